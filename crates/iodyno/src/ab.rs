@@ -4,7 +4,8 @@ use crate::ab_args::AbArgs;
 use crate::compare;
 use crate::exit::{Failure, PARAMETERS};
 use crate::place;
-use crate::run::{Inputs, check_destroy, dry_run_code, read_files_with, split_inputs, time, watch_signals};
+use crate::run::{INTERVAL_MIN_NS, Inputs, check_destroy, dry_run_code, interval};
+use crate::run::{read_files_with, split_inputs, time, watch_signals};
 use crate::{objectives, open};
 use analyze::{ComparedCondition, Names, Question, ROUND_S_MIN};
 use output::Force;
@@ -235,7 +236,7 @@ fn load(args: &AbArgs, input: &Input, shared: &Variables, label: String) -> Resu
     let options = Options {
         variables: shared.iter().chain(&input.variables).cloned().collect(),
         elapsed_ns: time(Some(&args.elapsed), "-e")?,
-        interval_ns: time(args.interval.as_deref(), "-i")?,
+        interval_ns: args.interval.as_deref().map(|text| interval(text, "-i", INTERVAL_MIN_NS)).transpose()?,
         warmup_ns: time(args.warmup.as_deref(), "-w")?,
         // Rounds are made here.
         repeat: Some(Repeat::Times(1)),

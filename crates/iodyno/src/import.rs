@@ -2,13 +2,15 @@
 
 use crate::args::ImportArgs;
 use crate::exit::{Failure, PARAMETERS};
-use crate::run::time;
+use crate::run::{INTERVAL_MIN_NS, interval, time};
 use convert::import::Options;
 use quantity::zone::Zone;
 use session::SessionError;
 
 /// Reads another tool's results into a recording; gives the exit code.
 pub(crate) fn run(args: &ImportArgs, command_line: &[String]) -> Result<u8, Failure> {
+    let apart = args.interval.as_deref();
+    let interval_ns = apart.map(|text| interval(text, "--interval", INTERVAL_MIN_NS)).transpose()?;
     let options = Options {
         format: args.format.clone(),
         devices: args.devices.clone(),
@@ -16,7 +18,7 @@ pub(crate) fn run(args: &ImportArgs, command_line: &[String]) -> Result<u8, Fail
         for_ns: time(args.duration.as_deref(), "--for")?,
         start_ns: args.start.as_deref().map(moment).transpose()?,
         zone: args.zone.as_deref().map(zone).transpose()?,
-        interval_ns: time(args.interval.as_deref(), "--interval")?.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX)),
+        interval_ns: interval_ns.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX)),
         is_excerpt: args.excerpt,
         cpus: args.cpus,
         host: args.host.clone(),

@@ -2,7 +2,7 @@
 
 use crate::args::{ProbeArgs, ProbeBy, ProbeSubject};
 use crate::exit::{Failure, PARAMETERS, RECORDING};
-use crate::run::{time, watch_signals};
+use crate::run::{WATCHED_MIN_NS, interval, watch_signals};
 use crate::trace::{Chosen, cgroups, filter};
 use analyze::{CpuBy, FilesBy, IoBy};
 use quantity::output::stdout;
@@ -13,15 +13,9 @@ use trace::requests::PORTS_MAX;
 use trace::{block, files};
 use tui::{CpuLines, FileLines, IoLines, ProbeLook, RequestLines, StackLines};
 
-/// The least interval, ns.
-const INTERVAL_MIN_NS: u64 = 100_000_000;
-
 /// Shows what the kernel does interval by interval; gives the exit code.
 pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failure> {
-    let interval_ns = time(Some(&args.interval), "INTERVAL")?.unwrap_or(1_000_000_000);
-    if interval_ns < INTERVAL_MIN_NS {
-        return Err(Failure::new(PARAMETERS, format!("interval {} is too short; 100ms is the least", args.interval)));
-    }
+    let interval_ns = interval(&args.interval, "interval", WATCHED_MIN_NS)?;
     check_place(args.output.as_deref())?;
     let request = |of: ProbeOf| ProbeRequest {
         of,

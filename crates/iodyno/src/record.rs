@@ -3,7 +3,7 @@
 use crate::args::RecordArgs;
 use crate::exit::{Failure, PARAMETERS, RECORDING, TARGET};
 use crate::place;
-use crate::run::{time, watch_signals};
+use crate::run::{INTERVAL_MIN_NS, interval, time, watch_signals};
 use crate::stat_args::StatClock;
 use analyze::finding::Thresholds;
 use collect::{ChildCost, What};
@@ -26,10 +26,7 @@ use trace::block::Options;
 
 /// Records the machine, until interrupted or while a command runs; gives the exit code, which is the command's own.
 pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Failure> {
-    let interval_ns = time(Some(&args.interval), "-i")?.unwrap_or(1_000_000_000);
-    if interval_ns < 10_000_000 {
-        return Err(Failure::new(PARAMETERS, format!("-i {} is too short; 10ms is the least", args.interval)));
-    }
+    let interval_ns = interval(&args.interval, "-i", INTERVAL_MIN_NS)?;
     // First of all, so that a signal ends what was begun as it should, however early it comes.
     let stop = StopFlag::default();
     watch_signals(&stop)?;

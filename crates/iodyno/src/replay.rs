@@ -4,7 +4,7 @@ use crate::exit::{Failure, OBJECTIVE, PARAMETERS};
 use crate::open::over;
 use crate::place;
 use crate::replay_args::ReplayArgs;
-use crate::run::{Shown, check_destroy, dry_run_code, show_run, time};
+use crate::run::{INTERVAL_MIN_NS, Shown, check_destroy, dry_run_code, interval, show_run, time};
 use plan::replay::{
     AddressRules, DeviceMap, Pacing, Replay, ReplayFilter, ReplayOp, ReplayVolume, Speed, VolumeSize, means,
 };
@@ -241,7 +241,7 @@ fn plan(
     if args.speed != 1.0 {
         loops.push(("speed".to_string(), args.speed.to_string()));
     }
-    let interval_ns = time(Some(&args.interval), "--interval")?.filter(|ns| *ns > 0).unwrap_or(1_000_000_000);
+    let interval_ns = interval(&args.interval, "-i", INTERVAL_MIN_NS)?;
     Ok(Plan {
         sources: vec![Source { name: format!("replay of {}", args.trace.display()), text }],
         targets: targets.iter().map(spec).collect(),

@@ -2,7 +2,7 @@
 
 use crate::exit::{Failure, PARAMETERS, PRIVILEGE, RECORDING};
 use crate::open::open;
-use crate::run::{time, watch_signals};
+use crate::run::{INTERVAL_MIN_NS, interval, watch_signals};
 use crate::stat_args::{StatArgs, StatClock, StatSubject};
 use analyze::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject, replay};
 use analyze::{AnalyzeError, Verdicts};
@@ -25,10 +25,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     if args.csv && subjects.len() > 1 {
         return Err(Failure::new(PARAMETERS, "--csv shows one subject at a time; leave out -a, or use --json"));
     }
-    let interval_ns = time(Some(&args.interval), "INTERVAL")?.unwrap_or(1_000_000_000);
-    if interval_ns < 10_000_000 {
-        return Err(Failure::new(PARAMETERS, format!("interval {} is too short; 10ms is the least", args.interval)));
-    }
+    let interval_ns = interval(&args.interval, "interval", INTERVAL_MIN_NS)?;
     let options = StatOptions { since_boot: args.since_boot, speeds, joins: false };
     let look = look(args)?;
     if let Some(path) = &args.recording {

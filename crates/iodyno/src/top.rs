@@ -3,7 +3,7 @@
 use crate::diagnose::read_thresholds;
 use crate::exit::{Failure, INTERRUPTED, PARAMETERS};
 use crate::open::{over, verified};
-use crate::run::{time, watch_signals};
+use crate::run::{WATCHED_MIN_NS, interval, watch_signals};
 use crate::top_args::TopArgs;
 use analyze::finding::Thresholds;
 use session::{LiveRequest, StopFlag, TopOf, TopRequest};
@@ -16,10 +16,7 @@ use std::time::Duration;
 
 /// Shows the page; gives the exit code.
 pub(crate) fn run(args: &TopArgs, command_line: &[String]) -> Result<u8, Failure> {
-    let interval_ns = time(Some(&args.interval), "--interval")?.unwrap_or(1_000_000_000);
-    if interval_ns < 100_000_000 {
-        return Err(Failure::new(PARAMETERS, format!("--interval {} is too short; 100ms is the least", args.interval)));
-    }
+    let interval_ns = interval(&args.interval, "--interval", WATCHED_MIN_NS)?;
     let thresholds = args.thresholds.as_deref().map(read_thresholds).transpose()?.unwrap_or_else(Thresholds::default);
     let once = if args.once { Some(size(&args.size)?) } else { None };
     if once.is_none() && !tui::top::has_terminal() {

@@ -29,6 +29,10 @@ struct Failures {
 /// # Errors
 /// A recording that cannot be read.
 pub(super) fn is_without_runs(reader: &Reader) -> Result<bool, AnalyzeError> {
+    // Of a plan that was stopped before its first run, the runs never began.
+    if super::schedule::is_planned(reader.manifest()) {
+        return Ok(false);
+    }
     let is_empty = reader.rows::<Phase>()?.next().is_none() && reader.rows::<OpInterval>()?.next().is_none();
     Ok(is_empty && reader.rows::<RunTotal>()?.next().is_none())
 }

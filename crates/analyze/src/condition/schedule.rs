@@ -12,6 +12,11 @@ pub const ROUNDS: &str = "rounds";
 /// In the manifest: the runs that were cut short, by their position, each with a [word](Halt::word) for why.
 pub const CUT_SHORT: &str = "cut_short";
 
+/// Was this made by a command with runs, whether they began or not?
+pub(super) fn is_planned(manifest: &Manifest) -> bool {
+    manifest.extra.get(PLANNED).and_then(|runs| runs.as_array()).is_some_and(|runs| !runs.is_empty())
+}
+
 /// Why a run ended before its time, or never began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Halt {

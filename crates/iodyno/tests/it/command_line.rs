@@ -355,3 +355,41 @@ fn flags_of_vdbench_are_taken_or_named() {
         assert!(said.contains(&format!("iodyno: {flag} has no effect here")), "{flag}: {said}");
     }
 }
+
+/// A length of 0 or of a nanosecond is one that nothing can keep: the run never ended.
+#[test]
+fn an_interval_that_is_too_short_is_refused_by_every_command_in_one_sentence() {
+    let scratch = Scratch::new();
+    scratch.write("job.vdb", "sd=sd1,lun=img,size=1m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=9,elapsed=1,interval=1\n");
+    scratch.write("job.fio", "[a]\nfilename=img\nsize=1m\nrw=read\nruntime=1\n");
+    scratch.write("trace.csv", "128166372000000000,host,0,Read,0,4096,1000\n");
+    scratch.write("vmstat.txt", "procs\n");
+    std::fs::write(scratch.path("img"), vec![7; 1 << 20]).unwrap();
+    let ten = ["0", "0s", "0.0", "0ms", "1ns", "1us", "5ms", "0.009"];
+    let hundred = ["0", "99ms"];
+    for (line, what, least, lengths) in [
+        ("run job.vdb -o out -i", "-i", "10ms", &ten[..]),
+        ("run job.vdb -s -i", "-i", "10ms", &ten[..2]),
+        ("run job.vdb --dry-run -i", "-i", "10ms", &ten[..2]),
+        ("run job.vdb --dry-run --interval", "-i", "10ms", &ten[..2]),
+        ("run job.fio -o out -i", "-i", "10ms", &ten[..2]),
+        ("ab job.vdb --a x=1 --b x=2 -e 1 -o out -i", "-i", "10ms", &ten),
+        ("ab job.vdb --a x=1 --b x=2 -e 1 --dry-run -i", "-i", "10ms", &ten[..2]),
+        ("replay trace.csv --map *=img --buffered -o out -i", "-i", "10ms", &ten),
+        ("replay trace.csv --map *=img --buffered --dry-run -i", "-i", "10ms", &ten[..2]),
+        ("record --for 1s -o out -i", "-i", "10ms", &ten),
+        ("record --for 1s -d out -i", "-i", "10ms", &ten[..2]),
+        ("import vmstat.txt -o out --interval", "--interval", "10ms", &ten[..2]),
+        ("stat cpu", "interval", "10ms", &ten),
+        ("probe io", "interval", "100ms", &hundred),
+        ("top --once --interval", "--interval", "100ms", &hundred),
+    ] {
+        for length in lengths {
+            let words: Vec<&str> = line.split(' ').chain([*length]).collect();
+            let output = scratch.iodyno(&words).limit(std::time::Duration::from_secs(20)).run().unwrap();
+            let sentence = format!("{what} {length} is too short; {least} is the least");
+            assert!(output.code == Some(2) && output.stderr.contains(&sentence), "{line} {length}: {}", output.stderr);
+            assert!(!scratch.path("out").exists(), "{line} {length}");
+        }
+    }
+}
