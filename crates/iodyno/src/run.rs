@@ -107,12 +107,12 @@ fn check_junit(args: &RunArgs, plan: &Plan) -> Result<(), Failure> {
 
 /// Two outputs with one name, or one that is a target, would be found out when the run is over.
 fn check_apart(
-    (args, recording): (&RunArgs, Option<&Path>),
+    (args, recording): (&RunArgs, Option<&OsStr>),
     outputs: Option<&FioOutputs>,
     logs: &[PathBuf],
     plan: &Plan,
 ) -> Result<(), Failure> {
-    let recording = recording.map(|path| ("the recording", path));
+    let recording = recording.map(|path| ("the recording", Path::new(path)));
     let output = outputs.and_then(FioOutputs::file).map(|path| ("--output", path));
     let junit = args.junit.as_deref().map(|path| ("--junit", path));
     let logs = logs.iter().map(|path| ("a log of a job", path.as_path()));
