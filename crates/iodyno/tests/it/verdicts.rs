@@ -508,3 +508,37 @@ fn a_figure_that_was_named_and_is_not_there_is_called_by_its_name() {
     let out = compared(&scratch, &["base", "again", "--primary", "response_ns_p99"], 0);
     assert!(out.contains(" 1 not judged (rd1).") && !out.contains("has no run"), "{out}");
 }
+
+#[test]
+fn the_head_of_a_report_counts_the_errors_of_all_runs_and_claims_no_completions() {
+    let scratch = Scratch::new();
+    let runs =
+        [Wanted { seconds: 10, ..wanted("one", 1e6, 1) }, Wanted { seconds: 10, failing: 10, ..wanted("two", 1e6, 2) }];
+    written(&scratch, "r", &runs);
+    let model = |name: &str| -> serde_json::Value {
+        scratch.iodyno(&["report", name, "-o", "page.html", "--force"]).run().unwrap().expect_code(0);
+        let page = std::fs::read_to_string(scratch.path("page.html")).unwrap();
+        serde_json::from_str(page.split("id=\"model\">").nth(1).unwrap().split("</script>").next().unwrap()).unwrap()
+    };
+    let several = model("r");
+    let sentence = several["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("2 runs on sd1: from 0 op/s to "), "{sentence}");
+    let failed = sentence.strip_suffix(" errors.").unwrap().rsplit(' ').next().unwrap();
+    let tile = |label: &str, of: &serde_json::Value| {
+        let figures = of["figures"].as_array().unwrap();
+        figures.iter().find(|figure| figure["label"] == label).unwrap_or_else(|| panic!("{label}: {of:#}")).clone()
+    };
+    let errors = tile("Errors", &several);
+    assert!(errors["value"] == failed && failed != "0", "{errors} {sentence}");
+    assert!(errors["detail"].as_str().unwrap().ends_with(" other operations succeeded"), "{errors}");
+    // Every interval of `two` completed nothing.
+    for of in [&several, &several["runs"][1]] {
+        let stall = tile("Longest stall", of);
+        assert!(stall["detail"].as_str().unwrap().starts_with("in no interval did operations wait"), "{stall}");
+    }
+    // A recording in which nothing at all succeeded measured that.
+    written(&scratch, "dead", &runs[1..]);
+    let dead = model("dead");
+    assert!(dead["sentence"].as_str().unwrap().starts_with("No operation succeeded on sd1, "), "{}", dead["sentence"]);
+    assert_eq!(tile("Errors", &dead)["value"], failed);
+}
