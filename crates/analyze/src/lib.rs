@@ -146,6 +146,14 @@ pub enum AnalyzeError {
         /// The catalogue's nearest.
         nearest: String,
     },
+    /// No such run in any of several recordings.
+    #[error("no recording has a run `{run}`; there are: {known}")]
+    RunOfNone {
+        /// What was asked for.
+        run: String,
+        /// Titles of those that exist.
+        known: String,
+    },
     /// No such run.
     #[error("the recording has no run `{run}`; it has {known}")]
     UnknownRun {
@@ -180,6 +188,7 @@ impl AnalyzeError {
             self,
             Self::UnknownView { .. }
                 | Self::UnknownRun { .. }
+                | Self::RunOfNone { .. }
                 | Self::Unfit { .. }
                 | Self::Empty { .. }
                 | Self::Hosts { .. }

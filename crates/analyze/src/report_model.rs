@@ -228,16 +228,32 @@ fn stall_figure(summary: &RunSummary) -> Figure {
             ),
             tone: Tone::Warning,
         },
-        None => figure("Longest stall", "none".to_string(), "every interval completed operations".to_string()),
+        // What an import does not know.
+        None if summary.ops == 0.0
+            && summary.arrivals.is_none()
+            && summary.errors.is_none_or(|errors| errors == 0.0) =>
+        {
+            let detail = "nothing completed, and what waited was not recorded";
+            figure("Longest stall", "?".to_string(), detail.to_string())
+        }
+        None => {
+            let failed = if summary.errors.is_some_and(|errors| errors > 0.0) { ", well or failed" } else { "" };
+            let detail = format!("in no interval did operations wait while none came back{failed}");
+            figure("Longest stall", "none".to_string(), detail)
+        }
     }
 }
 
 fn error_figure(errors: Option<f64>, ops: f64) -> Figure {
-    let counted = if errors.is_some() { "" } else { ", failures were not counted" };
+    let counted = match errors {
+        None => " operations, failures were not counted",
+        Some(errors) if errors > 0.0 => " other operations succeeded",
+        Some(_) => " operations",
+    };
     Figure {
         label: "Errors".to_string(),
         value: Unit::Operations.format(errors),
-        detail: format!("{} operations{counted}", Unit::Operations.format(Some(ops))),
+        detail: format!("{}{counted}", Unit::Operations.format(Some(ops))),
         tone: if errors.is_some_and(|errors| errors > 0.0) { Tone::Error } else { Tone::Plain },
     }
 }
@@ -345,13 +361,16 @@ fn place(facts: &Facts) -> String {
     }
 }
 
-/// The measured runs: all but the filling ones.
+/// The measured runs: all but the filling ones; one in which every operation failed is one of them.
 fn measured<'a>(facts: &'a Facts, runs: &'a [RunModel]) -> impl Iterator<Item = &'a RunModel> {
     facts
         .runs
         .iter()
         .zip(runs)
-        .filter(|(run, model)| run.main_phase() != "format" && model.summary.ops > 0.0)
+        .filter(|(run, model)| {
+            let has_failed = model.summary.errors.is_some_and(|errors| errors > 0.0);
+            run.main_phase() != "format" && (model.summary.ops > 0.0 || has_failed)
+        })
         .map(|pair| pair.1)
 }
 
@@ -372,12 +391,14 @@ fn sentence(facts: &Facts, runs: &[RunModel]) -> String {
     };
     let rate = Unit::OpsPerSecond.format(best.summary.iops);
     let throughput = Unit::BytesPerSecond.format(best.summary.bytes_per_s);
-    let errors: Option<f64> = runs.iter().map(|run| run.summary.errors).sum();
-    let failed = match errors {
+    let failed = match all_errors(runs) {
         Some(errors) if errors > 0.0 => format!(", {} errors", Unit::Operations.format(Some(errors))),
         Some(_) => ", no errors".to_string(),
         None => ", errors not counted".to_string(),
     };
+    if best.summary.ops == 0.0 {
+        return format!("No operation succeeded on {}{failed}.", place(facts));
+    }
     if count == 1 {
         return format!(
             "{} on {} for {}: {rate}, {throughput}, {}{failed}.",
@@ -436,12 +457,18 @@ fn capital(text: &str) -> String {
 fn headline(facts: &Facts, runs: &[RunModel]) -> Vec<Figure> {
     let Some(best) = fastest(facts, runs) else { return Vec::new() };
     if measured(facts, runs).count() == 1 {
-        return best.figures.clone();
+        let mut figures = best.figures.clone();
+        // The sentence counts the errors of all runs, those that fill the targets as well.
+        if let (Some(tile), Some(errors)) = (figures.last_mut(), all_errors(runs))
+            && best.summary.errors != Some(errors)
+        {
+            *tile = error_figure(Some(errors), all_operations(runs));
+        }
+        return figures;
     }
     let summary = &best.summary;
     let service = |part: Part| format!("service {}", summary.service.text(part));
     let at = |text: &str| format!("{text} {} {}", best.title, best.detail).trim_end().to_string();
-    let ops: f64 = runs.iter().map(|run| run.summary.ops).sum();
     let mut figures = vec![
         figure(
             "Measured runs",
@@ -480,8 +507,17 @@ fn headline(facts: &Facts, runs: &[RunModel]) -> Vec<Figure> {
         }
         figures.push(stall);
     }
-    figures.push(error_figure(runs.iter().map(|run| run.summary.errors).sum(), ops));
+    figures.push(error_figure(all_errors(runs), all_operations(runs)));
     figures
+}
+
+/// Failures of all runs; `None` where one of them did not count them.
+fn all_errors(runs: &[RunModel]) -> Option<f64> {
+    runs.iter().map(|run| run.summary.errors).sum()
+}
+
+fn all_operations(runs: &[RunModel]) -> f64 {
+    runs.iter().map(|run| run.summary.ops).sum()
 }
 
 pub(crate) fn recording_info(facts: &Facts) -> RecordingInfo {

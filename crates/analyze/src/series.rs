@@ -431,11 +431,24 @@ pub(crate) fn disk_busy(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
 
 /// Achieved rate and response time of the runs that measured something.
 pub(crate) fn summaries(facts: &Facts) -> Vec<(&RunFacts, crate::RunSummary)> {
+    measured(facts).into_iter().filter(|(_, summary)| summary.ops > 0.0).collect()
+}
+
+/// The same with runs that were measured and in which no operation succeeded.
+pub(crate) fn measured(facts: &Facts) -> Vec<(&RunFacts, crate::RunSummary)> {
     facts
         .runs
         .iter()
-        .filter(|run| run.main_phase() != "format")
         .map(|run| (run, run_summary(facts, run)))
-        .filter(|(_, summary)| summary.ops > 0.0 && summary.iops.is_some())
+        .filter(|(run, summary)| was_measured(run, summary))
         .collect()
+}
+
+/// Was this run measured? Not one that filled the targets, or ended before anything was.
+pub(crate) fn was_measured(run: &RunFacts, summary: &crate::RunSummary) -> bool {
+    match run.main_phase() {
+        "format" => false,
+        "measure" => summary.iops.is_some(),
+        _ => summary.iops.is_some() && summary.ops > 0.0,
+    }
 }

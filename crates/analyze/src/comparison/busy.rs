@@ -3,6 +3,7 @@
 //! What others do is in the figures of a load, and differs from one run to the next: a difference may be theirs.
 
 use super::Comparison;
+use crate::facts::OpCount;
 use crate::model::Tone;
 use crate::rates::{DiskDelta, grown_some};
 use crate::{AnalyzeError, CpuPoint, RunFacts, Unit};
@@ -245,6 +246,20 @@ fn processes(
     Ok(())
 }
 
+/// What a load made its device move: what failed reached it as well, and is taken to have been as large as what succeeded beside it.
+/// 0, which is not known, where nothing succeeded.
+fn own_bytes(lanes: impl Iterator<Item = OpCount>) -> f64 {
+    let lanes: Vec<OpCount> = lanes.collect();
+    let mean = |of: &OpCount| (of.ops > 0).then(|| of.bytes as f64 / of.ops as f64);
+    let mut all = OpCount::default();
+    lanes.iter().for_each(|lane| all += *lane);
+    let of = |lane: &OpCount| {
+        let failed = lane.errors.known().unwrap_or(0) as f64;
+        lane.bytes as f64 + failed * mean(lane).or_else(|| mean(&all)).unwrap_or(0.0)
+    };
+    lanes.iter().map(of).sum()
+}
+
 /// Bytes that the devices under the targets moved, and the load's own.
 fn devices(
     reader: &Reader,
@@ -264,7 +279,7 @@ fn devices(
             let targets: BTreeSet<&str> = row.target.split(',').collect();
             let own = || {
                 let totals = runs[run].main_totals().filter(|total| targets.contains(total.target.as_str()));
-                totals.map(|total| total.count.bytes as f64).sum::<f64>()
+                own_bytes(totals.map(|total| total.count))
             };
             let known = found.entry(run).or_default().devices.entry(device.clone()).or_insert_with(|| (own(), 0.0));
             known.1 += DiskDelta::of(&row, last).and_then(|delta| delta.bytes()).unwrap_or(0.0);

@@ -17,11 +17,11 @@ pub(crate) const VERDICT_S: f64 = 120.0;
 /// A difference below this is none (ratio).
 pub(crate) const SMALLEST: f64 = 1.01;
 /// Most of the time that may be missing.
-const MISSING: f64 = 0.2;
+pub(super) const MISSING: f64 = 0.2;
 /// How much more than an interval's half a difference must be where the gate says no.
 const DOUBT: f64 = 4.0;
 /// A clock's slip makes no run too short.
-const SLIP: f64 = 0.98;
+pub(super) const SLIP: f64 = 0.98;
 
 /// What is said of a difference.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +99,7 @@ impl Judged {
         self.interval.map(|(low, high)| (0.5 * (high / low).ln()).exp() - 1.0)
     }
 
-    fn unjudged(ratio: f64, why: &str) -> Self {
+    pub(super) fn unjudged(ratio: f64, why: &str) -> Self {
         let conclusion = Conclusion::NotJudged { why: why.to_string() };
         let (grounds, method) = (Grounds::default(), Method::None);
         Self { ratio, interval: None, conclusion, grounds, method, independent: None, tail_s: None }

@@ -3,7 +3,7 @@
 use super::second::{MOST_STEPS, Round, Step, steps};
 use super::{Load, Others, Slice};
 use crate::repeats::{Group, groups};
-use crate::series::summaries;
+use crate::series::measured;
 use crate::{AnalyzeError, Facts, IntervalFacts, RunFacts, RunSummary, Selection, Times, Unit};
 use recording::Reader;
 
@@ -39,7 +39,7 @@ pub(super) fn merged(all: Vec<Facts>) -> Option<Facts> {
 
 /// Runs of the same name and variables; where each recording has one run only, these, whatever their names.
 pub(super) fn paired(facts: &[&Facts]) -> (Vec<String>, Vec<Vec<Option<Load>>>) {
-    let sides: Vec<Vec<Group<'_>>> = facts.iter().map(|facts| groups(summaries(facts))).collect();
+    let sides: Vec<Vec<Group<'_>>> = facts.iter().map(|facts| groups(measured(facts))).collect();
     if sides.iter().all(|groups| groups.len() == 1) {
         let mut names: Vec<String> = sides.iter().map(|groups| groups[0].name()).collect();
         names.dedup();
@@ -136,7 +136,7 @@ fn round(run: &RunFacts, summary: &RunSummary) -> Round {
 /// It cannot be read.
 pub fn round_fault(reader: &Reader) -> Result<Option<String>, AnalyzeError> {
     let facts = Facts::read(reader, &Selection::default())?;
-    let all = summaries(&facts);
+    let all = measured(&facts);
     if all.is_empty() {
         return Ok(Some("no run measured anything".to_string()));
     }
@@ -157,5 +157,8 @@ fn fault(run: &RunFacts, summary: &RunSummary) -> Option<String> {
     if run.intervals.iter().any(|interval| interval.phase == "paused") {
         return Some(format!("{name}: iodyno itself did not run for a while"));
     }
-    (!run.complete).then(|| format!("{name}: it was cut short"))
+    if !run.complete {
+        return Some(format!("{name}: it was cut short"));
+    }
+    (summary.ops == 0.0).then(|| format!("{name}: no operation completed"))
 }

@@ -8,6 +8,7 @@ mod busy;
 mod changes;
 pub(crate) mod conclusion;
 mod difference;
+mod failures;
 mod gate;
 mod loads;
 pub(crate) mod measure;
@@ -33,7 +34,7 @@ pub use rounds::{FEWEST as ROUNDS_MIN, SHORTEST_S as ROUND_S_MIN};
 pub(crate) use views::{basis, cpu, figures, heat_map, iops, most_changed, percentiles, queue_depth, runs};
 pub(crate) use views::{load_response, response_p50, response_p99, throughput};
 
-use crate::series::summaries;
+use crate::series::measured;
 use crate::{AnalyzeError, Facts, Selection, Times, TracedFacts, Verdict, ViewData};
 use loads::{merged, paired};
 use measure::{Kind, MEASURES};
@@ -142,9 +143,9 @@ impl Comparison {
             all.push(((*label).to_string(), facts, readers));
         }
         if let Some(run) = run.filter(|_| all.iter().all(|(_, facts, _)| facts.runs.is_empty())) {
-            return Err(AnalyzeError::UnknownRun { run: run.to_string(), known: "no recording has it".to_string() });
+            return Err(AnalyzeError::RunOfNone { run: run.to_string(), known: known_runs(recordings, run)? });
         }
-        let is_bare = |facts: &Facts| summaries(facts).is_empty();
+        let is_bare = |facts: &Facts| measured(facts).is_empty();
         let is_traced = all.iter().any(|(_, facts, _)| is_bare(facts)) && all.iter().all(|side| side.2.len() == 1);
         let traced = match is_traced {
             true => all
@@ -201,13 +202,19 @@ impl Comparison {
     /// The figure that decides in a pair: the one that was named; else of a load that arrives by a schedule its mean time (how many
     /// there are was asked for), and of any other how many operations it did.
     pub(crate) fn primary(&self, pair: usize) -> &'static Measure {
-        let loads: Vec<&Load> = self.of(pair).map(|(_, _, load)| load).collect();
-        let is_open = loads.iter().all(|load| load.is_open);
+        let all: Vec<&Load> = self.of(pair).map(|(_, _, load)| load).collect();
+        // Where nothing succeeded there are no times, and the rate says it.
+        let loads: Vec<&Load> = all.iter().copied().filter(|load| load.succeeded() > 0.0).collect();
+        let is_open = loads.len() == all.len() && loads.iter().all(|load| load.is_open);
         let usual = if is_open { "response_ns_mean" } else { "iops" };
         let measure = self.question.primary.or_else(|| measure_of(usual)).unwrap_or(&MEASURES[0]);
-        // Imports know the service time only.
-        let lacks = |load: &&Load| load.response.ended.count() == 0;
-        if loads.iter().any(lacks) { measure.by_service() } else { measure }
+        if !loads.iter().any(|load| load.response.ended.count() == 0) {
+            return measure;
+        }
+        // Imports know the service time only; of what was named and is not known by either clock, that is said.
+        let other = measure.by_service();
+        let is_known = || loads.iter().all(|load| (other.value)(&load.whole()).is_some());
+        if self.question.primary.is_none() || is_known() { other } else { measure }
     }
 
     /// What is said of a figure of a side in a pair.
@@ -268,6 +275,19 @@ fn facts_of(reader: &Reader, run: Option<&str>, has_others: bool) -> Result<Fact
     }
 }
 
+/// Titles of all runs that there are, where none of the recordings has this one.
+fn known_runs(recordings: &[(&str, Vec<&Reader>)], run: &str) -> Result<String, AnalyzeError> {
+    let mut all: Vec<String> = Vec::new();
+    for reader in recordings.iter().flat_map(|(_, readers)| readers) {
+        let facts = Facts::read(reader, &Selection::default())?;
+        let titles = facts.runs.iter().map(|run| run.title.clone());
+        let new: Vec<String> =
+            titles.filter(|title| title != "format" && title != run && !all.contains(title)).collect();
+        all.extend(new);
+    }
+    Ok(if all.is_empty() { "none".to_string() } else { all.join(", ") })
+}
+
 /// A trace without a run, and what was played of it?
 fn is_replay_of(first: &Side, side: &Side) -> bool {
     first.facts.runs.is_empty() && side.facts.runs.iter().any(|run| run.is_replay())
@@ -281,7 +301,12 @@ fn pair_of<'a>(base: &'a Load, load: &'a Load, question: Question, is_replay: bo
     }
 }
 
-/// One figure of a load against that of the first, which as wholes did so.
+/// One figure of a load against that of the first.
+fn figure(pair: &Pair<'_>, (base, load): (&Load, &Load), wholes: (&Part, &Part), measure: &Measure) -> Option<Judged> {
+    failures::rate_of_nothing(base, load, measure).or_else(|| figure_of(pair, wholes, measure))
+}
+
+/// The same where something succeeded in both, which as wholes did so.
 fn figure_of(pair: &Pair<'_>, (was, is): (&Part, &Part), measure: &Measure) -> Option<Judged> {
     let (was, is) = ((measure.value)(was)?, (measure.value)(is)?);
     let is_exact = was.is_exact() && is.is_exact();
@@ -316,5 +341,5 @@ fn judge(base: &Load, load: &Load, question: Question, is_replay: bool) -> (Vec<
                 .to_string(),
         ),
     }
-    (MEASURES.iter().map(|measure| figure_of(&pair, (&was, &is), measure)).collect(), notes)
+    (MEASURES.iter().map(|measure| figure(&pair, (base, load), (&was, &is), measure)).collect(), notes)
 }

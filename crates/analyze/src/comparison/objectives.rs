@@ -5,9 +5,10 @@
 //! *undecided* of the latter, which asks for a proof.
 
 use super::conclusion::{Conclusion, Judged, Question};
+use super::failures::why_unknown;
 use super::measure::{Better, Measure};
 use super::words::{change, interval, length, percent};
-use super::{Comparison, figure_of, is_replay_of, pair_of};
+use super::{Comparison, Load, figure, is_replay_of, pair_of};
 use crate::condition::{Compared, ComparedCondition, Demand};
 use crate::{Evidence, Judgement, Names, Verdict};
 
@@ -69,7 +70,7 @@ impl Comparison {
         let (base, load) = (first.loads.get(pair)?.as_ref()?, other.loads.get(pair)?.as_ref()?);
         let question = Question { tests, ..self.question };
         let judges = pair_of(base, load, question, self.traced && is_replay_of(first, other));
-        figure_of(&judges, (&base.whole(), &load.whole()), measure)
+        figure(&judges, (base, load), (&base.whole(), &load.whole()), measure)
     }
 
     fn verdict(
@@ -79,7 +80,15 @@ impl Comparison {
         tests: usize,
     ) -> Verdict {
         let measure = condition.measure();
-        let judgement = judged.map_or(Judgement::Unknown, |judged| judgement(condition.demand(), measure, judged));
+        let found = judged.map_or(Judgement::Unknown, |judged| judgement(condition.demand(), measure, judged));
+        let load = |side: usize| self.sides.get(side)?.loads.get(pair)?.as_ref();
+        let is_empty = |load: Option<&Load>| load.is_some_and(|load| load.succeeded() == 0.0);
+        let has_both = load(0).is_some() && load(side).is_some();
+        // A run in which nothing succeeded must not pass for want of figures.
+        let judgement = match found {
+            Judgement::Unknown if has_both && (is_empty(load(0)) || is_empty(load(side))) => Judgement::Undecided,
+            other => other,
+        };
         let (label, base) = (self.label(side), self.label(0));
         let sentence = match judged {
             None => {
@@ -89,21 +98,24 @@ impl Comparison {
                     }
                     _ => String::new(),
                 };
-                format!("{} is not known of both {label} and {base}{hint}", measure.title)
+                format!("{}{hint}", why_unknown(self, (side, pair), measure))
             }
             Some(judged) => {
                 let size = size(measure, (label, base), judged.ratio);
-                format!("{size}{}{}", within(judged, tests), conclusion(condition.demand(), judgement, judged))
+                format!("{size}{}{}", within(judged, tests), conclusion(condition.demand(), found, judged))
             }
         };
         let text = judged.map_or("?".to_string(), |judged| {
             let ends = interval(Some(judged));
             let ends = if ends.is_empty() { ends } else { format!(" ({ends})") };
-            format!("{:.3} ×{ends}", judged.ratio)
+            match judged.ratio.is_finite() {
+                true => format!("{:.3} ×{ends}", judged.ratio),
+                false => change(judged.ratio),
+            }
         });
         let evidence = Evidence {
             measure: condition.measured().to_string(),
-            value: judged.map(|judged| judged.ratio),
+            value: judged.map(|judged| judged.ratio).filter(|ratio| ratio.is_finite()),
             at_least: false,
             text,
         };
@@ -123,6 +135,12 @@ impl Comparison {
 
 /// `IOPS of tuesday is 5.1 % higher than that of monday`.
 fn size(measure: &Measure, (label, base): (&str, &str), ratio: f64) -> String {
+    if ratio == 0.0 {
+        return format!("{} of {label} is 0, that of {base} is not", measure.title);
+    }
+    if ratio.is_infinite() {
+        return format!("{} of {label} is not 0, that of {base} is", measure.title);
+    }
     let words = change(ratio);
     match words.strip_suffix(" times as high") {
         Some(times) => format!("{} of {label} is {times} times that of {base}", measure.title),
@@ -134,6 +152,7 @@ fn within(judged: &Judged, tests: usize) -> String {
     let ends = interval(Some(judged));
     let of = if tests > 1 { format!(" for {tests} verdicts together") } else { String::new() };
     match ends.is_empty() {
+        true if judged.ratio == 0.0 || judged.ratio.is_infinite() => String::new(),
         true => format!(" (ratio {:.3})", judged.ratio),
         false => format!(" (ratio {:.3}, 95 % interval{of} {ends})", judged.ratio),
     }

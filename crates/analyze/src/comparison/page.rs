@@ -1,12 +1,12 @@
 //! The page of a comparison: the report's own shape, so that the same face draws it.
 
 use super::measure::measure_of;
-use super::words::{headline, interval, sentence, tone, verdict};
-use super::{Comparison, Side, busy};
+use super::words::{change, headline, interval, sentence, tone, verdict};
+use super::{Comparison, Side, busy, failures};
 use crate::model::{Appendix, Figure, RecordingInfo, ReportModel, RunModel, Source, Tone, Warning};
 use crate::repeats::groups;
 use crate::report_model::{recording_info, run_summary, sources_and_hardware};
-use crate::series::summaries;
+use crate::series::measured;
 use crate::traced::sample::sample_words;
 use crate::{Judgement, RunSummary, ViewData, views};
 
@@ -55,7 +55,9 @@ fn figures(comparison: &Comparison, pair: usize) -> Vec<Figure> {
     let mut figures = Vec::new();
     let primary = comparison.primary(pair);
     let tail = measure_of("response_ns_p99").map(|tail| {
-        let has_response = comparison.of(pair).all(|(_, _, load)| load.response.ended.count() > 0);
+        // Where nothing succeeded there is neither.
+        let mut loads = comparison.of(pair).filter(|(_, _, load)| load.succeeded() > 0.0);
+        let has_response = loads.all(|(_, _, load)| load.response.ended.count() > 0);
         if has_response { tail } else { tail.by_service() }
     });
     let several = comparison.pairs.len() > 1;
@@ -67,7 +69,10 @@ fn figures(comparison: &Comparison, pair: usize) -> Vec<Figure> {
             let within = if within.is_empty() { within } else { format!(" (95 %: {within})") };
             figures.push(Figure {
                 label: format!("{} of {}{run}", measure.title, side.label),
-                value: judged.map_or("?".to_string(), |judged| format!("{:.2} ×", judged.ratio)),
+                value: judged.map_or("?".to_string(), |judged| match judged.ratio.is_finite() {
+                    true => format!("{:.2} ×", judged.ratio),
+                    false => change(judged.ratio),
+                }),
                 detail: format!("{}{within}", verdict(judged)),
                 tone: tone(judged),
             });
@@ -81,7 +86,7 @@ fn summary(comparison: &Comparison, pair: usize) -> RunSummary {
     let name = &comparison.pairs[pair];
     let last = comparison.sides.last();
     let found = last.and_then(|side| {
-        let all = groups(summaries(&side.facts));
+        let all = groups(measured(&side.facts));
         // The only run of each is a pair whatever their names.
         let is_only = all.len() == 1 && comparison.pairs.len() == 1;
         let named = all.into_iter().find(|group| is_only || group.name() == *name)?;
@@ -179,7 +184,8 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
         warnings.push(Warning { tone, text, run: usize::try_from(verdict.run_index).ok() });
     }
     for pair in 0..comparison.pairs.len() {
-        for (tone, text) in busy::warnings(comparison, pair) {
+        let failed = failures::caution(comparison, pair).map(|text| (Tone::Warning, text));
+        for (tone, text) in failed.into_iter().chain(busy::warnings(comparison, pair)) {
             warnings.push(Warning { tone, text, run: Some(pair) });
         }
     }

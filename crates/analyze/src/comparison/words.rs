@@ -1,5 +1,6 @@
 //! What is said of differences, in words, signs and colours.
 
+use super::failures::why_unknown;
 use super::{Comparison, Conclusion, Judged, Measure};
 use crate::{Tone, Unit};
 
@@ -9,6 +10,8 @@ const NAMES: usize = 4;
 /// `5.1 % higher`, `2.00 times as high`, `84 % lower (1/6.2)`.
 pub(super) fn change(ratio: f64) -> String {
     match ratio {
+        0.0 => "100 % lower (0)".to_string(),
+        endless if endless.is_infinite() => "up from 0".to_string(),
         much if much >= 2.0 => format!("{much:.2} times as high"),
         little if little <= 0.5 => format!("{:.0} % lower (1/{:.2})", 100.0 * (1.0 - little), 1.0 / little),
         near if near >= 1.0 => format!("{:.1} % higher", (near - 1.0) * 100.0),
@@ -85,7 +88,8 @@ pub(super) fn percent(fraction: f64) -> String {
 fn told(comparison: &Comparison, (side, pair): (usize, usize), measure: &Measure) -> String {
     let (base, label, run) = (comparison.label(0), comparison.label(side), comparison.pair_name(pair));
     let Some(judged) = comparison.judged(side, pair, measure) else {
-        return format!("{run}: {label} cannot be held against {base}: no {} on one side.", measure.title);
+        let why = why_unknown(comparison, (side, pair), measure);
+        return format!("{run}: {label} cannot be held against {base}: {why}.");
     };
     let within = match judged.interval {
         Some((low, high)) => format!(" (ratio {:.3}, 95 % interval {low:.3} – {high:.3})", judged.ratio),
@@ -135,11 +139,15 @@ pub(super) fn headline(comparison: &Comparison) -> String {
     (1..comparison.sides.len()).map(|side| of_side(comparison, side)).collect::<Vec<String>>().join(" ")
 }
 
-/// `fast against slow: 2 of 3 runs differ (▲ rd1, ▼ rd2), 1 is the same.`
+/// `fast against slow: 2 of 3 runs differ (▲ rd1, ▼ rd2), 1 the same (rd3).`
 fn of_side(comparison: &Comparison, side: usize) -> String {
-    let (mut differ, mut same, mut open) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut differ, mut same, mut open, mut unjudged) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let has = |side: usize, pair: usize| {
+        comparison.sides.get(side).and_then(|side| side.loads.get(pair)).is_some_and(Option::is_some)
+    };
     for (pair, name) in comparison.pairs.iter().enumerate() {
         match comparison.judged(side, pair, comparison.primary(pair)).map(|judged| &judged.conclusion) {
+            None if has(0, pair) && has(side, pair) => unjudged.push(name.clone()),
             None => {}
             Some(Conclusion::Different { better }) => {
                 let sign = better.map_or("≠", |better| if better { "▲" } else { "▼" });
@@ -149,7 +157,7 @@ fn of_side(comparison: &Comparison, side: usize) -> String {
             Some(_) => open.push(name.clone()),
         }
     }
-    let all = differ.len() + same.len() + open.len();
+    let all = differ.len() + same.len() + open.len() + unjudged.len();
     let (label, base) = (comparison.label(side), comparison.label(0));
     if all == 0 {
         return format!("{label} has no run of {base}.");
@@ -159,16 +167,22 @@ fn of_side(comparison: &Comparison, side: usize) -> String {
         let shown = names[..names.len() - more].join(", ");
         if more > 0 { format!(" ({shown} and {more} more)") } else { format!(" ({shown})") }
     };
-    let mut parts = vec![match differ.len() {
-        0 => format!("none of {all} runs differs"),
-        1 => format!("1 of {all} runs differs{}", listed(&differ)),
-        count => format!("{count} of {all} runs differ{}", listed(&differ)),
-    }];
+    let mut parts = match (differ.len(), all) {
+        (0, 1) => Vec::new(),
+        (1, 1) => vec![format!("the only run that both have differs{}", listed(&differ))],
+        (0, _) => vec![format!("none of {all} runs differs")],
+        (1, _) => vec![format!("1 of {all} runs differs{}", listed(&differ))],
+        (count, _) => vec![format!("{count} of {all} runs differ{}", listed(&differ))],
+    };
+    let number = |count: usize| if all == 1 { "the only run that both have is".to_string() } else { count.to_string() };
     if !same.is_empty() {
-        parts.push(format!("{} the same{}", same.len(), listed(&same)));
+        parts.push(format!("{} the same{}", number(same.len()), listed(&same)));
     }
     if !open.is_empty() {
-        parts.push(format!("{} not resolved{}", open.len(), listed(&open)));
+        parts.push(format!("{} not resolved{}", number(open.len()), listed(&open)));
+    }
+    if !unjudged.is_empty() {
+        parts.push(format!("{} not judged{}", number(unjudged.len()), listed(&unjudged)));
     }
     format!("{label} against {base}: {}.", parts.join(", "))
 }

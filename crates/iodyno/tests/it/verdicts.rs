@@ -17,10 +17,12 @@ struct Wanted {
     /// Is the response time known, or the service time only?
     has_response: bool,
     seed: u64,
+    /// Of ten operations, so many fail.
+    failing: u64,
 }
 
 fn wanted(name: &'static str, time_ns: f64, seed: u64) -> Wanted {
-    Wanted { name, seconds: 200, time_ns, has_response: true, seed }
+    Wanted { name, seconds: 200, time_ns, has_response: true, seed, failing: 0 }
 }
 
 /// Between −1 and 1.
@@ -29,14 +31,23 @@ fn dice(state: &mut u64) -> f64 {
     (*state >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
 }
 
-/// Hundred operations a second at a time of 1 ms, fewer when they take longer.
-fn second(run: &Wanted, state: &mut u64) -> Histogram {
+/// Hundred operations a second at a time of 1 ms, fewer when they take longer: times of those that succeed, and how many fail.
+fn second(run: &Wanted, state: &mut u64) -> (Histogram, i64) {
     let level = run.time_ns * (1.0 + 0.02 * dice(state));
     let count = (1e8 / level).round();
     let mut times = Histogram::default();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive numbers")]
-    (0..count as u64).for_each(|place| times.record((level * (0.5 + place as f64 / count)) as u64));
-    times
+    for place in (0..count as u64).filter(|place| place % 10 >= run.failing) {
+        times.record((level * (0.5 + place as f64 / count)) as u64);
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "a hundred")]
+    let failed = count as i64 - i64::try_from(times.count()).unwrap();
+    (times, failed)
+}
+
+/// Failures of a run; imports do not know them.
+fn errors(run: &Wanted, failed: i64) -> Option<i64> {
+    run.has_response.then_some(failed)
 }
 
 fn unless(is_known: bool, times: &Histogram) -> Histogram {
@@ -205,7 +216,7 @@ fn a_recording_in_which_nothing_was_run_is_judged_by_the_errors_of_its_devices()
 }
 
 /// The sum of a run, from second to second.
-fn total(run: &Wanted, index: i32, (begun, at): (i64, i64), all: Histogram) -> RunTotal {
+fn total(run: &Wanted, index: i32, (begun, at): (i64, i64), (all, failed): (Histogram, i64)) -> RunTotal {
     let ops = i64::try_from(all.count()).unwrap();
     RunTotal {
         t_ns: at * S,
@@ -220,7 +231,7 @@ fn total(run: &Wanted, index: i32, (begun, at): (i64, i64), all: Histogram) -> R
         arrivals: None,
         ops,
         bytes: 4096 * ops,
-        errors: Some(0),
+        errors: errors(run, failed),
         response: unless(run.has_response, &all),
         service: all,
         short: None,
@@ -245,12 +256,13 @@ fn written_beside(scratch: &Scratch, name: &str, runs: &[Wanted], beside: Option
     }
     let mut at = 1;
     for (index, run) in (0..).zip(runs) {
-        let (mut all, mut state, begun) = (Histogram::default(), run.seed, at);
+        let (mut all, mut all_failed, mut state, begun) = (Histogram::default(), 0, run.seed, at);
         let mut rows = Vec::new();
         for _ in 0..run.seconds {
             at += 1;
-            let times = second(run, &mut state);
+            let (times, failed) = second(run, &mut state);
             all.merge(&times);
+            all_failed += failed;
             let ops = i64::try_from(times.count()).unwrap();
             rows.push(OpInterval {
                 t_ns: at * S,
@@ -265,7 +277,7 @@ fn written_beside(scratch: &Scratch, name: &str, runs: &[Wanted], beside: Option
                 arrivals: None,
                 ops,
                 bytes: 4096 * ops,
-                errors: Some(0),
+                errors: errors(run, failed),
                 response: unless(run.has_response, &times.collapse(5)),
                 service: times.collapse(5),
                 wait: None,
@@ -283,7 +295,7 @@ fn written_beside(scratch: &Scratch, name: &str, runs: &[Wanted], beside: Option
             offered_rate: None,
             detail: String::new(),
         };
-        let total = total(run, index, (begun, at), all);
+        let total = total(run, index, (begun, at), (all, all_failed));
         writer.accept(&Batch::from_rows(&[phase("start", begun), phase("end", at)]).unwrap()).unwrap();
         writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
         writer.accept(&Batch::from_rows(&[total]).unwrap()).unwrap();
@@ -523,4 +535,115 @@ fn a_machine_that_was_busy_with_others_is_told_with_their_names() {
         shared[0].contains("times the bytes of shared (rsync 123 MB on all devices): others moved some."),
         "{shared:?}"
     );
+}
+
+#[test]
+fn a_run_in_which_nothing_succeeded_is_there_and_worse_and_keeps_no_gate_green() {
+    let scratch = Scratch::new();
+    let two = |seconds: i64, failing: u64, has_response: bool| {
+        let one = Wanted { has_response, ..wanted("one", 1e6, 1) };
+        [one, Wanted { seconds, failing, has_response, ..wanted("two", 1e6, 2) }]
+    };
+    written(&scratch, "base", &two(200, 0, true));
+    // However short: that all fail is no matter of chance.
+    written(&scratch, "dead", &two(20, 10, true));
+    let out = compared(&scratch, &["base", "dead"], 0);
+    assert!(out.starts_with("dead against base: 1 of 2 runs differs (▼ two), 1 the same (one)."), "{out}");
+    assert!(out.contains("two: dead differs from base: IOPS 100 % lower (0): ▼ worse."), "{out}");
+    assert!(!out.contains("has no run") && !out.contains("Only base"), "{out}");
+    let line = out.lines().find(|line| line.starts_with("two: failed operations: 0 of ")).unwrap();
+    assert!(line.ends_with(" of dead (100 %); times and rates are of those that succeeded."), "{line}");
+    let gate = |against: [&str; 2], condition: &str, words: &str| {
+        let arguments = [&against[..], &["--fail-if", condition, "--junit", "r.xml"]].concat();
+        let out = compared(&scratch, &arguments, 5);
+        let line = out.lines().find(|line| line.starts_with("iodyno: objective")).unwrap_or_else(|| panic!("{out}"));
+        assert!(line.contains(words) && line.contains(&format!("in two of {}", against[1])), "{condition}: {line}");
+        let junit = std::fs::read_to_string(scratch.path("r.xml")).unwrap();
+        assert!(junit.contains("failures=\"1\"") && junit.contains("skipped=\"0\""), "{condition}: {junit}");
+    };
+    let dead = ["base", "dead"];
+    gate(dead, "iops worse", "IOPS of dead is 0, that of base is not, surely worse");
+    gate(dead, "bytes_per_s worse than 5%", "throughput of dead is 0");
+    gate(dead, "iops not same within 5%", "surely more than 5 % apart");
+    gate(
+        dead,
+        "response_ns_p99 worse",
+        "undecided in two of dead, so not met: response p99: of dead there is none, all of its ",
+    );
+    // An import, whose failures nobody counted: the whole run was without an operation.
+    written(&scratch, "old", &two(150, 0, false));
+    written(&scratch, "idle", &two(150, 10, false));
+    let idle = ["old", "idle"];
+    gate(idle, "iops worse", "IOPS of idle is 0, that of old is not, surely worse");
+    gate(idle, "service_ns_mean worse than 5%", "mean service: of idle there is none, it completed no operation");
+    // The other way round it is better, and no number is made of it.
+    let back = compared(&scratch, &["idle", "old", "--fail-if", "iops worse"], 0);
+    assert!(back.contains("two: old differs from idle: IOPS up from 0: ▲ better."), "{back}");
+    assert!(!back.contains("inf"), "{back}");
+    // Neither did anything: nothing is proven.
+    let both = compared(&scratch, &["idle", "idle", "--fail-if", "iops worse"], 5);
+    let words = "objective undecided in two of 2 idle, so not met: IOPS is 0 of both 2 idle (it completed no operation";
+    assert!(both.contains(words), "{both}");
+}
+
+#[test]
+fn that_some_operations_failed_is_told_and_their_bytes_are_not_those_of_others() {
+    let scratch = Scratch::new();
+    written_beside(&scratch, "whole", &[wanted("rd1", 1e6, 1)], Some(Beside::default()));
+    let failing = Wanted { failing: 4, ..wanted("rd1", 1e6, 2) };
+    written_beside(&scratch, "failing", &[failing], Some(Beside::default()));
+    let out = compared(&scratch, &["whole", "failing"], 0);
+    let line = out.lines().find(|line| line.starts_with("Failed operations: 0 of ")).unwrap_or_else(|| panic!("{out}"));
+    assert!(
+        line.ends_with(" of whole, 8,101 of 19,997 of failing (41 %); times and rates are of those that succeeded."),
+        "{line}"
+    );
+    assert!(!out.contains("moved"), "the load's own failed reads are not others': {out}");
+    assert!(!compared(&scratch, &["whole", "whole"], 0).contains("ailed operations"));
+}
+
+#[test]
+fn a_figure_that_was_named_and_is_not_there_is_called_by_its_name() {
+    let scratch = Scratch::new();
+    let idle = |seed| [Wanted { failing: 10, ..wanted("rd1", 1e6, seed) }, wanted("rd2", 1e6, seed + 1)];
+    written(&scratch, "base", &idle(1));
+    written(&scratch, "again", &idle(3));
+    let out = compared(&scratch, &["base", "again", "--primary", "response_ns_p99", "--run", "rd1"], 0);
+    assert!(out.starts_with("rd1: again cannot be held against base: response p99: of again there is none, "), "{out}");
+    let out = compared(&scratch, &["base", "again", "--primary", "response_ns_p99"], 0);
+    assert!(out.contains(" 1 not judged (rd1).") && !out.contains("has no run"), "{out}");
+}
+
+#[test]
+fn the_head_of_a_report_counts_the_errors_of_all_runs_and_claims_no_completions() {
+    let scratch = Scratch::new();
+    let runs =
+        [Wanted { seconds: 10, ..wanted("one", 1e6, 1) }, Wanted { seconds: 10, failing: 10, ..wanted("two", 1e6, 2) }];
+    written(&scratch, "r", &runs);
+    let model = |name: &str| -> serde_json::Value {
+        scratch.iodyno(&["report", name, "-o", "page.html", "--force"]).run().unwrap().expect_code(0);
+        let page = std::fs::read_to_string(scratch.path("page.html")).unwrap();
+        serde_json::from_str(page.split("id=\"model\">").nth(1).unwrap().split("</script>").next().unwrap()).unwrap()
+    };
+    let several = model("r");
+    let sentence = several["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("2 runs on sd1: from 0 op/s to "), "{sentence}");
+    let failed = sentence.strip_suffix(" errors.").unwrap().rsplit(' ').next().unwrap();
+    let tile = |label: &str, of: &serde_json::Value| {
+        let figures = of["figures"].as_array().unwrap();
+        figures.iter().find(|figure| figure["label"] == label).unwrap_or_else(|| panic!("{label}: {of:#}")).clone()
+    };
+    let errors = tile("Errors", &several);
+    assert!(errors["value"] == failed && failed != "0", "{errors} {sentence}");
+    assert!(errors["detail"].as_str().unwrap().ends_with(" other operations succeeded"), "{errors}");
+    // Every interval of `two` completed nothing.
+    for of in [&several, &several["runs"][1]] {
+        let stall = tile("Longest stall", of);
+        assert!(stall["detail"].as_str().unwrap().starts_with("in no interval did operations wait"), "{stall}");
+    }
+    // A recording in which nothing at all succeeded measured that.
+    written(&scratch, "dead", &runs[1..]);
+    let dead = model("dead");
+    assert!(dead["sentence"].as_str().unwrap().starts_with("No operation succeeded on sd1, "), "{}", dead["sentence"]);
+    assert_eq!(tile("Errors", &dead)["value"], failed);
 }
