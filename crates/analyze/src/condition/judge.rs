@@ -390,6 +390,7 @@ impl Record {
         for sample in &mut samples {
             sample.seconds = length_ns as f64 / 1e9;
             sample.stall_ns = if sample.is_stalled() { length_ns } else { 0 };
+            sample.has_silence = sample.is_silent();
         }
         // The last selector is that of everything together.
         interval.stalled = samples.last().is_some_and(Sample::is_stalled);
@@ -414,6 +415,7 @@ impl Record {
                 let rough = std::mem::replace(sample, exact.clone());
                 sample.backlog = rough.backlog;
                 sample.stall_ns = rough.stall_ns;
+                sample.has_silence = rough.has_silence || sample.is_silent();
             }
             sample.seconds = seconds;
             sample.in_flight = (seconds > 0.0).then(|| sum.in_flight_ns / (seconds * 1e9));
@@ -530,6 +532,7 @@ impl Sum {
         total.response.merge(&sample.response);
         total.service.merge(&sample.service);
         total.backlog = total.backlog.known().zip(sample.backlog.known()).map(|(most, now)| most.max(now)).into();
+        total.has_silence |= sample.has_silence;
         self.in_flight_ns += sample.in_flight.unwrap_or(0.0) * length_ns as f64;
         if !sample.is_stalled() {
             return;

@@ -22,6 +22,8 @@ pub(super) struct Sample {
     pub(super) backlog: Tally<i64>,
     /// Longest time without a completion, ns.
     pub(super) stall_ns: i64,
+    /// There was time in which nothing came back, and nothing tells whether anything was due.
+    pub(super) has_silence: bool,
     /// Fraction of all CPUs.
     pub(super) cpu: Option<f64>,
     /// How long the oldest operation that is in flight has been so, ns.
@@ -44,6 +46,13 @@ impl Sample {
             && (self.in_flight.is_some_and(|depth| depth > 0.0)
                 || self.backlog.is_positive()
                 || self.count.arrivals.is_positive())
+    }
+
+    /// Nothing came back, and nothing that is known says whether that was a stall: neither what was due nor what was in flight.
+    pub(super) fn is_silent(&self) -> bool {
+        let is_known =
+            self.in_flight.is_some() || self.backlog.known().is_some() || self.count.arrivals.known().is_some();
+        self.present && self.count.ops == 0 && !self.count.errors.is_positive() && !is_known
     }
 
     /// The figure in base units; `None` when it was not measured.
@@ -79,7 +88,8 @@ impl Sample {
             Quantity::ReadShare => (self.count.ops > 0).then(|| self.reads as f64 / self.count.ops as f64),
             Quantity::InFlight => self.in_flight.filter(|_| self.present),
             Quantity::Backlog => counted(self.backlog.known()?),
-            Quantity::LongestStall => counted(self.stall_ns),
+            // Silence of which nobody knows whether it was a stall is not one of no length.
+            Quantity::LongestStall => counted(self.stall_ns).filter(|_| !self.has_silence || self.stall_ns > 0),
             Quantity::Cpu => self.cpu,
             Quantity::Longest => {
                 let oldest = Some(self.oldest_ns).filter(|ns| *ns > 0);

@@ -72,11 +72,21 @@ fn end((in_flight, waiting): (i64, i64), age_ns: u64, phase: &str) -> RunEnd {
 
 /// Judges `text` over a run of these intervals with this end.
 fn judged_with_end(text: &str, seconds: &[Second], end: Option<RunEnd>) -> Verdict {
-    judged_when_cut(text, seconds, end, None)
+    judged_with(text, seconds, (end, None), |_| ())
 }
 
 /// The same of a run that was cut short.
 fn judged_when_cut(text: &str, seconds: &[Second], end: Option<RunEnd>, halt: Option<Halt>) -> Verdict {
+    judged_with(text, seconds, (end, halt), |_| ())
+}
+
+/// The same, of rows as `change` makes them.
+fn judged_with(
+    text: &str,
+    seconds: &[Second],
+    (end, halt): (Option<RunEnd>, Option<Halt>),
+    change: impl Fn(&mut OpInterval),
+) -> Verdict {
     let condition = Condition::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let mut judge = Judge::new(vec![condition]);
     let mark = |event: &str, t_ns: i64| Phase {
@@ -92,7 +102,8 @@ fn judged_when_cut(text: &str, seconds: &[Second], end: Option<RunEnd>, halt: Op
     judge.accept(&Batch::from_rows(&[mark("start", 100 * S)]).unwrap()).unwrap();
     let mut sum = times(0, 0);
     for (at, second) in seconds.iter().enumerate() {
-        let read = row(at, "read", *second);
+        let mut read = row(at, "read", *second);
+        change(&mut read);
         sum.merge(&read.response);
         let mut warm = row(at, "read", Second { ops: 50, response_ns: 9 << 40, in_flight: 1.0 });
         (warm.phase, warm.t_ns) = ("warmup".into(), warm.t_ns - 200 * S);
@@ -206,6 +217,22 @@ fn a_stall_goes_on_with_what_held_before_it_and_hides_nothing() {
     let idle = Second { in_flight: 0.0, ..STALL };
     check("longest_stall > 0", &[FAST, FAST], Met);
     let _ = idle;
+}
+
+#[test]
+fn silence_is_no_stall_of_no_length_where_nothing_tells_what_was_due() {
+    use Judgement::{Met, Missed, Unknown};
+    // As other tools tell it: what came back, and no more.
+    let told = |text: &str, seconds: &[Second]| {
+        judged_with(text, seconds, (None, None), |row| {
+            (row.arrivals, row.in_flight_mean, row.backlog, row.errors) = (None, None, None, None);
+        })
+        .judgement
+    };
+    assert_eq!(told("longest_stall > 2s", &[STALL; 150]), Unknown);
+    assert_eq!(told("longest_stall > 2s", &[FAST, STALL, STALL, STALL, FAST]), Unknown);
+    assert_eq!(told("longest_stall > 2s", &[FAST, FAST, FAST]), Met);
+    check("longest_stall > 2s", &[STALL; 150], Missed);
 }
 
 #[test]

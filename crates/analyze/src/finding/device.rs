@@ -1,4 +1,8 @@
 //! R5: a block device is the limit.
+//!
+//! A device is in one of two states: it is the limit, or it is busy and is not. Each stretch in one of them is a finding of its
+//! own, with the figures of that stretch alone. What lets the limit go for a moment stays the limit, as every finding stays
+//! open for a while.
 
 use super::baseline::{Baseline, Slower, Unloaded};
 use super::io_users::{self, Followed};
@@ -20,8 +24,12 @@ pub(crate) struct DeviceRule {
 #[derive(Default)]
 struct Known {
     baseline: Baseline,
-    /// Windows in which it was busy: queue, bytes and operations per second.
+    /// Windows in which it was busy and not the limit: queue, bytes and operations per second.
     busy: VecDeque<(f64, Option<f64>, f64)>,
+    /// From when until when it was the limit, newest, ns.
+    limit_ns: Option<(i64, i64)>,
+    /// The same of being busy and not the limit.
+    calm_ns: Option<(i64, i64)>,
 }
 
 /// A device over a window.
@@ -62,21 +70,87 @@ impl Rule for DeviceRule {
         let mut found = Vec::new();
         for disk in &now.disks {
             let Some(mean) = over(stretch, &disk.device).filter(|mean| mean.busy >= limit.busy_percent) else {
+                if let Some(known) = self.devices.get_mut(&disk.device) {
+                    (known.limit_ns, known.calm_ns) = (None, None);
+                }
                 continue;
             };
             let known = self.devices.entry(disk.device.clone()).or_default();
-            let why = known.why(&mean, limit);
-            known.busy.push_back((mean.queue, mean.bytes_per_s, mean.ops_per_s));
+            // What completes nothing is busy with nothing: that is a stall (R7).
+            if disk.completions > 0.0 {
+                found.extend(known.judge(window, stretch, &disk.device, &mean, thresholds));
+            }
+            // What it did before it was the limit is not forgotten, for however long it is.
+            if known.limit_ns.is_none_or(|(_, to_ns)| to_ns < now.t_ns) {
+                known.busy.push_back((mean.queue, mean.bytes_per_s, mean.ops_per_s));
+            }
             if known.busy.len() > HISTORY {
                 known.busy.pop_front();
             }
-            found.push(symptom(stretch, &disk.device, &mean, why, known.baseline.known()));
         }
         found
+    }
+
+    fn lost(&mut self) {
+        self.devices.values_mut().for_each(|known| (known.limit_ns, known.calm_ns) = (None, None));
     }
 }
 
 impl Known {
+    /// What it says of a device that is busy: of the newest moments in one state, no more than the window.
+    fn judge(
+        &mut self,
+        window: &Window,
+        stretch: Stretch<'_>,
+        device: &str,
+        mean: &Mean,
+        thresholds: &Thresholds,
+    ) -> Option<Symptom> {
+        let limit = &thresholds.device;
+        let now = window.now()?;
+        let is_recent = |to_ns: i64| (now.t_ns - to_ns) as f64 / 1e9 < thresholds.general.clear_s;
+        let by_itself = |one: &Stretch<'_>| over(*one, device).is_some_and(|one| self.why(&one, limit).is_some());
+        let is_limit = stretch.each().next_back().is_some_and(|newest| by_itself(&newest));
+        let is_limit_over_all = self.why(mean, limit).is_some();
+        let answers = |one: &Stretch<'_>| over(*one, device).is_some_and(|one| one.ops_per_s > 0.0);
+        if is_limit && is_limit_over_all {
+            let onset_ns = || {
+                let onset = stretch.each().rev().take_while(|one| by_itself(one) || !answers(one)).last();
+                onset.unwrap_or(stretch).start_ns()
+            };
+            let goes_on = self.limit_ns.filter(|(_, to_ns)| is_recent(*to_ns));
+            let from_ns = goes_on.map_or_else(onset_ns, |(from_ns, _)| from_ns);
+            (self.limit_ns, self.calm_ns) = (Some((from_ns, now.t_ns)), None);
+            let own = window.since(from_ns, limit.for_s).unwrap_or(stretch);
+            // Its own figures; where they are too near the bound to say it by themselves, those of the window.
+            let of_own = over(own, device).and_then(|mean| Some((self.why(&mean, limit)?, mean)));
+            let unloaded = self.baseline.known();
+            return Some(match of_own {
+                Some((why, mean)) => symptom(own, device, &mean, Some(why), unloaded, from_ns),
+                None => symptom(stretch, device, mean, self.why(mean, limit), unloaded, from_ns),
+            });
+        }
+        let limit_to_ns = self.limit_ns.map(|(_, to_ns)| to_ns);
+        if is_limit_over_all && limit_to_ns.is_none() {
+            return None;
+        }
+        let from_ns = match self.calm_ns {
+            Some((from_ns, to_ns)) if is_recent(to_ns) => from_ns,
+            // It answered nothing for so long.
+            Some(_) => now.start_ns(),
+            None => limit_to_ns.unwrap_or(i64::MIN).max(stretch.start_ns()),
+        };
+        self.calm_ns = Some((from_ns, now.t_ns));
+        // Nor is it well while it was silent a moment ago.
+        if is_limit || limit_to_ns.is_some_and(is_recent) || !stretch.each().all(|one| answers(&one)) {
+            return None;
+        }
+        self.limit_ns = None;
+        let own = window.since(from_ns, limit.for_s).unwrap_or(stretch);
+        let of_own = over(own, device)?;
+        self.why(&of_own, limit).is_none().then(|| symptom(own, device, &of_own, None, self.baseline.known(), from_ns))
+    }
+
     /// So many times as large are requests as those without a queue; 1 where that is not known, or they are smaller. Where
     /// nothing waits for anything else, what is larger takes longer, and no limit is reached by that.
     fn larger(mean: &Mean, unloaded: &Unloaded) -> f64 {
@@ -133,7 +207,14 @@ fn over(stretch: Stretch<'_>, device: &str) -> Option<Mean> {
     })
 }
 
-fn symptom(stretch: Stretch<'_>, device: &str, mean: &Mean, why: Option<Why>, unloaded: Option<Unloaded>) -> Symptom {
+fn symptom(
+    stretch: Stretch<'_>,
+    device: &str,
+    mean: &Mean,
+    why: Option<Why>,
+    unloaded: Option<Unloaded>,
+    since_ns: i64,
+) -> Symptom {
     let followed = Followed::over(stretch, device, mean.ops_per_s * stretch.seconds());
     let size_bytes = mean.bytes_per_s.and_then(|bytes| quotient(bytes, mean.ops_per_s));
     let about = format!("{}{}", users(stretch, followed.as_ref()), io_users::kind_words(size_bytes, followed.as_ref()));
@@ -190,7 +271,7 @@ fn symptom(stretch: Stretch<'_>, device: &str, mean: &Mean, why: Option<Why>, un
         subject: device.to_string(),
         severity: if why.is_some() { Severity::Finding } else { Severity::Note },
         confidence: if unloaded.is_some_and(|of| of.is_certain()) { Confidence::Certain } else { Confidence::Likely },
-        since_ns: stretch.start_ns(),
+        since_ns,
         sentence,
         evidence,
         next: next.to_string(),
@@ -230,7 +311,7 @@ fn users(stretch: Stretch<'_>, followed: Option<&Followed>) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Bench, DiskStep};
-    use super::super::{Confidence, RuleId, Severity};
+    use super::super::{Confidence, Finding, RuleId, Severity};
 
     /// `iostat`'s two lines of c2t8d0: writes/s, kB/s, actv, asvc_t.
     const C2T8D0: [[f64; 4]; 2] = [[520.4, 32_535.2, 4.9, 9.4], [546.7, 31_004.3, 9.3, 16.9]];
@@ -254,7 +335,7 @@ mod tests {
         bench.is_silent();
         bench.steps(1, 10.0, |step| step.disk("c2t8d0", write(C2T8D0[1], 98.0)));
         let sentence = &bench.only(RuleId::R5).sentence;
-        assert!(sentence.starts_with("c2t8d0 is the limit for 20 s: busy 98 %, 547 op/s, 31.7 MB/s, queue 9.3, mean 16.9 ms; its queue grew from 4.9 to 9.3 and throughput changed by only -4.7 %."), "{sentence}");
+        assert!(sentence.starts_with("c2t8d0 is the limit for 10 s: busy 98 %, 547 op/s, 31.7 MB/s, queue 9.3, mean 16.9 ms; its queue grew from 4.9 to 9.3 and throughput changed by only -4.7 %."), "{sentence}");
     }
 
     #[test]
@@ -266,6 +347,58 @@ mod tests {
         let all = bench.engine().findings();
         assert_eq!((all.len(), all[0].severity), (1, Severity::Note));
         assert!(all[0].sentence.contains("busy but not saturated"));
+    }
+
+    /// So many seconds of reads one by one, of a queue of 64, and of those again.
+    fn one_by_one_and_sixty_four(seconds: [usize; 3]) -> Bench {
+        let mut bench = Bench::new();
+        let read = |response_ms: f64, queue: f64| DiskStep {
+            reads_per_s: 200.0,
+            bytes_per_s: 819_200.0,
+            response_ms,
+            queue,
+            busy_percent: 99.0,
+            ..DiskStep::default()
+        };
+        for (count, (response_ms, queue)) in seconds.into_iter().zip([(5.0, 1.0), (320.0, 64.0), (5.0, 1.0)]) {
+            bench.steps(count, 1.0, |step| step.disk("sda", read(response_ms, queue)));
+        }
+        bench
+    }
+
+    #[test]
+    fn the_limit_is_told_with_its_own_time_whatever_came_before_and_after() {
+        let told = |bench: &Bench| -> Vec<(Severity, i64, i64)> {
+            let whole = |ns: i64| (ns + 500_000_000) / 1_000_000_000 - 1000;
+            let of = |one: &Finding| (one.severity, whole(one.start_ns), whole(one.last_ns));
+            bench.engine().findings().iter().map(of).collect()
+        };
+        let (limit, busy) = (Severity::Finding, Severity::Note);
+        let bench = one_by_one_and_sixty_four([60, 40, 60]);
+        assert_eq!(told(&bench), [(busy, 0, 60), (limit, 60, 100), (busy, 100, 160)]);
+        let sentences: Vec<&str> = bench.engine().findings().iter().map(|one| one.sentence.as_str()).collect();
+        assert!(
+            sentences[0].starts_with("sda is busy but not saturated for 1 min: busy 99 %, 200 op/s"),
+            "{sentences:#?}"
+        );
+        assert!(
+            sentences[1].starts_with("sda is the limit for 40 s: ")
+                && sentences[1].contains("queue 64.0, mean 320 ms (64.0× unloaded)"),
+            "{sentences:#?}"
+        );
+        assert!(
+            sentences[2].contains("for 1 min: ") && sentences[2].contains("queue 1.0, mean 5.00 ms"),
+            "{sentences:#?}"
+        );
+        // It ends with its last second, and a recording may, too.
+        assert_eq!(told(&one_by_one_and_sixty_four([60, 40, 0])), [(busy, 0, 60), (limit, 60, 100)]);
+        assert_eq!(told(&one_by_one_and_sixty_four([28, 22, 28])), [(busy, 0, 28), (limit, 28, 50), (busy, 50, 78)]);
+        // What lets go for a few seconds was the limit all the time.
+        let mut bench = one_by_one_and_sixty_four([30, 20, 4]);
+        let again =
+            DiskStep { reads_per_s: 200.0, response_ms: 320.0, queue: 64.0, busy_percent: 99.0, ..DiskStep::default() };
+        bench.steps(20, 1.0, |step| step.disk("sda", again));
+        assert_eq!(told(&bench), [(busy, 0, 30), (limit, 30, 74)]);
     }
 
     #[test]

@@ -154,6 +154,10 @@ impl Engine {
             symptom;
         let clear_s = clear_s.unwrap_or(self.thresholds.general.clear_s);
         let key = (rule, subject);
+        let is_of_same_state = |open: &Open| self.findings.get(open.at).is_none_or(|found| found.severity == severity);
+        if rule.tells_states() && self.open.get(&key).is_some_and(|open| !is_of_same_state(open)) {
+            self.end(&key);
+        }
         if !self.open.contains_key(&key) {
             if self.open.keys().filter(|(open, _)| *open == rule).count() >= OPEN_MAX {
                 self.left_out += 1;
@@ -184,6 +188,14 @@ impl Engine {
         finding.confidence = finding.confidence.max(confidence);
         (finding.evidence, finding.next, finding.last_ns) = (evidence, next, now_ns);
         finding.sentence = open.sentence.replace("{for}", &lasted(finding.seconds()));
+    }
+
+    /// What was open ended when it last held.
+    fn end(&mut self, key: &(RuleId, String)) {
+        let Some(open) = self.open.remove(key) else { return };
+        if let Some(finding) = self.findings.get_mut(open.at) {
+            finding.end_ns = Some(finding.last_ns);
+        }
     }
 
     /// A flight recorder has written the I/Os around a finding.

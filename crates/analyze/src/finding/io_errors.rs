@@ -40,6 +40,8 @@ struct Known {
     first: Option<(i64, Option<i64>)>,
     /// The kernel's messages are all that there is: it leaves most of them out.
     is_told: bool,
+    /// Some of them failed before the time that is told: of what else completed then nothing is known.
+    has_earlier: bool,
     /// Something else failed than what the device cannot do.
     is_trouble: bool,
 }
@@ -93,11 +95,13 @@ impl IoErrorsRule {
                 let known = self.known(device, now);
                 if known.errors() == 0.0 || known.is_told {
                     known.is_told = true;
+                    known.has_earlier |= event.t_ns < known.since_ns;
                     known.count(op, event.count as f64, now);
                     known.is_trouble |= !event.message.contains("operation not supported");
                 }
                 device_told = Some(device.to_string());
-            } else {
+            } else if device_told.is_some() || self.devices.values().any(|known| known.is_told) {
+                // They failed since the message before, and that was told of within the time of the finding.
                 suppressed += suppressed_requests(&event.message).unwrap_or(0) * event.count.max(1);
             }
         }
@@ -130,6 +134,7 @@ impl Known {
     fn add(&mut self, failure: &IoFailure, now: &Moment) {
         if std::mem::take(&mut self.is_told) {
             self.ops.values_mut().for_each(|failed| failed.errors = 0.0);
+            self.has_earlier = false;
         }
         self.count(&failure.op, failure.count, now);
         self.is_trouble |= !is_lacking(&failure.op, failure.errno);
@@ -160,10 +165,15 @@ impl Known {
         }
     }
 
+    /// How many of these operations failed, where as many are known of the same time.
+    fn share_percent(&self, failed: &Failed) -> Option<f64> {
+        failed.share_percent().filter(|_| !self.has_earlier)
+    }
+
     fn symptom(&self, device: &str, clear_s: f64) -> Symptom {
         let at_least = if self.is_told { "at least " } else { "" };
         let failed = self.failed().map(|(op, failed)| {
-            let share = failed.share_percent().map_or(String::new(), |share| {
+            let share = self.share_percent(failed).map_or(String::new(), |share| {
                 format!(" ({} of all {})", Unit::Percent.format(Some(share)), plural(op, 2.0))
             });
             format!("{at_least}{:.0} {} failed{share}", failed.errors, plural(op, failed.errors))
@@ -187,7 +197,7 @@ impl Known {
         let mut evidence = Vec::new();
         for (op, failed) in self.failed() {
             evidence.push(Evidence::new(format!("failed {}", plural(op, 2.0)), failed.errors, ""));
-            evidence.push(Evidence::new(format!("of all {}", plural(op, 2.0)), failed.share_percent(), "%"));
+            evidence.push(Evidence::new(format!("of all {}", plural(op, 2.0)), self.share_percent(failed), "%"));
         }
         evidence.extend(self.errnos.iter().map(|(errno, count)| Evidence::new(errno_words(*errno), *count, "")));
         evidence.push(Evidence::new("first sector", sector.map(|sector| sector as f64), ""));
@@ -405,6 +415,32 @@ mod tests {
         let found = bench.only(RuleId::R13);
         assert!(found.sentence.starts_with("sda: at least 1000 reads failed (20"), "{}", found.sentence);
         assert_eq!(found.confidence, Confidence::Likely);
+    }
+
+    #[test]
+    fn what_the_kernel_left_out_before_a_finding_is_not_of_its_time() {
+        const FAILED: &str = "I/O error, dev sda, sector 2048 op 0x0:(READ) flags 0x0 phys_seg 1";
+        let mut bench = Bench::new();
+        bench.steps(1, 1.0, |step| step.disk("sda", reads(50.0)));
+        // One in fifty, behind others that failed before the load began.
+        let left_out = std::cell::Cell::new(Some(()));
+        bench.steps(9, 1.0, |step| {
+            step.disk("sda", reads(50.0));
+            if left_out.take().is_some() {
+                step.event("kernel", "blk_print_req_error: 18 callbacks suppressed");
+            }
+            step.event_times("kernel", FAILED, 1);
+        });
+        let sentence = &bench.only(RuleId::R13).sentence;
+        assert!(sentence.starts_with("sda: at least 9 reads failed (2.00 % of all reads) within 9 s"), "{sentence}");
+        // Left out behind a message of the finding, they are of its time.
+        bench.steps(1, 1.0, |step| {
+            step.disk("sda", reads(50.0));
+            step.event("kernel", "blk_print_req_error: 90 callbacks suppressed");
+            step.event_times("kernel", FAILED, 1);
+        });
+        let sentence = &bench.only(RuleId::R13).sentence;
+        assert!(sentence.starts_with("sda: at least 100 reads failed (20.0 % of all reads) within 10 s"), "{sentence}");
     }
 
     #[test]

@@ -105,6 +105,12 @@ impl RuleId {
         Self::R14,
     ];
 
+    /// Is what it notes another state of its subject than that which it finds, each with its own begin and end? A device that is
+    /// busy is not the limit; other notes are findings that do not matter much yet.
+    pub(crate) fn tells_states(self) -> bool {
+        self == Self::R5
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {

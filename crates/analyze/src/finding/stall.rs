@@ -1,6 +1,6 @@
 //! R7: a device answers nothing.
 
-use super::moment::Moment;
+use super::moment::{DiskUse, Moment};
 use super::window::Window;
 use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure};
 use std::collections::BTreeMap;
@@ -27,9 +27,8 @@ impl Rule for StallRule {
         let mut found = Vec::new();
         for disk in &now.disks {
             let known = self.devices.entry(disk.device.clone()).or_default();
-            // What does not tell its requests in flight cannot be said to have stalled.
-            let in_flight = disk.in_flight.unwrap_or(0);
-            if disk.completions > 0.0 || in_flight == 0 {
+            let waiting = waiting(disk);
+            if disk.completions > 0.0 || waiting < 1.0 {
                 known.stalled_ns = None;
                 if disk.completions > 0.0 {
                     known.completed_ns = Some(now.t_ns);
@@ -43,7 +42,7 @@ impl Rule for StallRule {
             let for_s = if disk.rotational == Some(true) { limit.rotational_for_s } else { limit.for_s };
             // Samples come a little early or late.
             if was_active && seconds >= for_s * 0.95 {
-                found.push(stalled(now, &disk.device, in_flight, since_ns));
+                found.push(stalled(now, disk, waiting, since_ns));
             }
         }
         found
@@ -54,7 +53,15 @@ impl Rule for StallRule {
     }
 }
 
-fn stalled(now: &Moment, device: &str, in_flight: i64, since_ns: i64) -> Symptom {
+/// Requests that wait: those in flight at the end; of what does not tell them, as other tools, so many all the time.
+fn waiting(disk: &DiskUse) -> f64 {
+    // Printed figures are rounded, and so are the counters that they became.
+    let in_queue = || disk.queue.map_or(0.0, |queue| (queue * 100.0).round() / 100.0);
+    disk.in_flight.map_or_else(in_queue, |count| count as f64)
+}
+
+fn stalled(now: &Moment, disk: &DiskUse, waiting: f64, since_ns: i64) -> Symptom {
+    let device = &disk.device;
     let mut blocked: Vec<String> = now
         .processes
         .iter()
@@ -69,16 +76,17 @@ fn stalled(now: &Moment, device: &str, in_flight: i64, since_ns: i64) -> Symptom
         (false, 0) => format!("; blocked: {}", blocked.join(", ")),
         (false, more) => format!("; blocked: {} and {more} more", blocked.join(", ")),
     };
-    let requests = if in_flight == 1 { "1 request".to_string() } else { format!("{in_flight} requests") };
+    let requests = if waiting.round() <= 1.0 { "1 request".to_string() } else { format!("{waiting:.0} requests") };
     Symptom {
         rule: RuleId::R7,
-        subject: device.to_string(),
+        subject: device.clone(),
         severity: Severity::Finding,
-        confidence: Confidence::Certain,
+        // What another tool prints as no request may be less than one in a hundred seconds.
+        confidence: if disk.in_flight.is_some() { Confidence::Certain } else { Confidence::Likely },
         since_ns,
         sentence: format!("{device} answered nothing for {{for}} ({requests} waiting{who})."),
         evidence: vec![
-            Evidence::new("requests in flight", in_flight as f64, "op"),
+            Evidence::new("requests in flight", waiting, "op"),
             Evidence::new("known to within", now.seconds, "s"),
             Evidence::new("tasks blocked in the kernel", now.system.as_ref().and_then(|system| system.blocked), ""),
         ],
@@ -86,7 +94,7 @@ fn stalled(now: &Moment, device: &str, in_flight: i64, since_ns: i64) -> Symptom
             "See the kernel's messages of that time (paths, resets, timeouts: `dmesg -T`), and what {device} lies on; `iodyno trace --until 'response > {}'` keeps the requests around the next one.",
             figure(Some(1e9), "ns")
         ),
-        explains: vec![(RuleId::R5, Some(device.to_string()))],
+        explains: vec![(RuleId::R5, Some(device.clone()))],
         // It ends with the first completion, and its length is measured.
         clear_s: Some(0.0),
     }
@@ -151,13 +159,48 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_explains_that_the_device_is_busy() {
+    fn a_stall_is_no_busy_device_and_explains_that_it_is_slow_behind_it() {
         let mut bench = Bench::new();
         bench.steps(5, 1.0, |step| step.disk("sda", busy(1)));
         bench.steps(15, 1.0, |step| step.disk("sda", silent(64)));
+        let rules: Vec<RuleId> = bench.engine().findings().iter().map(|one| one.rule).collect();
+        assert_eq!(rules, [RuleId::R7], "what answers nothing is not said to be busy and well");
+        // What waited is answered, late.
+        let late = DiskStep { response_ms: 15_000.0, busy_percent: 100.0, queue: 30.0, ..busy(8) };
+        bench.steps(1, 1.0, |step| step.disk("sda", late));
         let all = bench.engine().findings();
         let stall = all.iter().find(|one| one.rule == RuleId::R7).unwrap();
-        let busy = all.iter().find(|one| one.rule == RuleId::R5).unwrap();
-        assert_eq!(busy.explained_by, Some(stall.id));
+        let slow = all.iter().find(|one| one.rule == RuleId::R5).unwrap();
+        assert_eq!(slow.explained_by, Some(stall.id));
+    }
+
+    #[test]
+    fn a_device_that_answers_nothing_is_one_also_where_only_its_queue_is_told() {
+        let of = |queue: f64| {
+            let mut bench = Bench::new();
+            let untold = |step: &mut super::super::testing::Step<'_>, row: DiskStep| {
+                step.disk("sda", row);
+                // As of iostat and sar, which do not print what is in flight.
+                *step.counters("sda")[13] = None;
+            };
+            bench.steps(30, 1.0, |step| untold(step, busy(0)));
+            let begin_s = bench.now_s();
+            bench.steps(20, 1.0, |step| untold(step, DiskStep { queue, ..silent(0) }));
+            let length_s = bench.now_s() - begin_s;
+            bench.steps(60, 1.0, |step| untold(step, busy(0)));
+            (bench, begin_s, length_s)
+        };
+        let (bench, begin_s, length_s) = of(32.0);
+        assert_eq!(bench.engine().findings().len(), 1, "{:#?}", bench.engine().findings());
+        let found = bench.only(RuleId::R7);
+        assert!(
+            found.sentence.starts_with("sda answered nothing for 20 s (32 requests waiting)."),
+            "{}",
+            found.sentence
+        );
+        assert!((found.start_ns as f64 / 1e9 - begin_s).abs() < 1e-6 && (found.seconds() - length_s).abs() < 1e-6);
+        of(1.0).0.only(RuleId::R7);
+        // Less than one request waited: it came and went in between.
+        of(0.4).0.is_silent();
     }
 }

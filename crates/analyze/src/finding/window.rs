@@ -55,24 +55,41 @@ impl Window {
         for (count, moment) in self.moments.iter().rev().enumerate() {
             length += moment.seconds;
             if length >= seconds * 0.95 {
-                return Some(Stretch { moments: &self.moments, skip: self.moments.len() - count - 1 });
+                let to = self.moments.len();
+                return Some(Stretch { moments: &self.moments, skip: to - count - 1, to });
             }
         }
         None
     }
+
+    /// The newest moments that began at this time or later, and no more than the last `seconds`; `None` when there are none.
+    pub(crate) fn since(&self, from_ns: i64, seconds: f64) -> Option<Stretch<'_>> {
+        // Begins are reckoned from lengths and are off by a nanosecond: its middle says on which side a moment is.
+        let is_within = |moment: &&Moment| (moment.start_ns() / 2 + moment.t_ns / 2) > from_ns;
+        let count = self.within(seconds).rev().take_while(is_within).count();
+        let to = self.moments.len();
+        (count > 0).then(|| Stretch { moments: &self.moments, skip: to - count, to })
+    }
 }
 
-/// Some newest moments of a window.
+/// Some moments of a window, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch<'a> {
     moments: &'a VecDeque<Moment>,
     skip: usize,
+    /// Behind the last one.
+    to: usize,
 }
 
 impl<'a> Stretch<'a> {
     /// From the oldest.
     pub(crate) fn iter(self) -> impl DoubleEndedIterator<Item = &'a Moment> + Clone {
-        self.moments.range(self.skip..)
+        self.moments.range(self.skip..self.to)
+    }
+
+    /// Each moment by itself, from the oldest.
+    pub(crate) fn each(self) -> impl DoubleEndedIterator<Item = Self> {
+        (self.skip..self.to).map(move |at| Self { skip: at, to: at + 1, ..self })
     }
 
     /// When it began, ns.

@@ -205,10 +205,11 @@ fn source_documents_give_the_findings_that_they_are_about() {
         let judged = scratch.iodyno(&["diagnose", &name, "--json"]).run().unwrap();
         let judged: Value = serde_json::from_str(&judged.stdout).unwrap();
         let findings = judged["findings"].as_array().unwrap();
-        let found = findings.iter().find(|one| one["rule"] == *rule && one["subject"] == *subject);
+        // A device may have been busy, which is a note, before it was the limit.
+        let is_it = |one: &&Value| one["rule"] == *rule && one["subject"] == *subject && one["counts"] == true;
+        let found = findings.iter().find(is_it);
         let found = found.unwrap_or_else(|| panic!("{file}: {judged}"));
         assert!(found["sentence"].as_str().unwrap().contains(words), "{file}: {found}");
-        assert!(found["counts"] == true, "{file}: {found}");
         if *rule == "R7" {
             assert!(found["end"].is_string() && found["confidence"] == "likely", "{found}");
         }

@@ -473,6 +473,12 @@ impl Subject {
         }
     }
 
+    /// May several sections of a file tell of a thing together what a row needs? sar prints what went over a link, and what
+    /// went wrong on it (`-n EDEV`), under headings of their own.
+    pub(super) fn is_told_in_parts(self) -> bool {
+        self == Self::Net
+    }
+
     /// Name of the table.
     pub(super) fn table(self) -> &'static str {
         match self {

@@ -445,7 +445,8 @@ fn sadf_gives_all_its_parts() {
 fn sadf_prints_a_figure_under_two_names_and_it_is_one() {
     let tps = |tps: u32| {
         let both = SADF.replace(r#""aqu-sz": 0.48"#, r#""avgqu-sz": 8.00, "aqu-sz": 8.00"#);
-        let both = both.replace(r#""tps": 154.00"#, &format!(r#""tps": {tps}.00"#)).replace(r#""util""#, r#""util-percent""#);
+        let both =
+            both.replace(r#""tps": 154.00"#, &format!(r#""tps": {tps}.00"#)).replace(r#""util""#, r#""util-percent""#);
         let import = of_text("sa20.json", &both, &Options::default()).expect("it is good");
         let rows = import.rows::<Disk>();
         let grown = |of: fn(&Disk) -> Option<i64>| of(&rows[1]).zip(of(&rows[0])).map(|(after, before)| after - before);
@@ -467,6 +468,46 @@ fn a_queue_that_was_printed_holds_where_times_and_rates_say_less() {
     };
     assert_eq!(queue(r#""aqu-sz": 0.99"#), Some(990));
     assert_eq!(queue(r#""aqu-sz": 0.30"#), Some(304), "the same with one more digit");
+}
+
+/// Of each row of an interface: bad packets received and sent, dropped on receiving and before sending.
+fn link_errors(import: &Import) -> Vec<[Option<i64>; 4]> {
+    let of = |row: &Net| [row.rx_errors, row.tx_errors, row.rx_drops, row.tx_drops];
+    let rows: Vec<[Option<i64>; 4]> = import.rows::<Net>().iter().map(of).collect();
+    rows.windows(2).map(|pair| [0, 1, 2, 3].map(|at| Some(pair[1][at]? - pair[0][at]?))).collect()
+}
+
+#[test]
+fn errors_and_drops_of_links_as_sar_tells_them_are_those_of_the_table() {
+    let bytes = "IFACE   rxpck/s   txpck/s    rxkB/s    txkB/s   rxcmp/s   txcmp/s  rxmcst/s   %ifutil";
+    let errors = "IFACE   rxerr/s   txerr/s    coll/s  rxdrop/s  txdrop/s  txcarr/s  rxfram/s  rxfifo/s  txfifo/s";
+    let of = |[first, second]: [&str; 2], sections: &[(&str, &str)]| {
+        let mut text = "Linux 6.1.0 (db7) \t11/20/26 \t_x86_64_\t(2 CPU)\n".to_string();
+        for (heading, figures) in sections {
+            text += &format!("\n{first}        {heading}\n{second}         eth0 {figures}\n");
+        }
+        text
+    };
+    let (went, wrong) =
+        ("100.00 90.00 1000.00 900.00 0.00 0.00 0.00 0.80", "50.00 7.00 2.00 500.00 80.00 1.00 0.00 0.00 0.00");
+    let both = [(bytes, went), (errors, wrong)];
+    let (one, two) = (["10:00:00", "10:00:01"], ["10:00:01", "10:00:02"]);
+    for both in [both, [both[1], both[0]]] {
+        let import = of_text("sar.txt", &(of(one, &both) + &of(two, &both)), &options()).expect("it is good");
+        assert_eq!(link_errors(&import), [[Some(50), Some(7), Some(500), Some(80)]; 2]);
+        assert!(links(&import).iter().all(|row| row.contains("rKB/s 1000.00, wKB/s 900.00")), "{:?}", links(&import));
+        assert!(!import.rows::<Figure>().iter().any(|row| &*row.name == "rxerr/s"), "it is in one place");
+    }
+    // Nothing says how much went over the link: there is no row that would say that it was nothing.
+    let alone = of_text("sar.txt", &(of(one, &both[1..]) + &of(two, &both[1..])), &options()).expect("it is good");
+    assert_eq!(alone.rows::<Net>(), []);
+    let figures = alone.rows::<Figure>();
+    let told = figures.iter().filter(|row| &*row.name == "rxdrop/s" && row.value == Some(500.0));
+    assert_eq!(told.count(), 2);
+
+    let sadf = SADF.replace("\"rxerr\": 0.00, \"txerr\": 0.00", "\"rxerr\": 4.00, \"txerr\": 2.00");
+    let import = of_text("sa20.json", &sadf, &Options::default()).expect("it is good");
+    assert_eq!(link_errors(&import), [[Some(4), Some(2), Some(3), Some(0)]]);
 }
 
 /// With the end of summer time in Berlin, 2026-10-25 01:00 UTC.

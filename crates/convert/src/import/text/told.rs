@@ -207,7 +207,7 @@ impl Told {
         }
         let of = |header: &str| subject.map(|subject| subject.of(header)).unwrap_or_default();
         let filled = |key: &&str| headers.iter().any(|header| of(header).iter().any(|spec| spec.key == *key));
-        let subject = subject.filter(|subject| subject.required().iter().all(filled));
+        let subject = subject.filter(|subject| subject.is_told_in_parts() || subject.required().iter().all(filled));
         let columns = headers
             .iter()
             .map(|header| Column {
