@@ -71,8 +71,8 @@ struct Interval {
     length_ns: i64,
     /// By [`Judge::asked`].
     values: Vec<Option<f64>>,
-    /// Nothing completed although something was waiting.
-    stalled: bool,
+    /// Nothing completed although something was waiting at some time.
+    silent: bool,
     wait: Histogram,
 }
 
@@ -347,7 +347,7 @@ impl Record {
             sample.stall_ns = if sample.is_stalled() { length_ns } else { 0 };
         }
         // The last selector is that of everything together.
-        interval.stalled = samples.last().is_some_and(Sample::is_stalled);
+        interval.silent = samples.last().is_some_and(Sample::is_silent);
         for (value, (measured, selector)) in interval.values.iter_mut().zip(asked) {
             *value = samples[*selector].value(measured.quantity).map(|figure| figure.low).or(*value);
         }
@@ -450,7 +450,7 @@ impl Record {
                     };
                     Some(Stretch { to_ns: *t_ns, ..stretch })
                 }
-                (None, Some(before)) if interval.stalled => Some(Stretch { to_ns: *t_ns, ..before }),
+                (None, Some(before)) if interval.silent => Some(Stretch { to_ns: *t_ns, ..before }),
                 _ => None,
             };
             if let Some(stretch) = now.filter(|stretch| stretch.length_ns() > best.length_ns()) {
