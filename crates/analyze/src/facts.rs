@@ -174,7 +174,7 @@ pub(crate) fn is_stalled(count: &OpCount, in_flight: Tally<f64>, backlog: Tally<
     let arrivals = count.arrivals.known();
     match in_flight.known() {
         Some(mean) => mean >= WHOLE || backlog.known().zip(arrivals).is_some_and(|(end, arrivals)| end > arrivals),
-        None => in_flight.is_positive() || backlog.is_positive() || count.arrivals.is_positive(),
+        None => backlog.is_positive() || count.arrivals.is_positive(),
     }
 }
 

@@ -75,6 +75,9 @@ struct Open {
     facts: IntervalFacts,
 }
 
+/// What is known of one target in an interval: counts, mean in flight, backlog.
+type OfTarget = (OpCount, Tally<f64>, Tally<i64>);
+
 /// State of the fold over `op_interval`.
 struct Fold<'a> {
     runs: &'a mut Runs,
@@ -83,7 +86,7 @@ struct Fold<'a> {
     response: Merger,
     service: Merger,
     /// Of each target by its number, when it is in this interval: counts, in flight, backlog.
-    targets: Vec<Option<(OpCount, Tally<f64>, Tally<i64>)>>,
+    targets: Vec<Option<OfTarget>>,
     touched: Vec<usize>,
     /// Stalls under way, by target.
     stalled: BTreeMap<(i32, usize), Stall>,
