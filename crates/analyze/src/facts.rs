@@ -162,20 +162,42 @@ pub struct IntervalFacts {
     pub timestamp_age_ns_max: Option<i64>,
 }
 
+/// Did nothing come back in an interval, well or failed, although something was waiting all the time?
+///
+/// What became due only late in a silent interval has not waited for the whole of it. Nothing leaves in a silent interval, so
+/// what was in flight at its start is in the mean with 1 at least: in flight for a part of it are fewer than 1, or several. The
+/// rest of the backlog that did not arrive in the interval was there before. Where the mean is not known, anything at all counts.
+pub(crate) fn is_stalled(count: &OpCount, in_flight: Tally<f64>, backlog: Tally<i64>) -> bool {
+    if count.ops > 0 || count.errors.is_positive() {
+        return false;
+    }
+    let arrivals = count.arrivals.known();
+    match in_flight.known() {
+        Some(mean) => mean >= WHOLE || backlog.known().zip(arrivals).is_some_and(|(end, arrivals)| end > arrivals),
+        None => backlog.is_positive() || count.arrivals.is_positive(),
+    }
+}
+
+/// One operation in flight throughout, but for rounding.
+const WHOLE: f64 = 0.99;
+
+/// All operations together.
+pub(crate) fn sum_of(ops: &[OpCount]) -> OpCount {
+    ops.iter().fold(OpCount::default(), |mut sum, count| {
+        sum += *count;
+        sum
+    })
+}
+
 impl IntervalFacts {
     /// Completions of all operations.
     pub fn completed(&self) -> i64 {
         self.ops.iter().map(|count| count.ops).sum()
     }
 
-    /// Nothing came back, well or failed, although something was waiting or arrived.
+    /// Nothing came back, well or failed, although something was waiting all the time.
     pub fn is_stalled(&self) -> bool {
-        self.phase != "paused"
-            && self.completed() == 0
-            && !self.ops.iter().any(|count| count.errors.is_positive())
-            && (self.in_flight.is_positive()
-                || self.backlog.is_positive()
-                || self.ops.iter().any(|count| count.arrivals.is_positive()))
+        self.phase != "paused" && is_stalled(&sum_of(&self.ops), self.in_flight, self.backlog)
     }
 
     /// `value` per second.

@@ -68,6 +68,12 @@ impl IntervalLine {
         self.per_second(self.bytes)
     }
 
+    /// Nothing came back, well or failed, although something was waiting all the time.
+    pub fn is_stalled(&self) -> bool {
+        let count = OpCount { arrivals: self.arrivals, ops: self.ops, bytes: self.bytes, errors: self.errors };
+        self.phase != "paused" && crate::facts::is_stalled(&count, self.in_flight, self.backlog)
+    }
+
     /// Reads ÷ completions, per cent; `None` when nothing completed.
     pub fn read_percent(&self) -> Option<f64> {
         (self.ops > 0).then(|| 100.0 * self.by_op[0].ops as f64 / self.ops as f64)

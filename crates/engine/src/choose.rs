@@ -5,6 +5,9 @@
 //! to one regular file the kernel lets a ring do one after the other, unless the file was opened for direct I/O and its file
 //! system says that they may be parallel (`io_prep_async_work` in `io_uring/io_uring.c`; ext4 and XFS say so). Where that
 //! leaves fewer in flight than were asked, threads of our own do what was asked.
+//!
+//! FUSE waits for its server in the call that submits unless the server asked for `FUSE_ASYNC_DIO` and does not take direct I/O
+//! into its own hands (`FOPEN_DIRECT_IO`): nobody can see from here which it is, so threads do it always.
 
 use crate::discard;
 use crate::pool::{self, used_targets};
@@ -50,6 +53,7 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
         Chosen { is_uring: true, name: "io_uring", groups, reason, punts }
     };
     let no_discard = used.iter().find_map(|at| cannot_discard(input, *at));
+    let on_fuse = used.iter().find_map(|at| on_fuse(input, *at));
     let in_a_row = used.iter().find_map(|at| in_a_row(input, *at));
     if let Some(chosen) = by_jobs(input, options.choice, &sync, &uring) {
         return chosen;
@@ -61,10 +65,11 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
         ))),
         EngineChoice::Sync => Ok(sync("asked for".to_string())),
         EngineChoice::Uring => match Ring::new(1) {
-            Ok(_) => Ok(uring(in_a_row.map_or_else(
-                || "asked for".to_string(),
-                |what| format!("asked for, though each worker has {what} in flight one at a time only"),
-            ))),
+            Ok(_) => Ok(uring(match (in_a_row, on_fuse) {
+                (Some(what), _) => format!("asked for, though each worker has {what} in flight one at a time only"),
+                (None, Some(why)) => format!("asked for, though {why}"),
+                (None, None) => "asked for".to_string(),
+            })),
             Err(error) => Err(EngineError::NoUring(format!("this system does not give it: {error}"))),
         },
         EngineChoice::Auto => {
@@ -80,6 +85,7 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
             let can_widen = !punts || ring.widen(1);
             let chosen = uring("asynchronous I/O with registered files and buffers".to_string());
             let why = no_discard
+                .or(on_fuse)
                 .or_else(|| in_a_row.and_then(|what| fewer(&chosen, depth, &what)))
                 .or_else(|| (!can_widen).then(|| unwidened(&chosen, depth)).flatten());
             let why = why.or_else(|| used.iter().find_map(|at| flushes(input, *at)));
@@ -150,6 +156,14 @@ fn is_direct(flags: OpenFlags) -> bool {
 /// Durable with every write?
 fn is_durable(flags: OpenFlags) -> bool {
     flags.sync || flags.dsync || flags.extra & libc::O_DSYNC.cast_unsigned() != 0
+}
+
+/// Why a target may have fewer in flight through io_uring than were asked, whatever is done to it; `None` when it may not.
+fn on_fuse(input: &Input<'_>, at: usize) -> Option<String> {
+    let opened = input.targets.get(at)?.as_ref()?;
+    let Kind::File { file_system, .. } = &opened.kind else { return None };
+    let is_fuse = file_system.starts_with("fuse");
+    is_fuse.then(|| format!("{} lies on {file_system}, where a worker may have one in flight at a time", opened.name))
 }
 
 /// What io_uring has on a target one at a time in each ring; `None`: nothing.
@@ -231,9 +245,7 @@ fn is_in_memory(file_system: &str) -> bool {
 fn is_inline(input: &Input<'_>, at: usize) -> Option<String> {
     let opened = input.targets.get(at)?.as_ref()?;
     match &opened.kind {
-        Kind::File { file_system, .. }
-            if is_in_memory(file_system) || file_system == "overlay" || file_system.starts_with("fuse") =>
-        {
+        Kind::File { file_system, .. } if is_in_memory(file_system) || file_system == "overlay" => {
             Some(format!("{} lies on {file_system}", opened.name))
         }
         Kind::BlockDevice { major, .. } if is_memory_device(*major) => {

@@ -320,8 +320,8 @@ struct LaneSum {
     in_flight: u64,
     /// Σ (end − submitted) − Σ (end − returned) of this interval, ns.
     integral_ns: i128,
-    /// Arrived and not submitted at the interval's start.
-    backlog: u64,
+    /// Arrived and not submitted at the interval's start; below 0 where something was submitted whose arrival is of this interval.
+    backlog: i128,
 }
 
 /// All lanes that ever did anything.
@@ -365,7 +365,7 @@ impl LaneMap {
             let follows = is_open.get(*workload).copied().unwrap_or(false);
             let arrivals = if follows { sum.arrivals } else { sum.submitted };
             sum.in_flight = (sum.in_flight + sum.submitted).saturating_sub(sum.returned);
-            sum.backlog = (sum.backlog + arrivals).saturating_sub(sum.submitted);
+            sum.backlog += i128::from(arrivals) - i128::from(sum.submitted);
             lanes.push(LaneInterval {
                 workload: *workload,
                 target: *target,
@@ -380,7 +380,7 @@ impl LaneMap {
                 service: std::mem::take(&mut sum.service),
                 wait: std::mem::take(&mut sum.wait),
                 in_flight_mean: integral_ns.max(0) as f64 / interval_ns as f64,
-                backlog: sum.backlog,
+                backlog: u64::try_from(sum.backlog).unwrap_or(0),
             });
             (sum.arrivals, sum.submitted, sum.returned, sum.bytes) = (0, 0, 0, 0);
             (sum.errors, sum.unfit, sum.integral_ns) = (0, 0, 0);
@@ -562,18 +562,18 @@ impl Arrived {
         }
     }
 
-    /// Counts everything that was due up to `until_ns` of the run.
+    /// Counts everything that was due before `until_ns` of the run.
     pub(crate) fn advance(&mut self, until_ns: u64, mut each: impl FnMut((usize, usize), Op)) {
         if !self.budget.is_limited() {
             for counter in &mut self.counters {
-                while counter.due.next_ns.is_some_and(|due_ns| due_ns <= until_ns) {
+                while counter.due.next_ns.is_some_and(|due_ns| due_ns < until_ns) {
                     counter.step(&self.budget, &mut each);
                 }
             }
             return;
         }
         while let Some(Reverse((due_ns, at))) = self.order.peek().copied() {
-            if due_ns > until_ns || self.budget.is_spent() {
+            if due_ns >= until_ns || self.budget.is_spent() {
                 break;
             }
             self.order.pop();

@@ -101,6 +101,9 @@ pub(crate) struct Parts {
     pub(crate) description: String,
 }
 
+/// An interval that ends later than it should by more than this part of it is one that is longer.
+const LATE_PART: u64 = 500;
+
 /// A run that has been started.
 pub struct Running {
     teams: Vec<Team>,
@@ -316,6 +319,12 @@ impl Running {
 
     /// Ends the interval now and takes what was recorded in it. Never waits for I/O.
     pub fn harvest(&mut self) -> Harvest {
+        self.harvest_due(u64::MAX)
+    }
+
+    /// The same of an interval that was to end at `due_ns` of the clock: what became due from then on, in the moment until
+    /// somebody came to harvest it, belongs to the next one. Where that took longer, it belongs to the longer interval.
+    pub fn harvest_due(&mut self, due_ns: u64) -> Harvest {
         let mut workers = Vec::with_capacity(self.teams.len());
         let (mut failures, mut jobs) = (Vec::new(), Vec::new());
         let (mut ios, mut ios_lost) = (Vec::new(), 0);
@@ -359,7 +368,10 @@ impl Running {
             });
             workers.push(worker);
         }
-        let until_ns = self.control.stopped_at_ns().map_or(run_ns, |stopped| stopped.min(run_ns));
+        let is_in_time = due_ns <= t_ns && t_ns - due_ns <= interval_ns / LATE_PART;
+        let end_ns = if is_in_time { due_ns.saturating_sub(self.started_ns) } else { run_ns };
+        // What is due in the very moment of the stop is still sent.
+        let until_ns = self.control.stopped_at_ns().map_or(end_ns, |stopped| end_ns.min(stopped + 1));
         match &mut self.offered {
             Offered::Scheduled(arrived) => {
                 arrived.stop_jobs(&self.fates);

@@ -300,7 +300,7 @@ impl Under<'_, '_> {
                 Wake::Stopped(cause) => Some(cause),
                 Wake::Paused => continue,
             };
-            let harvest = self.harvest(running)?;
+            let harvest = self.harvest_due(running, until_ns)?;
             self.interval(&harvest)?;
             if let Some(cause) = stopped {
                 return Ok(cause);
@@ -416,7 +416,7 @@ impl Under<'_, '_> {
             });
             match self.wait(running, part_ns.min(until_ns))? {
                 Wake::Due if part_ns < until_ns => {
-                    let harvest = self.harvest(running)?;
+                    let harvest = self.harvest_due(running, part_ns)?;
                     if let Some(logs) = &mut self.logs {
                         logs.put_aside(harvest);
                     }
@@ -428,7 +428,12 @@ impl Under<'_, '_> {
 
     /// Takes what came back; of the jobs with logs, it is recorded as they need it. Gives all since the last interval.
     fn harvest(&mut self, running: &mut Running) -> Result<Harvest, SessionError> {
-        let harvest = running.harvest();
+        self.harvest_due(running, u64::MAX)
+    }
+
+    /// The same of an interval that was to end at `due_ns`.
+    fn harvest_due(&mut self, running: &mut Running, due_ns: u64) -> Result<Harvest, SessionError> {
+        let harvest = running.harvest_due(due_ns);
         self.logged(harvest)
     }
 

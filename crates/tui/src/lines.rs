@@ -129,8 +129,7 @@ pub fn header_lines(width: usize) -> [String; 2] {
 
 /// What is wrong with an interval, or its phase when it does not count.
 fn remark(line: &IntervalLine) -> &'static str {
-    let waits = line.in_flight.is_positive() || line.backlog.is_positive() || line.arrivals.is_positive();
-    if line.ops == 0 && !line.errors.is_positive() && waits && line.phase != "paused" {
+    if line.is_stalled() {
         return "STALL";
     }
     if line.errors.is_positive() {

@@ -245,11 +245,8 @@ impl<W: Write> Sink for Terminal<W> {
             self.lines += 1;
             self.now_s = line.t_s;
             let text = interval_line(&line, self.run.start_s, self.look.width);
-            let stalled = line.ops == 0
-                && !line.errors.is_positive()
-                && (line.in_flight.is_positive() || line.backlog.is_positive());
             let style = match line.phase.as_str() {
-                _ if stalled || line.errors.is_positive() => Style::Red,
+                _ if line.is_stalled() || line.errors.is_positive() => Style::Red,
                 "measure" => Style::Plain,
                 _ => Style::Dim,
             };

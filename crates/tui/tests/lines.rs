@@ -67,6 +67,21 @@ fn interval_lines_fit_their_width() {
 }
 
 #[test]
+fn a_stall_is_an_interval_in_which_something_waited_all_the_time() {
+    for (in_flight, backlog, stalls) in [
+        (Some(0.02), 0, false),
+        (Some(0.0), 0, false),
+        (Some(1.0), 0, true),
+        (Some(0.0), 20_001, true),
+        (None, 0, true),
+    ] {
+        let silent = IntervalLine { in_flight: in_flight.into(), backlog: Tally::of(backlog), ..line("measure", 0) };
+        let text = interval_line(&silent, 0.5, 120);
+        assert_eq!(text.ends_with("STALL"), stalls, "{in_flight:?} in flight, {backlog} waiting: {text}");
+    }
+}
+
+#[test]
 fn progress_fits_its_width() {
     let mut text = String::new();
     for (elapsed_s, left_s, width) in [

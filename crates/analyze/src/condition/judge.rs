@@ -76,8 +76,8 @@ struct Interval {
     length_ns: i64,
     /// By [`Judge::asked`].
     values: Vec<Option<f64>>,
-    /// Nothing completed although something was waiting.
-    stalled: bool,
+    /// Nothing completed although something was waiting at some time.
+    silent: bool,
     wait: Histogram,
 }
 
@@ -393,7 +393,7 @@ impl Record {
             sample.has_silence = sample.is_silent();
         }
         // The last selector is that of everything together.
-        interval.stalled = samples.last().is_some_and(Sample::is_stalled);
+        interval.silent = samples.last().is_some_and(Sample::is_silent);
         for (value, (measured, selector)) in interval.values.iter_mut().zip(asked) {
             *value = samples[*selector].value(measured.quantity).map(|figure| figure.low).or(*value);
         }
@@ -512,7 +512,7 @@ impl Record {
                     };
                     Some(Stretch { to_ns: *t_ns, ..stretch })
                 }
-                (None, Some(before)) if interval.stalled => Some(Stretch { to_ns: *t_ns, ..before }),
+                (None, Some(before)) if interval.silent => Some(Stretch { to_ns: *t_ns, ..before }),
                 _ => None,
             };
             if let Some(stretch) = now.filter(|stretch| stretch.length_ns() > best.length_ns()) {

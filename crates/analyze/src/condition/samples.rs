@@ -39,8 +39,13 @@ impl Sample {
         self.service.ended.merge(service);
     }
 
-    /// Nothing came back, well or failed, although something was due or in flight.
+    /// Nothing came back, well or failed, although something was waiting all the time.
     pub(super) fn is_stalled(&self) -> bool {
+        self.present && crate::facts::is_stalled(&self.count, self.in_flight.into(), self.backlog)
+    }
+
+    /// Nothing came back, well or failed, although something was due or in flight at some time.
+    pub(super) fn is_silent(&self) -> bool {
         self.count.ops == 0
             && !self.count.errors.is_positive()
             && (self.in_flight.is_some_and(|depth| depth > 0.0)

@@ -213,10 +213,15 @@ fn a_stall_goes_on_with_what_held_before_it_and_hides_nothing() {
     check("response_ns_p99 > 5ms for 3s", &[FAST, STALL, STALL, SLOW], Met);
     check("longest_stall >= 2s", &[FAST, STALL, STALL, SLOW], Missed);
     check("achieved < 1 for 2s", &[FAST, STALL, STALL, SLOW], Missed);
-    // Nothing was asked for, nothing was slow.
-    let idle = Second { in_flight: 0.0, ..STALL };
     check("longest_stall > 0", &[FAST, FAST], Met);
-    let _ = idle;
+    // What was due at an interval's very end, and what came in its second half, did not wait for all of it.
+    for in_flight in [0.0, 0.0001, 0.5] {
+        let late = Second { in_flight, ..STALL };
+        check("longest_stall > 0", &[FAST, late, FAST], Met);
+        check("longest_stall > 1s", &[FAST, late, STALL, late], Met);
+    }
+    // One in flight throughout did.
+    check("longest_stall >= 1s", &[FAST, Second { in_flight: 1.0, ..STALL }, FAST], Missed);
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl Watch {
         for ((inner, _), since) in insides.iter().zip(&mut self.since) {
             *since = match holds(inner, &figure) {
                 Some(true) => since.or(Some(from_ns)),
-                None if all.is_stalled() => *since,
+                None if all.is_silent() => *since,
                 _ => None,
             };
         }

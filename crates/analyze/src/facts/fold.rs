@@ -75,6 +75,9 @@ struct Open {
     facts: IntervalFacts,
 }
 
+/// What is known of one target in an interval: counts, mean in flight, backlog.
+type OfTarget = (OpCount, Tally<f64>, Tally<i64>);
+
 /// State of the fold over `op_interval`.
 struct Fold<'a> {
     runs: &'a mut Runs,
@@ -82,8 +85,8 @@ struct Fold<'a> {
     open: Option<Open>,
     response: Merger,
     service: Merger,
-    /// Of each target by its number: is it in this interval, and has anything completed?
-    targets: Vec<Option<bool>>,
+    /// Of each target by its number, when it is in this interval: counts, in flight, backlog.
+    targets: Vec<Option<OfTarget>>,
     touched: Vec<usize>,
     /// Stalls under way, by target.
     stalled: BTreeMap<(i32, usize), Stall>,
@@ -184,7 +187,10 @@ impl Fold<'_> {
             if self.targets[target].is_none() {
                 self.touched.push(target);
             }
-            self.targets[target] = Some(self.targets[target].unwrap_or(false) || count.ops > 0);
+            let sum = self.targets[target].get_or_insert_default();
+            sum.0 += count;
+            sum.1 += in_flight;
+            sum.2 += backlog;
         }
     }
 
@@ -197,7 +203,8 @@ impl Fold<'_> {
         let run = run_of(self.runs, open.run_index, "");
         for target in self.touched.drain(..) {
             let key = (open.run_index, target);
-            if self.targets[target].take() == Some(true) {
+            let sum = self.targets[target].take();
+            if !sum.is_some_and(|(count, in_flight, backlog)| super::is_stalled(&count, in_flight, backlog)) {
                 self.stalled.remove(&key);
                 continue;
             }

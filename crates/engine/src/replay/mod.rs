@@ -214,13 +214,13 @@ impl Played {
         self.waiting.take(each);
     }
 
-    /// Gives target and kind of everything that was due up to `until_ns`.
+    /// Gives target and kind of everything that was due before `until_ns`.
     pub(crate) fn advance(&mut self, until_ns: u64, mut each: impl FnMut((usize, usize), Op)) {
         self.due.extend(self.chunks.try_iter());
         let mut over = 0;
         'chunks: for chunk in &self.due {
             for io in &chunk[self.at..] {
-                if io.due_ns > until_ns {
+                if io.due_ns >= until_ns {
                     break 'chunks;
                 }
                 let lane = (0, io.target as usize);

@@ -95,6 +95,49 @@ fn arrivals_are_not_invented() {
     assert!(arrivals.abs_diff(ops_of(&all, 0) + backlog) <= 1 && backlog <= 1);
 }
 
+/// Intervals are half-open: the spike at the end of a second is that of the next one.
+#[test]
+fn what_is_due_at_the_end_of_an_interval_belongs_to_the_next_one() {
+    let folder = scratch();
+    let spec = filled(folder.path(), "a", 8 << 20, 8);
+    let even = Arrivals { gaps: Gaps::Deterministic, burst: None };
+    let run = Run { arrivals: even, ..run(vec![workload("even", &[0], 1.0)]) };
+    let bench = Bench { pace: Pace::PerSecond(100.0), ..Bench::new(vec![spec], run) };
+    let input = Input {
+        plan: &bench.plan,
+        run: &bench.plan.runs[0],
+        rate: bench.pace,
+        targets: &bench.targets,
+        seed: 7,
+        varying_seed: 7,
+        data_seed: 7,
+    };
+    let mut running = start(input, &Options { choice: bench.choice, workers: bench.workers }).unwrap();
+    let (started_ns, mut before_ns, mut arrivals, mut in_time) = (running.started_ns(), running.started_ns(), 0, 0);
+    let arrivals_of = |harvest: &Harvest| harvest.lanes.iter().map(|lane| lane.arrivals).sum::<u64>();
+    for tick in 1..=100 {
+        let due_ns = started_ns + tick * 100_000_000;
+        while quantity::clock::now_ns() < due_ns {
+            std::thread::yield_now();
+        }
+        let harvest = running.harvest_due(due_ns);
+        arrivals += arrivals_of(&harvest);
+        // On a busy machine somebody else may run between the two; that interval is longer.
+        if harvest.t_ns - due_ns <= (harvest.t_ns - before_ns) / 500 {
+            assert_eq!(arrivals, 10 * tick, "at the end of interval {tick}");
+            in_time += 1;
+        }
+        before_ns = harvest.t_ns;
+        if in_time == 5 {
+            break;
+        }
+    }
+    assert!(in_time > 0, "harvested in time at least once");
+    running.stop();
+    let end = running.finish(Duration::from_secs(5)).unwrap();
+    assert_eq!((end.unfinished(), end.waiting()), (0, 0), "what was counted was sent");
+}
+
 #[test]
 fn priority_one_is_served_first() {
     serve_two_priorities(false);

@@ -235,3 +235,26 @@ fn what_failed_operations_cut_short_has_met_nothing() {
     let checked = scratch.iodyno(&["check", "out", "--json"]).run().unwrap().expect_code(5).ndjson();
     assert_eq!(told(&scratch.table("out", "objective"), "condition"), told(&checked, "fail_if"));
 }
+
+/// Half of the intervals are empty, one operation is due at the very end of one: nothing waited.
+#[test]
+fn an_idle_target_has_no_stall() {
+    let scratch = Scratch::new();
+    let text = format!(
+        "sd=sd1,lun={},size=1m,threads=8\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100\n\
+         rd=rd1,wd=wd1,iorate=2,elapsed=2,interval=0.2,distribution=deterministic\n",
+        scratch.path("data").display()
+    );
+    let file = scratch.write("idle.vdb", &text);
+    let objective = ["--fail-if", "longest_stall > 100ms"];
+    let arguments = [&["run", file.to_str().unwrap(), "-o", "idle"][..], &objective[..]].concat();
+    let output = scratch.iodyno(&arguments).run().unwrap().expect_code(0);
+    assert!(!output.stdout.contains("STALL"), "{}", output.stdout);
+    let arrivals: Vec<f64> = scratch
+        .table("idle", "op_interval")
+        .iter()
+        .filter(|row| row["arrivals"].as_f64() > Some(0.0) && row["phase"] == "measure")
+        .map(|row| row["arrivals"].as_f64().unwrap())
+        .collect();
+    assert_eq!(arrivals, [1.0; 4], "each in an interval of its own");
+}

@@ -63,7 +63,7 @@ fn once_a_spike_comes_at_the_beginning_of_each_second() {
         let found = arrivals(&format!("{run},elapsed=4,interval=0.25,distribution=({gaps},spike)"));
         let spikes: Vec<(f64, f64)> = found.into_iter().filter(|(_, arrivals)| *arrivals > 0.0).collect();
         println!("{gaps} {run}: {spikes:?}");
-        // The first is at time 0; the others belong to the interval whose end comes a moment after the full second.
+        // Each is of the interval that begins with the full second; of the one before only where that ended late.
         let expected: &[f64] = if run.contains('(') { &[200.0, 200.0, 50.0, 200.0] } else { &[200.0; 4] };
         assert!((4..=5).contains(&spikes.len()), "{spikes:?}");
         for (number, ((end, arrivals), expected)) in spikes.iter().zip(expected).enumerate() {

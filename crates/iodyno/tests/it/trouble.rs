@@ -199,3 +199,33 @@ fn a_thread_that_has_no_cpu_to_run_on_is_refused_before_anything_is_made() {
     let json = scratch.iodyno(&[&flags[..], &["--dry-run", "--json"]].concat()).run().unwrap().expect_code(2).ndjson();
     assert!(json[0]["obstacles"][0].as_str().unwrap().contains("4000,4001"), "{json:?}");
 }
+
+/// So many requests at once were before the disk.
+fn most_in_flight(disk: &faultfs::Handle) -> usize {
+    let log = disk.log();
+    let reads = || log.iter().filter(|entry| entry.op == faultfs::Op::Read);
+    let at_once = |now_ns: u64| reads().filter(|one| (one.arrival_ns..one.reply_ns).contains(&now_ns)).count();
+    reads().map(|one| at_once(one.arrival_ns)).max().unwrap_or(0)
+}
+
+/// The server of a FUSE file decides whether its kernel waits in the call; then io_uring has one in flight for each worker.
+#[test]
+fn a_file_on_fuse_has_as_many_in_flight_as_were_asked() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let mountpoint = tempfile::tempdir().unwrap();
+    let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::Config::new(64 << 20)).unwrap();
+    disk.control("delay 100ms").unwrap();
+    for (name, flags) in [("direct", ",openflags=o_direct"), ("buffered", "")] {
+        let _ = disk.take_log();
+        let text = format!(
+            "sd=sd1,lun={},threads=64{flags}\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100\n\
+             rd=rd1,wd=wd1,iorate=max,elapsed=2,interval=1\n",
+            disk.disk().display()
+        );
+        scratch.run(name, &text, &[]).expect_code(0);
+        assert_eq!(most_in_flight(&disk), 64, "{name}: {:?}", scratch.table(name, "engine_interval").first());
+    }
+}
