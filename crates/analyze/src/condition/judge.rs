@@ -390,7 +390,7 @@ impl Record {
         for sample in &mut samples {
             sample.seconds = length_ns as f64 / 1e9;
             sample.stall_ns = if sample.is_stalled() { length_ns } else { 0 };
-            sample.has_silence = sample.is_silent();
+            sample.has_silence = sample.may_be_stalled();
         }
         // The last selector is that of everything together.
         interval.silent = samples.last().is_some_and(Sample::is_silent);
@@ -415,7 +415,7 @@ impl Record {
                 let rough = std::mem::replace(sample, exact.clone());
                 sample.backlog = rough.backlog;
                 sample.stall_ns = rough.stall_ns;
-                sample.has_silence = rough.has_silence || sample.is_silent();
+                sample.has_silence = rough.has_silence || sample.may_be_stalled();
             }
             sample.seconds = seconds;
             sample.in_flight = (seconds > 0.0).then(|| sum.in_flight_ns / (seconds * 1e9));

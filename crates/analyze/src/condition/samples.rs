@@ -54,7 +54,7 @@ impl Sample {
     }
 
     /// Nothing came back, and nothing that is known says whether that was a stall: neither what was due nor what was in flight.
-    pub(super) fn is_silent(&self) -> bool {
+    pub(super) fn may_be_stalled(&self) -> bool {
         let is_known =
             self.in_flight.is_some() || self.backlog.known().is_some() || self.count.arrivals.known().is_some();
         self.present && self.count.ops == 0 && !self.count.errors.is_positive() && !is_known

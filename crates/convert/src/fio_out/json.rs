@@ -29,8 +29,14 @@ pub(super) fn object(document: &Document, has_bins: bool) -> Json {
     Json::object(pairs)
 }
 
+/// As fio lists them: without those that have no value (`time_based`, `group_reporting`).
 fn options(pairs: &[(String, String)]) -> Json {
-    Json::object(pairs.iter().map(|(name, value)| (name.clone(), Json::Text(value.clone()))))
+    Json::object(
+        pairs
+            .iter()
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| (name.clone(), Json::Text(value.clone()))),
+    )
 }
 
 fn job(document: &Document, job: &Job, has_bins: bool) -> Json {

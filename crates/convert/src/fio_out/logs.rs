@@ -303,6 +303,13 @@ fn slices(
     Ok(())
 }
 
+/// How many units of something a second, to the nearest: an interval is never to the nanosecond as long as was asked, and 20 in
+/// 200 ms are 100 a second.
+fn per_second(count: u64, unit: u128, spent_ns: u128) -> u128 {
+    let divisor = spent_ns.max(1) * unit;
+    (u128::from(count) * 1_000_000_000 + divisor / 2) / divisor
+}
+
 fn side_of(op: &str) -> Option<usize> {
     super::model::SIDES.iter().position(|side| *side == op)
 }
@@ -401,7 +408,7 @@ impl JobLog {
         let from_ns = if cell.from_ns - begin_ns < period_ns / 10 { cell.from_ns } else { begin_ns };
         let to_ns = if is_last || end_ns - cell.to_ns < period_ns / 10 { cell.to_ns } else { end_ns };
         let spent_ns = (to_ns - from_ns).max(1);
-        let per_second = |count: u64| u128::from(count) * 1_000_000_000 / spent_ns.unsigned_abs().max(1) as u128;
+        let spent = u128::from(spent_ns.unsigned_abs());
         let is_whole = spent_ns >= period_ns - SLACK_NS.min(period_ns / 2);
         // Intervals are counted from when a job is to begin, a little before it does: what ends so little early is whole.
         let early_ns = if is_last { 1_000_000 } else { SLACK_NS.min(period_ns / 2) };
@@ -412,8 +419,8 @@ impl JobLog {
             _ if !matches!(kind, Kind::Bandwidth | Kind::Iops) && count == 0 => return None,
             Kind::Histogram => return Some(self.bins(side, cell, t_ms)),
             Kind::Bandwidth | Kind::Iops if !is_whole => return None,
-            Kind::Bandwidth => per_second(cell.bytes) / 1024,
-            Kind::Iops => per_second(cell.ops),
+            Kind::Bandwidth => per_second(cell.bytes, 1024, spent),
+            Kind::Iops => per_second(cell.ops, 1, spent),
             _ if self.logs.is_max => u128::from(cell.times.max().unwrap_or(0)),
             _ => (cell.times.sum() + count / 2) / count,
         };
@@ -528,5 +535,19 @@ mod tests {
         for (value, bin) in expect {
             assert_eq!(bin_of(value), bin, "{value}");
         }
+    }
+
+    #[test]
+    fn twenty_operations_in_200_ms_are_100_a_second() {
+        for spent_ns in [199_600_000, 200_000_000, 200_300_000] {
+            assert_eq!(per_second(20, 1, spent_ns), 100, "{spent_ns}");
+            assert_eq!(
+                per_second(20 * 4096, 1024, spent_ns).abs_diff(400),
+                u128::from(spent_ns != 200_000_000),
+                "{spent_ns}"
+            );
+        }
+        assert_eq!(per_second(3, 1, 2_000_000_000), 2, "to the nearest, halves up");
+        assert_eq!(per_second(0, 1, 0), 0);
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use testkit::Command;
 
 const JOBS: &str = "[global]\nfilename=one\nsize=1m\nbs=4k\nioengine=psync\ndescription=a mix\n[mix]\nrw=randrw\nnumjobs=2\n\
-                    [log]\nstonewall\nrw=write\nfsync=16\npercentile_list=50:99.9\n";
+                    [log]\nstonewall\nrw=write\nnorandommap\nfsync=16\npercentile_list=50:99.9\n";
 
 /// Names of everything in it; what a job was given, and which percentiles and buckets there are, is not compared.
 fn names(value: &Value, at: &str, found: &mut BTreeSet<String>) {
@@ -51,6 +51,9 @@ fn every_key_of_fios_json_is_there_and_none_else() {
     );
     assert_eq!(log["write"]["io_bytes"], 1 << 20);
     assert_eq!(log["job options"]["fsync"], "16");
+    // As in fio, options without a value are not listed.
+    let listed = [&ours["global options"], &log["job options"]].map(|options| options.as_object().unwrap());
+    assert!(listed.iter().all(|options| options.values().all(|value| value != "")), "{listed:?}");
     assert_eq!((&log["desc"], &ours["global options"]["bs"]), (&"a mix".into(), &"4k".into()));
     let percentiles: Vec<&String> = log["write"]["clat_ns"]["percentile"].as_object().unwrap().keys().collect();
     assert_eq!(percentiles, ["50.000000", "99.900000"]);

@@ -109,11 +109,9 @@ fn one_run(context: &mut Context, group: &[&JobSection], targets: &mut Targets, 
         return commands(group, run.unwrap_or_else(|| Run::of_replay(&name, nothing(group))));
     }
     let first = &group[0].options;
-    let warmup_ns = group.iter().map(|job| job.options.ramp_ns).max().unwrap_or(0);
-    for job in group.iter().filter(|job| job.options.ramp_ns != warmup_ns) {
-        let span = job.options.spans.get("ramp_time").copied().unwrap_or(job.span);
-        let message = format!("the jobs of this group have different ramp times: all warm up {} s", seconds(warmup_ns));
-        context.note_once("ramp_time", Diagnostic::note("ramp-time", span, message));
+    let warmup_ns = first.ramp_ns;
+    if let Some(other) = group.iter().find(|job| job.options.ramp_ns != warmup_ns) {
+        context.push(unlike_ramps(group[0], other));
     }
     let mut run = Run {
         name: run_name(group),
@@ -154,6 +152,18 @@ fn one_run(context: &mut Context, group: &[&JobSection], targets: &mut Targets, 
     run.workloads.iter_mut().for_each(|workload| workload.share = 1.0 / all);
     times(group, &mut run);
     run
+}
+
+/// Jobs that run together are measured from the same moment on: what one of them did in the warm-up of another would be in no figure.
+fn unlike_ramps(one: &JobSection, other: &JobSection) -> Diagnostic {
+    let span = [other, one].iter().find_map(|job| job.options.spans.get("ramp_time").copied()).unwrap_or(other.span);
+    let told = |job: &JobSection| match job.options.ramp_ns {
+        0 => format!("`{}` has no ramp_time", job.name),
+        ns => format!("`{}` has ramp_time={}", job.name, seconds(ns)),
+    };
+    let message = format!("{}, {}, and both run at the same time", told(one), told(other));
+    let help = "give all jobs of a group the same ramp_time= (in [global]), or put `stonewall` into the second one";
+    Diagnostic::error("ramp-time", span, message).help(help)
 }
 
 /// A replay of nothing.
@@ -446,6 +456,15 @@ fn conflicts(options: &Options) -> Vec<(&'static str, &'static str, String, &'st
             ));
         }
     }
+    let zones_end = zones(options).into_iter().filter(|(share, _)| *share > 0.0).map(|(_, end)| end).next_back();
+    let is_plain = options.random && options.filesize.is_none();
+    if let (Some(Bound::Bytes(end)), Some(Amount::Bytes(size)), true) = (zones_end, &options.size, is_plain)
+        && end > *size
+    {
+        let message = format!("the zones of `zoned_abs` end at {end} bytes, behind the {size} of `size`");
+        let help = "make size= as large as its zones together, or these smaller";
+        out.push(("zones", "random_distribution", message, help));
+    }
     if options.zone_mode == Some(true) && options.zone_bytes == 0 {
         out.push(("zones", "zonemode", "`zonemode=strided` needs a zonesize".to_string(), "add zonesize=256k"));
     }
@@ -477,8 +496,9 @@ fn rates(options: &Options, mix: &OpMix) -> PerOp<Option<f64>> {
         *slot = by_bytes.or(options.rate_iops[at].map(|rate| rate as f64)).filter(|rate| *rate > 0.0);
     }
     if mix.trim_then_write {
-        // They take turns: one cannot be faster than the other.
-        rates = [None, rates[1].or(rates[2]), rates[2].or(rates[1])];
+        // They take turns: both are as fast as the slower one.
+        let slower = rates[1].into_iter().chain(rates[2]).min_by(f64::total_cmp);
+        rates = [None, slower, slower];
     }
     rates
 }

@@ -250,3 +250,21 @@ fn a_semicolon_of_the_command_line_begins_no_comment() {
         assert!(printed.unsaid.iter().any(is_said), "{option}: {:?}", printed.unsaid);
     }
 }
+
+#[test]
+fn a_trimwrite_is_as_fast_as_the_slower_of_its_rates() {
+    let sum = |rates: &str| {
+        let text = format!("[job]\nfilename=/tmp/a\nsize=1m\nrw=trimwrite\nbs=4k\nruntime=1\ntime_based\n{rates}\n");
+        let plan = read(&text).plan.unwrap();
+        plan.runs[0].workloads[0].rate.unwrap()
+    };
+    for (rates, of_both) in [
+        ("rate_iops=50,50,80", 100.0),
+        ("rate_iops=20,30,90", 60.0),
+        ("rate_iops=20,90,30", 60.0),
+        ("rate_iops=,40", 80.0),
+        ("rate=,80k,400k", 40.0),
+    ] {
+        assert!((sum(rates) - of_both).abs() < 1e-9, "{rates}: {}", sum(rates));
+    }
+}

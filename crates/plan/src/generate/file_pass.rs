@@ -79,17 +79,22 @@ enum Follow {
 enum Choice {
     /// Any.
     Free,
-    /// Each once.
-    Once {
-        order: Permutation,
-        next: u64,
-        places: u64,
-    },
+    /// Each once: the orders, and which of them an operation of each kind takes. Kinds that have the same places share them.
+    Once { orders: Vec<OnceOrder>, of: [usize; 3] },
     /// Any that was not visited yet, whatever the sizes of transfers.
     Mapped(Box<BlockMap>),
-    Skewed(Skew),
+    /// By kind of operation: places of different sizes are not as many.
+    Skewed(Box<[Skew; 3]>),
     /// Random numbers up to the first go to the places from the second to the third, as fractions or bytes.
     Zones(Vec<(u64, Bound, Bound)>),
+}
+
+/// Places in an order without a repetition.
+#[derive(Clone, Debug)]
+struct OnceOrder {
+    order: Permutation,
+    next: u64,
+    places: u64,
 }
 
 impl FilePass {
@@ -140,6 +145,11 @@ impl FilePass {
                 FileOrder::Random { choice, follow }
             }
         };
+        let has_no_place = ways.iter().all(|way| way.places == 0);
+        if has_no_place && matches!(order, FileOrder::Random { choice: Choice::Free | Choice::Mapped(_), .. }) {
+            let what = "no random place holds a transfer: the part, or zone, of the file is smaller than blockalign";
+            return Err(GenerateError::Conflict { workload: workload.name.clone(), what });
+        }
         let own_sizes = transfers[1] != transfers[2];
         let (pairs, rewinds) = (workload.mix.trim_then_write, files.rewinds);
         Ok(Self {
@@ -277,13 +287,13 @@ impl FilePass {
             (None, FileOrder::Sequential) => return None,
             (None, FileOrder::Random { choice, .. }) => {
                 let way = &self.ways[k];
-                let block = match choice.next(rng, way) {
+                let block = match choice.next(rng, (k, way)) {
                     None if self.rewinds || self.strided.is_some() => {
                         self.rewound = true;
                         choice.begin_anew();
                         // The random numbers go on: another order.
                         choice.vary(rng);
-                        choice.next(rng, way)
+                        choice.next(rng, (k, way))
                     }
                     block => block,
                 };
@@ -380,24 +390,39 @@ impl Choice {
         if !workload.address.zones.is_empty() {
             return Self::zones(workload, ways, room);
         }
-        let places = ways.iter().map(|way| way.places).max().unwrap_or(0).max(1);
         match distribution {
             Distribution::Uniform => Ok(Self::Free),
             Distribution::ExactOnce if files.cuts => {
                 let smallest = ways.iter().map(|way| way.min).min().unwrap_or(1).min(files.smallest_bytes.max(1));
                 Ok(Self::Mapped(Box::new(BlockMap::new(room / smallest))))
             }
-            Distribution::ExactOnce => {
-                Ok(Self::Once { order: Permutation::new(places, derive(seed, 1)), next: 0, places })
-            }
+            Distribution::ExactOnce => Ok(Self::once(ways, seed)),
             skewed => {
-                // The last place counts, though it reaches beyond the part, where it does not reach beyond the file.
-                let largest = ways.iter().map(|way| way.align.max(way.max)).max().unwrap_or(1);
-                let has_last = places * largest < room && (places + 1) * largest <= rest;
-                let places = places + u64::from(has_last);
-                Ok(Skew::new(workload, skewed, places, derive(seed, 0))?.map_or(Self::Free, Self::Skewed))
+                let mut skews = Vec::with_capacity(ways.len());
+                for way in ways {
+                    // The last place counts, though it reaches beyond the part, where it does not reach beyond the file.
+                    let (places, largest) = (way.places.max(1), way.align.max(way.max));
+                    let has_last = places * largest < room && (places + 1) * largest <= rest;
+                    skews.extend(Skew::new(workload, skewed, places + u64::from(has_last), derive(seed, 0))?);
+                }
+                Ok(<[Skew; 3]>::try_from(skews).map_or(Self::Free, |skews| Self::Skewed(Box::new(skews))))
             }
         }
+    }
+
+    fn once(ways: &[Way; 3], seed: u64) -> Self {
+        let of_way = |way: &Way| (way.align, way.places.max(1));
+        let (mut orders, mut of) = (Vec::new(), [0; 3]);
+        for kind in 0..ways.len() {
+            if let Some(same) = (0..kind).find(|before| of_way(&ways[*before]) == of_way(&ways[kind])) {
+                of[kind] = of[same];
+                continue;
+            }
+            of[kind] = orders.len();
+            let places = ways[kind].places.max(1);
+            orders.push(OnceOrder { order: Permutation::new(places, derive(seed, 1)), next: 0, places });
+        }
+        Self::Once { orders, of }
     }
 
     fn zones(workload: &Workload, ways: &[Way; 3], room: u64) -> Result<Self, GenerateError> {
@@ -430,16 +455,14 @@ impl Choice {
 
     /// Other places, or the same ones in another order.
     fn vary(&mut self, rng: &mut Rng) {
-        if let Self::Once { order, places, .. } = self
-            && *places > 0
-        {
-            *order = Permutation::new(*places, rng.next_u64());
+        if let Self::Once { orders, .. } = self {
+            orders.iter_mut().for_each(|one| one.order = Permutation::new(one.places, rng.next_u64()));
         }
     }
 
     fn begin_anew(&mut self) {
         match self {
-            Self::Once { next, .. } => *next = 0,
+            Self::Once { orders, .. } => orders.iter_mut().for_each(|one| one.next = 0),
             Self::Mapped(map) => map.clear(),
             _ => {}
         }
@@ -455,17 +478,18 @@ impl Choice {
 
     /// Number of the next place; `None` when all were visited.
     #[inline]
-    fn next(&mut self, rng: &mut Rng, way: &Way) -> Option<u64> {
+    fn next(&mut self, rng: &mut Rng, (kind, way): (usize, &Way)) -> Option<u64> {
         match self {
             Self::Free => (way.places > 0).then(|| rng.below(way.places)),
-            Self::Once { order, next, places } => {
-                let at = *next;
-                *next += 1;
-                (at < *places).then(|| order.apply(at))
+            Self::Once { orders, of } => {
+                let one = &mut orders[of[kind]];
+                let at = one.next;
+                one.next += 1;
+                (at < one.places).then(|| one.order.apply(at))
             }
             Self::Mapped(map) if way.places > 0 => map.free_from(rng.below(way.places)),
             Self::Mapped(_) => None,
-            Self::Skewed(skew) => Some(skew.next(rng)),
+            Self::Skewed(skews) => Some(skews[kind].next(rng)),
             Self::Zones(zones) => {
                 let x = rng.next_u64();
                 let (_, from, to) = zones.iter().find(|(upto, ..)| x <= *upto)?;
@@ -640,6 +664,25 @@ mod tests {
         assert_eq!(kinds, [&write[..], &flush, &flush, &write].concat());
     }
 
+    #[test]
+    fn a_trimwrite_flushes_once_per_so_many_writes() {
+        for order in [SEQUENTIAL, EXACT] {
+            let mut workload = of(order, 4096, FileUse { lengths: vec![FileLength::Bytes(MIB)], ..FileUse::default() });
+            let trim_write = OpMix { write: 0.5, trim: 0.5, trim_then_write: true, ..OpMix::read_write(0.0) };
+            workload.mix = OpMix { fsync_every: Some(8), ..trim_write };
+            let found = all(&workload, FilePasses { loops: 2, ..once() }, 8 * MIB);
+            let (mut writes, mut flushes) = (0, 0);
+            for (at, one) in found.iter().enumerate() {
+                writes += usize::from(one.op == Op::Write);
+                flushes += usize::from(one.op == Op::Flush);
+                let follows = at > 0 && found[at - 1].op == Op::Write && writes % 8 == 0;
+                assert_eq!(one.op == Op::Flush, follows, "operation {at} behind {writes} writes");
+            }
+            // The job is over with its last write.
+            assert_eq!((writes, flushes), (512, 63), "{order:?}");
+        }
+    }
+
     /// fio's map: what is left of a place that a larger transfer is to begin at.
     #[test]
     fn a_map_cuts_transfers_so_that_every_block_is_visited_once() {
@@ -740,6 +783,51 @@ mod tests {
         for run in found.chunks(4) {
             assert!(run.windows(2).all(|pair| pair[1] == pair[0] + 4096), "{run:?}");
         }
+    }
+
+    /// Of a device, of a part of it, and as fast as may be for a time: reads and writes both come, to the job's end.
+    #[test]
+    fn a_mix_with_two_sizes_and_skewed_places_is_done_to_its_end() {
+        let skews = [Distribution::Normal(0.1), Distribution::Zipf(1.2), Distribution::Pareto(0.3)];
+        let both = [(4 * KIB, 8 * KIB), (8 * KIB, 4 * KIB), (4 * KIB, 16 * KIB)];
+        for distribution in skews.into_iter().chain([Distribution::ExactOnce]) {
+            for ((read, write), length) in
+                both.into_iter().zip([FileLength::Bytes(4 * MIB), FileLength::Rest, FileLength::Rest])
+            {
+                let files = FileUse { repeats: true, lengths: vec![length], ..FileUse::default() };
+                let mut workload = of(Order::Random(distribution), read, files);
+                workload.mix = OpMix::read_write(0.5);
+                workload.write_transfer = Some(TransferSize::Fixed(write));
+                let found = all(&workload, once(), 16 * MIB);
+                let seen = format!("{distribution:?}, reads of {read}, writes of {write}");
+                let end = if length == FileLength::Rest { 16 * MIB } else { 4 * MIB };
+                let bytes: u64 = found.iter().map(|one| u64::from(one.bytes)).sum();
+                assert!((end..end + 16 * KIB).contains(&bytes), "{seen}: {bytes} bytes of {end}");
+                let writes = found.iter().filter(|one| one.op == Op::Write).count();
+                assert!(
+                    writes * 3 > found.len() && writes * 3 < found.len() * 2,
+                    "{seen}: {writes} of {}",
+                    found.len()
+                );
+                assert!(found.iter().all(|one| one.offset + u64::from(one.bytes) <= end), "{seen}");
+                // Writes go to all of it, not to that part alone which lies where the places of reads end.
+                let behind = |op: Op| found.iter().filter(|one| one.op == op && one.offset >= end / 2).count();
+                assert!(behind(Op::Write) > 20 && behind(Op::Read) > 20, "{seen}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_job_without_a_single_place_is_refused() {
+        let files = FileUse {
+            align_bytes: [2 * MIB; 3],
+            repeats: true,
+            lengths: vec![FileLength::Bytes(MIB)],
+            ..FileUse::default()
+        };
+        let geometry = Geometry { size_bytes: 8 * MIB, block_bytes: 512 };
+        let found = Operations::new(&of(FREE, 4096, files), &target(), geometry, 1, Part::WHOLE);
+        assert!(found.map(drop).unwrap_err().to_string().contains("no random place holds a transfer"));
     }
 
     #[test]

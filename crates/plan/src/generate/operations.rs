@@ -55,6 +55,8 @@ struct Flushes {
     /// All writes so far.
     written: u64,
     due: u32,
+    /// Each write has a trim before it, behind which there is nothing new to flush.
+    pairs: bool,
 }
 
 impl Operations {
@@ -349,15 +351,23 @@ impl Flushes {
     #[inline]
     fn follow(&mut self, op: Op) {
         self.written = self.written.wrapping_add(u64::from(op == Op::Write));
-        self.begin_anew();
+        if op == Op::Write || !self.pairs {
+            self.due = self.due_now();
+        }
+    }
+
+    fn due_now(&self) -> u32 {
+        let is_due = |every: u32| every > 0 && self.written > 0 && self.written.is_multiple_of(u64::from(every));
+        u32::from(self.every.into_iter().any(is_due))
     }
 
     /// A pass begins with a flush where the one before ended at such a number of writes, though that had its own already: fio
     /// forgets with each pass that the last call was a flush (`reset_io_counters()`).
     #[inline]
     fn begin_anew(&mut self) {
-        let is_due = |every: u32| every > 0 && self.written > 0 && self.written.is_multiple_of(u64::from(every));
-        self.due = u32::from(self.every.into_iter().any(is_due));
+        if !self.pairs {
+            self.due = self.due_now();
+        }
     }
 
     fn new(workload: &Workload) -> Result<Option<Self>, GenerateError> {
@@ -366,7 +376,7 @@ impl Flushes {
             return Err(value_error(workload, "the number of writes between flushes", 0.0, "1 or more"));
         }
         let every = [mix.fsync_every.unwrap_or(0), mix.fdatasync_every.unwrap_or(0)];
-        Ok((every != [0, 0]).then_some(Self { every, writes: [0, 0], written: 0, due: 0 }))
+        Ok((every != [0, 0]).then_some(Self { every, writes: [0, 0], written: 0, due: 0, pairs: mix.trim_then_write }))
     }
 
     #[inline]
