@@ -445,7 +445,8 @@ fn sadf_gives_all_its_parts() {
 fn sadf_prints_a_figure_under_two_names_and_it_is_one() {
     let tps = |tps: u32| {
         let both = SADF.replace(r#""aqu-sz": 0.48"#, r#""avgqu-sz": 8.00, "aqu-sz": 8.00"#);
-        let both = both.replace(r#""tps": 154.00"#, &format!(r#""tps": {tps}.00"#)).replace(r#""util""#, r#""util-percent""#);
+        let both =
+            both.replace(r#""tps": 154.00"#, &format!(r#""tps": {tps}.00"#)).replace(r#""util""#, r#""util-percent""#);
         let import = of_text("sa20.json", &both, &Options::default()).expect("it is good");
         let rows = import.rows::<Disk>();
         let grown = |of: fn(&Disk) -> Option<i64>| of(&rows[1]).zip(of(&rows[0])).map(|(after, before)| after - before);
