@@ -67,7 +67,7 @@ pub use selection::{Moment, NamePattern, Selection, Window};
 pub use tables::totals_table;
 pub use times::{Bounds, Times};
 pub use traced::TracedFacts;
-pub use traced::ends::{TRACE_ENDED, unfinished_words};
+pub use traced::ends::{TRACE_BEGAN, TRACE_ENDED, traced_span_ns, unfinished_words};
 pub use traced::rows::{TracedIo, each_traced, each_traced_until};
 pub use traced::sample::{TRACE_SAMPLE, incomplete, sample, sample_words};
 pub use unit::Unit;

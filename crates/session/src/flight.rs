@@ -458,7 +458,9 @@ impl Life<'_> {
         };
         self.let_go = (0, 0);
         let lost = part.lost() + ring_full;
-        let end = End { columns: &self.columns, statistics: &part, ended_ns: Some(ended_ns), exit: Some("fine") };
+        // What memory could not hold was let go from the beginning on.
+        let (began_ns, exit) = (Some(from_ns).filter(|_| ring_full == 0), Some("fine"));
+        let end = End { columns: &self.columns, statistics: &part, began_ns, ended_ns: Some(ended_ns), exit };
         let memory_full = [("flight_memory_full", ring_full)];
         writer.update_manifest(|manifest| end.note(manifest, part.losses_of_a_part().chain(memory_full)))?;
         if let Err(error) = writer.seal() {

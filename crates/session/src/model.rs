@@ -67,7 +67,7 @@ pub struct ModelOutcome {
 /// # Errors
 /// The trace cannot be read, or has no I/Os of what was asked for.
 pub fn model(request: &ModelRequest) -> Result<ModelOutcome, SessionError> {
-    let (whole, mut notes) = whole(request, None)?;
+    let (whole, mut notes) = whole(request, traced_ns(request)?, None)?;
     let (begin_ns, end_ns) = whole.span_ns();
     let made = Made::of(&whole, &request.targets)?;
     let driven = made.drive(&whole)?;
@@ -82,7 +82,8 @@ pub fn model(request: &ModelRequest) -> Result<ModelOutcome, SessionError> {
     let mut others = Vec::with_capacity(request.others.len());
     for path in &request.others {
         let other = ModelRequest { input: path.clone(), ..ModelRequest::default() };
-        let (other, said) = self::whole(&other, Some(whole.place_bytes()))?;
+        // What came between the beginning of its tracing and its first I/O is no part of a replay, or of a run.
+        let (other, said) = self::whole(&other, None, Some(whole.place_bytes()))?;
         notes.extend(said.into_iter().map(|note| format!("{}: {note}", path.display())));
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         others.push((name, portrait::compare(&whole, &other)));
@@ -102,13 +103,41 @@ pub fn model(request: &ModelRequest) -> Result<ModelOutcome, SessionError> {
 /// No trace is longer, ns.
 const LENGTH_NS_MAX: i64 = TRACE_YEARS_MAX * 366 * 86_400_000_000_000;
 
-/// What was asked for of a trace, and what is to be said of it.
-fn whole(request: &ModelRequest, place_bytes: Option<u64>) -> Result<(Portrait, Vec<String>), SessionError> {
+/// From when to when was traced of what was asked for, where the recording knows; `None`: from the first I/O to the last.
+fn traced_ns(request: &ModelRequest) -> Result<Option<(i64, i64)>, SessionError> {
+    if request.format.is_some() || !recording::is_recording(&request.input) {
+        return Ok(None);
+    }
+    let span_ns = analyze::traced_span_ns(Reader::open(&request.input)?.manifest());
+    Ok(span_ns.map(|(began_ns, ended_ns)| {
+        let from_ns = began_ns.saturating_add(whole_ns(request.from_ns));
+        let until_ns = request.for_ns.map_or(i64::MAX, |ns| from_ns.saturating_add(whole_ns(ns)));
+        (from_ns, until_ns.min(ended_ns))
+    }))
+}
+
+fn whole_ns(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
+/// What was asked for of a trace, and what is to be said of it; `traced_ns`: the time that it is over.
+fn whole(
+    request: &ModelRequest,
+    traced_ns: Option<(i64, i64)>,
+    place_bytes: Option<u64>,
+) -> Result<(Portrait, Vec<String>), SessionError> {
     let mut portrait: Option<Portrait> = None;
+    // A manifest that was written by others may tell of times that no trace has.
+    let possible = |from_ns: i64, to_ns: i64| to_ns.checked_sub(from_ns).is_some_and(|ns| ns <= LENGTH_NS_MAX);
     let mut end_ns = 0;
     let notes = each(request, &mut |device, seen| {
         end_ns = end_ns.max(seen.t_ns + 1);
-        portrait.get_or_insert_with(|| Portrait::new(seen.t_ns, place_bytes)).add(device, &seen);
+        let begin = || {
+            let traced_ns = traced_ns.filter(|(from_ns, to_ns)| possible(*from_ns, seen.t_ns.max(*to_ns)));
+            end_ns = end_ns.max(traced_ns.map_or(0, |(_, to_ns)| to_ns));
+            Portrait::new(traced_ns.map_or(seen.t_ns, |(from_ns, _)| from_ns.min(seen.t_ns)), place_bytes)
+        };
+        portrait.get_or_insert_with(begin).add(device, &seen);
     })?;
     let Some(mut portrait) = portrait else {
         let what = "there is nothing in it that could be driven".to_string();
@@ -138,12 +167,13 @@ fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, Seen)) -> Result<Vec<
         if !reader.tables()?.iter().any(|table| table == "io") {
             return Err(SessionError::NoTrace(request.input.clone()));
         }
+        let began_ns = analyze::traced_span_ns(reader.manifest()).map(|span_ns| span_ns.0);
         let mut begin_ns = None;
-        let whole = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-        let from_ns = whole(request.from_ns);
-        let until_ns = request.for_ns.map_or(i64::MAX, |ns| from_ns.saturating_add(whole(ns)));
+        let from_ns = whole_ns(request.from_ns);
+        let until_ns = request.for_ns.map_or(i64::MAX, |ns| from_ns.saturating_add(whole_ns(ns)));
         let others = portrait::seen(&reader, |device, seen| {
-            let since_ns = seen.t_ns.saturating_sub(*begin_ns.get_or_insert(seen.t_ns));
+            let since_ns =
+                seen.t_ns.saturating_sub(*begin_ns.get_or_insert(began_ns.map_or(seen.t_ns, |ns| ns.min(seen.t_ns))));
             let is_wanted = request.devices.is_empty() || request.devices.iter().any(|name| name == device);
             if is_wanted && (from_ns..until_ns).contains(&since_ns) {
                 take(device, seen);

@@ -387,8 +387,8 @@ impl Life<'_> {
                 let statistics = io.0.final_statistics()?;
                 self.outcome.lost = statistics.lost();
                 if let Some(writer) = &mut self.writer {
-                    let end =
-                        End { columns: &io.1, statistics: &statistics, ended_ns: io.0.ended_ns(), exit: Some("fine") };
+                    let (began_ns, ended_ns, exit) = (Some(io.0.started_ns()), io.0.ended_ns(), Some("fine"));
+                    let end = End { columns: &io.1, statistics: &statistics, began_ns, ended_ns, exit };
                     writer.update_manifest(|manifest| end.note(manifest, statistics.losses()))?;
                 }
                 Vec::new()

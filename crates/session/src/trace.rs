@@ -5,7 +5,7 @@ use crate::probe::row_of;
 use crate::rows::signed;
 use crate::spine::clock_step;
 use crate::{SessionError, StopFlag};
-use analyze::{TRACE_ENDED, TRACE_SAMPLE, unfinished_words};
+use analyze::{TRACE_BEGAN, TRACE_ENDED, TRACE_SAMPLE, unfinished_words};
 use quantity::clock;
 use quantity::text::{format_bytes, format_count, format_ns};
 use recording::rows::{Event, TraceInterval};
@@ -244,7 +244,8 @@ impl Life<'_> {
         let unseen = self.unseen()?;
         let part = self.seen.since(&self.parts.began.0);
         let losses = part.losses_of_a_part();
-        let end = End { columns: &self.columns, statistics: &part, ended_ns: Some(now_ns), exit: Some("fine") };
+        let (began_ns, exit) = (Some(self.parts.began_ns), Some("fine"));
+        let end = End { columns: &self.columns, statistics: &part, began_ns, ended_ns: Some(now_ns), exit };
         full.update_manifest(|manifest| end.note(manifest, losses.chain(file_losses(&unseen, &self.parts.began.1))))?;
         self.parts.began = (self.seen, unseen);
         let seal = move || full.seal();
@@ -358,7 +359,8 @@ impl Life<'_> {
         let losses = part.losses_of_a_part().chain(statistics.losses_unaccounted());
         let losses = losses.chain(file_losses(&unseen, &self.parts.began.1));
         let exit = Some(if interrupted { "interrupted" } else { "fine" });
-        let end = End { columns: &self.columns, statistics: &part, ended_ns: self.trace.ended_ns(), exit };
+        let (began_ns, ended_ns) = (Some(self.parts.began_ns), self.trace.ended_ns());
+        let end = End { columns: &self.columns, statistics: &part, began_ns, ended_ns, exit };
         self.writer.update_manifest(|manifest| end.note(manifest, losses))?;
         let mut messages = Vec::new();
         if unseen.lost() > 0 {
@@ -369,7 +371,7 @@ impl Life<'_> {
         } else if statistics.lost_end > 0 {
             messages.push(lost_words(&statistics));
         }
-        let traced_ns = self.interval_ns.saturating_sub(self.trace.started_ns());
+        let traced_ns = ended_ns.unwrap_or(self.interval_ns).saturating_sub(self.trace.started_ns());
         let (ios, cpu_ns) = (self.ios, self.seen_cpu_ns);
         self.collect_sealed(true)?;
         drop(self.trace);
@@ -400,18 +402,21 @@ pub(crate) struct End<'a> {
     pub(crate) columns: &'a Columns,
     /// Of this recording.
     pub(crate) statistics: &'a Statistics,
+    /// From when on every I/O is in it; `None`: its time is that of its I/Os.
+    pub(crate) began_ns: Option<u64>,
     pub(crate) ended_ns: Option<u64>,
     pub(crate) exit: Option<&'a str>,
 }
 
 impl End<'_> {
-    /// Puts it into the manifest: the devices, when it ended, which I/Os have no end, which are missing.
+    /// Puts it into the manifest: the devices, when it began and ended, which I/Os have no end, which are missing.
     pub(crate) fn note(&self, manifest: &mut Manifest, losses: impl Iterator<Item = (&'static str, u64)>) {
-        let Self { columns, statistics, ended_ns, exit } = self;
+        let Self { columns, statistics, began_ns, ended_ns, exit } = self;
         manifest.extra.insert("trace_devices".into(), columns.device_numbers());
         manifest.extra.insert("trace_unfinished".into(), statistics.unfinished.into());
         manifest.extra.insert("trace_end_unseen".into(), statistics.lost_end.into());
         manifest.extra.insert("trace_end_misses".into(), statistics.missed_ends.into());
+        manifest.extra.extend(began_ns.map(|began_ns| (TRACE_BEGAN.to_string(), began_ns.into())));
         manifest.extra.extend(ended_ns.map(|ended_ns| (TRACE_ENDED.to_string(), ended_ns.into())));
         manifest.exit = exit.map(str::to_string).or_else(|| manifest.exit.take());
         for (name, count) in losses.filter(|(_, count)| *count > 0) {

@@ -531,7 +531,12 @@ fn digits(value: f64) -> f64 {
     match value {
         _ if value >= 300.0 => value.round(),
         _ if value >= 10.0 => (value * 10.0).round() / 10.0,
-        _ => (value * 100.0).round() / 100.0,
+        _ if value >= 0.1 || value <= 0.0 => (value * 100.0).round() / 100.0,
+        // Two I/Os in an hour are not none.
+        _ => {
+            let scale = 10_f64.powf(2.0 - value.log10().floor());
+            (value * scale).round() / scale
+        }
     }
 }
 

@@ -1,9 +1,23 @@
-//! I/Os whose end is not known: how it is said, and since when they are on their way.
+//! From when to when a trace saw every I/O, and those whose end it did not see: how it is said, and since when they are on
+//! their way.
 
 use recording::Manifest;
 
 /// In the manifest of a trace: when it ended, `CLOCK_MONOTONIC`, ns. What had no end then is at least so old.
 pub const TRACE_ENDED: &str = "trace_ended_t_ns";
+
+/// In the manifest of a trace: when it began to see I/Os, `CLOCK_MONOTONIC`, ns.
+pub const TRACE_BEGAN: &str = "trace_began_t_ns";
+
+/// From when to when was traced, ns: what rates are over, however few I/Os came. `None` where that is not told, as in what
+/// is imported: then the time from the first to the last I/O is all that is known.
+#[must_use]
+pub fn traced_span_ns(manifest: &Manifest) -> Option<(i64, i64)> {
+    let began_ns = manifest.extra.get(TRACE_BEGAN)?.as_i64()?;
+    let ended_ns = ended_ns(manifest)?;
+    // Others may have written the manifest.
+    ended_ns.checked_sub(began_ns).filter(|length_ns| *length_ns > 0).map(|_| (began_ns, ended_ns))
+}
 
 /// When the trace of a recording ended, if that is told.
 pub(super) fn ended_ns(manifest: &Manifest) -> Option<i64> {

@@ -99,11 +99,14 @@ struct Fold {
 }
 
 impl Fold {
-    fn new(origin_ns: i64, ended_ns: Option<i64>) -> Self {
+    /// `first_ns`: of the first I/O; `traced_ns`: from when to when was traced, if that is told.
+    fn new(first_ns: i64, traced_ns: Option<(i64, i64)>, ended_ns: Option<i64>) -> Self {
+        // What was on its way when tracing began may have been queued before.
+        let span_ns = traced_ns.map_or((first_ns, first_ns), |(began_ns, end_ns)| (began_ns.min(first_ns), end_ns));
         let fine = || Merger::with_sub_bits(FINE);
         Self {
-            timeline: Timeline::new(origin_ns, ended_ns),
-            order: Order::new(ended_ns),
+            timeline: Timeline::new(span_ns, ended_ns),
+            order: Order::new(span_ns, ended_ns),
             reuse: reuse::Reuse::default(),
             ios: [0; 3],
             response: [fine(), fine(), fine()],
@@ -152,8 +155,9 @@ impl TracedFacts {
     pub fn read(reader: &Reader) -> Result<Option<Self>, AnalyzeError> {
         let mut fold: Option<Fold> = None;
         let ended_ns = ends::ended_ns(reader.manifest());
+        let traced_ns = ends::traced_span_ns(reader.manifest());
         let names = rows::each(reader, |row, _| {
-            fold.get_or_insert_with(|| Fold::new(row.queue_ns, ended_ns)).add(row);
+            fold.get_or_insert_with(|| Fold::new(row.queue_ns, traced_ns, ended_ns)).add(row);
         })?;
         let sample = sample::sample(reader.manifest());
         Ok(fold.map(|fold| Self::of(fold, &names, ended_ns).scaled(sample)))

@@ -63,7 +63,13 @@ impl Windows {
         self.count += 1.0;
     }
 
-    pub(super) fn close(&mut self) {
+    /// Closes the last window, and those after it in which nothing came, of the `whole` that lie in the traced time.
+    fn finish(&mut self, whole: i64) {
+        self.close();
+        self.windows += whole.saturating_sub(self.current).saturating_sub(1).max(0) as f64;
+    }
+
+    fn close(&mut self) {
         self.windows += 1.0;
         self.sum += self.count;
         self.squares += self.count * self.count;
@@ -93,7 +99,8 @@ pub(super) struct Order {
     /// Sum of the squares of these times, ns².
     pub(super) gap_squares: f64,
     last_ns: Option<i64>,
-    first_ns: i64,
+    /// From and to when is known to have been traced.
+    span_ns: (i64, i64),
     pub(super) windows: [Windows; 3],
     /// When the trace ended.
     ended_ns: i64,
@@ -111,9 +118,9 @@ fn gone_ns(row: &Traced) -> Option<i64> {
 }
 
 impl Order {
-    /// Of a trace that ended then; `None`: nobody knows.
-    pub(super) fn new(ended_ns: Option<i64>) -> Self {
-        Self { ended_ns: ended_ns.unwrap_or(i64::MAX), ..Self::default() }
+    /// Of a trace that saw what came in `span_ns`, and ended then; `None`: nobody knows.
+    pub(super) fn new(span_ns: (i64, i64), ended_ns: Option<i64>) -> Self {
+        Self { span_ns, ended_ns: ended_ns.unwrap_or(i64::MAX), ..Self::default() }
     }
 
     /// Adds an I/O. Did it continue a stream, its device's last, its process's last; and how many were in flight?
@@ -145,13 +152,11 @@ impl Order {
             let gap_ns = u64::try_from(queue_ns.saturating_sub(last_ns)).unwrap_or(0);
             self.gaps.record(gap_ns);
             self.gap_squares += gap_ns as f64 * gap_ns as f64;
-        } else {
-            self.first_ns = queue_ns;
         }
         // One that comes late must not make the time to the next one long.
         self.last_ns = self.last_ns.max(Some(queue_ns));
         for (windows, length_ns) in self.windows.iter_mut().zip(WINDOWS_NS) {
-            windows.add(queue_ns.saturating_sub(self.first_ns) / length_ns);
+            windows.add(queue_ns.saturating_sub(self.span_ns.0) / length_ns);
         }
     }
 
@@ -197,7 +202,10 @@ impl Order {
 
     /// The slowest first; ends the counting.
     pub(super) fn finish(&mut self) -> Vec<Slow> {
-        self.windows.iter_mut().for_each(Windows::close);
+        let (from_ns, to_ns) = self.span_ns;
+        for (windows, length_ns) in self.windows.iter_mut().zip(WINDOWS_NS) {
+            windows.finish(to_ns.saturating_sub(from_ns) / length_ns);
+        }
         let mut slow: Vec<Slow> = std::mem::take(&mut self.slow).into_values().collect();
         let key = |slow: &Slow| (self.length_ns(&slow.row), slow.row.is_unfinished);
         slow.sort_by_key(|slow| (Reverse(key(slow)), slow.row.queue_ns));

@@ -104,9 +104,15 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    pub(super) fn new(origin_ns: i64, ended_ns: Option<i64>) -> Self {
+    /// From and to when is known to have been traced (both the first I/O's time where nothing is): stretches without I/Os
+    /// are stretches as well.
+    pub(super) fn new((origin_ns, end_ns): (i64, i64), ended_ns: Option<i64>) -> Self {
         let (bins, addresses) = (Vec::new(), Vec::new());
-        Self { origin_ns, end_ns: origin_ns, ended_ns, bin_ns: FIRST_NS, bins, addresses }
+        let end_ns = end_ns.max(origin_ns);
+        let mut new = Self { origin_ns, end_ns, ended_ns, bin_ns: FIRST_NS, bins, addresses };
+        // The end itself is no part of the time.
+        let _ = new.place(end_ns.saturating_sub(1));
+        new
     }
 
     /// Place of a time; makes room for it.

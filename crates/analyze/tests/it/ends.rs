@@ -1,6 +1,6 @@
 //! A trace that ended while I/Os were on their way: where they count, where they do not, and where they stand.
 
-use analyze::{Body, Cells, Selection, TRACE_ENDED, Table, compute, each_traced, report_model};
+use analyze::{Body, Cells, Selection, TRACE_BEGAN, TRACE_ENDED, Table, compute, each_traced, report_model};
 use recording::rows::Io;
 use recording::{Batch, Label, Manifest, Reader, Sink, Writer};
 
@@ -180,4 +180,43 @@ fn no_address_and_no_time_keeps_the_analysis_from_ending() {
     let (_folder, reader) = recorded(&rows, 20, true);
     let model = report_model(&reader).unwrap();
     assert!(model.sentence.starts_with("18 I/Os traced"), "{}", model.sentence);
+}
+
+/// 600 I/Os in the second second of a trace of four, or two within a millisecond.
+#[test]
+fn rates_are_over_the_time_traced_however_few_ios_came() {
+    let traced = |rows: &[Io], told: bool| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.iodyno");
+        let mut manifest = Manifest::new(&[]);
+        for (name, ms) in [(TRACE_BEGAN, 10_000_i64), (TRACE_ENDED, 14_000)].into_iter().filter(|_| told) {
+            manifest.extra.insert(name.to_string(), (ms * 1_000_000).into());
+        }
+        let mut writer = Writer::create(&path, manifest).unwrap();
+        writer.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+        writer.seal().unwrap();
+        let reader = Reader::open(&path).unwrap();
+        (folder, reader)
+    };
+    let two = [io(11_000, 0), io(11_001, 8)];
+    let (_folder, reader) = traced(&two, true);
+    let said = report_model(&reader).unwrap().sentence;
+    assert!(said.starts_with("2 I/Os traced in 4.00 s on sda"), "{said}");
+    assert_eq!(number(&table(&reader, "trace.devices"), "rate", 0), Some(0.5));
+    assert_eq!(text(&table(&reader, "trace.slowest"), "queued at")[0], "1.000000 s");
+    let bursts = table(&reader, "trace.bursts");
+    assert_eq!((0..3).map(|row| number(&bursts, "mean rate", row)).collect::<Vec<_>>(), [Some(0.5); 3]);
+    // What is imported tells of nothing but its I/Os.
+    let (_folder, reader) = traced(&two, false);
+    assert_eq!(number(&table(&reader, "trace.devices"), "rate", 0), Some(2.0 / 0.0011));
+
+    let many: Vec<Io> = (0..600).map(|at| io(11_000 + at, 8 * at)).collect();
+    let (_folder, reader) = traced(&many, true);
+    assert_eq!(number(&table(&reader, "trace.devices"), "rate", 0), Some(150.0));
+    let Body::Lines { x, lines, .. } = compute(&reader, "trace.iops", &Selection::default()).unwrap().body else {
+        panic!()
+    };
+    let last = x.len() - 1;
+    assert!((x.get_some(last).unwrap() - 3.975).abs() < 1e-9, "the chart goes on to the end");
+    assert_eq!((lines[0].values.get_some(0), lines[0].values.get_some(last)), (Some(0.0), Some(0.0)));
 }

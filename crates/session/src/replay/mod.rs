@@ -263,7 +263,9 @@ impl Watched {
         let statistics = self.trace.final_statistics()?;
         self.row(&statistics, spine)?;
         // How the run itself ended is told by others.
-        let end = End { columns: &self.columns, statistics: &statistics, ended_ns: self.trace.ended_ns(), exit: None };
+        // A replay begins with its first I/O, whatever was done before that.
+        let ended_ns = self.trace.ended_ns();
+        let end = End { columns: &self.columns, statistics: &statistics, began_ns: None, ended_ns, exit: None };
         spine.manifest(|manifest| end.note(manifest, statistics.losses()))?;
         Ok(statistics.lost())
     }
