@@ -72,11 +72,12 @@ fn the_disk_sees_a_b_b_a_and_every_face_shows_both_sides() {
         assert_eq!(half["side"].as_str(), name.split('-').next_back(), "{half}");
     }
     // What differs is in the names of both, and too short a round is no verdict, said before and after.
-    assert!(
-        ran.stdout.contains("rd1: whether part=(50,75) differs from part=(25,50) is not resolved"),
-        "{}",
-        ran.stdout
-    );
+    // On a machine that stands still at a round's end, an operation may have none; that is said instead.
+    let verdicts = [
+        "rd1: whether part=(50,75) differs from part=(25,50) is not resolved",
+        "rd1: part=(50,75) is not judged against part=(25,50): a lower bound",
+    ];
+    assert!(verdicts.iter().any(|verdict| ran.stdout.contains(verdict)), "{}", ran.stdout);
     assert!(ran.stdout.contains("a round of 40") && ran.stdout.contains("30 s are needed"), "{}", ran.stdout);
     assert!(ran.stderr.contains("rounds of 400 ms get no verdict"), "{}", ran.stderr);
     assert!(scratch.path("out/report.html").exists());

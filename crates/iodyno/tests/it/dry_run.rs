@@ -195,7 +195,7 @@ fn logs_of_jobs_are_listed_and_two_outputs_of_one_name_refused() {
     let target = ["run", "a.fio", "--output", "f", "--output-format", "json"];
     let refused = scratch.iodyno(&target).run().unwrap().expect_code(2);
     assert!(refused.stderr.contains("a target and --output"), "{}", refused.stderr);
-    for more in [["--output", "./r", "--output-format", "json"], ["--junit", "r/", "--fail-if", "errors > 0"]] {
+    for more in [["--output", "./r", "--output-format", "json"], ["--junit", "./r", "--fail-if", "errors > 0"]] {
         let output = scratch.iodyno(&[&["run", "a.fio", "-o", "r"], &more[..]].concat()).run().unwrap().expect_code(2);
         assert!(output.stderr.contains("is the recording and --"), "{}", output.stderr);
         assert!(!scratch.path("r").exists() && !scratch.path("f").exists());
