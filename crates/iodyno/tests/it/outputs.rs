@@ -10,7 +10,10 @@ const BY_HAND: [(&str, &str); 7] = [
     ("output/src/", "this is the one place"),
     ("query/src/shell.rs", "the history of the user's own shell, through rustyline"),
     ("target/src/file.rs", "targets of a load: O_EXCL and O_NOFOLLOW after the inspection"),
-    ("target/src/node.rs", "missing directories in a target file's own name: below one that is held, following no link"),
+    (
+        "target/src/node.rs",
+        "missing directories in a target file's own name: below one that is held, following no link",
+    ),
     ("target/src/registry.rs", "the registry of target files, whose folder must belong to the user alone"),
     ("target/src/opened.rs", "unlink=1 removes the target file that this run made, when its name still leads to it"),
     ("trace/src/block/ftrace/instance.rs", "directories and files of tracefs, which are the kernel's"),
