@@ -63,7 +63,12 @@ fn nothing_that_was_committed_is_lost() {
     let mut state = now_ns() | 1;
     println!("seed {state}");
     let (mut cut, mut told_of) = (0, 0);
-    for kill in 0..KILLS {
+    // On a busy machine many are killed before they have written anything: then there are more of them.
+    let is_enough = |cut: u64, told_of: i64| cut > KILLS / 2 && told_of > 500;
+    for kill in 0..KILLS * 20 {
+        if kill >= KILLS && is_enough(cut, told_of) {
+            break;
+        }
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
@@ -99,6 +104,6 @@ fn nothing_that_was_committed_is_lost() {
         told_of += told;
         cut += 1;
     }
-    println!("{cut} of {KILLS} recordings cut short, {told_of} commits told of, all there");
-    assert!(cut > KILLS / 2 && told_of > 500, "killed too early to mean anything: {cut} recordings, {told_of} commits");
+    println!("{cut} recordings cut short, {told_of} commits told of, all there");
+    assert!(is_enough(cut, told_of), "killed too early to mean anything: {cut} recordings, {told_of} commits");
 }
