@@ -278,7 +278,7 @@ fn what_another_user_may_not_read_or_write_is_exit_code_8() {
         assert!(told.contains("--mode 0640 --group"), "{line}: {told}");
     }
     scratch.write("a.fio", "[a]\nfilename=x\nsize=1m\nrw=read\nruntime=1\n");
-    for line in ["convert a.fio -o a.vdb", "record --for 200ms -o x", "run a.fio -o x"] {
+    for line in ["convert a.fio -o a.vdb", "record --for 200ms -o x", "run a.fio -o y"] {
         let told = other(line);
         assert!(told.contains("Permission denied"), "{line}: {told}");
     }
