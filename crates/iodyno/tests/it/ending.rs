@@ -119,7 +119,10 @@ fn come_back_after_the_end(quiet: bool) {
     let mut child = start(&scratch, &disk, "out", CLOSED, &["--fail-if", "response_ns_max > 1s"]);
     stall_after_first_interval(&mut child, &disk, "stall 3s");
     let output = child.wait().unwrap().expect_code(5);
-    assert!(output.stderr.contains("objective missed in rd1: response_ns_max was 3."), "{}", text_of(&output));
+    // Of the stall's 3 s at most 2 are the run's: more is known only of what came back behind its end.
+    let (_, told) = output.stderr.split_once("objective missed in rd1: response_ns_max was ").unwrap();
+    let seconds: f64 = told.split_once(" s, more than 1s").unwrap().0.parse().unwrap();
+    assert!(seconds > 2.0 && (!quiet || seconds >= 2.99), "{}", text_of(&output));
     let ends = scratch.table("out", "run_end");
     assert_eq!(sum(&ends, "in_flight", |_| true) + sum(&ends, "waiting", |_| true), 0, "{ends:?}");
     let drained = sum(&scratch.table("out", "run_total"), "ops", |row| row["phase"] == "drain");
