@@ -7,7 +7,7 @@
 //! leaves fewer in flight than were asked, threads of our own do what was asked.
 //!
 //! FUSE waits for its server in the call that submits unless the server asked for `FUSE_ASYNC_DIO` and does not take direct I/O
-//! into its own hands (`FOPEN_DIRECT_IO`): nobody can see from here which it is, so threads do it always.
+//! into its own hands (`FOPEN_DIRECT_IO`): a client cannot see which it is, so threads do it always.
 
 use crate::discard;
 use crate::pool::{self, used_targets};

@@ -323,7 +323,7 @@ impl Running {
     }
 
     /// The same of an interval that was to end at `due_ns` of the clock: what became due from then on, in the moment until
-    /// somebody came to harvest it, belongs to the next one. Where that took longer, it belongs to the longer interval.
+    /// it was harvested, belongs to the next one. Where that took longer, it belongs to the longer interval.
     pub fn harvest_due(&mut self, due_ns: u64) -> Harvest {
         let mut workers = Vec::with_capacity(self.teams.len());
         let (mut failures, mut jobs) = (Vec::new(), Vec::new());

@@ -240,7 +240,7 @@ impl<'a> Spine<'a> {
         Ok(verdicts)
     }
 
-    /// A run ended before its time: whoever judges it now or later is to know.
+    /// A run ended before its time: noted for the judgement now, and in the manifest for later ones.
     pub(crate) fn cut_short(&mut self, run_index: i32, halt: Halt) -> Result<(), SessionError> {
         self.judge.cut_short(run_index, halt);
         self.manifest(|manifest| {

@@ -93,7 +93,7 @@ impl Sample {
             Quantity::ReadShare => (self.count.ops > 0).then(|| self.reads as f64 / self.count.ops as f64),
             Quantity::InFlight => self.in_flight.filter(|_| self.present),
             Quantity::Backlog => counted(self.backlog.known()?),
-            // Silence of which nobody knows whether it was a stall is not one of no length.
+            // Silence that may have been a stall (what was due is not recorded) is no stall of length 0.
             Quantity::LongestStall => counted(self.stall_ns).filter(|_| !self.has_silence || self.stall_ns > 0),
             Quantity::Cpu => self.cpu,
             Quantity::Longest => {

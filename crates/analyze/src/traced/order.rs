@@ -118,7 +118,7 @@ fn gone_ns(row: &Traced) -> Option<i64> {
 }
 
 impl Order {
-    /// Of a trace that saw what came in `span_ns`, and ended then; `None`: nobody knows.
+    /// Of a trace that saw what came in `span_ns`, and ended then; `None`: not recorded.
     pub(super) fn new(span_ns: (i64, i64), ended_ns: Option<i64>) -> Self {
         Self { span_ns, ended_ns: ended_ns.unwrap_or(i64::MAX), ..Self::default() }
     }

@@ -122,7 +122,7 @@ fn what_is_due_at_the_end_of_an_interval_belongs_to_the_next_one() {
         }
         let harvest = running.harvest_due(due_ns);
         arrivals += arrivals_of(&harvest);
-        // On a busy machine somebody else may run between the two; that interval is longer.
+        // On a busy machine another program may run between the two; that interval is longer.
         if harvest.t_ns - due_ns <= (harvest.t_ns - before_ns) / 500 {
             assert_eq!(arrivals, 10 * tick, "at the end of interval {tick}");
             in_time += 1;

@@ -570,7 +570,7 @@ fn a_run_in_which_nothing_succeeded_is_there_and_worse_and_keeps_no_gate_green()
         "response_ns_p99 worse",
         "undecided in two of dead, so not met: response p99: of dead there is none, all of its ",
     );
-    // An import, whose failures nobody counted: the whole run was without an operation.
+    // An import, in which failures are not counted: the whole run was without an operation.
     written(&scratch, "old", &two(150, 0, false));
     written(&scratch, "idle", &two(150, 10, false));
     let idle = ["old", "idle"];
