@@ -150,9 +150,9 @@ fn find_a_depth(quiet: bool) {
     let one = job("one", &[0], Job { latency: Some(goal), ..Job::new(32) });
     let begin = quantity::clock::now_ns();
     let lanes = Bench::new(vec![spec], run(vec![one])).go(None);
-    assert!(ops(&lanes, 0) > 100, "it ends by itself");
-    let took_ms = (quantity::clock::now_ns() - begin) / MS;
-    assert!(!quiet || took_ms < 3000, "{took_ms} ms");
+    // That it is over is that it ended by itself; how much was done meanwhile, and how soon, hangs on the machine.
+    let (done, took_ms) = (ops(&lanes, 0), (quantity::clock::now_ns() - begin) / MS);
+    assert!(done > 0 && (!quiet || (done > 100 && took_ms < 3000)), "{done} operations, {took_ms} ms");
 }
 
 #[test]

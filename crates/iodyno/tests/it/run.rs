@@ -281,7 +281,14 @@ fn points_of_a_curve_keep_the_shares_of_the_run_at_full_speed_and_headings_say_c
     let share = |run: &str| ops(run, "large") / (ops(run, "large") + ops(run, "small"));
     // A megabyte takes far longer than a page; the point had half of its operations of each.
     assert!(share("rd1") > 0.0 && share("rd1") < 0.3, "{}", share("rd1"));
-    assert!((share("rd1_(50%)") - share("rd1")).abs() < 0.1, "{} of {}", share("rd1_(50%)"), share("rd1"));
+    // Of the point, what was due: what of it is done in time is a matter of the machine. A slow one makes few, which come in wholes.
+    let due = |workload: &str| {
+        sum(&totals, "arrivals", |row| {
+            row["run"] == "rd1_(50%)" && row["phase"] == "measure" && row["workload"] == workload
+        }) as f64
+    };
+    let (large, all) = (due("large"), due("large") + due("small"));
+    assert!((large - share("rd1") * all).abs() < 0.1 * all + 3.0, "{large} of {all}, {} at full speed", share("rd1"));
     let summary = std::fs::read_to_string(scratch.path("out/summary.html")).unwrap();
     for heading in ["Starting RD=rd1; I/O rate: Uncontrolled curve;", "Starting RD=rd2; I/O rate: Controlled MAX;"] {
         assert!(summary.contains(heading), "{heading}: {summary}");
