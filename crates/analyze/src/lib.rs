@@ -42,8 +42,8 @@ pub use comparison::{
 };
 pub use compute::{ZONE_AHEAD_S, compute};
 pub use condition::{
-    Absent, CUT_SHORT, Compared, ComparedCondition, Condition, ConditionError, Evidence, Halt, Judge, Judgement, Lane,
-    Names, OBJECTIVES, ROUNDS, Schedule, Verdict, Watch, measures_markdown, names_of, objectives, verdicts,
+    CUT_SHORT, Compared, ComparedCondition, Condition, ConditionError, Evidence, Halt, Judge, Judgement, Lane, Names,
+    OBJECTIVES, PendingRun, PlanProgress, ROUNDS, Verdict, Watch, measures_markdown, names_of, objectives, verdicts,
 };
 pub use facts::{
     CpuPoint, DiskPoint, Facts, IntervalFacts, MemoryPoint, NetPoint, OpCount, PhaseSpan, PoolPoint, PressurePoint,

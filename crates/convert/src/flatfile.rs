@@ -20,7 +20,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 /// Where in the manifest's `extra` the runs' [`Requested`] stand.
-pub const REQUESTED: &str = "requested";
+pub use recording::REQUESTED;
 
 /// Writes the five files of the recording into `folder`; returns their paths. Files of these names are replaced only with
 /// [`Force::Yes`], and none is written when one of them may not be.

@@ -50,7 +50,7 @@ pub use export::{BatchWriter, ExportFormat, export};
 pub use inventory::{Inventory, discard, keep, manifest_in};
 pub use kernel_message::{OTHER, kernel_class};
 pub use label::{Label, LabelBuilder, LabelNumber};
-pub use manifest::{ClockAnchor, FORMAT_VERSION, Manifest};
+pub use manifest::{ClockAnchor, FORMAT_VERSION, Manifest, REQUESTED};
 pub use mark::{MARK, Mark};
 pub use metrics::{Metrics, OPEN_METRICS, PROTOBUF};
 pub use packed::{FLAGS, IO_RECORD_BYTES, IoFile, IoNames, IoRecord, IoTask, RawIo, io_rows, op_name, status_errno};

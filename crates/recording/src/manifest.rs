@@ -10,6 +10,10 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+/// In [`Manifest::extra`]: what each planned run was asked to do, in order, among other things its title (`run`) and its loop
+/// variables (`detail`).
+pub const REQUESTED: &str = "requested";
+
 /// Format version that this program writes, and the newest that it reads. Since 2, everything has checksums: the manifest, sealed
 /// files, the numbered frames of the journal.
 pub const FORMAT_VERSION: u32 = 2;

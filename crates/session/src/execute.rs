@@ -12,7 +12,7 @@ use crate::run_loop::{Cause, RunContext, RunResult, execute as execute_run};
 use crate::spine::{Spine, loops_text};
 use crate::sync::{all_flags_of, flags_of};
 use crate::{SessionError, StopFlag, commands, format, half_round, job_ends};
-use analyze::{Condition, Halt, Judgement, Schedule, Verdict};
+use analyze::{Condition, Halt, Judgement, PlanProgress, Verdict};
 use engine::{EngineChoice, Options, Pace};
 use output::{Folder, Force};
 use plan::{Command, Content, ErrorRule, JobTexts, Plan, Repeat, Run};
@@ -75,12 +75,12 @@ fn varying_seed(plan: &Plan) -> Option<u64> {
 }
 
 /// Objectives of runs that never began that are told one by one.
-const ABSENT_TOLD: usize = 5;
+const PENDING_SHOWN: usize = 5;
 
 /// The plan's runs, none of which has begun.
-fn schedule(plan: &Plan) -> Schedule {
+fn progress(plan: &Plan) -> PlanProgress {
     let runs = plan.runs.iter().map(|run| (run.title.clone(), loops_text(run)));
-    Schedule::new(runs.collect(), u64::try_from(rounds_of(plan)).unwrap_or(1))
+    PlanProgress::new(runs.collect(), u64::try_from(rounds_of(plan)).unwrap_or(1))
 }
 
 /// Executes the plan.
@@ -129,7 +129,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         data_seed,
         varying_seed,
         next_index: 0,
-        schedule: schedule(plan),
+        progress: progress(plan),
         errors: 0,
         unfinished: 0,
         ending: Ending::Fine,
@@ -266,7 +266,7 @@ struct Life<'a, 'b> {
     varying_seed: Option<u64>,
     next_index: i32,
     /// Which runs have begun.
-    schedule: Schedule,
+    progress: PlanProgress,
     errors: u64,
     /// Operations that never came back: a write among them may still change its target.
     unfinished: u64,
@@ -328,14 +328,14 @@ impl Life<'_, '_> {
             _ => return Ok(()),
         };
         let mut verdicts = Vec::new();
-        for (run_index, absent) in (self.next_index..).zip(self.schedule.absent()) {
-            let Some(run) = self.plan.runs.get(absent.place) else { continue };
+        for (run_index, pending) in (self.next_index..).zip(self.progress.pending()) {
+            let Some(run) = self.plan.runs.get(pending.place) else { continue };
             let which = self.objectives.of_run(self.plan, run);
-            verdicts.extend(self.spine.judge_absent(&absent, run_index, halt, &which)?);
+            verdicts.extend(self.spine.judge_pending(&pending, run_index, halt, &which)?);
         }
         self.objectives.learn(&verdicts);
-        self.spine.messages.extend(verdicts.iter().take(ABSENT_TOLD).map(Verdict::told));
-        let more = verdicts.len().saturating_sub(ABSENT_TOLD);
+        self.spine.messages.extend(verdicts.iter().take(PENDING_SHOWN).map(Verdict::told));
+        let more = verdicts.len().saturating_sub(PENDING_SHOWN);
         let more = (more > 0).then(|| format!("{more} more objectives are undecided: their runs never began"));
         self.spine.messages.extend(more);
         Ok(())
@@ -457,7 +457,7 @@ impl Life<'_, '_> {
             logs: (&self.request.jobs, self.request.status_ns),
         };
         if !run.format {
-            self.schedule.begin(title, &loops_text(run));
+            self.progress.begin(title, &loops_text(run));
         }
         let result = execute_run(&context, &mut self.spine, &mut self.counters)?;
         if run.stop.errors.is_none() {

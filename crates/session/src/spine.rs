@@ -4,7 +4,7 @@ use crate::SessionError;
 use crate::face::Face;
 use crate::rows::{Stretch, signed};
 use crate::run_loop::RunContext;
-use analyze::{Absent, CUT_SHORT, Condition, Halt, Judge, Verdict};
+use analyze::{CUT_SHORT, Condition, Halt, Judge, PendingRun, Verdict};
 use engine::Pace;
 use quantity::clock;
 use recording::rows::{Event, Objective, Phase, RunEnd, RunTotal};
@@ -228,14 +228,14 @@ impl<'a> Spine<'a> {
     }
 
     /// The same over a run that never began.
-    pub(crate) fn judge_absent(
+    pub(crate) fn judge_pending(
         &mut self,
-        absent: &Absent,
+        pending: &PendingRun,
         run_index: i32,
         halt: Halt,
         which: &[usize],
     ) -> Result<Vec<Verdict>, SessionError> {
-        let verdicts = self.judge.of_absent(absent, run_index, halt, which);
+        let verdicts = self.judge.of_pending(pending, run_index, halt, which);
         self.tell(&verdicts)?;
         Ok(verdicts)
     }

@@ -1,8 +1,8 @@
 //! Rows in, verdicts out: the same for a live run and for a recording.
 
 use super::names::{Clock, Quantity};
+use super::plan_progress::{Halt, PendingRun, PlanEnd, add_names};
 use super::samples::Sample;
-use super::schedule::{Absent, Halt, Told, add_names};
 use super::sentence::{Stretch, World, first, holds, in_words};
 use super::syntax::{Comparison, Measured, Selector, Truth};
 use super::{Condition, Judgement, Names, Verdict, recorded};
@@ -261,20 +261,20 @@ impl Judge {
 
     /// Judges the conditions at `which` over a run that has not begun.
     #[must_use]
-    pub fn of_absent(&self, absent: &Absent, run_index: i32, halt: Halt, which: &[usize]) -> Vec<Verdict> {
+    pub fn of_pending(&self, pending: &PendingRun, run_index: i32, halt: Halt, which: &[usize]) -> Vec<Verdict> {
         let conditions = which.iter().filter_map(|index| self.conditions.get(*index));
         let verdict = |condition: &Condition| Verdict {
             condition: condition.text.clone(),
-            run: absent.title.clone(),
+            run: pending.title.clone(),
             run_index,
-            detail: absent.detail.clone(),
+            detail: pending.detail.clone(),
             judgement: Judgement::Undecided,
-            sentence: halt.of_absent(&absent.title),
+            sentence: halt.of_pending(&pending.title),
             evidence: Vec::new(),
             held_s: None,
             compared: None,
         };
-        conditions.filter(|condition| condition.is_about(&absent.title, run_index)).map(verdict).collect()
+        conditions.filter(|condition| condition.is_about(&pending.title, run_index)).map(verdict).collect()
     }
 
     /// Judges the conditions at `which` over a run that has ended; the run is forgotten.
@@ -647,7 +647,7 @@ fn judged(
     }
     let runs: Vec<i32> = judge.runs.keys().copied().filter(|run| !fillings.contains(run)).collect();
     let titles: BTreeMap<i32, &Phase> = phases.iter().map(|row| (row.run_index, row)).collect();
-    let told = Told::of(reader);
+    let told = PlanEnd::of(reader);
     if let Some(told) = &told {
         told.cut.iter().for_each(|(run, halt)| judge.cut_short(*run, *halt));
         // The run that was under way.
@@ -659,13 +659,13 @@ fn judged(
     let title = |run: i32| titles.get(&run).map_or("", |row| row.run.as_str());
     let mut verdicts: Vec<Verdict> =
         runs.iter().flat_map(|run| judge.verdicts(*run, &which(*run, title(*run)))).collect();
-    let Some((mut schedule, halt)) = told.and_then(|told| Some((told.schedule, told.halt?))) else {
+    let Some((mut progress, halt)) = told.and_then(|told| Some((told.progress, told.halt?))) else {
         return Ok(verdicts);
     };
-    runs.iter().filter_map(|run| titles.get(run)).for_each(|row| schedule.begin(&row.run, &row.detail));
+    runs.iter().filter_map(|run| titles.get(run)).for_each(|row| progress.begin(&row.run, &row.detail));
     let behind = titles.last_key_value().map_or(0, |(run, _)| run + 1);
-    for (run, absent) in (behind..).zip(schedule.absent()) {
-        verdicts.extend(judge.of_absent(&absent, run, halt, &which(run, &absent.title)));
+    for (run, pending) in (behind..).zip(progress.pending()) {
+        verdicts.extend(judge.of_pending(&pending, run, halt, &which(run, &pending.title)));
     }
     Ok(verdicts)
 }

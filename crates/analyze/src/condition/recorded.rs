@@ -30,7 +30,7 @@ struct Failures {
 /// A recording that cannot be read.
 pub(super) fn is_without_runs(reader: &Reader) -> Result<bool, AnalyzeError> {
     // Of a plan that was stopped before its first run, the runs never began.
-    if super::schedule::is_planned(reader.manifest()) {
+    if super::plan_progress::is_planned(reader.manifest()) {
         return Ok(false);
     }
     let is_empty = reader.rows::<Phase>()?.next().is_none() && reader.rows::<OpInterval>()?.next().is_none();

@@ -51,10 +51,16 @@ impl Sum<'_> {
     }
 
     fn atom(&mut self) -> Option<i128> {
-        self.depth += 1;
-        if self.depth > DEPTH_MAX {
+        if self.depth == DEPTH_MAX {
             return None;
         }
+        self.depth += 1;
+        let value = self.within();
+        self.depth -= 1;
+        value
+    }
+
+    fn within(&mut self) -> Option<i128> {
         if self.take(&['-']).is_some() {
             return self.atom()?.checked_neg();
         }
@@ -104,6 +110,7 @@ mod tests {
             assert_eq!(value(text), None, "{text}");
         }
         assert_eq!(value(&"(".repeat(100_000)), None);
+        assert_eq!(value(&format!("1{}", "+1".repeat(999))).as_deref(), Some("1000"), "long is not deep");
         assert_eq!(value(&format!("{0}*{0}*{0}", i64::MAX)), None);
     }
 }

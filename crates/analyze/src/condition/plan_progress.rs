@@ -2,11 +2,9 @@
 
 use super::Names;
 use crate::facts::base_title;
-use recording::{Manifest, Reader, State};
+use recording::{Manifest, REQUESTED, Reader, State};
 use std::collections::BTreeMap;
 
-/// In the manifest: what each run was asked to do, in order, with its title (`run`) and its loop variables (`detail`).
-const PLANNED: &str = "requested";
 /// In the manifest: how often all runs are to be done, as far as that was known beforehand.
 pub const ROUNDS: &str = "rounds";
 /// In the manifest: the runs that were cut short, by their position, each with a [word](Halt::word) for why.
@@ -14,7 +12,7 @@ pub const CUT_SHORT: &str = "cut_short";
 
 /// Was this made by a command with runs, whether they began or not?
 pub(super) fn is_planned(manifest: &Manifest) -> bool {
-    manifest.extra.get(PLANNED).and_then(|runs| runs.as_array()).is_some_and(|runs| !runs.is_empty())
+    manifest.extra.get(REQUESTED).and_then(|runs| runs.as_array()).is_some_and(|runs| !runs.is_empty())
 }
 
 /// Why a run ended before its time, or never began.
@@ -72,7 +70,7 @@ impl Halt {
     }
 
     /// What is said of one that did not.
-    pub(super) fn of_absent(self, title: &str) -> String {
+    pub(super) fn of_pending(self, title: &str) -> String {
         match self {
             Self::NotOver => format!("{title} has not begun: the recording is not over"),
             Self::Killed => format!("{title} never began: the recording was cut short"),
@@ -85,7 +83,7 @@ impl Halt {
 
 /// A run of the plan that has not begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Absent {
+pub struct PendingRun {
     /// Its title, with the number of its repetition.
     pub title: String,
     /// Its loop variables.
@@ -96,7 +94,7 @@ pub struct Absent {
 
 /// The runs of a plan, and how many of them have begun.
 #[derive(Clone, Debug, Default)]
-pub struct Schedule {
+pub struct PlanProgress {
     /// Titles and loop variables.
     planned: Vec<(String, String)>,
     /// How often all of them are to be done; of more rounds nothing is known.
@@ -105,7 +103,7 @@ pub struct Schedule {
     next: (u64, usize),
 }
 
-impl Schedule {
+impl PlanProgress {
     /// None of these runs, each with its title and its loop variables, has begun.
     #[must_use]
     pub fn new(planned: Vec<(String, String)>, rounds: u64) -> Self {
@@ -113,7 +111,7 @@ impl Schedule {
     }
 
     fn of(manifest: &Manifest) -> Option<Self> {
-        let runs = manifest.extra.get(PLANNED)?.as_array()?;
+        let runs = manifest.extra.get(REQUESTED)?.as_array()?;
         let text = |run: &serde_json::Value, name: &str| run[name].as_str().unwrap_or_default().to_string();
         let planned = runs.iter().map(|run| (text(run, "run"), text(run, "detail"))).collect();
         let rounds = manifest.extra.get(ROUNDS).and_then(serde_json::Value::as_u64).unwrap_or(1);
@@ -133,22 +131,22 @@ impl Schedule {
 
     /// The runs that have not begun, each once: in the first round that it is missing from.
     #[must_use]
-    pub fn absent(&self) -> Vec<Absent> {
+    pub fn pending(&self) -> Vec<PendingRun> {
         let (round, next) = self.next;
-        let in_round = |round: u64, places: std::ops::Range<usize>| -> Vec<Absent> {
+        let in_round = |round: u64, places: std::ops::Range<usize>| -> Vec<PendingRun> {
             if round > 0 && round >= self.rounds {
                 return Vec::new();
             }
             let of = |place: usize| {
                 let (title, detail) = self.planned.get(place)?;
                 let title = if round == 0 { title.clone() } else { format!("{title} (round {})", round + 1) };
-                Some(Absent { title, detail: detail.clone(), place })
+                Some(PendingRun { title, detail: detail.clone(), place })
             };
             places.filter_map(of).collect()
         };
-        let mut absent = in_round(round, next..self.planned.len());
-        absent.extend(in_round(round + 1, 0..next));
-        absent
+        let mut pending = in_round(round, next..self.planned.len());
+        pending.extend(in_round(round + 1, 0..next));
+        pending
     }
 }
 
@@ -164,31 +162,31 @@ fn parts(title: &str) -> (&str, u64) {
 
 /// What a recording says of the end of its plan. Without a plan nothing is known of what is missing.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct PlanEnd {
     /// With the runs that have not begun yet.
-    pub(super) schedule: Schedule,
+    pub(super) progress: PlanProgress,
     /// Why the plan did not come to its end; `None`: it did.
     pub(super) halt: Option<Halt>,
     /// Runs that were cut short.
     pub(super) cut: BTreeMap<i32, Halt>,
 }
 
-impl Told {
+impl PlanEnd {
     pub(super) fn of(reader: &Reader) -> Option<Self> {
         let manifest = reader.manifest();
-        let schedule = Schedule::of(manifest)?;
+        let progress = PlanProgress::of(manifest)?;
         let cut = manifest.extra.get(CUT_SHORT).and_then(serde_json::Value::as_object);
         let one = |(run, word): (&String, &serde_json::Value)| {
             Some((run.parse().ok()?, Halt::of_word(word.as_str()?).unwrap_or(Halt::Interrupted)))
         };
         let cut = cut.into_iter().flatten().filter_map(one).collect();
-        Some(Self { schedule, halt: Halt::of(manifest, reader.state()), cut })
+        Some(Self { progress, halt: Halt::of(manifest, reader.state()), cut })
     }
 }
 
 /// Adds the titles of planned runs to what labels may name: one that never began is one all the same.
 pub(super) fn add_names(manifest: &Manifest, names: &mut Names) {
-    for (title, _) in Schedule::of(manifest).map(|schedule| schedule.planned).unwrap_or_default() {
+    for (title, _) in PlanProgress::of(manifest).map(|progress| progress.planned).unwrap_or_default() {
         let is_known = names.runs.iter().any(|name| *name == title || base_title(name) == title);
         if !is_known {
             names.runs.push(title);
@@ -198,47 +196,47 @@ pub(super) fn add_names(manifest: &Manifest, names: &mut Names) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Absent, Halt, Schedule};
+    use super::{Halt, PendingRun, PlanProgress};
     use recording::{Manifest, State};
 
-    fn schedule(rounds: u64, begun: &[(&str, &str)]) -> Vec<(String, String)> {
+    fn pending(rounds: u64, begun: &[(&str, &str)]) -> Vec<(String, String)> {
         let planned = [("max", ""), ("rd1", "threads=1"), ("rd1", "threads=2"), ("rd2", "")];
         let planned = planned.map(|(title, detail)| (title.to_string(), detail.to_string())).to_vec();
-        let mut schedule = Schedule::new(planned, rounds);
-        begun.iter().for_each(|(title, detail)| schedule.begin(title, detail));
-        schedule.absent().into_iter().map(|Absent { title, detail, .. }| (title, detail)).collect()
+        let mut progress = PlanProgress::new(planned, rounds);
+        begun.iter().for_each(|(title, detail)| progress.begin(title, detail));
+        progress.pending().into_iter().map(|PendingRun { title, detail, .. }| (title, detail)).collect()
     }
 
-    fn names(absent: &[(String, String)]) -> Vec<String> {
-        absent.iter().map(|(title, detail)| format!("{title} {detail}").trim_end().to_string()).collect()
+    fn names(pending: &[(String, String)]) -> Vec<String> {
+        pending.iter().map(|(title, detail)| format!("{title} {detail}").trim_end().to_string()).collect()
     }
 
     #[test]
     fn what_stands_behind_the_last_run_that_began_never_did() {
-        assert_eq!(names(&schedule(1, &[])), ["max", "rd1 threads=1", "rd1 threads=2", "rd2"]);
-        assert_eq!(names(&schedule(1, &[("max", ""), ("rd1", "threads=1")])), ["rd1 threads=2", "rd2"]);
+        assert_eq!(names(&pending(1, &[])), ["max", "rd1 threads=1", "rd1 threads=2", "rd2"]);
+        assert_eq!(names(&pending(1, &[("max", ""), ("rd1", "threads=1")])), ["rd1 threads=2", "rd2"]);
         // What was left out on purpose is not missing.
-        assert_eq!(names(&schedule(1, &[("max", ""), ("rd1", "threads=2")])), ["rd2"]);
-        assert!(schedule(1, &[("max", ""), ("rd2", "")]).is_empty());
+        assert_eq!(names(&pending(1, &[("max", ""), ("rd1", "threads=2")])), ["rd2"]);
+        assert!(pending(1, &[("max", ""), ("rd2", "")]).is_empty());
         // A run that is in no plan moves nothing.
-        assert_eq!(names(&schedule(1, &[("max", ""), ("rd7", "")])).len(), 3);
+        assert_eq!(names(&pending(1, &[("max", ""), ("rd7", "")])).len(), 3);
     }
 
     #[test]
     fn of_repetitions_each_run_is_missing_once() {
         let one = [("max", ""), ("rd1", "threads=1"), ("rd1", "threads=2"), ("rd2", "")];
         let mut begun = one.to_vec();
-        assert!(names(&schedule(3, &begun)).iter().all(|name| name.contains("(round 2)")));
+        assert!(names(&pending(3, &begun)).iter().all(|name| name.contains("(round 2)")));
         begun.extend([("max (round 2)", ""), ("rd1 (round 2)", "threads=1")]);
         assert_eq!(
-            names(&schedule(3, &begun)),
+            names(&pending(3, &begun)),
             ["rd1 (round 2) threads=2", "rd2 (round 2)", "max (round 3)", "rd1 (round 3) threads=1"]
         );
-        assert_eq!(names(&schedule(2, &begun)), ["rd1 (round 2) threads=2", "rd2 (round 2)"]);
+        assert_eq!(names(&pending(2, &begun)), ["rd1 (round 2) threads=2", "rd2 (round 2)"]);
         // Of rounds that go on until they are ended, the first is what was asked for.
-        assert!(schedule(1, &begun).is_empty());
-        assert_eq!(names(&schedule(1, &one[..3])), ["rd2"]);
-        assert_eq!(schedule(u64::MAX, &begun).len(), 4);
+        assert!(pending(1, &begun).is_empty());
+        assert_eq!(names(&pending(1, &one[..3])), ["rd2"]);
+        assert_eq!(pending(u64::MAX, &begun).len(), 4);
     }
 
     #[test]
