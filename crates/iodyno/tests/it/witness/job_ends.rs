@@ -151,7 +151,10 @@ fn the_end_of_one_job_is_that_of_those_that_exit_what_says() {
     {
         let slow = format!("number_ios=60\nrate_iops=30\n{of_second}");
         let jobs = [options, &slow, "stonewall\nnumber_ios=10"];
-        let [fio, ours] = bench.both(&format!("exit{number}"), fault, &jobs);
+        // fio itself drops the job behind the stonewall at times, when the first job fails before the second has begun.
+        let mut seen = (0..3).map(|again| bench.both(&format!("exit{number}-{again}"), fault, &jobs));
+        let judged = |seen: &[Seen; 2]| !whole[1] || !seen[0].job(2).is_empty();
+        let [fio, ours] = seen.find(judged).expect("fio began the third job once in three runs");
         for (program, seen) in [("fio", &fio), ("ours", &ours)] {
             let done = [seen.job(1).len() == 60, seen.job(2).len() == 10];
             assert_eq!(done, whole, "{options}, {program}: {} and {}", seen.job(1).len(), seen.job(2).len());
