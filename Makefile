@@ -102,7 +102,7 @@ bench-top: build deps-test
 # How often `compare` calls equal loads different, and finds a change of 5 %: the tables of docs/compare.md. Simulated (ten minutes;
 # FLAGS=--quick: two), then real pairs on a quiet machine, as root (six minutes; FLAGS='--real N': N of each kind, '--real-only': these only).
 bench-compare: build deps-test
-	cargo build --release --locked -p analyze --example calibrate_compare
+	cargo build --release --locked -p views --example calibrate_compare
 	cargo build --release --locked -p session --example real_pairs
 	cargo build --release --locked -p faultfs
 	bench/compare.sh "$(OUT)/release" $(FLAGS)

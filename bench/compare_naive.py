@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The statistics of `iodyno compare` once more, naively and from their description alone (docs/compare.md): a witness for
-crates/analyze/tests/it/calibration.rs. Standard library only; nothing is shared with the program, Student's t least of all.
+crates/views/tests/it/calibration.rs. Standard library only; nothing is shared with the program, Student's t least of all.
 
     compare_naive.py < pairs.json > ends.json
 

@@ -1,4 +1,4 @@
-// Numbers for people; the same rules as crates/analyze/src/unit.rs.
+// Numbers for people; the same rules as crates/view/src/unit.rs.
 import type { Unit, WallClock } from "./model";
 
 function three(value: number): string {

@@ -1,4 +1,4 @@
-// Numbers are written as the Rust side writes them (crates/analyze/src/unit.rs has the same cases).
+// Numbers are written as the Rust side writes them (crates/view/src/unit.rs has the same cases).
 import test from "node:test";
 import assert from "node:assert/strict";
 import { load } from "./load.mjs";

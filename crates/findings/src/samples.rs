@@ -1,0 +1,160 @@
+//! Rows of counters, each beside the one before.
+
+use rates::stat::known::began_since;
+use recording::{Batch, RecordingError};
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// Above so many processes or threads that were ever seen, those that were not told of for so long are forgotten.
+pub(super) const KNOWN: usize = 20_000;
+pub(super) const FORGET_NS: i64 = 3_600_000_000_000;
+
+/// Rows of one table as they came, and those of the sample before by what they are of.
+#[derive(Debug)]
+pub(super) struct Samples<K, R> {
+    before: HashMap<K, R>,
+    pub(super) now: Vec<R>,
+}
+
+impl<K, R> Default for Samples<K, R> {
+    fn default() -> Self {
+        Self { before: HashMap::new(), now: Vec::new() }
+    }
+}
+
+impl<K: Eq + Hash, R: recording::Row> Samples<K, R> {
+    pub(super) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        self.now.extend(batch.to_rows::<R>()?);
+        Ok(())
+    }
+
+    /// Pairs each row with that of the sample before, gives what `of` makes of it, and puts the row in that place.
+    pub(super) fn pairs<T>(&mut self, key: impl Fn(&R) -> K, of: impl Fn(&R, &R) -> Option<T>) -> Vec<T> {
+        let fresh: HashMap<K, R> = HashMap::with_capacity(self.now.len());
+        let before = std::mem::replace(&mut self.before, fresh);
+        let mut found = Vec::with_capacity(self.now.len());
+        for row in self.now.drain(..) {
+            let key = key(&row);
+            // What is new has its row of the sample before in the same commit.
+            let was = before.get(&key).or_else(|| self.before.get(&key));
+            found.extend(was.and_then(|was| of(&row, was)));
+            self.before.insert(key, row);
+        }
+        found
+    }
+}
+
+/// When what a row is of began, and when the row is of, ns.
+type Times<R> = fn(&R) -> (i64, i64);
+
+/// The same of a table that has rows only of what changed.
+#[derive(Debug)]
+pub(super) struct Sparse<K, R> {
+    pub(super) before: HashMap<K, R>,
+    pub(super) now: Vec<R>,
+    /// The first sample was seen, which tells of everything.
+    seen: bool,
+    /// What comes is not the beginning: what was not told of yet may have been counted for long.
+    pub(super) joins: bool,
+    /// When a thing began and when a row is of, where that is told: what began since the last row is new even so.
+    times: Option<Times<R>>,
+    /// The newest row taken.
+    told_ns: i64,
+}
+
+impl<K, R> Default for Sparse<K, R> {
+    fn default() -> Self {
+        Self { before: HashMap::new(), now: Vec::new(), seen: false, joins: false, times: None, told_ns: 0 }
+    }
+}
+
+impl<K, R> Sparse<K, R> {
+    /// Of things whose beginning is told; `times`: when one began, when a row is of.
+    pub(super) fn of_beginners(times: Times<R>) -> Self {
+        Self { times: Some(times), ..Self::default() }
+    }
+}
+
+impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
+    pub(super) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        self.now.extend(batch.to_rows::<R>()?);
+        Ok(())
+    }
+
+    /// Keeps those that pass. What is forgotten is not new when it comes again: it is as if this had joined then, and only
+    /// what is told to have begun since is new.
+    pub(super) fn forget(&mut self, keeps: impl Fn(&R) -> bool) {
+        let known = self.before.len();
+        self.before.retain(|_, row| keeps(row));
+        self.joins |= self.before.len() < known;
+    }
+
+    /// What `of` makes of each row and the one before, if there was one; false when nothing was ever told.
+    pub(super) fn grown<T>(
+        &mut self,
+        key: impl Fn(&R) -> K,
+        of: impl Fn(&R, Option<&R>) -> Option<T>,
+    ) -> (Vec<T>, bool) {
+        let mut found = Vec::with_capacity(self.now.len());
+        let is_first = !self.seen;
+        self.seen |= !self.now.is_empty();
+        let since_ns = self.told_ns;
+        for row in self.now.drain(..) {
+            let (key, times) = (key(&row), self.times.map(|times| times(&row)));
+            let was = self.before.get(&key);
+            let is_new = times.is_some_and(|(began_ns, _)| began_since(began_ns, since_ns));
+            if !is_first && (was.is_some() || is_new || !self.joins) {
+                found.extend(of(&row, was));
+            }
+            self.told_ns = self.told_ns.max(times.map_or(0, |(_, t_ns)| t_ns));
+            self.before.insert(key, row);
+        }
+        (found, self.seen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Sparse;
+    use recording::Label;
+    use recording::rows::ProcessEvent;
+
+    /// What is told of a process that began then.
+    fn ran(pid: i64, start_ns: i64, t_ns: i64, run_ns: i64) -> ProcessEvent {
+        ProcessEvent {
+            t_ns,
+            t_s: 0.0,
+            pid,
+            start_ns,
+            parent: 1,
+            comm: Label::from("p"),
+            run_ns,
+            wait_ns: 0,
+            switches: 0,
+            preemptions: 0,
+        }
+    }
+
+    #[test]
+    fn what_began_is_new_even_after_something_was_forgotten() {
+        const S: i64 = 1_000_000_000;
+        let mut runs: Sparse<i64, ProcessEvent> = Sparse::of_beginners(|row| (row.start_ns, row.t_ns));
+        let mut told = |rows: Vec<ProcessEvent>, forgets: bool| -> Vec<(i64, i64)> {
+            runs.now = rows;
+            let grown = |row: &ProcessEvent, was: Option<&ProcessEvent>| {
+                Some((row.pid, row.run_ns - was.map_or(0, |was| was.run_ns)))
+            };
+            let found = runs.grown(|row| row.pid, grown).0;
+            if forgets {
+                runs.forget(|row| row.pid != 1);
+            }
+            found
+        };
+        assert_eq!(told(vec![ran(1, 0, S, 7), ran(2, 0, S, 5)], false), [], "the beginning");
+        assert_eq!(told(vec![ran(1, 0, 2 * S, 9), ran(3, 0, 2 * S, 4)], true), [(1, 2), (3, 4)]);
+        // 1 was forgotten; 4 began since.
+        let rows = vec![ran(1, 0, 3 * S, 30), ran(2, 0, 3 * S, 6), ran(4, 2 * S + S / 2, 3 * S, 3)];
+        assert_eq!(told(rows, false), [(2, 1), (4, 3)]);
+        assert_eq!(told(vec![ran(1, 0, 4 * S, 31)], false), [(1, 1)]);
+    }
+}

@@ -1,0 +1,161 @@
+//! Intervals of a run and its totals: what is counted by operation, and when nothing came back.
+
+use crate::Tally;
+use crate::Times;
+use quantity::histogram::Histogram;
+use std::ops::AddAssign;
+
+/// A phase of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PhaseSpan {
+    /// `warmup`, `measure`, `paused`, `drain`, `format`.
+    pub phase: String,
+    /// Start, ns.
+    pub from_ns: i64,
+    /// End, ns.
+    pub to_ns: i64,
+}
+
+/// Counts of one operation in one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OpCount {
+    /// Arrivals.
+    pub arrivals: Tally<i64>,
+    /// Completions.
+    pub ops: i64,
+    /// Bytes moved.
+    pub bytes: i64,
+    /// Failures.
+    pub errors: Tally<i64>,
+}
+
+impl AddAssign for OpCount {
+    fn add_assign(&mut self, more: Self) {
+        self.arrivals += more.arrivals;
+        self.ops += more.ops;
+        self.bytes += more.bytes;
+        self.errors += more.errors;
+    }
+}
+
+/// One interval of one run, all selected lanes together.
+#[derive(Clone, Debug, Default)]
+pub struct IntervalFacts {
+    /// End, ns.
+    pub t_ns: i64,
+    /// Length, ns.
+    pub interval_ns: i64,
+    /// Phase.
+    pub phase: String,
+    /// By operation: read, write, trim, flush.
+    pub ops: [OpCount; 4],
+    /// Mean number in flight.
+    pub in_flight: Tally<f64>,
+    /// Arrived, not submitted, at the end.
+    pub backlog: Tally<i64>,
+    /// Response times.
+    pub response: Histogram,
+    /// Service times.
+    pub service: Histogram,
+    /// Submission lags of the engine.
+    pub wait: Histogram,
+    /// CPU of the engine's workers, user, ns.
+    pub engine_user_ns: i64,
+    /// The same, system.
+    pub engine_system_ns: i64,
+    /// CPU of the busiest worker, ns.
+    pub engine_busiest_ns: i64,
+    /// Workers.
+    pub workers: usize,
+    /// Was the generator itself the limit?
+    pub limited: bool,
+    /// Greatest age of a timestamp, ns.
+    pub timestamp_age_ns_max: Option<i64>,
+}
+
+/// Did nothing come back in an interval, well or failed, although something was waiting all the time?
+///
+/// What became due only late in a silent interval has not waited for the whole of it. Nothing leaves in a silent interval, so
+/// what was in flight at its start is in the mean with 1 at least: in flight for a part of it are fewer than 1, or several. The
+/// rest of the backlog that did not arrive in the interval was there before. Where the mean is not known, anything at all counts.
+pub fn is_stalled(count: &OpCount, in_flight: Tally<f64>, backlog: Tally<i64>) -> bool {
+    if count.ops > 0 || count.errors.is_positive() {
+        return false;
+    }
+    let arrivals = count.arrivals.known();
+    match in_flight.known() {
+        Some(mean) => mean >= WHOLE || backlog.known().zip(arrivals).is_some_and(|(end, arrivals)| end > arrivals),
+        None => backlog.is_positive() || count.arrivals.is_positive(),
+    }
+}
+
+/// One operation in flight throughout, but for rounding.
+const WHOLE: f64 = 0.99;
+
+/// All operations together.
+pub fn sum_of(ops: &[OpCount]) -> OpCount {
+    ops.iter().fold(OpCount::default(), |mut sum, count| {
+        sum += *count;
+        sum
+    })
+}
+
+impl IntervalFacts {
+    /// Completions of all operations.
+    pub fn completed(&self) -> i64 {
+        self.ops.iter().map(|count| count.ops).sum()
+    }
+
+    /// Nothing came back, well or failed, although something was waiting all the time.
+    pub fn is_stalled(&self) -> bool {
+        self.phase != "paused" && is_stalled(&sum_of(&self.ops), self.in_flight, self.backlog)
+    }
+
+    /// `value` per second.
+    pub fn per_second(&self, value: i64) -> f64 {
+        if self.interval_ns > 0 { value as f64 * 1e9 / self.interval_ns as f64 } else { f64::NAN }
+    }
+}
+
+/// Exact totals of one lane in one phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TotalFacts {
+    /// Phase.
+    pub phase: String,
+    /// Workload.
+    pub workload: String,
+    /// Target.
+    pub target: String,
+    /// Operation.
+    pub op: String,
+    /// Counts.
+    pub count: OpCount,
+    /// Response times; in the phase in which the load ended with those that came back later or not at all.
+    pub response: Times,
+    /// Service times, the same.
+    pub service: Times,
+}
+
+/// A time without a completion although something was waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// Start, ns.
+    pub from_ns: i64,
+    /// End, ns.
+    pub to_ns: i64,
+}
+
+impl Stall {
+    /// Length, ns.
+    pub fn length_ns(&self) -> i64 {
+        self.to_ns - self.from_ns
+    }
+}
+
+/// The four operations in the order of [`IntervalFacts::ops`].
+pub const OPS: [&str; 4] = ["read", "write", "trim", "flush"];
+
+/// The title of a run without the number of its repetition.
+pub fn base_title(title: &str) -> &str {
+    title.rfind(" (round ").filter(|_| title.ends_with(')')).map_or(title, |at| &title[..at])
+}

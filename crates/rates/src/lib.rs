@@ -1,0 +1,28 @@
+//! From counters and intervals to figures: rates, shares, means and percentiles, with their units, wraps, resets and gaps decided
+//! once. Everything that shows a figure takes it from here, so that no two faces can disagree about the same rows.
+
+mod availability;
+mod columns;
+mod counters;
+pub mod cpu_share;
+pub mod disk;
+mod ending;
+mod interval;
+pub mod io_errors;
+pub mod measure;
+mod part;
+pub mod stat;
+mod tally;
+mod times;
+
+pub use availability::{SUBJECTS, Verdicts, WORKS};
+pub use columns::{Columns, Names, column_texts};
+pub use counters::{
+    CpuPoint, DiskPoint, MemoryPoint, NetPoint, PoolPoint, PressurePoint, TasksPoint, WaitPoint, cpu, disks,
+    is_loopback, memory, nets, pools, pressure, shares as cpu_shares, tasks, told_pools, waits,
+};
+pub use ending::{Unfinished, open_times};
+pub use interval::{IntervalFacts, OPS, OpCount, PhaseSpan, Stall, TotalFacts, base_title, is_stalled, sum_of};
+pub use part::{Part, Slice};
+pub use tally::Tally;
+pub use times::{Bounds, Times};

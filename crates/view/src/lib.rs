@@ -1,0 +1,22 @@
+//! What every view is made of: axes, lines, tables, units of values, and which part of a recording is shown. Plain values
+//! that know neither recordings' rows nor how they are drawn.
+
+mod data;
+mod drawing;
+mod error;
+mod nearest;
+mod selection;
+pub mod thin;
+mod unit;
+mod values;
+
+pub use data::{
+    Axis, Body, Cells, Column, Knee, Line, LineStyle, Mark, MarkKind, Panel, Point, PointLine, Right, Scale, Table,
+    Tone, ViewData, WallClock,
+};
+pub use drawing::{Drawing, axis, line};
+pub use error::AnalyzeError;
+pub use nearest::distance;
+pub use selection::{Moment, NamePattern, Selection, Window};
+pub use unit::Unit;
+pub use values::Values;

@@ -1,0 +1,268 @@
+//! Which counters of the machine differ most between recordings, whatever their table.
+//!
+//! A counter is judged as the rate of a load is, second by second. So many are looked at that one in twenty of equal ones would seem to
+//! differ: the intervals are those with which all together give a false alarm in one of twenty comparisons.
+
+use super::conclusion::{Conclusion, FLOOR_S, Judged, Pair, Question};
+use super::second::{Round, Step, steps};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use rates::measure::{Better, Flow, Kind};
+use recording::{Column, ColumnKind, Reader, Table};
+use std::collections::BTreeMap;
+use view::{AnalyzeError, Unit};
+
+/// Tables of counters whose rows are few: those of each process, vector or thread would drown the rest.
+const TABLES: [&str; 8] = ["cpu", "system", "memory", "pressure", "disk", "net", "tcp", "udp"];
+/// Most steps of a counter: there are hundreds of them.
+const MOST_STEPS: f64 = 300.0;
+/// Stretches in each of which something must have happened for a counter that was 0 on the other side.
+const STRETCHES: usize = 10;
+/// Changes that are shown.
+const MOST: usize = 25;
+/// Below this much, a change is not worth a line.
+const WORTH: f64 = 1.1;
+
+/// Which counter: table, column, names of the row.
+type Key = (&'static str, &'static str, String);
+
+/// A counter over time.
+#[derive(Clone, Debug)]
+struct Rates {
+    unit: Unit,
+    help: &'static str,
+    /// Of each recording: how much in each step, as if it were operations.
+    rounds: Vec<Round>,
+}
+
+/// The counters of a recording while its load ran.
+#[derive(Debug, Default)]
+pub(crate) struct Samples(BTreeMap<Key, Rates>);
+
+/// A counter that differs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// `disk sda`.
+    pub of: String,
+    /// Name of the column.
+    pub column: &'static str,
+    /// What it counts.
+    pub help: &'static str,
+    /// Unit of the values.
+    pub unit: Unit,
+    /// In the first recording.
+    pub was: f64,
+    /// In the other.
+    pub is: f64,
+    /// How many times as much; `None` when one of them is 0.
+    pub judged: Option<Judged>,
+}
+
+/// The counters that differ most.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    /// The greatest first.
+    pub(crate) changes: Vec<Change>,
+    /// How many more there are.
+    pub(crate) more: usize,
+    /// How many were looked at.
+    looked_at: usize,
+    /// Is the time enough to know of any?
+    is_enough: bool,
+}
+
+impl Changes {
+    /// What was looked at, a sentence with a full stop; `None` when both have no counters.
+    pub(crate) fn words(&self) -> Option<String> {
+        let found = self.changes.len() + self.more;
+        match (self.looked_at, self.is_enough) {
+            (0, _) => None,
+            (_, false) => Some(format!("counters of the machine are not compared: {FLOOR_S:.0} s are needed.")),
+            (looked_at, true) => Some(format!(
+                "{looked_at} counters of the machine were compared, {found} changed (by a tenth or more, and surely: one false alarm \
+                 among all of them in 20 such comparisons)."
+            )),
+        }
+    }
+}
+
+/// Unit of a rate or of a value, and what it is multiplied by.
+fn unit_of(column: &Column) -> (Unit, f64) {
+    let rate = column.kind == ColumnKind::Counter;
+    match (column.unit, rate) {
+        // Nanoseconds per second, as per cent of one CPU, or of the time.
+        ("ns", true) => (Unit::Percent, 1e-7),
+        ("ms", true) => (Unit::Percent, 0.1),
+        ("ns", false) => (Unit::Nanoseconds, 1.0),
+        ("ms", false) => (Unit::Nanoseconds, 1e6),
+        ("sectors", true) => (Unit::BytesPerSecond, 512.0),
+        ("bytes", true) => (Unit::BytesPerSecond, 1.0),
+        ("bytes", false) => (Unit::Bytes, 1.0),
+        (_, true) => (Unit::OpsPerSecond, 1.0),
+        (_, false) => (Unit::Count, 1.0),
+    }
+}
+
+fn numbers(values: &ArrayRef) -> Option<Vec<Option<f64>>> {
+    if let Some(values) = values.as_primitive_opt::<Int64Type>() {
+        return Some(values.iter().map(|value| value.map(|value| value as f64)).collect());
+    }
+    Some(values.as_primitive_opt::<Float64Type>()?.iter().collect())
+}
+
+/// Values of one counter over time.
+type Series = Vec<(i64, f64)>;
+
+impl Samples {
+    /// Reads the counters of `[from, to]` ns; of everything when `span` is `None`. Several recordings are rounds of each counter.
+    pub(crate) fn read(readers: &[&Reader], span: Option<(i64, i64)>) -> Result<Self, AnalyzeError> {
+        let mut samples = Self::default();
+        for reader in readers {
+            for (key, mut rates) in Self::read_one(reader, span)?.0 {
+                match samples.0.get_mut(&key) {
+                    Some(known) => known.rounds.append(&mut rates.rounds),
+                    None => {
+                        samples.0.insert(key, rates);
+                    }
+                }
+            }
+        }
+        Ok(samples)
+    }
+
+    fn read_one(reader: &Reader, span: Option<(i64, i64)>) -> Result<Self, AnalyzeError> {
+        // Counters are read once per interval: the sample before the load is its beginning.
+        let (from_ns, to_ns) = span.map_or((i64::MIN, i64::MAX), |(from, to)| (from - 300_000_000, to + 300_000_000));
+        let mut samples = Self::default();
+        for table in TABLES.into_iter().filter_map(recording::table) {
+            let mut series: BTreeMap<(usize, String), Series> = BTreeMap::new();
+            for batch in reader.batches(table.name)? {
+                collect(table, &batch?, (from_ns, to_ns), &mut series);
+            }
+            for ((column, names), series) in series {
+                let column = &table.columns[column];
+                let Some(rates) = rates(column, &series) else { continue };
+                samples.0.insert((table.name, column.name, names), rates);
+            }
+        }
+        Ok(samples)
+    }
+
+    /// Nothing was recorded of the machine.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The counters that differ most from those of `base`, surely and by at least a tenth.
+    pub(crate) fn changes(&self, base: &Self) -> Changes {
+        let both: Vec<(&Key, &Rates, &Rates)> =
+            base.0.iter().filter_map(|(key, was)| Some((key, was, self.0.get(key)?))).collect();
+        let looked_at = both.iter().filter(|(_, was, is)| was.mean() != 0.0 || is.mean() != 0.0).count();
+        let question = Question { tests: looked_at, ..Question::default() };
+        let mut changes: Vec<(f64, Change)> = Vec::new();
+        for (key, was, is) in &both {
+            let judged = judged(was, is, question);
+            let score = match &judged {
+                Some(judged) if matches!(judged.conclusion, Conclusion::Different { .. }) => judged.ratio.ln().abs(),
+                Some(_) => continue,
+                // From or to nothing; what hardly ever happened is left out.
+                None if (was.mean() == 0.0) != (is.mean() == 0.0) && (was.is_steady() || is.is_steady()) => f64::MAX,
+                None => continue,
+            };
+            if score < WORTH.ln() {
+                continue;
+            }
+            let of = format!("{} {}", key.0, key.2).trim_end().to_string();
+            let (column, help, unit) = (key.1, is.help, is.unit);
+            changes.push((score, Change { of, column, help, unit, was: was.mean(), is: is.mean(), judged }));
+        }
+        changes.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let more = changes.len().saturating_sub(MOST);
+        changes.truncate(MOST);
+        let is_enough = both.iter().any(|(_, was, is)| was.is_long() && is.is_long());
+        Changes { changes: changes.into_iter().map(|change| change.1).collect(), more, looked_at, is_enough }
+    }
+}
+
+/// What is said of a counter; `None` when it is 0 on one side.
+fn judged(was: &Rates, is: &Rates, question: Question) -> Option<Judged> {
+    Pair::new(&was.rounds, &is.rounds, question).judge(Kind::Rate(Flow::Operations), Better::Neither, true)
+}
+
+impl Rates {
+    fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.rounds.iter().flat_map(|round| &round.steps)
+    }
+
+    /// Over all the time.
+    fn mean(&self) -> f64 {
+        let (amount, seconds) =
+            self.steps().fold((0.0, 0.0), |(amount, s), step| (amount + step.ops, s + step.length_s));
+        if seconds > 0.0 { amount / seconds } else { 0.0 }
+    }
+
+    /// Long enough to be compared?
+    fn is_long(&self) -> bool {
+        self.steps().map(|step| step.length_s).sum::<f64>() >= 0.98 * FLOOR_S
+    }
+
+    /// Was it above 0 in every stretch?
+    fn is_steady(&self) -> bool {
+        let amounts: Vec<f64> = self.steps().map(|step| step.ops).collect();
+        let length = amounts.len().div_ceil(STRETCHES).max(1);
+        self.is_long() && amounts.chunks(length).all(|part| part.iter().any(|amount| *amount > 0.0))
+    }
+}
+
+fn collect(
+    table: &Table,
+    batch: &RecordBatch,
+    (from_ns, to_ns): (i64, i64),
+    series: &mut BTreeMap<(usize, String), Series>,
+) {
+    let Some(times) = batch.column_by_name("t_ns").and_then(numbers) else { return };
+    let names: Vec<&ArrayRef> = table
+        .columns
+        .iter()
+        .filter(|column| column.kind == ColumnKind::Name && !["clock", "target"].contains(&column.name))
+        .filter_map(|column| batch.column_by_name(column.name))
+        .collect();
+    let labels: Vec<String> = (0..batch.num_rows())
+        .map(|row| {
+            let words = names.iter().filter(|names| names.is_valid(row));
+            let words = words.filter_map(|names| Some(names.as_string_opt::<i32>()?.value(row)));
+            words.filter(|word| !word.is_empty()).collect::<Vec<&str>>().join(" ")
+        })
+        .collect();
+    for (place, column) in table.columns.iter().enumerate() {
+        if !matches!(column.kind, ColumnKind::Counter | ColumnKind::Gauge) {
+            continue;
+        }
+        let Some(values) = batch.column_by_name(column.name).and_then(numbers) else { continue };
+        for ((value, t_ns), label) in values.iter().zip(&times).zip(&labels) {
+            let (Some(value), Some(t_ns)) = (value, t_ns) else { continue };
+            #[expect(clippy::cast_possible_truncation, reason = "it was an integer of that size")]
+            let t_ns = *t_ns as i64;
+            // Of the CPUs one by one there are too many; `all` stands for them.
+            if (from_ns..=to_ns).contains(&t_ns) && (table.name != "cpu" || label == "all") {
+                series.entry((place, label.clone())).or_default().push((t_ns, *value));
+            }
+        }
+    }
+}
+
+/// How much of a counter or a gauge was in each step, times its unit. `None` with fewer than two samples, or when a counter fell.
+fn rates(column: &Column, series: &[(i64, f64)]) -> Option<Rates> {
+    let (unit, scale) = unit_of(column);
+    let is_gauge = column.kind == ColumnKind::Gauge;
+    let step = |pair: &[(i64, f64)]| {
+        let length_s = (pair[1].0 - pair[0].0) as f64 / 1e9;
+        let grown = pair[1].1 - pair[0].1;
+        let ops = if is_gauge { scale * pair[1].1 * length_s } else { scale * grown };
+        (length_s > 0.0 && (is_gauge || grown >= 0.0)).then(|| Step { length_s, ops, ..Step::default() })
+    };
+    let all: Vec<Step> = series.windows(2).map(step).collect::<Option<Vec<Step>>>().filter(|all| !all.is_empty())?;
+    let round = Round { steps: steps(&all, MOST_STEPS), began_ns: series[0].0, ..Round::default() };
+    Some(Rates { unit, help: column.help.trim(), rounds: vec![round] })
+}

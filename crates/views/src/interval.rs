@@ -1,0 +1,196 @@
+//! One interval of a run while it lasts: what terminal and JSON lines show.
+
+use crate::{Fold, RunFacts};
+use quantity::histogram::Histogram;
+use rates::CpuPoint;
+use rates::{OPS, OpCount, Tally};
+use recording::rows::{Cpu, EngineInterval, OpInterval, Phase};
+use recording::{Batch, RecordingError};
+use std::collections::BTreeMap;
+
+/// One interval, all workloads and targets together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntervalLine {
+    /// End, `CLOCK_MONOTONIC`, ns.
+    pub t_ns: i64,
+    /// End, seconds since the recording's start.
+    pub t_s: f64,
+    /// Length, s.
+    pub interval_s: f64,
+    /// Title of the run.
+    pub run: String,
+    /// Position of the run.
+    pub run_index: i32,
+    /// Phase.
+    pub phase: String,
+    /// Arrivals.
+    pub arrivals: Tally<i64>,
+    /// Completions.
+    pub ops: i64,
+    /// Bytes moved.
+    pub bytes: i64,
+    /// Failures.
+    pub errors: Tally<i64>,
+    /// By operation: read, write, trim, flush.
+    pub by_op: [OpCount; 4],
+    /// Response times.
+    pub response: Fold,
+    /// Service times.
+    pub service: Fold,
+    /// Submission lags.
+    pub wait: Fold,
+    /// Mean number in flight.
+    pub in_flight: Tally<f64>,
+    /// Arrived, not submitted, at the end.
+    pub backlog: Tally<i64>,
+    /// Use of the host's CPUs; `None` for the first interval.
+    pub cpu: Option<CpuPoint>,
+    /// Was the load generator itself the limit?
+    pub limited: bool,
+}
+
+impl IntervalLine {
+    fn per_second(&self, value: i64) -> Option<f64> {
+        (self.interval_s > 0.0).then(|| value as f64 / self.interval_s)
+    }
+
+    /// Arrivals per second.
+    pub fn offered(&self) -> Option<f64> {
+        self.per_second(self.arrivals.known()?)
+    }
+
+    /// Completions per second.
+    pub fn achieved(&self) -> Option<f64> {
+        self.per_second(self.ops)
+    }
+
+    /// Bytes per second.
+    pub fn bytes_per_s(&self) -> Option<f64> {
+        self.per_second(self.bytes)
+    }
+
+    /// Nothing came back, well or failed, although something was waiting all the time.
+    pub fn is_stalled(&self) -> bool {
+        let count = OpCount { arrivals: self.arrivals, ops: self.ops, bytes: self.bytes, errors: self.errors };
+        self.phase != "paused" && rates::is_stalled(&count, self.in_flight, self.backlog)
+    }
+
+    /// Reads ÷ completions, per cent; `None` when nothing completed.
+    pub fn read_percent(&self) -> Option<f64> {
+        (self.ops > 0).then(|| 100.0 * self.by_op[0].ops as f64 / self.ops as f64)
+    }
+}
+
+/// Folds the batches of an interval into its line; also used for averages over a run.
+#[derive(Debug, Default)]
+pub struct LineFold {
+    lines: BTreeMap<i32, Open>,
+    /// The phases of each run so far: an interval in which nothing happened has no row that names its own.
+    runs: BTreeMap<i32, RunFacts>,
+    last_cpu: Option<Cpu>,
+    cpu: Option<CpuPoint>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    line: Option<IntervalLine>,
+    response: Histogram,
+    service: Histogram,
+    wait: Histogram,
+}
+
+impl LineFold {
+    /// Adds a batch; tables that say nothing about the interval are passed over.
+    ///
+    /// # Errors
+    /// A batch whose columns are not those of its table.
+    pub fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        match batch.table.name {
+            "phase" => batch.to_rows::<Phase>()?.into_iter().for_each(|row| {
+                self.runs.entry(row.run_index).or_default().follow(row.phase, &row.event, row.t_ns);
+            }),
+            "op_interval" => batch.to_rows::<OpInterval>()?.iter().for_each(|row| self.operation(row)),
+            "engine_interval" => batch.to_rows::<EngineInterval>()?.iter().for_each(|row| self.engine(row)),
+            "cpu" => {
+                for row in batch.to_rows::<Cpu>()?.into_iter().filter(|row| row.cpu == "all") {
+                    self.cpu = self.last_cpu.as_ref().and_then(|before| rates::cpu_shares(&row, before));
+                    self.last_cpu = Some(row);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, run_index: i32, run: &str, phase: &str, (t_ns, t_s, interval_ns): (i64, f64, i64)) -> &mut Open {
+        let open = self.lines.entry(run_index).or_default();
+        open.line.get_or_insert_with(|| IntervalLine {
+            t_ns,
+            t_s,
+            interval_s: interval_ns as f64 / 1e9,
+            run: run.to_string(),
+            run_index,
+            phase: phase.to_string(),
+            arrivals: Tally::default(),
+            ops: 0,
+            bytes: 0,
+            errors: Tally::default(),
+            by_op: [OpCount::default(); 4],
+            response: Fold::default(),
+            service: Fold::default(),
+            wait: Fold::default(),
+            in_flight: Tally::default(),
+            backlog: Tally::default(),
+            cpu: None,
+            limited: false,
+        });
+        open
+    }
+
+    fn operation(&mut self, row: &OpInterval) {
+        let open = self.open(row.run_index, &row.run, &row.phase, (row.t_ns, row.t_s, row.interval_ns));
+        open.response.merge(&row.response);
+        open.service.merge(&row.service);
+        let Some(line) = &mut open.line else { return };
+        line.phase.clone_from(&row.phase);
+        line.arrivals += row.arrivals;
+        line.ops += row.ops;
+        line.bytes += row.bytes;
+        line.errors += row.errors;
+        line.in_flight += row.in_flight_mean;
+        line.backlog += row.backlog;
+        if let Some(op) = OPS.iter().position(|op| *op == row.op) {
+            let sum = &mut line.by_op[op];
+            sum.arrivals += row.arrivals;
+            sum.ops += row.ops;
+            sum.bytes += row.bytes;
+            sum.errors += row.errors;
+        }
+    }
+
+    fn engine(&mut self, row: &EngineInterval) {
+        let run = self.runs.get(&row.run_index);
+        let phase = run.map_or(String::new(), |run| run.idle_interval(row.t_ns, row.interval_ns).phase);
+        let open = self.open(row.run_index, &row.run, &phase, (row.t_ns, row.t_s, row.interval_ns));
+        open.wait.merge(&row.wait);
+        if let Some(line) = &mut open.line {
+            line.limited |= row.limited;
+        }
+    }
+
+    /// Ends the interval: the line of each run that was seen in it, hardly ever more than one.
+    pub fn commit(&mut self) -> Vec<IntervalLine> {
+        let cpu = self.cpu.take();
+        std::mem::take(&mut self.lines)
+            .into_values()
+            .filter_map(|open| {
+                let mut line = open.line?;
+                line.response = Fold::of(&open.response);
+                line.service = Fold::of(&open.service);
+                line.wait = Fold::of(&open.wait);
+                line.cpu = cpu;
+                Some(line)
+            })
+            .collect()
+    }
+}

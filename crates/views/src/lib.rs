@@ -1,0 +1,62 @@
+//! Views, tables, summaries: recordings in, plain values out. Pure, never measures and never draws.
+//!
+//! [`Facts`] reads a recording once and keeps what every view needs; [`views`] is the one catalogue of views that all
+//! faces draw; [`report_model`] puts a whole report together; [`IntervalLine`] is one interval as terminal and JSON show it.
+//! Percentiles always come from merged histograms and are never averaged.
+
+mod catalogue;
+mod comparison;
+mod comparison_model;
+mod compute;
+mod facts;
+mod fidelity_views;
+mod interval;
+mod model;
+mod other_load;
+mod repeats;
+mod report_model;
+mod requests;
+mod run_fold;
+mod run_summary;
+mod series;
+mod student;
+mod tables;
+mod traced;
+pub mod trend;
+mod wall_clock;
+
+pub use catalogue::{Kind, View, view, views};
+pub use comparison::{
+    Change, Comparison, Conclusion, Difference, Grounds, Judged, Method, PROGRAM_PID, Question, ROUND_S_MIN,
+    ROUNDS_MIN, round_fault,
+};
+pub use comparison_model::comparison_model;
+pub use compute::compute;
+pub use facts::{Facts, RunFacts};
+pub use interval::{IntervalLine, LineFold};
+pub use model::{
+    Appendix, AtLeast, Figure, Fold, HardwareGroup, Part, RecordingInfo, ReportModel, RunModel, RunSummary, Source,
+    StallModel, Warning,
+};
+pub use repeats::Estimate;
+pub use report_model::{report_model, unended};
+pub use requests::RequestFacts;
+pub use run_fold::RunFold;
+pub use run_summary::run_summary;
+pub use tables::totals_table;
+pub use traced::TracedFacts;
+pub use wall_clock::ZONE_AHEAD_S;
+
+/// The statistics of comparisons by themselves, for the program that calibrates them.
+#[doc(hidden)]
+pub mod calibration {
+    pub use crate::comparison::Pair;
+    pub use crate::comparison::second::{Round, Step};
+    pub use rates::measure::{Better, Clock, Flow, Kind};
+
+    /// What is said of this figure of the second side in the first pair that all have.
+    #[must_use]
+    pub fn judged<'a>(comparison: &'a crate::Comparison, key: &str) -> Option<&'a crate::Judged> {
+        comparison.judged(1, comparison.usual_pair(), rates::measure::measure_of(key)?)
+    }
+}

@@ -1,0 +1,199 @@
+//! The report of a machine that was watched while nothing was driven or traced: all of the recording is one stretch.
+
+use super::figure;
+use crate::model::Figure;
+use crate::{Facts, views};
+use rates::Verdicts;
+use rates::disk::is_partition;
+use rates::{CpuPoint, DiskPoint, NetPoint, is_loopback};
+use view::{Unit, ViewData};
+
+/// A figure over time, in a few words.
+#[derive(Clone, Copy)]
+struct Course {
+    mean: f64,
+    most: f64,
+}
+
+/// Mean by time, and the greatest; an interval lasts from the point before it. `None` where nothing is known.
+fn course<P>(points: &[P], t_ns: fn(&P) -> i64, of: impl Fn(&P) -> Option<f64>) -> Option<Course> {
+    let length = |at: usize| {
+        let before = if at > 0 { at - 1 } else { at };
+        let next = if at > 0 { at } else { points.len().min(2) - 1 };
+        (t_ns(&points[next]) - t_ns(&points[before])).max(1) as f64
+    };
+    let (mut sum, mut time, mut most) = (0.0, 0.0, f64::NEG_INFINITY);
+    for (at, value) in points.iter().enumerate().filter_map(|(at, point)| Some((at, of(point)?))) {
+        sum += value * length(at);
+        time += length(at);
+        most = most.max(value);
+    }
+    (time > 0.0).then(|| Course { mean: sum / time, most })
+}
+
+/// Something with a name, and its points.
+type Named<'a, P> = (&'a str, &'a [P]);
+
+/// The one with the greatest mean, where that is more than nothing; of equals the first.
+fn busiest<'a, P>(
+    all: &[Named<'a, P>],
+    t_ns: fn(&P) -> i64,
+    of: impl Fn(&P) -> Option<f64>,
+) -> Option<(&'a str, &'a [P], Course)> {
+    let courses = all.iter().filter_map(|(name, points)| Some((*name, *points, course(points, t_ns, &of)?)));
+    let busiest = courses.rev().max_by(|a, b| a.2.mean.total_cmp(&b.2.mean));
+    busiest.filter(|(_, _, course)| course.mean > 0.0)
+}
+
+/// Whole devices, without partitions and without volumes over other recorded devices: the I/O of a volume is counted on these.
+/// Memory, network and other devices without a controller are among them.
+fn disks(facts: &Facts) -> Vec<Named<'_, DiskPoint>> {
+    let all = facts.disks.iter().map(|(name, points)| (name.as_str(), points.as_slice()));
+    let whole = all.filter(|(name, _)| !facts.disks.keys().any(|whole| is_partition(name, whole)));
+    whole.filter(|(name, _)| !is_volume(facts, name)).collect()
+}
+
+/// Does this device stand on others that were recorded?
+fn is_volume(facts: &Facts, name: &str) -> bool {
+    let hardware = &facts.manifest.hardware;
+    if let Some(over) = hardware.get("over") {
+        let below = over[name].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
+        return below.into_iter().any(|below| facts.disks.contains_key(below));
+    }
+    // Older recordings tell only what hangs on a controller.
+    let has_controller = |name: &str| hardware["controllers"][name].is_string();
+    let is_kind = ["dm-", "md", "loop"].iter().any(|kind| name.starts_with(kind));
+    is_kind && facts.disks.keys().any(|other| has_controller(other))
+}
+
+/// That volumes were left out that moved something.
+fn volumes(facts: &Facts) -> String {
+    let moved = |points: &[DiskPoint]| points.iter().any(|point| point.bytes().is_some_and(|bytes| bytes > 0.0));
+    let of = facts.disks.iter().filter(|(name, points)| is_volume(facts, name) && moved(points));
+    let names: Vec<&str> = of.map(|(name, _)| name.as_str()).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [only] => format!(" ({only} stands on others, and is told there)"),
+        [names @ .., last] if names.len() < 4 => {
+            format!(" ({} and {last} stand on others, and are told there)", names.join(", "))
+        }
+        [first, second, more @ ..] => {
+            format!(" ({first}, {second} and {} more stand on others, and are told there)", more.len())
+        }
+    }
+}
+
+/// Interfaces with a wire.
+fn links(facts: &Facts) -> Vec<Named<'_, NetPoint>> {
+    let links = facts.nets.iter().filter(|(name, _)| !is_loopback(name));
+    links.map(|(name, points)| (name.as_str(), points.as_slice())).collect()
+}
+
+/// The device and the interval of the greatest mean response.
+fn slowest<'a>(disks: &[Named<'a, DiskPoint>]) -> Option<(&'a str, &'a DiskPoint, f64)> {
+    let each = disks.iter().flat_map(|(name, points)| points.iter().map(move |point| (*name, point)));
+    let known = each.filter_map(|(name, point)| Some((name, point, point.response_ns?)));
+    known.rev().max_by(|a, b| a.2.total_cmp(&b.2))
+}
+
+fn busy(point: &CpuPoint) -> Option<f64> {
+    Some(point.busy())
+}
+
+fn rate(value: f64) -> String {
+    Unit::BytesPerSecond.format(Some(value))
+}
+
+fn percent(value: f64) -> String {
+    Unit::Percent.format(Some(value))
+}
+
+/// What the machine did, in a sentence; [`Facts::without_runs`] goes before.
+pub(super) fn sentence(facts: &Facts) -> String {
+    let span_s = facts.runs.first().map_or(0.0, |all| (all.end_ns() - all.start_ns) as f64 / 1e9);
+    let cpu = course(&facts.cpu, |point| point.t_ns, busy)
+        .map(|cpu| format!("CPUs {} busy on average and {} at most", percent(cpu.mean), percent(cpu.most)));
+    let disk = busiest(&disks(facts), |point| point.t_ns, DiskPoint::bytes).map(|(name, _, course)| {
+        format!("{name}, the device that moved most, {}{}", rate(course.mean), volumes(facts))
+    });
+    let net = busiest(&links(facts), |point| point.t_ns, NetPoint::bytes)
+        .map(|(name, _, course)| format!("{name}, the busiest interface, {}", rate(course.mean)));
+    let parts: Vec<String> = [cpu, disk, net].into_iter().flatten().collect();
+    let host = if facts.manifest.host.is_empty() { "a machine" } else { &facts.manifest.host };
+    let colon = if parts.is_empty() { "" } else { ": " };
+    format!("{} of {host}{colon}{}.", Unit::Seconds.format(Some(span_s)), parts.join("; "))
+}
+
+/// The same as figures.
+pub(super) fn figures(facts: &Facts) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    if let Some(cpu) = course(&facts.cpu, |point| point.t_ns, busy) {
+        let single = course(&facts.cpu, |point| point.t_ns, |point| point.busiest);
+        let single = single.map_or(String::new(), |one| format!(", a single one {}", percent(one.most)));
+        let detail = format!("at most {}{single}", percent(cpu.most));
+        figures.push(figure("CPUs busy", percent(cpu.mean), detail));
+    }
+    let disks = disks(facts);
+    if let Some((name, points, moved)) = busiest(&disks, |point| point.t_ns, DiskPoint::bytes) {
+        figures.push(figure("Busiest device", rate(moved.mean), format!("{name}, at most {}", rate(moved.most))));
+        if let Some(busy) = course(points, |point| point.t_ns, |point| point.busy) {
+            figures.push(figure("Utilization there", percent(busy.mean), format!("at most {}", percent(busy.most))));
+        }
+    }
+    if let Some((name, point, response_ns)) = slowest(&disks) {
+        let at_s = (point.t_ns - facts.manifest.started_t_ns) as f64 / 1e9;
+        let rate = Unit::OpsPerSecond.format(point.requests());
+        let detail = format!("mean response of {name} at {}, {rate}", Unit::Seconds.format(Some(at_s)));
+        figures.push(figure("Slowest interval", Unit::Nanoseconds.format(Some(response_ns)), detail));
+    }
+    if let Some((name, _, moved)) = busiest(&links(facts), |point| point.t_ns, NetPoint::bytes) {
+        figures.push(figure("Busiest interface", rate(moved.mean), format!("{name}, at most {}", rate(moved.most))));
+    }
+    figures
+}
+
+/// The views of counters, over all of the recording.
+pub(super) fn drawn(facts: &Facts) -> Vec<ViewData> {
+    let verdicts = Verdicts::of(&facts.manifest);
+    let of_counters = views().iter().filter(|view| Verdicts::table_of(view.id).is_some());
+    let drawn = of_counters.filter_map(|view| view.draw(facts, facts.runs.first()).or_else(|| view.missing(&verdicts)));
+    drawn.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: i64 = 1_000_000_000;
+
+    fn disk(t_s: i64, read_bytes: Option<f64>) -> DiskPoint {
+        DiskPoint { t_ns: t_s * SECOND_NS, read_bytes, ..DiskPoint::default() }
+    }
+
+    #[test]
+    fn a_mean_is_of_the_time_and_not_of_the_points() {
+        // As where the old part of a day is thinned: 10 s of 1, then 1 s of 12; before the first point one as long as the next.
+        let points = [disk(10, Some(1.0)), disk(20, Some(1.0)), disk(21, Some(12.0)), disk(31, None)];
+        let course = course(&points, |point| point.t_ns, DiskPoint::bytes).unwrap();
+        assert_eq!((course.mean, course.most), (32.0 / 21.0, 12.0));
+        assert!(super::course(&points[3..], |point| point.t_ns, DiskPoint::bytes).is_none(), "not known is not 0");
+        assert!(super::course(&[], |point: &DiskPoint| point.t_ns, DiskPoint::bytes).is_none());
+    }
+
+    #[test]
+    fn the_busiest_is_neither_idle_nor_the_last_of_equals() {
+        let both = |bytes| vec![disk(1, Some(bytes)), disk(2, Some(bytes))];
+        let name = |bytes| {
+            let all = [("loop0", both(0.0)), ("sda", both(bytes)), ("sdb", both(bytes))];
+            let all: Vec<Named<'_, DiskPoint>> = all.iter().map(|(name, points)| (*name, points.as_slice())).collect();
+            busiest(&all, |point| point.t_ns, DiskPoint::bytes).map(|(name, ..)| name.to_string())
+        };
+        assert_eq!(name(7.0).as_deref(), Some("sda"));
+        assert_eq!(name(0.0), None);
+        let mut slow = both(7.0);
+        slow[1].response_ns = Some(2e6);
+        let fast = both(1.0);
+        let (name, point, ns) = slowest(&[("sda", &fast), ("sdb", &slow), ("sdc", &slow)]).unwrap();
+        assert_eq!((name, point.t_ns, ns), ("sdb", 2 * SECOND_NS, 2e6));
+    }
+}

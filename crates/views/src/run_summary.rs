@@ -1,0 +1,47 @@
+//! A run in numbers.
+
+use crate::model::{Fold, RunSummary, StallModel};
+use crate::{Facts, RunFacts};
+use rates::{OpCount, Times};
+
+/// A run in numbers, over its main phase.
+pub fn run_summary(facts: &Facts, run: &RunFacts) -> RunSummary {
+    let (mut response, mut service) = (Times::default(), Times::default());
+    let mut count = OpCount::default();
+    let mut reads = 0;
+    for total in run.main_totals() {
+        count += total.count;
+        reads += if total.op == "read" { total.count.ops } else { 0 };
+        response.merge(&total.response);
+        service.merge(&total.service);
+    }
+    let OpCount { arrivals, ops, bytes, errors } = count;
+    let measured_s = run.measured_s();
+    let rate = |value: i64| (measured_s > 0.0).then(|| value as f64 / measured_s);
+    let lengths: f64 = run.main_intervals().map(|interval| interval.interval_ns as f64).sum();
+    let depth: Option<f64> =
+        run.main_intervals().map(|interval| Some(interval.in_flight.known()? * interval.interval_ns as f64)).sum();
+    let mean = |of: fn(&rates::CpuPoint) -> f64| rates::cpu_share::mean(&facts.cpu, run.main_intervals(), of);
+    RunSummary {
+        measured_s,
+        offered: run.offered,
+        arrivals: arrivals.known().map(|arrivals| arrivals as f64),
+        ops: ops as f64,
+        bytes: bytes as f64,
+        errors: errors.known().map(|errors| errors as f64),
+        iops: rate(ops),
+        bytes_per_s: rate(bytes),
+        read_percent: (ops > 0).then(|| 100.0 * reads as f64 / ops as f64),
+        response: Fold::of_times(&response),
+        service: Fold::of_times(&service),
+        unfinished: run.unfinished.map(|unfinished| unfinished.count() as f64),
+        queue_depth: depth.filter(|_| lengths > 0.0).map(|depth| depth / lengths),
+        cpu_user: mean(|point| point.user),
+        cpu_system: mean(|point| point.system + point.irq),
+        intervals: run.intervals.len(),
+        stalled_intervals: run.intervals.iter().filter(|interval| interval.is_stalled()).count(),
+        longest_stall: run
+            .longest_stall()
+            .map(|stall| StallModel { from_s: run.seconds(stall.from_ns), to_s: run.seconds(stall.to_ns) }),
+    }
+}

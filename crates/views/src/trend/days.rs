@@ -1,0 +1,403 @@
+//! From recordings to a level a day.
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::{Array as _, Int64Array, RecordBatch};
+use rates::disk::{DiskColumns, DiskCounters, DiskDelta, grown, quotient};
+use rates::{Columns, is_loopback};
+use recording::{Reader, thinned_to_ns};
+use std::collections::{BTreeMap, HashMap};
+use view::{AnalyzeError, NamePattern, Unit};
+
+/// A step is one value; what passes in between evens out. Old recordings are thinned to so much by default, and to be
+/// compared with them the new ones are looked at as coarsely.
+const STEP_NS: i64 = 300_000_000_000;
+/// So many steps without a sample are a gap.
+const GAP_STEPS: i64 = 3;
+const DAY_NS: i64 = 86_400_000_000_000;
+/// The level of a day: so much of its steps is at or below.
+const QUANTILE: f64 = 0.95;
+
+/// Figures whose growth can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// All CPUs.
+    Cpu,
+    /// Memory that is not available.
+    Memory,
+    /// Bytes that a device moves.
+    DiskThroughput,
+    /// Requests that it completes.
+    DiskRate,
+    /// Part of the time with a request in flight.
+    DiskBusy,
+    /// Bytes of an interface in its busier direction.
+    NetThroughput,
+}
+
+impl Figure {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Cpu, Self::Memory, Self::DiskThroughput, Self::DiskRate, Self::DiskBusy, Self::NetThroughput];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu.busy",
+            Self::Memory => "memory.used",
+            Self::DiskThroughput => "disk.throughput",
+            Self::DiskRate => "disk.rate",
+            Self::DiskBusy => "disk.busy",
+            Self::NetThroughput => "net.throughput",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|figure| figure.name() == name)
+    }
+
+    /// Its unit.
+    #[must_use]
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Cpu | Self::DiskBusy => Unit::Percent,
+            Self::Memory => Unit::Bytes,
+            Self::DiskThroughput | Self::NetThroughput => Unit::BytesPerSecond,
+            Self::DiskRate => Unit::OpsPerSecond,
+        }
+    }
+
+    fn table(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+            Self::DiskThroughput | Self::DiskRate | Self::DiskBusy => "disk",
+            Self::NetThroughput => "net",
+        }
+    }
+
+    fn thing(self) -> Option<&'static str> {
+        match self {
+            Self::Cpu => Some("cpu"),
+            Self::Memory => None,
+            Self::DiskThroughput | Self::DiskRate | Self::DiskBusy => Some("device"),
+            Self::NetThroughput => Some("interface"),
+        }
+    }
+
+    /// Counters that are summed; of an interface, of which the one that grew more counts.
+    fn counters(self) -> &'static [&'static str] {
+        match self {
+            Self::Cpu => &["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns", "steal_ns"],
+            Self::Memory => &["total_bytes", "available_bytes"],
+            Self::DiskThroughput => &DiskColumns::BYTES,
+            Self::DiskRate => &DiskColumns::OPS,
+            Self::DiskBusy => &["io_ticks_ms"],
+            Self::NetThroughput => &["rx_bytes", "tx_bytes"],
+        }
+    }
+
+    /// Further columns.
+    fn others(self) -> &'static [&'static str] {
+        match self {
+            Self::Cpu => &["idle_ns", "iowait_ns"],
+            Self::NetThroughput => &["speed_bits_per_s"],
+            _ => &[],
+        }
+    }
+
+    /// From the growth of its counters to the figure.
+    fn value(self, was: &Sample, now: &Sample) -> Option<f64> {
+        match (was, now) {
+            (Sample::Disk(was), Sample::Disk(now)) => {
+                let delta = DiskDelta::between(now, was)?;
+                match self {
+                    Self::DiskThroughput => delta.per_s(delta.bytes()),
+                    Self::DiskRate => delta.per_s(delta.ops()),
+                    _ => delta.busy_percent(),
+                }
+            }
+            (Sample::Others { t_ns: was_ns, counters: was }, Sample::Others { t_ns, counters: now }) => {
+                self.value_of(was, now, (t_ns - was_ns) as f64 / 1e9)
+            }
+            _ => None,
+        }
+    }
+
+    /// The same, of what is no disk.
+    fn value_of(self, was: &[i64], now: &[i64], seconds: f64) -> Option<f64> {
+        if self == Self::Memory {
+            return Some((now.first()? - now.get(1)?) as f64);
+        }
+        let grown: Vec<f64> = now.iter().zip(was).map(|(now, was)| grown(*now, *was)).collect::<Option<_>>()?;
+        if self == Self::Cpu {
+            let busy: f64 = grown.iter().take(self.counters().len()).sum();
+            return quotient(100.0 * busy, grown.iter().sum());
+        }
+        grown.iter().take(2).copied().reduce(f64::max).map(|most| most / seconds)
+    }
+
+    /// Is it one of a disk?
+    fn is_of_disk(self) -> bool {
+        self.table() == "disk"
+    }
+}
+
+/// Counters of a thing at one time.
+#[derive(Clone, Debug, PartialEq)]
+enum Sample {
+    Disk(Box<DiskCounters>),
+    Others { t_ns: i64, counters: Vec<i64> },
+}
+
+impl Sample {
+    fn t_ns(&self) -> i64 {
+        match self {
+            Self::Disk(counters) => counters.t_ns,
+            Self::Others { t_ns, .. } => *t_ns,
+        }
+    }
+}
+
+/// A level a day.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Days {
+    /// Of what.
+    pub figure: Figure,
+    /// Device or interface; empty for the machine.
+    pub thing: String,
+    /// First day, UTC, ns since 1970.
+    pub first_wall_ns: i64,
+    /// Days since the first, and their levels.
+    pub levels: Vec<(f64, f64)>,
+    /// Days of which far less was recorded than of others.
+    pub left_out: usize,
+    /// Length of a step, of whose values a level is the 95th percentile.
+    pub step_ns: i64,
+    /// What the recordings say is the limit.
+    pub limit: Option<f64>,
+    /// Why.
+    pub limit_from: &'static str,
+}
+
+/// One thing under way.
+#[derive(Default)]
+struct Thing {
+    /// When its rows began in this recording: steps are counted from there, as those of thinned recordings are.
+    begun_ns: Option<i64>,
+    /// The last sample of the step before.
+    before: Option<Sample>,
+    /// The last sample yet, and its step.
+    newest: Option<(i64, Sample)>,
+    /// Values and lengths (s) of steps by day.
+    days: BTreeMap<i64, Vec<(f64, f64)>>,
+    limit: Option<f64>,
+}
+
+impl Thing {
+    /// Takes the next sample in.
+    fn sample(&mut self, figure: Figure, reader: &Reader, step_ns: i64, now: Sample) {
+        let now_ns = now.t_ns();
+        let begun_ns = *self.begun_ns.get_or_insert(now_ns);
+        let step = if now_ns == begun_ns { -1 } else { (now_ns - begun_ns).div_euclid(step_ns) };
+        if self.newest.as_ref().is_some_and(|newest| newest.0 != step) {
+            self.end_step(figure, reader, step_ns);
+        }
+        self.newest = Some((step, now));
+    }
+
+    /// The step ended with the newest sample.
+    fn end_step(&mut self, figure: Figure, reader: &Reader, step_ns: i64) {
+        let Some((_, now)) = self.newest.take() else { return };
+        if let Some(was) = &self.before
+            && let (was_ns, now_ns) = (was.t_ns(), now.t_ns())
+            && now_ns > was_ns
+            && now_ns - was_ns <= GAP_STEPS * step_ns
+            && let Some(value) = figure.value(was, &now)
+        {
+            let middle_ns = was_ns + (now_ns - was_ns) / 2;
+            let day = reader.manifest().wall_ns_at(middle_ns).div_euclid(DAY_NS);
+            self.days.entry(day).or_default().push((value, (now_ns - was_ns) as f64 / 1e9));
+        }
+        self.before = Some(now);
+    }
+
+    /// The recording ended: counters of another one may be of another boot.
+    fn end(&mut self, figure: Figure, reader: &Reader, step_ns: i64) {
+        // The rest of a step is a value when it is most of one.
+        let is_whole = |((_, new), was): (&(i64, Sample), &Sample)| new.t_ns() - was.t_ns() >= step_ns / 2;
+        if self.newest.as_ref().zip(self.before.as_ref()).is_some_and(is_whole) {
+            self.end_step(figure, reader, step_ns);
+        }
+        (self.begun_ns, self.before, self.newest) = (None, None, None);
+    }
+}
+
+/// The recordings of one machine: two that have a device of one name would be one that did what both did. What was imported
+/// without a name may be of any.
+fn of_one_host<'a>(readers: &'a [Reader], host: Option<&str>) -> Result<Vec<&'a Reader>, AnalyzeError> {
+    const UNKNOWN: &str = "imported";
+    let mut hosts: Vec<&str> = readers.iter().map(|reader| reader.manifest().host.as_str()).collect();
+    hosts.retain(|host| *host != UNKNOWN);
+    hosts.sort_unstable();
+    hosts.dedup();
+    let known = || hosts.iter().take(6).copied().collect::<Vec<&str>>().join(", ");
+    match host {
+        None if hosts.len() > 1 => Err(AnalyzeError::Hosts { count: hosts.len(), known: known() }),
+        None => Ok(readers.iter().collect()),
+        Some(wanted) => {
+            let of: Vec<&Reader> = readers.iter().filter(|reader| reader.manifest().host == wanted).collect();
+            let none = || AnalyzeError::NoHost { host: wanted.to_string(), known: known() };
+            if of.is_empty() { Err(none()) } else { Ok(of) }
+        }
+    }
+}
+
+impl Days {
+    /// From recordings of one machine (`host`, else the only one that they are of), in any order. The device or interface with the highest levels, of those with
+    /// such a name where names are given.
+    ///
+    /// # Errors
+    /// A recording that cannot be read; they are of several machines; there is no such thing, or it did nothing.
+    pub fn read(
+        readers: &[Reader],
+        figure: Figure,
+        select: Option<&NamePattern>,
+        host: Option<&str>,
+    ) -> Result<Self, AnalyzeError> {
+        let readers = of_one_host(readers, host)?;
+        let mut things: HashMap<String, Thing> = HashMap::new();
+        let step_ns =
+            readers.iter().copied().filter_map(|reader| thinned_to_ns(reader.manifest())).fold(STEP_NS, i64::max);
+        for reader in readers {
+            let columns: Vec<&str> = ["t_ns"]
+                .into_iter()
+                .chain(figure.thing())
+                .chain(figure.counters().iter().chain(figure.others()).copied())
+                .collect();
+            for batch in reader.columns(figure.table(), &columns)? {
+                take(reader, figure, step_ns, &batch?, &mut things)?;
+            }
+            things.values_mut().for_each(|thing| thing.end(figure, reader, step_ns));
+        }
+        let mut known: Vec<&str> = things.keys().map(String::as_str).collect();
+        known.sort_unstable();
+        let known = known.join(", ");
+        let nothing = |reason: String| AnalyzeError::Empty { id: figure.name().to_string(), reason };
+        let total = |thing: &Thing| thing.days.values().flatten().map(|(value, seconds)| value * seconds).sum::<f64>();
+        let chosen = match select {
+            Some(names) => {
+                let known = if known.is_empty() {
+                    "one figure for the machine".to_string()
+                } else {
+                    format!("there are {known}")
+                };
+                let named = things.iter().filter(|(name, _)| names.admits(name));
+                let name = named.max_by(|a, b| total(a.1).total_cmp(&total(b.1)).then(b.0.cmp(a.0)));
+                let name = name.map(|(name, _)| name.clone());
+                let found = name.and_then(|name| things.remove_entry(&name));
+                found.ok_or_else(|| nothing(format!("there is no {}; {known}", names.as_str())))?
+            }
+            None => {
+                // What a machine sends itself loads no link.
+                let links = things.iter().filter(|(name, _)| figure != Figure::NetThroughput || !is_loopback(name));
+                let name = links.max_by(|a, b| total(a.1).total_cmp(&total(b.1)).then(b.0.cmp(a.0)));
+                let name = name.map(|(name, _)| name.clone()).unwrap_or_default();
+                things.remove_entry(&name).ok_or_else(|| nothing("it was not recorded".to_string()))?
+            }
+        };
+        Self::of(figure, step_ns, chosen).ok_or_else(|| nothing("no step of it was recorded".to_string()))
+    }
+
+    fn of(figure: Figure, step_ns: i64, (name, thing): (String, Thing)) -> Option<Self> {
+        let seconds = |steps: &[(f64, f64)]| steps.iter().map(|step| step.1).sum::<f64>();
+        let mut covered: Vec<f64> = thing.days.values().map(|steps| seconds(steps)).collect();
+        covered.sort_by(f64::total_cmp);
+        let usual = *covered.get(covered.len() / 2)?;
+        let all = thing.days.len();
+        let whole: Vec<(i64, f64)> = thing
+            .days
+            .into_iter()
+            .filter(|(_, steps)| seconds(steps) * 2.0 >= usual)
+            .filter_map(|(day, steps)| Some((day, level(steps.into_iter().map(|step| step.0).collect())?)))
+            .collect();
+        let first = whole.first()?.0;
+        let percent = figure.unit() == Unit::Percent;
+        let limit_from = match figure {
+            Figure::NetThroughput => "the link's speed",
+            Figure::Memory => "all memory",
+            _ => "all there is",
+        };
+        Some(Self {
+            figure,
+            thing: if figure.thing().is_some() && figure != Figure::Cpu { name } else { String::new() },
+            first_wall_ns: first.saturating_mul(DAY_NS),
+            left_out: all - whole.len(),
+            step_ns,
+            levels: whole.into_iter().map(|(day, level)| ((day - first) as f64, level)).collect(),
+            limit: if percent { Some(100.0) } else { thing.limit },
+            limit_from,
+        })
+    }
+}
+
+/// The busy level of a day.
+fn level(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let count = values.len() as f64;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place among the values")]
+    let at = ((count * QUANTILE).ceil() as usize).saturating_sub(1);
+    values.get(at).copied()
+}
+
+/// The name column of a batch; plain text in every table that is read here.
+fn name(batch: &RecordBatch, column: Option<&str>, row: usize) -> String {
+    let texts = column.and_then(|column| batch.column_by_name(column)).and_then(|column| column.as_string_opt::<i32>());
+    texts.map_or_else(String::new, |texts| texts.value(row).to_string())
+}
+
+fn take(
+    reader: &Reader,
+    figure: Figure,
+    step_ns: i64,
+    batch: &RecordBatch,
+    things: &mut HashMap<String, Thing>,
+) -> Result<(), AnalyzeError> {
+    let columns = Columns { table: figure.table(), batch };
+    let t_ns = columns.longs("t_ns")?;
+    let long = |name: &'static str| columns.longs(name);
+    let counters: Vec<&Int64Array> = figure.counters().iter().copied().map(long).collect::<Result<_, _>>()?;
+    let others: Vec<&Int64Array> = figure.others().iter().copied().map(long).collect::<Result<_, _>>()?;
+    let disks = figure.is_of_disk().then(|| DiskColumns::of(batch));
+    for row in 0..batch.num_rows() {
+        let name = name(batch, figure.thing(), row);
+        if figure == Figure::Cpu && name != "all" {
+            continue;
+        }
+        let at = |column: &&Int64Array| column.is_valid(row).then(|| column.value(row));
+        let thing = things.entry(name).or_default();
+        if let Some(disks) = &disks {
+            thing.sample(figure, reader, step_ns, Sample::Disk(Box::new(disks.at(row))));
+            continue;
+        }
+        // Of the CPUs, what a kernel does not count is nothing; of others, all must be known.
+        let now: Option<Vec<i64>> = if figure == Figure::Cpu {
+            Some(counters.iter().chain(&others).map(|column| at(column).unwrap_or(0)).collect())
+        } else {
+            counters.iter().map(at).collect()
+        };
+        let Some(now) = now else { continue };
+        match figure {
+            Figure::NetThroughput => {
+                let speed = others.first().and_then(at).filter(|speed| *speed > 0);
+                thing.limit = speed.map(|bits| bits as f64 / 8.0).or(thing.limit);
+            }
+            Figure::Memory => thing.limit = now.first().map(|total| *total as f64),
+            _ => {}
+        }
+        thing.sample(figure, reader, step_ns, Sample::Others { t_ns: t_ns.value(row), counters: now });
+    }
+    Ok(())
+}
