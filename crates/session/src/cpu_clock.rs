@@ -1,7 +1,7 @@
 //! The event clock of CPUs: the probes `sched` and `irq` as rows, beside what the collectors read.
 
 use crate::counters::verdict;
-use crate::rows::signed;
+use crate::numbers::signed;
 use collect::{Machine, SampleTimes};
 use recording::rows::{CpuEvent, Event, IrqTime, PreemptedBy, ProcessEvent, RunQueue, Sample, Stolen};
 use recording::{Batch, Label, RecordingError};

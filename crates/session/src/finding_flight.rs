@@ -1,8 +1,9 @@
 //! `record --flight`: beside a collector, every I/O stays in memory; when a finding opens, those around it are written.
 
+use crate::archive::home::Home;
 use crate::flight::{FlightNews, FlightRequest, Trigger, Trouble, flight};
-use crate::rows::signed;
-use crate::{Home, SessionError, StopFlag};
+use crate::numbers::signed;
+use crate::{SessionError, StopFlag};
 use analyze::finding::{Engine, Finding, IOS_ARE_IN, Thresholds};
 use quantity::clock;
 use recording::rows::Event;

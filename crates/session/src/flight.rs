@@ -1,15 +1,18 @@
 //! The flight recorder: a trace that is kept in memory and written only when there is trouble.
 
-use crate::rows::signed;
+use crate::archive::home::Home;
+use crate::manifest_keys::FLIGHT_CONDITION;
+use crate::numbers::signed;
+use crate::recording_names::numbered;
 use crate::trace::{End, interval_row, known, lost_words, sample_news, shown};
-use crate::{Home, SessionError, StopFlag};
+use crate::{SessionError, StopFlag};
 use analyze::{Condition, Lane, TRACE_SAMPLE, Watch};
 use quantity::clock;
 use quantity::histogram::Recorder;
 use recording::rows::{Event, TraceInterval};
 use recording::{Batch, Manifest, RecordingError, Sink, Writer};
 use std::collections::{HashMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
@@ -539,29 +542,9 @@ impl Life<'_> {
     }
 }
 
-/// In the manifest of what a flight recorder wrote: what made it write.
-pub(crate) const FLIGHT_CONDITION: &str = "flight_condition";
-
-/// The name of a recording among several: the second has `-2` before the extension.
-pub(crate) fn numbered(directory: &Path, number: usize) -> PathBuf {
-    if number == 1 {
-        return directory.to_path_buf();
-    }
-    let mut name = directory.file_stem().unwrap_or_default().to_os_string();
-    name.push(format!("-{number}"));
-    if let Some(end) = directory.extension() {
-        name.push(".");
-        name.push(end);
-    }
-    directory.with_file_name(name)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Trouble, numbered};
-    use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt as _;
-    use std::path::Path;
+    use super::Trouble;
 
     #[test]
     fn troubles_of_one_time_are_told_together_and_each_once() {
@@ -578,16 +561,5 @@ mod tests {
             !trouble(&[], "response > 1s").is_other_than(&[]),
             "a condition that goes on to hold is no other trouble"
         );
-    }
-
-    #[test]
-    fn later_dumps_have_a_number_in_their_name() {
-        let name = |text: &str, number| numbered(Path::new(text), number).display().to_string();
-        assert_eq!(name("a/night.iodyno", 1), "a/night.iodyno");
-        assert_eq!(name("a/night.iodyno", 2), "a/night-2.iodyno");
-        assert_eq!(name("night", 12), "night-12");
-        // Bytes that are no text stay what they are.
-        let strange = |bytes: &'static [u8]| Path::new(OsStr::from_bytes(bytes));
-        assert_eq!(numbered(strange(b"a/\xff.\xfe"), 2), strange(b"a/\xff-2.\xfe"));
     }
 }

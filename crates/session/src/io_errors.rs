@@ -2,7 +2,7 @@
 
 use crate::counters::verdict;
 use crate::cpu_clock::{event, push};
-use crate::rows::signed;
+use crate::numbers::signed;
 use recording::rows::{Event, IoError};
 use recording::{Batch, Label, RecordingError};
 use std::collections::HashMap;

@@ -4,15 +4,19 @@
 //! through the spine: into the journal first, then to the face.
 
 mod ab;
+mod archive;
 mod commands;
 mod counters;
 mod cpu_clock;
+mod days;
 mod departures;
 mod dry_run;
 mod endpoint;
 mod error;
+mod events;
 mod execute;
 mod face;
+mod file_rows;
 mod finding_flight;
 mod flight;
 mod format;
@@ -21,18 +25,22 @@ mod half_round;
 mod io_errors;
 mod job_ends;
 mod logs;
+mod manifest_keys;
 mod model;
+mod numbers;
 mod objectives;
 mod outcome;
 mod pause;
 mod probe;
 mod profile;
 mod rates;
+mod recording_names;
 mod replay;
 mod requested;
 mod requests;
 mod responses;
 mod rows;
+mod run_context;
 mod run_loop;
 mod service;
 mod show;
@@ -45,7 +53,12 @@ mod trace;
 mod watch;
 
 pub use ab::{AbLoad, AbOutcome, AbRequest, ab, order_of};
+pub use archive::evidence::Moment;
+pub use archive::home::{Home, Sharing};
+pub use archive::policy::{Retention, Tier};
+pub use archive::service_clock::{MachineClock, ServiceClock};
 pub use cpu_clock::EventClock;
+pub use days::{local_zone, named_zone};
 pub use dry_run::{DryRun, TargetFinding, dry_run};
 pub use endpoint::Endpoint;
 pub use engine::EngineChoice;
@@ -62,10 +75,7 @@ pub use outcome::{Ending, Outcome};
 pub use probe::{ProbeOf, ProbeOutcome, ProbeRequest, probe};
 pub use replay::{Lost, Survey, lost, rehearse, survey};
 pub use report::{Case, Suite};
-pub use service::{
-    Home, MachineClock, Moment, Retention, ServiceClock, ServiceOutcome, ServiceRequest, Sharing, Tier, local_zone,
-    named_zone, serve,
-};
+pub use service::{ServiceOutcome, ServiceRequest, serve};
 pub use show::{
     begin_junit_file, check_junit_file, comparison, comparison_file, comparison_lines, end_junit_file, junit_file,
     last_words, report_file, terminal_look,

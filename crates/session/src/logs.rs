@@ -2,7 +2,8 @@
 //!
 //! The engine is harvested more often then; everything else sees the parts of an interval put together.
 
-use crate::rows::{Stretch, signed};
+use crate::numbers::signed;
+use crate::rows::Stretch;
 use engine::Harvest;
 use plan::generate::Op;
 use plan::{JobTexts, Run};

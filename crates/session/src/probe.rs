@@ -1,19 +1,20 @@
 //! One `probe` command's life: rows of the kernel's probe to a face, and into a recording when asked for.
 
 use crate::cpu_clock::{CpuClock, EventClock};
+use crate::events::lost_row;
+use crate::file_rows::row_of;
 use crate::profile::Profiler;
 use crate::requests::rows as request_rows;
-use crate::rows::{lost_row, signed};
 use crate::trace::{End, interval_row, known};
 use crate::{SessionError, StopFlag};
 use quantity::clock;
 use quantity::text::format_count;
 use recording::rows::{Event, FileInterval};
-use recording::{Batch, Label, Manifest, RecordingError, Sink, Writer};
+use recording::{Batch, Manifest, RecordingError, Sink, Writer};
 use std::path::PathBuf;
 use std::time::Duration;
 use trace::block::{BlockTrace, Columns, Statistics};
-use trace::files::{FileActivity, FileTrace, Losses};
+use trace::files::{FileTrace, Losses};
 use trace::requests::RequestTrace;
 use trace::{CostCounting, ProbeCost, TraceError, Verdict, block, files};
 
@@ -434,34 +435,5 @@ impl Life<'_> {
             writer.seal()?;
         }
         Ok(self.outcome)
-    }
-}
-
-/// A row of the table, given the interval's end and start and the recording's start.
-pub(crate) fn row_of(file: &FileActivity, t_ns: u64, from_ns: u64, origin_ns: u64) -> FileInterval {
-    let page = files::page_bytes();
-    let counts = &file.counts;
-    let label = |text: &Option<std::sync::Arc<str>>| text.clone().map(Label);
-    FileInterval {
-        t_ns: signed(t_ns),
-        t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
-        interval_ns: signed(t_ns.saturating_sub(from_ns)),
-        mount: label(&file.mount),
-        inode: file.inode.map(signed),
-        file: label(&file.file),
-        pid: file.pid.and_then(|pid| i32::try_from(pid).ok()),
-        comm: label(&file.comm),
-        reads: signed(counts.reads),
-        read_bytes: signed(counts.read_bytes),
-        touched_bytes: signed(counts.read_pages * page),
-        mapped_bytes: signed(counts.mapped_pages * page),
-        filled_bytes: signed(counts.pages_in * page),
-        direct_reads: signed(counts.direct_reads),
-        direct_read_bytes: signed(counts.direct_read_bytes),
-        writes: signed(counts.writes),
-        write_bytes: signed(counts.write_bytes),
-        made_bytes: signed(counts.pages_made * page),
-        direct_writes: signed(counts.direct_writes),
-        direct_write_bytes: signed(counts.direct_write_bytes),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::counters::verdict;
 use crate::cpu_clock::{event, push};
-use crate::rows::signed;
+use crate::numbers::signed;
 use quantity::clock;
 use recording::rows::Profile;
 use recording::{Batch, Label, RecordingError};

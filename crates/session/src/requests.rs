@@ -1,6 +1,6 @@
 //! The probe of requests as rows of the table `request_interval`.
 
-use crate::rows::signed;
+use crate::numbers::signed;
 use quantity::histogram::{Histogram, STORED_SUB_BITS};
 use recording::Label;
 use recording::rows::RequestInterval;

@@ -2,7 +2,8 @@
 
 use crate::SessionError;
 use crate::cpu_clock::{event, push};
-use crate::rows::{lost_row, signed};
+use crate::events::lost_row;
+use crate::numbers::signed;
 use analyze::page::IoIntervals;
 use recording::{Batch, RecordingError};
 use std::time::Duration;

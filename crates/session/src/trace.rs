@@ -1,9 +1,9 @@
 //! One `trace` command's life: the probe, its rows into a recording, a line per second, a clean end.
 
-use crate::flight::numbered;
-use crate::probe::row_of;
-use crate::rows::signed;
-use crate::spine::clock_step;
+use crate::events::clock_step;
+use crate::file_rows::row_of;
+use crate::numbers::signed;
+use crate::recording_names::numbered;
 use crate::{SessionError, StopFlag};
 use analyze::{TRACE_BEGAN, TRACE_ENDED, TRACE_SAMPLE, unfinished_words};
 use quantity::clock;

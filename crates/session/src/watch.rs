@@ -2,11 +2,13 @@
 
 use crate::counters::{SUBJECTS, subjects};
 use crate::cpu_clock::{CpuClock, EventClock, sample_both};
+use crate::days::local_zone;
+use crate::events::clock_step;
 use crate::finding_flight::FindingFlight;
 use crate::io_errors::IoErrors;
+use crate::manifest_keys::CPU_CLOCK;
 use crate::profile::Profiler;
 use crate::responses;
-use crate::spine::clock_step;
 use crate::{SessionError, StopFlag};
 use analyze::ZONE_AHEAD_S;
 use collect::{Asked, Machine, What};
@@ -23,9 +25,6 @@ const NAP_NS: u64 = 100_000_000;
 
 /// A last sample is not taken within this part of the interval after the one before.
 const SHORT: u64 = 10;
-
-/// In the manifest: which clocks CPU time has.
-pub(crate) const CPU_CLOCK: &str = "cpu_clock";
 
 /// What to watch, and for how long.
 #[derive(Debug)]
@@ -152,7 +151,7 @@ pub fn watch(
         let probes = probes.chain(profiler.iter().map(Profiler::verdict));
         let probes = probes.chain(responses.iter().map(responses::Asked::verdict));
         let wall_s = manifest.started_wall_ns.div_euclid(1_000_000_000);
-        manifest.extra.insert(ZONE_AHEAD_S.into(), crate::local_zone().offset_s(wall_s).into());
+        manifest.extra.insert(ZONE_AHEAD_S.into(), local_zone().offset_s(wall_s).into());
         manifest.extra.insert(SUBJECTS.into(), subjects(probes));
         writer = Some(Writer::create(directory, manifest)?);
     }

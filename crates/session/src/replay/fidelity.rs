@@ -2,8 +2,8 @@
 
 use super::{Playback, at};
 use crate::SessionError;
-use crate::rows::signed;
-use crate::run_loop::RunContext;
+use crate::numbers::signed;
+use crate::run_context::RunContext;
 use crate::spine::Spine;
 use analyze::fidelity::{Circumstances, Comparison, Key, Verdict};
 use plan::generate::Op;

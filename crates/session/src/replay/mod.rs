@@ -5,8 +5,8 @@ mod source;
 
 use crate::SessionError;
 use crate::counters::Counters;
-use crate::rows::signed;
-use crate::run_loop::RunContext;
+use crate::numbers::signed;
+use crate::run_context::RunContext;
 use crate::spine::Spine;
 use crate::trace::{End, interval_row};
 use engine::{Aside, Chunk, Feed, Hindrances, Input, Running};

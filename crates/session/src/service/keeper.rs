@@ -1,9 +1,9 @@
 //! What is done beside sampling, in a thread of its own: sealing days, and looking after old ones.
 
-use super::home::Home;
-use super::policy::Retention;
-use super::retention::{Said, tidy};
 use crate::StopFlag;
+use crate::archive::home::Home;
+use crate::archive::policy::Retention;
+use crate::archive::retention::{Said, tidy};
 use recording::{RecordingError, Writer};
 use std::collections::BTreeSet;
 use std::sync::Arc;

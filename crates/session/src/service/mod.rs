@@ -1,28 +1,22 @@
 //! `iodyno record -d DIR`: a collector that runs for months. One recording a day, switched at local midnight; old ones
 //! thinned and removed by policy; a full disk costs the samples that had no room, and nothing else.
 
-mod days;
-mod evidence;
-mod home;
 mod keeper;
-mod policy;
-mod retention;
 
-pub use days::{local_zone, named_zone};
-pub use evidence::Moment;
-pub use home::{Home, Sharing};
-pub use policy::{Retention, Tier};
-
+use crate::archive::home::Home;
+use crate::archive::policy::Retention;
+use crate::archive::service_clock::ServiceClock;
 use crate::counters::{SUBJECTS, subjects};
 use crate::cpu_clock::{CpuClock, EventClock, sample_both};
+use crate::days::{Days, name_of};
+use crate::events::clock_step;
 use crate::io_errors::IoErrors;
+use crate::manifest_keys::CPU_CLOCK;
 use crate::profile::{Losses, Profiler, lost_since};
-use crate::spine::clock_step;
-use crate::watch::{CPU_CLOCK, Company};
+use crate::watch::Company;
 use crate::{SessionError, StopFlag};
 use analyze::ZONE_AHEAD_S;
 use collect::{Machine, What};
-use days::{Days, name_of};
 use keeper::Keeper;
 use quantity::clock;
 use quantity::zone::Zone;
@@ -30,7 +24,6 @@ use recording::rows::Event;
 use recording::{Batch, ClockAnchor, Manifest, RecordingError, Sink, Writer};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// How long a stop request may go unnoticed.
 const NAP_NS: u64 = 100_000_000;
@@ -60,46 +53,6 @@ pub struct ServiceRequest {
     pub for_ns: Option<u64>,
     /// The command line, for manifests.
     pub command_line: Vec<String>,
-}
-
-/// Time as a collector sees it; tests have their own.
-pub trait ServiceClock {
-    /// `CLOCK_MONOTONIC`, ns.
-    fn now_ns(&self) -> u64;
-    /// UTC since 1970, ns.
-    fn wall_ns(&self) -> i64;
-    /// The clocks that say how old recordings are.
-    fn moment(&self) -> Moment;
-    /// Does the kernel say that the wall clock is synchronised?
-    fn is_synchronised(&self) -> bool;
-    /// Waits for so long.
-    fn nap(&self, ns: u64);
-}
-
-/// The machine's own time.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MachineClock;
-
-impl ServiceClock for MachineClock {
-    fn now_ns(&self) -> u64 {
-        clock::now_ns()
-    }
-
-    fn wall_ns(&self) -> i64 {
-        clock::wall_ns()
-    }
-
-    fn moment(&self) -> Moment {
-        Moment { wall_ns: clock::wall_ns(), boot_ns: clock::boot_ns(), boot: collect::boot_id() }
-    }
-
-    fn is_synchronised(&self) -> bool {
-        collect::is_clock_synchronised()
-    }
-
-    fn nap(&self, ns: u64) {
-        std::thread::sleep(Duration::from_nanos(ns));
-    }
 }
 
 /// What came of it.

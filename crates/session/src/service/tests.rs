@@ -4,9 +4,12 @@ mod foreign;
 mod kills;
 mod years;
 
-use super::policy::DAY_NS;
-use super::retention::tidy;
 use super::*;
+use crate::archive::evidence::Moment;
+use crate::archive::home::Sharing;
+use crate::archive::kill_steps::{CAN_EXCHANGE, STEPS};
+use crate::archive::policy::{DAY_NS, Tier};
+use crate::archive::retention::tidy;
 use recording::rows::{Cpu, Disk, Event};
 use recording::{Reader, State};
 use std::cell::Cell;
@@ -80,26 +83,6 @@ impl ServiceClock for Told {
 
 fn wall(day: i64, time: (i64, i64, i64)) -> i64 {
     quantity::text::wall_ns_of((2026, 11, day), time).expect("a moment")
-}
-
-thread_local! {
-    /// The collector is killed after so many steps.
-    static STEPS: Cell<Option<u32>> = const { Cell::new(None) };
-    static CAN_EXCHANGE: Cell<bool> = const { Cell::new(true) };
-}
-
-/// One step of what is done to old recordings.
-pub(super) fn step() {
-    let left = STEPS.get();
-    STEPS.set(left.map(|left| left.saturating_sub(1)));
-    if left == Some(0) {
-        // As a kill: nothing is tidied up, and nothing is said.
-        std::panic::resume_unwind(Box::new("killed"));
-    }
-}
-
-pub(super) fn can_exchange() -> bool {
-    CAN_EXCHANGE.get()
 }
 
 /// A folder in memory where there is one: thousands of small files are synced there.

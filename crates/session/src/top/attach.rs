@@ -3,7 +3,7 @@
 use super::recorded::pace;
 use super::{Source, WINDOW_SAMPLES};
 use crate::SessionError;
-use crate::flight::FLIGHT_CONDITION;
+use crate::manifest_keys::FLIGHT_CONDITION;
 use analyze::finding::{Engine, Finding, Thresholds};
 use analyze::page::{Machine, Servers, TABLES, samples};
 use quantity::clock;

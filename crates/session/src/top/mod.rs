@@ -4,6 +4,7 @@
 mod attach;
 mod bookmarks;
 mod live;
+mod missing;
 mod play;
 mod probes;
 mod recorded;

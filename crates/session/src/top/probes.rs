@@ -1,13 +1,14 @@
 //! What only the kernel's probes know: response times of block I/O with who and which file, and reads and writes of files.
 
+use super::missing::{OFF, brief};
 use super::requests::RequestWatch;
 use crate::SessionError;
 use crate::cpu_clock::{CpuClock, EventClock, push};
+use crate::events::lost_row;
+use crate::file_rows::row_of;
 use crate::io_errors::IoErrors;
-use crate::probe::row_of;
 use crate::profile::Profiler;
 use crate::responses::Responses;
-use crate::rows::lost_row;
 use analyze::page::{Servers, Watch};
 use recording::Batch;
 use recording::rows::FileInterval;
@@ -18,8 +19,6 @@ use tui::top::Looks;
 const LOOKS_HZ: u32 = 99;
 /// Said until the first of them are there.
 const SOON: &str = "looked at from now on: with the next sample";
-/// Why there are none, by somebody's wish.
-pub(super) const OFF: &str = "off (--no-probes)";
 
 /// The probes that could be loaded, and why others could not.
 pub(crate) struct Probes {
@@ -170,15 +169,6 @@ impl Probes {
         }
         self.from_ns = t_ns;
         Ok(batches)
-    }
-}
-
-/// In one line, with what to do.
-pub(super) fn brief(error: &trace::TraceError) -> String {
-    if error.is_privilege() {
-        "needs root".to_string()
-    } else {
-        error.to_string().lines().next().unwrap_or("?").to_string()
     }
 }
 

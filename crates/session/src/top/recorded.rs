@@ -2,7 +2,7 @@
 
 use super::{Source, WINDOW_SAMPLES};
 use crate::SessionError;
-use crate::rows::signed;
+use crate::numbers::signed;
 use analyze::finding::{Finding, Thresholds, findings_between, findings_until};
 use analyze::page::{IoIntervals, Machine, Servers, Strip, TABLES, TRACED_EVERY_NS};
 use recording::{Batch, Reader, State};

@@ -1,10 +1,10 @@
 //! Servers of this machine, looked at while somebody has their page open: who listens, and how long those on one port take.
 
-use super::probes::{OFF, brief};
+use super::missing::{OFF, brief};
 use crate::SessionError;
 use crate::cpu_clock::push;
+use crate::events::lost_row;
 use crate::requests::rows;
-use crate::rows::lost_row;
 use analyze::page::{Servers, Watch};
 use quantity::clock;
 use recording::Batch;

@@ -1,8 +1,8 @@
 //! Years of days: the policy by itself with a shelf in memory, and with recordings on a disk.
 
-use super::super::evidence::Evidence;
-use super::super::policy::{Budget, Kept, Now, Room, Shelf, retain, share};
 use super::*;
+use crate::archive::evidence::Evidence;
+use crate::archive::policy::{Budget, Kept, Now, Room, Shelf, retain, share};
 
 /// Recordings in memory, on a disk of `total` bytes of which others have taken `others`.
 #[derive(Default)]

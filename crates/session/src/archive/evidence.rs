@@ -30,7 +30,7 @@ struct Pending {
 
 /// What a collector knows of time; it stays beside the recordings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Evidence {
+pub(crate) struct Evidence {
     /// Time that passed while the machine was on, ns.
     lived_ns: i64,
     /// The scale of ages, ns: `lived_ns`, and steps of the wall clock that were believed.
@@ -51,7 +51,7 @@ pub(super) struct Evidence {
 
 /// What became of a step of the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// Recordings are older by so much, ns.
     Believed(i64),
     /// They are not, ns; said once per step.
@@ -62,7 +62,7 @@ pub(super) enum Step {
 
 impl Evidence {
     /// Time begins.
-    pub(super) fn begin(now: &Moment) -> Self {
+    pub(crate) fn begin(now: &Moment) -> Self {
         Self {
             lived_ns: 0,
             passed_ns: now.wall_ns,
@@ -77,23 +77,23 @@ impl Evidence {
     }
 
     /// Time goes on from what recordings prove: what was known beside them is lost.
-    pub(super) fn resume(now: &Moment, passed_ns: i64) -> Self {
+    pub(crate) fn resume(now: &Moment, passed_ns: i64) -> Self {
         let offset_ns = now.wall_ns.saturating_sub(passed_ns);
         Self { passed_ns, offset_ns, furthest_ns: offset_ns, ..Self::begin(now) }
     }
 
     /// The scale of ages, ns.
-    pub(super) fn passed_ns(&self) -> i64 {
+    pub(crate) fn passed_ns(&self) -> i64 {
         self.passed_ns
     }
 
     /// Time with the machine on since the collector was first started, ns.
-    pub(super) fn lived_ns(&self) -> i64 {
+    pub(crate) fn lived_ns(&self) -> i64 {
         self.lived_ns
     }
 
     /// Takes in a moment. `is_synchronised` is asked only where the wall clock stepped.
-    pub(super) fn see(&mut self, now: &Moment, is_synchronised: &dyn Fn() -> bool) -> Option<Step> {
+    pub(crate) fn see(&mut self, now: &Moment, is_synchronised: &dyn Fn() -> bool) -> Option<Step> {
         let lived_ns = self.lived_since(now);
         (self.boot, self.boot_ns) = (now.boot.clone(), now.boot_ns);
         self.lived_ns = self.lived_ns.saturating_add(lived_ns);

@@ -2,7 +2,7 @@
 
 use quantity::text::{format_bytes, format_ns};
 
-pub(super) const DAY_NS: i64 = 86_400_000_000_000;
+pub(crate) const DAY_NS: i64 = 86_400_000_000_000;
 
 /// Recordings that ended so long ago have samples so far apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,36 +47,36 @@ impl Default for Retention {
 
 /// An old recording of this collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     /// Name of its directory.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Place in the order in which the collector began them.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// When it began, on the scale of ages.
-    pub(super) begun_ns: i64,
+    pub(crate) begun_ns: i64,
     /// When it ended, on that scale; the latest that it can have been.
-    pub(super) end_ns: i64,
+    pub(crate) end_ns: i64,
     /// Time that it covers by the monotonic clock, ns.
-    pub(super) length_ns: i64,
+    pub(crate) length_ns: i64,
     /// Written by the flight recorder around a finding: covers no time of its own.
-    pub(super) is_flight: bool,
+    pub(crate) is_flight: bool,
     /// All its files.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// How far its samples are apart since it was thinned; 0 when it was not.
-    pub(super) step_ns: i64,
+    pub(crate) step_ns: i64,
 }
 
 /// Room on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Room {
+pub(crate) struct Room {
     /// What there is.
-    pub(super) total: u64,
+    pub(crate) total: u64,
     /// What is free for everybody.
-    pub(super) free: u64,
+    pub(crate) free: u64,
 }
 
 /// Where recordings are.
-pub(super) trait Shelf {
+pub(crate) trait Shelf {
     /// Removes one; false when it stays.
     fn remove(&mut self, recording: &Kept, why: &str) -> bool;
     /// Makes one coarser; false when it stays as it is.
@@ -91,31 +91,31 @@ pub(super) trait Shelf {
 
 /// The present.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Now {
+pub(crate) struct Now {
     /// On the scale of ages.
-    pub(super) passed_ns: i64,
+    pub(crate) passed_ns: i64,
     /// When the recording under way began, on that scale; `None`: there is none.
-    pub(super) open_begun_ns: Option<i64>,
+    pub(crate) open_begun_ns: Option<i64>,
     /// What it takes.
-    pub(super) open_bytes: u64,
+    pub(crate) open_bytes: u64,
 }
 
 /// How many may go, and become coarser, by age alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Budget {
-    pub(super) removals: u64,
-    pub(super) thinnings: u64,
+pub(crate) struct Budget {
+    pub(crate) removals: u64,
+    pub(crate) thinnings: u64,
 }
 
 /// How many of `count` recordings may go by age in a day: a tenth, or what a day brings when they are kept for less than ten
 /// days; one in any case.
-pub(super) fn share(count: usize, keep_ns: Option<i64>) -> u64 {
+pub(crate) fn share(count: usize, keep_ns: Option<i64>) -> u64 {
     let days = (keep_ns.unwrap_or(i64::MAX) / DAY_NS).clamp(1, 10).unsigned_abs();
     (count as u64 / days).max(1)
 }
 
 /// Puts them in their order and finds out when each ended: at the latest when the next day began.
-pub(super) fn order(kept: &mut [Kept], now: &Now) {
+pub(crate) fn order(kept: &mut [Kept], now: &Now) {
     kept.sort_by_key(|recording| recording.number);
     let mut next_ns = now.open_begun_ns.unwrap_or(now.passed_ns);
     for recording in kept.iter_mut().rev() {
@@ -127,7 +127,7 @@ pub(super) fn order(kept: &mut [Kept], now: &Now) {
 }
 
 /// Place of the first of those that stay: the newest that cover `at_least_ns`, and the newest day in any case.
-pub(super) fn first_protected(kept: &[Kept], at_least_ns: i64) -> usize {
+pub(crate) fn first_protected(kept: &[Kept], at_least_ns: i64) -> usize {
     let mut covered_ns = 0_i64;
     for (place, recording) in kept.iter().enumerate().rev() {
         if recording.is_flight {
@@ -144,7 +144,7 @@ pub(super) fn first_protected(kept: &[Kept], at_least_ns: i64) -> usize {
 }
 
 /// Applies the policy; gives what of the budget is left.
-pub(super) fn retain(
+pub(crate) fn retain(
     mut kept: Vec<Kept>,
     now: Now,
     retention: &Retention,

@@ -9,10 +9,10 @@
 //! that was killed meanwhile has left it there, and the next one goes on: `gone-…`, `fresh-…` and `new-…` are removed, `old-…` is put
 //! back where its name is free.
 
-use super::home::{Home, NEW, random};
+use super::home::{Home, NEW, length_ns, random};
 use super::policy::{Budget, Kept, Now, Retention, Room, Shelf, retain};
 use crate::StopFlag;
-use crate::flight::FLIGHT_CONDITION;
+use crate::manifest_keys::FLIGHT_CONDITION;
 use output::{Folder, Kind, OutputError};
 use quantity::text::{format_bytes, format_ns};
 use recording::{
@@ -31,18 +31,13 @@ const NAMES: usize = 4;
 
 /// Something to say, and to note in the recording under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Said {
-    pub(super) severity: &'static str,
-    pub(super) message: String,
-}
-
-/// Time that a recording covers by the monotonic clock, ns.
-pub(super) fn length_ns(manifest: &Manifest) -> i64 {
-    manifest.clock_anchors.last().map_or(0, |last| last.t_ns.saturating_sub(manifest.started_t_ns))
+pub(crate) struct Said {
+    pub(crate) severity: &'static str,
+    pub(crate) message: String,
 }
 
 /// Looks after a directory; the recording of number `open` is being written and left alone. `told` has what was said before.
-pub(super) fn tidy(
+pub(crate) fn tidy(
     home: &Home,
     retention: &Retention,
     open: Option<u64>,
@@ -487,4 +482,4 @@ fn can_exchange() -> bool {
     true
 }
 #[cfg(test)]
-use super::tests::{can_exchange, step};
+use super::kill_steps::{can_exchange, step};

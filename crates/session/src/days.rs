@@ -11,7 +11,7 @@ const ZONES: &str = "/usr/share/zoneinfo";
 
 /// Follows the day.
 #[derive(Debug)]
-pub(super) struct Days {
+pub(crate) struct Days {
     zone: Zone,
     /// The day under way, since 1970.
     day: i64,
@@ -19,33 +19,33 @@ pub(super) struct Days {
 }
 
 impl Days {
-    pub(super) fn new(zone: Zone, wall_ns: i64) -> Self {
+    pub(crate) fn new(zone: Zone, wall_ns: i64) -> Self {
         let day = zone.day(wall_ns);
         Self { zone, day, before: day }
     }
 
     /// Does this moment belong to another day? A clock that is set back into the day before by no more than an hour does not
     /// make another one of it.
-    pub(super) fn is_over(&self, wall_ns: i64) -> bool {
+    pub(crate) fn is_over(&self, wall_ns: i64) -> bool {
         let day = self.zone.day(wall_ns);
         let still = self.zone.day(wall_ns.saturating_add(BACK_NS)) >= self.day;
         day > self.day || (day < self.day && !still)
     }
 
     /// The day of this moment begins; gives it.
-    pub(super) fn begin(&mut self, wall_ns: i64) -> i64 {
+    pub(crate) fn begin(&mut self, wall_ns: i64) -> i64 {
         self.before = std::mem::replace(&mut self.day, self.zone.day(wall_ns));
         self.day
     }
 
     /// It could not begin: the day before goes on.
-    pub(super) fn go_on(&mut self) {
+    pub(crate) fn go_on(&mut self) {
         self.day = self.before;
     }
 }
 
 /// Name of a day's recording.
-pub(super) fn name_of(day: i64) -> String {
+pub(crate) fn name_of(day: i64) -> String {
     let ((year, month, day), _) = quantity::text::civil(day.saturating_mul(DAY_NS));
     format!("{year:04}-{month:02}-{day:02}")
 }

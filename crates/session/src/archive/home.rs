@@ -7,9 +7,9 @@
 //! | `.iodyno-work-…` | an unguessable name, and a mark inside: where recordings are thinned and removed |
 //! | `.lock` | held by the collector that runs |
 
-use super::ServiceClock;
 use super::evidence::{Evidence, Step};
 use super::policy::{Budget, DAY_NS, share};
+use super::service_clock::ServiceClock;
 use crate::SessionError;
 use output::{Access, Folder, Kind, OutputError, Over};
 use quantity::text::format_ns;
@@ -30,7 +30,7 @@ const STATE: &str = ".iodyno-collector-state";
 /// Beginning of the work folder's name.
 const WORK: &str = ".iodyno-work-";
 /// What is being made in the work folder begins so.
-pub(super) const NEW: &str = "new-";
+pub(crate) const NEW: &str = "new-";
 /// Made by `mkfs`.
 const LOST_FOUND: &str = "lost+found";
 /// Version of both files; newer ones are refused.
@@ -144,27 +144,27 @@ impl Home {
         self.folder.path()
     }
 
-    pub(super) fn folder(&self) -> &Folder {
+    pub(crate) fn folder(&self) -> &Folder {
         &self.folder
     }
 
     /// Where recordings are thinned and removed.
-    pub(super) fn work(&self) -> &Folder {
+    pub(crate) fn work(&self) -> &Folder {
         &self.work
     }
 
     /// Is a recording marked with this collector's identity?
-    pub(super) fn is_mine(&self, mark: &Mark) -> bool {
+    pub(crate) fn is_mine(&self, mark: &Mark) -> bool {
         mark.collector == self.id
     }
 
     /// Was it begun by an earlier process?
-    pub(super) fn is_of_before(&self, mark: &Mark) -> bool {
+    pub(crate) fn is_of_before(&self, mark: &Mark) -> bool {
         mark.number < self.first
     }
 
     /// Is this a name of the collector's own files in its directory, or of the file system's?
-    pub(super) fn is_furniture(&self, name: &OsStr) -> bool {
+    pub(crate) fn is_furniture(&self, name: &OsStr) -> bool {
         [LOCK, IDENTITY, STATE, LOST_FOUND, self.work_name.as_str()].iter().any(|own| name == *own)
             || is_temporary(name)
     }
@@ -194,17 +194,17 @@ impl Home {
     }
 
     /// Is this what this process is making in the work folder now?
-    pub(super) fn is_being_made(&self, name: &OsStr) -> bool {
+    pub(crate) fn is_being_made(&self, name: &OsStr) -> bool {
         name.to_string_lossy().strip_prefix(NEW).is_some_and(|rest| rest.starts_with(&self.process))
     }
 
     /// Has its directory, or its work folder, been removed by others?
-    pub(super) fn is_removed(&self) -> bool {
+    pub(crate) fn is_removed(&self) -> bool {
         self.folder.is_removed() || self.work.is_removed()
     }
 
     /// The mark of the next recording.
-    pub(super) fn next_mark(&self, name: &str) -> Mark {
+    pub(crate) fn next_mark(&self, name: &str) -> Mark {
         let mut known = self.known();
         let number = known.next;
         known.next += 1;
@@ -212,12 +212,12 @@ impl Home {
     }
 
     /// The scale of ages now, ns.
-    pub(super) fn passed_ns(&self) -> i64 {
+    pub(crate) fn passed_ns(&self) -> i64 {
         self.known().evidence.passed_ns()
     }
 
     /// Takes in the present moment; gives what there is to say of a clock that stepped.
-    pub(super) fn see(&self, clock: &dyn ServiceClock) -> Option<String> {
+    pub(crate) fn see(&self, clock: &dyn ServiceClock) -> Option<String> {
         let step = self.known().evidence.see(&clock.moment(), &|| clock.is_synchronised())?;
         let far = |ns: i64| format_ns(ns.unsigned_abs());
         Some(match step {
@@ -239,7 +239,7 @@ impl Home {
     }
 
     /// How many of `count` recordings may go by age now.
-    pub(super) fn budget(&self, count: usize, keep_ns: Option<i64>) -> Budget {
+    pub(crate) fn budget(&self, count: usize, keep_ns: Option<i64>) -> Budget {
         let mut known = self.known();
         let lived_ns = known.evidence.lived_ns();
         if known.spent == Spent::default() || lived_ns.saturating_sub(known.spent.since_ns) >= DAY_NS {
@@ -253,7 +253,7 @@ impl Home {
     }
 
     /// Notes what went.
-    pub(super) fn spend(&self, spent: Budget) {
+    pub(crate) fn spend(&self, spent: Budget) {
         let mut known = self.known();
         known.spent.removals += spent.removals;
         known.spent.thinnings += spent.thinnings;
@@ -261,7 +261,7 @@ impl Home {
 
     /// Writes down what is known. On a full disk the old state stays: after a kill, the time since then is made up for by the
     /// kernel's clock, and the numbers by the recordings.
-    pub(super) fn save(&self) {
+    pub(crate) fn save(&self) {
         let Ok(mut text) = serde_json::to_vec_pretty(&*self.known()) else { return };
         text.push(b'\n');
         let _ = self.folder.replace(STATE, Over::File, |file| file.write_all(&text));
@@ -272,8 +272,13 @@ impl Home {
     }
 }
 
+/// Time that a recording covers by the monotonic clock, ns.
+pub(crate) fn length_ns(manifest: &Manifest) -> i64 {
+    manifest.clock_anchors.last().map_or(0, |last| last.t_ns.saturating_sub(manifest.started_t_ns))
+}
+
 /// 128 bits of the system's random source, as 32 hexadecimal digits.
-pub(super) fn random() -> String {
+pub(crate) fn random() -> String {
     let part = || RandomState::new().hash_one(std::process::id());
     format!("{:016x}{:016x}", part(), part())
 }
@@ -392,7 +397,7 @@ fn newest(folder: &Folder, id: &str) -> Result<Option<(u64, i64)>, SessionError>
             continue;
         };
         if newest.is_none_or(|(number, _)| number < mark.number) {
-            let length_ns = manifest_in(&recording).map_or(0, |manifest| super::retention::length_ns(&manifest));
+            let length_ns = manifest_in(&recording).map_or(0, |manifest| length_ns(&manifest));
             // A recording is of a day or so; more is damage.
             newest = Some((mark.number, mark.begun_ns.saturating_add(length_ns.clamp(0, 2 * DAY_NS))));
         }
