@@ -8,11 +8,12 @@ use crate::run::{INTERVAL_MIN_NS, Inputs, check_destroy, dry_run_code, interval}
 use crate::run::{read_files_with, split_inputs, time, watch_signals};
 use crate::{objectives, open};
 use analyze::{ComparedCondition, Names, Question, ROUND_S_MIN};
+use monitor::StopFlag;
 use output::Force;
 use params::Options;
 use plan::Repeat;
 use quantity::text::format_ns;
-use session::{AbLoad, AbOutcome, AbRequest, Face, Side, StopFlag, order_of};
+use session::{AbLoad, AbOutcome, AbRequest, Face, Side, order_of};
 use std::path::{Path, PathBuf};
 use target::Policy;
 

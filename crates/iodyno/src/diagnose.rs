@@ -7,10 +7,10 @@ use crate::run::{time, watch_signals};
 use analyze::finding::{Engine, Finding, IOS_ARE_IN, Severity, Thresholds};
 use analyze::stat::Subject;
 use collect::What;
+use monitor::{Company, EventClock, StopFlag, WatchRequest};
 use quantity::text::format_wall;
 use quantity::visible::visible;
 use serde_json::{Value, json};
-use session::{Company, EventClock, StopFlag, WatchRequest};
 use std::path::Path;
 
 /// Time between two samples of a live diagnosis.
@@ -106,7 +106,7 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
         profile_hz: None,
         responses: false,
         interval_ns: INTERVAL_NS,
-        idle: session::Idle::default(),
+        idle: monitor::Idle::default(),
         samples: None,
         for_ns: Some(for_ns),
         directory: None,
@@ -116,12 +116,12 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
     watch_signals(&stop)?;
     say!("iodyno: watching this machine for {length}");
     let mut engine = Engine::new(thresholds).of_machine(&collect::hardware(&[]));
-    let outcome = session::watch(&request, Company { face: Some(&mut engine), ..Company::default() }, None, &stop)?;
+    let outcome = monitor::watch(&request, Company { face: Some(&mut engine), ..Company::default() }, None, &stop)?;
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     Ok(Judged {
         engine,
         source: "this machine".to_string(),
-        wall: session::live_wall(),
+        wall: monitor::live_wall(),
         interrupted: stop.is_requested(),
         damaged: 0,
     })

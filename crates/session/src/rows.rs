@@ -1,7 +1,7 @@
 //! From the engine's harvest to rows of the recording, and the exact totals of a run.
 
-use crate::numbers::signed;
 use engine::{Finished, FirstError, Harvest, LaneInterval, WorkerInterval};
+use monitor::signed;
 use plan::{Plan, Run, generate::Op};
 use quantity::histogram::Histogram;
 use recording::Sizes;

@@ -1,7 +1,7 @@
 //! What a run needs.
 
-use crate::stop::StopFlag;
 use engine::{Options, Pace};
+use monitor::StopFlag;
 use plan::{JobTexts, Plan, Run};
 use target::Opened;
 

@@ -1,7 +1,6 @@
 //! One run: starts the engine, ends an interval at each tick, passes rows on, and knows when it is over.
 
 use crate::SessionError;
-use crate::counters::Counters;
 use crate::logs::Logs;
 use crate::pause::{Heartbeat, LIMIT_NS, Pause};
 use crate::replay::{self, Playback};
@@ -14,6 +13,7 @@ use crate::sync::Syncing;
 use analyze::Halt;
 use convert::fio_out::SteadyState;
 use engine::{Fates, Harvest, Input, JobFate, LaneEnd, Running};
+use monitor::Counters;
 use plan::{ErrorRule, Plan};
 use quantity::clock;
 use quantity::histogram::Histogram;

@@ -1,13 +1,12 @@
 //! Where batches go while a command runs: always the recording first, then the face, if there is one.
 
 use crate::SessionError;
-use crate::events::clock_step;
 use crate::face::Face;
-use crate::numbers::signed;
 use crate::rows::Stretch;
 use crate::run_context::RunContext;
 use analyze::{CUT_SHORT, Condition, Halt, Judge, PendingRun, Verdict};
 use engine::Pace;
+use monitor::{clock_step, signed};
 use quantity::clock;
 use recording::rows::{Event, Objective, Phase, RunEnd, RunTotal};
 use recording::{Batch, ClockAnchor, RecordingError, Row, Sink, Writer};

@@ -2,10 +2,10 @@
 
 use super::{Playback, at};
 use crate::SessionError;
-use crate::numbers::signed;
 use crate::run_context::RunContext;
 use crate::spine::Spine;
 use analyze::fidelity::{Circumstances, Comparison, Key, Verdict};
+use monitor::signed;
 use plan::generate::Op;
 use plan::replay::{Changes, Pacing, ReplayIo};
 use quantity::clock;

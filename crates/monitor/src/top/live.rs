@@ -2,7 +2,7 @@
 
 use super::Source;
 use super::probes::Probes;
-use crate::SessionError;
+use crate::MonitorError;
 use crate::counters::{SUBJECTS, subjects};
 use crate::cpu_clock::sample_both;
 use crate::manifest_keys::CPU_CLOCK;
@@ -68,7 +68,7 @@ impl Live {
         }
     }
 
-    fn sample(&mut self) -> Result<Vec<Batch>, SessionError> {
+    fn sample(&mut self) -> Result<Vec<Batch>, MonitorError> {
         let (mut batches, events) = sample_both(&mut self.collector, self.probes.clock(), self.due_ns, self.origin_ns);
         batches.extend(events?);
         batches.extend(self.probes.take(clock::now_ns(), self.origin_ns)?);
@@ -110,7 +110,7 @@ impl Source for Live {
         &self.facts
     }
 
-    fn advance(&mut self) -> Result<Vec<Vec<Batch>>, SessionError> {
+    fn advance(&mut self) -> Result<Vec<Vec<Batch>>, MonitorError> {
         if clock::now_ns() < self.due_ns {
             self.probes.drain()?;
             return Ok(Vec::new());
@@ -126,7 +126,7 @@ impl Source for Live {
         Some(self.due_ns)
     }
 
-    fn between(&self, range: Range<i64>) -> Result<Vec<Batch>, SessionError> {
+    fn between(&self, range: Range<i64>) -> Result<Vec<Batch>, MonitorError> {
         let wanted = self.past.iter().filter(|(t_ns, _, _)| range.contains(t_ns));
         Ok(wanted.flat_map(|(_, _, batches)| batches.iter().cloned()).collect())
     }
@@ -163,8 +163,8 @@ impl Source for Live {
         self.probes.servers()
     }
 
-    fn save(&self, directory: &Path) -> Option<Result<PathBuf, SessionError>> {
-        let write = || -> Result<PathBuf, SessionError> {
+    fn save(&self, directory: &Path) -> Option<Result<PathBuf, MonitorError>> {
+        let write = || -> Result<PathBuf, MonitorError> {
             let mut manifest = self.manifest.clone();
             manifest.clock_anchors.push(ClockAnchor::now());
             let mut writer = Writer::create(directory, manifest)?;

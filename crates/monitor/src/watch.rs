@@ -9,7 +9,7 @@ use crate::io_errors::IoErrors;
 use crate::manifest_keys::CPU_CLOCK;
 use crate::profile::Profiler;
 use crate::responses;
-use crate::{SessionError, StopFlag};
+use crate::{MonitorError, StopFlag};
 use analyze::ZONE_AHEAD_S;
 use collect::{Asked, Machine, What};
 use quantity::clock;
@@ -88,11 +88,11 @@ impl<'a> Watched<'a> {
     }
 
     /// Starts it, once; the command, when that was now.
-    fn begin(&mut self) -> Result<Option<&Child>, SessionError> {
+    fn begin(&mut self) -> Result<Option<&Child>, MonitorError> {
         if std::mem::replace(&mut self.is_begun, true) {
             return Ok(None);
         }
-        self.child = (self.start)().map_err(SessionError::Start)?;
+        self.child = (self.start)().map_err(MonitorError::Start)?;
         Ok(self.child.as_ref())
     }
 }
@@ -134,7 +134,7 @@ pub fn watch(
     company: Company<'_>,
     watched: Option<&mut Watched<'_>>,
     stop: &StopFlag,
-) -> Result<WatchOutcome, SessionError> {
+) -> Result<WatchOutcome, MonitorError> {
     let cpu_clock = CpuClock::start(request.events)?;
     let io_errors = (request.events != EventClock::Off).then(IoErrors::if_possible);
     let profiler = request.profile_hz.map(Profiler::if_possible);
@@ -219,7 +219,7 @@ impl Watch<'_> {
         start_ns: u64,
         mut watched: Option<&mut Watched<'_>>,
         stop: &StopFlag,
-    ) -> Result<(), SessionError> {
+    ) -> Result<(), MonitorError> {
         let interval_ns = request.interval_ns.max(1);
         let end_ns = request.for_ns.map(|length_ns| start_ns.saturating_add(length_ns));
         let mut due_ns = start_ns;
@@ -263,7 +263,7 @@ impl Watch<'_> {
     }
 
     /// Sleeps until `until_ns`; true when it is time to end.
-    fn sleep(&mut self, until_ns: u64, mut child: Option<&mut Child>, stop: &StopFlag) -> Result<bool, SessionError> {
+    fn sleep(&mut self, until_ns: u64, mut child: Option<&mut Child>, stop: &StopFlag) -> Result<bool, MonitorError> {
         loop {
             self.responses.as_mut().map_or(Ok(()), responses::Asked::drain)?;
             if let Some(child) = child.as_deref_mut() {
@@ -290,7 +290,7 @@ impl Watch<'_> {
         }
     }
 
-    fn sample(&mut self, due_ns: u64) -> Result<(), SessionError> {
+    fn sample(&mut self, due_ns: u64) -> Result<(), MonitorError> {
         let (mut batches, events) = sample_both(&mut self.machine, self.cpu_clock.as_mut(), due_ns, self.origin_ns);
         batches.extend(events?);
         if let Some(io_errors) = &mut self.io_errors {
@@ -318,12 +318,12 @@ impl Watch<'_> {
     }
 
     /// Journals what the flight recorder says.
-    fn note(&mut self, news: &[Event]) -> Result<(), SessionError> {
+    fn note(&mut self, news: &[Event]) -> Result<(), MonitorError> {
         if news.is_empty() { Ok(()) } else { self.publish(&[Batch::from_rows(news)?]) }
     }
 
     /// Journals batches, and shows them only after that.
-    fn publish(&mut self, batches: &[Batch]) -> Result<(), SessionError> {
+    fn publish(&mut self, batches: &[Batch]) -> Result<(), MonitorError> {
         if let Some(writer) = &mut self.writer {
             batches.iter().try_for_each(|batch| writer.accept(batch))?;
             writer.commit()?;
@@ -343,7 +343,7 @@ impl Watch<'_> {
     }
 
     /// What could not be read is said on standard error, too; the kernel's own messages are not ours to repeat.
-    fn warn(&mut self, batches: &[Batch]) -> Result<(), SessionError> {
+    fn warn(&mut self, batches: &[Batch]) -> Result<(), MonitorError> {
         for batch in batches {
             for event in batch.to_rows::<Event>()?.into_iter().filter(|event| event.kind != "kernel") {
                 match &mut self.company.tell {
@@ -355,7 +355,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    fn event(&mut self, kind: &str, message: &str) -> Result<(), SessionError> {
+    fn event(&mut self, kind: &str, message: &str) -> Result<(), MonitorError> {
         let t_ns = clock::now_ns();
         let row = Event {
             t_ns: i64::try_from(t_ns).unwrap_or(i64::MAX),
@@ -371,9 +371,9 @@ impl Watch<'_> {
         self.publish(&[Batch::from_rows(&[row])?])
     }
 
-    fn finish(mut self, lived: Result<(), SessionError>, stop: &StopFlag) -> Result<WatchOutcome, SessionError> {
+    fn finish(mut self, lived: Result<(), MonitorError>, stop: &StopFlag) -> Result<WatchOutcome, MonitorError> {
         let news = self.company.flight.take().map(|flight| flight.end(self.origin_ns)).unwrap_or_default();
-        if let Err(SessionError::Start(_)) = &lived {
+        if let Err(MonitorError::Start(_)) = &lived {
             // There was nothing to record.
             self.writer.take().map_or(Ok(()), Writer::discard)?;
             return lived.map(|()| self.outcome);

@@ -5,7 +5,7 @@ use crate::manifest_keys::FLIGHT_CONDITION;
 use crate::numbers::signed;
 use crate::recording_names::numbered;
 use crate::trace::{End, interval_row, known, lost_words, sample_news, shown};
-use crate::{SessionError, StopFlag};
+use crate::{MonitorError, StopFlag};
 use analyze::{Condition, Lane, TRACE_SAMPLE, Watch};
 use quantity::clock;
 use quantity::histogram::Recorder;
@@ -196,7 +196,7 @@ pub fn flight(
     request: &FlightRequest,
     news: &mut dyn FnMut(FlightNews<'_>),
     stop: &StopFlag,
-) -> Result<FlightOutcome, SessionError> {
+) -> Result<FlightOutcome, MonitorError> {
     let trace = BlockTrace::start(&request.options)?;
     let started_ns = trace.started_ns();
     let notes: Vec<String> = known(&trace, trace.verdicts()).into_iter().chain(sample_news(&request.options)).collect();
@@ -240,7 +240,7 @@ pub fn flight(
 
 impl Life<'_> {
     /// Until the end; true when it came before its time.
-    fn live(&mut self, started_ns: u64, stop: &StopFlag) -> Result<bool, SessionError> {
+    fn live(&mut self, started_ns: u64, stop: &StopFlag) -> Result<bool, MonitorError> {
         let end_ns = self.request.duration_ns.map(|duration| started_ns.saturating_add(duration));
         let mut due_ns = started_ns + TICK_NS;
         while (self.outcome.dumps.len() as u64) < self.request.dumps {
@@ -298,7 +298,7 @@ impl Life<'_> {
     }
 
     /// Ends a second: its row, the condition, and what follows from it.
-    fn tick(&mut self, now_ns: u64) -> Result<(), SessionError> {
+    fn tick(&mut self, now_ns: u64) -> Result<(), MonitorError> {
         let statistics = self.trace.statistics()?;
         let cpu_ns = self.trace.consumer_cpu_ns();
         let part = statistics.since(&self.seen);
@@ -400,7 +400,7 @@ impl Life<'_> {
                 self.let_go = (0, 0);
                 let _ = self.columns.take_summary();
                 // What could be written stays; a piece without a row is only in the way.
-                let is_taken = matches!(&error, SessionError::Recording(RecordingError::Exists(_)));
+                let is_taken = matches!(&error, MonitorError::Recording(RecordingError::Exists(_)));
                 if !has_rows && !is_taken {
                     recording::discard(&directory);
                 }
@@ -416,7 +416,7 @@ impl Life<'_> {
         trouble_ns: u64,
         trouble: Trouble,
         has_rows: &mut bool,
-    ) -> Result<Dump, SessionError> {
+    ) -> Result<Dump, MonitorError> {
         let from_ns = trouble_ns.saturating_sub(self.request.before_ns).max(self.trace.started_ns());
         let Trouble { subjects, reason } = trouble;
         let manifest = self.manifest(from_ns, trouble_ns, &reason);
@@ -487,7 +487,7 @@ impl Life<'_> {
         writer: &mut Writer,
         from_ns: u64,
         has_rows: &mut bool,
-    ) -> Result<(u64, Statistics, u64), SessionError> {
+    ) -> Result<(u64, Statistics, u64), MonitorError> {
         let mut ios = 0;
         let mut uncommitted = 0;
         // What hangs is in no ring, and may be the trouble itself.

@@ -1,6 +1,6 @@
 //! `s`: what is shown, as text; and what is remembered, as a recording.
 
-use crate::SessionError;
+use crate::MonitorError;
 use output::{Access, Folder, Over};
 use quantity::text::format_stamp;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ pub(crate) fn write(
     directory: &Path,
     wall_ns: i64,
     text: &str,
-    save: impl Fn(&Path) -> Option<Result<PathBuf, SessionError>>,
+    save: impl Fn(&Path) -> Option<Result<PathBuf, MonitorError>>,
 ) -> String {
     let stem = format!("top-{}", format_stamp(wall_ns));
     let name = format!("{stem}.txt");

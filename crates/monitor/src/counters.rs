@@ -13,7 +13,7 @@ const REST_NS: u64 = 900_000_000;
 
 /// Readers of counters.
 #[derive(Debug)]
-pub(crate) struct Counters {
+pub struct Counters {
     sampler: Sampler,
     /// `None`: only what the load itself needs is wanted.
     machine: Option<Machine>,
@@ -22,20 +22,20 @@ pub(crate) struct Counters {
 
 impl Counters {
     /// For targets (name, path); `all`: of the whole machine.
-    pub(crate) fn new(targets: &[(String, PathBuf)], all: bool) -> Self {
+    pub fn new(targets: &[(String, PathBuf)], all: bool) -> Self {
         let rest: Vec<What> =
             What::ALL.into_iter().filter(|what| !matches!(what, What::Cpu | What::Disk | What::NfsMounts)).collect();
         Self { sampler: Sampler::new(targets), machine: all.then(|| Machine::new(&rest)), rest_at_ns: None }
     }
 
     /// Where the counters stand before the first interval of a run.
-    pub(crate) fn baseline(&mut self, t_ns: u64, t0_ns: u64) -> Vec<Batch> {
+    pub fn baseline(&mut self, t_ns: u64, t0_ns: u64) -> Vec<Batch> {
         self.rest_at_ns = None;
         self.sample(t_ns, t0_ns)
     }
 
     /// Reads what is due at `t_ns`; `t0_ns` is the recording's start.
-    pub(crate) fn sample(&mut self, t_ns: u64, t0_ns: u64) -> Vec<Batch> {
+    pub fn sample(&mut self, t_ns: u64, t0_ns: u64) -> Vec<Batch> {
         let mut batches = self.sampler.sample(t_ns, t0_ns);
         let is_due = self.rest_at_ns.is_none_or(|at_ns| t_ns.saturating_sub(at_ns) >= REST_NS);
         if let Some(machine) = self.machine.as_mut().filter(|_| is_due) {
@@ -47,10 +47,10 @@ impl Counters {
 }
 
 /// In the manifest: for each subject, whether this machine lets it be measured, and why not.
-pub(crate) use analyze::SUBJECTS;
+pub use analyze::SUBJECTS;
 
 /// The verdicts of now, for a manifest; with those of the `probes` that were wanted.
-pub(crate) fn subjects(probes: impl IntoIterator<Item = (&'static str, String)>) -> serde_json::Value {
+pub fn subjects(probes: impl IntoIterator<Item = (&'static str, String)>) -> serde_json::Value {
     let mut verdicts = collect::verdicts(Path::new("/"));
     verdicts.extend(probes.into_iter().map(|(subject, words)| (subject.to_string(), words)));
     serde_json::json!(verdicts)

@@ -3,7 +3,7 @@
 use crate::archive::home::Home;
 use crate::flight::{FlightNews, FlightRequest, Trigger, Trouble, flight};
 use crate::numbers::signed;
-use crate::{SessionError, StopFlag};
+use crate::{MonitorError, StopFlag};
 use analyze::finding::{Engine, Finding, IOS_ARE_IN, Thresholds};
 use quantity::clock;
 use recording::rows::Event;
@@ -58,7 +58,7 @@ pub struct FindingFlight {
     troubles: Option<Sender<Trouble>>,
     said: Receiver<Said>,
     stop: StopFlag,
-    thread: Option<JoinHandle<Result<Vec<String>, SessionError>>>,
+    thread: Option<JoinHandle<Result<Vec<String>, MonitorError>>>,
 }
 
 impl std::fmt::Debug for Said {
@@ -75,7 +75,7 @@ impl FindingFlight {
     ///
     /// # Errors
     /// The probe cannot be loaded, or there is no thread for it.
-    pub fn start(plan: FlightPlan, thresholds: Thresholds) -> Result<Self, SessionError> {
+    pub fn start(plan: FlightPlan, thresholds: Thresholds) -> Result<Self, MonitorError> {
         let (troubles, told) = channel();
         let (say, said) = channel();
         let stop = StopFlag::default();
@@ -100,7 +100,7 @@ impl FindingFlight {
         let thread = std::thread::Builder::new()
             .name("flight".to_string())
             .spawn(fly)
-            .map_err(|source| SessionError::Thread { what: "keep I/Os in memory", source })?;
+            .map_err(|source| MonitorError::Thread { what: "keep I/Os in memory", source })?;
         let mut beside = Self {
             engine: Engine::new(thresholds).of_machine(&collect::hardware(&[])),
             seen: 0,
@@ -146,7 +146,7 @@ impl FindingFlight {
         rows
     }
 
-    fn join(&mut self) -> Result<Vec<String>, SessionError> {
+    fn join(&mut self) -> Result<Vec<String>, MonitorError> {
         self.stop.request();
         self.troubles = None;
         match self.thread.take().map(JoinHandle::join) {

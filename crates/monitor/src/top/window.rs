@@ -1,7 +1,7 @@
 //! The moments that the page looks at: at the newest end, or around one of the past.
 
 use super::WINDOW_SAMPLES;
-use crate::SessionError;
+use crate::MonitorError;
 use analyze::page::{Moment, PageFold, samples};
 use quantity::text::{civil, parse_duration_s, wall_ns_of};
 use recording::{Batch, Sink as _};
@@ -35,7 +35,7 @@ impl Window {
     }
 
     /// A sample that has just come; gives its moments.
-    pub(crate) fn grow(&mut self, sample: &[Batch]) -> Result<&[Moment], SessionError> {
+    pub(crate) fn grow(&mut self, sample: &[Batch]) -> Result<&[Moment], MonitorError> {
         sample.iter().try_for_each(|batch| self.fold.accept(batch))?;
         self.fold.commit()?;
         if self.edge.len() >= 2 * WINDOW_SAMPLES {
@@ -86,8 +86,8 @@ impl Window {
         &mut self,
         t_ns: i64,
         interval_s: f64,
-        read: impl Fn(Range<i64>) -> Result<Vec<Batch>, SessionError>,
-    ) -> Result<(), SessionError> {
+        read: impl Fn(Range<i64>) -> Result<Vec<Batch>, MonitorError>,
+    ) -> Result<(), MonitorError> {
         #[expect(clippy::cast_possible_truncation, reason = "an interval")]
         let interval_ns = (interval_s * 1e9) as i64;
         let half_ns = interval_ns.saturating_mul(i64::try_from(WINDOW_SAMPLES / 2).unwrap_or(0));
@@ -102,7 +102,7 @@ impl Window {
 }
 
 /// The moments of a stretch of time out of the middle of a recording.
-pub(crate) fn moments(batches: &[Batch]) -> Result<Vec<Moment>, SessionError> {
+pub(crate) fn moments(batches: &[Batch]) -> Result<Vec<Moment>, MonitorError> {
     let mut fold = PageFold::new(true);
     for sample in samples(batches) {
         sample.iter().try_for_each(|batch| fold.accept(batch))?;

@@ -2,7 +2,7 @@
 
 use super::recorded::pace;
 use super::{Source, WINDOW_SAMPLES};
-use crate::SessionError;
+use crate::MonitorError;
 use crate::manifest_keys::FLIGHT_CONDITION;
 use analyze::finding::{Engine, Finding, Thresholds};
 use analyze::page::{Machine, Servers, TABLES, samples};
@@ -42,11 +42,11 @@ const SILENT: &str = "the collector is silent";
 const ENDED: &str = "the collector has ended";
 
 /// The newest recording in a directory that somebody is writing, or the directory itself.
-fn newest_open(directory: &Path) -> Result<PathBuf, SessionError> {
+fn newest_open(directory: &Path) -> Result<PathBuf, MonitorError> {
     if let Ok(reader) = Reader::open(directory) {
         return match reader.state() {
             State::Open => Ok(directory.to_path_buf()),
-            _ => Err(SessionError::NotCollecting {
+            _ => Err(MonitorError::NotCollecting {
                 directory: directory.to_path_buf(),
                 newest: Some(directory.to_path_buf()),
             }),
@@ -70,12 +70,12 @@ fn newest_open(directory: &Path) -> Result<PathBuf, SessionError> {
     let newest = found.last().map(|(_, _, path)| path.clone());
     match found.into_iter().rev().find(|(_, is_open, _)| *is_open) {
         Some((_, _, path)) => Ok(path),
-        None => Err(SessionError::NotCollecting { directory: directory.to_path_buf(), newest }),
+        None => Err(MonitorError::NotCollecting { directory: directory.to_path_buf(), newest }),
     }
 }
 
 impl Attached {
-    pub(crate) fn open(directory: &Path, thresholds: Thresholds) -> Result<Self, SessionError> {
+    pub(crate) fn open(directory: &Path, thresholds: Thresholds) -> Result<Self, MonitorError> {
         let path = newest_open(directory)?;
         let reader = Reader::open(&path)?;
         let now_ns = clock::now_ns();
@@ -101,7 +101,7 @@ impl Attached {
     }
 
     /// The collector went on in another recording, as at midnight, or has ended.
-    fn move_on(&mut self) -> Result<(), SessionError> {
+    fn move_on(&mut self) -> Result<(), MonitorError> {
         match newest_open(&self.directory) {
             Ok(path) if path != self.reader.directory() => {
                 self.reader = Reader::open(&path)?;
@@ -127,7 +127,7 @@ impl Source for Attached {
         &self.facts
     }
 
-    fn advance(&mut self) -> Result<Vec<Vec<Batch>>, SessionError> {
+    fn advance(&mut self) -> Result<Vec<Vec<Batch>>, MonitorError> {
         let now_ns = clock::now_ns();
         if now_ns < self.looked_ns + LOOK_EVERY_NS {
             return Ok(Vec::new());
@@ -168,7 +168,7 @@ impl Source for Attached {
         Some(self.looked_ns + LOOK_EVERY_NS)
     }
 
-    fn between(&self, range: Range<i64>) -> Result<Vec<Batch>, SessionError> {
+    fn between(&self, range: Range<i64>) -> Result<Vec<Batch>, MonitorError> {
         Ok(self.reader.between(&TABLES, range)?)
     }
 
@@ -210,7 +210,7 @@ impl Source for Attached {
         Servers { listening: None, missing: Some("the collector does not watch requests") }
     }
 
-    fn save(&self, _directory: &Path) -> Option<Result<PathBuf, SessionError>> {
+    fn save(&self, _directory: &Path) -> Option<Result<PathBuf, MonitorError>> {
         None
     }
 

@@ -10,7 +10,7 @@
 use super::evidence::{Evidence, Step};
 use super::policy::{Budget, DAY_NS, share};
 use super::service_clock::ServiceClock;
-use crate::SessionError;
+use crate::MonitorError;
 use output::{Access, Folder, Kind, OutputError, Over};
 use quantity::text::format_ns;
 use recording::{Inventory, MARK, Manifest, Mark, RecordingError, Writer, discard, manifest_in};
@@ -94,7 +94,7 @@ impl Home {
     ///
     /// # Errors
     /// Others can write there, and all that [`open_as`](Self::open_as) refuses.
-    pub fn open(directory: &Path, clock: &dyn ServiceClock) -> Result<Self, SessionError> {
+    pub fn open(directory: &Path, clock: &dyn ServiceClock) -> Result<Self, MonitorError> {
         Self::open_as(directory, clock, Sharing::Refused)
     }
 
@@ -103,7 +103,7 @@ impl Home {
     ///
     /// # Errors
     /// Another collector works there, something else is there that no collector made, or it cannot be written to.
-    pub fn open_as(directory: &Path, clock: &dyn ServiceClock, sharing: Sharing) -> Result<Self, SessionError> {
+    pub fn open_as(directory: &Path, clock: &dyn ServiceClock, sharing: Sharing) -> Result<Self, MonitorError> {
         let folder = Folder::open_or_create(directory, Access::of_recordings())?;
         if sharing == Sharing::Refused {
             refuse_shared(&folder)?;
@@ -291,17 +291,17 @@ fn is_temporary(name: &OsStr) -> bool {
 }
 
 /// Holds the directory for one collector.
-fn lock(folder: &Folder) -> Result<DirectoryLock, SessionError> {
+fn lock(folder: &Folder) -> Result<DirectoryLock, MonitorError> {
     let path = folder.path().join(LOCK);
     let mut file = folder.append(LOCK)?;
     let mut holder = String::new();
     let is_text = (&mut file).take(FILE_BYTES).read_to_string(&mut holder).is_ok();
     let holder = holder.trim().to_string();
     if !is_text || !holder.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(SessionError::Strange { path, why: "is not the lock of a collector".to_string() });
+        return Err(MonitorError::Strange { path, why: "is not the lock of a collector".to_string() });
     }
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Err(SessionError::Occupied { directory: folder.path().to_path_buf(), holder });
+        return Err(MonitorError::Occupied { directory: folder.path().to_path_buf(), holder });
     }
     // For people; the lock itself is the kernel's, and goes with the process.
     let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
@@ -319,12 +319,12 @@ impl Drop for DirectoryLock {
     }
 }
 
-fn read_identity(folder: &Folder) -> Result<Option<Identity>, SessionError> {
+fn read_identity(folder: &Folder) -> Result<Option<Identity>, MonitorError> {
     if folder.kind(IDENTITY)?.is_none() {
         return Ok(None);
     }
     let path = folder.path().join(IDENTITY);
-    let strange = |why: String| SessionError::Strange { path: path.clone(), why };
+    let strange = |why: String| MonitorError::Strange { path: path.clone(), why };
     let mut text = Vec::new();
     let file = folder.open_file(IDENTITY)?;
     file.take(FILE_BYTES).read_to_end(&mut text).map_err(OutputError::io("read", &path))?;
@@ -341,10 +341,10 @@ fn read_identity(folder: &Folder) -> Result<Option<Identity>, SessionError> {
 }
 
 /// Writes the identity, and makes the work folder that it names.
-fn settle(folder: &Folder, collector: String) -> Result<(Identity, Folder), SessionError> {
+fn settle(folder: &Folder, collector: String) -> Result<(Identity, Folder), MonitorError> {
     let program = format!("iodyno {}", env!("CARGO_PKG_VERSION"));
     let identity = Identity { format: FORMAT, collector, work: format!("{WORK}{}", random()), program };
-    let mut text = serde_json::to_vec_pretty(&identity).map_err(|error| SessionError::Strange {
+    let mut text = serde_json::to_vec_pretty(&identity).map_err(|error| MonitorError::Strange {
         path: folder.path().join(IDENTITY),
         why: format!("cannot be written ({error})"),
     })?;
@@ -360,7 +360,7 @@ fn work_mark(identity: &Identity) -> Mark {
 }
 
 /// The work folder; `None` where it is gone or not ours any more, so that another one is needed.
-fn open_work(folder: &Folder, identity: &Identity) -> Result<Option<Folder>, SessionError> {
+fn open_work(folder: &Folder, identity: &Identity) -> Result<Option<Folder>, MonitorError> {
     if folder.kind(&identity.work)? != Some(Kind::Directory) {
         return Ok(None);
     }
@@ -386,7 +386,7 @@ fn read_state(folder: &Folder) -> Option<Known> {
 }
 
 /// The highest number of this collector's recordings, and the time that it proves to have passed; `None`: there is none.
-fn newest(folder: &Folder, id: &str) -> Result<Option<(u64, i64)>, SessionError> {
+fn newest(folder: &Folder, id: &str) -> Result<Option<(u64, i64)>, MonitorError> {
     let mut newest: Option<(u64, i64)> = None;
     for name in folder.names()? {
         let is_folder = folder.kind(&name)? == Some(Kind::Directory);
@@ -406,7 +406,7 @@ fn newest(folder: &Folder, id: &str) -> Result<Option<(u64, i64)>, SessionError>
 }
 
 /// Refuses a directory in which others can write: what they put there could be removed, or could stand for a recording.
-fn refuse_shared(folder: &Folder) -> Result<(), SessionError> {
+fn refuse_shared(folder: &Folder) -> Result<(), MonitorError> {
     let failed = || OutputError::io("read", folder.path());
     let (found, above) = (
         rustix::fs::fstat(folder).map_err(failed())?,
@@ -426,11 +426,11 @@ fn refuse_shared(folder: &Folder) -> Result<(), SessionError> {
     } else {
         return Ok(());
     };
-    Err(SessionError::Shared { directory: folder.path().to_path_buf(), why })
+    Err(MonitorError::Shared { directory: folder.path().to_path_buf(), why })
 }
 
 /// Refuses a directory with something in it that neither a collector nor `mkfs` makes.
-fn refuse_strangers(folder: &Folder) -> Result<(), SessionError> {
+fn refuse_strangers(folder: &Folder) -> Result<(), MonitorError> {
     let names = folder.names()?;
     let mut strange = Vec::new();
     for name in &names {
@@ -445,7 +445,7 @@ fn refuse_strangers(folder: &Folder) -> Result<(), SessionError> {
     let more = strange.len().saturating_sub(NAMES);
     strange.truncate(NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Err(SessionError::NotEmpty { directory: folder.path().to_path_buf(), found: strange.join(", ") + &more })
+    Err(MonitorError::NotEmpty { directory: folder.path().to_path_buf(), found: strange.join(", ") + &more })
 }
 
 /// What an older version of this program left in the directory of a collector, by its names.

@@ -1,8 +1,8 @@
 //! The metrics endpoint against scrapers, and against clients that mean harm.
 
+use monitor::Endpoint;
 use recording::rows::Pressure;
 use recording::{Batch, Sink as _};
-use session::Endpoint;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Servers of this machine, looked at while somebody has their page open: who listens, and how long those on one port take.
 
 use super::missing::{OFF, brief};
-use crate::SessionError;
+use crate::MonitorError;
 use crate::cpu_clock::push;
 use crate::events::lost_row;
 use crate::requests::rows;
@@ -83,7 +83,7 @@ impl RequestWatch {
     }
 
     /// Ends an interval: its batches.
-    pub(crate) fn take(&mut self, t_ns: u64, origin_ns: u64, batches: &mut Vec<Batch>) -> Result<(), SessionError> {
+    pub(crate) fn take(&mut self, t_ns: u64, origin_ns: u64, batches: &mut Vec<Batch>) -> Result<(), MonitorError> {
         if self.watch == Watch::Servers && t_ns >= self.list_ns {
             self.list();
         }

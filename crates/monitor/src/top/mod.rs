@@ -14,7 +14,7 @@ mod window;
 
 pub use live::LiveRequest;
 
-use crate::{SessionError, StopFlag};
+use crate::{MonitorError, StopFlag};
 use analyze::finding::{Finding, Thresholds};
 use analyze::page::{Grid, Machine, Moment, Scene, Servers, Strip, Watch, compare, compared};
 use bookmarks::Bookmarks;
@@ -66,11 +66,11 @@ pub(crate) trait Source {
     /// The machine.
     fn machine(&self) -> &Machine;
     /// Samples that are new, in order.
-    fn advance(&mut self) -> Result<Vec<Vec<Batch>>, SessionError>;
+    fn advance(&mut self) -> Result<Vec<Vec<Batch>>, MonitorError>;
     /// When there may be new ones, `CLOCK_MONOTONIC`; `None`: never.
     fn due_ns(&self) -> Option<u64>;
     /// Batches of a stretch of the past.
-    fn between(&self, range: Range<i64>) -> Result<Vec<Batch>, SessionError>;
+    fn between(&self, range: Range<i64>) -> Result<Vec<Batch>, MonitorError>;
     /// First and last moment that there is.
     fn span(&self) -> Option<(i64, i64)>;
     /// Time between samples, s.
@@ -120,14 +120,14 @@ pub(crate) trait Source {
     /// What is known of servers besides rows.
     fn servers(&self) -> Servers<'_>;
     /// Writes what is remembered as a recording; `None`: it is one already.
-    fn save(&self, directory: &std::path::Path) -> Option<Result<PathBuf, SessionError>>;
+    fn save(&self, directory: &std::path::Path) -> Option<Result<PathBuf, MonitorError>>;
 }
 
 /// Shows the page until somebody quits; gives true when it was a signal that ended it.
 ///
 /// # Errors
 /// A recording that cannot be read, a terminal that goes away.
-pub fn top(request: TopRequest, stop: &StopFlag) -> Result<bool, SessionError> {
+pub fn top(request: TopRequest, stop: &StopFlag) -> Result<bool, MonitorError> {
     let TopRequest { of, thresholds, once, directory } = request;
     let look = TopLook::of_environment();
     let (source, is_recorded): (Box<dyn Source>, bool) = match of {
@@ -212,7 +212,7 @@ macro_rules! page {
 
 impl Top {
     /// Prints the page once there is something on it.
-    fn once(&mut self, size: (u16, u16), stop: &StopFlag) -> Result<(), SessionError> {
+    fn once(&mut self, size: (u16, u16), stop: &StopFlag) -> Result<(), MonitorError> {
         loop {
             // What a recording suffers from is waited for.
             let is_busy = self.source.is_busy();
@@ -229,7 +229,7 @@ impl Top {
         match quantity::output::stdout().write_all(text.as_bytes()) {
             // A reader that has seen enough is no failure.
             Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
-                Err(SessionError::Write { path: PathBuf::from("standard output"), source })
+                Err(MonitorError::Write { path: PathBuf::from("standard output"), source })
             }
             _ => Ok(()),
         }
@@ -243,7 +243,7 @@ impl Top {
         plain_text(&mut self.state, &page, columns, rows)
     }
 
-    fn live(&mut self, stop: &StopFlag) -> Result<bool, SessionError> {
+    fn live(&mut self, stop: &StopFlag) -> Result<bool, MonitorError> {
         let mut screen = Screen::take().map_err(terminal)?;
         let mut is_stale = true;
         while !stop.is_requested() {
@@ -277,7 +277,7 @@ impl Top {
         Ok(true)
     }
 
-    fn draw(&mut self, screen: &mut Screen) -> Result<(), SessionError> {
+    fn draw(&mut self, screen: &mut Screen) -> Result<(), MonitorError> {
         let missing = self.source.missing();
         let source = &self.source;
         let wall = |t_ns| source.wall_ns(t_ns);
@@ -286,7 +286,7 @@ impl Top {
     }
 
     /// Takes in what is new; true when the page changed.
-    fn advance(&mut self) -> Result<bool, SessionError> {
+    fn advance(&mut self) -> Result<bool, MonitorError> {
         let samples = self.source.advance()?;
         if samples.is_empty() {
             let is_news = self.source.is_news();
@@ -306,7 +306,7 @@ impl Top {
     }
 
     /// Does what a key asks; true: end.
-    fn obey(&mut self, command: Command, screen: &mut Screen) -> Result<bool, SessionError> {
+    fn obey(&mut self, command: Command, screen: &mut Screen) -> Result<bool, MonitorError> {
         match command {
             Command::Draw => {}
             Command::Quit => return Ok(true),
@@ -337,7 +337,7 @@ impl Top {
     }
 
     /// Shows the moment up to which a recording that is played has come; true when the page changed.
-    fn play_on(&mut self) -> Result<bool, SessionError> {
+    fn play_on(&mut self) -> Result<bool, MonitorError> {
         let Some(t_ns) = self.play.moment(clock::now_ns(), self.source.interval_s()) else { return Ok(false) };
         if !self.window.show(t_ns) {
             self.go(t_ns)?;
@@ -397,7 +397,7 @@ impl Top {
         self.window.shown().last().map(|moment: &Moment| moment.t_ns)
     }
 
-    fn step(&mut self, steps: i64) -> Result<(), SessionError> {
+    fn step(&mut self, steps: i64) -> Result<(), MonitorError> {
         self.hold();
         if !self.window.step(steps) {
             #[expect(clippy::cast_possible_truncation, reason = "an interval")]
@@ -407,18 +407,18 @@ impl Top {
         Ok(())
     }
 
-    fn seconds(&mut self, seconds: i64) -> Result<(), SessionError> {
+    fn seconds(&mut self, seconds: i64) -> Result<(), MonitorError> {
         self.hold();
         self.by(seconds.saturating_mul(1_000_000_000))
     }
 
-    fn by(&mut self, ns: i64) -> Result<(), SessionError> {
+    fn by(&mut self, ns: i64) -> Result<(), MonitorError> {
         let Some(now_ns) = self.now_ns() else { return Ok(()) };
         self.go(now_ns.saturating_add(ns))
     }
 
     /// Shows the last moment at or before a time.
-    fn go(&mut self, t_ns: i64) -> Result<(), SessionError> {
+    fn go(&mut self, t_ns: i64) -> Result<(), MonitorError> {
         self.hold();
         let Some((first_ns, last_ns)) = self.source.span() else { return Ok(()) };
         let wanted_ns = t_ns.clamp(first_ns, last_ns);
@@ -433,7 +433,7 @@ impl Top {
         Ok(())
     }
 
-    fn newest(&mut self) -> Result<(), SessionError> {
+    fn newest(&mut self) -> Result<(), MonitorError> {
         if self.mode == Mode::Recorded {
             let last_ns = self.source.span().map_or(0, |span| span.1);
             return self.go(last_ns);
@@ -444,7 +444,7 @@ impl Top {
     }
 
     /// To where the next finding begins, or the one before.
-    fn finding(&mut self, on: bool) -> Result<(), SessionError> {
+    fn finding(&mut self, on: bool) -> Result<(), MonitorError> {
         let Some(now_ns) = self.now_ns() else { return Ok(()) };
         let starts = self.findings.iter().filter(|finding| finding.counts()).map(|finding| finding.start_ns);
         #[expect(clippy::cast_possible_truncation, reason = "an interval")]
@@ -464,7 +464,7 @@ impl Top {
         }
     }
 
-    fn go_to(&mut self, text: &str) -> Result<(), SessionError> {
+    fn go_to(&mut self, text: &str) -> Result<(), MonitorError> {
         let Some(now_ns) = self.now_ns() else { return Ok(()) };
         let first_ns = self.source.span().map_or(now_ns, |span| span.0);
         match window::moment_of(text, self.source.wall_ns(now_ns), self.source.wall_ns(first_ns)) {
@@ -478,7 +478,7 @@ impl Top {
     }
 
     /// Marks the window that ends here; the second one is compared with the first.
-    fn mark(&mut self) -> Result<(), SessionError> {
+    fn mark(&mut self) -> Result<(), MonitorError> {
         let Some(now_ns) = self.now_ns() else { return Ok(()) };
         let time = |t_ns: i64| format_wall(self.source.wall_ns(t_ns)).get(11..19).unwrap_or("?").to_string();
         if self.marks.len() >= 2 {
@@ -522,7 +522,7 @@ impl Top {
         });
     }
 
-    fn next_bookmark(&mut self) -> Result<(), SessionError> {
+    fn next_bookmark(&mut self) -> Result<(), MonitorError> {
         let Some(now_ns) = self.now_ns() else { return Ok(()) };
         let Some((number, t_ns)) = self.bookmarks.after(now_ns, self.slack_ns()) else {
             self.state.say("no bookmark yet: b sets one");
@@ -557,6 +557,6 @@ impl Top {
     }
 }
 
-fn terminal(source: io::Error) -> SessionError {
-    SessionError::Write { path: PathBuf::from("the terminal"), source }
+fn terminal(source: io::Error) -> MonitorError {
+    MonitorError::Write { path: PathBuf::from("the terminal"), source }
 }

@@ -4,7 +4,7 @@ use crate::events::clock_step;
 use crate::file_rows::row_of;
 use crate::numbers::signed;
 use crate::recording_names::numbered;
-use crate::{SessionError, StopFlag};
+use crate::{MonitorError, StopFlag};
 use analyze::{TRACE_BEGAN, TRACE_ENDED, TRACE_SAMPLE, unfinished_words};
 use quantity::clock;
 use quantity::text::{format_bytes, format_count, format_ns};
@@ -129,7 +129,7 @@ pub fn trace(
     request: &TraceRequest,
     watch: &mut dyn FnMut(TraceNews<'_>),
     stop: &StopFlag,
-) -> Result<TraceOutcome, SessionError> {
+) -> Result<TraceOutcome, MonitorError> {
     let trace = BlockTrace::start(&request.options)?;
     let began_ns = trace.started_ns();
     let files = request.files.as_ref().map(FileTrace::start).transpose()?;
@@ -204,7 +204,7 @@ fn manifest(request: &TraceRequest, trace: &BlockTrace, verdicts: &[String]) -> 
 
 impl Life<'_> {
     /// Until the end; true when it came before its time.
-    fn live(&mut self, request: &TraceRequest, verdicts: &[String], stop: &StopFlag) -> Result<bool, SessionError> {
+    fn live(&mut self, request: &TraceRequest, verdicts: &[String], stop: &StopFlag) -> Result<bool, MonitorError> {
         let end_ns = request.duration_ns.map(|duration| self.trace.started_ns().saturating_add(duration));
         let mut tick_ns = self.interval_ns + INTERVAL_NS;
         loop {
@@ -228,7 +228,7 @@ impl Life<'_> {
     }
 
     /// Begins another recording when it is time; the old one is sealed meanwhile.
-    fn rotate(&mut self, request: &TraceRequest, verdicts: &[String], now_ns: u64) -> Result<(), SessionError> {
+    fn rotate(&mut self, request: &TraceRequest, verdicts: &[String], now_ns: u64) -> Result<(), MonitorError> {
         self.collect_sealed(false)?;
         let ios = self.ios - self.parts.ios_before;
         let is_large = request.rotate.bytes.is_some_and(|limit| ios as f64 * self.parts.io_bytes >= limit as f64);
@@ -260,7 +260,7 @@ impl Life<'_> {
     }
 
     /// Takes note of what has been sealed; of everything with `all`.
-    fn collect_sealed(&mut self, all: bool) -> Result<(), SessionError> {
+    fn collect_sealed(&mut self, all: bool) -> Result<(), MonitorError> {
         let (done, under_way): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.parts.sealing).into_iter().partition(|thread| all || thread.is_finished());
         self.parts.sealing = under_way;
@@ -276,7 +276,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    fn accept(&mut self, chunk: &trace::block::Chunk) -> Result<(), SessionError> {
+    fn accept(&mut self, chunk: &trace::block::Chunk) -> Result<(), MonitorError> {
         let packed = self.columns.pack(chunk);
         self.ios += chunk.len() as u64;
         self.uncommitted += chunk.len();
@@ -289,22 +289,22 @@ impl Life<'_> {
     }
 
     /// What of files could not be counted so far.
-    fn unseen(&self) -> Result<Losses, SessionError> {
+    fn unseen(&self) -> Result<Losses, MonitorError> {
         Ok(self.files.as_ref().map(FileTrace::losses).transpose()?.unwrap_or_default())
     }
 
-    fn commit(&mut self) -> Result<(), SessionError> {
+    fn commit(&mut self) -> Result<(), MonitorError> {
         self.uncommitted = 0;
         Ok(self.writer.commit()?)
     }
 
     /// Ends an interval: its row, its line.
-    fn interval(&mut self, t_ns: u64) -> Result<(), SessionError> {
+    fn interval(&mut self, t_ns: u64) -> Result<(), MonitorError> {
         let statistics = self.trace.statistics()?;
         self.interval_of(t_ns, statistics)
     }
 
-    fn interval_of(&mut self, t_ns: u64, statistics: Statistics) -> Result<(), SessionError> {
+    fn interval_of(&mut self, t_ns: u64, statistics: Statistics) -> Result<(), MonitorError> {
         let part = statistics.since(&self.seen);
         let cpu_ns = self.trace.consumer_cpu_ns() + clock::thread_cpu_ns().saturating_sub(self.setup_cpu_ns);
         let summary = self.columns.take_summary();
@@ -329,7 +329,7 @@ impl Life<'_> {
     }
 
     /// Losses as an event of the interval.
-    fn lost(&mut self, t_ns: u64, part: &Statistics) -> Result<(), SessionError> {
+    fn lost(&mut self, t_ns: u64, part: &Statistics) -> Result<(), MonitorError> {
         let row = Event {
             t_ns: signed(t_ns),
             t_s: t_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
@@ -345,7 +345,7 @@ impl Life<'_> {
     }
 
     /// Takes what is still in the ring, says what was lost, seals.
-    fn finish(mut self, request: &TraceRequest, interrupted: bool) -> Result<TraceOutcome, SessionError> {
+    fn finish(mut self, request: &TraceRequest, interrupted: bool) -> Result<TraceOutcome, MonitorError> {
         let directory = &request.directory;
         self.trace.stop();
         while let Some(chunk) = self.trace.rest() {
@@ -398,19 +398,22 @@ fn file_losses(now: &Losses, before: &Losses) -> impl Iterator<Item = (&'static 
 }
 
 /// How a recording of I/Os ends: a trace, a part of one, a dump, a probe.
-pub(crate) struct End<'a> {
-    pub(crate) columns: &'a Columns,
+pub struct End<'a> {
+    /// Devices and names.
+    pub columns: &'a Columns,
     /// Of this recording.
-    pub(crate) statistics: &'a Statistics,
+    pub statistics: &'a Statistics,
     /// From when on every I/O is in it; `None`: its time is that of its I/Os.
-    pub(crate) began_ns: Option<u64>,
-    pub(crate) ended_ns: Option<u64>,
-    pub(crate) exit: Option<&'a str>,
+    pub began_ns: Option<u64>,
+    /// Until when; `None`: as above.
+    pub ended_ns: Option<u64>,
+    /// How the command ended, where that is known.
+    pub exit: Option<&'a str>,
 }
 
 impl End<'_> {
     /// Puts it into the manifest: the devices, when it began and ended, which I/Os have no end, which are missing.
-    pub(crate) fn note(&self, manifest: &mut Manifest, losses: impl Iterator<Item = (&'static str, u64)>) {
+    pub fn note(&self, manifest: &mut Manifest, losses: impl Iterator<Item = (&'static str, u64)>) {
         let Self { columns, statistics, began_ns, ended_ns, exit } = self;
         manifest.extra.insert("trace_devices".into(), columns.device_numbers());
         manifest.extra.insert("trace_unfinished".into(), statistics.unfinished.into());
@@ -426,7 +429,7 @@ impl End<'_> {
 }
 
 /// The row of an interval, given its start and end and the recording's start.
-pub(crate) fn interval_row(
+pub fn interval_row(
     (from_ns, t_ns, origin_ns): (u64, u64, u64),
     part: &Statistics,
     summary: &Summary,

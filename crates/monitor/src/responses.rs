@@ -1,6 +1,6 @@
 //! Response times of block I/O, interval by interval: the probe of single I/Os, summed into the tables `io_interval` and `io_place`.
 
-use crate::SessionError;
+use crate::MonitorError;
 use crate::cpu_clock::{event, push};
 use crate::events::lost_row;
 use crate::numbers::signed;
@@ -37,7 +37,7 @@ impl Responses {
     }
 
     /// Takes I/Os out of the ring; to be called several times a second.
-    pub(crate) fn drain(&mut self) -> Result<(), SessionError> {
+    pub(crate) fn drain(&mut self) -> Result<(), MonitorError> {
         // Not more than this: where I/Os come faster than they are summed, the caller must go on, and losses are counted.
         for _ in 0..CHUNKS_MAX {
             let Some(chunk) = self.trace.next(Duration::ZERO) else { break };
@@ -47,7 +47,7 @@ impl Responses {
     }
 
     /// Ends an interval: its batches, and how many I/Os are in no sum since the probe began.
-    pub(crate) fn take(&mut self, t_ns: u64, origin_ns: u64) -> Result<(Vec<Batch>, u64), SessionError> {
+    pub(crate) fn take(&mut self, t_ns: u64, origin_ns: u64) -> Result<(Vec<Batch>, u64), MonitorError> {
         self.drain()?;
         let mut batches = Vec::new();
         let (rows, places) = self.sums.take(signed(self.from_ns), signed(t_ns), signed(origin_ns));
@@ -95,12 +95,12 @@ impl Asked {
     }
 
     /// Takes I/Os out of the ring; to be called several times a second.
-    pub(crate) fn drain(&mut self) -> Result<(), SessionError> {
+    pub(crate) fn drain(&mut self) -> Result<(), MonitorError> {
         self.probe.as_mut().map_or(Ok(()), Responses::drain)
     }
 
     /// Ends an interval. To be called when the counters have been read: its rows stand behind theirs in time.
-    pub(crate) fn sample(&mut self, origin_ns: u64) -> Result<Vec<Batch>, SessionError> {
+    pub(crate) fn sample(&mut self, origin_ns: u64) -> Result<Vec<Batch>, MonitorError> {
         let t_ns = quantity::clock::now_ns();
         let at = (signed(t_ns), t_ns.saturating_sub(origin_ns) as f64 / 1e9);
         let (mut batches, lost) = match &mut self.probe {
@@ -113,7 +113,7 @@ impl Asked {
             events.push(lost_row((t_ns, origin_ns), lost - self.lost, "I/Os"));
             self.lost = lost;
         }
-        push(&mut batches, &events).map_err(|error: RecordingError| SessionError::from(error))?;
+        push(&mut batches, &events).map_err(|error: RecordingError| MonitorError::from(error))?;
         Ok(batches)
     }
 }

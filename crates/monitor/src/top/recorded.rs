@@ -1,7 +1,7 @@
 //! A recording that is there: opened at once, read where it is looked at; its strip and its findings come from threads.
 
 use super::{Source, WINDOW_SAMPLES};
-use crate::SessionError;
+use crate::MonitorError;
 use crate::numbers::signed;
 use analyze::finding::{Finding, Thresholds, findings_between, findings_until};
 use analyze::page::{IoIntervals, Machine, Servers, Strip, TABLES, TRACED_EVERY_NS};
@@ -65,7 +65,7 @@ impl Drop for Recorded {
 type Pace = ((i64, i64), f64);
 
 /// When samples were taken; `None`: there are none.
-pub(crate) fn pace(reader: &Reader) -> Result<Option<Pace>, SessionError> {
+pub(crate) fn pace(reader: &Reader) -> Result<Option<Pace>, MonitorError> {
     for table in PACE {
         let Some(span) = reader.span(table)? else { continue };
         if table == "io" {
@@ -100,10 +100,10 @@ fn has(reader: &Reader, table: &str, span: (i64, i64)) -> bool {
 
 impl Recorded {
     /// Opens it. `once`: of a long one only the end is judged.
-    pub(crate) fn open(path: &Path, thresholds: Thresholds, once: bool) -> Result<Self, SessionError> {
+    pub(crate) fn open(path: &Path, thresholds: Thresholds, once: bool) -> Result<Self, MonitorError> {
         let reader = Arc::new(Reader::open(path)?);
         let Some((span, interval_s)) = pace(&reader)? else {
-            return Err(SessionError::NoSamples(path.to_path_buf()));
+            return Err(MonitorError::NoSamples(path.to_path_buf()));
         };
         let is_trace = !has(&reader, "io_interval", span) && has(&reader, "io", span);
         let unless = |is_there: bool, words: &str| (!is_there).then(|| words.to_string());
@@ -117,7 +117,7 @@ impl Recorded {
         let (found, end) = (Arc::new(Mutex::new(Found::default())), Arc::new(AtomicBool::new(false)));
         let spawn = |what: &'static str, work: Box<dyn FnOnce() + Send>| {
             let thread = std::thread::Builder::new().name(what.to_string()).spawn(work);
-            thread.map(|_| ()).map_err(|source| SessionError::Thread { what, source })
+            thread.map(|_| ()).map_err(|source| MonitorError::Thread { what, source })
         };
         let (theirs, to) = (Arc::clone(&reader), Arc::clone(&found));
         spawn("strip of the recording", Box::new(move || draw_strip(&theirs, (span, interval_s), &to)))?;
@@ -225,7 +225,7 @@ impl Source for Recorded {
         &self.facts
     }
 
-    fn advance(&mut self) -> Result<Vec<Vec<Batch>>, SessionError> {
+    fn advance(&mut self) -> Result<Vec<Vec<Batch>>, MonitorError> {
         Ok(Vec::new())
     }
 
@@ -237,7 +237,7 @@ impl Source for Recorded {
         None
     }
 
-    fn between(&self, range: Range<i64>) -> Result<Vec<Batch>, SessionError> {
+    fn between(&self, range: Range<i64>) -> Result<Vec<Batch>, MonitorError> {
         let mut batches = self.reader.between(&TABLES, range.clone())?;
         if self.is_trace {
             batches.extend(from_trace(&self.reader, &range, self.span.0)?);
@@ -311,7 +311,7 @@ impl Source for Recorded {
         Servers { listening: None, missing: (!self.has_requests).then_some(words) }
     }
 
-    fn save(&self, _directory: &Path) -> Option<Result<PathBuf, SessionError>> {
+    fn save(&self, _directory: &Path) -> Option<Result<PathBuf, MonitorError>> {
         None
     }
 
@@ -321,7 +321,7 @@ impl Source for Recorded {
 }
 
 /// The I/Os of a trace, second by second. A long stretch of a busy trace is cut: the page shows so many seconds at most.
-fn from_trace(reader: &Reader, range: &Range<i64>, origin_ns: i64) -> Result<Vec<Batch>, SessionError> {
+fn from_trace(reader: &Reader, range: &Range<i64>, origin_ns: i64) -> Result<Vec<Batch>, MonitorError> {
     let most_ns = i64::try_from(WINDOW_SAMPLES).unwrap_or(0) * 2 * TRACED_EVERY_NS;
     let from_ns = range.start.max(range.end.saturating_sub(most_ns));
     let devices = reader.manifest().hardware["devices"].clone();
@@ -345,7 +345,7 @@ fn from_trace(reader: &Reader, range: &Range<i64>, origin_ns: i64) -> Result<Vec
 }
 
 /// The rows of the second that ends at `end_ns`.
-fn of_second(sums: &mut IoIntervals, end_ns: i64, origin_ns: i64) -> Result<[Batch; 2], SessionError> {
+fn of_second(sums: &mut IoIntervals, end_ns: i64, origin_ns: i64) -> Result<[Batch; 2], MonitorError> {
     let (rows, places) = sums.take(end_ns - TRACED_EVERY_NS, end_ns, origin_ns);
     Ok([Batch::from_rows(&rows)?, Batch::from_rows(&places)?])
 }

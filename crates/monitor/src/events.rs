@@ -20,7 +20,7 @@ pub(crate) fn lost_row((t_ns, origin_ns): (u64, u64), count: u64, what: &str) ->
 }
 
 /// The event of a wall clock that was set.
-pub(crate) fn clock_step(step_ns: i64, origin_ns: u64) -> Event {
+pub fn clock_step(step_ns: i64, origin_ns: u64) -> Event {
     let t_ns = clock::now_ns();
     let length = quantity::text::format_ns(step_ns.unsigned_abs());
     let direction = if step_ns < 0 { "back" } else { "forward" };

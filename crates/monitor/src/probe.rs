@@ -6,7 +6,7 @@ use crate::file_rows::row_of;
 use crate::profile::Profiler;
 use crate::requests::rows as request_rows;
 use crate::trace::{End, interval_row, known};
-use crate::{SessionError, StopFlag};
+use crate::{MonitorError, StopFlag};
 use quantity::clock;
 use quantity::text::format_count;
 use recording::rows::{Event, FileInterval};
@@ -197,7 +197,7 @@ struct Life<'a> {
 ///
 /// # Errors
 /// The probe cannot be loaded (nothing is written then), or the recording cannot be written.
-pub fn probe(request: &ProbeRequest, face: &mut dyn Sink, stop: &StopFlag) -> Result<ProbeOutcome, SessionError> {
+pub fn probe(request: &ProbeRequest, face: &mut dyn Sink, stop: &StopFlag) -> Result<ProbeOutcome, MonitorError> {
     let running = Running::start(&request.of)?;
     let mut writer = None;
     let verdicts: Vec<String> = match &running {
@@ -229,7 +229,7 @@ pub fn probe(request: &ProbeRequest, face: &mut dyn Sink, stop: &StopFlag) -> Re
 
 impl Life<'_> {
     /// Until the end; true when it came before its time.
-    fn live(&mut self, request: &ProbeRequest, started_ns: u64, stop: &StopFlag) -> Result<bool, SessionError> {
+    fn live(&mut self, request: &ProbeRequest, started_ns: u64, stop: &StopFlag) -> Result<bool, MonitorError> {
         let interval_ns = request.interval_ns.max(1);
         let mut done = 0;
         let mut due_ns = started_ns + interval_ns;
@@ -262,7 +262,7 @@ impl Life<'_> {
     }
 
     /// To the recording first, then to the face.
-    fn publish(&mut self, batch: &Batch) -> Result<(), SessionError> {
+    fn publish(&mut self, batch: &Batch) -> Result<(), MonitorError> {
         if let Some(writer) = &mut self.writer {
             writer.accept(batch)?;
         }
@@ -282,7 +282,7 @@ impl Life<'_> {
     }
 
     /// Ends an interval: its rows, its losses, its lines.
-    fn interval(&mut self, t_ns: u64) -> Result<(), SessionError> {
+    fn interval(&mut self, t_ns: u64) -> Result<(), MonitorError> {
         let lost = match &mut self.running {
             Running::Io(io) => {
                 let statistics = io.0.statistics()?;
@@ -323,7 +323,7 @@ impl Life<'_> {
     }
 
     /// The probe runs. Counters need a first sample, from which the first interval counts.
-    fn begin(&mut self) -> Result<(), SessionError> {
+    fn begin(&mut self) -> Result<(), MonitorError> {
         if let Running::Cpu(_) = self.running {
             self.probes_sample(self.interval_ns)?;
             if let Some(writer) = &mut self.writer {
@@ -335,7 +335,7 @@ impl Life<'_> {
     }
 
     /// Rows of the event clock, or of stacks; what is lost so far.
-    fn probes_sample(&mut self, t_ns: u64) -> Result<u64, SessionError> {
+    fn probes_sample(&mut self, t_ns: u64) -> Result<u64, MonitorError> {
         let (batches, lost) = match &mut self.running {
             Running::Cpu(cpu) => (cpu.clock.sample(t_ns, self.origin_ns)?, cpu.clock.lost()),
             Running::Stacks(stacks) => (stacks.profiler.sample(self.origin_ns)?, stacks.profiler.lost()),
@@ -366,7 +366,7 @@ impl Life<'_> {
 
     /// What was under way when somebody stopped it is a last interval of its own. What comes after all intervals that were
     /// asked for goes into the recording only: totals are over those intervals.
-    fn finish(mut self, is_stopped: bool) -> Result<ProbeOutcome, SessionError> {
+    fn finish(mut self, is_stopped: bool) -> Result<ProbeOutcome, MonitorError> {
         let mut has_rest = is_stopped;
         if let Running::Io(io) = &self.running {
             io.0.stop();

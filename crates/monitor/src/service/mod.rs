@@ -14,7 +14,7 @@ use crate::io_errors::IoErrors;
 use crate::manifest_keys::CPU_CLOCK;
 use crate::profile::{Losses, Profiler, lost_since};
 use crate::watch::Company;
-use crate::{SessionError, StopFlag};
+use crate::{MonitorError, StopFlag};
 use analyze::ZONE_AHEAD_S;
 use collect::{Machine, What};
 use keeper::Keeper;
@@ -112,7 +112,7 @@ pub fn serve<'a>(
     company: Company<'a>,
     tell: &'a mut dyn FnMut(&str),
     stop: &StopFlag,
-) -> Result<ServiceOutcome, SessionError> {
+) -> Result<ServiceOutcome, MonitorError> {
     let mut service = Service {
         home,
         request,
@@ -173,7 +173,7 @@ struct Service<'a> {
 }
 
 impl Service<'_> {
-    fn live(&mut self, stop: &StopFlag) -> Result<(), SessionError> {
+    fn live(&mut self, stop: &StopFlag) -> Result<(), MonitorError> {
         let interval_ns = self.request.interval_ns.max(1);
         let start_ns = self.clock.now_ns();
         let end_ns = self.request.for_ns.map(|length_ns| start_ns.saturating_add(length_ns));
@@ -257,7 +257,7 @@ impl Service<'_> {
 
     /// Others may have removed the recording under way: its samples are lost, and another one begins. Where the directory itself is
     /// gone, there is nothing more to be done.
-    fn be_there(&mut self) -> Result<(), SessionError> {
+    fn be_there(&mut self) -> Result<(), MonitorError> {
         if let Some(gone) = self.open.take_if(|open| !open.writer.is_there()) {
             self.outcome.removed += 1;
             self.outcome.lost += gone.samples;
@@ -271,7 +271,7 @@ impl Service<'_> {
         }
         if self.home.is_removed() {
             let directory = self.home.path().to_path_buf();
-            return Err(SessionError::Removed { directory, samples: self.outcome.lost });
+            return Err(MonitorError::Removed { directory, samples: self.outcome.lost });
         }
         if self.open.is_none()
             && let Err(error) = self.begin(self.clock.wall_ns())

@@ -2,7 +2,7 @@
 
 use super::missing::{OFF, brief};
 use super::requests::RequestWatch;
-use crate::SessionError;
+use crate::MonitorError;
 use crate::cpu_clock::{CpuClock, EventClock, push};
 use crate::events::lost_row;
 use crate::file_rows::row_of;
@@ -136,12 +136,12 @@ impl Probes {
     }
 
     /// Takes I/Os out of the ring; to be called several times a second.
-    pub(crate) fn drain(&mut self) -> Result<(), SessionError> {
+    pub(crate) fn drain(&mut self) -> Result<(), MonitorError> {
         self.blocks.as_mut().map_or(Ok(()), |blocks| blocks.drain())
     }
 
     /// Ends an interval: its batches.
-    pub(crate) fn take(&mut self, t_ns: u64, origin_ns: u64) -> Result<Vec<Batch>, SessionError> {
+    pub(crate) fn take(&mut self, t_ns: u64, origin_ns: u64) -> Result<Vec<Batch>, MonitorError> {
         let (mut batches, mut lost) = match &mut self.blocks {
             Ok(blocks) => blocks.take(t_ns, origin_ns)?,
             Err(_) => (Vec::new(), 0),
