@@ -3,9 +3,11 @@
 use crate::ab_args::AbArgs;
 use crate::compare;
 use crate::exit::{Failure, PARAMETERS};
+use crate::load_files::{Inputs, read_files_with, split_inputs};
 use crate::place;
-use crate::run::{INTERVAL_MIN_NS, Inputs, check_destroy, dry_run_code, interval};
-use crate::run::{read_files_with, split_inputs, time, watch_signals};
+use crate::run::{check_destroy, dry_run_code};
+use crate::signals::watch_signals;
+use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use crate::{objectives, open};
 use analyze::{ComparedCondition, Names, Question, ROUND_S_MIN};
 use monitor::StopFlag;

@@ -3,7 +3,8 @@
 use crate::args::DiagnoseArgs;
 use crate::exit::{FINDINGS, Failure, INTERRUPTED, PARAMETERS, RECORDING};
 use crate::open::{open, over};
-use crate::run::{time, watch_signals};
+use crate::signals::watch_signals;
+use crate::time_args::time;
 use analyze::finding::{Engine, Finding, IOS_ARE_IN, Severity, Thresholds};
 use analyze::stat::Subject;
 use collect::What;

@@ -2,7 +2,7 @@
 
 use crate::args::ImportArgs;
 use crate::exit::{Failure, PARAMETERS};
-use crate::run::{INTERVAL_MIN_NS, interval, time};
+use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use convert::import::Options;
 use quantity::zone::Zone;
 use session::SessionError;

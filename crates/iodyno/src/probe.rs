@@ -2,7 +2,8 @@
 
 use crate::args::{ProbeArgs, ProbeBy, ProbeSubject};
 use crate::exit::{Failure, PARAMETERS, RECORDING};
-use crate::run::{WATCHED_MIN_NS, interval, watch_signals};
+use crate::signals::watch_signals;
+use crate::time_args::{WATCHED_MIN_NS, interval};
 use crate::trace::{Chosen, cgroups, filter};
 use analyze::{CpuBy, FilesBy, IoBy};
 use monitor::{ProbeOf, ProbeOutcome, ProbeRequest, StopFlag};

@@ -3,8 +3,9 @@
 use crate::args::RecordArgs;
 use crate::exit::{Failure, PARAMETERS, RECORDING, TARGET};
 use crate::place;
-use crate::run::{INTERVAL_MIN_NS, interval, time, watch_signals};
+use crate::signals::watch_signals;
 use crate::stat_args::StatClock;
+use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use analyze::finding::Thresholds;
 use collect::{ChildCost, What};
 use monitor::{

@@ -2,8 +2,9 @@
 
 use crate::exit::{Failure, PARAMETERS, PRIVILEGE, RECORDING};
 use crate::open::open;
-use crate::run::{INTERVAL_MIN_NS, interval, watch_signals};
+use crate::signals::watch_signals;
 use crate::stat_args::{StatArgs, StatClock, StatSubject};
+use crate::time_args::{INTERVAL_MIN_NS, interval};
 use analyze::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject, replay};
 use analyze::{AnalyzeError, Verdicts};
 use collect::{Asked, CPU_IRQ, What};

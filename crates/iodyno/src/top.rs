@@ -3,7 +3,8 @@
 use crate::diagnose::read_thresholds;
 use crate::exit::{Failure, INTERRUPTED, PARAMETERS};
 use crate::open::{over, verified};
-use crate::run::{WATCHED_MIN_NS, interval, watch_signals};
+use crate::signals::watch_signals;
+use crate::time_args::{WATCHED_MIN_NS, interval};
 use crate::top_args::TopArgs;
 use analyze::finding::Thresholds;
 use monitor::{LiveRequest, StopFlag, TopOf, TopRequest};

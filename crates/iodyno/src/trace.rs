@@ -2,7 +2,8 @@
 
 use crate::exit::{Failure, INTERRUPTED, PARAMETERS, RECORDING};
 use crate::place;
-use crate::run::{time, watch_signals};
+use crate::signals::watch_signals;
+use crate::time_args::time;
 use crate::trace_args::{ThroughArg, TraceArgs};
 use analyze::Condition;
 use monitor::{FlightNews, FlightRequest, MonitorError, Rotate, StopFlag, TraceNews, TraceRequest, Trigger};
