@@ -1,6 +1,6 @@
 //! Arguments of `iodyno ab`.
 
-use crate::args::LoadArgs;
+use crate::load_args::LoadArgs;
 use crate::output_args::AccessArgs;
 use crate::view_args::{JudgeArgs, QuestionArgs};
 use clap::Args;

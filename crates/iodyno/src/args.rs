@@ -1,6 +1,7 @@
 //! What can be typed: the command line as clap sees it, after [`crate::vdbench_args`] has put Vdbench's own forms right.
 
 use crate::ab_args::AbArgs;
+use crate::load_args::LoadArgs;
 use crate::output_args::{AccessArgs, ForceArgs};
 use crate::replay_args::ReplayArgs;
 use crate::speed_args::SpeedArgs;
@@ -114,23 +115,6 @@ pub(crate) enum LanguageArg {
     Vdbench,
     /// `[job]` sections.
     Fio,
-}
-
-/// How a load is carried out, whatever it is.
-#[derive(Debug, Args)]
-pub(crate) struct LoadArgs {
-    /// Permit overwriting what is on this device or in this file; name it exactly. May be given several times.
-    #[arg(long, value_name = "DEVICE|FILE")]
-    pub(crate) destroy: Vec<PathBuf>,
-    /// How I/O is issued; auto chooses per run and says why.
-    #[arg(long, value_enum, default_value = "auto")]
-    pub(crate) engine: EngineArg,
-    /// Worker threads of the engine; default: one per core.
-    #[arg(long, value_name = "N")]
-    pub(crate) workers: Option<usize>,
-    /// Record of the machine only its CPUs and the devices under the targets, not the rest of its counters.
-    #[arg(long)]
-    pub(crate) no_counters: bool,
 }
 
 /// Arguments of `iodyno run`.
@@ -249,29 +233,6 @@ fn digits(text: &str) -> Result<String, String> {
         Ok(text.to_string())
     } else {
         Err("a number is needed; flags of several letters have two dashes".to_string())
-    }
-}
-
-/// Choice of the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EngineArg {
-    /// io_uring where the target and the kernel support it well, threads otherwise.
-    Auto,
-    /// io_uring.
-    #[value(name = "io_uring", alias = "uring")]
-    IoUring,
-    /// One thread per queue slot with pread/pwrite.
-    Sync,
-}
-
-impl EngineArg {
-    /// As the session takes it.
-    pub(crate) fn choice(self) -> session::EngineChoice {
-        match self {
-            Self::Auto => session::EngineChoice::Auto,
-            Self::IoUring => session::EngineChoice::Uring,
-            Self::Sync => session::EngineChoice::Sync,
-        }
     }
 }
 

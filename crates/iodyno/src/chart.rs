@@ -3,16 +3,15 @@
 use crate::args::{Cli, Command};
 use crate::exit::{Failure, PARAMETERS, RECORDING, recording_code};
 use crate::open::{open, open_for_data, say_for_data};
-use crate::output_args;
-use crate::run::time;
+use crate::output_checks;
+use crate::picture::{again, pattern, write};
+use crate::time_args::time;
 use crate::view_args::ChartArgs;
 use clap::Parser;
-use output::{Force, OutputFile};
+use output::OutputFile;
 use recording::Reader;
-use report::{ReportError, Size, Theme};
-use session::SessionError;
 use std::path::{Path, PathBuf};
-use view::{AnalyzeError, Moment, NamePattern, Selection, ViewData, Window};
+use view::{AnalyzeError, Moment, Selection, ViewData, Window};
 
 /// Draws a view, or lists the views; gives the exit code.
 pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failure> {
@@ -68,19 +67,6 @@ fn tell_both(command_line: &[String], args: &ChartArgs, path: &Path) {
     outln!("{}", again(command_line, args, path));
 }
 
-/// Writes a picture; its name's ending decides what it is.
-pub(crate) fn write(view: &ViewData, args: &ChartArgs, path: &Path) -> Result<(), Failure> {
-    let theme = if args.dark { Theme::Dark } else { Theme::Light };
-    let svg = report::svg(view, theme, Size { width: args.width, height: args.height });
-    let bytes = match ending(path).as_deref() {
-        Some("svg") => svg.into_bytes(),
-        None if output::is_standard_output(path) => svg.into_bytes(),
-        Some("png") => report::png(&svg).map_err(SessionError::from)?,
-        _ => return Err(Failure::new(PARAMETERS, format!("{}: the name must end in .svg or .png", path.display()))),
-    };
-    Ok(OutputFile::write_whole(path, args.force.force(), &bytes)?)
-}
-
 /// Draws what a file of commands asks for; the first that fails is named by its line, and nothing after it is drawn.
 fn batch(file: &Path) -> Result<u8, Failure> {
     let text = std::fs::read_to_string(file)
@@ -98,7 +84,7 @@ fn batch(file: &Path) -> Result<u8, Failure> {
         })?;
         match &parsed.command {
             Command::Chart(chart) if chart.batch.is_none() => {
-                let ready = output_args::check(&parsed.command);
+                let ready = output_checks::check(&parsed.command);
                 ready.map_err(|failure| at(failure.code, failure.message))?;
                 code = code.max(run(chart, &words).map_err(|failure| at(failure.code, failure.message))?);
             }
@@ -169,13 +155,6 @@ fn selection(args: &ChartArgs) -> Result<Selection, Failure> {
     Ok(Selection { run, workload, target, names, window: window(args)? })
 }
 
-/// Which names were asked for.
-pub(crate) fn pattern(text: &str) -> Result<NamePattern, Failure> {
-    NamePattern::parse(text).map_err(|why| {
-        Failure::new(PARAMETERS, format!("--select {text}: {why}; it must be a regular expression such as sda or sd.*"))
-    })
-}
-
 /// Which stretch of time was asked for.
 fn window(args: &ChartArgs) -> Result<Window, Failure> {
     let moment = |text: Option<&str>, flag: &str| {
@@ -190,40 +169,12 @@ fn window(args: &ChartArgs) -> Result<Window, Failure> {
     })
 }
 
-/// The name's ending in lower case.
-fn ending(path: &Path) -> Option<String> {
-    path.extension().map(|ending| ending.to_string_lossy().to_lowercase())
-}
-
 /// A wrong name is a wrong parameter; anything else is the recording's fault.
 pub(crate) fn code_of(error: &AnalyzeError) -> u8 {
     match error {
         AnalyzeError::Recording(error) => recording_code(error),
         error if error.is_parameter() => PARAMETERS,
         _ => RECORDING,
-    }
-}
-
-/// The command that draws the same picture again, quoted for a shell.
-pub(crate) fn again(command_line: &[String], args: &ChartArgs, path: &Path) -> String {
-    let quoted = |word: &String| {
-        let plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=:,+@%".contains(c));
-        if plain { word.clone() } else { format!("'{}'", word.replace('\'', r"'\''")) }
-    };
-    let mut line: Vec<String> = command_line.iter().map(quoted).collect();
-    if args.output.is_none() {
-        line.push(format!("-o {}", quoted(&path.display().to_string())));
-    }
-    if args.force.force() == Force::No {
-        // The picture is there now.
-        line.push("--force".to_string());
-    }
-    line.join(" ")
-}
-
-impl From<ReportError> for Failure {
-    fn from(error: ReportError) -> Self {
-        Self::from(SessionError::from(error))
     }
 }
 

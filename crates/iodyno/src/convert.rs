@@ -2,7 +2,7 @@
 
 use crate::args::{ConvertArgs, LanguageArg};
 use crate::exit::Failure;
-use crate::run::{Inputs, read_files, split_inputs};
+use crate::load_files::{Inputs, read_files, split_inputs};
 use output::OutputFile;
 use params::{Format, Options};
 use std::path::Path;

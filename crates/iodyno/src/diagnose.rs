@@ -3,14 +3,15 @@
 use crate::args::DiagnoseArgs;
 use crate::exit::{FINDINGS, Failure, INTERRUPTED, PARAMETERS, RECORDING};
 use crate::open::{open, over};
-use crate::run::{time, watch_signals};
+use crate::signals::watch_signals;
+use crate::time_args::time;
 use collect::What;
 use findings::{Engine, Finding, IOS_ARE_IN, Severity, Thresholds};
+use monitor::{Company, EventClock, StopFlag, WatchRequest};
 use quantity::text::format_wall;
 use quantity::visible::visible;
 use rates::stat::Subject;
 use serde_json::{Value, json};
-use session::{Company, EventClock, StopFlag, WatchRequest};
 use std::path::Path;
 
 /// Time between two samples of a live diagnosis.
@@ -105,7 +106,7 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
         profile_hz: None,
         responses: false,
         interval_ns: INTERVAL_NS,
-        idle: session::Idle::default(),
+        idle: monitor::Idle::default(),
         samples: None,
         for_ns: Some(for_ns),
         directory: None,
@@ -115,12 +116,12 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
     watch_signals(&stop)?;
     say!("iodyno: watching this machine for {length}");
     let mut engine = Engine::new(thresholds).of_machine(&collect::hardware(&[]));
-    let outcome = session::watch(&request, Company { face: Some(&mut engine), ..Company::default() }, None, &stop)?;
+    let outcome = monitor::watch(&request, Company { face: Some(&mut engine), ..Company::default() }, None, &stop)?;
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     Ok(Judged {
         engine,
         source: "this machine".to_string(),
-        wall: session::live_wall(),
+        wall: monitor::live_wall(),
         interrupted: stop.is_requested(),
         damaged: 0,
     })

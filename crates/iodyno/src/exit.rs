@@ -1,6 +1,7 @@
 //! From errors to exit codes, as documented in the README.
 
 use convert::ConvertError;
+use monitor::MonitorError;
 use output::OutputError;
 use recording::RecordingError;
 use report::ReportError;
@@ -51,8 +52,6 @@ impl From<SessionError> for Failure {
             | SessionError::NoTrace(_)
             | SessionError::ReadOnce(_)
             | SessionError::NothingToPlay { .. }
-            | SessionError::NoSamples(_)
-            | SessionError::NotCollecting { .. }
             | SessionError::NoRound { .. }
             | SessionError::MixedRounds(_)
             | SessionError::Objective { .. } => PARAMETERS,
@@ -61,11 +60,7 @@ impl From<SessionError> for Failure {
             SessionError::Targets(errors) => errors.first().map_or(TARGET, target_code),
             SessionError::Engine(error) if error.is_privilege() => PRIVILEGE,
             SessionError::Engine(error) if error.is_parameter() => PARAMETERS,
-            SessionError::Occupied { .. }
-            | SessionError::NotEmpty { .. }
-            | SessionError::Shared { .. }
-            | SessionError::Strange { .. }
-            | SessionError::ForeignReport(_) => REFUSED,
+            SessionError::ForeignReport(_) => REFUSED,
             SessionError::Output(error) => output_code(error),
             SessionError::Convert(ConvertError::Output(error)) => output_code(error),
             SessionError::Recording(error)
@@ -74,10 +69,7 @@ impl From<SessionError> for Failure {
             | SessionError::Trace(TraceError::Recording(error)) => recording_code(error),
             SessionError::Report(ReportError::Analyze(AnalyzeError::Recording(error))) => recording_code(error),
             SessionError::Time { .. } => RECORDING,
-            SessionError::Engine(_)
-            | SessionError::Start(_)
-            | SessionError::Command { .. }
-            | SessionError::CommandFailed { .. } => TARGET,
+            SessionError::Engine(_) | SessionError::Command { .. } | SessionError::CommandFailed { .. } => TARGET,
             SessionError::Model(_) => 1,
             SessionError::Trace(error) if error.is_privilege() => PRIVILEGE,
             SessionError::Trace(error) if error.is_parameter() => PARAMETERS,
@@ -88,8 +80,33 @@ impl From<SessionError> for Failure {
             | SessionError::Report(_)
             | SessionError::Analyze(_)
             | SessionError::Thread { .. }
-            | SessionError::Removed { .. }
             | SessionError::Write { .. } => RECORDING,
+        };
+        Self { message: error.to_string(), code }
+    }
+}
+
+impl From<MonitorError> for Failure {
+    fn from(error: MonitorError) -> Self {
+        let code = match &error {
+            MonitorError::NoSamples(_) | MonitorError::NotCollecting { .. } => PARAMETERS,
+            MonitorError::Occupied { .. }
+            | MonitorError::NotEmpty { .. }
+            | MonitorError::Shared { .. }
+            | MonitorError::Strange { .. } => REFUSED,
+            MonitorError::Output(error) => output_code(error),
+            MonitorError::Recording(error)
+            | MonitorError::Analyze(AnalyzeError::Recording(error))
+            | MonitorError::Trace(TraceError::Recording(error)) => recording_code(error),
+            MonitorError::Start(_) => TARGET,
+            MonitorError::Trace(error) if error.is_privilege() => PRIVILEGE,
+            MonitorError::Trace(error) if error.is_parameter() => PARAMETERS,
+            MonitorError::Analyze(error) if error.is_parameter() => PARAMETERS,
+            MonitorError::Trace(_)
+            | MonitorError::Analyze(_)
+            | MonitorError::Thread { .. }
+            | MonitorError::Removed { .. }
+            | MonitorError::Write { .. } => RECORDING,
         };
         Self { message: error.to_string(), code }
     }

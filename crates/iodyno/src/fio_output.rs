@@ -2,6 +2,7 @@
 
 use crate::args::FioOutputArgs;
 use crate::exit::{Failure, PARAMETERS, RECORDING};
+use crate::time_args::time;
 use convert::fio_out::{self, FioFormat, TerseVersion};
 use objectives::Verdict;
 use output::{Folder, Force, OutputError, OutputFile};
@@ -38,7 +39,7 @@ impl FioOutputs {
     pub(crate) fn of(args: &FioOutputArgs, format: Format) -> Result<Option<Self>, Failure> {
         // A Vdbench file's `--output` is the recording's directory.
         let file = args.file.as_ref().filter(|_| format == Format::Fio).map(PathBuf::from);
-        let status_ns = crate::run::time(args.status_interval.as_deref(), "--status-interval")?;
+        let status_ns = time(args.status_interval.as_deref(), "--status-interval")?;
         let is_asked =
             status_ns.is_some() || file.is_some() || args.output_format.is_some() || args.minimal || args.append_terse;
         if !is_asked {

@@ -1,8 +1,8 @@
 //! `iodyno chart --trend`: several recordings, or a directory of daily ones, and whether a figure of them grows.
 
-use crate::chart;
 use crate::exit::{Failure, PARAMETERS};
 use crate::open::say_of;
+use crate::picture;
 use crate::view_args::ChartArgs;
 use recording::Recordings;
 use session::SessionError;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     }
     let damaged = say_of(directories.iter().map(PathBuf::as_path))?;
     let recordings = Recordings::open(&directories).map_err(SessionError::from)?;
-    let names = args.select.as_deref().map(chart::pattern).transpose()?;
+    let names = args.select.as_deref().map(picture::pattern).transpose()?;
     let days =
         Days::read(recordings.readers(), figure, names.as_ref(), args.host.as_deref()).map_err(SessionError::from)?;
     let trend = Trend::of(&days, limit);
@@ -40,10 +40,10 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
         trend.sentences().iter().for_each(|sentence| outln!("{sentence}"));
     }
     if let Some(path) = &args.output {
-        chart::write(&trend.picture(), args, path)?;
+        picture::write(&trend.picture(), args, path)?;
         if !args.json {
             outln!("{}", path.display());
-            outln!("{}", chart::again(command_line, args, path));
+            outln!("{}", picture::again(command_line, args, path));
         }
     }
     Ok(damaged)

@@ -2,7 +2,7 @@
 
 use crate::args::ImportArgs;
 use crate::exit::{Failure, PARAMETERS};
-use crate::run::{INTERVAL_MIN_NS, interval, time};
+use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use convert::import::Options;
 use quantity::zone::Zone;
 use session::SessionError;
@@ -35,12 +35,12 @@ pub(crate) fn run(args: &ImportArgs, command_line: &[String]) -> Result<u8, Fail
 /// `+02:00`, `Z`, `local`, or the name of a zone.
 fn zone(text: &str) -> Result<Zone, Failure> {
     if text == "local" {
-        return Ok(session::local_zone());
+        return Ok(monitor::local_zone());
     }
     if let Some(ahead_s) = quantity::zone::ahead_s(text) {
         return Ok(Zone::fixed(ahead_s));
     }
-    session::named_zone(text).map_err(|why| {
+    monitor::named_zone(text).map_err(|why| {
         let ways = "write a distance from UTC like +02:00, a name like Europe/Berlin, `local` or Z";
         Failure::new(PARAMETERS, format!("--zone {text}: {ways} ({why})"))
     })

@@ -38,12 +38,16 @@ mod fio_output;
 mod growth;
 mod import;
 mod limits;
+mod load_args;
+mod load_files;
 mod memory;
 mod model;
 mod objectives;
 mod open;
 mod out;
 mod output_args;
+mod output_checks;
+mod picture;
 mod place;
 mod probe;
 mod query;
@@ -53,9 +57,11 @@ mod replay;
 mod replay_args;
 mod report;
 mod run;
+mod signals;
 mod speed_args;
 mod stat;
 mod stat_args;
+mod time_args;
 mod top;
 mod top_args;
 mod trace;
@@ -106,14 +112,14 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let ready = memory::limit(cli.memory.as_deref(), &cli.command).and_then(|()| output_args::apply(&cli.command));
+    let ready = memory::limit(cli.memory.as_deref(), &cli.command).and_then(|()| output_checks::apply(&cli.command));
     let result = ready.and_then(|()| run_command(&cli.command, &flags, &told));
     match result {
         Ok(0) if out::failed() => ExitCode::from(exit::RECORDING),
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             say_lines!("iodyno: {}", failure.message);
-            output_args::end_junit(&cli.command, &failure);
+            output_checks::end_junit(&cli.command, &failure);
             ExitCode::from(failure.code)
         }
     }

@@ -3,7 +3,7 @@
 use crate::args::{ModelArgs, ModelBy};
 use crate::exit::{Failure, PARAMETERS};
 use crate::open::open;
-use crate::run::time;
+use crate::time_args::time;
 use output::{OutputError, OutputFile};
 use session::ModelRequest;
 use std::io::Write as _;

@@ -2,11 +2,12 @@
 
 use crate::args::{ProbeArgs, ProbeBy, ProbeSubject};
 use crate::exit::{Failure, PARAMETERS, RECORDING};
-use crate::run::{WATCHED_MIN_NS, interval, watch_signals};
+use crate::signals::watch_signals;
+use crate::time_args::{WATCHED_MIN_NS, interval};
 use crate::trace::{Chosen, cgroups, filter};
+use monitor::{ProbeOf, ProbeOutcome, ProbeRequest, StopFlag};
 use quantity::output::stdout;
 use recording::RecordingError;
-use session::{ProbeOf, ProbeOutcome, ProbeRequest, StopFlag};
 use std::path::Path;
 use trace::requests::PORTS_MAX;
 use trace::{block, files};
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failu
             let options = block::Options { filter: filter(&chosen)?, ..block::Options::default() };
             watch_signals(&stop)?;
             let mut lines = IoLines::new(stdout(), look, by);
-            let outcome = session::probe(&request(ProbeOf::Io(options)), &mut lines, &stop)?;
+            let outcome = monitor::probe(&request(ProbeOf::Io(options)), &mut lines, &stop)?;
             end(lines.finish(), &outcome)
         }
         ProbeSubject::Files => {
@@ -65,14 +66,14 @@ pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failu
                 files::Options { pids: args.pids.clone(), comms: args.comms.clone(), cgroups: cgroups(&args.cgroups)? };
             watch_signals(&stop)?;
             let mut lines = FileLines::new(stdout(), look, by);
-            let outcome = session::probe(&request(ProbeOf::Files(options)), &mut lines, &stop)?;
+            let outcome = monitor::probe(&request(ProbeOf::Files(options)), &mut lines, &stop)?;
             end(lines.finish(), &outcome)
         }
         ProbeSubject::Cpu => {
             let by = cpu_tables(args)?;
             watch_signals(&stop)?;
             let mut lines = CpuLines::new(stdout(), look, by);
-            let outcome = session::probe(&request(ProbeOf::Cpu { cost: args.cost }), &mut lines, &stop)?;
+            let outcome = monitor::probe(&request(ProbeOf::Cpu { cost: args.cost }), &mut lines, &stop)?;
             end(lines.finish(), &outcome)
         }
         ProbeSubject::Stacks => stacks(args, &request(ProbeOf::Stacks { hz: args.hz, cost: args.cost }), look, &stop),
@@ -106,14 +107,14 @@ fn stacks(args: &ProbeArgs, request: &ProbeRequest, look: ProbeLook, stop: &Stop
     }
     watch_signals(stop)?;
     let mut lines = StackLines::new(stdout(), look, args.folded);
-    let outcome = session::probe(request, &mut lines, stop)?;
+    let outcome = monitor::probe(request, &mut lines, stop)?;
     end(lines.finish(), &outcome)
 }
 
 fn requests(request: &ProbeRequest, look: ProbeLook, stop: &StopFlag) -> Result<u8, Failure> {
     watch_signals(stop)?;
     let mut lines = RequestLines::new(stdout(), look);
-    let outcome = session::probe(request, &mut lines, stop)?;
+    let outcome = monitor::probe(request, &mut lines, stop)?;
     end(lines.finish(), &outcome)
 }
 

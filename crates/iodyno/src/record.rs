@@ -3,19 +3,20 @@
 use crate::args::RecordArgs;
 use crate::exit::{Failure, PARAMETERS, RECORDING, TARGET};
 use crate::place;
-use crate::run::{INTERVAL_MIN_NS, interval, time, watch_signals};
+use crate::signals::watch_signals;
 use crate::stat_args::StatClock;
+use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use collect::{ChildCost, What};
 use findings::Thresholds;
+use monitor::{
+    Company, Endpoint, EventClock, FindingFlight, FlightPlan, Gather, Home, MachineClock, MonitorError, Retention,
+    ServiceRequest, Sharing, StopFlag, Tier, WatchRequest, Watched,
+};
 use quantity::text::{format_bytes, format_ns, parse_bytes};
 use recording::rows::ProcessEvent;
 use recording::{Reader, Sink};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-use session::{
-    Company, Endpoint, EventClock, FindingFlight, FlightPlan, Gather, Home, MachineClock, Retention, ServiceRequest,
-    SessionError, Sharing, StopFlag, Tier, WatchRequest, Watched,
-};
 use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String], stop: &S
         profile_hz: args.profile,
         responses: false,
         interval_ns,
-        idle: session::Idle::default(),
+        idle: monitor::Idle::default(),
         samples: None,
         for_ns: time(args.length.as_deref(), "--for")?,
         directory: Some(directory.clone()),
@@ -74,7 +75,7 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String], stop: &S
     let mut watched = Watched::new(&mut start);
     let company =
         Company { face: endpoint.as_mut().map(|face| face as &mut dyn Sink), flight: flight.as_mut(), tell: None };
-    let outcome = session::watch(&request, company, Some(&mut watched), stop);
+    let outcome = monitor::watch(&request, company, Some(&mut watched), stop);
     let mut child = watched.child;
     // Whatever became of the recording, the command is not left behind as a zombie.
     let status = match (&outcome, child.as_mut()) {
@@ -83,7 +84,7 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String], stop: &S
         _ => None,
     };
     let outcome = outcome.map_err(|error| match (error, args.command.first()) {
-        (SessionError::Start(error), Some(program)) => {
+        (MonitorError::Start(error), Some(program)) => {
             Failure::new(TARGET, format!("failed to start {}: {error}", program.display()))
         }
         (error, _) => error.into(),
@@ -222,7 +223,7 @@ fn collect_days(
         events: event_clock(args),
         profile_hz: args.profile,
         retention: retention(args)?,
-        zone: session::local_zone(),
+        zone: monitor::local_zone(),
         for_ns: time(args.length.as_deref(), "--for")?,
         command_line: command_line.to_vec(),
     };
@@ -230,7 +231,7 @@ fn collect_days(
     let home = Arc::new(Home::open_as(directory, &MachineClock, sharing)?);
     let mut flight = flight(args, directory.join("flight"), Some(&home), command_line)?;
     let company = Company { face: endpoint.map(|face| face as &mut dyn Sink), flight: flight.as_mut(), tell: None };
-    let outcome = session::serve(&home, &request, &MachineClock, company, &mut |said| say!("iodyno: {said}"), stop)?;
+    let outcome = monitor::serve(&home, &request, &MachineClock, company, &mut |said| say!("iodyno: {said}"), stop)?;
     say!(
         "{} samples in {} recordings, {} missed, {} without room on the disk",
         outcome.samples,

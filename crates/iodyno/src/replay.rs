@@ -4,7 +4,8 @@ use crate::exit::{Failure, OBJECTIVE, PARAMETERS};
 use crate::open::over;
 use crate::place;
 use crate::replay_args::ReplayArgs;
-use crate::run::{INTERVAL_MIN_NS, Shown, check_destroy, dry_run_code, interval, show_run, time};
+use crate::run::{Shown, check_destroy, dry_run_code, show_run};
+use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use plan::replay::{
     AddressRules, DeviceMap, Pacing, Replay, ReplayFilter, ReplayOp, ReplayVolume, Speed, VolumeSize, means,
 };

@@ -3,26 +3,24 @@
 use crate::args::RunArgs;
 use crate::exit::{Failure, PARAMETERS, REFUSED};
 use crate::fio_output::FioOutputs;
+use crate::load_files::{Flags, Inputs, read_files, split_inputs};
 use crate::objectives;
 use crate::place;
+use crate::signals::watch_signals;
+use crate::time_args::{INTERVAL_MIN_NS, interval, time};
+use monitor::StopFlag;
 use output::Force;
-use params::{Diagnostic, DiskOrInput, Format, JobSource, Loader, Options, Severity};
-use plan::{JobTexts, Plan, Source};
+use params::{Format, Options};
+use plan::Plan;
 use recording::Reader;
-use session::{Face, Outcome, Request, SessionError, StopFlag};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use session::{Face, Outcome, Request, SessionError};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use target::Policy;
 
 /// Targets that a message names.
 const TARGETS_TOLD: usize = 8;
-
-/// Options of fio's that were given as flags.
-type Flags = [(String, Option<String>)];
 
 /// Executes the parameter files, or shows what would happen; gives the exit code.
 pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Result<u8, Failure> {
@@ -198,162 +196,6 @@ fn show_run_on(request: &Request, shown: Shown, mut face: Box<dyn Face>) -> Resu
     Ok(outcome)
 }
 
-/// How long the clean end may take after the second request; the process is gone within a second.
-const LAST_PATIENCE: Duration = Duration::from_millis(700);
-/// How long the last words may take: standard error may be a pipe that is read by nothing.
-const LAST_WORDS: Duration = Duration::from_millis(100);
-
-/// Ends the process shortly, whatever hangs: a device, the recording's disk, an output that is read by nothing. What was
-/// journaled stays as it is.
-fn end_soon() {
-    let wait = || {
-        std::thread::sleep(LAST_PATIENCE);
-        let tell =
-            || say!("iodyno: asked twice to stop: ended at once; what was recorded so far is kept and can be read");
-        let _ = std::thread::Builder::new().spawn(tell);
-        std::thread::sleep(LAST_WORDS);
-        signal_hook::low_level::exit(crate::exit::INTERRUPTED.into());
-    };
-    if std::thread::Builder::new().name("end".to_string()).spawn(wait).is_err() {
-        signal_hook::low_level::exit(crate::exit::INTERRUPTED.into());
-    }
-}
-
-/// Ctrl-C, a hang-up and a polite kill end the run with its results; a second one stops waiting for the target, and ends
-/// the process within a second even where something hangs.
-pub(crate) fn watch_signals(stop: &StopFlag) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::new(1, format!("failed to watch signals: {error}"));
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
-    let stop = stop.clone();
-    std::thread::Builder::new()
-        .name("signals".to_string())
-        .spawn(move || {
-            for signal in signals.forever() {
-                stop.request_by(signal);
-                if stop.is_urgent() {
-                    end_soon();
-                }
-            }
-        })
-        .map_err(failed)?;
-    Ok(())
-}
-
-/// Parameter files, and `name=value` for the variables in them.
-pub(crate) fn split_inputs<'a>(
-    inputs: impl IntoIterator<Item = &'a OsString>,
-) -> (Vec<PathBuf>, Vec<(String, String)>) {
-    let (mut files, mut variables) = (Vec::new(), Vec::new());
-    for input in inputs {
-        match input.to_str().and_then(|text| text.split_once('=')) {
-            Some((name, value)) if is_name(name) => variables.push((name.to_string(), value.to_string())),
-            _ => files.push(PathBuf::from(input)),
-        }
-    }
-    (files, variables)
-}
-
-/// What was read.
-#[derive(Debug)]
-pub(crate) struct Inputs {
-    pub(crate) plan: Plan,
-    pub(crate) format: Format,
-    /// fio's jobs as they were given.
-    pub(crate) jobs: JobTexts,
-    /// The same as flags.
-    pub(crate) flags: Vec<String>,
-}
-
-/// Reads files of either language; prints every diagnostic; an error among them ends the command.
-pub(crate) fn read_files(
-    files: &[PathBuf],
-    flags: &Flags,
-    options: &Options,
-    are_warnings_fatal: bool,
-) -> Result<Inputs, Failure> {
-    read_files_with(files, flags, options, are_warnings_fatal, false)
-}
-
-/// The same; may the variables of `options` be those of job files, too, where they go before the environment?
-pub(crate) fn read_files_with(
-    files: &[PathBuf],
-    flags: &Flags,
-    options: &Options,
-    are_warnings_fatal: bool,
-    are_for_jobs: bool,
-) -> Result<Inputs, Failure> {
-    let loader = DiskOrInput::default();
-    let is_fio = |file: &PathBuf| {
-        file.extension().is_some_and(|ending| ending == "fio")
-            || loader.load(file).is_ok_and(|bytes| params::sniff(&String::from_utf8_lossy(&bytes)) == Format::Fio)
-    };
-    let format = if files.iter().any(is_fio) || !flags.is_empty() { Format::Fio } else { Format::Vdbench };
-    let mut as_flags = Vec::new();
-    let reading = if format == Format::Fio {
-        if let Some(other) = files.iter().find(|file| (file.exists() || is_input(file)) && !is_fio(file)) {
-            let message = format!(
-                "{} is no fio job file: job files and fio's flags do not go together with Vdbench's files",
-                other.display()
-            );
-            return Err(Failure::new(PARAMETERS, message));
-        }
-        if let Some((name, value)) = options.variables.first().filter(|_| !are_for_jobs) {
-            let message = format!(
-                "{name}={value}: job files have their variables from the environment: {name}={value} iodyno run …"
-            );
-            return Err(Failure::new(PARAMETERS, message));
-        }
-        if let Some(name) = &options.restart {
-            let message = format!(
-                "-r {name}: it is for Vdbench's files; of a job file --section NAME takes a job, as often as given"
-            );
-            return Err(Failure::new(PARAMETERS, message));
-        }
-        let mut sources: Vec<JobSource> = files.iter().cloned().map(JobSource::File).collect();
-        let (text, has_name) = params::flags_text(flags);
-        let name = "<command line>".to_string();
-        if has_name {
-            sources.push(JobSource::Flags(name, text));
-        } else if files.is_empty() {
-            sources.push(JobSource::Flags(name, format!("[run]\n{text}")));
-        } else if !flags.is_empty() {
-            sources.push(JobSource::Addition(name, text));
-        }
-        let used = RefCell::new(BTreeSet::new());
-        let variable = |name: &str| {
-            used.borrow_mut().insert(name.to_string());
-            let given = options.variables.iter().rev().find(|(known, _)| known == name);
-            given.map(|(_, value)| value.clone()).or_else(|| std::env::var(name).ok())
-        };
-        as_flags = params::fio_flags_of(&sources, options, &loader, &variable);
-        let reading = params::read_fio(&sources, options, &loader, &variable);
-        if let Some((name, _)) = options.variables.iter().find(|(name, _)| !used.borrow().contains(name)) {
-            let message =
-                format!("the variable `{name}` is used by no job file: write ${{{name}}} where its value belongs");
-            return Err(Failure::new(PARAMETERS, message));
-        }
-        reading
-    } else {
-        params::read_vdbench(files, options, &loader)
-    };
-    show(&reading.diagnostics, &reading.sources);
-    let errors = reading.errors();
-    let plan = reading
-        .plan
-        .ok_or_else(|| Failure::new(PARAMETERS, format!("{errors} mistake(s) in the parameters; nothing was run")))?;
-    let warnings = reading.diagnostics.iter().filter(|found| found.severity == Severity::Warning).count();
-    if are_warnings_fatal && warnings > 0 {
-        let message = format!("{warnings} warning(s) about the parameters, and --warnings-fatal; nothing was run");
-        return Err(Failure::new(PARAMETERS, message));
-    }
-    Ok(Inputs { plan, format, jobs: reading.jobs, flags: as_flags })
-}
-
-/// Is it standard input's name?
-fn is_input(file: &Path) -> bool {
-    file == Path::new("-")
-}
-
 /// A word of a command line as a shell reads it.
 fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:,=%+@".contains(&byte);
@@ -413,42 +255,6 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
         ));
     }
     read_files(&files, flags, &options, args.fio_reading.warnings_fatal)
-}
-
-/// `name=value` on the command line, not a path with an equals sign in it.
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-/// Seconds, or a time with its unit.
-pub(crate) fn time(text: Option<&str>, flag: &str) -> Result<Option<u64>, Failure> {
-    text.map(|text| {
-        quantity::text::parse_duration_s(text).map_err(|why| {
-            Failure::new(PARAMETERS, format!("{flag} {text}: {why}; write seconds, or a unit: 30s, 10m, 2h"))
-        })
-    })
-    .transpose()
-}
-
-/// The least length of an interval, ns, as of `interval=` in files.
-pub(crate) const INTERVAL_MIN_NS: u64 = 10_000_000;
-/// The same of the pages and lines that people watch.
-pub(crate) const WATCHED_MIN_NS: u64 = 100_000_000;
-
-/// The length of an interval of one second or what `text` says, which is the value of `flag`; `least_ns` is the least.
-pub(crate) fn interval(text: &str, flag: &str, least_ns: u64) -> Result<u64, Failure> {
-    let interval_ns = time(Some(text), flag)?.unwrap_or(1_000_000_000);
-    if interval_ns < least_ns {
-        let least_ms = least_ns / 1_000_000;
-        return Err(Failure::new(PARAMETERS, format!("{flag} {text} is too short; {least_ms}ms is the least")));
-    }
-    Ok(interval_ns)
-}
-
-fn show(diagnostics: &[Diagnostic], sources: &[Source]) {
-    for found in diagnostics {
-        say_lines!("{}", params::render(found, sources));
-    }
 }
 
 /// The exit code that the run would have.

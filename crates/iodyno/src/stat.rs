@@ -2,14 +2,15 @@
 
 use crate::exit::{Failure, PARAMETERS, PRIVILEGE, RECORDING};
 use crate::open::open;
-use crate::run::{INTERVAL_MIN_NS, interval, watch_signals};
+use crate::signals::watch_signals;
 use crate::stat_args::{StatArgs, StatClock, StatSubject};
+use crate::time_args::{INTERVAL_MIN_NS, interval};
 use collect::{Asked, CPU_IRQ, What};
+use monitor::{Company, EventClock, Idle, MonitorError, StopFlag, WatchRequest};
 use quantity::output::stdout;
 use rates::Verdicts;
 use rates::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject, replay};
 use recording::Reader;
-use session::{Company, EventClock, Idle, SessionError, StopFlag, WatchRequest};
 use std::path::Path;
 use tui::{CpuUnit, StatForm, StatLines, StatLook, stranger};
 use view::AnalyzeError;
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     };
     let stop = StopFlag::default();
     watch_signals(&stop)?;
-    let mut lines = StatLines::new(stdout(), StatFold::new(&subjects, &options), look, session::live_wall());
+    let mut lines = StatLines::new(stdout(), StatFold::new(&subjects, &options), look, monitor::live_wall());
     lines.complain_to(Box::new(|words| say!("iodyno: {words}")));
     if subjects.contains(&Subject::Cpu)
         && let Some(words) = collect::verdicts(Path::new("/")).get(CPU_IRQ).filter(|words| *words != rates::WORKS)
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     }
     let mut tell = |message: &str| say!("iodyno: {message}");
     let company = Company { face: Some(&mut lines), flight: None, tell: Some(&mut tell) };
-    let outcome = session::watch(&request, company, None, &stop)?;
+    let outcome = monitor::watch(&request, company, None, &stop)?;
     subjects.last().into_iter().for_each(|subject| lines.complain_of_strangers(*subject));
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     // Being stopped is no failure; a full standard output is.
@@ -101,7 +102,7 @@ fn of_recording(path: &Path, subjects: &[Subject], options: &StatOptions, look: 
 /// Why a recording has no distributions of response times; `None` when it has some.
 fn without_percentiles(reader: &Reader, verdicts: &Verdicts) -> Result<Option<String>, Failure> {
     let table = "io_interval";
-    let has_some = reader.tables().map_err(SessionError::from)?.iter().any(|name| name == table);
+    let has_some = reader.tables().map_err(MonitorError::from)?.iter().any(|name| name == table);
     // One that watched disks on which nothing was done has none either, and misses nothing.
     let was_watched = Verdicts::works(reader.manifest(), table);
     let otherwise = "the recording has no table io_interval (stat disk --percentiles -o and top make it)";
@@ -277,7 +278,7 @@ fn look(args: &StatArgs) -> Result<StatLook, Failure> {
 /// How many CPUs this machine has, or the one that was recorded had.
 fn cpus(recording: Option<&Path>) -> Result<u32, Failure> {
     let hardware = match recording {
-        Some(path) => Reader::open(path).map_err(SessionError::from)?.manifest().hardware.clone(),
+        Some(path) => Reader::open(path).map_err(MonitorError::from)?.manifest().hardware.clone(),
         None => collect::hardware(&[]),
     };
     let cpus = hardware["cpu"]["online"].as_u64().and_then(|cpus| u32::try_from(cpus).ok());
@@ -290,7 +291,7 @@ fn list(only: &[String], speeds: &[SpeedOverride]) -> Result<u8, Failure> {
     outln!("{:<12} {:>8} {:>8} {:>6} {:>5}", "Int", "Loopback", "Mbit/s", "Duplex", "State");
     let batches = collect::Machine::new(&[What::Net]).sample(0, 0);
     for batch in &batches {
-        let rows = batch.to_rows::<recording::rows::Net>().map_err(session::SessionError::from)?;
+        let rows = batch.to_rows::<recording::rows::Net>().map_err(MonitorError::from)?;
         for row in rows {
             strangers.retain(|name| **name != row.interface);
             if !only.is_empty() && !only.contains(&row.interface) {

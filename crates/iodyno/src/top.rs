@@ -3,10 +3,11 @@
 use crate::diagnose::read_thresholds;
 use crate::exit::{Failure, INTERRUPTED, PARAMETERS};
 use crate::open::{over, verified};
-use crate::run::{WATCHED_MIN_NS, interval, watch_signals};
+use crate::signals::watch_signals;
+use crate::time_args::{WATCHED_MIN_NS, interval};
 use crate::top_args::TopArgs;
 use findings::Thresholds;
-use session::{LiveRequest, StopFlag, TopOf, TopRequest};
+use monitor::{LiveRequest, StopFlag, TopOf, TopRequest};
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
 use std::os::unix::process::CommandExt as _;
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &TopArgs, command_line: &[String]) -> Result<u8, Failure
         crate::allocator::takes_terminal();
     }
     let request = TopRequest { of, thresholds, once, directory: PathBuf::from(".") };
-    let by_signal = session::top(request, &stop)?;
+    let by_signal = monitor::top(request, &stop)?;
     Ok(over(if by_signal { INTERRUPTED } else { 0 }, damaged))
 }
 

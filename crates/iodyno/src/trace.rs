@@ -2,13 +2,14 @@
 
 use crate::exit::{Failure, INTERRUPTED, PARAMETERS, RECORDING};
 use crate::place;
-use crate::run::{time, watch_signals};
+use crate::signals::watch_signals;
+use crate::time_args::time;
 use crate::trace_args::{ThroughArg, TraceArgs};
+use monitor::{FlightNews, FlightRequest, MonitorError, Rotate, StopFlag, TraceNews, TraceRequest, Trigger};
 use objectives::Condition;
 use params::{Diagnostic, Severity};
 use plan::{Source, Span};
 use quantity::text::{format_bytes, format_ns, parse_bytes};
-use session::{FlightNews, FlightRequest, Rotate, SessionError, StopFlag, TraceNews, TraceRequest, Trigger};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -210,7 +211,7 @@ fn fly(args: &TraceArgs, request: &FlightRequest) -> Result<u8, Failure> {
             }
         };
     };
-    let outcome = session::flight(request, &mut news, &stop)?;
+    let outcome = monitor::flight(request, &mut news, &stop)?;
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     if outcome.dumps.is_empty() && outcome.failed == 0 && !args.json {
         outln!("no trouble was seen; nothing was written");
@@ -249,7 +250,7 @@ fn record(args: &TraceArgs, request: &TraceRequest) -> Result<u8, Failure> {
             }
         };
     };
-    let outcome = session::trace(request, &mut watch, &stop).map_err(|error| {
+    let outcome = monitor::trace(request, &mut watch, &stop).map_err(|error| {
         let failure = Failure::from(error);
         if !has_begun {
             return failure;
@@ -308,7 +309,7 @@ impl TraceArgs {
 
 /// What the flags ask for.
 pub(crate) fn filter(chosen: &Chosen<'_>) -> Result<Filter, Failure> {
-    let devices = chosen.devices.iter().map(|name| Device::find(name).map_err(SessionError::from));
+    let devices = chosen.devices.iter().map(|name| Device::find(name).map_err(MonitorError::from));
     let mut filter = Filter { devices: devices.collect::<Result<_, _>>()?, ..Filter::default() };
     if !chosen.ops.is_empty() {
         filter.ops = 0;

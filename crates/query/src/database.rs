@@ -101,7 +101,7 @@ impl Database {
     /// # Errors
     /// A mistake in the statement, with the place where it is; a recording that cannot be read.
     pub async fn ask(&self, sql: &str) -> Result<Answer, QueryError> {
-        let explain = |error: DataFusionError| QueryError::explain(error, sql, self);
+        let explain = |error: DataFusionError| QueryError::explain(error, sql, &|| self.functions());
         let state = self.context.state();
         let dialect = state.config().options().sql_parser.dialect;
         let statement = state.sql_to_statement(sql, &dialect).map_err(explain)?;

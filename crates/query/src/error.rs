@@ -1,10 +1,10 @@
 //! What can go wrong with a query, said so that the user can put it right.
 
-use crate::Database;
 use datafusion::common::{Column, DataFusionError, Diagnostic, SchemaError};
 use datafusion::sql::sqlparser::parser::ParserError;
 use quantity::suggest::{did_you_mean, nearest};
 use recording::RecordingError;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -133,14 +133,14 @@ impl QueryError {
         }
     }
 
-    /// What the engine says about a statement, in the user's terms.
-    pub(crate) fn explain(error: DataFusionError, sql: &str, database: &Database) -> Self {
+    /// What the engine says about a statement, in the user's terms. `functions` gives the names of those that it knows.
+    pub(crate) fn explain(error: DataFusionError, sql: &str, functions: &dyn Fn() -> BTreeSet<String>) -> Self {
         let statement = |message: String, place, help| Self::Statement(Mistake { message, place, help });
         match error {
             DataFusionError::SQL(error, _) => syntax(&error, sql),
             DataFusionError::Diagnostic(diagnostic, inner) => {
                 let place = place_of_diagnostic(&diagnostic, sql);
-                match Self::explain(*inner, sql, database) {
+                match Self::explain(*inner, sql, functions) {
                     Self::Statement(mistake) => Self::Statement(Mistake { place: mistake.place.or(place), ..mistake }),
                     other => other,
                 }
@@ -157,13 +157,13 @@ impl QueryError {
                 }
                 other => statement(other.to_string(), None, None),
             },
-            DataFusionError::Context(_, inner) => Self::explain(*inner, sql, database),
+            DataFusionError::Context(_, inner) => Self::explain(*inner, sql, functions),
             DataFusionError::Collection(mut errors) if !errors.is_empty() => {
-                Self::explain(errors.swap_remove(0), sql, database)
+                Self::explain(errors.swap_remove(0), sql, functions)
             }
             DataFusionError::Plan(message) => match unknown_function(&message) {
                 Some(name) => {
-                    let functions = database.functions();
+                    let functions = functions();
                     let known = functions.iter().map(String::as_str);
                     let help = did_you_mean(&name, known).unwrap_or_else(|| ".help lists the functions".to_string());
                     statement(format!("there is no function `{name}`"), place_of_word(sql, &name), Some(help))

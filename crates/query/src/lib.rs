@@ -1,6 +1,7 @@
 //! SQL over recordings, on an embedded engine: every table of one or many recordings, open ones too, with functions
 //! that merge histograms. Apart from the other crates, so that nobody pays for the engine's build who does not ask.
 
+mod column_help;
 mod database;
 mod error;
 mod functions;
@@ -12,6 +13,7 @@ mod table;
 mod units;
 
 pub use self::output::{Format, write};
+pub use column_help::column_help;
 pub use database::{Answer, Database};
 pub use error::{Mistake, QueryError};
-pub use source::{Sources, column_help, type_word};
+pub use source::{Sources, type_word};

@@ -3,6 +3,7 @@
 mod args;
 mod run;
 mod shell;
+mod statements;
 
 use clap::Parser;
 use quantity::output::{say_lines, stdout};

@@ -1,6 +1,6 @@
 //! The shell: statements line by line, with editing, history and completion.
 
-use crate::run::{form_of, split};
+use crate::statements::{form_of, split};
 use futures_util::future::{Either, select};
 use quantity::output::{say, say_lines, stdout};
 use quantity::visible::is_hidden;

@@ -1,7 +1,6 @@
 //! The recordings that are asked, and what tables they have.
 
-use crate::table::RECORDING;
-use crate::{QueryError, moments};
+use crate::QueryError;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use recording::{Column, ColumnKind, Reader, RecordingError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -164,21 +163,6 @@ fn names(directories: &[PathBuf]) -> Vec<String> {
     let is_clear = distinct.len() == short.len() && short.iter().all(Option::is_some);
     let long = directories.iter().map(|path| path.display().to_string());
     if is_clear { short.into_iter().flatten().collect() } else { long.collect() }
-}
-
-/// What a column means, in a sentence; `None` when the catalogue does not know it.
-#[must_use]
-pub fn column_help(table: &str, name: &str) -> Option<String> {
-    let Some(column) = catalogue_column(table, name) else {
-        let of_recording = (name == RECORDING).then_some("The recording that the row is of.");
-        return moments::help(name).or(of_recording).map(ToString::to_string);
-    };
-    let help = column.help.trim();
-    if column.name == name {
-        Some(help.to_string())
-    } else {
-        Some(format!("{} of `{}`", &name[column.name.len() + 4..], column.name))
-    }
 }
 
 /// A column's type in the catalogue's words.

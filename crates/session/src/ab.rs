@@ -6,8 +6,9 @@
 
 use crate::execute::preflight;
 use crate::half_round::{HalfRound, Side};
-use crate::{Ending, Face, Request, SessionError, StopFlag, execute};
+use crate::{Ending, Face, Request, SessionError, execute};
 use engine::EngineChoice;
+use monitor::StopFlag;
 use plan::{JobTexts, Plan};
 use quantity::text::format_ns;
 use recording::Reader;

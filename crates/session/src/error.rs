@@ -41,9 +41,6 @@ pub enum SessionError {
     /// The report could not be drawn.
     #[error(transparent)]
     Report(#[from] report::ReportError),
-    /// The command that was to be recorded failed to start.
-    #[error("failed to start the command: {0}")]
-    Start(std::io::Error),
     /// A command of the parameter file failed to start.
     #[error("failed to run the command `{line}`: {source}")]
     Command {
@@ -55,18 +52,6 @@ pub enum SessionError {
     /// A recording cannot be read.
     #[error(transparent)]
     Analyze(#[from] view::AnalyzeError),
-    /// Nothing of a page is in it.
-    #[error("{} is a recording without samples of a machine or I/Os: there is nothing to show of it", .0.display())]
-    NoSamples(PathBuf),
-    /// Nobody collects there.
-    #[error("no collector writes in {}: start one with `iodyno record -d {}`{}", .directory.display(), .directory.display(),
-        .newest.as_ref().map(|path| format!(", or look at the newest recording with `iodyno top {}`", path.display())).unwrap_or_default())]
-    NotCollecting {
-        /// Where somebody was looked for.
-        directory: PathBuf,
-        /// The newest recording there.
-        newest: Option<PathBuf>,
-    },
     /// There is nothing to replay.
     #[error("{} is a recording without a trace: it has no table `io` (`iodyno trace` makes one)", .0.display())]
     NoTrace(PathBuf),
@@ -98,52 +83,6 @@ pub enum SessionError {
         text: String,
         /// What is wrong.
         source: objectives::ConditionError,
-    },
-    /// Two collectors on one directory would mix up each other's recordings.
-    #[error("process {holder} collects in {directory} already; stop it, or name another directory")]
-    Occupied {
-        /// The directory.
-        directory: PathBuf,
-        /// Number of the process.
-        holder: String,
-    },
-    /// A collector has a directory of its own.
-    #[error(
-        "{} holds what no collector made: {found}. A collector removes old recordings, so it has a directory of its own: name a new or an empty one, such as {}", .directory.display(), .directory.join("collector").display()
-    )]
-    NotEmpty {
-        /// The directory.
-        directory: PathBuf,
-        /// The first names in it.
-        found: String,
-    },
-    /// Others can write in a collector's directory.
-    #[error(
-        "{} is not for this user alone ({why}), and a collector removes old recordings there: take that away (`chmod go-w`, `chown`), name another directory, or add --allow-shared", .directory.display()
-    )]
-    Shared {
-        /// The directory.
-        directory: PathBuf,
-        /// Who can write there.
-        why: String,
-    },
-    /// A collector's directory is gone.
-    #[error(
-        "{} was removed while iodyno recorded to it: {samples} samples of the recording under way are lost, and no other one can begin there; start it again", .directory.display()
-    )]
-    Removed {
-        /// The directory.
-        directory: PathBuf,
-        /// Samples in the recording that was being written.
-        samples: u64,
-    },
-    /// One of a collector's own files is not what it should be.
-    #[error("{} {why}; it was left as it is: move it away, or name another directory", .path.display())]
-    Strange {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
     },
     /// Neither a rate nor a reference for one.
     #[error(

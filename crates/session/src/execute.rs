@@ -1,6 +1,5 @@
 //! One `run` command's life: targets, format, all runs in order, a clean end.
 
-use crate::counters::{Counters, SUBJECTS, subjects};
 use crate::dry_run::{access_of, duration_of};
 use crate::face::Face;
 use crate::format::Fill;
@@ -8,11 +7,13 @@ use crate::half_round::HalfRound;
 use crate::objectives::{Objectives, objective_mistakes};
 use crate::outcome::{Ending, Outcome};
 use crate::rates::{Achieved, Decision};
-use crate::run_loop::{Cause, RunContext, RunResult, execute as execute_run};
+use crate::run_context::RunContext;
+use crate::run_loop::{Cause, RunResult, execute as execute_run};
 use crate::spine::{Spine, loops_text};
 use crate::sync::{all_flags_of, flags_of};
-use crate::{SessionError, StopFlag, commands, format, half_round, job_ends};
+use crate::{SessionError, commands, format, half_round, job_ends};
 use engine::{EngineChoice, Options, Pace};
+use monitor::{Counters, SUBJECTS, StopFlag, subjects};
 use objectives::{Condition, Halt, Judgement, PlanProgress, Verdict};
 use output::{Folder, Force};
 use plan::{Command, Content, ErrorRule, JobTexts, Plan, Repeat, Run};

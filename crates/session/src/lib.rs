@@ -5,74 +5,45 @@
 
 mod ab;
 mod commands;
-mod counters;
-mod cpu_clock;
 mod departures;
 mod dry_run;
-mod endpoint;
 mod error;
 mod execute;
 mod face;
-mod finding_flight;
-mod flight;
 mod format;
-mod gather;
 mod half_round;
-mod io_errors;
 mod job_ends;
 mod logs;
 mod model;
 mod objectives;
 mod outcome;
 mod pause;
-mod probe;
-mod profile;
 mod rates;
 mod replay;
 mod requested;
-mod requests;
-mod responses;
 mod rows;
+mod run_context;
 mod run_loop;
-mod service;
 mod show;
 mod spine;
 mod steady;
-mod stop;
 mod sync;
-mod top;
-mod trace;
-mod watch;
 
 pub use ab::{AbLoad, AbOutcome, AbRequest, ab, order_of};
-pub use cpu_clock::EventClock;
 pub use dry_run::{DryRun, TargetFinding, dry_run};
-pub use endpoint::Endpoint;
 pub use engine::EngineChoice;
 pub use error::SessionError;
 pub use execute::{Request, execute};
 pub use face::{Face, error_face, json_face, terminal_face};
-pub use finding_flight::{FindingFlight, FlightPlan};
-pub use flight::{Dump, FlightNews, FlightOutcome, FlightRequest, Trigger, Trouble, flight};
-pub use gather::Gather;
 pub use half_round::{HalfRound, Side, half_rounds};
 pub use model::{ModelOutcome, ModelRequest, model};
 pub use objectives::{never_judged, objective_mistakes};
 pub use outcome::{Ending, Outcome};
-pub use probe::{ProbeOf, ProbeOutcome, ProbeRequest, probe};
 pub use replay::{Lost, Survey, lost, rehearse, survey};
 pub use report::{Case, Suite};
-pub use service::{
-    Home, MachineClock, Moment, Retention, ServiceClock, ServiceOutcome, ServiceRequest, Sharing, Tier, local_zone,
-    named_zone, serve,
-};
 pub use show::{
     begin_junit_file, check_junit_file, comparison, comparison_file, comparison_lines, end_junit_file, junit_file,
     last_words, report_file, terminal_look,
 };
-pub use stop::StopFlag;
-pub use top::{LiveRequest, TopOf, TopRequest, top};
-pub use trace::{Rotate, TraceNews, TraceOutcome, TraceRequest, trace};
 pub use tui::{Look, Painted};
 pub use tui::{json_difference, json_verdict};
-pub use watch::{Company, Idle, WatchOutcome, WatchRequest, Watched, live_wall, watch};

@@ -2,8 +2,9 @@
 //!
 //! The engine is harvested more often then; everything else sees the parts of an interval put together.
 
-use crate::rows::{Stretch, signed};
+use crate::rows::Stretch;
 use engine::Harvest;
+use monitor::signed;
 use plan::generate::Op;
 use plan::{JobTexts, Run};
 use recording::Label;

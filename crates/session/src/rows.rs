@@ -1,6 +1,7 @@
 //! From the engine's harvest to rows of the recording, and the exact totals of a run.
 
 use engine::{Finished, FirstError, Harvest, LaneInterval, WorkerInterval};
+use monitor::signed;
 use plan::{Plan, Run, generate::Op};
 use quantity::histogram::Histogram;
 use recording::Sizes;
@@ -143,26 +144,6 @@ impl Stretch<'_> {
 /// A lane without arrivals, completions, errors or anything in flight has nothing to say.
 fn is_worth_a_row(lane: &LaneInterval) -> bool {
     lane.ops > 0 || lane.arrivals > 0 || lane.errors > 0 || lane.backlog > 0 || lane.in_flight_mean > 0.0
-}
-
-/// All numbers of a recording are signed; none of ours comes near the limit.
-pub(crate) fn signed(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-/// Says that so many things were in no figure by the sample at `t_ns` of what began at `origin_ns`.
-pub(crate) fn lost_row((t_ns, origin_ns): (u64, u64), count: u64, what: &str) -> Event {
-    Event {
-        t_ns: signed(t_ns),
-        t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
-        severity: "error".to_string(),
-        kind: "probe_lost".to_string(),
-        class: None,
-        run: None,
-        target: None,
-        message: format!("{count} {what} could not be counted"),
-        count: signed(count),
-    }
 }
 
 /// What a run did, exactly, at full resolution, by phase × workload × target × operation.

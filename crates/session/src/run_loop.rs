@@ -1,20 +1,20 @@
 //! One run: starts the engine, ends an interval at each tick, passes rows on, and knows when it is over.
 
 use crate::SessionError;
-use crate::counters::Counters;
 use crate::logs::Logs;
 use crate::pause::{Heartbeat, LIMIT_NS, Pause};
 use crate::replay::{self, Playback};
 use crate::rows::{Stretch, Sum, Totals};
+use crate::run_context::RunContext;
 use crate::spine::Spine;
 use crate::steady::Watch;
-use crate::stop::StopFlag;
 use crate::sync;
 use crate::sync::Syncing;
 use convert::fio_out::SteadyState;
-use engine::{Fates, Harvest, Input, JobFate, LaneEnd, Options, Pace, Running};
+use engine::{Fates, Harvest, Input, JobFate, LaneEnd, Running};
+use monitor::Counters;
 use objectives::Halt;
-use plan::{ErrorRule, JobTexts, Plan, Run};
+use plan::{ErrorRule, Plan};
 use quantity::clock;
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
@@ -22,7 +22,6 @@ use recording::Batch;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Duration;
-use target::Opened;
 
 /// How long the coordinator sleeps at most before it looks at signals and at the engine.
 const NAP: Duration = Duration::from_millis(20);
@@ -86,25 +85,6 @@ pub(crate) struct RunResult {
     pub(crate) is_read_before: bool,
     /// What became of its `steadystate`.
     pub(crate) steady: Option<SteadyState>,
-}
-
-/// What a run needs.
-pub(crate) struct RunContext<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) run: &'a Run,
-    pub(crate) title: &'a str,
-    pub(crate) run_index: i32,
-    pub(crate) pace: Pace,
-    pub(crate) targets: &'a [Option<Opened>],
-    pub(crate) options: &'a Options,
-    pub(crate) seed: u64,
-    /// Of workloads whose choices vary.
-    pub(crate) varying_seed: u64,
-    pub(crate) data_seed: u64,
-    pub(crate) stop: &'a StopFlag,
-    pub(crate) errors_before: u64,
-    /// fio's jobs, and how often their outputs are printed.
-    pub(crate) logs: (&'a JobTexts, Option<u64>),
 }
 
 /// Why the coordinator goes on.

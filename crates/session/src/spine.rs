@@ -2,9 +2,10 @@
 
 use crate::SessionError;
 use crate::face::Face;
-use crate::rows::{Stretch, signed};
-use crate::run_loop::RunContext;
+use crate::rows::Stretch;
+use crate::run_context::RunContext;
 use engine::Pace;
+use monitor::{clock_step, signed};
 use objectives::{CUT_SHORT, Condition, Halt, Judge, PendingRun, Verdict};
 use quantity::clock;
 use recording::rows::{Event, Objective, Phase, RunEnd, RunTotal};
@@ -302,24 +303,4 @@ fn offered_rate(context: &RunContext<'_>) -> Option<f64> {
         Pace::PerSecond(rate) => Some(rate),
         Pace::Max => None,
     })
-}
-
-/// The event of a wall clock that was set.
-pub(crate) fn clock_step(step_ns: i64, origin_ns: u64) -> Event {
-    let t_ns = clock::now_ns();
-    let length = quantity::text::format_ns(step_ns.unsigned_abs());
-    let direction = if step_ns < 0 { "back" } else { "forward" };
-    Event {
-        t_ns: signed(t_ns),
-        t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
-        severity: "warning".to_string(),
-        kind: "clock_step".to_string(),
-        class: None,
-        run: None,
-        target: None,
-        message: format!(
-            "the wall clock went {length} {direction}; intervals and rates are of another clock, not affected"
-        ),
-        count: 1,
-    }
 }

@@ -1,7 +1,7 @@
 //! `fsync` at the end of a run or job, and what the page cache holds between runs.
 
-use crate::StopFlag;
 use engine::{Failure, FirstError, Harvest, LaneEnd, LaneInterval};
+use monitor::StopFlag;
 use plan::generate::Op;
 use plan::{OpenFlags, Plan, Run, TargetSpec, Workload};
 use quantity::clock;

@@ -50,8 +50,8 @@ fn only_the_recording_crate_knows_parquet_and_only_the_engine_io_uring() {
         ("clap", vec!["iodyno", "query"]),
         ("datafusion", vec!["query"]),
         ("libbpf-rs", vec!["trace"]),
-        ("hyper", vec!["session"]),
-        ("tokio", vec!["query", "session"]),
+        ("hyper", vec!["monitor"]),
+        ("tokio", vec!["monitor", "query"]),
     ];
     for package in metadata()["packages"].as_array().expect("packages") {
         let name = package["name"].as_str().expect("name");

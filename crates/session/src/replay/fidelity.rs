@@ -2,9 +2,9 @@
 
 use super::{Playback, at};
 use crate::SessionError;
-use crate::rows::signed;
-use crate::run_loop::RunContext;
+use crate::run_context::RunContext;
 use crate::spine::Spine;
+use monitor::signed;
 use plan::generate::Op;
 use plan::replay::{Changes, Pacing, ReplayIo};
 use quantity::clock;

@@ -4,12 +4,10 @@ mod fidelity;
 mod source;
 
 use crate::SessionError;
-use crate::counters::Counters;
-use crate::rows::signed;
-use crate::run_loop::RunContext;
+use crate::run_context::RunContext;
 use crate::spine::Spine;
-use crate::trace::{End, interval_row};
 use engine::{Aside, Chunk, Feed, Hindrances, Input, Running};
+use monitor::{Counters, End, interval_row, signed};
 use plan::replay::{Changes, Mapper, Pacing};
 use quantity::clock;
 use recording::Batch;

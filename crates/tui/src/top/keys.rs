@@ -1,6 +1,6 @@
 //! From keys to what is to be done.
 
-use super::state::{Cycle, TopState};
+use super::state::{Cycle, Prompt, TopState};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use top_page::{Drill, Sheet};
 
@@ -45,13 +45,6 @@ pub enum Command {
     MarkLength,
     /// To the shell; the page comes back with `fg`.
     Suspend,
-}
-
-/// What is being typed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Prompt {
-    Filter,
-    GoTo(String),
 }
 
 impl TopState {

@@ -1,8 +1,7 @@
 //! Where what stands, by the size of the terminal.
 
 use super::canvas::{Area, Canvas, Ink};
-use super::keys::Prompt;
-use super::state::{Mode, TopPage, TopState};
+use super::state::{Mode, Prompt, TopPage, TopState};
 use super::{overlay, parts, sheets, strip};
 
 /// Below this size nothing useful fits.

@@ -1,7 +1,6 @@
 //! What the user has chosen, and what the page is given to show.
 
 use super::TopLook;
-use super::keys::Prompt;
 use findings::Thresholds;
 use top_page::{Drill, Grid, Machine, MapOf, Scene, Sheet, Strip, Watch};
 
@@ -26,6 +25,13 @@ pub enum Looks {
     Everywhere,
     /// On this one.
     Cpu(u32),
+}
+
+/// What is being typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Prompt {
+    Filter,
+    GoTo(String),
 }
 
 /// All that is shown.

@@ -1,0 +1,138 @@
+//! Files of a load, Vdbench's or fio's, as they are named on the command line.
+
+use crate::exit::{Failure, PARAMETERS};
+use params::{Diagnostic, DiskOrInput, Format, JobSource, Loader, Options, Severity};
+use plan::{JobTexts, Plan, Source};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Options of fio's that were given as flags.
+pub(crate) type Flags = [(String, Option<String>)];
+
+/// Parameter files, and `name=value` for the variables in them.
+pub(crate) fn split_inputs<'a>(
+    inputs: impl IntoIterator<Item = &'a OsString>,
+) -> (Vec<PathBuf>, Vec<(String, String)>) {
+    let (mut files, mut variables) = (Vec::new(), Vec::new());
+    for input in inputs {
+        match input.to_str().and_then(|text| text.split_once('=')) {
+            Some((name, value)) if is_name(name) => variables.push((name.to_string(), value.to_string())),
+            _ => files.push(PathBuf::from(input)),
+        }
+    }
+    (files, variables)
+}
+
+/// What was read.
+#[derive(Debug)]
+pub(crate) struct Inputs {
+    pub(crate) plan: Plan,
+    pub(crate) format: Format,
+    /// fio's jobs as they were given.
+    pub(crate) jobs: JobTexts,
+    /// The same as flags.
+    pub(crate) flags: Vec<String>,
+}
+
+/// Reads files of either language; prints every diagnostic; an error among them ends the command.
+pub(crate) fn read_files(
+    files: &[PathBuf],
+    flags: &Flags,
+    options: &Options,
+    are_warnings_fatal: bool,
+) -> Result<Inputs, Failure> {
+    read_files_with(files, flags, options, are_warnings_fatal, false)
+}
+
+/// The same; may the variables of `options` be those of job files, too, where they go before the environment?
+pub(crate) fn read_files_with(
+    files: &[PathBuf],
+    flags: &Flags,
+    options: &Options,
+    are_warnings_fatal: bool,
+    are_for_jobs: bool,
+) -> Result<Inputs, Failure> {
+    let loader = DiskOrInput::default();
+    let is_fio = |file: &PathBuf| {
+        file.extension().is_some_and(|ending| ending == "fio")
+            || loader.load(file).is_ok_and(|bytes| params::sniff(&String::from_utf8_lossy(&bytes)) == Format::Fio)
+    };
+    let format = if files.iter().any(is_fio) || !flags.is_empty() { Format::Fio } else { Format::Vdbench };
+    let mut as_flags = Vec::new();
+    let reading = if format == Format::Fio {
+        if let Some(other) = files.iter().find(|file| (file.exists() || is_input(file)) && !is_fio(file)) {
+            let message = format!(
+                "{} is no fio job file: job files and fio's flags do not go together with Vdbench's files",
+                other.display()
+            );
+            return Err(Failure::new(PARAMETERS, message));
+        }
+        if let Some((name, value)) = options.variables.first().filter(|_| !are_for_jobs) {
+            let message = format!(
+                "{name}={value}: job files have their variables from the environment: {name}={value} iodyno run …"
+            );
+            return Err(Failure::new(PARAMETERS, message));
+        }
+        if let Some(name) = &options.restart {
+            let message = format!(
+                "-r {name}: it is for Vdbench's files; of a job file --section NAME takes a job, as often as given"
+            );
+            return Err(Failure::new(PARAMETERS, message));
+        }
+        let mut sources: Vec<JobSource> = files.iter().cloned().map(JobSource::File).collect();
+        let (text, has_name) = params::flags_text(flags);
+        let name = "<command line>".to_string();
+        if has_name {
+            sources.push(JobSource::Flags(name, text));
+        } else if files.is_empty() {
+            sources.push(JobSource::Flags(name, format!("[run]\n{text}")));
+        } else if !flags.is_empty() {
+            sources.push(JobSource::Addition(name, text));
+        }
+        let used = RefCell::new(BTreeSet::new());
+        let variable = |name: &str| {
+            used.borrow_mut().insert(name.to_string());
+            let given = options.variables.iter().rev().find(|(known, _)| known == name);
+            given.map(|(_, value)| value.clone()).or_else(|| std::env::var(name).ok())
+        };
+        as_flags = params::fio_flags_of(&sources, options, &loader, &variable);
+        let reading = params::read_fio(&sources, options, &loader, &variable);
+        if let Some((name, _)) = options.variables.iter().find(|(name, _)| !used.borrow().contains(name)) {
+            let message =
+                format!("the variable `{name}` is used by no job file: write ${{{name}}} where its value belongs");
+            return Err(Failure::new(PARAMETERS, message));
+        }
+        reading
+    } else {
+        params::read_vdbench(files, options, &loader)
+    };
+    show(&reading.diagnostics, &reading.sources);
+    let errors = reading.errors();
+    let plan = reading
+        .plan
+        .ok_or_else(|| Failure::new(PARAMETERS, format!("{errors} mistake(s) in the parameters; nothing was run")))?;
+    let warnings = reading.diagnostics.iter().filter(|found| found.severity == Severity::Warning).count();
+    if are_warnings_fatal && warnings > 0 {
+        let message = format!("{warnings} warning(s) about the parameters, and --warnings-fatal; nothing was run");
+        return Err(Failure::new(PARAMETERS, message));
+    }
+    Ok(Inputs { plan, format, jobs: reading.jobs, flags: as_flags })
+}
+
+/// Is it standard input's name?
+fn is_input(file: &Path) -> bool {
+    file == Path::new("-")
+}
+
+/// `name=value` on the command line, not a path with an equals sign in it.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+fn show(diagnostics: &[Diagnostic], sources: &[Source]) {
+    for found in diagnostics {
+        say_lines!("{}", params::render(found, sources));
+    }
+}

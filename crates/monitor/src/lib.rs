@@ -1,0 +1,51 @@
+//! Watches a machine without loading it.
+//!
+//! One entry for each command: [`watch`] samples counters, [`probe`] and [`trace`] follow the kernel, [`flight`] writes a trace
+//! only when there is trouble, [`serve`] collects for months, [`top`] shows a page. A command that runs a load takes its counters
+//! and the rows that it has in common with these from here.
+
+mod archive;
+mod counters;
+mod cpu_clock;
+mod days;
+mod endpoint;
+mod error;
+mod events;
+mod file_rows;
+mod finding_flight;
+mod flight;
+mod gather;
+mod io_errors;
+mod manifest_keys;
+mod numbers;
+mod probe;
+mod profile;
+mod recording_names;
+mod requests;
+mod responses;
+mod service;
+mod stop;
+mod top;
+mod trace;
+mod watch;
+
+pub use archive::evidence::Moment;
+pub use archive::home::{Home, Sharing};
+pub use archive::policy::{Retention, Tier};
+pub use archive::service_clock::{MachineClock, ServiceClock};
+pub use counters::{Counters, SUBJECTS, subjects};
+pub use cpu_clock::EventClock;
+pub use days::{local_zone, named_zone};
+pub use endpoint::Endpoint;
+pub use error::MonitorError;
+pub use events::clock_step;
+pub use finding_flight::{FindingFlight, FlightPlan};
+pub use flight::{Dump, FlightNews, FlightOutcome, FlightRequest, Trigger, Trouble, flight};
+pub use gather::Gather;
+pub use numbers::signed;
+pub use probe::{ProbeOf, ProbeOutcome, ProbeRequest, probe};
+pub use service::{ServiceOutcome, ServiceRequest, serve};
+pub use stop::StopFlag;
+pub use top::{LiveRequest, TopOf, TopRequest, top};
+pub use trace::{End, Rotate, TraceNews, TraceOutcome, TraceRequest, interval_row, trace};
+pub use watch::{Company, Idle, WatchOutcome, WatchRequest, Watched, live_wall, watch};

@@ -1,0 +1,406 @@
+//! Samples a machine interval by interval: for `iodyno stat`, which shows, and `iodyno record`, which keeps.
+
+use crate::counters::{SUBJECTS, subjects};
+use crate::cpu_clock::{CpuClock, EventClock, sample_both};
+use crate::days::local_zone;
+use crate::events::clock_step;
+use crate::finding_flight::FindingFlight;
+use crate::io_errors::IoErrors;
+use crate::manifest_keys::CPU_CLOCK;
+use crate::profile::Profiler;
+use crate::responses;
+use crate::{MonitorError, StopFlag};
+use collect::{Asked, Machine, What};
+use quantity::clock;
+use recording::rows::Event;
+use recording::{Batch, ClockAnchor, Manifest, RecordingError, Sink, Writer};
+use rustix::process::{Pid, Signal};
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus};
+use std::time::Duration;
+use views::ZONE_AHEAD_S;
+
+/// How long a stop request may go unnoticed.
+const NAP_NS: u64 = 100_000_000;
+
+/// A last sample is not taken within this part of the interval after the one before.
+const SHORT: u64 = 10;
+
+/// What to watch, and for how long.
+#[derive(Debug)]
+pub struct WatchRequest {
+    /// Subjects.
+    pub what: Vec<What>,
+    /// CPU time by event beside that of the tick.
+    pub events: EventClock,
+    /// Look at every CPU so many times a second for what programs are at, where that can be; `None`: do not.
+    pub profile_hz: Option<u32>,
+    /// Follow single I/Os for the distributions of their response times, where that can be.
+    pub responses: bool,
+    /// Time between two samples.
+    pub interval_ns: u64,
+    /// What has rows in every sample, however idle it is.
+    pub idle: Idle,
+    /// Number of samples; `None`: until stopped.
+    pub samples: Option<u64>,
+    /// Longest time; `None`: until stopped.
+    pub for_ns: Option<u64>,
+    /// Where the recording goes; `None`: nothing is kept.
+    pub directory: Option<PathBuf>,
+    /// The command line, for the manifest.
+    pub command_line: Vec<String>,
+}
+
+/// What was asked for by name: it has rows even when it does nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Idle {
+    /// Block devices, by the kernel's names.
+    pub devices: Vec<String>,
+    /// Processes.
+    pub processes: Asked,
+}
+
+/// Who else gets each sample.
+#[derive(Default)]
+pub struct Company<'a> {
+    /// Shows it.
+    pub face: Option<&'a mut dyn Sink>,
+    /// Judges it, and writes the I/Os around a finding.
+    pub flight: Option<&'a mut FindingFlight>,
+    /// Says at once what is to be said; without it, sentences are kept for the end.
+    pub tell: Option<&'a mut dyn FnMut(&str)>,
+}
+
+/// A command that is recorded. It starts when the probes run and the first sample is taken, so that all it does lies between
+/// two samples.
+pub struct Watched<'a> {
+    /// Starts it; `None`: what is recorded has begun, and there is no command. An error ends everything.
+    pub start: &'a mut dyn FnMut() -> std::io::Result<Option<Child>>,
+    /// The command, once it was started.
+    pub child: Option<Child>,
+    is_begun: bool,
+}
+
+impl<'a> Watched<'a> {
+    /// One that is not started yet.
+    pub fn new(start: &'a mut dyn FnMut() -> std::io::Result<Option<Child>>) -> Self {
+        Self { start, child: None, is_begun: false }
+    }
+
+    /// Starts it, once; the command, when that was now.
+    fn begin(&mut self) -> Result<Option<&Child>, MonitorError> {
+        if std::mem::replace(&mut self.is_begun, true) {
+            return Ok(None);
+        }
+        self.child = (self.start)().map_err(MonitorError::Start)?;
+        Ok(self.child.as_ref())
+    }
+}
+
+impl std::fmt::Debug for Watched<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Watched").field("child", &self.child).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Company<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Company").field("flight", &self.flight).finish_non_exhaustive()
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct WatchOutcome {
+    /// Samples taken.
+    pub samples: u64,
+    /// Samples that were due while the machine slept or the collector could not run.
+    pub missed: u64,
+    /// How the command that was watched ended.
+    pub status: Option<ExitStatus>,
+    /// Did standard output fail, other than by a reader that went away?
+    pub is_cut: bool,
+    /// Sentences for the user.
+    pub messages: Vec<String>,
+}
+
+/// Watches until the count or time is up, the command has ended, or a stop is requested.
+///
+/// # Errors
+/// The recording can not be written; what was recorded before stays readable. The command cannot be started; nothing is left of
+/// the recording then.
+pub fn watch(
+    request: &WatchRequest,
+    company: Company<'_>,
+    watched: Option<&mut Watched<'_>>,
+    stop: &StopFlag,
+) -> Result<WatchOutcome, MonitorError> {
+    let cpu_clock = CpuClock::start(request.events)?;
+    let io_errors = (request.events != EventClock::Off).then(IoErrors::if_possible);
+    let profiler = request.profile_hz.map(Profiler::if_possible);
+    let responses = request.responses.then(responses::Asked::if_possible);
+    let mut writer = None;
+    if let Some(directory) = &request.directory {
+        let mut manifest = Manifest::new(&request.command_line);
+        if let Some(clock) = &cpu_clock {
+            manifest.extra.insert(CPU_CLOCK.into(), clock.word().into());
+        }
+        manifest.hardware = collect::hardware(&[]);
+        let probes = cpu_clock.iter().flat_map(CpuClock::verdicts);
+        let probes = probes.chain(io_errors.iter().map(IoErrors::verdict));
+        let probes = probes.chain(profiler.iter().map(Profiler::verdict));
+        let probes = probes.chain(responses.iter().map(responses::Asked::verdict));
+        let wall_s = manifest.started_wall_ns.div_euclid(1_000_000_000);
+        manifest.extra.insert(ZONE_AHEAD_S.into(), local_zone().offset_s(wall_s).into());
+        manifest.extra.insert(SUBJECTS.into(), subjects(probes));
+        writer = Some(Writer::create(directory, manifest)?);
+    }
+    let start_ns = clock::now_ns();
+    let mut machine = Machine::new(&request.what);
+    machine.tell_of(&request.idle.devices, &request.idle.processes);
+    let mut watch = Watch {
+        machine,
+        cpu_clock,
+        io_errors,
+        profiler,
+        responses,
+        origin_ns: writer.as_ref().map_or(start_ns, Writer::started_t_ns),
+        writer,
+        company,
+        outcome: WatchOutcome { samples: 0, missed: 0, status: None, is_cut: false, messages: Vec::new() },
+        told: false,
+    };
+    let lived = watch.live(request, start_ns, watched, stop);
+    watch.finish(lived, stop)
+}
+
+struct Watch<'a> {
+    machine: Machine,
+    cpu_clock: Option<CpuClock>,
+    io_errors: Option<IoErrors>,
+    profiler: Option<Profiler>,
+    responses: Option<responses::Asked>,
+    writer: Option<Writer>,
+    company: Company<'a>,
+    origin_ns: u64,
+    outcome: WatchOutcome,
+    /// Was the signal to end passed on to the command?
+    told: bool,
+}
+
+/// Sends the command the signal that was meant to end it. Ctrl-C at a terminal reached it as well: it is not to get it twice.
+fn pass_on(signal: i32, child: &Child) {
+    if signal == Signal::INT.as_raw() && is_in_the_foreground() {
+        return;
+    }
+    send(signal, child);
+}
+
+fn send(signal: i32, child: &Child) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    // A command that has just ended cannot be sent anything; it is not reaped yet, so nobody else is.
+    if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+/// Is this program in the process group that a terminal's keys reach? Fields 5 and 8 of `/proc/self/stat`.
+fn is_in_the_foreground() -> bool {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name before may have spaces and parentheses.
+    let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
+    matches!((fields.get(2), fields.get(5)), (Some(group), Some(terminals)) if group == terminals)
+}
+
+impl Watch<'_> {
+    fn live(
+        &mut self,
+        request: &WatchRequest,
+        start_ns: u64,
+        mut watched: Option<&mut Watched<'_>>,
+        stop: &StopFlag,
+    ) -> Result<(), MonitorError> {
+        let interval_ns = request.interval_ns.max(1);
+        let end_ns = request.for_ns.map(|length_ns| start_ns.saturating_add(length_ns));
+        let mut due_ns = start_ns;
+        loop {
+            let sampled_ns = clock::now_ns();
+            self.sample(due_ns)?;
+            // Who was told to end before the command began need not begin it.
+            if let Some(watched) = watched.as_deref_mut().filter(|_| !stop.is_requested()) {
+                // A key that was pressed while it was being started may have come before it was there.
+                if let (Some(child), Some(signal)) = (watched.begin()?, stop.signal()) {
+                    self.told = true;
+                    send(signal, child);
+                }
+            }
+            if request.samples.is_some_and(|samples| self.outcome.samples >= samples) {
+                return Ok(());
+            }
+            due_ns += interval_ns;
+            // After a suspend the samples in between are gone; the next one keeps its place in the raster.
+            let late = clock::now_ns().saturating_sub(due_ns) / interval_ns;
+            if late > 0 {
+                due_ns += late * interval_ns;
+                self.outcome.missed += late;
+                self.event("gap", &format!("{late} samples were due while the collector could not run"))?;
+            }
+            let due_or_end_ns = end_ns.map_or(due_ns, |end_ns| due_ns.min(end_ns));
+            let ended =
+                self.sleep(due_or_end_ns, watched.as_deref_mut().and_then(|watched| watched.child.as_mut()), stop)?;
+            if ended || end_ns.is_some_and(|end_ns| clock::now_ns() >= end_ns && due_ns > end_ns) {
+                // The interval under way counts as well where it is kept; of a small part of one no rate can be made. What was
+                // asked for (`--for`) is over then, and a command's end is always told of.
+                let now_ns = clock::now_ns();
+                let is_short = now_ns.saturating_sub(sampled_ns) < interval_ns / SHORT;
+                let is_wanted = self.writer.is_some() && (!is_short || self.outcome.status.is_some());
+                return if is_wanted { self.sample(now_ns) } else { Ok(()) };
+            }
+            if self.company.face.is_none() && self.writer.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sleeps until `until_ns`; true when it is time to end.
+    fn sleep(&mut self, until_ns: u64, mut child: Option<&mut Child>, stop: &StopFlag) -> Result<bool, MonitorError> {
+        loop {
+            self.responses.as_mut().map_or(Ok(()), responses::Asked::drain)?;
+            if let Some(child) = child.as_deref_mut() {
+                if let Ok(Some(status)) = child.try_wait() {
+                    self.outcome.status = Some(status);
+                    return Ok(true);
+                }
+                if stop.is_urgent() {
+                    let _ = child.kill();
+                } else if let Some(signal) = stop.signal().filter(|_| !self.told) {
+                    self.told = true;
+                    pass_on(signal, child);
+                }
+            } else if stop.is_requested() {
+                return Ok(true);
+            }
+            let now_ns = clock::now_ns();
+            if now_ns >= until_ns {
+                return Ok(false);
+            }
+            // A command's end is to be seen at once, for its time is printed.
+            let nap_ns = if child.is_some() { NAP_NS / 10 } else { NAP_NS };
+            std::thread::sleep(Duration::from_nanos((until_ns - now_ns).min(nap_ns)));
+        }
+    }
+
+    fn sample(&mut self, due_ns: u64) -> Result<(), MonitorError> {
+        let (mut batches, events) = sample_both(&mut self.machine, self.cpu_clock.as_mut(), due_ns, self.origin_ns);
+        batches.extend(events?);
+        if let Some(io_errors) = &mut self.io_errors {
+            batches.extend(io_errors.sample(self.origin_ns)?);
+        }
+        if let Some(profiler) = &mut self.profiler {
+            batches.extend(profiler.sample(self.origin_ns)?);
+        }
+        if let Some(responses) = &mut self.responses {
+            batches.extend(responses.sample(self.origin_ns)?);
+        }
+        self.outcome.samples += 1;
+        self.publish(&batches)?;
+        if let Some(flight) = self.company.flight.as_mut() {
+            batches.iter().try_for_each(|batch| flight.accept(batch)).and_then(|()| flight.commit())?;
+            let news = flight.news(self.origin_ns);
+            self.note(&news)?;
+        }
+        if let Some(writer) = &mut self.writer
+            && let Some(step_ns) = writer.follow_clock(ClockAnchor::now())?
+        {
+            self.publish(&[Batch::from_rows(&[clock_step(step_ns, self.origin_ns)])?])?;
+        }
+        Ok(())
+    }
+
+    /// Journals what the flight recorder says.
+    fn note(&mut self, news: &[Event]) -> Result<(), MonitorError> {
+        if news.is_empty() { Ok(()) } else { self.publish(&[Batch::from_rows(news)?]) }
+    }
+
+    /// Journals batches, and shows them only after that.
+    fn publish(&mut self, batches: &[Batch]) -> Result<(), MonitorError> {
+        if let Some(writer) = &mut self.writer {
+            batches.iter().try_for_each(|batch| writer.accept(batch))?;
+            writer.commit()?;
+        }
+        self.warn(batches)?;
+        let Some(face) = self.company.face.as_mut() else { return Ok(()) };
+        let shown: Result<(), RecordingError> =
+            batches.iter().try_for_each(|batch| face.accept(batch)).and_then(|()| face.commit());
+        if let Err(error) = shown {
+            self.outcome.is_cut = !tui::is_closed(&error);
+            if self.outcome.is_cut || self.writer.is_some() {
+                self.outcome.messages.push(format!("standard output was given up ({error})"));
+            }
+            self.company.face = None;
+        }
+        Ok(())
+    }
+
+    /// What could not be read is said on standard error, too; the kernel's own messages are not ours to repeat.
+    fn warn(&mut self, batches: &[Batch]) -> Result<(), MonitorError> {
+        for batch in batches {
+            for event in batch.to_rows::<Event>()?.into_iter().filter(|event| event.kind != "kernel") {
+                match &mut self.company.tell {
+                    Some(tell) => tell(&event.message),
+                    None => self.outcome.messages.push(event.message),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, kind: &str, message: &str) -> Result<(), MonitorError> {
+        let t_ns = clock::now_ns();
+        let row = Event {
+            t_ns: i64::try_from(t_ns).unwrap_or(i64::MAX),
+            t_s: t_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
+            severity: "warning".to_string(),
+            kind: kind.to_string(),
+            class: None,
+            run: None,
+            target: None,
+            message: message.to_string(),
+            count: 1,
+        };
+        self.publish(&[Batch::from_rows(&[row])?])
+    }
+
+    fn finish(mut self, lived: Result<(), MonitorError>, stop: &StopFlag) -> Result<WatchOutcome, MonitorError> {
+        let news = self.company.flight.take().map(|flight| flight.end(self.origin_ns)).unwrap_or_default();
+        if let Err(MonitorError::Start(_)) = &lived {
+            // There was nothing to record.
+            self.writer.take().map_or(Ok(()), Writer::discard)?;
+            return lived.map(|()| self.outcome);
+        }
+        // Where the recording broke off, they are said at least.
+        let noted = self.note(&news);
+        lived?;
+        noted?;
+        // A recording that broke off is left as it is: its journal holds everything, and sealing would need room.
+        if let Some(mut writer) = self.writer {
+            let word = if stop.is_requested() { "interrupted" } else { "fine" };
+            let losses = self.cpu_clock.iter().map(CpuClock::losses);
+            let losses = losses.chain(self.profiler.iter().flat_map(Profiler::losses));
+            let losses =
+                losses.chain(self.responses.iter().map(responses::Asked::losses)).filter(|(_, lost)| *lost > 0);
+            writer.update_manifest(|manifest| {
+                manifest.losses.extend(losses.map(|(name, lost)| (name.to_string(), lost)));
+                manifest.exit = Some(word.to_string());
+            })?;
+            writer.seal()?;
+        }
+        Ok(self.outcome)
+    }
+}
+
+/// Ties a monotonic time of now to the wall clock.
+#[must_use]
+pub fn live_wall() -> tui::WallClock {
+    Box::new(|t_ns| clock::wall_ns() - (i64::try_from(clock::now_ns()).unwrap_or(i64::MAX) - t_ns))
+}

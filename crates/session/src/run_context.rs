@@ -1,0 +1,25 @@
+//! What a run needs.
+
+use engine::{Options, Pace};
+use monitor::StopFlag;
+use plan::{JobTexts, Plan, Run};
+use target::Opened;
+
+/// A run under way: its plan, its targets, how it is executed.
+pub(crate) struct RunContext<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) run: &'a Run,
+    pub(crate) title: &'a str,
+    pub(crate) run_index: i32,
+    pub(crate) pace: Pace,
+    pub(crate) targets: &'a [Option<Opened>],
+    pub(crate) options: &'a Options,
+    pub(crate) seed: u64,
+    /// Of workloads whose choices vary.
+    pub(crate) varying_seed: u64,
+    pub(crate) data_seed: u64,
+    pub(crate) stop: &'a StopFlag,
+    pub(crate) errors_before: u64,
+    /// fio's jobs, and how often their outputs are printed.
+    pub(crate) logs: (&'a JobTexts, Option<u64>),
+}
