@@ -12,7 +12,6 @@ use crate::stop::StopFlag;
 use crate::sync;
 use crate::sync::Syncing;
 use analyze::Halt;
-use convert::fio_out::SteadyState;
 use engine::{Fates, Harvest, Input, JobFate, LaneEnd, Options, Pace, Running};
 use plan::{ErrorRule, JobTexts, Plan, Run};
 use quantity::clock;
@@ -23,6 +22,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Duration;
 use target::Opened;
+use tool_output::fio_out::SteadyState;
 
 /// How long the coordinator sleeps at most before it looks at signals and at the engine.
 const NAP: Duration = Duration::from_millis(20);
