@@ -1,6 +1,5 @@
 //! From errors to exit codes, as documented in the README.
 
-use analyze::AnalyzeError;
 use import::ImportError;
 use output::OutputError;
 use recording::RecordingError;
@@ -9,6 +8,7 @@ use session::SessionError;
 use target::TargetError;
 use tool_output::ToolOutputError;
 use trace::TraceError;
+use view::AnalyzeError;
 
 /// A command that could not do what it was asked.
 #[derive(Debug)]

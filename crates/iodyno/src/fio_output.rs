@@ -2,7 +2,7 @@
 
 use crate::args::FioOutputArgs;
 use crate::exit::{Failure, PARAMETERS, RECORDING};
-use analyze::Verdict;
+use objectives::Verdict;
 use output::{Folder, Force, OutputError, OutputFile};
 use params::Format;
 use quantity::clock;
