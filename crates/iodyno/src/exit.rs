@@ -1,12 +1,13 @@
 //! From errors to exit codes, as documented in the README.
 
-use convert::ConvertError;
 use monitor::MonitorError;
+use import::ImportError;
 use output::OutputError;
 use recording::RecordingError;
 use report::ReportError;
 use session::SessionError;
 use target::TargetError;
+use tool_output::ToolOutputError;
 use trace::TraceError;
 use view::AnalyzeError;
 
@@ -62,9 +63,10 @@ impl From<SessionError> for Failure {
             SessionError::Engine(error) if error.is_parameter() => PARAMETERS,
             SessionError::ForeignReport(_) => REFUSED,
             SessionError::Output(error) => output_code(error),
-            SessionError::Convert(ConvertError::Output(error)) => output_code(error),
+            SessionError::ToolOutput(ToolOutputError::Output(error)) => output_code(error),
             SessionError::Recording(error)
-            | SessionError::Convert(ConvertError::Recording(error))
+            | SessionError::Import(ImportError::Recording(error))
+            | SessionError::ToolOutput(ToolOutputError::Recording(error))
             | SessionError::Analyze(AnalyzeError::Recording(error))
             | SessionError::Trace(TraceError::Recording(error)) => recording_code(error),
             SessionError::Report(ReportError::Analyze(AnalyzeError::Recording(error))) => recording_code(error),
@@ -73,10 +75,12 @@ impl From<SessionError> for Failure {
             SessionError::Model(_) => 1,
             SessionError::Trace(error) if error.is_privilege() => PRIVILEGE,
             SessionError::Trace(error) if error.is_parameter() => PARAMETERS,
-            SessionError::Convert(error) if error.is_parameter() => PARAMETERS,
+            SessionError::Import(error) if error.is_parameter() => PARAMETERS,
+            SessionError::ToolOutput(error) if error.is_parameter() => PARAMETERS,
             SessionError::Analyze(error) if error.is_parameter() => PARAMETERS,
             SessionError::Trace(_)
-            | SessionError::Convert(_)
+            | SessionError::Import(_)
+            | SessionError::ToolOutput(_)
             | SessionError::Report(_)
             | SessionError::Analyze(_)
             | SessionError::Thread { .. }

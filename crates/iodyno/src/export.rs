@@ -5,7 +5,6 @@ use crate::chart::code_of;
 use crate::exit::{Failure, PARAMETERS, RECORDING};
 use crate::open::{open_for_data, over};
 use crate::trace::say_incomplete;
-use convert::fio_out::{FioFormat, TerseVersion};
 use output::{Access, Folder, OutputError, OutputFile};
 use quantity::output::{Form, stdout};
 use quantity::text::csv_field;
@@ -13,6 +12,7 @@ use recording::{ExportFormat, Reader};
 use session::SessionError;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use tool_output::fio_out::{FioFormat, TerseVersion};
 use trace::interchange::{self, Format};
 use view::{Body, Cells, Column, Selection, Table};
 
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
     }
     if let Some(directory) = args.output.as_ref().filter(|_| args.flatfile) {
         let folder = Folder::open_or_create(directory, Access::Umask)?;
-        for path in convert::flatfile::write(&reader, &folder, args.force.force()).map_err(SessionError::from)? {
+        for path in tool_output::flatfile::write(&reader, &folder, args.force.force()).map_err(SessionError::from)? {
             outln!("{}", path.display());
         }
         return Ok(damaged);
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
             let help = "fio's formats hold a whole run, no table: leave the table out";
             return Err(Failure::new(PARAMETERS, format!("--format fio-… cannot be had of {table}: {help}")));
         }
-        let write: Writing<'_> = Box::new(|out| Ok(convert::fio_out::write(&reader, &[format], out)?));
+        let write: Writing<'_> = Box::new(|out| Ok(tool_output::fio_out::write(&reader, &[format], out)?));
         return Ok(if write_output(args, &write)? { damaged } else { 0 });
     }
     let asked = args.table.clone().or_else(|| args.other_format.map(|_| "io".to_string()));
@@ -65,8 +65,8 @@ fn logs(args: &ExportArgs, reader: &Reader) -> Result<(), Failure> {
         return Err(Failure::new(PARAMETERS, help));
     };
     let folder = Folder::open_or_create(directory, Access::Umask)?;
-    let written =
-        convert::fio_out::write_logs(reader, Some(folder.path()), args.force.force()).map_err(SessionError::from)?;
+    let written = tool_output::fio_out::write_logs(reader, Some(folder.path()), args.force.force())
+        .map_err(SessionError::from)?;
     written.notes.iter().for_each(|note| say!("iodyno: {note}"));
     for path in written.files {
         outln!("{}", path.display());

@@ -1,12 +1,12 @@
 //! fio's logs at the end of a run: `write_bw_log` and its kin.
 
 use crate::exit::{Failure, PARAMETERS};
-use convert::fio_out;
 use output::{Force, OutputFile};
 use plan::{JobTexts, Plan, Repeat};
 use recording::Reader;
 use session::SessionError;
 use std::path::{Path, PathBuf};
+use tool_output::fio_out;
 
 /// Rounds whose names are looked at before the run.
 const ROUNDS_MAX: usize = 1000;

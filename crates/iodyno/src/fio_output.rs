@@ -3,7 +3,6 @@
 use crate::args::FioOutputArgs;
 use crate::exit::{Failure, PARAMETERS, RECORDING};
 use crate::time_args::time;
-use convert::fio_out::{self, FioFormat, TerseVersion};
 use objectives::Verdict;
 use output::{Folder, Force, OutputError, OutputFile};
 use params::Format;
@@ -15,6 +14,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tool_output::fio_out::{self, FioFormat, TerseVersion};
 use tui::RunHeader;
 
 /// What an output of ours has near its beginning.

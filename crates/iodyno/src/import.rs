@@ -3,7 +3,7 @@
 use crate::args::ImportArgs;
 use crate::exit::{Failure, PARAMETERS};
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
-use convert::import::Options;
+use import::Options;
 use quantity::zone::Zone;
 use session::SessionError;
 
@@ -23,8 +23,7 @@ pub(crate) fn run(args: &ImportArgs, command_line: &[String]) -> Result<u8, Fail
         cpus: args.cpus,
         host: args.host.clone(),
     };
-    let imported =
-        convert::import::import(&args.input, &args.output, &options, command_line).map_err(SessionError::from)?;
+    let imported = import::import(&args.input, &args.output, &options, command_line).map_err(SessionError::from)?;
     for note in &imported.notes {
         say!("iodyno: {note}");
     }

@@ -7,6 +7,9 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// Longest name of a table, bytes.
+pub const TABLE_NAME_MAX: usize = 64;
+
 /// What a name in a directory stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -130,7 +133,7 @@ pub enum OutputError {
         why: &'static str,
     },
     /// A table's name that none can have.
-    #[error("`{name}` is no name of a table: a name has 1 to {max} of the characters a-z, 0-9 and _", max = crate::TABLE_NAME_MAX)]
+    #[error("`{name}` is no name of a table: a name has 1 to {max} of the characters a-z, 0-9 and _", max = TABLE_NAME_MAX)]
     TableName {
         /// The name, control characters escaped.
         name: String,

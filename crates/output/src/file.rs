@@ -1,7 +1,7 @@
 //! The file of an option like `-o`.
 
-use crate::folder::{Over, open_parent, stat_at};
-use crate::fresh::Fresh;
+use crate::directory::{open_parent, stat_at};
+use crate::fresh::{Fresh, Over};
 use crate::place::refuse_system;
 use crate::{Access, Kind, OutputError, inputs};
 use rustix::fd::{AsFd as _, OwnedFd};

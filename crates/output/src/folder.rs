@@ -1,25 +1,17 @@
 //! A directory held open, and what is done in it.
 
-use crate::fresh::{NewFile, rename_new};
+use crate::directory::{self, kind_at, make, open_directory, open_parent, stat_at, sync_directory, taken};
+use crate::fresh::{NewFile, Over, rename_new};
 use crate::place::refuse_system;
 use crate::{Access, Kind, OutputError, component, inputs, reserved};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, Stat, fstat, mkdirat, open, openat, renameat, statat, unlinkat};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat, fstat, open, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::{Component, Path, PathBuf};
-
-/// What a new name may replace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
-    /// Nothing: the name must be free.
-    Nothing,
-    /// A regular file of that name, or nothing; never a link, a directory or a device.
-    File,
-}
+use std::path::{Path, PathBuf};
 
 /// A directory held open by a descriptor: it stays the same one when its path comes to mean another.
 ///
@@ -50,7 +42,7 @@ impl Folder {
     /// Something has that name ([`OutputError::Taken`]), it is among devices or settings of the kernel, or the directory
     /// cannot be made.
     pub fn create(path: &Path, access: Access) -> Result<Self, OutputError> {
-        match Self::create_untaken(path, access) {
+        match directory::create(path, access) {
             Err(OutputError::Taken { path: taken, kind: Kind::Directory }) => {
                 let (above, _) = open_parent(path)?;
                 let name = component(path.file_name().unwrap_or_default())?;
@@ -59,26 +51,8 @@ impl Folder {
                 }
                 Ok(Self { fd: open_directory(above.as_fd(), name, path)?, path: path.to_path_buf(), access })
             }
-            made => made,
+            made => Ok(Self { fd: made?, path: path.to_path_buf(), access }),
         }
-    }
-
-    /// The same, also where this process has reserved the directory.
-    pub(crate) fn create_untaken(path: &Path, access: Access) -> Result<Self, OutputError> {
-        let Some(name) = path.file_name() else {
-            return Err(OutputError::name(path.as_os_str(), "it names no new directory"));
-        };
-        let parent = path.parent().unwrap_or(Path::new(""));
-        refuse_system(parent, path)?;
-        let goes_back = parent.components().any(|part| part == Component::ParentDir);
-        if !parent.as_os_str().is_empty() && !goes_back {
-            std::fs::create_dir_all(parent).map_err(OutputError::io("create", parent))?;
-        }
-        let (above, _) = open_parent(path)?;
-        let made = make(above.as_fd(), name, path, access)?;
-        // A parent that may be written to but not read cannot be synced; the directory is there all the same.
-        let _ = sync_directory(above.as_fd());
-        Ok(made)
     }
 
     /// Opens a directory, made before where it is missing. One that was there keeps its permissions.
@@ -139,7 +113,9 @@ impl Folder {
     /// Something has that name ([`OutputError::Taken`]), or it cannot be made.
     pub fn create_folder(&self, name: impl AsRef<OsStr>) -> Result<Self, OutputError> {
         let name = component(name.as_ref())?;
-        make(self.fd.as_fd(), name, &self.path.join(name), self.access)
+        let path = self.path.join(name);
+        let fd = make(self.fd.as_fd(), name, &path, self.access)?;
+        Ok(Self { fd, path, access: self.access })
     }
 
     /// Opens a folder in it, made before where it is missing.
@@ -344,69 +320,6 @@ impl AsFd for Folder {
     }
 }
 
-/// Makes a directory and opens it.
-fn make(above: BorrowedFd<'_>, name: &OsStr, path: &Path, access: Access) -> Result<Folder, OutputError> {
-    match mkdirat(above, name, access.of_folder_at_creation()) {
-        Err(Errno::EXIST) => return Err(taken(above, name, path.to_path_buf())),
-        made => made.map_err(OutputError::io("create", path))?,
-    }
-    let fd = open_directory(above, name, path)?;
-    access.apply_to_folder(&fd, path)?;
-    Ok(Folder { fd, path: path.to_path_buf(), access })
-}
-
-fn open_directory(above: BorrowedFd<'_>, name: &OsStr, path: &Path) -> Result<OwnedFd, OutputError> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(above, name, flags, Mode::empty()).map_err(|error| match kind_at(above, name) {
-        Ok(Some(kind)) if kind != Kind::Directory => {
-            OutputError::Unexpected { path: path.to_path_buf(), kind, expected: Kind::Directory }
-        }
-        _ => OutputError::io("open", path)(error),
-    })
-}
-
-fn taken(above: BorrowedFd<'_>, name: &OsStr, path: PathBuf) -> OutputError {
-    let kind = kind_at(above, name).ok().flatten().unwrap_or(Kind::Other);
-    OutputError::Taken { path, kind }
-}
-
-/// What has this name in a directory, without following a link.
-pub(crate) fn kind_at(folder: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Kind>, Errno> {
-    Ok(stat_at(folder, name)?.map(|stat| Kind::of_mode(stat.st_mode)))
-}
-
-/// The inode of this name in a directory, without following a link; `None` when nothing has it.
-pub(crate) fn stat_at(folder: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Stat>, Errno> {
-    match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Err(Errno::NOENT) => Ok(None),
-        stat => stat.map(Some),
-    }
-}
-
-/// Makes the names in a directory durable, where that can be asked for.
-pub(crate) fn sync_directory(folder: BorrowedFd<'_>) -> io::Result<()> {
-    // The descriptor may be one that only finds names.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let readable = match openat(folder, ".", flags, Mode::empty()) {
-        // A directory that may be written to but not read.
-        Err(Errno::ACCESS) => return Ok(()),
-        opened => opened?,
-    };
-    match rustix::fs::fsync(&readable) {
-        // Some network and FUSE file systems cannot, and promise nothing about names.
-        Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-        synced => Ok(synced?),
-    }
-}
-
-/// The directory that a path is in, opened to find names in it.
-pub(crate) fn open_parent(path: &Path) -> Result<(OwnedFd, &Path), OutputError> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let fd = openat(CWD, parent, flags, Mode::empty()).map_err(OutputError::io("open the directory", parent))?;
-    Ok((fd, parent))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -487,7 +400,7 @@ mod tests {
     fn a_fifo_does_not_make_a_reader_wait() {
         let place = tempfile::tempdir().unwrap();
         let fifo = rustix::fs::FileType::Fifo;
-        rustix::fs::mknodat(CWD, place.path().join("fifo"), fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, place.path().join("fifo"), fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         let folder = Folder::open(place.path()).unwrap();
         for refused in [folder.open_file("fifo"), folder.append("fifo")] {
             assert!(matches!(refused, Err(OutputError::Unexpected { kind: Kind::Fifo, .. })), "{refused:?}");

@@ -1,7 +1,7 @@
 //! A file that has no name yet, or an unguessable one, and gets its name when it is complete.
 
+use crate::directory::{kind_at, sync_directory};
 use crate::error::is_unsupported;
-use crate::folder::{Over, kind_at, sync_directory};
 use crate::{Access, Kind, OutputError, unguessable};
 use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat, renameat_with, unlinkat};
@@ -11,7 +11,16 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A file under way in a [`Folder`](crate::Folder). It has its name once it is [finished](Self::finish); dropped before, it
+/// What a new name may replace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// Nothing: the name must be free.
+    Nothing,
+    /// A regular file of that name, or nothing; never a link, a directory or a device.
+    File,
+}
+
+/// A file under way in a `Folder`. It has its name once it is [finished](Self::finish); dropped before, it
 /// is gone.
 #[derive(Debug)]
 pub struct NewFile {

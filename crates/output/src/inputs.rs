@@ -3,7 +3,7 @@
 //! Kept for the whole process: a command notes what it reads before it makes anything.
 
 use crate::OutputError;
-use crate::folder::stat_at;
+use crate::directory::stat_at;
 use rustix::fd::AsFd as _;
 use rustix::fs::{CWD, Stat};
 use std::ffi::OsStr;

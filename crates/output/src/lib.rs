@@ -14,6 +14,7 @@
 //! output file.
 
 mod access;
+mod directory;
 mod error;
 mod file;
 mod folder;
@@ -26,12 +27,12 @@ mod place;
 mod reserved;
 
 pub use access::{Access, DEFAULT_MODE};
-pub use error::{Kind, OutputError, is_path, system_words};
+pub use error::{Kind, OutputError, TABLE_NAME_MAX, is_path, system_words};
 pub use file::{Force, OutputFile, is_standard_output};
-pub use folder::{Folder, Over};
+pub use folder::Folder;
 pub use found::{Found, Held};
-pub use fresh::NewFile;
+pub use fresh::{NewFile, Over};
 pub use inputs::{IsPart, keep_file, keep_folder};
-pub use name::{TABLE_NAME_MAX, component, table_name, unguessable};
+pub use name::{component, table_name, unguessable};
 pub use place::check_place;
 pub use reserved::Reserved;

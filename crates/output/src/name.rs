@@ -1,12 +1,10 @@
 //! Names that came out of a file, and names that others cannot guess.
 
-use crate::OutputError;
+use crate::error::{OutputError, TABLE_NAME_MAX};
 use std::ffi::OsStr;
 use std::hash::{BuildHasher as _, RandomState};
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Longest name of a table, bytes.
-pub const TABLE_NAME_MAX: usize = 64;
 /// Longest name that every file system has, bytes.
 const NAME_MAX: usize = 255;
 

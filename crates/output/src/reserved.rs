@@ -1,7 +1,7 @@
 //! A directory that is taken before anything is in it: of two commands that want the same name only one goes on.
 
-use crate::folder::stat_at;
-use crate::{Access, Folder, OutputError};
+use crate::directory::{self, open_parent, stat_at};
+use crate::{Access, OutputError};
 use rustix::fd::{AsFd as _, BorrowedFd};
 use rustix::fs::{AtFlags, unlinkat};
 use std::ffi::OsStr;
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Devices and inodes of directories that this process has taken and not begun yet.
 static TAKEN: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
 
-/// A new, empty directory. [`Folder::create`] of this path takes it over; dropped before that, it is removed.
+/// A new, empty directory. `Folder::create` of this path takes it over; dropped before that, it is removed.
 #[derive(Debug)]
 pub struct Reserved {
     path: PathBuf,
@@ -22,9 +22,9 @@ impl Reserved {
     /// Makes the directory.
     ///
     /// # Errors
-    /// See [`Folder::create`].
+    /// See `Folder::create`.
     pub fn create(path: &Path, access: Access) -> Result<Self, OutputError> {
-        let folder = Folder::create_untaken(path, access)?;
+        let folder = directory::create(path, access)?;
         let stat = rustix::fs::fstat(&folder).map_err(OutputError::io("read", path))?;
         let inode = (stat.st_dev, stat.st_ino);
         list().push(inode);
@@ -44,7 +44,7 @@ impl Drop for Reserved {
             return;
         }
         // It was never begun. One that holds something stays: the system removes only an empty directory.
-        if let (Ok((above, _)), Some(name)) = (crate::folder::open_parent(&self.path), self.path.file_name())
+        if let (Ok((above, _)), Some(name)) = (open_parent(&self.path), self.path.file_name())
             && stat_at(above.as_fd(), name)
                 .is_ok_and(|found| found.is_some_and(|it| (it.st_dev, it.st_ino) == self.inode))
         {
@@ -71,6 +71,7 @@ fn list() -> MutexGuard<'static, Vec<(u64, u64)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Folder;
 
     #[test]
     fn one_of_two_takes_a_name_and_what_is_not_begun_goes() {

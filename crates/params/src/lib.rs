@@ -11,18 +11,23 @@ mod fio;
 mod loader;
 mod printed;
 mod quick;
+mod reading;
+mod shortest;
 mod simulate;
 mod sniff;
 mod vdbench;
 
 pub use diagnostic::{Diagnostic, Severity, render};
-pub use fio::absent::names as fio_absent_names;
-pub use fio::catalogue::{Effect, FioOption, OPTIONS as FIO_OPTIONS, Task, options_markdown as fio_options_markdown};
+pub use fio::catalogue::{
+    Effect, FioOption, OPTIONS as FIO_OPTIONS, Task, absent_names as fio_absent_names,
+    options_markdown as fio_options_markdown,
+};
 pub use fio::{JobSource, fio_flags_of, flags_text, print_fio, read_fio};
 pub use loader::{Disk, DiskOrInput, FILE_BYTES_MAX, LoadError, Loader, Memory};
 pub use printed::Printed;
 use quantity::suggest;
 pub use quick::{QuickTest, quick, quick_test};
+pub use reading::{Options, Reading};
 pub use simulate::simulate;
 pub use sniff::{Format, sniff};
-pub use vdbench::{Options, Reading, no_effect_flags, print_vdbench, read_vdbench, repeat};
+pub use vdbench::{no_effect_flags, print_vdbench, read_vdbench, repeat};

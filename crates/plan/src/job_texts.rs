@@ -121,6 +121,18 @@ impl JobLogs {
     }
 }
 
+/// Does a text begin as one of fio's logs does, with a line of four or more numbers?
+#[must_use]
+pub fn is_fio_log(start: &str) -> bool {
+    // What is given may end in the middle of a line: those of histograms are long.
+    let line = start.lines().next().unwrap_or("").trim_end();
+    let words: Vec<&str> = line.split(", ").collect();
+    // Priorities (log_prio=1) are hexadecimal.
+    let is_priority = |word: &str| word.strip_prefix("0x").is_some_and(|hex| u64::from_str_radix(hex, 16).is_ok());
+    let is_number = |word: &str| word.parse::<u64>().is_ok() || is_priority(word);
+    words.len() >= 4 && words.iter().all(|word| is_number(word.trim_end_matches(',')))
+}
+
 impl JobTexts {
     /// Takes out what asks for logs; true: there was some.
     pub fn drop_logs(&mut self) -> bool {

@@ -15,6 +15,6 @@ pub mod spec;
 pub use files::*;
 pub use job::*;
 pub use job_end::*;
-pub use job_texts::{JobLogs, JobText, JobTexts};
+pub use job_texts::{JobLogs, JobText, JobTexts, is_fio_log};
 pub use replay::Replay;
 pub use spec::*;

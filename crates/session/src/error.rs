@@ -35,9 +35,12 @@ pub enum SessionError {
         /// Exit code or signal.
         how: String,
     },
-    /// Another tool's files could not be written or read.
+    /// Another tool's files could not be read.
     #[error(transparent)]
-    Convert(#[from] convert::ConvertError),
+    Import(#[from] import::ImportError),
+    /// An output in another tool's words could not be written.
+    #[error(transparent)]
+    ToolOutput(#[from] tool_output::ToolOutputError),
     /// The report could not be drawn.
     #[error(transparent)]
     Report(#[from] report::ReportError),

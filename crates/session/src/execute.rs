@@ -106,10 +106,10 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     let varying_seed = varying_seed(plan);
     manifest.extra.extend(varying_seed.map(|seed| (VARYING_SEED.into(), seed.into())));
     let requested = crate::requested::requested(plan, &targets);
-    manifest.extra.insert(convert::flatfile::REQUESTED.into(), serde_json::json!(requested));
+    manifest.extra.insert(tool_output::flatfile::REQUESTED.into(), serde_json::json!(requested));
     manifest.extra.insert(objectives::ROUNDS.into(), rounds_of(plan).into());
     if !request.jobs.jobs.is_empty() {
-        manifest.extra.insert(convert::fio_out::FIO_JOBS.into(), serde_json::json!(request.jobs));
+        manifest.extra.insert(tool_output::fio_out::FIO_JOBS.into(), serde_json::json!(request.jobs));
     }
     if let Some(half_round) = &request.half_round {
         manifest.extra.insert(half_round::KEY.into(), serde_json::json!(half_round));
@@ -274,8 +274,8 @@ struct Life<'a, 'b> {
     ending: Ending,
     /// Something happened after which no further run begins.
     is_stopped: bool,
-    job_errors: Vec<convert::fio_out::JobErrors>,
-    steady_states: Vec<convert::fio_out::SteadyState>,
+    job_errors: Vec<tool_output::fio_out::JobErrors>,
+    steady_states: Vec<tool_output::fio_out::SteadyState>,
 }
 
 impl Life<'_, '_> {
@@ -525,14 +525,14 @@ impl Life<'_, '_> {
             self.job_errors.extend(met);
             let all = serde_json::json!(self.job_errors);
             self.spine.manifest(|manifest| {
-                manifest.extra.insert(convert::fio_out::JOB_ERRORS.into(), all);
+                manifest.extra.insert(tool_output::fio_out::JOB_ERRORS.into(), all);
             })?;
         }
         if let Some(found) = &result.steady {
             self.steady_states.push(found.clone());
             let all = serde_json::json!(self.steady_states);
             self.spine.manifest(|manifest| {
-                manifest.extra.insert(convert::fio_out::STEADY_STATES.into(), all);
+                manifest.extra.insert(tool_output::fio_out::STEADY_STATES.into(), all);
             })?;
         }
         if !result.is_read_before {
@@ -687,9 +687,9 @@ impl Life<'_, '_> {
         }
         if self.request.flatfile {
             let written = Reader::open(&directory)
-                .map_err(convert::ConvertError::from)
+                .map_err(tool_output::ToolOutputError::from)
                 .and_then(|reader| Ok((Folder::open(&directory)?, reader)))
-                .and_then(|(folder, reader)| convert::flatfile::write(&reader, &folder, Force::No));
+                .and_then(|(folder, reader)| tool_output::flatfile::write(&reader, &folder, Force::No));
             if let Err(error) = written {
                 messages.push(format!("Vdbench's files could not be written: {error}"));
                 ending = ending.max(Ending::RecordingIncomplete);

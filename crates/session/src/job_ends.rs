@@ -1,11 +1,11 @@
 //! What is said of jobs that did not come to the end of their own limits.
 
 use crate::outcome::Ending;
-use convert::fio_out::JobErrors;
 use engine::{JobFate, JobFault};
 use plan::{Plan, Run};
 use quantity::text::format_ns;
 use std::io;
+use tool_output::fio_out::JobErrors;
 
 /// Jobs that are spoken of one by one; of the others only their number is said.
 const JOBS_TOLD: usize = 10;

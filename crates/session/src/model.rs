@@ -4,8 +4,8 @@
 
 use crate::SessionError;
 use crate::error::TRACE_YEARS_MAX;
-use convert::ConvertError;
-use convert::import::Options as ImportOptions;
+use import::ImportError;
+use import::Options as ImportOptions;
 use params::{Memory, Options};
 use plan::Plan;
 use recording::Reader;
@@ -141,7 +141,7 @@ fn whole(
     })?;
     let Some(mut portrait) = portrait else {
         let what = "there is nothing in it that could be driven".to_string();
-        return Err(ConvertError::NothingSelected { path: request.input.clone(), what }.into());
+        return Err(ImportError::NothingSelected { path: request.input.clone(), what }.into());
     };
     portrait.finish(end_ns);
     Ok((portrait, notes))
@@ -190,18 +190,17 @@ fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, Seen)) -> Result<Vec<
         ..ImportOptions::default()
     };
     let (mut others, mut people) = (0, People::default());
-    let mut notes =
-        convert::import::read_trace(&request.input, &options, &mut |io| match model::op_of(&io.op, io.bytes) {
-            Some(op) => {
-                let (name, pid) = match &io.owner_comm {
-                    Some(owner) => (Some(owner), io.owner_pid),
-                    None => (io.comm.as_ref(), io.pid),
-                };
-                let who = name.map_or_else(Who::default, |name| people.who(name, pid));
-                take(&io.dev, Seen::new(io.queue_ns, io.complete_ns, op, io.sector, io.bytes).by(who));
-            }
-            None => others += 1,
-        })?;
+    let mut notes = import::read_trace(&request.input, &options, &mut |io| match model::op_of(&io.op, io.bytes) {
+        Some(op) => {
+            let (name, pid) = match &io.owner_comm {
+                Some(owner) => (Some(owner), io.owner_pid),
+                None => (io.comm.as_ref(), io.pid),
+            };
+            let who = name.map_or_else(Who::default, |name| people.who(name, pid));
+            take(&io.dev, Seen::new(io.queue_ns, io.complete_ns, op, io.sector, io.bytes).by(who));
+        }
+        None => others += 1,
+    })?;
     notes.extend(words(others));
     possible(request, strange_ns).map(|()| notes)
 }

@@ -1,8 +1,8 @@
 //! What each run was asked to do, for faces that repeat it in every line (`--flatfile`).
 
-use convert::flatfile::Requested;
 use plan::{Order, Plan, Rate, Run, TransferSize, Workload};
 use target::Opened;
+use tool_output::flatfile::Requested;
 
 /// One entry per run of the plan; the run that fills new targets has none.
 pub(crate) fn requested(plan: &Plan, targets: &[Option<Opened>]) -> Vec<Requested> {

@@ -10,7 +10,7 @@ use crate::spine::Spine;
 use crate::steady::Watch;
 use crate::sync;
 use crate::sync::Syncing;
-use convert::fio_out::SteadyState;
+use tool_output::fio_out::SteadyState;
 use engine::{Fates, Harvest, Input, JobFate, LaneEnd, Running};
 use monitor::Counters;
 use objectives::Halt;

@@ -1,9 +1,9 @@
 //! When a run has become steady (fio's `steadystate`).
 
-use convert::fio_out::SteadyState;
 use engine::Harvest;
 use plan::{Steady, SteadyMeasure};
 use std::collections::VecDeque;
+use tool_output::fio_out::SteadyState;
 
 /// Length of what is compared, ns.
 const SLICE_NS: u64 = 1_000_000_000;

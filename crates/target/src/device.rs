@@ -1,9 +1,11 @@
 //! Claims that are held while a target is written to, and the examination of block devices.
 
-use crate::content::{self, Foreign};
+use crate::content;
 use crate::footprint::Sibling;
-use crate::node::{Node, Number};
-use crate::{Access, ErrorKind, in_use, ours, sysfs};
+use crate::foreign::Foreign;
+use crate::node::Node;
+use crate::sysfs::{self, Number};
+use crate::{Access, ErrorKind, in_use, ours};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, FlockOperation, Mode as Permissions, OFlags, SeekFrom, fcntl_lock, flock, openat, seek};
 use rustix::io::Errno;

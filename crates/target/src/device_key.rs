@@ -1,6 +1,6 @@
 //! A name of a device for the registry, that stays when the machine starts again and the kernel numbers it anew.
 
-use crate::node::Number;
+use crate::sysfs::Number;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 

@@ -1,5 +1,6 @@
 //! Why a target was refused or could not be opened.
 
+use crate::lease::{LEASE_WAIT, lease_holder};
 use quantity::text::format_bytes;
 use rustix::fs::StatxAttributes;
 use std::path::{Path, PathBuf};
@@ -359,9 +360,7 @@ impl ErrorKind {
                 Self::Permission { action, uid: rustix::process::geteuid().as_raw(), source }
             }
             std::io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
-            std::io::ErrorKind::WouldBlock => {
-                Self::Leased { by: crate::node::lease_holder(at), waited_s: crate::node::LEASE_WAIT.as_secs() }
-            }
+            std::io::ErrorKind::WouldBlock => Self::Leased { by: lease_holder(at), waited_s: LEASE_WAIT.as_secs() },
             _ if source.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) => {
                 let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
                 Self::TooManyFiles { limit: limit.map_or("unlimited".to_string(), |limit| limit.to_string()) }

@@ -1,7 +1,8 @@
 //! Is everything in a file of iodyno's still iodyno's?
 
 use crate::ErrorKind;
-use crate::content::{self, Foreign};
+use crate::content;
+use crate::foreign::{Foreign, unknown_data};
 use crate::ours::{self, Mark, Settled, Standing};
 use crate::pattern::Known;
 use crate::registry::Registry;
@@ -212,7 +213,7 @@ fn piece(fd: BorrowedFd<'_>, range: Range<u64>, known: &Known, flag: &Path) -> R
     for (index, sector) in buffer[..done].chunks(SECTOR_BYTES).enumerate() {
         let offset = range.start + (index * SECTOR_BYTES) as u64;
         if let Some(at) = sector.iter().position(|byte| *byte != 0).filter(|_| !known.is_own(sector, offset)) {
-            return Ok(Some(Foreign { what: content::unknown_data(&sector[at..]), offset: offset + at as u64 }));
+            return Ok(Some(Foreign { what: unknown_data(&sector[at..]), offset: offset + at as u64 }));
         }
     }
     Ok(None)

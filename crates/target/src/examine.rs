@@ -1,18 +1,21 @@
 //! What a target is and what may be done with it, found out without changing anything.
 
-use crate::content::Foreign;
 use crate::device::{self, Device, Mode};
-use crate::file::{self, Existing};
+use crate::file::{self, Existing, used};
+use crate::foreign::Foreign;
 use crate::node::{self, Node, Place, Vacancy};
+use crate::sysfs::Number;
+use crate::view::{direct_alignment, file_system, open_flags, open_node};
 use crate::{Access, ErrorKind, Policy, TargetError};
 use plan::{OpenFlags, TargetSpec};
 use quantity::text::format_bytes;
-use rustix::fs::FileType;
+use rustix::fd::AsFd as _;
+use rustix::fs::{FileType, OFlags};
 
 /// `/dev/zero`, the one character device that may be read from.
-const DEV_ZERO: node::Number = (1, 5);
+const DEV_ZERO: Number = (1, 5);
 /// `/dev/null`: nothing is read or written.
-const DEV_NULL: node::Number = (1, 3);
+const DEV_NULL: Number = (1, 3);
 
 /// A target that may be used as asked.
 #[derive(Debug)]
@@ -29,7 +32,7 @@ pub(crate) enum Examined {
     Nothing(Node, u64),
 }
 
-/// What [`crate::open()`] would do with a target. Its text form is a sentence for people.
+/// What `open` would do with a target. Its text form is a sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// Make a file of this size.
@@ -131,11 +134,11 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// Finds out what [`crate::open()`] would do. Nothing is changed; a device is claimed for a moment to see whether it can
+/// Finds out what `open` would do. Nothing is changed; a device is claimed for a moment to see whether it can
 /// be.
 ///
 /// # Errors
-/// The same as [`crate::open()`] would give, except for what only shows when a file is made.
+/// The same as `open` would give, except for what only shows when a file is made.
 pub fn inspect(spec: &TargetSpec, access: Access, policy: &Policy) -> Result<Finding, TargetError> {
     inspect_with(spec, &[spec.open], access, policy)
 }
@@ -143,7 +146,7 @@ pub fn inspect(spec: &TargetSpec, access: Access, policy: &Policy) -> Result<Fin
 /// As [`inspect`], for a target that is opened with each of these sets of flags.
 ///
 /// # Errors
-/// The same as [`crate::open_with()`] would give, except for what only shows when a file is made.
+/// The same as `open_with` would give, except for what only shows when a file is made.
 pub fn inspect_with(
     spec: &TargetSpec,
     sets: &[OpenFlags],
@@ -152,7 +155,7 @@ pub fn inspect_with(
 ) -> Result<Finding, TargetError> {
     let find = || -> Result<Finding, ErrorKind> {
         let examined = examine(spec, access, policy, Mode::Look)?;
-        sets.iter().try_for_each(|flags| crate::opened::check_direct(*flags, &examined))?;
+        sets.iter().try_for_each(|flags| check_direct(*flags, &examined))?;
         Ok(describe(spec, access, examined))
     };
     find().map_err(|kind| TargetError { target: spec.name.clone(), path: spec.path.clone(), kind })
@@ -196,9 +199,17 @@ pub(crate) fn examine(spec: &TargetSpec, access: Access, policy: &Policy, mode: 
     }
 }
 
-/// The part of a target that a run uses.
-pub(crate) fn used(spec: &TargetSpec, size_bytes: u64) -> u64 {
-    spec.size_bytes.unwrap_or(size_bytes).min(size_bytes)
+/// Refuses direct I/O where it is not to be had; nothing is opened for writing.
+pub(crate) fn check_direct(flags: OpenFlags, examined: &Examined) -> Result<(), ErrorKind> {
+    let (Examined::File(node, _) | Examined::Device(node, _)) = examined else { return Ok(()) };
+    if !open_flags(flags)?.contains(OFlags::DIRECT) {
+        return Ok(());
+    }
+    let fd = open_node(node, OFlags::RDONLY | OFlags::DIRECT)?;
+    match direct_alignment(fd.as_fd()) {
+        Some((0, _)) => Err(ErrorKind::NoDirect { file_system: file_system(node) }),
+        _ => Ok(()),
+    }
 }
 
 fn describe(spec: &TargetSpec, access: Access, examined: Examined) -> Finding {

@@ -40,6 +40,11 @@ pub(crate) fn wanted_bytes(spec: &TargetSpec) -> Option<u64> {
     spec.size_bytes.max(spec.layout.map(|layout| layout.at_least_bytes))
 }
 
+/// The part of a target that a run uses.
+pub(crate) fn used(spec: &TargetSpec, size_bytes: u64) -> u64 {
+    spec.size_bytes.unwrap_or(size_bytes).min(size_bytes)
+}
+
 /// Examines a file that is there.
 pub(crate) fn examine(
     spec: &TargetSpec,
@@ -60,7 +65,7 @@ pub(crate) fn examine(
         let fd = node.reopen(OFlags::RDONLY).map_err(|error| ErrorKind::from_io("read", &node.path, error))?;
         let mark = ours::mark_of(fd.as_fd(), Registry::find().as_ref());
         // Our own file that was made and never filled: filling it is a write like any other, and goes on below.
-        let used_bytes = crate::examine::used(spec, size_bytes);
+        let used_bytes = used(spec, size_bytes);
         let needs_fill = mark.as_ref().is_some_and(|mark| first_unwritten(fd.as_fd(), mark, used_bytes) < used_bytes);
         if !needs_fill || policy.never_create {
             return Ok(Existing { claim: None, size_bytes, grow_to, mark, given_up: None, must_prove: false });

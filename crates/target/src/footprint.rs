@@ -5,8 +5,7 @@
 //! other, so that what is mounted on one is found out here before the other is written.
 
 use crate::loops;
-use crate::node::Number;
-use crate::sysfs::{directory, entries, node_name, number_of, partitions, value};
+use crate::sysfs::{Number, directory, entries, node_name, number_of, partitions, value};
 use ::backing::{Control, Section};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

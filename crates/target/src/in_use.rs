@@ -1,6 +1,6 @@
 //! Is a device or file in use by the running system? What is found here no flag overrides.
 //!
-//! These checks exist for a good message. The proof for devices is `O_EXCL` (see [`crate::device`]): mounts, swap, md,
+//! These checks exist for a good message. The proof for devices is `O_EXCL` (see `device.rs`): mounts, swap, md,
 //! dm, bcache and ZFS hold exclusive claims in the kernel, whatever mount namespace they belong to. For what covers the
 //! same bytes ([`beside`]) the same claim is tried. For files and for what a loop device stands on there is no such
 //! claim, and these checks are all there is.
@@ -10,8 +10,8 @@ use crate::exports;
 use crate::footprint::{self, Sibling};
 use crate::loops::{self, Bond, FileIdentity};
 use crate::mounts::{self, Mount};
-use crate::node::{Node, Number};
-use crate::sysfs::{InUse, directory, entries, in_use_path, node_name, number_of, partitions, unescape};
+use crate::node::Node;
+use crate::sysfs::{InUse, Number, directory, entries, in_use_path, node_name, number_of, partitions, unescape};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -28,7 +28,9 @@ mod examine;
 mod exports;
 mod file;
 mod footprint;
+mod foreign;
 mod in_use;
+mod lease;
 mod loops;
 mod magics;
 mod mounts;
@@ -45,9 +47,9 @@ mod view;
 
 pub use error::{ErrorKind, TargetError};
 pub use examine::{Finding, inspect, inspect_with};
-pub use opened::{Kind, Opened, block_bytes_at_least, open, open_with, settle};
+pub use opened::{Kind, Opened, open, open_with, settle};
 pub use pattern::Pattern;
-pub use view::View;
+pub use view::{View, block_bytes_at_least};
 
 use plan::TargetSpec;
 use std::path::{Path, PathBuf};

@@ -6,8 +6,7 @@
 //! a loop device counts as if it did.
 
 use crate::mounts;
-use crate::node::Number;
-use crate::sysfs::{entries, in_use_path, node_name, number_of, value};
+use crate::sysfs::{Number, entries, in_use_path, node_name, number_of, value};
 use rustix::fs::{CWD, Mode, OFlags, major, minor, openat};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};

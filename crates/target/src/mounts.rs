@@ -1,8 +1,7 @@
 //! The mount tables of this machine: of our own mount namespace, and of those of other processes.
 
 use crate::ErrorKind;
-use crate::node::Number;
-use crate::sysfs::{entries, in_use_path, unescape};
+use crate::sysfs::{Number, entries, in_use_path, unescape};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

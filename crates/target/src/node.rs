@@ -1,6 +1,8 @@
 //! From a path to the thing itself, held so that it cannot be exchanged.
 
 use crate::ErrorKind;
+use crate::lease::{LEASE_STEP, LEASE_WAIT};
+use crate::sysfs::Number;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{
     Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fcntl_getfl, fcntl_setfl, fstat, fstatfs, major,
@@ -8,16 +10,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Major and minor number of a device.
-pub(crate) type Number = (u32, u32);
-
-/// How long an open waits for another program's lease.
-pub(crate) const LEASE_WAIT: Duration = Duration::from_secs(2);
-const LEASE_STEP: Duration = Duration::from_millis(20);
 
 /// What a path leads to.
 #[derive(Debug)]
@@ -136,23 +130,6 @@ impl Node {
 /// Opens what a descriptor refers to once more, with other flags; no path is looked up again.
 pub(crate) fn reopen(fd: &impl AsRawFd, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     openat(CWD, format!("/proc/self/fd/{}", fd.as_raw_fd()), flags | OFlags::CLOEXEC, Mode::empty())
-}
-
-/// The process that holds a lease on a file, as `pid 12 (smbd)`, from /proc/locks; for the message only.
-pub(crate) fn lease_holder(path: &Path) -> Option<String> {
-    let metadata = path.metadata().ok()?;
-    let device = metadata.dev();
-    let file = format!("{:02x}:{:02x}:{}", major(device), minor(device), metadata.ino());
-    let locks = std::fs::read_to_string("/proc/locks").ok()?;
-    let pid = locks.lines().find_map(|line| {
-        // `1: LEASE  ACTIVE    WRITE 1234 fe:00:5678 0 EOF`
-        let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        let is_lease = words.get(1).is_some_and(|kind| ["LEASE", "DELEG"].contains(kind));
-        (is_lease && words.get(5) == Some(&file.as_str())).then(|| words[4].to_string())
-    })?;
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let name: String = name.chars().filter(char::is_ascii_graphic).collect();
-    Some(format!("pid {pid}, {name}"))
 }
 
 /// Follows a path to its end.

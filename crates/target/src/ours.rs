@@ -7,10 +7,11 @@
 
 use crate::ErrorKind;
 use crate::device_key;
-use crate::node::Number;
+use crate::foreign::Foreign;
 use crate::pattern::{Known, Pattern};
 use crate::registry::Registry;
 use crate::survey::MAX_REMEMBERED;
+use crate::sysfs::Number;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{
     AtFlags, Statx, StatxFlags, Timespec, Timestamps, UTIME_OMIT, XattrFlags, fgetxattr, fsetxattr, futimens, statx,
@@ -381,7 +382,7 @@ impl ForeignPlaces {
 }
 
 /// Refuses content that is not ours.
-pub(crate) fn foreign_error(foreign: crate::content::Foreign, flag: &Path) -> ErrorKind {
+pub(crate) fn foreign_error(foreign: Foreign, flag: &Path) -> ErrorKind {
     ErrorKind::ForeignContent { what: foreign.what, offset: foreign.offset, flag: flag.to_owned() }
 }
 

@@ -3,7 +3,7 @@
 //! Nothing depends on this list being complete: whatever it does not know is still refused for its non-zero bytes.
 
 use crate::ErrorKind;
-use crate::content::{Foreign, View};
+use crate::foreign::{Foreign, View};
 use crate::magics::{
     At::{End, Start},
     HINTS, MAGICS, MD_MAGIC, Magic,

@@ -1,11 +1,13 @@
 //! What sysfs and procfs say about block devices. Every function takes the root of a tree, so that tests can make one.
 
-use crate::node::Number;
 use crate::survey::Medium;
 use rustix::fs::{FileType, major, minor};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// Major and minor number of a device.
+pub(crate) type Number = (u32, u32);
 
 /// `/sys/devices/…/sda` for a device number.
 pub(crate) fn directory(root: &Path, number: Number) -> Option<PathBuf> {

@@ -114,9 +114,3 @@ pub(super) const ABSENT: &[Absent] = &[
 pub(super) fn why(name: &str) -> Option<&'static str> {
     ABSENT.iter().find(|absent| absent.names.contains(&name)).map(|absent| absent.why)
 }
-
-/// All names of options that are not here.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    // One that has come and was forgotten here is no longer absent.
-    ABSENT.iter().flat_map(|absent| absent.names.iter().copied()).filter(|name| super::catalogue::find(name).is_none())
-}

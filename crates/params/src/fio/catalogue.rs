@@ -404,6 +404,12 @@ pub(crate) fn find(name: &str) -> Option<&'static FioOption> {
     OPTIONS.iter().find(|option| option.name == name || option.aliases.contains(&name))
 }
 
+/// All names of options that are not here.
+pub fn absent_names() -> impl Iterator<Item = &'static str> {
+    // One that has come and was forgotten here is no longer absent.
+    ABSENT.iter().flat_map(|absent| absent.names.iter().copied()).filter(|name| find(name).is_none())
+}
+
 /// The name under which an option is known: of the aliases the first; others as they stand, in lower case.
 pub(super) fn canonical(name: &str) -> String {
     let lower = name.to_ascii_lowercase();

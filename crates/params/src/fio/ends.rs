@@ -1,10 +1,8 @@
 //! What ends a job besides its limits, what ends with it, and what comes before it.
 
-use super::value::{PerOp, Units, per_op};
+use super::value::{MICROSECOND_NS, PerOp, Units, per_op};
 use super::words_out::time;
 use plan::{EILSEQ, EIO, ErrorRule, JobEnd, Reach, TakesAlong};
-
-const MICROSECOND_NS: u64 = 1_000;
 
 /// Kinds of errors, as fio has them: of reads, of all other operations, of wrong data.
 const KINDS: usize = 3;

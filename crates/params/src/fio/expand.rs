@@ -1,8 +1,8 @@
 //! Jobs become runs: what stands between two stonewalls runs at the same time, every copy of a job is a workload.
 
+use super::jobs::JobSection;
 use super::options::{Options, Pattern};
 use super::replay;
-use super::source::Section;
 use super::targets::{Targets, Use, label};
 use super::value::{Amount, PerOp};
 use super::words::{in_multiples, narrow};
@@ -11,51 +11,13 @@ use crate::diagnostic::Diagnostic;
 use plan::{
     Address, Arrivals, Bound, Command, Content, Dedup, DedupSets, Distribution, ErrorRule, FilePasses, FileUse, Flow,
     Job, LatencyGoal, LayoutKind, Objective, OpMix, OpenFlags, Order, Placement, PriorityShare, Rate, ReadHint, Replay,
-    RequestPriorities, Run, Span, Steady, Stop, StridedZones, Think, TransferSize, Workload,
+    RequestPriorities, Run, Steady, Stop, StridedZones, Think, TransferSize, Workload,
 };
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// Workloads of all runs together, far above any real file.
 const WORKLOADS_MAX: usize = 20_000;
-
-/// A job section with its options, those of `[global]` included.
-pub(super) struct JobSection {
-    pub(super) name: String,
-    pub(super) span: Span,
-    pub(super) options: Options,
-    /// Number of its group in its run.
-    pub(super) group: u32,
-    /// `exitall` stands in any job of the file: then it holds for all.
-    pub(super) exits_all: bool,
-}
-
-/// Applies `[global]` sections to the jobs behind them.
-pub(super) fn jobs(context: &mut Context, sections: &[Section]) -> Vec<JobSection> {
-    let mut global = Options::default();
-    let mut out: Vec<JobSection> = Vec::new();
-    for section in sections {
-        let mut options = if section.is_global() { std::mem::take(&mut global) } else { global.clone() };
-        // Units first: they decide what the other options mean.
-        let (units, others): (Vec<_>, Vec<_>) = section.lines.iter().partition(|line| line.key == "kb_base");
-        units.into_iter().chain(others).for_each(|line| options.take(context, line));
-        if section.is_global() {
-            global = options;
-            continue;
-        }
-        let name = section.lines.iter().rev().find(|line| line.key == "name").and_then(|line| line.value.clone());
-        options.stonewall |= section.first_of_file;
-        let name = name.unwrap_or_else(|| section.name.clone());
-        out.push(JobSection { name, span: section.span, options, group: 0, exits_all: false });
-    }
-    let exits_all = out.iter().any(|job| job.options.ends.exits_all);
-    let mut group = 0;
-    for job in &mut out {
-        group = if job.options.stonewall { 0 } else { group + u32::from(job.options.ends.new_group) };
-        (job.group, job.exits_all) = (group, exits_all);
-    }
-    out
-}
 
 /// All runs; `interval_ns` is the length of their intervals.
 pub(super) fn runs(context: &mut Context, jobs: &[JobSection], targets: &mut Targets, interval_ns: u64) -> Vec<Run> {

@@ -1,28 +1,30 @@
 //! fio's job files and flags.
 //!
-//! `source` makes sections of the text, `options` types what they say, `expand` makes runs of the jobs and `targets`
+//! `source` makes sections of the text, `options` types what they say, `jobs` gathers the options of each job, `expand` makes runs of the jobs and `targets`
 //! the files; `catalogue` holds every option and `absent` those that are not here, `print` makes a job file of a plan, for which `unjob` makes jobs of what
 //! is none.
 
-pub(crate) mod absent;
+mod absent;
 mod arithmetic;
 pub(crate) mod catalogue;
 mod ends;
 mod expand;
+mod jobs;
 mod options;
 mod print;
 mod replay;
+mod replay_options;
 mod source;
 mod targets;
 mod unjob;
 mod value;
 mod words;
-pub(crate) mod words_out;
+mod words_out;
 
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::loader::Loader;
-use crate::{Options, Reading};
+use crate::reading::{Options, Reading};
 use plan::{JobText, JobTexts, Plan, Run, Settings, Span};
 use source::Reader;
 use std::path::{Path, PathBuf};
@@ -178,7 +180,7 @@ fn job_texts(sections: &[source::Section], runs: &[Run]) -> JobTexts {
 }
 
 fn plan(context: &mut Context, sections: &[source::Section], options: &Options) -> Plan {
-    let jobs = expand::jobs(context, sections);
+    let jobs = jobs::jobs(context, sections);
     if jobs.is_empty() && !context.failed() {
         let span = sections.last().map_or(Span::default(), |section| section.span);
         let found = Diagnostic::error("no-jobs", span, "there is no job: nothing would run");

@@ -3,9 +3,9 @@
 use super::absent;
 use super::catalogue::{self, Effect, OPTIONS};
 use super::ends::EndOptions;
-use super::replay::{ReplayOptions, kinds};
+use super::replay_options::{ReplayOptions, kinds};
 use super::source::Line;
-use super::value::{Amount, PerOp, Units, names, per_op};
+use super::value::{Amount, MICROSECOND_NS, PerOp, Units, names, per_op};
 use super::words::{
     PrioritySplit, ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes,
     percent, priority_split, range_of, split, steady, switch, turn, unquoted, zones_of,
@@ -16,8 +16,7 @@ use plan::{Distribution, Gaps, LayoutKind, ReadHint, SteadyMeasure, TransferSize
 use quantity::suggest;
 use std::collections::BTreeMap;
 
-pub(super) const SECOND_NS: u64 = 1_000_000_000;
-pub(super) const MICROSECOND_NS: u64 = 1_000;
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// What a job does, in kinds of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

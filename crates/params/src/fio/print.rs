@@ -5,8 +5,9 @@ use super::expand::base_name;
 use super::options::spread;
 use super::unjob::as_jobs;
 use super::words::{as_range, in_multiples, is_unaligned};
-use super::words_out::{Lines, bytes, list, percent, share_text, time};
+use super::words_out::{Lines, list, percent, share_text, time};
 use crate::printed::Printed;
+use crate::shortest::{bytes, inverse};
 use plan::{
     Bound, Distribution, FileLength, FileUse, Gaps, Job, LayoutKind, OpMix, Order, Plan, PriorityShare, ReadHint,
     RequestPriorities, Run, SteadyMeasure, TransferSize, Turn, Workload,
@@ -552,7 +553,7 @@ fn content(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
 
 /// A percentage without its sign, of which `forward` (of a fraction) makes `target` again.
 fn share_text_of(guess: f64, target: f64, forward: impl Fn(f64) -> f64) -> String {
-    super::words_out::inverse(guess * 100.0, |percent| forward(percent / 100.0).to_bits() == target.to_bits())
+    inverse(guess * 100.0, |percent| forward(percent / 100.0).to_bits() == target.to_bits())
 }
 
 fn engine(plan: &Plan, workload: &Workload, job: &Job, lines: &mut Lines) {

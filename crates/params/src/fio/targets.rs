@@ -1,6 +1,6 @@
 //! Which files and devices a job uses, and which part of them.
 
-use super::expand::JobSection;
+use super::jobs::JobSection;
 use super::options::Options;
 use super::value::Amount;
 use crate::context::Context;

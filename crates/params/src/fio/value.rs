@@ -1,5 +1,8 @@
 //! Values of options: numbers with units, expressions, percentages, times, and one value per direction.
 
+/// What fio's times without a unit mostly are.
+pub(super) const MICROSECOND_NS: u64 = 1_000;
+
 /// Bytes or a part of something.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Amount {

@@ -1,7 +1,6 @@
 //! Words and lists that single options have as values.
 
-use super::options::MICROSECOND_NS;
-use super::value::{Amount, Units};
+use super::value::{Amount, MICROSECOND_NS, Units};
 use plan::{SteadyMeasure, TransferSize, Turn};
 use quantity::numbers::parse_list;
 

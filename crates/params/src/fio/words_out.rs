@@ -1,5 +1,6 @@
 //! Options as text: numbers with the shortest exact units.
 
+use crate::shortest::inverse;
 use std::fmt::Write as _;
 
 /// The options of a section, in order.
@@ -63,15 +64,6 @@ impl Lines {
     }
 }
 
-/// Bytes with fio's units of 1024.
-pub(crate) fn bytes(bytes: u64) -> String {
-    let units = [(1_u64 << 50, "p"), (1 << 40, "t"), (1 << 30, "g"), (1 << 20, "m"), (1 << 10, "k")];
-    match units.iter().find(|(size, _)| bytes > 0 && bytes.is_multiple_of(*size)) {
-        Some((size, unit)) => format!("{}{unit}", bytes / size),
-        None => bytes.to_string(),
-    }
-}
-
 /// A time with the largest unit that keeps it exact.
 pub(super) fn time(ns: u64) -> String {
     let units = [(60_000_000_000_u64, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
@@ -110,16 +102,4 @@ pub(super) fn share_text(target: f64, forward: impl Fn(f64) -> f64) -> String {
     let slope = forward(1.0) - forward(0.0);
     let guess = if slope == 0.0 { 0.0 } else { (target - forward(0.0)) / slope * 100.0 };
     format!("{}%", inverse(guess, |percent| forward(percent / 100.0).to_bits() == target.to_bits()))
-}
-
-/// The number near `guess` with the fewest digits that `fits`; `guess` when none does.
-pub(crate) fn inverse(guess: f64, fits: impl Fn(f64) -> bool) -> String {
-    for digits in 0..=15 {
-        let text = format!("{guess:.digits$}");
-        if text.parse().is_ok_and(&fits) {
-            return text;
-        }
-    }
-    let near = [guess, guess.next_up(), guess.next_down(), guess.next_up().next_up(), guess.next_down().next_down()];
-    near.into_iter().find(|value| fits(*value)).unwrap_or(guess).to_string()
 }

@@ -1,37 +1,20 @@
 //! Definitions into runs: which workloads, every combination of the loops, every rate.
 
-use super::names::Names;
-use super::replay::Group;
+use super::material::Material;
+use super::param::Text;
+use super::replay;
 use super::run::{BurstKind, Definition, Loop, RateParam, RateValue};
-use super::scan::Text;
 use super::shares;
 use super::storage::Storage;
+use super::value::plain;
 use super::workload::{Work, check_stride};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::{
-    Address, AddressRange, Arrivals, Bound, Burst, Content, OpMix, Order, Rate, Run, Span, TransferSize, Workload,
-};
+use plan::{Address, AddressRange, Arrivals, Bound, Burst, OpMix, Order, Rate, Run, Span, TransferSize, Workload};
 use std::collections::BTreeSet;
 
 /// Most runs of one plan.
 const RUNS_MAX: usize = 65_536;
-
-/// What the definitions are expanded from.
-pub(crate) struct Material<'a> {
-    pub(crate) storages: &'a [Storage],
-    pub(crate) storage_names: &'a Names,
-    pub(crate) works: &'a [Work],
-    /// `wd=default` behind the last definition.
-    pub(crate) default_work: &'a Work,
-    pub(crate) work_names: &'a Names,
-    pub(crate) file_work_names: &'a Names,
-    /// Content of each target by index.
-    pub(crate) contents: &'a [Content],
-    /// Of devices of a trace.
-    pub(crate) groups: &'a [Group],
-    pub(crate) seed: u64,
-}
 
 /// One workload with its targets.
 #[derive(Clone, Debug)]
@@ -55,7 +38,7 @@ pub(crate) fn expand(context: &mut Context, material: &Material<'_>, definitions
             context.push(found.help("give each its own name: results are told apart by it"));
         }
         if definition.replay.is_some() {
-            out.extend(super::replay::run(context, definition, material));
+            out.extend(replay::run(context, definition, material));
             continue;
         }
         check_times(context, definition);
@@ -71,7 +54,7 @@ pub(crate) fn expand(context: &mut Context, material: &Material<'_>, definitions
 
 /// As Vdbench: a run has at least two intervals, and it and its warm-up are whole numbers of them.
 fn check_times(context: &mut Context, definition: &Definition) {
-    let seconds = |ns: u64| super::run::plain(ns as f64 / 1e9);
+    let seconds = |ns: u64| plain(ns as f64 / 1e9);
     let (elapsed, interval, warmup) = (definition.elapsed_ns, definition.interval_ns, definition.warmup_ns);
     let (what, help) = if elapsed < interval.saturating_mul(2) {
         (
@@ -273,11 +256,9 @@ fn rates(context: &mut Context, definition: &Definition) -> Option<(Vec<RateStep
 /// A rate, and its text in the title.
 fn rate_of(value: RateValue) -> (Rate, String) {
     match value {
-        RateValue::Number(number) => (Rate::PerSecond(number), super::run::plain(number)),
+        RateValue::Number(number) => (Rate::PerSecond(number), plain(number)),
         RateValue::Max => (Rate::Max, "max".to_string()),
-        RateValue::Relative(fraction) => {
-            (Rate::FractionOfLastMax(fraction), format!("{}%", super::run::plain(fraction * 100.0)))
-        }
+        RateValue::Relative(fraction) => (Rate::FractionOfLastMax(fraction), format!("{}%", plain(fraction * 100.0))),
     }
 }
 

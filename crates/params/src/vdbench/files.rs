@@ -2,7 +2,7 @@
 
 use super::keys::{Effect, resolve};
 use super::names::Names;
-use super::scan::{Param, Text};
+use super::param::{Param, Text};
 use super::shared::{self, DedupParams};
 use super::statement::{self, Statement};
 use super::storage::TARGETS_MAX;

@@ -1,6 +1,6 @@
 //! General parameters and host definitions.
 
-use super::scan::{Param, Text};
+use super::param::{Param, Text};
 use super::shared::{self, DedupParams};
 use super::statement::{self, Statement};
 use super::value::{self, Unit};

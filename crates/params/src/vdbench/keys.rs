@@ -1,7 +1,7 @@
 //! The keywords of each section, in the order in which Vdbench looks for them: the first that begins with what was
 //! written wins.
 
-use super::scan::Param;
+use super::param::Param;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::suggest::nearest;

@@ -7,10 +7,14 @@ mod expand;
 mod files;
 mod general;
 mod keys;
+mod line;
+mod material;
 mod names;
+mod param;
 mod print;
 mod print_runs;
 mod replay;
+mod replay_params;
 mod run;
 mod scan;
 mod shared;
@@ -23,15 +27,16 @@ mod value;
 mod workload;
 
 use crate::context::Context;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::Diagnostic;
 use crate::loader::Loader;
-use crate::quick::{QuickTest, quick_test};
-use expand::Material;
+use crate::quick::quick_test;
+use crate::reading::{Options, Reading};
 use general::General;
 use keys::Section;
+use material::Material;
 use names::Names;
-use plan::{Content, JobTexts, Plan, Repeat, Run, Source, Span, TargetSpec};
-use scan::Param;
+use param::Param;
+use plan::{Content, JobTexts, Plan, Run, Span, TargetSpec};
 use source::SourceReader;
 use statement::Statement;
 use std::path::PathBuf;
@@ -39,64 +44,6 @@ use storage::Storage;
 
 pub use general::repeat;
 pub use print::print_vdbench;
-
-/// What the command line adds to the parameter files.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
-    /// `name=value` arguments for `$name` and `!name`; each must be used.
-    pub variables: Vec<(String, String)>,
-    /// `-e`: measured time of every run.
-    pub elapsed_ns: Option<u64>,
-    /// `-i`: reporting interval of every run.
-    pub interval_ns: Option<u64>,
-    /// `-w`: warm-up of every run.
-    pub warmup_ns: Option<u64>,
-    /// Everything after `+`: added to every `rd=`.
-    pub run_addition: Option<String>,
-    /// `-l`.
-    pub repeat: Option<Repeat>,
-    /// `-t` and its kin, read in place of files.
-    pub quick: Option<QuickTest>,
-    /// Seed of every random choice, also of the data that is written.
-    pub seed: Option<u64>,
-    /// `-r`: runs before the first whose title begins so are left out.
-    pub restart: Option<String>,
-    /// fio's `--section`: of job files only these sections, beside `[global]`. Empty: all.
-    pub sections: Vec<String>,
-}
-
-impl Options {
-    /// What the command line says wins over what the files say.
-    fn override_texts(&self, settings: &mut plan::Settings, definitions: &mut [run::Definition]) {
-        for definition in definitions {
-            definition.elapsed_ns = self.elapsed_ns.unwrap_or(definition.elapsed_ns);
-            definition.interval_ns = self.interval_ns.unwrap_or(definition.interval_ns);
-            definition.warmup_ns = self.warmup_ns.unwrap_or(definition.warmup_ns);
-        }
-        settings.repeat = self.repeat.unwrap_or(settings.repeat);
-        settings.use_seed(self.seed);
-    }
-}
-
-/// What reading gives.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
-    /// The plan; `None` when there was an error.
-    pub plan: Option<Plan>,
-    /// All that was found, in the order of the text.
-    pub diagnostics: Vec<Diagnostic>,
-    /// The texts that the findings point into.
-    pub sources: Vec<Source>,
-    /// fio's jobs as they were given; empty of Vdbench's files.
-    pub jobs: JobTexts,
-}
-
-impl Reading {
-    /// How many errors there are.
-    pub fn errors(&self) -> usize {
-        self.diagnostics.iter().filter(|found| found.severity == Severity::Error).count()
-    }
-}
 
 /// Keywords that are accepted without effect, as `(section, keyword, reason)`.
 pub fn no_effect_flags() -> Vec<(&'static str, &'static str, &'static str)> {
@@ -142,7 +89,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
         }
         out
     };
-    let groups = replay::groups(context, &of(Section::Group).cloned().collect::<Vec<_>>());
+    let groups = replay_params::groups(context, &of(Section::Group).cloned().collect::<Vec<_>>());
     let file_systems = per_host(context, Section::FileSystem);
     let system_names = files::systems(context, &file_systems);
     let storages = per_host(context, Section::Storage);
@@ -152,7 +99,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     let file_works = per_host(context, Section::FileWorkload);
     let file_work_names = files::works(context, &file_works, &system_names);
     let mut definitions = run::read(context, &of(Section::Run).cloned().collect::<Vec<_>>(), &addition);
-    options.override_texts(&mut general.settings, &mut definitions);
+    override_texts(options, &mut general.settings, &mut definitions);
     check_presence(context, &statements, &storages, &definitions);
 
     let contents = contents(context, &general, &storages);
@@ -184,6 +131,17 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
         restart(context, name, &mut runs);
     }
     Plan { targets, runs, settings: general.settings, objectives: general.objectives, ..Plan::default() }
+}
+
+/// What the command line says wins over what the files say.
+fn override_texts(options: &Options, settings: &mut plan::Settings, definitions: &mut [run::Definition]) {
+    for definition in definitions {
+        definition.elapsed_ns = options.elapsed_ns.unwrap_or(definition.elapsed_ns);
+        definition.interval_ns = options.interval_ns.unwrap_or(definition.interval_ns);
+        definition.warmup_ns = options.warmup_ns.unwrap_or(definition.warmup_ns);
+    }
+    settings.repeat = options.repeat.unwrap_or(settings.repeat);
+    settings.use_seed(options.seed);
 }
 
 /// Leaves out the runs before the first whose title begins with `name` (`-r`).

@@ -1,6 +1,6 @@
 //! Lists of names: exact, wildcards, and ranges of names with a number at the end.
 
-use super::scan::Text;
+use super::param::Text;
 use crate::context::Context;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::suggest::did_you_mean;

@@ -2,8 +2,8 @@
 
 use super::print_runs::{Block, blocks, is_overridden};
 use super::unjob::without_jobs;
-use crate::fio::words_out::{bytes, inverse};
 use crate::printed::Printed;
+use crate::shortest::{bytes, inverse};
 use plan::{
     AddressRange, Bound, Burst, Command, DataLimit, DedupSets, Distribution, Gaps, OpenFlags, Order, Plan, Rate,
     Repeat, Run, Settings, TransferSize, Workload,

@@ -1,10 +1,11 @@
 //! Run definitions: `rd=`.
 
 use super::keys::FILE_OPERATIONS;
-use super::scan::{Param, Text};
+use super::param::{Param, Text};
+use super::replay_params::{self, ReplayParams};
 use super::shared;
 use super::statement::{self, Statement};
-use super::value::{self, Number, Unit};
+use super::value::{self, Number, Unit, plain};
 use super::workload::{DEFINITIONS_MAX, SEEK_WORDS, seek_percent, transfer_bytes};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
@@ -75,7 +76,7 @@ pub(crate) struct Definition {
     pub(crate) objectives: Vec<Objective>,
     pub(crate) open: Option<OpenFlags>,
     pub(crate) format: bool,
-    pub(crate) replay: Option<super::replay::ReplayParams>,
+    pub(crate) replay: Option<ReplayParams>,
     pub(crate) loops: Vec<Loop>,
     pub(crate) time_span: Span,
     pub(crate) span: Span,
@@ -209,7 +210,7 @@ fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &
         "maxdataread" => run.stop.read = data_limit(context, name, param).or(run.stop.read),
         "maxdatawritten" => run.stop.written = data_limit(context, name, param).or(run.stop.written),
         "maxops" => run.stop.operations = value::bytes(context, name, param, 1..=1 << 50).or(run.stop.operations),
-        "replay" => run.replay = super::replay::params(context, param),
+        "replay" => run.replay = replay_params::params(context, param),
         "mount" => context.unsupported(param.key_span, "mounting file systems (mount=) is not built yet"),
         "startcmd" | "endcmd" => {
             let commands = if name == "startcmd" { &mut run.start_commands } else { &mut run.end_commands };
@@ -390,11 +391,6 @@ fn numeric_loop(context: &mut Context, run: &mut Definition, name: &'static str,
 fn put_loop(run: &mut Definition, new: Loop) {
     run.loops.retain(|old| old.name != new.name);
     run.loops.push(new);
-}
-
-/// A number without digits that say nothing.
-pub(crate) fn plain(value: f64) -> String {
-    format!("{}", (value * 1e6).round() / 1e6)
 }
 
 /// A size with the largest suffix that divides it.

@@ -1,36 +1,11 @@
 //! Lines into parameters: `keyword=value`, `keyword=(value,value,…)`.
 
 use super::keys;
-use super::source::Line;
+use super::line::Line;
+use super::param::{Param, Text};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::Span;
-
-/// One value with its place.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Text {
-    pub(crate) text: String,
-    pub(crate) span: Span,
-    /// Was any part of it between quotes?
-    pub(crate) quoted: bool,
-}
-
-/// One `keyword=value`.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Param {
-    /// In lower case, as written otherwise.
-    pub(crate) key: String,
-    pub(crate) key_span: Span,
-    pub(crate) values: Vec<Text>,
-    /// Written with parentheses.
-    pub(crate) list: bool,
-    /// All of the value.
-    pub(crate) span: Span,
-    /// Number of its line over all files.
-    pub(crate) line: u32,
-    /// Is it the first on its line?
-    pub(crate) first: bool,
-}
 
 /// Most values in a list as written; what ranges make of them has its own limits.
 const VALUES_MAX: usize = 16_384;

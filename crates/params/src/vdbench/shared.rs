@@ -1,6 +1,6 @@
 //! Parameters that stand in several sections: open flags, ranges, commands, duplication.
 
-use super::scan::{Param, Text};
+use super::param::{Param, Text};
 use super::value::{self, Number, Unit};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;

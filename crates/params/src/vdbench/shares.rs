@@ -1,5 +1,6 @@
 //! Who gets which part of a run's rate: `skew=`, and `iorate=` with `priority=`.
 
+use super::value::plain;
 use super::workload::Work;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
@@ -35,8 +36,7 @@ pub(crate) fn shares(context: &mut Context, span: Span, works: &[&Work]) -> Opti
         _ => None,
     };
     if let Some((what, help)) = wrong {
-        let message =
-            format!("the skew of this run's workloads is {} together; it {what}", super::run::plain(asked * 100.0));
+        let message = format!("the skew of this run's workloads is {} together; it {what}", plain(asked * 100.0));
         context.push(Diagnostic::error("skew", first, message).help(help));
         return None;
     }

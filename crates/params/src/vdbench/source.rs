@@ -1,6 +1,8 @@
 //! Files into lines: comments, includes, `eof`, variables; every byte keeps the place that it came from.
 
-use super::scan::{Param, Scanner};
+use super::line::Line;
+use super::param::Param;
+use super::scan::Scanner;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::loader::{LoadError, Loader};
@@ -17,35 +19,6 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 const TEXT_BYTES_MAX: usize = 64 << 20;
 /// How deep includes may nest (in Vdbench not at all).
 const DEPTH_MAX: usize = 16;
-
-/// One line with its variables replaced.
-#[derive(Debug, Default)]
-pub(crate) struct Line {
-    /// The text.
-    pub(crate) text: String,
-    /// For every byte of the text, the bytes of the source that it came from, `(start, end)`.
-    pub(crate) origin: Vec<(u32, u32)>,
-    /// Index of the source.
-    pub(crate) source: u32,
-    /// Counts over all files.
-    pub(crate) number: u32,
-}
-
-impl Line {
-    /// The place of a range of the text.
-    pub(crate) fn span(&self, start: usize, end: usize) -> Span {
-        let last = self.origin.len().saturating_sub(1);
-        let Some((from, _)) = self.origin.get(start.min(last)) else {
-            return Span { source: self.source, start: 0, len: 0 };
-        };
-        let (from, until) = match start < self.origin.len() {
-            true => (*from, self.origin[end.saturating_sub(1).clamp(start, last)].1),
-            // Just behind the end.
-            false => (self.origin[last].1, self.origin[last].1),
-        };
-        Span { source: self.source, start: from, len: until.saturating_sub(from) }
-    }
-}
 
 /// A variable of the command line.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Parameters into definitions: each `sd=`, `wd=`, `rd=` … with what belongs to it, in the order of sections.
 
 use super::keys::{Section, resolve};
-use super::scan::{Param, Text};
+use super::param::{Param, Text};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::Span;

@@ -1,6 +1,6 @@
 //! Values of parameters: numbers with their suffixes, ranges, words; each complains about its own place.
 
-use super::scan::{Param, Text};
+use super::param::{Param, Text};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::suggest::did_you_mean;
@@ -25,6 +25,11 @@ pub(crate) struct Number {
     /// Written with `%`; Vdbench stores these as negative numbers.
     pub(crate) percent: bool,
     pub(crate) span: Span,
+}
+
+/// A number without digits that say nothing.
+pub(crate) fn plain(value: f64) -> String {
+    format!("{}", (value * 1e6).round() / 1e6)
 }
 
 /// Reads one number; `None` when the text is none.

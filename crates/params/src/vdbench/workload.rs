@@ -1,7 +1,7 @@
 //! Workload definitions: `wd=`.
 
 use super::keys::Section;
-use super::scan::{Param, Text};
+use super::param::{Param, Text};
 use super::shared;
 use super::statement::{self, Statement};
 use super::value::{self, Number, Unit};

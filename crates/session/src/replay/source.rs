@@ -2,7 +2,7 @@
 
 use crate::SessionError;
 use crate::dry_run::inspect_all;
-use convert::import::{self, Options};
+use import::Options;
 use plan::replay::{Changes, LATE_NS, Mapper, Pacing, ReplayIo, Source, Traced, VolumeSize};
 use plan::{Plan, Replay, replay::Speed};
 use recording::rows::Io;

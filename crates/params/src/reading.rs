@@ -1,0 +1,50 @@
+//! What reading parameter files takes and gives, in either language.
+
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::quick::QuickTest;
+use plan::{JobTexts, Plan, Repeat, Source};
+
+/// What the command line adds to the parameter files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// `name=value` arguments for `$name` and `!name`; each must be used.
+    pub variables: Vec<(String, String)>,
+    /// `-e`: measured time of every run.
+    pub elapsed_ns: Option<u64>,
+    /// `-i`: reporting interval of every run.
+    pub interval_ns: Option<u64>,
+    /// `-w`: warm-up of every run.
+    pub warmup_ns: Option<u64>,
+    /// Everything after `+`: added to every `rd=`.
+    pub run_addition: Option<String>,
+    /// `-l`.
+    pub repeat: Option<Repeat>,
+    /// `-t` and its kin, read in place of files.
+    pub quick: Option<QuickTest>,
+    /// Seed of every random choice, also of the data that is written.
+    pub seed: Option<u64>,
+    /// `-r`: runs before the first whose title begins so are left out.
+    pub restart: Option<String>,
+    /// fio's `--section`: of job files only these sections, beside `[global]`. Empty: all.
+    pub sections: Vec<String>,
+}
+
+/// What reading gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// The plan; `None` when there was an error.
+    pub plan: Option<Plan>,
+    /// All that was found, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The texts that the findings point into.
+    pub sources: Vec<Source>,
+    /// fio's jobs as they were given; empty of Vdbench's files.
+    pub jobs: JobTexts,
+}
+
+impl Reading {
+    /// How many errors there are.
+    pub fn errors(&self) -> usize {
+        self.diagnostics.iter().filter(|found| found.severity == Severity::Error).count()
+    }
+}

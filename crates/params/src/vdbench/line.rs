@@ -1,0 +1,32 @@
+//! Lines that know where they came from.
+
+use plan::Span;
+
+/// One line with its variables replaced.
+#[derive(Debug, Default)]
+pub(crate) struct Line {
+    /// The text.
+    pub(crate) text: String,
+    /// For every byte of the text, the bytes of the source that it came from, `(start, end)`.
+    pub(crate) origin: Vec<(u32, u32)>,
+    /// Index of the source.
+    pub(crate) source: u32,
+    /// Counts over all files.
+    pub(crate) number: u32,
+}
+
+impl Line {
+    /// The place of a range of the text.
+    pub(crate) fn span(&self, start: usize, end: usize) -> Span {
+        let last = self.origin.len().saturating_sub(1);
+        let Some((from, _)) = self.origin.get(start.min(last)) else {
+            return Span { source: self.source, start: 0, len: 0 };
+        };
+        let (from, until) = match start < self.origin.len() {
+            true => (*from, self.origin[end.saturating_sub(1).clamp(start, last)].1),
+            // Just behind the end.
+            false => (self.origin[last].1, self.origin[last].1),
+        };
+        Span { source: self.source, start: from, len: until.saturating_sub(from) }
+    }
+}

@@ -1,0 +1,23 @@
+//! What run definitions are expanded from.
+
+use super::names::Names;
+use super::replay_params::Group;
+use super::storage::Storage;
+use super::workload::Work;
+use plan::Content;
+
+/// What the definitions are expanded from.
+pub(crate) struct Material<'a> {
+    pub(crate) storages: &'a [Storage],
+    pub(crate) storage_names: &'a Names,
+    pub(crate) works: &'a [Work],
+    /// `wd=default` behind the last definition.
+    pub(crate) default_work: &'a Work,
+    pub(crate) work_names: &'a Names,
+    pub(crate) file_work_names: &'a Names,
+    /// Content of each target by index.
+    pub(crate) contents: &'a [Content],
+    /// Of devices of a trace.
+    pub(crate) groups: &'a [Group],
+    pub(crate) seed: u64,
+}
