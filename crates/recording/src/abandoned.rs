@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&copy).unwrap(), "mine");
         std::fs::remove_file(&copy).unwrap();
         let manifest = Manifest::read(&directory).unwrap();
-        let host = directory.join("event").join(seal::host_folder(&manifest.host));
+        let host = directory.join("event").join(crate::sealed::host_folder(&manifest.host));
         std::fs::create_dir_all(&host).unwrap();
         let part = host.join("000001.parquet");
         std::fs::write(&part, "mine").unwrap();

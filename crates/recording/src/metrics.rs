@@ -7,8 +7,8 @@ mod protobuf;
 mod text;
 
 use crate::Batch;
-use crate::catalogue::{Column, ColumnKind, Table};
 use crate::cell::Cell;
+use crate::schema::{Column, ColumnKind, Table};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};

@@ -1,8 +1,8 @@
 //! What the load engine and a replay measured, and what happened meanwhile.
 
-use crate::catalogue::tables;
 use crate::cell::Sizes;
 use crate::label::Label;
+use crate::schema::tables;
 use quantity::histogram::Histogram;
 
 tables! {
