@@ -23,7 +23,8 @@
 
 use super::permutation::Permutation;
 use super::rng::{Rng, derive};
-use super::{GenerateError, Part, floor_u64};
+use super::{GenerateError, Part};
+use crate::floor::floor_u64;
 use crate::spec::{Arrivals, Burst, Gaps};
 
 /// A window of the exponential schedule holds at least this many arrivals of its part.
