@@ -15,7 +15,7 @@ use crate::{
     View, ViewData, tables, traced, views,
 };
 use quantity::text::{format_bytes, format_wall};
-use recording::{OTHER, Reader};
+use recording::Reader;
 use serde_json::Value;
 
 pub use warnings::unended;
@@ -569,7 +569,7 @@ fn appendix(facts: &Facts) -> Appendix {
             .map(|event| {
                 let run = event.run.as_deref().map_or(String::new(), |run| format!(" {run}:"));
                 let kind = match event.class.as_deref() {
-                    Some(class) if class != OTHER => format!("{} {class}", event.kind),
+                    Some(class) if class != kernel_message::OTHER => format!("{} {class}", event.kind),
                     _ => event.kind.clone(),
                 };
                 let count = if event.count > 1 { format!(" (×{})", event.count) } else { String::new() };

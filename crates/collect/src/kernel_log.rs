@@ -99,7 +99,7 @@ fn event(stamp: Stamp, severity: &str, message: String, count: i64) -> Event {
         t_s: stamp.t_s,
         severity: severity.to_string(),
         kind: KIND.to_string(),
-        class: Some(Label::from(recording::kernel_class(&message))),
+        class: Some(Label::from(kernel_message::class(&message))),
         run: None,
         target: None,
         message,

@@ -1,8 +1,8 @@
 //! What a scraper gets.
 
 use super::*;
-use crate::rows::{Cpu, Disk, Interrupt, IoError, Listener, Pressure, RunQueue, Softnet};
-use crate::{Label, Row};
+use recording::rows::{Cpu, Disk, Interrupt, IoError, Listener, Pressure, RunQueue, Softnet};
+use recording::{Label, Row};
 
 fn page<R: Row>(metrics: &mut Metrics, rows: &[R]) -> String {
     metrics.accept(&Batch::from_rows(rows).expect("a batch"));

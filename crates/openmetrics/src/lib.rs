@@ -6,14 +6,12 @@
 mod protobuf;
 mod text;
 
-use crate::Batch;
-use crate::cell::Cell;
-use crate::schema::{Column, ColumnKind, Table};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::display::array_value_to_string;
 use quantity::histogram::Histogram;
+use recording::{Batch, Cell, Column, ColumnKind, Table};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The type of [`Metrics::text`], for HTTP.
