@@ -100,10 +100,9 @@ fn event(stamp: Stamp, severity: &str, message: String, count: i64) -> Event {
         severity: severity.to_string(),
         kind: KIND.to_string(),
         class: Some(Label::from(kernel_message::class(&message))),
-        run: None,
-        target: None,
         message,
         count,
+        ..Event::default()
     }
 }
 

@@ -51,11 +51,9 @@ mod tests {
             t_s: 0.0,
             severity: "info".into(),
             kind: "test".into(),
-            class: None,
-            run: None,
-            target: None,
             message: "x".into(),
             count: 1,
+            ..Event::default()
         };
         let named = Table { name: table, help: "", source: "", since: 1, columns: &[], fields: Event::TABLE.fields };
         let batch = Batch { table: Box::leak(Box::new(named)), rows: Event::to_batch(&[event]).unwrap() };

@@ -123,14 +123,19 @@ macro_rules! tables {
     } )*) => {
         $(
             #[doc = $help]
-            #[derive(Clone, Debug, PartialEq)]
+            #[derive(Clone, Debug, Default, PartialEq)]
             pub struct $row {
                 $( #[doc = $column_help] pub $field: $type, )*
             }
 
+            impl $row {
+                /// Name of its table.
+                pub const NAME: &'static str = $name;
+            }
+
             impl $crate::schema::Row for $row {
                 const TABLE: &'static $crate::schema::Table = &$crate::schema::Table {
-                    name: $name,
+                    name: Self::NAME,
                     help: $help,
                     source: $source,
                     since: $since,
