@@ -99,11 +99,10 @@ fn event(stamp: Stamp, severity: &str, message: String, count: i64) -> Event {
         t_s: stamp.t_s,
         severity: severity.to_string(),
         kind: KIND.to_string(),
-        class: Some(Label::from(recording::kernel_class(&message))),
-        run: None,
-        target: None,
+        class: Some(Label::from(kernel_message::class(&message))),
         message,
         count,
+        ..Event::default()
     }
 }
 

@@ -34,6 +34,7 @@ mod system;
 mod text;
 mod threads;
 mod verdict;
+mod what;
 mod zfs;
 mod zpool;
 
@@ -42,8 +43,9 @@ pub use clock_state::{boot_id, is_clock_synchronised};
 pub use devices::{Device, DeviceMap, Mount, Number, Resolution};
 pub use hardware::{hardware, hardware_of};
 pub use listener::listening;
-pub use machine::{Machine, What};
+pub use machine::Machine;
 pub use process::Asked;
 pub use sampler::Sampler;
 pub use subject::SampleTimes;
 pub use verdict::{CPU_IRQ, verdicts};
+pub use what::What;

@@ -7,6 +7,7 @@ use crate::rare::Rare;
 use crate::sampler::{cpu_row, disk_row};
 use crate::subject::{SampleTimes, Stamp, Subject, Verdict, push};
 use crate::threads::Threads;
+use crate::what::What;
 use crate::{cpu, memory, net, pressure, protocols, system};
 use quantity::clock::now_ns;
 use recording::Batch;
@@ -16,71 +17,6 @@ use std::path::{Path, PathBuf};
 
 /// How often links are asked for their speed: it changes rarely, and some drivers wake their hardware to answer.
 const LINK_EVERY_NS: u64 = 10_000_000_000;
-
-/// A subject, named as on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
-    /// CPU time.
-    Cpu,
-    /// Context switches, interrupts, run queue.
-    System,
-    /// Memory and paging.
-    Memory,
-    /// Pressure stall information.
-    Pressure,
-    /// Block devices.
-    Disk,
-    /// Network interfaces.
-    Net,
-    /// TCP and UDP.
-    Protocols,
-    /// Processes.
-    Process,
-    /// Interrupts by vector and CPU, input queues by CPU.
-    Interrupts,
-    /// TCP sockets that listen.
-    Listeners,
-    /// The kernel's messages.
-    KernelLog,
-    /// Errors of the devices of btrfs file systems.
-    Btrfs,
-    /// Tasks that ended between two samples.
-    Exited,
-    /// Control groups.
-    Cgroup,
-    /// Counters that drivers of interfaces keep.
-    NicCounters,
-    /// ZFS: its cache, pools and data sets.
-    Zfs,
-    /// Mounted file systems.
-    FileSystems,
-    /// What NFS mounts ask their servers for.
-    NfsMounts,
-}
-
-impl What {
-    /// All of them.
-    pub const ALL: [Self; 18] = [
-        Self::Cpu,
-        Self::System,
-        Self::Memory,
-        Self::Pressure,
-        Self::Disk,
-        Self::Net,
-        Self::Protocols,
-        Self::Process,
-        Self::Interrupts,
-        Self::Listeners,
-        Self::KernelLog,
-        Self::Btrfs,
-        Self::Exited,
-        Self::Cgroup,
-        Self::NicCounters,
-        Self::Zfs,
-        Self::FileSystems,
-        Self::NfsMounts,
-    ];
-}
 
 /// Reads the counters of a machine. What cannot be read is said once, as an `event`, and is missing after that.
 #[derive(Debug)]

@@ -296,9 +296,8 @@ fn parse(text: &[u8], stamp: Stamp, tick_ns: i64, page_bytes: i64) -> Option<Pro
         start_ns: Some(number(22)?.checked_mul(tick_ns)?),
         resident_bytes: Some(number(24)?.checked_mul(page_bytes)?),
         io_delay_ns: number(42).and_then(|ticks| ticks.checked_mul(tick_ns)),
-        read_bytes: None,
-        write_bytes: None,
         comm: stat.comm,
+        ..Process::default()
     })
 }
 

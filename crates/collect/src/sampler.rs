@@ -207,8 +207,7 @@ pub(crate) fn disk_row(counters: &DiskCounters, device: &str, targets: &str, sta
         discard_ticks_ms,
         flush_ios,
         flush_ticks_ms,
-        any_ios: None,
-        any_sectors: None,
+        ..Disk::default()
     })
 }
 

@@ -127,11 +127,10 @@ impl Verdict {
             t_s: stamp.t_s,
             severity: self.severity.to_string(),
             kind: "counters".to_string(),
-            class: None,
-            run: None,
             target: self.target,
             message: self.message,
             count: 1,
+            ..Event::default()
         }
     }
 }

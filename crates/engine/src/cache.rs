@@ -5,7 +5,7 @@
 
 use crate::Input;
 use crate::discard::{drop_buffers, is_device};
-use crate::group::flags_of;
+use crate::opening::flags_of;
 use plan::{FilePart, FileUse, ReadHint};
 use rustix::fs::{Advice, fadvise};
 use std::num::NonZeroU64;

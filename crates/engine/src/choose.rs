@@ -10,14 +10,12 @@
 //! into its own hands (`FOPEN_DIRECT_IO`): a client cannot see which it is, so threads do it always.
 
 use crate::discard;
-use crate::pool::{self, used_targets};
+use crate::pool::{self, RATE_PER_WORKER, used_targets};
 use crate::ring::Ring;
 use crate::{EngineChoice, EngineError, Input, Options, Pace};
 use plan::{OpenFlags, Workload};
 use target::Kind;
 
-/// Arrivals per second that one worker serves easily; fewer workers wake up less often.
-pub(crate) const RATE_PER_WORKER: f64 = 100_000.0;
 /// A synchronous run has at most this many threads.
 const SYNC_THREADS_MAX: u32 = 4096;
 

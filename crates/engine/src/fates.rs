@@ -2,7 +2,7 @@
 //! coordinator. Looked at once per batch; written when a job begins or ends, or when an operation fails.
 
 use crate::Input;
-use crate::stats::RawFailure;
+use crate::failure::RawFailure;
 use plan::generate::Op;
 use plan::{EIO, ETIMEDOUT, JobEnd, Reach};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

@@ -5,6 +5,7 @@ use crate::discard::is_device;
 use crate::dues::Dues;
 use crate::fates::Fates;
 use crate::mapping::Mapping;
+use crate::opening::{descriptor, flags_of};
 use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
 use crate::tally::JobSpan;
 use crate::{EngineError, Input, Pace};
@@ -75,13 +76,6 @@ pub(crate) struct FileSlot {
     /// How it is opened.
     pub(crate) flags: OpenFlags,
     pub(crate) fd: Option<Arc<OwnedFd>>,
-}
-
-/// How a workload of the run has a target opened.
-pub(crate) fn flags_of(input: &Input<'_>, at: usize, target: usize) -> OpenFlags {
-    let flags = input.run.workloads[at].open.unwrap_or(input.plan.targets[target].open);
-    // A descriptor is the same with and without it.
-    OpenFlags { fsync_at_end: false, ..flags }
 }
 
 /// What one worker (or one set of threads) does.
@@ -204,15 +198,6 @@ fn divide_jobs(input: &Input<'_>, workers: usize, fates: &Arc<Fates>) -> Result<
         add_job(input, &mut groups[chosen], at, job, fates)?;
     }
     Ok(groups)
-}
-
-/// A descriptor of a target's own that is opened so; none for `/dev/null`, on which nothing is done.
-pub(crate) fn descriptor(opened: &Opened, flags: OpenFlags) -> Result<Option<Arc<OwnedFd>>, EngineError> {
-    if opened.kind == Kind::Nothing {
-        return Ok(None);
-    }
-    let fd = opened.view(flags).fd.try_clone_to_owned().map_err(EngineError::system("duplicate a file descriptor"))?;
-    Ok(Some(Arc::new(fd)))
 }
 
 /// Adds a job with a lane per target.

@@ -1,10 +1,12 @@
 //! Slots of a run: how many operations may be in flight where, and who shares them.
 
-use crate::choose::RATE_PER_WORKER;
 use crate::{Input, Pace};
 use plan::generate::{Operations, Part};
 use plan::{Job, Workload};
 use std::collections::BTreeMap;
+
+/// Arrivals per second that one worker serves easily; fewer workers wake up less often.
+pub(crate) const RATE_PER_WORKER: f64 = 100_000.0;
 
 /// Targets that the run uses, ascending.
 pub(crate) fn used_targets(input: &Input<'_>) -> Vec<usize> {

@@ -3,16 +3,17 @@
 use crate::budget::Budget;
 use crate::choose::Chosen;
 use crate::cpu::CostClock;
+use crate::failure::{RawFailure, describe};
 use crate::fates::Fates;
 use crate::group::{GroupSpec, JobSpec, divide};
 use crate::harvest::{
     Arrived, BUSY_SHARE, Failure, Finished, Harvest, JobInterval, KeptIo, LaneEnd, LaneEnds, LaneInterval, LaneMap,
     WorkerInterval, is_predictable,
 };
+use crate::played::Played;
 use crate::pool::used_targets;
-use crate::replay::Played;
 use crate::shared::{Control, Done, Gate, Status};
-use crate::stats::{Buffer, RawFailure, RawIo, Slot, describe};
+use crate::stats::{Buffer, RawIo, Slot};
 use crate::sync::Crew;
 use crate::tally::{JobSpan, JobStat, Tally};
 use crate::uring::Worker;

@@ -7,35 +7,15 @@
 //! 1 ÷ share, and the one that is furthest back is next.
 
 use crate::budget::Budget;
+use crate::failure::RawFailure;
 use crate::fates::Failed;
 use crate::group::{GroupSpec, LaneSpec};
+use crate::issue::{Issue, Next};
 use crate::jobs::Jobs;
-use crate::stats::RawFailure;
 use plan::generate::{Op, Operation};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
-
-/// What to do now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Issue this.
-    Issue(Issue),
-    /// Nothing before this time of the run.
-    At(u64),
-    /// Nothing before something comes back.
-    Blocked,
-    /// Nothing ever more.
-    Ended,
-}
-
-/// An operation with its lane and due time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Issue {
-    pub(crate) lane: u32,
-    pub(crate) operation: Operation,
-    pub(crate) due_ns: u64,
-}
 
 /// Strides are this ÷ share: whole numbers, precise to a millionth of a share.
 const STRIDE: f64 = 1_048_576.0;

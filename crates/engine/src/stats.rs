@@ -3,12 +3,12 @@
 //! Each worker fills one [`Buffer`]. At a harvest the coordinator puts an empty one in its place; the lock around it is
 //! taken once per batch and held by the coordinator for the length of a swap, so it never waits for I/O on either side.
 
+use crate::failure::RawFailure;
 use crate::fates::Failed;
 use crate::pending::Pending;
 use crate::tally::JobStat;
 use plan::generate::Op;
 use quantity::histogram::Recorder;
-use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Failed operations kept with their place, per worker and interval; the others are only counted.
@@ -44,17 +44,6 @@ pub struct FirstError {
     pub t_ns: u64,
     /// What the kernel said: an errno; `EIO` for a transfer that was too short.
     pub errno: i32,
-}
-
-/// One failed operation.
-#[derive(Clone, Debug)]
-pub(crate) struct RawFailure {
-    pub(crate) t_ns: u64,
-    pub(crate) lane: usize,
-    pub(crate) op: Op,
-    pub(crate) offset: u64,
-    pub(crate) bytes: u32,
-    pub(crate) result: i32,
 }
 
 /// Operations that are kept one by one, per worker and harvest; what is above is counted as lost.
@@ -275,14 +264,5 @@ impl Slot {
         let mut buffer = self.lock();
         std::mem::swap(&mut *buffer, spare);
         std::mem::swap(&mut buffer.pending, &mut spare.pending);
-    }
-}
-
-/// Text of a failed result: an errno, or a transfer that was too short.
-pub(crate) fn describe(result: i32) -> String {
-    if result < 0 {
-        io::Error::from_raw_os_error(-result).to_string()
-    } else {
-        format!("short transfer of {result} bytes")
     }
 }

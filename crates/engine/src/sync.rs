@@ -6,12 +6,14 @@
 
 use crate::budget::Budget;
 use crate::discard;
+use crate::failure::RawFailure;
 use crate::group::GroupSpec;
+use crate::issue::{Issue, Next};
 use crate::mapping::Mapping;
 use crate::pending::PendingOp;
-use crate::scheduler::{Issue, Next, Scheduler};
+use crate::scheduler::Scheduler;
 use crate::shared::{Control, LAST_CALL_NS, Status};
-use crate::stats::{Alike, RawFailure, RawIo, Slot};
+use crate::stats::{Alike, RawIo, Slot};
 use plan::generate::{Op, Operation};
 use quantity::clock;
 use rustix::fs::{fdatasync, fsync};

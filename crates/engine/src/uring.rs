@@ -6,14 +6,16 @@
 
 use crate::EngineError;
 use crate::budget::Budget;
+use crate::failure::RawFailure;
 use crate::group::{GroupSpec, LaneSpec};
+use crate::issue::{Issue, Next};
 use crate::memory::Memory;
 use crate::pending::PendingOp;
 use crate::priorities::Chooser;
 use crate::ring::{Request, Ring};
-use crate::scheduler::{Issue, Next, Scheduler};
+use crate::scheduler::Scheduler;
 use crate::shared::{Control, LAST_CALL_NS, Status};
-use crate::stats::{Alike, RawFailure, RawIo, Slot};
+use crate::stats::{Alike, RawIo, Slot};
 use plan::generate::{Op, Operation};
 use quantity::clock;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -134,7 +134,7 @@ fn kind_of(event: &Event) -> Option<&'static Kind> {
     if others.iter().any(|words| event.message.contains(words)) {
         return None;
     }
-    let class = event.class.as_deref().unwrap_or_else(|| recording::kernel_class(&event.message));
+    let class = event.class.as_deref().unwrap_or_else(|| kernel_message::class(&event.message));
     KINDS.iter().find(|kind| kind.class == class)
 }
 

@@ -4,17 +4,10 @@
 //! flags, a replayed trace, a model) and of the engine that executes it. [`spec`] is the value; [`generate`] turns
 //! one workload of it into the stream of operations and due times that the engine issues.
 
-mod files;
+mod floor;
 pub mod generate;
-mod job;
-mod job_end;
-mod job_texts;
+mod op;
 pub mod replay;
 pub mod spec;
 
-pub use files::*;
-pub use job::*;
-pub use job_end::*;
-pub use job_texts::{JobLogs, JobText, JobTexts, is_fio_log};
-pub use replay::Replay;
 pub use spec::*;

@@ -208,11 +208,9 @@ impl Day {
                 t_s: at.t_s,
                 severity: "info".to_string(),
                 kind: "kernel".to_string(),
-                class: None,
-                run: None,
-                target: None,
                 message: "cron: the half hour".to_string(),
                 count: 1,
+                ..Event::default()
             });
         }
     }
@@ -259,8 +257,7 @@ fn disk_row(at: At, device: &str, now: [i64; 8], in_flight: i64) -> Disk {
         discard_ticks_ms: Some(0),
         flush_ios: Some(0),
         flush_ticks_ms: Some(0),
-        any_ios: None,
-        any_sectors: None,
+        ..Disk::default()
     }
 }
 

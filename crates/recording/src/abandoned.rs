@@ -51,11 +51,9 @@ mod tests {
             t_s: 0.0,
             severity: "info".into(),
             kind: "test".into(),
-            class: None,
-            run: None,
-            target: None,
             message: "x".into(),
             count: 1,
+            ..Event::default()
         };
         let named = Table { name: table, help: "", source: "", since: 1, columns: &[], fields: Event::TABLE.fields };
         let batch = Batch { table: Box::leak(Box::new(named)), rows: Event::to_batch(&[event]).unwrap() };
@@ -134,7 +132,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&copy).unwrap(), "mine");
         std::fs::remove_file(&copy).unwrap();
         let manifest = Manifest::read(&directory).unwrap();
-        let host = directory.join("event").join(seal::host_folder(&manifest.host));
+        let host = directory.join("event").join(crate::sealed::host_folder(&manifest.host));
         std::fs::create_dir_all(&host).unwrap();
         let part = host.join("000001.parquet");
         std::fs::write(&part, "mine").unwrap();

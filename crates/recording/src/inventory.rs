@@ -6,21 +6,18 @@
 //! Nothing is removed by walking through folders: what goes, goes by a name of this list, through descriptors of the folders
 //! that it is in, and a folder goes when it is empty.
 
+use crate::Manifest;
 use crate::journal::{self, JOURNAL};
 use crate::manifest::{BYTES_MAX, COPY, MANIFEST};
 use crate::mark::{MARK, small_file};
 use crate::page::{self, PAGE};
-use crate::seal::MANIFEST_KEY;
-use crate::sealed::SealedFile;
+use crate::sealed::{PART, host_folder, is_part_of};
 use crate::sums::Part;
-use crate::{Manifest, seal};
 use output::{Folder, Found, Held, Kind, OutputError};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The one part of a sealed table.
-pub(crate) const PART: &str = "000001.parquet";
 /// So many names that are in the way are told.
 const NAMES: usize = 5;
 /// Since this version the manifest of a sealed recording has the length and the checksums of its files.
@@ -342,16 +339,6 @@ fn part<'a>(manifest: &'a Manifest, path: &Path) -> Option<&'a Part> {
     manifest.parts.iter().find(|part| Path::new(&part.path) == path)
 }
 
-/// Has a sealing of the recording with this manifest, which was killed, left this file? They get their name when they are whole.
-pub(crate) fn is_part_of(path: &Path, manifest: &Manifest) -> bool {
-    let Some((directory, name)) = path.parent().zip(path.file_name()) else { return false };
-    let file = SealedFile::unknown(directory, name.to_string_lossy().into_owned());
-    let Ok(builder) = file.builder("") else { return false };
-    let pairs = builder.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
-    let text = pairs.into_iter().find(|pair| pair.key == MANIFEST_KEY).and_then(|pair| pair.value);
-    text.and_then(|text| serde_json::from_str::<Manifest>(&text).ok()).is_some_and(|said| said.id == manifest.id)
-}
-
 /// The manifest in a recording's folder, without following a link; `None` where it is none that this version reads.
 #[must_use]
 pub fn manifest_in(folder: &Folder) -> Option<Manifest> {
@@ -434,7 +421,7 @@ fn is_table(name: &OsStr, manifest: Option<&Manifest>) -> bool {
 
 fn is_host(name: &OsStr, manifest: Option<&Manifest>) -> bool {
     match manifest {
-        Some(manifest) => name == OsStr::new(&seal::host_folder(&manifest.host)),
+        Some(manifest) => name == OsStr::new(&host_folder(&manifest.host)),
         None => name.to_str().is_some_and(|name| name.starts_with("host=")),
     }
 }

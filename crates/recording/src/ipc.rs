@@ -193,11 +193,10 @@ mod tests {
             t_s: 0.5,
             severity: "info".into(),
             kind: "test".into(),
-            class: None,
-            run: None,
             target: Some("sd1".into()),
             message: format!("number {n}"),
             count: 1,
+            ..Event::default()
         };
         Batch::from_rows(&[event(1), event(2), event(3)]).unwrap().rows
     }

@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A name that many rows share.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Label(pub Arc<str>);
 
 impl From<&str> for Label {

@@ -4,7 +4,8 @@ use crate::journal::{JOURNAL, JournalReader, UNREADABLE, is_alive};
 use crate::manifest::{COPY, MANIFEST};
 use crate::parts::{self, BATCH_ROWS};
 use crate::sealed::{Builder, Sealed, SealedBatches, SealedFile};
-use crate::{Manifest, RecordingError, Row, journal, regular, seal};
+use crate::time_column::{self, with_time};
+use crate::{Manifest, RecordingError, Row, journal, regular};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::collections::BTreeSet;
@@ -187,7 +188,7 @@ impl Reader {
     /// A file cannot be opened, or is damaged.
     pub fn schema(&self, table: &str) -> Result<Option<SchemaRef>, RecordingError> {
         let Some((_, first)) = self.builders(table)?.into_iter().next() else {
-            return Ok(self.batches(table)?.next().transpose()?.map(|batch| seal::with_time(&batch.schema())));
+            return Ok(self.batches(table)?.next().transpose()?.map(|batch| with_time(&batch.schema())));
         };
         Ok(Some(Arc::clone(first.schema())))
     }
@@ -245,7 +246,7 @@ impl Reader {
     /// # Errors
     /// Arrow refuses; does not happen with batches of a recording.
     pub fn add_time(&self, batch: &RecordBatch, table: &str) -> Result<RecordBatch, RecordingError> {
-        seal::add_time(batch, &self.manifest, table)
+        time_column::add_time(batch, &self.manifest, table)
     }
 }
 

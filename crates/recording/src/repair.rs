@@ -5,8 +5,8 @@ use crate::abandoned::KILLED;
 use crate::damage::Damage;
 use crate::journal::{JOURNAL, JournalReader};
 use crate::manifest::{COPY, MANIFEST};
-use crate::seal::{MANIFEST_KEY, properties};
-use crate::sealed::{Builder, Sealed, SealedFile};
+use crate::seal::properties;
+use crate::sealed::{MANIFEST_KEY, Sealed, SealedFile, files_are_of, files_below, manifest_of};
 use crate::sums::{Part, Summing};
 use crate::{Manifest, RecordingError, damage, journal, seal};
 use output::{Folder, Over};
@@ -14,7 +14,6 @@ use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::KeyValue;
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
 
@@ -235,7 +234,7 @@ fn salvage(host: &Folder, file: &SealedFile, part: &Part, manifest: &Manifest) -
 fn from_files(directory: &Path, notes: &mut Vec<String>) -> Result<Option<Manifest>, RecordingError> {
     let mut found: Vec<(String, Manifest, u64)> = Vec::new();
     let mut by_id: BTreeMap<String, usize> = BTreeMap::new();
-    for path in files_below(directory)? {
+    for path in files_below(directory).map_err(failed(directory))? {
         let file = SealedFile::unknown(directory, path.clone());
         let Ok(builder) = file.builder("") else {
             notes.push(format!("{path} cannot be read and is left out"));
@@ -283,43 +282,4 @@ fn from_files(directory: &Path, notes: &mut Vec<String>) -> Result<Option<Manife
         .push("the checksums of its files were lost with the manifest: their rows could be read, not checked".into());
     damage.keep(&mut manifest);
     Ok(Some(manifest))
-}
-
-/// What a sealed file says of its recording.
-fn manifest_of(builder: &Builder) -> Option<Manifest> {
-    let pairs = builder.metadata().file_metadata().key_value_metadata()?;
-    let text = pairs.iter().find(|pair| pair.key == MANIFEST_KEY)?.value.as_deref()?;
-    serde_json::from_str(text).ok()
-}
-
-/// Are sealed files in `directory` of the recording of this identity? One is enough; `None` where none tells.
-pub(crate) fn files_are_of(directory: &Path, id: &str) -> Option<bool> {
-    let mut told = None;
-    for path in files_below(directory).ok()? {
-        let Ok(builder) = SealedFile::unknown(directory, path).builder("") else { continue };
-        match manifest_of(&builder) {
-            Some(said) if said.id == id => return Some(true),
-            said => told = told.or(said.map(|_| false)),
-        }
-    }
-    told
-}
-
-/// Paths of all files `TABLE/host=HOST/NAME.parquet`, in order; nothing is followed that is a link.
-fn files_below(directory: &Path) -> Result<Vec<String>, RecordingError> {
-    let mut files = Vec::new();
-    let folder = Folder::open(directory).map_err(failed(directory))?;
-    let text = |name: &OsStr| name.to_str().map(ToString::to_string);
-    for table in folder.names().map_err(failed(directory))? {
-        let (Some(name), Ok(table)) = (text(&table), folder.subfolder(&table)) else { continue };
-        for host in table.names().map_err(failed(directory))? {
-            let (Some(host_name), Ok(host)) = (text(&host), table.subfolder(&host)) else { continue };
-            for file in host.names().map_err(failed(directory))? {
-                let is_file = host.open_file(&file).is_ok();
-                let path = text(&file).filter(|_| is_file).map(|file| format!("{name}/{host_name}/{file}"));
-                files.extend(path.filter(|path| Part::is_path(path)));
-            }
-        }
-    }
-    Ok(files)
 }

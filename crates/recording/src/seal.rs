@@ -1,15 +1,15 @@
 //! From the journal to one Parquet file per table, batch by batch. Each file has the manifest in its metadata, so that a
 //! recording of which only the files are left can be told and read.
 
-use crate::inventory::{PART, is_copy_of, is_part_of};
+use crate::inventory::is_copy_of;
 use crate::journal::{JournalReader, UNREADABLE};
 use crate::manifest::{COPY, FORMAT_VERSION};
+use crate::sealed::{MANIFEST_KEY, PART, host_folder, is_part_of};
 use crate::sums::{Part, Summing};
+use crate::time_column::add_time;
 use crate::{Manifest, RecordingError, Table, damage};
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{RecordBatch, TimestampNanosecondArray};
-use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Schema};
 use output::{Folder, NewFile, OutputError, Over};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -20,48 +20,12 @@ use parquet::schema::types::ColumnPath;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Rows of a row group: what is held in memory, encoded, per table.
 const ROW_GROUP_ROWS: usize = 64 * 1024;
 
 /// Columns, besides times of day, whose neighbours are close to each other or too many for a dictionary.
 const DELTA_COLUMNS: [&str; 5] = ["t_ns", "queue_ns", "issue_ns", "complete_ns", "sector"];
-
-/// Under this name a file's metadata have the manifest.
-pub(crate) const MANIFEST_KEY: &str = "iodyno.manifest";
-
-/// UTC as an offset: readers without a time-zone database know it as well.
-const UTC: &str = "+00:00";
-
-/// Name of the folder of a host's rows in a table's folder.
-pub(crate) fn host_folder(host: &str) -> String {
-    let host: String = host.chars().map(|c| if c.is_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect();
-    format!("host={host}")
-}
-
-/// The schema with `time` (UTC) behind the other columns, when there is a `t_ns` that it can be made of.
-pub(crate) fn with_time(schema: &Schema) -> SchemaRef {
-    let mut fields: Vec<Field> = schema.fields().iter().map(|field| field.as_ref().clone()).collect();
-    if schema.field_with_name("time").is_err() && schema.field_with_name("t_ns").is_ok() {
-        fields.push(Field::new("time", DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())), false));
-    }
-    Arc::new(Schema::new(fields))
-}
-
-/// A batch with its `time` column.
-pub(crate) fn add_time(batch: &RecordBatch, manifest: &Manifest, table: &str) -> Result<RecordBatch, RecordingError> {
-    if batch.column_by_name("time").is_some() {
-        return Ok(batch.clone());
-    }
-    let t_ns = batch.column_by_name("t_ns").and_then(|column| column.as_primitive_opt::<Int64Type>());
-    let Some(t_ns) = t_ns else { return Ok(batch.clone()) };
-    let time: Vec<i64> = t_ns.values().iter().map(|t_ns| manifest.wall_ns_at(*t_ns)).collect();
-    let time = TimestampNanosecondArray::from(time).with_timezone(UTC);
-    let mut columns = batch.columns().to_vec();
-    columns.push(Arc::new(time));
-    RecordBatch::try_new(with_time(&batch.schema()), columns).map_err(RecordingError::format(table))
-}
 
 /// The portable profile (docs/recording.md): zstd-1, dictionaries, DELTA_BINARY_PACKED for times that only grow.
 pub(crate) fn properties(schema: &Schema) -> WriterProperties {

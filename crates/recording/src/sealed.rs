@@ -1,19 +1,24 @@
 //! The sealed files of a recording, read with their checksums.
 
-use crate::seal::host_folder;
-use crate::sums::{CheckedFile, Expected, Tail};
+use crate::sums::{CheckedFile, Expected, Part, Tail};
 use crate::{Manifest, RecordingError, parts, regular};
 use arrow_array::RecordBatch;
-use output::Folder;
+use output::{Folder, OutputError};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::reader::Length as _;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Under this name a file's metadata have the manifest.
+pub(crate) const MANIFEST_KEY: &str = "iodyno.manifest";
+
+/// The one part of a sealed table.
+pub(crate) const PART: &str = "000001.parquet";
 
 /// Opens a Parquet file for its rows.
 pub(crate) type Builder = ParquetRecordBatchReaderBuilder<CheckedFile>;
@@ -203,4 +208,57 @@ impl Iterator for SealedBatches {
         let batch = self.reader.next()?;
         Some(batch.map_err(|error| self.file.failed(&self.opened, &self.table, &error)))
     }
+}
+
+/// Name of the folder of a host's rows in a table's folder.
+pub(crate) fn host_folder(host: &str) -> String {
+    let host: String = host.chars().map(|c| if c.is_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect();
+    format!("host={host}")
+}
+
+/// What a sealed file says of its recording.
+pub(crate) fn manifest_of(builder: &Builder) -> Option<Manifest> {
+    let pairs = builder.metadata().file_metadata().key_value_metadata()?;
+    let text = pairs.iter().find(|pair| pair.key == MANIFEST_KEY)?.value.as_deref()?;
+    serde_json::from_str(text).ok()
+}
+
+/// Has a sealing of the recording with this manifest, which was killed, left this file? They get their name when they are whole.
+pub(crate) fn is_part_of(path: &Path, manifest: &Manifest) -> bool {
+    let Some((directory, name)) = path.parent().zip(path.file_name()) else { return false };
+    let file = SealedFile::unknown(directory, name.to_string_lossy().into_owned());
+    let Ok(builder) = file.builder("") else { return false };
+    manifest_of(&builder).is_some_and(|said| said.id == manifest.id)
+}
+
+/// Are sealed files in `directory` of the recording of this identity? One is enough; `None` where none tells.
+pub(crate) fn files_are_of(directory: &Path, id: &str) -> Option<bool> {
+    let mut told = None;
+    for path in files_below(directory).ok()? {
+        let Ok(builder) = SealedFile::unknown(directory, path).builder("") else { continue };
+        match manifest_of(&builder) {
+            Some(said) if said.id == id => return Some(true),
+            said => told = told.or(said.map(|_| false)),
+        }
+    }
+    told
+}
+
+/// Paths of all files `TABLE/host=HOST/NAME.parquet`, in order; nothing is followed that is a link.
+pub(crate) fn files_below(directory: &Path) -> Result<Vec<String>, OutputError> {
+    let mut files = Vec::new();
+    let folder = Folder::open(directory)?;
+    let text = |name: &OsStr| name.to_str().map(ToString::to_string);
+    for table in folder.names()? {
+        let (Some(name), Ok(table)) = (text(&table), folder.subfolder(&table)) else { continue };
+        for host in table.names()? {
+            let (Some(host_name), Ok(host)) = (text(&host), table.subfolder(&host)) else { continue };
+            for file in host.names()? {
+                let is_file = host.open_file(&file).is_ok();
+                let path = text(&file).filter(|_| is_file).map(|file| format!("{name}/{host_name}/{file}"));
+                files.extend(path.filter(|path| Part::is_path(path)));
+            }
+        }
+    }
+    Ok(files)
 }

@@ -49,46 +49,48 @@ fn copy(reader: &Reader, mut writer: Writer, step_ns: i64) -> Result<PathBuf, Re
     for name in reader.tables()? {
         let output = &mut writer;
         match name.as_str() {
-            "cpu" => table::<Cpu>(reader, output, step_ns, |row| &row.cpu, |row| row.user_ns + row.system_ns)?,
-            "disk" => table::<Disk>(reader, output, step_ns, |row| &row.device, disk_use)?,
-            "net" => table::<Net>(reader, output, step_ns, |row| &row.interface, |row| row.rx_bytes + row.tx_bytes)?,
-            "nfs_mount" => table::<NfsMount>(
+            Cpu::NAME => table::<Cpu>(reader, output, step_ns, |row| &row.cpu, |row| row.user_ns + row.system_ns)?,
+            Disk::NAME => table::<Disk>(reader, output, step_ns, |row| &row.device, disk_use)?,
+            Net::NAME => {
+                table::<Net>(reader, output, step_ns, |row| &row.interface, |row| row.rx_bytes + row.tx_bytes)?
+            }
+            NfsMount::NAME => table::<NfsMount>(
                 reader,
                 output,
                 step_ns,
                 |row| &row.mount,
                 |row| some(row.read_bytes) + some(row.write_bytes),
             )?,
-            "tcp" => {
+            Tcp::NAME => {
                 table::<Tcp>(reader, output, step_ns, |_| "", |row| some(row.in_segments) + some(row.out_segments))?
             }
-            "udp" => {
+            Udp::NAME => {
                 table::<Udp>(reader, output, step_ns, |_| "", |row| some(row.in_datagrams) + some(row.out_datagrams))?
             }
-            "memory" => table::<Memory>(
+            Memory::NAME => table::<Memory>(
                 reader,
                 output,
                 step_ns,
                 |_| "",
                 |row| some(row.page_in_bytes) + some(row.page_out_bytes),
             )?,
-            "pressure" => table::<Pressure>(reader, output, step_ns, |row| &row.resource, |row| some(row.some_ns))?,
-            "system" => table::<System>(reader, output, step_ns, |_| "", |row| some(row.context_switches))?,
-            "process" => sparse::<Process, _>(
+            Pressure::NAME => table::<Pressure>(reader, output, step_ns, |row| &row.resource, |row| some(row.some_ns))?,
+            System::NAME => table::<System>(reader, output, step_ns, |_| "", |row| some(row.context_switches))?,
+            Process::NAME => sparse::<Process, _>(
                 reader,
                 output,
                 step_ns,
                 |row| (row.pid, row.start_ns),
                 |row, end| Process { t_ns: end.t_ns, t_s: end.t_s, ..row },
             )?,
-            "interrupt" => sparse::<Interrupt, _>(
+            Interrupt::NAME => sparse::<Interrupt, _>(
                 reader,
                 output,
                 step_ns,
                 |row| (row.kind.clone(), row.vector.clone(), row.cpu),
                 |row, end| Interrupt { t_ns: end.t_ns, t_s: end.t_s, ..row },
             )?,
-            "softnet" => sparse::<Softnet, _>(
+            Softnet::NAME => sparse::<Softnet, _>(
                 reader,
                 output,
                 step_ns,
@@ -120,36 +122,36 @@ fn disk_use(row: &Disk) -> i64 {
 /// Tables of the probes of CPU time, most with rows only of what did something; false for any other.
 fn by_event(reader: &Reader, output: &mut Writer, step_ns: i64, name: &str) -> Result<bool, RecordingError> {
     match name {
-        "cpu_event" => table::<CpuEvent>(reader, output, step_ns, |row| &row.cpu, |row| row.run_ns)?,
-        "process_event" => sparse::<ProcessEvent, _>(
+        CpuEvent::NAME => table::<CpuEvent>(reader, output, step_ns, |row| &row.cpu, |row| row.run_ns)?,
+        ProcessEvent::NAME => sparse::<ProcessEvent, _>(
             reader,
             output,
             step_ns,
             |row| (row.pid, row.start_ns),
             |row, end| ProcessEvent { t_ns: end.t_ns, t_s: end.t_s, ..row },
         )?,
-        "preempted_by" => sparse::<PreemptedBy, _>(
+        PreemptedBy::NAME => sparse::<PreemptedBy, _>(
             reader,
             output,
             step_ns,
             |row| (row.pid, row.by_pid),
             |row, end| PreemptedBy { t_ns: end.t_ns, t_s: end.t_s, ..row },
         )?,
-        "irq_time" => sparse::<IrqTime, _>(
+        IrqTime::NAME => sparse::<IrqTime, _>(
             reader,
             output,
             step_ns,
             |row| (row.kind.clone(), row.vector.clone(), row.cpu),
             |row, end| IrqTime { t_ns: end.t_ns, t_s: end.t_s, ..row },
         )?,
-        "stolen" => sparse::<Stolen, _>(
+        Stolen::NAME => sparse::<Stolen, _>(
             reader,
             output,
             step_ns,
             |row| (row.pid, row.kind.clone(), row.vector.clone()),
             |row, end| Stolen { t_ns: end.t_ns, t_s: end.t_s, ..row },
         )?,
-        "run_queue" => run_queue(reader, output, step_ns)?,
+        RunQueue::NAME => run_queue(reader, output, step_ns)?,
         _ => return Ok(false),
     }
     Ok(true)
@@ -178,22 +180,22 @@ fn run_queue(reader: &Reader, writer: &mut Writer, step_ns: i64) -> Result<(), R
 /// Tables of control groups, of ZFS and of drivers; false for any other.
 fn more(reader: &Reader, output: &mut Writer, step_ns: i64, name: &str) -> Result<bool, RecordingError> {
     match name {
-        "cgroup" => sparse::<Cgroup, _>(
+        Cgroup::NAME => sparse::<Cgroup, _>(
             reader,
             output,
             step_ns,
             |row| row.path.clone(),
             |row, end| Cgroup { t_ns: end.t_ns, t_s: end.t_s, ..row },
         )?,
-        "cgroup_io" => sparse::<CgroupIo, _>(
+        CgroupIo::NAME => sparse::<CgroupIo, _>(
             reader,
             output,
             step_ns,
             |row| (row.path.clone(), row.device.clone()),
             |row, end| CgroupIo { t_ns: end.t_ns, t_s: end.t_s, ..row },
         )?,
-        "zfs_arc" => table::<ZfsArc>(reader, output, step_ns, |_| "", |row| some(row.hits) + some(row.misses))?,
-        "zfs_pool" => table::<ZfsPool>(
+        ZfsArc::NAME => table::<ZfsArc>(reader, output, step_ns, |_| "", |row| some(row.hits) + some(row.misses))?,
+        ZfsPool::NAME => table::<ZfsPool>(
             reader,
             output,
             step_ns,
@@ -203,28 +205,28 @@ fn more(reader: &Reader, output: &mut Writer, step_ns: i64, name: &str) -> Resul
                 bytes.into_iter().chain([row.direct_read_bytes, row.direct_write_bytes]).map(some).sum()
             },
         )?,
-        "zfs_dataset" => sparse::<ZfsDataset, _>(
+        ZfsDataset::NAME => sparse::<ZfsDataset, _>(
             reader,
             output,
             step_ns,
             |row| row.dataset.clone(),
             |row, end| ZfsDataset { t_ns: end.t_ns, t_s: end.t_s, ..row },
         )?,
-        "file_system" => table::<FileSystem>(
+        FileSystem::NAME => table::<FileSystem>(
             reader,
             output,
             step_ns,
             |row| &row.mount,
             |row| some(row.total_bytes) - some(row.free_bytes),
         )?,
-        "sample" => sparse::<rows::Sample, _>(
+        rows::Sample::NAME => sparse::<rows::Sample, _>(
             reader,
             output,
             step_ns,
             |_| (),
             |row, end| rows::Sample { t_ns: end.t_ns, t_s: end.t_s, ..row },
         )?,
-        "nic_counter" => sparse::<NicCounter, _>(
+        NicCounter::NAME => sparse::<NicCounter, _>(
             reader,
             output,
             step_ns,

@@ -424,20 +424,9 @@ mod tests {
             complete_ns: Some((ms + 1) * 1_000_000),
             dev: Label::from("sda"),
             op: Label::from("read"),
-            flags: None,
             sector: 8 * ms,
             bytes: 4096,
-            pid: None,
-            tid: None,
-            comm: None,
-            cgroup: None,
-            inode: None,
-            file: None,
-            owner_pid: None,
-            owner_comm: None,
-            error: None,
-            bios: None,
-            requeues: None,
+            ..Io::default()
         }
     }
 

@@ -12,7 +12,7 @@ use crate::{Facts, RequestFacts, RunFacts, TracedFacts, View, tables, traced, vi
 use objectives::Judgement;
 use quantity::text::{format_bytes, format_wall};
 use rates::Verdicts;
-use recording::{OTHER, Reader};
+use recording::Reader;
 use serde_json::Value;
 use view::Tone;
 use view::thin::thinned;
@@ -528,7 +528,7 @@ fn appendix(facts: &Facts) -> Appendix {
             .map(|event| {
                 let run = event.run.as_deref().map_or(String::new(), |run| format!(" {run}:"));
                 let kind = match event.class.as_deref() {
-                    Some(class) if class != OTHER => format!("{} {class}", event.kind),
+                    Some(class) if class != kernel_message::OTHER => format!("{} {class}", event.kind),
                     _ => event.kind.clone(),
                 };
                 let count = if event.count > 1 { format!(" (×{})", event.count) } else { String::new() };

@@ -230,36 +230,5 @@ fn io_first(text: &[u8], is_bytes: bool, all: &mut BTreeMap<String, Io>) {
 
 /// The row of a group of which nothing is known yet.
 pub(super) fn empty(path: &str) -> Cgroup {
-    Cgroup {
-        t_ns: 0,
-        t_s: 0.0,
-        path: Label::from(path),
-        usage_ns: None,
-        user_ns: None,
-        system_ns: None,
-        cpu_limit: None,
-        periods: None,
-        throttled_periods: None,
-        throttled_ns: None,
-        memory_bytes: None,
-        memory_max_bytes: None,
-        memory_high_bytes: None,
-        anonymous_bytes: None,
-        file_bytes: None,
-        memory_high_events: None,
-        memory_max_events: None,
-        oom_events: None,
-        oom_kills: None,
-        read_bytes: None,
-        write_bytes: None,
-        read_ios: None,
-        write_ios: None,
-        tasks: None,
-        cpu_some_ns: None,
-        cpu_full_ns: None,
-        memory_some_ns: None,
-        memory_full_ns: None,
-        io_some_ns: None,
-        io_full_ns: None,
-    }
+    Cgroup { path: Label::from(path), ..Cgroup::default() }
 }

@@ -9,17 +9,17 @@ mod sequence;
 mod share;
 mod worker;
 
-use crate::group::descriptor;
+use crate::opening::{descriptor, flags_of};
 use crate::placement;
-use crate::running::{Offered, Parts, Team};
+use crate::played::{Chunk, Played};
+use crate::running::{Offered, Parts, Running, Team};
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot};
-use crate::waiting::{Arrival, Source, Waiting};
-use crate::{EngineError, Input, Running, discard, group};
+use crate::{EngineError, Input, discard, group};
 use discards::Discards;
 use plan::Placement;
 use plan::generate::{Content, Op, Part};
-use plan::replay::{Pacing, ReplayIo};
+use plan::replay::Pacing;
 use quantity::clock;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -27,9 +27,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use target::Kind;
 use worker::Player;
-
-/// Operations in the order in which they are to be looked at.
-pub type Chunk = Arc<[ReplayIo]>;
 
 /// What a replay plays.
 #[derive(Debug)]
@@ -149,7 +146,7 @@ pub fn replay(input: Input<'_>, feed: Feed) -> Result<(Running, Arc<Hindrances>)
     let priority = if is_real_time { "real-time priority" } else { "ordinary priority: times are less exact" };
     let description = format!("io_uring, {} target(s), {how}, {priority}{place}", lanes.len());
     let teams = vec![Team::new(stats, spare, status, vec![thread], lanes)];
-    let offered = Offered::Played(Played { chunks, due: Vec::new(), at: 0, waiting: Waiting::default() });
+    let offered = Offered::Played(Played::new(chunks));
     let is_open = vec![is_open];
     let (fates, engine) = (Arc::default(), "io_uring");
     let parts = Parts { teams, control, fates, started_ns, ends_ns: None, offered, is_open, engine, description };
@@ -167,7 +164,7 @@ fn stages(input: &Input<'_>) -> Result<Vec<Stage>, EngineError> {
         let nothing = opened.kind == Kind::Nothing;
         Ok(Stage {
             plan_index: *plan_index,
-            fd: descriptor(opened, group::flags_of(input, 0, *plan_index))?,
+            fd: descriptor(opened, flags_of(input, 0, *plan_index))?,
             content,
             discards,
             nothing,
@@ -182,54 +179,4 @@ fn needs_threads(input: &Input<'_>) -> bool {
     let trims = workload.replay.as_ref().is_some_and(|replay| replay.filter.takes_op(Op::Trim));
     let mut opened = workload.targets.iter().filter_map(|at| input.targets.get(*at)?.as_ref());
     trims && !discard::has_uring() && opened.any(|opened| opened.writable && discard::is_device(opened))
-}
-
-/// Counts what became due: the coordinator's copy of what the thread plays.
-#[derive(Debug)]
-pub(crate) struct Played {
-    chunks: Receiver<Chunk>,
-    due: Vec<Chunk>,
-    at: usize,
-    waiting: Waiting<Unseen>,
-}
-
-/// The thread takes a chunk when it plays its first operation, so that never more than one of them waits: all are kept.
-#[derive(Clone, Debug)]
-pub(crate) struct Unseen;
-
-impl Source for Unseen {
-    fn next(&mut self) -> Option<Arrival> {
-        None
-    }
-}
-
-impl Played {
-    /// So many operations were submitted.
-    pub(crate) fn submitted(&mut self, count: u64) {
-        self.waiting.submitted(count);
-    }
-
-    /// Gives everything that was due and not submitted, and forgets it.
-    pub(crate) fn take_waiting(&mut self, each: impl FnMut(Arrival)) {
-        self.waiting.take(each);
-    }
-
-    /// Gives target and kind of everything that was due before `until_ns`.
-    pub(crate) fn advance(&mut self, until_ns: u64, mut each: impl FnMut((usize, usize), Op)) {
-        self.due.extend(self.chunks.try_iter());
-        let mut over = 0;
-        'chunks: for chunk in &self.due {
-            for io in &chunk[self.at..] {
-                if io.due_ns >= until_ns {
-                    break 'chunks;
-                }
-                let lane = (0, io.target as usize);
-                each(lane, io.op);
-                self.waiting.arrived(Arrival { lane, op: io.op, due_ns: io.due_ns }, None);
-                self.at += 1;
-            }
-            (over, self.at) = (over + 1, 0);
-        }
-        self.due.drain(..over);
-    }
 }

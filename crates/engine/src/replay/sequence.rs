@@ -1,6 +1,6 @@
 //! Which operation of a replay is next, and when. No I/O and no clock in here.
 
-use super::Chunk;
+use crate::played::Chunk;
 use plan::replay::{Pacing, ReplayIo};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};

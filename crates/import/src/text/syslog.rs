@@ -151,7 +151,7 @@ fn go_on(event: &mut Event, text: &str) {
 }
 
 fn class(text: &str) -> recording::Label {
-    recording::Label::from(recording::kernel_class(text))
+    recording::Label::from(kernel_message::class(text))
 }
 
 fn event(text: &str) -> Event {

@@ -5,7 +5,8 @@ mod request;
 mod server;
 
 use hyper::body::Bytes;
-use recording::{Batch, Metrics, RecordingError, Sink};
+use openmetrics::Metrics;
+use recording::{Batch, RecordingError, Sink};
 use request::Hosts;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs as _};

@@ -1,13 +1,15 @@
 //! Which place of a space comes next: random, exactly once, skewed or sequential.
 
 use super::jump::Jump;
-use super::mix::{Sizes, value_error};
+use super::mix::value_error;
 use super::permutation::Permutation;
 use super::rng::{Rng, derive, threshold};
 use super::sequential::{Seek, Steps, Streams, segments};
+use super::setting::Setting;
 use super::space::{Grid, Space};
-use super::{GenerateError, Op, Part, floor_u64};
-use crate::spec::{Bound, Distribution, Order, Workload};
+use super::{GenerateError, Op, Part};
+use crate::floor::floor_u64;
+use crate::spec::{Bound, Distribution, Order};
 
 /// Chooses addresses of one workload on one target, hit area aside.
 #[derive(Clone, Debug)]
@@ -41,21 +43,6 @@ pub(crate) struct Runs {
     length: u32,
     left: u32,
     position: u64,
-}
-
-/// What is needed to choose places.
-pub(crate) struct Setting<'a> {
-    pub(crate) workload: &'a Workload,
-    pub(crate) sizes: &'a Sizes,
-    pub(crate) align: Option<u64>,
-    pub(crate) block: u64,
-    pub(crate) part: Part,
-    /// The same for all parts.
-    pub(crate) seed: u64,
-    /// These are places of the hit area.
-    pub(crate) hits: bool,
-    /// The pieces of all sequential streams, where they are not made of the space.
-    pub(crate) streams: Option<&'a [Space]>,
 }
 
 impl Places {
@@ -311,43 +298,5 @@ impl Once {
         let at = self.grid.at(self.order.apply(self.next));
         self.next += u64::from(self.part.count);
         Some(at)
-    }
-}
-
-/// Makes a transfer of any size out of a place on the grid of the smallest size.
-#[derive(Clone, Debug)]
-pub(crate) struct Fit {
-    grid: Grid,
-    space: Space,
-    align: Option<u64>,
-    /// All transfers have the size of the grid.
-    plain: bool,
-}
-
-impl Fit {
-    /// Places of `grid`, which belong to the smallest transfer, in `space`; `plain`: to all.
-    pub(crate) fn new(grid: Grid, space: Space, align: Option<u64>, plain: bool) -> Self {
-        Self { grid, space, align, plain }
-    }
-
-    #[inline]
-    pub(crate) fn at(&self, place: u64, bytes: u64) -> u64 {
-        let at = self.grid.at(place);
-        if self.plain { at } else { self.around(at, bytes) }
-    }
-
-    /// The aligned place for `bytes` that covers `at`, or the nearest in its extent, or any.
-    fn around(&self, at: u64, bytes: u64) -> u64 {
-        let align = self.align.unwrap_or(bytes);
-        let fitting = || {
-            let extent = self.space.extents()[self.space.find(at)?];
-            // Where places count from.
-            let origin = if self.space.grain() > 0 { extent.start } else { 0 };
-            let floor = |at: u64| at - (at - origin) % align;
-            let first = origin + (extent.start - origin).next_multiple_of(align);
-            let last = floor(extent.end.checked_sub(bytes).filter(|last| *last >= origin)?);
-            (first <= last).then(|| floor(at).clamp(first, last))
-        };
-        fitting().unwrap_or_else(|| self.space.places(bytes, self.align).at(0))
     }
 }

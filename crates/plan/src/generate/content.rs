@@ -10,55 +10,13 @@
 use super::GenerateError;
 use super::dedup::Copies;
 use super::rng::{GOLDEN, derive, scatter};
+use super::volume::{SECTOR_BYTES, SECTOR_MAGIC, Volume};
 use crate::spec;
 use std::ops::Range;
-
-/// First bytes of every sector that iodyno writes (except with a user's pattern), so that a target is known again.
-pub const SECTOR_MAGIC: [u8; 8] = *b"iodyno\0\x01";
-
-/// Bytes of a sector.
-pub const SECTOR_BYTES: usize = 512;
 
 /// Sectors of which a compressor sees a whole number of equally compressible units.
 const UNIT_SECTORS: u64 = 8;
 const LANES: usize = 8;
-
-/// Where data goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Volume {
-    /// Differs from target to target, or their data will be duplicates of each other.
-    pub seed: u64,
-    /// Bytes of the target.
-    pub bytes: u64,
-    /// The same for all targets that share duplicates.
-    pub all_seed: u64,
-    /// Bytes of all those targets.
-    pub all_bytes: u64,
-    /// Who writes: differs between all that may write to the target in the course of an execution. What is common to
-    /// them, the data of sets of duplicates, does not depend on it.
-    pub writer: u64,
-    /// Writes to the target may carry parts of blocks of duplicates: the place then decides which are copies of what.
-    pub splits_blocks: bool,
-}
-
-impl Volume {
-    /// A target that shares nothing, and its only writer.
-    pub fn alone(seed: u64, bytes: u64) -> Self {
-        Self { seed, bytes, all_seed: seed, all_bytes: bytes, writer: 0, splits_blocks: false }
-    }
-}
-
-/// The [`Volume::writer`] of one part of a workload on one target, in a run with this seed.
-#[must_use]
-pub fn writer_of(run_seed: u64, workload: usize, target: usize, part: u32) -> u64 {
-    derive(derive(derive(run_seed, workload as u64), target as u64), u64::from(part))
-}
-
-/// The seed of all data that an execution with this seed of the user's writes.
-#[must_use]
-pub fn data_seed_of(seed: u64) -> u64 {
-    derive(seed, 0x6461_7461)
-}
 
 /// Fills buffers for one writer, one write after the other.
 #[derive(Clone, Debug)]
@@ -226,7 +184,7 @@ fn kept_bytes(ratio: f64, sectors: u64) -> usize {
     // stamps. The middle keeps both within 3 %.
     let overhead = if ratio > 1.0 { 5.0 } else { 0.0 };
     let asked = unit as f64 / ratio - overhead;
-    let kept = usize::try_from(super::floor_u64(asked.round())).unwrap_or(unit);
+    let kept = usize::try_from(crate::floor::floor_u64(asked.round())).unwrap_or(unit);
     // At least one random word per unit, or units would be duplicates.
     kept.clamp(SECTOR_MAGIC.len() + 8, unit)
 }

@@ -1,8 +1,10 @@
 //! Which blocks of the data are copies of others, and of which.
 
+use super::GenerateError;
 use super::rng::{GOLDEN, derive, scatter, threshold};
-use super::{GenerateError, SECTOR_BYTES, Volume, floor_u64};
-use crate::spec::{Dedup, DedupSets};
+use super::volume::{SECTOR_BYTES, Volume};
+use crate::floor::floor_u64;
+use crate::spec::{Dedup, DedupSets, copied_share};
 
 /// Gives every block of equal size a seed; blocks with equal seeds are copies of each other.
 #[derive(Clone, Debug)]
@@ -144,23 +146,6 @@ impl Copies {
             }
         }
     }
-}
-
-/// The share `p` of all blocks that must be in sets so that all blocks ÷ unique blocks is `ratio`, when there are `sets`
-/// per block. Unique are those outside, `1 − p`, and the sets that were hit, `sets × (1 − exp(−p ÷ sets))` for blocks
-/// that choose their set by chance. `None`: there are too many sets.
-pub(crate) fn copied_share(ratio: f64, sets: f64) -> Option<f64> {
-    let unique = |p: f64| (1.0 - p) + sets * (1.0 - (-p / sets).exp());
-    let wanted = 1.0 / ratio;
-    if unique(1.0) > wanted {
-        return None;
-    }
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..60 {
-        let middle = f64::midpoint(low, high);
-        if unique(middle) > wanted { low = middle } else { high = middle }
-    }
-    Some(high)
 }
 
 #[cfg(test)]

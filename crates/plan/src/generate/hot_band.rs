@@ -1,7 +1,8 @@
 //! Vdbench's hot band: where random operations go so that caches are hit as often as their size would have it.
 
 use super::rng::Rng;
-use super::{GenerateError, Op, floor_u64};
+use super::{GenerateError, Op};
+use crate::floor::floor_u64;
 
 /// Unit of a band: what is left over of it at its end is not used.
 const UNIT_BYTES: u64 = 1_000_000;

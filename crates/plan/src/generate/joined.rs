@@ -1,6 +1,7 @@
 //! Several targets as one address space, one behind the other.
 
-use super::operations::{Operation, Operations};
+use super::operation::Operation;
+use super::operations::Operations;
 use super::space::Window;
 use super::{GenerateError, Geometry, Op, Part};
 use crate::spec::{Address, TargetSpec, TransferSize, Workload};

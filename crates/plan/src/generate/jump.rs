@@ -1,12 +1,14 @@
 //! Where a seek goes: the choices of a random place that do not remember anything.
 
-use super::address::{Fit, Setting};
+use super::fit::Fit;
 use super::hot_band::HotBand;
 use super::mix::value_error;
 use super::rng::{Rng, derive};
+use super::setting::Setting;
 use super::skew::Skew;
 use super::space::Space;
-use super::{GenerateError, Op, floor_u64};
+use super::{GenerateError, Op};
+use crate::floor::floor_u64;
 use crate::spec::Distribution;
 
 /// Chooses a random place in a space.

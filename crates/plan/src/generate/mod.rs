@@ -14,6 +14,7 @@
 //! | [`Turns`] | which target of a job is next, and its end |
 //! | [`Joined`] | several targets as one address space |
 //! | `mix` | which operation and which transfer size comes next |
+//! | `volume` | where data goes, and its seeds |
 //! | `dedup` | which blocks of the data are copies of others |
 //! | `rng` | random numbers |
 //!
@@ -25,19 +26,23 @@ mod block_map;
 pub mod content;
 mod dedup;
 mod file_pass;
+mod fit;
 mod hot_band;
 mod joined;
 mod jump;
 mod mix;
+mod operation;
 pub mod operations;
 mod permutation;
 mod rng;
 pub mod schedule;
 mod sequential;
+mod setting;
 mod skew;
 mod space;
 mod strided;
 mod turns;
+mod volume;
 
 #[cfg(test)]
 mod speed;
@@ -46,45 +51,14 @@ mod tests;
 #[cfg(test)]
 mod window_tests;
 
-pub use content::{Content, SECTOR_BYTES, SECTOR_MAGIC, Volume, data_seed_of, writer_of};
+pub use crate::op::Op;
+pub use content::Content;
 pub use joined::Joined;
-pub use operations::{Operation, Operations};
+pub use operation::Operation;
+pub use operations::Operations;
 pub use schedule::Schedule;
 pub use turns::Turns;
-
-/// What an operation does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Op {
-    /// Reads bytes.
-    Read = 0,
-    /// Writes bytes.
-    Write = 1,
-    /// Discards bytes.
-    Trim = 2,
-    /// Makes earlier writes durable; has no address.
-    Flush = 3,
-}
-
-impl Op {
-    /// Every kind, in the order of [`Op::index`].
-    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Trim, Self::Flush];
-
-    /// Position in arrays by kind, `0..4`.
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-
-    /// Name in tables and on screens.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Trim => "trim",
-            Self::Flush => "flush",
-        }
-    }
-}
+pub use volume::{SECTOR_BYTES, SECTOR_MAGIC, Volume, data_seed_of, writer_of};
 
 /// What an opened target looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,16 +205,4 @@ pub enum GenerateError {
         /// Number of parts.
         count: u32,
     },
-}
-
-/// Can a ratio of all to unique blocks be reached with this many sets of copies per block?
-pub(crate) fn allows_sets(ratio: f64, sets: f64) -> bool {
-    dedup::copied_share(ratio, sets).is_some()
-}
-
-/// `x` without its fraction; negative numbers and NaN give 0, too large ones the maximum.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, which is what is wanted")]
-#[inline]
-pub(crate) fn floor_u64(x: f64) -> u64 {
-    x as u64
 }

@@ -1,24 +1,14 @@
 //! The stream of operations of one workload on one target.
 
-use super::address::{Places, Setting};
+use super::address::Places;
 use super::file_pass::FilePass;
 use super::mix::{OpChoice, Sizes, value_error};
+use super::operation::Operation;
 use super::rng::{Rng, derive, derive_name, threshold};
+use super::setting::Setting;
 use super::space::{Space, Window};
 use super::{GenerateError, Geometry, Op, Part};
-use crate::files::FileUse;
-use crate::spec::{Distribution, Order, TargetSpec, Workload};
-
-/// One request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operation {
-    /// What.
-    pub op: Op,
-    /// First byte; 0 for a flush.
-    pub offset: u64,
-    /// Length in bytes; 0 for a flush.
-    pub bytes: u32,
-}
+use crate::spec::{Distribution, FileUse, Order, TargetSpec, Workload};
 
 /// Yields the operations of one workload on one target, or of one part of it; see [`Operations::next`].
 #[derive(Clone, Debug)]

@@ -88,7 +88,7 @@ fn scale(x: u64, n: u64) -> u64 {
 
 /// A fraction of 1 as a threshold on 64-bit random numbers.
 pub(crate) fn threshold(fraction: f64) -> u64 {
-    super::floor_u64(fraction * 18_446_744_073_709_551_616.0)
+    crate::floor::floor_u64(fraction * 18_446_744_073_709_551_616.0)
 }
 
 #[cfg(test)]

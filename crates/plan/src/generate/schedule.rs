@@ -14,7 +14,7 @@
 //! Parts that are slower than [`WINDOW_ARRIVALS`] per second would have windows of many seconds, and each would be anywhere
 //! within them: the union of 1,000 parts with 5 arrivals per second would be 0.9 % off after two seconds. There the
 //! windows are those of the union; its arrivals, uniform in their window, are dealt to the parts by a permutation of a
-//! block of windows, in which each part gets its exact share ([`Dealt`]).
+//! block of windows, in which each part gets its exact share (`Dealt`).
 //!
 //! **Uniform gaps** are scaled in blocks of at most [`BLOCK_GAPS`] and some ten seconds to the exact mean; the parts begin
 //! at places of their blocks that are spread evenly, as if all had gone on for ever. **Deterministic** parts are shifted
@@ -23,7 +23,8 @@
 
 use super::permutation::Permutation;
 use super::rng::{Rng, derive};
-use super::{GenerateError, Part, floor_u64};
+use super::{GenerateError, Part};
+use crate::floor::floor_u64;
 use crate::spec::{Arrivals, Burst, Gaps};
 
 /// A window of the exponential schedule holds at least this many arrivals of its part.

@@ -1,8 +1,9 @@
 //! Uneven choices among `n` places in constant time and memory.
 
+use super::GenerateError;
 use super::permutation::Permutation;
 use super::rng::Rng;
-use super::{GenerateError, floor_u64};
+use crate::floor::floor_u64;
 use crate::spec::{Distribution, Workload};
 
 /// Chooses places `0..n`.

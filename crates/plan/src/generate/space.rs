@@ -1,6 +1,7 @@
 //! The bytes of a target that a workload may touch, and the aligned places in them.
 
-use super::{GenerateError, Geometry, floor_u64};
+use super::{GenerateError, Geometry};
+use crate::floor::floor_u64;
 use crate::spec::{AddressRange, Bound, Order, TargetSpec, Workload};
 
 /// `[start, end)`.

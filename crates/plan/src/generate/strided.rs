@@ -1,6 +1,6 @@
 //! Zones of a file that a job goes through one after the other (fio's `zonemode=strided`).
 
-use crate::files::{FilePart, StridedZones};
+use crate::spec::{FilePart, StridedZones};
 
 /// Where a pass is among the zones.
 #[derive(Clone, Copy, Debug)]

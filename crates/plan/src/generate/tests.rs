@@ -1,6 +1,7 @@
 //! Properties of whole generators.
 
 use super::*;
+use crate::floor::floor_u64;
 use crate::spec::*;
 use proptest::prelude::*;
 use std::collections::HashSet;

@@ -1,10 +1,11 @@
 //! Which target of a job is next, and when the job has done all it was to do.
 
+use super::joined::Joined;
+use super::operation::Operation;
 use super::rng::{Rng, derive};
-use super::{Joined, Op, Operation, floor_u64};
-use crate::files::{FilePasses, part_of};
-use crate::job::{Job, Turn};
-use crate::spec::{Bound, OpMix, Workload};
+use crate::floor::floor_u64;
+use crate::op::Op;
+use crate::spec::{Bound, FilePasses, Job, OpMix, Turn, Workload, part_of};
 
 /// Chooses targets and counts what a job may still do.
 #[derive(Clone, Debug)]

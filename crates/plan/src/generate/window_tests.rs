@@ -2,6 +2,7 @@
 
 use super::tests::{target, workload};
 use super::*;
+use crate::floor::floor_u64;
 use crate::spec::*;
 use proptest::prelude::*;
 

@@ -1,7 +1,10 @@
 //! Traced I/Os become operations on targets.
 
-use super::{AddressRules, Chains, Pacing, Replay, ReplayIo, ReplayOp, fits, means};
-use crate::generate::Op;
+use super::chains::Chains;
+use super::io::ReplayIo;
+use super::patterns::{fits, means};
+use crate::op::Op;
+use crate::spec::replay::{AddressRules, Pacing, Replay, ReplayFilter, ReplayOp, ReplayVolume};
 use std::collections::{BTreeMap, HashMap};
 
 /// Targets of a volume begin at multiples of this.
@@ -169,7 +172,7 @@ pub struct Mapper {
     maps: Vec<Map>,
     volumes: Vec<Volume>,
     rules: AddressRules,
-    filter: super::ReplayFilter,
+    filter: ReplayFilter,
     pacing: Pacing,
     speed: f64,
     from_ns: u64,
@@ -195,7 +198,7 @@ impl Mapper {
     /// `speed` is the resolved factor.
     #[must_use]
     pub fn new(replay: &Replay, sizes: &[VolumeSize], reach: impl Fn(&str) -> u64, speed: f64) -> Self {
-        let volume = |volume: &super::ReplayVolume| {
+        let volume = |volume: &ReplayVolume| {
             let mut made = Volume { block: 1, ..Volume::default() };
             for size in volume.targets.iter().filter_map(|at| sizes.iter().find(|size| size.target == *at)) {
                 let single = volume.targets.len() == 1;
@@ -338,7 +341,7 @@ impl Mapper {
     }
 }
 
-fn takes(filter: &super::ReplayFilter, io: &Traced<'_>, op: Op) -> bool {
+fn takes(filter: &ReplayFilter, io: &Traced<'_>, op: Op) -> bool {
     filter.takes_op(op)
         && (filter.pids.is_empty() || filter.pids.contains(&io.pid))
         && (filter.comms.is_empty() || filter.comms.iter().any(|comm| comm == io.comm))

@@ -1,4 +1,5 @@
 use super::*;
+use crate::op::Op;
 use proptest::prelude::*;
 
 fn io<'a>(queue_ns: i64, op: &'a str, offset: u64, bytes: u64) -> Traced<'a> {

@@ -1,8 +1,8 @@
 //! What the load engine and a replay measured, and what happened meanwhile.
 
-use crate::catalogue::tables;
 use crate::cell::Sizes;
 use crate::label::Label;
+use crate::schema::tables;
 use quantity::histogram::Histogram;
 
 tables! {
@@ -346,7 +346,7 @@ tables! {
         severity: String, "", Name;
         /// Short name of what it was.
         kind: String, "", Name;
-        /// Of a message of the kernel (kind `kernel`) what it tells of: `link_down`, `link_up`, `path_failed`, `path_restored`, `io_error`, `io_timeout`, `device_gone`, `swap_error`, `oom`, `hung_task`, `lockup`, `filesystem_error`, `filesystem_readonly`, `machine_check`, …, or `other` (the list: `crates/recording/src/kernel_messages.txt`). Null for other kinds, and in recordings from before it was told.
+        /// Of a message of the kernel (kind `kernel`) what it tells of: `link_down`, `link_up`, `path_failed`, `path_restored`, `io_error`, `io_timeout`, `device_gone`, `swap_error`, `oom`, `hung_task`, `lockup`, `filesystem_error`, `filesystem_readonly`, `machine_check`, …, or `other` (the list: `crates/kernel_message/src/kernel_messages.txt`). Null for other kinds, and in recordings from before it was told.
         class: Option<Label>, "", Name;
         /// Title of the run, when it belongs to one.
         run: Option<String>, "", Name;

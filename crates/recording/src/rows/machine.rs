@@ -1,7 +1,7 @@
 //! Counters of the whole machine and of its devices.
 
-use crate::catalogue::tables;
 use crate::label::Label;
+use crate::schema::tables;
 
 tables! {
     /// CPU time since boot, as the kernel counts it.

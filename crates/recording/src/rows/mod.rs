@@ -12,7 +12,7 @@ pub use network::*;
 pub use tasks::*;
 pub use traced::*;
 
-use crate::catalogue::Table;
+use crate::schema::Table;
 use std::sync::LazyLock;
 
 /// All tables.

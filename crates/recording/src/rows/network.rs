@@ -1,7 +1,7 @@
 //! Counters of the network.
 
-use crate::catalogue::tables;
 use crate::label::Label;
+use crate::schema::tables;
 use quantity::histogram::Histogram;
 
 tables! {

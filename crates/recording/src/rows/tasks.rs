@@ -1,7 +1,7 @@
 //! Processes, threads and control groups, and CPU time by event.
 
-use crate::catalogue::tables;
 use crate::label::Label;
+use crate::schema::tables;
 use quantity::histogram::Histogram;
 
 tables! {

@@ -1,8 +1,8 @@
 //! I/Os, and what traces and probes sum up.
 
-use crate::catalogue::tables;
 use crate::cell::Sizes;
 use crate::label::Label;
+use crate::schema::tables;
 use quantity::histogram::Histogram;
 
 tables! {

@@ -12,11 +12,9 @@ fn event(n: i64) -> Event {
         t_s: n as f64,
         severity: "info".into(),
         kind: "test".into(),
-        class: None,
-        run: None,
-        target: None,
         message: format!("number {n}"),
         count: n,
+        ..Event::default()
     }
 }
 

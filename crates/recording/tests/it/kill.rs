@@ -18,12 +18,10 @@ fn event(n: i64) -> Event {
         t_s: 0.0,
         severity: "info".into(),
         kind: "test".into(),
-        class: None,
-        run: None,
-        target: None,
         // Frames of all lengths up to 8 KiB.
         message: "x".repeat(usize::try_from(n * 7919 % 8192).unwrap()),
         count: n,
+        ..Event::default()
     }
 }
 

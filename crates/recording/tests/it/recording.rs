@@ -42,11 +42,10 @@ fn event(n: i64) -> Event {
         t_s: 0.0,
         severity: "info".into(),
         kind: "test".into(),
-        class: None,
-        run: None,
         target: Some("sd1".into()),
         message: format!("number {n}"),
         count: 1,
+        ..Event::default()
     }
 }
 
@@ -410,14 +409,10 @@ fn io(n: i64) -> Io {
         pid: Some(7),
         tid: Some(8),
         comm: Some("fio".into()),
-        cgroup: None,
-        inode: None,
         file: (n % 3 == 0).then(|| "/data/a".into()),
-        owner_pid: None,
-        owner_comm: None,
-        error: None,
         bios: Some(1),
         requeues: Some(0),
+        ..Io::default()
     }
 }
 

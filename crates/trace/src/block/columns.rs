@@ -1,7 +1,7 @@
 //! From records to what a recording takes, off the consumer's thread: which names they use, and sums over them.
 
 use crate::TraceError;
-use crate::block::consumer::Chunk;
+use crate::block::chunk::Chunk;
 use crate::device::{cgroup_root, device_name};
 use crate::fetch::fetch;
 use crate::paths::Mounts;

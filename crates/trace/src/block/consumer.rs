@@ -1,5 +1,6 @@
 //! The thread that empties the ring: it copies records and does nothing else.
 
+use crate::block::chunk::Chunk;
 use crate::block::columns::Columns;
 use crate::block::idle::Idle;
 use crate::block::in_flight::Table;
@@ -8,15 +9,13 @@ use crate::block::{
     DIRTY_TRACEPOINTS, FLOOD, LAST_ENDS, LAST_ENDS_BEFORE, Options, SET, STARTS, Through, constants, ftrace, ring_bytes,
 };
 use crate::kernel_ring::KernelRing;
-use crate::names::{Actor, Name, fill, fill_who};
-use crate::paths::File;
+use crate::names::{Name, fill, fill_who};
 use crate::program::{Callable, Loaded, Misses, State, Verdict};
 use crate::{Kernel, TraceError};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject};
 use quantity::clock;
-use recording::{IoRecord, RawIo};
+use recording::IoRecord;
 use rustix::thread::{MembarrierCommand, membarrier};
-use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,48 +37,6 @@ const LONG_NS: u64 = 10_000_000;
 const SETTLED_NS: u64 = 1_000_000;
 /// How long records may lie in the ring.
 const POLL: Duration = Duration::from_millis(50);
-
-/// Records in the order of completion, and the names that are first used among them.
-#[derive(Debug, Default)]
-pub struct Chunk {
-    pub(crate) ios: Vec<RawIo>,
-    pub(crate) actors: Vec<(u32, Actor)>,
-    pub(crate) files: Vec<(u32, File)>,
-}
-
-impl Chunk {
-    /// Its I/Os in numbers.
-    pub fn ios(&self) -> impl Iterator<Item = IoRecord> + '_ {
-        self.ios.iter().map(IoRecord::of)
-    }
-
-    /// One with these records and no names.
-    pub(crate) fn of_records(ios: Vec<RawIo>) -> Self {
-        Self { ios, ..Self::default() }
-    }
-
-    /// Takes those of the I/Os out that are in another chunk as well, with their ends: they ended while these were listed.
-    pub fn remove(&mut self, ended: &Self) {
-        if self.ios.is_empty() {
-            return;
-        }
-        let key = |io: &IoRecord| (io.queue_ns, io.dev, io.sector);
-        let ended: HashSet<_> = ended.ios().map(|io| key(&io)).collect();
-        self.ios.retain(|raw| !ended.contains(&key(&IoRecord::of(raw))));
-    }
-
-    /// I/Os in it.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.ios.len()
-    }
-
-    /// Is nothing in it?
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.ios.is_empty() && self.actors.is_empty() && self.files.is_empty()
-    }
-}
 
 /// What both threads see.
 #[derive(Debug, Default)]

@@ -4,6 +4,7 @@
 //! [`Columns`] finds the names that they use, on whichever thread the caller likes; rows of the table `io` are made of them
 //! at once for those who look ([`Columns::batch`]), or by the recording when it is read ([`Columns::pack`]).
 
+mod chunk;
 mod columns;
 mod consumer;
 mod ftrace;
@@ -12,8 +13,9 @@ mod in_flight;
 mod records;
 mod ring;
 
+pub use chunk::Chunk;
 pub use columns::{Columns, Packed, Summary};
-pub use consumer::{BlockTrace, Chunk, Flood};
+pub use consumer::{BlockTrace, Flood};
 pub use recording::{IoRecord, op_name};
 pub use records::{InFlight, Statistics, op_numbers};
 pub use ring::Ring;

@@ -1,6 +1,6 @@
 //! The last records in memory, as they came: what a flight recorder writes when there is trouble.
 
-use crate::block::consumer::Chunk;
+use crate::block::chunk::Chunk;
 use recording::{IO_RECORD_BYTES, IoRecord, RawIo};
 use std::collections::VecDeque;
 

@@ -13,7 +13,7 @@ mod pairs;
 mod tasks;
 
 use crate::TraceError;
-use crate::block::consumer::Chunk;
+use crate::block::chunk::Chunk;
 use crate::block::records::Statistics;
 use crate::block::{Options, ring_bytes};
 use crate::program::{State, Verdict};

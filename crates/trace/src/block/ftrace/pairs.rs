@@ -2,7 +2,7 @@
 //! and sector, and a bio of a driver without requests by where it ends, which stays when its driver advances it.
 
 use crate::block::Filter;
-use crate::block::consumer::Chunk;
+use crate::block::chunk::Chunk;
 use crate::block::ftrace::devices::Devices;
 use crate::block::ftrace::event::{Event, FLUSH, Kind};
 use crate::block::ftrace::tasks::{Tasks, text};

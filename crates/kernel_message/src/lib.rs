@@ -47,7 +47,7 @@ impl Pattern {
 
 /// The class of a message: `link_down`, `io_error`, `oom`, …; [`OTHER`] for what the list does not know.
 #[must_use]
-pub fn kernel_class(message: &str) -> &'static str {
+pub fn class(message: &str) -> &'static str {
     let message = message.to_ascii_lowercase();
     PATTERNS.iter().find(|pattern| pattern.fits(&message)).map_or(OTHER, |pattern| pattern.class)
 }
@@ -69,11 +69,11 @@ mod tests {
             };
             of_this += 1;
             let this = pattern.expect("a pattern stands before its messages");
-            assert_eq!(kernel_class(sample), this.class, "{sample}");
+            assert_eq!(class(sample), this.class, "{sample}");
             assert!(this.fits(&sample.to_ascii_lowercase()), "{sample}: {this:?}");
             // As syslog keeps it.
             let kept = format!("Nov 24 12:00:01 db7 kernel: [12345.678901] {sample}");
-            assert_eq!(kernel_class(&kept), this.class, "{kept}");
+            assert_eq!(class(&kept), this.class, "{kept}");
         }
         assert!(patterns.next().is_none() && of_this > 0 && PATTERNS.len() > 60);
     }
@@ -88,7 +88,7 @@ mod tests {
             "audit: type=1400 debug: cpu",
             "ÄÖ: ÜBER \u{1F600} link\u{301} is dowñ",
         ] {
-            assert_eq!(kernel_class(message), OTHER, "{message}");
+            assert_eq!(class(message), OTHER, "{message}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What a workload adds that keeps to itself: its own slots, start, pace and end within the run (fio's job).
 
-use crate::files::FilePasses;
-use crate::job_end::JobEnd;
-use crate::spec::Gaps;
+use super::files::FilePasses;
+use super::job_end::JobEnd;
+use super::rate::Gaps;
 use serde::{Deserialize, Serialize};
 
 /// A workload with slots of its own over all its targets, instead of a share of what its targets allow.

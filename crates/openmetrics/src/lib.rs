@@ -6,14 +6,12 @@
 mod protobuf;
 mod text;
 
-use crate::Batch;
-use crate::catalogue::{Column, ColumnKind, Table};
-use crate::cell::Cell;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::display::array_value_to_string;
 use quantity::histogram::Histogram;
+use recording::{Batch, Cell, Column, ColumnKind, Table, rows};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The type of [`Metrics::text`], for HTTP.
@@ -24,37 +22,37 @@ pub const PROTOBUF: &str =
 
 /// What has names without number, or figures of one interval only, which a scraper would miss most of.
 const LEFT_OUT: [&str; 13] = [
-    "process",
-    "process_event",
-    "thread",
-    "exited",
-    "preempted_by",
-    "profile",
-    "stolen",
-    "event",
-    "io_interval",
-    "io_place",
-    "file_interval",
-    "request_interval",
-    "figure",
+    rows::Process::NAME,
+    rows::ProcessEvent::NAME,
+    rows::Thread::NAME,
+    rows::Exited::NAME,
+    rows::PreemptedBy::NAME,
+    rows::Profile::NAME,
+    rows::Stolen::NAME,
+    rows::Event::NAME,
+    rows::IoInterval::NAME,
+    rows::IoPlace::NAME,
+    rows::FileInterval::NAME,
+    rows::RequestInterval::NAME,
+    rows::Figure::NAME,
 ];
 
 /// Tables with rows of what is new or changed; of all others, what has no row in the newest sample is not there any more.
 const SPARSE: [&str; 9] = [
-    "interrupt",
-    "irq_time",
-    "nic_counter",
-    "btrfs_device",
-    "zfs_dataset",
-    "listener",
-    "cgroup",
-    "cgroup_io",
+    rows::Interrupt::NAME,
+    rows::IrqTime::NAME,
+    rows::NicCounter::NAME,
+    rows::BtrfsDevice::NAME,
+    rows::ZfsDataset::NAME,
+    rows::Listener::NAME,
+    rows::Cgroup::NAME,
+    rows::CgroupIo::NAME,
     FAILURES,
 ];
 
 /// I/Os that failed, by device, operation and error: each recording of a collector counts them from its own beginning, and by file,
 /// of which there are names without number.
-const FAILURES: &str = "io_error";
+const FAILURES: &str = rows::IoError::NAME;
 
 /// Control groups come and go without a word: what did nothing for an hour is left out until it does something.
 const FORGET_NS: i64 = 3_600_000_000_000;
@@ -215,8 +213,11 @@ impl Newest {
         let has_each = self.rows.keys().any(|labels| labels.iter().any(|(name, of)| *name == ALL.0 && of != ALL.1));
         let device =
             |labels: &Labels| labels.iter().find(|(name, _)| *name == "device").map(|(_, device)| device.clone());
-        let disks: BTreeSet<String> =
-            if self.table.name == "disk" { self.rows.keys().filter_map(device).collect() } else { BTreeSet::new() };
+        let disks: BTreeSet<String> = if self.table.name == rows::Disk::NAME {
+            self.rows.keys().filter_map(device).collect()
+        } else {
+            BTreeSet::new()
+        };
         let is_part = |labels: &Labels| {
             let of = device(labels).filter(|_| !disks.is_empty());
             of.is_some_and(|device| disk_of(&device).is_some_and(|disk| disks.contains(disk)))

@@ -1,7 +1,8 @@
 //! How a job goes through files and devices by fio's rules: which part of each it uses, in which order, and when it is
 //! through. Amounts may depend on the size that a target is found to have, so they are resolved when it is open.
 
-use crate::spec::{AddressRange, Bound};
+use super::range::{AddressRange, Bound};
+use crate::floor::floor_u64;
 use serde::{Deserialize, Serialize};
 
 /// The part of each of its targets that a job uses, and the order in which it goes through it.
@@ -242,7 +243,7 @@ pub enum LayoutKind {
 /// A fraction of some bytes, rounded down; exact for whole percents and what a hundredth of a millionth resolves.
 pub(crate) fn part_of(bytes: u64, fraction: f64) -> u64 {
     const WHOLE: u64 = 100_000_000;
-    let parts = crate::generate::floor_u64((fraction * WHOLE as f64).round());
+    let parts = floor_u64((fraction * WHOLE as f64).round());
     u64::try_from(u128::from(bytes) * u128::from(parts) / u128::from(WHOLE)).unwrap_or(u64::MAX)
 }
 

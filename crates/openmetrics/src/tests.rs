@@ -1,8 +1,8 @@
 //! What a scraper gets.
 
 use super::*;
-use crate::rows::{Cpu, Disk, Interrupt, IoError, Listener, Pressure, RunQueue, Softnet};
-use crate::{Label, Row};
+use recording::rows::{Cpu, Disk, Interrupt, IoError, Listener, Pressure, RunQueue, Softnet};
+use recording::{Label, Row};
 
 fn page<R: Row>(metrics: &mut Metrics, rows: &[R]) -> String {
     metrics.accept(&Batch::from_rows(rows).expect("a batch"));
@@ -16,14 +16,10 @@ fn base_units_and_nothing_for_what_is_not_known() {
         t_s: 0.0,
         cpu: "0".to_string(),
         user_ns: 1_500_000_000,
-        nice_ns: None,
         system_ns: 0,
         idle_ns: 0,
-        iowait_ns: None,
-        irq_ns: None,
-        softirq_ns: None,
-        steal_ns: None,
         clock: "ti\"ck".to_string(),
+        ..Cpu::default()
     };
     let io = Pressure { t_ns: 5, t_s: 0.0, resource: "io".to_string(), some_ns: Some(2_000_000_000), full_ns: None };
     let mut metrics = Metrics::default();
@@ -125,14 +121,13 @@ fn failure((t_s, began_s): (i64, i64), op: &str, error: i32, file: Option<(&str,
         dev: Label::from("sda"),
         op: Label::from(op),
         error,
-        pid: None,
-        comm: None,
         file: file.map(|(name, _)| Label::from(name)),
         inode: file.map(|(_, inode)| inode),
         count,
         first_ns: 1,
         last_ns: 2,
         sector: Some(8),
+        ..IoError::default()
     }
 }
 
@@ -169,14 +164,10 @@ fn a_sum_over_cpus_or_disks_counts_everything_once() {
         t_s: 0.0,
         cpu: cpu.to_string(),
         user_ns,
-        nice_ns: None,
         system_ns: 0,
         idle_ns: 0,
-        iowait_ns: None,
-        irq_ns: None,
-        softirq_ns: None,
-        steal_ns: None,
         clock: "tick".to_string(),
+        ..Cpu::default()
     };
     let sum = |page: &str, name: &str| -> f64 {
         let lines = page.lines().filter(|line| line.starts_with(name));
@@ -194,24 +185,7 @@ fn a_sum_over_cpus_or_disks_counts_everything_once() {
         device: device.to_string(),
         target: String::new(),
         read_ios: Some(10),
-        read_merges: None,
-        read_sectors: None,
-        read_ticks_ms: None,
-        write_ios: None,
-        write_merges: None,
-        write_sectors: None,
-        write_ticks_ms: None,
-        in_flight: None,
-        io_ticks_ms: None,
-        weighted_ticks_ms: None,
-        discard_ios: None,
-        discard_merges: None,
-        discard_sectors: None,
-        discard_ticks_ms: None,
-        flush_ios: None,
-        flush_ticks_ms: None,
-        any_ios: None,
-        any_sectors: None,
+        ..Disk::default()
     };
     let all = [
         "sda",

@@ -1,0 +1,34 @@
+//! Everything that one command is going to do.
+
+use super::objective::Objective;
+use super::run::Run;
+use super::settings::Settings;
+use super::source::{Source, Span};
+use super::target::TargetSpec;
+use serde::{Deserialize, Serialize};
+
+/// Everything that one command is going to do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Texts that the plan came from; [`Span::source`] indexes them.
+    pub sources: Vec<Source>,
+    /// What is read or written, in the order of definition.
+    pub targets: Vec<TargetSpec>,
+    /// Runs in the order of execution, loops expanded.
+    pub runs: Vec<Run>,
+    /// Settings of the whole plan.
+    pub settings: Settings,
+    /// What each run must achieve, besides its own [`Run::objectives`].
+    pub objectives: Vec<Objective>,
+    /// What was asked for, understood, and cannot run yet: each stops the run before any I/O.
+    pub unsupported: Vec<Unsupported>,
+}
+
+/// A request that the plan holds but that this version cannot execute.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unsupported {
+    /// One complete sentence, lower case, without a full stop: "file system workloads (fsd, fwd) are not built yet".
+    pub sentence: String,
+    /// Where it was asked for.
+    pub span: Span,
+}

@@ -1,0 +1,21 @@
+//! Parts of a target.
+
+use serde::{Deserialize, Serialize};
+
+/// A part of a target's address space, `[low, high)`; a `high` beyond the end wraps around (Vdbench).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AddressRange {
+    /// First address.
+    pub low: Bound,
+    /// First address that is not used.
+    pub high: Bound,
+}
+
+/// An address or length, absolute or relative to the size of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Bound {
+    /// Bytes.
+    Bytes(u64),
+    /// Fraction of the size, 1.0 = all.
+    Fraction(f64),
+}

@@ -1,0 +1,96 @@
+//! One execution of a set of workloads.
+
+use super::objective::Objective;
+use super::rate::{Arrivals, Rate};
+use super::settings::Command;
+use super::source::Span;
+use super::stop::Stop;
+use super::target::TargetSpec;
+use super::workload::Workload;
+use serde::{Deserialize, Serialize};
+
+/// One execution of a set of workloads under one rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Name as defined (`rd1`).
+    pub name: String,
+    /// Name with what the rate adds, as Vdbench prints it (`rd2_(50%)`); equal to `name` otherwise.
+    pub title: String,
+    /// Loop variables in the order of nesting, outermost first: `("xfersize", "8k")`.
+    pub loops: Vec<(String, String)>,
+    /// What runs at the same time.
+    pub workloads: Vec<Workload>,
+    /// Slots on each target, shared by all workloads there that have none of their own ([`Workload::depth`]); `None`:
+    /// the target's own ([`TargetSpec::depth`]).
+    #[serde(default)]
+    pub depth: Option<u32>,
+    /// How fast.
+    pub rate: Rate,
+    /// The rate that Vdbench's `-s` tells of a run with a list of rates, where it is not the first of the list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_rate: Option<Rate>,
+    /// How arrivals are spread in time when the rate is a number.
+    pub arrivals: Arrivals,
+    /// Measured time after the warm-up; `None`: until the work ends by itself (format, one pass to the end).
+    pub elapsed_ns: Option<u64>,
+    /// Full load before that, recorded, excluded from summaries.
+    pub warmup_ns: u64,
+    /// Length of a reporting interval.
+    pub interval_ns: u64,
+    /// Rest after the run.
+    pub pause_ns: u64,
+    /// Ends the run early.
+    pub stop: Stop,
+    /// What this run must achieve, besides [`Plan::objectives`](crate::Plan::objectives).
+    pub objectives: Vec<Objective>,
+    /// Commands before and after this run.
+    pub start_commands: Vec<Command>,
+    /// See `start_commands`.
+    pub end_commands: Vec<Command>,
+    /// This run fills the targets, sequentially, once.
+    pub format: bool,
+    /// Where it was defined.
+    pub span: Span,
+}
+
+impl Run {
+    /// What the workloads with a rate of their own ask for together, in operations per second.
+    pub fn own_rates(&self) -> f64 {
+        self.workloads.iter().filter_map(|workload| workload.rate).sum()
+    }
+
+    /// Must shares, rates or priorities of its workloads hold also at full speed? Vdbench calls such a run controlled.
+    #[must_use]
+    pub fn is_controlled(&self) -> bool {
+        let holds =
+            |workload: &Workload| workload.share_fixed || workload.rate.is_some() || workload.priority.is_some();
+        self.workloads.iter().any(holds)
+    }
+
+    /// What a run of `rate` operations per second leaves to the workloads without a rate of their own: they divide it by
+    /// their [`Workload::share`]. 0 when the others take it all.
+    pub fn shared_rate(&self, rate: f64) -> f64 {
+        (rate - self.own_rates()).max(0.0)
+    }
+
+    /// What a run of `rate` operations per second offers in all. It is more than `rate` when the workloads' own rates are,
+    /// or when no workload shares the rest.
+    pub fn offered_rate(&self, rate: f64) -> f64 {
+        let is_shared = self.workloads.iter().any(|workload| workload.rate.is_none());
+        self.own_rates() + if is_shared { self.shared_rate(rate) } else { 0.0 }
+    }
+
+    /// What a run is said to offer, in operations per second, when `rate` is asked of it as a whole (`None`: nothing is); `None`
+    /// when it goes as fast as it can. Where all workloads have rates of their own, no one goes at full speed.
+    #[must_use]
+    pub fn offered(&self, rate: Option<f64>) -> Option<f64> {
+        let all_own = !self.workloads.is_empty() && self.workloads.iter().all(|workload| workload.rate.is_some());
+        rate.map(|rate| self.offered_rate(rate)).or_else(|| all_own.then(|| self.own_rates()))
+    }
+
+    /// Slots on a target that are shared by all workloads of the run without slots of their own.
+    #[must_use]
+    pub fn depth_of(&self, target: &TargetSpec) -> u32 {
+        self.depth.unwrap_or(target.depth).max(1)
+    }
+}
