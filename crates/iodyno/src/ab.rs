@@ -9,7 +9,7 @@ use crate::run::{check_destroy, dry_run_code};
 use crate::signals::watch_signals;
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use crate::{objectives, open};
-use analyze::{ComparedCondition, Names, Question, ROUND_S_MIN};
+use ::objectives::{ComparedCondition, Names};
 use monitor::StopFlag;
 use output::Force;
 use params::Options;
@@ -18,6 +18,7 @@ use quantity::text::format_ns;
 use session::{AbLoad, AbOutcome, AbRequest, Face, Side, order_of};
 use std::path::{Path, PathBuf};
 use target::Policy;
+use views::{Question, ROUND_S_MIN};
 
 /// A longer value of a variable is no name of a side.
 const LABEL_MAX: usize = 24;

@@ -1,6 +1,5 @@
 //! From errors to exit codes, as documented in the README.
 
-use analyze::AnalyzeError;
 use convert::ConvertError;
 use monitor::MonitorError;
 use output::OutputError;
@@ -9,6 +8,7 @@ use report::ReportError;
 use session::SessionError;
 use target::TargetError;
 use trace::TraceError;
+use view::AnalyzeError;
 
 /// A command that could not do what it was asked.
 #[derive(Debug)]

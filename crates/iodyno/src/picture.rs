@@ -2,11 +2,11 @@
 
 use crate::exit::{Failure, PARAMETERS};
 use crate::view_args::ChartArgs;
-use analyze::{NamePattern, ViewData};
 use output::{Force, OutputFile};
 use report::{Size, Theme};
 use session::SessionError;
 use std::path::Path;
+use view::{NamePattern, ViewData};
 
 /// Writes a picture; its name's ending decides what it is.
 pub(crate) fn write(view: &ViewData, args: &ChartArgs, path: &Path) -> Result<(), Failure> {

@@ -5,7 +5,6 @@ use crate::exit::{Failure, PARAMETERS, RECORDING};
 use crate::signals::watch_signals;
 use crate::time_args::{WATCHED_MIN_NS, interval};
 use crate::trace::{Chosen, cgroups, filter};
-use analyze::{CpuBy, FilesBy, IoBy};
 use monitor::{ProbeOf, ProbeOutcome, ProbeRequest, StopFlag};
 use quantity::output::stdout;
 use recording::RecordingError;
@@ -13,6 +12,7 @@ use std::path::Path;
 use trace::requests::PORTS_MAX;
 use trace::{block, files};
 use tui::{CpuLines, FileLines, IoLines, ProbeLook, RequestLines, StackLines};
+use workload::probe::{CpuBy, FilesBy, IoBy};
 
 /// Shows what the kernel does interval by interval; gives the exit code.
 pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failure> {

@@ -6,8 +6,8 @@ use crate::place;
 use crate::signals::watch_signals;
 use crate::stat_args::StatClock;
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
-use analyze::finding::Thresholds;
 use collect::{ChildCost, What};
+use findings::Thresholds;
 use monitor::{
     Company, Endpoint, EventClock, FindingFlight, FlightPlan, Gather, Home, MachineClock, MonitorError, Retention,
     ServiceRequest, Sharing, StopFlag, Tier, WatchRequest, Watched,

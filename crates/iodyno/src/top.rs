@@ -6,7 +6,7 @@ use crate::open::{over, verified};
 use crate::signals::watch_signals;
 use crate::time_args::{WATCHED_MIN_NS, interval};
 use crate::top_args::TopArgs;
-use analyze::finding::Thresholds;
+use findings::Thresholds;
 use monitor::{LiveRequest, StopFlag, TopOf, TopRequest};
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;

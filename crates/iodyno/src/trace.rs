@@ -5,8 +5,8 @@ use crate::place;
 use crate::signals::watch_signals;
 use crate::time_args::time;
 use crate::trace_args::{ThroughArg, TraceArgs};
-use analyze::Condition;
 use monitor::{FlightNews, FlightRequest, MonitorError, Rotate, StopFlag, TraceNews, TraceRequest, Trigger};
+use objectives::Condition;
 use params::{Diagnostic, Severity};
 use plan::{Source, Span};
 use quantity::text::{format_bytes, format_ns, parse_bytes};
@@ -281,7 +281,7 @@ fn record(args: &TraceArgs, request: &TraceRequest) -> Result<u8, Failure> {
 
 /// Says on standard error why a recording's trace has not every I/O that there was: losses, a sample.
 pub(crate) fn say_incomplete(recording: &recording::Manifest) {
-    analyze::incomplete(recording).iter().for_each(|words| say!("iodyno: {words}"));
+    workload::traced::sample::incomplete(recording).iter().for_each(|words| say!("iodyno: {words}"));
 }
 
 /// Flags by which I/Os are chosen, of `trace` and `probe`.

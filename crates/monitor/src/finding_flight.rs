@@ -4,7 +4,7 @@ use crate::archive::home::Home;
 use crate::flight::{FlightNews, FlightRequest, Trigger, Trouble, flight};
 use crate::numbers::signed;
 use crate::{MonitorError, StopFlag};
-use analyze::finding::{Engine, Finding, IOS_ARE_IN, Thresholds};
+use findings::{Engine, Finding, IOS_ARE_IN, Thresholds};
 use quantity::clock;
 use recording::rows::Event;
 use recording::{Batch, RecordingError, Sink};

@@ -4,9 +4,9 @@ use crate::MonitorError;
 use crate::cpu_clock::{event, push};
 use crate::events::lost_row;
 use crate::numbers::signed;
-use analyze::page::IoIntervals;
 use recording::{Batch, RecordingError};
 use std::time::Duration;
+use top_page::IoIntervals;
 use trace::TraceError;
 use trace::block::{self, BlockTrace, Columns};
 

@@ -51,7 +51,7 @@ pub enum SessionError {
     },
     /// A recording cannot be read.
     #[error(transparent)]
-    Analyze(#[from] analyze::AnalyzeError),
+    Analyze(#[from] view::AnalyzeError),
     /// There is nothing to replay.
     #[error("{} is a recording without a trace: it has no table `io` (`iodyno trace` makes one)", .0.display())]
     NoTrace(PathBuf),
@@ -82,7 +82,7 @@ pub enum SessionError {
         /// As written.
         text: String,
         /// What is wrong.
-        source: analyze::ConditionError,
+        source: objectives::ConditionError,
     },
     /// Neither a rate nor a reference for one.
     #[error(

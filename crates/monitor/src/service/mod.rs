@@ -15,7 +15,6 @@ use crate::manifest_keys::CPU_CLOCK;
 use crate::profile::{Losses, Profiler, lost_since};
 use crate::watch::Company;
 use crate::{MonitorError, StopFlag};
-use analyze::ZONE_AHEAD_S;
 use collect::{Machine, What};
 use keeper::Keeper;
 use quantity::clock;
@@ -24,6 +23,7 @@ use recording::rows::Event;
 use recording::{Batch, ClockAnchor, Manifest, RecordingError, Sink, Writer};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use views::ZONE_AHEAD_S;
 
 /// How long a stop request may go unnoticed.
 const NAP_NS: u64 = 100_000_000;

@@ -5,10 +5,10 @@ use crate::MonitorError;
 use crate::cpu_clock::push;
 use crate::events::lost_row;
 use crate::requests::rows;
-use analyze::page::{Servers, Watch};
 use quantity::clock;
 use recording::Batch;
 use recording::rows::Listener;
+use top_page::{Servers, Watch};
 use trace::TraceError;
 use trace::requests::RequestTrace;
 

@@ -1,8 +1,8 @@
 //! What the user has chosen, and what the page is given to show.
 
 use super::TopLook;
-use analyze::finding::Thresholds;
-use analyze::page::{Drill, Grid, Machine, MapOf, Scene, Sheet, Strip, Watch};
+use findings::Thresholds;
+use top_page::{Drill, Grid, Machine, MapOf, Scene, Sheet, Strip, Watch};
 
 /// Whether time goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
