@@ -1,4 +1,4 @@
-//! What can be typed: the command line as clap sees it, after [`crate::vdbench_args`] has put Vdbench's own forms right.
+//! What can be typed: the command line as clap sees it, after `vdbench_args` has put Vdbench's own forms right.
 
 use crate::ab_args::AbArgs;
 use crate::load_args::LoadArgs;
