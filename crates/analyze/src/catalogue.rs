@@ -9,6 +9,7 @@ use crate::fidelity::views;
 use crate::finding::Engine;
 use crate::view::{Axis, Body, Column, Mark, Scale, Table, ViewData};
 use crate::{AnalyzeError, Facts, FileFold, RequestFacts, RunFacts, TracedFacts, Unit, Verdicts, series, tables};
+use quantity::suggest::by_distance;
 use std::sync::LazyLock;
 
 /// What kind of picture a view is.
@@ -491,23 +492,7 @@ pub fn views() -> &'static [View] {
 /// None has it; the error names the nearest.
 pub fn view(id: &str) -> Result<&'static View, AnalyzeError> {
     views().iter().find(|view| view.id == id).ok_or_else(|| {
-        let nearest = views().iter().min_by_key(|view| distance(view.id, id)).map_or("", |view| view.id);
-        AnalyzeError::UnknownView { id: id.to_string(), nearest: nearest.to_string() }
+        let near = by_distance(id, views().iter().map(|view| view.id));
+        AnalyzeError::UnknownView { id: id.to_string(), nearest: near.first().copied().unwrap_or_default().to_string() }
     })
-}
-
-/// Edit distance.
-pub(crate) fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.chars().enumerate() {
-        let mut corner = i;
-        row[0] = i + 1;
-        for (j, right) in b.iter().enumerate() {
-            let replace = corner + usize::from(left != *right);
-            corner = row[j + 1];
-            row[j + 1] = replace.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
