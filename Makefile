@@ -66,7 +66,7 @@ check: fmt
 fmt:
 	cargo fmt --all --check
 
-# Rewrites what is generated from the sources: references of tables, columns, rules, options and SQL functions, and man pages.
+# Rewrites what is generated from the sources: references of tables, columns, rules, options and SQL functions, man pages, and the types of the page's model.
 docs:
 	cargo run --locked --quiet -p xtask -- generate
 

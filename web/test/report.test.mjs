@@ -1,4 +1,4 @@
-// A real report, as the Rust side writes it: its model has the shape of model.ts, and the page works in a browser
+// A real report, as the Rust side writes it: its model has the shape of the generated types, and the page works in a browser
 // without a console error, in light and dark, with mouse and keyboard.
 import test from "node:test";
 import assert from "node:assert/strict";
@@ -22,7 +22,7 @@ function make() {
 const made = make();
 const skip = made ? false : "SKIPPED: no cargo to make a report with";
 
-test("the model has the shape of model.ts", { skip }, () => {
+test("the model has the shape of the generated types", { skip }, () => {
   const names = ["single", "curve", "cut", "compared"];
   // Strings that the types narrow would widen in a JSON import, so each sample becomes a constant of a module.
   const file = (name) => join(web, "src", `sample.${name}.check.ts`);

@@ -1,4 +1,5 @@
-//! Generates what is derived from the sources: `docs/tables.md`, `docs/query.md`, `docs/stat-columns.md`, `docs/findings-rules.md`, `docs/fio-options.md` and the man pages in `docs/man`.
+//! Generates what is derived from the sources: `docs/tables.md`, `docs/query.md`, `docs/stat-columns.md`, `docs/findings-rules.md`, `docs/fio-options.md`,
+//! the man pages in `docs/man` and the types of the page's model, `web/src/model.gen.ts`.
 //!
 //! `generate` rewrites them, `check` fails when one is stale.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool of the build")]
@@ -7,6 +8,8 @@
 #[path = "../../crates/query/src/reference.rs"]
 #[expect(dead_code, unreachable_pub, reason = "the query crate uses all of it")]
 mod reference;
+
+mod page_types;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -43,6 +46,7 @@ fn generated() -> std::io::Result<Vec<(PathBuf, String)>> {
         (root().join("docs/findings-rules.md"), findings::rules_markdown()),
         (root().join("docs/query.md"), reference::markdown()),
         (root().join("docs/fio-options.md"), params::fio_options_markdown()),
+        (root().join("web/src/model.gen.ts"), page_types::typescript(&root())?),
     ];
     let mut command = iodyno::command();
     command.build();

@@ -8,7 +8,7 @@ use super::parse::{ConditionError, Over, Parser, error};
 use super::syntax::fits;
 use super::token::Kind;
 use rates::measure::{self, Better, MEASURES, Measure, measure_of};
-use view::distance;
+use quantity::suggest::{by_distance, question};
 
 /// What such a condition looks like.
 const EXAMPLES: &str = "`response_ns_p99 worse than 5%`, `iops changed`, `iops not same within 5%`";
@@ -105,8 +105,8 @@ impl ComparedCondition {
             if is_number || known.runs.iter().any(|name| is_of(value, name)) {
                 continue;
             }
-            let near = known.runs.iter().min_by_key(|name| distance(name, value));
-            let help = near.map_or(String::new(), |name| format!("did you mean `{name}`? a name may end in `*`"));
+            let near = by_distance(value, known.runs.iter().map(String::as_str));
+            let help = near.first().map_or(String::new(), |name| format!("{} a name may end in `*`", question(name)));
             return Err(error((*start, start + len), format!("there is no run `{value}`"), help));
         }
         Ok(())
@@ -134,9 +134,9 @@ fn measure_named(word: &str, at: (usize, usize)) -> Result<&'static Measure, Con
             Err(error(at, message, near))
         }
         None => {
-            let near = judged().min_by_key(|measure| distance(measure.key, word)).map_or("iops", |measure| measure.key);
             let all: Vec<&str> = judged().map(|measure| measure.key).collect();
-            let help = format!("did you mean `{near}`? there are {}", all.join(", "));
+            let near = by_distance(word, all.iter().copied()).first().copied().unwrap_or("iops");
+            let help = format!("{} there are {}", question(near), all.join(", "));
             Err(error(at, format!("no figure `{word}` is compared"), help))
         }
     }

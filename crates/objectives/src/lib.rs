@@ -23,9 +23,9 @@ pub use parse::ConditionError;
 pub use plan_progress::{CUT_SHORT, Halt, PendingRun, PlanProgress, ROUNDS};
 pub use watch::{Lane, Watch};
 
+use quantity::suggest::{by_distance, question};
 use serde::{Deserialize, Serialize};
 use syntax::{Measured, Number, Selector, Truth, fits};
-use view::distance;
 
 /// A condition that was read and can be judged.
 #[derive(Clone, Debug, PartialEq)]
@@ -205,12 +205,12 @@ impl Condition {
             if number || names.iter().any(|name| fits(value, name)) {
                 continue;
             }
-            let near = names.iter().min_by_key(|name| distance(name, value));
+            let near = by_distance(value, names.iter().map(String::as_str));
             return Err(ConditionError {
                 start: *start,
                 len: (*len).max(1),
                 message: format!("there is no {label} `{value}`"),
-                help: near.map(|name| format!("did you mean `{name}`? a name may end in `*`")),
+                help: near.first().map(|name| format!("{} a name may end in `*`", question(name))),
             });
         }
         Ok(())

@@ -5,7 +5,7 @@ use super::names;
 use super::syntax::{Comparison, Measured, Number, Selector, Side, Truth};
 use super::token::{Kind, Token, tokens};
 use rates::OPS;
-use view::distance;
+use quantity::suggest::{by_distance, question};
 
 /// Deepest nesting of parentheses and signs.
 const DEPTH_MAX: usize = 64;
@@ -539,11 +539,11 @@ impl<'a> Parser<'a> {
         }
         let ops: &[&str] = if self.over == Over::Trace { &TRACED_OPS } else { &OPS };
         if label == "op" && !value.ends_with('*') && !ops.contains(&value.as_str()) {
-            let near = ops.iter().min_by_key(|op| distance(op, &value)).copied().unwrap_or("read");
+            let near = by_distance(&value, ops.iter().copied()).first().copied().unwrap_or("read");
             return Err(error(
                 at,
                 format!("there is no operation `{value}`"),
-                format!("did you mean `{near}`? one of: {}", ops.join(", ")),
+                format!("{} one of: {}", question(near), ops.join(", ")),
             ));
         }
         Ok((value, at))
@@ -573,13 +573,13 @@ fn first_example(dimension: Dimension) -> &'static str {
 
 /// The names that are nearest to a wrong one.
 fn nearest(word: &str) -> String {
-    let mut known = names::all();
+    let known = names::all();
     // A bare time is meant as its percentile more often than anything else.
     if let Some(name) = known.iter().find(|name| name.starts_with(&format!("{word}_ns_p99"))) {
-        return format!("did you mean `{name}`? a time has a statistic: min, mean, p50, p90, p99, p999, max");
+        return format!("{} a time has a statistic: min, mean, p50, p90, p99, p999, max", question(name));
     }
-    known.sort_by_key(|name| distance(name, word));
-    let few: Vec<String> = known.iter().take(3).map(|name| format!("`{name}`")).collect();
+    let near = by_distance(word, known.iter().map(String::as_str));
+    let few: Vec<String> = near.iter().take(3).map(|name| format!("`{name}`")).collect();
     format!("did you mean {}? docs/objectives.md has all names", few.join(", "))
 }
 

@@ -3,52 +3,49 @@
 /// The candidate nearest to `word`, when it is near enough to be what was meant.
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word: Vec<char> = word.to_lowercase().chars().take(WORD_MAX).collect();
-    let allowed = match word.len() {
+    let word: String = word.to_lowercase().chars().take(WORD_MAX).collect();
+    let length = word.chars().count();
+    let allowed = match length {
         0..=2 => 1,
         3..=5 => 2,
-        _ => word.len() / 3,
+        _ => length / 3,
     };
     candidates
         .into_iter()
         .take(CANDIDATES_MAX)
         .filter_map(|candidate| {
-            let other: Vec<char> = candidate.to_lowercase().chars().take(WORD_MAX).collect();
-            let far = distance(&word, &other);
-            (far <= allowed && far < other.len().max(word.len())).then_some((far, candidate))
+            let other: String = candidate.to_lowercase().chars().take(WORD_MAX).collect();
+            let far = strsim::osa_distance(&word, &other);
+            (far <= allowed && far < other.chars().count().max(length)).then_some((far, candidate))
         })
         .min_by_key(|(far, _)| *far)
         .map(|(_, candidate)| candidate)
 }
 
-/// `did you mean …?`
+/// All candidates, the nearest to `word` first, however far they are.
+#[must_use]
+pub fn by_distance<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut all: Vec<&str> = candidates.into_iter().collect();
+    all.sort_by_cached_key(|candidate| strsim::levenshtein(candidate, word));
+    all
+}
+
+/// `did you mean …?`, of the nearest candidate that is near enough.
 #[must_use]
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    nearest(word, candidates).map(|candidate| format!("did you mean `{candidate}`?"))
+    nearest(word, candidates).map(question)
+}
+
+/// `did you mean …?`
+#[must_use]
+pub fn question(name: &str) -> String {
+    format!("did you mean `{name}`?")
 }
 
 /// Longer words are compared by their beginnings.
 const WORD_MAX: usize = 40;
 /// More candidates than these are not looked at.
 const CANDIDATES_MAX: usize = 2048;
-
-/// Insertions, deletions, replacements and swaps of neighbours between two words.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = vec![0; b.len() + 1];
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let cost = usize::from(a[i - 1] != b[j - 1]);
-            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + cost);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before[j - 2] + 1);
-            }
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
-}
 
 #[cfg(test)]
 mod tests {

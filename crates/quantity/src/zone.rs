@@ -1,77 +1,41 @@
 //! Local time from a time zone file (RFC 9636, `/etc/localtime`): how far it is from UTC at a moment. No I/O.
 
+use jiff::Timestamp;
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+
 /// Ten minutes: by less a line that stands in the wrong place, as in a log of several programs, does not tell that clocks
 /// were set back.
 pub const DISORDER_NS: i64 = 600_000_000_000;
 
 /// A time zone. Without one, local time is UTC.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Zone {
-    /// From this second on (UTC since 1970), so many seconds ahead of UTC; ascending.
-    steps: Vec<(i64, i64)>,
-    /// Before the first step.
-    before: i64,
-    /// After the last one.
-    rule: Option<Rule>,
-}
-
-/// What holds after the last step: a POSIX `TZ` string.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Rule {
-    standard: i64,
-    /// Offset of summer time, its begin and its end.
-    summer: Option<(i64, Change, Change)>,
-}
+pub struct Zone(TimeZone);
 
-/// A day of the year, with the local time at which the clocks are set, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Change {
-    day: Day,
-    at: i64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Day {
-    /// `Mm.w.d`: weekday d (0 is Sunday) of week w (5 is the last) of month m.
-    Weekday(i64, i64, i64),
-    /// `Jn`: 1 to 365, 29 February never counted.
-    Julian(i64),
-    /// `n`: 0 to 365.
-    Zero(i64),
+impl Default for Zone {
+    fn default() -> Self {
+        Self(TimeZone::UTC)
+    }
 }
 
 impl Zone {
-    /// A zone that is always so many seconds ahead of UTC.
+    /// A zone that is always so many seconds ahead of UTC, less than 26 hours.
     #[must_use]
     pub fn fixed(ahead_s: i64) -> Self {
-        Self { before: ahead_s, ..Self::default() }
+        let ahead = i32::try_from(ahead_s).ok().and_then(|seconds| Offset::from_seconds(seconds).ok());
+        ahead.map_or_else(Self::default, |ahead| Self(ahead.to_time_zone()))
     }
 
     /// Reads the bytes of a time zone file; `None` when they are none.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let first = Header::parse(bytes)?;
-        if first.version < b'2' {
-            return first.body(&bytes[Header::LENGTH..], 4).map(|(zone, _)| zone);
-        }
-        // The second block has 64-bit times, and behind it the rule.
-        let second = bytes.get(Header::LENGTH + first.length(4)..)?;
-        let header = Header::parse(second)?;
-        let (mut zone, rest) = header.body(&second[Header::LENGTH..], 8)?;
-        let text = std::str::from_utf8(rest).ok()?.trim_matches('\n');
-        zone.rule = if text.is_empty() { None } else { Some(Rule::parse(text)?) };
-        Some(zone)
+        TimeZone::tzif("", bytes).ok().map(Self)
     }
 
     /// Seconds that local time is ahead of UTC at a moment (seconds since 1970, UTC).
     #[must_use]
     pub fn offset_s(&self, utc_s: i64) -> i64 {
-        let after = self.steps.partition_point(|(from, _)| *from <= utc_s);
-        match (after.checked_sub(1).map(|last| self.steps[last].1), &self.rule) {
-            (_, Some(rule)) if after == self.steps.len() => rule.offset_s(utc_s),
-            (Some(offset), _) => offset,
-            (None, _) => self.before,
-        }
+        let moment = Timestamp::from_second(utc_s).unwrap_or(if utc_s < 0 { Timestamp::MIN } else { Timestamp::MAX });
+        i64::from(self.0.to_offset(moment).seconds())
     }
 
     /// The moment (UTC ns since 1970) at which clocks show `local_ns`: local time, counted as if it were UTC.
@@ -81,22 +45,18 @@ impl Zone {
     /// that was not set yet: 02:30 is half an hour after 02:00, which is 03:30.
     #[must_use]
     pub fn utc_ns(&self, local_ns: i64, not_before_ns: Option<i64>) -> i64 {
-        let local_s = local_ns.div_euclid(1_000_000_000);
-        let ahead = |utc_s: i64| self.offset_s(utc_s);
-        // Zones are less than a day from UTC, and change less often than daily.
-        let [before, after] = [-86_400, 86_400].map(|away| ahead(local_s.saturating_add(away)));
-        let holds = |offset: i64| ahead(local_s.saturating_sub(offset)) == offset;
-        let at = |offset: i64| local_ns.saturating_sub(offset.saturating_mul(1_000_000_000));
-        match (holds(before), holds(after)) {
-            (true, true) => {
-                let (first, second) = (at(before.max(after)), at(before.min(after)));
+        let at = |ahead: Offset| local_ns.saturating_sub(i64::from(ahead.seconds()).saturating_mul(1_000_000_000));
+        let Ok(shown) = Timestamp::from_nanosecond(i128::from(local_ns)) else { return local_ns };
+        match self.0.to_ambiguous_timestamp(Offset::UTC.to_datetime(shown)).offset() {
+            AmbiguousOffset::Unambiguous { offset } => at(offset),
+            AmbiguousOffset::Gap { before, .. } => at(before),
+            AmbiguousOffset::Fold { before, after } => {
+                let (first, second) = (at(before), at(after));
                 let comes_after = |ns: i64, earliest: i64| ns.saturating_add(DISORDER_NS) >= earliest;
                 let is_second = not_before_ns
                     .is_some_and(|earliest| !comes_after(first, earliest) && comes_after(second, earliest));
                 if is_second { second } else { first }
             }
-            (false, true) => at(after),
-            (true | false, false) => at(before),
         }
     }
 
@@ -131,153 +91,6 @@ pub fn ahead_s(text: &str) -> Option<i64> {
         digits.then(|| text.parse::<i64>().ok()).flatten().filter(|value| *value < below)
     };
     Some(sign * (two(hours, 24)? * 3600 + two(minutes, 60)? * 60))
-}
-
-struct Header {
-    version: u8,
-    counts: [usize; 6],
-}
-
-impl Header {
-    const LENGTH: usize = 44;
-
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let head = bytes.get(..Self::LENGTH)?;
-        if !head.starts_with(b"TZif") {
-            return None;
-        }
-        let mut counts = [0; 6];
-        for (count, word) in counts.iter_mut().zip(head[20..].chunks(4)) {
-            *count =
-                usize::try_from(u32::from_be_bytes(word.try_into().ok()?)).ok().filter(|count| *count < 1 << 20)?;
-        }
-        Some(Self { version: head[4], counts })
-    }
-
-    /// isutcnt, isstdcnt, leapcnt, timecnt, typecnt, charcnt.
-    fn length(&self, time: usize) -> usize {
-        let [utc, standard, leap, times, types, characters] = self.counts;
-        times * (time + 1) + types * 6 + characters + leap * (time + 4) + standard + utc
-    }
-
-    fn body<'a>(&self, bytes: &'a [u8], width: usize) -> Option<(Zone, &'a [u8])> {
-        let [_, _, _, times, types, _] = self.counts;
-        let rest = bytes.get(self.length(width)..)?;
-        let (moments, more) = bytes.split_at_checked(times * width)?;
-        let (kinds, more) = more.split_at_checked(times)?;
-        let offsets: Vec<i64> = more
-            .get(..types * 6)?
-            .chunks(6)
-            .map(|kind| i64::from(i32::from_be_bytes([kind[0], kind[1], kind[2], kind[3]])))
-            .collect();
-        let moment = |bytes: &[u8]| match width {
-            8 => bytes.try_into().ok().map(i64::from_be_bytes),
-            _ => bytes.try_into().ok().map(|word| i64::from(i32::from_be_bytes(word))),
-        };
-        let mut steps = Vec::with_capacity(times);
-        for (bytes, kind) in moments.chunks(width).zip(kinds) {
-            steps.push((moment(bytes)?, *offsets.get(usize::from(*kind))?));
-        }
-        steps.is_sorted().then_some(())?;
-        Some((Zone { before: *offsets.first()?, steps, rule: None }, rest))
-    }
-}
-
-impl Rule {
-    /// `CET-1CEST,M3.5.0,M10.5.0/3`; names may stand in angle brackets.
-    fn parse(text: &str) -> Option<Self> {
-        let rest = skip_name(text)?;
-        let (standard, rest) = offset(rest)?;
-        // West is positive there.
-        let standard = -standard;
-        if rest.is_empty() {
-            return Some(Self { standard, summer: None });
-        }
-        let rest = skip_name(rest)?;
-        let (summer, rest) = if rest.starts_with(',') {
-            (standard + 3600, rest)
-        } else {
-            let (summer, rest) = offset(rest)?;
-            (-summer, rest)
-        };
-        let mut changes = rest.strip_prefix(',')?.split(',').map(Change::parse);
-        let summer = Some((summer, changes.next()??, changes.next()??));
-        changes.next().is_none().then_some(Self { standard, summer })
-    }
-
-    fn offset_s(&self, utc_s: i64) -> i64 {
-        let Some((summer, begins, ends)) = self.summer else { return self.standard };
-        let year = crate::text::civil(utc_s.saturating_add(self.standard).saturating_mul(1_000_000_000)).0.0;
-        // Each end is told on the clock that runs before it.
-        let (from, to) = (begins.moment(year) - self.standard, ends.moment(year) - summer);
-        let is_summer = if from < to { (from..to).contains(&utc_s) } else { !(to..from).contains(&utc_s) };
-        if is_summer { summer } else { self.standard }
-    }
-}
-
-impl Change {
-    fn parse(text: &str) -> Option<Self> {
-        let (day, at) = text.split_once('/').unwrap_or((text, "2"));
-        let (at, rest) = offset(at)?;
-        let number = |text: &str| text.parse::<i64>().ok();
-        let day = if let Some(parts) = day.strip_prefix('M') {
-            let mut parts = parts.split('.').map(number);
-            let (month, week, weekday) = (parts.next()??, parts.next()??, parts.next()??);
-            let good = (1..=12).contains(&month) && (1..=5).contains(&week) && (0..=6).contains(&weekday);
-            good.then_some(Day::Weekday(month, week, weekday))?
-        } else if let Some(day) = day.strip_prefix('J') {
-            Day::Julian(number(day).filter(|day| (1..=365).contains(day))?)
-        } else {
-            Day::Zero(number(day).filter(|day| (0..=365).contains(day))?)
-        };
-        rest.is_empty().then_some(Self { day, at })
-    }
-
-    /// Local seconds since 1970 at which it comes in a year.
-    fn moment(self, year: i64) -> i64 {
-        let days = |month: i64, day: i64| {
-            crate::text::wall_ns_of((year, month, day), (0, 0, 0)).map_or(0, |ns| ns / 86_400_000_000_000)
-        };
-        let day = match self.day {
-            Day::Weekday(month, week, weekday) => {
-                let first = days(month, 1);
-                // 1970-01-01 was a Thursday.
-                let to_weekday = (weekday - (first + 4)).rem_euclid(7);
-                let next = if month == 12 { days(12, 31) + 1 } else { days(month + 1, 1) };
-                let wanted = first + to_weekday + 7 * (week - 1);
-                if wanted < next { wanted } else { wanted - 7 }
-            }
-            Day::Julian(day) => {
-                let is_leap = days(3, 1) - days(2, 1) == 29;
-                days(1, 1) + day - 1 + i64::from(is_leap && day >= 60)
-            }
-            Day::Zero(day) => days(1, 1) + day,
-        };
-        day * 86_400 + self.at
-    }
-}
-
-/// Behind the name of a zone.
-fn skip_name(text: &str) -> Option<&str> {
-    if let Some(rest) = text.strip_prefix('<') {
-        return rest.split_once('>').map(|(_, rest)| rest);
-    }
-    let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
-    (end >= 3).then(|| &text[end..])
-}
-
-/// `[+-]hh[:mm[:ss]]` as seconds, and what is behind it.
-fn offset(text: &str) -> Option<(i64, &str)> {
-    let end = text.find(|c: char| !(c.is_ascii_digit() || "+-:".contains(c))).unwrap_or(text.len());
-    let (told, rest) = text.split_at(end);
-    let sign = if told.starts_with('-') { -1 } else { 1 };
-    let mut seconds = 0;
-    let mut count = 0;
-    for (part, unit) in told.trim_start_matches(['+', '-']).split(':').zip([3600, 60, 1]) {
-        seconds += part.parse::<i64>().ok().filter(|part| *part <= 167)? * unit;
-        count += 1;
-    }
-    (count > 0).then_some((sign * seconds, rest))
 }
 
 #[cfg(test)]
@@ -377,6 +190,21 @@ mod tests {
         for length in 0..good.len() {
             // Only without its rule is a part of a file whole.
             let _ = Zone::parse(&good[..length]);
+        }
+    }
+
+    /// Whatever bit is flipped in a file, it is none or a zone.
+    #[test]
+    fn no_flipped_bit_of_a_file_is_a_panic() {
+        let whole = file("CET-1CEST,M3.5.0,M10.5.0/3");
+        for bit in 0..whole.len() * 8 {
+            let mut flipped = whole.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            if let Some(zone) = Zone::parse(&flipped) {
+                for second in [i64::MIN, -1, 0, 1_774_746_000, i64::MAX] {
+                    let _ = (zone.offset_s(second), zone.utc_ns(second, Some(0)));
+                }
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use datafusion::common::{Column, DataFusionError, Diagnostic, SchemaError};
 use datafusion::sql::sqlparser::parser::ParserError;
-use quantity::suggest::{did_you_mean, nearest};
+use quantity::suggest::did_you_mean;
 use recording::RecordingError;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -238,13 +238,8 @@ fn syntax(error: &ParserError, sql: &str) -> QueryError {
 
 fn unknown_column(field: &Column, valid: &[Column], sql: &str) -> QueryError {
     let known: Vec<&str> = valid.iter().map(|column| column.name.as_str()).collect();
-    let help = nearest(&field.name, known.iter().copied()).map_or_else(
-        || match known.len() {
-            0 => None,
-            _ => Some(format!("columns: {}", known.join(", "))),
-        },
-        |name| Some(format!("did you mean `{name}`?")),
-    );
+    let help = did_you_mean(&field.name, known.iter().copied())
+        .or_else(|| (!known.is_empty()).then(|| format!("columns: {}", known.join(", "))));
     QueryError::Statement(Mistake {
         message: format!("there is no column `{}`", field.name),
         place: place_of_word(sql, &field.name),

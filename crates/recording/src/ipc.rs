@@ -7,6 +7,8 @@ use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::{Field, MessageHeader, Precision, RecordBatch as Header, Schema, TimeUnit, Type};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 
 /// Begins every message; streams of before 2019, which iodyno never wrote, do not have it.
 const CONTINUATION: [u8; 4] = [0xff; 4];
@@ -70,23 +72,7 @@ pub(crate) fn check_schema(base64: &str) -> Option<()> {
 
 /// The bytes of base64 text (RFC 4648).
 fn decode_base64(text: &str) -> Option<Vec<u8>> {
-    let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0_u32);
-    for digit in text.trim_end_matches('=').bytes() {
-        let value = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        (bits, count) = ((bits << 6 | u32::from(value)) & 0x00ff_ffff, count + 6);
-        if count >= 8 {
-            count -= 8;
-            bytes.push(u8::try_from((bits >> count) & 0xff).ok()?);
-        }
-    }
-    Some(bytes)
+    BASE64_STANDARD.decode(text).ok()
 }
 
 /// How the columns lie; `None` where one is of a type that no table has.

@@ -2,6 +2,8 @@
 
 use crate::ReportError;
 use crate::svg::{Size, Theme, escape, svg};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use quantity::visible::visible_lines;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -76,28 +78,14 @@ fn show_hidden(value: &mut Value) {
 
 /// The two weights of the page's font, inside the page.
 fn fonts() -> String {
-    let regular = base64(include_bytes!("../assets/Inter-Regular.woff2"));
-    let bold = base64(include_bytes!("../assets/Inter-SemiBold.woff2"));
+    let regular = BASE64_STANDARD.encode(include_bytes!("../assets/Inter-Regular.woff2"));
+    let bold = BASE64_STANDARD.encode(include_bytes!("../assets/Inter-SemiBold.woff2"));
     let face = |weight: u32, data: &str| {
         format!(
             "@font-face{{font-family:Inter;font-weight:{weight};src:url(data:font/woff2;base64,{data})format(\"woff2\")}}"
         )
     };
     face(400, &regular) + &face(600, &bold)
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let at = |index: usize| usize::from(chunk.get(index).copied().unwrap_or(0));
-        let word = at(0) << 16 | at(1) << 8 | at(2);
-        for position in 0..4 {
-            let letter = if position <= chunk.len() { ALPHABET[word >> (18 - 6 * position) & 63] } else { b'=' };
-            text.push(char::from(letter));
-        }
-    }
-    text
 }
 
 fn tone(tone: Tone) -> &'static str {

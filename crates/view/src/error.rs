@@ -1,5 +1,6 @@
 //! Why something could not be worked out of a recording.
 
+use quantity::suggest::question;
 use recording::RecordingError;
 
 /// Why something could not be worked out of a recording.
@@ -47,7 +48,7 @@ pub enum AnalyzeError {
         known: String,
     },
     /// No such view.
-    #[error("there is no view `{id}`; did you mean `{nearest}`? `--list` shows all of them")]
+    #[error("there is no view `{id}`; {} `--list` shows all of them", question(nearest))]
     UnknownView {
         /// What was asked for.
         id: String,

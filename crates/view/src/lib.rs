@@ -4,7 +4,6 @@
 mod data;
 mod drawing;
 mod error;
-mod nearest;
 mod selection;
 pub mod thin;
 mod unit;
@@ -16,7 +15,6 @@ pub use data::{
 };
 pub use drawing::{Drawing, axis, line};
 pub use error::AnalyzeError;
-pub use nearest::distance;
 pub use selection::{Moment, NamePattern, Selection, Window};
 pub use unit::Unit;
 pub use values::Values;

@@ -1,5 +1,7 @@
 //! Long rows of numbers, compact in JSON: base64 of the smallest little-endian type that holds every value exactly.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Deref;
@@ -70,12 +72,12 @@ impl Values {
         } else {
             ("f64", self.0.iter().flat_map(|value| value.to_le_bytes()).collect())
         };
-        format!("{name}:{}", base64(&bytes))
+        format!("{name}:{}", BASE64_STANDARD.encode(&bytes))
     }
 
     fn decode(text: &str) -> Option<Self> {
         let (name, rest) = text.split_once(':')?;
-        let bytes = from_base64(rest)?;
+        let bytes = BASE64_STANDARD.decode(rest).ok()?;
         Some(Self(match name {
             "u8" => bytes.iter().map(|byte| f64::from(*byte)).collect(),
             "u16" => bytes.as_chunks().0.iter().map(|chunk| f64::from(u16::from_le_bytes(*chunk))).collect(),
@@ -98,43 +100,6 @@ impl<'de> Deserialize<'de> for Values {
         let text = String::deserialize(deserializer)?;
         Self::decode(&text).ok_or_else(|| D::Error::custom("expected TYPE:BASE64 with TYPE u8, u16, u32, f32 or f64"))
     }
-}
-
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// Standard base64 with padding.
-fn base64(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word = (u32::from(chunk[0]) << 16)
-            | (u32::from(chunk.get(1).copied().unwrap_or(0)) << 8)
-            | u32::from(chunk.get(2).copied().unwrap_or(0));
-        for position in 0..4 {
-            if position <= chunk.len() {
-                let index = (word >> (18 - 6 * position)) & 63;
-                text.push(char::from(ALPHABET[usize::try_from(index).unwrap_or(0)]));
-            } else {
-                text.push('=');
-            }
-        }
-    }
-    text
-}
-
-fn from_base64(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let mut word = 0_u32;
-    let mut bits = 0;
-    for letter in text.bytes().filter(|letter| *letter != b'=') {
-        let value = ALPHABET.iter().position(|known| *known == letter)?;
-        word = (word << 6) | u32::try_from(value).ok()?;
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push(u8::try_from((word >> bits) & 255).ok()?);
-        }
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

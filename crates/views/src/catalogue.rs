@@ -9,10 +9,11 @@ use crate::fidelity_views;
 use crate::{Facts, RequestFacts, RunFacts, TracedFacts, series, tables};
 use findings::Engine;
 use rates::Verdicts;
+use quantity::suggest::by_distance;
 use std::sync::LazyLock;
 use view::{AnalyzeError, Unit};
 use view::{Axis, Body, Column, Scale, Table, ViewData};
-use view::{Drawing, distance};
+use view::Drawing;
 use workload::probe::FileFold;
 
 /// What kind of picture a view is.
@@ -487,7 +488,7 @@ pub fn views() -> &'static [View] {
 /// None has it; the error names the nearest.
 pub fn view(id: &str) -> Result<&'static View, AnalyzeError> {
     views().iter().find(|view| view.id == id).ok_or_else(|| {
-        let nearest = views().iter().min_by_key(|view| distance(view.id, id)).map_or("", |view| view.id);
-        AnalyzeError::UnknownView { id: id.to_string(), nearest: nearest.to_string() }
+        let near = by_distance(id, views().iter().map(|view| view.id));
+        AnalyzeError::UnknownView { id: id.to_string(), nearest: near.first().copied().unwrap_or_default().to_string() }
     })
 }

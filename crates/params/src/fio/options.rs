@@ -607,8 +607,7 @@ impl Options {
                     "trimwrite",
                     "randtrimwrite",
                 ];
-                let near = suggest::nearest(name, known);
-                let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                let hint = suggest::did_you_mean(name, known).map_or(String::new(), |question| format!("; {question}"));
                 return Err(format!("`{name}` is no pattern{hint}"));
             }
         };
@@ -741,7 +740,7 @@ fn unknown(line: &Line) -> Option<Diagnostic> {
         return Some(Diagnostic::error("absent", line.key_span, message).help(why));
     }
     let names = OPTIONS.iter().flat_map(|option| option.aliases.iter().copied().chain([option.name]));
-    let near = suggest::nearest(&line.key, names);
+    let near = suggest::did_you_mean(&line.key, names);
     let found = Diagnostic::error("unknown-option", line.key_span, format!("`{}` is no option", line.key));
-    Some(found.help(near.map_or("docs/fio.md lists all options".to_string(), |near| format!("did you mean `{near}`?"))))
+    Some(found.help(near.unwrap_or_else(|| "docs/fio.md lists all options".to_string())))
 }

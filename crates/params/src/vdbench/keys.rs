@@ -4,7 +4,7 @@
 use super::param::Param;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use crate::suggest::nearest;
+use crate::suggest::did_you_mean;
 
 /// What becomes of a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -405,7 +405,7 @@ fn unknown(context: &mut Context, section: Section, param: &Param) {
     } else {
         let names = section.keys().iter().map(|key| key.name);
         let definitions = Section::ALL.into_iter().skip(1).map(Section::word);
-        nearest(&word, names.chain(definitions)).map(|name| format!("did you mean `{name}`?"))
+        did_you_mean(&word, names.chain(definitions))
     };
     context.push(found.help_if(help));
 }
