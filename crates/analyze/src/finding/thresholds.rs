@@ -175,7 +175,7 @@ thresholds! {
         forecast_s = 60.0, "s";
         /// How straight the growth has to be: R² of the line.
         forecast_r2 = 0.9, "";
-        /// Slower growth than so much of the cache's room in that time is not told of.
+        /// Growth below this share of the cache's room in that time is not reported.
         forecast_growth_percent = 1.0, "%";
         /// The cache is forecast to be full within so long.
         within_s = 1800.0, "s";
@@ -249,9 +249,9 @@ thresholds! {
         one_name_percent = 50.0, "%";
         /// … and the CPUs were busy for so much of one CPU at least.
         least_percent = 10.0, "%";
-        /// So many of that name ended per second at least: fewer are seen by whoever looks.
+        /// At least this many of that name ended per second: fewer show in a list of processes.
         per_s = 10.0, "1/s";
-        /// Each used no more than this: what uses more, as compilers do, is seen by whoever looks, and is work.
+        /// Each used no more than this: a process that uses more, like a compiler, shows in a list of processes, and is work.
         each_ms = 50.0, "ms";
     }
     /// R12: a check sum was wrong: data was damaged.
@@ -270,7 +270,7 @@ thresholds! {
     told: Told {
         /// So many resets of one device are trouble; fewer are a note.
         resets = 3.0, "";
-        /// It closes when nothing more was told for so long.
+        /// It closes when the kernel has printed no further message for this long.
         clear_s = 60.0, "s";
     }
     /// R11: frames are small although the link takes large ones, and a CPU is busy with them.

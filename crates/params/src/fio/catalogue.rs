@@ -156,7 +156,7 @@ pub const OPTIONS: &[FioOption] = &[
     plan("allow_file_create", &[], Target, ("0|1", "0"), "0: files must exist and be long enough"),
     other("allow_mounted_write", &[], Target, SWITCH, Note("a mounted device is never written: unmount it first")),
     plan("invalidate", &[], Target, SWITCH, "Drop the page cache of its files when a job begins with them (default); 0: leave it as it is"),
-    plan("fadvise_hint", &[], Target, ("KIND", "random"), "What the kernel is told about buffered reads: 1 as the pattern is (default), 0 nothing, random or sequential"),
+    plan("fadvise_hint", &[], Target, ("KIND", "random"), "Advice to the kernel about buffered reads: 1 as the pattern is (default), 0 nothing, random or sequential"),
     // Shape
     plan("rw", &["readwrite"], Shape, ("PATTERN[:N]", "randrw"), "read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite or randtrimwrite; N: a gap (sequential) or operations per random place"),
     plan("rwmixread", &[], Shape, ("PERCENT", "70"), "Reads among reads and writes, default 50"),
@@ -361,7 +361,7 @@ pub const OPTIONS: &[FioOption] = &[
 pub fn options_markdown() -> String {
     use std::fmt::Write as _;
     let mut out = String::from(
-        "# fio's options\n\nGenerated from the list by which job files and flags are read (`make docs`); what they mean is in [fio](fio.md).\n\
+        "# fio's options\n\nGenerated from the list with which job files and flags are read (`make docs`).\n[fio](fio.md) explains them.\n\
          A flag has the option's name with `-` or `_`: `rate_iops=2000` is `--rate-iops 2000`.\n",
     );
     for task in Task::ALL {
