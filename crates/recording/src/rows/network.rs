@@ -197,7 +197,7 @@ tables! {
         port: i32, "", Number;
         /// Name of the process that answered, 15 bytes; null when no process answered.
         comm: Option<Label>, "", Name;
-        /// Was the thread that wrote the answer put aside after the request had been read, or did it wait for a CPU when it woke (10 µs or more, behind another task)? Null where that is not known: another thread had read the request, and the one that wrote was not watched yet.
+        /// Was the thread that wrote the answer preempted after the request had been read, or did it wait for a CPU when it woke (10 µs or more, behind another task)? Null where that is not known: another thread had read the request, and the one that wrote was not watched yet.
         preempted: Option<bool>, "", Gauge;
         /// Answers; null when there were none.
         count: Option<i64>, "op", Gauge;
