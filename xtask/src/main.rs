@@ -39,8 +39,8 @@ fn root() -> PathBuf {
 fn generated() -> std::io::Result<Vec<(PathBuf, String)>> {
     let mut files = vec![
         (root().join("docs/tables.md"), recording::catalogue_markdown()),
-        (root().join("docs/stat-columns.md"), analyze::stat::columns_markdown()),
-        (root().join("docs/findings-rules.md"), analyze::finding::rules_markdown()),
+        (root().join("docs/stat-columns.md"), rates::stat::columns_markdown()),
+        (root().join("docs/findings-rules.md"), findings::rules_markdown()),
         (root().join("docs/query.md"), reference::markdown()),
         (root().join("docs/fio-options.md"), params::fio_options_markdown()),
     ];

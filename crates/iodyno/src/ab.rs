@@ -7,7 +7,7 @@ use crate::place;
 use crate::run::{INTERVAL_MIN_NS, Inputs, check_destroy, dry_run_code, interval};
 use crate::run::{read_files_with, split_inputs, time, watch_signals};
 use crate::{objectives, open};
-use analyze::{ComparedCondition, Names, Question, ROUND_S_MIN};
+use ::objectives::{ComparedCondition, Names};
 use output::Force;
 use params::Options;
 use plan::Repeat;
@@ -15,6 +15,7 @@ use quantity::text::format_ns;
 use session::{AbLoad, AbOutcome, AbRequest, Face, Side, StopFlag, order_of};
 use std::path::{Path, PathBuf};
 use target::Policy;
+use views::{Question, ROUND_S_MIN};
 
 /// A longer value of a variable is no name of a side.
 const LABEL_MAX: usize = 24;

@@ -6,13 +6,13 @@ use crate::open::{open, open_for_data, say_for_data};
 use crate::output_args;
 use crate::run::time;
 use crate::view_args::ChartArgs;
-use analyze::{AnalyzeError, Moment, NamePattern, Selection, ViewData, Window};
 use clap::Parser;
 use output::{Force, OutputFile};
 use recording::Reader;
 use report::{ReportError, Size, Theme};
 use session::SessionError;
 use std::path::{Path, PathBuf};
+use view::{AnalyzeError, Moment, NamePattern, Selection, ViewData, Window};
 
 /// Draws a view, or lists the views; gives the exit code.
 pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failure> {
@@ -36,13 +36,13 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
         if halves.is_empty() {
             open(&recording)?;
         }
-        for view in analyze::views() {
+        for view in views::views() {
             outln!("{:<24} {}: {}", view.id, view.title, view.explanation);
         }
         return Ok(0);
     }
     let (reader, damaged) = open_for_data(&recording)?;
-    if analyze::view(id).is_ok_and(analyze::View::is_of_a_trace) {
+    if views::view(id).is_ok_and(views::View::is_of_a_trace) {
         crate::trace::say_incomplete(reader.manifest());
     }
     let path = output_path(args, id)?;
@@ -136,7 +136,7 @@ fn words(line: &str) -> Result<Vec<String>, String> {
 /// What is to be drawn: of the recording, or of it beside others. Where each of these has a picture, the last one's.
 fn view(args: &ChartArgs, reader: &Reader, id: &str) -> Result<ViewData, Failure> {
     if args.with.is_empty() {
-        return analyze::compute(reader, id, &selection(args)?).map_err(failure);
+        return views::compute(reader, id, &selection(args)?).map_err(failure);
     }
     beside(args)
 }

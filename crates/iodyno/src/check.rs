@@ -4,7 +4,7 @@ use crate::args::CheckArgs;
 use crate::exit::{Failure, OBJECTIVE, PARAMETERS, RECORDING};
 use crate::objectives;
 use crate::open::{over, verified_in_words};
-use analyze::{Condition, Verdict};
+use ::objectives::{Condition, Verdict};
 use output::Force;
 use plan::{Objective, Span};
 use recording::Reader;
@@ -51,11 +51,11 @@ fn read(text: &str) -> Result<Condition, Failure> {
 }
 
 fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Result<Vec<Verdict>, Failure> {
-    let unreadable = |error: analyze::AnalyzeError| Failure::from(session::SessionError::from(error));
+    let unreadable = |error: view::AnalyzeError| Failure::from(session::SessionError::from(error));
     let path = reader.directory();
     if conditions.is_empty() {
-        let verdicts = analyze::objectives(reader).map_err(unreadable)?;
-        let told = reader.manifest().extra.get(analyze::OBJECTIVES).and_then(|told| told.as_array());
+        let verdicts = ::objectives::objectives(reader).map_err(unreadable)?;
+        let told = reader.manifest().extra.get(::objectives::OBJECTIVES).and_then(|told| told.as_array());
         if verdicts.is_empty() && told.is_some_and(|told| !told.is_empty()) {
             let help = "ended before any of its objectives could be judged";
             return Err(Failure::new(RECORDING, format!("{} {help}", path.display())));
@@ -66,7 +66,7 @@ fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Resu
         }
         return Ok(verdicts);
     }
-    let names = analyze::names_of(reader).map_err(unreadable)?;
+    let names = ::objectives::names_of(reader).map_err(unreadable)?;
     for (condition, text) in conditions.iter().zip(texts) {
         if let Err(error) = condition.check_names(&names) {
             let span = Span { source: 0, start: 0, len: u32::try_from(text.len()).unwrap_or(u32::MAX) };
@@ -74,7 +74,7 @@ fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Resu
             return Err(Failure::new(PARAMETERS, format!("{} has nothing of that name", path.display())));
         }
     }
-    analyze::verdicts(reader, conditions.to_vec()).map_err(unreadable)
+    ::objectives::verdicts(reader, conditions.to_vec()).map_err(unreadable)
 }
 
 /// Conditions that were judged in no run: of the command line, or without any those of the recording.

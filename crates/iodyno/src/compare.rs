@@ -5,11 +5,12 @@ use crate::objectives;
 use crate::open::{Lack, lack_of};
 use crate::output_args::tell;
 use crate::view_args::{CompareArgs, JudgeArgs, QuestionArgs};
-use analyze::{ComparedCondition, Comparison, ConditionError, Names, Question};
+use ::objectives::{ComparedCondition, ConditionError, Names};
 use output::Force;
 use plan::{Objective, Span};
 use session::{Case, Suite};
 use std::path::PathBuf;
+use views::{Comparison, Question};
 
 /// Holds recordings against each other; gives the exit code.
 pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
@@ -129,7 +130,7 @@ pub(crate) fn question(args: &QuestionArgs) -> Result<Question, Failure> {
         Failure::new(PARAMETERS, format!("--within {}: give per cent between 0.1 and 100, as 5%", args.within))
     })?;
     let primary = args.primary.as_ref().map(|name| {
-        let known = analyze::measure_of(name).filter(|measure| measure.kind != analyze::calibration::Kind::Plain);
+        let known = rates::measure::measure_of(name).filter(|measure| measure.kind != views::calibration::Kind::Plain);
         known.ok_or_else(|| {
             let help = "iops, bytes_per_s, response_ns_ or service_ns_ and mean, p50, p90, p99 or p999";
             Failure::new(PARAMETERS, format!("--primary {name}: no such figure is judged; there are {help}"))

@@ -4,11 +4,11 @@ use crate::args::DiagnoseArgs;
 use crate::exit::{FINDINGS, Failure, INTERRUPTED, PARAMETERS, RECORDING};
 use crate::open::{open, over};
 use crate::run::{time, watch_signals};
-use analyze::finding::{Engine, Finding, IOS_ARE_IN, Severity, Thresholds};
-use analyze::stat::Subject;
 use collect::What;
+use findings::{Engine, Finding, IOS_ARE_IN, Severity, Thresholds};
 use quantity::text::format_wall;
 use quantity::visible::visible;
+use rates::stat::Subject;
 use serde_json::{Value, json};
 use session::{Company, EventClock, StopFlag, WatchRequest};
 use std::path::Path;
@@ -83,8 +83,7 @@ pub(crate) fn read_thresholds(path: &Path) -> Result<Thresholds, Failure> {
 
 fn recorded(path: &Path, thresholds: Thresholds) -> Result<Judged, Failure> {
     let (reader, damaged) = open(path)?;
-    let engine =
-        analyze::finding::findings(&reader, thresholds).map_err(|error| Failure::new(RECORDING, error.to_string()))?;
+    let engine = findings::findings(&reader, thresholds).map_err(|error| Failure::new(RECORDING, error.to_string()))?;
     let manifest = reader.manifest().clone();
     Ok(Judged {
         engine,
@@ -163,7 +162,7 @@ fn as_text(judged: &Judged, explain: bool) -> String {
         0 => String::new(),
         gaps => format!(", samples lost {gaps}×"),
     };
-    let judged_for = analyze::Unit::Seconds.format(Some(engine.judged_s().round()));
+    let judged_for = view::Unit::Seconds.format(Some(engine.judged_s().round()));
     text.push_str(&format!("{findings} in {judged_for} of {}{lost}\n", visible(&judged.source)));
     if engine.left_out() > 0 {
         text.push_str("further things of the same kind were left out\n");

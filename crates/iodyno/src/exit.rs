@@ -1,6 +1,5 @@
 //! From errors to exit codes, as documented in the README.
 
-use analyze::AnalyzeError;
 use convert::ConvertError;
 use output::OutputError;
 use recording::RecordingError;
@@ -8,6 +7,7 @@ use report::ReportError;
 use session::SessionError;
 use target::TargetError;
 use trace::TraceError;
+use view::AnalyzeError;
 
 /// A command that could not do what it was asked.
 #[derive(Debug)]

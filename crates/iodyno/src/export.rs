@@ -5,7 +5,6 @@ use crate::chart::code_of;
 use crate::exit::{Failure, PARAMETERS, RECORDING};
 use crate::open::{open_for_data, over};
 use crate::trace::say_incomplete;
-use analyze::{Body, Cells, Column, Selection, Table};
 use convert::fio_out::{FioFormat, TerseVersion};
 use output::{Access, Folder, OutputError, OutputFile};
 use quantity::output::{Form, stdout};
@@ -15,6 +14,7 @@ use session::SessionError;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use trace::interchange::{self, Format};
+use view::{Body, Cells, Column, Selection, Table};
 
 /// Writes what was asked for in its format.
 type Writing<'a> = Box<dyn Fn(&mut (dyn Write + Send)) -> Result<(), SessionError> + 'a>;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         }
         return Ok(damaged);
     };
-    if recording::table(table).is_none() && analyze::view(table).is_ok() {
+    if recording::table(table).is_none() && views::view(table).is_ok() {
         return view(args, &reader, table).map(|code| over(code, damaged));
     }
     let write = table_writer(args, &reader, table)?;
@@ -192,7 +192,7 @@ fn fio_format(format: OtherFormat) -> Option<FioFormat> {
 /// Is it about the I/Os of a trace?
 fn asks_for_trace(args: &ExportArgs) -> bool {
     let is_of_a_trace = |table: &String| {
-        let view = analyze::view(table).is_ok_and(analyze::View::is_of_a_trace);
+        let view = views::view(table).is_ok_and(views::View::is_of_a_trace);
         view || matches!(table.as_str(), "io" | "trace_interval")
     };
     let is_trace =
@@ -202,7 +202,7 @@ fn asks_for_trace(args: &ExportArgs) -> bool {
 
 /// Writes a view that is a table: numbers in base units (op/s, B/s, ns), missing ones empty or null.
 fn view(args: &ExportArgs, reader: &Reader, id: &str) -> Result<u8, Failure> {
-    let data = analyze::compute(reader, id, &Selection::default())
+    let data = views::compute(reader, id, &Selection::default())
         .map_err(|error| Failure::new(code_of(&error), error.to_string()))?;
     let Body::Table(table) = data.body else {
         let help = format!("the view `{id}` is a picture; `iodyno chart` draws it");

@@ -2,8 +2,8 @@
 
 use crate::args::FioOutputArgs;
 use crate::exit::{Failure, PARAMETERS, RECORDING};
-use analyze::Verdict;
 use convert::fio_out::{self, FioFormat, TerseVersion};
+use objectives::Verdict;
 use output::{Folder, Force, OutputError, OutputFile};
 use params::Format;
 use quantity::clock;

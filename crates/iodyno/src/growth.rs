@@ -4,11 +4,11 @@ use crate::chart;
 use crate::exit::{Failure, PARAMETERS};
 use crate::open::say_of;
 use crate::view_args::ChartArgs;
-use analyze::Unit;
-use analyze::trend::{Days, Figure, Trend};
 use recording::Recordings;
 use session::SessionError;
 use std::path::{Path, PathBuf};
+use view::Unit;
+use views::trend::{Days, Figure, Trend};
 
 /// Tells of a trend, and draws it where a name for the picture was given.
 pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failure> {
@@ -100,7 +100,7 @@ fn value_of(text: &str, unit: Unit) -> Result<f64, Failure> {
 #[cfg(test)]
 mod tests {
     use super::value_of;
-    use analyze::Unit;
+    use view::Unit;
 
     #[test]
     fn limits_as_people_write_them() {

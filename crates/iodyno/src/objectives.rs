@@ -1,7 +1,7 @@
 //! Conditions of the command line and of parameter files: read before any I/O, their mistakes shown with their place.
 
 use crate::exit::{Failure, PARAMETERS};
-use analyze::{ConditionError, Judgement, Verdict};
+use objectives::{ConditionError, Judgement, Verdict};
 use params::{Diagnostic, Severity};
 use plan::{Objective, Plan, Source, Span};
 

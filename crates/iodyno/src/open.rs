@@ -20,7 +20,7 @@ pub(crate) fn open_for_data(path: &Path) -> Result<(Reader, u8), Failure> {
     let reader = Reader::open(path).map_err(SessionError::from)?;
     let damage = reader.damage().map_err(SessionError::from)?;
     let code = say(&reader, &damage);
-    if let Some(words) = analyze::unended(reader.state(), damage.is_some()) {
+    if let Some(words) = views::unended(reader.state(), damage.is_some()) {
         say!("iodyno: {} {words}", path.display());
     }
     Ok((reader, code))

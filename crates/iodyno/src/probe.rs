@@ -4,7 +4,6 @@ use crate::args::{ProbeArgs, ProbeBy, ProbeSubject};
 use crate::exit::{Failure, PARAMETERS, RECORDING};
 use crate::run::{WATCHED_MIN_NS, interval, watch_signals};
 use crate::trace::{Chosen, cgroups, filter};
-use analyze::{CpuBy, FilesBy, IoBy};
 use quantity::output::stdout;
 use recording::RecordingError;
 use session::{ProbeOf, ProbeOutcome, ProbeRequest, StopFlag};
@@ -12,6 +11,7 @@ use std::path::Path;
 use trace::requests::PORTS_MAX;
 use trace::{block, files};
 use tui::{CpuLines, FileLines, IoLines, ProbeLook, RequestLines, StackLines};
+use workload::probe::{CpuBy, FilesBy, IoBy};
 
 /// Shows what the kernel does interval by interval; gives the exit code.
 pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failure> {

@@ -134,7 +134,7 @@ fn check_apart(
 /// Writes what came of the objectives, by the recording.
 fn write_junit(path: &Path, request: &Request) -> Result<(), Failure> {
     let reader = Reader::open(&request.directory).map_err(SessionError::from)?;
-    let verdicts = analyze::objectives(&reader).map_err(SessionError::from)?;
+    let verdicts = ::objectives::objectives(&reader).map_err(SessionError::from)?;
     let silent = objectives::never_judged(&verdicts, &objectives::texts(&request.plan));
     let suite = session::Suite::new(&request.directory.display().to_string(), &verdicts, &silent);
     Ok(session::junit_file(&[suite], path, Force::No)?)

@@ -1,8 +1,8 @@
 //! What a user knows of links: `-S`, in nicstat's form.
 
 use crate::exit::{Failure, PARAMETERS};
-use analyze::stat::{Duplex, SpeedOverride};
 use clap::Args;
+use rates::stat::{Duplex, SpeedOverride};
 
 /// `-S`.
 #[derive(Debug, Args)]

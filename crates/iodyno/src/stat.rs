@@ -4,14 +4,15 @@ use crate::exit::{Failure, PARAMETERS, PRIVILEGE, RECORDING};
 use crate::open::open;
 use crate::run::{INTERVAL_MIN_NS, interval, watch_signals};
 use crate::stat_args::{StatArgs, StatClock, StatSubject};
-use analyze::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject, replay};
-use analyze::{AnalyzeError, Verdicts};
 use collect::{Asked, CPU_IRQ, What};
 use quantity::output::stdout;
+use rates::Verdicts;
+use rates::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject, replay};
 use recording::Reader;
 use session::{Company, EventClock, Idle, SessionError, StopFlag, WatchRequest};
 use std::path::Path;
 use tui::{CpuUnit, StatForm, StatLines, StatLook, stranger};
+use view::AnalyzeError;
 
 /// Shows counters interval by interval; gives the exit code.
 pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failure> {
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     let mut lines = StatLines::new(stdout(), StatFold::new(&subjects, &options), look, session::live_wall());
     lines.complain_to(Box::new(|words| say!("iodyno: {words}")));
     if subjects.contains(&Subject::Cpu)
-        && let Some(words) = collect::verdicts(Path::new("/")).get(CPU_IRQ).filter(|words| *words != analyze::WORKS)
+        && let Some(words) = collect::verdicts(Path::new("/")).get(CPU_IRQ).filter(|words| *words != rates::WORKS)
     {
         say!("iodyno: %irq is ?: {words}");
     }

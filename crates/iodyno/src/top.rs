@@ -5,7 +5,7 @@ use crate::exit::{Failure, INTERRUPTED, PARAMETERS};
 use crate::open::{over, verified};
 use crate::run::{WATCHED_MIN_NS, interval, watch_signals};
 use crate::top_args::TopArgs;
-use analyze::finding::Thresholds;
+use findings::Thresholds;
 use session::{LiveRequest, StopFlag, TopOf, TopRequest};
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;

@@ -4,7 +4,7 @@ use crate::exit::{Failure, INTERRUPTED, PARAMETERS, RECORDING};
 use crate::place;
 use crate::run::{time, watch_signals};
 use crate::trace_args::{ThroughArg, TraceArgs};
-use analyze::Condition;
+use objectives::Condition;
 use params::{Diagnostic, Severity};
 use plan::{Source, Span};
 use quantity::text::{format_bytes, format_ns, parse_bytes};
@@ -280,7 +280,7 @@ fn record(args: &TraceArgs, request: &TraceRequest) -> Result<u8, Failure> {
 
 /// Says on standard error why a recording's trace has not every I/O that there was: losses, a sample.
 pub(crate) fn say_incomplete(recording: &recording::Manifest) {
-    analyze::incomplete(recording).iter().for_each(|words| say!("iodyno: {words}"));
+    workload::traced::sample::incomplete(recording).iter().for_each(|words| say!("iodyno: {words}"));
 }
 
 /// Flags by which I/Os are chosen, of `trace` and `probe`.

@@ -2,11 +2,12 @@
 
 use crate::ReportError;
 use crate::svg::{Size, Theme, escape, svg};
-use analyze::{Body, Cells, ReportModel, Table, Tone, ViewData};
 use quantity::visible::visible_lines;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use view::{Body, Cells, Table, Tone, ViewData};
+use views::ReportModel;
 
 /// Views drawn for readers without a script, for a report of one run.
 const STILL: [&str; 4] = ["run.iops", "run.response", "run.response_heatmap", "run.percentiles"];

@@ -4,7 +4,7 @@
 //! which passed where it holds neither `failure` nor `skipped`, and the sums of both as attributes.
 
 use crate::svg::escape;
-use analyze::{Judgement, Verdict};
+use objectives::{Judgement, Verdict};
 use std::fmt::Write as _;
 
 /// What a file of ours begins with: such a one is written anew, any other file is not.

@@ -20,7 +20,7 @@ use recording::Reader;
 pub enum ReportError {
     /// The recording could not be understood.
     #[error(transparent)]
-    Analyze(#[from] analyze::AnalyzeError),
+    Analyze(#[from] view::AnalyzeError),
     /// The model could not be written as JSON.
     #[error("failed to write the report's model as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -41,5 +41,5 @@ pub enum ReportError {
 /// # Errors
 /// A recording that cannot be read.
 pub fn report(reader: &Reader) -> Result<String, ReportError> {
-    html(&analyze::report_model(reader)?)
+    html(&views::report_model(reader)?)
 }

@@ -11,9 +11,9 @@ mod theme;
 pub use canvas::Size;
 pub use theme::Theme;
 
-use analyze::{Body, ViewData};
 use canvas::Canvas;
 pub(crate) use canvas::escape;
+use view::{Body, ViewData};
 
 /// The view as an SVG document.
 pub fn svg(view: &ViewData, theme: Theme, size: Size) -> String {

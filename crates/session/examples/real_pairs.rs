@@ -7,14 +7,14 @@
 //!
 //! Rounds are short there, and get no verdict for that; what is counted is what the interval would say of rounds that are long enough.
 
-use analyze::Judged;
-use analyze::calibration::judged;
 use quantity::output::Output;
 use std::io::Write as _;
 use std::path::PathBuf;
+use views::Judged;
+use views::calibration::judged;
 
 const FIGURES: [&str; 4] = ["iops", "response_ns_mean", "response_ns_p50", "response_ns_p99"];
-/// As in [`analyze::Conclusion`]: a smaller difference is none.
+/// As in [`views::Conclusion`]: a smaller difference is none.
 const SMALLEST: f64 = 0.01;
 
 /// Does the interval say that they differ?

@@ -7,7 +7,6 @@
 use crate::execute::preflight;
 use crate::half_round::{HalfRound, Side};
 use crate::{Ending, Face, Request, SessionError, StopFlag, execute};
-use analyze::ROUNDS_MIN;
 use engine::EngineChoice;
 use plan::{JobTexts, Plan};
 use quantity::text::format_ns;
@@ -15,6 +14,7 @@ use recording::Reader;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use target::{Finding, Policy};
+use views::ROUNDS_MIN;
 
 /// Rounds that are run in place of faulty ones, at most.
 const SPARE: u32 = 2;
@@ -41,7 +41,7 @@ pub struct AbRequest {
     pub loads: [AbLoad; 2],
     /// Where the recordings go, one folder each.
     pub directory: PathBuf,
-    /// How many rounds, each of both loads; [`analyze::ROUNDS_MIN`] at least.
+    /// How many rounds, each of both loads; [`views::ROUNDS_MIN`] at least.
     pub rounds: u32,
     /// How I/O is issued.
     pub engine: EngineChoice,

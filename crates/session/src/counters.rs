@@ -47,7 +47,7 @@ impl Counters {
 }
 
 /// In the manifest: for each subject, whether this machine lets it be measured, and why not.
-pub(crate) use analyze::SUBJECTS;
+pub(crate) use rates::SUBJECTS;
 
 /// The verdicts of now, for a manifest; with those of the `probes` that were wanted.
 pub(crate) fn subjects(probes: impl IntoIterator<Item = (&'static str, String)>) -> serde_json::Value {
@@ -59,7 +59,7 @@ pub(crate) fn subjects(probes: impl IntoIterator<Item = (&'static str, String)>)
 /// The verdict of a probe that began, or did not.
 pub(crate) fn verdict<T>(probe: Result<&T, &TraceError>) -> String {
     match probe {
-        Ok(_) => analyze::WORKS.to_string(),
+        Ok(_) => rates::WORKS.to_string(),
         Err(error) => format!("unsupported here: {}", error.to_string().lines().next().unwrap_or("?")),
     }
 }

@@ -54,7 +54,7 @@ pub enum SessionError {
     },
     /// A recording cannot be read.
     #[error(transparent)]
-    Analyze(#[from] analyze::AnalyzeError),
+    Analyze(#[from] view::AnalyzeError),
     /// Nothing of a page is in it.
     #[error("{} is a recording without samples of a machine or I/Os: there is nothing to show of it", .0.display())]
     NoSamples(PathBuf),
@@ -97,7 +97,7 @@ pub enum SessionError {
         /// As written.
         text: String,
         /// What is wrong.
-        source: analyze::ConditionError,
+        source: objectives::ConditionError,
     },
     /// Two collectors on one directory would mix up each other's recordings.
     #[error("process {holder} collects in {directory} already; stop it, or name another directory")]

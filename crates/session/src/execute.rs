@@ -12,8 +12,8 @@ use crate::run_loop::{Cause, RunContext, RunResult, execute as execute_run};
 use crate::spine::{Spine, loops_text};
 use crate::sync::{all_flags_of, flags_of};
 use crate::{SessionError, StopFlag, commands, format, half_round, job_ends};
-use analyze::{Condition, Halt, Judgement, PlanProgress, Verdict};
 use engine::{EngineChoice, Options, Pace};
+use objectives::{Condition, Halt, Judgement, PlanProgress, Verdict};
 use output::{Folder, Force};
 use plan::{Command, Content, ErrorRule, JobTexts, Plan, Repeat, Run};
 use quantity::clock;
@@ -97,16 +97,16 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     manifest.sources = plan.sources.iter().map(|source| (source.name.clone(), source.text.clone())).collect();
     manifest.hardware = collect::hardware(&plan_paths(plan));
     manifest.extra.insert(SUBJECTS.into(), subjects([]));
-    manifest.extra.insert(analyze::OBJECTIVES.into(), crate::objectives::told(plan));
+    manifest.extra.insert(objectives::OBJECTIVES.into(), crate::objectives::told(plan));
     manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
     let data_seed = data_seed(plan);
-    manifest.extra.insert(analyze::PROGRAM_PID.into(), std::process::id().into());
+    manifest.extra.insert(views::PROGRAM_PID.into(), std::process::id().into());
     manifest.extra.insert(DATA_SEED.into(), format!("{data_seed:016x}").into());
     let varying_seed = varying_seed(plan);
     manifest.extra.extend(varying_seed.map(|seed| (VARYING_SEED.into(), seed.into())));
     let requested = crate::requested::requested(plan, &targets);
     manifest.extra.insert(convert::flatfile::REQUESTED.into(), serde_json::json!(requested));
-    manifest.extra.insert(analyze::ROUNDS.into(), rounds_of(plan).into());
+    manifest.extra.insert(objectives::ROUNDS.into(), rounds_of(plan).into());
     if !request.jobs.jobs.is_empty() {
         manifest.extra.insert(convert::fio_out::FIO_JOBS.into(), serde_json::json!(request.jobs));
     }

@@ -1,6 +1,6 @@
 //! The faces that can watch a run.
 
-use analyze::Verdict;
+use objectives::Verdict;
 use quantity::output::{stderr, stdout};
 use recording::{RecordingError, Sink};
 use std::io::{Stderr, Stdout, Write};

@@ -3,7 +3,7 @@
 use crate::flight::{FlightNews, FlightRequest, Trigger, Trouble, flight};
 use crate::rows::signed;
 use crate::{Home, SessionError, StopFlag};
-use analyze::finding::{Engine, Finding, IOS_ARE_IN, Thresholds};
+use findings::{Engine, Finding, IOS_ARE_IN, Thresholds};
 use quantity::clock;
 use recording::rows::Event;
 use recording::{Batch, RecordingError, Sink};

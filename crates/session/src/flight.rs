@@ -3,7 +3,7 @@
 use crate::rows::signed;
 use crate::trace::{End, interval_row, known, lost_words, sample_news, shown};
 use crate::{Home, SessionError, StopFlag};
-use analyze::{Condition, Lane, TRACE_SAMPLE, Watch};
+use objectives::{Condition, Lane, Watch};
 use quantity::clock;
 use quantity::histogram::Recorder;
 use recording::rows::{Event, TraceInterval};
@@ -15,6 +15,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use trace::block::{BlockTrace, Chunk, Columns, Options, Ring, Statistics, Summary, op_name};
 use trace::device_name;
+use workload::traced::sample::TRACE_SAMPLE;
 
 /// How long the loop waits for records before it looks at the clock and at signals.
 const NAP: Duration = Duration::from_millis(50);

@@ -82,7 +82,7 @@ pub(crate) fn fault(reader: &Reader) -> Result<Option<String>, SessionError> {
     if exit.is_none_or(|word| ["interrupted", "failed"].contains(&word)) {
         return Ok(Some(exit.unwrap_or(reader.state().words()).to_string()));
     }
-    let measured = analyze::round_fault(reader)?;
+    let measured = views::round_fault(reader)?;
     Ok(measured.or_else(|| exit.filter(|word| *word == TARGET_FAILED).map(str::to_string)))
 }
 

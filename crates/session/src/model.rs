@@ -4,7 +4,6 @@
 
 use crate::SessionError;
 use crate::error::TRACE_YEARS_MAX;
-use analyze::portrait::{self, Course, Likeness, People, Portrait, Seen, Who};
 use convert::ConvertError;
 use convert::import::Options as ImportOptions;
 use params::{Memory, Options};
@@ -12,6 +11,7 @@ use plan::Plan;
 use recording::Reader;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use workload::model::{self, Course, Likeness, People, Portrait, Seen, Who};
 
 /// Lines of a model.
 const LINES_MAX: usize = 60;
@@ -86,14 +86,14 @@ pub fn model(request: &ModelRequest) -> Result<ModelOutcome, SessionError> {
         let (other, said) = self::whole(&other, None, Some(whole.place_bytes()))?;
         notes.extend(said.into_iter().map(|note| format!("{}: {note}", path.display())));
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        others.push((name, portrait::compare(&whole, &other)));
+        others.push((name, model::compare(&whole, &other)));
     }
     Ok(ModelOutcome {
         text: made.text,
         ios: whole.ios(),
         length_ns: whole.length_ns(),
-        likeness: portrait::compare(&whole, &driven),
-        course: portrait::course(&whole, &driven),
+        likeness: model::compare(&whole, &driven),
+        course: model::course(&whole, &driven),
         unseen,
         others,
         notes,
@@ -108,7 +108,7 @@ fn traced_ns(request: &ModelRequest) -> Result<Option<(i64, i64)>, SessionError>
     if request.format.is_some() || !recording::is_recording(&request.input) {
         return Ok(None);
     }
-    let span_ns = analyze::traced_span_ns(Reader::open(&request.input)?.manifest());
+    let span_ns = workload::traced::ends::traced_span_ns(Reader::open(&request.input)?.manifest());
     Ok(span_ns.map(|(began_ns, ended_ns)| {
         let from_ns = began_ns.saturating_add(whole_ns(request.from_ns));
         let until_ns = request.for_ns.map_or(i64::MAX, |ns| from_ns.saturating_add(whole_ns(ns)));
@@ -167,11 +167,11 @@ fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, Seen)) -> Result<Vec<
         if !reader.tables()?.iter().any(|table| table == "io") {
             return Err(SessionError::NoTrace(request.input.clone()));
         }
-        let began_ns = analyze::traced_span_ns(reader.manifest()).map(|span_ns| span_ns.0);
+        let began_ns = workload::traced::ends::traced_span_ns(reader.manifest()).map(|span_ns| span_ns.0);
         let mut begin_ns = None;
         let from_ns = whole_ns(request.from_ns);
         let until_ns = request.for_ns.map_or(i64::MAX, |ns| from_ns.saturating_add(whole_ns(ns)));
-        let others = portrait::seen(&reader, |device, seen| {
+        let others = model::seen(&reader, |device, seen| {
             let since_ns =
                 seen.t_ns.saturating_sub(*begin_ns.get_or_insert(began_ns.map_or(seen.t_ns, |ns| ns.min(seen.t_ns))));
             let is_wanted = request.devices.is_empty() || request.devices.iter().any(|name| name == device);
@@ -191,7 +191,7 @@ fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, Seen)) -> Result<Vec<
     };
     let (mut others, mut people) = (0, People::default());
     let mut notes =
-        convert::import::read_trace(&request.input, &options, &mut |io| match portrait::op_of(&io.op, io.bytes) {
+        convert::import::read_trace(&request.input, &options, &mut |io| match model::op_of(&io.op, io.bytes) {
             Some(op) => {
                 let (name, pid) = match &io.owner_comm {
                     Some(owner) => (Some(owner), io.owner_pid),
@@ -233,7 +233,7 @@ fn unseen(request: &ModelRequest, begin_ns: i64, end_ns: i64) -> Result<Option<V
         return Ok(None);
     }
     let driven = Made::of(&first, &request.targets)?.drive(&second)?;
-    Ok(Some(portrait::compare(&second, &driven)))
+    Ok(Some(model::compare(&second, &driven)))
 }
 
 /// A parameter file and what it means.
@@ -244,7 +244,7 @@ struct Made {
 
 impl Made {
     fn of(portrait: &Portrait, targets: &[PathBuf]) -> Result<Self, SessionError> {
-        let model = portrait::fit(portrait, targets);
+        let model = model::fit(portrait, targets);
         let printed = params::print_vdbench(&model.plan);
         let text = WIDTHS
             .iter()
@@ -257,7 +257,7 @@ impl Made {
 
     /// What it does in the time of `like`.
     fn drive(&self, like: &Portrait) -> Result<Portrait, SessionError> {
-        Ok(portrait::generate(&self.plan, like).map_err(engine::EngineError::from)?)
+        Ok(model::generate(&self.plan, like).map_err(engine::EngineError::from)?)
     }
 }
 

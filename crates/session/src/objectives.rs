@@ -1,6 +1,6 @@
 //! What a plan's runs must achieve: conditions are read before any I/O and judged at the end of each run.
 
-use analyze::{Condition, ConditionError, Judgement, Names, Verdict};
+use objectives::{Condition, ConditionError, Judgement, Names, Verdict};
 use plan::{Objective, Plan, Run};
 
 /// The conditions of a plan, each once, and which of them every run has to meet.

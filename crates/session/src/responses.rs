@@ -3,9 +3,9 @@
 use crate::SessionError;
 use crate::cpu_clock::{event, push};
 use crate::rows::{lost_row, signed};
-use analyze::page::IoIntervals;
 use recording::{Batch, RecordingError};
 use std::time::Duration;
+use top_page::IoIntervals;
 use trace::TraceError;
 use trace::block::{self, BlockTrace, Columns};
 

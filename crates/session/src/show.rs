@@ -2,7 +2,6 @@
 
 use crate::half_round::{half_rounds, rounds_in};
 use crate::{Outcome, SessionError};
-use analyze::Comparison;
 use output::{Folder, Force, Kind, OutputFile, Over};
 use recording::{PAGE, Reader, sign_page};
 use report::Suite;
@@ -10,6 +9,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 use tui::{Look, Painted};
+use views::Comparison;
 
 /// Writes the HTML report of the recording in `directory`, by default into it; returns its path. Of a directory of `ab` it is the
 /// page that holds its sides against each other. A report in the recording is
@@ -114,7 +114,7 @@ pub fn comparison_file(comparison: &Comparison, output: &Path, force: Force) -> 
 }
 
 fn comparison_page(comparison: &Comparison) -> Result<String, SessionError> {
-    Ok(report::html(&analyze::comparison_model(comparison))?)
+    Ok(report::html(&views::comparison_model(comparison))?)
 }
 
 /// May this name be given to a JUnit file? One of ours is written anew, any other file only with [`Force::Yes`].
@@ -183,7 +183,7 @@ const SENTENCES: usize = 20;
 /// The tables of a comparison as lines for a terminal of `width` columns.
 #[must_use]
 pub fn comparison_lines(comparison: &Comparison, width: usize) -> Vec<Painted> {
-    let model = analyze::comparison_model(comparison);
+    let model = views::comparison_model(comparison);
     let mut lines = vec![Painted::plain(model.sentence.clone())];
     let is_one = model.runs.len() == 1;
     if !is_one {
@@ -194,7 +194,7 @@ pub fn comparison_lines(comparison: &Comparison, width: usize) -> Vec<Painted> {
     lines.extend(model.warnings.iter().map(|warning| Painted::plain(warning.text.clone())));
     let usual = model.runs.iter().take(1).flat_map(|run| &run.views).filter(|_| is_one);
     for view in usual.chain(&model.overview) {
-        if let analyze::Body::Table(table) = &view.body {
+        if let view::Body::Table(table) = &view.body {
             lines.extend([Painted::default(), Painted::plain(view.title.clone())]);
             // What a counter means stands in docs/tables.md; a terminal has no room for it.
             let mut table = table.clone();
@@ -211,7 +211,7 @@ pub fn comparison_lines(comparison: &Comparison, width: usize) -> Vec<Painted> {
 /// The recording cannot be read.
 pub fn last_words(outcome: &Outcome) -> Result<Vec<String>, SessionError> {
     let reader = Reader::open(&outcome.directory)?;
-    let facts = analyze::Facts::read(&reader, &analyze::Selection::default()).map_err(report::ReportError::from)?;
+    let facts = views::Facts::read(&reader, &view::Selection::default()).map_err(report::ReportError::from)?;
     let mut lines = vec![String::new()];
     lines.extend(tui::summary_tables(&facts, Look::of_stdout().width));
     lines.push(String::new());

@@ -5,7 +5,6 @@ use crate::probe::row_of;
 use crate::rows::signed;
 use crate::spine::clock_step;
 use crate::{SessionError, StopFlag};
-use analyze::{TRACE_BEGAN, TRACE_ENDED, TRACE_SAMPLE, unfinished_words};
 use quantity::clock;
 use quantity::text::{format_bytes, format_count, format_ns};
 use recording::rows::{Event, TraceInterval};
@@ -15,6 +14,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use trace::block::{BlockTrace, Columns, Options, Statistics, Summary};
 use trace::files::{self, FileTrace, Losses};
+use workload::traced::{
+    ends::{TRACE_BEGAN, TRACE_ENDED, unfinished_words},
+    sample::TRACE_SAMPLE,
+};
 
 /// How long the loop waits for records before it looks at the clock and at signals.
 const NAP: Duration = Duration::from_millis(50);

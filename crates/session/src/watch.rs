@@ -8,7 +8,6 @@ use crate::profile::Profiler;
 use crate::responses;
 use crate::spine::clock_step;
 use crate::{SessionError, StopFlag};
-use analyze::ZONE_AHEAD_S;
 use collect::{Asked, Machine, What};
 use quantity::clock;
 use recording::rows::Event;
@@ -17,6 +16,7 @@ use rustix::process::{Pid, Signal};
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::Duration;
+use views::ZONE_AHEAD_S;
 
 /// How long a stop request may go unnoticed.
 const NAP_NS: u64 = 100_000_000;

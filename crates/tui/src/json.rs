@@ -1,12 +1,14 @@
 //! One JSON object per interval, for programs (docs/json.md). Units are in the names; missing is null.
 
 use crate::{RunHeader, output_error};
-use analyze::{Conclusion, Difference, Fold, IntervalLine, LineFold, Method, Unfinished, Verdict};
+use objectives::Verdict;
 use quantity::output::{Form, Output};
+use rates::Unfinished;
 use recording::rows::RunEnd;
 use recording::{Batch, RecordingError, Sink};
 use serde_json::{Value, json};
 use std::io::Write;
+use views::{Conclusion, Difference, Fold, IntervalLine, LineFold, Method};
 
 /// Name and version of the objects' shape.
 const SCHEMA: &str = "iodyno.interval/1";

@@ -1,6 +1,8 @@
 //! One aligned line per interval, as many columns as the terminal is wide.
 
-use analyze::{Fold, IntervalLine, Part, RunSummary, Tally, Unit};
+use rates::Tally;
+use view::Unit;
+use views::{Fold, IntervalLine, Part, RunSummary};
 
 /// One column of the interval lines.
 struct Column {

@@ -1,13 +1,14 @@
 //! Probes as text: a block per interval and a summary, or JSON lines.
 
 use crate::{output_error, table_lines};
-use analyze::{AnalyzeError, Cells, Distribution, FileFold, FilesBy, FilesOrder, IoBy, IoFold, Table, Unit};
 use quantity::clock;
 use quantity::output::{Form, Output};
 use quantity::text::format_ns;
 use recording::{Batch, RecordingError, Sink};
 use serde_json::{Map, Value, json};
 use std::io::Write;
+use view::{AnalyzeError, Cells, Table, Unit};
+use workload::probe::{Distribution, FileFold, FilesBy, FilesOrder, IoBy, IoFold};
 
 /// Name and version of the JSON objects' shape.
 pub(crate) const SCHEMA: &str = "iodyno.probe/1";

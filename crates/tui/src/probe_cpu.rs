@@ -2,12 +2,12 @@
 
 use crate::probe::{Clock, SCHEMA, WIDTH, began, json_rows, write};
 use crate::{ProbeLook, table_lines};
-use analyze::{CpuBy, CpuFold};
 use quantity::output::Output;
 use quantity::text::format_ns;
 use recording::{Batch, RecordingError, Sink};
 use serde_json::json;
 use std::io::Write;
+use workload::probe::{CpuBy, CpuFold};
 
 /// Tables of each interval, and of all.
 pub struct CpuLines<W: Write> {

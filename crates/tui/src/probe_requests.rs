@@ -2,13 +2,14 @@
 
 use crate::probe::{Clock, SCHEMA, WIDTH, began, write};
 use crate::{ProbeLook, table_lines};
-use analyze::{Octave, Preempted, RequestFold, RequestGroup, Unit};
 use quantity::histogram::Histogram;
 use quantity::output::Output;
 use quantity::text::format_ns;
 use recording::{Batch, RecordingError, Sink};
 use serde_json::{Value, json};
 use std::io::Write;
+use view::Unit;
+use workload::probe::{Octave, Preempted, RequestFold, RequestGroup};
 
 /// Columns of the longest bar.
 const BAR: u64 = 28;

@@ -2,13 +2,13 @@
 
 use crate::ProbeLook;
 use crate::probe::{Clock, SCHEMA, WIDTH, began, write};
-use analyze::{Seen, StackFold};
 use quantity::output::Output;
 use quantity::text::{format_count, format_ns};
 use quantity::visible::visible;
 use recording::{Batch, RecordingError, Sink};
 use serde_json::json;
 use std::io::Write;
+use workload::probe::{Seen, StackFold};
 
 /// Stacks of each interval, and of all.
 pub struct StackLines<W: Write> {
@@ -46,7 +46,7 @@ impl<W: Write> StackLines<W> {
     fn lines(&self, fold: &StackFold, length_s: f64, is_total: bool) -> Vec<String> {
         let of_cpu = |seen: Seen| if length_s > 0.0 { seen.cpu_ns as f64 / length_s / 1e7 } else { 0.0 };
         if self.look.json {
-            let row = |(of, seen): (&analyze::StackOf, Seen)| {
+            let row = |(of, seen): (&workload::probe::StackOf, Seen)| {
                 json!({"pid": of.pid, "comm": &*of.comm, "user": of.user.as_deref(), "kernel": of.kernel.as_deref(),
                     "samples": seen.samples, "cpu_percent": of_cpu(seen)})
             };
@@ -124,10 +124,10 @@ impl<W: Write> Sink for StackLines<W> {
 mod tests {
     use super::{StackLines, ending};
     use crate::ProbeLook;
-    use analyze::StackFold;
     use quantity::output::Output;
     use recording::Batch;
     use recording::rows::Profile;
+    use workload::probe::StackFold;
 
     #[test]
     fn processes_are_chosen_by_all_of_theirs_and_the_others_are_summed() {

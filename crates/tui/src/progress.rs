@@ -1,6 +1,6 @@
 //! The progress of the whole set of runs: one line, repainted in place.
 
-use analyze::Unit;
+use view::Unit;
 
 /// How far the whole set of runs is.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,10 +1,10 @@
 //! Figures of a machine as text: columns for people, nicstat's parseable form, CSV, JSON lines.
 
 use crate::output_error;
-use analyze::stat::{Digits, StatBlock, StatColumn, StatFold, StatRow, Subject};
 use quantity::output::{Form, Output};
 use quantity::text::{csv_field, format_wall};
 use quantity::visible::visible;
+use rates::stat::{Digits, StatBlock, StatColumn, StatFold, StatRow, Subject};
 use recording::{Batch, RecordingError, Sink};
 use serde_json::{Value, json};
 use std::borrow::Cow;

@@ -1,10 +1,12 @@
 //! Tables of the catalogue as aligned text.
 
 use crate::Look;
-use analyze::{Cells, Column, Facts, Judgement, Table, Tone};
+use objectives::Judgement;
 use quantity::output::Part;
 use quantity::visible::visible;
 use std::borrow::Cow;
+use view::{Cells, Column, Table, Tone};
+use views::Facts;
 
 fn width_of(text: &str) -> usize {
     text.chars().count()
@@ -176,16 +178,16 @@ fn block(columns: &[&Column], rows: usize, lines: &mut Vec<Painted>) {
 pub fn summary_tables(facts: &Facts, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     // Repeated runs are told by their means; the report and the recording have each of them.
-    let drawn = |id: &str| analyze::view(id).ok().and_then(|view| view.draw(facts, None));
+    let drawn = |id: &str| views::view(id).ok().and_then(|view| view.draw(facts, None));
     let overview = drawn("sweep.repeats").or_else(|| drawn("sweep.runs"));
-    if let Some(analyze::Body::Table(table)) = overview.map(|view| view.body) {
+    if let Some(view::Body::Table(table)) = overview.map(|view| view.body) {
         lines.extend(table_lines(&table, width));
         lines.push(String::new());
     }
     // Many runs' operations would scroll the overview away; the report has them.
     for run in facts.runs.iter().filter(|run| facts.runs.len() <= 4 || run.index < 0) {
         lines.push(format!("{} {}: operations", run.title, run.detail).replace(" :", ":"));
-        lines.extend(table_lines(&analyze::totals_table(run), width));
+        lines.extend(table_lines(&views::totals_table(run), width));
         lines.push(String::new());
     }
     // Of one run they were told a few lines above; those that were all met need no table.
@@ -193,7 +195,7 @@ pub fn summary_tables(facts: &Facts, width: usize) -> Vec<String> {
     let several = facts.runs.iter().filter(|run| run.title != "format").count() > 1;
     if several && is_all_met && !facts.objectives.is_empty() {
         lines.push(format!("objectives: all {} met", facts.objectives.len()));
-    } else if let Some(analyze::Body::Table(table)) =
+    } else if let Some(view::Body::Table(table)) =
         drawn("recording.objectives").filter(|_| several).map(|view| view.body)
     {
         lines.push("objectives".to_string());
@@ -209,7 +211,7 @@ pub fn summary_tables(facts: &Facts, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analyze::Unit;
+    use view::Unit;
 
     #[test]
     fn a_colour_is_around_the_words_of_its_cell_only() {

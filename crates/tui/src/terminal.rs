@@ -3,10 +3,12 @@
 use crate::lines::{average_line, header_lines, interval_line};
 use crate::output_error;
 use crate::progress::{Progress, progress_line};
-use analyze::{Judgement, LineFold, RunFold, Unit, Verdict};
+use objectives::{Judgement, Verdict};
 use quantity::output::{Output, Part};
 use recording::{Batch, RecordingError, Sink};
 use std::io::Write;
+use view::Unit;
+use views::{LineFold, RunFold};
 
 /// Interval lines between two headings on a terminal.
 const HEADING_EVERY: usize = 30;

@@ -2,12 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use analyze::{AtLeast, CpuPoint, Fold, IntervalLine, OpCount, Tally};
 use quantity::histogram::Histogram;
 use quantity::output::Output;
+use rates::{CpuPoint, OpCount, Tally};
 use recording::rows::{OpInterval, RunTotal};
 use recording::{Batch, Sink};
 use tui::{JsonLines, Look, Progress, RunHeader, Terminal, interval_line, json_line, progress_line};
+use views::{AtLeast, Fold, IntervalLine};
 
 fn fold(scale: f64) -> Fold {
     let at = |value: f64| Some(value * scale);

@@ -178,7 +178,7 @@ fn pools_of_an_import() {
 
 #[test]
 fn pools_of_a_machine_with_zfs() {
-    use analyze::stat::{StatFold, StatOptions, Subject};
+    use rates::stat::{StatFold, StatOptions, Subject};
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("proc/spl/kstat/zfs");
     std::fs::create_dir_all(folder.join("tank")).unwrap();
@@ -230,7 +230,7 @@ fn what_this_machine_has_not_is_said_and_waited_for_by_nobody() {
 /// A recording whose machine had these words about two subjects, and a sample of its CPUs.
 fn with_words(path: &Path, net: &str, clock: &str) {
     let mut manifest = recording::Manifest::new(&[]);
-    manifest.extra.insert(analyze::SUBJECTS.into(), serde_json::json!({"net": net, "cpu_event": clock}));
+    manifest.extra.insert(rates::SUBJECTS.into(), serde_json::json!({"net": net, "cpu_event": clock}));
     let mut writer = recording::Writer::create(path, manifest).unwrap();
     let root = tempfile::tempdir().unwrap();
     std::fs::create_dir(root.path().join("proc")).unwrap();

@@ -108,7 +108,7 @@ fn check_report(bench: &Bench, words: &str) {
     let ended_ns = reader.manifest().extra["trace_ended_t_ns"].as_i64().unwrap();
     let is_old = |io: &Io| io.complete_ns.is_some() || ended_ns - io.queue_ns >= 1_000_000_000;
     assert!(bench.rows().iter().all(is_old), "the trace ended at {ended_ns}: {:?}", bench.rows());
-    let model = analyze::report_model(&reader).unwrap();
+    let model = views::report_model(&reader).unwrap();
     assert!(model.warnings.iter().any(|warning| warning.text.contains(words)), "{:?}", model.warnings);
     assert!(model.sentence.contains("without 3 whose end is not known"), "{}", model.sentence);
     bench.scratch.iodyno(&["report", "hang.iodyno"]).run().unwrap().expect_code(0);

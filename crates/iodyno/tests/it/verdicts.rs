@@ -249,7 +249,7 @@ fn written(scratch: &Scratch, name: &str, runs: &[Wanted]) {
 /// The same on a machine on which others do this.
 fn written_beside(scratch: &Scratch, name: &str, runs: &[Wanted], beside: Option<Beside>) {
     let mut manifest = Manifest::new(&["test".to_string()]);
-    manifest.extra.insert(analyze::PROGRAM_PID.to_string(), 7.into());
+    manifest.extra.insert(views::PROGRAM_PID.to_string(), 7.into());
     let mut writer = Writer::create(&scratch.path(name), manifest).unwrap();
     for batch in beside.into_iter().flat_map(|beside| counters(beside, runs[0].seconds)) {
         writer.accept(&batch).unwrap();

@@ -4,9 +4,9 @@
 use super::scale::Scale;
 use super::text::{shortened, text_width, wrap};
 use super::theme::Theme;
-use analyze::{Body, LineStyle, Mark, MarkKind, ViewData};
 use quantity::visible::visible_lines;
 use std::fmt::Write as _;
+use view::{Body, LineStyle, Mark, MarkKind, ViewData};
 
 /// Width and height in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

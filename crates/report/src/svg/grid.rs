@@ -4,7 +4,7 @@ use super::bodies::time_scale;
 use super::canvas::{Canvas, Plot, Set, n};
 use super::scale::Scale;
 use super::text::{short, text_width, wrap};
-use analyze::{Cells, Column, Table, Unit, Values, ViewData};
+use view::{Cells, Column, Table, Unit, Values, ViewData};
 
 /// Most rows of a table in a picture.
 const TABLE_ROWS: usize = 60;
@@ -19,7 +19,7 @@ pub(crate) fn heat(canvas: &mut Canvas, view: &ViewData, x_edges: &Values, y_edg
     let ((left, right), (low, high)) = (ends(x_edges), ends(y_edges));
     let (x, x_label) = time_scale(view, (left, right), canvas.plot.w);
     let y = match view.y.scale {
-        analyze::Scale::Log => Scale::logarithmic(low, high, view.y.unit, 6, false),
+        view::Scale::Log => Scale::logarithmic(low, high, view.y.unit, 6, false),
         _ => Scale::linear(low, high, view.y.unit, 6, false),
     };
     let most = counts.range().map_or(1.0, |(_, high)| high).max(1.0);

@@ -5,7 +5,7 @@ use super::canvas::{Canvas, Plot, Set, n};
 use super::scale::{Scale, Tick};
 use super::text::{short, text_width};
 use super::theme::Theme;
-use analyze::{Panel, Point, ViewData};
+use view::{Panel, Point, ViewData};
 
 /// Least width of a small chart with its margins.
 const WIDTH: f64 = 220.0;
@@ -52,7 +52,7 @@ pub(crate) fn panels(canvas: &mut Canvas, view: &ViewData, ticks: &[String], pan
     let whole = canvas.plot;
     let all: Vec<&Point> = panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points).collect();
     let ends = all.iter().flat_map(|point| [point.y, point.within.map_or(point.y, |within| within.1)]);
-    let log = view.y.scale == analyze::Scale::Log;
+    let log = view.y.scale == view::Scale::Log;
     let (low, high) = point_range(ends, log);
     let suffix = if ticks.is_empty() { "op/s" } else { view.x.label.as_str() };
     if let [only] = panels {

@@ -1,6 +1,6 @@
 //! Scales and ticks; the same rules as `web/src/scale.ts`.
 
-use analyze::{Unit, WallClock};
+use view::{Unit, WallClock};
 
 /// A tick with its label.
 #[derive(Clone, Debug, PartialEq)]
@@ -252,7 +252,7 @@ fn clock(seconds: f64, span: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::Scale;
-    use analyze::{Unit, WallClock};
+    use view::{Unit, WallClock};
 
     fn labels(scale: &Scale) -> Vec<&str> {
         scale.ticks.iter().map(|tick| tick.label.as_str()).collect()

@@ -1,6 +1,6 @@
 //! Colours, the same as in `web/src/report.css` and `web/src/colour.ts`.
 
-use analyze::{LineStyle, Tone};
+use view::{LineStyle, Tone};
 
 /// Light or dark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Texts of pictures: none over another, no two of an axis or a legend alike.
 
-use analyze::{Body, Selection, ViewData};
 use recording::Reader;
 use report::{Size, Theme};
 use std::collections::BTreeSet;
+use view::{Body, Selection, ViewData};
 
 /// A text as it stands in a picture.
 #[derive(Debug)]
@@ -104,8 +104,8 @@ fn no_text_is_over_another_and_no_two_labels_are_alike() {
         let path = directory.path().join("x.iodyno");
         make(&path);
         let reader = Reader::open(&path).unwrap();
-        for view in analyze::views() {
-            let Ok(data) = analyze::compute(&reader, view.id, &Selection::default()) else { continue };
+        for view in views::views() {
+            let Ok(data) = views::compute(&reader, view.id, &Selection::default()) else { continue };
             check(&data, Size { width: 960, height: 400 });
             drawn.insert(view.id);
         }

@@ -1,9 +1,9 @@
 //! A recording becomes a report, and every number in the summary is the recording's.
 
-use analyze::{Body, Cells, Selection, Unit};
 use quantity::histogram::Histogram;
 use recording::{Reader, rows};
 use report::{Size, Theme};
+use view::{Body, Cells, Selection, Unit};
 
 fn reader(make: fn(&std::path::Path)) -> (tempfile::TempDir, Reader) {
     let directory = tempfile::tempdir().unwrap();
@@ -32,7 +32,7 @@ fn expected(reader: &Reader, run_index: i32, op: Option<&str>) -> (i64, i64, i64
 #[test]
 fn every_number_of_the_summary_is_the_recordings() {
     let (_directory, reader) = reader(crate::sample::single);
-    let model = analyze::report_model(&reader).unwrap();
+    let model = views::report_model(&reader).unwrap();
     let (ops, bytes, errors, response, service) = expected(&reader, 0, None);
     let summary = &model.runs[0].summary;
     assert_eq!((summary.ops, summary.bytes, summary.errors), (ops as f64, bytes as f64, Some(errors as f64)));
@@ -78,7 +78,7 @@ fn every_number_of_the_summary_is_the_recordings() {
 #[test]
 fn the_longest_stall_is_named_with_its_time() {
     let (_directory, reader) = reader(crate::sample::single);
-    let model = analyze::report_model(&reader).unwrap();
+    let model = views::report_model(&reader).unwrap();
     let stall = model.runs[0].summary.longest_stall.as_ref().unwrap();
     // Seconds 31 and 32 of the run; the run's clock starts with its first phase.
     assert!((stall.from_s - 31.0).abs() < 0.01 && (stall.to_s - 33.0).abs() < 0.01, "{stall:?}");
@@ -88,7 +88,7 @@ fn the_longest_stall_is_named_with_its_time() {
         "{:?}",
         model.warnings
     );
-    let targets = analyze::compute(&reader, "run.targets", &Selection::default()).unwrap();
+    let targets = views::compute(&reader, "run.targets", &Selection::default()).unwrap();
     let Body::Table(table) = targets.body else { panic!("a table") };
     let column = table.columns.iter().find(|column| column.name == "longest stall").unwrap();
     assert_eq!((column.cell(0), column.cell(1)), ("2.00 s".to_string(), "2.00 s".to_string()));
@@ -109,12 +109,12 @@ fn the_page_is_one_file_and_nothing_in_the_data_ends_the_script() {
 fn every_view_draws_in_both_themes_and_rasterises() {
     for make in [crate::sample::single as fn(&std::path::Path), crate::sample::curve, crate::sample::sweep] {
         let (_directory, reader) = reader(make);
-        let facts = analyze::Facts::read(&reader, &Selection::default()).unwrap();
+        let facts = views::Facts::read(&reader, &Selection::default()).unwrap();
         let mut drawn = 0;
-        for view in analyze::views() {
+        for view in views::views() {
             let Some(data) = view.draw(&facts, None) else { continue };
             let json = serde_json::to_string(&data).unwrap();
-            let back = serde_json::from_str::<analyze::ViewData>(&json).unwrap();
+            let back = serde_json::from_str::<view::ViewData>(&json).unwrap();
             assert_eq!((&back.id, &back.marks.len()), (&data.id, &data.marks.len()));
             for theme in [Theme::Light, Theme::Dark] {
                 let svg = report::svg(&data, theme, Size { width: 640, height: 300 });
@@ -133,14 +133,14 @@ fn every_view_draws_in_both_themes_and_rasterises() {
 #[test]
 fn a_curve_has_its_knee_where_rate_over_mean_response_is_greatest() {
     let (_directory, reader) = reader(crate::sample::curve);
-    let view = analyze::compute(&reader, "sweep.load_response", &Selection::default()).unwrap();
+    let view = views::compute(&reader, "sweep.load_response", &Selection::default()).unwrap();
     let Body::Points { knee, lines } = view.body else { panic!("points") };
-    let model = analyze::report_model(&reader).unwrap();
+    let model = views::report_model(&reader).unwrap();
     let best = model
         .runs
         .iter()
         .max_by(|a, b| {
-            let power = |run: &analyze::RunModel| run.summary.iops.unwrap() / run.summary.response.mean.unwrap();
+            let power = |run: &views::RunModel| run.summary.iops.unwrap() / run.summary.response.mean.unwrap();
             power(a).total_cmp(&power(b))
         })
         .unwrap();
@@ -152,21 +152,21 @@ fn a_curve_has_its_knee_where_rate_over_mean_response_is_greatest() {
 fn a_selection_of_a_target_shows_only_its_operations() {
     let (_directory, reader) = reader(crate::sample::single);
     let selection = Selection { target: Some("sd2".to_string()), ..Selection::default() };
-    let facts = analyze::Facts::read(&reader, &selection).unwrap();
+    let facts = views::Facts::read(&reader, &selection).unwrap();
     let expect: i64 =
         reader.table::<rows::OpInterval>().unwrap().iter().filter(|row| row.target == "sd2").map(|row| row.ops).sum();
-    assert_eq!(facts.runs[0].intervals.iter().map(analyze::IntervalFacts::completed).sum::<i64>(), expect);
+    assert_eq!(facts.runs[0].intervals.iter().map(rates::IntervalFacts::completed).sum::<i64>(), expect);
     let unknown = Selection { run: Some("rd9".to_string()), ..Selection::default() };
-    let error = analyze::Facts::read(&reader, &unknown).unwrap_err().to_string();
+    let error = views::Facts::read(&reader, &unknown).unwrap_err().to_string();
     assert_eq!(error, "the recording has no run `rd9`; it has rd1");
-    let error = analyze::compute(&reader, "run.respons", &Selection::default()).unwrap_err().to_string();
+    let error = views::compute(&reader, "run.respons", &Selection::default()).unwrap_err().to_string();
     assert!(error.contains("did you mean `run.response`?"), "{error}");
 }
 
 #[test]
 fn a_recording_that_was_cut_short_says_so_and_loses_nothing() {
     let (_directory, reader) = reader(crate::sample::cut);
-    let model = analyze::report_model(&reader).unwrap();
+    let model = views::report_model(&reader).unwrap();
     assert_eq!(model.recording.state, "cut short");
     assert!(model.warnings.iter().any(|warning| warning.text.contains("cut short")), "{:?}", model.warnings);
     let rows = reader.table::<rows::OpInterval>().unwrap();
@@ -188,41 +188,41 @@ fn a_recording_without_a_run_gives_a_page_all_the_same() {
         "{}",
         page.split("<h1").nth(1).unwrap_or_default().get(..300).unwrap_or_default()
     );
-    let error = analyze::compute(&reader, "run.iops", &Selection::default()).unwrap_err().to_string();
+    let error = views::compute(&reader, "run.iops", &Selection::default()).unwrap_err().to_string();
     assert!(error.contains("has nothing to show"), "{error}");
 }
 
 /// A small view drawn exactly so: looks at the layout as text.
 #[test]
 fn the_layout_of_a_chart_is_as_it_was() {
-    let axis = |label: &str, unit, scale| analyze::Axis { label: label.to_string(), unit, scale };
-    let view = analyze::ViewData {
+    let axis = |label: &str, unit, scale| view::Axis { label: label.to_string(), unit, scale };
+    let view = view::ViewData {
         id: "run.response".to_string(),
         title: "Response time".to_string(),
         subject: "rd1".to_string(),
         explanation: "From due time to completion.".to_string(),
-        x: axis("elapsed time", Unit::Seconds, analyze::Scale::Time),
-        y: axis("response time", Unit::Nanoseconds, analyze::Scale::Log),
+        x: axis("elapsed time", Unit::Seconds, view::Scale::Time),
+        y: axis("response time", Unit::Nanoseconds, view::Scale::Log),
         body: Body::Lines {
             x: vec![1.0, 2.0, 3.0, 4.0].into(),
-            lines: vec![analyze::Line {
+            lines: vec![view::Line {
                 name: "p50 <&>".to_string(),
-                style: analyze::LineStyle::Rank0,
+                style: view::LineStyle::Rank0,
                 values: vec![1e5, 2e5, f64::NAN, 4e6].into(),
             }],
-            right: Some(analyze::Right {
-                y: axis("% of the time", Unit::Percent, analyze::Scale::Linear),
-                lines: vec![analyze::Line {
+            right: Some(view::Right {
+                y: axis("% of the time", Unit::Percent, view::Scale::Linear),
+                lines: vec![view::Line {
                     name: "busy".to_string(),
-                    style: analyze::LineStyle::Category0,
+                    style: view::LineStyle::Category0,
                     values: vec![10.0, 50.0, f64::NAN, 95.0].into(),
                 }],
             }),
         },
-        marks: vec![analyze::Mark {
+        marks: vec![view::Mark {
             from: 2.0,
             to: 3.0,
-            kind: analyze::MarkKind::Stall,
+            kind: view::MarkKind::Stall,
             label: "no completion for 1.00 s".to_string(),
         }],
         clock: None,
@@ -243,31 +243,31 @@ fn samples_for_the_web_tests() {
         ("empty", crate::sample::empty),
     ] {
         let (_keep, reader) = reader(make);
-        let model = analyze::report_model(&reader).unwrap();
+        let model = views::report_model(&reader).unwrap();
         std::fs::write(directory.join(format!("{name}.html")), report::html(&model).unwrap()).unwrap();
         std::fs::write(directory.join(format!("{name}.json")), serde_json::to_string_pretty(&model).unwrap()).unwrap();
     }
-    let model = analyze::comparison_model(&compared());
+    let model = views::comparison_model(&compared());
     std::fs::write(directory.join("compared.html"), report::html(&model).unwrap()).unwrap();
     std::fs::write(directory.join("compared.json"), serde_json::to_string_pretty(&model).unwrap()).unwrap();
 }
 
 /// A run beside itself: a minute, which resolves nothing.
-fn compared() -> analyze::Comparison {
+fn compared() -> views::Comparison {
     let (_keep, one) = reader(crate::sample::single);
     let (_keep, other) = reader(crate::sample::single);
-    analyze::Comparison::read(&[("one".to_string(), one), ("other".to_string(), other)], None).unwrap()
+    views::Comparison::read(&[("one".to_string(), one), ("other".to_string(), other)], None).unwrap()
 }
 
 #[test]
 fn verdicts_are_coloured_beside_their_sign_on_the_page_without_a_script_and_in_pictures() {
     let comparison = compared();
-    let page = report::html(&analyze::comparison_model(&comparison)).unwrap();
+    let page = report::html(&views::comparison_model(&comparison)).unwrap();
     assert!(page.contains("<td class=\"tone-warning\">? not resolved"), "the table without a script");
     let mut table = comparison.draw("compare.figures").unwrap().remove(0);
     let Body::Table(figures) = &mut table.body else { panic!("a table") };
     let verdicts = figures.columns.iter_mut().find(|column| column.name == "verdict").unwrap();
-    let tones = [analyze::Tone::Good, analyze::Tone::Error, analyze::Tone::Plain];
+    let tones = [view::Tone::Good, view::Tone::Error, view::Tone::Plain];
     (verdicts.cells, verdicts.tones) =
         (Cells::Text(["▲ better", "▼ worse", "= same"].map(String::from).to_vec()), tones.to_vec());
     let of = |theme: Theme| report::svg(&table, theme, Size { width: 1400, height: 500 });
@@ -287,7 +287,7 @@ fn verdicts_are_coloured_beside_their_sign_on_the_page_without_a_script_and_in_p
 }
 
 /// A column of a view that is a table.
-fn column_of(view: &analyze::ViewData, group: &str, name: &str) -> Vec<String> {
+fn column_of(view: &view::ViewData, group: &str, name: &str) -> Vec<String> {
     let Body::Table(table) = &view.body else { panic!("a table") };
     let found = table.columns.iter().find(|column| column.name == name && column.group == group).unwrap();
     (0..table.rows()).map(|row| found.cell(row)).collect()
@@ -296,8 +296,8 @@ fn column_of(view: &analyze::ViewData, group: &str, name: &str) -> Vec<String> {
 #[test]
 fn repetitions_become_means_with_intervals_and_rows_that_do_not_differ_are_not_resolved() {
     let (_directory, reader) = reader(crate::sample::repeated);
-    let facts = analyze::Facts::read(&reader, &Selection::default()).unwrap();
-    let table = analyze::view("sweep.repeats").unwrap().draw(&facts, None).unwrap();
+    let facts = views::Facts::read(&reader, &Selection::default()).unwrap();
+    let table = views::view("sweep.repeats").unwrap().draw(&facts, None).unwrap();
     assert_eq!(column_of(&table, "", "parameters"), ["threads=1", "threads=2", "threads=4", "threads=8"]);
     assert_eq!(column_of(&table, "", "times"), ["5"; 4]);
     // By hand: the mean rate of the five rounds with one thread.
@@ -305,7 +305,7 @@ fn repetitions_become_means_with_intervals_and_rows_that_do_not_differ_are_not_r
         .runs
         .iter()
         .filter(|run| run.detail == "threads=1")
-        .map(|run| analyze::run_summary(&facts, run).iops.unwrap())
+        .map(|run| views::run_summary(&facts, run).iops.unwrap())
         .collect();
     assert_eq!(rates.len(), 5);
     let mean = rates.iter().sum::<f64>() / 5.0;
@@ -318,27 +318,27 @@ fn repetitions_become_means_with_intervals_and_rows_that_do_not_differ_are_not_r
     assert!(against[1].ends_with(", differs") && against[2].ends_with(", differs"), "{against:?}");
     assert!(against[3].ends_with(", not resolved"), "{against:?}");
     // The same intervals are drawn.
-    let curve = analyze::view("sweep.rate_by").unwrap().draw(&facts, None).unwrap();
+    let curve = views::view("sweep.rate_by").unwrap().draw(&facts, None).unwrap();
     let Body::Panels { ticks, panels, omitted: 0 } = &curve.body else { panic!("small charts") };
     assert_eq!((ticks.as_slice(), panels.len()), (["1", "2", "4", "8"].map(String::from).as_slice(), 1));
     let points = &panels[0].lines[0].points;
     assert_eq!(points.len(), 4);
     let (low, high) = points[0].within.unwrap();
     assert!((points[0].y - mean).abs() < 1e-6 && ((high - low) / 2.0 - half).abs() < half * 1e-3);
-    let model = analyze::report_model(&reader).unwrap();
+    let model = views::report_model(&reader).unwrap();
     assert!(model.figures.iter().any(|figure| figure.label == "Mean of 5" && figure.detail.contains("95 %")));
 }
 
 #[test]
 fn a_run_at_full_speed_is_a_point_beside_the_curve_and_not_on_it() {
     let (_directory, reader) = reader(crate::sample::curve_and_full_speed);
-    let view = analyze::compute(&reader, "sweep.load_response", &Selection::default()).unwrap();
+    let view = views::compute(&reader, "sweep.load_response", &Selection::default()).unwrap();
     let Body::Points { knee, lines } = view.body else { panic!("points") };
     let lengths: Vec<(&str, usize)> = lines.iter().map(|line| (line.name.as_str(), line.points.len())).collect();
     assert_eq!(lengths, [("p50", 4), ("mean", 4), ("p99", 4), ("p99.9", 4), ("mean at full speed", 1)]);
     assert!(lines[4].points[0].x > lines[1].points.iter().map(|point| point.x).fold(0.0, f64::max));
     assert!(lines[1].points.iter().any(|point| point.x == knee.as_ref().unwrap().x), "the knee is on the curve");
-    let model = analyze::report_model(&reader).unwrap();
+    let model = views::report_model(&reader).unwrap();
     assert!(
         model.figures.iter().any(|figure| figure.label == "Knee" && figure.detail.contains("rd1_(")),
         "{:?}",
@@ -349,11 +349,11 @@ fn a_run_at_full_speed_is_a_point_beside_the_curve_and_not_on_it() {
 #[test]
 fn runs_that_have_nothing_in_common_are_no_curve_and_have_no_knee() {
     let (_directory, reader) = reader(crate::sample::unrelated);
-    let view = analyze::compute(&reader, "sweep.load_response", &Selection::default()).unwrap();
+    let view = views::compute(&reader, "sweep.load_response", &Selection::default()).unwrap();
     let Body::Points { knee: None, lines } = view.body else { panic!("points without a knee") };
     assert!(lines.len() == 4 && lines.iter().all(|line| line.points.len() == 1), "{lines:?}");
     assert_eq!(lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>(), ["fill", "random", "scan", "mail"]);
-    let model = analyze::report_model(&reader).unwrap();
+    let model = views::report_model(&reader).unwrap();
     assert!(
         !model.figures.iter().any(|figure| figure.label == "Knee") && !model.sentence.contains("knee"),
         "{}",
@@ -364,7 +364,7 @@ fn runs_that_have_nothing_in_common_are_no_curve_and_have_no_knee() {
 #[test]
 fn the_device_that_moved_most_may_have_no_controller() {
     let (_directory, reader) = reader(crate::sample::machine_with_zram);
-    let model = analyze::report_model(&reader).unwrap();
+    let model = views::report_model(&reader).unwrap();
     assert!(model.sentence.contains("zram0, the device that moved most"), "{}", model.sentence);
     assert!(model.sentence.contains("(dm-0 stands on others, and is told there)"), "{}", model.sentence);
 }
@@ -372,7 +372,7 @@ fn the_device_that_moved_most_may_have_no_controller() {
 #[test]
 fn a_sweep_over_two_parameters_is_a_chart_for_each_value_of_the_second() {
     let (_directory, reader) = reader(crate::sample::sweep);
-    let draw = |id: &str| analyze::compute(&reader, id, &Selection::default()).unwrap();
+    let draw = |id: &str| views::compute(&reader, id, &Selection::default()).unwrap();
     for (id, lines) in [("sweep.rate_by", 1), ("sweep.throughput_by", 1), ("sweep.response_by", 4)] {
         let Body::Panels { ticks, panels, omitted: 0 } = draw(id).body else { panic!("{id}: small charts") };
         assert_eq!(ticks, ["1", "2", "4", "8", "16", "32", "64"], "{id}");

@@ -5,7 +5,6 @@ use crate::SessionError;
 use crate::rows::signed;
 use crate::run_loop::RunContext;
 use crate::spine::Spine;
-use analyze::fidelity::{Circumstances, Comparison, Key, Verdict};
 use plan::generate::Op;
 use plan::replay::{Changes, Pacing, ReplayIo};
 use quantity::clock;
@@ -15,6 +14,7 @@ use recording::rows::{Cpu, EngineInterval, Fidelity, FidelityInterval};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, sync_channel};
+use workload::fidelity::{Circumstances, Comparison, Key, Verdict};
 
 /// Operations of the trace that are looked at ahead of the replay: they may come so much too early, …
 const AHEAD_NS: u64 = 2_000_000_000;
@@ -139,7 +139,7 @@ fn seconds(
     spine: &Spine<'_>,
     comparison: &Comparison,
 ) -> Vec<FidelityInterval> {
-    let row = |(second, both): (&u64, &analyze::fidelity::Second)| {
+    let row = |(second, both): (&u64, &workload::fidelity::Second)| {
         let t_ns = at(playback.started_ns, (second + 1) * SECOND_NS);
         let taken = |merger: &quantity::histogram::Merger| merger.clone().take().collapse(STORED);
         FidelityInterval {
@@ -218,7 +218,7 @@ fn compare(
         let started_ns = signed(playback.started_ns);
         let pid = i32::try_from(std::process::id()).unwrap_or(-1);
         let mut late = trace.chunk.next();
-        analyze::each_traced(reader, |io| {
+        workload::traced::rows::each_traced(reader, |io| {
             let Some(((target, start), op)) = watched.devices.get(io.dev).copied().zip(kind_of(io.op)) else { return };
             if io.pid != pid || io.queue_ns < started_ns {
                 return;

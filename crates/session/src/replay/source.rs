@@ -212,7 +212,7 @@ impl Tape {
             }
             return Ok(());
         }
-        analyze::each_traced_until(&Reader::open(&self.replay.trace)?, |io| {
+        workload::traced::rows::each_traced_until(&Reader::open(&self.replay.trace)?, |io| {
             take(&Traced {
                 queue_ns: io.queue_ns,
                 complete_ns: io.complete_ns,

@@ -20,7 +20,6 @@ use crate::profile::{Losses, Profiler, lost_since};
 use crate::spine::clock_step;
 use crate::watch::{CPU_CLOCK, Company};
 use crate::{SessionError, StopFlag};
-use analyze::ZONE_AHEAD_S;
 use collect::{Machine, What};
 use days::{Days, name_of};
 use keeper::Keeper;
@@ -31,6 +30,7 @@ use recording::{Batch, ClockAnchor, Manifest, RecordingError, Sink, Writer};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
+use views::ZONE_AHEAD_S;
 
 /// How long a stop request may go unnoticed.
 const NAP_NS: u64 = 100_000_000;

@@ -4,12 +4,12 @@ use super::recorded::pace;
 use super::{Source, WINDOW_SAMPLES};
 use crate::SessionError;
 use crate::flight::FLIGHT_CONDITION;
-use analyze::finding::{Engine, Finding, Thresholds};
-use analyze::page::{Machine, Servers, TABLES, samples};
+use findings::{Engine, Finding, Thresholds};
 use quantity::clock;
 use recording::{Batch, Follower, Manifest, Reader, Sink as _, State};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use top_page::{Machine, Servers, TABLES, samples};
 
 /// How often one looks for what was written.
 const LOOK_EVERY_NS: u64 = 200_000_000;
@@ -155,7 +155,7 @@ impl Source for Attached {
             sample.iter().try_for_each(|batch| self.engine.accept(batch))?;
             self.engine.commit()?;
         }
-        let last = found.last().and_then(|sample| analyze::page::sample_times(sample).last().copied());
+        let last = found.last().and_then(|sample| top_page::sample_times(sample).last().copied());
         self.span.1 = last.unwrap_or(self.span.1).max(self.span.1);
         Ok(found)
     }

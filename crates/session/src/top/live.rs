@@ -7,15 +7,15 @@ use crate::counters::{SUBJECTS, subjects};
 use crate::cpu_clock::sample_both;
 use crate::rows::signed;
 use crate::watch::CPU_CLOCK;
-use analyze::finding::{Engine, Finding, Thresholds};
-use analyze::page::{Machine as MachineFacts, Servers, Watch};
 use collect::{Machine, What};
+use findings::{Engine, Finding, Thresholds};
 use quantity::clock;
 use recording::rows::Event;
 use recording::{Batch, ClockAnchor, Manifest, Sink as _, Writer};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use top_page::{Machine as MachineFacts, Servers, Watch};
 use tui::top::Looks;
 
 /// What is remembered, bytes of columns.

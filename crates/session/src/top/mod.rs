@@ -14,9 +14,8 @@ mod window;
 pub use live::LiveRequest;
 
 use crate::{SessionError, StopFlag};
-use analyze::finding::{Finding, Thresholds};
-use analyze::page::{Grid, Machine, Moment, Scene, Servers, Strip, Watch, compare, compared};
 use bookmarks::Bookmarks;
+use findings::{Finding, Thresholds};
 use play::Play;
 use quantity::clock;
 use quantity::text::format_wall;
@@ -25,6 +24,7 @@ use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
+use top_page::{Grid, Machine, Moment, Scene, Servers, Strip, Watch, compare, compared};
 use tui::top::{Command, Looks, Mode, Screen, TopLook, TopPage, TopState, plain_text};
 use window::Window;
 
@@ -358,7 +358,7 @@ impl Top {
 
     fn mark_length(&mut self) {
         self.mark_length = (self.mark_length + 1) % MARKS_NS.len();
-        let length = analyze::Unit::Seconds.format(Some((self.mark_ns() as f64 / 1e9).round()));
+        let length = view::Unit::Seconds.format(Some((self.mark_ns() as f64 / 1e9).round()));
         self.state.say(format!("windows that D marks are {length} long"));
     }
 
@@ -485,7 +485,7 @@ impl Top {
         }
         self.marks.push(now_ns);
         let [a_ns, b_ns] = self.marks[..] else {
-            let length = analyze::Unit::Seconds.format(Some((self.mark_ns() as f64 / 1e9).round()));
+            let length = view::Unit::Seconds.format(Some((self.mark_ns() as f64 / 1e9).round()));
             let said = format!("A is {length} up to {}; go elsewhere and press D for B (w: length)", time(now_ns));
             self.state.say(said);
             return Ok(());
@@ -498,7 +498,7 @@ impl Top {
             window::moments(&self.source.between(t_ns - length_ns - lead_ns..t_ns + lead_ns / 2)?)
         };
         let changes = compare(&read(a_ns)?, &read(b_ns)?);
-        let length = analyze::Unit::Seconds.format(Some((length_ns as f64 / 1e9).round()));
+        let length = view::Unit::Seconds.format(Some((length_ns as f64 / 1e9).round()));
         let title = format!(
             "what differs most: A = {length} up to {}, B = {length} up to {} (medians; z: robust)",
             time(a_ns),

@@ -8,9 +8,9 @@ use crate::probe::row_of;
 use crate::profile::Profiler;
 use crate::responses::Responses;
 use crate::rows::lost_row;
-use analyze::page::{Servers, Watch};
 use recording::Batch;
 use recording::rows::FileInterval;
+use top_page::{Servers, Watch};
 use trace::files::{self, FileTrace};
 use tui::top::Looks;
 
@@ -87,7 +87,7 @@ impl Probes {
     /// Of those that were wanted, a word for the manifest.
     pub(crate) fn verdicts(&self) -> Vec<(&'static str, String)> {
         let word = |why: Option<&String>| match why {
-            None => Some(analyze::WORKS.to_string()),
+            None => Some(rates::WORKS.to_string()),
             Some(why) if why == OFF => None,
             Some(why) => Some(format!("unsupported here: {why}")),
         };

@@ -3,13 +3,13 @@
 use super::{Source, WINDOW_SAMPLES};
 use crate::SessionError;
 use crate::rows::signed;
-use analyze::finding::{Finding, Thresholds, findings_between, findings_until};
-use analyze::page::{IoIntervals, Machine, Servers, Strip, TABLES, TRACED_EVERY_NS};
+use findings::{Finding, Thresholds, findings_between, findings_until};
 use recording::{Batch, Reader, State};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use top_page::{IoIntervals, Machine, Servers, Strip, TABLES, TRACED_EVERY_NS};
 
 /// Tables of which the first one that has rows tells when samples were taken.
 const PACE: [&str; 10] =
@@ -74,7 +74,7 @@ pub(crate) fn pace(reader: &Reader) -> Result<Option<Pace>, SessionError> {
         let mut length_ns = 20_000_000_000;
         loop {
             let batches = reader.between(&[table], span.0..span.0.saturating_add(length_ns))?;
-            let samples = analyze::page::sample_times(&batches);
+            let samples = top_page::sample_times(&batches);
             let mut steps: Vec<i64> = samples.windows(2).map(|pair| pair[1] - pair[0]).collect();
             if !steps.is_empty() || span.0.saturating_add(length_ns) > span.1 {
                 steps.sort_unstable();
@@ -281,7 +281,7 @@ impl Source for Recorded {
 
     fn name(&self) -> Option<String> {
         let name = self.reader.directory().file_name().map(|name| name.to_string_lossy().into_owned());
-        let length = analyze::Unit::Seconds.format(Some(((self.span.1 - self.span.0) as f64 / 1e9).round()));
+        let length = view::Unit::Seconds.format(Some(((self.span.1 - self.span.0) as f64 / 1e9).round()));
         let mut words = format!("{} {length} {}", name.unwrap_or_default(), self.reader.state().words());
         if self.is_trace && self.lost() > 0 {
             words.push_str(", NOT COMPLETE");
@@ -289,7 +289,7 @@ impl Source for Recorded {
         if self.is_damaged {
             words.push_str(", DAMAGED: rows are missing");
         }
-        let sample = analyze::sample(self.reader.manifest());
+        let sample = workload::traced::sample::sample(self.reader.manifest());
         if self.is_trace && sample > 1 {
             words.push_str(&format!(", a SAMPLE of one I/O in {sample}"));
         }
@@ -326,11 +326,11 @@ fn from_trace(reader: &Reader, range: &Range<i64>, origin_ns: i64) -> Result<Vec
     let from_ns = range.start.max(range.end.saturating_sub(most_ns));
     let devices = reader.manifest().hardware["devices"].clone();
     let mut sums = IoIntervals::with_capacities(move |device| devices[device]["size_bytes"].as_u64())
-        .of_one_in(analyze::sample(reader.manifest()));
+        .of_one_in(workload::traced::sample::sample(reader.manifest()));
     let mut batches = Vec::new();
     let mut end_ns: Option<i64> = None;
     for batch in reader.between(&["io"], from_ns..range.end)? {
-        for (second, part) in analyze::page::by_second(&batch) {
+        for (second, part) in top_page::by_second(&batch) {
             let this_end_ns = (second + 1) * TRACED_EVERY_NS;
             if let Some(end_ns) = end_ns.replace(this_end_ns).filter(|end_ns| *end_ns != this_end_ns) {
                 batches.extend(of_second(&mut sums, end_ns, origin_ns)?);

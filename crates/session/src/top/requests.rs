@@ -5,10 +5,10 @@ use crate::SessionError;
 use crate::cpu_clock::push;
 use crate::requests::rows;
 use crate::rows::lost_row;
-use analyze::page::{Servers, Watch};
 use quantity::clock;
 use recording::Batch;
 use recording::rows::Listener;
+use top_page::{Servers, Watch};
 use trace::TraceError;
 use trace::requests::RequestTrace;
 

@@ -2,10 +2,10 @@
 
 use super::WINDOW_SAMPLES;
 use crate::SessionError;
-use analyze::page::{Moment, PageFold, samples};
 use quantity::text::{civil, parse_duration_s, wall_ns_of};
 use recording::{Batch, Sink as _};
 use std::ops::Range;
+use top_page::{Moment, PageFold, samples};
 
 /// Moments in a row.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! What `stat` prints.
 
 use super::*;
-use analyze::stat::StatOptions;
+use rates::stat::StatOptions;
 
 fn block(subject: Subject, rows: &[(&str, f64)]) -> StatBlock {
     let rows = rows

@@ -1,11 +1,11 @@
 //! Where text and marks are put: a buffer of cells, with colour or without, with block elements or without.
 
 use super::TopLook;
-use analyze::page::{Level, ResourceRow};
 use quantity::visible::visible;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
+use top_page::{Level, ResourceRow};
 
 /// What a text means; colour, if there is any, follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! From keys to what is to be done.
 
 use super::state::{Cycle, TopState};
-use analyze::page::{Drill, Sheet};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use top_page::{Drill, Sheet};
 
 /// What a key asks of whoever owns the time and the samples.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The page of `iodyno top`: what it shows is made by `analyze::page`; here it is laid out and drawn, and keys are understood.
+//! The page of `iodyno top`: what it shows is made by `top_page`; here it is laid out and drawn, and keys are understood.
 
 mod canvas;
 mod keys;

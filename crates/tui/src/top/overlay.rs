@@ -2,9 +2,9 @@
 
 use super::canvas::{Area, Canvas, Ink};
 use super::state::TopPage;
-use analyze::Unit;
-use analyze::finding::IOS_ARE_IN;
+use findings::IOS_ARE_IN;
 use quantity::text::format_wall;
+use view::Unit;
 
 const HELP: &[&str] = &[
     "c CPUs   d disks   n (or e) network   m memory   i interrupts",

@@ -2,10 +2,10 @@
 
 use super::canvas::{Area, Canvas, Ink, SHADES};
 use super::state::{Mode, TopPage, TopState};
-use analyze::finding::Severity;
-use analyze::page::{Drill, HeatColumn, Level, MapOf, Resource, ResourceRow, short};
-use analyze::stat::Subject;
+use findings::Severity;
 use quantity::text::format_wall;
+use rates::stat::Subject;
+use top_page::{Drill, HeatColumn, Level, MapOf, Resource, ResourceRow, short};
 
 /// Closed findings are counted so long.
 const CLOSED_NS: i64 = 600_000_000_000;

@@ -3,7 +3,7 @@
 use super::canvas::{Area, Canvas, Ink};
 use super::parts::{map_of, mark_line};
 use super::state::{TopPage, TopState};
-use analyze::page::{Drill, Grid, GridRow, MapOf, Sheet};
+use top_page::{Drill, Grid, GridRow, MapOf, Sheet};
 
 /// A name gets so many columns at least.
 const NAME_LEAST: usize = 16;

@@ -2,8 +2,8 @@
 
 use super::TopLook;
 use super::keys::Prompt;
-use analyze::finding::Thresholds;
-use analyze::page::{Drill, Grid, Machine, MapOf, Scene, Sheet, Strip, Watch};
+use findings::Thresholds;
+use top_page::{Drill, Grid, Machine, MapOf, Scene, Sheet, Strip, Watch};
 
 /// Whether time goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

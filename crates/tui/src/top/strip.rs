@@ -3,8 +3,8 @@
 use super::canvas::{Area, Canvas, Ink};
 use super::parts;
 use super::state::TopPage;
-use analyze::page::{Level, Strip, StripMap, short};
 use quantity::text::format_wall;
+use top_page::{Level, Strip, StripMap, short};
 
 /// Columns of the names and of the greatest values.
 const NAMES: u16 = 8;

@@ -1,17 +1,17 @@
 //! The page drawn from a fixed recording.
 
 use super::*;
-use analyze::Verdicts;
-use analyze::finding::{Engine, Finding, Thresholds};
-use analyze::page::{Machine, PageFold, Scene};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use findings::{Engine, Finding, Thresholds};
 use quantity::histogram::Histogram;
 use ratatui::style::Color;
+use rates::Verdicts;
 use recording::rows::{
     Cpu, Disk, Exited, FileInterval, Interrupt, IoInterval, IoPlace, Memory, Net, Pressure, Process, Profile, RunQueue,
     System, Tcp,
 };
 use recording::{Batch, Label, Row, Sink, Sizes};
+use top_page::{Machine, PageFold, Scene};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const SECONDS: i64 = 75;
@@ -340,7 +340,7 @@ impl Fixture {
                 no_blocks: None,
                 no_files: None,
                 no_stacks: None,
-                servers: analyze::page::Servers::default(),
+                servers: top_page::Servers::default(),
                 verdicts: &self.machine.verdicts,
             },
             machine: &self.machine,
@@ -624,12 +624,12 @@ fn recorded(page: &TopPage<'_>, bookmarks: &[i64], look: TopLook) -> String {
 /// The same, with response times of single operations, in a terminal of this size.
 fn recorded_with(
     page: &TopPage<'_>,
-    (bookmarks, heat): (&[i64], Option<analyze::page::StripHeat>),
+    (bookmarks, heat): (&[i64], Option<top_page::StripHeat>),
     look: TopLook,
     (columns, rows): (u16, u16),
 ) -> String {
-    let line = analyze::page::StripLine { name: "iops", greatest: "747/s".to_string(), cells: vec![Some(1.0); 10] };
-    let strip = analyze::page::Strip {
+    let line = top_page::StripLine { name: "iops", greatest: "747/s".to_string(), cells: vec![Some(1.0); 10] };
+    let strip = top_page::Strip {
         from_ns: SECOND_NS,
         to_ns: SECONDS * SECOND_NS,
         resolution: "1s raw".into(),
@@ -656,13 +656,13 @@ fn recorded_with(
 }
 
 /// From 32 µs to 33 ms; a cache becomes full on the way: what took 0.1 ms takes 16 ms, and nothing was done for a while before.
-fn a_knee() -> analyze::page::StripHeat {
+fn a_knee() -> top_page::StripHeat {
     let cell = |second: u64| match second {
         0..25 => vec![40, 900, 300, 20, 3, 0, 0, 0, 0, 0],
         25..30 => Vec::new(),
         _ => vec![1, 9, 20, 12, 4, 2, 9, 30, 260, 1 + second % 5],
     };
-    analyze::page::StripHeat::new(15, (0..60).map(cell).collect())
+    top_page::StripHeat::new(15, (0..60).map(cell).collect())
 }
 
 #[test]

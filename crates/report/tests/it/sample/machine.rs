@@ -114,7 +114,7 @@ impl Maker {
                 if has_virtual {
                     manifest.hardware["over"] = serde_json::json!({"dm-0": ["sda"]});
                 }
-                manifest.extra.insert(analyze::ZONE_AHEAD_S.to_string(), 3600.into());
+                manifest.extra.insert(views::ZONE_AHEAD_S.to_string(), 3600.into());
             })
             .unwrap();
         for minute in 0..minutes {
