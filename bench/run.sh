@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All benches; their notes and a dated table are in docs/performance.md.
+# All benches; docs/performance.md has the results, docs/notes/performance.md the notes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=${BIN:-${CARGO_TARGET_DIR:-target}/release/iodyno}

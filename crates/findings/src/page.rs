@@ -50,8 +50,8 @@ fn kind(finding: &Finding) -> String {
 pub fn rules_markdown() -> String {
     let shipped = Thresholds::default();
     let mut page = String::from(
-        "# Rules of findings\n\nGenerated from the sources (`make docs`). What they are for and how to use them: [findings.md](findings.md). \
-         `iodyno diagnose --print-thresholds` prints all thresholds as a file that `--thresholds` takes.\n",
+        "# Rules of findings\n\nGenerated from the sources (`make docs`). [findings.md](findings.md) says how to use them.\n\
+         `iodyno diagnose --print-thresholds` prints all thresholds as a file for `--thresholds`.\n",
     );
     let mut section = |title: &str, name: &str| {
         let _ = write!(page, "\n## {title}\n\n| `[{name}]` | shipped | unit | meaning |\n| --- | --- | --- | --- |\n");

@@ -77,9 +77,9 @@ macro_rules! thresholds {
 thresholds! {
     /// All rules.
     general: General {
-        /// A finding closes when it has not held for so long.
+        /// A finding closes when its condition has not held for this long.
         clear_s = 10.0, "s";
-        /// A sample that comes so many intervals after the one before means that samples were lost: all windows begin anew.
+        /// A sample that comes this many intervals after the one before means that samples were lost: all windows begin anew.
         lost_after_intervals = 2.5, "";
     }
     /// R1: one CPU, or one thread, is the limit while the system looks idle.
@@ -88,13 +88,13 @@ thresholds! {
         for_s = 10.0, "s";
         /// On machines of fewer CPUs the window is this divided by the number of CPUs: there, one busy CPU hides less, and compilers are busy in one thread for a while.
         for_cpu_s = 40.0, "s";
-        /// A CPU that is so busy is saturated.
+        /// A CPU that is this busy is saturated.
         busy_percent = 95.0, "%";
-        /// One thread uses so much of that CPU.
+        /// One thread uses this share of that CPU.
         owner_percent = 85.0, "%";
-        /// One thread uses so much of the time, whichever CPU it runs on.
+        /// One thread runs for this share of the time, whichever CPU it runs on.
         thread_percent = 95.0, "%";
-        /// Where time is sampled by ticks, so much may be missing from one thread's figure.
+        /// Where time is sampled by ticks, this much may be missing from one thread's figure.
         tick_margin_percent = 2.0, "%";
         /// All CPUs together are no busier than this, or than two of them are.
         system_percent = 25.0, "%";
@@ -105,26 +105,26 @@ thresholds! {
     listen_queue: ListenQueue {
         /// The window.
         for_s = 10.0, "s";
-        /// In so many samples of it the kernel counted overflows, or saw a queue beyond its backlog.
+        /// In this many samples of the window the kernel counted overflows, or saw a queue beyond its backlog.
         samples = 2.0, "";
-        /// A queue filled so far in all samples of the window is worth a note.
+        /// A queue filled this far in all samples of the window gives a note.
         near_percent = 80.0, "%";
     }
     /// R3: a network link is full, shaped, or handles too many packets.
     network: Network {
         /// The window over which everything is averaged.
         for_s = 5.0, "s";
-        /// The busier direction carries so much of what the link can, frames counted with their gaps.
+        /// The busier direction carries this share of the link's capacity, frames counted with their gaps.
         full_percent = 90.0, "%";
         /// The same where the link also drops or holds packets back.
         full_with_drops_percent = 70.0, "%";
-        /// From here on it is noted as near its limit.
+        /// From here on a note says that the link is near its limit.
         near_percent = 80.0, "%";
-        /// So often per second a CPU left packets for later, at less than `packet_util_percent`: packets are the limit, not bytes.
+        /// A CPU left packets for later this often per second, at less than `packet_util_percent`: packets are the limit, not bytes.
         squeezed_per_s = 50.0, "1/s";
         /// See `squeezed_per_s`.
         packet_util_percent = 50.0, "%";
-        /// Packets smaller than this on average are said to be small.
+        /// Packets below this mean size are small.
         small_packet_bytes = 300.0, "B";
         /// Members of a bond that differ by more than this ratio are out of balance.
         bond_ratio = 3.0, "";
@@ -133,21 +133,21 @@ thresholds! {
     kernel_cpu: KernelCpu {
         /// The window for interrupts.
         interrupt_for_s = 5.0, "s";
-        /// Interrupts and soft interrupts take so much of one CPU.
+        /// Interrupts and soft interrupts take this share of one CPU.
         interrupt_percent = 50.0, "%";
         /// The window for a CPU that is stuck in the kernel.
         stuck_for_s = 10.0, "s";
-        /// The kernel takes so much of one CPU, and no thread accounts for it.
+        /// The kernel takes this share of one CPU, and no thread accounts for it.
         stuck_percent = 95.0, "%";
-        /// A thread that uses so much of that CPU accounts for it.
+        /// A thread that uses this share of that CPU accounts for it.
         owner_percent = 85.0, "%";
-        /// On a CPU that is stuck, tasks take turns more rarely than so often per second, where that is counted (the event clock).
+        /// On a CPU that is stuck, tasks switch less often per second than this, where that is counted (the event clock).
         stuck_switches_per_s = 5.0, "1/s";
-        /// An interrupt that comes so often per second …
+        /// An interrupt that comes this often per second …
         storm_per_s = 20000.0, "1/s";
-        /// … and so many times as often as it usually does (the median of the last five minutes) …
+        /// … and this many times as often as usual (the median of the last five minutes) …
         storm_ratio = 10.0, "";
-        /// … and goes to one CPU with so much of it, is a storm.
+        /// … and goes to one CPU with this share, is a storm.
         storm_share_percent = 80.0, "%";
     }
     /// R5: a block device is the limit.
@@ -156,121 +156,121 @@ thresholds! {
         for_s = 10.0, "s";
         /// Part of the time with a request in flight. Alone it says nothing: it only makes a note.
         busy_percent = 95.0, "%";
-        /// Requests take so many times as long as they do on this device without a queue.
+        /// Requests take this many times as long as on this device without a queue.
         response_ratio = 3.0, "";
         /// A mean queue up to this counts as without a queue.
         unloaded_queue = 1.5, "op";
         /// An interval with fewer requests than this says nothing about the unloaded response time.
         unloaded_ops = 20.0, "op";
-        /// From this mean queue on, it is asked whether a longer queue gave more throughput.
+        /// From this mean queue on, the rule checks whether a longer queue gave more throughput.
         queue = 4.0, "op";
-        /// So many times as long a queue is compared; a little less than twice, since queues are means.
+        /// The longer queue is this many times as long; a little less than twice, because queues are means.
         queue_ratio = 1.8, "";
-        /// Less gain than this means that the device has no more to give.
+        /// A gain below this means that the device has reached its limit.
         gain_percent = 5.0, "%";
     }
     /// R6: the page cache fills, and what was measured before that is not what comes after.
     cache: Cache {
-        /// A forecast needs growth over so long.
+        /// A forecast needs growth over this time.
         forecast_s = 60.0, "s";
-        /// How straight the growth has to be: R² of the line.
+        /// Straightness of the growth: R² of the line.
         forecast_r2 = 0.9, "";
-        /// Slower growth than so much of the cache's room in that time is not told of.
+        /// Growth below this share of the cache's room in that time is not reported.
         forecast_growth_percent = 1.0, "%";
-        /// The cache is forecast to be full within so long.
+        /// The forecast says that the cache will be full within this time.
         within_s = 1800.0, "s";
-        /// The cache is full when it has so much of what it can have.
+        /// The cache is full when it has this share of its maximum.
         full_percent = 95.0, "%";
-        /// What changed must have changed so soon around that moment.
+        /// Results must have changed within this time of that moment.
         around_s = 60.0, "s";
         /// Pages that were needed again soon after they were given up, per second, times as many as before …
         refault_ratio = 10.0, "";
-        /// … and at least so many …
+        /// … and at least this many …
         refaults_per_s = 100.0, "1/s";
         /// … and reads from devices, times as many as before …
         reads_ratio = 3.0, "";
-        /// (of the cache of ZFS: or hits fell by so many points, whatever was needed again)
+        /// (cache of ZFS: or hits fell by this many points, regardless of refaults)
         hit_points = 10.0, "points";
         /// … and response time, times as long as before.
         response_ratio = 3.0, "";
-        /// A control group is held back at its `memory.high`: over this window …
+        /// A control group is throttled at its `memory.high`: over this window …
         held_for_s = 10.0, "s";
-        /// … it has so much of it, …
+        /// … it uses this share of it, …
         held_at_percent = 90.0, "%";
-        /// … was made to free memory so often, …
+        /// … had to free memory this often, …
         held_per_s = 1.0, "1/s";
-        /// … and at least one of its tasks waited for memory for so much of the time.
+        /// … and at least one of its tasks waited for memory for this share of the time.
         held_wait_percent = 10.0, "%";
     }
     /// R7: a device answers nothing, or lost a path; a network link is down.
     stall: Stall {
-        /// Requests wait and nothing was completed for so long.
+        /// Requests wait and none has completed for this long.
         for_s = 2.0, "s";
-        /// The same for disks that turn, which may do so for good reasons.
+        /// The same for rotating disks, which may pause for good reasons.
         rotational_for_s = 5.0, "s";
-        /// Only a device that completed something within so long before.
+        /// Only a device that completed a request within this time before.
         active_s = 60.0, "s";
-        /// Messages about the same path within so long belong together.
+        /// Messages about the same path within this time belong together.
         together_s = 600.0, "s";
-        /// So many losses of a path within `together_s` are flapping.
+        /// This many losses of a path within `together_s` are flapping.
         flapping = 3.0, "";
     }
     /// R8: work waits for other work, or interrupts take its time. Needs the event clock.
     preempted: Preempted {
         /// The window.
         for_s = 10.0, "s";
-        /// Only processes that are ready or run for so much of one CPU.
+        /// Only processes that are ready or run for this share of one CPU.
         least_percent = 10.0, "%";
-        /// A process that is ready waits for a CPU for so much of that time …
+        /// A ready process waits for a CPU for this share of that time …
         wait_percent = 20.0, "%";
-        /// … and of that waiting, so much is because of one other process, for which it was put aside or which ran on when it woke …
+        /// … and one other process causes this share of the wait, by preempting it or by running on when it woke …
         one_percent = 50.0, "%";
-        /// … and either it waits for that one so often, and leaves its CPU by its own will at least as often as it is put aside (it answers requests, and does not only compute) …
+        /// … and either it waits for that one this often, and leaves its CPU voluntarily at least as often as it is preempted (it answers requests, and does not only compute) …
         waits_per_s = 25.0, "1/s";
-        /// … or all CPUs together are idle for so much of the time, and some CPU was for so much of its waiting at least.
+        /// … or all CPUs together are idle for this share of the time, and a CPU was idle for at least this share of its wait.
         idle_percent = 25.0, "%";
-        /// Interrupts take so much of the run time of a process.
+        /// Interrupts take this share of the run time of a process.
         stolen_percent = 5.0, "%";
     }
     /// R10: the tick and events disagree about how busy a CPU is. Needs the event clock.
     clocks: Clocks {
         /// The window over which both are averaged.
         for_s = 10.0, "s";
-        /// They differ by so much of that CPU's time.
+        /// They differ by this share of that CPU's time.
         points = 5.0, "points";
     }
     /// R9: programs that live too briefly to be seen use the CPUs.
     short_lived: ShortLived {
         /// The window.
         for_s = 10.0, "s";
-        /// Tasks that lived less than 10 s and ended used so much of the time in which CPUs were busy …
+        /// Tasks that lived less than 10 s and ended used this share of the time in which CPUs were busy …
         busy_percent = 20.0, "%";
-        /// … and those of one name so much of that …
+        /// … and those of one name this share of that …
         one_name_percent = 50.0, "%";
-        /// … and the CPUs were busy for so much of one CPU at least.
+        /// … and the CPUs were busy for at least this share of one CPU.
         least_percent = 10.0, "%";
-        /// So many of that name ended per second at least: fewer are seen by whoever looks.
+        /// At least this many of that name ended per second: fewer show in a list of processes.
         per_s = 10.0, "1/s";
-        /// Each used no more than this: what uses more, as compilers do, is seen by whoever looks, and is work.
+        /// Each used no more than this: a process that uses more, like a compiler, shows in a list of processes, and is work.
         each_ms = 50.0, "ms";
     }
     /// R12: a check sum was wrong: data was damaged.
     checksum: Checksum {
-        /// The finding closes when no further one was wrong for so long.
+        /// The finding closes when no further check sum was wrong for this long.
         clear_s = 60.0, "s";
     }
     /// R13: I/Os of a device fail.
     io_errors: IoErrors {
-        /// So many since the finding began.
+        /// This many since the finding began.
         errors = 1.0, "";
-        /// It closes when nothing failed for so long.
+        /// It closes when no I/O has failed for this long.
         clear_s = 60.0, "s";
     }
     /// R14: the kernel's messages tell of resets, time-outs, file systems that fail, processes that were killed or hang.
     told: Told {
-        /// So many resets of one device are trouble; fewer are a note.
+        /// This many resets of one device are trouble; fewer are a note.
         resets = 3.0, "";
-        /// It closes when nothing more was told for so long.
+        /// It closes when the kernel has printed no further message for this long.
         clear_s = 60.0, "s";
     }
     /// R11: frames are small although the link takes large ones, and a CPU is busy with them.
@@ -281,7 +281,7 @@ thresholds! {
         jumbo_mtu_bytes = 4000.0, "B";
         /// A mean frame below this wastes them.
         frame_bytes = 2000.0, "B";
-        /// Soft interrupts take so much of one CPU.
+        /// Soft interrupts take this share of one CPU.
         softirq_percent = 70.0, "%";
     }
 }

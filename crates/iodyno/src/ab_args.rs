@@ -14,19 +14,19 @@ use std::ffi::OsString;
       iodyno ab oltp.vdb --a sched=none --b sched=kyber             one device set up in two ways: in the file\n  \
                                                                     startcmd=\"echo $sched > /sys/block/sdb/queue/scheduler\"\n  \
       iodyno ab nightly.fio --a DISK=/dev/sdb --b DISK=/dev/sdc     the same of a job file (${DISK} in it)\n  \
-      iodyno ab old.vdb new.vdb --dry-run                           the order, all targets and the time; no I/O\n  \
-      iodyno ab oltp.vdb oltp.vdb                                   how much equal loads differ here: = or ? is to be expected\n  \
-      iodyno ab old.vdb new.vdb --fail-if 'iops worse' --junit r.xml   for CI: exit code 5 when B surely is\n  \
+      iodyno ab old.vdb new.vdb --dry-run                           show the order, all targets and the time; no I/O\n  \
+      iodyno ab oltp.vdb oltp.vdb                                   how much equal loads differ here; expect = or ?\n  \
+      iodyno ab old.vdb new.vdb --fail-if 'iops worse' --junit r.xml   for CI: exit code 5 when B is certainly worse\n  \
       iodyno compare ab-2026-11-26T14-00-00.iodyno -o page.html     later: the same comparison again\n\n\
-    One run of each says little: what drifts between them counts as a difference. Here they take turns, A B B A A B …, and the\n\
-    rounds are the samples: 6 of 30 s find 5 % in nine of ten cases where things move within seconds, and call equal loads\n\
-    different in one of twenty (docs/compare.md). More rounds find smaller differences, longer ones slower movements.\n\
-    Each half of a round is a recording of its own, DIR/01-a, DIR/02-b, …, for every other command. Ctrl-C keeps what is there\n\
-    and compares the rounds that are whole. A round with a fault is left out with its partner, and another one is run (two at most).\n\n\
-    Exit codes: 0 compared, whatever came of it; 2 parameters; 3 a target failed, so that rounds are missing; 5 an objective was\n\
+    One run of each is not enough: a drift between them looks like a difference. So the loads take turns, A B B A A B …, and the\n\
+    rounds are the samples: 6 rounds of 30 s detect 5 % in nine of ten cases where figures move within seconds, and call equal\n\
+    loads different in one of twenty (docs/compare.md). More rounds find smaller differences, longer rounds slower movements.\n\
+    Each half of a round is a recording of its own, DIR/01-a, DIR/02-b, …, for every other command. Ctrl-C keeps the recordings\n\
+    and compares the complete rounds. A round with a fault is left out with its partner, and another one is run (two at most).\n\n\
+    Exit codes: 0 compared, whatever the result; 2 parameters; 3 a target failed, so that rounds are missing; 5 an objective was\n\
     missed; 6 a recording is incomplete; 7 refused to protect data; 8 privilege missing; 130 interrupted (results kept).")]
 pub(crate) struct AbArgs {
-    /// The files of A and of B, Vdbench's or fio's, or one for both; and name=value for variables of both.
+    /// Files of A and of B, Vdbench's or fio's, or one for both; and name=value for variables of both.
     #[arg(required = true, value_name = "A [B] [NAME=VALUE]")]
     pub(crate) inputs: Vec<OsString>,
     /// Variables of A only (of a job file, ${NAME}).
@@ -35,11 +35,11 @@ pub(crate) struct AbArgs {
     /// Variables of B only.
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     pub(crate) b: Vec<OsString>,
-    /// Rounds, each with both loads: 4 are the fewest that say something, 6 to 8 see 5 %.
+    /// Number of rounds, each with both loads: at least 4; 6 to 8 detect 5 %.
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(4..=1000))]
     pub(crate) rounds: u32,
-    /// Measured time of every run in each half of a round: seconds, or with a unit; it goes before what the files say. Below
-    /// 30s there is no verdict.
+    /// Measured time of every run in each half of a round: seconds, or with a unit; overrides the files. Below 30s
+    /// there is no verdict.
     #[arg(short, long, value_name = "TIME", default_value = "30s")]
     pub(crate) elapsed: String,
     /// Override the reporting interval (1s, 100ms).
@@ -53,12 +53,12 @@ pub(crate) struct AbArgs {
     pub(crate) output: Option<OsString>,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
-    /// Show both loads, what they would touch, in which order they would run and how long it takes; no I/O.
+    /// Show both loads, their targets, their order and their duration; no I/O.
     #[arg(short = 's', long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
-    /// Seed of every random choice of both loads. Each half of a round makes others: no cache has them yet.
+    /// Seed of every random choice of both loads. Each half of a round makes other choices, so no cache has them yet.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Do not write the page DIR/report.html at the end (`iodyno report DIR` writes it later).

@@ -19,14 +19,15 @@ use std::path::PathBuf;
     name = "iodyno",
     version,
     max_term_width = 100,
-    after_help = "Start with `iodyno run FILE.vdb --dry-run`: it shows every run, what it would touch and how long it takes, without any I/O.\n\
+    after_help = "Start with `iodyno run FILE.vdb --dry-run`: it shows every run, its targets and its duration, without any I/O.\n\
                   Exit codes: 0 fine, 1 bug, 2 parameters, 3 target failed, 4 data wrong (not built yet), 5 objective missed,\n\
                   6 recording or output incomplete, 7 refused to protect data, 8 privilege or kernel feature missing, 9 findings (diagnose),\n\
                   130 interrupted (results kept)."
 )]
 pub(crate) struct Cli {
-    /// Most memory that the command may take; it ends with a sentence and exit code 6 where it needs more. Default: half of
-    /// what is free, 1 GiB at least; none for run, ab, replay and probe. (With record --flight and trace --until: for I/Os.)
+    /// Maximum memory of the command; it ends with a message and exit code 6 if it needs more. Default: half of the
+    /// free memory, at least 1 GiB; no limit for run, ab, replay and probe. (With record --flight and trace --until:
+    /// memory for I/Os.)
     #[arg(long, global = true, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
     /// What to do.
@@ -39,43 +40,44 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a Vdbench parameter file, a fio job file or flags: live lines, a recording, an HTML report.
     Run(Box<RunArgs>),
-    /// Run two loads, or one on two targets, interleaved (A B B A …) and say whether they differ.
+    /// Run two loads, or one on two targets, in turn (A B B A …) and say whether they differ.
     Ab(Box<AbArgs>),
-    /// Write a parameter file in the other language: Vdbench's or fio's.
+    /// Convert a parameter file from Vdbench's language to fio's, or back.
     Convert(ConvertArgs),
     /// Write a completion script for a shell.
     Completions(CompletionsArgs),
     /// Trace every I/O of this machine's devices into a recording.
     Trace(Box<TraceArgs>),
-    /// Play a trace again, on time, on other devices, and say how faithful it was.
+    /// Replay a trace on other devices, on time, and report how faithful the replay was.
     Replay(Box<ReplayArgs>),
     /// (Re)write the HTML report of a recording.
     Report(ReportArgs),
-    /// Hold recordings against each other: figures with their ratios, charts on one axis, counters that changed most.
+    /// Compare recordings: figures with their ratios, charts on one axis, the counters that changed most.
     Compare(CompareArgs),
     /// Judge a recording by conditions: exit code 5 when one came true.
     Check(CheckArgs),
     /// Draw one view of a recording as SVG or PNG, or list the views.
     Chart(ChartArgs),
-    /// Keep what is whole of a damaged recording, and say what is lost; what was damaged is kept beside it.
+    /// Repair a damaged recording: keep its intact part, and say what is lost. The damaged files stay beside it.
     Repair(RepairArgs),
-    /// Write a table of a recording as CSV, JSON or Parquet, percentiles worked out.
+    /// Write a table of a recording as CSV, JSON or Parquet, with percentiles.
     Export(ExportArgs),
     /// Read another tool's results (Vdbench, fio) or trace (blktrace, fio, MSR, …) into a recording.
     Import(ImportArgs),
-    /// Make a small parameter file that behaves like a trace, and say how alike it is.
+    /// Make a small parameter file that behaves like a trace, and report how similar it is.
     Model(ModelArgs),
-    /// Watch this machine, a recording, or what a collector writes: findings, resources, response times, files, processes.
+    /// Watch this machine, a recording, or a collector: findings, resources, response times, files, processes.
     Top(TopArgs),
-    /// Show counters of this machine interval by interval: net, disk, cpu, mem, tcp, udp, pressure, system, proc.
+    /// Show counters of this machine per interval: net, disk, cpu, mem, tcp, udp, pressure, system, proc and others.
     Stat(Box<StatArgs>),
     /// Record the counters of this machine: until interrupted, for a time, or while a command runs.
     Record(RecordArgs),
-    /// Say what a recording or this machine suffers from, with the figures it rests on: exit code 9 when there is anything.
+    /// Find the problems of this machine or a recording, with evidence: exit code 9 when there is a finding.
     Diagnose(DiagnoseArgs),
-    /// Look into the kernel live: block I/O (`io`), files and page cache (`files`), CPU time by event (`cpu`), functions (`stacks`), servers' answers (`requests`).
+    /// Show kernel events live: block I/O (`io`), files and page cache (`files`), CPU time by event (`cpu`),
+    /// functions (`stacks`), answers of servers (`requests`).
     Probe(ProbeArgs),
-    /// Ask recordings questions in SQL (docs/query.md).
+    /// Query recordings with SQL (docs/query.md).
     Query(QueryArgs),
 }
 
@@ -91,17 +93,17 @@ pub(crate) struct CompletionsArgs {
 /// Arguments of `iodyno convert`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-      iodyno convert nightly.fio -o nightly.vdb     the same plan in Vdbench's words\n  \
+      iodyno convert nightly.fio -o nightly.vdb     the same plan in Vdbench's language\n  \
       iodyno convert oltp.vdb --to fio              in fio's, on standard output\n\n\
-    What the other language cannot say is listed on standard error and in the file (docs/fio.md).")]
+    Parts that the other language cannot express are listed on standard error and in the file (docs/fio.md).")]
 pub(crate) struct ConvertArgs {
-    /// Parameter files (read in order, as one), and name=value for the variables in them.
+    /// Parameter files (read in order, as one file), and name=value for their variables.
     #[arg(required = true, value_name = "FILE|NAME=VALUE")]
     pub(crate) inputs: Vec<OsString>,
-    /// Where to write it; the ending (.vdb, .fio) decides the language. Default: standard output.
+    /// Output file; its ending (.vdb, .fio) selects the language. Default: standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// The language; default: the other one.
+    /// Language of the output; default: the other one.
     #[arg(long, value_enum, value_name = "LANGUAGE")]
     pub(crate) to: Option<LanguageArg>,
     #[command(flatten)]
@@ -123,20 +125,20 @@ pub(crate) enum LanguageArg {
       iodyno run oltp.vdb                               an existing parameter file, unchanged\n  \
       iodyno run nightly.fio                            an existing fio job file, unchanged\n  \
       iodyno run --name mix --filename /data/test --size 8g --rw randrw --rwmixread 70 --bs 8k --iodepth 32 \\\n  \
-                 --rate-iops 20000 --runtime 30s        fio's options as flags; --help has all of them\n  \
+                 --rate-iops 20000 --runtime 30s        fio's options as flags; --help lists all of them\n  \
       iodyno run oltp.vdb lun=/dev/nvme0n1 -e 60 -i 1   fill in $lun, 60 s per run, a line per second\n  \
-      iodyno run oltp.vdb --dry-run                     what would happen; no I/O\n  \
+      iodyno run oltp.vdb --dry-run                     show the plan; no I/O\n  \
       iodyno run oltp.vdb --dry-run --json | jq .plan.runs  the same plan for programs\n  \
       iodyno run oltp.vdb --json | jq .response_ns.p99  one object per interval\n  \
       iodyno run oltp.vdb --fail-if 'response_ns_p99 > 5ms'  an objective: exit code 5 when a run misses it\n  \
       iodyno run -t                                     Vdbench's quick test on a 40 MB scratch file\n  \
       iodyno run oltp.vdb --repeat 5                    all runs five times, means with confidence intervals\n  \
       iodyno run oltp.vdb + iorate=max,elapsed=10       add to every rd=\n\n\
-    Vdbench's flags -f -o -e -i -w -r -s -l -t -t1 -t2 -tf and `+` work as there; see docs/vdbench.md.\n\
+    Vdbench's flags -f -o -e -i -w -r -s -l -t -t1 -t2 -tf and `+` work as in Vdbench; see docs/vdbench.md.\n\
     fio's options are in docs/fio.md.")]
 pub(crate) struct RunArgs {
-    /// Parameter files of Vdbench's (read in order, as one) or job files of fio's (- is standard input), and name=value for
-    /// variables.
+    /// Vdbench parameter files (read in order, as one file) or fio job files (- is standard input), and name=value
+    /// for variables.
     #[arg(value_name = "FILE|NAME=VALUE")]
     pub(crate) inputs: Vec<OsString>,
     /// Parameter file; the same as naming it without -f.
@@ -160,20 +162,20 @@ pub(crate) struct RunArgs {
     /// Override the warm-up before the measured time.
     #[arg(short, long, value_name = "TIME")]
     pub(crate) warmup: Option<String>,
-    /// Show every run that would happen, what it would touch and how long it takes; no I/O. With --json the whole plan
-    /// as one object (docs/json.md).
+    /// Show every run, its targets and its duration; no I/O. With --json the whole plan as one object (docs/json.md).
     #[arg(short = 's', long, visible_alias = "simulate")]
     pub(crate) dry_run: bool,
     /// Repeat all runs: N times, or for a time (-l 5, -l 30m), or until interrupted (-l alone).
     #[arg(short = 'l', long = "loop", value_name = "N|TIME", num_args = 0..=1, default_missing_value = "forever", require_equals = true)]
     pub(crate) repeat: Option<String>,
-    /// Do the whole list of runs N times, one round after the other, and report means with 95 % confidence intervals.
+    /// Execute the whole list of runs N times, one round after the other, and report means with 95 % confidence
+    /// intervals.
     #[arg(long = "repeat", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), conflicts_with = "repeat")]
     pub(crate) rounds: Option<u64>,
     /// Vdbench's quick tests: -t 1k 50/50 at 100/s, -t1 the same with O_SYNC, -t2 writes at full speed, -tf file system.
     #[arg(short = 't', long = "quick", value_name = "1|2|d|f", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     pub(crate) quick: Option<String>,
-    /// Begin with the first run whose name begins so, and leave out those before it.
+    /// Begin with the first run whose name begins with NAME; skip the runs before it.
     #[arg(short = 'r', long = "restart", value_name = "NAME")]
     pub(crate) restart: Option<String>,
     /// Text added to every rd= (Vdbench's `+ text`).
@@ -183,12 +185,12 @@ pub(crate) struct RunArgs {
     /// 'achieved < 0.99 * offered', 'errors > 0' (docs/objectives.md). May be given several times.
     #[arg(long, alias = "fail_if", value_name = "CONDITION")]
     pub(crate) fail_if: Vec<String>,
-    /// Write what came of the objectives at the end as JUnit XML, for CI. One of iodyno's is written anew, any other file is not.
+    /// Write the results of the objectives as JUnit XML, for CI. Replaces a file that iodyno wrote, and no other.
     #[arg(long, value_name = "FILE.xml")]
     pub(crate) junit: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
-    /// One JSON object per interval on standard output, and nothing else there (docs/json.md).
+    /// Print one JSON object per interval, and nothing else, on standard output (docs/json.md).
     #[arg(long)]
     pub(crate) json: bool,
     /// Seed of every random choice: the same seed gives the same operations with the same data.
@@ -239,21 +241,22 @@ fn digits(text: &str) -> Result<String, String> {
 /// Arguments of `iodyno check`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-      iodyno check results/monday                                          by the objectives that it was run with\n  \
+      iodyno check results/monday                                          with the objectives of the run\n  \
       iodyno check results/monday --fail-if 'response_ns_p99{op=read} > 5ms for 10s'\n  \
       iodyno check results/* --fail-if 'achieved < 0.99 * offered' --fail-if 'errors > 0'\n\n\
-    The language of conditions: docs/objectives.md. Exit code 0: all met, 5: one was missed, 6: rows are missing, not judged.")]
+    Language of conditions: docs/objectives.md. Exit code 0: all met, 5: one was missed, 6: rows are missing, not judged.")]
 pub(crate) struct CheckArgs {
     /// Recordings.
     #[arg(required = true, value_name = "RECORDING")]
     pub(crate) recordings: Vec<PathBuf>,
-    /// A condition that must not come true in any run; may be given several times. Left out: those of the recording.
+    /// A condition that must not come true in any run; may be given several times. Default: the objectives of the
+    /// recording.
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Vec<String>,
     /// One JSON object per run and condition on standard output (docs/json.md).
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write what came of the conditions as JUnit XML, for CI. One of iodyno's is written anew, any other file is not.
+    /// Write the results of the conditions as JUnit XML, for CI. Replaces a file that iodyno wrote, and no other.
     #[arg(long, value_name = "FILE.xml")]
     pub(crate) junit: Option<PathBuf>,
 }
@@ -264,16 +267,18 @@ pub(crate) struct FioOutputArgs {
     /// With fio's jobs: print the results as fio does into this file, at the end (a Vdbench file's --output is -o).
     #[arg(long = "output", value_name = "FILE", hide_short_help = true)]
     pub(crate) file: Option<OsString>,
-    /// Print the results as fio does: normal, terse, json, json+, several with commas; to standard output without --output.
+    /// Print the results as fio does: normal, terse, json, json+, several with commas; without --output on standard
+    /// output.
     #[arg(long, alias = "output_format", value_name = "FORMAT", hide_short_help = true)]
     pub(crate) output_format: Option<String>,
     /// fio's short form of --output-format terse.
     #[arg(long, hide_short_help = true)]
     pub(crate) minimal: bool,
-    /// terse behind what else is printed.
+    /// Add terse output behind the other formats.
     #[arg(long, alias = "append_terse", hide_short_help = true)]
     pub(crate) append_terse: bool,
-    /// Print them again and again while it runs, so often, each time with everything since the start; and at the end once more.
+    /// Print the results during the run at this interval, each time with everything since the start, and again at the
+    /// end.
     #[arg(long, alias = "status_interval", value_name = "TIME", hide_short_help = true)]
     pub(crate) status_interval: Option<String>,
     /// Version of terse, 2 to 5.
@@ -284,16 +289,16 @@ pub(crate) struct FioOutputArgs {
 /// fio's flags that say what is read of job files (docs/fio.md).
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct FioReadingArgs {
-    /// Of job files only this section, beside [global]; may be given several times.
+    /// Read only this section of the job files, and [global]; may be given several times.
     #[arg(long = "section", value_name = "NAME", hide_short_help = true)]
     pub(crate) sections: Vec<String>,
-    /// Read the job files and end: exit code 2 if there is a mistake in them.
+    /// Read the job files and exit: exit code 2 if they contain an error.
     #[arg(long, alias = "parse_only", hide_short_help = true)]
     pub(crate) parse_only: bool,
-    /// Print the job files as a command line, and end.
+    /// Print the job files as a command line, and exit.
     #[arg(long, hide_short_help = true)]
     pub(crate) showcmd: bool,
-    /// Warnings about job files are errors.
+    /// Treat warnings about job files as errors.
     #[arg(long, alias = "warnings_fatal", hide_short_help = true)]
     pub(crate) warnings_fatal: bool,
 }
@@ -307,13 +312,13 @@ pub(crate) struct FioReadingArgs {
       iodyno export results/monday sweep.repeats --csv       a table view: means with confidence intervals\n  \
       iodyno export results/monday disk --parquet -o disk.parquet\n  \
       iodyno export results/monday --flatfile -o monday-vdbench/    Vdbench's files, for scripts that parse them\n  \
-      iodyno export results/monday --format fio-json -o monday.json      what fio would have printed, for its scripts\n  \
+      iodyno export results/monday --format fio-json -o monday.json      the output of fio, for its scripts\n  \
       iodyno export prod.iodyno io --format blktrace -o t.blktrace.0     a trace for blkparse and btt\n\n\
     Tables and columns: docs/tables.md")]
 pub(crate) struct ExportArgs {
     /// A recording.
     pub(crate) recording: PathBuf,
-    /// Name of a table, or of a view that is a table; left out: the tables that are there.
+    /// Name of a table, or of a view that is a table; without it, list the tables.
     pub(crate) table: Option<String>,
     /// Comma-separated values with a header line (the default).
     #[arg(long)]
@@ -332,7 +337,7 @@ pub(crate) struct ExportArgs {
     /// results as fio prints them: fio-json, fio-json+, fio-terse, fio-normal, fio-logs (into a directory, docs/fio-output.md).
     #[arg(long = "format", value_enum, value_name = "FORMAT", conflicts_with = "format")]
     pub(crate) other_format: Option<OtherFormat>,
-    /// Where to write it; default: standard output.
+    /// Output file; default: standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -365,7 +370,7 @@ pub(crate) enum OtherFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
       iodyno record -o monday --for 1h          every counter of the machine, every second, for an hour\n  \
-      iodyno record -- make -j8                 while a command runs; says what it cost\n  \
+      iodyno record -- make -j8                 while a command runs; prints its cost\n  \
       iodyno record -d /var/lib/iodyno          for months: a recording a day, old ones thinned and removed (docs/record.md)\n  \
       iodyno record -d /var/lib/iodyno --flight     and the I/Os around each finding\n  \
       iodyno export monday net --csv            any table of it (docs/tables.md)")]
@@ -373,62 +378,66 @@ pub(crate) struct RecordArgs {
     /// Directory of the recording; it must not exist. Default: named by the time.
     #[arg(short, long, value_name = "DIR", conflicts_with = "directory")]
     pub(crate) output: Option<OsString>,
-    /// Collect for months: one recording a day in this directory, switched at local midnight. The directory is the collector's
-    /// own: a new or an empty one, or the one that it had before.
+    /// Collect for months: one recording per day in this directory, switched at local midnight. The directory must be
+    /// new, empty, or from an earlier run of the collector.
     #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
     pub(crate) directory: Option<PathBuf>,
-    /// With -d: take a directory in which other users can write as well. What they put there is left alone by its name, length
-    /// and checksum, but they can remove recordings and put others in their place.
+    /// With -d: accept a directory in which other users can write. The collector leaves their files alone, by name,
+    /// length and checksum, but they can remove recordings or replace them.
     #[arg(long, requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) allow_shared: bool,
-    /// With -d: remove recordings that ended longer ago; 0 for never.
+    /// With -d: remove recordings that ended longer ago than this; 0 for never.
     #[arg(long, value_name = "TIME", default_value = "90d", requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) keep: String,
-    /// With -d: the newest recordings that cover so much time stay (never more than --keep), whatever the clock says, --max-size
-    /// asks for and other files take. Only --min-free goes further, where the recordings themselves fill the disk.
+    /// With -d: keep the newest recordings that cover this time (never more than --keep), whatever the clock shows,
+    /// --max-size demands and other files use. Only --min-free goes further, where the recordings themselves fill the
+    /// disk.
     #[arg(long, value_name = "TIME", default_value = "7d", requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) keep_at_least: String,
-    /// With -d: remove the oldest recordings until all take no more, but none of those that --keep-at-least keeps; 0 for no limit.
+    /// With -d: remove the oldest recordings until all together take no more than this, but none that --keep-at-least
+    /// keeps; 0 for no limit.
     #[arg(long, value_name = "SIZE", default_value = "0", requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) max_size: String,
-    /// With -d: remove the oldest recordings until so much is free on the disk; 0 for no limit. Where recordings take more of it
-    /// than everything else, all but the newest complete one may go.
+    /// With -d: remove the oldest recordings until this much is free on the disk; 0 for no limit. Where recordings
+    /// take more of the disk than everything else, all but the newest complete one may be removed.
     #[arg(long, value_name = "SIZE", default_value = "1g", requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) min_free: String,
-    /// With -d: samples of recordings older than AGE are STEP apart, sums and maxima kept; several times; `none` for never.
+    /// With -d: thin recordings older than AGE to one sample per STEP; sums and maxima are kept. May be given several
+    /// times; `none` for never.
     #[arg(long, value_name = "STEP:AGE", default_values = ["10s:2d", "5m:14d"], requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) thin: Vec<String>,
     /// Time between two samples.
     #[arg(short, long, value_name = "TIME", default_value = "1s")]
     pub(crate) interval: String,
-    /// Look at every CPU 99 times a second (or HZ times) for the functions that programs are in: the table `profile`.
+    /// Sample every CPU 99 times a second (or HZ times) and record the functions that run: the table `profile`.
     #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true, default_missing_value = "99", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) profile: Option<u32>,
-    /// Keep the text of vmstat, iostat, mpstat, pidstat, nicstat and zpool iostat as well, those that there are, in this directory.
+    /// Also record the text of vmstat, iostat, mpstat, pidstat, nicstat and zpool iostat (those installed) in this
+    /// directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) text: Option<PathBuf>,
-    /// Show the newest sample at http://ADDRESS/metrics as OpenMetrics, for Prometheus. :PORT is reached from this machine
-    /// only; 0.0.0.0:PORT or [::]:PORT from others as well: there is no password.
+    /// Serve the newest sample at http://ADDRESS/metrics as OpenMetrics, for Prometheus. :PORT accepts connections
+    /// from this machine only; 0.0.0.0:PORT or [::]:PORT also from others: there is no password.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) export: Option<String>,
-    /// With --export: answer requests with this name in their Host header, too; several times. On the loopback, names other
-    /// than localhost are refused otherwise.
+    /// With --export: also accept this name in the Host header of requests; may be given several times. By default
+    /// the loopback accepts only localhost.
     #[arg(long, value_name = "NAME", requires = "export")]
     pub(crate) export_host: Vec<String>,
-    /// CPU time by the kernel's tick alone, or by event as well, where the kernel lets it be measured (docs/stat.md).
+    /// CPU time by the kernel's tick alone, or also by event, where the kernel permits it (docs/stat.md).
     #[arg(long, value_enum, default_value_t = StatClock::Both)]
     pub(crate) clock: StatClock,
-    /// Keep every I/O in memory as well, and write those around each finding as a recording of its own (needs what `iodyno trace`
-    /// needs): beside the recording, or in the directory of -d.
+    /// Also keep every I/O in memory, and write those around each finding to a recording of its own, beside the
+    /// recording or in the directory of -d. Needs the privileges of `iodyno trace`.
     #[arg(long)]
     pub(crate) flight: bool,
-    /// With --flight: so much from before a finding opens; most open when their cause has lasted for 10 s.
+    /// With --flight: time to write from before a finding opens; most findings open after 10 s.
     #[arg(long, value_name = "TIME", default_value = "60s", requires = "flight")]
     pub(crate) before: String,
-    /// With --flight: so much from after that.
+    /// With --flight: time to write from after it opens.
     #[arg(long, value_name = "TIME", default_value = "10s", requires = "flight")]
     pub(crate) after: String,
-    /// With --flight: I/Os in memory, at most (64 bytes each); default 512 MiB or 1/8 of the memory.
+    /// With --flight: maximum memory for I/Os (64 bytes each); default 512 MiB or 1/8 of the memory.
     #[arg(long, value_name = "SIZE", requires = "flight")]
     pub(crate) memory: Option<String>,
     /// Stop after this time.
@@ -436,7 +445,7 @@ pub(crate) struct RecordArgs {
     pub(crate) length: Option<String>,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
-    /// Run this command, and record as long as it runs.
+    /// Run this command, and record while it runs.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
@@ -447,14 +456,14 @@ pub(crate) struct RecordArgs {
       iodyno diagnose                            watches this machine for 30 s\n  \
       iodyno diagnose --live 5m --explain        longer, with every figure and threshold\n  \
       iodyno diagnose results/monday --json      a recording, for programs (docs/findings.md)\n  \
-      iodyno diagnose -S eth0:200,wlan0:54hd     these links are known to carry 200 Mbit/s, and 54 Mbit/s of both directions\n  \
+      iodyno diagnose -S eth0:200,wlan0:54hd     speeds of these links: 200 Mbit/s, and 54 Mbit/s half duplex\n  \
       iodyno diagnose --print-thresholds > mine.toml; iodyno diagnose --thresholds mine.toml\n\n\
-    Exit code 0: no finding, 9: at least one (notes and what another finding explains do not count). What a rule needs and was not\n\
-    recorded, no rule speaks of. Rules and thresholds: docs/findings.md")]
+    Exit code 0: no finding, 9: at least one (notes, and findings that another one explains, do not count). A rule whose counters\n\
+    were not recorded is silent. Rules and thresholds: docs/findings.md")]
 pub(crate) struct DiagnoseArgs {
-    /// A recording; left out: this machine.
+    /// A recording; default: this machine.
     pub(crate) recording: Option<PathBuf>,
-    /// Watch this machine for so long.
+    /// Watch this machine for this time.
     #[arg(long, value_name = "TIME", conflicts_with = "recording")]
     pub(crate) live: Option<String>,
     /// Show the figures and thresholds behind each finding.
@@ -463,12 +472,12 @@ pub(crate) struct DiagnoseArgs {
     /// One JSON object with everything (docs/findings.md).
     #[arg(long)]
     pub(crate) json: bool,
-    /// A TOML file of thresholds; what it leaves out keeps the shipped value.
+    /// A TOML file of thresholds; those missing from it keep their shipped values.
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) links: SpeedArgs,
-    /// Print the thresholds as such a file, each explained, and stop.
+    /// Print the thresholds as a file for --thresholds, each explained, and exit.
     #[arg(long)]
     pub(crate) print_thresholds: bool,
 }
@@ -481,7 +490,7 @@ pub(crate) struct DiagnoseArgs {
     after_help = "Examples:\n  \
       iodyno query results/monday \"select workload, sum(ops), percentile(response, 0.999) from op_interval group by 1\"\n  \
       iodyno query results/*                    a shell with completion\n\n\
-    Handed over to the program iodyno-query (`make query` builds it); its --help says more, docs/query.md everything."
+    Runs the program iodyno-query (`make query` builds it); see its --help, and docs/query.md."
 )]
 pub(crate) struct QueryArgs {
     /// Recordings, the statement, and options of iodyno-query.
@@ -499,12 +508,12 @@ pub(crate) struct QueryArgs {
       iodyno import msr/ -o msr                       a folder of MSR's prxy_0.csv.gz …: one trace\n  \
       iodyno import io_traces.csv -o d -d 419 -d 725 --for 1h    an hour of two devices\n  \
       iodyno import gather/ -o old --start 2026-11-20 --interval 5s    vmstat, iostat, nicstat … of one machine\n  \
-      iodyno import gather/ -o old --zone Europe/Berlin    times in it are Berlin's\n  \
+      iodyno import gather/ -o old --zone Europe/Berlin    its times are those of Berlin\n  \
       iodyno report old-monday\n\n\
     Results: vdbench, fio, fio-log. Text of other tools (counters, as `record` keeps them): nicstat, iostat, vmstat, mpstat-solaris,\n\
     sysstat (mpstat, pidstat, sar), sysstat-json (sadf -j), zpool-iostat, prstat, netstat, syslog, dtrace, ss, nfsstat, table. Traces (rows of the table io): blktrace, blkparse, fio-iolog, fio-iolog-waits, vdbench-flat, msr, alibaba, tencent,\n\
     systor17, fiu; larger than memory, and compressed with gzip as well.\n\n\
-    What the other tool did not keep stays absent; what that is, is said at the end and in the report (docs/import.md).")]
+    Figures that the other tool did not record stay absent; the import and the report list them (docs/import.md).")]
 pub(crate) struct ImportArgs {
     /// A file, or a folder of results, of the files of one trace, or of other tools' text.
     pub(crate) input: PathBuf,
@@ -513,36 +522,36 @@ pub(crate) struct ImportArgs {
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
-    /// Read it as this format instead of looking at the content.
+    /// Read the input as this format, instead of detecting it.
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
-    /// Of a trace: only this device, by the name that the import gives it; may be given several times.
+    /// Traces: only this device, by its name in the import; may be given several times.
     #[arg(short, long = "device", value_name = "NAME")]
     pub(crate) devices: Vec<String>,
-    /// Of a trace: from so long after its beginning.
+    /// Traces: begin this long after the beginning of the trace.
     #[arg(long, value_name = "TIME")]
     pub(crate) from: Option<String>,
-    /// Of a trace: for so long.
+    /// Traces: import this length of time.
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// Of text that does not tell it: the day, and where it tells no times, the time at which it began (UTC, or in --zone).
-    /// Default: by the file's last change.
+    /// Text without a date: the day of its beginning; text without times: also the time of day (UTC, or in --zone).
+    /// Default: from the file's last change.
     #[arg(long, value_name = "DAY[THH:MM:SS]")]
     pub(crate) start: Option<String>,
-    /// Of text without times: how far its samples are apart. Default: 1 s.
+    /// Text without times: time between samples. Default: 1 s.
     #[arg(long, value_name = "TIME")]
     pub(crate) interval: Option<String>,
-    /// Of text and of Vdbench's results: the time zone of times that do not tell their distance from UTC: a distance (+02:00),
-    /// a name (Europe/Berlin), `local`: this machine's, or Z. Default: Z.
+    /// Text and Vdbench's results: time zone of times without a distance from UTC: a distance (+02:00), a name
+    /// (Europe/Berlin), `local` (this machine's) or Z. Default: Z.
     #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
     pub(crate) zone: Option<String>,
-    /// Of text that is cut out of a longer one: its first sample is an interval like the others, and not the mean since boot.
+    /// The text is part of a longer one: its first sample is an interval like the others, not the mean since boot.
     #[arg(long)]
     pub(crate) excerpt: bool,
-    /// Of mpstat of Solaris that prints some CPUs only: how many the machine has. Those that are not printed are idle.
+    /// mpstat of Solaris with some CPUs only: number of CPUs of the machine. CPUs that are not printed are idle.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) cpus: Option<u32>,
-    /// Of text of several machines (a folder, a central log, sadf's JSON): only what this one printed.
+    /// Text of several machines (a folder, a central log, sadf's JSON): import only this machine.
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Option<String>,
 }
@@ -556,48 +565,47 @@ pub(crate) struct ImportArgs {
       iodyno model prod.iodyno -d nvme0n1 --from 10m --for 5m   five minutes of one device, on standard output\n  \
       iodyno model prod.iodyno -o prod.vdb --json | jq '.figures[] | {figure, distance}'\n  \
       iodyno model prod.iodyno --compare replay.iodyno --compare run.iodyno >/dev/null\n  \
-                                                                traces of its replay and of its model's run beside it\n\n\
+                                                                compare with the traces of a replay and of a run of the model\n\n\
     The file has at most 60 lines, no names of files or processes and no data: sizes, shares, ranges and rates only. Where the\n\
-    trace tells who did what, the busiest processes of a device have workloads of their own (p1_read, p2_write …). The table\n\
-    at the end says how far the model is from the trace, and, as `unseen half`, how far a model of the first half is from the\n\
-    second, which it has not seen; `!` marks what is farther than docs/model.md permits.")]
+    trace has the process of each I/O, the busiest processes of a device have workloads of their own (p1_read, p2_write …).\n\
+    The table at the end has the distance of the model from the trace and, as `unseen half`, the distance of a model of the\n\
+    first half from the second half; `!` marks a distance above the limit in docs/model.md.")]
 pub(crate) struct ModelArgs {
     /// A recording with a trace, or a trace that can be imported.
     pub(crate) input: PathBuf,
-    /// Where to write the parameter file. Default: standard output, and the table on standard error.
+    /// Parameter file to write. Default: standard output, with the table on standard error.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// The device or file that the model is for; several for several devices, the busiest first. Default: variables
-    /// ($lun, or $lun1 …), which `iodyno run FILE lun=/dev/sdb` fills in.
+    /// Target device or file of the model; several for several devices, the busiest first. Default: variables ($lun,
+    /// or $lun1 …), which `iodyno run FILE lun=/dev/sdb` sets.
     #[arg(short, long = "target", value_name = "PATH")]
     pub(crate) targets: Vec<PathBuf>,
     /// Only this device of the trace; may be given several times.
     #[arg(short, long = "device", value_name = "NAME")]
     pub(crate) devices: Vec<String>,
-    /// From so long after the trace's beginning.
+    /// Begin this long after the beginning of the trace.
     #[arg(long, value_name = "TIME")]
     pub(crate) from: Option<String>,
-    /// For so long.
+    /// Use this length of time.
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// What workloads are told apart by: device only, or process as well.
+    /// Separate workloads by device only, or also by process.
     #[arg(long, value_enum, default_value_t = ModelBy::Process)]
     pub(crate) by: ModelBy,
-    /// Another trace in the same table, by its distances from this one: of a replay, or of a run of the model; may be
-    /// given several times.
+    /// Another trace to compare in the same table: of a replay, or of a run of the model; may be given several times.
     #[arg(long, value_name = "TRACE")]
     pub(crate) compare: Vec<PathBuf>,
-    /// Read the trace as this format (of `iodyno import`) instead of looking at the content.
+    /// Read the trace as this format (of `iodyno import`), instead of detecting it.
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
     #[command(flatten)]
     pub(crate) force: ForceArgs,
-    /// One JSON object in place of the table, on standard output; needs --output (docs/model.md).
+    /// Print one JSON object on standard output in place of the table; needs --output (docs/model.md).
     #[arg(long, requires = "output")]
     pub(crate) json: bool,
 }
 
-/// What the workloads of a model are told apart by.
+/// What separates the workloads of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ModelBy {
     /// The busiest processes of each device, the others together.
@@ -613,11 +621,11 @@ pub(crate) enum ProbeSubject {
     Io,
     /// Files by reads and by bytes, logical and physical, with the page cache's miss rate.
     Files,
-    /// CPU time by event: who runs, who waits for whom, what interrupts take from whom.
+    /// CPU time by event: running tasks, waiting tasks, time that interrupts take from tasks.
     Cpu,
-    /// What programs are at: the functions, of programs and of the kernel, that CPUs are found in.
+    /// Functions, of programs and of the kernel, in which CPU time is spent.
     Stacks,
-    /// How long the servers on TCP ports (--port) take for an answer, pre-empted meanwhile and not.
+    /// How long the servers on TCP ports (--port) take for an answer, preempted meanwhile and not.
     Requests,
 }
 
@@ -636,19 +644,19 @@ pub(crate) enum ProbeBy {
     Op,
     /// CPUs (cpu).
     Cpu,
-    /// Interrupts: time in each vector, and from whom it was taken (cpu).
+    /// Interrupts: time in each vector, and the processes from which it was taken (cpu).
     Irq,
-    /// Who was put aside for whom (cpu).
+    /// Preempted processes, and the processes that preempted them (cpu).
     Preempt,
 }
 
 /// Arguments of `probe`.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Examples:\n  iodyno probe io                       rates of every device each second; Ctrl-C shows distributions\n  iodyno probe io 5s 12 --by process    who does I/O, for a minute\n  iodyno probe files 10s 1              top files of ten seconds, and the miss rate\n  iodyno probe files --by fs --json     reads and writes per file system, for programs\n  iodyno probe cpu 5s --by irq          time in each interrupt, and from which process it was taken\n  iodyno probe cpu 10s 1 --cost         run times, waiting, pre-emption; and what the probes themselves cost\n  iodyno probe stacks 10s 1             the functions in which programs spend their CPU time\n  iodyno probe stacks 30s 1 --folded > stacks.txt    for tools that draw flame graphs\n  iodyno probe requests --port 5432     how long that server takes from reading a request to writing the answer"
+    after_help = "Examples:\n  iodyno probe io                       rates of every device each second; Ctrl-C shows distributions\n  iodyno probe io 5s 12 --by process    the processes that do I/O, for a minute\n  iodyno probe files 10s 1              top files of ten seconds, and the miss rate\n  iodyno probe files --by fs --json     reads and writes per file system, for programs\n  iodyno probe cpu 5s --by irq          time in each interrupt, and from which process it was taken\n  iodyno probe cpu 10s 1 --cost         run times, waiting, preemption; and the cost of the probes themselves\n  iodyno probe stacks 10s 1             the functions in which programs spend their CPU time\n  iodyno probe stacks 30s 1 --folded > stacks.txt    for tools that draw flame graphs\n  iodyno probe requests --port 5432     how long that server takes from reading a request to writing the answer"
 )]
 pub(crate) struct ProbeArgs {
-    /// What to look at.
+    /// Subject of the probe.
     #[arg(value_enum)]
     pub(crate) subject: ProbeSubject,
     /// Length of an interval (1s, 500ms; seconds without a unit).
@@ -657,22 +665,23 @@ pub(crate) struct ProbeArgs {
     /// Number of intervals; default: until interrupted.
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
-    /// A row per what; default: device (io), file (files), every table (cpu).
+    /// Subject of a row; default: device (io), file (files), every table (cpu).
     #[arg(long, value_enum)]
     pub(crate) by: Option<ProbeBy>,
-    /// So many rows, the busiest first.
+    /// Number of rows, the busiest first.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
-    /// stacks: looks a second at each CPU.
+    /// stacks: samples per second of each CPU.
     #[arg(long, value_name = "N", default_value_t = trace::profile::HZ, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) hz: u32,
-    /// stacks: at the end a line `name;outermost;…;innermost count` for each stack, and nothing else on standard output.
+    /// stacks: print only one line `name;outermost;…;innermost count` per stack, at the end.
     #[arg(long, conflicts_with = "json")]
     pub(crate) folded: bool,
     /// requests: TCP ports of the servers to watch, at most 256.
     #[arg(long = "port", value_name = "PORT", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) ports: Vec<u16>,
-    /// cpu, stacks, requests: let the kernel count what the probes cost, and say it at the end (the counting costs some as well).
+    /// cpu, stacks, requests: measure the cost of the probes in the kernel, and print it at the end (this costs some
+    /// CPU time).
     #[arg(long)]
     pub(crate) cost: bool,
     /// io: only this device or partition. May be given several times; default: all.
@@ -698,7 +707,7 @@ pub(crate) struct ProbeArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
-    /// One JSON object per interval and one at the end, and nothing else on standard output (docs/probe.md).
+    /// Print one JSON object per interval and one at the end, and nothing else, on standard output (docs/probe.md).
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,7 +1,7 @@
 //! From errors to exit codes, as documented in the README.
 
-use monitor::MonitorError;
 use import::ImportError;
+use monitor::MonitorError;
 use output::OutputError;
 use recording::RecordingError;
 use report::ReportError;

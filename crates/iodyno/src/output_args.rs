@@ -7,8 +7,8 @@ use std::path::Path;
 /// For commands whose `-o` names a file.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct ForceArgs {
-    /// Replace what -o names, if it is a regular file; without it a name that is taken is refused. Links, devices, FIFOs and
-    /// directories are always refused; - is standard output (docs/safety.md).
+    /// Replace the file of -o if it exists and is a regular file; without --force an existing file is refused. Links,
+    /// devices, FIFOs and directories are always refused; - is standard output (docs/safety.md).
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -23,7 +23,7 @@ impl ForceArgs {
 /// For commands that make recordings.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AccessArgs {
-    /// Permissions of the files of a recording, octal: 0600 to 0666; its folders can be searched by those who may read.
+    /// Permissions of the files of a recording, octal: 0600 to 0666; users who may read them can search its folders.
     /// Default: 0600, with --group 0640.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<String>,

@@ -7,7 +7,7 @@ use rates::stat::{Duplex, SpeedOverride};
 /// `-S`.
 #[derive(Debug, Args)]
 pub(crate) struct SpeedArgs {
-    /// Speed of a network link in Mbit/s, `fd` full or `hd` half duplex; goes before what the driver says.
+    /// Speed of a network link in Mbit/s, `fd` full or `hd` half duplex; overrides the driver.
     #[arg(short = 'S', long = "speed", value_name = "IF:MBIT[fd|hd]", value_delimiter = ',')]
     pub(crate) speeds: Vec<String>,
 }

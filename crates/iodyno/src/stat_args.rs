@@ -11,18 +11,18 @@ use std::path::PathBuf;
     after_help = "Examples:\n  \
       iodyno stat net 5 4                     one line per interface, every 5 s, four times\n  \
       iodyno stat net -p -i eth0 1            as `nicstat -p`: fields with colons between them\n  \
-      iodyno stat net -S eth0:200fd           the link is known to carry 200 Mbit/s, full duplex\n  \
+      iodyno stat net -S eth0:200fd           the speed of the link: 200 Mbit/s, full duplex\n  \
       iodyno stat disk -x -z                  all of iostat's columns; idle devices left out\n  \
       iodyno stat disk --percentiles -i sda   with p50, p95, p99, p99.9 and the longest of reads and writes (BPF)\n  \
       iodyno stat cpu --busy                  one line per CPU that is not idle\n  \
       iodyno stat proc 10 --pid 1234          CPU of one process to four digits\n  \
-      iodyno stat cpu --each --clock both     what the tick sees beside what happened (BPF)\n  \
+      iodyno stat cpu --each --clock both     the tick's figures beside those of events (BPF)\n  \
       iodyno stat listen -z                   listeners with a queue, or that drop connection requests, and their programs\n  \
       iodyno stat irq -z                      interrupts per second, and the CPU that takes most of each\n  \
       iodyno stat disk -r monday              the same of a recording, or of an import\n\n\
-    The first lines are of the first interval; --since-boot puts the mean since boot before them. Times are UTC. `?` is not known.")]
+    The first lines are of the first interval; --since-boot puts the mean since boot before them. Times are UTC. `?` means not known.")]
 pub(crate) struct StatArgs {
-    /// What to look at.
+    /// Counters to show.
     #[arg(value_enum)]
     pub(crate) subject: StatSubject,
     /// Time between two lines (1s, 500ms; seconds without a unit).
@@ -34,10 +34,10 @@ pub(crate) struct StatArgs {
     /// or program.
     #[arg(short = 'i', long = "only", value_name = "NAME", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// Every column that there is.
+    /// Show every column.
     #[arg(short = 'x', long)]
     pub(crate) extended: bool,
-    /// Leave out what did nothing in the interval.
+    /// Leave out idle rows.
     #[arg(short = 'z', long)]
     pub(crate) skip_idle: bool,
     /// For programs: seconds since 1970, name, figures, with colons between (nicstat's fields for net, tcp, udp).
@@ -57,7 +57,7 @@ pub(crate) struct StatArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
-    /// Of a recording (also an imported one) instead of this machine: all its samples.
+    /// Show all samples of a recording (also an imported one) instead of this machine.
     #[arg(short, long, value_name = "RECORDING", conflicts_with_all = ["output", "since_boot", "list", "interval", "count"])]
     pub(crate) recording: Option<PathBuf>,
     /// net: TCP instead of interfaces.
@@ -69,7 +69,7 @@ pub(crate) struct StatArgs {
     /// net: TCP, UDP and interfaces with every column.
     #[arg(short = 'a', long)]
     pub(crate) all: bool,
-    /// net: list the interfaces with speed, duplex and state, and stop.
+    /// net: list the interfaces with speed, duplex and state, and exit.
     #[arg(short = 'l', long)]
     pub(crate) list: bool,
     /// net: only received and sent volume.
@@ -86,17 +86,17 @@ pub(crate) struct StatArgs {
     pub(crate) both_directions: bool,
     #[command(flatten)]
     pub(crate) links: SpeedArgs,
-    /// cpu, proc: by the clock's tick (~), as always; or by that and by event beside it (BPF), which sees what works
-    /// between two ticks. irq: with the time in handlers.
+    /// cpu, proc: by the clock's tick (~), or by the tick and by event (BPF), which also sees work between two ticks.
+    /// irq: with the time in handlers.
     #[arg(long, value_enum, default_value_t = StatClock::Tick)]
     pub(crate) clock: StatClock,
-    /// cpu: one line per CPU; irq: one per vector and CPU; pool: the parts of pools as well (imports).
+    /// cpu: one line per CPU; irq: one per vector and CPU; pool: also the parts of pools (imports).
     #[arg(long)]
     pub(crate) each: bool,
     /// cpu: one line per CPU that was not idle.
     #[arg(long)]
     pub(crate) busy: bool,
-    /// disk: percentiles of the response times of reads and writes as well (p50, p95, p99, p99.9, the longest; BPF).
+    /// disk: also percentiles of the response times of reads and writes (p50, p95, p99, p99.9, the longest; BPF).
     #[arg(long)]
     pub(crate) percentiles: bool,
     /// proc: only this process.
@@ -108,7 +108,7 @@ pub(crate) struct StatArgs {
     /// proc: CPU time in seconds of the interval; for people only.
     #[arg(long)]
     pub(crate) seconds: bool,
-    /// proc, cgroup, irq: so many, the busiest first.
+    /// proc, cgroup, irq: number of rows, the busiest first.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
 }
@@ -116,7 +116,7 @@ pub(crate) struct StatArgs {
 /// Where CPU time comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StatClock {
-    /// Whole ticks, charged to whom the timer finds running.
+    /// Whole ticks, charged to the task that the timer finds running.
     Tick,
     /// Both, and their difference.
     Both,
@@ -151,9 +151,9 @@ pub(crate) enum StatSubject {
     Irq,
     /// Pools of ZFS, as zpool iostat.
     Pool,
-    /// Mounted file systems, as df, with what their devices do.
+    /// Mounted file systems, as df, with the activity of their devices.
     Fs,
-    /// TCP sockets that listen, as ss -ltn, with what each dropped and who holds it.
+    /// TCP sockets that listen, as ss -ltn, with their dropped requests and their processes.
     #[value(alias = "listener")]
     Listen,
 }

@@ -7,8 +7,8 @@ use super::Names;
 use super::parse::{ConditionError, Over, Parser, error};
 use super::syntax::fits;
 use super::token::Kind;
-use rates::measure::{self, Better, MEASURES, Measure, measure_of};
 use quantity::suggest::{by_distance, question};
+use rates::measure::{self, Better, MEASURES, Measure, measure_of};
 
 /// What such a condition looks like.
 const EXAMPLES: &str = "`response_ns_p99 worse than 5%`, `iops changed`, `iops not same within 5%`";

@@ -4,8 +4,8 @@ use super::dimension::{self, Dimension};
 use super::names;
 use super::syntax::{Comparison, Measured, Number, Selector, Side, Truth};
 use super::token::{Kind, Token, tokens};
-use rates::OPS;
 use quantity::suggest::{by_distance, question};
+use rates::OPS;
 
 /// Deepest nesting of parentheses and signs.
 const DEPTH_MAX: usize = 64;

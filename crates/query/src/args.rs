@@ -3,7 +3,7 @@
 use clap::{ArgGroup, Parser};
 use std::path::PathBuf;
 
-/// Ask recordings questions in SQL: all tables of one or many, open ones too.
+/// Query recordings with SQL: all tables of one or many recordings, open ones too.
 #[derive(Debug, Parser)]
 #[command(
     name = "iodyno query",
@@ -32,11 +32,11 @@ pub(crate) struct Args {
     /// Parquet; needs -o.
     #[arg(long, requires = "output")]
     pub(crate) parquet: bool,
-    /// Where to write the answer; default: standard output.
+    /// Output file; default: standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace what -o names, if it is a regular file; without it a name that is taken is refused. Links, devices, FIFOs and
-    /// directories are always refused; - is standard output (docs/safety.md).
+    /// Replace the file of -o if it exists and is a regular file; without --force an existing file is refused. Links,
+    /// devices, FIFOs and directories are always refused; - is standard output (docs/safety.md).
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
 }

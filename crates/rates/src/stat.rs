@@ -288,7 +288,7 @@ impl Subject {
 #[must_use]
 pub fn columns_markdown() -> String {
     let mut page = String::from(
-        "# Columns of `iodyno stat`\n\nGenerated from the sources (`make docs`). The first name is that of the table for people, the key that of `--json` and `--csv`.\n",
+        "# Columns of `iodyno stat`\n\nGenerated from the sources (`make docs`). The first name is that of the table, the key that of\n`--json` and `--csv`.\n",
     );
     for subject in Subject::ALL {
         page.push_str(&format!("\n## {}\n\n| column | key | meaning |\n| --- | --- | --- |\n", subject.name()));

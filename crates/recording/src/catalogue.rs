@@ -17,28 +17,51 @@ pub fn table(name: &str) -> Option<&'static Table> {
     catalogue().iter().copied().find(|table| table.name == name)
 }
 
+/// Columns of the prose of a page.
+const PAGE_WIDTH: usize = 100;
+
+/// A paragraph in lines of at most [`PAGE_WIDTH`] columns.
+fn wrapped(paragraph: &str) -> String {
+    let (mut lines, mut width) = (String::new(), 0);
+    for word in paragraph.split_whitespace() {
+        let more = word.chars().count();
+        if width == 0 {
+            width = more;
+        } else if width + 1 + more > PAGE_WIDTH {
+            lines.push('\n');
+            width = more;
+        } else {
+            lines.push(' ');
+            width += 1 + more;
+        }
+        lines.push_str(word);
+    }
+    lines.push('\n');
+    lines
+}
+
 /// The catalogue as a page of the documentation (docs/tables.md).
 #[must_use]
 pub fn catalogue_markdown() -> String {
     let mut page = String::from(
         "# Tables of a recording\n\nGenerated from the schema catalogue by `make docs`; do not edit.\n\n\
-         `t_ns` is the host's `CLOCK_MONOTONIC`, `t_s` the seconds since the recording's start; sealed tables also carry `time` (UTC).\n\
-         A column of type *histogram* holds the bytes of [histogram-v1](histogram-v1.md); beside it stand, as plain `int64` columns in ns, ",
+         `t_ns` is the host's `CLOCK_MONOTONIC`, `t_s` the seconds since the recording's start; sealed tables\n\
+         also carry `time` (UTC).\n",
     );
     let names: Vec<String> = suffixes().map(|suffix| format!("`NAME_ns_{suffix}`")).collect();
-    let _ = writeln!(
-        page,
-        "{}; a histogram of sizes, in bytes or operations, stands alone.\nMissing values are null, never 0.",
+    let histograms = format!(
+        "A column of type *histogram* holds the bytes of [histogram-v1](histogram-v1.md); beside it are, as plain `int64` columns \
+         in ns, {}; a histogram of sizes, in bytes or operations, has none. Missing values are null, never 0.",
         names.join(", ")
     );
+    page.push_str(&wrapped(&histograms));
     for table in catalogue() {
+        let about = format!("{} Source: {}. Since format {}.", table.help.trim(), table.source, table.since);
         let _ = writeln!(
             page,
-            "\n## {}\n\n{} Source: {}. Since format {}.\n\n| column | type | unit | kind | meaning |\n| --- | --- | --- | --- | --- |",
+            "\n## {}\n\n{}\n| column | type | unit | kind | meaning |\n| --- | --- | --- | --- | --- |",
             table.name,
-            table.help.trim(),
-            table.source,
-            table.since
+            wrapped(&about)
         );
         for column in table.columns {
             let optional = if column.nullable { ", may be null" } else { "" };

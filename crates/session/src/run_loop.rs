@@ -10,7 +10,6 @@ use crate::spine::Spine;
 use crate::steady::Watch;
 use crate::sync;
 use crate::sync::Syncing;
-use tool_output::fio_out::SteadyState;
 use engine::{Fates, Harvest, Input, JobFate, LaneEnd, Running};
 use monitor::Counters;
 use objectives::Halt;
@@ -22,6 +21,7 @@ use recording::Batch;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Duration;
+use tool_output::fio_out::SteadyState;
 
 /// How long the coordinator sleeps at most before it looks at signals and at the engine.
 const NAP: Duration = Duration::from_millis(20);

@@ -8,12 +8,12 @@ use crate::comparison::Comparison;
 use crate::fidelity_views;
 use crate::{Facts, RequestFacts, RunFacts, TracedFacts, series, tables};
 use findings::Engine;
-use rates::Verdicts;
 use quantity::suggest::by_distance;
+use rates::Verdicts;
 use std::sync::LazyLock;
+use view::Drawing;
 use view::{AnalyzeError, Unit};
 use view::{Axis, Body, Column, Scale, Table, ViewData};
-use view::Drawing;
 use workload::probe::FileFold;
 
 /// What kind of picture a view is.

@@ -17,6 +17,7 @@ mod compare;
 mod content;
 mod convert;
 mod crash;
+mod documents;
 mod dry_run;
 mod ending;
 mod fio;

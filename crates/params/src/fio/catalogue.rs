@@ -140,7 +140,7 @@ pub const OPTIONS: &[FioOption] = &[
     plan("size", &[], Target, ("SIZE|N%", "8g"), "Bytes of a job over all its files, and how much it does in one loop; N% of the target's size"),
     plan("io_size", &["io_limit"], Target, ("SIZE|N%", "1g"), "How much a job does, when that is not its size"),
     plan("offset", &["fileoffset"], Target, ("SIZE|N%", "1m"), "Where in the file a job begins"),
-    plan("offset_increment", &[], Target, ("SIZE|N%", "1g"), "Each of a job's copies (numjobs) begins so much further on"),
+    plan("offset_increment", &[], Target, ("SIZE|N%", "1g"), "Each of a job's copies (numjobs) begins this much further"),
     plan("openfiles", &[], Target, ("N", "8"), "All files are opened before the run, so it must not be less than there are"),
     plan("file_service_type", &[], Target, ("TYPE[:N]", "random:4"), "Which file is next: roundrobin, random or sequential; every N operations"),
     plan("fallocate", &[], Target, ("MODE", "none"), "How a file that is only written gets its length: native or posix (allocated), keep (allocated, its size grows with the writes), truncate (only its size is set), none; default native"),
@@ -150,13 +150,13 @@ pub const OPTIONS: &[FioOption] = &[
     plan("create_only", &[], Target, SWITCH, "Only make the job's files, as they would be made for it; nothing else is done"),
     plan("pre_read", &[], Target, SWITCH, "Read the job's part of its files before it begins, and leave the page cache as it is then (invalidate=0)"),
     plan("fill_device", &["fill_fs"], Target, SWITCH, "Write until there is no more room, which is the job's end and no error; without size= it has no other end"),
-    other("create_serialize", &[], Target, SWITCH, Note("files are created and filled before the run, outside of what is measured")),
-    other("create_fsync", &[], Target, SWITCH, Note("files are created and filled before the run, outside of what is measured")),
+    other("create_serialize", &[], Target, SWITCH, Note("files are created and filled before the run, outside of the measured time")),
+    other("create_fsync", &[], Target, SWITCH, Note("files are created and filled before the run, outside of the measured time")),
     plan("readonly", &[], Target, SWITCH, "Refuse every job that would write or trim"),
     plan("allow_file_create", &[], Target, ("0|1", "0"), "0: files must exist and be long enough"),
     other("allow_mounted_write", &[], Target, SWITCH, Note("a mounted device is never written: unmount it first")),
     plan("invalidate", &[], Target, SWITCH, "Drop the page cache of its files when a job begins with them (default); 0: leave it as it is"),
-    plan("fadvise_hint", &[], Target, ("KIND", "random"), "What the kernel is told about buffered reads: 1 as the pattern is (default), 0 nothing, random or sequential"),
+    plan("fadvise_hint", &[], Target, ("KIND", "random"), "Advice to the kernel about buffered reads: 1 as the pattern is (default), 0 nothing, random or sequential"),
     // Shape
     plan("rw", &["readwrite"], Shape, ("PATTERN[:N]", "randrw"), "read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite or randtrimwrite; N: a gap (sequential) or operations per random place"),
     plan("rwmixread", &[], Shape, ("PERCENT", "70"), "Reads among reads and writes, default 50"),
@@ -202,7 +202,7 @@ pub const OPTIONS: &[FioOption] = &[
     plan("iodepth", &[], Engine, ("N", "32"), "Operations in flight per job"),
     plan("serialize_overlap", &[], Engine, SWITCH, "An operation waits while one in flight overlaps it"),
     plan("iodepth_low", &[], Engine, ("N", "8"), "When all are in flight, wait until so few are left"),
-    other("iodepth_batch", &["iodepth_batch_submit"], Engine, ("N", "8"), Note("what is due is always submitted at once, up to 32 with one system call")),
+    other("iodepth_batch", &["iodepth_batch_submit"], Engine, ("N", "8"), Note("due operations are always submitted at once, up to 32 with one system call")),
     other("iodepth_batch_complete_min", &["iodepth_batch_complete"], Engine, ("N", "1"), Note("what has completed is always taken at once")),
     other("iodepth_batch_complete_max", &[], Engine, ("N", "16"), Note("what has completed is always taken at once")),
     other("registerfiles", &[], Engine, SWITCH, ALWAYS),
@@ -244,10 +244,10 @@ pub const OPTIONS: &[FioOption] = &[
     // Time
     plan("runtime", &["timeout"], Time, ("TIME", "30s"), "End after this time; plain numbers are seconds"),
     plan("time_based", &[], Time, SWITCH, "Go on until runtime is over, over and over the same range"),
-    plan("ramp_time", &[], Time, ("TIME", "5s"), "Warm up so long before measuring; plain numbers are seconds"),
-    plan("startdelay", &[], Time, ("TIME[-TIME]", "10s"), "Begin so much later; plain numbers are seconds"),
-    plan("loops", &[], Time, ("N", "3"), "Do it all so many times"),
-    plan("number_ios", &[], Time, ("N", "100000"), "End after so many operations"),
+    plan("ramp_time", &[], Time, ("TIME", "5s"), "Warm-up before measuring; plain numbers are seconds"),
+    plan("startdelay", &[], Time, ("TIME[-TIME]", "10s"), "Delay of the start; plain numbers are seconds"),
+    plan("loops", &[], Time, ("N", "3"), "Repeat the job this many times"),
+    plan("number_ios", &[], Time, ("N", "100000"), "End after this many operations"),
     plan("steadystate", &["ss"], Time, ("WHAT:LIMIT", "iops:5%"), "End when iops, bw or lat (or iops_slope, …) is steady"),
     plan("steadystate_duration", &["ss_dur"], Time, ("TIME", "60s"), "For how long it must have been steady; plain numbers are seconds"),
     plan("steadystate_ramp_time", &["ss_ramp"], Time, ("TIME", "10s"), "What is left out at the beginning; plain numbers are seconds"),
@@ -311,8 +311,8 @@ pub const OPTIONS: &[FioOption] = &[
     other("write_iops_log", &[], Output, ("PREFIX", "mix"), Said("Operations per second into PREFIX_iops.N.log")),
     other("write_hist_log", &[], Output, ("PREFIX", "mix"), Said("Histograms of completion times into PREFIX_clat_hist.N.log, each of log_hist_msec")),
     other("write_iolog", &[], Output, ("FILE", "mix.log"), Note("`iodyno trace` records every I/O while the run lasts; `iodyno export --format fio-iolog` writes it")),
-    other("log_avg_msec", &[], Output, ("MS", "1000"), Said("A line of the logs is the average of so many ms; 0 (default): a line of each I/O")),
-    other("log_hist_msec", &[], Output, ("MS", "1000"), Said("A line of the histogram log is of so many ms")),
+    other("log_avg_msec", &[], Output, ("MS", "1000"), Said("A line of the logs is the average of this time in ms; 0 (default): a line per I/O")),
+    other("log_hist_msec", &[], Output, ("MS", "1000"), Said("A line of the histogram log covers this time in ms")),
     other("log_hist_coarseness", &[], Output, ("N", "0"), Said("Bins of the histogram log: 2^N of fio's in one, N up to 6")),
     other("log_entries", &[], Output, ("N", "1024"), Note("logs have as many lines as there are")),
     other("log_max_value", &["log_window_value"], Output, SWITCH, Said("The greatest value of the time instead of the average")),
@@ -345,7 +345,7 @@ pub const OPTIONS: &[FioOption] = &[
     other("alloc-size", &["alloc_size"], Output, ("KIB", "16384"), Note("memory is taken as it is needed")),
     other("aux-path", &["aux_path"], Output, ("DIR", "/tmp"), Note("states of verify= would be there, which is not built yet")),
     other("debug", &[], Output, ("TYPES", "io"), Note("`iodyno trace` shows every I/O while the run lasts")),
-    other("bwavgtime", &[], Output, ("MS", "500"), Said("write_bw_log has averages of so many ms, if that is less than log_avg_msec; other intervals: -i")),
+    other("bwavgtime", &[], Output, ("MS", "500"), Said("write_bw_log has averages of this time in ms, if that is less than log_avg_msec; other intervals: -i")),
     other("iopsavgtime", &[], Output, ("MS", "500"), Said("The same of write_iops_log")),
     other("unified_rw_reporting", &[], Output, ("KIND", "mixed"), Note("reads and writes are always recorded apart, and summed on demand")),
     other("disk_util", &[], Output, SWITCH, Note("the devices' counters are always recorded")),
@@ -361,7 +361,7 @@ pub const OPTIONS: &[FioOption] = &[
 pub fn options_markdown() -> String {
     use std::fmt::Write as _;
     let mut out = String::from(
-        "# fio's options\n\nGenerated from the list by which job files and flags are read (`make docs`); what they mean is in [fio](fio.md).\n\
+        "# fio's options\n\nGenerated from the list with which job files and flags are read (`make docs`).\n[fio](fio.md) explains them.\n\
          A flag has the option's name with `-` or `_`: `rate_iops=2000` is `--rate-iops 2000`.\n",
     );
     for task in Task::ALL {

@@ -17,9 +17,9 @@ pub(super) const CPU: &[StatColumn] = columns! {
     "irq_percent" "%irq" Fixed(2), "handlers of interrupts by event";
     "softirq_percent" "%soft" Fixed(2), "soft interrupts by event";
     "stolen_percent" "%stolen" Fixed(2), "of both: taken from a task that was running";
-    "wait_percent" "%wait" Fixed(2), "tasks that were ready had to wait so long before they ran here; several wait at once";
+    "wait_percent" "%wait" Fixed(2), "time that ready tasks waited before they ran here; several wait at once";
     "switches_per_s" "cswch/s" Fixed(0), "switches from one task to another per second";
-    "preemptions_per_s" "preempt/s" Fixed(0), "tasks put aside that could have gone on, per second";
+    "preemptions_per_s" "preempt/s" Fixed(0), "preempted tasks per second";
 };
 
 /// Of one CPU each.
@@ -31,7 +31,7 @@ pub(super) const PROCESS: &[StatColumn] = columns! {
     "wait_percent" "%wait" Fixed(2), "ready to run, and on no CPU; threads add up";
     "stolen_percent" "%stolen" Fixed(2), "of the run time: taken by interrupts";
     "switches_per_s" "cswch/s" Fixed(0), "times per second that a thread left its CPU by its own will";
-    "preemptions_per_s" "nvcswch/s" Fixed(0), "times per second that a thread was put aside";
+    "preemptions_per_s" "nvcswch/s" Fixed(0), "times per second that a thread was preempted";
 };
 
 /// `cpu` and `cpu_event`, CPU by CPU.

@@ -7,8 +7,8 @@ use recording::{Batch, RecordingError};
 use std::collections::{BTreeMap, HashMap};
 
 pub(super) const COLUMNS: &[StatColumn] = columns! {
-    "size_mib" "size MiB" Scaled, "what it can hold, as df tells it";
-    "used_mib" "used MiB" Scaled, "what is in use";
+    "size_mib" "size MiB" Scaled, "capacity, as in df";
+    "used_mib" "used MiB" Scaled, "used space";
     "available_mib" "avail MiB" Scaled, "what programs without privilege can still have";
     "used_percent" "%used" Percent, "used ÷ (used + available)";
     "inodes" "inodes" Fixed(0), "inodes that it has; ? where it makes them as it needs them";
@@ -22,7 +22,7 @@ pub(super) const COLUMNS: &[StatColumn] = columns! {
 
 pub(super) const TEXTS: &[TextColumn] = &[
     TextColumn { key: "kind", title: "type", help: "type of the file system" },
-    TextColumn { key: "device", title: "device", help: "what is mounted" },
+    TextColumn { key: "device", title: "device", help: "mounted device" },
 ];
 
 const MIB: f64 = 1_048_576.0;

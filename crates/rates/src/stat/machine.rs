@@ -38,7 +38,7 @@ impl Figures<rows::System> for System {
 
 pub(super) const MEMORY: &[StatColumn] = columns! {
     "available_mib" "avail" Fixed(0), "MiB that new programs could have without swapping";
-    "free_mib" "free" Fixed(0), "MiB used by nobody";
+    "free_mib" "free" Fixed(0), "unused MiB";
     "cached_mib" "cache" Fixed(0), "MiB of page cache";
     "anonymous_mib" "anon" Fixed(0), "MiB of programs without a file behind them";
     "slab_mib" "slab" Fixed(0), "MiB of the kernel's own objects";

@@ -52,7 +52,7 @@ pub(super) const UDP: &[StatColumn] = columns! {
     "out_datagrams_per_s" "OutDG" Scaled, "datagrams sent per second";
     "in_errors_per_s" "InErr" Percent, "datagrams not delivered, per second";
     "send_buffer_errors_per_s" "OutErr" Percent, "datagrams not sent for lack of room, per second";
-    "no_ports_per_s" "NoPort" Percent, "datagrams for a port where nobody listens, per second";
+    "no_ports_per_s" "NoPort" Percent, "datagrams for a port without a listener, per second";
     "receive_buffer_errors_per_s" "RcvBuf" Percent, "datagrams lost because a socket's buffer was full, per second";
 };
 

@@ -337,7 +337,7 @@ tables! {
     }
 
     /// Something that happened once.
-    Event = "event" from "whoever met it" since 1 {
+    Event = "event" from "the part of iodyno that saw it" since 1 {
         /// When.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -346,7 +346,7 @@ tables! {
         severity: String, "", Name;
         /// Short name of what it was.
         kind: String, "", Name;
-        /// Of a message of the kernel (kind `kernel`) what it tells of: `link_down`, `link_up`, `path_failed`, `path_restored`, `io_error`, `io_timeout`, `device_gone`, `swap_error`, `oom`, `hung_task`, `lockup`, `filesystem_error`, `filesystem_readonly`, `machine_check`, …, or `other` (the list: `crates/kernel_message/src/kernel_messages.txt`). Null for other kinds, and in recordings from before it was told.
+        /// Of a message of the kernel (kind `kernel`) what it tells of: `link_down`, `link_up`, `path_failed`, `path_restored`, `io_error`, `io_timeout`, `device_gone`, `swap_error`, `oom`, `hung_task`, `lockup`, `filesystem_error`, `filesystem_readonly`, `machine_check`, …, or `other` (the list: `crates/kernel_message/src/kernel_messages.txt`). Null for other kinds, and in older recordings.
         class: Option<Label>, "", Name;
         /// Title of the run, when it belongs to one.
         run: Option<String>, "", Name;

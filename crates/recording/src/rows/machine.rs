@@ -54,7 +54,7 @@ tables! {
         t_s: f64, "s", Time;
         /// Usable memory.
         total_bytes: Option<i64>, "bytes", Gauge;
-        /// Used by nobody.
+        /// Unused.
         free_bytes: Option<i64>, "bytes", Gauge;
         /// What new programs could have without swapping (Linux 3.14).
         available_bytes: Option<i64>, "bytes", Gauge;
@@ -380,7 +380,7 @@ tables! {
         device: Option<String>, "", Name;
         /// A btrfs's name in the table `btrfs_device`.
         volume: Option<String>, "", Name;
-        /// What it can hold; null while nobody answers for it, and below an automount, which looking would keep.
+        /// Its capacity; null while its server does not answer, and below an automount, which a query would keep mounted.
         total_bytes: Option<i64>, "bytes", Gauge;
         /// Not in use.
         free_bytes: Option<i64>, "bytes", Gauge;

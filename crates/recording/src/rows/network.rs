@@ -115,7 +115,7 @@ tables! {
         in_datagrams: Option<i64>, "datagrams", Counter;
         /// Datagrams sent.
         out_datagrams: Option<i64>, "datagrams", Counter;
-        /// Datagrams for a port where nobody listens.
+        /// Datagrams for a port without a listener.
         no_ports: Option<i64>, "datagrams", Counter;
         /// Datagrams not delivered for other reasons.
         in_errors: Option<i64>, "datagrams", Counter;
@@ -179,9 +179,9 @@ tables! {
         pid: Option<i64>, "", Number;
         /// Its name.
         comm: Option<String>, "", Name;
-        /// Number of the socket, by which several that share an address and a port (`SO_REUSEPORT`) are told apart. Null in recordings from before it was read.
+        /// Number of the socket, which distinguishes sockets that share an address and a port (`SO_REUSEPORT`). Null in older recordings.
         inode: Option<i64>, "", Number;
-        /// It is no longer there: this is its last row, with an empty queue. Null in recordings from before that was told.
+        /// It is no longer there: this is its last row, with an empty queue. Null in older recordings.
         gone: Option<bool>, "", Gauge;
     }
 
@@ -195,9 +195,9 @@ tables! {
         interval_ns: i64, "ns", Gauge;
         /// Port on the side of the server.
         port: i32, "", Number;
-        /// Name of the process that answered, 15 bytes; null when nobody did.
+        /// Name of the process that answered, 15 bytes; null when no process answered.
         comm: Option<Label>, "", Name;
-        /// Was the thread that wrote the answer put aside after the request had been read, or did it wait for a CPU when it woke (10 µs or more, behind another task)? Null where that is not known: another thread had read the request, and the one that wrote was not watched yet.
+        /// Was the thread that wrote the answer preempted after the request had been read, or did it wait for a CPU when it woke (10 µs or more, behind another task)? Null where that is not known: another thread had read the request, and the one that wrote was not watched yet.
         preempted: Option<bool>, "", Gauge;
         /// Answers; null when there were none.
         count: Option<i64>, "op", Gauge;

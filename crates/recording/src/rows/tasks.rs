@@ -195,7 +195,7 @@ tables! {
         wait_ns: i64, "ns", Counter;
         /// Switches from one task to another.
         switches: i64, "", Counter;
-        /// Those that put a task aside that could have gone on.
+        /// Switches that preempted a task.
         preemptions: i64, "", Counter;
     }
 
@@ -207,7 +207,7 @@ tables! {
         t_s: f64, "s", Time;
         /// Length of the interval.
         interval_ns: i64, "ns", Gauge;
-        /// From waking, or from being put aside, to running: 4 buckets to an octave, the least and the greatest are the bounds of theirs.
+        /// From waking, or from being preempted, to running: 4 buckets to an octave; minimum and maximum are the bounds of their buckets.
         wait: Histogram, "ns", Histogram;
     }
 
@@ -231,11 +231,11 @@ tables! {
         wait_ns: i64, "ns", Counter;
         /// They left a CPU by their own will.
         switches: i64, "", Counter;
-        /// They were put aside although they could have gone on.
+        /// How often they were preempted.
         preemptions: i64, "", Counter;
     }
 
-    /// How often a process waited for a CPU because of another since the probes began: was put aside for it, or woke and waited behind it. A row when it was ten times or more, or 100 ms or more, since its last row.
+    /// How often a process waited for a CPU because of another since the probes began: was preempted by it, or woke and waited behind it. A row when it was ten times or more, or 100 ms or more, since its last row.
     PreemptedBy = "preempted_by" from "the probe `sched`" since 1 {
         /// When it was read.
         t_ns: i64, "ns", Time;
@@ -249,7 +249,7 @@ tables! {
         by_pid: i64, "", Number;
         /// Its name.
         by_comm: Option<Label>, "", Name;
-        /// How often the first one could have gone on and was put aside for the second.
+        /// How often the second one preempted the first.
         count: i64, "", Counter;
         /// Until the first one ran again.
         wait_ns: i64, "ns", Counter;
@@ -259,7 +259,7 @@ tables! {
         behind_ns: Option<i64>, "ns", Counter;
     }
 
-    /// What a program was at, as looks at every CPU at equal times saw it: how often in this interval a thread of this name was found there. A row for each pair of stacks that was seen. Only with `record --profile` and `probe stacks`.
+    /// Samples of the functions that run on every CPU, at equal times: how often in this interval a thread of this name was found there. A row for each pair of stacks that was seen. Only with `record --profile` and `probe stacks`.
     Profile = "profile" from "the probe `profile` (perf events)" since 1 {
         /// End of the interval.
         t_ns: i64, "ns", Time;
@@ -279,7 +279,7 @@ tables! {
         samples: i64, "", Gauge;
         /// CPU time that they stand for.
         cpu_ns: i64, "ns", Gauge;
-        /// The CPU, where no other was looked at; null: all of them were.
+        /// The CPU, where only one was sampled; null: all of them were.
         cpu: Option<i32>, "", Gauge;
     }
 

@@ -24,7 +24,7 @@ tables! {
         sector: i64, "sectors", Gauge;
         /// Size.
         bytes: i64, "bytes", Gauge;
-        /// Process that issued it; null when its name was lost, or not told.
+        /// Process that issued it; null when its name was lost, or not recorded.
         pid: Option<i32>, "", Number;
         /// Its thread.
         tid: Option<i32>, "", Gauge;
@@ -72,7 +72,7 @@ tables! {
         bytes: i64, "bytes", Gauge;
         /// Completion − queueing.
         response: Histogram, "ns", Histogram;
-        /// Of the I/Os: those that nobody waits for: writes without `sync` (write-back), and read-ahead. Null where an import did not tell, and in recordings made before there was this column.
+        /// I/Os for which no task waits: writes without `sync` (write-back), and read-ahead. Null in imports without it, and in older recordings.
         asynchronous: Option<i64>, "op", Gauge;
         /// Bytes of each I/O that moved any; empty in recordings made before there was this column.
         sizes: Sizes, "bytes", Histogram;
