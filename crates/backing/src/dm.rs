@@ -25,7 +25,7 @@ type Buffer = [u64; WORDS];
 
 /// A line of a table, as `dmsetup table` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
+pub struct MapSection {
     /// First sector of 512 bytes.
     pub start_sector: u64,
     /// Number of sectors.
@@ -38,9 +38,9 @@ pub struct Section {
 
 /// `/dev/mapper/control`.
 #[derive(Debug)]
-pub struct Control(OwnedFd);
+pub struct MapperControl(OwnedFd);
 
-impl Control {
+impl MapperControl {
     /// Opens `/dev/mapper/control`, which loads the module: ask only when there are such devices.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Control {
     ///
     /// # Errors
     /// `ENXIO` when there is no such device, `EOVERFLOW` for a table that is not understood, and what ioctl(2) gives.
-    pub fn table(&self, major: u32, minor: u32) -> io::Result<Vec<Section>> {
+    pub fn table(&self, major: u32, minor: u32) -> io::Result<Vec<MapSection>> {
         let mut buffer: Box<Buffer> = Box::new([0; WORDS]);
         let size = u32::try_from(size_of::<Buffer>()).unwrap_or(u32::MAX);
         // Version 4.0.0; size of all, where the answer shall begin; flags; the device.
@@ -79,7 +79,7 @@ fn pair(first: u32, second: u32) -> u64 {
 }
 
 /// Reads an answer; `None` when it is cut or makes no sense.
-fn parse(bytes: &[u8]) -> Option<Vec<Section>> {
+fn parse(bytes: &[u8]) -> Option<Vec<MapSection>> {
     let u32_at = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?));
     let u64_at = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?));
     let text_at = |at: usize, most: usize| {
@@ -96,7 +96,7 @@ fn parse(bytes: &[u8]) -> Option<Vec<Section>> {
     let mut at = data;
     let mut sections = Vec::new();
     for _ in 0..count {
-        sections.push(Section {
+        sections.push(MapSection {
             start_sector: u64_at(at)?,
             sectors: u64_at(at + 8)?,
             kind: text_at(at + 24, 16)?,

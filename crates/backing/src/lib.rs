@@ -6,5 +6,5 @@
 mod dm;
 mod loops;
 
-pub use dm::{Control, Section};
-pub use loops::{Loop, loop_status};
+pub use dm::{MapSection, MapperControl};
+pub use loops::{LoopBacking, loop_status};

@@ -10,7 +10,7 @@ type Info = [u64; 29];
 
 /// What a loop device stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loop {
+pub struct LoopBacking {
     /// Number of the file system of the backing file, as `st_dev` of stat(2) gives it.
     pub device: u64,
     /// Inode of the backing file.
@@ -27,10 +27,10 @@ pub struct Loop {
 ///
 /// # Errors
 /// `ENXIO` when nothing is attached to it, `ENOTTY` and others when it is no loop device.
-pub fn loop_status(device: BorrowedFd<'_>) -> io::Result<Loop> {
+pub fn loop_status(device: BorrowedFd<'_>) -> io::Result<LoopBacking> {
     // SAFETY: this request writes a `struct loop_info64`, whose 232 bytes `Info` has, aligned as it needs.
     #[expect(unsafe_code, reason = "an ioctl that no library of ours has")]
     let info = unsafe { ioctl(device, Getter::<LOOP_GET_STATUS64, Info>::new()) }?;
     let [device, inode, block_device, offset_bytes, limit_bytes, ..] = info;
-    Ok(Loop { device, inode, block_device, offset_bytes, limit_bytes })
+    Ok(LoopBacking { device, inode, block_device, offset_bytes, limit_bytes })
 }

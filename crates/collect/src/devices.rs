@@ -7,16 +7,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Major and minor number of a device.
-pub type Number = (u32, u32);
+pub type DeviceNumber = (u32, u32);
 
 /// Loop devices on files on loop devices on …: no deeper than this.
 const DEPTH_MAX: usize = 8;
 
 /// A block device under a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Device {
+pub struct BackingDevice {
     /// Major and minor number.
-    pub number: Number,
+    pub number: DeviceNumber,
     /// The kernel's name, like `sda1`.
     pub name: String,
     /// How it was reached, like `/data/file → loop0 → /images/disk → sda1 → sda`.
@@ -25,11 +25,11 @@ pub struct Device {
 
 /// The mount that a path lies on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mount {
+pub struct MountPoint {
     /// Its number in the mount table, and that of the one that it is mounted on.
     pub(crate) ids: (u32, u32),
     /// Number that its files' `st_dev` has; major 0: not a block device's.
-    pub number: Number,
+    pub number: DeviceNumber,
     /// Where it is mounted.
     pub mount_point: String,
     /// Type of the file system.
@@ -42,11 +42,11 @@ pub struct Mount {
 
 /// What lies under a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Resolution {
+pub struct ResolvedPath {
     /// Block devices, from the top to the bottom; each once.
-    pub devices: Vec<Device>,
+    pub devices: Vec<BackingDevice>,
     /// The mount that the path lies on; `None` for a device.
-    pub mount: Option<Mount>,
+    pub mount: Option<MountPoint>,
     /// Mount points of NFS under the path (its own, or that of a file behind a loop device).
     pub nfs_mounts: Vec<String>,
     /// Why there are no (further) devices.
@@ -55,12 +55,12 @@ pub struct Resolution {
 
 /// The state of the machine that paths are resolved against, read once.
 #[derive(Debug)]
-pub struct DeviceMap {
+pub struct DeviceResolver {
     root: PathBuf,
-    mounts: Vec<Mount>,
+    mounts: Vec<MountPoint>,
 }
 
-impl DeviceMap {
+impl DeviceResolver {
     /// Reads the mount table under `root` (`/` on a live system).
     #[must_use]
     pub fn new(root: &Path) -> Self {
@@ -71,28 +71,28 @@ impl DeviceMap {
 
     /// Finds what lies under a device or file; a file that is not there yet counts as its directory.
     #[must_use]
-    pub fn resolve(&self, path: &Path) -> Resolution {
-        let mut found = Resolution::default();
+    pub fn resolve(&self, path: &Path) -> ResolvedPath {
+        let mut found = ResolvedPath::default();
         self.path(path, &path.display().to_string(), 0, &mut found);
         found
     }
 
     /// Everything that is mounted, in the order of mounting.
-    pub(crate) fn mounts(&self) -> &[Mount] {
+    pub(crate) fn mounts(&self) -> &[MountPoint] {
         &self.mounts
     }
 
     /// The kernel's name of a device.
-    pub(crate) fn name(&self, number: Number) -> Option<String> {
+    pub(crate) fn name(&self, number: DeviceNumber) -> Option<String> {
         self.directory(number).map(|directory| kernel_name(&directory))
     }
 
     /// `/sys/devices/…/sda` of a device.
-    pub(crate) fn directory(&self, number: Number) -> Option<PathBuf> {
+    pub(crate) fn directory(&self, number: DeviceNumber) -> Option<PathBuf> {
         std::fs::canonicalize(self.root.join(format!("sys/dev/block/{}:{}", number.0, number.1))).ok()
     }
 
-    fn path(&self, path: &Path, chain: &str, depth: usize, found: &mut Resolution) {
+    fn path(&self, path: &Path, chain: &str, depth: usize, found: &mut ResolvedPath) {
         if depth > DEPTH_MAX {
             found.reasons.push(format!("{chain}: stacked more than {DEPTH_MAX} deep"));
             return;
@@ -123,7 +123,7 @@ impl DeviceMap {
     }
 
     /// A device and everything below it.
-    fn device(&self, number: Number, chain: &str, depth: usize, found: &mut Resolution) {
+    fn device(&self, number: DeviceNumber, chain: &str, depth: usize, found: &mut ResolvedPath) {
         if depth > DEPTH_MAX || found.devices.iter().any(|device| device.number == number) {
             return;
         }
@@ -133,7 +133,7 @@ impl DeviceMap {
         };
         let name = kernel_name(&directory);
         let chain = if chain == format!("/dev/{name}") { chain.to_string() } else { format!("{chain} → {name}") };
-        found.devices.push(Device { number, name, chain: chain.clone() });
+        found.devices.push(BackingDevice { number, name, chain: chain.clone() });
         if directory.join("partition").exists()
             && let Some(disk) = directory.parent().and_then(number_of)
         {
@@ -151,7 +151,7 @@ impl DeviceMap {
 
     /// Names of the devices below that of a folder of sysfs, all the way down, partitions' disks included.
     pub(crate) fn below(&self, directory: &Path) -> Vec<String> {
-        let mut found = Resolution::default();
+        let mut found = ResolvedPath::default();
         if let Some(number) = number_of(directory) {
             self.device(number, "", 0, &mut found);
         }
@@ -160,9 +160,9 @@ impl DeviceMap {
 
     /// The folder of a btrfs in sysfs, and its members: its `st_dev` is a number of no device, but sysfs lists the members
     /// while it is mounted.
-    pub(crate) fn btrfs_members(&self, mount: &Mount) -> Option<(PathBuf, Vec<Number>)> {
+    pub(crate) fn btrfs_members(&self, mount: &MountPoint) -> Option<(PathBuf, Vec<DeviceNumber>)> {
         let source = block_device(Path::new(&mount.source));
-        let members = |file_system: &PathBuf| -> Vec<Number> {
+        let members = |file_system: &PathBuf| -> Vec<DeviceNumber> {
             entries(&file_system.join("devices")).iter().filter_map(|member| number_of(member)).collect()
         };
         let name = Path::new(&mount.source).file_name().map(|name| name.to_owned());
@@ -176,7 +176,7 @@ impl DeviceMap {
     }
 
     /// All members of a btrfs.
-    fn btrfs(&self, mount: &Mount, chain: &str, depth: usize, found: &mut Resolution) {
+    fn btrfs(&self, mount: &MountPoint, chain: &str, depth: usize, found: &mut ResolvedPath) {
         match self.btrfs_members(mount) {
             Some((_, members)) => members.into_iter().for_each(|number| self.device(number, chain, depth, found)),
             None => match block_device(Path::new(&mount.source)) {
@@ -187,7 +187,7 @@ impl DeviceMap {
     }
 
     /// The mount that a path lies on: the longest mount point above it, the last one if several are stacked.
-    fn mount_of(&self, path: &Path) -> Option<&Mount> {
+    fn mount_of(&self, path: &Path) -> Option<&MountPoint> {
         let resolved = resolved(path);
         self.mounts
             .iter()
@@ -198,8 +198,8 @@ impl DeviceMap {
 }
 
 /// The devices under all targets: number → kernel name and the targets above, with commas between.
-pub(crate) fn watched(resolutions: &[(String, Resolution)]) -> BTreeMap<Number, (String, String)> {
-    let mut watched: BTreeMap<Number, (String, String)> = BTreeMap::new();
+pub(crate) fn watched(resolutions: &[(String, ResolvedPath)]) -> BTreeMap<DeviceNumber, (String, String)> {
+    let mut watched: BTreeMap<DeviceNumber, (String, String)> = BTreeMap::new();
     for (target, resolution) in resolutions {
         for device in &resolution.devices {
             let entry = watched.entry(device.number).or_insert_with(|| (device.name.clone(), String::new()));
@@ -210,7 +210,7 @@ pub(crate) fn watched(resolutions: &[(String, Resolution)]) -> BTreeMap<Number, 
 }
 
 /// The NFS mounts under all targets: mount point → the targets above, with commas between.
-pub(crate) fn watched_mounts(resolutions: &[(String, Resolution)]) -> BTreeMap<String, String> {
+pub(crate) fn watched_mounts(resolutions: &[(String, ResolvedPath)]) -> BTreeMap<String, String> {
     let mut watched: BTreeMap<String, String> = BTreeMap::new();
     for (target, resolution) in resolutions {
         for mount in &resolution.nfs_mounts {
@@ -239,7 +239,7 @@ fn resolved(path: &Path) -> PathBuf {
         .unwrap_or(absolute)
 }
 
-fn block_device(path: &Path) -> Option<Number> {
+fn block_device(path: &Path) -> Option<DeviceNumber> {
     let metadata = path.metadata().ok()?;
     let is_block = FileType::from_raw_mode(metadata.mode()) == FileType::BlockDevice;
     is_block.then(|| (major(metadata.rdev()), minor(metadata.rdev())))
@@ -250,14 +250,14 @@ pub(crate) fn kernel_name(directory: &Path) -> String {
     directory.file_name().unwrap_or_default().to_string_lossy().replace('!', "/")
 }
 
-fn number_of(directory: &Path) -> Option<Number> {
+fn number_of(directory: &Path) -> Option<DeviceNumber> {
     let text = small(&directory.join("dev"))?;
     let (major, minor) = text.split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue` (proc(5)).
-fn parse_mount(line: &str) -> Option<Mount> {
+fn parse_mount(line: &str) -> Option<MountPoint> {
     let (left, right) = line.split_once(" - ")?;
     let left: Vec<&str> = left.split(' ').collect();
     let mut right = right.splitn(3, ' ');
@@ -267,7 +267,7 @@ fn parse_mount(line: &str) -> Option<Mount> {
     let options = format!("{};{}", left.get(5)?, right.next().unwrap_or_default());
     let number = (major.parse().ok()?, minor.parse().ok()?);
     let ids = (left.first()?.parse().ok()?, left.get(1)?.parse().ok()?);
-    Some(Mount { ids, number, mount_point: unescape(left.get(4)?), file_system, source, options })
+    Some(MountPoint { ids, number, mount_point: unescape(left.get(4)?), file_system, source, options })
 }
 
 /// Undoes `\040` and its like.

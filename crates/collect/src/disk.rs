@@ -1,6 +1,6 @@
 //! Counters of block devices from `/proc/diskstats` (the kernel's `admin-guide/iostats.rst`).
 
-use crate::devices::Number;
+use crate::devices::DeviceNumber;
 use crate::subject::Stamp;
 use crate::text::{counter, lines, words};
 use std::collections::{BTreeSet, HashSet};
@@ -9,14 +9,14 @@ use std::collections::{BTreeSet, HashSet};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DiskCounters {
     /// Major and minor number.
-    pub(crate) number: Number,
+    pub(crate) number: DeviceNumber,
     /// In the file's order: reads completed, merged, sectors (512 B), ms; the same for writes; in flight (a gauge); ms
     /// with I/O; ms weighted by requests in flight; then discards (Linux 4.18) and flushes (5.5).
     pub(crate) values: [Option<i64>; 17],
 }
 
 /// Reads the lines of the devices that `wanted` names, in the file's order, with what it says about them.
-pub(crate) fn parse<'a, T>(text: &[u8], wanted: impl Fn(Number) -> Option<&'a T>) -> Vec<(DiskCounters, &'a T)> {
+pub(crate) fn parse<'a, T>(text: &[u8], wanted: impl Fn(DeviceNumber) -> Option<&'a T>) -> Vec<(DiskCounters, &'a T)> {
     let number = |word: &[u8]| counter(word).and_then(|value| u32::try_from(value).ok());
     lines(text)
         .filter_map(|line| {
@@ -40,7 +40,7 @@ pub(crate) struct Told {
     /// Told of however idle they are.
     asked: BTreeSet<String>,
     /// Those of the last sample, and when that was; `None`: there was none.
-    last: Option<(HashSet<Number>, Stamp)>,
+    last: Option<(HashSet<DeviceNumber>, Stamp)>,
 }
 
 impl Told {

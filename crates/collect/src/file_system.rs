@@ -3,7 +3,7 @@
 //! A server that does not answer blocks whoever asks it, for ever. Each such file system is asked by a thread of its own, which
 //! is waited for a little; while that hangs, the figures are missing, and that is said once.
 
-use crate::devices::{DeviceMap, Mount};
+use crate::devices::{DeviceResolver, MountPoint};
 use crate::nfs;
 use crate::sampler::nfs_row;
 use crate::subject::{Stamp, Subject, Verdict};
@@ -164,21 +164,21 @@ impl FileSystems {
             return Vec::new();
         }
         self.due_ns = t_ns.saturating_add(self.every_ns);
-        let map = DeviceMap::new(&self.root);
+        let map = DeviceResolver::new(&self.root);
         let (mounts, left_out) = once_each(map.mounts());
         if left_out > 0 && !std::mem::replace(&mut self.said_most, true) {
             let message = format!("{left_out} mounted file systems are not looked at: no more than {MOST} are");
             verdicts.push(Verdict { severity: "warning", target: None, message });
         }
         let root = self.root.clone();
-        let place = |mount: &Mount| root.join(mount.mount_point.trim_start_matches('/'));
-        let above = |is: fn(&Mount) -> bool| -> Vec<&str> {
+        let place = |mount: &MountPoint| root.join(mount.mount_point.trim_start_matches('/'));
+        let above = |is: fn(&MountPoint) -> bool| -> Vec<&str> {
             map.mounts().iter().filter(|mount| is(mount)).map(|mount| &*mount.mount_point).collect()
         };
         // Who lies below such a one is reached through it.
         let (remote, automatic) = (above(is_remote), above(|mount| mount.file_system == "autofs"));
         let lies_below =
-            |mount: &Mount, of: &[&str]| of.iter().any(|above| Path::new(&mount.mount_point).starts_with(above));
+            |mount: &MountPoint, of: &[&str]| of.iter().any(|above| Path::new(&mount.mount_point).starts_with(above));
         let mut told = BTreeMap::new();
         let mut asked: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
         for mount in &mounts {
@@ -214,7 +214,7 @@ impl FileSystems {
     }
 
     /// `None` for those that hold nothing, as `/proc`.
-    fn row(&self, map: &DeviceMap, mount: &Mount, sizes: Option<Sizes>, stamp: Stamp) -> Option<FileSystem> {
+    fn row(&self, map: &DeviceResolver, mount: &MountPoint, sizes: Option<Sizes>, stamp: Stamp) -> Option<FileSystem> {
         if sizes.is_some_and(|sizes| sizes.total == 0) {
             return None;
         }
@@ -238,7 +238,7 @@ impl FileSystems {
     }
 
     /// Name in the table `btrfs_device`, and the device where there is only one.
-    fn btrfs(map: &DeviceMap, mount: &Mount) -> (Option<String>, Option<String>) {
+    fn btrfs(map: &DeviceResolver, mount: &MountPoint) -> (Option<String>, Option<String>) {
         let Some((folder, members)) = map.btrfs_members(mount) else { return (None, None) };
         let uuid = folder.file_name().map(|name| name.to_string_lossy().into_owned());
         let device = if let [one] = members[..] { map.name(one) } else { None };
@@ -266,7 +266,7 @@ impl NfsMounts {
 }
 
 /// Somebody else has to answer for it.
-fn is_remote(mount: &Mount) -> bool {
+fn is_remote(mount: &MountPoint) -> bool {
     REMOTE.contains(&&*mount.file_system) || mount.file_system.starts_with("fuse")
 }
 
@@ -303,9 +303,9 @@ fn ask(asked: &BTreeMap<PathBuf, Vec<PathBuf>>, told: &mut BTreeMap<PathBuf, Opt
 
 /// Each file system once, by the shortest of its mount points, and how many were left out; what another mount covers is not
 /// there.
-fn once_each(mounts: &[Mount]) -> (Vec<Mount>, usize) {
+fn once_each(mounts: &[MountPoint]) -> (Vec<MountPoint>, usize) {
     let parents: BTreeMap<u32, u32> = mounts.iter().map(|mount| mount.ids).collect();
-    let is_on = |mount: &Mount, other: &Mount| {
+    let is_on = |mount: &MountPoint, other: &MountPoint| {
         let mut at = mount.ids.1;
         // No deeper than there are mounts.
         for _ in 0..mounts.len() {
@@ -319,11 +319,11 @@ fn once_each(mounts: &[Mount]) -> (Vec<Mount>, usize) {
         }
         false
     };
-    let mut places: BTreeMap<&Path, Vec<&Mount>> = BTreeMap::new();
+    let mut places: BTreeMap<&Path, Vec<&MountPoint>> = BTreeMap::new();
     for mount in mounts {
         places.entry(Path::new(&mount.mount_point)).or_default().push(mount);
     }
-    let is_covered = |mount: &Mount| {
+    let is_covered = |mount: &MountPoint| {
         let path = Path::new(&mount.mount_point);
         let over = path.ancestors().filter_map(|above| places.get(above)).flatten();
         over.filter(|other| other.ids.0 != mount.ids.0).any(|other| {
@@ -331,7 +331,7 @@ fn once_each(mounts: &[Mount]) -> (Vec<Mount>, usize) {
             if other.mount_point == mount.mount_point { is_on(other, mount) } else { !is_on(mount, other) }
         })
     };
-    let mut found: Vec<&Mount> =
+    let mut found: Vec<&MountPoint> =
         mounts.iter().filter(|mount| !EMPTY.contains(&&*mount.file_system) && !is_covered(mount)).collect();
     found.sort_by_key(|mount| mount.mount_point.len());
     let mut seen = BTreeSet::new();
@@ -408,7 +408,7 @@ mod tests {
              24 23 7:5 / /c rw - ext4 /dev/vde rw\n25 20 7:6 / /d rw - ext4 /dev/vdf rw\n\
              26 25 7:7 / /d/e rw - ext4 /dev/vdg rw\n";
         std::fs::write(root.path().join("proc/self/mountinfo"), table).unwrap();
-        let (found, left_out) = once_each(DeviceMap::new(root.path()).mounts());
+        let (found, left_out) = once_each(DeviceResolver::new(root.path()).mounts());
         let sources: Vec<&str> = found.iter().map(|mount| mount.source.as_str()).collect();
         assert_eq!((sources, left_out), (vec!["/dev/vda", "/dev/vdc", "/dev/vde", "/dev/vdf", "/dev/vdg"], 0));
     }

@@ -1,7 +1,7 @@
 //! What the machine is made of, as far as it explains a result.
 
 use crate::ceiling::{self, Limit};
-use crate::devices::{DeviceMap, Number, Resolution, kernel_name};
+use crate::devices::{DeviceNumber, DeviceResolver, ResolvedPath, kernel_name};
 use crate::net;
 use crate::text::{lines, small, words as words_of};
 use quantity::text::format_throughput;
@@ -19,8 +19,8 @@ pub fn hardware(targets: &[(String, PathBuf)]) -> Value {
 /// As [`hardware`] with the `/proc` and `/sys` under `root`.
 #[must_use]
 pub fn hardware_of(root: &Path, targets: &[(String, PathBuf)]) -> Value {
-    let map = DeviceMap::new(root);
-    let mut devices: BTreeMap<Number, (String, Value)> = BTreeMap::new();
+    let map = DeviceResolver::new(root);
+    let mut devices: BTreeMap<DeviceNumber, (String, Value)> = BTreeMap::new();
     let mut described = Vec::new();
     for (name, path) in targets {
         let resolution = map.resolve(path);
@@ -95,7 +95,7 @@ fn words(limit: &Limit) -> String {
     format!("carries at most {} ({})", format_throughput(limit.bytes_per_s as f64), limit.what)
 }
 
-fn describe_target(name: &str, path: &Path, resolution: &Resolution) -> Value {
+fn describe_target(name: &str, path: &Path, resolution: &ResolvedPath) -> Value {
     let mount = resolution.mount.as_ref().map(|mount| {
         json!({
             "file_system": mount.file_system,
@@ -173,7 +173,7 @@ fn controllers(root: &Path) -> Map<String, Value> {
 
 /// What each disk stands on, all the way down: of device-mapper, md and loop devices. One that stands on nothing, or on what
 /// is no device here (memory, the network), is not among them.
-fn over(map: &DeviceMap, root: &Path) -> Map<String, Value> {
+fn over(map: &DeviceResolver, root: &Path) -> Map<String, Value> {
     let entries = std::fs::read_dir(root.join("sys/block")).into_iter().flatten().flatten();
     let of = |entry: std::fs::DirEntry| {
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -40,12 +40,12 @@ mod zpool;
 
 pub use child::ChildCost;
 pub use clock_state::{boot_id, is_clock_synchronised};
-pub use devices::{Device, DeviceMap, Mount, Number, Resolution};
+pub use devices::{BackingDevice, DeviceNumber, DeviceResolver, MountPoint, ResolvedPath};
 pub use hardware::{hardware, hardware_of};
 pub use listener::listening;
-pub use machine::Machine;
-pub use process::Asked;
-pub use sampler::Sampler;
+pub use machine::MachineReader;
+pub use process::RequestedProcesses;
+pub use sampler::CounterSampler;
 pub use subject::SampleTimes;
 pub use verdict::{CPU_IRQ, verdicts};
-pub use what::What;
+pub use what::SubjectName;

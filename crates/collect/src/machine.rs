@@ -1,16 +1,16 @@
 //! The whole machine: every subject that was asked for, once per interval.
 
 use crate::disk::Told;
-use crate::process::{Asked, Processes};
+use crate::process::{Processes, RequestedProcesses};
 use crate::qdisc::{Asker, Qdisc};
 use crate::rare::Rare;
 use crate::sampler::{cpu_row, disk_row};
 use crate::subject::{SampleTimes, Stamp, Subject, Verdict, push};
 use crate::threads::Threads;
-use crate::what::What;
+use crate::what::SubjectName;
 use crate::{cpu, memory, net, pressure, protocols, system};
 use quantity::clock::now_ns;
-use recording::Batch;
+use recording::RowBatch;
 use recording::rows::{Cpu, Disk, Event, Net, Pressure};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -20,9 +20,9 @@ const LINK_EVERY_NS: u64 = 10_000_000_000;
 
 /// Reads the counters of a machine. What cannot be read is said once, as an `event`, and is missing after that.
 #[derive(Debug)]
-pub struct Machine {
+pub struct MachineReader {
     root: PathBuf,
-    wanted: BTreeSet<What>,
+    wanted: BTreeSet<SubjectName>,
     stat: Subject,
     loadavg: Subject,
     softnet: Subject,
@@ -48,21 +48,21 @@ pub struct Machine {
     last: SampleTimes,
 }
 
-impl Machine {
+impl MachineReader {
     /// Prepares to sample `wanted` of this machine.
     #[must_use]
-    pub fn new(wanted: &[What]) -> Self {
+    pub fn new(wanted: &[SubjectName]) -> Self {
         Self::with_root(Path::new("/"), wanted)
     }
 
     /// As [`Machine::new`] with the `/proc` and `/sys` under `root`. Queueing disciplines are always this machine's, so
     /// they are asked for only when `root` is `/`.
     #[must_use]
-    pub fn with_root(root: &Path, wanted: &[What]) -> Self {
-        let wanted: BTreeSet<What> = wanted.iter().copied().collect();
+    pub fn with_root(root: &Path, wanted: &[SubjectName]) -> Self {
+        let wanted: BTreeSet<SubjectName> = wanted.iter().copied().collect();
         let file = |path: &str| Subject::new(root.join(path), true);
         let mut verdicts = Vec::new();
-        let asker = if root == Path::new("/") && wanted.contains(&What::Net) {
+        let asker = if root == Path::new("/") && wanted.contains(&SubjectName::Net) {
             Asker::new().map_err(|error| verdicts.push(no_disciplines(&error))).ok()
         } else {
             None
@@ -104,7 +104,7 @@ impl Machine {
     }
 
     /// Tells of these block devices and processes in every sample, however idle they are; of a program by its name.
-    pub fn tell_of(&mut self, devices: &[String], processes: &Asked) {
+    pub fn tell_of(&mut self, devices: &[String], processes: &RequestedProcesses) {
         self.disks_told.ask(devices);
         self.processes.ask(processes);
     }
@@ -117,7 +117,7 @@ impl Machine {
 
     /// Reads everything that is wanted; `t_ns` is when it was due and `t0_ns` the recording's start. Rows carry the
     /// middle of the time that reading their subject took, or `t_ns` if that is later.
-    pub fn sample(&mut self, t_ns: u64, t0_ns: u64) -> Vec<Batch> {
+    pub fn sample(&mut self, t_ns: u64, t0_ns: u64) -> Vec<RowBatch> {
         self.sample_those_that_ran((t_ns, t0_ns), &mut || None)
     }
 
@@ -128,37 +128,37 @@ impl Machine {
         &mut self,
         (t_ns, t0_ns): (u64, u64),
         ran: &mut dyn FnMut() -> Option<Vec<i64>>,
-    ) -> Vec<Batch> {
+    ) -> Vec<RowBatch> {
         let mut batches = Vec::new();
         let begin_ns = now_ns();
         self.last = SampleTimes { begin_ns, end_ns: begin_ns, slowest: None };
         let wants = |this: &Self, what| this.wanted.contains(&what);
         let due = (t_ns, t0_ns);
-        if wants(self, What::Cpu) || wants(self, What::System) {
+        if wants(self, SubjectName::Cpu) || wants(self, SubjectName::System) {
             self.stat(due, &mut batches);
             self.last.took("cpu");
         }
-        if wants(self, What::Disk) {
+        if wants(self, SubjectName::Disk) {
             self.disks(due, &mut batches);
             self.last.took("disk");
         }
-        if wants(self, What::Net) {
+        if wants(self, SubjectName::Net) {
             self.net(due, &mut batches);
             self.last.took("net");
         }
-        if wants(self, What::Protocols) {
+        if wants(self, SubjectName::Protocols) {
             self.protocols(due, &mut batches);
             self.last.took("tcp");
         }
-        if wants(self, What::Memory) {
+        if wants(self, SubjectName::Memory) {
             self.memory(due, &mut batches);
             self.last.took("memory");
         }
-        if wants(self, What::Pressure) {
+        if wants(self, SubjectName::Pressure) {
             self.pressure(due, &mut batches);
             self.last.took("pressure");
         }
-        if wants(self, What::Process) {
+        if wants(self, SubjectName::Process) {
             self.processes(due, ran, &mut batches);
             self.last.took("process");
         }
@@ -170,24 +170,24 @@ impl Machine {
         batches
     }
 
-    fn stat(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<Batch>) {
+    fn stat(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<RowBatch>) {
         let [first, second, third] = &mut self.buffers;
         let begin_ns = now_ns();
         let Some(text) = self.stat.read(first, &mut self.verdicts) else { return };
         let stamp = Stamp::between(begin_ns, now_ns(), t_ns, t0_ns);
-        if self.wanted.contains(&What::Cpu) {
+        if self.wanted.contains(&SubjectName::Cpu) {
             let rows: Vec<Cpu> =
                 cpu::parse(text, self.tick_ns).into_iter().filter_map(|times| cpu_row(times, stamp)).collect();
             push(batches, &rows);
         }
-        if self.wanted.contains(&What::System) {
+        if self.wanted.contains(&SubjectName::System) {
             let loadavg = self.loadavg.read(second, &mut self.verdicts);
             let softnet = self.softnet.read(third, &mut self.verdicts);
             push(batches, system::row(text, loadavg, softnet, stamp).as_slice());
         }
     }
 
-    fn disks(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<Batch>) {
+    fn disks(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<RowBatch>) {
         let begin_ns = now_ns();
         let Some(text) = self.disk.read(&mut self.buffers[0], &mut self.verdicts) else { return };
         let stamp = Stamp::between(begin_ns, now_ns(), t_ns, t0_ns);
@@ -199,7 +199,7 @@ impl Machine {
         push(batches, &now.collect::<Vec<Disk>>());
     }
 
-    fn net(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<Batch>) {
+    fn net(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<RowBatch>) {
         let begin_ns = now_ns();
         let disciplines = self.disciplines();
         let Some(text) = self.net.read(&mut self.buffers[0], &mut self.verdicts) else { return };
@@ -232,7 +232,7 @@ impl Machine {
         asked.ok()
     }
 
-    fn protocols(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<Batch>) {
+    fn protocols(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<RowBatch>) {
         let [first, second, _] = &mut self.buffers;
         let begin_ns = now_ns();
         let Some(snmp) = self.snmp.read(first, &mut self.verdicts) else { return };
@@ -242,7 +242,7 @@ impl Machine {
         push(batches, protocols::udp(snmp, stamp).as_slice());
     }
 
-    fn memory(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<Batch>) {
+    fn memory(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<RowBatch>) {
         let [first, second, _] = &mut self.buffers;
         let begin_ns = now_ns();
         let Some(meminfo) = self.meminfo.read(first, &mut self.verdicts) else { return };
@@ -251,7 +251,7 @@ impl Machine {
         push(batches, memory::row(meminfo, vmstat, stamp).as_slice());
     }
 
-    fn pressure(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<Batch>) {
+    fn pressure(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<RowBatch>) {
         let mut rows: Vec<Pressure> = Vec::new();
         for (resource, subject) in &mut self.pressure {
             let begin_ns = now_ns();
@@ -265,7 +265,7 @@ impl Machine {
         &mut self,
         (t_ns, t0_ns): (u64, u64),
         ran: &mut dyn FnMut() -> Option<Vec<i64>>,
-        batches: &mut Vec<Batch>,
+        batches: &mut Vec<RowBatch>,
     ) {
         // Before it is asked who ran, whose rows are not to be older than these: they are of the same sample.
         let stamp = Stamp::at(now_ns().max(t_ns), t0_ns);
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn every_subject_of_this_machine() {
-        let mut machine = Machine::new(&What::ALL);
+        let mut machine = MachineReader::new(&SubjectName::ALL);
         let tables: BTreeSet<&str> = machine.sample(now_ns(), 0).iter().map(|batch| batch.table.name).collect();
         for table in
             ["cpu", "system", "memory", "disk", "net", "tcp", "udp", "process", "interrupt", "softnet", "file_system"]
@@ -316,9 +316,9 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_said_once() {
         let root = tempfile::tempdir().unwrap();
-        let mut machine = Machine::with_root(root.path(), &What::ALL);
+        let mut machine = MachineReader::with_root(root.path(), &SubjectName::ALL);
         let said =
-            |batches: &[Batch]| batches.iter().map(|batch| batch.to_rows::<Event>().unwrap().len()).sum::<usize>();
+            |batches: &[RowBatch]| batches.iter().map(|batch| batch.to_rows::<Event>().unwrap().len()).sum::<usize>();
         let first = machine.sample(1, 0);
         assert!(said(&first) >= 5, "{first:?}");
         assert_eq!(said(&machine.sample(2, 0)), 0);
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn only_what_is_wanted() {
-        let mut machine = Machine::new(&[What::Pressure, What::Protocols]);
+        let mut machine = MachineReader::new(&[SubjectName::Pressure, SubjectName::Protocols]);
         let batches = machine.sample(now_ns(), 0);
         assert!(batches.iter().all(|batch| ["pressure", "tcp", "udp"].contains(&batch.table.name)));
     }

@@ -30,12 +30,12 @@ pub(crate) struct Processes {
     since_listed: Option<u32>,
     /// Does the kernel measure how long they wait for block I/O?
     has_delays: bool,
-    asked: Asked,
+    asked: RequestedProcesses,
 }
 
 /// Processes that are told of however idle they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestedProcesses {
     /// By number.
     pub pids: Vec<i64>,
     /// By name.
@@ -100,12 +100,12 @@ impl Processes {
             hot: Vec::new(),
             since_listed: None,
             has_delays: false,
-            asked: Asked::default(),
+            asked: RequestedProcesses::default(),
         }
     }
 
     /// From now on these are told of in every sample.
-    pub(crate) fn ask(&mut self, asked: &Asked) {
+    pub(crate) fn ask(&mut self, asked: &RequestedProcesses) {
         self.asked = asked.clone();
     }
 
@@ -459,7 +459,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         tree(folder.path(), &[(1, "S", 5, 10), (2, "S", 6, 11), (3, "S", 7, 12)]);
         let mut processes = Processes::new(folder.path().to_path_buf(), 10_000_000);
-        processes.ask(&Asked { pids: vec![2], names: vec!["p3".to_string()] });
+        processes.ask(&RequestedProcesses { pids: vec![2], names: vec!["p3".to_string()] });
         let mut pids = |at| -> Vec<i64> {
             let rows = processes.sample(Stamp::at(at, 0), None).unwrap();
             let mut pids: Vec<i64> = rows.iter().map(|row| row.pid).collect();

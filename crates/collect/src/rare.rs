@@ -11,10 +11,10 @@ use crate::listener::Listeners;
 use crate::nic::NicCounters;
 use crate::subject::{SampleTimes, Stamp, Subject, Verdict, push};
 use crate::system;
-use crate::what::What;
+use crate::what::SubjectName;
 use crate::zfs::Zfs;
 use quantity::clock::now_ns;
-use recording::Batch;
+use recording::RowBatch;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
@@ -39,39 +39,41 @@ pub(crate) struct Rare {
 impl Rare {
     /// With the `/proc`, `/sys` and `/dev` under `root`. What is asked over netlink is always of this machine, so that it is
     /// only when `root` is `/`.
-    pub(crate) fn new(root: &Path, wanted: &BTreeSet<What>, verdicts: &mut Vec<Verdict>) -> Self {
+    pub(crate) fn new(root: &Path, wanted: &BTreeSet<SubjectName>, verdicts: &mut Vec<Verdict>) -> Self {
         let is_here = root == Path::new("/");
-        let wants = |what: What| wanted.contains(&what);
+        let wants = |what: SubjectName| wanted.contains(&what);
         let start_ns = i64::try_from(now_ns()).unwrap_or(i64::MAX);
         let file = |path: &str| Subject::new(root.join(path), true);
         Self {
-            interrupts: wants(What::Interrupts).then(|| {
+            interrupts: wants(SubjectName::Interrupts).then(|| {
                 (Interrupts::telling_all(wanted.len() == 1), [file("proc/interrupts"), file("proc/softirqs")])
             }),
-            softnet: wants(What::Interrupts).then(|| file("proc/net/softnet_stat")),
-            listeners: (wants(What::Listeners) && is_here)
+            softnet: wants(SubjectName::Interrupts).then(|| file("proc/net/softnet_stat")),
+            listeners: (wants(SubjectName::Listeners) && is_here)
                 .then(|| {
                     let listeners = Listeners::new(root).map(|new| new.looking_at_once(wanted.len() == 1));
                     or_say(listeners, "listeners", verdicts)
                 })
                 .flatten(),
-            kernel_log: wants(What::KernelLog)
+            kernel_log: wants(SubjectName::KernelLog)
                 .then(|| or_say(KernelLog::new(root, start_ns), "messages of the kernel", verdicts))
                 .flatten(),
-            btrfs: wants(What::Btrfs).then(|| Btrfs::new(root)),
-            ends: (wants(What::Exited) && is_here).then(|| or_say(Ends::new(), "tasks that ended", verdicts)).flatten(),
+            btrfs: wants(SubjectName::Btrfs).then(|| Btrfs::new(root)),
+            ends: (wants(SubjectName::Exited) && is_here)
+                .then(|| or_say(Ends::new(), "tasks that ended", verdicts))
+                .flatten(),
             // Whoever asks for nothing else gets what he asks for, at any cost.
-            groups: wants(What::Cgroup)
+            groups: wants(SubjectName::Cgroup)
                 .then(|| or_say(Cgroups::new(root, wanted.len() > 1), "control groups", verdicts))
                 .flatten(),
-            nics: (wants(What::NicCounters) && is_here)
+            nics: (wants(SubjectName::NicCounters) && is_here)
                 .then(|| or_say(NicCounters::new(), "counters of interfaces' drivers", verdicts))
                 .flatten()
                 .map(|nics| (nics, file("proc/net/dev"))),
-            zfs: wants(What::Zfs).then(|| Zfs::new(root)),
+            zfs: wants(SubjectName::Zfs).then(|| Zfs::new(root)),
             // Beside a whole machine, sizes need not be looked at each second.
-            file_systems: wants(What::FileSystems).then(|| FileSystems::new(root, !wants(What::Process))),
-            nfs_mounts: wants(What::NfsMounts).then(|| NfsMounts::new(root)).flatten(),
+            file_systems: wants(SubjectName::FileSystems).then(|| FileSystems::new(root, !wants(SubjectName::Process))),
+            nfs_mounts: wants(SubjectName::NfsMounts).then(|| NfsMounts::new(root)).flatten(),
             buffer: Vec::new(),
         }
     }
@@ -80,7 +82,7 @@ impl Rare {
     pub(crate) fn sample(
         &mut self,
         (t_ns, t0_ns): (u64, u64),
-        batches: &mut Vec<Batch>,
+        batches: &mut Vec<RowBatch>,
         verdicts: &mut Vec<Verdict>,
         times: &mut SampleTimes,
     ) {
@@ -172,7 +174,7 @@ mod tests {
     fn what_is_absent_is_said_once_and_nothing_else() {
         let root = tempfile::tempdir().unwrap();
         let mut verdicts = Vec::new();
-        let mut rare = Rare::new(root.path(), &What::ALL.into_iter().collect(), &mut verdicts);
+        let mut rare = Rare::new(root.path(), &SubjectName::ALL.into_iter().collect(), &mut verdicts);
         assert!(verdicts.iter().any(|verdict| verdict.message.contains("messages of the kernel")));
         let mut batches = Vec::new();
         rare.sample((1, 0), &mut batches, &mut verdicts, &mut SampleTimes::default());

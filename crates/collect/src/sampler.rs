@@ -1,12 +1,12 @@
 //! All counters of one moment as batches.
 
 use crate::cpu::{self, CpuTimes};
-use crate::devices::{DeviceMap, Number, Resolution, watched, watched_mounts};
+use crate::devices::{DeviceNumber, DeviceResolver, ResolvedPath, watched, watched_mounts};
 use crate::disk::{self, DiskCounters};
 use crate::nfs::{self, NfsCounters, Operation};
 use crate::subject::{SampleTimes, Stamp, Subject, Verdict, note_absence, push};
 use quantity::clock::now_ns;
-use recording::Batch;
+use recording::RowBatch;
 use recording::rows::{Cpu, Disk, Event, NfsMount};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,11 +20,11 @@ const CLOCK: &str = "tick";
 /// others costs no rows. What cannot be read is said once, as an `event` of kind `counters`, and is missing after that;
 /// when it comes back, that is said as well.
 #[derive(Debug)]
-pub struct Sampler {
+pub struct CounterSampler {
     cpu: Subject,
     disk: Subject,
     nfs: Subject,
-    devices: BTreeMap<Number, (String, String)>,
+    devices: BTreeMap<DeviceNumber, (String, String)>,
     mounts: BTreeMap<String, String>,
     tick_ns: i64,
     buffer: Vec<u8>,
@@ -35,7 +35,7 @@ pub struct Sampler {
     last: SampleTimes,
 }
 
-impl Sampler {
+impl CounterSampler {
     /// Prepares to sample this machine for targets (name, path).
     #[must_use]
     pub fn new(targets: &[(String, PathBuf)]) -> Self {
@@ -45,8 +45,8 @@ impl Sampler {
     /// As [`Sampler::new`] with the `/proc` and `/sys` under `root`.
     #[must_use]
     pub fn with_root(root: &Path, targets: &[(String, PathBuf)]) -> Self {
-        let map = DeviceMap::new(root);
-        let resolutions: Vec<(String, Resolution)> =
+        let map = DeviceResolver::new(root);
+        let resolutions: Vec<(String, ResolvedPath)> =
             targets.iter().map(|(name, path)| (name.clone(), map.resolve(path))).collect();
         let verdicts = resolutions
             .iter()
@@ -84,7 +84,7 @@ impl Sampler {
     ///
     /// Each subject's rows carry the middle of the time that reading it took, or `t_ns` (the end of the interval that
     /// they belong to) if that is later, as under a clock of tests. `t0_ns` is the recording's start.
-    pub fn sample(&mut self, t_ns: u64, t0_ns: u64) -> Vec<Batch> {
+    pub fn sample(&mut self, t_ns: u64, t0_ns: u64) -> Vec<RowBatch> {
         let mut batches = Vec::new();
         self.last.begin_ns = now_ns();
         self.sample_cpu((t_ns, t0_ns), &mut batches);
@@ -97,7 +97,7 @@ impl Sampler {
         batches
     }
 
-    fn sample_cpu(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<Batch>) {
+    fn sample_cpu(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<RowBatch>) {
         let begin_ns = now_ns();
         let Some(text) = self.cpu.read(&mut self.buffer, &mut self.verdicts) else { return };
         let stamp = Stamp::between(begin_ns, now_ns(), t_ns, t0_ns);
@@ -107,7 +107,7 @@ impl Sampler {
         push(batches, &rows);
     }
 
-    fn sample_disks(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<Batch>) {
+    fn sample_disks(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<RowBatch>) {
         let begin_ns = now_ns();
         let Some(text) = self.disk.read(&mut self.buffer, &mut self.verdicts) else { return };
         let stamp = Stamp::between(begin_ns, now_ns(), t_ns, t0_ns);
@@ -128,7 +128,7 @@ impl Sampler {
         push(batches, &rows);
     }
 
-    fn sample_nfs(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<Batch>) {
+    fn sample_nfs(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<RowBatch>) {
         let begin_ns = now_ns();
         let Some(text) = self.nfs.read(&mut self.buffer, &mut self.verdicts) else { return };
         let stamp = Stamp::between(begin_ns, now_ns(), t_ns, t0_ns);

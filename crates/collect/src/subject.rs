@@ -1,7 +1,7 @@
 //! What all subjects share: a file that is read over and over, its verdicts, and the time of a row.
 
 use crate::text::Source;
-use recording::Batch;
+use recording::RowBatch;
 use recording::rows::Event;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -136,10 +136,10 @@ impl Verdict {
 }
 
 /// Adds the rows of one table, if there are any.
-pub(crate) fn push<R: recording::Row>(batches: &mut Vec<Batch>, rows: &[R]) {
+pub(crate) fn push<R: recording::Row>(batches: &mut Vec<RowBatch>, rows: &[R]) {
     if rows.is_empty() {
         return;
     }
     // Rows of the catalogue always make a batch; should they not, the rows are missing and nothing else breaks.
-    batches.extend(Batch::from_rows(rows));
+    batches.extend(RowBatch::from_rows(rows));
 }

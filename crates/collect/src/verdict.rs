@@ -2,7 +2,7 @@
 
 use crate::cgroup::Cgroups;
 use crate::cpu;
-use crate::devices::DeviceMap;
+use crate::devices::DeviceResolver;
 use crate::exited::Ends;
 use crate::listener::Listeners;
 use crate::nic::NicCounters;
@@ -89,7 +89,7 @@ pub fn verdicts(root: &Path) -> BTreeMap<String, String> {
     };
     verdicts.insert("zfs_space".to_string(), space);
     verdicts.insert("zfs_pool".to_string(), pools);
-    let has_nfs = DeviceMap::new(root).mounts().iter().any(|mount| mount.file_system.starts_with("nfs"));
+    let has_nfs = DeviceResolver::new(root).mounts().iter().any(|mount| mount.file_system.starts_with("nfs"));
     if verdicts["nfs_mount"] == WORKS && !has_nfs {
         verdicts.insert("nfs_mount".to_string(), "not applicable: nothing is mounted over NFS".to_string());
     }

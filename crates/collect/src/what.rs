@@ -2,7 +2,7 @@
 
 /// A subject, named as on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub enum SubjectName {
     /// CPU time.
     Cpu,
     /// Context switches, interrupts, run queue.
@@ -41,7 +41,7 @@ pub enum What {
     NfsMounts,
 }
 
-impl What {
+impl SubjectName {
     /// All of them.
     pub const ALL: [Self; 18] = [
         Self::Cpu,

@@ -6,7 +6,7 @@ use crate::subject::{Stamp, push};
 use crate::text::{counter, lines, small, words};
 use crate::zpool::Asker;
 use recording::rows::{ZfsArc, ZfsDataset, ZfsPool};
-use recording::{Batch, Label};
+use recording::{Label, RowBatch};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ impl Zfs {
     }
 
     /// Adds what there is to tell.
-    pub(crate) fn sample(&mut self, t_ns: u64, stamp: Stamp, batches: &mut Vec<Batch>) {
+    pub(crate) fn sample(&mut self, t_ns: u64, stamp: Stamp, batches: &mut Vec<RowBatch>) {
         let Ok(text) = std::fs::read(self.folder.join("arcstats")) else { return };
         push(batches, &[arc(&text, stamp)]);
         let Ok(entries) = self.folder.read_dir() else { return };
@@ -208,7 +208,7 @@ mod tests {
 
     const HEAD: &str = "13 1 0x01 96 26112 4043178632 3417437393\nname                            type data\n";
 
-    fn rows<R: Row>(batches: &[Batch]) -> Vec<R> {
+    fn rows<R: Row>(batches: &[RowBatch]) -> Vec<R> {
         batches
             .iter()
             .filter(|batch| batch.table.name == R::TABLE.name)

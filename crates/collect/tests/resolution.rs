@@ -2,13 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
-use collect::{DeviceMap, Resolution, Sampler, hardware, hardware_of};
+use collect::{CounterSampler, DeviceResolver, ResolvedPath, hardware, hardware_of};
 use recording::rows::{Cpu, Disk, Event, NfsMount};
-use recording::{Batch, Row};
+use recording::{Row, RowBatch};
 use std::fs::{create_dir_all, write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use testkit::{FileSystem, LoopDevice, Mounted, Place, require_root_or_skip, scratch_dir};
+use testkit::{FileSystem, LoopDevice, MountedFileSystem, ScratchPlace, require_root_or_skip, scratch_dir};
 
 const MIB: u64 = 1 << 20;
 
@@ -72,14 +72,14 @@ fn machine() -> tempfile::TempDir {
     root
 }
 
-fn names(resolution: &Resolution) -> Vec<&str> {
+fn names(resolution: &ResolvedPath) -> Vec<&str> {
     resolution.devices.iter().map(|device| device.name.as_str()).collect()
 }
 
 #[test]
 fn stacks_of_files() {
     let root = machine();
-    let map = DeviceMap::new(root.path());
+    let map = DeviceResolver::new(root.path());
     let resolve = |path: &str| map.resolve(Path::new(path));
     assert_eq!(names(&resolve("/nowhere/else/file")), ["sda1", "sda"]);
     let volume = resolve("/nowhere/vg data/file");
@@ -97,7 +97,7 @@ fn stacks_of_files() {
     }
 }
 
-fn rows<R: Row>(batches: &[Batch]) -> Vec<R> {
+fn rows<R: Row>(batches: &[RowBatch]) -> Vec<R> {
     batches.iter().flat_map(|batch| batch.to_rows::<R>().unwrap()).collect()
 }
 
@@ -111,7 +111,7 @@ fn samples_of_a_tree() {
         target("sd3", "/nowhere/nfs/file"),
         target("sd4", "/nowhere/memory/file"),
     ];
-    let mut sampler = Sampler::with_root(root.path(), &targets);
+    let mut sampler = CounterSampler::with_root(root.path(), &targets);
     let future = u64::MAX / 4;
     let batches = sampler.sample(future, future - 1_500_000_000);
     let cpus: Vec<Cpu> = rows(&batches);
@@ -150,7 +150,7 @@ fn samples_of_a_tree() {
 #[test]
 fn without_files_there_are_reasons_and_no_zeroes() {
     let root = tempfile::tempdir().unwrap();
-    let mut sampler = Sampler::with_root(root.path(), &[("sd1".to_string(), PathBuf::from("/x"))]);
+    let mut sampler = CounterSampler::with_root(root.path(), &[("sd1".to_string(), PathBuf::from("/x"))]);
     let batches = sampler.sample(1, 0);
     assert!(rows::<Cpu>(&batches).is_empty() && rows::<Disk>(&batches).is_empty());
     let said: Vec<Event> = rows(&batches);
@@ -256,9 +256,9 @@ fn without_targets_every_disk_and_interface_is_described() {
 
 #[test]
 fn this_machine() {
-    let scratch = scratch_dir(Place::Disk).unwrap();
+    let scratch = scratch_dir(ScratchPlace::Disk).unwrap();
     let targets = [("sd1".to_string(), scratch.path().join("not-there-yet"))];
-    let mut sampler = Sampler::new(&targets);
+    let mut sampler = CounterSampler::new(&targets);
     let batches = sampler.sample(0, 0);
     let cpus: Vec<Cpu> = rows(&batches);
     assert!(cpus.len() > 1 && cpus[0].user_ns > 0);
@@ -277,8 +277,8 @@ fn loop_device_over_a_file() {
         return;
     }
     let device = LoopDevice::new(64 * MIB).unwrap();
-    let below = DeviceMap::new(Path::new("/")).resolve(device.backing());
-    let found = DeviceMap::new(Path::new("/")).resolve(device.path());
+    let below = DeviceResolver::new(Path::new("/")).resolve(device.backing());
+    let found = DeviceResolver::new(Path::new("/")).resolve(device.path());
     assert_eq!(found.devices[0].name, device.name());
     assert_eq!(names(&found)[1..], names(&below)[..], "then what its file lies on");
     if !below.devices.is_empty() {
@@ -286,11 +286,12 @@ fn loop_device_over_a_file() {
         assert!(chain.contains(&device.backing().display().to_string()), "{chain}");
     }
     // A file system on it, and known I/O counted.
-    let mounted = Mounted::make(FileSystem::Ext4, device.path()).unwrap();
+    let mounted = MountedFileSystem::make(FileSystem::Ext4, device.path()).unwrap();
     let file = mounted.path().join("file");
-    assert_eq!(DeviceMap::new(Path::new("/")).resolve(&file).devices[0].name, device.name());
-    let mut sampler = Sampler::new(&[("sd1".to_string(), file.clone())]);
-    let row = |batches: &[Batch]| rows::<Disk>(batches).into_iter().find(|disk| disk.device == device.name()).unwrap();
+    assert_eq!(DeviceResolver::new(Path::new("/")).resolve(&file).devices[0].name, device.name());
+    let mut sampler = CounterSampler::new(&[("sd1".to_string(), file.clone())]);
+    let row =
+        |batches: &[RowBatch]| rows::<Disk>(batches).into_iter().find(|disk| disk.device == device.name()).unwrap();
     let before = row(&sampler.sample(0, 0));
     write(&file, vec![7; 8 << 20]).unwrap();
     std::fs::File::open(&file).unwrap().sync_all().unwrap();
@@ -313,8 +314,8 @@ fn all_members_of_a_btrfs() {
     testkit::mkfs_btrfs(&["-q", "-f", &paths[0], &paths[1]]).unwrap();
     let scanned = std::process::Command::new("btrfs").args(["device", "scan", &paths[0], &paths[1]]).output().unwrap();
     assert!(scanned.status.success());
-    let mounted = Mounted::device(devices[0].path()).unwrap();
-    let found = DeviceMap::new(Path::new("/")).resolve(&mounted.path().join("file"));
+    let mounted = MountedFileSystem::device(devices[0].path()).unwrap();
+    let found = DeviceResolver::new(Path::new("/")).resolve(&mounted.path().join("file"));
     for device in &devices {
         assert!(names(&found).contains(&device.name().as_str()), "{found:?}");
     }
@@ -322,8 +323,8 @@ fn all_members_of_a_btrfs() {
 
 #[test]
 fn memory_has_a_reason() {
-    let scratch = scratch_dir(Place::Memory).unwrap();
-    let found = DeviceMap::new(Path::new("/")).resolve(scratch.path());
+    let scratch = scratch_dir(ScratchPlace::Memory).unwrap();
+    let found = DeviceResolver::new(Path::new("/")).resolve(scratch.path());
     assert!(found.devices.is_empty() && found.reasons[0].contains("lives in memory"), "{found:?}");
 }
 
@@ -357,7 +358,7 @@ fn sample_a_thousand_devices(quiet: bool) {
     write(root.path().join("proc/diskstats"), text).unwrap();
     let targets: Vec<(String, PathBuf)> =
         (0..1024).map(|index| (format!("sd{index}"), PathBuf::from(format!("/nowhere/m{index}/f")))).collect();
-    let mut sampler = Sampler::with_root(root.path(), &targets);
+    let mut sampler = CounterSampler::with_root(root.path(), &targets);
     let batches = sampler.sample(0, 0);
     assert_eq!(rows::<Disk>(&batches).len(), 1024);
     let mut best_ns = u64::MAX;

@@ -13,7 +13,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 /// thread has waited there for long, the kernel gives it up to 50 ms in each second at one go (its *fair server*), and
 /// the scheduler does move ordinary threads there when the other CPUs are busy.
 #[derive(Debug)]
-pub struct Aside {
+pub struct CpuReservation {
     cpus: Vec<u32>,
     /// What we may use, and the rest of it without `cpus`.
     moved: Option<(CpuSet, CpuSet)>,
@@ -21,7 +21,7 @@ pub struct Aside {
     _claims: Vec<UnixDatagram>,
 }
 
-impl Aside {
+impl CpuReservation {
     /// Keeps off `asked`; where nothing is asked, off the quietest CPU that this process may use and no other one like it
     /// has taken, if it may use several and gives real-time priority: an ordinary thread is better off wherever there is
     /// room.
@@ -58,7 +58,7 @@ impl Aside {
     }
 }
 
-impl Drop for Aside {
+impl Drop for CpuReservation {
     fn drop(&mut self) {
         if let Some((ours, rest)) = &self.moved {
             move_all(rest, ours);
@@ -128,7 +128,7 @@ fn move_all(from: &CpuSet, to: &CpuSet) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Aside, by_quiet, claim, numbers};
+    use super::{CpuReservation, by_quiet, claim, numbers};
     use rustix::thread::sched_getaffinity;
 
     #[test]
@@ -170,7 +170,7 @@ ERR:          0
             let _ = wait.recv();
             sched_getaffinity(None).unwrap()
         });
-        let aside = Aside::of(&[last]);
+        let aside = CpuReservation::of(&[last]);
         assert_eq!(aside.cpus(), [last]);
         let now = sched_getaffinity(None).unwrap();
         assert!(!now.is_set(last as usize) && now.count() == ours.count() - 1);
@@ -181,13 +181,13 @@ ERR:          0
         drop(aside);
         assert_eq!(sched_getaffinity(None).unwrap(), ours);
         // Nothing is asked: one of them, where it helps.
-        let chosen = Aside::of(&[]).cpus().to_vec();
+        let chosen = CpuReservation::of(&[]).cpus().to_vec();
         assert_eq!(chosen.len(), usize::from(super::is_allowed()));
         assert!(chosen.iter().all(|cpu| ours.is_set(*cpu as usize)));
         assert_eq!(sched_getaffinity(None).unwrap(), ours);
         // All of them: nobody would be left.
         let all: Vec<u32> = numbers(&ours).collect();
-        let aside = Aside::of(&all);
+        let aside = CpuReservation::of(&all);
         assert_eq!(sched_getaffinity(None).unwrap(), ours);
         drop(aside);
     }

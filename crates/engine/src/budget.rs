@@ -1,9 +1,9 @@
 //! What a run may issue in all (`Stop`), shared by all workers.
 
-use crate::Input;
+use crate::RunInput;
 use crate::pool::used_targets;
 use plan::DataLimit;
-use plan::generate::{Op, Operation};
+use plan::generate::{Operation, OperationKind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Operations and bytes that the run may still issue. Charged before an operation is issued, so that a limit is exact
@@ -29,7 +29,7 @@ struct Meter {
 
 impl Budget {
     /// The budget of a run.
-    pub(crate) fn new(input: &Input<'_>) -> Self {
+    pub(crate) fn new(input: &RunInput<'_>) -> Self {
         let stop = &input.run.stop;
         let limit = |limit: DataLimit| Meter { charged: AtomicU64::new(0), limit: limit_bytes(input, limit) };
         let warmup_ns = if input.run.format { 0 } else { input.run.warmup_ns };
@@ -81,9 +81,9 @@ impl Budget {
         let is_warmup = due_ns < self.from_ns;
         let concerned = match operation.op {
             _ if is_warmup => [false; 3],
-            Op::Read => [true, true, false],
-            Op::Write => [true, false, true],
-            Op::Trim | Op::Flush => [false; 3],
+            OperationKind::Read => [true, true, false],
+            OperationKind::Write => [true, false, true],
+            OperationKind::Trim | OperationKind::Flush => [false; 3],
         };
         for (meter, concerned) in self.bytes.iter().zip(concerned) {
             let Some(Meter { charged, limit }) = meter else { continue };
@@ -100,7 +100,7 @@ impl Budget {
 
 /// A limit in bytes; sizes are those of the targets that the run uses.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a multiple of sizes; saturates")]
-fn limit_bytes(input: &Input<'_>, limit: DataLimit) -> u64 {
+fn limit_bytes(input: &RunInput<'_>, limit: DataLimit) -> u64 {
     match limit {
         DataLimit::Bytes(bytes) => bytes,
         DataLimit::TargetSizes(times) => {

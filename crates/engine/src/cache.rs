@@ -3,7 +3,7 @@
 //!
 //! A drop that fails leaves a load that is faster than asked for, and nothing else: like fio we go on.
 
-use crate::Input;
+use crate::RunInput;
 use crate::discard::{drop_buffers, is_device};
 use crate::opening::flags_of;
 use plan::{FilePart, FileUse, ReadHint};
@@ -11,7 +11,7 @@ use rustix::fs::{Advice, fadvise};
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use target::{Kind, Opened};
+use target::{OpenTarget, TargetKind};
 
 /// What is dropped when a pass over a file begins anew.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ impl Cached {
         files: &FileUse,
         member: usize,
         real_bytes: u64,
-        opened: &Opened,
+        opened: &OpenTarget,
         fd: &Arc<OwnedFd>,
     ) -> Option<Self> {
         let part = files.part(member, real_bytes).filter(|_| files.drops_cache)?;
@@ -50,12 +50,12 @@ impl Cached {
 }
 
 /// Before a run: what its jobs want dropped and said.
-pub fn prepare(input: &Input<'_>) {
+pub fn prepare(input: &RunInput<'_>) {
     for workload in &input.run.workloads {
         let Some(files) = &workload.address.files else { continue };
         for (member, target) in workload.targets.iter().enumerate() {
             let Some(opened) = input.targets.get(*target).and_then(Option::as_ref) else { continue };
-            if !matches!(opened.kind, Kind::File { .. } | Kind::BlockDevice { .. }) {
+            if !matches!(opened.kind, TargetKind::File { .. } | TargetKind::BlockDevice { .. }) {
                 continue;
             }
             let Some(part) = files.part(member, files.seen_bytes(member, opened.found_bytes).min(opened.size_bytes))
@@ -77,14 +77,14 @@ pub fn prepare(input: &Input<'_>) {
 
 /// Before a run, and behind [`prepare`]: reads what its jobs want read before (fio's `pre_read`), until `is_stopped`. Gives
 /// the bytes, and the targets (their numbers in the plan) of which a part could not be read.
-pub fn pre_read(input: &Input<'_>, is_stopped: &dyn Fn() -> bool) -> (u64, Vec<(usize, std::io::Error)>) {
+pub fn pre_read(input: &RunInput<'_>, is_stopped: &dyn Fn() -> bool) -> (u64, Vec<(usize, std::io::Error)>) {
     let (mut bytes, mut failed) = (0, Vec::new());
     for (at, workload) in input.run.workloads.iter().enumerate() {
         let Some(files) = &workload.address.files else { continue };
         let Some(transfer) = files.pre_read_bytes.and_then(|transfer| usize::try_from(transfer).ok()) else { continue };
         for (member, target) in workload.targets.iter().enumerate() {
             let Some(opened) = input.targets.get(*target).and_then(Option::as_ref) else { continue };
-            if !matches!(opened.kind, Kind::File { .. } | Kind::BlockDevice { .. }) {
+            if !matches!(opened.kind, TargetKind::File { .. } | TargetKind::BlockDevice { .. }) {
                 continue;
             }
             let seen = files.seen_bytes(member, opened.found_bytes).min(opened.size_bytes);

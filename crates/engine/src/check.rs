@@ -2,8 +2,11 @@
 
 use crate::EngineError;
 use crate::group::pattern_of;
-use plan::generate::{Content, GenerateError, Geometry, Joined, Operations, Part, Schedule, Volume};
-use plan::{Address, Arrivals, OpenFlags, Plan, Rate, Run, TargetSpec, Turn, Workload};
+use plan::generate::{
+    ArrivalSchedule, ContentGenerator, GenerateError, GeneratorPart, JoinedStream, Operations, TargetGeometry,
+    WriteVolume,
+};
+use plan::{AddressPattern, Arrivals, OfferedRate, OpenFlags, Plan, Run, TargetOrder, TargetSpec, Workload};
 
 /// At most so many failures are reported.
 const FINDINGS_MAX: usize = 20;
@@ -18,7 +21,7 @@ pub fn check(plan: &Plan, sizes_bytes: &[Option<u64>]) -> Vec<EngineError> {
             found.push(error);
         }
     };
-    let mut contents: Vec<&plan::Content> = Vec::new();
+    let mut contents: Vec<&plan::WriteContent> = Vec::new();
     let shapes: Vec<Option<Shape>> = (plan.targets.iter().zip(sizes_bytes))
         .map(|(spec, size_bytes)| {
             Some(Shape { size_bytes: (*size_bytes)?, blocks: [false, true].map(|direct| block(spec, direct)) })
@@ -52,18 +55,18 @@ fn addresses(plan: &Plan, workload: &Workload, shapes: &[Option<Shape>], add: &m
     let known = workload.targets.iter().filter_map(|at| {
         let (spec, shape) = (plan.targets.get(*at)?, shapes.get(*at)?.as_ref()?);
         let is_direct = workload.open.unwrap_or(spec.open).direct;
-        Some((spec, Geometry { size_bytes: shape.size_bytes, block_bytes: shape.blocks[usize::from(is_direct)] }))
+        Some((spec, TargetGeometry { size_bytes: shape.size_bytes, block_bytes: shape.blocks[usize::from(is_direct)] }))
     });
-    let members: Vec<(&TargetSpec, Geometry)> = known.collect();
+    let members: Vec<(&TargetSpec, TargetGeometry)> = known.collect();
     let seed = plan.settings.seed;
-    let is_joined = workload.job.as_ref().is_some_and(|job| job.turn == Turn::Joined);
-    let plain = is_joined.then(|| Workload { address: Address::default(), ..workload.clone() });
+    let is_joined = workload.job.as_ref().is_some_and(|job| job.turn == TargetOrder::Joined);
+    let plain = is_joined.then(|| Workload { address: AddressPattern::default(), ..workload.clone() });
     for (spec, geometry) in &members {
-        let made = Operations::new(plain.as_ref().unwrap_or(workload), spec, *geometry, seed, Part::WHOLE);
+        let made = Operations::new(plain.as_ref().unwrap_or(workload), spec, *geometry, seed, GeneratorPart::WHOLE);
         made.err().into_iter().for_each(&mut *add);
     }
     if is_joined && members.len() == workload.targets.len() {
-        Joined::new(workload, &members, seed).err().into_iter().for_each(add);
+        JoinedStream::new(workload, &members, seed).err().into_iter().for_each(add);
     }
 }
 
@@ -73,7 +76,7 @@ fn times(run: &Run, workload: &Workload) -> Result<(), GenerateError> {
     let own = job.map(|job| Arrivals { gaps: job.gaps, burst: None });
     let rate = match (workload.rate, run.rate) {
         (Some(rate), _) => rate,
-        (None, Rate::PerSecond(rate)) => run.shared_rate(rate) * workload.share,
+        (None, OfferedRate::PerSecond(rate)) => run.shared_rate(rate) * workload.share,
         (None, _) => return Ok(()),
     };
     let parts = if workload.job.is_some() { 1 } else { workload.targets.len() };
@@ -81,12 +84,12 @@ fn times(run: &Run, workload: &Workload) -> Result<(), GenerateError> {
     if rate == 0.0 {
         return Ok(());
     }
-    Schedule::new(rate, own.as_ref().unwrap_or(&run.arrivals), 0, Part::WHOLE).map(drop)
+    ArrivalSchedule::new(rate, own.as_ref().unwrap_or(&run.arrivals), 0, GeneratorPart::WHOLE).map(drop)
 }
 
-fn data(content: &plan::Content) -> Result<(), EngineError> {
+fn data(content: &plan::WriteContent) -> Result<(), EngineError> {
     let pattern = pattern_of(content)?.unwrap_or_default();
     // Which size does not matter, only that there is one.
-    Content::new(content, &pattern, &Volume::alone(0, 1 << 40))?;
+    ContentGenerator::new(content, &pattern, &WriteVolume::alone(0, 1 << 40))?;
     Ok(())
 }

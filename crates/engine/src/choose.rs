@@ -12,9 +12,9 @@
 use crate::discard;
 use crate::pool::{self, RATE_PER_WORKER, used_targets};
 use crate::ring::Ring;
-use crate::{EngineChoice, EngineError, Input, Options, Pace};
+use crate::{EngineChoice, EngineError, EngineOptions, ResolvedRate, RunInput};
 use plan::{OpenFlags, Workload};
-use target::Kind;
+use target::TargetKind;
 
 /// A synchronous run has at most this many threads.
 const SYNC_THREADS_MAX: u32 = 4096;
@@ -31,7 +31,7 @@ pub(crate) struct Chosen {
 }
 
 /// Chooses.
-pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, EngineError> {
+pub(crate) fn choose(input: &RunInput<'_>, options: &EngineOptions) -> Result<Chosen, EngineError> {
     let cores = options
         .workers
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
@@ -44,8 +44,8 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
     let uring = |reason: String| {
         let wanted = match input.rate {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive number")]
-            Pace::PerSecond(rate) => (input.run.offered_rate(rate) / RATE_PER_WORKER).ceil() as usize,
-            Pace::Max => cores,
+            ResolvedRate::PerSecond(rate) => (input.run.offered_rate(rate) / RATE_PER_WORKER).ceil() as usize,
+            ResolvedRate::Max => cores,
         };
         let groups = wanted.clamp(1, cores).min(depth.max(1) as usize);
         Chosen { is_uring: true, name: "io_uring", groups, reason, punts }
@@ -102,7 +102,7 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
 
 /// The choice where jobs leave none: memory mappings are used by threads, priorities of single requests by io_uring.
 fn by_jobs(
-    input: &Input<'_>,
+    input: &RunInput<'_>,
     choice: EngineChoice,
     sync: &dyn Fn(String) -> Chosen,
     uring: &dyn Fn(String) -> Chosen,
@@ -140,7 +140,7 @@ fn unwidened(chosen: &Chosen, depth: u32) -> Option<String> {
 }
 
 /// The workloads on a target, with the flags that it is opened with for them.
-fn uses<'a>(input: &Input<'a>, at: usize) -> impl Iterator<Item = (&'a Workload, OpenFlags)> {
+fn uses<'a>(input: &RunInput<'a>, at: usize) -> impl Iterator<Item = (&'a Workload, OpenFlags)> {
     let own = input.plan.targets[at].open;
     let workloads = input.run.workloads.iter().filter(move |workload| workload.targets.contains(&at));
     workloads.map(move |workload| (workload, workload.open.unwrap_or(own)))
@@ -157,17 +157,17 @@ fn is_durable(flags: OpenFlags) -> bool {
 }
 
 /// Why a target may have fewer in flight through io_uring than were asked, whatever is done to it; `None` when it may not.
-fn on_fuse(input: &Input<'_>, at: usize) -> Option<String> {
+fn on_fuse(input: &RunInput<'_>, at: usize) -> Option<String> {
     let opened = input.targets.get(at)?.as_ref()?;
-    let Kind::File { file_system, .. } = &opened.kind else { return None };
+    let TargetKind::File { file_system, .. } = &opened.kind else { return None };
     let is_fuse = file_system.starts_with("fuse");
     is_fuse.then(|| format!("{} lies on {file_system}, where a worker may have one in flight at a time", opened.name))
 }
 
 /// What io_uring has on a target one at a time in each ring; `None`: nothing.
-fn in_a_row(input: &Input<'_>, at: usize) -> Option<String> {
+fn in_a_row(input: &RunInput<'_>, at: usize) -> Option<String> {
     let opened = input.targets.get(at)?.as_ref()?;
-    let Kind::File { file_system, .. } = &opened.kind else { return None };
+    let TargetKind::File { file_system, .. } = &opened.kind else { return None };
     if is_in_memory(file_system) {
         return None;
     }
@@ -189,14 +189,14 @@ fn in_a_row(input: &Input<'_>, at: usize) -> Option<String> {
 }
 
 /// Does io_uring hand operations on a target to threads of the kernel?
-fn punts(input: &Input<'_>, at: usize) -> bool {
+fn punts(input: &RunInput<'_>, at: usize) -> bool {
     let Some(opened) = input.targets.get(at).and_then(Option::as_ref) else { return false };
-    let is_btrfs = matches!(&opened.kind, Kind::File { file_system, .. } if file_system == "btrfs");
+    let is_btrfs = matches!(&opened.kind, TargetKind::File { file_system, .. } if file_system == "btrfs");
     let waits = match &opened.kind {
-        Kind::File { file_system, .. } => {
+        TargetKind::File { file_system, .. } => {
             !is_in_memory(file_system) && !matches!(file_system.as_str(), "ext4" | "xfs" | "btrfs")
         }
-        Kind::BlockDevice { .. } | Kind::Zeroes | Kind::Nothing => false,
+        TargetKind::BlockDevice { .. } | TargetKind::Zeroes | TargetKind::Nothing => false,
     };
     waits
         || uses(input, at).any(|(workload, flags)| {
@@ -208,7 +208,7 @@ fn punts(input: &Input<'_>, at: usize) -> bool {
 }
 
 /// Why trims of a target need threads; `None` when there are none, or io_uring has them.
-fn cannot_discard(input: &Input<'_>, at: usize) -> Option<String> {
+fn cannot_discard(input: &RunInput<'_>, at: usize) -> Option<String> {
     let opened = input.targets.get(at)?.as_ref()?;
     let trims =
         input.run.workloads.iter().any(|workload| {
@@ -221,9 +221,9 @@ fn cannot_discard(input: &Input<'_>, at: usize) -> Option<String> {
 /// Which writes of a synchronous fio job the kernel follows with a flush only where the call waits for them: direct ones to a
 /// device opened `O_SYNC` or `O_DSYNC`. Through a ring they have FUA alone (`blkdev_write_iter` in `block/fops.c`: what is queued
 /// does not come to `generic_write_sync`), and that is another load.
-fn flushes(input: &Input<'_>, at: usize) -> Option<String> {
+fn flushes(input: &RunInput<'_>, at: usize) -> Option<String> {
     let opened = input.targets.get(at)?.as_ref()?;
-    let is_device = matches!(opened.kind, Kind::BlockDevice { .. });
+    let is_device = matches!(opened.kind, TargetKind::BlockDevice { .. });
     let waits = |workload: &Workload| {
         let files = workload.job.as_ref().and_then(|job| job.files.as_ref());
         workload.mix.write > 0.0 && files.is_some_and(|files| !files.ends_by_bytes)
@@ -240,16 +240,16 @@ fn is_in_memory(file_system: &str) -> bool {
 }
 
 /// Why threads are cheaper than io_uring for a target at small depth; `None` when they are not.
-fn is_inline(input: &Input<'_>, at: usize) -> Option<String> {
+fn is_inline(input: &RunInput<'_>, at: usize) -> Option<String> {
     let opened = input.targets.get(at)?.as_ref()?;
     match &opened.kind {
-        Kind::File { file_system, .. } if is_in_memory(file_system) || file_system == "overlay" => {
+        TargetKind::File { file_system, .. } if is_in_memory(file_system) || file_system == "overlay" => {
             Some(format!("{} lies on {file_system}", opened.name))
         }
-        Kind::BlockDevice { major, .. } if is_memory_device(*major) => {
+        TargetKind::BlockDevice { major, .. } if is_memory_device(*major) => {
             Some(format!("{} is a disk in memory", opened.name))
         }
-        Kind::Zeroes => Some(format!("{} is /dev/zero", opened.name)),
+        TargetKind::Zeroes => Some(format!("{} is /dev/zero", opened.name)),
         _ => None,
     }
 }

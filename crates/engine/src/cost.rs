@@ -5,8 +5,8 @@ use crate::group::{FileSlot, GroupSpec, LaneSpec};
 use crate::shared::{Control, Status};
 use crate::stats::Slot;
 use crate::uring::Worker;
-use plan::generate::{Geometry, Operations, Part};
-use plan::{Address, Content, OpMix, OpenFlags, Span, TargetSpec, TransferSize, Workload};
+use plan::generate::{GeneratorPart, Operations, TargetGeometry};
+use plan::{AddressPattern, OpMix, OpenFlags, TargetSpec, TextSpan, TransferSize, Workload, WriteContent};
 use quantity::clock;
 use std::fmt;
 use std::path::PathBuf;
@@ -47,13 +47,13 @@ pub fn own_cost() -> OwnCost {
 
 fn measure() -> Option<f64> {
     let (workload, target) = (workload(), target());
-    let geometry = Geometry { size_bytes: 1 << 30, block_bytes: 512 };
-    let operations = Operations::new(&workload, &target, geometry, 1, Part::WHOLE).ok()?;
+    let geometry = TargetGeometry { size_bytes: 1 << 30, block_bytes: 512 };
+    let operations = Operations::new(&workload, &target, geometry, 1, GeneratorPart::WHOLE).ok()?;
     let lane = lane(operations);
     let group = GroupSpec {
         lanes: vec![lane],
         jobs: Vec::new(),
-        placement: plan::Placement::default(),
+        placement: plan::JobPlacement::default(),
         files: vec![FileSlot { plan_index: 0, flags: OpenFlags::default(), fd: None }],
         pools: vec![DEPTH],
         shares_fixed: false,
@@ -114,7 +114,7 @@ pub(crate) fn target() -> TargetSpec {
         skip_first_block: false,
         grain_bytes: None,
         unlink: false,
-        span: Span::default(),
+        span: TextSpan::default(),
     }
 }
 
@@ -131,12 +131,12 @@ pub(crate) fn workload() -> Workload {
         transfer: TransferSize::Fixed(4096),
         write_transfer: None,
         trim_transfer: None,
-        address: Address::default(),
-        content: Content::default(),
+        address: AddressPattern::default(),
+        content: WriteContent::default(),
         think_ns: 0,
         open: None,
         job: None,
         replay: None,
-        span: Span::default(),
+        span: TextSpan::default(),
     }
 }

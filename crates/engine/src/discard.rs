@@ -8,7 +8,7 @@ use plan::generate::Operation;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use target::{Kind, Opened};
+use target::{OpenTarget, TargetKind};
 
 /// `BLOCK_URING_CMD_DISCARD`, since Linux 6.12.
 pub(crate) const URING_DISCARD: u64 = 0x1200;
@@ -18,8 +18,8 @@ const DISCARD: libc::Ioctl = 0x1277;
 const FLUSH_BUFFERS: libc::Ioctl = 0x1261;
 
 /// Is this a device that takes discards, rather than a file that gets holes?
-pub(crate) fn is_device(opened: &Opened) -> bool {
-    matches!(opened.kind, Kind::BlockDevice { .. })
+pub(crate) fn is_device(opened: &OpenTarget) -> bool {
+    matches!(opened.kind, TargetKind::BlockDevice { .. })
 }
 
 /// Does io_uring take discards here?

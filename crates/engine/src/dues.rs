@@ -2,8 +2,8 @@
 //! writes are kept.
 
 use crate::EngineError;
-use plan::generate::{Op, Part, Schedule};
-use plan::{Arrivals, Gaps, Workload};
+use plan::generate::{ArrivalSchedule, GeneratorPart, OperationKind};
+use plan::{Arrivals, GapDistribution, Workload};
 
 /// Due times with the kinds of operation that they are for.
 #[derive(Clone, Debug)]
@@ -17,12 +17,12 @@ pub(crate) enum Dues {
 /// A schedule and its next due time.
 #[derive(Clone, Debug)]
 pub(crate) struct Timer {
-    schedule: Schedule,
+    schedule: ArrivalSchedule,
     next_ns: u64,
 }
 
 impl Timer {
-    fn new(mut schedule: Schedule) -> Self {
+    fn new(mut schedule: ArrivalSchedule) -> Self {
         let next_ns = schedule.next_ns();
         Self { schedule, next_ns }
     }
@@ -35,7 +35,7 @@ impl Timer {
 
 impl Dues {
     /// All kinds by one schedule.
-    pub(crate) fn mixed(schedule: Schedule) -> Self {
+    pub(crate) fn mixed(schedule: ArrivalSchedule) -> Self {
         Self::Mixed(Timer::new(schedule))
     }
 
@@ -47,13 +47,13 @@ impl Dues {
         let sum: f64 = shares.iter().sum();
         let is_mix = shares.iter().filter(|share| **share > 0.0).count() > 1;
         let takes_turns = mix.trim_then_write || mix.flush > 0.0 || workload.address.files.is_none();
-        if !is_mix || takes_turns || arrivals.gaps != Gaps::Deterministic || arrivals.burst.is_some() {
-            return Ok(Self::mixed(Schedule::new(rate, arrivals, seed, Part::WHOLE)?));
+        if !is_mix || takes_turns || arrivals.gaps != GapDistribution::Deterministic || arrivals.burst.is_some() {
+            return Ok(Self::mixed(ArrivalSchedule::new(rate, arrivals, seed, GeneratorPart::WHOLE)?));
         }
         let mut timers = [const { None }; 4];
         for (kind, share) in shares.into_iter().enumerate().filter(|(_, share)| *share > 0.0) {
             let own = whole(rate * share / sum);
-            timers[kind] = Some(Timer::new(Schedule::new(own, arrivals, seed, Part::WHOLE)?));
+            timers[kind] = Some(Timer::new(ArrivalSchedule::new(own, arrivals, seed, GeneratorPart::WHOLE)?));
         }
         Ok(Self::ByKind(Box::new(timers)))
     }
@@ -79,7 +79,7 @@ impl Dues {
     /// The operation that was due is one of this kind. A flush between reads and writes with rates of their own takes the time of
     /// none of them.
     #[inline]
-    pub(crate) fn pass(&mut self, op: Op) {
+    pub(crate) fn pass(&mut self, op: OperationKind) {
         match self {
             Self::Mixed(timer) => timer.advance(),
             Self::ByKind(timers) => timers[op.index()].iter_mut().for_each(Timer::advance),
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use plan::OpMix;
 
-    fn counts(mix: OpMix, gaps: Gaps, rate: f64, until_ns: u64) -> [usize; 2] {
+    fn counts(mix: OpMix, gaps: GapDistribution, rate: f64, until_ns: u64) -> [usize; 2] {
         let mut workload = crate::cost::workload();
         workload.mix = mix;
         workload.address.files = Some(Box::default());
@@ -107,9 +107,9 @@ mod tests {
         while dues.next_ns() < until_ns {
             assert!(dues.next_ns() >= last_ns, "in order");
             last_ns = dues.next_ns();
-            let op = if dues.held()[0] { Op::Write } else { Op::Read };
+            let op = if dues.held()[0] { OperationKind::Write } else { OperationKind::Read };
             counts[op.index()] += 1;
-            dues.pass(Op::Flush);
+            dues.pass(OperationKind::Flush);
             dues.pass(op);
         }
         counts
@@ -120,7 +120,7 @@ mod tests {
         for (read, write) in [(500, 100), (100, 500), (700, 301), (3, 997), (100, 100), (7, 13)] {
             let rate = f64::from(read + write);
             let mix = OpMix { read: f64::from(read) / rate, write: f64::from(write) / rate, ..OpMix::read_write(0.5) };
-            let found = counts(mix, Gaps::Deterministic, rate, 2_000_000_000);
+            let found = counts(mix, GapDistribution::Deterministic, rate, 2_000_000_000);
             assert_eq!(found, [read, write].map(|each: i32| usize::try_from(2 * each).unwrap()), "in 2 s");
         }
     }

@@ -1,6 +1,6 @@
 //! An operation that failed, as a worker notes it.
 
-use plan::generate::Op;
+use plan::generate::OperationKind;
 use std::io;
 
 /// One failed operation.
@@ -8,7 +8,7 @@ use std::io;
 pub(crate) struct RawFailure {
     pub(crate) t_ns: u64,
     pub(crate) lane: usize,
-    pub(crate) op: Op,
+    pub(crate) op: OperationKind,
     pub(crate) offset: u64,
     pub(crate) bytes: u32,
     pub(crate) result: i32,

@@ -1,13 +1,13 @@
 //! How the jobs of a run end: the thread that sees it writes it here; the workers of all groups read it, and so does the
 //! coordinator. Looked at once per batch; written when a job begins or ends, or when an operation fails.
 
-use crate::Input;
+use crate::RunInput;
 use crate::failure::RawFailure;
-use plan::generate::Op;
-use plan::{EIO, ETIMEDOUT, JobEnd, Reach};
+use plan::generate::OperationKind;
+use plan::{EIO, ETIMEDOUT, EndScope, JobEnd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use target::Kind;
+use target::TargetKind;
 
 /// How a job ended, or stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct JobFault {
     /// Index into the plan's targets.
     pub target: usize,
     /// Kind of operation.
-    pub op: Op,
+    pub op: OperationKind,
     /// Where, bytes.
     pub offset: u64,
     /// How much was asked, bytes.
@@ -74,21 +74,21 @@ impl Fate {
 
 /// The fates of a run's jobs, by workload.
 #[derive(Debug, Default)]
-pub struct Fates {
+pub struct JobFates {
     jobs: Vec<Fate>,
     /// Counts up when jobs were told to end.
     changes: AtomicU32,
     ends_all: AtomicBool,
 }
 
-impl Fates {
+impl JobFates {
     /// Of a run.
-    pub(crate) fn new(input: &Input<'_>) -> Self {
+    pub(crate) fn new(input: &RunInput<'_>) -> Self {
         let fate = |workload: &plan::Workload| {
             let wishes = |target: &usize| {
                 let opened = input.targets.get(*target).and_then(Option::as_ref);
                 let flags = workload.open.unwrap_or(input.plan.targets[*target].open);
-                flags.fsync_at_end && opened.is_some_and(|opened| opened.writable && opened.kind != Kind::Nothing)
+                flags.fsync_at_end && opened.is_some_and(|opened| opened.writable && opened.kind != TargetKind::Nothing)
             };
             let is_job = workload.job.is_some() && workload.mix.write > 0.0;
             Fate {
@@ -177,11 +177,11 @@ impl Fates {
             result if result < 0 => -result,
             0 => EIO,
             // The rest of it is what comes next, and fails then.
-            _ if end.fills_device && failure.op == Op::Write => return Failed::IsFull { stops: false },
+            _ if end.fills_device && failure.op == OperationKind::Write => return Failed::IsFull { stops: false },
             _ => return Failed::GoesOn,
         };
         let mut state = fate.state();
-        if end.passes_over(failure.op == Op::Read, errno) {
+        if end.passes_over(failure.op == OperationKind::Read, errno) {
             state.passed_over += 1;
             state.first_passed_over.get_or_insert(errno);
             return Failed::GoesOn;
@@ -220,15 +220,15 @@ impl Fates {
         let Some(along) = end.takes_along.filter(|along| !along.only_failed || has_failed) else { return };
         for (_, fate) in self.jobs.iter().enumerate().filter(|(other, _)| *other != job) {
             let is_meant = match along.reach {
-                Reach::Group => fate.end.as_ref().is_some_and(|of_other| of_other.group == end.group),
-                Reach::Running => fate.begun.load(Ordering::Acquire),
-                Reach::All => true,
+                EndScope::Group => fate.end.as_ref().is_some_and(|of_other| of_other.group == end.group),
+                EndScope::Running => fate.begun.load(Ordering::Acquire),
+                EndScope::All => true,
             };
             if is_meant && !fate.drained.load(Ordering::Acquire) && !fate.told.swap(true, Ordering::AcqRel) {
                 fate.state().taken_along_by = Some(job);
             }
         }
-        if along.reach == Reach::All {
+        if along.reach == EndScope::All {
             self.ends_all.store(true, Ordering::Release);
         }
         self.changes.fetch_add(1, Ordering::AcqRel);
@@ -287,12 +287,12 @@ mod tests {
     use super::*;
     use plan::{ENOSPC, TakesAlong};
 
-    fn fates(ends: Vec<JobEnd>) -> Fates {
+    fn fates(ends: Vec<JobEnd>) -> JobFates {
         let jobs = ends.into_iter().map(|end| Fate { end: Some(end), ..Fate::default() }).collect();
-        Fates { jobs, ..Fates::default() }
+        JobFates { jobs, ..JobFates::default() }
     }
 
-    fn failure(op: Op, result: i32) -> RawFailure {
+    fn failure(op: OperationKind, result: i32) -> RawFailure {
         RawFailure { t_ns: 7, lane: 0, op, offset: 4096, bytes: 4096, result }
     }
 
@@ -301,10 +301,10 @@ mod tests {
         let along = |reach, only_failed| Some(TakesAlong { reach, only_failed });
         for (takes_along, expected) in [
             (None, [false; 3]),
-            (along(Reach::Group, false), [true, false, false]),
-            (along(Reach::Running, false), [false, true, false]),
-            (along(Reach::All, false), [true; 3]),
-            (along(Reach::All, true), [false; 3]),
+            (along(EndScope::Group, false), [true, false, false]),
+            (along(EndScope::Running, false), [false, true, false]),
+            (along(EndScope::All, false), [true; 3]),
+            (along(EndScope::All, true), [false; 3]),
         ] {
             let end = |group| JobEnd { group, ..JobEnd::default() };
             let fates = fates(vec![JobEnd { takes_along, ..end(0) }, end(0), end(1), end(1)]);
@@ -319,10 +319,10 @@ mod tests {
 
     #[test]
     fn a_job_with_an_error_takes_along_where_only_errors_do() {
-        let takes_along = Some(TakesAlong { reach: Reach::Group, only_failed: true });
+        let takes_along = Some(TakesAlong { reach: EndScope::Group, only_failed: true });
         let fates = fates(vec![JobEnd { takes_along, ..JobEnd::default() }, JobEnd::default()]);
         fates.begin(0);
-        assert_eq!(fates.failed(0, 3, &failure(Op::Write, -5)), Failed::Stops);
+        assert_eq!(fates.failed(0, 3, &failure(OperationKind::Write, -5)), Failed::Stops);
         fates.drained(0, false);
         assert!(fates.is_told(1) && fates.of(1).taken_along_by == Some(0));
         assert_eq!(fates.of(0).fault.map(|fault| (fault.errno, fault.target)), Some((EIO, 3)));
@@ -332,15 +332,15 @@ mod tests {
     fn what_is_passed_over_is_counted_and_a_full_device_is_no_error() {
         let passed_over = [vec![EIO], vec![], vec![]];
         let fates = fates(vec![JobEnd { passed_over, fills_device: true, ..JobEnd::default() }]);
-        assert_eq!(fates.failed(0, 0, &failure(Op::Read, -5)), Failed::GoesOn);
+        assert_eq!(fates.failed(0, 0, &failure(OperationKind::Read, -5)), Failed::GoesOn);
         // A read of nothing is EIO, as in fio.
-        assert_eq!(fates.failed(0, 0, &failure(Op::Read, 0)), Failed::GoesOn);
-        assert_eq!(fates.failed(0, 0, &failure(Op::Write, 512)), Failed::IsFull { stops: false });
-        assert_eq!(fates.failed(0, 0, &failure(Op::Write, -ENOSPC)), Failed::IsFull { stops: true });
+        assert_eq!(fates.failed(0, 0, &failure(OperationKind::Read, 0)), Failed::GoesOn);
+        assert_eq!(fates.failed(0, 0, &failure(OperationKind::Write, 512)), Failed::IsFull { stops: false });
+        assert_eq!(fates.failed(0, 0, &failure(OperationKind::Write, -ENOSPC)), Failed::IsFull { stops: true });
         let found = fates.of(0);
         assert_eq!((found.passed_over, found.first_passed_over, found.fault), (2, Some(EIO), None));
         assert!(found.is_full);
-        assert_eq!(fates.failed(0, 0, &failure(Op::Write, -5)), Failed::Stops);
+        assert_eq!(fates.failed(0, 0, &failure(OperationKind::Write, -5)), Failed::Stops);
     }
 
     #[test]

@@ -3,18 +3,21 @@
 use crate::cache::Cached;
 use crate::discard::is_device;
 use crate::dues::Dues;
-use crate::fates::Fates;
+use crate::fates::JobFates;
 use crate::mapping::Mapping;
 use crate::opening::{descriptor, flags_of};
 use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
 use crate::tally::JobSpan;
-use crate::{EngineError, Input, Pace};
-use plan::generate::{Content, Geometry, Joined, Operations, Part, Schedule, Turns, Volume, writer_of};
-use plan::{Address, Arrivals, Job, OpenFlags, Placement, TargetSpec, Turn, Workload};
+use crate::{EngineError, ResolvedRate, RunInput};
+use plan::generate::{
+    ArrivalSchedule, ContentGenerator, GeneratorPart, JoinedStream, Operations, TargetGeometry, TargetTurns,
+    WriteVolume, writer_of,
+};
+use plan::{AddressPattern, Arrivals, Job, JobPlacement, OpenFlags, TargetOrder, TargetSpec, Workload};
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use target::{Kind, Opened};
+use target::{OpenTarget, TargetKind};
 
 /// One workload on one target, or one part of it.
 #[derive(Debug)]
@@ -26,8 +29,8 @@ pub(crate) struct LaneSpec {
     pub(crate) pool: usize,
     pub(crate) operations: Operations,
     /// Due times; `None` in a closed loop.
-    pub(crate) schedule: Option<Schedule>,
-    pub(crate) content: Option<Content>,
+    pub(crate) schedule: Option<ArrivalSchedule>,
+    pub(crate) content: Option<ContentGenerator>,
     /// Part of all operations of the group, closed loop.
     pub(crate) share: f64,
     /// 0 is served first.
@@ -55,9 +58,9 @@ pub(crate) struct JobSpec {
     pub(crate) job: Job,
     /// Due times counted from its start; `None` in a closed loop.
     pub(crate) schedule: Option<Dues>,
-    pub(crate) turns: Turns,
+    pub(crate) turns: TargetTurns,
     /// Due times of those kinds of operation that alone have a rate.
-    pub(crate) paced: [Option<Schedule>; 4],
+    pub(crate) paced: [Option<ArrivalSchedule>; 4],
     /// Where it says when it began and ended.
     pub(crate) span: Arc<JobSpan>,
     /// The plan's number of each lane's target.
@@ -65,7 +68,7 @@ pub(crate) struct JobSpec {
     /// When the warm-up of the run ends, ns.
     pub(crate) warm_ns: u64,
     /// How it ends is said there, and how others do.
-    pub(crate) fates: Arc<Fates>,
+    pub(crate) fates: Arc<JobFates>,
 }
 
 /// A file or device that a group uses.
@@ -88,7 +91,7 @@ pub(crate) struct GroupSpec {
     /// Slots, that is, most operations in flight, of each pool.
     pub(crate) pools: Vec<u32>,
     /// Where its threads run.
-    pub(crate) placement: Placement,
+    pub(crate) placement: JobPlacement,
     /// Shares hold over the whole group, even when that holds targets back.
     pub(crate) shares_fixed: bool,
     pub(crate) transfer_max: u32,
@@ -105,7 +108,7 @@ impl GroupSpec {
             jobs: Vec::new(),
             files: Vec::new(),
             pools: Vec::new(),
-            placement: Placement::default(),
+            placement: JobPlacement::default(),
             shares_fixed: false,
             transfer_max: 512,
             memory_align: 512,
@@ -122,7 +125,7 @@ impl GroupSpec {
     }
 
     /// The number of a target's file that is opened so, which is added when it is not there.
-    fn file(&mut self, plan_index: usize, opened: &Opened, flags: OpenFlags) -> Result<usize, EngineError> {
+    fn file(&mut self, plan_index: usize, opened: &OpenTarget, flags: OpenFlags) -> Result<usize, EngineError> {
         self.memory_align = self.memory_align.max(opened.view(flags).memory_align);
         if let Some(at) = self.files.iter().position(|file| (file.plan_index, file.flags) == (plan_index, flags)) {
             return Ok(at);
@@ -134,10 +137,10 @@ impl GroupSpec {
 
 /// Divides the run over at most `workers` groups; with `splits`, pools may be divided.
 pub(crate) fn divide(
-    input: &Input<'_>,
+    input: &RunInput<'_>,
     workers: usize,
     splits: bool,
-    fates: &Arc<Fates>,
+    fates: &Arc<JobFates>,
 ) -> Result<Vec<GroupSpec>, EngineError> {
     if has_jobs(input) {
         return divide_jobs(input, workers, fates);
@@ -147,7 +150,7 @@ pub(crate) fn divide(
         pools.iter_mut().for_each(|pool| pool.parts_max = 1);
     }
     let workloads = &input.run.workloads;
-    let shares_fixed = input.rate == Pace::Max && workloads.iter().any(|workload| workload.share_fixed);
+    let shares_fixed = input.rate == ResolvedRate::Max && workloads.iter().any(|workload| workload.share_fixed);
     let mut workers = u32::try_from(workers.max(1)).unwrap_or(u32::MAX);
     if shares_fixed {
         // Shares hold within a group: each runs the whole mix.
@@ -164,7 +167,13 @@ pub(crate) fn divide(
         for index in 0..parts {
             let depth = pool.depth / parts + u32::from(index < pool.depth % parts);
             let group = &mut groups[order[index as usize]];
-            add_pool(input, group, &Pool { depth, ..pool.clone() }, Part { index, count: parts }, &mut families)?;
+            add_pool(
+                input,
+                group,
+                &Pool { depth, ..pool.clone() },
+                GeneratorPart { index, count: parts },
+                &mut families,
+            )?;
         }
     }
     groups.retain(|group| !group.lanes.is_empty());
@@ -172,7 +181,7 @@ pub(crate) fn divide(
 }
 
 /// Divides jobs over groups: each job stays whole, those of one flow stay together, and each group has one placement.
-fn divide_jobs(input: &Input<'_>, workers: usize, fates: &Arc<Fates>) -> Result<Vec<GroupSpec>, EngineError> {
+fn divide_jobs(input: &RunInput<'_>, workers: usize, fates: &Arc<JobFates>) -> Result<Vec<GroupSpec>, EngineError> {
     let workloads = &input.run.workloads;
     let mut groups: Vec<GroupSpec> = Vec::new();
     for (at, workload) in workloads.iter().enumerate() {
@@ -202,11 +211,11 @@ fn divide_jobs(input: &Input<'_>, workers: usize, fates: &Arc<Fates>) -> Result<
 
 /// Adds a job with a lane per target.
 fn add_job(
-    input: &Input<'_>,
+    input: &RunInput<'_>,
     group: &mut GroupSpec,
     at: usize,
     job: Job,
-    fates: &Arc<Fates>,
+    fates: &Arc<JobFates>,
 ) -> Result<(), EngineError> {
     let workload = &input.run.workloads[at];
     let first = group.lanes.len();
@@ -214,7 +223,7 @@ fn add_job(
         let opened = input.targets.get(*target).and_then(Option::as_ref).ok_or(EngineError::NotOpen(*target))?;
         let flags = flags_of(input, at, *target);
         let file = group.file(*target, opened, flags)?;
-        let lane = lane(input, opened, (*target, member), at, Part::WHOLE)?;
+        let lane = lane(input, opened, (*target, member), at, GeneratorPart::WHOLE)?;
         let cached = match (&workload.address.files, &group.files[file].fd) {
             (Some(files), Some(fd)) => {
                 let size_bytes = geometry_of(workload, member, opened, flags).size_bytes;
@@ -234,14 +243,14 @@ fn add_job(
     let own = Arrivals { gaps: job.gaps, burst: None };
     let schedule = match (workload.rate, input.rate) {
         (Some(rate), _) => Some(Dues::of_job(workload, rate, &own, seed)?),
-        (None, Pace::PerSecond(rate)) => {
+        (None, ResolvedRate::PerSecond(rate)) => {
             let share = input.run.shared_rate(rate) * workload.share;
-            Some(Dues::mixed(schedule_of(share, &input.run.arrivals, seed, Part::WHOLE)?))
+            Some(Dues::mixed(schedule_of(share, &input.run.arrivals, seed, GeneratorPart::WHOLE)?))
         }
-        (None, Pace::Max) => None,
+        (None, ResolvedRate::Max) => None,
     };
-    let turns = if job.turn == Turn::Joined {
-        let members: Vec<(&TargetSpec, Geometry)> = workload
+    let turns = if job.turn == TargetOrder::Joined {
+        let members: Vec<(&TargetSpec, TargetGeometry)> = workload
             .targets
             .iter()
             .filter_map(|member| {
@@ -249,16 +258,16 @@ fn add_job(
                 Some((&input.plan.targets[*member], geometry(opened, flags_of(input, at, *member))))
             })
             .collect();
-        Turns::joined(&job, Joined::new(workload, &members, input.seed)?, seed)
+        TargetTurns::joined(&job, JoinedStream::new(workload, &members, input.seed)?, seed)
     } else {
         let ranges = group.lanes[first..].iter().map(|lane| lane.operations.range_bytes()).collect();
-        Turns::of(workload, &job, ranges, seed)
+        TargetTurns::of(workload, &job, ranges, seed)
     };
     let lanes = first..group.lanes.len();
     let mut paced = [const { None }; 4];
     for (kind, rate) in job.rates.into_iter().flatten().enumerate() {
         if let Some(rate) = rate {
-            paced[kind] = Some(Schedule::new(rate, &own, seed.wrapping_add(kind as u64), Part::WHOLE)?);
+            paced[kind] = Some(ArrivalSchedule::new(rate, &own, seed.wrapping_add(kind as u64), GeneratorPart::WHOLE)?);
         }
     }
     let (targets, warm_ns, fates) = (workload.targets.clone(), input.run.warmup_ns, Arc::clone(fates));
@@ -271,7 +280,7 @@ fn add_job(
 fn mapping(
     workload: &Workload,
     member: usize,
-    opened: &Opened,
+    opened: &OpenTarget,
     (flags, fd): (OpenFlags, &Arc<OwnedFd>),
 ) -> Result<Mapping, EngineError> {
     let bytes = geometry_of(workload, member, opened, flags).size_bytes;
@@ -281,22 +290,22 @@ fn mapping(
 }
 
 /// The seed of a workload's random choices.
-fn seed_of(input: &Input<'_>, workload: &Workload) -> u64 {
+fn seed_of(input: &RunInput<'_>, workload: &Workload) -> u64 {
     let varies = workload.address.files.as_ref().is_some_and(|files| files.varies);
     if varies { input.varying_seed } else { input.seed }
 }
 
 /// Due times of so many arrivals per second; a rate of 0 is no closed loop.
-fn schedule_of(rate: f64, arrivals: &Arrivals, seed: u64, part: Part) -> Result<Schedule, EngineError> {
-    if rate > 0.0 { Ok(Schedule::new(rate, arrivals, seed, part)?) } else { Ok(Schedule::never()) }
+fn schedule_of(rate: f64, arrivals: &Arrivals, seed: u64, part: GeneratorPart) -> Result<ArrivalSchedule, EngineError> {
+    if rate > 0.0 { Ok(ArrivalSchedule::new(rate, arrivals, seed, part)?) } else { Ok(ArrivalSchedule::never()) }
 }
 
 /// Adds a pool, or a part of one, with its lanes to a group.
 fn add_pool(
-    input: &Input<'_>,
+    input: &RunInput<'_>,
     group: &mut GroupSpec,
     pool: &Pool,
-    part: Part,
+    part: GeneratorPart,
     families: &mut Families,
 ) -> Result<(), EngineError> {
     let opened = input.targets.get(pool.target).and_then(Option::as_ref).ok_or(EngineError::NotOpen(pool.target))?;
@@ -324,12 +333,12 @@ fn add_pool(
 
 /// Where the data of a target goes; those that have duplicates in common are all targets of the plan with the same
 /// settings, whether this run uses them or not: what is written must not depend on which run writes it.
-fn volume(input: &Input<'_>, target: usize, bytes: u64, content: &plan::Content, writer: u64) -> Volume {
+fn volume(input: &RunInput<'_>, target: usize, bytes: u64, content: &plan::WriteContent, writer: u64) -> WriteVolume {
     let all_seed = input.data_seed;
     let seed = all_seed ^ (target as u64 + 1).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let splits_blocks = content.dedup.is_some_and(|dedup| splits_blocks(input.plan, target, dedup.unit_bytes));
     if !content.dedup.is_some_and(|dedup| dedup.across) {
-        return Volume { writer, splits_blocks, all_seed, ..Volume::alone(seed, bytes) };
+        return WriteVolume { writer, splits_blocks, all_seed, ..WriteVolume::alone(seed, bytes) };
     }
     let workloads = || input.plan.runs.iter().flat_map(|run| &run.workloads);
     let alike: BTreeSet<usize> = workloads()
@@ -341,7 +350,7 @@ fn volume(input: &Input<'_>, target: usize, bytes: u64, content: &plan::Content,
         Some(opened) => opened.size_bytes,
         None => input.plan.targets[at].size_bytes.unwrap_or(0),
     };
-    Volume { seed, bytes, all_seed, all_bytes: alike.into_iter().map(size).sum(), writer, splits_blocks }
+    WriteVolume { seed, bytes, all_seed, all_bytes: alike.into_iter().map(size).sum(), writer, splits_blocks }
 }
 
 /// May anything that the plan writes to a target, its fill too, begin or end inside of a block of so many bytes?
@@ -352,16 +361,16 @@ fn splits_blocks(plan: &plan::Plan, target: usize, block_bytes: u64) -> bool {
         || uses.into_iter().any(|workload| workload.splits_blocks(spec, block_bytes))
 }
 
-fn geometry(opened: &Opened, flags: OpenFlags) -> Geometry {
-    Geometry { size_bytes: opened.size_bytes, block_bytes: opened.view(flags).logical_block_bytes }
+fn geometry(opened: &OpenTarget, flags: OpenFlags) -> TargetGeometry {
+    TargetGeometry { size_bytes: opened.size_bytes, block_bytes: opened.view(flags).logical_block_bytes }
 }
 
 /// A target as a workload sees it, of which it is number `member`: what jobs behind this one add to a file is not there
 /// when this one looks.
-fn geometry_of(workload: &Workload, member: usize, opened: &Opened, flags: OpenFlags) -> Geometry {
-    let Geometry { size_bytes, block_bytes } = geometry(opened, flags);
+fn geometry_of(workload: &Workload, member: usize, opened: &OpenTarget, flags: OpenFlags) -> TargetGeometry {
+    let TargetGeometry { size_bytes, block_bytes } = geometry(opened, flags);
     let seen = workload.address.files.as_ref().map(|files| files.seen_bytes(member, opened.found_bytes));
-    Geometry { size_bytes: size_bytes.min(seen.unwrap_or(u64::MAX)), block_bytes }
+    TargetGeometry { size_bytes: size_bytes.min(seen.unwrap_or(u64::MAX)), block_bytes }
 }
 
 /// The bytes that are written over and over instead of iodyno's own data; `None` when there is no pattern. That of
@@ -369,7 +378,7 @@ fn geometry_of(workload: &Workload, member: usize, opened: &Opened, flags: OpenF
 ///
 /// # Errors
 /// When the pattern's file cannot be read.
-pub fn pattern_of(content: &plan::Content) -> Result<Option<Vec<u8>>, EngineError> {
+pub fn pattern_of(content: &plan::WriteContent) -> Result<Option<Vec<u8>>, EngineError> {
     match &content.pattern {
         Some(path) => {
             let read = std::fs::read(path).map_err(|source| EngineError::Pattern { path: path.clone(), source })?;
@@ -381,12 +390,12 @@ pub fn pattern_of(content: &plan::Content) -> Result<Option<Vec<u8>>, EngineErro
 
 /// The data that a part of the run's workload `at` writes to a target; `None` where nothing may be written.
 pub(crate) fn content(
-    input: &Input<'_>,
+    input: &RunInput<'_>,
     target: usize,
-    opened: &Opened,
+    opened: &OpenTarget,
     at: usize,
-    part: Part,
-) -> Result<Option<Content>, EngineError> {
+    part: GeneratorPart,
+) -> Result<Option<ContentGenerator>, EngineError> {
     if !opened.writable {
         return Ok(None);
     }
@@ -394,23 +403,23 @@ pub(crate) fn content(
     let pattern = pattern_of(content)?.unwrap_or_default();
     let writer = writer_of(input.seed, at, target, part.index);
     let volume = volume(input, target, opened.size_bytes, content, writer);
-    Ok(Some(Content::new(content, &pattern, &volume)?))
+    Ok(Some(ContentGenerator::new(content, &pattern, &volume)?))
 }
 
 /// One lane, without its place in a group and its schedule. The target is number `member` of the workload.
 fn lane(
-    input: &Input<'_>,
-    opened: &Opened,
+    input: &RunInput<'_>,
+    opened: &OpenTarget,
     (target, member): (usize, usize),
     at: usize,
-    part: Part,
+    part: GeneratorPart,
 ) -> Result<LaneSpec, EngineError> {
     let workload = &input.run.workloads[at];
     let spec = &input.plan.targets[target];
-    let is_joined = workload.job.as_ref().is_some_and(|job| job.turn == Turn::Joined);
+    let is_joined = workload.job.as_ref().is_some_and(|job| job.turn == TargetOrder::Joined);
     // What a joined workload does is chosen for all its targets together; what is made here then only proves that a
     // transfer fits.
-    let plain = is_joined.then(|| Workload { address: Address::default(), ..workload.clone() });
+    let plain = is_joined.then(|| Workload { address: AddressPattern::default(), ..workload.clone() });
     let shape = plain.as_ref().unwrap_or(workload);
     let geometry = geometry_of(workload, member, opened, flags_of(input, at, target));
     let operations = Operations::of_member(shape, (spec, member), geometry, seed_of(input, shape), part)?;
@@ -429,7 +438,7 @@ fn lane(
         // Of two kinds the stronger one, which says what the other says.
         datasync: workload.mix.fdatasync_every.is_some() && workload.mix.fsync_every.is_none(),
         discards: is_device(opened),
-        nothing: opened.kind == Kind::Nothing,
+        nothing: opened.kind == TargetKind::Nothing,
         io_priority: 0,
         mapping: None,
         cached: None,

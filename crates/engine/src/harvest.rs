@@ -2,18 +2,18 @@
 
 use crate::budget::Budget;
 use crate::dues::Dues;
-use crate::fates::Fates;
+use crate::fates::JobFates;
 use crate::group::GroupSpec;
 use crate::stats::{FirstError, OpStat};
 use crate::waiting::{Arrival, Source, Waiting};
-use plan::generate::{Op, Operation, Operations, Turns};
+use plan::generate::{Operation, OperationKind, Operations, TargetTurns};
 use quantity::histogram::Histogram;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// One interval.
 #[derive(Clone, Debug)]
-pub struct Harvest {
+pub struct IntervalHarvest {
     /// Its end, `CLOCK_MONOTONIC`, ns.
     pub t_ns: u64,
     /// Its length, ns.
@@ -25,7 +25,7 @@ pub struct Harvest {
     /// Jobs that issued something or had something come back, began or ended.
     pub jobs: Vec<JobInterval>,
     /// The first failures with their places; the others are only counted.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FailedOperation>,
     /// Every operation that succeeded, of the workloads of which each is asked for, in the order of their completion.
     pub ios: Vec<KeptIo>,
     /// How many of those had no room.
@@ -42,7 +42,7 @@ pub struct KeptIo {
     /// Index into the plan's targets.
     pub target: usize,
     /// Kind of operation.
-    pub op: Op,
+    pub op: OperationKind,
     /// Where, bytes.
     pub offset: u64,
     /// How much, bytes.
@@ -55,7 +55,7 @@ pub struct KeptIo {
     pub priority: Option<u16>,
 }
 
-impl Harvest {
+impl IntervalHarvest {
     /// What this one and the one behind it are together.
     #[must_use]
     pub fn followed_by(mut self, mut next: Self) -> Self {
@@ -130,7 +130,7 @@ pub struct LaneInterval {
     /// Index into the plan's targets.
     pub target: usize,
     /// Kind of operation.
-    pub op: Op,
+    pub op: OperationKind,
     /// Operations that became due.
     pub arrivals: u64,
     /// Operations completed.
@@ -203,7 +203,7 @@ pub struct WorkerInterval {
 
 /// A failed operation.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct FailedOperation {
     /// When it came back, `CLOCK_MONOTONIC`, ns.
     pub t_ns: u64,
     /// Index into the run's workloads.
@@ -211,7 +211,7 @@ pub struct Failure {
     /// Index into the plan's targets.
     pub target: usize,
     /// Kind of operation.
-    pub op: Op,
+    pub op: OperationKind,
     /// Where, bytes.
     pub offset: u64,
     /// How much was asked, bytes.
@@ -222,14 +222,14 @@ pub struct Failure {
 
 /// How a run ended.
 #[derive(Clone, Debug)]
-pub struct Finished {
+pub struct FinishedRun {
     /// What came back since the last harvest.
-    pub harvest: Harvest,
+    pub harvest: IntervalHarvest,
     /// What has no end, in the order of workload, target, operation; lanes without such operations are left out.
     pub open: Vec<LaneEnd>,
 }
 
-impl Finished {
+impl FinishedRun {
     /// Operations that never came back.
     #[must_use]
     pub fn unfinished(&self) -> u64 {
@@ -258,7 +258,7 @@ pub struct LaneEnd {
     /// Index into the plan's targets.
     pub target: usize,
     /// Kind of operation.
-    pub op: Op,
+    pub op: OperationKind,
     /// Of those in flight, when waiting for them ended: time since they were due, ns.
     pub in_flight_age: Histogram,
     /// The same since their submission, ns.
@@ -269,10 +269,10 @@ pub struct LaneEnd {
 
 /// All lanes with operations that have no end.
 #[derive(Debug, Default)]
-pub(crate) struct LaneEnds(BTreeMap<(usize, usize, Op), LaneEnd>);
+pub(crate) struct LaneEnds(BTreeMap<(usize, usize, OperationKind), LaneEnd>);
 
 impl LaneEnds {
-    fn of(&mut self, (workload, target): (usize, usize), op: Op) -> &mut LaneEnd {
+    fn of(&mut self, (workload, target): (usize, usize), op: OperationKind) -> &mut LaneEnd {
         self.0.entry((workload, target, op)).or_insert_with(|| LaneEnd {
             workload,
             target,
@@ -284,7 +284,7 @@ impl LaneEnds {
     }
 
     /// One in flight; ages in ns.
-    pub(crate) fn in_flight(&mut self, lane: (usize, usize), op: Op, (age_ns, service_age_ns): (u64, u64)) {
+    pub(crate) fn in_flight(&mut self, lane: (usize, usize), op: OperationKind, (age_ns, service_age_ns): (u64, u64)) {
         let end = self.of(lane, op);
         end.in_flight_age.record(age_ns);
         end.in_flight_service_age.record(service_age_ns);
@@ -326,11 +326,17 @@ struct LaneSum {
 
 /// All lanes that ever did anything.
 #[derive(Debug, Default)]
-pub(crate) struct LaneMap(BTreeMap<(usize, usize, Op), LaneSum>);
+pub(crate) struct LaneMap(BTreeMap<(usize, usize, OperationKind), LaneSum>);
 
 impl LaneMap {
     /// Adds what a worker recorded; `run_ns` is the interval's end. Gives the times from due to submission, which are the worker's as well.
-    pub(crate) fn add(&mut self, (workload, target): (usize, usize), op: Op, stat: &OpStat, run_ns: u64) -> Histogram {
+    pub(crate) fn add(
+        &mut self,
+        (workload, target): (usize, usize),
+        op: OperationKind,
+        stat: &OpStat,
+        run_ns: u64,
+    ) -> Histogram {
         let sum = self.0.entry((workload, target, op)).or_default();
         sum.submitted += stat.submitted;
         sum.returned += stat.returned;
@@ -351,7 +357,7 @@ impl LaneMap {
 
     /// One more operation of an open loop became due.
     #[inline]
-    pub(crate) fn arrived(&mut self, (workload, target): (usize, usize), op: Op) {
+    pub(crate) fn arrived(&mut self, (workload, target): (usize, usize), op: OperationKind) {
         self.0.entry((workload, target, op)).or_default().arrivals += 1;
     }
 
@@ -430,7 +436,7 @@ enum Stream {
     /// Of one workload on one target.
     Lane((usize, usize), Box<Operations>),
     /// Of a job, by target.
-    Job(Box<Turns>, Vec<((usize, usize), Operations)>),
+    Job(Box<TargetTurns>, Vec<((usize, usize), Operations)>),
 }
 
 impl Stream {
@@ -488,7 +494,7 @@ impl Counter {
     }
 
     /// Counts the arrival that is next.
-    fn step(&mut self, budget: &Budget, each: &mut impl FnMut((usize, usize), Op)) {
+    fn step(&mut self, budget: &Budget, each: &mut impl FnMut((usize, usize), OperationKind)) {
         let is_kept = self.waiting.keeps_all();
         let before = (!is_kept).then(|| self.due.clone());
         if let Some(arrival) = self.due.step(|operation, due_ns| budget.take(operation, due_ns)) {
@@ -539,7 +545,7 @@ impl Arrived {
     }
 
     /// Nothing more arrives of jobs that stopped before their limits.
-    pub(crate) fn stop_jobs(&mut self, fates: &Fates) {
+    pub(crate) fn stop_jobs(&mut self, fates: &JobFates) {
         for counter in &mut self.counters {
             let Some(stopped_ns) = counter.due.workload().and_then(|job| fates.stopped_ns(job)) else { continue };
             counter.due.end_ns = counter.due.end_ns.min(stopped_ns);
@@ -563,7 +569,7 @@ impl Arrived {
     }
 
     /// Counts everything that was due before `until_ns` of the run.
-    pub(crate) fn advance(&mut self, until_ns: u64, mut each: impl FnMut((usize, usize), Op)) {
+    pub(crate) fn advance(&mut self, until_ns: u64, mut each: impl FnMut((usize, usize), OperationKind)) {
         if !self.budget.is_limited() {
             for counter in &mut self.counters {
                 while counter.due.next_ns.is_some_and(|due_ns| due_ns < until_ns) {

@@ -9,11 +9,11 @@ mod search;
 
 use crate::budget::Budget;
 use crate::failure::RawFailure;
-use crate::fates::{Failed, Fates};
+use crate::fates::{Failed, JobFates};
 use crate::group::{JobSpec, LaneSpec};
 use crate::issue::{Issue, Next};
 use job::{Job, Ready};
-use plan::Flow;
+use plan::JobFlow;
 use std::sync::Arc;
 
 /// Operations of a job before another one gets a look in the same batch.
@@ -23,7 +23,7 @@ const IN_A_ROW: u32 = 8;
 #[derive(Debug)]
 pub(crate) struct Jobs {
     /// Where jobs may end with others, and how many changes of that have been seen.
-    others: Option<(Arc<Fates>, u32)>,
+    others: Option<(Arc<JobFates>, u32)>,
     /// Does any job look at what comes back?
     has_watch: bool,
     jobs: Vec<Job>,
@@ -112,7 +112,7 @@ impl Jobs {
 
     /// Is a job of the same flow further behind?
     fn is_ahead(&self, at: usize) -> bool {
-        let Some(Flow { id, weight }) = self.jobs[at].spec.job.flow.filter(|_| self.has_flows) else { return false };
+        let Some(JobFlow { id, weight }) = self.jobs[at].spec.job.flow.filter(|_| self.has_flows) else { return false };
         let own = self.jobs[at].issued as f64 / weight;
         self.jobs.iter().any(|other| {
             let others = other.spec.job.flow.filter(|flow| flow.id == id && !other.ended && other.began_ns.is_some());

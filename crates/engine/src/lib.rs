@@ -43,22 +43,24 @@ mod tally;
 mod uring;
 mod waiting;
 
-pub use aside::Aside;
+pub use aside::CpuReservation;
 pub use cache::{pre_read, prepare};
 pub use check::check;
 pub use cost::{OwnCost, own_cost};
 pub use error::EngineError;
-pub use fates::{Fates, JobFate, JobFault};
+pub use fates::{JobFate, JobFates, JobFault};
 pub use group::pattern_of;
-pub use harvest::{Failure, Finished, Harvest, JobInterval, KeptIo, LaneEnd, LaneInterval, WorkerInterval};
+pub use harvest::{
+    FailedOperation, FinishedRun, IntervalHarvest, JobInterval, KeptIo, LaneEnd, LaneInterval, WorkerInterval,
+};
 pub use placement::check_placement;
-pub use played::Chunk;
-pub use replay::{Feed, Hindrances, replay};
-pub use running::{Running, start, start_keeping};
+pub use played::ReplayChunk;
+pub use replay::{ReplayFeed, ReplayHindrances, replay};
+pub use running::{RunningRun, start, start_keeping};
 pub use stats::FirstError;
 
 use plan::{Plan, Run};
-use target::Opened;
+use target::OpenTarget;
 
 /// How I/O is issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,7 +76,7 @@ pub enum EngineChoice {
 
 /// Settings of the engine.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct EngineOptions {
     /// How I/O is issued.
     pub choice: EngineChoice,
     /// Workers; `None`: one per core, fewer at low rates.
@@ -83,7 +85,7 @@ pub struct Options {
 
 /// The resolved rate of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace {
+pub enum ResolvedRate {
     /// Open loop: arrivals per second over all workloads.
     PerSecond(f64),
     /// Closed loop, as fast as it goes.
@@ -92,15 +94,15 @@ pub enum Pace {
 
 /// What a run needs.
 #[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
+pub struct RunInput<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// One of its runs, or one made for it.
     pub run: &'a Run,
     /// Its rate.
-    pub rate: Pace,
+    pub rate: ResolvedRate,
     /// Open targets by their index in the plan; those that the run does not use may be missing.
-    pub targets: &'a [Option<Opened>],
+    pub targets: &'a [Option<OpenTarget>],
     /// Seed of its random choices.
     pub seed: u64,
     /// The same for workloads whose choices vary from pass to pass ([`plan::FileUse::varies`]).

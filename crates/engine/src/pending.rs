@@ -1,14 +1,14 @@
 //! What was handed over and has not come back, slot by slot: so that the coordinator can tell the age of each operation
 //! that is still in flight at the end, even when the worker hangs in the kernel.
 
-use plan::generate::Op;
+use plan::generate::OperationKind;
 
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PendingOp {
     /// Lane of the group.
     pub(crate) lane: usize,
-    pub(crate) op: Op,
+    pub(crate) op: OperationKind,
     /// Times of the run, ns.
     pub(crate) due_ns: u64,
     pub(crate) submitted_ns: u64,

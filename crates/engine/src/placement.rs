@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "system calls that no library of ours has")]
 
 use crate::EngineError;
-use plan::{Placement, Plan};
+use plan::{JobPlacement, Plan};
 use quantity::numbers::parse_list;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -45,7 +45,7 @@ pub fn check_placement(plan: &Plan) -> Result<(), EngineError> {
 ///
 /// # Errors
 /// What the system refuses, in words.
-pub(crate) fn apply(placement: &Placement) -> Result<(), EngineError> {
+pub(crate) fn apply(placement: &JobPlacement) -> Result<(), EngineError> {
     let mut of_nodes = Vec::new();
     for node in &placement.nodes {
         let path = format!("/sys/devices/system/node/node{node}/cpulist");

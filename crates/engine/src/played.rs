@@ -1,19 +1,19 @@
 //! What a replay was to do so far, as the coordinator counts it.
 
 use crate::waiting::{Arrival, Source, Waiting};
-use plan::generate::Op;
+use plan::generate::OperationKind;
 use plan::replay::ReplayIo;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 /// Operations in the order in which they are to be looked at.
-pub type Chunk = Arc<[ReplayIo]>;
+pub type ReplayChunk = Arc<[ReplayIo]>;
 
 /// Counts what became due: the coordinator's copy of what the thread plays.
 #[derive(Debug)]
 pub(crate) struct Played {
-    chunks: Receiver<Chunk>,
-    due: Vec<Chunk>,
+    chunks: Receiver<ReplayChunk>,
+    due: Vec<ReplayChunk>,
     at: usize,
     waiting: Waiting<Unseen>,
 }
@@ -30,7 +30,7 @@ impl Source for Unseen {
 
 impl Played {
     /// What comes of these chunks.
-    pub(crate) fn new(chunks: Receiver<Chunk>) -> Self {
+    pub(crate) fn new(chunks: Receiver<ReplayChunk>) -> Self {
         Self { chunks, due: Vec::new(), at: 0, waiting: Waiting::default() }
     }
 
@@ -45,7 +45,7 @@ impl Played {
     }
 
     /// Gives target and kind of everything that was due before `until_ns`.
-    pub(crate) fn advance(&mut self, until_ns: u64, mut each: impl FnMut((usize, usize), Op)) {
+    pub(crate) fn advance(&mut self, until_ns: u64, mut each: impl FnMut((usize, usize), OperationKind)) {
         self.due.extend(self.chunks.try_iter());
         let mut over = 0;
         'chunks: for chunk in &self.due {

@@ -1,7 +1,7 @@
 //! Slots of a run: how many operations may be in flight where, and who shares them.
 
-use crate::{Input, Pace};
-use plan::generate::{Operations, Part};
+use crate::{ResolvedRate, RunInput};
+use plan::generate::{GeneratorPart, Operations};
 use plan::{Job, Workload};
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(crate) const RATE_PER_WORKER: f64 = 100_000.0;
 
 /// Targets that the run uses, ascending.
-pub(crate) fn used_targets(input: &Input<'_>) -> Vec<usize> {
+pub(crate) fn used_targets(input: &RunInput<'_>) -> Vec<usize> {
     let mut used: Vec<usize> =
         input.run.workloads.iter().flat_map(|workload| workload.targets.iter().copied()).collect();
     used.sort_unstable();
@@ -18,7 +18,7 @@ pub(crate) fn used_targets(input: &Input<'_>) -> Vec<usize> {
 }
 
 /// Are the run's workloads jobs, with slots of their own?
-pub(crate) fn has_jobs(input: &Input<'_>) -> bool {
+pub(crate) fn has_jobs(input: &RunInput<'_>) -> bool {
     input.run.workloads.iter().any(|workload| workload.job.is_some())
 }
 
@@ -29,11 +29,11 @@ pub(crate) fn job_of(workload: &Workload) -> Job {
 
 /// Arrivals per second of a workload on each of its targets, 0 when the others' own rates leave it nothing; `None` in a
 /// closed loop.
-pub(crate) fn rate_on_each(input: &Input<'_>, workload: &Workload) -> Option<f64> {
+pub(crate) fn rate_on_each(input: &RunInput<'_>, workload: &Workload) -> Option<f64> {
     let rate = match (workload.rate, input.rate) {
         (Some(rate), _) => rate,
-        (None, Pace::PerSecond(rate)) => input.run.shared_rate(rate) * workload.share,
-        (None, Pace::Max) => return None,
+        (None, ResolvedRate::PerSecond(rate)) => input.run.shared_rate(rate) * workload.share,
+        (None, ResolvedRate::Max) => return None,
     };
     Some(rate / workload.targets.len() as f64)
 }
@@ -52,7 +52,7 @@ pub(crate) struct Pool {
 }
 
 /// The pools of a run without jobs, by target.
-pub(crate) fn pools(input: &Input<'_>) -> Vec<Pool> {
+pub(crate) fn pools(input: &RunInput<'_>) -> Vec<Pool> {
     let mut out = Vec::new();
     for target in used_targets(input) {
         let here = |at: &usize| input.run.workloads[*at].targets.contains(&target);
@@ -70,7 +70,7 @@ pub(crate) fn pools(input: &Input<'_>) -> Vec<Pool> {
 }
 
 /// Most operations of the run in flight.
-pub(crate) fn depth(input: &Input<'_>) -> u32 {
+pub(crate) fn depth(input: &RunInput<'_>) -> u32 {
     if has_jobs(input) {
         return input.run.workloads.iter().map(|one| job_of(one).depth).fold(0, u32::saturating_add);
     }
@@ -79,7 +79,7 @@ pub(crate) fn depth(input: &Input<'_>) -> u32 {
 
 /// How many workers may divide slots among them: each gets some, and no more are needed for what is due. An open loop
 /// that one worker can serve has one queue, as it would have with any number of workers.
-fn parts_max(input: &Input<'_>, depth: u32, workloads: &[usize]) -> u32 {
+fn parts_max(input: &RunInput<'_>, depth: u32, workloads: &[usize]) -> u32 {
     let workloads = || workloads.iter().map(|at| &input.run.workloads[*at]);
     if !workloads().all(is_divisible) {
         return 1;
@@ -113,10 +113,10 @@ impl Families {
     }
 
     /// The place of the next lane in its family, of a workload and one of the parts of a pool.
-    pub(crate) fn next(&mut self, workload: usize, parts: u32) -> Part {
+    pub(crate) fn next(&mut self, workload: usize, parts: u32) -> GeneratorPart {
         let (count, made) = self.members.entry((workload, parts)).or_default();
         *made += 1;
-        Part { index: *made - 1, count: *count }
+        GeneratorPart { index: *made - 1, count: *count }
     }
 }
 
@@ -138,8 +138,8 @@ mod tests {
     }
 
     /// Depth, workloads and greatest number of parts of each pool.
-    fn found(plan: &Plan, rate: Pace) -> Vec<(u32, Vec<usize>, u32)> {
-        let input = Input { plan, run: &plan.runs[0], rate, targets: &[], seed: 1, varying_seed: 1, data_seed: 1 };
+    fn found(plan: &Plan, rate: ResolvedRate) -> Vec<(u32, Vec<usize>, u32)> {
+        let input = RunInput { plan, run: &plan.runs[0], rate, targets: &[], seed: 1, varying_seed: 1, data_seed: 1 };
         pools(&input).into_iter().map(|pool| (pool.depth, pool.workloads, pool.parts_max)).collect()
     }
 
@@ -147,7 +147,7 @@ mod tests {
     fn the_threads_of_a_run_are_shared_by_all_workloads_of_a_target() {
         for (threads, depth) in [(None, 8), (Some(1), 1), (Some(32), 32)] {
             let plan = plan(vec![workload(None), workload(None), workload(None)], threads);
-            assert_eq!(found(&plan, Pace::Max), vec![(depth, vec![0, 1, 2], depth); 3]);
+            assert_eq!(found(&plan, ResolvedRate::Max), vec![(depth, vec![0, 1, 2], depth); 3]);
         }
     }
 
@@ -155,11 +155,11 @@ mod tests {
     fn the_threads_of_a_workload_are_its_own() {
         let plan = plan(vec![workload(Some(1)), workload(None), workload(Some(4))], None);
         let each = [(8, vec![1], 8), (1, vec![0], 1), (4, vec![2], 4)];
-        assert_eq!(found(&plan, Pace::Max), [&each[..]; 3].concat());
-        let input = Input {
+        assert_eq!(found(&plan, ResolvedRate::Max), [&each[..]; 3].concat());
+        let input = RunInput {
             plan: &plan,
             run: &plan.runs[0],
-            rate: Pace::Max,
+            rate: ResolvedRate::Max,
             targets: &[],
             seed: 1,
             varying_seed: 1,
@@ -172,7 +172,7 @@ mod tests {
     fn an_open_loop_has_one_queue_per_target_until_a_worker_cannot_serve_it() {
         let plan = plan(vec![workload(None)], None);
         for (rate, parts_max) in [(1_000.0, 1), (300_000.0, 1), (300_001.0, 2), (1_500_000.0, 5), (9e6, 8)] {
-            assert_eq!(found(&plan, Pace::PerSecond(rate)), vec![(8, vec![0], parts_max); 3], "{rate}/s");
+            assert_eq!(found(&plan, ResolvedRate::PerSecond(rate)), vec![(8, vec![0], parts_max); 3], "{rate}/s");
         }
     }
 
@@ -185,8 +185,8 @@ mod tests {
             let parts = pool.parts_max.min(4);
             places.extend((0..parts).map(|_| families.next(0, parts)));
         }
-        let of = |index, count| Part { index, count };
-        let expected: Vec<Part> = [of(0, 1)].into_iter().chain((0..8).map(|index| of(index, 8))).collect();
+        let of = |index, count| GeneratorPart { index, count };
+        let expected: Vec<GeneratorPart> = [of(0, 1)].into_iter().chain((0..8).map(|index| of(index, 8))).collect();
         assert_eq!(places, expected);
     }
 }

@@ -1,7 +1,7 @@
 //! I/O priorities of single requests.
 
 use crate::group::GroupSpec;
-use plan::generate::Op;
+use plan::generate::OperationKind;
 use plan::{PriorityShare, RequestPriorities};
 
 /// Chooses the priorities of a job's requests.
@@ -34,11 +34,11 @@ impl Chooser {
 
     /// The priority of the next request; `None`: the job's own.
     #[inline]
-    pub(crate) fn next(&mut self, op: Op, bytes: u32) -> Option<u16> {
+    pub(crate) fn next(&mut self, op: OperationKind, bytes: u32) -> Option<u16> {
         let shares: &[PriorityShare] = match op {
-            Op::Read => &self.shares.reads,
-            Op::Write => &self.shares.writes,
-            Op::Trim | Op::Flush => &[],
+            OperationKind::Read => &self.shares.reads,
+            OperationKind::Write => &self.shares.writes,
+            OperationKind::Trim | OperationKind::Flush => &[],
         };
         let is_meant = |share: &&PriorityShare| share.bytes.is_none_or(|size| size == u64::from(bytes));
         let mut meant = shares.iter().filter(is_meant).peekable();
@@ -80,10 +80,10 @@ mod tests {
         };
         // σ of 10,000 draws is 50 at most.
         let near = |found: [i32; 5], expect: [i32; 5]| found.iter().zip(expect).all(|(a, b)| (a - b).abs() <= 250);
-        assert!(near(count(Op::Read, 4096), [5000, 3000, 2000, 0, 0]));
-        assert_eq!(count(Op::Read, 8192), [0, 0, 0, 10_000, 0]);
-        assert_eq!(count(Op::Read, 512), [10_000, 0, 0, 0, 0]);
-        assert!(near(count(Op::Write, 512), [9000, 0, 0, 0, 1000]));
-        assert_eq!(count(Op::Trim, 512), [10_000, 0, 0, 0, 0]);
+        assert!(near(count(OperationKind::Read, 4096), [5000, 3000, 2000, 0, 0]));
+        assert_eq!(count(OperationKind::Read, 8192), [0, 0, 0, 10_000, 0]);
+        assert_eq!(count(OperationKind::Read, 512), [10_000, 0, 0, 0, 0]);
+        assert!(near(count(OperationKind::Write, 512), [9000, 0, 0, 0, 1000]));
+        assert_eq!(count(OperationKind::Trim, 512), [10_000, 0, 0, 0, 0]);
     }
 }

@@ -6,7 +6,7 @@ use crate::discard::URING_DISCARD;
 use crate::memory::Memory;
 use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
-use plan::generate::{Op, Operation};
+use plan::generate::{Operation, OperationKind};
 use std::io;
 use std::os::fd::RawFd;
 
@@ -164,16 +164,16 @@ impl Ring {
             return Words { code: opcode::Nop::CODE, is_fixed_file: false, ..words };
         }
         let code = match (op, self.fixed_buffers && request.is_registered) {
-            (Op::Read, true) => opcode::ReadFixed::CODE,
-            (Op::Read, false) => opcode::Read::CODE,
-            (Op::Write, true) => opcode::WriteFixed::CODE,
-            (Op::Write, false) => opcode::Write::CODE,
-            (Op::Trim, _) if request.discards && !request.zeroes => opcode::UringCmd16::CODE,
-            (Op::Trim, _) => opcode::Fallocate::CODE,
-            (Op::Flush, _) => opcode::Fsync::CODE,
+            (OperationKind::Read, true) => opcode::ReadFixed::CODE,
+            (OperationKind::Read, false) => opcode::Read::CODE,
+            (OperationKind::Write, true) => opcode::WriteFixed::CODE,
+            (OperationKind::Write, false) => opcode::Write::CODE,
+            (OperationKind::Trim, _) if request.discards && !request.zeroes => opcode::UringCmd16::CODE,
+            (OperationKind::Trim, _) => opcode::Fallocate::CODE,
+            (OperationKind::Flush, _) => opcode::Fsync::CODE,
         };
         match op {
-            Op::Read | Op::Write => Words {
+            OperationKind::Read | OperationKind::Write => Words {
                 code,
                 offset,
                 address: request.address as u64,
@@ -182,14 +182,14 @@ impl Ring {
                 io_priority: request.io_priority,
                 ..words
             },
-            Op::Trim if request.zeroes && request.discards => {
+            OperationKind::Trim if request.zeroes && request.discards => {
                 Words { code, offset, address: u64::from(bytes), length: ZERO_RANGE, ..words }
             }
-            Op::Trim if request.discards => {
+            OperationKind::Trim if request.discards => {
                 Words { code, offset: URING_DISCARD, address: offset, third_address: u64::from(bytes), ..words }
             }
-            Op::Trim => Words { code, offset, address: u64::from(bytes), length: PUNCH_HOLE, ..words },
-            Op::Flush => Words { code, flags: if request.datasync { DATASYNC } else { 0 }, ..words },
+            OperationKind::Trim => Words { code, offset, address: u64::from(bytes), length: PUNCH_HOLE, ..words },
+            OperationKind::Flush => Words { code, flags: if request.datasync { DATASYNC } else { 0 }, ..words },
         }
     }
 

@@ -4,11 +4,11 @@ use crate::budget::Budget;
 use crate::choose::Chosen;
 use crate::cpu::CostClock;
 use crate::failure::{RawFailure, describe};
-use crate::fates::Fates;
+use crate::fates::JobFates;
 use crate::group::{GroupSpec, JobSpec, divide};
 use crate::harvest::{
-    Arrived, BUSY_SHARE, Failure, Finished, Harvest, JobInterval, KeptIo, LaneEnd, LaneEnds, LaneInterval, LaneMap,
-    WorkerInterval, is_predictable,
+    Arrived, BUSY_SHARE, FailedOperation, FinishedRun, IntervalHarvest, JobInterval, KeptIo, LaneEnd, LaneEnds,
+    LaneInterval, LaneMap, WorkerInterval, is_predictable,
 };
 use crate::played::Played;
 use crate::pool::used_targets;
@@ -17,7 +17,7 @@ use crate::stats::{Buffer, RawIo, Slot};
 use crate::sync::Crew;
 use crate::tally::{JobSpan, JobStat, Tally};
 use crate::uring::Worker;
-use crate::{EngineError, Input, Options, Pace, choose, placement};
+use crate::{EngineError, EngineOptions, ResolvedRate, RunInput, choose, placement};
 use quantity::clock;
 use quantity::histogram::Histogram;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ pub(crate) enum Offered {
 pub(crate) struct Parts {
     pub(crate) teams: Vec<Team>,
     pub(crate) control: Arc<Control>,
-    pub(crate) fates: Arc<Fates>,
+    pub(crate) fates: Arc<JobFates>,
     pub(crate) started_ns: u64,
     /// When nothing is issued any more, by the plan.
     pub(crate) ends_ns: Option<u64>,
@@ -106,10 +106,10 @@ pub(crate) struct Parts {
 const LATE_PART: u64 = 500;
 
 /// A run that has been started.
-pub struct Running {
+pub struct RunningRun {
     teams: Vec<Team>,
     control: Arc<Control>,
-    fates: Arc<Fates>,
+    fates: Arc<JobFates>,
     started_ns: u64,
     /// When nothing is issued any more, by the plan.
     ends_ns: Option<u64>,
@@ -124,7 +124,7 @@ pub struct Running {
     description: String,
 }
 
-impl std::fmt::Debug for Running {
+impl std::fmt::Debug for RunningRun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Running").field("description", &self.description).finish_non_exhaustive()
     }
@@ -135,7 +135,7 @@ impl std::fmt::Debug for Running {
 /// # Errors
 /// What the plan asks cannot be generated on these targets, io_uring was demanded and is not there, or the system has no
 /// memory or threads left. Nothing was issued then.
-pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError> {
+pub fn start(input: RunInput<'_>, options: &EngineOptions) -> Result<RunningRun, EngineError> {
     start_keeping(input, options, &[])
 }
 
@@ -143,9 +143,9 @@ pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError
 ///
 /// # Errors
 /// See [`start`].
-pub fn start_keeping(input: Input<'_>, options: &Options, each: &[bool]) -> Result<Running, EngineError> {
+pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]) -> Result<RunningRun, EngineError> {
     let chosen = choose::choose(&input, options)?;
-    let fates = Arc::new(Fates::new(&input));
+    let fates = Arc::new(JobFates::new(&input));
     let mut groups = divide(&input, chosen.groups, chosen.is_uring, &fates)?;
     let arrived = Arrived::new(&groups, Budget::new(&input));
     let control = Arc::new(Control::default());
@@ -178,8 +178,8 @@ pub fn start_keeping(input: Input<'_>, options: &Options, each: &[bool]) -> Resu
         .workloads
         .iter()
         .map(|workload| match &workload.job {
-            Some(job) => (workload.rate.is_some() || input.rate != Pace::Max) && is_predictable(job),
-            None => workload.rate.is_some() || input.rate != Pace::Max,
+            Some(job) => (workload.rate.is_some() || input.rate != ResolvedRate::Max) && is_predictable(job),
+            None => workload.rate.is_some() || input.rate != ResolvedRate::Max,
         })
         .collect();
     let used = used_targets(&input).len();
@@ -197,7 +197,7 @@ pub fn start_keeping(input: Input<'_>, options: &Options, each: &[bool]) -> Resu
     let offered = Offered::Scheduled(arrived);
     let ends_ns = budget.end_ns().map(|end_ns| started_ns + end_ns);
     let engine = chosen.name;
-    Ok(Running::of(Parts { teams, control, fates, started_ns, ends_ns, offered, is_open, engine, description }))
+    Ok(RunningRun::of(Parts { teams, control, fates, started_ns, ends_ns, offered, is_open, engine, description }))
 }
 
 /// Spawns the threads of one group.
@@ -266,7 +266,7 @@ fn team(
     Ok(Team { stats, spare, status, threads, lanes, jobs, cost: CostClock::new(chosen.is_uring, number == 0) })
 }
 
-impl Running {
+impl RunningRun {
     /// Has begun at `parts.started_ns`.
     pub(crate) fn of(parts: Parts) -> Self {
         let Parts { teams, control, fates, started_ns, ends_ns, offered, is_open, engine, description } = parts;
@@ -297,7 +297,7 @@ impl Running {
     /// How the run's jobs end. Who starts a run in which jobs end with an `fsync` has to carry it out:
     /// [`Fates::unsynced`] tells when, [`Fates::synced`] that it is done.
     #[must_use]
-    pub fn fates(&self) -> Arc<Fates> {
+    pub fn fates(&self) -> Arc<JobFates> {
         Arc::clone(&self.fates)
     }
 
@@ -319,13 +319,13 @@ impl Running {
     }
 
     /// Ends the interval now and takes what was recorded in it. Never waits for I/O.
-    pub fn harvest(&mut self) -> Harvest {
+    pub fn harvest(&mut self) -> IntervalHarvest {
         self.harvest_due(u64::MAX)
     }
 
     /// The same of an interval that was to end at `due_ns` of the clock: what became due from then on, in the moment until
     /// it was harvested, belongs to the next one. Where that took longer, it belongs to the longer interval.
-    pub fn harvest_due(&mut self, due_ns: u64) -> Harvest {
+    pub fn harvest_due(&mut self, due_ns: u64) -> IntervalHarvest {
         let mut workers = Vec::with_capacity(self.teams.len());
         let (mut failures, mut jobs) = (Vec::new(), Vec::new());
         let (mut ios, mut ios_lost) = (Vec::new(), 0);
@@ -388,7 +388,7 @@ impl Running {
         workers.iter_mut().for_each(|worker| self.judge(worker, interval_ns, has_backlog));
         jobs.sort_by_key(|job: &JobInterval| job.workload);
         ios.sort_by_key(|io: &KeptIo| io.t_ns);
-        Harvest { t_ns, interval_ns, lanes, workers, jobs, failures, ios, ios_lost }
+        IntervalHarvest { t_ns, interval_ns, lanes, workers, jobs, failures, ios, ios_lost }
     }
 
     /// Was it the worker that limited the load in this interval?
@@ -401,7 +401,7 @@ impl Running {
 
     /// Ages of everything that has no end. What is in flight is looked at before what came back is taken: what comes back
     /// in between is rather in both than in neither.
-    fn open_ends(&mut self) -> (Harvest, Vec<LaneEnd>) {
+    fn open_ends(&mut self) -> (IntervalHarvest, Vec<LaneEnd>) {
         let mut ends = LaneEnds::default();
         let run_ns = clock::now_ns().saturating_sub(self.started_ns);
         for team in &self.teams {
@@ -426,7 +426,7 @@ impl Running {
     ///
     /// # Errors
     /// A worker broke down.
-    pub fn finish(mut self, patience: Duration) -> Result<Finished, EngineError> {
+    pub fn finish(mut self, patience: Duration) -> Result<FinishedRun, EngineError> {
         self.stop();
         let give_up_ns = clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX / 2);
         while !self.finished() && clock::now_ns() < give_up_ns {
@@ -449,14 +449,14 @@ impl Running {
                 }
             }
         }
-        Ok(Finished { harvest, open })
+        Ok(FinishedRun { harvest, open })
     }
 }
 
 /// A failure of a lane, in times of the clock.
-fn failure_of(raw: &RawFailure, (workload, target): (usize, usize), started_ns: u64) -> Failure {
+fn failure_of(raw: &RawFailure, (workload, target): (usize, usize), started_ns: u64) -> FailedOperation {
     let RawFailure { t_ns, op, offset, bytes, result, .. } = *raw;
-    Failure { t_ns: started_ns + t_ns, workload, target, op, offset, bytes, kind: describe(result) }
+    FailedOperation { t_ns: started_ns + t_ns, workload, target, op, offset, bytes, kind: describe(result) }
 }
 
 /// An operation of a lane that is kept by itself, in times of the clock.

@@ -12,7 +12,7 @@ use crate::fates::Failed;
 use crate::group::{GroupSpec, LaneSpec};
 use crate::issue::{Issue, Next};
 use crate::jobs::Jobs;
-use plan::generate::{Op, Operation};
+use plan::generate::{Operation, OperationKind};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -428,7 +428,7 @@ impl Scheduler {
     /// Writes the data of a write into `buffer`.
     #[inline]
     pub(crate) fn fill(&mut self, issue: &Issue, buffer: &mut [u8]) {
-        if issue.operation.op == Op::Write
+        if issue.operation.op == OperationKind::Write
             && let Some(content) = &mut self.specs[issue.lane as usize].content
         {
             content.fill(buffer, issue.operation.offset);
@@ -440,7 +440,7 @@ impl Scheduler {
 mod tests {
     use super::*;
     use crate::cost;
-    use plan::generate::{Geometry, Operations, Part, Schedule};
+    use plan::generate::{ArrivalSchedule, GeneratorPart, Operations, TargetGeometry};
 
     /// Lanes that use pools of these depths.
     fn pooled(lanes: Vec<LaneSpec>, pools: &[u32], shares_fixed: bool) -> Scheduler {
@@ -454,15 +454,19 @@ mod tests {
     }
 
     fn lane(share: f64) -> LaneSpec {
-        let geometry = Geometry { size_bytes: 1 << 30, block_bytes: 512 };
-        let operations = Operations::new(&cost::workload(), &cost::target(), geometry, 1, Part::WHOLE).unwrap();
+        let geometry = TargetGeometry { size_bytes: 1 << 30, block_bytes: 512 };
+        let operations =
+            Operations::new(&cost::workload(), &cost::target(), geometry, 1, GeneratorPart::WHOLE).unwrap();
         LaneSpec { share, ..cost::lane(operations) }
     }
 
     /// A lane with an operation every `period_ns`.
     fn paced(period_ns: f64) -> LaneSpec {
-        let arrivals = plan::Arrivals { gaps: plan::Gaps::Deterministic, ..plan::Arrivals::default() };
-        LaneSpec { schedule: Some(Schedule::new(1e9 / period_ns, &arrivals, 1, Part::WHOLE).unwrap()), ..lane(0.0) }
+        let arrivals = plan::Arrivals { gaps: plan::GapDistribution::Deterministic, ..plan::Arrivals::default() };
+        LaneSpec {
+            schedule: Some(ArrivalSchedule::new(1e9 / period_ns, &arrivals, 1, GeneratorPart::WHOLE).unwrap()),
+            ..lane(0.0)
+        }
     }
 
     /// Everything that can be issued now: lanes and due times.
@@ -484,7 +488,7 @@ mod tests {
     #[test]
     fn fixed_shares_leave_the_depth_to_the_target() {
         let mut paced = lane(0.0);
-        paced.schedule = Some(Schedule::new(1e6, &plan::Arrivals::default(), 1, Part::WHOLE).unwrap());
+        paced.schedule = Some(ArrivalSchedule::new(1e6, &plan::Arrivals::default(), 1, GeneratorPart::WHOLE).unwrap());
         let mut scheduler = scheduler(vec![paced, lane(0.5), lane(0.5)], 6, true);
         let mut in_flight: VecDeque<u32> = std::iter::from_fn(|| issue(&mut scheduler, 3000)).collect();
         for now_ns in 3001..5000 {

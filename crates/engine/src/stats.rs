@@ -7,8 +7,8 @@ use crate::failure::RawFailure;
 use crate::fates::Failed;
 use crate::pending::Pending;
 use crate::tally::JobStat;
-use plan::generate::Op;
-use quantity::histogram::Recorder;
+use plan::generate::OperationKind;
+use quantity::histogram::HistogramRecorder;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Failed operations kept with their place, per worker and interval; the others are only counted.
@@ -17,10 +17,10 @@ const FAILURES_KEPT: usize = 16;
 /// What one kind of operation of one lane did.
 #[derive(Debug, Default)]
 pub(crate) struct OpStat {
-    pub(crate) response: Recorder,
-    pub(crate) service: Recorder,
+    pub(crate) response: HistogramRecorder,
+    pub(crate) service: HistogramRecorder,
     /// Submission − due, of what was submitted.
-    pub(crate) wait: Recorder,
+    pub(crate) wait: HistogramRecorder,
     pub(crate) bytes: u64,
     pub(crate) errors: u64,
     /// Of them, transfers that moved less than was asked.
@@ -58,7 +58,7 @@ pub(crate) struct RawIo {
     pub(crate) offset: u64,
     pub(crate) lane: usize,
     pub(crate) bytes: u32,
-    pub(crate) op: Op,
+    pub(crate) op: OperationKind,
     /// Where it is not the job's.
     pub(crate) priority: Option<u16>,
 }
@@ -68,7 +68,7 @@ pub(crate) struct RawIo {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alike {
     pub(crate) lane: usize,
-    pub(crate) op: Op,
+    pub(crate) op: OperationKind,
     pub(crate) due_ns: u64,
     pub(crate) submitted_ns: u64,
     pub(crate) count: u32,
@@ -136,7 +136,7 @@ impl Buffer {
     }
 
     fn keep(&mut self, io: RawIo) {
-        if !self.each.get(io.lane).copied().unwrap_or(false) || io.op == Op::Flush {
+        if !self.each.get(io.lane).copied().unwrap_or(false) || io.op == OperationKind::Flush {
             return;
         }
         if self.ios.len() < IOS_KEPT {
@@ -148,7 +148,7 @@ impl Buffer {
 
     /// The statistics of one kind of operation of a lane.
     #[inline]
-    pub(crate) fn stat(&mut self, lane: usize, op: Op) -> &mut OpStat {
+    pub(crate) fn stat(&mut self, lane: usize, op: OperationKind) -> &mut OpStat {
         let slot = &mut self.lanes[lane][op.index()];
         if slot.is_none() {
             *slot = Some(Box::default());
@@ -171,7 +171,7 @@ impl Buffer {
 
     /// Notes one submission; the worker's own form of [`Buffer::submitted_alike`].
     #[inline]
-    pub(crate) fn submitted(&mut self, lane: usize, op: Op, due_ns: u64, at_ns: u64) {
+    pub(crate) fn submitted(&mut self, lane: usize, op: OperationKind, due_ns: u64, at_ns: u64) {
         self.submitted_alike(&Alike { lane, op, due_ns, submitted_ns: at_ns, count: 1, bytes: 0 });
     }
 
@@ -221,9 +221,9 @@ impl Buffer {
     }
 
     /// Visits every statistic that was touched, then forgets all values but keeps the memory.
-    pub(crate) fn drain(&mut self, mut visit: impl FnMut(usize, Op, &OpStat)) {
+    pub(crate) fn drain(&mut self, mut visit: impl FnMut(usize, OperationKind, &OpStat)) {
         for index in std::mem::take(&mut self.touched) {
-            let (lane, op) = (index / 4, Op::ALL[index % 4]);
+            let (lane, op) = (index / 4, OperationKind::ALL[index % 4]);
             let Some(stat) = &mut self.lanes[lane][op.index()] else { continue };
             if stat.submitted == 0 && stat.returned == 0 {
                 continue;

@@ -14,7 +14,7 @@ use crate::pending::PendingOp;
 use crate::scheduler::Scheduler;
 use crate::shared::{Control, LAST_CALL_NS, Status};
 use crate::stats::{Alike, RawIo, Slot};
-use plan::generate::{Op, Operation};
+use plan::generate::{Operation, OperationKind};
 use quantity::clock;
 use rustix::fs::{fdatasync, fsync};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -170,15 +170,16 @@ impl Crew {
         }
         let result = match &self.files[file] {
             Some(file) => match (self.mappings.get(lane), op) {
-                (Some(Some(mapping)), Op::Read) => mapping.read(offset, buffer),
-                (Some(Some(mapping)), Op::Write) => mapping.write(offset, buffer),
-                (Some(Some(mapping)), Op::Flush) => mapping.sync(),
+                (Some(Some(mapping)), OperationKind::Read) => mapping.read(offset, buffer),
+                (Some(Some(mapping)), OperationKind::Write) => mapping.write(offset, buffer),
+                (Some(Some(mapping)), OperationKind::Flush) => mapping.sync(),
                 _ => perform(file.as_fd(), issue.operation, buffer, (datasync, discards)),
             },
             None => i32::try_from(bytes).unwrap_or(i32::MAX),
         };
         let now_ns = self.now_ns();
-        let is_right = result >= 0 && (!matches!(op, Op::Read | Op::Write) || result.unsigned_abs() == bytes);
+        let is_right = result >= 0
+            && (!matches!(op, OperationKind::Read | OperationKind::Write) || result.unsigned_abs() == bytes);
         let failure = RawFailure { t_ns: now_ns, lane, op, offset, bytes, result };
         let failed = (!is_right).then(|| self.lock().scheduler.failed(&failure));
         {
@@ -213,11 +214,11 @@ fn perform(file: BorrowedFd<'_>, operation: Operation, buffer: &mut [u8], (datas
     let Operation { op, offset, .. } = operation;
     let moved = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
     let result = match op {
-        Op::Read => rustix::io::pread(file, buffer, offset).map(moved),
-        Op::Write => rustix::io::pwrite(file, buffer, offset).map(moved),
-        Op::Trim => discard::wait(file, discards, operation).map(|()| 0),
-        Op::Flush if datasync => fdatasync(file).map(|()| 0),
-        Op::Flush => fsync(file).map(|()| 0),
+        OperationKind::Read => rustix::io::pread(file, buffer, offset).map(moved),
+        OperationKind::Write => rustix::io::pwrite(file, buffer, offset).map(moved),
+        OperationKind::Trim => discard::wait(file, discards, operation).map(|()| 0),
+        OperationKind::Flush if datasync => fdatasync(file).map(|()| 0),
+        OperationKind::Flush => fsync(file).map(|()| 0),
     };
     result.unwrap_or_else(|error| -error.raw_os_error())
 }

@@ -16,7 +16,7 @@ use crate::ring::{Request, Ring};
 use crate::scheduler::Scheduler;
 use crate::shared::{Control, LAST_CALL_NS, Status};
 use crate::stats::{Alike, RawIo, Slot};
-use plan::generate::{Op, Operation};
+use plan::generate::{Operation, OperationKind};
 use quantity::clock;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl Worker {
         let chosen = if priorities.is_empty() { Vec::new() } else { vec![None; depth as usize] };
         let scheduler = Scheduler::new(&mut group, budget);
         let idle = InFlight {
-            issue: Issue { lane: 0, operation: Operation { op: Op::Read, offset: 0, bytes: 0 }, due_ns: 0 },
+            issue: Issue { lane: 0, operation: Operation { op: OperationKind::Read, offset: 0, bytes: 0 }, due_ns: 0 },
             submitted_ns: 0,
         };
         Ok(Self {
@@ -214,7 +214,7 @@ impl Worker {
     fn push(&mut self, slot: u32, issue: &Issue) {
         let Operation { op, bytes, .. } = issue.operation;
         let address = match op {
-            Op::Write => {
+            OperationKind::Write => {
                 let place = self.memory.write_place(slot as usize, bytes as usize);
                 self.scheduler.fill(issue, place);
                 place.as_mut_ptr()
@@ -289,7 +289,8 @@ impl Worker {
                 is_first = false;
                 buffer.timestamp_age_ns_max = buffer.timestamp_age_ns_max.max(now_ns.saturating_sub(submitted_ns));
             }
-            let moves = || matches!(op, Op::Read | Op::Write) && !scheduler.spec(issue.lane).nothing;
+            let moves =
+                || matches!(op, OperationKind::Read | OperationKind::Write) && !scheduler.spec(issue.lane).nothing;
             if result < 0 || (result.unsigned_abs() != bytes && moves()) {
                 *failures_in_a_row += 1;
                 let lane = issue.lane as usize;

@@ -4,7 +4,7 @@
 //! the same order, so what waits is the rest. Few are kept as they are; of millions only the place in the schedule is kept
 //! from which they can be made again, so that the memory is bounded however far a target falls behind.
 
-use plan::generate::Op;
+use plan::generate::OperationKind;
 use std::collections::VecDeque;
 
 /// Arrivals that are kept one by one; further ones are made again from the schedule.
@@ -15,7 +15,7 @@ const KEPT: usize = 1 << 16;
 pub(crate) struct Arrival {
     /// Workload and target, as the run and the plan count them.
     pub(crate) lane: (usize, usize),
-    pub(crate) op: Op,
+    pub(crate) op: OperationKind,
     /// Time of the run, ns.
     pub(crate) due_ns: u64,
 }
@@ -122,7 +122,7 @@ mod tests {
     impl Source for Clock {
         fn next(&mut self) -> Option<Arrival> {
             self.0 += 1;
-            Some(Arrival { lane: (0, 0), op: Op::Read, due_ns: self.0 })
+            Some(Arrival { lane: (0, 0), op: OperationKind::Read, due_ns: self.0 })
         }
     }
 

@@ -4,7 +4,7 @@ use super::moment::{CpuEventUse, Moment, PreemptedUse, RunUse, StolenUse};
 use super::samples::{FORGET_NS, KNOWN, Samples, Sparse};
 use rates::disk::grown;
 use recording::rows::{CpuEvent, PreemptedBy, ProcessEvent, Stolen};
-use recording::{Batch, Label, RecordingError};
+use recording::{Label, RecordingError, RowBatch};
 
 /// Rows since the last moment, and those before.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl ByEvent {
     }
 
     /// Takes a batch of any table.
-    pub(super) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub(super) fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         match batch.table.name {
             "cpu_event" => self.cpus.accept(batch),
             "process_event" => self.runs.accept(batch),

@@ -3,7 +3,7 @@
 use super::held_back;
 use super::moment::{DiskUse, Moment};
 use super::window::Window;
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
+use super::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds, figure, thresholds};
 use recording::Label;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -214,8 +214,8 @@ impl Cache {
         Some(Symptom {
             rule: RuleId::R6,
             subject: format!("{}, forecast", whose.name()),
-            severity: Severity::Note,
-            confidence: Confidence::Likely,
+            severity: FindingSeverity::Note,
+            confidence: RuleConfidence::Likely,
             since_ns: oldest.t_ns,
             sentence: format!(
                 "The {} has grown by {} for {{for}}: at this rate it is full in {} (at {}). Figures until then are not steady state.",
@@ -225,11 +225,11 @@ impl Cache {
                 figure(Some(now.cached + now.free), "B"),
             ),
             evidence: vec![
-                Evidence::new("page cache", now.cached, "B"),
-                Evidence::new("free memory", now.free, "B"),
-                Evidence::new("growth", bytes_per_s, "B/s"),
-                Evidence::new("R² of the line", r2, ""),
-                Evidence::new("full in", seconds, "s"),
+                FindingEvidence::new("page cache", now.cached, "B"),
+                FindingEvidence::new("free memory", now.free, "B"),
+                FindingEvidence::new("growth", bytes_per_s, "B/s"),
+                FindingEvidence::new("R² of the line", r2, ""),
+                FindingEvidence::new("full in", seconds, "s"),
             ],
             next: "Let a measurement run until well after the cache is full, or make the working set far larger or far smaller than memory.".to_string(),
             explains: Vec::new(),
@@ -290,12 +290,12 @@ fn knee(change: &Change, whose: Whose<'_>) -> Symptom {
     Symptom {
         rule: RuleId::R6,
         subject: whose.name(),
-        severity: Severity::Finding,
+        severity: FindingSeverity::Finding,
         // Without a load of our own, what was slower is inferred; so is who reads, where a group is one of many.
         confidence: if rate.is_empty() || matches!(whose, Whose::Group(_)) {
-            Confidence::Likely
+            RuleConfidence::Likely
         } else {
-            Confidence::Certain
+            RuleConfidence::Certain
         },
         since_ns: change.t_ns,
         sentence: format!(
@@ -304,17 +304,17 @@ fn knee(change: &Change, whose: Whose<'_>) -> Symptom {
             figure(Some(change.cached), "B"),
         ),
         evidence: vec![
-            Evidence::new("cache", change.cached, "B"),
-            Evidence::new("hits before", part(change.hits, 0), "%"),
-            Evidence::new("hits after", part(change.hits, 1), "%"),
-            Evidence::new("refaults before", part(change.refaults, 0), "pages/s"),
-            Evidence::new("refaults after", part(change.refaults, 1), "pages/s"),
-            Evidence::new("device reads before", change.reads[0], "op/s"),
-            Evidence::new("device reads after", change.reads[1], "op/s"),
-            Evidence::new("response time before", change.response_ns[0], "ns"),
-            Evidence::new("response time after", change.response_ns[1], "ns"),
-            Evidence::new("rate before", change.rate[0], "op/s"),
-            Evidence::new("rate after", change.rate[1], "op/s"),
+            FindingEvidence::new("cache", change.cached, "B"),
+            FindingEvidence::new("hits before", part(change.hits, 0), "%"),
+            FindingEvidence::new("hits after", part(change.hits, 1), "%"),
+            FindingEvidence::new("refaults before", part(change.refaults, 0), "pages/s"),
+            FindingEvidence::new("refaults after", part(change.refaults, 1), "pages/s"),
+            FindingEvidence::new("device reads before", change.reads[0], "op/s"),
+            FindingEvidence::new("device reads after", change.reads[1], "op/s"),
+            FindingEvidence::new("response time before", change.response_ns[0], "ns"),
+            FindingEvidence::new("response time after", change.response_ns[1], "ns"),
+            FindingEvidence::new("rate before", change.rate[0], "op/s"),
+            FindingEvidence::new("rate after", change.rate[1], "op/s"),
         ],
         next: "Leave out what was measured before; measure long enough after, or with a working set that fits."
             .to_string(),
@@ -359,7 +359,7 @@ fn median(samples: &[&Sample], of: &dyn Fn(&Sample) -> Option<f64>) -> Option<f6
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Bench, DiskStep, Step};
-    use super::super::{RuleId, Severity};
+    use super::super::{FindingSeverity, RuleId};
 
     /// The source's storage server: 60 GB of cache filled at 80 MB/s by 10,000 ops/s; at 700 s it is full and all changes.
     fn server(bench: &mut Bench, changes: bool) -> f64 {
@@ -413,7 +413,7 @@ mod tests {
             step.memory(filled.get(), 60e9 - filled.get(), 0.0);
         });
         let all = bench.engine().findings();
-        assert_eq!((all.len(), all[0].severity), (1, Severity::Note), "{all:#?}");
+        assert_eq!((all.len(), all[0].severity), (1, FindingSeverity::Note), "{all:#?}");
         // 60 GB at 80 MB/s are 750 s; so much of them is left.
         let left_s = all[0].evidence.iter().find(|one| one.name == "full in").unwrap().value.unwrap();
         assert!((left_s + 62.0 - 750.0).abs() < 3.0, "{left_s}");

@@ -2,7 +2,7 @@
 
 use super::moment::BtrfsErrors;
 use super::window::Window;
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds};
+use super::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds};
 use std::collections::BTreeMap;
 
 /// Counts since each finding began.
@@ -83,15 +83,15 @@ fn symptom(name: &str, known: &Known, clear_s: f64) -> Symptom {
     Symptom {
         rule: RuleId::R12,
         subject: name.to_string(),
-        severity: Severity::Finding,
-        confidence: Confidence::Certain,
+        severity: FindingSeverity::Finding,
+        confidence: RuleConfidence::Certain,
         since_ns: known.since_ns,
         sentence: format!("{name}: {what} within {{for}}; {outcome}."),
         evidence: vec![
-            Evidence::new("blocks with a wrong check sum", known.corruption, ""),
-            Evidence::new("failed reads, writes, flushes", known.io, ""),
-            Evidence::new("repairs that the kernel told of", known.repaired as f64, ""),
-            Evidence::new("not repairable, as it told", known.not_repairable as f64, ""),
+            FindingEvidence::new("blocks with a wrong check sum", known.corruption, ""),
+            FindingEvidence::new("failed reads, writes, flushes", known.io, ""),
+            FindingEvidence::new("repairs that the kernel told of", known.repaired as f64, ""),
+            FindingEvidence::new("not repairable, as it told", known.not_repairable as f64, ""),
         ],
         next: format!(
             "Look at the path to that device (cable, controller, memory) and its own counters (smartctl); `{}` reads everything once; replace the device when it goes on.",

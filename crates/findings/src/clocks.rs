@@ -1,7 +1,7 @@
 //! R10: the tick and events disagree about how busy a CPU is.
 
 use super::window::Window;
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds};
+use super::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds};
 
 /// Compares two means; needs no memory of its own.
 pub(crate) struct ClocksRule;
@@ -26,15 +26,15 @@ impl Rule for ClocksRule {
             };
             (missed.abs() >= limit.points).then(|| {
                 let (severity, words) = if missed > 0.0 {
-                    (Severity::Finding, "what works there sleeps when the tick comes")
+                    (FindingSeverity::Finding, "what works there sleeps when the tick comes")
                 } else {
-                    (Severity::Note, "what works there runs when the tick comes, and is charged the whole tick")
+                    (FindingSeverity::Note, "what works there runs when the tick comes, and is charged the whole tick")
                 };
                 Symptom {
                     rule: RuleId::R10,
                     subject: format!("cpu{cpu}"),
                     severity,
-                    confidence: Confidence::Certain,
+                    confidence: RuleConfidence::Certain,
                     since_ns: stretch.start_ns(),
                     sentence: format!(
                         "The tick {} {:.0} points of cpu{cpu} for {{for}}: it is {event:.0} % busy, and /proc/stat, on which most tools rest, says {tick:.0} %; {words}.",
@@ -42,10 +42,10 @@ impl Rule for ClocksRule {
                         missed.abs(),
                     ),
                     evidence: vec![
-                        Evidence::new("busy by event", event, "%"),
-                        Evidence::new("busy by tick", tick, "%"),
-                        Evidence::new("of that stolen by the hypervisor", stolen, "%"),
-                        Evidence::new("in interrupts, by event", stretch.mean(|moment| Some(moment.cpu_event(cpu)?.irq)), "%"),
+                        FindingEvidence::new("busy by event", event, "%"),
+                        FindingEvidence::new("busy by tick", tick, "%"),
+                        FindingEvidence::new("of that stolen by the hypervisor", stolen, "%"),
+                        FindingEvidence::new("in interrupts, by event", stretch.mean(|moment| Some(moment.cpu_event(cpu)?.irq)), "%"),
                     ],
                     next: "Do not size by %busy of this machine; `iodyno stat cpu --each --clock both` and `iodyno stat proc --clock both` show what is really used, and by whom.".to_string(),
                     explains: Vec::new(),
@@ -60,7 +60,7 @@ impl Rule for ClocksRule {
 #[cfg(test)]
 mod tests {
     use super::super::testing::Bench;
-    use super::super::{RuleId, Severity};
+    use super::super::{FindingSeverity, RuleId};
 
     /// CPU 1 is busy by so many per cent by tick and by event.
     fn run(tick: f64, event: f64) -> Bench {
@@ -79,7 +79,7 @@ mod tests {
         // fixtures/tools/hide.c as measured on the development machine.
         let bench = run(0.4, 69.0);
         let found = bench.only(RuleId::R10);
-        assert_eq!((found.subject.as_str(), found.severity), ("cpu1", Severity::Finding));
+        assert_eq!((found.subject.as_str(), found.severity), ("cpu1", FindingSeverity::Finding));
         assert!(found.sentence.starts_with("The tick misses 69 points of cpu1"), "{}", found.sentence);
     }
 
@@ -89,7 +89,7 @@ mod tests {
         run(80.0, 79.5).is_silent();
         let bench = run(30.0, 20.0);
         let [note] = bench.engine().findings() else { panic!("{:#?}", bench.engine().findings()) };
-        assert_eq!((note.rule, note.severity), (RuleId::R10, Severity::Note));
+        assert_eq!((note.rule, note.severity), (RuleId::R10, FindingSeverity::Note));
         assert!(note.sentence.starts_with("The tick adds 10 points"), "{}", note.sentence);
     }
 

@@ -8,7 +8,7 @@ use super::baseline::{Baseline, Slower, Unloaded};
 use super::io_users::{self, Followed};
 use super::moment::{DiskUse, Moment};
 use super::window::{Stretch, Window};
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
+use super::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds, figure, thresholds};
 use rates::disk::quotient;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -251,26 +251,30 @@ fn symptom(
         ),
     };
     let mut evidence = vec![
-        Evidence::new("busy", mean.busy, "%"),
-        Evidence::new("operations", mean.ops_per_s, "op/s"),
-        Evidence::new("reads among them", mean.reads_per_s, "op/s"),
-        Evidence::new("throughput", mean.bytes_per_s, "B/s"),
-        Evidence::new("queue, mean", mean.queue, "op"),
-        Evidence::new("response time, mean", mean.response_ns, "ns"),
-        Evidence::new("response time without a queue", unloaded.map(|of| of.response_ns), "ns"),
-        Evidence::new("known to within", unloaded.map(|of| of.resolution_ns), "ns"),
-        Evidence::new("mean size", size_bytes, "B"),
+        FindingEvidence::new("busy", mean.busy, "%"),
+        FindingEvidence::new("operations", mean.ops_per_s, "op/s"),
+        FindingEvidence::new("reads among them", mean.reads_per_s, "op/s"),
+        FindingEvidence::new("throughput", mean.bytes_per_s, "B/s"),
+        FindingEvidence::new("queue, mean", mean.queue, "op"),
+        FindingEvidence::new("response time, mean", mean.response_ns, "ns"),
+        FindingEvidence::new("response time without a queue", unloaded.map(|of| of.response_ns), "ns"),
+        FindingEvidence::new("known to within", unloaded.map(|of| of.resolution_ns), "ns"),
+        FindingEvidence::new("mean size", size_bytes, "B"),
     ];
     evidence.extend(io_users::evidence(followed.as_ref()));
     if let Some(Why::NoGain { queue, gain_percent }) = why {
-        evidence.push(Evidence::new("queue before", queue, "op"));
-        evidence.push(Evidence::new("gain of throughput since", gain_percent, "%"));
+        evidence.push(FindingEvidence::new("queue before", queue, "op"));
+        evidence.push(FindingEvidence::new("gain of throughput since", gain_percent, "%"));
     }
     Symptom {
         rule: RuleId::R5,
         subject: device.to_string(),
-        severity: if why.is_some() { Severity::Finding } else { Severity::Note },
-        confidence: if unloaded.is_some_and(|of| of.is_certain()) { Confidence::Certain } else { Confidence::Likely },
+        severity: if why.is_some() { FindingSeverity::Finding } else { FindingSeverity::Note },
+        confidence: if unloaded.is_some_and(|of| of.is_certain()) {
+            RuleConfidence::Certain
+        } else {
+            RuleConfidence::Likely
+        },
         since_ns,
         sentence,
         evidence,
@@ -311,7 +315,7 @@ fn users(stretch: Stretch<'_>, followed: Option<&Followed>) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Bench, DiskStep};
-    use super::super::{Confidence, Finding, RuleId, Severity};
+    use super::super::{Finding, FindingSeverity, RuleConfidence, RuleId};
 
     /// `iostat`'s two lines of c2t8d0: writes/s, kB/s, actv, asvc_t.
     const C2T8D0: [[f64; 4]; 2] = [[520.4, 32_535.2, 4.9, 9.4], [546.7, 31_004.3, 9.3, 16.9]];
@@ -345,7 +349,7 @@ mod tests {
         bench.steps(2, 10.0, |step| step.disk("nvme0n1", write([1041.0, 65_070.0, 9.8, 9.4], 100.0)));
         bench.is_silent();
         let all = bench.engine().findings();
-        assert_eq!((all.len(), all[0].severity), (1, Severity::Note));
+        assert_eq!((all.len(), all[0].severity), (1, FindingSeverity::Note));
         assert!(all[0].sentence.contains("busy but not saturated"));
     }
 
@@ -368,12 +372,12 @@ mod tests {
 
     #[test]
     fn the_limit_is_told_with_its_own_time_whatever_came_before_and_after() {
-        let told = |bench: &Bench| -> Vec<(Severity, i64, i64)> {
+        let told = |bench: &Bench| -> Vec<(FindingSeverity, i64, i64)> {
             let whole = |ns: i64| (ns + 500_000_000) / 1_000_000_000 - 1000;
             let of = |one: &Finding| (one.severity, whole(one.start_ns), whole(one.last_ns));
             bench.engine().findings().iter().map(of).collect()
         };
-        let (limit, busy) = (Severity::Finding, Severity::Note);
+        let (limit, busy) = (FindingSeverity::Finding, FindingSeverity::Note);
         let bench = one_by_one_and_sixty_four([60, 40, 60]);
         assert_eq!(told(&bench), [(busy, 0, 60), (limit, 60, 100), (busy, 100, 160)]);
         let sentences: Vec<&str> = bench.engine().findings().iter().map(|one| one.sentence.as_str()).collect();
@@ -498,14 +502,14 @@ mod tests {
         bench.steps(12, 1.0, |step| step.disk("loop7", read(80.0, 100.0, 8.0)));
         let found = bench.only(RuleId::R5);
         assert!(found.sentence.contains("mean 100 ms (at least 2400× unloaded)"), "{}", found.sentence);
-        assert_eq!(found.confidence, Confidence::Likely);
+        assert_eq!(found.confidence, RuleConfidence::Likely);
         // What it takes without a queue is known well enough after a while.
         let mut bench = Bench::new();
         bench.steps(12, 1.0, |step| step.disk("loop7", read(100.0, 1.0, 0.1)));
         bench.steps(12, 1.0, |step| step.disk("loop7", read(80.0, 100.0, 8.0)));
         let found = bench.only(RuleId::R5);
         assert!(found.sentence.contains("mean 100 ms (100.0× unloaded)"), "{}", found.sentence);
-        assert_eq!(found.confidence, Confidence::Certain);
+        assert_eq!(found.confidence, RuleConfidence::Certain);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::moments::{Before, Moments};
 use super::window::Window;
 use super::{Finding, IOS_ARE_IN, Rule, RuleId, Symptom, Thresholds, rules};
 use recording::rows::Event;
-use recording::{Batch, RecordingError, Sink};
+use recording::{RecordingError, RowBatch, Sink};
 use std::collections::HashMap;
 use view::Unit;
 
@@ -12,7 +12,7 @@ use view::Unit;
 const OPEN_MAX: usize = 8;
 
 /// Judges counters sample by sample. Give it batches with [`Sink::accept`], and end each sample with [`Sink::commit`].
-pub struct Engine {
+pub struct RuleEngine {
     thresholds: Thresholds,
     rules: Vec<Box<dyn Rule>>,
     moments: Moments,
@@ -34,13 +34,13 @@ struct Open {
     clear_s: f64,
 }
 
-impl std::fmt::Debug for Engine {
+impl std::fmt::Debug for RuleEngine {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Engine").field("findings", &self.findings).finish_non_exhaustive()
     }
 }
 
-impl Engine {
+impl RuleEngine {
     /// Nothing seen yet.
     #[must_use]
     pub fn new(thresholds: Thresholds) -> Self {
@@ -252,8 +252,8 @@ fn lasted(seconds: f64) -> String {
     if seconds < 60.0 { format!("{seconds:.0} s") } else { Unit::Seconds.format(Some(seconds)) }
 }
 
-impl Sink for Engine {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+impl Sink for RuleEngine {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.moments.accept(batch)
     }
 

@@ -3,7 +3,7 @@
 use super::moment::{IoFailure, Moment};
 use rates::disk::grown;
 use recording::rows::{IoError, IoInterval};
-use recording::{Batch, Label, RecordingError};
+use recording::{Label, RecordingError, RowBatch};
 use std::collections::HashMap;
 
 /// Device, operation, error number, process, file.
@@ -23,7 +23,7 @@ pub(super) struct Failures {
 
 impl Failures {
     /// Takes a batch of any table.
-    pub(super) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub(super) fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         for row in batch.to_rows::<IoError>()? {
             let key = (row.dev.clone(), row.op.clone(), row.error, row.pid, row.file.clone(), row.inode);
             let before = self.counted.insert(key, row.count);
@@ -94,7 +94,7 @@ mod tests {
         let mut failures = Failures { joins, ..Failures::default() };
         let rows = [vec![row("sda", 5, 7)], vec![row("sda", 5, 9), row("sdb", 12, 1)], vec![row("sdb", 12, 150)]];
         let mut moment = |(rows, t_ns): (Vec<IoError>, i64)| {
-            failures.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+            failures.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
             let mut moment = Moment { t_ns, ..Moment::default() };
             failures.fill(&mut moment);
             moment.failures.into_iter().map(|failure| (failure.device, failure.count)).collect()

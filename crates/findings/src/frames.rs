@@ -1,7 +1,7 @@
 //! R11: frames are small although the link takes large ones, and a CPU is busy with them.
 
 use super::window::Window;
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds};
+use super::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds};
 use rates::is_loopback;
 
 /// Averages over a window; needs no memory of its own.
@@ -40,18 +40,18 @@ impl Rule for FramesRule {
                     Symptom {
                         rule: RuleId::R11,
                         subject: link.interface.clone(),
-                        severity: Severity::Finding,
-                        confidence: Confidence::Likely,
+                        severity: FindingSeverity::Finding,
+                        confidence: RuleConfidence::Likely,
                         since_ns: stretch.start_ns(),
                         sentence: format!(
                             "{} takes frames of {mtu:.0} B but they are {frame:.0} B on average for {{for}}, and cpu{cpu} is spending {percent:.0} % in soft interrupts on them.",
                             link.interface
                         ),
                         evidence: vec![
-                            Evidence::new("mean frame", frame, "B"),
-                            Evidence::new("largest frame (MTU)", mtu, "B"),
-                            Evidence::new("packets, both directions", packets, "1/s"),
-                            Evidence::new("interrupts and soft interrupts", percent, "%"),
+                            FindingEvidence::new("mean frame", frame, "B"),
+                            FindingEvidence::new("largest frame (MTU)", mtu, "B"),
+                            FindingEvidence::new("packets, both directions", packets, "1/s"),
+                            FindingEvidence::new("interrupts and soft interrupts", percent, "%"),
                         ],
                         next: "Find who sends small frames: a peer or switch with a smaller MTU (`ip route get`, ping -M do -s 8972), or a program that writes little at a time.".to_string(),
                         explains: Vec::new(),

@@ -4,7 +4,7 @@ use super::moment::GroupUse;
 use super::samples::{FORGET_NS, KNOWN};
 use rates::disk::grown_some;
 use recording::rows::Cgroup;
-use recording::{Batch, Label, RecordingError};
+use recording::{Label, RecordingError, RowBatch};
 use std::collections::HashMap;
 
 /// Rows since the last moment, and the last one of each group. There are rows only of groups that did something, and those
@@ -17,7 +17,7 @@ pub(super) struct Groups {
 
 impl Groups {
     /// Takes a batch of the table.
-    pub(super) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub(super) fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.now.extend(batch.to_rows::<Cgroup>()?);
         Ok(())
     }

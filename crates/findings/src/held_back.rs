@@ -2,7 +2,7 @@
 
 use super::moment::{GroupUse, Moment};
 use super::window::{Stretch, Window};
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
+use super::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds, figure, thresholds};
 use recording::Label;
 use std::collections::BTreeMap;
 
@@ -65,8 +65,8 @@ fn symptom(stretch: Stretch<'_>, held: &Held<'_>) -> Symptom {
     Symptom {
         rule: RuleId::R6,
         subject: subject(path),
-        severity: Severity::Finding,
-        confidence: Confidence::Certain,
+        severity: FindingSeverity::Finding,
+        confidence: RuleConfidence::Certain,
         since_ns: stretch.start_ns(),
         sentence: format!(
             "Control group {path} is held back at its memory.high ({high}) for {{for}}: it was made to free memory {:.0} times/s, and its tasks waited for memory for {:.0} % of the time{full}. It has {}, of which page cache {}; what the machine has free does not help it.",
@@ -76,12 +76,12 @@ fn symptom(stretch: Stretch<'_>, held: &Held<'_>) -> Symptom {
             figure(Some(held.now.cached_bytes), "B"),
         ),
         evidence: vec![
-            Evidence::new("memory.high", held.high_bytes, "B"),
-            Evidence::new("memory of the group", held.now.memory_bytes, "B"),
-            Evidence::new("page cache of the group", held.now.cached_bytes, "B"),
-            Evidence::new("made to free memory", held.held_per_s, "1/s"),
-            Evidence::new("a task waited for memory", held.some_percent, "%"),
-            Evidence::new("all tasks waited for memory", held.full_percent, "%"),
+            FindingEvidence::new("memory.high", held.high_bytes, "B"),
+            FindingEvidence::new("memory of the group", held.now.memory_bytes, "B"),
+            FindingEvidence::new("page cache of the group", held.now.cached_bytes, "B"),
+            FindingEvidence::new("made to free memory", held.held_per_s, "1/s"),
+            FindingEvidence::new("a task waited for memory", held.some_percent, "%"),
+            FindingEvidence::new("all tasks waited for memory", held.full_percent, "%"),
         ],
         next: "Raise memory.high of the group, or let its programs need less; `iodyno stat cgroup` shows its memory, how often it is held back (high/s) and what its tasks wait for.".to_string(),
         explains: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::moment::{IoFailure, Moment};
 use super::window::Window;
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds};
+use super::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds};
 use rates::disk::quotient;
 use rates::io_errors::{MUST, is_lacking};
 use std::collections::BTreeMap;
@@ -187,16 +187,16 @@ impl Known {
         );
         let mut evidence = Vec::new();
         for (op, failed) in self.failed() {
-            evidence.push(Evidence::new(format!("failed {}", plural(op, 2.0)), failed.errors, ""));
-            evidence.push(Evidence::new(format!("of all {}", plural(op, 2.0)), self.share_percent(failed), "%"));
+            evidence.push(FindingEvidence::new(format!("failed {}", plural(op, 2.0)), failed.errors, ""));
+            evidence.push(FindingEvidence::new(format!("of all {}", plural(op, 2.0)), self.share_percent(failed), "%"));
         }
-        evidence.extend(self.errnos.iter().map(|(errno, count)| Evidence::new(errno_words(*errno), *count, "")));
-        evidence.push(Evidence::new("first sector", sector.map(|sector| sector as f64), ""));
+        evidence.extend(self.errnos.iter().map(|(errno, count)| FindingEvidence::new(errno_words(*errno), *count, "")));
+        evidence.push(FindingEvidence::new("first sector", sector.map(|sector| sector as f64), ""));
         Symptom {
             rule: RuleId::R13,
             subject: device.to_string(),
-            severity: if self.is_trouble { Severity::Finding } else { Severity::Note },
-            confidence: if self.is_told { Confidence::Likely } else { Confidence::Certain },
+            severity: if self.is_trouble { FindingSeverity::Finding } else { FindingSeverity::Note },
+            confidence: if self.is_told { RuleConfidence::Likely } else { RuleConfidence::Certain },
             since_ns: self.since_ns,
             sentence,
             evidence,
@@ -296,7 +296,7 @@ fn suppressed_requests(message: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Bench, DiskStep};
-    use super::super::{Confidence, RuleId, Severity};
+    use super::super::{FindingSeverity, RuleConfidence, RuleId};
     use super::{failed_request, suppressed_requests};
 
     fn reads(per_s: f64) -> DiskStep {
@@ -318,7 +318,7 @@ mod tests {
             "{}",
             found.sentence
         );
-        assert_eq!((found.confidence, found.severity), (Confidence::Certain, Severity::Finding));
+        assert_eq!((found.confidence, found.severity), (RuleConfidence::Certain, FindingSeverity::Finding));
     }
 
     #[test]
@@ -405,7 +405,7 @@ mod tests {
         });
         let found = bench.only(RuleId::R13);
         assert!(found.sentence.starts_with("sda: at least 1000 reads failed (20"), "{}", found.sentence);
-        assert_eq!(found.confidence, Confidence::Likely);
+        assert_eq!(found.confidence, RuleConfidence::Likely);
     }
 
     #[test]

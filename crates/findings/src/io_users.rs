@@ -1,7 +1,7 @@
 //! What the probe of block I/O told of a device over a window: how long I/Os took, where they were, and whose they were.
 
 use super::window::Stretch;
-use super::{Evidence, figure};
+use super::{FindingEvidence, figure};
 use quantity::histogram::Histogram;
 use recording::Label;
 use recording::rows::IoInterval;
@@ -157,16 +157,16 @@ pub(super) fn kind_words(size_bytes: Option<f64>, followed: Option<&Followed>) -
 }
 
 /// The same as figures; those that need the probe are not known without it.
-pub(super) fn evidence(followed: Option<&Followed>) -> Vec<Evidence> {
+pub(super) fn evidence(followed: Option<&Followed>) -> Vec<FindingEvidence> {
     let response = followed.and_then(Followed::response_ns);
     let mut evidence = vec![
-        Evidence::new("response time, p50", response.map(|[p50, _]| p50), "ns"),
-        Evidence::new("response time, p99", response.map(|[_, p99]| p99), "ns"),
-        Evidence::new("sequential", followed.and_then(Followed::sequential_percent), "%"),
+        FindingEvidence::new("response time, p50", response.map(|[p50, _]| p50), "ns"),
+        FindingEvidence::new("response time, p99", response.map(|[_, p99]| p99), "ns"),
+        FindingEvidence::new("sequential", followed.and_then(Followed::sequential_percent), "%"),
     ];
     for (verb, way) in [("read by", 0), ("written by", 1)] {
         let named = followed.map(|followed| followed.users[way].named()).unwrap_or_default();
-        evidence.extend(named.iter().map(|one| Evidence::new(format!("{verb} {}", one.who), one.percent, "%")));
+        evidence.extend(named.iter().map(|one| FindingEvidence::new(format!("{verb} {}", one.who), one.percent, "%")));
     }
     evidence
 }

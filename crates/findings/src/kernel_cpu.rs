@@ -2,7 +2,7 @@
 
 use super::moment::{CpuUse, InterruptUse, Moment};
 use super::window::{Stretch, Window};
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
+use super::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds, figure, thresholds};
 use std::collections::{BTreeMap, VecDeque};
 
 /// So much of the past tells how often an interrupt usually comes; the median of fewer samples says nothing.
@@ -125,8 +125,8 @@ fn storm(
     Symptom {
         rule: RuleId::R4,
         subject: format!("irq {vector}"),
-        severity: if is_felt { Severity::Finding } else { Severity::Note },
-        confidence: Confidence::Likely,
+        severity: if is_felt { FindingSeverity::Finding } else { FindingSeverity::Note },
+        confidence: RuleConfidence::Likely,
         since_ns: stretch.start_ns(),
         sentence: format!(
             "irq {vector} comes {}/s for {{for}}, usually {}/s; {share:.0} % of it to cpu{cpu}, {cost}.",
@@ -134,10 +134,10 @@ fn storm(
             figure(Some(median.round()), ""),
         ),
         evidence: vec![
-            Evidence::new("interrupts of that vector", rate, "1/s"),
-            Evidence::new("median of the last five minutes", median, "1/s"),
-            Evidence::new(format!("share on cpu{cpu}"), share, "%"),
-            Evidence::new(format!("interrupts and soft interrupts on cpu{cpu}"), irq, "%"),
+            FindingEvidence::new("interrupts of that vector", rate, "1/s"),
+            FindingEvidence::new("median of the last five minutes", median, "1/s"),
+            FindingEvidence::new(format!("share on cpu{cpu}"), share, "%"),
+            FindingEvidence::new(format!("interrupts and soft interrupts on cpu{cpu}"), irq, "%"),
         ],
         next: "Spread the device's queues over CPUs (irqbalance, /proc/irq/N/smp_affinity), let it raise fewer (ethtool -C), or find what it answers.".to_string(),
         explains: Vec::new(),
@@ -204,8 +204,8 @@ fn interrupted(stretch: Stretch<'_>, cpu: &CpuUse, limit: &thresholds::KernelCpu
     Some(Symptom {
         rule: RuleId::R4,
         subject: format!("cpu{}", cpu.cpu),
-        severity: Severity::Finding,
-        confidence: if named.is_some() { Confidence::Certain } else { Confidence::Likely },
+        severity: FindingSeverity::Finding,
+        confidence: if named.is_some() { RuleConfidence::Certain } else { RuleConfidence::Likely },
         since_ns: stretch.start_ns(),
         sentence: format!(
             "cpu{} is spending {irq:.0} % in interrupts and soft interrupts for {{for}} ({rate_words}). {}{}",
@@ -214,10 +214,10 @@ fn interrupted(stretch: Stretch<'_>, cpu: &CpuUse, limit: &thresholds::KernelCpu
             flood(stretch),
         ),
         evidence: vec![
-            Evidence::new("interrupts and soft interrupts", irq, "%"),
-            Evidence::new("user", of(|cpu| cpu.user), "%"),
-            Evidence::new("kernel", of(|cpu| cpu.system), "%"),
-            Evidence::new("interrupts, all CPUs", rate, "1/s"),
+            FindingEvidence::new("interrupts and soft interrupts", irq, "%"),
+            FindingEvidence::new("user", of(|cpu| cpu.user), "%"),
+            FindingEvidence::new("kernel", of(|cpu| cpu.system), "%"),
+            FindingEvidence::new("interrupts, all CPUs", rate, "1/s"),
         ],
         next: "See /proc/interrupts and /proc/softirqs grow; spread the vector's queues over CPUs (irqbalance, RPS), or slow its source.".to_string(),
         explains: vec![(RuleId::R11, None)],
@@ -278,8 +278,8 @@ fn in_kernel(stretch: Stretch<'_>, cpu: &CpuUse, limit: &thresholds::KernelCpu) 
     Some(Symptom {
         rule: RuleId::R4,
         subject: format!("cpu{}", cpu.cpu),
-        severity: Severity::Finding,
-        confidence: if processes { Confidence::Certain } else { Confidence::Likely },
+        severity: FindingSeverity::Finding,
+        confidence: if processes { RuleConfidence::Certain } else { RuleConfidence::Likely },
         since_ns: stretch.start_ns(),
         sentence: format!(
             "cpu{} is stuck in the kernel: {:.0} % for {{for}}, and {others}. What is bound to this CPU waits, while the other CPUs are fine.{}",
@@ -288,10 +288,10 @@ fn in_kernel(stretch: Stretch<'_>, cpu: &CpuUse, limit: &thresholds::KernelCpu) 
             flood(stretch),
         ),
         evidence: vec![
-            Evidence::new("kernel", system, "%"),
-            Evidence::new("interrupts and soft interrupts", irq, "%"),
-            Evidence::new("switches between tasks there", switches, "1/s"),
-            Evidence::new("busiest process", busiest.map(|(_, percent)| percent), "%"),
+            FindingEvidence::new("kernel", system, "%"),
+            FindingEvidence::new("interrupts and soft interrupts", irq, "%"),
+            FindingEvidence::new("switches between tasks there", switches, "1/s"),
+            FindingEvidence::new("busiest process", busiest.map(|(_, percent)| percent), "%"),
         ],
         next: "Look at that CPU's stacks (perf record -a -C CPU, /proc/PID/stack) and at the kernel's messages."
             .to_string(),

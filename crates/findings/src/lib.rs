@@ -39,7 +39,7 @@ mod told;
 mod trace_errors;
 mod window;
 
-pub use engine::Engine;
+pub use engine::RuleEngine;
 pub use page::rules_markdown;
 pub use page::table;
 pub use replay::{findings, findings_between, findings_until};
@@ -176,7 +176,7 @@ impl RuleId {
 /// Is it trouble?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Severity {
+pub enum FindingSeverity {
     /// Good to know; the exit code of `diagnose` does not count it.
     Note,
     /// Somebody suffers.
@@ -186,14 +186,14 @@ pub enum Severity {
 /// How sure the rule is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Confidence {
+pub enum RuleConfidence {
     /// One input is missing or could have another cause.
     Likely,
     /// All inputs agree.
     Certain,
 }
 
-impl Confidence {
+impl RuleConfidence {
     /// In a word.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -206,7 +206,7 @@ impl Confidence {
 
 /// A figure that a finding rests on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Evidence {
+pub struct FindingEvidence {
     /// What it is.
     pub name: String,
     /// Its value; `None` is not known.
@@ -215,7 +215,7 @@ pub struct Evidence {
     pub unit: &'static str,
 }
 
-impl Evidence {
+impl FindingEvidence {
     pub(crate) fn new(name: impl Into<String>, value: impl Into<Option<f64>>, unit: &'static str) -> Self {
         Self { name: name.into(), value: value.into().filter(|value: &f64| value.is_finite()), unit }
     }
@@ -249,13 +249,13 @@ pub(crate) struct Symptom {
     pub(crate) rule: RuleId,
     /// CPU, thread, listener, interface, device.
     pub(crate) subject: String,
-    pub(crate) severity: Severity,
-    pub(crate) confidence: Confidence,
+    pub(crate) severity: FindingSeverity,
+    pub(crate) confidence: RuleConfidence,
     /// Since when it has held, ns.
     pub(crate) since_ns: i64,
     /// `{for}` stands for how long it has lasted.
     pub(crate) sentence: String,
-    pub(crate) evidence: Vec<Evidence>,
+    pub(crate) evidence: Vec<FindingEvidence>,
     pub(crate) next: String,
     /// What it is the cause of: findings of this rule, of this subject; `None`: of any.
     pub(crate) explains: Vec<(RuleId, Option<String>)>,
@@ -276,9 +276,9 @@ pub struct Finding {
     /// CPU, thread, listener, interface, device.
     pub subject: String,
     /// Is it trouble?
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// How sure the rule is.
-    pub confidence: Confidence,
+    pub confidence: RuleConfidence,
     /// When it began, `CLOCK_MONOTONIC`, ns.
     pub start_ns: i64,
     /// When it had last held, once it is closed.
@@ -288,7 +288,7 @@ pub struct Finding {
     /// In words, as it was when it last held.
     pub sentence: String,
     /// Figures, as they were when it last held.
-    pub evidence: Vec<Evidence>,
+    pub evidence: Vec<FindingEvidence>,
     /// What to do next.
     pub next: String,
     /// The finding that explains this one.
@@ -316,7 +316,7 @@ impl Finding {
     /// Does it count: trouble that no other finding explains?
     #[must_use]
     pub fn counts(&self) -> bool {
-        self.severity == Severity::Finding && self.explained_by.is_none()
+        self.severity == FindingSeverity::Finding && self.explained_by.is_none()
     }
 }
 

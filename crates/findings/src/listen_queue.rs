@@ -2,7 +2,7 @@
 
 use super::moment::{Moment, TcpUse};
 use super::window::Window;
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds};
+use super::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds};
 use recording::rows::Listener;
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ impl Rule for ListenQueueRule {
                 found.push(near(queue));
             }
         }
-        if has_refused && !found.iter().any(|symptom| symptom.severity == Severity::Finding) {
+        if has_refused && !found.iter().any(|symptom| symptom.severity == FindingSeverity::Finding) {
             // Between two samples a queue fills and empties: each listener's own count tells who it was.
             let dropping = queues.iter().filter(|queue| queue.dropped > 0.0);
             match dropping.max_by(|a, b| a.dropped.total_cmp(&b.dropped)) {
@@ -71,13 +71,13 @@ impl Refused {
         this
     }
 
-    fn evidence(&self) -> Vec<Evidence> {
+    fn evidence(&self) -> Vec<FindingEvidence> {
         vec![
-            Evidence::new("connections refused", self.count, ""),
-            Evidence::new("per second", self.count / self.seconds, "1/s"),
-            Evidence::new("half-open queue full", self.half_open, ""),
-            Evidence::new("samples with refusals", self.samples as f64, ""),
-            Evidence::new("window", self.seconds, "s"),
+            FindingEvidence::new("connections refused", self.count, ""),
+            FindingEvidence::new("per second", self.count / self.seconds, "1/s"),
+            FindingEvidence::new("half-open queue full", self.half_open, ""),
+            FindingEvidence::new("samples with refusals", self.samples as f64, ""),
+            FindingEvidence::new("window", self.seconds, "s"),
         ]
     }
 
@@ -151,13 +151,13 @@ impl Queue<'_> {
         }
     }
 
-    fn evidence(&self) -> Vec<Evidence> {
+    fn evidence(&self) -> Vec<FindingEvidence> {
         vec![
-            Evidence::new("accept queue", self.last.queue as f64, ""),
-            Evidence::new("backlog", self.last.backlog as f64, ""),
-            Evidence::new("system limit", self.last.limit.map(|limit| limit as f64), ""),
-            Evidence::new("samples beyond the backlog", self.beyond as f64, ""),
-            Evidence::new("dropped by this listener", self.last.drops.map(|_| self.dropped), ""),
+            FindingEvidence::new("accept queue", self.last.queue as f64, ""),
+            FindingEvidence::new("backlog", self.last.backlog as f64, ""),
+            FindingEvidence::new("system limit", self.last.limit.map(|limit| limit as f64), ""),
+            FindingEvidence::new("samples beyond the backlog", self.beyond as f64, ""),
+            FindingEvidence::new("dropped by this listener", self.last.drops.map(|_| self.dropped), ""),
         ]
     }
 }
@@ -194,8 +194,8 @@ fn full(queue: &Queue<'_>, certain: Option<&Refused>, refused: &Refused) -> Symp
     Symptom {
         rule: RuleId::R2,
         subject: queue.name(),
-        severity: Severity::Finding,
-        confidence: if certain.is_some() { Confidence::Certain } else { Confidence::Likely },
+        severity: FindingSeverity::Finding,
+        confidence: if certain.is_some() { RuleConfidence::Certain } else { RuleConfidence::Likely },
         since_ns: queue.since_ns,
         sentence: format!(
             "Listener {}{} refuses new connections: {}, accept queue {} of {}, for {{for}}. {} Clients retry after 1, 3, 7 s…; established connections are not affected.",
@@ -217,8 +217,8 @@ fn near(queue: &Queue<'_>) -> Symptom {
     Symptom {
         rule: RuleId::R2,
         subject: queue.name(),
-        severity: Severity::Note,
-        confidence: Confidence::Certain,
+        severity: FindingSeverity::Note,
+        confidence: RuleConfidence::Certain,
         since_ns: queue.since_ns,
         sentence: format!(
             "Listener {}{} is near its limit: accept queue {} of {} for {{for}}. {}",
@@ -242,8 +242,8 @@ fn dropping_now(queue: &Queue<'_>, refused: &Refused) -> Symptom {
     Symptom {
         rule: RuleId::R2,
         subject: queue.name(),
-        severity: Severity::Finding,
-        confidence: Confidence::Certain,
+        severity: FindingSeverity::Finding,
+        confidence: RuleConfidence::Certain,
         since_ns: refused.since_ns,
         sentence: format!(
             "Listener {}{} refuses new connections: {:.1}/s dropped by its own count, for {{for}}; its accept queue of {} was full between samples. {} Clients retry after 1, 3, 7 s…; established connections are not affected.",
@@ -265,8 +265,8 @@ fn counted(refused: &Refused) -> Symptom {
     Symptom {
         rule: RuleId::R2,
         subject: "tcp".to_string(),
-        severity: Severity::Finding,
-        confidence: Confidence::Likely,
+        severity: FindingSeverity::Finding,
+        confidence: RuleConfidence::Likely,
         since_ns: refused.since_ns,
         sentence: format!(
             "A TCP listener of this machine refuses new connections: {} for {{for}} because its accept queue is full; which one was not recorded. Clients retry after 1, 3, 7 s…; established connections are not affected.",
@@ -283,7 +283,7 @@ fn counted(refused: &Refused) -> Symptom {
 #[cfg(test)]
 mod tests {
     use super::super::testing::Bench;
-    use super::super::{Confidence, RuleId};
+    use super::super::{RuleConfidence, RuleId};
 
     #[test]
     fn drops_of_the_source_count_from_the_first_interval_on() {
@@ -358,7 +358,7 @@ mod tests {
         };
         let bench = run(6, 27);
         let found = bench.only(RuleId::R2);
-        assert_eq!((found.subject.as_str(), found.confidence), ("0.0.0.0:1521", Confidence::Certain));
+        assert_eq!((found.subject.as_str(), found.confidence), ("0.0.0.0:1521", RuleConfidence::Certain));
         assert!(
             found.sentence.starts_with("Listener 0.0.0.0:1521 (tnslsnr[911]) refuses new connections: 27.0/s dropped, accept queue 6 of 5, for 12 s. The program asked listen(…, 5); system limit somaxconn 4096. Clients retry after 1, 3, 7 s…"),
             "{}",
@@ -366,7 +366,7 @@ mod tests {
         );
         assert!(found.next.contains("does nothing, since 5 < 4096"), "{}", found.next);
         // The queue alone is a sign as well; the kernel's count alone too, of somebody.
-        assert_eq!(run(6, 0).only(RuleId::R2).confidence, Confidence::Likely);
+        assert_eq!(run(6, 0).only(RuleId::R2).confidence, RuleConfidence::Likely);
         assert_eq!(run(3, 27).only(RuleId::R2).subject, "tcp");
         // Where each listener's own count is known, that tells who it was, though no sample met a full queue.
         let mut bench = Bench::new();
@@ -378,7 +378,7 @@ mod tests {
             });
         }
         let found = bench.only(RuleId::R2);
-        assert_eq!((found.subject.as_str(), found.confidence), ("0.0.0.0:1521", Confidence::Certain));
+        assert_eq!((found.subject.as_str(), found.confidence), ("0.0.0.0:1521", RuleConfidence::Certain));
         assert!(found.sentence.contains("27.0/s dropped by its own count"), "{}", found.sentence);
         assert!(found.evidence.iter().any(|one| one.name == "dropped by this listener"), "{:?}", found.evidence);
         run(3, 0).is_silent();

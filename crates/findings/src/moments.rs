@@ -16,7 +16,7 @@ use recording::rows::{
     BtrfsDevice, Cpu, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net, OpInterval, Phase,
     Process, System, Tcp, Thread, TraceInterval, ZfsArc,
 };
-use recording::{Batch, Label, RecordingError};
+use recording::{Label, RecordingError, RowBatch};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// What stands between a moment and the one before.
@@ -123,7 +123,7 @@ impl Moments {
     }
 
     /// Takes a batch of any table.
-    pub(crate) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub(crate) fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         match batch.table.name {
             "cpu" => self.cpu.accept(batch)?,
             "process" => self.process.now.extend(batch.to_rows::<Process>()?),
@@ -248,7 +248,7 @@ impl Moments {
     }
 
     /// Of what other tools printed and no table has a place for, the errors that `zpool status` counts.
-    fn figures(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn figures(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         let rows = batch.to_rows::<Figure>()?;
         let is_errors = |row: &Figure| &*row.tool == ZPOOL_STATUS && ["READ", "WRITE", "CKSUM"].contains(&&*row.name);
         self.checksums.now.extend(rows.into_iter().filter(is_errors));
@@ -256,7 +256,7 @@ impl Moments {
     }
 
     /// A trace has no counters: its intervals mark the time, the first of them as well, for it tells how long it was.
-    fn trace_intervals(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn trace_intervals(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         for row in batch.to_rows::<TraceInterval>()? {
             self.newest_ns = self.newest_ns.max(Some(row.t_ns));
             self.last_ns.get_or_insert(row.t_ns.saturating_sub(row.interval_ns));

@@ -2,7 +2,7 @@
 
 use super::moment::{LinkUse, SystemUse};
 use super::window::{Stretch, Window};
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
+use super::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds, figure, thresholds};
 use rates::is_loopback;
 
 /// Averages over a window; needs no memory of its own.
@@ -63,7 +63,7 @@ impl Rule for NetworkRule {
         let links: Vec<Link<'_>> = now.links.iter().filter_map(over).collect();
         let mut found: Vec<Symptom> = links.iter().filter_map(|link| bandwidth(link, &links, stretch, limit)).collect();
         // A note of one link does not say why another one drops packets.
-        if !found.iter().any(|symptom| symptom.severity == Severity::Finding) {
+        if !found.iter().any(|symptom| symptom.severity == FindingSeverity::Finding) {
             found.extend(packets(stretch, &links, limit));
         }
         found
@@ -145,8 +145,8 @@ fn bandwidth(
     Some(Symptom {
         rule: RuleId::R3,
         subject: name.clone(),
-        severity: if is_full { Severity::Finding } else { Severity::Note },
-        confidence: Confidence::Certain,
+        severity: if is_full { FindingSeverity::Finding } else { FindingSeverity::Note },
+        confidence: RuleConfidence::Certain,
         since_ns: stretch.start_ns(),
         sentence: format!(
             "{name} is {verb} {} = {util:.0} % of {} ({duplex}) for {{for}}; queue {}, {} overlimits/s. {limited}{}{}",
@@ -204,15 +204,15 @@ fn packets(stretch: Stretch<'_>, links: &[Link<'_>], limit: &thresholds::Network
         return None;
     }
     let mut evidence = evidence(link);
-    evidence.push(Evidence::new("packets dropped from input queues", drops, "1/s"));
-    evidence.push(Evidence::new("times a CPU left packets for later", squeezed, "1/s"));
+    evidence.push(FindingEvidence::new("packets dropped from input queues", drops, "1/s"));
+    evidence.push(FindingEvidence::new("times a CPU left packets for later", squeezed, "1/s"));
     let name = &link.now.interface;
     Some(Symptom {
         rule: RuleId::R3,
         subject: name.clone(),
-        severity: Severity::Finding,
+        severity: FindingSeverity::Finding,
         // Input queues belong to CPUs: that it is this link is inferred.
-        confidence: Confidence::Likely,
+        confidence: RuleConfidence::Likely,
         since_ns: stretch.start_ns(),
         sentence: format!(
             "{name} is receiving {} packets/s ({}) for {{for}}; input queues dropped {}/s and CPUs left packets for later {} times/s. Limit is packet rate{}.{}",
@@ -235,27 +235,27 @@ fn rate_words(bits: f64) -> String {
     if bits >= 1e9 { format!("{:.1} Gbit/s", bits / 1e9) } else { format!("{:.0} Mbit/s", bits / 1e6) }
 }
 
-fn evidence(link: &Link<'_>) -> Vec<Evidence> {
+fn evidence(link: &Link<'_>) -> Vec<FindingEvidence> {
     let mega = |bits: f64| bits / 1e6;
     vec![
-        Evidence::new("receiving, on the wire", mega(link.bits[0]), "Mbit/s"),
-        Evidence::new("sending, on the wire", mega(link.bits[1]), "Mbit/s"),
-        Evidence::new("speed", link.speed.map(mega), "Mbit/s"),
-        Evidence::new("shaped to", link.now.shaped_bits_per_s.map(mega), "Mbit/s"),
-        Evidence::new("utilization", link.util_percent(), "%"),
-        Evidence::new("packets received", link.packets[0], "1/s"),
-        Evidence::new("packets sent", link.packets[1], "1/s"),
-        Evidence::new("received and dropped", link.rx_drops, "1/s"),
-        Evidence::new("dropped by the queueing discipline", link.qdisc_drops, "1/s"),
-        Evidence::new("held back by it", link.overlimits, "1/s"),
-        Evidence::new("waiting in it", link.now.qdisc_backlog_bytes, "B"),
+        FindingEvidence::new("receiving, on the wire", mega(link.bits[0]), "Mbit/s"),
+        FindingEvidence::new("sending, on the wire", mega(link.bits[1]), "Mbit/s"),
+        FindingEvidence::new("speed", link.speed.map(mega), "Mbit/s"),
+        FindingEvidence::new("shaped to", link.now.shaped_bits_per_s.map(mega), "Mbit/s"),
+        FindingEvidence::new("utilization", link.util_percent(), "%"),
+        FindingEvidence::new("packets received", link.packets[0], "1/s"),
+        FindingEvidence::new("packets sent", link.packets[1], "1/s"),
+        FindingEvidence::new("received and dropped", link.rx_drops, "1/s"),
+        FindingEvidence::new("dropped by the queueing discipline", link.qdisc_drops, "1/s"),
+        FindingEvidence::new("held back by it", link.overlimits, "1/s"),
+        FindingEvidence::new("waiting in it", link.now.qdisc_backlog_bytes, "B"),
     ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Bench, LinkStep};
-    use super::super::{RuleId, Severity, Thresholds};
+    use super::super::{FindingSeverity, RuleId, Thresholds};
 
     /// Sends `mbit` of payload per second in full frames.
     fn sending(mbit: f64) -> LinkStep {
@@ -298,7 +298,7 @@ mod tests {
         // 100 MB/s each: near the limit, not at it.
         let notes: Vec<_> =
             bench.engine().findings().iter().map(|found| (found.subject.as_str(), found.severity)).collect();
-        assert_eq!(notes, ["nge0", "nge1", "nge2"].map(|link| (link, Severity::Note)));
+        assert_eq!(notes, ["nge0", "nge1", "nge2"].map(|link| (link, FindingSeverity::Note)));
     }
 
     #[test]
@@ -431,6 +431,8 @@ mod tests {
             step.system(20_000.0, 1200.0, 0.0);
         });
         assert_eq!(bench.only(RuleId::R3).subject, "eth0");
-        assert!(bench.engine().findings().iter().any(|one| one.subject == "eth1" && one.severity == Severity::Note));
+        assert!(
+            bench.engine().findings().iter().any(|one| one.subject == "eth1" && one.severity == FindingSeverity::Note)
+        );
     }
 }

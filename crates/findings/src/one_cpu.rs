@@ -2,7 +2,7 @@
 
 use super::moment::Moment;
 use super::window::{Stretch, Window};
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds};
+use super::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds};
 use std::collections::{BTreeMap, HashSet};
 
 /// Most threads that are named at once; further ones are counted in the evidence.
@@ -194,32 +194,32 @@ fn symptom(seen: &Seen<'_>, owner: &Owner, is_cpu_full: bool, more: usize) -> Sy
     let share = 100.0 / *cpus as f64;
     let place = if is_cpu_full { format!("cpu{}", seen.cpu) } else { "one CPU, moving between them".to_string() };
     let (who, confidence) = match owner.threads {
-        Some(1) => (format!("One thread of {}", owner.name), Confidence::Certain),
-        Some(threads) => (format!("One of the {threads} threads of {}", owner.name), Confidence::Likely),
-        None => (format!("One thread of {}", owner.name), Confidence::Likely),
+        Some(1) => (format!("One thread of {}", owner.name), RuleConfidence::Certain),
+        Some(threads) => (format!("One of the {threads} threads of {}", owner.name), RuleConfidence::Likely),
+        None => (format!("One thread of {}", owner.name), RuleConfidence::Likely),
     };
     let mut evidence = vec![
-        Evidence::new(format!("CPU of {}", owner.name), owner.busy(), "%"),
-        Evidence::new(
+        FindingEvidence::new(format!("CPU of {}", owner.name), owner.busy(), "%"),
+        FindingEvidence::new(
             if owner.event.is_some() { "in user mode, by tick" } else { "of that user mode" },
             owner.user,
             "%",
         ),
-        Evidence::new(
+        FindingEvidence::new(
             if owner.event.is_some() { "in the kernel, by tick" } else { "of that kernel" },
             owner.system,
             "%",
         ),
-        Evidence::new("threads", owner.threads.map(|threads| threads as f64), ""),
+        FindingEvidence::new("threads", owner.threads.map(|threads| threads as f64), ""),
     ];
     evidence.extend(common(seen));
     if more > 0 {
-        evidence.push(Evidence::new("further threads like this", more as f64, ""));
+        evidence.push(FindingEvidence::new("further threads like this", more as f64, ""));
     }
     Symptom {
         rule: RuleId::R1,
         subject: owner.name.clone(),
-        severity: Severity::Finding,
+        severity: FindingSeverity::Finding,
         confidence,
         since_ns: seen.stretch.start_ns(),
         sentence: format!(
@@ -240,8 +240,8 @@ fn nameless(seen: &Seen<'_>) -> Symptom {
     Symptom {
         rule: RuleId::R1,
         subject: format!("cpu{cpu}"),
-        severity: Severity::Finding,
-        confidence: Confidence::Likely,
+        severity: FindingSeverity::Finding,
+        confidence: RuleConfidence::Likely,
         since_ns: seen.stretch.start_ns(),
         sentence: format!(
             "cpu{cpu} is saturated ({:.0} %: {:.0} % user, {:.0} % kernel) for {{for}}; the system shows only {all:.1} % because one CPU is {:.1} % of {}. Whose thread it is was not recorded; whoever it is, is limited by a single thread.",
@@ -258,19 +258,19 @@ fn nameless(seen: &Seen<'_>) -> Symptom {
     }
 }
 
-fn common(seen: &Seen<'_>) -> Vec<Evidence> {
+fn common(seen: &Seen<'_>) -> Vec<FindingEvidence> {
     vec![
-        Evidence::new(format!("busy, cpu{}", seen.cpu), seen.busiest.busy, "%"),
-        Evidence::new("busy, all CPUs", seen.all, "%"),
-        Evidence::new("busy, the other CPUs", seen.rest, "%"),
-        Evidence::new("CPUs", seen.cpus as f64, ""),
+        FindingEvidence::new(format!("busy, cpu{}", seen.cpu), seen.busiest.busy, "%"),
+        FindingEvidence::new("busy, all CPUs", seen.all, "%"),
+        FindingEvidence::new("busy, the other CPUs", seen.rest, "%"),
+        FindingEvidence::new("CPUs", seen.cpus as f64, ""),
     ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Bench, RunStep, Step};
-    use super::super::{Confidence, RuleId};
+    use super::super::{RuleConfidence, RuleId};
 
     /// `mpstat` on a T5440 with 256 CPUs: what it showed of CPUs 0, 32 and 48, three samples.
     const T5440: [[[f64; 2]; 3]; 3] = [
@@ -294,7 +294,7 @@ mod tests {
             bench.steps(1, 5.0, |step| t5440(step, sample, 100.0));
         }
         let found = bench.only(RuleId::R1);
-        assert_eq!((found.subject.as_str(), found.confidence), ("cpu48", Confidence::Likely));
+        assert_eq!((found.subject.as_str(), found.confidence), ("cpu48", RuleConfidence::Likely));
         assert!(
             found.sentence.contains("the system shows only 0.4 % because one CPU is 0.4 % of 256"),
             "{}",
@@ -320,7 +320,7 @@ mod tests {
             step.process(1, "init", 1, [0.1, 0.1]);
         });
         let found = bench.only(RuleId::R1);
-        assert_eq!((found.subject.as_str(), found.confidence), ("gzip[4711]", Confidence::Certain));
+        assert_eq!((found.subject.as_str(), found.confidence), ("gzip[4711]", RuleConfidence::Certain));
         assert!(
             found.sentence.starts_with("One thread of gzip[4711] is using a whole CPU (100 % of cpu48, 100 % user, 0 % kernel) for 1 min 2 s; the system shows only 0.4 %"),
             "{}",

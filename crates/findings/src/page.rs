@@ -1,12 +1,12 @@
 //! Findings as a table of the catalogue, and the rules as a page of the documentation.
 
-use super::{Engine, Finding, IOS_ARE_IN, RuleId, Severity, Thresholds};
+use super::{Finding, FindingSeverity, IOS_ARE_IN, RuleEngine, RuleId, Thresholds};
 use std::fmt::Write as _;
 use view::Unit;
-use view::{Column, Table};
+use view::{TableColumn, ViewTable};
 
 /// One row per finding, causes before what they explain, trouble before notes; `t0_ns` is where elapsed time begins.
-pub fn table(engine: &Engine, t0_ns: i64) -> Table {
+pub fn table(engine: &RuleEngine, t0_ns: i64) -> ViewTable {
     let mut shown: Vec<&Finding> = engine.findings().iter().collect();
     shown.sort_by_key(|finding| {
         let cause = finding.explained_by.unwrap_or(finding.id);
@@ -15,15 +15,15 @@ pub fn table(engine: &Engine, t0_ns: i64) -> Table {
     });
     let text = |of: &dyn Fn(&Finding) -> String| shown.iter().map(|finding| of(finding)).collect();
     let seconds = |t_ns: i64| Some((t_ns - t0_ns) as f64 / 1e9);
-    Table {
+    ViewTable {
         columns: vec![
-            Column::text("rule", text(&|finding| finding.rule.name().to_string())),
-            Column::text("subject", text(&|finding| finding.subject.clone())),
-            Column::numbers("from", Unit::Seconds, shown.iter().map(|finding| seconds(finding.start_ns))),
-            Column::numbers("length", Unit::Seconds, shown.iter().map(|finding| Some(finding.seconds()))),
-            Column::text("kind", text(&|finding| kind(finding))),
-            Column::text("finding", text(&|finding| finding.sentence.clone())),
-            Column::text("next", text(&next)),
+            TableColumn::text("rule", text(&|finding| finding.rule.name().to_string())),
+            TableColumn::text("subject", text(&|finding| finding.subject.clone())),
+            TableColumn::numbers("from", Unit::Seconds, shown.iter().map(|finding| seconds(finding.start_ns))),
+            TableColumn::numbers("length", Unit::Seconds, shown.iter().map(|finding| Some(finding.seconds()))),
+            TableColumn::text("kind", text(&|finding| kind(finding))),
+            TableColumn::text("finding", text(&|finding| finding.sentence.clone())),
+            TableColumn::text("next", text(&next)),
         ],
         omitted: engine.left_out(),
     }
@@ -40,8 +40,8 @@ fn next(finding: &Finding) -> String {
 fn kind(finding: &Finding) -> String {
     match (finding.explained_by, finding.severity) {
         (Some(cause), _) => format!("explained by {cause}"),
-        (None, Severity::Note) => "note".to_string(),
-        (None, Severity::Finding) => finding.confidence.word().to_string(),
+        (None, FindingSeverity::Note) => "note".to_string(),
+        (None, FindingSeverity::Finding) => finding.confidence.word().to_string(),
     }
 }
 

@@ -4,7 +4,9 @@
 use super::moment::Moment;
 use super::path_words::{Said, Step, is_port, kernel_name, said};
 use super::window::Window;
-use super::{Confidence, ENDED, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
+use super::{
+    ENDED, FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds, figure, thresholds,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Follows each loss of paths from its first message to the last.
@@ -306,21 +308,21 @@ impl Episode {
         Symptom {
             rule: RuleId::R7,
             subject: format!("path {}", self.path),
-            severity: Severity::Finding,
+            severity: FindingSeverity::Finding,
             // Messages tell that a path is lost; what that does to I/O is inferred, unless a device was seen to stand still.
-            confidence: if stood.is_some() { Confidence::Certain } else { Confidence::Likely },
+            confidence: if stood.is_some() { RuleConfidence::Certain } else { RuleConfidence::Likely },
             since_ns: self.lost_ns,
             sentence,
             evidence: vec![
-                Evidence::new("timeout after", at(timeout_ns), "s"),
-                Evidence::new("degraded after", at(self.degraded_ns), "s"),
-                Evidence::new("failover started after", at(self.failover_ns), "s"),
-                Evidence::new("failover finished after", at(self.taken_over_ns), "s"),
-                Evidence::new("path back after", at(self.restored_ns), "s"),
-                Evidence::new("failed back after", at(self.failed_back_ns), "s"),
-                Evidence::new("devices", (!self.devices.is_empty()).then_some(self.devices.len() as f64), ""),
-                Evidence::new("a device of it stood still", stood.map(|(_, seconds)| seconds), "s"),
-                Evidence::new("losses", losses as f64, ""),
+                FindingEvidence::new("timeout after", at(timeout_ns), "s"),
+                FindingEvidence::new("degraded after", at(self.degraded_ns), "s"),
+                FindingEvidence::new("failover started after", at(self.failover_ns), "s"),
+                FindingEvidence::new("failover finished after", at(self.taken_over_ns), "s"),
+                FindingEvidence::new("path back after", at(self.restored_ns), "s"),
+                FindingEvidence::new("failed back after", at(self.failed_back_ns), "s"),
+                FindingEvidence::new("devices", (!self.devices.is_empty()).then_some(self.devices.len() as f64), ""),
+                FindingEvidence::new("a device of it stood still", stood.map(|(_, seconds)| seconds), "s"),
+                FindingEvidence::new("losses", losses as f64, ""),
             ],
             next: format!(
                 "Look at cable, port and switch of {}; shorten the timeouts that come before failover (fast_io_fail_tmo, dev_loss_tmo, no_path_retry) if {} are too long.",
@@ -342,8 +344,8 @@ fn link(interface: &str, since_ns: i64, is_over: bool) -> Symptom {
     Symptom {
         rule: RuleId::R7,
         subject: format!("link {interface}"),
-        severity: Severity::Finding,
-        confidence: Confidence::Certain,
+        severity: FindingSeverity::Finding,
+        confidence: RuleConfidence::Certain,
         since_ns,
         sentence: format!(
             "The network link of {interface} {verb} down for {{for}}: nothing goes through it meanwhile."
@@ -360,7 +362,7 @@ fn link(interface: &str, since_ns: i64, is_over: bool) -> Symptom {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Bench, DiskStep, LinkStep, Step};
-    use super::super::{Confidence, RuleId};
+    use super::super::{RuleConfidence, RuleId};
 
     /// The source's messages, shortened: seconds since 11:17:33.
     const MPXIO: &[(i64, &str)] = &[
@@ -537,7 +539,7 @@ mod tests {
             });
         }
         let found = bench.only(RuleId::R7);
-        assert_eq!(found.confidence, Confidence::Likely);
+        assert_eq!(found.confidence, RuleConfidence::Likely);
         assert!(found.sentence.contains("I/O on it may have stood still for that long"), "{}", found.sentence);
         // It ends with the message that says so, though nothing comes after it.
         assert!(found.sentence.ends_with("failed back after 340 s.") && found.end_ns.is_some(), "{found:#?}");

@@ -2,7 +2,7 @@
 
 use super::moment::Moment;
 use super::window::{Stretch, Window};
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
+use super::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds, figure, thresholds};
 use std::collections::BTreeMap;
 
 /// Sums over a window; needs no memory of its own.
@@ -91,11 +91,11 @@ impl Waits<'_> {
     }
 
     /// Both, where there are both.
-    fn evidence(&self, seconds: f64) -> Vec<Evidence> {
+    fn evidence(&self, seconds: f64) -> Vec<FindingEvidence> {
         let of = |what: &str, count: f64, wait_s: f64| {
             let who = format!("{what} {}[{}]", self.comm, self.pid);
-            let waits = Evidence::new(format!("waits {who}"), 100.0 * wait_s / seconds, "% of one CPU");
-            vec![Evidence::new(who, count / seconds, "1/s"), waits]
+            let waits = FindingEvidence::new(format!("waits {who}"), 100.0 * wait_s / seconds, "% of one CPU");
+            vec![FindingEvidence::new(who, count / seconds, "1/s"), waits]
         };
         let aside = (self.count > 0.0).then(|| of("put aside for", self.count, self.aside_s));
         let behind = (self.behind > 0.0).then(|| of("behind", self.behind, self.behind_s));
@@ -156,15 +156,15 @@ fn put_aside(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Pree
         if has_idle { " Other CPUs are idle meanwhile: it is bound to this one, or not moved in time." } else { "" };
     let seconds = stretch.seconds();
     let mut evidence = vec![
-        Evidence::new("it runs", 100.0 * sum.run_s / seconds, "% of one CPU"),
-        Evidence::new("it is ready and waits", 100.0 * sum.wait_s / seconds, "% of one CPU"),
+        FindingEvidence::new("it runs", 100.0 * sum.run_s / seconds, "% of one CPU"),
+        FindingEvidence::new("it is ready and waits", 100.0 * sum.wait_s / seconds, "% of one CPU"),
     ];
     evidence.extend(by.evidence(seconds));
     Some(Symptom {
         rule: RuleId::R8,
         subject: format!("{}[{pid}]", sum.comm),
-        severity: Severity::Finding,
-        confidence: Confidence::Certain,
+        severity: FindingSeverity::Finding,
+        confidence: RuleConfidence::Certain,
         since_ns: stretch.start_ns(),
         sentence: format!(
             "{}[{pid}] is ready and waits for a CPU {waits:.0} % of its active time for {{for}}: {}, {share:.0} % of that waiting.{idle}",
@@ -201,8 +201,8 @@ fn robbed(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Preempt
     Some(Symptom {
         rule: RuleId::R8,
         subject: format!("{}[{pid}]", sum.comm),
-        severity: Severity::Finding,
-        confidence: Confidence::Certain,
+        severity: FindingSeverity::Finding,
+        confidence: RuleConfidence::Certain,
         since_ns: stretch.start_ns(),
         sentence: format!(
             "Interrupts take {share:.0} % of the CPU time of {}[{pid}] for {{for}}, {} a second; mostly {vector} ({:.0} %). It looks busy with work that is not its own.",
@@ -211,9 +211,9 @@ fn robbed(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Preempt
             100.0 * most_s / stolen_s,
         ),
         evidence: vec![
-            Evidence::new("it runs, interrupts included", 100.0 * sum.run_s / stretch.seconds(), "% of one CPU"),
-            Evidence::new("taken by interrupts", 100.0 * stolen_s / stretch.seconds(), "% of one CPU"),
-            Evidence::new(format!("by {vector}"), 100.0 * most_s / stretch.seconds(), "% of one CPU"),
+            FindingEvidence::new("it runs, interrupts included", 100.0 * sum.run_s / stretch.seconds(), "% of one CPU"),
+            FindingEvidence::new("taken by interrupts", 100.0 * stolen_s / stretch.seconds(), "% of one CPU"),
+            FindingEvidence::new(format!("by {vector}"), 100.0 * most_s / stretch.seconds(), "% of one CPU"),
         ],
         next: "Keep it off the CPUs that serve that interrupt, or spread the interrupt (irqbalance, RPS); what a program sends over the loopback interface is received in its own time.".to_string(),
         explains: Vec::new(),

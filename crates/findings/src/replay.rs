@@ -1,7 +1,7 @@
 //! From a recording to its findings: rows of all tables in the order of time, sample by sample.
 
 use super::trace_errors::TraceErrors;
-use super::{Engine, Thresholds};
+use super::{RuleEngine, Thresholds};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
@@ -9,7 +9,7 @@ use recording::rows::{
     BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Figure, Interrupt, IoError, IoInterval, Listener, Memory,
     Net, OpInterval, Phase, PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread, TraceInterval, ZfsArc,
 };
-use recording::{Batch, Reader, RecordingError, Row, Sink};
+use recording::{Reader, RecordingError, Row, RowBatch, Sink};
 use std::collections::{HashMap, HashSet};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use view::AnalyzeError;
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub fn findings(reader: &Reader, thresholds: Thresholds) -> Result<Engine, AnalyzeError> {
+pub fn findings(reader: &Reader, thresholds: Thresholds) -> Result<RuleEngine, AnalyzeError> {
     findings_until(reader, thresholds, &mut |_, _| true)
 }
 
@@ -30,8 +30,8 @@ pub fn findings(reader: &Reader, thresholds: Thresholds) -> Result<Engine, Analy
 pub fn findings_until(
     reader: &Reader,
     thresholds: Thresholds,
-    watch: &mut dyn FnMut(&Engine, i64) -> bool,
-) -> Result<Engine, AnalyzeError> {
+    watch: &mut dyn FnMut(&RuleEngine, i64) -> bool,
+) -> Result<RuleEngine, AnalyzeError> {
     let failed = TraceErrors::of(reader)?;
     let rows = |name: &str| -> Result<Source, RecordingError> {
         match failed.as_ref().map(|failed| failed.batch(name)).transpose()?.flatten() {
@@ -39,7 +39,7 @@ pub fn findings_until(
             None => Ok(Box::new(reader.batches(name)?)),
         }
     };
-    judge(of(reader, Engine::new(thresholds)), tables(rows)?, watch)
+    judge(of(reader, RuleEngine::new(thresholds)), tables(rows)?, watch)
 }
 
 /// The findings of a stretch of a recording's time, of which alone it is read: nothing is known of what was before.
@@ -50,8 +50,8 @@ pub fn findings_between(
     reader: &Reader,
     thresholds: Thresholds,
     range: Range<i64>,
-    watch: &mut dyn FnMut(&Engine, i64) -> bool,
-) -> Result<Engine, AnalyzeError> {
+    watch: &mut dyn FnMut(&RuleEngine, i64) -> bool,
+) -> Result<RuleEngine, AnalyzeError> {
     // In one go, for a journal holds all tables together.
     let names: Vec<&str> = tables(|_| Ok(Box::new(std::iter::empty())))?.iter().map(|table| table.name()).collect();
     let mut found: HashMap<&str, Vec<Result<RecordBatch, RecordingError>>> = HashMap::new();
@@ -59,13 +59,13 @@ pub fn findings_between(
         found.entry(batch.table.name).or_default().push(Ok(batch.rows));
     }
     judge(
-        of(reader, Engine::joining(thresholds)),
+        of(reader, RuleEngine::joining(thresholds)),
         tables(|name| Ok(Box::new(found.remove(name).unwrap_or_default().into_iter())))?,
         watch,
     )
 }
 
-fn of(reader: &Reader, engine: Engine) -> Engine {
+fn of(reader: &Reader, engine: RuleEngine) -> RuleEngine {
     engine.of_machine(&reader.manifest().hardware)
 }
 
@@ -108,16 +108,16 @@ fn tables(mut of: impl FnMut(&str) -> Result<Source, RecordingError>) -> Result<
 
 /// Gives the engine the rows of all tables, sample by sample.
 fn judge(
-    mut engine: Engine,
+    mut engine: RuleEngine,
     mut tables: Vec<Box<dyn Table>>,
-    watch: &mut dyn FnMut(&Engine, i64) -> bool,
-) -> Result<Engine, AnalyzeError> {
+    watch: &mut dyn FnMut(&RuleEngine, i64) -> bool,
+) -> Result<RuleEngine, AnalyzeError> {
     // A sample is what was read one after the other; a counter that comes again begins the next.
     let mut seen: HashSet<usize> = HashSet::new();
     // A log without counters is judged message by message.
     let is_log = !tables.iter_mut().any(|table| table.is_counter() && table.next_ns().is_some());
     // What happened after a sample belongs to the next one, whose counters tell of the same time.
-    let mut later: Vec<Batch> = Vec::new();
+    let mut later: Vec<RowBatch> = Vec::new();
     loop {
         let next = tables.iter_mut().enumerate().filter_map(|(at, table)| Some((table.next_ns()?, at))).min();
         let Some((next_ns, at)) = next else { break };
@@ -148,7 +148,7 @@ trait Table {
     /// When the next frame is.
     fn next_ns(&mut self) -> Option<i64>;
     /// The next frame.
-    fn frame(&mut self) -> Result<Option<Batch>, RecordingError>;
+    fn frame(&mut self) -> Result<Option<RowBatch>, RecordingError>;
     /// Is it read once per sample?
     fn is_counter(&self) -> bool;
 }
@@ -206,7 +206,7 @@ impl<R: Row> Table for Frames<R> {
         if self.failed.is_some() { Some(i64::MIN) } else { next.flatten() }
     }
 
-    fn frame(&mut self) -> Result<Option<Batch>, RecordingError> {
+    fn frame(&mut self) -> Result<Option<RowBatch>, RecordingError> {
         let Some(t_ns) = self.next_ns() else { return Ok(None) };
         if let Some(error) = self.failed.take() {
             return Err(error);
@@ -214,7 +214,7 @@ impl<R: Row> Table for Frames<R> {
         let Some(rows) = self.cut() else { return Ok(None) };
         let is_last = self.current.as_ref().is_some_and(|(batch, at)| *at == batch.num_rows());
         if !is_last || self.next_ns() != Some(t_ns) {
-            return Ok(Some(Batch { table: R::TABLE, rows }));
+            return Ok(Some(RowBatch { table: R::TABLE, rows }));
         }
         let mut joined = R::from_batch(&rows)?;
         while self.next_ns() == Some(t_ns)
@@ -222,7 +222,7 @@ impl<R: Row> Table for Frames<R> {
         {
             joined.extend(R::from_batch(&more)?);
         }
-        Batch::from_rows(&joined).map(Some)
+        RowBatch::from_rows(&joined).map(Some)
     }
 
     fn is_counter(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Rows of counters, each beside the one before.
 
 use rates::stat::known::began_since;
-use recording::{Batch, RecordingError};
+use recording::{RecordingError, RowBatch};
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -23,7 +23,7 @@ impl<K, R> Default for Samples<K, R> {
 }
 
 impl<K: Eq + Hash, R: recording::Row> Samples<K, R> {
-    pub(super) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub(super) fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.now.extend(batch.to_rows::<R>()?);
         Ok(())
     }
@@ -76,7 +76,7 @@ impl<K, R> Sparse<K, R> {
 }
 
 impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
-    pub(super) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub(super) fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.now.extend(batch.to_rows::<R>()?);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::moment::Moment;
 use super::window::Window;
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure};
+use super::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds, figure};
 use std::collections::BTreeMap;
 
 /// Sums over a window; needs no memory of its own.
@@ -46,19 +46,23 @@ impl Rule for ShortLivedRule {
         vec![Symptom {
             rule: RuleId::R9,
             subject: (*name).to_string(),
-            severity: Severity::Finding,
-            confidence: Confidence::Certain,
+            severity: FindingSeverity::Finding,
+            confidence: RuleConfidence::Certain,
             since_ns: stretch.start_ns(),
             sentence: format!(
                 "{per_s:.0} runs/s of {name} use {share:.0} % of the CPU time that is used, for {{for}}; each lives {} and is in no list of processes.",
                 figure(Some(sum.lived_s / sum.tasks * 1e9), "ns"),
             ),
             evidence: vec![
-                Evidence::new(format!("runs of {name}"), per_s, "1/s"),
-                Evidence::new("their CPU time", 100.0 * sum.cpu_s / stretch.seconds(), "% of one CPU"),
-                Evidence::new("CPU time of each", sum.cpu_s / sum.tasks * 1e9, "ns"),
-                Evidence::new("CPU time of all short-lived tasks", 100.0 * all_s / stretch.seconds(), "% of one CPU"),
-                Evidence::new("CPU time of everything", 100.0 * busy_s / stretch.seconds(), "% of one CPU"),
+                FindingEvidence::new(format!("runs of {name}"), per_s, "1/s"),
+                FindingEvidence::new("their CPU time", 100.0 * sum.cpu_s / stretch.seconds(), "% of one CPU"),
+                FindingEvidence::new("CPU time of each", sum.cpu_s / sum.tasks * 1e9, "ns"),
+                FindingEvidence::new(
+                    "CPU time of all short-lived tasks",
+                    100.0 * all_s / stretch.seconds(),
+                    "% of one CPU",
+                ),
+                FindingEvidence::new("CPU time of everything", 100.0 * busy_s / stretch.seconds(), "% of one CPU"),
             ],
             next: format!(
                 "Find who starts {name} (`perf trace -e sched:sched_process_exec`, or its parent in cron, a monitoring agent, a script), and let one process do the work of many."

@@ -2,7 +2,7 @@
 
 use super::moment::{DiskUse, Moment};
 use super::window::Window;
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure};
+use super::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds, figure};
 use std::collections::BTreeMap;
 
 /// Remembers when each device last completed something.
@@ -80,15 +80,19 @@ fn stalled(now: &Moment, disk: &DiskUse, waiting: f64, since_ns: i64) -> Symptom
     Symptom {
         rule: RuleId::R7,
         subject: device.clone(),
-        severity: Severity::Finding,
+        severity: FindingSeverity::Finding,
         // What another tool prints as no request may be less than one in a hundred seconds.
-        confidence: if disk.in_flight.is_some() { Confidence::Certain } else { Confidence::Likely },
+        confidence: if disk.in_flight.is_some() { RuleConfidence::Certain } else { RuleConfidence::Likely },
         since_ns,
         sentence: format!("{device} answered nothing for {{for}} ({requests} waiting{who})."),
         evidence: vec![
-            Evidence::new("requests in flight", waiting, "op"),
-            Evidence::new("known to within", now.seconds, "s"),
-            Evidence::new("tasks blocked in the kernel", now.system.as_ref().and_then(|system| system.blocked), ""),
+            FindingEvidence::new("requests in flight", waiting, "op"),
+            FindingEvidence::new("known to within", now.seconds, "s"),
+            FindingEvidence::new(
+                "tasks blocked in the kernel",
+                now.system.as_ref().and_then(|system| system.blocked),
+                "",
+            ),
         ],
         next: format!(
             "See the kernel's messages of that time (paths, resets, timeouts: `dmesg -T`), and what {device} lies on; `iodyno trace --until 'response > {}'` keeps the requests around the next one.",

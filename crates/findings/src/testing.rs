@@ -3,17 +3,17 @@
 mod by_event;
 mod storage;
 
-use super::{Engine, Finding, RuleId, Severity, Thresholds};
+use super::{Finding, FindingSeverity, RuleEngine, RuleId, Thresholds};
 use recording::rows::{
     BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Figure, Interrupt, IoError, IoInterval, Listener, Memory,
     Net, OpInterval, PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread, ZfsArc,
 };
-use recording::{Batch, Row, Sink};
+use recording::{Row, RowBatch, Sink};
 use std::collections::BTreeMap;
 
 /// A machine whose counters a test writes.
 pub(crate) struct Bench {
-    engine: Engine,
+    engine: RuleEngine,
     t_s: f64,
     cpus: BTreeMap<String, Cpu>,
     processes: BTreeMap<i64, Process>,
@@ -92,7 +92,7 @@ impl Bench {
 
     pub(crate) fn with(thresholds: Thresholds) -> Self {
         Self {
-            engine: Engine::new(thresholds),
+            engine: RuleEngine::new(thresholds),
             // Nothing begins at the boot of a machine.
             t_s: 1000.0,
             cpus: BTreeMap::new(),
@@ -143,9 +143,9 @@ impl Bench {
         self.t_s += seconds;
         what(&mut Step { bench: self, seconds });
         let t_ns = ns(self.t_s);
-        fn give<R: Row>(engine: &mut Engine, rows: &[R]) {
+        fn give<R: Row>(engine: &mut RuleEngine, rows: &[R]) {
             if !rows.is_empty() {
-                engine.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+                engine.accept(&RowBatch::from_rows(rows).unwrap()).unwrap();
             }
         }
         macro_rules! all {
@@ -199,14 +199,14 @@ impl Bench {
         self.t_s
     }
 
-    pub(crate) fn engine(&self) -> &Engine {
+    pub(crate) fn engine(&self) -> &RuleEngine {
         &self.engine
     }
 
     /// Trouble by `rule`.
     pub(crate) fn found(&self, rule: RuleId) -> Vec<&Finding> {
         let findings = self.engine.findings().iter();
-        findings.filter(|finding| finding.rule == rule && finding.severity == Severity::Finding).collect()
+        findings.filter(|finding| finding.rule == rule && finding.severity == FindingSeverity::Finding).collect()
     }
 
     /// The only finding of all rules.
@@ -220,7 +220,7 @@ impl Bench {
     /// No trouble by any rule.
     pub(crate) fn is_silent(&self) {
         let all: Vec<&Finding> =
-            self.engine.findings().iter().filter(|one| one.severity == Severity::Finding).collect();
+            self.engine.findings().iter().filter(|one| one.severity == FindingSeverity::Finding).collect();
         assert!(all.is_empty(), "{all:#?}");
     }
 }

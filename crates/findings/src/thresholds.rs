@@ -1,6 +1,6 @@
 //! Every number that a rule compares with, in one file of TOML that says what each is for.
 
-use rates::stat::{Duplex, SpeedOverride};
+use rates::stat::{LinkDuplex, SpeedOverride};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -332,8 +332,8 @@ impl Thresholds {
     /// What a user knows of a link goes before what the file says.
     pub fn set_speed(&mut self, link: &SpeedOverride) {
         let duplex = match link.duplex {
-            Duplex::Full => "fd",
-            Duplex::Half => "hd",
+            LinkDuplex::Full => "fd",
+            LinkDuplex::Half => "hd",
         };
         self.speed.insert(link.interface.clone(), format!("{}k{duplex}", link.bits_per_s / 1e3));
     }
@@ -385,7 +385,7 @@ fn bits_per_s(speed: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duplex, SpeedOverride, Thresholds};
+    use super::{LinkDuplex, SpeedOverride, Thresholds};
 
     #[test]
     fn the_shipped_file_is_read_as_what_it_says() {
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(told(&read, "a"), (Some(1e10), Some(false)));
         assert_eq!(told(&read, "b"), (Some(1e8), Some(true)));
         assert_eq!(told(&read, "c"), (Some(1e9), None));
-        let link = SpeedOverride { interface: "a".to_string(), bits_per_s: 2.5e6, duplex: Duplex::Full };
+        let link = SpeedOverride { interface: "a".to_string(), bits_per_s: 2.5e6, duplex: LinkDuplex::Full };
         read.set_speed(&link);
         assert_eq!(told(&read, "a"), (Some(2.5e6), Some(true)));
         assert_eq!(Thresholds::parse(&read.to_toml()).unwrap(), read);

@@ -1,7 +1,7 @@
 //! R14: what the kernel's messages tell of: resets, time-outs, file systems that fail, processes that were killed or hang.
 
 use super::window::Window;
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds};
+use super::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds};
 use recording::rows::Event;
 use std::collections::BTreeMap;
 
@@ -219,11 +219,11 @@ fn symptom(subject: &str, class: &str, known: &Known, clear_s: f64) -> Option<Sy
     Some(Symptom {
         rule: RuleId::R14,
         subject: subject.to_string(),
-        severity: if known.is_trouble { Severity::Finding } else { Severity::Note },
-        confidence: Confidence::Certain,
+        severity: if known.is_trouble { FindingSeverity::Finding } else { FindingSeverity::Note },
+        confidence: RuleConfidence::Certain,
         since_ns: known.since_ns,
         sentence: format!("{subject}: {}{times}. The kernel says: {message}", kind.what),
-        evidence: vec![Evidence::new(format!("messages of class {class}"), known.count as f64, "")],
+        evidence: vec![FindingEvidence::new(format!("messages of class {class}"), known.count as f64, "")],
         next: kind.next.to_string(),
         explains: Vec::new(),
         clear_s: Some(clear_s),
@@ -233,11 +233,11 @@ fn symptom(subject: &str, class: &str, known: &Known, clear_s: f64) -> Option<Sy
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Bench, DiskStep};
-    use super::super::{RuleId, Severity};
+    use super::super::{FindingSeverity, RuleId};
     use super::subject;
 
     /// What comes of one message in the midst of a quiet time.
-    fn after(message: &str, times: i64) -> Vec<(String, Severity, String)> {
+    fn after(message: &str, times: i64) -> Vec<(String, FindingSeverity, String)> {
         let mut bench = Bench::new();
         bench.steps(3, 1.0, |step| step.disk("sda", DiskStep::default()));
         bench.steps(1, 1.0, |step| {
@@ -278,7 +278,7 @@ mod tests {
             let found = after(message, 1);
             assert_eq!(found.len(), 1, "{message}: {found:?}");
             let (about, severity, sentence) = &found[0];
-            assert_eq!((about.as_str(), *severity), (expected, Severity::Finding), "{sentence}");
+            assert_eq!((about.as_str(), *severity), (expected, FindingSeverity::Finding), "{sentence}");
             assert!(sentence.ends_with(message), "{sentence}");
         }
     }
@@ -292,10 +292,10 @@ mod tests {
             "ata1: hard resetting link",
         ] {
             let found = after(message, 1);
-            assert!(found.len() == 1 && found[0].1 == Severity::Note, "{message}: {found:?}");
+            assert!(found.len() == 1 && found[0].1 == FindingSeverity::Note, "{message}: {found:?}");
         }
         let often = after("ata1: hard resetting link", 3);
-        assert_eq!((often[0].0.as_str(), often[0].1), ("ata1", Severity::Finding), "again and again");
+        assert_eq!((often[0].0.as_str(), often[0].1), ("ata1", FindingSeverity::Finding), "again and again");
         assert!(often[0].2.starts_with("ata1: was reset, 3× within 1 s."), "{}", often[0].2);
     }
 

@@ -2,12 +2,12 @@
 
 use arrow_array::Array as _;
 use quantity::histogram::Histogram;
-use rates::{Columns, Names};
+use rates::{BatchColumns, NameNumbers};
 use recording::rows::{IoError, IoInterval, TraceInterval};
-use recording::{Batch, Label, Reader, Sizes};
+use recording::{Label, Reader, RowBatch, Sizes};
 use std::collections::{BTreeMap, HashMap};
 use view::AnalyzeError;
-use workload::traced::rows::{Traced, append};
+use workload::traced::rows::{NumberedIo, append};
 use workload::traced::sample::sample;
 
 /// Device, operation, error number, number and name of the process, file; numbers of `Names`.
@@ -44,14 +44,14 @@ impl TraceErrors {
             return Ok(None);
         }
         let weight = i64::try_from(sample(reader.manifest())).unwrap_or(1);
-        let mut names = Names::default();
+        let mut names = NameNumbers::default();
         let mut intervals: Vec<Interval> = ends.iter().map(|_| Interval::default()).collect();
-        let mut rows: Vec<Traced> = Vec::new();
+        let mut rows: Vec<NumberedIo> = Vec::new();
         for batch in reader.batches("io")? {
             let batch = batch?;
             rows.clear();
             append(&batch, &mut names, &mut rows)?;
-            let error = Columns { table: "io", batch: &batch }.ints("error")?;
+            let error = BatchColumns { table: "io", batch: &batch }.ints("error")?;
             for (at, row) in rows.iter().enumerate() {
                 // The last interval ends with the trace; what was counted a moment later is of it.
                 let place = ends.partition_point(|(t_ns, _)| *t_ns < row.last_ns()).min(ends.len() - 1);
@@ -70,7 +70,7 @@ impl TraceErrors {
         Ok(Some(Self::rows(&ends, intervals, &names, reader.manifest().started_t_ns)))
     }
 
-    fn rows(ends: &[(i64, i64)], intervals: Vec<Interval>, names: &Names, origin_ns: i64) -> Self {
+    fn rows(ends: &[(i64, i64)], intervals: Vec<Interval>, names: &NameNumbers, origin_ns: i64) -> Self {
         let label = |number: usize| Some(names.name(number)).filter(|name| !name.is_empty()).map(Label::from);
         let (mut errors, mut totals) = (Vec::new(), Vec::new());
         let mut counted: HashMap<Key, (i64, i64, i64)> = HashMap::new();
@@ -124,10 +124,10 @@ impl TraceErrors {
     ///
     /// # Errors
     /// Does not happen with rows of the catalogue.
-    pub(super) fn batch(&self, table: &str) -> Result<Option<Batch>, recording::RecordingError> {
+    pub(super) fn batch(&self, table: &str) -> Result<Option<RowBatch>, recording::RecordingError> {
         match table {
-            "io_error" => Batch::from_rows(&self.errors).map(Some),
-            "io_interval" => Batch::from_rows(&self.totals).map(Some),
+            "io_error" => RowBatch::from_rows(&self.errors).map(Some),
+            "io_interval" => RowBatch::from_rows(&self.totals).map(Some),
             _ => Ok(None),
         }
     }

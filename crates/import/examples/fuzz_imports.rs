@@ -3,7 +3,7 @@
 //! Input number N of a seed is always the same; a failure names it, and `-- 1 SEED N` reads it alone and keeps it.
 
 use flate2::bufread::MultiGzDecoder;
-use import::{Options, formats, read_trace};
+use import::{ImportOptions, formats, read_trace};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -111,7 +111,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
         let begun = quantity::clock::now_ns();
-        let options = Options { format, ..Options::default() };
+        let options = ImportOptions { format, ..ImportOptions::default() };
         let result = std::panic::catch_unwind(|| {
             let mut rows = 0;
             let read = read_trace(&file, &options, &mut |io| {

@@ -19,5 +19,5 @@ mod traces;
 mod vdbench;
 
 pub use error::ImportError;
-pub use options::{Imported, Options};
+pub use options::{ImportOptions, ImportSummary};
 pub use recognise::{formats, import, read_trace, read_trace_until};

@@ -1,11 +1,11 @@
 //! What an import takes and gives.
 
-use quantity::zone::Zone;
+use quantity::zone::LocalZone;
 use std::path::PathBuf;
 
 /// What to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct ImportOptions {
     /// Name of the format; `None`: by the content.
     pub format: Option<String>,
     /// Of a trace: only these devices, by the names that the import gives them; none: all.
@@ -20,7 +20,7 @@ pub struct Options {
     /// Of text without times: how far its samples are apart, ns.
     pub interval_ns: Option<i64>,
     /// Of text and of Vdbench's results: what times without a distance from UTC are of; `None`: they are taken for UTC.
-    pub zone: Option<Zone>,
+    pub zone: Option<LocalZone>,
     /// Of text: it is cut out of a longer one, so that its first sample is an interval like the others, not the mean since boot.
     pub is_excerpt: bool,
     /// Of text in which only some CPUs are printed: how many there are; those that are not printed are idle.
@@ -29,7 +29,7 @@ pub struct Options {
     pub host: Option<String>,
 }
 
-impl Options {
+impl ImportOptions {
     /// When text without times begins, UTC ns since 1970.
     pub(crate) fn start_utc_ns(&self) -> Option<i64> {
         self.start_ns.map(|start_ns| self.zone.as_ref().map_or(start_ns, |zone| zone.utc_ns(start_ns, None)))
@@ -55,7 +55,7 @@ impl Options {
 
 /// What an import made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportSummary {
     /// The recording.
     pub directory: PathBuf,
     /// Name of the format.

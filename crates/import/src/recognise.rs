@@ -1,7 +1,7 @@
 //! Which format a file or a folder has, and who reads it: one file per tool, each with a sniffer and a reader.
 
 use crate::error::ImportError;
-use crate::options::{Imported, Options};
+use crate::options::{ImportOptions, ImportSummary};
 use crate::results::{self, Results};
 use crate::{fio, fio_log, text, traces, vdbench};
 use recording::rows::Io;
@@ -71,9 +71,9 @@ fn names() -> String {
 pub fn import(
     path: &Path,
     directory: &Path,
-    options: &Options,
+    options: &ImportOptions,
     command_line: &[String],
-) -> Result<Imported, ImportError> {
+) -> Result<ImportSummary, ImportError> {
     let format = options.format.as_deref();
     let is_folder = path.is_dir();
     let has_results =
@@ -140,7 +140,7 @@ pub fn import(
 ///
 /// # Errors
 /// Nobody knows the content, or it is malformed: `take` may have had I/Os from before the place.
-pub fn read_trace(path: &Path, options: &Options, take: &mut dyn FnMut(Io)) -> Result<Vec<String>, ImportError> {
+pub fn read_trace(path: &Path, options: &ImportOptions, take: &mut dyn FnMut(Io)) -> Result<Vec<String>, ImportError> {
     read_trace_until(path, options, &mut |io| {
         take(io);
         ControlFlow::Continue(())
@@ -153,7 +153,7 @@ pub fn read_trace(path: &Path, options: &Options, take: &mut dyn FnMut(Io)) -> R
 /// See [`read_trace`].
 pub fn read_trace_until(
     path: &Path,
-    options: &Options,
+    options: &ImportOptions,
     take: &mut dyn FnMut(Io) -> ControlFlow<()>,
 ) -> Result<Vec<String>, ImportError> {
     if let Some(name) = options.format.as_ref().filter(|name| !traces::FORMATS.iter().any(|one| one.name == **name)) {

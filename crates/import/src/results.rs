@@ -1,11 +1,11 @@
 //! What a reader of results gives, and the recording that is made of it.
 
 use crate::ImportError;
-use crate::options::Imported;
+use crate::options::ImportSummary;
 use crate::printed::seconds;
 use crate::provenance::{events, imported_manifest};
 use recording::rows::{Cpu, OpInterval, Phase, RunTotal};
-use recording::{Batch, ClockAnchor, Sink, Writer};
+use recording::{ClockAnchor, RowBatch, Sink, Writer};
 use serde_json::json;
 use std::path::Path;
 
@@ -37,7 +37,7 @@ pub(crate) fn write(
     text: &str,
     directory: &Path,
     command_line: &[String],
-) -> Result<Imported, ImportError> {
+) -> Result<ImportSummary, ImportError> {
     let mut manifest = imported_manifest(command_line);
     let end = results.intervals.iter().map(|row| row.t_ns).max().unwrap_or(0);
     manifest.started_wall_ns = results.started_wall_ns;
@@ -53,17 +53,17 @@ pub(crate) fn write(
     let events = events(end, first, &results.notes);
     let mut writer = Writer::create(directory, manifest)?;
     for batch in [
-        Batch::from_rows(&results.phases)?,
-        Batch::from_rows(&results.intervals)?,
-        Batch::from_rows(&results.totals)?,
-        Batch::from_rows(&results.cpu)?,
-        Batch::from_rows(&events)?,
+        RowBatch::from_rows(&results.phases)?,
+        RowBatch::from_rows(&results.intervals)?,
+        RowBatch::from_rows(&results.totals)?,
+        RowBatch::from_rows(&results.cpu)?,
+        RowBatch::from_rows(&events)?,
     ] {
         writer.accept(&batch)?;
     }
     writer.commit()?;
     let directory = writer.seal_past()?;
-    Ok(Imported { directory, format, notes: results.notes })
+    Ok(ImportSummary { directory, format, notes: results.notes })
 }
 
 /// Start and end of a phase of a run: its title, number, and loop values.

@@ -9,16 +9,16 @@ use crate::run::{check_destroy, dry_run_code};
 use crate::signals::watch_signals;
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use crate::{objectives, open};
-use ::objectives::{ComparedCondition, Names};
+use ::objectives::{ComparedCondition, SelectableNames};
 use monitor::StopFlag;
-use output::Force;
-use params::Options;
-use plan::Repeat;
+use output::OverwritePolicy;
+use params::VdbenchOptions;
+use plan::RunRepeat;
 use quantity::text::format_ns;
-use session::{AbLoad, AbOutcome, AbRequest, Face, Side, order_of};
+use session::{AbLoad, AbOutcome, AbRequest, Face, RoundSide, order_of};
 use std::path::{Path, PathBuf};
-use target::Policy;
-use views::{Question, ROUND_S_MIN};
+use target::WritePolicy;
+use views::{ComparisonQuestion, ROUND_S_MIN};
 
 /// A longer value of a variable is no name of a side.
 const LABEL_MAX: usize = 24;
@@ -41,19 +41,19 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     let question = compare::question(&args.question)?;
     let conditions = compare::conditions(&args.judge)?;
     if let Some(path) = &args.judge.junit {
-        session::check_junit_file(path, Force::Never)?;
+        session::check_junit_file(path, OverwritePolicy::Never)?;
     }
     let (inputs, shared) = inputs(args)?;
     let labels = labels(&inputs);
     let mut loads = Vec::new();
-    for ((input, label), side) in inputs.iter().zip(labels).zip([Side::A, Side::B]) {
+    for ((input, label), side) in inputs.iter().zip(labels).zip([RoundSide::A, RoundSide::B]) {
         let words = words(input, &shared);
         say_side(side, &label, &words, args.judge.json);
         loads.push(load(args, input, &shared, label)?);
     }
     let loads: [AbLoad; 2] = loads.try_into().map_err(|_| Failure::new(PARAMETERS, "two loads are needed"))?;
     compare::check_names(&conditions, &names(&loads))?;
-    let policies = Policy { destroy: args.load.destroy.clone(), never_create: false };
+    let policies = WritePolicy { destroy: args.load.destroy.clone(), never_create: false };
     let mut both = loads[0].plan.clone();
     both.targets.extend(loads[1].plan.targets.iter().cloned());
     check_destroy(&both, &policies)?;
@@ -117,14 +117,14 @@ fn trouble(outcome: &AbOutcome) -> Option<String> {
 /// The JUnit file says that there is no comparison, and why.
 fn end_junit(args: &AbArgs, words: &str) -> Result<(), Failure> {
     let path = args.judge.junit.as_deref();
-    Ok(path.map_or(Ok(()), |path| session::end_junit_file(path, Force::Never, words))?)
+    Ok(path.map_or(Ok(()), |path| session::end_junit_file(path, OverwritePolicy::Never, words))?)
 }
 
 /// Shows the comparison, judges it, and writes its page.
 fn show(
     directory: &Path,
     args: &AbArgs,
-    question: Question,
+    question: ComparisonQuestion,
     (conditions, trouble): (&[ComparedCondition], Option<&str>),
 ) -> Result<u8, Failure> {
     let parts = session::half_rounds(directory)?;
@@ -143,7 +143,7 @@ fn show(
         return Ok(lack.code);
     }
     let made = compare::show(&[directory.to_path_buf()], None, question, &args.judge).and_then(|mut comparison| {
-        let code = compare::judge(&mut comparison, (&args.judge, Force::No), conditions, (&lack, trouble))?;
+        let code = compare::judge(&mut comparison, (&args.judge, OverwritePolicy::No), conditions, (&lack, trouble))?;
         Ok((comparison, code))
     });
     if !args.judge.json {
@@ -153,7 +153,7 @@ fn show(
     let (comparison, code) = made?;
     if !args.no_report {
         let page = directory.join(recording::PAGE);
-        session::comparison_file(&comparison, &page, Force::No)?;
+        session::comparison_file(&comparison, &page, OverwritePolicy::No)?;
         tell("report    ", &page);
     }
     Ok(code)
@@ -200,7 +200,7 @@ fn words(input: &Input, shared: &Variables) -> String {
     format!("{}{}", input.file.display(), variables.collect::<String>())
 }
 
-fn say_side(side: Side, label: &str, words: &str, is_json: bool) {
+fn say_side(side: RoundSide, label: &str, words: &str, is_json: bool) {
     let name = if label == side.letter() { String::new() } else { format!(" ({label})") };
     // Standard output is for JSON where that was asked for.
     if is_json {
@@ -211,12 +211,15 @@ fn say_side(side: Side, label: &str, words: &str, is_json: bool) {
 }
 
 /// The runs that will be compared, for labels of conditions.
-fn names(loads: &[AbLoad; 2]) -> Names {
+fn names(loads: &[AbLoad; 2]) -> SelectableNames {
     let of = |run: &plan::Run| {
         let loops: String = run.loops.iter().map(|(name, value)| format!(" {name}={value}")).collect();
         format!("{}{loops}", run.title)
     };
-    Names { runs: loads.iter().flat_map(|load| load.plan.runs.iter().map(of)).collect(), ..Names::default() }
+    SelectableNames {
+        runs: loads.iter().flat_map(|load| load.plan.runs.iter().map(of)).collect(),
+        ..SelectableNames::default()
+    }
 }
 
 /// Short names of both sides: of their files, or of the one variable in which they differ; `a` and `b` where neither tells them apart.
@@ -227,7 +230,7 @@ fn labels(inputs: &[Input; 2]) -> [String; 2] {
         _ => None,
     };
     let [a, b] = inputs;
-    let letters = || [Side::A, Side::B].map(|side| side.letter().to_string());
+    let letters = || [RoundSide::A, RoundSide::B].map(|side| side.letter().to_string());
     let found = if a.file == b.file { [of_variable(a), of_variable(b)] } else { [stem(a), stem(b)] };
     match found {
         [Some(a), Some(b)] if a != b && a.len().max(b.len()) <= LABEL_MAX && !a.is_empty() && !b.is_empty() => [a, b],
@@ -237,15 +240,15 @@ fn labels(inputs: &[Input; 2]) -> [String; 2] {
 
 /// Reads one side.
 fn load(args: &AbArgs, input: &Input, shared: &Variables, label: String) -> Result<AbLoad, Failure> {
-    let options = Options {
+    let options = VdbenchOptions {
         variables: shared.iter().chain(&input.variables).cloned().collect(),
         elapsed_ns: time(Some(&args.elapsed), "-e")?,
         interval_ns: args.interval.as_deref().map(|text| interval(text, "-i", INTERVAL_MIN_NS)).transpose()?,
         warmup_ns: time(args.warmup.as_deref(), "-w")?,
         // Rounds are made here.
-        repeat: Some(Repeat::Times(1)),
+        repeat: Some(RunRepeat::Times(1)),
         seed: args.seed,
-        ..Options::default()
+        ..VdbenchOptions::default()
     };
     let Inputs { plan, mut jobs, .. } =
         read_files_with(std::slice::from_ref(&input.file), &Vec::new(), &options, false, true)?;
@@ -256,7 +259,7 @@ fn load(args: &AbArgs, input: &Input, shared: &Variables, label: String) -> Resu
             input.file.display()
         );
     }
-    let policy = Policy { destroy: args.load.destroy.clone(), never_create: plan.settings.format == Some(false) };
+    let policy = WritePolicy { destroy: args.load.destroy.clone(), never_create: plan.settings.format == Some(false) };
     Ok(AbLoad { label, plan, jobs, policy })
 }
 
@@ -294,7 +297,7 @@ fn dry_run(args: &AbArgs, loads: &[AbLoad; 2]) -> Result<u8, Failure> {
 
 /// `a b  b a  a b`, as many as fit a line.
 fn order(rounds: u32) -> String {
-    let round = |round: u32| order_of(round).map(Side::letter).join(" ");
+    let round = |round: u32| order_of(round).map(RoundSide::letter).join(" ");
     let written: Vec<String> = (1..=rounds.min(ORDER_MAX)).map(round).collect();
     let more = if rounds > ORDER_MAX { "  …" } else { "" };
     format!("{}{more}", written.join("  "))

@@ -11,7 +11,7 @@ use clap::Parser;
 use output::OutputFile;
 use recording::Reader;
 use std::path::{Path, PathBuf};
-use view::{AnalyzeError, Moment, Selection, ViewData, Window};
+use view::{AnalyzeError, Selection, TimeOfRecording, TimeWindow, ViewData};
 
 /// Draws a view, or lists the views; gives the exit code.
 pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failure> {
@@ -156,13 +156,14 @@ fn selection(args: &ChartArgs) -> Result<Selection, Failure> {
 }
 
 /// Which stretch of time was asked for.
-fn window(args: &ChartArgs) -> Result<Window, Failure> {
+fn window(args: &ChartArgs) -> Result<TimeWindow, Failure> {
     let moment = |text: Option<&str>, flag: &str| {
-        let parse =
-            |text: &str| Moment::parse(text).map_err(|why| Failure::new(PARAMETERS, format!("{flag} {text}: {why}")));
+        let parse = |text: &str| {
+            TimeOfRecording::parse(text).map_err(|why| Failure::new(PARAMETERS, format!("{flag} {text}: {why}")))
+        };
         text.map(parse).transpose()
     };
-    Ok(Window {
+    Ok(TimeWindow {
         last_s: time(args.last.as_deref(), "--last")?.map(|ns| ns as f64 / 1e9),
         from: moment(args.from.as_deref(), "--from")?,
         to: moment(args.to.as_deref(), "--to")?,

@@ -4,11 +4,11 @@ use crate::args::CheckArgs;
 use crate::exit::{Failure, OBJECTIVE, PARAMETERS, RECORDING};
 use crate::objectives;
 use crate::open::{over, verified_in_words};
-use ::objectives::{Condition, Verdict};
-use output::Force;
-use plan::{Objective, Span};
+use ::objectives::{Condition, ObjectiveVerdict};
+use output::OverwritePolicy;
+use plan::{Objective, TextSpan};
 use recording::Reader;
-use session::Suite;
+use session::JunitSuite;
 
 /// Judges recordings; gives the exit code.
 pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
             say!("iodyno: {} is not judged, because rows of it are missing", path.display());
             worst = lack.code;
             let all = if args.fail_if.is_empty() { vec!["all objectives".to_string()] } else { args.fail_if.clone() };
-            suites.push(Suite::not_judged(&path.display().to_string(), &all, &lack.why()));
+            suites.push(JunitSuite::not_judged(&path.display().to_string(), &all, &lack.why()));
             continue;
         }
         let verdicts = verdicts(&reader, &conditions, &args.fail_if)?;
@@ -33,10 +33,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
             say!("iodyno: {prefix}{}", session::never_judged(condition));
             code = OBJECTIVE;
         }
-        suites.push(Suite::new(&path.display().to_string(), &verdicts, &silent));
+        suites.push(JunitSuite::new(&path.display().to_string(), &verdicts, &silent));
     }
     if let Some(path) = &args.junit {
-        session::junit_file(&suites, path, Force::No)?;
+        session::junit_file(&suites, path, OverwritePolicy::No)?;
     }
     Ok(over(code, worst))
 }
@@ -44,13 +44,13 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
 /// Reads a condition of the command line, or shows its mistake.
 fn read(text: &str) -> Result<Condition, Failure> {
     Condition::parse(text).map_err(|error| {
-        let span = Span { source: 0, start: 0, len: u32::try_from(text.len()).unwrap_or(u32::MAX) };
+        let span = TextSpan { source: 0, start: 0, len: u32::try_from(text.len()).unwrap_or(u32::MAX) };
         objectives::show(&[objectives::source(text)], &Objective { text: text.to_string(), span }, &error);
         Failure::new(PARAMETERS, "a mistake in a condition; nothing was judged")
     })
 }
 
-fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Result<Vec<Verdict>, Failure> {
+fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Result<Vec<ObjectiveVerdict>, Failure> {
     let unreadable = |error: view::AnalyzeError| Failure::from(session::SessionError::from(error));
     let path = reader.directory();
     if conditions.is_empty() {
@@ -69,7 +69,7 @@ fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Resu
     let names = ::objectives::names_of(reader).map_err(unreadable)?;
     for (condition, text) in conditions.iter().zip(texts) {
         if let Err(error) = condition.check_names(&names) {
-            let span = Span { source: 0, start: 0, len: u32::try_from(text.len()).unwrap_or(u32::MAX) };
+            let span = TextSpan { source: 0, start: 0, len: u32::try_from(text.len()).unwrap_or(u32::MAX) };
             objectives::show(&[objectives::source(text)], &Objective { text: text.clone(), span }, &error);
             return Err(Failure::new(PARAMETERS, format!("{} has nothing of that name", path.display())));
         }
@@ -78,7 +78,7 @@ fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Resu
 }
 
 /// Conditions that were judged in no run: of the command line, or without any those of the recording.
-fn never_judged(verdicts: &[Verdict], conditions: &[Condition]) -> Vec<String> {
+fn never_judged(verdicts: &[ObjectiveVerdict], conditions: &[Condition]) -> Vec<String> {
     let texts: Vec<&str> = match conditions {
         [] => verdicts.iter().map(|verdict| verdict.condition.as_str()).collect(),
         some => some.iter().map(Condition::text).collect(),

@@ -5,12 +5,12 @@ use crate::objectives;
 use crate::open::{Lack, lack_of};
 use crate::output_args::tell;
 use crate::view_args::{CompareArgs, JudgeArgs, QuestionArgs};
-use ::objectives::{ComparedCondition, ConditionError, Names};
-use output::Force;
-use plan::{Objective, Span};
-use session::{Case, Suite};
+use ::objectives::{ComparedCondition, ConditionError, SelectableNames};
+use output::OverwritePolicy;
+use plan::{Objective, TextSpan};
+use session::{JunitCase, JunitSuite};
 use std::path::PathBuf;
-use views::{Comparison, Question};
+use views::{Comparison, ComparisonQuestion};
 
 /// Holds recordings against each other; gives the exit code.
 pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
 pub(crate) fn show(
     directories: &[PathBuf],
     run: Option<&str>,
-    question: Question,
+    question: ComparisonQuestion,
     judge: &JudgeArgs,
 ) -> Result<Comparison, Failure> {
     let mut comparison = session::comparison(directories, run)?;
@@ -58,13 +58,13 @@ pub(crate) fn show(
 /// nothing is judged; `trouble` is how making them went wrong, and a failure in the file.
 pub(crate) fn judge(
     comparison: &mut Comparison,
-    (args, force): (&JudgeArgs, Force),
+    (args, force): (&JudgeArgs, OverwritePolicy),
     conditions: &[ComparedCondition],
     (lack, trouble): (&Lack, Option<&str>),
 ) -> Result<u8, Failure> {
     let name = comparison.labels().join(" | ");
-    let write = |mut suite: Suite| {
-        suite.cases.extend(trouble.map(|words| Case::command_ended("error", words)));
+    let write = |mut suite: JunitSuite| {
+        suite.cases.extend(trouble.map(|words| JunitCase::command_ended("error", words)));
         args.junit.as_deref().map_or(Ok(()), |path| session::junit_file(&[suite], path, force))
     };
     if conditions.is_empty() || lack.is_some() {
@@ -73,7 +73,7 @@ pub(crate) fn judge(
         }
         // What an earlier comparison left there must not be read as what came of this one.
         let texts: Vec<String> = conditions.iter().map(|condition| condition.text().to_string()).collect();
-        write(Suite::not_judged(&name, &texts, &lack.why()))?;
+        write(JunitSuite::not_judged(&name, &texts, &lack.why()))?;
         return Ok(lack.code);
     }
     check_names(conditions, &comparison.names())?;
@@ -85,7 +85,7 @@ pub(crate) fn judge(
     let texts: Vec<&str> = conditions.iter().map(ComparedCondition::text).collect();
     let silent = objectives::never_judged(verdicts, &texts);
     silent.iter().for_each(|text| say!("iodyno: {}", session::never_judged(text)));
-    write(Suite::new(&name, comparison.objectives(), &silent))?;
+    write(JunitSuite::new(&name, comparison.objectives(), &silent))?;
     Ok(if failed || !silent.is_empty() { OBJECTIVE } else { 0 })
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn conditions(args: &JudgeArgs) -> Result<Vec<ComparedCondition>, Fai
 }
 
 /// Labels that name none of the runs are mistakes.
-pub(crate) fn check_names(conditions: &[ComparedCondition], known: &Names) -> Result<(), Failure> {
+pub(crate) fn check_names(conditions: &[ComparedCondition], known: &SelectableNames) -> Result<(), Failure> {
     conditions.iter().try_for_each(|condition| {
         let named = condition.check_names(known);
         named.map_err(|error| mistake(condition.text(), &error, "no run of that name is compared"))
@@ -108,7 +108,7 @@ pub(crate) fn check_names(conditions: &[ComparedCondition], known: &Names) -> Re
 
 /// Shows a mistake in a condition of the command line with its place.
 fn mistake(text: &str, error: &ConditionError, words: &str) -> Failure {
-    let span = Span { source: 0, start: 0, len: u32::try_from(text.len()).unwrap_or(u32::MAX) };
+    let span = TextSpan { source: 0, start: 0, len: u32::try_from(text.len()).unwrap_or(u32::MAX) };
     objectives::show(&[objectives::source(text)], &Objective { text: text.to_string(), span }, error);
     Failure::new(PARAMETERS, words)
 }
@@ -124,17 +124,18 @@ pub(crate) fn recordings(directories: &[PathBuf]) -> Result<Vec<PathBuf>, Failur
 }
 
 /// What was asked, or the mistake in it.
-pub(crate) fn question(args: &QuestionArgs) -> Result<Question, Failure> {
+pub(crate) fn question(args: &QuestionArgs) -> Result<ComparisonQuestion, Failure> {
     let number = args.within.trim().trim_end_matches('%').trim().parse::<f64>().ok();
     let within = number.filter(|percent| (0.1..=100.0).contains(percent)).ok_or_else(|| {
         Failure::new(PARAMETERS, format!("--within {}: give per cent between 0.1 and 100, as 5%", args.within))
     })?;
     let primary = args.primary.as_ref().map(|name| {
-        let known = rates::measure::measure_of(name).filter(|measure| measure.kind != views::calibration::Kind::Plain);
+        let known =
+            rates::measure::measure_of(name).filter(|measure| measure.kind != views::calibration::MeasureKind::Plain);
         known.ok_or_else(|| {
             let help = "iops, bytes_per_s, response_ns_ or service_ns_ and mean, p50, p90, p99 or p999";
             Failure::new(PARAMETERS, format!("--primary {name}: no such figure is judged; there are {help}"))
         })
     });
-    Ok(Question { within: within / 100.0, primary: primary.transpose()?, ..Question::default() })
+    Ok(ComparisonQuestion { within: within / 100.0, primary: primary.transpose()?, ..ComparisonQuestion::default() })
 }

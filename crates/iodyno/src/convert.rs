@@ -4,19 +4,19 @@ use crate::args::{ConvertArgs, LanguageArg};
 use crate::exit::Failure;
 use crate::load_files::{Inputs, read_files, split_inputs};
 use output::OutputFile;
-use params::{Format, Options};
+use params::{ParameterFormat, VdbenchOptions};
 use std::path::Path;
 
 /// Writes the plan of a parameter file in the other language; what cannot be said there goes to standard error.
 pub(crate) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
     let (files, variables) = split_inputs(&args.inputs);
-    let options = Options { variables, ..Options::default() };
+    let options = VdbenchOptions { variables, ..VdbenchOptions::default() };
     let Inputs { plan, format, .. } = read_files(&files, &[], &options, false)?;
     // Those that the files include, too.
     plan.sources.iter().for_each(|source| output::keep_file(Path::new(&source.name)));
     let wanted = args.to.or_else(|| args.output.as_deref().and_then(by_ending)).unwrap_or(match format {
-        Format::Fio => LanguageArg::Vdbench,
-        Format::Vdbench | Format::Unknown => LanguageArg::Fio,
+        ParameterFormat::Fio => LanguageArg::Vdbench,
+        ParameterFormat::Vdbench | ParameterFormat::Unknown => LanguageArg::Fio,
     });
     let (printed, comment) = match wanted {
         LanguageArg::Vdbench => (params::print_vdbench(&plan), '*'),

@@ -5,12 +5,12 @@ use crate::exit::{FINDINGS, Failure, INTERRUPTED, PARAMETERS, RECORDING};
 use crate::open::{open, over};
 use crate::signals::watch_signals;
 use crate::time_args::time;
-use collect::What;
-use findings::{Engine, Finding, IOS_ARE_IN, Severity, Thresholds};
-use monitor::{Company, EventClock, StopFlag, WatchRequest};
+use collect::SubjectName;
+use findings::{Finding, FindingSeverity, IOS_ARE_IN, RuleEngine, Thresholds};
+use monitor::{EventClock, SampleConsumers, StopFlag, WatchRequest};
 use quantity::text::format_wall;
 use quantity::visible::visible;
-use rates::stat::Subject;
+use rates::stat::CounterSubject;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -19,7 +19,7 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// What was judged.
 struct Judged {
-    engine: Engine,
+    engine: RuleEngine,
     /// What it was, in words.
     source: String,
     /// Ties the monotonic clock to the wall clock.
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &DiagnoseArgs, command_line: &[String]) -> Result<u8, Fa
         }
     };
     for link in args.links.links()?.iter().filter(|link| !judged.engine.knows_link(&link.interface)) {
-        say!("iodyno: -S: {}", tui::stranger(Subject::Net, &link.interface));
+        say!("iodyno: -S: {}", tui::stranger(CounterSubject::Net, &link.interface));
     }
     if args.json {
         crate::out::json(as_json(&judged));
@@ -101,12 +101,12 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
         return Err(Failure::new(PARAMETERS, format!("--live {length} is too short; a finding needs 2s at least")));
     }
     let request = WatchRequest {
-        what: What::ALL.to_vec(),
+        what: SubjectName::ALL.to_vec(),
         events: EventClock::IfPossible,
         profile_hz: None,
         responses: false,
         interval_ns: INTERVAL_NS,
-        idle: monitor::Idle::default(),
+        idle: monitor::IdleSubjects::default(),
         samples: None,
         for_ns: Some(for_ns),
         directory: None,
@@ -115,8 +115,13 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     say!("iodyno: watching this machine for {length}");
-    let mut engine = Engine::new(thresholds).of_machine(&collect::hardware(&[]));
-    let outcome = monitor::watch(&request, Company { face: Some(&mut engine), ..Company::default() }, None, &stop)?;
+    let mut engine = RuleEngine::new(thresholds).of_machine(&collect::hardware(&[]));
+    let outcome = monitor::watch(
+        &request,
+        SampleConsumers { face: Some(&mut engine), ..SampleConsumers::default() },
+        None,
+        &stop,
+    )?;
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     Ok(Judged {
         engine,
@@ -128,7 +133,7 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
 }
 
 /// Top-level findings, trouble first, each with those that it explains.
-fn causes(engine: &Engine) -> Vec<(&Finding, Vec<&Finding>)> {
+fn causes(engine: &RuleEngine) -> Vec<(&Finding, Vec<&Finding>)> {
     let all = engine.findings();
     let mut causes: Vec<&Finding> = all.iter().filter(|finding| finding.explained_by.is_none()).collect();
     causes.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.id));
@@ -140,7 +145,7 @@ fn as_text(judged: &Judged, explain: bool) -> String {
     let engine = &judged.engine;
     let mut text = String::new();
     for (cause, dependants) in causes(engine) {
-        let mark = if cause.severity == Severity::Finding { "!" } else { "·" };
+        let mark = if cause.severity == FindingSeverity::Finding { "!" } else { "·" };
         text.push_str(&format!("{mark} {} {}  {}\n", cause.rule.name(), visible(&cause.sentence), when(cause, judged)));
         if explain {
             text.push_str(&evidence(cause, engine));
@@ -178,7 +183,7 @@ fn when(finding: &Finding, judged: &Judged) -> String {
     format!("[{}, since {}, {lasted}]", finding.confidence.word(), wall(finding.start_ns))
 }
 
-fn evidence(finding: &Finding, engine: &Engine) -> String {
+fn evidence(finding: &Finding, engine: &RuleEngine) -> String {
     let mut text = String::new();
     let width = finding.evidence.iter().map(|one| one.name.chars().count()).max().unwrap_or(0);
     for one in &finding.evidence {

@@ -5,16 +5,16 @@ use crate::chart::code_of;
 use crate::exit::{Failure, PARAMETERS, RECORDING};
 use crate::open::{open_for_data, over};
 use crate::trace::say_incomplete;
-use output::{Access, Folder, OutputError, OutputFile};
-use quantity::output::{Form, stdout};
+use output::{FileAccess, Folder, OutputError, OutputFile};
+use quantity::output::{OutputForm, stdout};
 use quantity::text::csv_field;
 use recording::{ExportFormat, Reader};
 use session::SessionError;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use tool_output::fio_out::{FioFormat, TerseVersion};
-use trace::interchange::{self, Format};
-use view::{Body, Cells, Column, Selection, Table};
+use trace::interchange::{self, InterchangeFormat};
+use view::{Body, Cells, Selection, TableColumn, ViewTable};
 
 /// Writes what was asked for in its format.
 type Writing<'a> = Box<dyn Fn(&mut (dyn Write + Send)) -> Result<(), SessionError> + 'a>;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         say_incomplete(reader.manifest());
     }
     if let Some(directory) = args.output.as_ref().filter(|_| args.flatfile) {
-        let folder = Folder::open_or_create(directory, Access::Umask)?;
+        let folder = Folder::open_or_create(directory, FileAccess::Umask)?;
         for path in tool_output::flatfile::write(&reader, &folder, args.force.force()).map_err(SessionError::from)? {
             outln!("{}", path.display());
         }
@@ -64,7 +64,7 @@ fn logs(args: &ExportArgs, reader: &Reader) -> Result<(), Failure> {
         let help = "--format fio-logs writes several files of the whole recording: say into which directory with -o, and no table";
         return Err(Failure::new(PARAMETERS, help));
     };
-    let folder = Folder::open_or_create(directory, Access::Umask)?;
+    let folder = Folder::open_or_create(directory, FileAccess::Umask)?;
     let written = tool_output::fio_out::write_logs(reader, Some(folder.path()), args.force.force())
         .map_err(SessionError::from)?;
     written.notes.iter().for_each(|note| say!("iodyno: {note}"));
@@ -82,9 +82,9 @@ fn table_writer<'a>(args: &ExportArgs, reader: &'a Reader, table: &'a str) -> Re
         }
         Some(format) => {
             let format = match format {
-                OtherFormat::Blktrace => Format::Blktrace,
-                OtherFormat::Blkparse => Format::Blkparse,
-                _ => Format::Iolog,
+                OtherFormat::Blktrace => InterchangeFormat::Blktrace,
+                OtherFormat::Blkparse => InterchangeFormat::Blkparse,
+                _ => InterchangeFormat::Iolog,
             };
             Box::new(move |out| {
                 let written = interchange::write(reader, format, &mut *out)?;
@@ -174,8 +174,8 @@ fn file_of(args: &ExportArgs) -> Option<&Path> {
 }
 
 /// What goes to standard output.
-fn form_of(args: &ExportArgs) -> Form {
-    if args.json && args.other_format.is_none() { Form::Json } else { Form::Data }
+fn form_of(args: &ExportArgs) -> OutputForm {
+    if args.json && args.other_format.is_none() { OutputForm::Json } else { OutputForm::Data }
 }
 
 /// Which of fio's outputs a format is; `None` for those of traces.
@@ -225,16 +225,16 @@ fn view(args: &ExportArgs, reader: &Reader, id: &str) -> Result<u8, Failure> {
 }
 
 /// Name of a column for programs: `response_p99_mean`, `rate_half_ci95`.
-fn column_name(column: &Column) -> String {
+fn column_name(column: &TableColumn) -> String {
     let name = if column.name == "±" { "half_ci95" } else { &column.name };
     let words = format!("{} {name}", column.group).trim().to_lowercase();
     words.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
-fn csv(table: &Table) -> String {
+fn csv(table: &ViewTable) -> String {
     let mut out = table.columns.iter().map(column_name).collect::<Vec<String>>().join(",") + "\n";
     for row in 0..table.rows() {
-        let cell = |column: &Column| match &column.cells {
+        let cell = |column: &TableColumn| match &column.cells {
             Cells::Text(cells) => cells.get(row).map_or(String::new(), |text| csv_field(text).into_owned()),
             Cells::Numbers(values) => values.get_some(row).map_or(String::new(), |value| value.to_string()),
         };
@@ -243,10 +243,10 @@ fn csv(table: &Table) -> String {
     out
 }
 
-fn json_lines(table: &Table) -> String {
+fn json_lines(table: &ViewTable) -> String {
     let mut out = String::new();
     for row in 0..table.rows() {
-        let cell = |column: &Column| match &column.cells {
+        let cell = |column: &TableColumn| match &column.cells {
             Cells::Text(cells) => serde_json::Value::from(cells.get(row).cloned().unwrap_or_default()),
             Cells::Numbers(values) => serde_json::Value::from(values.get_some(row)),
         };

@@ -1,7 +1,7 @@
 //! fio's options as flags of `iodyno run`, made from the same list that job files are read by.
 
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory as _};
-use params::{Effect, FIO_OPTIONS, FioOption};
+use params::{FIO_OPTIONS, FioOption, OptionEffect};
 use std::collections::BTreeSet;
 
 /// What an option is called inside of clap, apart from flags of our own.
@@ -138,11 +138,11 @@ fn flag(option: &FioOption) -> Arg {
     let long = option.name.replace('_', "-");
     let example = if option.value.is_empty() { format!("--{long}") } else { format!("--{long} {}", option.example) };
     let help = match option.effect {
-        Effect::Plan | Effect::Output(_) => format!("{} [{example}]", option.help),
-        Effect::Note(_) if option.name == "name" => format!("Begins a job of this name [{example}]"),
-        Effect::Note(why) => format!("No effect: {why}"),
-        Effect::Refused(why) => format!("Refused: {why}"),
-        Effect::NotBuilt(why) => format!("Not yet: {why}"),
+        OptionEffect::Plan | OptionEffect::Output(_) => format!("{} [{example}]", option.help),
+        OptionEffect::Note(_) if option.name == "name" => format!("Begins a job of this name [{example}]"),
+        OptionEffect::Note(why) => format!("No effect: {why}"),
+        OptionEffect::Refused(why) => format!("Refused: {why}"),
+        OptionEffect::NotBuilt(why) => format!("Not yet: {why}"),
     };
     let other_names = option.aliases.iter().copied().chain([option.name]);
     let mut aliases: Vec<String> =
@@ -157,7 +157,7 @@ fn flag(option: &FioOption) -> Arg {
         .action(ArgAction::Append)
         .allow_hyphen_values(true)
         .hide_short_help(true)
-        .hide(!matches!(option.effect, Effect::Plan | Effect::Output(_)) && option.name != "name");
+        .hide(!matches!(option.effect, OptionEffect::Plan | OptionEffect::Output(_)) && option.name != "name");
     if option.value.is_empty() {
         // `--direct`, `--direct=1`; `--direct 1` has become that before it comes here, or `1` would be a parameter file.
         arg.num_args(0..=1).require_equals(true).default_missing_value("1").value_name("0|1")

@@ -1,8 +1,8 @@
 //! fio's logs at the end of a run: `write_bw_log` and its kin.
 
 use crate::exit::{Failure, PARAMETERS};
-use output::{Force, OutputFile};
-use plan::{JobTexts, Plan, Repeat};
+use output::{OutputFile, OverwritePolicy};
+use plan::{JobTexts, Plan, RunRepeat};
 use recording::Reader;
 use session::SessionError;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,15 @@ const ROUNDS_MAX: usize = 1000;
 /// Refuses before the run what could not be written behind it; the names of all logs that the jobs ask for.
 pub(crate) fn check(jobs: &JobTexts, plan: &Plan) -> Result<Vec<PathBuf>, Failure> {
     // How many rounds come until a time or Ctrl-C is not known: names of later ones are seen to when they are written.
-    let rounds = if let Repeat::Times(times) = plan.settings.repeat { usize::try_from(times).unwrap_or(1) } else { 1 };
+    let rounds =
+        if let RunRepeat::Times(times) = plan.settings.repeat { usize::try_from(times).unwrap_or(1) } else { 1 };
     let names = fio_out::log_names(jobs, rounds.min(ROUNDS_MAX)).map_err(|why| Failure::new(PARAMETERS, why))?;
     for name in &names {
-        let force = if fio_out::replaces_log(name) == Force::Yes { Force::Yes } else { Force::Never };
+        let force = if fio_out::replaces_log(name) == OverwritePolicy::Yes {
+            OverwritePolicy::Yes
+        } else {
+            OverwritePolicy::Never
+        };
         OutputFile::check(name, force)?;
     }
     let replayed = plan.runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload)));
@@ -34,7 +39,7 @@ pub(crate) fn check(jobs: &JobTexts, plan: &Plan) -> Result<Vec<PathBuf>, Failur
 /// Writes them from the recording, and says what is not in them.
 pub(crate) fn write(recording: &Path) -> Result<(), Failure> {
     let reader = Reader::open(recording).map_err(SessionError::from)?;
-    let written = fio_out::write_logs(&reader, None, Force::No).map_err(SessionError::from)?;
+    let written = fio_out::write_logs(&reader, None, OverwritePolicy::No).map_err(SessionError::from)?;
     written.notes.iter().for_each(|note| say!("iodyno: {note}"));
     if let Some(first) = written.files.first() {
         let more = written.files.len() - 1;

@@ -3,12 +3,12 @@
 use crate::args::FioOutputArgs;
 use crate::exit::{Failure, PARAMETERS, RECORDING};
 use crate::time_args::time;
-use objectives::Verdict;
-use output::{Folder, Force, OutputError, OutputFile};
-use params::Format;
+use objectives::ObjectiveVerdict;
+use output::{Folder, OutputError, OutputFile, OverwritePolicy};
+use params::ParameterFormat;
 use quantity::clock;
-use quantity::output::{Form, stdout};
-use recording::{Batch, Reader, RecordingError, Sink};
+use quantity::output::{OutputForm, stdout};
+use recording::{Reader, RecordingError, RowBatch, Sink};
 use session::{Face, SessionError};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -36,9 +36,9 @@ pub(crate) struct FioOutputs {
 
 impl FioOutputs {
     /// What was asked for; `None` when nothing was. A file that may not be written is refused here, before the run.
-    pub(crate) fn of(args: &FioOutputArgs, format: Format) -> Result<Option<Self>, Failure> {
+    pub(crate) fn of(args: &FioOutputArgs, format: ParameterFormat) -> Result<Option<Self>, Failure> {
         // A Vdbench file's `--output` is the recording's directory.
-        let file = args.file.as_ref().filter(|_| format == Format::Fio).map(PathBuf::from);
+        let file = args.file.as_ref().filter(|_| format == ParameterFormat::Fio).map(PathBuf::from);
         let status_ns = time(args.status_interval.as_deref(), "--status-interval")?;
         let is_asked =
             status_ns.is_some() || file.is_some() || args.output_format.is_some() || args.minimal || args.append_terse;
@@ -101,7 +101,7 @@ impl FioOutputs {
         let mut text = Vec::new();
         fio_out::write(&reader, &self.formats, &mut text).map_err(SessionError::from)?;
         let Some(path) = &self.file else {
-            return match stdout().with_form(Form::Data).write_all(&text) {
+            return match stdout().with_form(OutputForm::Data).write_all(&text) {
                 Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                     let message = format!("failed to write standard output: {}", output::system_words(&error));
                     Err(Failure::new(RECORDING, message))
@@ -144,7 +144,7 @@ impl Watching {
 }
 
 impl Sink for Watching {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.face.accept(batch)
     }
 
@@ -165,7 +165,7 @@ impl Face for Watching {
         self.face.run_ended()
     }
 
-    fn verdicts(&mut self, verdicts: &[Verdict]) -> Result<(), RecordingError> {
+    fn verdicts(&mut self, verdicts: &[ObjectiveVerdict]) -> Result<(), RecordingError> {
         self.face.verdicts(verdicts)
     }
 
@@ -179,10 +179,14 @@ impl Face for Watching {
 }
 
 /// fio replaces its output of yesterday; only one of ours is replaced here.
-fn force(path: &Path) -> Force {
+fn force(path: &Path) -> OverwritePolicy {
     let is_regular = path.symlink_metadata().is_ok_and(|found| found.is_file());
     let mut start = Vec::new();
     let is_read =
         is_regular && std::fs::File::open(path).and_then(|file| file.take(OURS_BYTES).read_to_end(&mut start)).is_ok();
-    if is_read && String::from_utf8_lossy(&start).contains(OURS) { Force::Yes } else { Force::Never }
+    if is_read && String::from_utf8_lossy(&start).contains(OURS) {
+        OverwritePolicy::Yes
+    } else {
+        OverwritePolicy::Never
+    }
 }

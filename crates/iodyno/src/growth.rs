@@ -8,17 +8,17 @@ use recording::Recordings;
 use session::SessionError;
 use std::path::{Path, PathBuf};
 use view::Unit;
-use views::trend::{Days, Figure, Trend};
+use views::trend::{DailyLevels, Trend, TrendFigure};
 
 /// Tells of a trend, and draws it where a name for the picture was given.
 pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failure> {
     if args.list {
-        Figure::ALL.iter().for_each(|figure| outln!("{}", figure.name()));
+        TrendFigure::ALL.iter().for_each(|figure| outln!("{}", figure.name()));
         return Ok(0);
     }
     let id = args.view.as_deref().unwrap_or_default();
-    let figure = Figure::named(id).ok_or_else(|| {
-        let known: Vec<&str> = Figure::ALL.iter().map(|figure| figure.name()).collect();
+    let figure = TrendFigure::named(id).ok_or_else(|| {
+        let known: Vec<&str> = TrendFigure::ALL.iter().map(|figure| figure.name()).collect();
         Failure::new(PARAMETERS, format!("there is no trend of `{id}`; there are {}", known.join(", ")))
     })?;
     let limit = args.limit.as_deref().map(|text| value_of(text, figure.unit())).transpose()?;
@@ -29,8 +29,8 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     let damaged = say_of(directories.iter().map(PathBuf::as_path))?;
     let recordings = Recordings::open(&directories).map_err(SessionError::from)?;
     let names = args.select.as_deref().map(picture::pattern).transpose()?;
-    let days =
-        Days::read(recordings.readers(), figure, names.as_ref(), args.host.as_deref()).map_err(SessionError::from)?;
+    let days = DailyLevels::read(recordings.readers(), figure, names.as_ref(), args.host.as_deref())
+        .map_err(SessionError::from)?;
     let trend = Trend::of(&days, limit);
     if args.json {
         let mut value = serde_json::json!(trend);

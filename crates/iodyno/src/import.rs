@@ -3,15 +3,15 @@
 use crate::args::ImportArgs;
 use crate::exit::{Failure, PARAMETERS};
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
-use import::Options;
-use quantity::zone::Zone;
+use import::ImportOptions;
+use quantity::zone::LocalZone;
 use session::SessionError;
 
 /// Reads another tool's results into a recording; gives the exit code.
 pub(crate) fn run(args: &ImportArgs, command_line: &[String]) -> Result<u8, Failure> {
     let apart = args.interval.as_deref();
     let interval_ns = apart.map(|text| interval(text, "--interval", INTERVAL_MIN_NS)).transpose()?;
-    let options = Options {
+    let options = ImportOptions {
         format: args.format.clone(),
         devices: args.devices.clone(),
         from_ns: time(args.from.as_deref(), "--from")?.unwrap_or(0),
@@ -32,12 +32,12 @@ pub(crate) fn run(args: &ImportArgs, command_line: &[String]) -> Result<u8, Fail
 }
 
 /// `+02:00`, `Z`, `local`, or the name of a zone.
-fn zone(text: &str) -> Result<Zone, Failure> {
+fn zone(text: &str) -> Result<LocalZone, Failure> {
     if text == "local" {
         return Ok(monitor::local_zone());
     }
     if let Some(ahead_s) = quantity::zone::ahead_s(text) {
-        return Ok(Zone::fixed(ahead_s));
+        return Ok(LocalZone::fixed(ahead_s));
     }
     monitor::named_zone(text).map_err(|why| {
         let ways = "write a distance from UTC like +02:00, a name like Europe/Berlin, `local` or Z";
@@ -63,12 +63,12 @@ fn moment(text: &str) -> Result<i64, Failure> {
 #[cfg(test)]
 mod tests {
     use super::{moment, zone};
-    use quantity::zone::Zone;
+    use quantity::zone::LocalZone;
 
     #[test]
     fn zones() {
-        assert_eq!(zone("-05:30").ok(), Some(Zone::fixed(-19_800)));
-        assert_eq!(zone("Z").ok(), Some(Zone::default()));
+        assert_eq!(zone("-05:30").ok(), Some(LocalZone::fixed(-19_800)));
+        assert_eq!(zone("Z").ok(), Some(LocalZone::default()));
         for wrong in ["", "+1", "Europe/Nowhere", "../../../etc/localtime", "/etc/localtime", "Europe"] {
             let failed = zone(wrong).expect_err(wrong).message;
             assert!(failed.contains("Europe/Berlin"), "{failed}");

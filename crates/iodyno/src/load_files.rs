@@ -1,8 +1,8 @@
 //! Files of a load, Vdbench's or fio's, as they are named on the command line.
 
 use crate::exit::{Failure, PARAMETERS};
-use params::{Diagnostic, DiskOrInput, Format, JobSource, Loader, Options, Severity};
-use plan::{JobTexts, Plan, Source};
+use params::{Diagnostic, DiagnosticSeverity, DiskOrInput, FileLoader, JobSource, ParameterFormat, VdbenchOptions};
+use plan::{JobTexts, ParameterText, Plan};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ pub(crate) fn split_inputs<'a>(
 #[derive(Debug)]
 pub(crate) struct Inputs {
     pub(crate) plan: Plan,
-    pub(crate) format: Format,
+    pub(crate) format: ParameterFormat,
     /// fio's jobs as they were given.
     pub(crate) jobs: JobTexts,
     /// The same as flags.
@@ -40,7 +40,7 @@ pub(crate) struct Inputs {
 pub(crate) fn read_files(
     files: &[PathBuf],
     flags: &Flags,
-    options: &Options,
+    options: &VdbenchOptions,
     are_warnings_fatal: bool,
 ) -> Result<Inputs, Failure> {
     read_files_with(files, flags, options, are_warnings_fatal, false)
@@ -50,18 +50,21 @@ pub(crate) fn read_files(
 pub(crate) fn read_files_with(
     files: &[PathBuf],
     flags: &Flags,
-    options: &Options,
+    options: &VdbenchOptions,
     are_warnings_fatal: bool,
     are_for_jobs: bool,
 ) -> Result<Inputs, Failure> {
     let loader = DiskOrInput::default();
     let is_fio = |file: &PathBuf| {
         file.extension().is_some_and(|ending| ending == "fio")
-            || loader.load(file).is_ok_and(|bytes| params::sniff(&String::from_utf8_lossy(&bytes)) == Format::Fio)
+            || loader
+                .load(file)
+                .is_ok_and(|bytes| params::sniff(&String::from_utf8_lossy(&bytes)) == ParameterFormat::Fio)
     };
-    let format = if files.iter().any(is_fio) || !flags.is_empty() { Format::Fio } else { Format::Vdbench };
+    let format =
+        if files.iter().any(is_fio) || !flags.is_empty() { ParameterFormat::Fio } else { ParameterFormat::Vdbench };
     let mut as_flags = Vec::new();
-    let reading = if format == Format::Fio {
+    let reading = if format == ParameterFormat::Fio {
         if let Some(other) = files.iter().find(|file| (file.exists() || is_input(file)) && !is_fio(file)) {
             let message = format!(
                 "{} is no fio job file: job files and fio's flags do not go together with Vdbench's files",
@@ -113,7 +116,7 @@ pub(crate) fn read_files_with(
     let plan = reading
         .plan
         .ok_or_else(|| Failure::new(PARAMETERS, format!("{errors} mistake(s) in the parameters; nothing was run")))?;
-    let warnings = reading.diagnostics.iter().filter(|found| found.severity == Severity::Warning).count();
+    let warnings = reading.diagnostics.iter().filter(|found| found.severity == DiagnosticSeverity::Warning).count();
     if are_warnings_fatal && warnings > 0 {
         let message = format!("{warnings} warning(s) about the parameters, and --warnings-fatal; nothing was run");
         return Err(Failure::new(PARAMETERS, message));
@@ -131,7 +134,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-fn show(diagnostics: &[Diagnostic], sources: &[Source]) {
+fn show(diagnostics: &[Diagnostic], sources: &[ParameterText]) {
     for found in diagnostics {
         say_lines!("{}", params::render(found, sources));
     }

@@ -1,23 +1,23 @@
 //! Conditions of the command line and of parameter files: read before any I/O, their mistakes shown with their place.
 
 use crate::exit::{Failure, PARAMETERS};
-use objectives::{ConditionError, Judgement, Verdict};
-use params::{Diagnostic, Severity};
-use plan::{Objective, Plan, Source, Span};
+use objectives::{ConditionError, Judgement, ObjectiveVerdict};
+use params::{Diagnostic, DiagnosticSeverity};
+use plan::{Objective, ParameterText, Plan, TextSpan};
 
 /// Adds conditions of the command line to what every run must achieve.
 pub(crate) fn add(plan: &mut Plan, conditions: &[String]) {
     for text in conditions {
         let source = source(text);
-        let span = Span { source: index(plan.sources.len()), start: 0, len: index(text.len()) };
+        let span = TextSpan { source: index(plan.sources.len()), start: 0, len: index(text.len()) };
         plan.sources.push(source);
         plan.objectives.push(Objective { text: text.clone(), span });
     }
 }
 
 /// A condition of the command line as a parameter text.
-pub(crate) fn source(text: &str) -> Source {
-    Source { name: "<--fail-if>".to_string(), text: text.to_string() }
+pub(crate) fn source(text: &str) -> ParameterText {
+    ParameterText { name: "<--fail-if>".to_string(), text: text.to_string() }
 }
 
 /// Shows every mistake in the objectives of a plan.
@@ -36,22 +36,22 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Shows a mistake with its line and column.
-pub(crate) fn show(sources: &[Source], objective: &Objective, error: &ConditionError) {
+pub(crate) fn show(sources: &[ParameterText], objective: &Objective, error: &ConditionError) {
     let span = place(sources, objective, error);
-    let mut found = Diagnostic::new(Severity::Error, "fail-if", span, error.message.clone());
+    let mut found = Diagnostic::new(DiagnosticSeverity::Error, "fail-if", span, error.message.clone());
     found.help.clone_from(&error.help);
     say_lines!("{}", params::render(&found, sources));
 }
 
 /// Where in the parameter text a mistake is; all of the condition when quotes or variables have changed it.
-fn place(sources: &[Source], objective: &Objective, error: &ConditionError) -> Span {
+fn place(sources: &[ParameterText], objective: &Objective, error: &ConditionError) -> TextSpan {
     let span = objective.span;
     let text = usize::try_from(span.source).ok().and_then(|index| sources.get(index)).map_or("", |source| &source.text);
     let (start, len) = (span.start as usize, span.len as usize);
     let written = start.checked_add(len).and_then(|end| text.get(start..end)).unwrap_or("");
     match written.find(&objective.text) {
         Some(at) if !objective.text.is_empty() => {
-            Span { start: span.start + index(at + error.start), len: index(error.len), ..span }
+            TextSpan { start: span.start + index(at + error.start), len: index(error.len), ..span }
         }
         _ => span,
     }
@@ -68,7 +68,7 @@ pub(crate) fn texts(plan: &Plan) -> Vec<&str> {
 }
 
 /// Says verdicts, as JSON or in sentences that begin with `prefix`: those that fail on standard error. Did one fail?
-pub(crate) fn tell(prefix: &str, is_json: bool, verdicts: &[Verdict]) -> bool {
+pub(crate) fn tell(prefix: &str, is_json: bool, verdicts: &[ObjectiveVerdict]) -> bool {
     for verdict in verdicts {
         if is_json {
             crate::out::json(session::json_verdict(verdict));
@@ -82,7 +82,7 @@ pub(crate) fn tell(prefix: &str, is_json: bool, verdicts: &[Verdict]) -> bool {
 }
 
 /// The conditions among these that were judged in no run, each once.
-pub(crate) fn never_judged(verdicts: &[Verdict], texts: &[&str]) -> Vec<String> {
+pub(crate) fn never_judged(verdicts: &[ObjectiveVerdict], texts: &[&str]) -> Vec<String> {
     let judged = |text: &str| {
         verdicts.iter().any(|verdict| verdict.condition == text && verdict.judgement != Judgement::Unknown)
     };

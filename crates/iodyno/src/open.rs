@@ -1,7 +1,7 @@
 //! Opens recordings for faces: what is damaged is said first, and the exit code tells it at the end.
 
 use crate::exit::{Failure, RECORDING};
-use recording::{Damage, Reader};
+use recording::{Reader, RecordingDamage};
 use session::SessionError;
 use std::path::Path;
 
@@ -52,7 +52,7 @@ impl Lack {
         format!("nothing is judged, because rows are missing: {}", self.words.join("; "))
     }
 
-    fn add(&mut self, reader: &Reader, damage: &Damage) {
+    fn add(&mut self, reader: &Reader, damage: &RecordingDamage) {
         self.code = self.code.max(say(reader, damage));
         let path = reader.directory().display();
         let sentences = damage.sentences(reader.manifest()).into_iter().filter(|_| damage.costs_rows());
@@ -90,7 +90,7 @@ pub(crate) fn lack_of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<L
     Ok(lack)
 }
 
-fn say(reader: &Reader, damage: &Damage) -> u8 {
+fn say(reader: &Reader, damage: &RecordingDamage) -> u8 {
     if damage.is_some() {
         let path = reader.directory().display();
         let sentences = damage.sentences(reader.manifest());

@@ -1,7 +1,7 @@
 //! Where a command writes, and who may read it: options that several commands share, defined once.
 
 use clap::Args;
-use output::Force;
+use output::OverwritePolicy;
 use std::path::Path;
 
 /// For commands whose `-o` names a file.
@@ -15,8 +15,8 @@ pub(crate) struct ForceArgs {
 
 impl ForceArgs {
     /// As the crate `output` takes it.
-    pub(crate) fn force(self) -> Force {
-        Force::from(self.force)
+    pub(crate) fn force(self) -> OverwritePolicy {
+        OverwritePolicy::from(self.force)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::args::{Command, ExportArgs, OtherFormat};
 use crate::exit::Failure;
 use crate::load_files::split_inputs;
-use output::{Access, Force, OutputFile};
+use output::{FileAccess, OutputFile, OverwritePolicy};
 use std::path::PathBuf;
 
 /// Takes note of what the command reads, and refuses an output that cannot be written, before anything is worked out.
@@ -31,7 +31,7 @@ fn is_folder(args: &ExportArgs) -> bool {
 fn check_junit(command: &Command) -> Result<(), Failure> {
     let (path, force) = match command {
         Command::Compare(args) => (&args.judge.junit, args.force.force()),
-        Command::Check(args) => (&args.junit, Force::Never),
+        Command::Check(args) => (&args.junit, OverwritePolicy::Never),
         _ => return Ok(()),
     };
     let Some(path) = path else { return Ok(()) };
@@ -42,10 +42,10 @@ fn check_junit(command: &Command) -> Result<(), Failure> {
 /// The command ended with an error: the JUnit file says which.
 pub(crate) fn end_junit(command: &Command, failure: &Failure) {
     let (path, force) = match command {
-        Command::Run(args) if !args.dry_run => (&args.junit, Force::Never),
-        Command::Ab(args) if !args.dry_run => (&args.judge.junit, Force::Never),
+        Command::Run(args) if !args.dry_run => (&args.junit, OverwritePolicy::Never),
+        Command::Ab(args) if !args.dry_run => (&args.judge.junit, OverwritePolicy::Never),
         Command::Compare(args) => (&args.judge.junit, args.force.force()),
-        Command::Check(args) => (&args.junit, Force::Never),
+        Command::Check(args) => (&args.junit, OverwritePolicy::Never),
         _ => return,
     };
     // What has this name and is no such file stays as it is, and that was the error, or is told beside it.
@@ -111,6 +111,6 @@ pub(crate) fn apply(command: &Command) -> Result<(), Failure> {
         Command::Probe(args) => &args.access,
         _ => return Ok(()),
     };
-    Access::parse(access.mode.as_deref(), access.group.as_deref())?.set_of_recordings();
+    FileAccess::parse(access.mode.as_deref(), access.group.as_deref())?.set_of_recordings();
     Ok(())
 }

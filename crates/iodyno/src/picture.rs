@@ -2,8 +2,8 @@
 
 use crate::exit::{Failure, PARAMETERS};
 use crate::view_args::ChartArgs;
-use output::{Force, OutputFile};
-use report::{Size, Theme};
+use output::{OutputFile, OverwritePolicy};
+use report::{PictureSize, Theme};
 use session::SessionError;
 use std::path::Path;
 use view::{NamePattern, ViewData};
@@ -11,7 +11,7 @@ use view::{NamePattern, ViewData};
 /// Writes a picture; its name's ending decides what it is.
 pub(crate) fn write(view: &ViewData, args: &ChartArgs, path: &Path) -> Result<(), Failure> {
     let theme = if args.dark { Theme::Dark } else { Theme::Light };
-    let svg = report::svg(view, theme, Size { width: args.width, height: args.height });
+    let svg = report::svg(view, theme, PictureSize { width: args.width, height: args.height });
     let bytes = match ending(path).as_deref() {
         Some("svg") => svg.into_bytes(),
         None if output::is_standard_output(path) => svg.into_bytes(),
@@ -31,7 +31,7 @@ pub(crate) fn again(command_line: &[String], args: &ChartArgs, path: &Path) -> S
     if args.output.is_none() {
         line.push(format!("-o {}", quoted(&path.display().to_string())));
     }
-    if args.force.force() == Force::No {
+    if args.force.force() == OverwritePolicy::No {
         // The picture is there now.
         line.push("--force".to_string());
     }

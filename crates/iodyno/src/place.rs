@@ -1,7 +1,7 @@
 //! Where a recording goes: as asked, or named by the time; taken before anything else happens.
 
 use crate::exit::{Failure, PARAMETERS};
-use output::{Access, Kind, OutputError, Reserved};
+use output::{EntryKind, FileAccess, OutputError, ReservedFolder};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -70,10 +70,10 @@ impl Names {
 /// The sentence for a name that is taken. A device's, FIFO's or socket's name does not become a good one by a number.
 pub(crate) fn exists(path: &Path) -> Failure {
     use std::os::unix::fs::MetadataExt as _;
-    let kind = std::fs::symlink_metadata(path).map_or(Kind::Directory, |found| Kind::of_mode(found.mode()));
+    let kind = std::fs::symlink_metadata(path).map_or(EntryKind::Directory, |found| EntryKind::of_mode(found.mode()));
     let path = path.display();
     let message = match kind {
-        Kind::File | Kind::Directory | Kind::Link => format!(
+        EntryKind::File | EntryKind::Directory | EntryKind::Link => format!(
             "{path} exists; a recording never goes into an existing directory: name another, or `{path}+` to count up"
         ),
         kind => format!("{path} is {kind}; a recording is a new directory: name another"),
@@ -83,7 +83,7 @@ pub(crate) fn exists(path: &Path) -> Failure {
 
 /// Takes the directory of a recording: as asked (`dir+` counts up, `dir.tod` adds the time), or named by the time. Two commands
 /// at once get two names, or the second a sentence.
-pub(crate) fn take(asked: Option<&OsStr>, prefix: &str) -> Result<Reserved, Failure> {
+pub(crate) fn take(asked: Option<&OsStr>, prefix: &str) -> Result<ReservedFolder, Failure> {
     let names = Names::of(asked, prefix);
     if let Names::One(path) = &names
         && path.exists()
@@ -91,7 +91,7 @@ pub(crate) fn take(asked: Option<&OsStr>, prefix: &str) -> Result<Reserved, Fail
         return Err(exists(path));
     }
     for path in names.all() {
-        match Reserved::create(&path, Access::of_recordings()) {
+        match ReservedFolder::create(&path, FileAccess::of_recordings()) {
             Err(OutputError::Taken { .. }) => {}
             made => return Ok(made?),
         }

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failu
                 comms: &args.comms,
                 cgroups: &args.cgroups,
             };
-            let options = block::Options { filter: filter(&chosen)?, ..block::Options::default() };
+            let options = block::TraceOptions { filter: filter(&chosen)?, ..block::TraceOptions::default() };
             watch_signals(&stop)?;
             let mut lines = IoLines::new(stdout(), look, by);
             let outcome = monitor::probe(&request(ProbeOf::Io(options)), &mut lines, &stop)?;
@@ -62,8 +62,11 @@ pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failu
                 ProbeBy::Cpu | ProbeBy::Irq | ProbeBy::Preempt => return Err(misplaced("that --by", "cpu")),
             };
             refuse_io_only(args)?;
-            let options =
-                files::Options { pids: args.pids.clone(), comms: args.comms.clone(), cgroups: cgroups(&args.cgroups)? };
+            let options = files::FileTraceOptions {
+                pids: args.pids.clone(),
+                comms: args.comms.clone(),
+                cgroups: cgroups(&args.cgroups)?,
+            };
             watch_signals(&stop)?;
             let mut lines = FileLines::new(stdout(), look, by);
             let outcome = monitor::probe(&request(ProbeOf::Files(options)), &mut lines, &stop)?;

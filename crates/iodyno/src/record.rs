@@ -6,11 +6,12 @@ use crate::place;
 use crate::signals::watch_signals;
 use crate::stat_args::StatClock;
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
-use collect::{ChildCost, What};
+use collect::{ChildCost, SubjectName};
 use findings::Thresholds;
 use monitor::{
-    Company, Endpoint, EventClock, FindingFlight, FlightPlan, Gather, Home, MachineClock, MonitorError, Retention,
-    ServiceRequest, Sharing, StopFlag, Tier, WatchRequest, Watched,
+    ArchiveFolder, Endpoint, EventClock, FindingFlight, FlightPlan, FolderSharing, GatheredTools, MachineClock,
+    MonitorError, RetentionPolicy, RetentionTier, SampleConsumers, ServiceRequest, StopFlag, WatchRequest,
+    WatchedCommand,
 };
 use quantity::text::{format_bytes, format_ns, parse_bytes};
 use recording::rows::ProcessEvent;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use trace::block::Options;
+use trace::block::TraceOptions;
 
 /// Records the machine, until interrupted or while a command runs; gives the exit code, which is the command's own.
 pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Failure> {
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Fail
     watch_signals(&stop)?;
     let gather = args.text.as_deref().map(|text| gather(text, interval_ns)).transpose()?;
     let recorded = record(args, interval_ns, command_line, &stop);
-    gather.map(Gather::end).into_iter().flatten().for_each(|said| say!("iodyno: {said}"));
+    gather.map(GatheredTools::end).into_iter().flatten().for_each(|said| say!("iodyno: {said}"));
     recorded
 }
 
@@ -49,12 +50,12 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String], stop: &S
     name.push("-flight");
     let mut flight = flight(args, directory.with_file_name(name), None, command_line)?;
     let request = WatchRequest {
-        what: What::ALL.to_vec(),
+        what: SubjectName::ALL.to_vec(),
         events: event_clock(args),
         profile_hz: args.profile,
         responses: false,
         interval_ns,
-        idle: monitor::Idle::default(),
+        idle: monitor::IdleSubjects::default(),
         samples: None,
         for_ns: time(args.length.as_deref(), "--for")?,
         directory: Some(directory.clone()),
@@ -72,9 +73,12 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String], stop: &S
         started = Some((started_ns, end_of(&child)));
         Ok(Some(child))
     };
-    let mut watched = Watched::new(&mut start);
-    let company =
-        Company { face: endpoint.as_mut().map(|face| face as &mut dyn Sink), flight: flight.as_mut(), tell: None };
+    let mut watched = WatchedCommand::new(&mut start);
+    let company = SampleConsumers {
+        face: endpoint.as_mut().map(|face| face as &mut dyn Sink),
+        flight: flight.as_mut(),
+        tell: None,
+    };
     let outcome = monitor::watch(&request, company, Some(&mut watched), stop);
     let mut child = watched.child;
     // Whatever became of the recording, the command is not left behind as a zombie.
@@ -161,10 +165,10 @@ fn by_event(recording: &Path, pid: i64) -> Option<u64> {
 }
 
 /// Starts the classic tools; what they cannot tell is said.
-fn gather(directory: &Path, interval_ns: u64) -> Result<Gather, Failure> {
+fn gather(directory: &Path, interval_ns: u64) -> Result<GatheredTools, Failure> {
     // They know whole seconds only.
     let seconds = interval_ns.div_ceil(1_000_000_000).max(1);
-    let (gather, said) = Gather::start(directory, seconds).map_err(|error| {
+    let (gather, said) = GatheredTools::start(directory, seconds).map_err(|error| {
         let failure = Failure::from(error);
         let message = format!("--text {}: failed to begin there: {}", directory.display(), failure.message);
         Failure { message, ..failure }
@@ -189,14 +193,14 @@ fn event_clock(args: &RecordArgs) -> EventClock {
 fn flight(
     args: &RecordArgs,
     directory: PathBuf,
-    collector: Option<&Arc<Home>>,
+    collector: Option<&Arc<ArchiveFolder>>,
     command_line: &[String],
 ) -> Result<Option<FindingFlight>, Failure> {
     if !args.flight {
         return Ok(None);
     }
     let plan = FlightPlan {
-        options: Options::default(),
+        options: TraceOptions::default(),
         before_ns: time(Some(&args.before), "--before")?.unwrap_or(0),
         after_ns: time(Some(&args.after), "--after")?.unwrap_or(0),
         memory_bytes: crate::trace::flight_memory(args.memory.as_deref())?,
@@ -227,10 +231,11 @@ fn collect_days(
         for_ns: time(args.length.as_deref(), "--for")?,
         command_line: command_line.to_vec(),
     };
-    let sharing = if args.allow_shared { Sharing::Allowed } else { Sharing::Refused };
-    let home = Arc::new(Home::open_as(directory, &MachineClock, sharing)?);
+    let sharing = if args.allow_shared { FolderSharing::Allowed } else { FolderSharing::Refused };
+    let home = Arc::new(ArchiveFolder::open_as(directory, &MachineClock, sharing)?);
     let mut flight = flight(args, directory.join("flight"), Some(&home), command_line)?;
-    let company = Company { face: endpoint.map(|face| face as &mut dyn Sink), flight: flight.as_mut(), tell: None };
+    let company =
+        SampleConsumers { face: endpoint.map(|face| face as &mut dyn Sink), flight: flight.as_mut(), tell: None };
     let outcome = monitor::serve(&home, &request, &MachineClock, company, &mut |said| say!("iodyno: {said}"), stop)?;
     say!(
         "{} samples in {} recordings, {} missed, {} without room on the disk",
@@ -245,7 +250,7 @@ fn collect_days(
 }
 
 /// What is kept; 0 is no limit.
-fn retention(args: &RecordArgs) -> Result<Retention, Failure> {
+fn retention(args: &RecordArgs) -> Result<RetentionPolicy, Failure> {
     let bytes = |text: &str, flag: &str| {
         let parsed = parse_bytes(text).map_err(|why| Failure::new(PARAMETERS, format!("{flag} {text}: {why}")))?;
         Ok::<_, Failure>((parsed > 0).then_some(parsed))
@@ -258,9 +263,9 @@ fn retention(args: &RecordArgs) -> Result<Retention, Failure> {
         let (step, after) = text.split_once(':').ok_or_else(wrong)?;
         let step_ns = time(Some(step), "--thin")?.map(signed).filter(|ns| *ns > 0).ok_or_else(wrong)?;
         let after_ns = time(Some(after), "--thin")?.map(signed).ok_or_else(wrong)?;
-        tiers.push(Tier { after_ns, step_ns });
+        tiers.push(RetentionTier { after_ns, step_ns });
     }
-    Ok(Retention {
+    Ok(RetentionPolicy {
         keep_ns,
         keep_at_least_ns: time(Some(&args.keep_at_least), "--keep-at-least")?.map_or(0, signed),
         max_bytes: bytes(&args.max_size, "--max-size")?,

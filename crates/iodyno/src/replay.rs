@@ -7,14 +7,18 @@ use crate::replay_args::ReplayArgs;
 use crate::run::{Shown, check_destroy, dry_run_code, show_run};
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use plan::replay::{
-    AddressRules, DeviceMap, Pacing, Replay, ReplayFilter, ReplayOp, ReplayVolume, Speed, VolumeSize, means,
+    AddressRules, DeviceMapping, Replay, ReplayFilter, ReplayOp, ReplayPacing, ReplaySpeed, ReplayVolume, VolumeSize,
+    means,
 };
-use plan::{Content, Dedup, DedupSets, OpMix, OpenFlags, Plan, Run, Settings, Source, Span, TargetSpec, Workload};
+use plan::{
+    DedupContent, DedupSets, OpMix, OpenFlags, ParameterText, Plan, PlanSettings, Run, TargetSpec, TextSpan, Workload,
+    WriteContent,
+};
 use quantity::numbers::parse_list;
 use quantity::text::{format_bytes, format_count, format_ns, parse_bytes};
-use session::{Request, Survey};
+use session::{RunRequest, TraceSurvey};
 use std::path::PathBuf;
-use target::Policy;
+use target::WritePolicy;
 
 /// Plays a trace; gives the exit code.
 pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Failure> {
@@ -24,13 +28,13 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
     let damaged = say_incomplete(&args.trace)?;
     check(args, &replay, &survey)?;
     let plan = plan(args, &replay, &targets, &survey, command_line)?;
-    let policy = Policy { destroy: args.destroy.clone(), never_create: false };
+    let policy = WritePolicy { destroy: args.destroy.clone(), never_create: false };
     check_destroy(&plan, &policy)?;
     if args.dry_run {
         return Ok(over(dry_run(&plan, &policy, &survey)?, damaged));
     }
     let place = place::take(args.output.as_deref(), "replay")?;
-    let request = Request {
+    let request = RunRequest {
         plan,
         directory: place.path().to_path_buf(),
         policy,
@@ -88,12 +92,12 @@ fn replay(args: &ReplayArgs, targets: &mut Vec<PathBuf>) -> Result<Replay, Failu
         }
     }
     let pacing = match (args.closed, args.asap, args.dependencies) {
-        (true, ..) => Pacing::Closed,
-        (_, true, _) => Pacing::Asap,
-        (.., true) => Pacing::Dependencies,
-        _ => Pacing::OnTime,
+        (true, ..) => ReplayPacing::Closed,
+        (_, true, _) => ReplayPacing::Asap,
+        (.., true) => ReplayPacing::Dependencies,
+        _ => ReplayPacing::OnTime,
     };
-    if args.copies > 1 && matches!(pacing, Pacing::Closed | Pacing::Dependencies) {
+    if args.copies > 1 && matches!(pacing, ReplayPacing::Closed | ReplayPacing::Dependencies) {
         return Err(wrong(
             "--copies goes with traced times and with --asap: copies of a thread do not wait for each other",
         ));
@@ -109,7 +113,7 @@ fn replay(args: &ReplayArgs, targets: &mut Vec<PathBuf>) -> Result<Replay, Failu
     let mut made = Replay {
         format: args.format.clone(),
         pacing,
-        speed: args.rate.map_or(Speed::Factor(args.speed), Speed::PerSecond),
+        speed: args.rate.map_or(ReplaySpeed::Factor(args.speed), ReplaySpeed::PerSecond),
         depth: args.depth,
         cpus: parse_list(args.cpus.as_deref().unwrap_or_default()).map_err(|why| wrong(format!("--cpus: {why}")))?,
         from_ns: time(args.from.as_deref(), "--from")?.unwrap_or(0),
@@ -169,13 +173,13 @@ fn add_map(text: &str, replay: &mut Replay, targets: &mut Vec<PathBuf>) -> Resul
             return Err(form());
         }
         let device = name.strip_prefix("/dev/").unwrap_or(name).to_string();
-        replay.maps.push(DeviceMap { device, volume: number, base_bytes: base, packed: names.len() > 1 });
+        replay.maps.push(DeviceMapping { device, volume: number, base_bytes: base, packed: names.len() > 1 });
     }
     Ok(())
 }
 
 /// Does the trace have what is asked of it?
-fn check(args: &ReplayArgs, replay: &Replay, survey: &Survey) -> Result<(), Failure> {
+fn check(args: &ReplayArgs, replay: &Replay, survey: &TraceSurvey) -> Result<(), Failure> {
     let known: Vec<&str> = survey.devices.keys().take(20).map(String::as_str).collect();
     if survey.ios == 0 {
         return Err(wrong(format!("there is no I/O in {}", args.trace.display())));
@@ -186,7 +190,7 @@ fn check(args: &ReplayArgs, replay: &Replay, survey: &Survey) -> Result<(), Fail
             return Err(wrong(message));
         }
     }
-    if !survey.has_ends && matches!(replay.pacing, Pacing::Closed | Pacing::Dependencies) {
+    if !survey.has_ends && matches!(replay.pacing, ReplayPacing::Closed | ReplayPacing::Dependencies) {
         return Err(wrong(
             "this trace does not tell when I/Os were completed: --closed and --dependencies cannot be had",
         ));
@@ -199,12 +203,12 @@ fn plan(
     args: &ReplayArgs,
     replay: &Replay,
     targets: &[PathBuf],
-    survey: &Survey,
+    survey: &TraceSurvey,
     command_line: &[String],
 ) -> Result<Plan, Failure> {
     let size_bytes = args.size.as_deref().map(|text| bytes(text, "--size")).transpose()?;
     let text = command_line.iter().skip(1).cloned().collect::<Vec<_>>().join(" ");
-    let span = Span::default();
+    let span = TextSpan::default();
     let spec = |path: &PathBuf| TargetSpec {
         name: path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned()),
         path: path.clone(),
@@ -222,13 +226,13 @@ fn plan(
         span,
     };
     let writes = survey.changing > 0 && replay.writes();
-    let dedup = (args.dedup_ratio > 1.0).then_some(Dedup {
+    let dedup = (args.dedup_ratio > 1.0).then_some(DedupContent {
         ratio: args.dedup_ratio,
         unit_bytes: 4096,
         sets: DedupSets::Previous,
         across: false,
     });
-    let content = Content { compress_ratio: args.compress_ratio, dedup, ..Content::default() };
+    let content = WriteContent { compress_ratio: args.compress_ratio, dedup, ..WriteContent::default() };
     let workload = Workload {
         name: "replay".to_string(),
         targets: (0..targets.len()).collect(),
@@ -244,16 +248,16 @@ fn plan(
     }
     let interval_ns = interval(&args.interval, "-i", INTERVAL_MIN_NS)?;
     Ok(Plan {
-        sources: vec![Source { name: format!("replay of {}", args.trace.display()), text }],
+        sources: vec![ParameterText { name: format!("replay of {}", args.trace.display()), text }],
         targets: targets.iter().map(spec).collect(),
         runs: vec![Run { interval_ns, loops, ..Run::of_replay("replay", workload) }],
-        settings: Settings { errors_max: u64::MAX, ..Settings::default() },
+        settings: PlanSettings { errors_max: u64::MAX, ..PlanSettings::default() },
         ..Plan::default()
     })
 }
 
 /// What would be played, and what not.
-fn dry_run(plan: &Plan, policy: &Policy, survey: &Survey) -> Result<u8, Failure> {
+fn dry_run(plan: &Plan, policy: &WritePolicy, survey: &TraceSurvey) -> Result<u8, Failure> {
     let future = session::dry_run(plan, policy);
     outln!(
         "trace: {} I/Os in {}, {} of them change data",

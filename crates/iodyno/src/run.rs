@@ -9,15 +9,15 @@ use crate::place;
 use crate::signals::watch_signals;
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use monitor::StopFlag;
-use output::Force;
-use params::{Format, Options};
+use output::OverwritePolicy;
+use params::{ParameterFormat, VdbenchOptions};
 use plan::Plan;
 use recording::Reader;
-use session::{Face, Outcome, Request, SessionError};
+use session::{CommandOutcome, Face, RunRequest, SessionError};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use target::Policy;
+use target::WritePolicy;
 
 /// Targets that a message names.
 const TARGETS_TOLD: usize = 8;
@@ -25,7 +25,7 @@ const TARGETS_TOLD: usize = 8;
 /// Executes the parameter files, or shows what would happen; gives the exit code.
 pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Result<u8, Failure> {
     let Inputs { mut plan, format, jobs, flags: as_flags } = read_plan(args, flags)?;
-    if format == Format::Vdbench && (args.fio_reading.showcmd || !args.fio_reading.sections.is_empty()) {
+    if format == ParameterFormat::Vdbench && (args.fio_reading.showcmd || !args.fio_reading.sections.is_empty()) {
         return Err(Failure::new(PARAMETERS, "--showcmd and --section are for fio's jobs: there are none"));
     }
     if args.fio_reading.showcmd {
@@ -42,10 +42,11 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         return Err(Failure::new(PARAMETERS, message));
     }
     let logs = crate::fio_logs::check(&jobs, &plan)?;
-    let recording = args.output.as_deref().or_else(|| args.fio.file.as_deref().filter(|_| format == Format::Vdbench));
+    let recording =
+        args.output.as_deref().or_else(|| args.fio.file.as_deref().filter(|_| format == ParameterFormat::Vdbench));
     objectives::add(&mut plan, &args.fail_if);
     objectives::check(&plan)?;
-    let policy = Policy { destroy: args.load.destroy.clone(), never_create: plan.settings.format == Some(false) };
+    let policy = WritePolicy { destroy: args.load.destroy.clone(), never_create: plan.settings.format == Some(false) };
     check_destroy(&plan, &policy)?;
     check_junit(args, &plan)?;
     check_apart((args, recording), outputs.as_ref(), &logs, &plan)?;
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
     }
     args.junit.as_deref().map_or(Ok(()), session::begin_junit_file)?;
     let place = place::take(recording, "run")?;
-    let request = Request {
+    let request = RunRequest {
         plan,
         directory: place.path().to_path_buf(),
         policy,
@@ -100,7 +101,7 @@ fn check_junit(args: &RunArgs, plan: &Plan) -> Result<(), Failure> {
         let help = "--junit writes what came of objectives, and there is none: give --fail-if 'response_ns_p99 > 5ms'";
         return Err(Failure::new(PARAMETERS, help));
     }
-    Ok(session::check_junit_file(path, Force::Never)?)
+    Ok(session::check_junit_file(path, OverwritePolicy::Never)?)
 }
 
 /// Two outputs with one name, or one that is a target, would be found out when the run is over.
@@ -130,16 +131,16 @@ fn check_apart(
 }
 
 /// Writes what came of the objectives, by the recording.
-fn write_junit(path: &Path, request: &Request) -> Result<(), Failure> {
+fn write_junit(path: &Path, request: &RunRequest) -> Result<(), Failure> {
     let reader = Reader::open(&request.directory).map_err(SessionError::from)?;
     let verdicts = ::objectives::objectives(&reader).map_err(SessionError::from)?;
     let silent = objectives::never_judged(&verdicts, &objectives::texts(&request.plan));
-    let suite = session::Suite::new(&request.directory.display().to_string(), &verdicts, &silent);
-    Ok(session::junit_file(&[suite], path, Force::No)?)
+    let suite = session::JunitSuite::new(&request.directory.display().to_string(), &verdicts, &silent);
+    Ok(session::junit_file(&[suite], path, OverwritePolicy::No)?)
 }
 
 /// Refuses a `--destroy` that names none of the targets.
-pub(crate) fn check_destroy(plan: &Plan, policy: &Policy) -> Result<(), Failure> {
+pub(crate) fn check_destroy(plan: &Plan, policy: &WritePolicy) -> Result<(), Failure> {
     let unmatched: Vec<String> =
         policy.unmatched(&plan.targets).iter().map(|path| format!("--destroy {}", path.display())).collect();
     if unmatched.is_empty() {
@@ -169,7 +170,7 @@ pub(crate) enum Shown {
 }
 
 /// Executes, with a line per interval; gives the exit code and what was said at the end.
-pub(crate) fn show_run(request: &Request, shown: Shown) -> Result<Outcome, Failure> {
+pub(crate) fn show_run(request: &RunRequest, shown: Shown) -> Result<CommandOutcome, Failure> {
     show_run_on(request, shown, face_of(shown))
 }
 
@@ -181,7 +182,7 @@ fn face_of(shown: Shown) -> Box<dyn Face> {
     }
 }
 
-fn show_run_on(request: &Request, shown: Shown, mut face: Box<dyn Face>) -> Result<Outcome, Failure> {
+fn show_run_on(request: &RunRequest, shown: Shown, mut face: Box<dyn Face>) -> Result<CommandOutcome, Failure> {
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     let outcome = session::execute(request, face.as_mut(), &stop)?;
@@ -226,14 +227,14 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
     if args.validate.is_some() || args.journal.is_some() {
         return Err(Failure::new(PARAMETERS, "data validation (-v, -j) is not built yet; run without it"));
     }
-    let options = Options {
+    let options = VdbenchOptions {
         variables,
         elapsed_ns: time(args.elapsed.as_deref(), "-e")?,
         interval_ns: args.interval.as_deref().map(|text| interval(text, "-i", INTERVAL_MIN_NS)).transpose()?,
         warmup_ns: time(args.warmup.as_deref(), "-w")?,
         run_addition: args.addition.clone(),
         repeat: match args.rounds {
-            Some(rounds) => Some(plan::Repeat::Times(rounds)),
+            Some(rounds) => Some(plan::RunRepeat::Times(rounds)),
             None => {
                 args.repeat.as_deref().map(params::repeat).transpose().map_err(|why| Failure::new(PARAMETERS, why))?
             }
@@ -270,7 +271,7 @@ fn dry_run(
     args: &RunArgs,
     (recording, logs): (Option<&OsStr>, &[PathBuf]),
     plan: &Plan,
-    policy: &Policy,
+    policy: &WritePolicy,
 ) -> Result<u8, Failure> {
     let future = session::dry_run(plan, policy);
     let code = dry_run_code(&future);

@@ -2,7 +2,7 @@
 
 use crate::exit::{Failure, PARAMETERS};
 use clap::Args;
-use rates::stat::{Duplex, SpeedOverride};
+use rates::stat::{LinkDuplex, SpeedOverride};
 
 /// `-S`.
 #[derive(Debug, Args)]
@@ -31,9 +31,9 @@ fn speed(text: &str) -> Result<SpeedOverride, Failure> {
     };
     let (interface, value) = text.rsplit_once(':').ok_or_else(wrong)?;
     let (number, duplex) = match (value.strip_suffix("fd"), value.strip_suffix("hd")) {
-        (Some(number), _) => (number, Duplex::Full),
-        (_, Some(number)) => (number, Duplex::Half),
-        _ => (value, Duplex::Full),
+        (Some(number), _) => (number, LinkDuplex::Full),
+        (_, Some(number)) => (number, LinkDuplex::Half),
+        _ => (value, LinkDuplex::Full),
     };
     let mbit: f64 = number.parse().ok().filter(|mbit: &f64| mbit.is_finite() && *mbit > 0.0).ok_or_else(wrong)?;
     Ok(SpeedOverride { interface: interface.to_string(), bits_per_s: mbit * 1e6, duplex })
@@ -41,15 +41,15 @@ fn speed(text: &str) -> Result<SpeedOverride, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duplex, SpeedArgs};
+    use super::{LinkDuplex, SpeedArgs};
 
     #[test]
     fn links_and_what_is_none() {
         let of = |text: &str| SpeedArgs { speeds: vec![text.to_string()] }.links();
         for (text, interface, bits_per_s, duplex) in [
-            ("eth0:1000", "eth0", 1e9, Duplex::Full),
-            ("eth0:2.5hd", "eth0", 2.5e6, Duplex::Half),
-            ("a:b:10fd", "a:b", 1e7, Duplex::Full),
+            ("eth0:1000", "eth0", 1e9, LinkDuplex::Full),
+            ("eth0:2.5hd", "eth0", 2.5e6, LinkDuplex::Half),
+            ("a:b:10fd", "a:b", 1e7, LinkDuplex::Full),
         ] {
             let link = of(text).unwrap_or_else(|failure| panic!("{text}: {}", failure.message)).remove(0);
             assert_eq!((link.interface.as_str(), link.bits_per_s, link.duplex), (interface, bits_per_s, duplex));

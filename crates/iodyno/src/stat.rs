@@ -5,11 +5,11 @@ use crate::open::open;
 use crate::signals::watch_signals;
 use crate::stat_args::{StatArgs, StatClock, StatSubject};
 use crate::time_args::{INTERVAL_MIN_NS, interval};
-use collect::{Asked, CPU_IRQ, What};
-use monitor::{Company, EventClock, Idle, MonitorError, StopFlag, WatchRequest};
+use collect::{CPU_IRQ, RequestedProcesses, SubjectName};
+use monitor::{EventClock, IdleSubjects, MonitorError, SampleConsumers, StopFlag, WatchRequest};
 use quantity::output::stdout;
-use rates::Verdicts;
-use rates::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject, replay};
+use rates::Availability;
+use rates::stat::{CounterSubject, LinkDuplex, SpeedOverride, StatFold, StatOptions, replay};
 use recording::Reader;
 use std::path::Path;
 use tui::{CpuUnit, StatForm, StatLines, StatLook, stranger};
@@ -34,10 +34,10 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
         return of_recording(path, &subjects, &options, look);
     }
     // What is not there will not come: nobody is to wait for it.
-    let verdicts = Verdicts::new(collect::verdicts(Path::new("/")));
+    let verdicts = Availability::new(collect::verdicts(Path::new("/")));
     let missing = subjects.iter().copied().filter(|subject| verdicts.of_subject(*subject).is_some()).collect();
     let subjects = absent(missing, &verdicts, subjects.len(), "").map(|missing| {
-        subjects.iter().copied().filter(|subject| !missing.contains(subject)).collect::<Vec<Subject>>()
+        subjects.iter().copied().filter(|subject| !missing.contains(subject)).collect::<Vec<CounterSubject>>()
     })?;
     let request = WatchRequest {
         what: subjects.iter().flat_map(|subject| what(*subject)).copied().collect(),
@@ -56,13 +56,13 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     watch_signals(&stop)?;
     let mut lines = StatLines::new(stdout(), StatFold::new(&subjects, &options), look, monitor::live_wall());
     lines.complain_to(Box::new(|words| say!("iodyno: {words}")));
-    if subjects.contains(&Subject::Cpu)
+    if subjects.contains(&CounterSubject::Cpu)
         && let Some(words) = collect::verdicts(Path::new("/")).get(CPU_IRQ).filter(|words| *words != rates::WORKS)
     {
         say!("iodyno: %irq is ?: {words}");
     }
     let mut tell = |message: &str| say!("iodyno: {message}");
-    let company = Company { face: Some(&mut lines), flight: None, tell: Some(&mut tell) };
+    let company = SampleConsumers { face: Some(&mut lines), flight: None, tell: Some(&mut tell) };
     let outcome = monitor::watch(&request, company, None, &stop)?;
     subjects.last().into_iter().for_each(|subject| lines.complain_of_strangers(*subject));
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
@@ -71,10 +71,15 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
 }
 
 /// Shows the samples of a recording.
-fn of_recording(path: &Path, subjects: &[Subject], options: &StatOptions, look: StatLook) -> Result<u8, Failure> {
+fn of_recording(
+    path: &Path,
+    subjects: &[CounterSubject],
+    options: &StatOptions,
+    look: StatLook,
+) -> Result<u8, Failure> {
     let (reader, damaged) = open(path)?;
     let manifest = reader.manifest().clone();
-    let verdicts = Verdicts::of(&manifest);
+    let verdicts = Availability::of(&manifest);
     let wall = Box::new(move |t_ns| manifest.wall_ns_at(t_ns));
     let mut lines = StatLines::new(stdout(), StatFold::new(subjects, options), look, wall);
     match replay(&reader, subjects, &mut lines) {
@@ -82,14 +87,14 @@ fn of_recording(path: &Path, subjects: &[Subject], options: &StatOptions, look: 
         Err(AnalyzeError::Recording(error)) if tui::is_closed(&error) => Ok(0),
         Err(error) => Err(Failure::new(RECORDING, error.to_string())),
         Ok(()) => {
-            let (seen, missing): (Vec<Subject>, _) =
+            let (seen, missing): (Vec<CounterSubject>, _) =
                 subjects.iter().copied().partition(|subject| lines.has_seen(*subject));
             let strange = lines.strangers().iter().map(|name| stranger(subjects[subjects.len() - 1], name));
             strange.for_each(|words| say!("iodyno: {words}"));
             for (subject, words) in seen.iter().filter_map(|one| Some((one, verdicts.of_subject(*one)?))) {
                 say!("iodyno: not all figures of {}: {words}", subject.name());
             }
-            if seen.contains(&Subject::DiskPercentiles)
+            if seen.contains(&CounterSubject::DiskPercentiles)
                 && let Some(words) = without_percentiles(&reader, &verdicts)?
             {
                 say!("iodyno: percentiles are ?: {words}");
@@ -100,26 +105,31 @@ fn of_recording(path: &Path, subjects: &[Subject], options: &StatOptions, look: 
 }
 
 /// Why a recording has no distributions of response times; `None` when it has some.
-fn without_percentiles(reader: &Reader, verdicts: &Verdicts) -> Result<Option<String>, Failure> {
+fn without_percentiles(reader: &Reader, verdicts: &Availability) -> Result<Option<String>, Failure> {
     let table = "io_interval";
     let has_some = reader.tables().map_err(MonitorError::from)?.iter().any(|name| name == table);
     // One that watched disks on which nothing was done has none either, and misses nothing.
-    let was_watched = Verdicts::works(reader.manifest(), table);
+    let was_watched = Availability::works(reader.manifest(), table);
     let otherwise = "the recording has no table io_interval (stat disk --percentiles -o and top make it)";
     let words = verdicts.of_table(table).unwrap_or(otherwise);
     Ok((!has_some && !was_watched).then(|| words.to_string()))
 }
 
 /// What has rows though it is idle: it was asked for by name.
-fn idle(args: &StatArgs) -> Idle {
+fn idle(args: &StatArgs) -> IdleSubjects {
     let of = |subject: StatSubject| if args.subject == subject { args.only.clone() } else { Vec::new() };
-    let processes = Asked { pids: args.pid.into_iter().collect(), names: of(StatSubject::Proc) };
-    Idle { devices: of(StatSubject::Disk), processes }
+    let processes = RequestedProcesses { pids: args.pid.into_iter().collect(), names: of(StatSubject::Proc) };
+    IdleSubjects { devices: of(StatSubject::Disk), processes }
 }
 
 /// Says of which subjects there are no figures, and why; a failure when that is all that was asked for.
-fn absent(missing: Vec<Subject>, verdicts: &Verdicts, asked: usize, otherwise: &str) -> Result<Vec<Subject>, Failure> {
-    let words = |subject: &Subject| {
+fn absent(
+    missing: Vec<CounterSubject>,
+    verdicts: &Availability,
+    asked: usize,
+    otherwise: &str,
+) -> Result<Vec<CounterSubject>, Failure> {
+    let words = |subject: &CounterSubject| {
         let why = verdicts.of_subject(*subject).unwrap_or(otherwise);
         format!("no figures of {}: {why}", subject.name())
     };
@@ -196,49 +206,55 @@ fn refuse_senseless(args: &StatArgs) -> Result<(), Failure> {
     }
 }
 
-fn subjects(args: &StatArgs) -> Vec<Subject> {
+fn subjects(args: &StatArgs) -> Vec<CounterSubject> {
     match args.subject {
-        StatSubject::Net if args.all => vec![Subject::Tcp, Subject::Udp, Subject::Net],
+        StatSubject::Net if args.all => vec![CounterSubject::Tcp, CounterSubject::Udp, CounterSubject::Net],
         StatSubject::Net if args.tcp || args.udp => {
-            let asked = [(args.tcp, Subject::Tcp), (args.udp, Subject::Udp), (args.extended, Subject::Net)];
+            let asked = [
+                (args.tcp, CounterSubject::Tcp),
+                (args.udp, CounterSubject::Udp),
+                (args.extended, CounterSubject::Net),
+            ];
             asked.into_iter().filter(|(asked, _)| *asked).map(|(_, subject)| subject).collect()
         }
-        StatSubject::Net => vec![Subject::Net],
-        StatSubject::Tcp => vec![Subject::Tcp],
-        StatSubject::Udp => vec![Subject::Udp],
-        StatSubject::Disk if args.percentiles => vec![Subject::DiskPercentiles],
-        StatSubject::Disk => vec![Subject::Disk],
-        StatSubject::Cpu if args.clock == StatClock::Both => vec![Subject::CpuClock],
-        StatSubject::Proc if args.clock == StatClock::Both => vec![Subject::ProcessClock],
-        StatSubject::Cpu => vec![Subject::Cpu],
-        StatSubject::Mem => vec![Subject::Memory],
-        StatSubject::Pressure => vec![Subject::Pressure],
-        StatSubject::System => vec![Subject::System],
-        StatSubject::Proc => vec![Subject::Process],
-        StatSubject::Cgroup => vec![Subject::Cgroup],
-        StatSubject::Irq => vec![if args.each { Subject::IrqCpu } else { Subject::Irq }],
-        StatSubject::Pool => vec![Subject::Pool],
-        StatSubject::Fs => vec![Subject::Fs],
-        StatSubject::Listen => vec![Subject::Listen],
+        StatSubject::Net => vec![CounterSubject::Net],
+        StatSubject::Tcp => vec![CounterSubject::Tcp],
+        StatSubject::Udp => vec![CounterSubject::Udp],
+        StatSubject::Disk if args.percentiles => vec![CounterSubject::DiskPercentiles],
+        StatSubject::Disk => vec![CounterSubject::Disk],
+        StatSubject::Cpu if args.clock == StatClock::Both => vec![CounterSubject::CpuClock],
+        StatSubject::Proc if args.clock == StatClock::Both => vec![CounterSubject::ProcessClock],
+        StatSubject::Cpu => vec![CounterSubject::Cpu],
+        StatSubject::Mem => vec![CounterSubject::Memory],
+        StatSubject::Pressure => vec![CounterSubject::Pressure],
+        StatSubject::System => vec![CounterSubject::System],
+        StatSubject::Proc => vec![CounterSubject::Process],
+        StatSubject::Cgroup => vec![CounterSubject::Cgroup],
+        StatSubject::Irq => vec![if args.each { CounterSubject::IrqCpu } else { CounterSubject::Irq }],
+        StatSubject::Pool => vec![CounterSubject::Pool],
+        StatSubject::Fs => vec![CounterSubject::Fs],
+        StatSubject::Listen => vec![CounterSubject::Listen],
     }
 }
 
-fn what(subject: Subject) -> &'static [What] {
+fn what(subject: CounterSubject) -> &'static [SubjectName] {
     match subject {
-        Subject::Cpu | Subject::CpuClock => &[What::Cpu],
-        Subject::System => &[What::System],
-        Subject::Memory => &[What::Memory],
-        Subject::Pressure => &[What::Pressure],
-        Subject::Disk | Subject::DiskPercentiles => &[What::Disk],
+        CounterSubject::Cpu | CounterSubject::CpuClock => &[SubjectName::Cpu],
+        CounterSubject::System => &[SubjectName::System],
+        CounterSubject::Memory => &[SubjectName::Memory],
+        CounterSubject::Pressure => &[SubjectName::Pressure],
+        CounterSubject::Disk | CounterSubject::DiskPercentiles => &[SubjectName::Disk],
         // Input queues drop what an interface has received, and that is counted there.
-        Subject::Net => &[What::Net, What::System],
-        Subject::Tcp | Subject::Udp => &[What::Protocols],
-        Subject::Process | Subject::ProcessClock => &[What::Process],
-        Subject::Cgroup => &[What::Cgroup],
-        Subject::Irq | Subject::IrqCpu => &[What::Interrupts],
-        Subject::Pool => &[What::Zfs],
-        Subject::Fs => &[What::FileSystems, What::NfsMounts, What::Btrfs, What::Disk],
-        Subject::Listen => &[What::Listeners],
+        CounterSubject::Net => &[SubjectName::Net, SubjectName::System],
+        CounterSubject::Tcp | CounterSubject::Udp => &[SubjectName::Protocols],
+        CounterSubject::Process | CounterSubject::ProcessClock => &[SubjectName::Process],
+        CounterSubject::Cgroup => &[SubjectName::Cgroup],
+        CounterSubject::Irq | CounterSubject::IrqCpu => &[SubjectName::Interrupts],
+        CounterSubject::Pool => &[SubjectName::Zfs],
+        CounterSubject::Fs => {
+            &[SubjectName::FileSystems, SubjectName::NfsMounts, SubjectName::Btrfs, SubjectName::Disk]
+        }
+        CounterSubject::Listen => &[SubjectName::Listeners],
     }
 }
 
@@ -289,7 +305,7 @@ fn cpus(recording: Option<&Path>) -> Result<u32, Failure> {
 fn list(only: &[String], speeds: &[SpeedOverride]) -> Result<u8, Failure> {
     let mut strangers: Vec<&String> = only.iter().chain(speeds.iter().map(|speed| &speed.interface)).collect();
     outln!("{:<12} {:>8} {:>8} {:>6} {:>5}", "Int", "Loopback", "Mbit/s", "Duplex", "State");
-    let batches = collect::Machine::new(&[What::Net]).sample(0, 0);
+    let batches = collect::MachineReader::new(&[SubjectName::Net]).sample(0, 0);
     for batch in &batches {
         let rows = batch.to_rows::<recording::rows::Net>().map_err(MonitorError::from)?;
         for row in rows {
@@ -299,7 +315,7 @@ fn list(only: &[String], speeds: &[SpeedOverride]) -> Result<u8, Failure> {
             }
             let known = speeds.iter().find(|known| known.interface == row.interface);
             let bits = known.map(|known| known.bits_per_s).or(row.speed_bits_per_s.map(|bits| bits as f64));
-            let is_full = known.map(|known| known.duplex == Duplex::Full).or(row.full_duplex);
+            let is_full = known.map(|known| known.duplex == LinkDuplex::Full).or(row.full_duplex);
             outln!(
                 "{:<12} {:>8} {:>8} {:>6} {:>5}",
                 row.interface,
@@ -310,6 +326,6 @@ fn list(only: &[String], speeds: &[SpeedOverride]) -> Result<u8, Failure> {
             );
         }
     }
-    strangers.iter().for_each(|name| say!("iodyno: {}", stranger(Subject::Net, name)));
+    strangers.iter().for_each(|name| say!("iodyno: {}", stranger(CounterSubject::Net, name)));
     Ok(0)
 }

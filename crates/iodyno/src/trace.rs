@@ -5,16 +5,18 @@ use crate::place;
 use crate::signals::watch_signals;
 use crate::time_args::time;
 use crate::trace_args::{ThroughArg, TraceArgs};
-use monitor::{FlightNews, FlightRequest, MonitorError, Rotate, StopFlag, TraceNews, TraceRequest, Trigger};
+use monitor::{
+    DumpTrigger, FlightNews, FlightRequest, MonitorError, RotationLimits, StopFlag, TraceNews, TraceRequest,
+};
 use objectives::Condition;
-use params::{Diagnostic, Severity};
-use plan::{Source, Span};
+use params::{Diagnostic, DiagnosticSeverity};
+use plan::{ParameterText, TextSpan};
 use quantity::text::{format_bytes, format_ns, parse_bytes};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use trace::Device;
-use trace::block::{Filter, Options, Through, op_numbers};
+use trace::BlockDevice;
+use trace::block::{TraceFilter, TraceOptions, TraceSource, op_numbers};
 use trace::files;
 
 /// Memory of a flight recorder, unless asked for otherwise: 512 MiB, or this part of the machine's.
@@ -55,19 +57,19 @@ fn length(text: Option<&str>, flag: &str) -> Result<Option<u64>, Failure> {
 
 /// Traces; gives the exit code.
 pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failure> {
-    let options = Options {
-        filter: Filter { sample: sample(args.sample.as_deref())?, ..filter(&args.filter())? },
+    let options = TraceOptions {
+        filter: TraceFilter { sample: sample(args.sample.as_deref())?, ..filter(&args.filter())? },
         ring_bytes: args.buffer.as_deref().map(|text| bytes(text, "--buffer")).transpose()?,
         files: !args.no_files,
-        through: args.through.map_or(Through::Either, ThroughArg::through),
-        ..Options::default()
+        through: args.through.map_or(TraceSource::Either, ThroughArg::through),
+        ..TraceOptions::default()
     };
     let duration_ns = length(args.duration.as_deref(), "--for")?;
     let command_line = command_line.to_vec();
     if let Some(condition) = &args.until {
         let request = FlightRequest {
             options,
-            trigger: Trigger::Condition(until(condition)?),
+            trigger: DumpTrigger::Condition(until(condition)?),
             before_ns: time(Some(&args.before), "--before")?.unwrap_or(0),
             after_ns: time(Some(&args.after), "--after")?.unwrap_or(0),
             memory_bytes: flight_memory(args.memory.as_deref())?,
@@ -80,12 +82,12 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
         return fly(args, &request);
     }
     let files = if args.files {
-        if options.through == Through::Ftrace {
+        if options.through == TraceSource::Ftrace {
             let why = "--files asks for what ftrace does not know; leave one of --files and --through ftrace out";
             return Err(Failure::new(PARAMETERS, why));
         }
         let cgroups = cgroups(&args.cgroups)?;
-        Some(files::Options { pids: args.pids.clone(), comms: args.comms.clone(), cgroups })
+        Some(files::FileTraceOptions { pids: args.pids.clone(), comms: args.comms.clone(), cgroups })
     } else {
         None
     };
@@ -108,8 +110,8 @@ fn flight_name(args: &TraceArgs) -> Result<PathBuf, Failure> {
 }
 
 /// `1g` is a size and `1h` a time; `30m` could be both.
-fn rotate(texts: &[String]) -> Result<Rotate, Failure> {
-    let mut rotate = Rotate::default();
+fn rotate(texts: &[String]) -> Result<RotationLimits, Failure> {
+    let mut rotate = RotationLimits::default();
     for text in texts {
         if text.ends_with('m') {
             let number = text.trim_end_matches('m');
@@ -132,10 +134,10 @@ fn rotate(texts: &[String]) -> Result<Rotate, Failure> {
 /// `--until`, with the place of a mistake.
 fn until(text: &str) -> Result<Condition, Failure> {
     Condition::parse_traced(text).map_err(|error| {
-        let source = Source { name: "<--until>".to_string(), text: text.to_string() };
+        let source = ParameterText { name: "<--until>".to_string(), text: text.to_string() };
         let start = u32::try_from(error.start).unwrap_or(0);
-        let span = Span { source: 0, start, len: u32::try_from(error.len).unwrap_or(1) };
-        let mut found = Diagnostic::new(Severity::Error, "until", span, error.message);
+        let span = TextSpan { source: 0, start, len: u32::try_from(error.len).unwrap_or(1) };
+        let mut found = Diagnostic::new(DiagnosticSeverity::Error, "until", span, error.message);
         found.help = error.help;
         Failure::new(PARAMETERS, format!("--until cannot be read\n{}", params::render(&found, &[source])))
     })
@@ -148,7 +150,7 @@ fn said(notes: &[String]) -> std::io::Result<()> {
 }
 
 /// A row for programs; of a sample with what its counts were multiplied by.
-fn json(row: &recording::rows::TraceInterval, options: &Options) -> serde_json::Value {
+fn json(row: &recording::rows::TraceInterval, options: &TraceOptions) -> serde_json::Value {
     let mut object = tui::trace_json(row);
     if options.filter.sample > 1 {
         object["sample"] = options.filter.sample.into();
@@ -157,10 +159,10 @@ fn json(row: &recording::rows::TraceInterval, options: &Options) -> serde_json::
 }
 
 impl ThroughArg {
-    fn through(self) -> Through {
+    fn through(self) -> TraceSource {
         match self {
-            Self::Bpf => Through::Bpf,
-            Self::Ftrace => Through::Ftrace,
+            Self::Bpf => TraceSource::Bpf,
+            Self::Ftrace => TraceSource::Ftrace,
         }
     }
 }
@@ -308,9 +310,9 @@ impl TraceArgs {
 }
 
 /// What the flags ask for.
-pub(crate) fn filter(chosen: &Chosen<'_>) -> Result<Filter, Failure> {
-    let devices = chosen.devices.iter().map(|name| Device::find(name).map_err(MonitorError::from));
-    let mut filter = Filter { devices: devices.collect::<Result<_, _>>()?, ..Filter::default() };
+pub(crate) fn filter(chosen: &Chosen<'_>) -> Result<TraceFilter, Failure> {
+    let devices = chosen.devices.iter().map(|name| BlockDevice::find(name).map_err(MonitorError::from));
+    let mut filter = TraceFilter { devices: devices.collect::<Result<_, _>>()?, ..TraceFilter::default() };
     if !chosen.ops.is_empty() {
         filter.ops = 0;
         for name in chosen.ops {

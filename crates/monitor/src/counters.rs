@@ -3,8 +3,8 @@
 //! CPU and the devices under the targets are read at the end of every interval; everything else (memory, pressure, network,
 //! processes, …) at most once a second, since it costs milliseconds.
 
-use collect::{Machine, Sampler, What};
-use recording::Batch;
+use collect::{CounterSampler, MachineReader, SubjectName};
+use recording::RowBatch;
 use std::path::{Path, PathBuf};
 use trace::TraceError;
 
@@ -13,29 +13,35 @@ const REST_NS: u64 = 900_000_000;
 
 /// Readers of counters.
 #[derive(Debug)]
-pub struct Counters {
-    sampler: Sampler,
+pub struct CounterReaders {
+    sampler: CounterSampler,
     /// `None`: only what the load itself needs is wanted.
-    machine: Option<Machine>,
+    machine: Option<MachineReader>,
     rest_at_ns: Option<u64>,
 }
 
-impl Counters {
+impl CounterReaders {
     /// For targets (name, path); `all`: of the whole machine.
     pub fn new(targets: &[(String, PathBuf)], all: bool) -> Self {
-        let rest: Vec<What> =
-            What::ALL.into_iter().filter(|what| !matches!(what, What::Cpu | What::Disk | What::NfsMounts)).collect();
-        Self { sampler: Sampler::new(targets), machine: all.then(|| Machine::new(&rest)), rest_at_ns: None }
+        let rest: Vec<SubjectName> = SubjectName::ALL
+            .into_iter()
+            .filter(|what| !matches!(what, SubjectName::Cpu | SubjectName::Disk | SubjectName::NfsMounts))
+            .collect();
+        Self {
+            sampler: CounterSampler::new(targets),
+            machine: all.then(|| MachineReader::new(&rest)),
+            rest_at_ns: None,
+        }
     }
 
     /// Where the counters stand before the first interval of a run.
-    pub fn baseline(&mut self, t_ns: u64, t0_ns: u64) -> Vec<Batch> {
+    pub fn baseline(&mut self, t_ns: u64, t0_ns: u64) -> Vec<RowBatch> {
         self.rest_at_ns = None;
         self.sample(t_ns, t0_ns)
     }
 
     /// Reads what is due at `t_ns`; `t0_ns` is the recording's start.
-    pub fn sample(&mut self, t_ns: u64, t0_ns: u64) -> Vec<Batch> {
+    pub fn sample(&mut self, t_ns: u64, t0_ns: u64) -> Vec<RowBatch> {
         let mut batches = self.sampler.sample(t_ns, t0_ns);
         let is_due = self.rest_at_ns.is_none_or(|at_ns| t_ns.saturating_sub(at_ns) >= REST_NS);
         if let Some(machine) = self.machine.as_mut().filter(|_| is_due) {
@@ -66,22 +72,22 @@ pub(crate) fn verdict<T>(probe: Result<&T, &TraceError>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Counters;
+    use super::CounterReaders;
     use std::collections::BTreeSet;
 
     #[test]
     fn short_intervals_read_the_rest_once_a_second() {
-        let tables = |counters: &mut Counters, t_ns: u64| -> BTreeSet<&'static str> {
+        let tables = |counters: &mut CounterReaders, t_ns: u64| -> BTreeSet<&'static str> {
             counters.sample(t_ns, 0).iter().map(|batch| batch.table.name).collect()
         };
         let second = |tenths: u64| (1 << 60) + tenths * 100_000_000;
-        let mut counters = Counters::new(&[], true);
+        let mut counters = CounterReaders::new(&[], true);
         assert!(!counters.baseline(second(0), 0).is_empty());
         for tenth in 1..9 {
             assert_eq!(tables(&mut counters, second(tenth)), BTreeSet::from(["cpu"]), "{tenth}");
         }
         assert!(tables(&mut counters, second(10)).is_superset(&["cpu", "memory", "net", "tcp"].into()));
-        let mut few = Counters::new(&[], false);
+        let mut few = CounterReaders::new(&[], false);
         assert_eq!(tables(&mut few, second(0)), BTreeSet::from(["cpu"]));
     }
 }

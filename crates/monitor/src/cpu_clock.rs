@@ -2,9 +2,9 @@
 
 use crate::counters::verdict;
 use crate::numbers::signed;
-use collect::{Machine, SampleTimes};
+use collect::{MachineReader, SampleTimes};
 use recording::rows::{CpuEvent, Event, IrqTime, PreemptedBy, ProcessEvent, RunQueue, Sample, Stolen};
-use recording::{Batch, Label, RecordingError};
+use recording::{Label, RecordingError, RowBatch};
 use std::collections::HashMap;
 use std::sync::Arc;
 use trace::irq::{IrqSums, IrqTrace};
@@ -81,7 +81,9 @@ impl CpuClock {
             None => None,
         };
         let words = sched.iter().flat_map(SchedTrace::verdicts).chain(irq.iter().flat_map(IrqTrace::verdicts));
-        said.extend(words.map(trace::Verdict::words).filter(|words| !words.is_empty()).map(|words| ("info", words)));
+        said.extend(
+            words.map(trace::ProgramSupport::words).filter(|words| !words.is_empty()).map(|words| ("info", words)),
+        );
         let (vectors, stolen) = (HashMap::new(), HashMap::new());
         let before_ns = quantity::clock::now_ns();
         Ok(Some(Self { sched, irq, is_fine, vectors, stolen, lost: 0, ran: None, before_ns, verdicts, said }))
@@ -128,7 +130,7 @@ impl CpuClock {
     ///
     /// # Errors
     /// Does not happen with rows of the catalogue.
-    pub(crate) fn sample(&mut self, due_ns: u64, origin_ns: u64) -> Result<Vec<Batch>, RecordingError> {
+    pub(crate) fn sample(&mut self, due_ns: u64, origin_ns: u64) -> Result<Vec<RowBatch>, RecordingError> {
         let mut batches = Vec::new();
         let irq = match self.irq.as_mut().map(IrqTrace::read) {
             Some(Ok(sums)) => Some(sums),
@@ -218,7 +220,7 @@ impl CpuClock {
 
     fn stolen_rows(&mut self, sums: &IrqSums, (t_ns, t_s): (i64, f64)) -> Vec<Stolen> {
         let (known, is_fine) = (&mut self.stolen, self.is_fine);
-        let is_news = |row: &&trace::irq::Stolen| {
+        let is_news = |row: &&trace::irq::StolenTime| {
             let told = known.get(&(row.pid, row.kind, Arc::clone(&row.vector))).copied();
             let after_ns = if is_fine { 1 } else { TOLD_AFTER_NS };
             // Less than was told is another process of that number.
@@ -253,11 +255,11 @@ impl CpuClock {
 /// One sample of the machine's counters, and one of the event clock where it runs, which tells which processes need be read.
 /// The second one fails only as [`CpuClock::sample`] does.
 pub(crate) fn sample_both(
-    machine: &mut Machine,
+    machine: &mut MachineReader,
     mut clock: Option<&mut CpuClock>,
     due_ns: u64,
     origin_ns: u64,
-) -> (Vec<Batch>, Result<Vec<Batch>, RecordingError>) {
+) -> (Vec<RowBatch>, Result<Vec<RowBatch>, RecordingError>) {
     let mut events = None;
     let batches = machine.sample_those_that_ran((due_ns, origin_ns), &mut || {
         let clock = clock.as_mut()?;
@@ -266,7 +268,7 @@ pub(crate) fn sample_both(
     });
     // Where no processes are wanted, nobody asked.
     let events = events.or_else(|| clock.map(|clock| clock.sample(due_ns, origin_ns)));
-    let times = sample_row(machine.last_times(), origin_ns).map(|row| Batch::from_rows(&[row]));
+    let times = sample_row(machine.last_times(), origin_ns).map(|row| RowBatch::from_rows(&[row]));
     let events = events.unwrap_or_else(|| Ok(Vec::new())).and_then(|mut events| {
         events.extend(times.transpose()?);
         Ok(events)
@@ -345,7 +347,7 @@ fn process_rows(sums: &SchedSums, (t_ns, t_s): (i64, f64)) -> Vec<ProcessEvent> 
 
 fn preempted_rows(sums: &SchedSums, (t_ns, t_s): (i64, f64)) -> Vec<PreemptedBy> {
     let label = |name: &Option<Arc<str>>| name.clone().map(Label);
-    let row = |pair: &trace::sched::Preemption| PreemptedBy {
+    let row = |pair: &trace::sched::PreemptionCount| PreemptedBy {
         t_ns,
         t_s,
         pid: i64::from(pair.pid),
@@ -374,9 +376,9 @@ pub(crate) fn event(severity: &str, message: String, (t_ns, t_s): (i64, f64)) ->
     }
 }
 
-pub(crate) fn push<R: recording::Row>(batches: &mut Vec<Batch>, rows: &[R]) -> Result<(), RecordingError> {
+pub(crate) fn push<R: recording::Row>(batches: &mut Vec<RowBatch>, rows: &[R]) -> Result<(), RecordingError> {
     if !rows.is_empty() {
-        batches.push(Batch::from_rows(rows)?);
+        batches.push(RowBatch::from_rows(rows)?);
     }
     Ok(())
 }
@@ -384,7 +386,7 @@ pub(crate) fn push<R: recording::Row>(batches: &mut Vec<Batch>, rows: &[R]) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collect::What;
+    use collect::SubjectName;
     use recording::rows::Process;
 
     #[test]
@@ -393,8 +395,9 @@ mod tests {
             return;
         }
         let mut clock = CpuClock::start(EventClock::Needed).expect("the probe loads").expect("it is wanted");
-        let (mut machine, mut whole) = (Machine::new(&[What::Process]), Machine::new(&[What::Process]));
-        let pids = |batches: &[Batch]| -> Vec<i64> {
+        let (mut machine, mut whole) =
+            (MachineReader::new(&[SubjectName::Process]), MachineReader::new(&[SubjectName::Process]));
+        let pids = |batches: &[RowBatch]| -> Vec<i64> {
             let rows = batches.iter().filter(|batch| batch.table.name == "process");
             rows.flat_map(|batch| batch.to_rows::<Process>().expect("rows")).map(|row| row.pid).collect()
         };

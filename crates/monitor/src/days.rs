@@ -1,6 +1,6 @@
 //! When a day is over: local midnight, whatever is done to the clock.
 
-use quantity::zone::Zone;
+use quantity::zone::LocalZone;
 
 /// A clock that is set back by no more than this over midnight stays in the new day: the end of summer time at midnight
 /// sets it back by an hour.
@@ -12,14 +12,14 @@ const ZONES: &str = "/usr/share/zoneinfo";
 /// Follows the day.
 #[derive(Debug)]
 pub(crate) struct Days {
-    zone: Zone,
+    zone: LocalZone,
     /// The day under way, since 1970.
     day: i64,
     before: i64,
 }
 
 impl Days {
-    pub(crate) fn new(zone: Zone, wall_ns: i64) -> Self {
+    pub(crate) fn new(zone: LocalZone, wall_ns: i64) -> Self {
         let day = zone.day(wall_ns);
         Self { zone, day, before: day }
     }
@@ -54,24 +54,24 @@ pub(crate) fn name_of(day: i64) -> String {
 ///
 /// # Errors
 /// This machine knows no zone of that name: the file that it was looked for in, and why it was not read.
-pub fn named_zone(name: &str) -> Result<Zone, String> {
+pub fn named_zone(name: &str) -> Result<LocalZone, String> {
     let path = format!("{ZONES}/{name}");
     let is_name = !name.is_empty() && !name.starts_with('/') && !name.contains("..");
     let bytes = if is_name { std::fs::read(&path) } else { Err(std::io::ErrorKind::InvalidInput.into()) };
     let bytes = bytes.map_err(|error| format!("{path}: {error}"))?;
-    Zone::parse(&bytes).ok_or_else(|| format!("{path} is no time zone file"))
+    LocalZone::parse(&bytes).ok_or_else(|| format!("{path} is no time zone file"))
 }
 
 /// The time zone of this machine; UTC where it cannot be told.
 #[must_use]
-pub fn local_zone() -> Zone {
+pub fn local_zone() -> LocalZone {
     let name = std::env::var("TZ").ok().filter(|name| !name.is_empty());
     let path = match name.as_deref().map(|name| name.trim_start_matches(':')) {
         Some(path) if path.starts_with('/') => path.to_string(),
         Some(name) if !name.contains("..") => format!("{ZONES}/{name}"),
         _ => "/etc/localtime".to_string(),
     };
-    std::fs::read(path).ok().and_then(|bytes| Zone::parse(&bytes)).unwrap_or_default()
+    std::fs::read(path).ok().and_then(|bytes| LocalZone::parse(&bytes)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn midnight_once_and_clocks_that_are_set() {
-        let mut days = Days::new(Zone::default(), at(20, 12, 0));
+        let mut days = Days::new(LocalZone::default(), at(20, 12, 0));
         assert!(!days.is_over(at(20, 23, 59)));
         assert!(days.is_over(at(21, 0, 0)));
         assert_eq!(name_of(days.begin(at(21, 0, 0))), "2026-11-21");

@@ -1,18 +1,18 @@
 //! `record --flight`: beside a collector, every I/O stays in memory; when a finding opens, those around it are written.
 
-use crate::archive::home::Home;
-use crate::flight::{FlightNews, FlightRequest, Trigger, Trouble, flight};
+use crate::archive::home::ArchiveFolder;
+use crate::flight::{DumpTrigger, FlightNews, FlightRequest, ReportedTrouble, flight};
 use crate::numbers::signed;
 use crate::{MonitorError, StopFlag};
-use findings::{Engine, Finding, IOS_ARE_IN, Thresholds};
+use findings::{Finding, IOS_ARE_IN, RuleEngine, Thresholds};
 use quantity::clock;
 use recording::rows::Event;
-use recording::{Batch, RecordingError, Sink};
+use recording::{RecordingError, RowBatch, Sink};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use trace::block::Options;
+use trace::block::TraceOptions;
 
 /// So many findings are remembered; then, when none is open, judging begins anew.
 const REMEMBERED: usize = 1000;
@@ -21,7 +21,7 @@ const REMEMBERED: usize = 1000;
 #[derive(Clone, Debug)]
 pub struct FlightPlan {
     /// What and how to trace.
-    pub options: Options,
+    pub options: TraceOptions,
     /// So much from before a finding opens is written.
     pub before_ns: u64,
     /// So much from after that.
@@ -33,7 +33,7 @@ pub struct FlightPlan {
     /// The command line, for the manifests.
     pub command_line: Vec<String>,
     /// The collector in whose directory it writes.
-    pub collector: Option<Arc<Home>>,
+    pub collector: Option<Arc<ArchiveFolder>>,
 }
 
 /// What the recorder's thread says.
@@ -52,10 +52,10 @@ struct Note {
 /// The flight recorder beside a collector. Give it each sample as a [`Sink`].
 #[derive(Debug)]
 pub struct FindingFlight {
-    engine: Engine,
+    engine: RuleEngine,
     /// Findings that were looked at.
     seen: usize,
-    troubles: Option<Sender<Trouble>>,
+    troubles: Option<Sender<ReportedTrouble>>,
     said: Receiver<Said>,
     stop: StopFlag,
     thread: Option<JoinHandle<Result<Vec<String>, MonitorError>>>,
@@ -84,7 +84,7 @@ impl FindingFlight {
             let FlightPlan { options, before_ns, after_ns, memory_bytes, directory, command_line, collector } = plan;
             let request = FlightRequest {
                 options,
-                trigger: Trigger::Told(told),
+                trigger: DumpTrigger::Told(told),
                 before_ns,
                 after_ns,
                 memory_bytes,
@@ -102,7 +102,7 @@ impl FindingFlight {
             .spawn(fly)
             .map_err(|source| MonitorError::Thread { what: "keep I/Os in memory", source })?;
         let mut beside = Self {
-            engine: Engine::new(thresholds).of_machine(&collect::hardware(&[])),
+            engine: RuleEngine::new(thresholds).of_machine(&collect::hardware(&[])),
             seen: 0,
             troubles: Some(troubles),
             said,
@@ -160,7 +160,7 @@ impl FindingFlight {
         let findings = self.engine.findings();
         let fresh: Vec<&Finding> = findings.iter().skip(self.seen).filter(|finding| finding.counts()).collect();
         for finding in fresh {
-            let trouble = Trouble {
+            let trouble = ReportedTrouble {
                 subjects: vec![finding.key()],
                 reason: format!("{} {}", finding.rule.name(), finding.sentence),
             };
@@ -176,7 +176,7 @@ impl FindingFlight {
 }
 
 impl Sink for FindingFlight {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.engine.accept(batch)
     }
 

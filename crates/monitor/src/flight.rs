@@ -1,22 +1,22 @@
 //! The flight recorder: a trace that is kept in memory and written only when there is trouble.
 
-use crate::archive::home::Home;
+use crate::archive::home::ArchiveFolder;
 use crate::manifest_keys::FLIGHT_CONDITION;
 use crate::numbers::signed;
 use crate::recording_names::numbered;
-use crate::trace::{End, interval_row, known, lost_words, sample_news, shown};
+use crate::trace::{RecordingEnd, interval_row, known, lost_words, sample_news, shown};
 use crate::{MonitorError, StopFlag};
-use objectives::{Condition, Lane, Watch};
+use objectives::{Condition, ConditionWatch, IntervalStream};
 use quantity::clock;
-use quantity::histogram::Recorder;
+use quantity::histogram::HistogramRecorder;
 use recording::rows::{Event, TraceInterval};
-use recording::{Batch, Manifest, RecordingError, Sink, Writer};
+use recording::{Manifest, RecordingError, RowBatch, Sink, Writer};
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
-use trace::block::{BlockTrace, Chunk, Columns, Options, Ring, Statistics, Summary, op_name};
+use trace::block::{BlockTrace, FlightRing, ProbeStatistics, TraceChunk, TraceNames, TraceOptions, TraceSums, op_name};
 use trace::device_name;
 use workload::traced::sample::TRACE_SAMPLE;
 
@@ -31,9 +31,9 @@ const COMMIT_ROWS: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct FlightRequest {
     /// What and how to trace.
-    pub options: Options,
+    pub options: TraceOptions,
     /// What trouble is.
-    pub trigger: Trigger,
+    pub trigger: DumpTrigger,
     /// So much from before the trouble is written.
     pub before_ns: u64,
     /// So much from after it.
@@ -50,19 +50,19 @@ pub struct FlightRequest {
     /// The command line, for the manifests.
     pub command_line: Vec<String>,
     /// The collector in whose directory it writes, and which keeps and removes the recordings as its own.
-    pub collector: Option<Arc<Home>>,
+    pub collector: Option<Arc<ArchiveFolder>>,
 }
 
 /// What makes it write.
 #[derive(Debug)]
-pub enum Trigger {
+pub enum DumpTrigger {
     /// I/Os themselves: this holds.
     Condition(Condition),
     /// Somebody else sees trouble, and says so.
-    Told(Receiver<Trouble>),
+    Told(Receiver<ReportedTrouble>),
 }
 
-impl Trigger {
+impl DumpTrigger {
     /// In words.
     #[must_use]
     pub fn text(&self) -> &str {
@@ -75,14 +75,14 @@ impl Trigger {
 
 /// Trouble that somebody else sees.
 #[derive(Clone, Debug)]
-pub struct Trouble {
+pub struct ReportedTrouble {
     /// Whose it is, where somebody else saw it.
     pub subjects: Vec<String>,
     /// In words.
     pub reason: String,
 }
 
-impl Trouble {
+impl ReportedTrouble {
     /// Is it, at least in part, of others than these? Trouble that the recorder itself sees is of nobody.
     fn is_other_than(&self, subjects: &[String]) -> bool {
         self.subjects.iter().any(|subject| !subjects.contains(subject))
@@ -107,14 +107,14 @@ pub enum FlightNews<'a> {
     /// There is trouble: why.
     Trouble(&'a str),
     /// A dump is complete.
-    Dumped(&'a Dump),
+    Dumped(&'a FlightDump),
     /// A dump could not be written: where, and why. The watch goes on.
     Failed(&'a str),
 }
 
 /// One dump.
 #[derive(Clone, Debug)]
-pub struct Dump {
+pub struct FlightDump {
     /// The recording.
     pub directory: PathBuf,
     /// Whose trouble it is, where somebody else saw it.
@@ -131,7 +131,7 @@ pub struct Dump {
 #[derive(Debug, Default)]
 pub struct FlightOutcome {
     /// In order.
-    pub dumps: Vec<Dump>,
+    pub dumps: Vec<FlightDump>,
     /// Troubles of which nothing, or not all, could be written.
     pub failed: u64,
     /// I/Os that the whole watch did not see: trouble among them is not known.
@@ -150,7 +150,7 @@ enum State {
     Waiting {
         from_ns: u64,
         until_ns: u64,
-        trouble: Trouble,
+        trouble: ReportedTrouble,
     },
     /// Written; armed again when the condition has not held since `quiet_ns` for as long as is written after trouble.
     /// Trouble of another subject than these is another.
@@ -163,27 +163,27 @@ enum State {
 /// What one operation did on one device in the second under way.
 #[derive(Default)]
 struct Sums {
-    lane: Lane,
-    response: Recorder,
-    service: Recorder,
-    wait: Recorder,
+    lane: IntervalStream,
+    response: HistogramRecorder,
+    service: HistogramRecorder,
+    wait: HistogramRecorder,
 }
 
 struct Life<'a> {
     request: &'a FlightRequest,
     trace: BlockTrace,
-    columns: Columns,
-    ring: Ring,
+    columns: TraceNames,
+    ring: FlightRing,
     lanes: HashMap<(u32, u8), Sums>,
-    summary: Summary,
+    summary: TraceSums,
     rows: VecDeque<TraceInterval>,
     /// I/Os that the ring let go although they were recent enough: how many, and the last of their times.
     let_go: (u64, u64),
     /// Follows the condition, where there is one.
-    watch: Option<Watch>,
+    watch: Option<ConditionWatch>,
     state: State,
     tick_ns: u64,
-    seen: Statistics,
+    seen: ProbeStatistics,
     seen_cpu_ns: u64,
     news: &'a mut dyn FnMut(FlightNews<'_>),
     outcome: FlightOutcome,
@@ -203,19 +203,19 @@ pub fn flight(
     let notes: Vec<String> = known(&trace, trace.verdicts()).into_iter().chain(sample_news(&request.options)).collect();
     let mut life = Life {
         request,
-        columns: Columns::default(),
-        ring: Ring::new(request.memory_bytes),
+        columns: TraceNames::default(),
+        ring: FlightRing::new(request.memory_bytes),
         lanes: HashMap::new(),
-        summary: Summary::default(),
+        summary: TraceSums::default(),
         rows: VecDeque::new(),
         let_go: (0, 0),
         watch: match &request.trigger {
-            Trigger::Condition(condition) => Some(Watch::new(condition.clone(), signed(started_ns))),
-            Trigger::Told(_) => None,
+            DumpTrigger::Condition(condition) => Some(ConditionWatch::new(condition.clone(), signed(started_ns))),
+            DumpTrigger::Told(_) => None,
         },
         state: State::Armed,
         tick_ns: started_ns,
-        seen: Statistics::default(),
+        seen: ProbeStatistics::default(),
         seen_cpu_ns: 0,
         trace,
         news,
@@ -264,7 +264,7 @@ impl Life<'_> {
         Ok(false)
     }
 
-    fn take(&mut self, chunk: &Chunk) {
+    fn take(&mut self, chunk: &TraceChunk) {
         self.columns.learn(chunk);
         // Of a sample, each stands for so many.
         let weight = i64::from(self.weight());
@@ -320,7 +320,7 @@ impl Life<'_> {
             // What comes meanwhile has the same I/Os around it. A condition that goes on to hold is still the same trouble.
             (State::Waiting { from_ns, until_ns, trouble }, more) => {
                 let more = more.filter(|more| more.is_other_than(&trouble.subjects));
-                let trouble = more.into_iter().fold(trouble, Trouble::join);
+                let trouble = more.into_iter().fold(trouble, ReportedTrouble::join);
                 if now_ns < until_ns {
                     State::Waiting { from_ns, until_ns, trouble }
                 } else {
@@ -342,20 +342,20 @@ impl Life<'_> {
     }
 
     /// There is trouble since the second that began at `from_ns`: it is written once it is known what followed.
-    fn wait_for_more(&mut self, from_ns: u64, now_ns: u64, trouble: Trouble) -> State {
+    fn wait_for_more(&mut self, from_ns: u64, now_ns: u64, trouble: ReportedTrouble) -> State {
         (self.news)(FlightNews::Trouble(&trouble.reason));
         State::Waiting { from_ns, until_ns: now_ns + self.request.after_ns, trouble }
     }
 
     /// Is there trouble in the second that ends?
-    fn trouble(&mut self, from_ns: u64, now_ns: u64) -> Option<Trouble> {
+    fn trouble(&mut self, from_ns: u64, now_ns: u64) -> Option<ReportedTrouble> {
         let lanes = self.take_lanes();
         if let Some(watch) = &mut self.watch {
             let is_trouble = watch.accept(signed(from_ns), signed(now_ns), &lanes);
-            return is_trouble.then(|| Trouble { subjects: Vec::new(), reason: watch.reason() });
+            return is_trouble.then(|| ReportedTrouble { subjects: Vec::new(), reason: watch.reason() });
         }
-        let Trigger::Told(told) = &self.request.trigger else { return None };
-        told.try_iter().reduce(Trouble::join)
+        let DumpTrigger::Told(told) = &self.request.trigger else { return None };
+        told.try_iter().reduce(ReportedTrouble::join)
     }
 
     /// Lets go what is older than anybody can ask for: trouble may have begun in the second that is under way.
@@ -368,7 +368,7 @@ impl Life<'_> {
     }
 
     /// The lanes of the second, with what is in flight at its end.
-    fn take_lanes(&mut self) -> Vec<Lane> {
+    fn take_lanes(&mut self) -> Vec<IntervalStream> {
         let (as_of_ns, in_flight) = self.trace.in_flight();
         let weight = f64::from(self.weight());
         for io in in_flight {
@@ -376,7 +376,7 @@ impl Life<'_> {
             lane.in_flight += weight;
             lane.oldest_ns = lane.oldest_ns.max(as_of_ns.saturating_sub(io.queue_ns));
         }
-        let lane = |((dev, op), sums): ((u32, u8), Sums)| Lane {
+        let lane = |((dev, op), sums): ((u32, u8), Sums)| IntervalStream {
             target: device_name(dev),
             op: op_name(op).to_string(),
             response: sums.response.snapshot(),
@@ -388,7 +388,7 @@ impl Life<'_> {
     }
 
     /// Writes what is in memory as a recording. A disk that is full now may have room when the next trouble comes.
-    fn dump(&mut self, from_ns: u64, trouble: Trouble) {
+    fn dump(&mut self, from_ns: u64, trouble: ReportedTrouble) {
         let directory = self.free_name();
         let mut has_rows = false;
         match self.write(directory.clone(), from_ns, trouble, &mut has_rows) {
@@ -415,11 +415,11 @@ impl Life<'_> {
         &mut self,
         directory: PathBuf,
         trouble_ns: u64,
-        trouble: Trouble,
+        trouble: ReportedTrouble,
         has_rows: &mut bool,
-    ) -> Result<Dump, MonitorError> {
+    ) -> Result<FlightDump, MonitorError> {
         let from_ns = trouble_ns.saturating_sub(self.request.before_ns).max(self.trace.started_ns());
-        let Trouble { subjects, reason } = trouble;
+        let ReportedTrouble { subjects, reason } = trouble;
         let manifest = self.manifest(from_ns, trouble_ns, &reason);
         let mut writer = match &self.request.collector {
             Some(home) => {
@@ -435,7 +435,7 @@ impl Life<'_> {
         let rows: Vec<TraceInterval> = self.rows.iter().filter(|row| row.t_ns > signed(from_ns)).cloned().collect();
         let rows: Vec<TraceInterval> =
             rows.into_iter().map(|row| TraceInterval { t_s: seconds(row.t_ns), ..row }).collect();
-        writer.accept(&Batch::from_rows(&rows)?)?;
+        writer.accept(&RowBatch::from_rows(&rows)?)?;
         let event = Event {
             t_ns: signed(trouble_ns),
             t_s: seconds(signed(trouble_ns)),
@@ -447,11 +447,11 @@ impl Life<'_> {
             message: reason.clone(),
             count: 1,
         };
-        writer.accept(&Batch::from_rows(&[event])?)?;
+        writer.accept(&RowBatch::from_rows(&[event])?)?;
         writer.commit()?;
         let sum = |of: fn(&TraceInterval) -> i64| rows.iter().map(of).sum::<i64>().unsigned_abs();
         let ring_full = if self.let_go.1 >= from_ns { self.let_go.0 } else { 0 };
-        let part = Statistics {
+        let part = ProbeStatistics {
             lost_ring: sum(|row| row.lost_buffer),
             lost_table: sum(|row| row.lost_table),
             lost_start: sum(|row| row.lost_start),
@@ -464,7 +464,7 @@ impl Life<'_> {
         let lost = part.lost() + ring_full;
         // What memory could not hold was let go from the beginning on.
         let (began_ns, exit) = (Some(from_ns).filter(|_| ring_full == 0), Some("fine"));
-        let end = End { columns: &self.columns, statistics: &part, began_ns, ended_ns: Some(ended_ns), exit };
+        let end = RecordingEnd { columns: &self.columns, statistics: &part, began_ns, ended_ns: Some(ended_ns), exit };
         let memory_full = [("flight_memory_full", ring_full)];
         writer.update_manifest(|manifest| end.note(manifest, part.losses_of_a_part().chain(memory_full)))?;
         if let Err(error) = writer.seal() {
@@ -479,7 +479,7 @@ impl Life<'_> {
         if lost > ring_full {
             self.outcome.messages.push(format!("{}: {}", directory.display(), lost_words(&part)));
         }
-        Ok(Dump { directory, subjects, reason, ios, lost })
+        Ok(FlightDump { directory, subjects, reason, ios, lost })
     }
 
     /// Writes what is in memory from `from_ns` on, and what is in flight: how many, these, and when they were so.
@@ -488,7 +488,7 @@ impl Life<'_> {
         writer: &mut Writer,
         from_ns: u64,
         has_rows: &mut bool,
-    ) -> Result<(u64, Statistics, u64), MonitorError> {
+    ) -> Result<(u64, ProbeStatistics, u64), MonitorError> {
         let mut ios = 0;
         let mut uncommitted = 0;
         // What hangs is in no ring, and may be the trouble itself.
@@ -505,7 +505,7 @@ impl Life<'_> {
                 *has_rows = true;
             }
         }
-        let unfinished = Statistics { unfinished: open.len() as u64, ..Statistics::default() };
+        let unfinished = ProbeStatistics { unfinished: open.len() as u64, ..ProbeStatistics::default() };
         let packed = self.columns.pack(&open);
         writer.accept_ios(&packed.names, packed.records)?;
         Ok((ios + unfinished.unfinished, unfinished, ended_ns))
@@ -514,8 +514,8 @@ impl Life<'_> {
     /// The name of the next dump; what is there stays there.
     fn free_name(&self) -> PathBuf {
         let base = match &self.request.trigger {
-            Trigger::Condition(_) => self.request.directory.clone(),
-            Trigger::Told(_) => {
+            DumpTrigger::Condition(_) => self.request.directory.clone(),
+            DumpTrigger::Told(_) => {
                 let mut name = self.request.directory.file_name().unwrap_or_default().to_os_string();
                 name.push(format!("-{}.iodyno", quantity::text::format_stamp(clock::wall_ns())));
                 self.request.directory.with_file_name(name)
@@ -545,11 +545,11 @@ impl Life<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Trouble;
+    use super::ReportedTrouble;
 
     #[test]
     fn troubles_of_one_time_are_told_together_and_each_once() {
-        let trouble = |subjects: &[&str], reason: &str| Trouble {
+        let trouble = |subjects: &[&str], reason: &str| ReportedTrouble {
             subjects: subjects.iter().map(ToString::to_string).collect(),
             reason: reason.to_string(),
         };

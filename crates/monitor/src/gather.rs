@@ -1,6 +1,6 @@
 //! `record --text DIR`: the text of the classic tools beside the recording, as gathering scripts keep it.
 
-use output::{Access, Folder, OutputError};
+use output::{FileAccess, Folder, OutputError};
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -18,18 +18,18 @@ const TOOLS: [(&str, &[&str]); 6] = [
 
 /// Tools that run; they end with it.
 #[derive(Debug)]
-pub struct Gather {
+pub struct GatheredTools {
     running: Vec<(Child, PathBuf)>,
 }
 
-impl Gather {
+impl GatheredTools {
     /// Starts every tool that there is, each writing to `TOOL.out` in `directory`, which is made. Gives, too, what cannot be
     /// gathered, in words.
     ///
     /// # Errors
     /// The directory or a file in it cannot be made; a file that is there already is not written over.
     pub fn start(directory: &Path, seconds: u64) -> Result<(Self, Vec<String>), OutputError> {
-        let folder = Folder::open_or_create(directory, Access::of_recordings())?;
+        let folder = Folder::open_or_create(directory, FileAccess::of_recordings())?;
         let (mut gather, mut said) = (Self { running: Vec::new() }, Vec::new());
         for (tool, arguments) in TOOLS {
             let name = format!("{tool}.out");
@@ -75,7 +75,7 @@ impl Gather {
     }
 }
 
-impl Drop for Gather {
+impl Drop for GatheredTools {
     fn drop(&mut self) {
         for (child, _) in &mut self.running {
             // Asked first: a tool then writes what it still holds.

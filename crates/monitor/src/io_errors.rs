@@ -4,9 +4,9 @@ use crate::counters::verdict;
 use crate::cpu_clock::{event, push};
 use crate::numbers::signed;
 use recording::rows::{Event, IoError};
-use recording::{Batch, Label, RecordingError};
+use recording::{Label, RecordingError, RowBatch};
 use std::collections::HashMap;
-use trace::errors::{ErrorTrace, Failed};
+use trace::errors::{ErrorTrace, FailedIos};
 
 /// Name of its table.
 const TABLE: &str = "io_error";
@@ -35,7 +35,7 @@ impl IoErrors {
         let mut said = Vec::new();
         let trace = match started {
             Ok(trace) => {
-                let words = trace.verdicts().iter().map(trace::Verdict::words).filter(|words| !words.is_empty());
+                let words = trace.verdicts().iter().map(trace::ProgramSupport::words).filter(|words| !words.is_empty());
                 said.extend(words.map(|words| ("info", words)));
                 Some(trace)
             }
@@ -59,7 +59,7 @@ impl IoErrors {
     ///
     /// # Errors
     /// Does not happen with rows of the catalogue.
-    pub(crate) fn sample(&mut self, origin_ns: u64) -> Result<Vec<Batch>, RecordingError> {
+    pub(crate) fn sample(&mut self, origin_ns: u64) -> Result<Vec<RowBatch>, RecordingError> {
         let t_ns = quantity::clock::now_ns();
         let at = (signed(t_ns), t_ns.saturating_sub(origin_ns) as f64 / 1e9);
         let mut batches = Vec::new();
@@ -86,7 +86,7 @@ impl IoErrors {
     }
 
     /// `None` when the count has not grown.
-    fn row(&mut self, failed: Failed, (t_ns, t_s): (i64, f64)) -> Option<IoError> {
+    fn row(&mut self, failed: FailedIos, (t_ns, t_s): (i64, f64)) -> Option<IoError> {
         let key = (failed.device.clone(), failed.op, failed.errno, failed.inode);
         let before = self.before.get(&key).copied().unwrap_or(0);
         if self.told.insert(key, failed.count) == Some(failed.count) {

@@ -5,18 +5,18 @@ use crate::events::lost_row;
 use crate::file_rows::row_of;
 use crate::profile::Profiler;
 use crate::requests::rows as request_rows;
-use crate::trace::{End, interval_row, known};
+use crate::trace::{RecordingEnd, interval_row, known};
 use crate::{MonitorError, StopFlag};
 use quantity::clock;
 use quantity::text::format_count;
 use recording::rows::{Event, FileInterval};
-use recording::{Batch, Manifest, RecordingError, Sink, Writer};
+use recording::{Manifest, RecordingError, RowBatch, Sink, Writer};
 use std::path::PathBuf;
 use std::time::Duration;
-use trace::block::{BlockTrace, Columns, Statistics};
-use trace::files::{FileTrace, Losses};
+use trace::block::{BlockTrace, ProbeStatistics, TraceNames};
+use trace::files::{FileTrace, FileTraceLosses};
 use trace::requests::RequestTrace;
-use trace::{CostCounting, ProbeCost, TraceError, Verdict, block, files};
+use trace::{CostCounting, ProbeCost, ProgramSupport, TraceError, block, files};
 
 /// How long a stop request may go unnoticed.
 const NAP: Duration = Duration::from_millis(50);
@@ -25,9 +25,9 @@ const NAP: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub enum ProbeOf {
     /// Every block I/O: the table `io`.
-    Io(block::Options),
+    Io(block::TraceOptions),
     /// Reads and writes of files: the table `file_interval`.
-    Files(files::Options),
+    Files(files::FileTraceOptions),
     /// CPU time by event: the tables `cpu_event`, `process_event`, `preempted_by`, `irq_time`, `stolen`.
     Cpu {
         /// Count what the probes cost, and say it at the end.
@@ -77,7 +77,7 @@ pub struct ProbeOutcome {
 
 /// A probe in the kernel.
 enum Running {
-    Io(Box<(BlockTrace, Columns)>),
+    Io(Box<(BlockTrace, TraceNames)>),
     Files(Box<FileTrace>),
     Cpu(Box<Cpu>),
     Stacks(Box<Stacks>),
@@ -145,7 +145,7 @@ struct Stacks {
 impl Running {
     fn start(of: &ProbeOf) -> Result<Self, TraceError> {
         Ok(match of {
-            ProbeOf::Io(options) => Self::Io(Box::new((BlockTrace::start(options)?, Columns::default()))),
+            ProbeOf::Io(options) => Self::Io(Box::new((BlockTrace::start(options)?, TraceNames::default()))),
             ProbeOf::Files(options) => Self::Files(Box::new(FileTrace::start(options)?)),
             ProbeOf::Cpu { cost } => Self::Cpu(Box::new(Cpu::start(*cost)?)),
             ProbeOf::Stacks { hz, cost } => {
@@ -158,7 +158,7 @@ impl Running {
         })
     }
 
-    fn verdicts(&self) -> &[Verdict] {
+    fn verdicts(&self) -> &[ProgramSupport] {
         match self {
             Self::Io(io) => io.0.verdicts(),
             Self::Files(files) => files.verdicts(),
@@ -187,7 +187,7 @@ struct Life<'a> {
     /// End of the last interval.
     interval_ns: u64,
     lost: u64,
-    seen: Statistics,
+    seen: ProbeStatistics,
     seen_cpu_ns: u64,
     outcome: ProbeOutcome,
 }
@@ -202,7 +202,7 @@ pub fn probe(request: &ProbeRequest, face: &mut dyn Sink, stop: &StopFlag) -> Re
     let mut writer = None;
     let verdicts: Vec<String> = match &running {
         Running::Io(io) => known(&io.0, io.0.verdicts()),
-        other => other.verdicts().iter().map(Verdict::words).filter(|words| !words.is_empty()).collect(),
+        other => other.verdicts().iter().map(ProgramSupport::words).filter(|words| !words.is_empty()).collect(),
     };
     if let Some(directory) = &request.directory {
         let mut manifest = Manifest::new(&request.command_line);
@@ -218,7 +218,7 @@ pub fn probe(request: &ProbeRequest, face: &mut dyn Sink, stop: &StopFlag) -> Re
         face: Some(face),
         interval_ns: started_ns,
         lost: 0,
-        seen: Statistics::default(),
+        seen: ProbeStatistics::default(),
         seen_cpu_ns: 0,
         outcome: ProbeOutcome { lost: 0, is_cut: false, messages: verdicts },
     };
@@ -262,7 +262,7 @@ impl Life<'_> {
     }
 
     /// To the recording first, then to the face.
-    fn publish(&mut self, batch: &Batch) -> Result<(), MonitorError> {
+    fn publish(&mut self, batch: &RowBatch) -> Result<(), MonitorError> {
         if let Some(writer) = &mut self.writer {
             writer.accept(batch)?;
         }
@@ -291,27 +291,27 @@ impl Life<'_> {
                 let span = (self.interval_ns, t_ns, self.origin_ns);
                 let row = interval_row(span, &part, &io.1.take_summary(), cpu_ns - self.seen_cpu_ns);
                 (self.seen, self.seen_cpu_ns) = (statistics, cpu_ns);
-                self.publish(&Batch::from_rows(&[row])?)?;
+                self.publish(&RowBatch::from_rows(&[row])?)?;
                 statistics.lost()
             }
             Running::Files(files) => {
                 let rows: Vec<FileInterval> =
                     files.read()?.iter().map(|file| row_of(file, t_ns, self.interval_ns, self.origin_ns)).collect();
                 let lost = files.losses()?.lost();
-                self.publish(&Batch::from_rows(&rows)?)?;
+                self.publish(&RowBatch::from_rows(&rows)?)?;
                 lost
             }
             Running::Requests(requests) => {
                 let rows = request_rows(&mut requests.0, (self.interval_ns, t_ns, self.origin_ns))?;
                 let lost = requests.0.losses()?.lost();
-                self.publish(&Batch::from_rows(&rows)?)?;
+                self.publish(&RowBatch::from_rows(&rows)?)?;
                 lost
             }
             Running::Cpu(_) | Running::Stacks(_) => self.probes_sample(t_ns)?,
         };
         if lost > self.lost {
             let row = lost_row((t_ns, self.origin_ns), lost - self.lost, self.what());
-            self.publish(&Batch::from_rows(&[row])?)?;
+            self.publish(&RowBatch::from_rows(&[row])?)?;
             self.lost = lost;
         }
         if let Some(writer) = &mut self.writer {
@@ -389,13 +389,13 @@ impl Life<'_> {
                 self.outcome.lost = statistics.lost();
                 if let Some(writer) = &mut self.writer {
                     let (began_ns, ended_ns, exit) = (Some(io.0.started_ns()), io.0.ended_ns(), Some("fine"));
-                    let end = End { columns: &io.1, statistics: &statistics, began_ns, ended_ns, exit };
+                    let end = RecordingEnd { columns: &io.1, statistics: &statistics, began_ns, ended_ns, exit };
                     writer.update_manifest(|manifest| end.note(manifest, statistics.losses()))?;
                 }
                 Vec::new()
             }
             Running::Files(files) => {
-                let Losses { table, names, operations } = files.losses()?;
+                let FileTraceLosses { table, names, operations } = files.losses()?;
                 self.outcome.lost = table + operations;
                 vec![("probe_table_full", table), ("probe_names", names), ("probe_operations", operations)]
             }

@@ -5,7 +5,7 @@ use crate::cpu_clock::{event, push};
 use crate::numbers::signed;
 use quantity::clock;
 use recording::rows::Profile;
-use recording::{Batch, Label, RecordingError};
+use recording::{Label, RecordingError, RowBatch};
 use std::sync::Arc;
 use trace::profile::ProfileTrace;
 use trace::{ProbeCost, TraceError};
@@ -110,7 +110,7 @@ impl Profiler {
     ///
     /// # Errors
     /// Does not happen with rows of the catalogue.
-    pub(crate) fn sample(&mut self, origin_ns: u64) -> Result<Vec<Batch>, RecordingError> {
+    pub(crate) fn sample(&mut self, origin_ns: u64) -> Result<Vec<RowBatch>, RecordingError> {
         let mut batches = Vec::new();
         // Before it is read: names of what is new take a while, in which the next interval runs already.
         let t_ns = clock::now_ns();

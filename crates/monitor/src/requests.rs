@@ -5,7 +5,7 @@ use quantity::histogram::{Histogram, STORED_SUB_BITS};
 use recording::Label;
 use recording::rows::RequestInterval;
 use trace::TraceError;
-use trace::requests::{Answers, RequestTrace};
+use trace::requests::{RequestTrace, ServerAnswers};
 
 /// Rows of the interval from `from_ns` to `t_ns`; the recording began at `origin_ns`.
 ///
@@ -20,7 +20,11 @@ pub(crate) fn rows(
 }
 
 /// A port on which nothing was answered has a row that says so.
-fn rows_of(ports: &[u16], answers: Vec<Answers>, (from_ns, t_ns, origin_ns): (u64, u64, u64)) -> Vec<RequestInterval> {
+fn rows_of(
+    ports: &[u16],
+    answers: Vec<ServerAnswers>,
+    (from_ns, t_ns, origin_ns): (u64, u64, u64),
+) -> Vec<RequestInterval> {
     let row = |port: u16| RequestInterval {
         t_ns: signed(t_ns),
         t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
@@ -50,7 +54,7 @@ mod tests {
     fn a_port_without_answers_has_a_row_without_figures() {
         let mut response = Histogram::new(STORED_SUB_BITS);
         response.record(20_000_000);
-        let answers = vec![Answers { port: 80, comm: "httpd".into(), preempted: Some(true), response }];
+        let answers = vec![ServerAnswers { port: 80, comm: "httpd".into(), preempted: Some(true), response }];
         let rows = rows_of(&[80, 5432], answers, (1_000_000_000, 3_000_000_000, 1_000_000_000));
         let [http, none] = rows.as_slice() else { panic!("{rows:?}") };
         assert_eq!(

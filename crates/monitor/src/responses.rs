@@ -4,11 +4,11 @@ use crate::MonitorError;
 use crate::cpu_clock::{event, push};
 use crate::events::lost_row;
 use crate::numbers::signed;
-use recording::{Batch, RecordingError};
+use recording::{RecordingError, RowBatch};
 use std::time::Duration;
 use top_page::IoIntervals;
 use trace::TraceError;
-use trace::block::{self, BlockTrace, Columns};
+use trace::block::{self, BlockTrace, TraceNames};
 
 /// Bytes of the ring: I/Os are taken out many times a second.
 const RING_BYTES: u64 = 4 << 20;
@@ -18,7 +18,7 @@ const CHUNKS_MAX: usize = 64;
 /// The probe, with the sums of the interval under way.
 pub(crate) struct Responses {
     trace: BlockTrace,
-    columns: Columns,
+    columns: TraceNames,
     sums: IoIntervals,
     from_ns: u64,
 }
@@ -30,10 +30,10 @@ impl Responses {
     /// # Errors
     /// The kernel or a privilege does not allow it.
     pub(crate) fn start() -> Result<Self, TraceError> {
-        let options = block::Options { ring_bytes: Some(RING_BYTES), ..block::Options::default() };
+        let options = block::TraceOptions { ring_bytes: Some(RING_BYTES), ..block::TraceOptions::default() };
         let trace = BlockTrace::start(&options)?;
         let sums = IoIntervals::with_capacities(capacity_bytes);
-        Ok(Self { trace, columns: Columns::default(), sums, from_ns: quantity::clock::now_ns() })
+        Ok(Self { trace, columns: TraceNames::default(), sums, from_ns: quantity::clock::now_ns() })
     }
 
     /// Takes I/Os out of the ring; to be called several times a second.
@@ -47,7 +47,7 @@ impl Responses {
     }
 
     /// Ends an interval: its batches, and how many I/Os are in no sum since the probe began.
-    pub(crate) fn take(&mut self, t_ns: u64, origin_ns: u64) -> Result<(Vec<Batch>, u64), MonitorError> {
+    pub(crate) fn take(&mut self, t_ns: u64, origin_ns: u64) -> Result<(Vec<RowBatch>, u64), MonitorError> {
         self.drain()?;
         let mut batches = Vec::new();
         let (rows, places) = self.sums.take(signed(self.from_ns), signed(t_ns), signed(origin_ns));
@@ -100,7 +100,7 @@ impl Asked {
     }
 
     /// Ends an interval. To be called when the counters have been read: its rows stand behind theirs in time.
-    pub(crate) fn sample(&mut self, origin_ns: u64) -> Result<Vec<Batch>, MonitorError> {
+    pub(crate) fn sample(&mut self, origin_ns: u64) -> Result<Vec<RowBatch>, MonitorError> {
         let t_ns = quantity::clock::now_ns();
         let at = (signed(t_ns), t_ns.saturating_sub(origin_ns) as f64 / 1e9);
         let (mut batches, lost) = match &mut self.probe {

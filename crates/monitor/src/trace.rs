@@ -8,12 +8,12 @@ use crate::{MonitorError, StopFlag};
 use quantity::clock;
 use quantity::text::{format_bytes, format_count, format_ns};
 use recording::rows::{Event, TraceInterval};
-use recording::{Batch, ClockAnchor, Manifest, RecordingError, Sink, Writer};
+use recording::{ClockAnchor, Manifest, RecordingError, RowBatch, Sink, Writer};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use trace::block::{BlockTrace, Columns, Options, Statistics, Summary};
-use trace::files::{self, FileTrace, Losses};
+use trace::block::{BlockTrace, ProbeStatistics, TraceNames, TraceOptions, TraceSums};
+use trace::files::{self, FileTrace, FileTraceLosses};
 use workload::traced::{
     ends::{TRACE_BEGAN, TRACE_ENDED, unfinished_words},
     sample::TRACE_SAMPLE,
@@ -30,13 +30,13 @@ const COMMIT_ROWS: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct TraceRequest {
     /// What and how to trace.
-    pub options: Options,
+    pub options: TraceOptions,
     /// Reads and writes of files and the page cache as well (the table `file_interval`).
-    pub files: Option<files::Options>,
+    pub files: Option<files::FileTraceOptions>,
     /// Where the recording goes; must not exist.
     pub directory: PathBuf,
     /// When another recording begins, with `-2`, `-3`, … behind its name.
-    pub rotate: Rotate,
+    pub rotate: RotationLimits,
     /// How long; `None`: until somebody stops it.
     pub duration_ns: Option<u64>,
     /// The command line, for the manifest.
@@ -45,7 +45,7 @@ pub struct TraceRequest {
 
 /// When a recording is ended and another begun; `None`: never for that reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rotate {
+pub struct RotationLimits {
     /// It would take so many bytes on disk, once sealed, as the one before did per I/O.
     pub bytes: Option<u64>,
     /// It is so old, ns.
@@ -73,7 +73,7 @@ pub struct TraceOutcome {
     /// Rows of `io`.
     pub ios: u64,
     /// Lost, by reason and in all.
-    pub statistics: Statistics,
+    pub statistics: ProbeStatistics,
     /// Was it stopped before its time?
     pub interrupted: bool,
     /// Sentences for the end.
@@ -91,16 +91,16 @@ impl TraceOutcome {
 }
 
 struct Life<'a> {
-    options: &'a Options,
+    options: &'a TraceOptions,
     trace: BlockTrace,
     files: Option<FileTrace>,
-    columns: Columns,
+    columns: TraceNames,
     writer: Writer,
     watch: &'a mut dyn FnMut(TraceNews<'_>),
     origin_ns: u64,
     /// End of the last interval.
     interval_ns: u64,
-    seen: Statistics,
+    seen: ProbeStatistics,
     seen_cpu_ns: u64,
     /// What this thread had used when the trace began.
     setup_cpu_ns: u64,
@@ -116,7 +116,7 @@ struct Parts {
     /// When the one under way began, ns.
     began_ns: u64,
     /// What had been counted by then, of I/Os and of files.
-    began: (Statistics, Losses),
+    began: (ProbeStatistics, FileTraceLosses),
     /// Sealed on threads of their own.
     sealing: Vec<JoinHandle<Result<PathBuf, RecordingError>>>,
     sealed: Vec<PathBuf>,
@@ -145,11 +145,11 @@ pub fn trace(
         interval_ns: trace.started_ns(),
         trace,
         files,
-        columns: Columns::default(),
+        columns: TraceNames::default(),
         writer,
         watch,
         origin_ns,
-        seen: Statistics::default(),
+        seen: ProbeStatistics::default(),
         seen_cpu_ns: 0,
         setup_cpu_ns: clock::thread_cpu_ns(),
         uncommitted: 0,
@@ -170,13 +170,16 @@ pub fn trace(
 }
 
 /// What is to be known of a trace before it is read: by which way it is made, what the kernel does not offer.
-pub(crate) fn known<'a>(trace: &BlockTrace, verdicts: impl IntoIterator<Item = &'a trace::Verdict>) -> Vec<String> {
-    let words = verdicts.into_iter().map(trace::Verdict::words).filter(|words| !words.is_empty());
+pub(crate) fn known<'a>(
+    trace: &BlockTrace,
+    verdicts: impl IntoIterator<Item = &'a trace::ProgramSupport>,
+) -> Vec<String> {
+    let words = verdicts.into_iter().map(trace::ProgramSupport::words).filter(|words| !words.is_empty());
     trace.note().map(str::to_string).into_iter().chain(words).collect()
 }
 
 /// That it is a sample.
-pub(crate) fn sample_news(options: &Options) -> Option<String> {
+pub(crate) fn sample_news(options: &TraceOptions) -> Option<String> {
     let sample = options.filter.sample;
     (sample > 1).then(|| {
         format!("one I/O in {sample} is traced; the counts and rates shown are estimates for all of them, the rows of the table io are the sample")
@@ -184,7 +187,7 @@ pub(crate) fn sample_news(options: &Options) -> Option<String> {
 }
 
 /// The row as it is shown: of a sample, what is counted is multiplied. What the kernel counts of all I/Os, and losses, are not.
-pub(crate) fn shown(row: &TraceInterval, options: &Options) -> TraceInterval {
+pub(crate) fn shown(row: &TraceInterval, options: &TraceOptions) -> TraceInterval {
     let times = i64::from(options.filter.sample.max(1));
     TraceInterval {
         ios: row.ios.saturating_mul(times),
@@ -248,7 +251,7 @@ impl Life<'_> {
         let part = self.seen.since(&self.parts.began.0);
         let losses = part.losses_of_a_part();
         let (began_ns, exit) = (Some(self.parts.began_ns), Some("fine"));
-        let end = End { columns: &self.columns, statistics: &part, began_ns, ended_ns: Some(now_ns), exit };
+        let end = RecordingEnd { columns: &self.columns, statistics: &part, began_ns, ended_ns: Some(now_ns), exit };
         full.update_manifest(|manifest| end.note(manifest, losses.chain(file_losses(&unseen, &self.parts.began.1))))?;
         self.parts.began = (self.seen, unseen);
         let seal = move || full.seal();
@@ -279,7 +282,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    fn accept(&mut self, chunk: &trace::block::Chunk) -> Result<(), MonitorError> {
+    fn accept(&mut self, chunk: &trace::block::TraceChunk) -> Result<(), MonitorError> {
         let packed = self.columns.pack(chunk);
         self.ios += chunk.len() as u64;
         self.uncommitted += chunk.len();
@@ -292,7 +295,7 @@ impl Life<'_> {
     }
 
     /// What of files could not be counted so far.
-    fn unseen(&self) -> Result<Losses, MonitorError> {
+    fn unseen(&self) -> Result<FileTraceLosses, MonitorError> {
         Ok(self.files.as_ref().map(FileTrace::losses).transpose()?.unwrap_or_default())
     }
 
@@ -307,7 +310,7 @@ impl Life<'_> {
         self.interval_of(t_ns, statistics)
     }
 
-    fn interval_of(&mut self, t_ns: u64, statistics: Statistics) -> Result<(), MonitorError> {
+    fn interval_of(&mut self, t_ns: u64, statistics: ProbeStatistics) -> Result<(), MonitorError> {
         let part = statistics.since(&self.seen);
         let cpu_ns = self.trace.consumer_cpu_ns() + clock::thread_cpu_ns().saturating_sub(self.setup_cpu_ns);
         let summary = self.columns.take_summary();
@@ -318,12 +321,12 @@ impl Life<'_> {
         if let Some(files) = &mut self.files {
             let rows: Vec<_> =
                 files.read()?.iter().map(|file| row_of(file, t_ns, self.interval_ns, self.origin_ns)).collect();
-            self.writer.accept(&Batch::from_rows(&rows)?)?;
+            self.writer.accept(&RowBatch::from_rows(&rows)?)?;
         }
-        self.writer.accept(&Batch::from_rows(std::slice::from_ref(&row))?)?;
+        self.writer.accept(&RowBatch::from_rows(std::slice::from_ref(&row))?)?;
         self.commit()?;
         if let Some(step_ns) = self.writer.follow_clock(ClockAnchor::now())? {
-            self.writer.accept(&Batch::from_rows(&[clock_step(step_ns, self.origin_ns)])?)?;
+            self.writer.accept(&RowBatch::from_rows(&[clock_step(step_ns, self.origin_ns)])?)?;
             self.commit()?;
         }
         (self.seen, self.seen_cpu_ns, self.interval_ns) = (statistics, cpu_ns, t_ns);
@@ -332,7 +335,7 @@ impl Life<'_> {
     }
 
     /// Losses as an event of the interval.
-    fn lost(&mut self, t_ns: u64, part: &Statistics) -> Result<(), MonitorError> {
+    fn lost(&mut self, t_ns: u64, part: &ProbeStatistics) -> Result<(), MonitorError> {
         let row = Event {
             t_ns: signed(t_ns),
             t_s: t_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
@@ -344,7 +347,7 @@ impl Life<'_> {
             message: lost_words(part),
             count: signed(part.lost()),
         };
-        Ok(self.writer.accept(&Batch::from_rows(&[row])?)?)
+        Ok(self.writer.accept(&RowBatch::from_rows(&[row])?)?)
     }
 
     /// Takes what is still in the ring, says what was lost, seals.
@@ -363,7 +366,7 @@ impl Life<'_> {
         let losses = losses.chain(file_losses(&unseen, &self.parts.began.1));
         let exit = Some(if interrupted { "interrupted" } else { "fine" });
         let (began_ns, ended_ns) = (Some(self.parts.began_ns), self.trace.ended_ns());
-        let end = End { columns: &self.columns, statistics: &part, began_ns, ended_ns, exit };
+        let end = RecordingEnd { columns: &self.columns, statistics: &part, began_ns, ended_ns, exit };
         self.writer.update_manifest(|manifest| end.note(manifest, losses))?;
         let mut messages = Vec::new();
         if unseen.lost() > 0 {
@@ -392,7 +395,7 @@ impl Life<'_> {
 }
 
 /// What of files could not be counted since `before`, by the names of losses.
-fn file_losses(now: &Losses, before: &Losses) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+fn file_losses(now: &FileTraceLosses, before: &FileTraceLosses) -> impl Iterator<Item = (&'static str, u64)> + use<> {
     let losses = [
         ("probe_table_full", now.table.saturating_sub(before.table)),
         ("probe_operations", now.operations.saturating_sub(before.operations)),
@@ -401,11 +404,11 @@ fn file_losses(now: &Losses, before: &Losses) -> impl Iterator<Item = (&'static 
 }
 
 /// How a recording of I/Os ends: a trace, a part of one, a dump, a probe.
-pub struct End<'a> {
+pub struct RecordingEnd<'a> {
     /// Devices and names.
-    pub columns: &'a Columns,
+    pub columns: &'a TraceNames,
     /// Of this recording.
-    pub statistics: &'a Statistics,
+    pub statistics: &'a ProbeStatistics,
     /// From when on every I/O is in it; `None`: its time is that of its I/Os.
     pub began_ns: Option<u64>,
     /// Until when; `None`: as above.
@@ -414,7 +417,7 @@ pub struct End<'a> {
     pub exit: Option<&'a str>,
 }
 
-impl End<'_> {
+impl RecordingEnd<'_> {
     /// Puts it into the manifest: the devices, when it began and ended, which I/Os have no end, which are missing.
     pub fn note(&self, manifest: &mut Manifest, losses: impl Iterator<Item = (&'static str, u64)>) {
         let Self { columns, statistics, began_ns, ended_ns, exit } = self;
@@ -434,8 +437,8 @@ impl End<'_> {
 /// The row of an interval, given its start and end and the recording's start.
 pub fn interval_row(
     (from_ns, t_ns, origin_ns): (u64, u64, u64),
-    part: &Statistics,
-    summary: &Summary,
+    part: &ProbeStatistics,
+    summary: &TraceSums,
     cpu_ns: u64,
 ) -> TraceInterval {
     TraceInterval {
@@ -461,7 +464,7 @@ pub fn interval_row(
 }
 
 /// What was lost and what helps.
-pub(crate) fn lost_words(part: &Statistics) -> String {
+pub(crate) fn lost_words(part: &ProbeStatistics) -> String {
     let mut words = Vec::new();
     if part.lost_ring > 0 {
         words.push(format!(
@@ -491,7 +494,7 @@ pub(crate) fn lost_words(part: &Statistics) -> String {
 }
 
 /// What was traced and what it cost.
-fn words(directories: &[PathBuf], ios: u64, traced_ns: u64, cpu_ns: u64, statistics: &Statistics) -> Vec<String> {
+fn words(directories: &[PathBuf], ios: u64, traced_ns: u64, cpu_ns: u64, statistics: &ProbeStatistics) -> Vec<String> {
     let disk = directories.iter().map(|directory| size_of(directory)).sum();
     let first = directories.first().map(|directory| directory.display().to_string()).unwrap_or_default();
     let name = match directories {

@@ -10,10 +10,10 @@ use crate::manifest_keys::CPU_CLOCK;
 use crate::profile::Profiler;
 use crate::responses;
 use crate::{MonitorError, StopFlag};
-use collect::{Asked, Machine, What};
+use collect::{MachineReader, RequestedProcesses, SubjectName};
 use quantity::clock;
 use recording::rows::Event;
-use recording::{Batch, ClockAnchor, Manifest, RecordingError, Sink, Writer};
+use recording::{ClockAnchor, Manifest, RecordingError, RowBatch, Sink, Writer};
 use rustix::process::{Pid, Signal};
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
@@ -30,7 +30,7 @@ const SHORT: u64 = 10;
 #[derive(Debug)]
 pub struct WatchRequest {
     /// Subjects.
-    pub what: Vec<What>,
+    pub what: Vec<SubjectName>,
     /// CPU time by event beside that of the tick.
     pub events: EventClock,
     /// Look at every CPU so many times a second for what programs are at, where that can be; `None`: do not.
@@ -40,7 +40,7 @@ pub struct WatchRequest {
     /// Time between two samples.
     pub interval_ns: u64,
     /// What has rows in every sample, however idle it is.
-    pub idle: Idle,
+    pub idle: IdleSubjects,
     /// Number of samples; `None`: until stopped.
     pub samples: Option<u64>,
     /// Longest time; `None`: until stopped.
@@ -53,16 +53,16 @@ pub struct WatchRequest {
 
 /// What was asked for by name: it has rows even when it does nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Idle {
+pub struct IdleSubjects {
     /// Block devices, by the kernel's names.
     pub devices: Vec<String>,
     /// Processes.
-    pub processes: Asked,
+    pub processes: RequestedProcesses,
 }
 
 /// Who else gets each sample.
 #[derive(Default)]
-pub struct Company<'a> {
+pub struct SampleConsumers<'a> {
     /// Shows it.
     pub face: Option<&'a mut dyn Sink>,
     /// Judges it, and writes the I/Os around a finding.
@@ -73,7 +73,7 @@ pub struct Company<'a> {
 
 /// A command that is recorded. It starts when the probes run and the first sample is taken, so that all it does lies between
 /// two samples.
-pub struct Watched<'a> {
+pub struct WatchedCommand<'a> {
     /// Starts it; `None`: what is recorded has begun, and there is no command. An error ends everything.
     pub start: &'a mut dyn FnMut() -> std::io::Result<Option<Child>>,
     /// The command, once it was started.
@@ -81,7 +81,7 @@ pub struct Watched<'a> {
     is_begun: bool,
 }
 
-impl<'a> Watched<'a> {
+impl<'a> WatchedCommand<'a> {
     /// One that is not started yet.
     pub fn new(start: &'a mut dyn FnMut() -> std::io::Result<Option<Child>>) -> Self {
         Self { start, child: None, is_begun: false }
@@ -97,13 +97,13 @@ impl<'a> Watched<'a> {
     }
 }
 
-impl std::fmt::Debug for Watched<'_> {
+impl std::fmt::Debug for WatchedCommand<'_> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Watched").field("child", &self.child).finish_non_exhaustive()
     }
 }
 
-impl std::fmt::Debug for Company<'_> {
+impl std::fmt::Debug for SampleConsumers<'_> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Company").field("flight", &self.flight).finish_non_exhaustive()
     }
@@ -131,8 +131,8 @@ pub struct WatchOutcome {
 /// the recording then.
 pub fn watch(
     request: &WatchRequest,
-    company: Company<'_>,
-    watched: Option<&mut Watched<'_>>,
+    company: SampleConsumers<'_>,
+    watched: Option<&mut WatchedCommand<'_>>,
     stop: &StopFlag,
 ) -> Result<WatchOutcome, MonitorError> {
     let cpu_clock = CpuClock::start(request.events)?;
@@ -156,7 +156,7 @@ pub fn watch(
         writer = Some(Writer::create(directory, manifest)?);
     }
     let start_ns = clock::now_ns();
-    let mut machine = Machine::new(&request.what);
+    let mut machine = MachineReader::new(&request.what);
     machine.tell_of(&request.idle.devices, &request.idle.processes);
     let mut watch = Watch {
         machine,
@@ -175,13 +175,13 @@ pub fn watch(
 }
 
 struct Watch<'a> {
-    machine: Machine,
+    machine: MachineReader,
     cpu_clock: Option<CpuClock>,
     io_errors: Option<IoErrors>,
     profiler: Option<Profiler>,
     responses: Option<responses::Asked>,
     writer: Option<Writer>,
-    company: Company<'a>,
+    company: SampleConsumers<'a>,
     origin_ns: u64,
     outcome: WatchOutcome,
     /// Was the signal to end passed on to the command?
@@ -217,7 +217,7 @@ impl Watch<'_> {
         &mut self,
         request: &WatchRequest,
         start_ns: u64,
-        mut watched: Option<&mut Watched<'_>>,
+        mut watched: Option<&mut WatchedCommand<'_>>,
         stop: &StopFlag,
     ) -> Result<(), MonitorError> {
         let interval_ns = request.interval_ns.max(1);
@@ -312,18 +312,18 @@ impl Watch<'_> {
         if let Some(writer) = &mut self.writer
             && let Some(step_ns) = writer.follow_clock(ClockAnchor::now())?
         {
-            self.publish(&[Batch::from_rows(&[clock_step(step_ns, self.origin_ns)])?])?;
+            self.publish(&[RowBatch::from_rows(&[clock_step(step_ns, self.origin_ns)])?])?;
         }
         Ok(())
     }
 
     /// Journals what the flight recorder says.
     fn note(&mut self, news: &[Event]) -> Result<(), MonitorError> {
-        if news.is_empty() { Ok(()) } else { self.publish(&[Batch::from_rows(news)?]) }
+        if news.is_empty() { Ok(()) } else { self.publish(&[RowBatch::from_rows(news)?]) }
     }
 
     /// Journals batches, and shows them only after that.
-    fn publish(&mut self, batches: &[Batch]) -> Result<(), MonitorError> {
+    fn publish(&mut self, batches: &[RowBatch]) -> Result<(), MonitorError> {
         if let Some(writer) = &mut self.writer {
             batches.iter().try_for_each(|batch| writer.accept(batch))?;
             writer.commit()?;
@@ -343,7 +343,7 @@ impl Watch<'_> {
     }
 
     /// What could not be read is said on standard error, too; the kernel's own messages are not ours to repeat.
-    fn warn(&mut self, batches: &[Batch]) -> Result<(), MonitorError> {
+    fn warn(&mut self, batches: &[RowBatch]) -> Result<(), MonitorError> {
         for batch in batches {
             for event in batch.to_rows::<Event>()?.into_iter().filter(|event| event.kind != "kernel") {
                 match &mut self.company.tell {
@@ -368,7 +368,7 @@ impl Watch<'_> {
             message: message.to_string(),
             count: 1,
         };
-        self.publish(&[Batch::from_rows(&[row])?])
+        self.publish(&[RowBatch::from_rows(&[row])?])
     }
 
     fn finish(mut self, lived: Result<(), MonitorError>, stop: &StopFlag) -> Result<WatchOutcome, MonitorError> {
@@ -401,6 +401,6 @@ impl Watch<'_> {
 
 /// Ties a monotonic time of now to the wall clock.
 #[must_use]
-pub fn live_wall() -> tui::WallClock {
+pub fn live_wall() -> tui::ClockAnchor {
     Box::new(|t_ns| clock::wall_ns() - (i64::try_from(clock::now_ns()).unwrap_or(i64::MAX) - t_ns))
 }

@@ -2,7 +2,7 @@
 
 use monitor::Endpoint;
 use recording::rows::Pressure;
-use recording::{Batch, Sink as _};
+use recording::{RowBatch, Sink as _};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn it_answers_with_the_newest_sample() {
     assert!(ask(address, &get("GET", "/metrics", "localhost")).ends_with("# EOF\n"), "nothing yet");
     for some_ns in [1_000_000_000, 3_000_000_000] {
         let row = Pressure { t_ns: 1, t_s: 0.0, resource: "io".to_string(), some_ns: Some(some_ns), full_ns: None };
-        endpoint.accept(&Batch::from_rows(&[row]).expect("a batch")).expect("taken");
+        endpoint.accept(&RowBatch::from_rows(&[row]).expect("a batch")).expect("taken");
         // Asked for after every sample: what was made for one must not be given for the next.
         let page = ask(address, &get("GET", "/metrics", "localhost"));
         let line = format!("iodyno_pressure_some_seconds_total{{resource=\"io\"}} {}\n", some_ns / 1_000_000_000);

@@ -3,19 +3,19 @@
 //! They ask for what a comparison can say: a verdict, which rests on an interval. A number beside a sign would ask for the ratio alone,
 //! which moves between equal loads.
 
-use super::Names;
+use super::SelectableNames;
 use super::parse::{ConditionError, Over, Parser, error};
 use super::syntax::fits;
 use super::token::Kind;
 use quantity::suggest::{by_distance, question};
-use rates::measure::{self, Better, MEASURES, Measure, measure_of};
+use rates::measure::{self, BetterDirection, LoadMeasure, MEASURES, measure_of};
 
 /// What such a condition looks like.
 const EXAMPLES: &str = "`response_ns_p99 worse than 5%`, `iops changed`, `iops not same within 5%`";
 
 /// What must not be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Demand {
+pub enum ComparedDemand {
     /// That it is surely worse, by more than this part; 0: by whatever counts as a difference.
     Worse(f64),
     /// That it surely changed, whichever way.
@@ -30,8 +30,8 @@ pub struct ComparedCondition {
     text: String,
     /// As written, with its labels.
     measured: String,
-    measure: &'static Measure,
-    demand: Demand,
+    measure: &'static LoadMeasure,
+    demand: ComparedDemand,
     /// The runs that it is about; all must fit.
     runs: Vec<String>,
     named: Vec<(&'static str, String, usize, usize)>,
@@ -81,12 +81,12 @@ impl ComparedCondition {
     }
 
     /// The figure.
-    pub fn measure(&self) -> &'static Measure {
+    pub fn measure(&self) -> &'static LoadMeasure {
         self.measure
     }
 
     /// What must not be.
-    pub fn demand(&self) -> Demand {
+    pub fn demand(&self) -> ComparedDemand {
         self.demand
     }
 
@@ -99,7 +99,7 @@ impl ComparedCondition {
     ///
     /// # Errors
     /// The first of them, with its place and the nearest name that there is.
-    pub fn check_names(&self, known: &Names) -> Result<(), ConditionError> {
+    pub fn check_names(&self, known: &SelectableNames) -> Result<(), ConditionError> {
         for (_, value, start, len) in &self.named {
             let is_number = value.parse::<usize>().is_ok_and(|number| number < known.runs.len());
             if is_number || known.runs.iter().any(|name| is_of(value, name)) {
@@ -120,10 +120,10 @@ fn is_of(wanted: &str, name: &str) -> bool {
 }
 
 /// A figure that is judged.
-fn measure_named(word: &str, at: (usize, usize)) -> Result<&'static Measure, ConditionError> {
-    let judged = || MEASURES.iter().filter(|measure| measure.kind != measure::Kind::Plain);
+fn measure_named(word: &str, at: (usize, usize)) -> Result<&'static LoadMeasure, ConditionError> {
+    let judged = || MEASURES.iter().filter(|measure| measure.kind != measure::MeasureKind::Plain);
     match measure_of(word) {
-        Some(measure) if measure.kind != measure::Kind::Plain => Ok(measure),
+        Some(measure) if measure.kind != measure::MeasureKind::Plain => Ok(measure),
         Some(measure) => {
             let message = format!("`{word}` has no interval in a comparison, so nothing can be said of its difference");
             let near = if measure.key.contains("_ns_") {
@@ -142,17 +142,17 @@ fn measure_named(word: &str, at: (usize, usize)) -> Result<&'static Measure, Con
     }
 }
 
-fn demand(parser: &mut Parser<'_>, measure: &Measure) -> Result<Demand, ConditionError> {
+fn demand(parser: &mut Parser<'_>, measure: &LoadMeasure) -> Result<ComparedDemand, ConditionError> {
     if parser.take_word("changed") {
-        return Ok(Demand::Changed);
+        return Ok(ComparedDemand::Changed);
     }
     if parser.take_word("worse") {
         if !parser.take_word("than") {
-            return Ok(Demand::Worse(0.0));
+            return Ok(ComparedDemand::Worse(0.0));
         }
         // A rate cannot fall by more than all of it.
-        let most = if measure.better == Better::More { 99.0 } else { 1000.0 };
-        return Ok(Demand::Worse(share(parser, most)?));
+        let most = if measure.better == BetterDirection::More { 99.0 } else { 1000.0 };
+        return Ok(ComparedDemand::Worse(share(parser, most)?));
     }
     if parser.take_word("not") {
         if !parser.take_word("same") {
@@ -164,7 +164,7 @@ fn demand(parser: &mut Parser<'_>, measure: &Measure) -> Result<Demand, Conditio
             let help = "no two runs are equal: write `not same within 5%`";
             return Err(parser.wrong(format!("expected `within`, found {}", parser.shown()), help));
         }
-        return Ok(Demand::NotSame(share(parser, 100.0)?));
+        return Ok(ComparedDemand::NotSame(share(parser, 100.0)?));
     }
     let message = format!("expected `worse`, `changed` or `not same within`, found {}", parser.shown());
     let help = match parser.peek().kind {
@@ -199,17 +199,17 @@ fn share(parser: &mut Parser<'_>, most: f64) -> Result<f64, ConditionError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ComparedCondition, Demand};
-    use crate::Names;
+    use super::{ComparedCondition, ComparedDemand};
+    use crate::SelectableNames;
 
     #[test]
     fn conditions_on_a_comparison_are_read() {
         for (text, key, demand) in [
-            ("iops worse", "iops", Demand::Worse(0.0)),
-            ("achieved worse than 5%", "iops", Demand::Worse(0.05)),
-            ("response_ns_p99 worse than 2.5 %", "response_ns_p99", Demand::Worse(0.025)),
-            ("throughput changed", "bytes_per_s", Demand::Changed),
-            ("  service_ns_mean{run=rd1, } NOT same WITHIN 3 % ", "service_ns_mean", Demand::NotSame(0.03)),
+            ("iops worse", "iops", ComparedDemand::Worse(0.0)),
+            ("achieved worse than 5%", "iops", ComparedDemand::Worse(0.05)),
+            ("response_ns_p99 worse than 2.5 %", "response_ns_p99", ComparedDemand::Worse(0.025)),
+            ("throughput changed", "bytes_per_s", ComparedDemand::Changed),
+            ("  service_ns_mean{run=rd1, } NOT same WITHIN 3 % ", "service_ns_mean", ComparedDemand::NotSame(0.03)),
         ] {
             let condition = ComparedCondition::parse(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
             assert_eq!((condition.measure().key, condition.demand()), (key, demand), "{text}");
@@ -220,7 +220,10 @@ mod tests {
     #[test]
     fn labels_choose_runs_by_name_and_by_number() {
         let of = |label: &str| ComparedCondition::parse(&format!("iops{{run={label}}} changed")).unwrap();
-        let names = Names { runs: vec!["rd1 threads=2".to_string(), "a / b".to_string()], ..Names::default() };
+        let names = SelectableNames {
+            runs: vec!["rd1 threads=2".to_string(), "a / b".to_string()],
+            ..SelectableNames::default()
+        };
         for (label, first, second) in [
             ("rd1", true, false),
             ("rd1*", true, false),

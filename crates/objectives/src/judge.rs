@@ -1,17 +1,17 @@
 //! Rows in, verdicts out: the same for a live run and for a recording.
 
 use super::names::{Clock, Quantity};
-use super::plan_progress::{Halt, PendingRun, PlanEnd, add_names};
+use super::plan_progress::{PendingRun, PlanEnd, RunHalt, add_names};
 use super::samples::Sample;
 use super::sentence::{Stretch, World, first, holds, in_words};
 use super::syntax::{Comparison, Measured, Selector, Truth};
-use super::{Condition, Judgement, Names, Verdict, recorded};
+use super::{Condition, Judgement, ObjectiveVerdict, SelectableNames, recorded};
 use quantity::histogram::Histogram;
 use rates::open_times;
-use rates::{Bounds, Times};
-use rates::{CpuPoint, OpCount, Stall, Unfinished};
+use rates::{CpuPoint, OpCount, Stall, UnfinishedOperations};
+use rates::{FigureBounds, OperationTimes};
 use recording::rows::{Cpu, EngineInterval, Objective, OpInterval, Phase, RunEnd, RunTotal};
-use recording::{Batch, Manifest, Reader, RecordingError};
+use recording::{Manifest, Reader, RecordingError, RowBatch};
 use std::collections::{BTreeMap, BTreeSet};
 use view::{AnalyzeError, Unit};
 
@@ -20,7 +20,7 @@ const PHASE: &str = "measure";
 
 /// Judges conditions over runs.
 #[derive(Debug)]
-pub struct Judge {
+pub struct ConditionJudge {
     conditions: Vec<Condition>,
     /// Of each condition, where its selectors begin among all.
     bases: Vec<usize>,
@@ -55,7 +55,7 @@ struct Record {
     /// What is written when a run has ended is there.
     is_over: bool,
     /// It ended before its time.
-    cut: Option<Halt>,
+    cut: Option<RunHalt>,
 }
 
 /// What of a run came back after its load had ended, or not at all.
@@ -67,8 +67,8 @@ struct End {
     drained: Vec<Sample>,
     /// By selector.
     open: Vec<Sample>,
-    wait: Times,
-    unfinished: Unfinished,
+    wait: OperationTimes,
+    unfinished: UnfinishedOperations,
 }
 
 /// One interval, reduced to what conditions ask of it.
@@ -90,7 +90,7 @@ struct Sum {
     stall: Option<Stall>,
 }
 
-impl Judge {
+impl ConditionJudge {
     /// Will judge these.
     pub fn new(conditions: Vec<Condition>) -> Self {
         let (mut bases, mut selectors, mut asked) = (Vec::new(), Vec::new(), Vec::new());
@@ -113,7 +113,7 @@ impl Judge {
     ///
     /// # Errors
     /// A batch whose columns are not those of its table.
-    pub fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         if self.conditions.is_empty() {
             return Ok(());
         }
@@ -155,7 +155,7 @@ impl Judge {
         }
         if row.phase == PHASE && row.event == "start" {
             // What was waited for in a pause is no part of the end.
-            record.end.wait = Times::default();
+            record.end.wait = OperationTimes::default();
         }
     }
 
@@ -254,7 +254,7 @@ impl Judge {
     }
 
     /// A run ended before its time: it has met nothing.
-    pub fn cut_short(&mut self, run_index: i32, halt: Halt) {
+    pub fn cut_short(&mut self, run_index: i32, halt: RunHalt) {
         if let Some(record) = self.runs.get_mut(&run_index) {
             record.cut = Some(halt);
         }
@@ -262,9 +262,15 @@ impl Judge {
 
     /// Judges the conditions at `which` over a run that has not begun.
     #[must_use]
-    pub fn of_pending(&self, pending: &PendingRun, run_index: i32, halt: Halt, which: &[usize]) -> Vec<Verdict> {
+    pub fn of_pending(
+        &self,
+        pending: &PendingRun,
+        run_index: i32,
+        halt: RunHalt,
+        which: &[usize],
+    ) -> Vec<ObjectiveVerdict> {
         let conditions = which.iter().filter_map(|index| self.conditions.get(*index));
-        let verdict = |condition: &Condition| Verdict {
+        let verdict = |condition: &Condition| ObjectiveVerdict {
             condition: condition.text.clone(),
             run: pending.title.clone(),
             run_index,
@@ -279,7 +285,7 @@ impl Judge {
     }
 
     /// Judges the conditions at `which` over a run that has ended; the run is forgotten.
-    pub fn verdicts(&mut self, run_index: i32, which: &[usize]) -> Vec<Verdict> {
+    pub fn verdicts(&mut self, run_index: i32, which: &[usize]) -> Vec<ObjectiveVerdict> {
         let Some(mut record) = self.runs.remove(&run_index) else { return Vec::new() };
         record.close(&self.asked);
         if !record.intervals.is_empty() {
@@ -300,7 +306,7 @@ impl Judge {
             .collect()
     }
 
-    fn verdict(&self, condition: &Condition, index: usize, run_index: i32, record: &Record) -> Verdict {
+    fn verdict(&self, condition: &Condition, index: usize, run_index: i32, record: &Record) -> ObjectiveVerdict {
         let base = self.bases[index];
         let whole = |measured: &Measured| record.sums.get(base + measured.selector)?.sample.value(measured.quantity);
         let longest = |truth: &Truth| record.longest(truth, base, &self.asked);
@@ -323,7 +329,7 @@ impl Judge {
         }
         let held = held(&condition.truth, &longest).filter(|stretch| stretch.length_ns() > 0);
         let seconds = |t_ns: i64| (t_ns - start_ns) as f64 / 1e9;
-        Verdict {
+        ObjectiveVerdict {
             condition: condition.text.clone(),
             run: record.title.clone(),
             run_index,
@@ -338,7 +344,7 @@ impl Judge {
 }
 
 /// Why a condition could not be judged.
-fn unknown(measures: &[&Measured], record: &Record, whole: &dyn Fn(&Measured) -> Option<Bounds>) -> String {
+fn unknown(measures: &[&Measured], record: &Record, whole: &dyn Fn(&Measured) -> Option<FigureBounds>) -> String {
     if record.intervals.is_empty() {
         return "nothing was measured".to_string();
     }
@@ -351,7 +357,7 @@ fn unknown(measures: &[&Measured], record: &Record, whole: &dyn Fn(&Measured) ->
 }
 
 /// What leaves a condition open.
-fn undecided(measures: &[&Measured], record: &Record, whole: &dyn Fn(&Measured) -> Option<Bounds>) -> String {
+fn undecided(measures: &[&Measured], record: &Record, whole: &dyn Fn(&Measured) -> Option<FigureBounds>) -> String {
     let open = measures.iter().filter_map(|measured| {
         let figure = whole(measured).filter(|figure| !figure.is_exact())?;
         Some(format!("{} was {}", measured.text, in_words(figure, measured.dimension)))
@@ -420,7 +426,7 @@ impl Record {
             }
             sample.seconds = seconds;
             sample.in_flight = (seconds > 0.0).then(|| sum.in_flight_ns / (seconds * 1e9));
-            sample.wait = Times::ended(self.wait.clone());
+            sample.wait = OperationTimes::ended(self.wait.clone());
             if self.end.phase.as_deref() == Some(PHASE) {
                 sample.wait.merge(&self.end.wait);
             }
@@ -429,7 +435,7 @@ impl Record {
         for (t_ns, interval) in &mut self.intervals {
             // Counters are read just after the interval's end.
             let near = cpu.iter().find(|point| point.t_ns >= *t_ns && point.t_ns < t_ns + interval.length_ns / 2);
-            let wait = Times::ended(std::mem::take(&mut interval.wait));
+            let wait = OperationTimes::ended(std::mem::take(&mut interval.wait));
             let sample = Sample { wait, cpu: near.map(share), ..Sample::default() };
             for (value, (measured, _)) in interval.values.iter_mut().zip(asked) {
                 if matches!(measured.quantity, Quantity::Cpu | Quantity::Time(Clock::Wait, _)) {
@@ -496,7 +502,7 @@ impl Record {
                     one.1.1 == base + measured.selector && one.1.0.quantity == measured.quantity
                 };
                 let (place, _) = asked.iter().enumerate().find(|one| wanted(&one))?;
-                interval.values.get(place).copied().flatten().map(Bounds::exact)
+                interval.values.get(place).copied().flatten().map(FigureBounds::exact)
             };
             let outcome = holds(truth, &figure);
             known |= outcome.is_some();
@@ -553,7 +559,7 @@ impl Sum {
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub fn verdicts(reader: &Reader, conditions: Vec<Condition>) -> Result<Vec<Verdict>, AnalyzeError> {
+pub fn verdicts(reader: &Reader, conditions: Vec<Condition>) -> Result<Vec<ObjectiveVerdict>, AnalyzeError> {
     if recorded::is_without_runs(reader)? {
         return recorded::verdicts(reader, &conditions);
     }
@@ -565,7 +571,7 @@ pub fn verdicts(reader: &Reader, conditions: Vec<Condition>) -> Result<Vec<Verdi
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub fn objectives(reader: &Reader) -> Result<Vec<Verdict>, AnalyzeError> {
+pub fn objectives(reader: &Reader) -> Result<Vec<ObjectiveVerdict>, AnalyzeError> {
     let (mut conditions, mut places): (Vec<Condition>, BTreeMap<i32, Vec<usize>>) = (Vec::new(), BTreeMap::new());
     for row in reader.table::<Objective>()? {
         // What an older or newer version wrote may not be understood here; its verdict then stays in its table.
@@ -626,8 +632,8 @@ fn judged(
     reader: &Reader,
     conditions: Vec<Condition>,
     which: impl Fn(i32, &str) -> Vec<usize>,
-) -> Result<Vec<Verdict>, AnalyzeError> {
-    let mut judge = Judge::new(conditions);
+) -> Result<Vec<ObjectiveVerdict>, AnalyzeError> {
+    let mut judge = ConditionJudge::new(conditions);
     let phases = reader.table::<Phase>()?;
     let fillings: BTreeSet<i32> = phases.iter().filter(|row| row.phase == "format").map(|row| row.run_index).collect();
     phases.iter().for_each(|row| judge.phase(row));
@@ -658,7 +664,7 @@ fn judged(
         }
     }
     let title = |run: i32| titles.get(&run).map_or("", |row| row.run.as_str());
-    let mut verdicts: Vec<Verdict> =
+    let mut verdicts: Vec<ObjectiveVerdict> =
         runs.iter().flat_map(|run| judge.verdicts(*run, &which(*run, title(*run)))).collect();
     let Some((mut progress, halt)) = told.and_then(|told| Some((told.progress, told.halt?))) else {
         return Ok(verdicts);
@@ -675,11 +681,11 @@ fn judged(
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub fn names(reader: &Reader) -> Result<Names, AnalyzeError> {
+pub fn names(reader: &Reader) -> Result<SelectableNames, AnalyzeError> {
     if recorded::is_without_runs(reader)? {
         return recorded::names(reader);
     }
-    let mut names = Names::default();
+    let mut names = SelectableNames::default();
     let add = |list: &mut Vec<String>, name: String| {
         if !list.contains(&name) {
             list.push(name);

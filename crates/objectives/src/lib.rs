@@ -17,11 +17,11 @@ mod syntax;
 mod token;
 mod watch;
 
-pub use compared::{ComparedCondition, Demand};
-pub use judge::{Judge, OBJECTIVES, names as names_of, objectives, verdicts};
+pub use compared::{ComparedCondition, ComparedDemand};
+pub use judge::{ConditionJudge, OBJECTIVES, names as names_of, objectives, verdicts};
 pub use parse::ConditionError;
-pub use plan_progress::{CUT_SHORT, Halt, PendingRun, PlanProgress, ROUNDS};
-pub use watch::{Lane, Watch};
+pub use plan_progress::{CUT_SHORT, PendingRun, PlanProgress, ROUNDS, RunHalt};
+pub use watch::{ConditionWatch, IntervalStream};
 
 use quantity::suggest::{by_distance, question};
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub struct Condition {
 
 /// What a condition's labels may name.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct SelectableNames {
     /// Workloads.
     pub workloads: Vec<String>,
     /// Targets.
@@ -83,7 +83,7 @@ impl Judgement {
 
 /// One figure that a verdict rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
+pub struct VerdictEvidence {
     /// As written in the condition.
     pub measure: String,
     /// In base units: ns, operations, bytes, per second; shares as fractions. `None`: not measured.
@@ -97,7 +97,7 @@ pub struct Evidence {
 
 /// A condition judged over one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct ObjectiveVerdict {
     /// The condition as written.
     pub condition: String,
     /// Title of the run.
@@ -111,24 +111,24 @@ pub struct Verdict {
     /// What was measured, in a sentence without a full stop.
     pub sentence: String,
     /// The figures.
-    pub evidence: Vec<Evidence>,
+    pub evidence: Vec<VerdictEvidence>,
     /// For a condition with `for`: the longest time that it held, seconds since the run's start.
     pub held_s: Option<(f64, f64)>,
     /// For a condition on a comparison: which recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compared: Option<Compared>,
+    pub compared: Option<ComparedRecordings>,
 }
 
 /// Which recordings a verdict is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Compared {
+pub struct ComparedRecordings {
     /// The recording that was judged.
     pub recording: String,
     /// The one that it was held against.
     pub against: String,
 }
 
-impl Verdict {
+impl ObjectiveVerdict {
     /// The whole story in one line.
     pub fn told(&self) -> String {
         let run = format!("{} {}", self.run, self.detail);
@@ -193,7 +193,7 @@ impl Condition {
     ///
     /// # Errors
     /// The first of them, with its place and the nearest name that there is.
-    pub fn check_names(&self, known: &Names) -> Result<(), ConditionError> {
+    pub fn check_names(&self, known: &SelectableNames) -> Result<(), ConditionError> {
         for (label, value, start, len) in &self.named {
             let names = match *label {
                 "workload" => &known.workloads,

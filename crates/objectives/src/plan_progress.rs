@@ -1,8 +1,8 @@
 //! How far a plan came: what was cut short, and what never began, has shown nothing.
 
-use super::Names;
+use super::SelectableNames;
 use rates::base_title;
-use recording::{Manifest, REQUESTED, Reader, State};
+use recording::{Manifest, REQUESTED, Reader, RecordingState};
 use std::collections::BTreeMap;
 
 /// In the manifest: how often all runs are to be done, as far as that was known beforehand.
@@ -17,7 +17,7 @@ pub(super) fn is_planned(manifest: &Manifest) -> bool {
 
 /// Why a run ended before its time, or never began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Halt {
+pub enum RunHalt {
     /// None of both: it may still come.
     NotOver,
     /// The program that wrote the recording was killed, or its machine went down.
@@ -30,7 +30,7 @@ pub enum Halt {
     Errors,
 }
 
-impl Halt {
+impl RunHalt {
     /// What the manifest says of a run.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -48,13 +48,13 @@ impl Halt {
     }
 
     /// Why not all of a command's runs need be there; `None` where it came to its end.
-    fn of(manifest: &Manifest, state: State) -> Option<Self> {
+    fn of(manifest: &Manifest, state: RecordingState) -> Option<Self> {
         match (manifest.exit.as_deref(), state) {
-            (None, State::Open) => Some(Self::NotOver),
-            (None, State::CutShort) => Some(Self::Killed),
+            (None, RecordingState::Open) => Some(Self::NotOver),
+            (None, RecordingState::CutShort) => Some(Self::Killed),
             (Some("target failed"), _) => Some(Self::Errors),
             (Some(word), _) => Self::of_word(word),
-            (None, State::Sealed) => None,
+            (None, RecordingState::Sealed) => None,
         }
     }
 
@@ -166,9 +166,9 @@ pub(super) struct PlanEnd {
     /// With the runs that have not begun yet.
     pub(super) progress: PlanProgress,
     /// Why the plan did not come to its end; `None`: it did.
-    pub(super) halt: Option<Halt>,
+    pub(super) halt: Option<RunHalt>,
     /// Runs that were cut short.
-    pub(super) cut: BTreeMap<i32, Halt>,
+    pub(super) cut: BTreeMap<i32, RunHalt>,
 }
 
 impl PlanEnd {
@@ -177,15 +177,15 @@ impl PlanEnd {
         let progress = PlanProgress::of(manifest)?;
         let cut = manifest.extra.get(CUT_SHORT).and_then(serde_json::Value::as_object);
         let one = |(run, word): (&String, &serde_json::Value)| {
-            Some((run.parse().ok()?, Halt::of_word(word.as_str()?).unwrap_or(Halt::Interrupted)))
+            Some((run.parse().ok()?, RunHalt::of_word(word.as_str()?).unwrap_or(RunHalt::Interrupted)))
         };
         let cut = cut.into_iter().flatten().filter_map(one).collect();
-        Some(Self { progress, halt: Halt::of(manifest, reader.state()), cut })
+        Some(Self { progress, halt: RunHalt::of(manifest, reader.state()), cut })
     }
 }
 
 /// Adds the titles of planned runs to what labels may name: one that never began is one all the same.
-pub(super) fn add_names(manifest: &Manifest, names: &mut Names) {
+pub(super) fn add_names(manifest: &Manifest, names: &mut SelectableNames) {
     for (title, _) in PlanProgress::of(manifest).map(|progress| progress.planned).unwrap_or_default() {
         let is_known = names.runs.iter().any(|name| *name == title || base_title(name) == title);
         if !is_known {
@@ -196,8 +196,8 @@ pub(super) fn add_names(manifest: &Manifest, names: &mut Names) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Halt, PendingRun, PlanProgress};
-    use recording::{Manifest, State};
+    use super::{PendingRun, PlanProgress, RunHalt};
+    use recording::{Manifest, RecordingState};
 
     fn pending(rounds: u64, begun: &[(&str, &str)]) -> Vec<(String, String)> {
         let planned = [("max", ""), ("rd1", "threads=1"), ("rd1", "threads=2"), ("rd2", "")];
@@ -241,24 +241,24 @@ mod tests {
 
     #[test]
     fn a_command_that_came_to_its_end_was_not_cut_short() {
-        let of = |exit: Option<&str>, state: State| {
+        let of = |exit: Option<&str>, state: RecordingState| {
             let mut manifest = Manifest::new(&["test".to_string()]);
             manifest.exit = exit.map(str::to_string);
-            Halt::of(&manifest, state)
+            RunHalt::of(&manifest, state)
         };
         for word in ["complete", "objective missed", "imported", "fine"] {
-            assert_eq!(of(Some(word), State::Sealed), None, "{word}");
+            assert_eq!(of(Some(word), RecordingState::Sealed), None, "{word}");
         }
         for (word, halt) in [
-            ("interrupted", Halt::Interrupted),
-            ("killed", Halt::Killed),
-            ("failed", Halt::Failed),
-            ("target failed", Halt::Errors),
+            ("interrupted", RunHalt::Interrupted),
+            ("killed", RunHalt::Killed),
+            ("failed", RunHalt::Failed),
+            ("target failed", RunHalt::Errors),
         ] {
-            assert_eq!(of(Some(word), State::Sealed), Some(halt), "{word}");
+            assert_eq!(of(Some(word), RecordingState::Sealed), Some(halt), "{word}");
         }
-        assert_eq!(of(None, State::Open), Some(Halt::NotOver));
-        assert_eq!(of(None, State::CutShort), Some(Halt::Killed));
-        assert_eq!(of(None, State::Sealed), None);
+        assert_eq!(of(None, RecordingState::Open), Some(RunHalt::NotOver));
+        assert_eq!(of(None, RecordingState::CutShort), Some(RunHalt::Killed));
+        assert_eq!(of(None, RecordingState::Sealed), None);
     }
 }

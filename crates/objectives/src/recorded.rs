@@ -4,10 +4,10 @@
 use super::names::Quantity;
 use super::sentence::World;
 use super::syntax::{Measured, Truth};
-use super::{Condition, Judgement, Names, Verdict};
+use super::{Condition, Judgement, ObjectiveVerdict, SelectableNames};
 use rates::column_texts;
 use rates::io_errors::is_lacking;
-use rates::{Bounds, Verdicts};
+use rates::{Availability, FigureBounds};
 use recording::rows::{Event, IoError, OpInterval, Phase, RunTotal};
 use recording::{Label, Reader};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +42,7 @@ pub(super) fn is_without_runs(reader: &Reader) -> Result<bool, AnalyzeError> {
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub(super) fn names(reader: &Reader) -> Result<Names, AnalyzeError> {
+pub(super) fn names(reader: &Reader) -> Result<SelectableNames, AnalyzeError> {
     let mut devices = BTreeSet::new();
     for batch in reader.columns("disk", &["device"])? {
         let batch = batch?;
@@ -53,16 +53,16 @@ pub(super) fn names(reader: &Reader) -> Result<Names, AnalyzeError> {
         }
     }
     devices.extend(reader.table::<IoError>()?.into_iter().map(|row| row.dev.to_string()));
-    Ok(Names { targets: devices.into_iter().collect(), ..Names::default() })
+    Ok(SelectableNames { targets: devices.into_iter().collect(), ..SelectableNames::default() })
 }
 
 /// Judges conditions over the whole recording.
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub(super) fn verdicts(reader: &Reader, conditions: &[Condition]) -> Result<Vec<Verdict>, AnalyzeError> {
+pub(super) fn verdicts(reader: &Reader, conditions: &[Condition]) -> Result<Vec<ObjectiveVerdict>, AnalyzeError> {
     let failures = Failures::of(reader)?;
-    let why = Verdicts::of(reader.manifest()).of_table(FAILURES).map(str::to_string);
+    let why = Availability::of(reader.manifest()).of_table(FAILURES).map(str::to_string);
     Ok(conditions.iter().map(|condition| verdict(condition, failures.as_ref(), why.as_deref())).collect())
 }
 
@@ -74,7 +74,7 @@ impl Failures {
         for row in reader.table::<IoError>()?.into_iter().filter(|row| !is_lacking(&row.op, Some(row.error))) {
             newest.insert((row.dev, row.op, row.error, row.inode), row.count);
         }
-        if newest.is_empty() && !Verdicts::of(reader.manifest()).is_measured(FAILURES) {
+        if newest.is_empty() && !Availability::of(reader.manifest()).is_measured(FAILURES) {
             return Ok(None);
         }
         let mut counts = BTreeMap::new();
@@ -88,17 +88,17 @@ impl Failures {
     }
 
     /// How many there were of what a condition chooses.
-    fn count(&self, condition: &Condition, measured: &Measured) -> Option<Bounds> {
+    fn count(&self, condition: &Condition, measured: &Measured) -> Option<FigureBounds> {
         let selector = condition.selectors.get(measured.selector)?;
         // A device calls discard what a workload calls trim.
         let is_chosen = |dev: &str, op: &str| selector.admits("", dev, if op == "discard" { "trim" } else { op });
         let chosen = self.counts.iter().filter(|((dev, op), _)| is_chosen(dev, op));
         let low = chosen.map(|(_, count)| *count).sum::<i64>() as f64;
-        Some(Bounds { low, high: if self.is_bound { f64::INFINITY } else { low } })
+        Some(FigureBounds { low, high: if self.is_bound { f64::INFINITY } else { low } })
     }
 }
 
-fn verdict(condition: &Condition, failures: Option<&Failures>, why: Option<&str>) -> Verdict {
+fn verdict(condition: &Condition, failures: Option<&Failures>, why: Option<&str>) -> ObjectiveVerdict {
     let measures = condition.measures();
     let whole = |measured: &Measured| {
         let known = failures.filter(|_| measured.quantity == Quantity::Errors)?;
@@ -112,7 +112,7 @@ fn verdict(condition: &Condition, failures: Option<&Failures>, why: Option<&str>
         Judgement::Undecided => reasons.push("I/Os that failed were not all counted".to_string()),
         known => world.reasons(&condition.truth, known == Judgement::Missed, &mut reasons),
     }
-    Verdict {
+    ObjectiveVerdict {
         condition: condition.text.clone(),
         run: SUBJECT.to_string(),
         run_index: 0,

@@ -2,7 +2,7 @@
 
 use super::names::{Clock, Quantity, Statistic};
 use quantity::histogram::Histogram;
-use rates::{Bounds, Times};
+use rates::{FigureBounds, OperationTimes};
 use rates::{OpCount, Tally};
 
 /// Counts and times of the lanes of one selector.
@@ -14,9 +14,9 @@ pub(super) struct Sample {
     pub(super) seconds: f64,
     pub(super) count: OpCount,
     pub(super) reads: i64,
-    pub(super) response: Times,
-    pub(super) service: Times,
-    pub(super) wait: Times,
+    pub(super) response: OperationTimes,
+    pub(super) service: OperationTimes,
+    pub(super) wait: OperationTimes,
     /// Mean number in flight.
     pub(super) in_flight: Option<f64>,
     pub(super) backlog: Tally<i64>,
@@ -61,7 +61,7 @@ impl Sample {
     }
 
     /// The figure in base units; `None` when it was not measured.
-    pub(super) fn value(&self, quantity: Quantity) -> Option<Bounds> {
+    pub(super) fn value(&self, quantity: Quantity) -> Option<FigureBounds> {
         if let Quantity::Time(clock, statistic) = quantity {
             let times = match clock {
                 Clock::Response => &self.response,
@@ -75,7 +75,7 @@ impl Sample {
                 Statistic::Percentile(quantile) => times.percentile(quantile),
             };
         }
-        self.counted(quantity).map(Bounds::exact)
+        self.counted(quantity).map(FigureBounds::exact)
     }
 
     /// A figure that is no time of an operation.

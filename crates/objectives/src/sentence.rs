@@ -2,8 +2,8 @@
 
 use super::dimension::Dimension;
 use super::syntax::{Comparison, Measured, Number, Side, Truth};
-use super::{Evidence, Judgement};
-use rates::Bounds;
+use super::{Judgement, VerdictEvidence};
+use rates::FigureBounds;
 use view::Unit;
 
 /// A time in which a condition held, ns, and the most telling value of its first comparison in it.
@@ -23,7 +23,7 @@ impl Stretch {
 /// What a tree is judged with.
 pub(super) struct World<'a> {
     /// A figure over the whole run.
-    pub(super) whole: &'a dyn Fn(&Measured) -> Option<Bounds>,
+    pub(super) whole: &'a dyn Fn(&Measured) -> Option<FigureBounds>,
     /// The longest stretch in which a part held.
     pub(super) longest: &'a dyn Fn(&Truth) -> Option<Stretch>,
     /// `CLOCK_MONOTONIC` at the run's start.
@@ -31,22 +31,22 @@ pub(super) struct World<'a> {
 }
 
 /// Value of a number.
-pub(super) fn number(of: &Number, figure: &dyn Fn(&Measured) -> Option<Bounds>) -> Option<Bounds> {
+pub(super) fn number(of: &Number, figure: &dyn Fn(&Measured) -> Option<FigureBounds>) -> Option<FigureBounds> {
     Some(match of {
-        Number::Constant(value) => Bounds::exact(*value),
+        Number::Constant(value) => FigureBounds::exact(*value),
         Number::Measured(measured) => figure(measured)?,
         Number::Negated(inner) => -number(inner, figure)?,
         Number::Sum(a, b) => number(a, figure)? + number(b, figure)?,
         Number::Difference(a, b) => number(a, figure)? - number(b, figure)?,
-        Number::Product(a, b, scale) => number(a, figure)?.times(number(b, figure)?).times(Bounds::exact(*scale)),
+        Number::Product(a, b, scale) => number(a, figure)?.times(number(b, figure)?).times(FigureBounds::exact(*scale)),
         Number::Quotient(a, b, scale) => {
-            number(a, figure)?.divided_by(number(b, figure)?)?.times(Bounds::exact(*scale))
+            number(a, figure)?.divided_by(number(b, figure)?)?.times(FigureBounds::exact(*scale))
         }
     })
 }
 
 /// Truth of a tree without `for`; `None` when it depends on something that was not measured, or is not known well enough.
-pub(super) fn holds(truth: &Truth, figure: &dyn Fn(&Measured) -> Option<Bounds>) -> Option<bool> {
+pub(super) fn holds(truth: &Truth, figure: &dyn Fn(&Measured) -> Option<FigureBounds>) -> Option<bool> {
     match truth {
         Truth::Compare(comparison, left, right) => {
             comparison.holds(number(&left.number, figure)?, number(&right.number, figure)?)
@@ -110,7 +110,7 @@ impl World<'_> {
 
     /// Would it be known whether a tree holds, if what has no end had ended just now?
     fn is_open(&self, truth: &Truth) -> bool {
-        let whole = |measured: &Measured| (self.whole)(measured).map(|figure| Bounds::exact(figure.low));
+        let whole = |measured: &Measured| (self.whole)(measured).map(|figure| FigureBounds::exact(figure.low));
         World { whole: &whole, longest: self.longest, start_ns: self.start_ns }.truth(truth).is_some()
     }
 
@@ -175,12 +175,12 @@ impl World<'_> {
     }
 
     /// The figures of a tree.
-    pub(super) fn evidence(&self, measures: &[&Measured]) -> Vec<Evidence> {
+    pub(super) fn evidence(&self, measures: &[&Measured]) -> Vec<VerdictEvidence> {
         measures
             .iter()
             .map(|measured| {
                 let figure = (self.whole)(measured);
-                Evidence {
+                VerdictEvidence {
                     measure: measured.text.clone(),
                     value: figure.map(|figure| figure.low),
                     at_least: figure.is_some_and(|figure| !figure.is_exact()),
@@ -192,11 +192,11 @@ impl World<'_> {
 }
 
 /// `5 ms`, or `at least 5 ms`.
-pub(super) fn in_words(figure: Bounds, dimension: Dimension) -> String {
+pub(super) fn in_words(figure: FigureBounds, dimension: Dimension) -> String {
     match figure {
         known if known.is_exact() => dimension.format(known.low),
-        Bounds { low, .. } if low.is_finite() => format!("at least {}", dimension.format(low)),
-        Bounds { high, .. } if high.is_finite() => format!("at most {}", dimension.format(high)),
+        FigureBounds { low, .. } if low.is_finite() => format!("at least {}", dimension.format(low)),
+        FigureBounds { high, .. } if high.is_finite() => format!("at most {}", dimension.format(high)),
         _ => "?".to_string(),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::dimension::Dimension;
 use super::names::Quantity;
-use rates::Bounds;
+use rates::FigureBounds;
 
 /// A quantity of the lanes that a selector names.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,7 +88,7 @@ pub(super) enum Comparison {
 
 impl Comparison {
     /// `None` when it depends on where between their bounds the two are.
-    pub(super) fn holds(self, left: Bounds, right: Bounds) -> Option<bool> {
+    pub(super) fn holds(self, left: FigureBounds, right: FigureBounds) -> Option<bool> {
         match self {
             Self::Less if left.high < right.low => Some(true),
             Self::Less => (left.low >= right.high).then_some(false),

@@ -1,8 +1,8 @@
 //! Conditions against small made runs: what is read, what is judged, what is said.
 
-use super::{Condition, ConditionError, Halt, Judge, Judgement, Names, Verdict};
+use super::{Condition, ConditionError, ConditionJudge, Judgement, ObjectiveVerdict, RunHalt, SelectableNames};
 use quantity::histogram::Histogram;
-use recording::Batch;
+use recording::RowBatch;
 use recording::rows::{EngineInterval, OpInterval, Phase, RunEnd, RunTotal};
 
 /// One interval of reads: completions, their response time, how many wait.
@@ -46,7 +46,7 @@ fn row(second: usize, op: &str, of: Second) -> OpInterval {
 }
 
 /// Judges `text` over a run of these intervals whose end was not recorded.
-fn judged(text: &str, seconds: &[Second]) -> Verdict {
+fn judged(text: &str, seconds: &[Second]) -> ObjectiveVerdict {
     judged_with_end(text, seconds, None)
 }
 
@@ -71,12 +71,12 @@ fn end((in_flight, waiting): (i64, i64), age_ns: u64, phase: &str) -> RunEnd {
 }
 
 /// Judges `text` over a run of these intervals with this end.
-fn judged_with_end(text: &str, seconds: &[Second], end: Option<RunEnd>) -> Verdict {
+fn judged_with_end(text: &str, seconds: &[Second], end: Option<RunEnd>) -> ObjectiveVerdict {
     judged_with(text, seconds, (end, None), |_| ())
 }
 
 /// The same of a run that was cut short.
-fn judged_when_cut(text: &str, seconds: &[Second], end: Option<RunEnd>, halt: Option<Halt>) -> Verdict {
+fn judged_when_cut(text: &str, seconds: &[Second], end: Option<RunEnd>, halt: Option<RunHalt>) -> ObjectiveVerdict {
     judged_with(text, seconds, (end, halt), |_| ())
 }
 
@@ -84,11 +84,11 @@ fn judged_when_cut(text: &str, seconds: &[Second], end: Option<RunEnd>, halt: Op
 fn judged_with(
     text: &str,
     seconds: &[Second],
-    (end, halt): (Option<RunEnd>, Option<Halt>),
+    (end, halt): (Option<RunEnd>, Option<RunHalt>),
     change: impl Fn(&mut OpInterval),
-) -> Verdict {
+) -> ObjectiveVerdict {
     let condition = Condition::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-    let mut judge = Judge::new(vec![condition]);
+    let mut judge = ConditionJudge::new(vec![condition]);
     let mark = |event: &str, t_ns: i64| Phase {
         t_ns,
         t_s: 0.0,
@@ -99,7 +99,7 @@ fn judged_with(
         offered_rate: Some(100.0),
         detail: "threads=4".into(),
     };
-    judge.accept(&Batch::from_rows(&[mark("start", 100 * S)]).unwrap()).unwrap();
+    judge.accept(&RowBatch::from_rows(&[mark("start", 100 * S)]).unwrap()).unwrap();
     let mut sum = times(0, 0);
     for (at, second) in seconds.iter().enumerate() {
         let mut read = row(at, "read", *second);
@@ -107,7 +107,7 @@ fn judged_with(
         sum.merge(&read.response);
         let mut warm = row(at, "read", Second { ops: 50, response_ns: 9 << 40, in_flight: 1.0 });
         (warm.phase, warm.t_ns) = ("warmup".into(), warm.t_ns - 200 * S);
-        judge.accept(&Batch::from_rows(&[warm, read]).unwrap()).unwrap();
+        judge.accept(&RowBatch::from_rows(&[warm, read]).unwrap()).unwrap();
     }
     let ops: i64 = seconds.iter().map(|second| second.ops).sum();
     let total = RunTotal {
@@ -133,8 +133,8 @@ fn judged_with(
     };
     let late =
         RunTotal { phase: "drain".into(), ops: 1, response: times(1, 700_000_000), errors: Some(1), ..total.clone() };
-    judge.accept(&Batch::from_rows(&[late, total]).unwrap()).unwrap();
-    judge.accept(&Batch::from_rows(&end.into_iter().collect::<Vec<_>>()).unwrap()).unwrap();
+    judge.accept(&RowBatch::from_rows(&[late, total]).unwrap()).unwrap();
+    judge.accept(&RowBatch::from_rows(&end.into_iter().collect::<Vec<_>>()).unwrap()).unwrap();
     if let Some(halt) = halt {
         judge.cut_short(0, halt);
     }
@@ -147,7 +147,7 @@ const FAST: Second = Second { ops: 100, response_ns: 1_000_000, in_flight: 1.0 }
 const SLOW: Second = Second { ops: 90, response_ns: 8_000_000, in_flight: 9.0 };
 const STALL: Second = Second { ops: 0, response_ns: 0, in_flight: 9.0 };
 
-fn check(text: &str, seconds: &[Second], expect: Judgement) -> Verdict {
+fn check(text: &str, seconds: &[Second], expect: Judgement) -> ObjectiveVerdict {
     let verdict = judged(text, seconds);
     assert_eq!(verdict.judgement, expect, "{text}: {}", verdict.sentence);
     verdict
@@ -251,8 +251,8 @@ fn what_was_not_measured_is_not_judged() {
 }
 
 /// Judges `text` over a run of six seconds in which reads came back in these, and one write in the first.
-fn judged_with_idle_seconds(text: &str, busy: &[usize]) -> Verdict {
-    let mut judge = Judge::new(vec![Condition::parse(text).unwrap()]);
+fn judged_with_idle_seconds(text: &str, busy: &[usize]) -> ObjectiveVerdict {
+    let mut judge = ConditionJudge::new(vec![Condition::parse(text).unwrap()]);
     let begun = Phase {
         t_ns: 100 * S,
         t_s: 0.0,
@@ -263,14 +263,14 @@ fn judged_with_idle_seconds(text: &str, busy: &[usize]) -> Verdict {
         offered_rate: None,
         detail: String::new(),
     };
-    judge.accept(&Batch::from_rows(&[begun]).unwrap()).unwrap();
+    judge.accept(&RowBatch::from_rows(&[begun]).unwrap()).unwrap();
     for second in 0..6 {
         let mut rows: Vec<OpInterval> =
             busy.iter().filter(|at| **at == second).map(|at| row(*at, "read", FAST)).collect();
         if !rows.is_empty() && second == 0 {
             rows.push(row(0, "write", Second { ops: 1, ..FAST }));
         }
-        judge.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        judge.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
         let of = row(second, "read", FAST);
         let engine = EngineInterval {
             t_ns: of.t_ns,
@@ -291,7 +291,7 @@ fn judged_with_idle_seconds(text: &str, busy: &[usize]) -> Verdict {
             wakeups: 0,
             limited: false,
         };
-        judge.accept(&Batch::from_rows(&[engine]).unwrap()).unwrap();
+        judge.accept(&RowBatch::from_rows(&[engine]).unwrap()).unwrap();
     }
     judge.verdicts(0, &[0]).remove(0)
 }
@@ -354,7 +354,8 @@ fn labels_choose_lanes_and_runs() {
     assert!(condition.is_about("rd1", 3) && condition.is_about("rd1 (round 2)", 3) && !condition.is_about("rd2", 0));
     let number = Condition::parse("errors{run=3} > 1").unwrap();
     assert!(number.is_about("rd9", 3) && !number.is_about("rd9", 4));
-    let names = Names { workloads: vec!["oltp1".into()], targets: vec!["sd1".into()], runs: vec!["rd1".into()] };
+    let names =
+        SelectableNames { workloads: vec!["oltp1".into()], targets: vec!["sd1".into()], runs: vec!["rd1".into()] };
     assert_eq!(condition.check_names(&names), Ok(()));
     let error = Condition::parse("ops{target=sd2} < 1").unwrap().check_names(&names).unwrap_err();
     assert_eq!((error.start, error.len), (11, 3));
@@ -511,7 +512,7 @@ fn an_objective_that_is_undecided_fails() {
 
 #[test]
 fn what_was_cut_short_has_met_nothing() {
-    let of = |text: &str, seconds: &[Second]| judged_when_cut(text, seconds, None, Some(Halt::Interrupted));
+    let of = |text: &str, seconds: &[Second]| judged_when_cut(text, seconds, None, Some(RunHalt::Interrupted));
     let met = of("response_ns_p50 > 1s", &[FAST]);
     assert_eq!(met.judgement, Judgement::Undecided, "{met:?}");
     assert!(

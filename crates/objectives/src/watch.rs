@@ -5,12 +5,12 @@ use super::samples::Sample;
 use super::sentence::{Stretch, TOLERANCE, World, both, holds};
 use super::syntax::{Measured, Truth};
 use quantity::histogram::Histogram;
-use rates::Bounds;
+use rates::FigureBounds;
 use rates::{OpCount, Tally};
 
 /// What one kind of operation did on one device in an interval.
 #[derive(Clone, Debug, Default)]
-pub struct Lane {
+pub struct IntervalStream {
     /// Device.
     pub target: String,
     /// Operation, with the tracer's name.
@@ -35,7 +35,7 @@ pub struct Lane {
 
 /// A condition that is followed from interval to interval.
 #[derive(Debug)]
-pub struct Watch {
+pub struct ConditionWatch {
     condition: Condition,
     /// Since when the inside of each `for` has held, in the order of the text.
     since: Vec<Option<i64>>,
@@ -59,7 +59,11 @@ fn lasting<'a>(truth: &'a Truth, out: &mut Vec<(&'a Truth, u64)>) {
 }
 
 /// Truth of a tree whose `for`s were judged before.
-fn truth(of: &Truth, whole: &dyn Fn(&Measured) -> Option<Bounds>, lasted: &dyn Fn(&Truth) -> bool) -> Option<bool> {
+fn truth(
+    of: &Truth,
+    whole: &dyn Fn(&Measured) -> Option<FigureBounds>,
+    lasted: &dyn Fn(&Truth) -> bool,
+) -> Option<bool> {
     match of {
         Truth::Compare(..) => holds(of, whole),
         Truth::And(a, b) => both(truth(a, whole, lasted), truth(b, whole, lasted)),
@@ -72,7 +76,7 @@ fn truth(of: &Truth, whole: &dyn Fn(&Measured) -> Option<Bounds>, lasted: &dyn F
     }
 }
 
-impl Watch {
+impl ConditionWatch {
     /// Follows a condition that was read with [`Condition::parse_traced`], from `start_ns` on (`CLOCK_MONOTONIC`).
     #[must_use]
     pub fn new(condition: Condition, start_ns: i64) -> Self {
@@ -92,7 +96,7 @@ impl Watch {
     ///
     /// Counts of what no lane tells of are 0. Times that nothing tells of are unknown, and a comparison with one does not
     /// hold; while something is in flight and nothing completes, a `for` goes on with what held before.
-    pub fn accept(&mut self, from_ns: i64, to_ns: i64, lanes: &[Lane]) -> bool {
+    pub fn accept(&mut self, from_ns: i64, to_ns: i64, lanes: &[IntervalStream]) -> bool {
         let seconds = (to_ns - from_ns) as f64 / 1e9;
         let fresh = || Sample { present: true, seconds, in_flight: Some(0.0), ..Sample::default() };
         self.samples = self.condition.selectors.iter().map(|_| fresh()).collect();
@@ -138,7 +142,7 @@ impl Watch {
     }
 }
 
-fn add(sample: &mut Sample, lane: &Lane) {
+fn add(sample: &mut Sample, lane: &IntervalStream) {
     let count = OpCount { ops: lane.ops, bytes: lane.bytes, errors: Tally::of(lane.errors), ..OpCount::default() };
     sample.add(&lane.op, count, &lane.response, &lane.service);
     sample.wait.ended.merge(&lane.wait);
@@ -148,27 +152,35 @@ fn add(sample: &mut Sample, lane: &Lane) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lane, Watch};
+    use super::{ConditionWatch, IntervalStream};
     use crate::Condition;
-    use quantity::histogram::Recorder;
+    use quantity::histogram::HistogramRecorder;
 
     const S: i64 = 1_000_000_000;
 
-    fn lane(target: &str, op: &str, ops: i64, response_ns: u64) -> Lane {
-        let mut response = Recorder::default();
+    fn lane(target: &str, op: &str, ops: i64, response_ns: u64) -> IntervalStream {
+        let mut response = HistogramRecorder::default();
         (0..ops).for_each(|_| response.record(response_ns));
         let response = response.snapshot();
         let in_flight = ops as f64 * response_ns as f64 / 1e9;
-        Lane { target: target.into(), op: op.into(), ops, bytes: ops * 4096, response, in_flight, ..Lane::default() }
+        IntervalStream {
+            target: target.into(),
+            op: op.into(),
+            ops,
+            bytes: ops * 4096,
+            response,
+            in_flight,
+            ..IntervalStream::default()
+        }
     }
 
     /// What the condition says second by second.
-    fn check(text: &str, seconds: &[Vec<Lane>]) -> Vec<bool> {
-        let mut watch = Watch::new(Condition::parse_traced(text).unwrap(), 0);
+    fn check(text: &str, seconds: &[Vec<IntervalStream>]) -> Vec<bool> {
+        let mut watch = ConditionWatch::new(Condition::parse_traced(text).unwrap(), 0);
         (0_i64..).zip(seconds).map(|(second, lanes)| watch.accept(second * S, (second + 1) * S, lanes)).collect()
     }
 
-    fn quiet() -> Vec<Lane> {
+    fn quiet() -> Vec<IntervalStream> {
         vec![lane("sda", "read", 100, 1_000_000)]
     }
 
@@ -185,7 +197,7 @@ mod tests {
 
     #[test]
     fn what_is_in_flight_counts_with_its_age() {
-        let stuck = Lane { oldest_ns: 5_000_000_000, in_flight: 1.0, ..lane("sda", "write", 0, 0) };
+        let stuck = IntervalStream { oldest_ns: 5_000_000_000, in_flight: 1.0, ..lane("sda", "write", 0, 0) };
         assert_eq!(check("response > 4s", &[vec![stuck.clone()]]), [true]);
         assert_eq!(check("response_ns_p99 > 4s", &[vec![stuck]]), [false], "nothing has completed");
     }
@@ -199,7 +211,7 @@ mod tests {
     #[test]
     fn a_time_must_last() {
         let busy = || vec![lane("sda", "read", 100, 50_000_000)];
-        let stuck = || vec![Lane { in_flight: 8.0, ..lane("sda", "read", 0, 0) }];
+        let stuck = || vec![IntervalStream { in_flight: 8.0, ..lane("sda", "read", 0, 0) }];
         let text = "response_ns_p50 > 20ms for 3s";
         assert_eq!(
             check(text, &[busy(), busy(), quiet(), busy(), busy(), busy(), busy()]),
@@ -211,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_reason_has_the_figure() {
-        let mut watch = Watch::new(Condition::parse_traced("response > 100ms").unwrap(), 0);
+        let mut watch = ConditionWatch::new(Condition::parse_traced("response > 100ms").unwrap(), 0);
         assert!(watch.accept(0, S, &[lane("sda", "read", 1, 312_000_000)]));
         assert_eq!(watch.reason(), "response was 312 ms, more than 100ms");
     }

@@ -11,7 +11,7 @@ use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::display::array_value_to_string;
 use quantity::histogram::Histogram;
-use recording::{Batch, Cell, Column, ColumnKind, Table, rows};
+use recording::{CellType, ColumnKind, ColumnSchema, RowBatch, TableSchema, rows};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The type of [`Metrics::text`], for HTTP.
@@ -71,7 +71,7 @@ pub struct Metrics {
 /// Of one table.
 #[derive(Debug)]
 struct Newest {
-    table: &'static Table,
+    table: &'static TableSchema,
     rows: BTreeMap<Labels, Told>,
     /// Of [`FAILURES`]: what was told when the recording began, and when that was, s.
     before: BTreeMap<Labels, Vec<Option<f64>>>,
@@ -108,7 +108,7 @@ enum Points<'a> {
 
 impl Metrics {
     /// Takes in rows of any table.
-    pub fn accept(&mut self, batch: &Batch) {
+    pub fn accept(&mut self, batch: &RowBatch) {
         if batch.rows.num_rows() == 0 || LEFT_OUT.contains(&batch.table.name) {
             return;
         }
@@ -140,7 +140,7 @@ impl Metrics {
 }
 
 impl Newest {
-    fn accept(&mut self, batch: &Batch) {
+    fn accept(&mut self, batch: &RowBatch) {
         let labels = labels(batch);
         let column = |name: &str| batch.rows.column_by_name(name).map(numbers);
         let values: Vec<Vec<Option<f64>>> =
@@ -150,7 +150,7 @@ impl Newest {
         let gone = batch.rows.column_by_name(GONE).and_then(|gone| gone.as_boolean_opt());
         let is_gone = |row: usize| gone.is_some_and(|gone| gone.is_valid(row) && gone.value(row));
         for one in self.table.columns.iter().filter(|column| column.kind == ColumnKind::Histogram) {
-            let Ok(all) = <Histogram as Cell>::read(&batch.rows, self.table.name, one.name) else { continue };
+            let Ok(all) = <Histogram as CellType>::read(&batch.rows, self.table.name, one.name) else { continue };
             for (labels, histogram) in labels.iter().zip(&all) {
                 let sum = self.sums.entry((one.name, labels.clone()));
                 sum.or_insert_with(|| Histogram::new(histogram.sub_bits())).merge(histogram);
@@ -181,7 +181,7 @@ impl Newest {
     }
 
     /// Another recording counts from 0: what was told is what it begins with, as counters must not fall.
-    fn follow_recordings(&mut self, batch: &Batch, t_ns: i64) {
+    fn follow_recordings(&mut self, batch: &RowBatch, t_ns: i64) {
         let since_s = batch.rows.column_by_name("t_s").map(numbers).and_then(|all| all.first().copied().flatten());
         let began_s = t_ns as f64 / 1e9 - since_s.unwrap_or(0.0);
         // Not to the last digit: one is a float.
@@ -264,7 +264,7 @@ const SOCKET: &str = "inode";
 const IDENTITIES: [&str; 2] = ["pid", SOCKET];
 
 /// Names without [`IDENTITIES`], and of [`FAILURES`] without whose they were; `None` when there are none among them.
-fn shown(table: &Table, labels: &Labels) -> Option<Labels> {
+fn shown(table: &TableSchema, labels: &Labels) -> Option<Labels> {
     let is_owner = |name: &str| table.name == FAILURES && ["file", "comm"].contains(&name);
     let is_identity = |name: &str| IDENTITIES.contains(&name) || is_owner(name);
     let has = labels.iter().any(|(name, _)| is_identity(name));
@@ -288,15 +288,16 @@ fn disk_of(device: &str) -> Option<&str> {
 const GONE: &str = "gone";
 
 /// The columns that are one number a row; of failures only their count: when and where is of one of them each.
-fn scalars(table: &'static Table) -> impl Iterator<Item = &'static Column> {
+fn scalars(table: &'static TableSchema) -> impl Iterator<Item = &'static ColumnSchema> {
     let is_counted = table.name == FAILURES;
-    let is_number =
-        move |column: &&Column| column.kind == ColumnKind::Counter || column.kind == ColumnKind::Gauge && !is_counted;
+    let is_number = move |column: &&ColumnSchema| {
+        column.kind == ColumnKind::Counter || column.kind == ColumnKind::Gauge && !is_counted
+    };
     table.columns.iter().filter(is_number).filter(|column| column.name != GONE)
 }
 
 /// Name and unit of a column as a metric, and what its values are multiplied by.
-fn named(table: &Table, column: &Column) -> (String, &'static str, f64) {
+fn named(table: &TableSchema, column: &ColumnSchema) -> (String, &'static str, f64) {
     let (ending, unit, scale) = match column.unit {
         "ns" => ("_ns", "seconds", 1e-9),
         "ms" => ("_ms", "seconds", 1e-3),
@@ -312,7 +313,7 @@ fn named(table: &Table, column: &Column) -> (String, &'static str, f64) {
 }
 
 /// What names each row; empty names are left out.
-fn labels(batch: &Batch) -> Vec<Labels> {
+fn labels(batch: &RowBatch) -> Vec<Labels> {
     let names: Vec<(&'static str, &ArrayRef)> = batch
         .table
         .columns

@@ -5,7 +5,7 @@ use recording::rows::{Cpu, Disk, Interrupt, IoError, Listener, Pressure, RunQueu
 use recording::{Label, Row};
 
 fn page<R: Row>(metrics: &mut Metrics, rows: &[R]) -> String {
-    metrics.accept(&Batch::from_rows(rows).expect("a batch"));
+    metrics.accept(&RowBatch::from_rows(rows).expect("a batch"));
     metrics.text()
 }
 

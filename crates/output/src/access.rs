@@ -14,11 +14,11 @@ pub const DEFAULT_MODE: u32 = 0o600;
 const MODE_BITS: u32 = 0o666;
 
 /// What the command line said, for all recordings of this process.
-static OF_RECORDINGS: OnceLock<Access> = OnceLock::new();
+static OF_RECORDINGS: OnceLock<FileAccess> = OnceLock::new();
 
 /// Permission bits and group of new files and folders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum FileAccess {
     /// Exactly these bits for files, whatever the umask is; folders may be searched by those who may read. `group`: a
     /// number, or `None` for the group that the system gives.
     Exactly {
@@ -31,7 +31,7 @@ pub enum Access {
     Umask,
 }
 
-impl Access {
+impl FileAccess {
     /// Only the owner: 0600 for files, 0700 for folders.
     pub const PRIVATE: Self = Self::Exactly { mode: DEFAULT_MODE, group: None };
 
@@ -150,14 +150,14 @@ mod tests {
     #[test]
     fn modes_are_octal_and_never_shut_the_owner_out() {
         for (text, mode) in [("0600", 0o600), ("640", 0o640), ("0660", 0o660), ("644", 0o644)] {
-            assert_eq!(Access::parse(Some(text), None).unwrap(), Access::Exactly { mode, group: None });
+            assert_eq!(FileAccess::parse(Some(text), None).unwrap(), FileAccess::Exactly { mode, group: None });
         }
         for wrong in ["", "rw", "0", "0400", "0755", "4640", "888", "0o640", "-1"] {
-            let said = Access::parse(Some(wrong), None).unwrap_err().to_string();
+            let said = FileAccess::parse(Some(wrong), None).unwrap_err().to_string();
             assert!(said.starts_with(&format!("--mode {wrong}: ")), "{said}");
         }
-        assert_eq!(Access::parse(None, None).unwrap(), Access::PRIVATE);
-        assert_eq!(Access::parse(None, Some("4")).unwrap(), Access::Exactly { mode: 0o640, group: Some(4) });
+        assert_eq!(FileAccess::parse(None, None).unwrap(), FileAccess::PRIVATE);
+        assert_eq!(FileAccess::parse(None, Some("4")).unwrap(), FileAccess::Exactly { mode: 0o640, group: Some(4) });
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What is done in a directory by its descriptor: names are found, made and made durable in it, and no link is followed.
 
 use crate::place::refuse_system;
-use crate::{Access, Kind, OutputError};
+use crate::{EntryKind, FileAccess, OutputError};
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, mkdirat, openat, statat};
 use rustix::io::Errno;
@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Makes a new directory, and the directories above it that are missing (these as the umask says); not those of a path with
 /// `..`, which would lead out of them again.
-pub(crate) fn create(path: &Path, access: Access) -> Result<OwnedFd, OutputError> {
+pub(crate) fn create(path: &Path, access: FileAccess) -> Result<OwnedFd, OutputError> {
     let Some(name) = path.file_name() else {
         return Err(OutputError::name(path.as_os_str(), "it names no new directory"));
     };
@@ -29,7 +29,12 @@ pub(crate) fn create(path: &Path, access: Access) -> Result<OwnedFd, OutputError
 }
 
 /// Makes a directory and opens it.
-pub(crate) fn make(above: BorrowedFd<'_>, name: &OsStr, path: &Path, access: Access) -> Result<OwnedFd, OutputError> {
+pub(crate) fn make(
+    above: BorrowedFd<'_>,
+    name: &OsStr,
+    path: &Path,
+    access: FileAccess,
+) -> Result<OwnedFd, OutputError> {
     match mkdirat(above, name, access.of_folder_at_creation()) {
         Err(Errno::EXIST) => return Err(taken(above, name, path.to_path_buf())),
         made => made.map_err(OutputError::io("create", path))?,
@@ -42,21 +47,21 @@ pub(crate) fn make(above: BorrowedFd<'_>, name: &OsStr, path: &Path, access: Acc
 pub(crate) fn open_directory(above: BorrowedFd<'_>, name: &OsStr, path: &Path) -> Result<OwnedFd, OutputError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(above, name, flags, Mode::empty()).map_err(|error| match kind_at(above, name) {
-        Ok(Some(kind)) if kind != Kind::Directory => {
-            OutputError::Unexpected { path: path.to_path_buf(), kind, expected: Kind::Directory }
+        Ok(Some(kind)) if kind != EntryKind::Directory => {
+            OutputError::Unexpected { path: path.to_path_buf(), kind, expected: EntryKind::Directory }
         }
         _ => OutputError::io("open", path)(error),
     })
 }
 
 pub(crate) fn taken(above: BorrowedFd<'_>, name: &OsStr, path: PathBuf) -> OutputError {
-    let kind = kind_at(above, name).ok().flatten().unwrap_or(Kind::Other);
+    let kind = kind_at(above, name).ok().flatten().unwrap_or(EntryKind::Other);
     OutputError::Taken { path, kind }
 }
 
 /// What has this name in a directory, without following a link.
-pub(crate) fn kind_at(folder: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Kind>, Errno> {
-    Ok(stat_at(folder, name)?.map(|stat| Kind::of_mode(stat.st_mode)))
+pub(crate) fn kind_at(folder: BorrowedFd<'_>, name: &OsStr) -> Result<Option<EntryKind>, Errno> {
+    Ok(stat_at(folder, name)?.map(|stat| EntryKind::of_mode(stat.st_mode)))
 }
 
 /// The inode of this name in a directory, without following a link; `None` when nothing has it.

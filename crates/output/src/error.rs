@@ -12,7 +12,7 @@ pub const TABLE_NAME_MAX: usize = 64;
 
 /// What a name in a directory stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// A regular file.
     File,
     /// A directory.
@@ -31,7 +31,7 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl EntryKind {
     /// The kind in an inode's mode.
     #[must_use]
     pub fn of_mode(mode: u32) -> Self {
@@ -48,7 +48,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for EntryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::File => "a regular file",
@@ -78,7 +78,7 @@ pub enum OutputError {
         /// What was named.
         path: PathBuf,
         /// What it is.
-        kind: Kind,
+        kind: EntryKind,
     },
     /// An output file's name is taken by a symbolic link.
     #[error("{path} is a symbolic link to {to}; name the file itself, or another one")]
@@ -109,7 +109,7 @@ pub enum OutputError {
         /// What is there.
         path: PathBuf,
         /// What it is.
-        kind: Kind,
+        kind: EntryKind,
     },
     /// Something else stands where a file of iodyno's belongs.
     #[error("{path} is {kind}, not {expected}; it was left as it is: move it away, or name another place")]
@@ -117,9 +117,9 @@ pub enum OutputError {
         /// What is there.
         path: PathBuf,
         /// What it is.
-        kind: Kind,
+        kind: EntryKind,
         /// What belongs there.
-        expected: Kind,
+        expected: EntryKind,
     },
     /// A file that is written on has two names: it may be another's by its second one.
     #[error("{0} has a second name (hard link); it was left as it is: move it away, or name another place")]

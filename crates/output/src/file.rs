@@ -1,9 +1,9 @@
 //! The file of an option like `-o`.
 
 use crate::directory::{open_parent, stat_at};
-use crate::fresh::{Fresh, Over};
+use crate::fresh::{Fresh, ReplacePolicy};
 use crate::place::refuse_system;
-use crate::{Access, Kind, OutputError, inputs};
+use crate::{EntryKind, FileAccess, OutputError, inputs};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{Access as RustixAccess, AtFlags, Gid, Mode, Stat, Uid, accessat, fchmod, fchown, makedev};
 use rustix::io::Errno;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// May an existing regular file be replaced?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Force {
+pub enum OverwritePolicy {
     /// No, there is no such flag: every name that is taken is refused.
     Never,
     /// No, but `--force` would: every name that is taken is refused.
@@ -24,7 +24,7 @@ pub enum Force {
     Yes,
 }
 
-impl From<bool> for Force {
+impl From<bool> for OverwritePolicy {
     fn from(is_forced: bool) -> Self {
         if is_forced { Self::Yes } else { Self::No }
     }
@@ -45,7 +45,7 @@ pub struct OutputFile(To);
 enum To {
     Standard(io::Stdout),
     Nowhere,
-    File { out: BufWriter<Writing>, name: OsString, path: PathBuf, force: Force },
+    File { out: BufWriter<Writing>, name: OsString, path: PathBuf, force: OverwritePolicy },
 }
 
 /// The unfinished file as something to write to.
@@ -67,7 +67,7 @@ impl OutputFile {
     ///
     /// # Errors
     /// The name is taken by something that may not be replaced, or nothing can be made there.
-    pub fn create(path: &Path, force: Force) -> Result<Self, OutputError> {
+    pub fn create(path: &Path, force: OverwritePolicy) -> Result<Self, OutputError> {
         if is_standard_output(path) {
             return Ok(Self(To::Standard(io::stdout())));
         }
@@ -75,7 +75,7 @@ impl OutputFile {
         if there.as_ref().is_some_and(is_null) {
             return Ok(Self(To::Nowhere));
         }
-        let fresh = Fresh::create(folder.as_fd(), parent, name, Access::Umask)?;
+        let fresh = Fresh::create(folder.as_fd(), parent, name, FileAccess::Umask)?;
         if let Some(old) = &there {
             keep_access(&fresh.file, old);
         }
@@ -87,7 +87,7 @@ impl OutputFile {
     ///
     /// # Errors
     /// See [`create`](Self::create).
-    pub fn check(path: &Path, force: Force) -> Result<(), OutputError> {
+    pub fn check(path: &Path, force: OverwritePolicy) -> Result<(), OutputError> {
         if is_standard_output(path) {
             return Ok(());
         }
@@ -107,7 +107,7 @@ impl OutputFile {
     ///
     /// # Errors
     /// See [`create`](Self::create); a file that cannot be written.
-    pub fn write_whole(path: &Path, force: Force, bytes: &[u8]) -> Result<(), OutputError> {
+    pub fn write_whole(path: &Path, force: OverwritePolicy, bytes: &[u8]) -> Result<(), OutputError> {
         let mut file = Self::create(path, force)?;
         file.write_all(bytes).map_err(OutputError::io("write", path))?;
         file.finish()
@@ -130,8 +130,10 @@ impl OutputFile {
             To::File { out, name, path, force } => (out, name, path, force),
         };
         let Writing(fresh) = out.into_inner().map_err(|error| OutputError::io("write", &path)(error.into_error()))?;
-        match fresh.publish(&name, if force == Force::Yes { Over::File } else { Over::Nothing }) {
-            Err(OutputError::Taken { kind: Kind::File, .. }) => Err(exists(path, force)),
+        match fresh
+            .publish(&name, if force == OverwritePolicy::Yes { ReplacePolicy::File } else { ReplacePolicy::Nothing })
+        {
+            Err(OutputError::Taken { kind: EntryKind::File, .. }) => Err(exists(path, force)),
             Err(OutputError::Taken { kind, .. } | OutputError::Unexpected { kind, .. }) => {
                 Err(OutputError::NotAFile { path, kind })
             }
@@ -149,10 +151,10 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn find(path: &'a Path, force: Force) -> Result<Self, OutputError> {
+    fn find(path: &'a Path, force: OverwritePolicy) -> Result<Self, OutputError> {
         let name = path.file_name().filter(|_| !path.as_os_str().as_bytes().ends_with(b"/"));
         let Some(name) = name else {
-            return Err(OutputError::NotAFile { path: path.to_path_buf(), kind: Kind::Directory });
+            return Err(OutputError::NotAFile { path: path.to_path_buf(), kind: EntryKind::Directory });
         };
         let (folder, parent) = open_parent(path)?;
         let there = stat_at(folder.as_fd(), name).map_err(OutputError::io("read", path))?;
@@ -193,16 +195,16 @@ pub fn is_standard_output(path: &Path) -> bool {
 
 /// `/dev/null`, by whatever path.
 fn is_null(stat: &Stat) -> bool {
-    Kind::of_mode(stat.st_mode) == Kind::CharacterDevice && stat.st_rdev == makedev(1, 3)
+    EntryKind::of_mode(stat.st_mode) == EntryKind::CharacterDevice && stat.st_rdev == makedev(1, 3)
 }
 
-fn may_replace(there: Option<&Stat>, path: &Path, force: Force) -> Result<(), OutputError> {
+fn may_replace(there: Option<&Stat>, path: &Path, force: OverwritePolicy) -> Result<(), OutputError> {
     let path = path.to_path_buf();
-    match there.map(|stat| Kind::of_mode(stat.st_mode)) {
+    match there.map(|stat| EntryKind::of_mode(stat.st_mode)) {
         None => Ok(()),
-        Some(Kind::File) if force == Force::Yes => Ok(()),
-        Some(Kind::File) => Err(exists(path, force)),
-        Some(Kind::Link) => {
+        Some(EntryKind::File) if force == OverwritePolicy::Yes => Ok(()),
+        Some(EntryKind::File) => Err(exists(path, force)),
+        Some(EntryKind::Link) => {
             let to = std::fs::read_link(&path).unwrap_or_else(|_| PathBuf::from("?"));
             Err(OutputError::LinkNamed { path, to })
         }
@@ -210,8 +212,8 @@ fn may_replace(there: Option<&Stat>, path: &Path, force: Force) -> Result<(), Ou
     }
 }
 
-fn exists(path: PathBuf, force: Force) -> OutputError {
-    if force == Force::Never { OutputError::Foreign(path) } else { OutputError::Exists(path) }
+fn exists(path: PathBuf, force: OverwritePolicy) -> OutputError {
+    if force == OverwritePolicy::Never { OutputError::Foreign(path) } else { OutputError::Exists(path) }
 }
 
 /// The owner, as far as this process may, and the permission bits of the file that is replaced.
@@ -234,7 +236,7 @@ mod tests {
         names
     }
 
-    fn said(path: &Path, force: Force) -> String {
+    fn said(path: &Path, force: OverwritePolicy) -> String {
         OutputFile::write_whole(path, force, b"new").unwrap_err().to_string()
     }
 
@@ -242,15 +244,17 @@ mod tests {
     fn an_existing_file_is_replaced_only_with_force_and_keeps_its_permissions() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("x.csv");
-        OutputFile::write_whole(&path, Force::No, b"first").unwrap();
+        OutputFile::write_whole(&path, OverwritePolicy::No, b"first").unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(said(&path, Force::No).ends_with("x.csv exists; name another file, or add --force to replace it"));
+        assert!(
+            said(&path, OverwritePolicy::No).ends_with("x.csv exists; name another file, or add --force to replace it")
+        );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "first");
-        OutputFile::write_whole(&path, Force::Yes, b"second").unwrap();
+        OutputFile::write_whole(&path, OverwritePolicy::Yes, b"second").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "second");
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
         // One that is given up leaves the old one, and nothing beside it.
-        let mut given_up = OutputFile::create(&path, Force::Yes).unwrap();
+        let mut given_up = OutputFile::create(&path, OverwritePolicy::Yes).unwrap();
         given_up.write_all(b"half").unwrap();
         drop(given_up);
         assert_eq!((names(place.path()), std::fs::read(&path).unwrap()), (vec!["x.csv".into()], b"second".to_vec()));
@@ -266,7 +270,7 @@ mod tests {
         std::fs::create_dir(at("folder")).unwrap();
         let fifo = rustix::fs::FileType::Fifo;
         rustix::fs::mknodat(rustix::fs::CWD, at("fifo"), fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        for force in [Force::No, Force::Yes] {
+        for force in [OverwritePolicy::No, OverwritePolicy::Yes] {
             for (name, words) in [
                 ("link", "is a symbolic link to victim"),
                 ("dangling", "is a symbolic link to nothing"),
@@ -289,23 +293,23 @@ mod tests {
     fn what_comes_into_the_way_meanwhile_is_not_replaced() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("x");
-        let begun = OutputFile::create(&path, Force::No).unwrap();
+        let begun = OutputFile::create(&path, OverwritePolicy::No).unwrap();
         std::fs::write(&path, "theirs").unwrap();
         assert!(matches!(begun.finish(), Err(OutputError::Exists(_))));
         std::fs::remove_file(&path).unwrap();
-        let begun = OutputFile::create(&path, Force::Yes).unwrap();
+        let begun = OutputFile::create(&path, OverwritePolicy::Yes).unwrap();
         symlink("elsewhere", &path).unwrap();
-        assert!(matches!(begun.finish(), Err(OutputError::NotAFile { kind: Kind::Link, .. })));
+        assert!(matches!(begun.finish(), Err(OutputError::NotAFile { kind: EntryKind::Link, .. })));
         assert_eq!(names(place.path()), ["x"]);
     }
 
     #[test]
     fn the_null_device_and_standard_output_stay_possible() {
-        OutputFile::write_whole(Path::new("/dev/null"), Force::No, b"x").unwrap();
+        OutputFile::write_whole(Path::new("/dev/null"), OverwritePolicy::No, b"x").unwrap();
         let metadata = std::fs::symlink_metadata("/dev/null").unwrap();
-        assert_eq!(Kind::of_mode(metadata.mode()), Kind::CharacterDevice);
+        assert_eq!(EntryKind::of_mode(metadata.mode()), EntryKind::CharacterDevice);
         for name in ["-", "/dev/stdout"] {
-            OutputFile::create(Path::new(name), Force::No).unwrap();
+            OutputFile::create(Path::new(name), OverwritePolicy::No).unwrap();
         }
     }
 }

@@ -1,9 +1,9 @@
 //! A directory held open, and what is done in it.
 
 use crate::directory::{self, kind_at, make, open_directory, open_parent, stat_at, sync_directory, taken};
-use crate::fresh::{NewFile, Over, rename_new};
+use crate::fresh::{NewFile, ReplacePolicy, rename_new};
 use crate::place::refuse_system;
-use crate::{Access, Kind, OutputError, component, inputs, reserved};
+use crate::{EntryKind, FileAccess, OutputError, component, inputs, reserved};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat, fstat, open, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub struct Folder {
     fd: OwnedFd,
     path: PathBuf,
-    access: Access,
+    access: FileAccess,
 }
 
 impl Folder {
@@ -31,7 +31,7 @@ impl Folder {
     pub fn open(path: &Path) -> Result<Self, OutputError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = open(path, flags, Mode::empty()).map_err(OutputError::io("open", path))?;
-        let access = Access::like_folder(fd.as_fd());
+        let access = FileAccess::like_folder(fd.as_fd());
         Ok(Self { fd, path: path.to_path_buf(), access })
     }
 
@@ -41,13 +41,13 @@ impl Folder {
     /// # Errors
     /// Something has that name ([`OutputError::Taken`]), it is among devices or settings of the kernel, or the directory
     /// cannot be made.
-    pub fn create(path: &Path, access: Access) -> Result<Self, OutputError> {
+    pub fn create(path: &Path, access: FileAccess) -> Result<Self, OutputError> {
         match directory::create(path, access) {
-            Err(OutputError::Taken { path: taken, kind: Kind::Directory }) => {
+            Err(OutputError::Taken { path: taken, kind: EntryKind::Directory }) => {
                 let (above, _) = open_parent(path)?;
                 let name = component(path.file_name().unwrap_or_default())?;
                 if !reserved::take(above.as_fd(), name) {
-                    return Err(OutputError::Taken { path: taken, kind: Kind::Directory });
+                    return Err(OutputError::Taken { path: taken, kind: EntryKind::Directory });
                 }
                 Ok(Self { fd: open_directory(above.as_fd(), name, path)?, path: path.to_path_buf(), access })
             }
@@ -59,7 +59,7 @@ impl Folder {
     ///
     /// # Errors
     /// It is no directory, or cannot be made.
-    pub fn open_or_create(path: &Path, access: Access) -> Result<Self, OutputError> {
+    pub fn open_or_create(path: &Path, access: FileAccess) -> Result<Self, OutputError> {
         match Self::open(path) {
             Err(error) if error.io_kind() == Some(ErrorKind::NotFound) => match Self::create(path, access) {
                 // Made by another program in between.
@@ -77,7 +77,7 @@ impl Folder {
 
     /// The same folder; files and folders made in it get this access.
     #[must_use]
-    pub fn with_access(self, access: Access) -> Self {
+    pub fn with_access(self, access: FileAccess) -> Self {
         Self { access, ..self }
     }
 
@@ -180,7 +180,7 @@ impl Folder {
     pub fn replace(
         &self,
         name: impl AsRef<OsStr>,
-        over: Over,
+        over: ReplacePolicy,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> Result<(), OutputError> {
         let mut fresh = self.begin(&name, over)?;
@@ -192,7 +192,7 @@ impl Folder {
     ///
     /// # Errors
     /// Nothing can be made here.
-    pub fn begin(&self, name: impl AsRef<OsStr>, over: Over) -> Result<NewFile, OutputError> {
+    pub fn begin(&self, name: impl AsRef<OsStr>, over: ReplacePolicy) -> Result<NewFile, OutputError> {
         NewFile::create(self.fd.as_fd(), &self.path, component(name.as_ref())?, over, self.access)
     }
 
@@ -204,8 +204,8 @@ impl Folder {
         let name = component(name.as_ref())?;
         let path = self.path.join(name);
         match self.kind(name)? {
-            None | Some(Kind::File) => {}
-            Some(kind) => return Err(OutputError::Unexpected { path, kind, expected: Kind::File }),
+            None | Some(EntryKind::File) => {}
+            Some(kind) => return Err(OutputError::Unexpected { path, kind, expected: EntryKind::File }),
         }
         unlinkat(&self.fd, name, AtFlags::empty()).map_err(OutputError::io("remove", &path))
     }
@@ -223,17 +223,22 @@ impl Folder {
     ///
     /// # Errors
     /// The new name is taken by what `over` does not allow, or the system refuses.
-    pub fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>, over: Over) -> Result<(), OutputError> {
+    pub fn rename(
+        &self,
+        from: impl AsRef<OsStr>,
+        to: impl AsRef<OsStr>,
+        over: ReplacePolicy,
+    ) -> Result<(), OutputError> {
         let (from, to) = (component(from.as_ref())?, component(to.as_ref())?);
         let path = self.path.join(to);
         let taken = self.kind(to)?;
         match (over, taken) {
-            (_, None) | (Over::File, Some(Kind::File)) => {}
+            (_, None) | (ReplacePolicy::File, Some(EntryKind::File)) => {}
             (_, Some(kind)) => return Err(OutputError::Taken { path, kind }),
         }
         let renamed = match over {
-            Over::Nothing => rename_new(self.fd.as_fd(), from, to),
-            Over::File => renameat(&self.fd, from, &self.fd, to),
+            ReplacePolicy::Nothing => rename_new(self.fd.as_fd(), from, to),
+            ReplacePolicy::File => renameat(&self.fd, from, &self.fd, to),
         };
         renamed.map_err(OutputError::io("rename something to", &path))
     }
@@ -242,7 +247,7 @@ impl Folder {
     ///
     /// # Errors
     /// The folder cannot be searched.
-    pub fn kind(&self, name: impl AsRef<OsStr>) -> Result<Option<Kind>, OutputError> {
+    pub fn kind(&self, name: impl AsRef<OsStr>) -> Result<Option<EntryKind>, OutputError> {
         let name = component(name.as_ref())?;
         kind_at(self.fd.as_fd(), name).map_err(OutputError::io("read", &self.path.join(name)))
     }
@@ -297,15 +302,15 @@ impl Folder {
         let failed = || OutputError::io("open", &path);
         // Looked at before it is opened: to open a device may already do something.
         match self.kind(name)? {
-            None | Some(Kind::File) => {}
-            Some(kind) => return Err(OutputError::Unexpected { path, kind, expected: Kind::File }),
+            None | Some(EntryKind::File) => {}
+            Some(kind) => return Err(OutputError::Unexpected { path, kind, expected: EntryKind::File }),
         }
         let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let fd = openat(&self.fd, name, flags, Mode::empty()).map_err(failed())?;
         let stat = fstat(&fd).map_err(failed())?;
-        let kind = Kind::of_mode(stat.st_mode);
-        if kind != Kind::File {
-            return Err(OutputError::Unexpected { path, kind, expected: Kind::File });
+        let kind = EntryKind::of_mode(stat.st_mode);
+        if kind != EntryKind::File {
+            return Err(OutputError::Unexpected { path, kind, expected: EntryKind::File });
         }
         if how.contains(OFlags::RDWR) && stat.st_nlink > 1 {
             return Err(OutputError::SecondName(path));
@@ -333,15 +338,15 @@ mod tests {
     #[test]
     fn a_recording_is_private_unless_the_user_says_otherwise() {
         let place = tempfile::tempdir().unwrap();
-        let shared = Access::Exactly { mode: 0o644, group: None };
+        let shared = FileAccess::Exactly { mode: 0o644, group: None };
         for (name, access, file_mode, folder_mode) in
-            [("private", Access::PRIVATE, 0o600, 0o700), ("shared", shared, 0o644, 0o755)]
+            [("private", FileAccess::PRIVATE, 0o600, 0o700), ("shared", shared, 0o644, 0o755)]
         {
             let path = place.path().join("missing").join(name);
             let folder = Folder::create(&path, access).unwrap();
             folder.create_folder("sub").unwrap().create_new("part").unwrap();
             folder.create_new_log("log").unwrap();
-            folder.replace("whole", Over::Nothing, |file| file.write_all(b"x")).unwrap();
+            folder.replace("whole", ReplacePolicy::Nothing, |file| file.write_all(b"x")).unwrap();
             for folder in ["", "sub"] {
                 assert_eq!(mode(&path.join(folder)), folder_mode, "{name}/{folder}");
             }
@@ -349,7 +354,7 @@ mod tests {
                 assert_eq!(mode(&path.join(file)), file_mode, "{name}/{file}");
             }
             // What is added later can be read by the same people.
-            Folder::open(&path).unwrap().replace("whole", Over::File, |file| file.write_all(b"y")).unwrap();
+            Folder::open(&path).unwrap().replace("whole", ReplacePolicy::File, |file| file.write_all(b"y")).unwrap();
             Folder::open(&path).unwrap().create_new("later").unwrap();
             assert_eq!((mode(&path.join("whole")), mode(&path.join("later"))), (file_mode, file_mode));
         }
@@ -361,15 +366,15 @@ mod tests {
         let outside = place.path().join("outside");
         std::fs::create_dir(&outside).unwrap();
         std::fs::write(outside.join("victim"), "precious").unwrap();
-        let folder = Folder::create(&place.path().join("folder"), Access::PRIVATE).unwrap();
+        let folder = Folder::create(&place.path().join("folder"), FileAccess::PRIVATE).unwrap();
         symlink(outside.join("victim"), folder.path().join("file")).unwrap();
         symlink(outside.join("new"), folder.path().join("dangling")).unwrap();
         symlink(&outside, folder.path().join("sub")).unwrap();
         for name in ["file", "dangling"] {
             assert!(folder.create_new(name).is_err() && folder.create_new_log(name).is_err());
             assert!(folder.append(name).is_err() && folder.open_file(name).is_err());
-            assert!(folder.replace(name, Over::File, |file| file.write_all(b"x")).is_err());
-            assert!(folder.remove_file(name).is_err() && folder.rename("sub", name, Over::File).is_err());
+            assert!(folder.replace(name, ReplacePolicy::File, |file| file.write_all(b"x")).is_err());
+            assert!(folder.remove_file(name).is_err() && folder.rename("sub", name, ReplacePolicy::File).is_err());
         }
         assert!(folder.subfolder("sub").is_err() && folder.make_folder("sub").is_err());
         assert!(folder.remove_folder("sub").is_err());
@@ -390,7 +395,7 @@ mod tests {
         let folder = Folder::open(place.path()).unwrap();
         assert!(matches!(folder.append("log"), Err(OutputError::SecondName(_))));
         // What is replaced gets a new inode, so the other name keeps its contents.
-        folder.replace("log", Over::File, |file| file.write_all(b"x")).unwrap();
+        folder.replace("log", ReplacePolicy::File, |file| file.write_all(b"x")).unwrap();
         assert_eq!(std::fs::read_to_string(place.path().join("victim")).unwrap(), "precious");
         folder.append("log").unwrap().write_all(b"y").unwrap();
         assert_eq!(std::fs::read_to_string(place.path().join("log")).unwrap(), "xy");
@@ -403,7 +408,7 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, place.path().join("fifo"), fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         let folder = Folder::open(place.path()).unwrap();
         for refused in [folder.open_file("fifo"), folder.append("fifo")] {
-            assert!(matches!(refused, Err(OutputError::Unexpected { kind: Kind::Fifo, .. })), "{refused:?}");
+            assert!(matches!(refused, Err(OutputError::Unexpected { kind: EntryKind::Fifo, .. })), "{refused:?}");
         }
     }
 
@@ -412,15 +417,18 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::open(place.path()).unwrap();
         for name in ["a", "b"] {
-            folder.replace(name, Over::Nothing, |file| file.write_all(name.as_bytes())).unwrap();
+            folder.replace(name, ReplacePolicy::Nothing, |file| file.write_all(name.as_bytes())).unwrap();
         }
-        assert!(matches!(folder.rename("a", "b", Over::Nothing), Err(OutputError::Taken { kind: Kind::File, .. })));
-        folder.rename("a", "c", Over::Nothing).unwrap();
-        folder.rename("c", "b", Over::File).unwrap();
+        assert!(matches!(
+            folder.rename("a", "b", ReplacePolicy::Nothing),
+            Err(OutputError::Taken { kind: EntryKind::File, .. })
+        ));
+        folder.rename("a", "c", ReplacePolicy::Nothing).unwrap();
+        folder.rename("c", "b", ReplacePolicy::File).unwrap();
         assert_eq!(folder.names().unwrap(), ["b"]);
         assert_eq!(std::fs::read_to_string(place.path().join("b")).unwrap(), "a");
         folder.create_folder("d").unwrap();
-        assert!(folder.rename("b", "d", Over::File).is_err() && folder.remove_file("d").is_err());
+        assert!(folder.rename("b", "d", ReplacePolicy::File).is_err() && folder.remove_file("d").is_err());
         folder.remove_folder("d").unwrap();
         folder.remove_file("b").unwrap();
         assert!(folder.names().unwrap().is_empty());

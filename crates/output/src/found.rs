@@ -1,7 +1,7 @@
 //! What has a name in a folder, and whether it can be taken away as other things can.
 
 use crate::moving::mount_of;
-use crate::{Folder, Kind, OutputError, component};
+use crate::{EntryKind, Folder, OutputError, component};
 use rustix::fd::AsFd as _;
 use rustix::fs::{AtFlags, Statx, StatxAttributes, StatxFlags, fstat, statx};
 use rustix::io::Errno;
@@ -10,7 +10,7 @@ use std::fs::File;
 
 /// Why something stays, whoever wants to remove it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Held {
+pub enum KeepReason {
     /// It is immutable or append-only (`chattr +i`, `+a`).
     Fixed,
     /// Something is mounted on it.
@@ -19,13 +19,13 @@ pub enum Held {
 
 /// What has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundEntry {
     /// What it is.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Length of a file.
     pub bytes: u64,
     /// Why it could not be removed; `None` where nothing is known against it.
-    pub held: Option<Held>,
+    pub held: Option<KeepReason>,
 }
 
 impl Folder {
@@ -34,18 +34,18 @@ impl Folder {
     ///
     /// # Errors
     /// The folder cannot be searched.
-    pub fn find(&self, name: impl AsRef<OsStr>) -> Result<Option<Found>, OutputError> {
+    pub fn find(&self, name: impl AsRef<OsStr>) -> Result<Option<FoundEntry>, OutputError> {
         let name = component(name.as_ref())?;
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
         match statx(self.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW, wanted) {
-            Ok(found) => Ok(Some(Found {
-                kind: Kind::of_mode(u32::from(found.stx_mode)),
+            Ok(found) => Ok(Some(FoundEntry {
+                kind: EntryKind::of_mode(u32::from(found.stx_mode)),
                 bytes: found.stx_size,
                 held: held(&found, mount_of(self)),
             })),
             Err(Errno::NOENT) => Ok(None),
             Err(Errno::NOSYS | Errno::INVAL | Errno::PERM) => {
-                Ok(self.kind(name)?.map(|kind| Found { kind, bytes: self.bytes_of(name), held: None }))
+                Ok(self.kind(name)?.map(|kind| FoundEntry { kind, bytes: self.bytes_of(name), held: None }))
             }
             Err(error) => Err(OutputError::io("read", &self.path().join(name))(error)),
         }
@@ -75,12 +75,12 @@ impl Folder {
     }
 }
 
-fn held(found: &Statx, mount: Option<u64>) -> Option<Held> {
+fn held(found: &Statx, mount: Option<u64>) -> Option<KeepReason> {
     let on = (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id);
     if is_fixed(found) {
-        Some(Held::Fixed)
+        Some(KeepReason::Fixed)
     } else {
-        on.zip(mount).is_some_and(|(on, mount)| on != mount).then_some(Held::Mounted)
+        on.zip(mount).is_some_and(|(on, mount)| on != mount).then_some(KeepReason::Mounted)
     }
 }
 
@@ -91,7 +91,7 @@ fn is_fixed(found: &Statx) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Over;
+    use crate::ReplacePolicy;
     use std::io::Write as _;
 
     #[test]
@@ -100,13 +100,13 @@ mod tests {
         let top = Folder::open(place.path()).unwrap();
         let log = top.create_new_log("log").unwrap();
         assert!(top.has("log", &log) && !top.is_removed());
-        top.replace("log", Over::File, |file| file.write_all(b"notes")).unwrap();
+        top.replace("log", ReplacePolicy::File, |file| file.write_all(b"notes")).unwrap();
         assert!(!top.has("log", &log));
-        assert_eq!(top.find("log").unwrap(), Some(Found { kind: Kind::File, bytes: 5, held: None }));
+        assert_eq!(top.find("log").unwrap(), Some(FoundEntry { kind: EntryKind::File, bytes: 5, held: None }));
         top.remove_file("log").unwrap();
         assert!(!top.has("log", &log) && top.find("log").unwrap().is_none());
         let gone = top.create_folder("gone").unwrap();
-        assert_eq!(top.find("gone").unwrap().map(|found| found.kind), Some(Kind::Directory));
+        assert_eq!(top.find("gone").unwrap().map(|found| found.kind), Some(EntryKind::Directory));
         top.remove_folder("gone").unwrap();
         assert!(gone.is_removed());
     }

@@ -2,7 +2,7 @@
 
 use crate::directory::{kind_at, sync_directory};
 use crate::error::is_unsupported;
-use crate::{Access, Kind, OutputError, unguessable};
+use crate::{EntryKind, FileAccess, OutputError, unguessable};
 use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// What a new name may replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum ReplacePolicy {
     /// Nothing: the name must be free.
     Nothing,
     /// A regular file of that name, or nothing; never a link, a directory or a device.
@@ -26,7 +26,7 @@ pub enum Over {
 pub struct NewFile {
     fresh: Fresh,
     wanted: OsString,
-    over: Over,
+    over: ReplacePolicy,
 }
 
 impl NewFile {
@@ -34,8 +34,8 @@ impl NewFile {
         folder: BorrowedFd<'_>,
         path: &Path,
         wanted: &OsStr,
-        over: Over,
-        access: Access,
+        over: ReplacePolicy,
+        access: FileAccess,
     ) -> Result<Self, OutputError> {
         Ok(Self { fresh: Fresh::create(folder, path, wanted, access)?, wanted: wanted.to_os_string(), over })
     }
@@ -81,7 +81,7 @@ impl Fresh {
         folder: BorrowedFd<'_>,
         path: &Path,
         wanted: &OsStr,
-        access: Access,
+        access: FileAccess,
     ) -> Result<Self, OutputError> {
         let goal = path.join(wanted);
         let folder = folder.try_clone_to_owned().map_err(OutputError::io("create", &goal))?;
@@ -95,15 +95,15 @@ impl Fresh {
     }
 
     /// Forces the contents to the disk and gives the file its name.
-    pub(crate) fn publish(mut self, name: &OsStr, over: Over) -> Result<(), OutputError> {
+    pub(crate) fn publish(mut self, name: &OsStr, over: ReplacePolicy) -> Result<(), OutputError> {
         let path = self.path.join(name);
         sync(&self.file).map_err(OutputError::io("write", &path))?;
         match over {
-            Over::Nothing => self.link_new(name, &path)?,
-            Over::File => {
+            ReplacePolicy::Nothing => self.link_new(name, &path)?,
+            ReplacePolicy::File => {
                 match kind_at(self.folder.as_fd(), name).map_err(OutputError::io("read", &path))? {
-                    None | Some(Kind::File) => {}
-                    Some(kind) => return Err(OutputError::Unexpected { path, kind, expected: Kind::File }),
+                    None | Some(EntryKind::File) => {}
+                    Some(kind) => return Err(OutputError::Unexpected { path, kind, expected: EntryKind::File }),
                 }
                 self.give_name(name).map_err(OutputError::io("create", &path))?;
                 let from = self.name.as_deref().unwrap_or_default();
@@ -122,7 +122,7 @@ impl Fresh {
         };
         match linked {
             Err(Errno::EXIST) => {
-                let kind = kind_at(self.folder.as_fd(), name).ok().flatten().unwrap_or(Kind::Other);
+                let kind = kind_at(self.folder.as_fd(), name).ok().flatten().unwrap_or(EntryKind::Other);
                 Err(OutputError::Taken { path: path.to_path_buf(), kind })
             }
             linked => linked.map_err(OutputError::io("create", path)),
@@ -216,9 +216,9 @@ mod tests {
     fn fresh(folder: &Path, is_named: bool) -> Fresh {
         let fd: OwnedFd = File::open(folder).unwrap().into();
         if !is_named {
-            return Fresh::create(fd.as_fd(), folder, OsStr::new("x"), Access::PRIVATE).unwrap();
+            return Fresh::create(fd.as_fd(), folder, OsStr::new("x"), FileAccess::PRIVATE).unwrap();
         }
-        let (file, name) = named(&fd, OsStr::new("x"), Access::PRIVATE.at_creation()).unwrap();
+        let (file, name) = named(&fd, OsStr::new("x"), FileAccess::PRIVATE.at_creation()).unwrap();
         Fresh { file, folder: fd, path: folder.to_path_buf(), name }
     }
 
@@ -230,15 +230,15 @@ mod tests {
             begun.file.write_all(b"half").unwrap();
             drop(begun);
             assert!(names(folder.path()).is_empty(), "what was given up is gone");
-            for (text, over) in [("one", Over::Nothing), ("two", Over::File)] {
+            for (text, over) in [("one", ReplacePolicy::Nothing), ("two", ReplacePolicy::File)] {
                 let mut begun = fresh(folder.path(), is_named);
                 begun.file.write_all(text.as_bytes()).unwrap();
                 begun.publish(OsStr::new("x"), over).unwrap();
                 assert_eq!(names(folder.path()), ["x"]);
                 assert_eq!(std::fs::read_to_string(folder.path().join("x")).unwrap(), text);
             }
-            let refused = fresh(folder.path(), is_named).publish(OsStr::new("x"), Over::Nothing);
-            assert!(matches!(refused, Err(OutputError::Taken { kind: Kind::File, .. })), "{refused:?}");
+            let refused = fresh(folder.path(), is_named).publish(OsStr::new("x"), ReplacePolicy::Nothing);
+            assert!(matches!(refused, Err(OutputError::Taken { kind: EntryKind::File, .. })), "{refused:?}");
             assert_eq!((names(folder.path()).len(), std::fs::read(folder.path().join("x")).unwrap().len()), (1, 3));
         }
     }
@@ -251,8 +251,8 @@ mod tests {
             std::fs::write(&victim, "precious").unwrap();
             std::os::unix::fs::symlink("victim", folder.path().join("link")).unwrap();
             std::fs::create_dir(folder.path().join("directory")).unwrap();
-            for (name, kind) in [("link", Kind::Link), ("directory", Kind::Directory)] {
-                let refused = fresh(folder.path(), is_named).publish(OsStr::new(name), Over::File);
+            for (name, kind) in [("link", EntryKind::Link), ("directory", EntryKind::Directory)] {
+                let refused = fresh(folder.path(), is_named).publish(OsStr::new(name), ReplacePolicy::File);
                 assert!(matches!(&refused, Err(OutputError::Unexpected { kind: found, .. }) if *found == kind));
             }
             assert_eq!(names(folder.path()), ["directory", "link", "victim"]);

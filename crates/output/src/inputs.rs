@@ -113,7 +113,7 @@ fn inputs() -> MutexGuard<'static, Vec<Input>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Access, Folder, Force, OutputFile};
+    use crate::{FileAccess, Folder, OutputFile, OverwritePolicy};
 
     #[test]
     fn an_input_is_never_replaced_and_a_recording_gets_no_new_parts() {
@@ -137,12 +137,12 @@ mod tests {
             "second-name",
             "job.fio",
         ] {
-            let refused = OutputFile::write_whole(&at(name), Force::Yes, b"new").unwrap_err();
+            let refused = OutputFile::write_whole(&at(name), OverwritePolicy::Yes, b"new").unwrap_err();
             assert!(refused.is_refusal() && refused.to_string().contains("reads"), "{name}: {refused}");
         }
-        assert!(Folder::open_or_create(&at("r/disk"), Access::Umask).unwrap_err().is_refusal());
+        assert!(Folder::open_or_create(&at("r/disk"), FileAccess::Umask).unwrap_err().is_refusal());
         for name in ["r/report.html", "r/compare.html", "r/notes/disk", "other.fio", "disk"] {
-            OutputFile::write_whole(&at(name), Force::Yes, b"new").unwrap();
+            OutputFile::write_whole(&at(name), OverwritePolicy::Yes, b"new").unwrap();
         }
         for name in ["r/manifest.json", "r/disk/host=a/1.parquet", "job.fio"] {
             assert_eq!(std::fs::read_to_string(at(name)).unwrap(), name);

@@ -73,12 +73,12 @@ pub(crate) fn mount_of(folder: &Folder) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Access;
+    use crate::FileAccess;
 
     #[test]
     fn moves_replace_nothing() {
         let place = tempfile::tempdir().unwrap();
-        let top = Folder::open(place.path()).unwrap().with_access(Access::PRIVATE);
+        let top = Folder::open(place.path()).unwrap().with_access(FileAccess::PRIVATE);
         let (one, two) = (top.create_folder("one").unwrap(), top.create_folder("two").unwrap());
         std::fs::write(one.path().join("a"), "a").unwrap();
         std::fs::write(two.path().join("b"), "b").unwrap();
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn directories_are_told_apart() {
         let place = tempfile::tempdir().unwrap();
-        let top = Folder::open(place.path()).unwrap().with_access(Access::PRIVATE);
+        let top = Folder::open(place.path()).unwrap().with_access(FileAccess::PRIVATE);
         let one = top.create_folder("one").unwrap();
         assert!(one.is_same(&top.subfolder("one").unwrap()).unwrap());
         assert!(!one.is_same(&top).unwrap() && one.is_on_mount_of(&top).unwrap());

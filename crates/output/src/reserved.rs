@@ -1,7 +1,7 @@
 //! A directory that is taken before anything is in it: of two commands that want the same name only one goes on.
 
 use crate::directory::{self, open_parent, stat_at};
-use crate::{Access, OutputError};
+use crate::{FileAccess, OutputError};
 use rustix::fd::{AsFd as _, BorrowedFd};
 use rustix::fs::{AtFlags, unlinkat};
 use std::ffi::OsStr;
@@ -13,17 +13,17 @@ static TAKEN: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
 
 /// A new, empty directory. `Folder::create` of this path takes it over; dropped before that, it is removed.
 #[derive(Debug)]
-pub struct Reserved {
+pub struct ReservedFolder {
     path: PathBuf,
     inode: (u64, u64),
 }
 
-impl Reserved {
+impl ReservedFolder {
     /// Makes the directory.
     ///
     /// # Errors
     /// See `Folder::create`.
-    pub fn create(path: &Path, access: Access) -> Result<Self, OutputError> {
+    pub fn create(path: &Path, access: FileAccess) -> Result<Self, OutputError> {
         let folder = directory::create(path, access)?;
         let stat = rustix::fs::fstat(&folder).map_err(OutputError::io("read", path))?;
         let inode = (stat.st_dev, stat.st_ino);
@@ -38,7 +38,7 @@ impl Reserved {
     }
 }
 
-impl Drop for Reserved {
+impl Drop for ReservedFolder {
     fn drop(&mut self) {
         if !forget(self.inode) {
             return;
@@ -77,21 +77,21 @@ mod tests {
     fn one_of_two_takes_a_name_and_what_is_not_begun_goes() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("r");
-        let first = Reserved::create(&path, Access::PRIVATE).unwrap();
-        assert!(matches!(Reserved::create(&path, Access::PRIVATE), Err(OutputError::Taken { .. })));
-        let folder = Folder::create(&path, Access::PRIVATE).unwrap();
-        assert!(matches!(Folder::create(&path, Access::PRIVATE), Err(OutputError::Taken { .. })));
+        let first = ReservedFolder::create(&path, FileAccess::PRIVATE).unwrap();
+        assert!(matches!(ReservedFolder::create(&path, FileAccess::PRIVATE), Err(OutputError::Taken { .. })));
+        let folder = Folder::create(&path, FileAccess::PRIVATE).unwrap();
+        assert!(matches!(Folder::create(&path, FileAccess::PRIVATE), Err(OutputError::Taken { .. })));
         folder.create_new("x").unwrap();
         drop(first);
         assert!(path.join("x").exists());
         let unused = place.path().join("unused");
-        drop(Reserved::create(&unused, Access::PRIVATE).unwrap());
+        drop(ReservedFolder::create(&unused, FileAccess::PRIVATE).unwrap());
         assert!(!unused.exists());
         // Another directory that has got the name meanwhile is not ours to remove.
-        let swapped = Reserved::create(&unused, Access::PRIVATE).unwrap();
+        let swapped = ReservedFolder::create(&unused, FileAccess::PRIVATE).unwrap();
         std::fs::rename(&unused, place.path().join("moved")).unwrap();
         std::fs::create_dir(&unused).unwrap();
-        assert!(matches!(Folder::create(&unused, Access::PRIVATE), Err(OutputError::Taken { .. })));
+        assert!(matches!(Folder::create(&unused, FileAccess::PRIVATE), Err(OutputError::Taken { .. })));
         drop(swapped);
         assert!(unused.exists());
     }

@@ -1,7 +1,7 @@
 //! What all parts of the reader share: the texts, what was found, and how much work is left.
 
-use crate::diagnostic::{Diagnostic, Severity};
-use plan::{Source, Span, Unsupported};
+use crate::diagnostic::{Diagnostic, DiagnosticSeverity};
+use plan::{ParameterText, TextSpan, UnsupportedRequest};
 use std::collections::BTreeSet;
 
 /// Findings that are shown; a file with more has one cause that is among these.
@@ -12,9 +12,9 @@ const WORK_MAX: u64 = 20_000_000;
 /// The state of reading.
 #[derive(Debug)]
 pub(crate) struct Context {
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Vec<ParameterText>,
     pub(crate) found: Vec<Diagnostic>,
-    pub(crate) unsupported: Vec<Unsupported>,
+    pub(crate) unsupported: Vec<UnsupportedRequest>,
     /// Labels of the hosts, once they are known.
     pub(crate) hosts: Vec<String>,
     noted: BTreeSet<String>,
@@ -39,7 +39,7 @@ impl Context {
 
     /// Adds a finding; the same kind at the same place counts once.
     pub(crate) fn push(&mut self, found: Diagnostic) {
-        self.failed |= found.severity == Severity::Error;
+        self.failed |= found.severity == DiagnosticSeverity::Error;
         if self.found.iter().any(|other| same_place(other, &found)) {
             return;
         }
@@ -58,10 +58,10 @@ impl Context {
     }
 
     /// Remembers what cannot run yet, once per sentence.
-    pub(crate) fn unsupported(&mut self, span: Span, sentence: impl Into<String>) {
+    pub(crate) fn unsupported(&mut self, span: TextSpan, sentence: impl Into<String>) {
         let sentence = sentence.into();
         if self.noted.insert(format!("unsupported {sentence}")) {
-            self.unsupported.push(Unsupported { sentence, span });
+            self.unsupported.push(UnsupportedRequest { sentence, span });
         }
     }
 
@@ -76,7 +76,7 @@ impl Context {
     }
 
     /// Takes `units` of work; false, with an error once, when there is none left.
-    pub(crate) fn work(&mut self, units: usize, span: Span) -> bool {
+    pub(crate) fn work(&mut self, units: usize, span: TextSpan) -> bool {
         let units = u64::try_from(units).unwrap_or(u64::MAX);
         if let Some(left) = self.work_left.checked_sub(units) {
             self.work_left = left;
@@ -90,10 +90,10 @@ impl Context {
     }
 
     /// All findings in the order of the text, worst first at the same place.
-    pub(crate) fn finish(mut self) -> (Vec<Source>, Vec<Diagnostic>, Vec<Unsupported>) {
+    pub(crate) fn finish(mut self) -> (Vec<ParameterText>, Vec<Diagnostic>, Vec<UnsupportedRequest>) {
         self.found.sort_by_key(|found| (found.span.source, found.span.start, found.severity));
         if self.hidden > 0 {
-            let span = Span::default();
+            let span = TextSpan::default();
             let message = format!("{} more findings are not shown; put these right first", self.hidden);
             self.found.push(Diagnostic::note("more", span, message));
         }

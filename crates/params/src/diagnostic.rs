@@ -1,12 +1,12 @@
 //! What was found in a parameter file, and how it is shown.
 
-use plan::{Source, Span};
+use plan::{ParameterText, TextSpan};
 use quantity::visible::is_hidden;
 use std::fmt;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
+pub enum DiagnosticSeverity {
     /// There is no plan.
     Error,
     /// There is a plan, probably not the one that was meant.
@@ -15,7 +15,7 @@ pub enum Severity {
     Note,
 }
 
-impl Severity {
+impl DiagnosticSeverity {
     fn word(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -31,33 +31,33 @@ pub struct Diagnostic {
     /// Stable name of the kind of finding, `unknown-keyword`.
     pub code: &'static str,
     /// How bad it is.
-    pub severity: Severity,
+    pub severity: DiagnosticSeverity,
     /// What is the matter: a sentence, lower case, without a full stop.
     pub message: String,
     /// What is marked in the text; may be empty.
     pub label: String,
     /// Where. The empty span at the start of a source without text means the file as a whole.
-    pub span: Span,
+    pub span: TextSpan,
     /// What to do.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
     /// A finding without label and help.
-    pub fn new(severity: Severity, code: &'static str, span: Span, message: impl Into<String>) -> Self {
+    pub fn new(severity: DiagnosticSeverity, code: &'static str, span: TextSpan, message: impl Into<String>) -> Self {
         Self { code, severity, message: message.into(), label: String::new(), span, help: None }
     }
 
-    pub(crate) fn error(code: &'static str, span: Span, message: impl Into<String>) -> Self {
-        Self::new(Severity::Error, code, span, message)
+    pub(crate) fn error(code: &'static str, span: TextSpan, message: impl Into<String>) -> Self {
+        Self::new(DiagnosticSeverity::Error, code, span, message)
     }
 
-    pub(crate) fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Self {
-        Self::new(Severity::Warning, code, span, message)
+    pub(crate) fn warning(code: &'static str, span: TextSpan, message: impl Into<String>) -> Self {
+        Self::new(DiagnosticSeverity::Warning, code, span, message)
     }
 
-    pub(crate) fn note(code: &'static str, span: Span, message: impl Into<String>) -> Self {
-        Self::new(Severity::Note, code, span, message)
+    pub(crate) fn note(code: &'static str, span: TextSpan, message: impl Into<String>) -> Self {
+        Self::new(DiagnosticSeverity::Note, code, span, message)
     }
 
     pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
@@ -91,9 +91,9 @@ impl miette::Diagnostic for Diagnostic {
 
     fn severity(&self) -> Option<miette::Severity> {
         Some(match self.severity {
-            Severity::Error => miette::Severity::Error,
-            Severity::Warning => miette::Severity::Warning,
-            Severity::Note => miette::Severity::Advice,
+            DiagnosticSeverity::Error => miette::Severity::Error,
+            DiagnosticSeverity::Warning => miette::Severity::Warning,
+            DiagnosticSeverity::Note => miette::Severity::Advice,
         })
     }
 
@@ -113,7 +113,7 @@ const SHOWN_MAX: usize = 140;
 
 /// A finding as plain text: `file:line:column: error[code]: message`, the source line, a line that marks the place,
 /// and what to do. Without a newline at the end.
-pub fn render(found: &Diagnostic, sources: &[Source]) -> String {
+pub fn render(found: &Diagnostic, sources: &[ParameterText]) -> String {
     let kind = format!("{}[{}]: {}", found.severity.word(), found.code, found.message);
     let source = usize::try_from(found.span.source).ok().and_then(|index| sources.get(index));
     let mut out = match source {
@@ -131,7 +131,7 @@ pub fn render(found: &Diagnostic, sources: &[Source]) -> String {
     out
 }
 
-fn with_line(found: &Diagnostic, source: &Source, kind: &str) -> String {
+fn with_line(found: &Diagnostic, source: &ParameterText, kind: &str) -> String {
     let text = source.text.as_str();
     let start = floor_boundary(text, found.span.start as usize);
     let end = floor_boundary(text, start.saturating_add(found.span.len as usize));

@@ -17,17 +17,17 @@ mod simulate;
 mod sniff;
 mod vdbench;
 
-pub use diagnostic::{Diagnostic, Severity, render};
+pub use diagnostic::{Diagnostic, DiagnosticSeverity, render};
 pub use fio::catalogue::{
-    Effect, FioOption, OPTIONS as FIO_OPTIONS, Task, absent_names as fio_absent_names,
+    FioOption, OPTIONS as FIO_OPTIONS, OptionEffect, OptionTask, absent_names as fio_absent_names,
     options_markdown as fio_options_markdown,
 };
 pub use fio::{JobSource, fio_flags_of, flags_text, print_fio, read_fio};
-pub use loader::{Disk, DiskOrInput, FILE_BYTES_MAX, LoadError, Loader, Memory};
-pub use printed::Printed;
+pub use loader::{DiskLoader, DiskOrInput, FILE_BYTES_MAX, FileLoader, LoadError, MemoryLoader};
+pub use printed::PrintedPlan;
 use quantity::suggest;
 pub use quick::{QuickTest, quick, quick_test};
-pub use reading::{Options, Reading};
+pub use reading::{PlanReading, VdbenchOptions};
 pub use simulate::simulate;
-pub use sniff::{Format, sniff};
+pub use sniff::{ParameterFormat, sniff};
 pub use vdbench::{no_effect_flags, print_vdbench, read_vdbench, repeat};

@@ -25,7 +25,7 @@ pub enum LoadError {
 }
 
 /// Reads files; a test or a fuzzer needs no disk.
-pub trait Loader {
+pub trait FileLoader {
     /// The bytes of `path`.
     ///
     /// # Errors
@@ -35,9 +35,9 @@ pub trait Loader {
 
 /// The file system.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Disk;
+pub struct DiskLoader;
 
-impl Loader for Disk {
+impl FileLoader for DiskLoader {
     fn load(&self, path: &Path) -> Result<Vec<u8>, LoadError> {
         let other = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::NotFound => LoadError::Missing,
@@ -64,10 +64,10 @@ pub struct DiskOrInput {
     input: std::sync::OnceLock<Result<Vec<u8>, LoadError>>,
 }
 
-impl Loader for DiskOrInput {
+impl FileLoader for DiskOrInput {
     fn load(&self, path: &Path) -> Result<Vec<u8>, LoadError> {
         if path != Path::new("-") {
-            return Disk.load(path);
+            return DiskLoader.load(path);
         }
         let read = || {
             let mut bytes = Vec::new();
@@ -81,16 +81,16 @@ impl Loader for DiskOrInput {
 
 /// Files in memory.
 #[derive(Clone, Debug, Default)]
-pub struct Memory(pub BTreeMap<PathBuf, Vec<u8>>);
+pub struct MemoryLoader(pub BTreeMap<PathBuf, Vec<u8>>);
 
-impl Memory {
+impl MemoryLoader {
     /// With one file.
     pub fn one(path: impl Into<PathBuf>, bytes: impl Into<Vec<u8>>) -> Self {
         Self(BTreeMap::from([(path.into(), bytes.into())]))
     }
 }
 
-impl Loader for Memory {
+impl FileLoader for MemoryLoader {
     fn load(&self, path: &Path) -> Result<Vec<u8>, LoadError> {
         let bytes = self.0.get(path).ok_or(LoadError::Missing)?;
         if bytes.len() as u64 > FILE_BYTES_MAX { Err(LoadError::TooLarge) } else { Ok(bytes.clone()) }

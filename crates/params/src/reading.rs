@@ -1,12 +1,12 @@
 //! What reading parameter files takes and gives, in either language.
 
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, DiagnosticSeverity};
 use crate::quick::QuickTest;
-use plan::{JobTexts, Plan, Repeat, Source};
+use plan::{JobTexts, ParameterText, Plan, RunRepeat};
 
 /// What the command line adds to the parameter files.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct VdbenchOptions {
     /// `name=value` arguments for `$name` and `!name`; each must be used.
     pub variables: Vec<(String, String)>,
     /// `-e`: measured time of every run.
@@ -18,7 +18,7 @@ pub struct Options {
     /// Everything after `+`: added to every `rd=`.
     pub run_addition: Option<String>,
     /// `-l`.
-    pub repeat: Option<Repeat>,
+    pub repeat: Option<RunRepeat>,
     /// `-t` and its kin, read in place of files.
     pub quick: Option<QuickTest>,
     /// Seed of every random choice, also of the data that is written.
@@ -31,20 +31,20 @@ pub struct Options {
 
 /// What reading gives.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
+pub struct PlanReading {
     /// The plan; `None` when there was an error.
     pub plan: Option<Plan>,
     /// All that was found, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
     /// The texts that the findings point into.
-    pub sources: Vec<Source>,
+    pub sources: Vec<ParameterText>,
     /// fio's jobs as they were given; empty of Vdbench's files.
     pub jobs: JobTexts,
 }
 
-impl Reading {
+impl PlanReading {
     /// How many errors there are.
     pub fn errors(&self) -> usize {
-        self.diagnostics.iter().filter(|found| found.severity == Severity::Error).count()
+        self.diagnostics.iter().filter(|found| found.severity == DiagnosticSeverity::Error).count()
     }
 }

@@ -1,6 +1,6 @@
 //! The lines that Vdbench prints for each run when it only simulates (`-s`).
 
-use plan::{Plan, Rate, Run};
+use plan::{OfferedRate, Plan, Run};
 use quantity::loops::{vdbench_loop, vdbench_rate};
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ const ASSUMED_MAX: f64 = 10_000.0;
 /// One line per run, word for word as Vdbench's `-s` has them. Where a run has a list of rates, Vdbench names the first
 /// of the list in all of them and the real one under `For loops`; a curve is simulated with a maximum of 10,000/s.
 pub fn simulate(plan: &Plan) -> Vec<String> {
-    let mut first_rates: HashMap<&str, Rate> = HashMap::new();
+    let mut first_rates: HashMap<&str, OfferedRate> = HashMap::new();
     plan.runs
         .iter()
         .map(|run| {
@@ -36,7 +36,7 @@ pub fn simulate(plan: &Plan) -> Vec<String> {
 fn simulated_title(run: &Run) -> &str {
     let stem = run.title.strip_suffix("%)").and_then(|title| title.rsplit_once("_(")).map(|(stem, _)| stem);
     match run.rate {
-        Rate::CurvePoint { .. } => &run.title,
+        OfferedRate::CurvePoint { .. } => &run.title,
         _ => stem.unwrap_or(&run.title),
     }
 }
@@ -54,22 +54,22 @@ fn controlled(run: &Run) -> &'static str {
     if run.is_controlled() || !run.rate.is_max() { "Controlled" } else { "Uncontrolled" }
 }
 
-fn rate_text(run: &Run, rate: Rate) -> String {
+fn rate_text(run: &Run, rate: OfferedRate) -> String {
     match rate {
         _ if run.arrivals.burst.as_ref().is_some_and(|burst| !burst.steps.is_empty()) => "Variable".to_string(),
-        Rate::Max => match run.offered(None) {
+        OfferedRate::Max => match run.offered(None) {
             // To Vdbench, a run of `max` is one whatever rates its workloads have.
             Some(rate) if run.workloads.iter().all(|workload| workload.job.is_some()) => format!("{}", rate.round()),
             _ => format!("{} MAX", controlled(run)),
         },
-        Rate::CurveMax => format!("{} curve", controlled(run)),
+        OfferedRate::CurveMax => format!("{} curve", controlled(run)),
         // A point written with a percent sign is negative to Vdbench, which then prints the bare number.
-        Rate::CurvePoint { fraction, .. } if run.title.contains("_(-") => format!("{}", whole_percent(fraction)),
-        Rate::CurvePoint { fraction, .. } | Rate::FractionOfLastMax(fraction) => {
+        OfferedRate::CurvePoint { fraction, .. } if run.title.contains("_(-") => format!("{}", whole_percent(fraction)),
+        OfferedRate::CurvePoint { fraction, .. } | OfferedRate::FractionOfLastMax(fraction) => {
             let rate = whole_percent(fraction) * ASSUMED_MAX / 100.0;
             format!("{rate}")
         }
-        Rate::PerSecond(rate) => vdbench_rate(rate),
+        OfferedRate::PerSecond(rate) => vdbench_rate(rate),
     }
 }
 

@@ -3,7 +3,7 @@
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Op {
+pub enum OperationKind {
     /// Reads bytes.
     Read = 0,
     /// Writes bytes.
@@ -14,7 +14,7 @@ pub enum Op {
     Flush = 3,
 }
 
-impl Op {
+impl OperationKind {
     /// Every kind, in the order of [`Op::index`].
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Trim, Self::Flush];
 

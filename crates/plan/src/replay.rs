@@ -7,9 +7,9 @@ mod mapper;
 mod patterns;
 
 pub use crate::spec::replay::*;
-pub use chains::Chains;
+pub use chains::ThreadChains;
 pub use io::ReplayIo;
-pub use mapper::{Changes, LATE_NS, Mapper, Source, Traced, VolumeSize};
+pub use mapper::{LATE_NS, ReplayChanges, ReplayMapper, TracePosition, TracedRequest, VolumeSize};
 pub use patterns::{fits, means};
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ mod merger;
 mod recorder;
 
 pub use codec::DecodeError;
-pub use merger::Merger;
-pub use recorder::Recorder;
+pub use merger::HistogramMerger;
+pub use recorder::HistogramRecorder;
 
 /// Sub-buckets per octave, as a power of two, of recorders and totals.
 pub const FINE_SUB_BITS: u32 = 7;
@@ -466,7 +466,7 @@ mod tests {
 
         #[test]
         fn a_recorder_records_the_same(values in values()) {
-            let mut recorder = Recorder::new();
+            let mut recorder = HistogramRecorder::new();
             values.iter().for_each(|value| recorder.record(*value));
             prop_assert_eq!(recorder.snapshot(), of(&values, 7));
             recorder.clear();
@@ -503,7 +503,7 @@ mod tests {
         other.merge(&known);
         assert_eq!(one, other);
         assert_eq!((one.count(), one.sum(), one.max(), one.percentile(0.5)), (6, 800, Some(300), None));
-        let mut merger = Merger::new();
+        let mut merger = HistogramMerger::new();
         merger.add(&known.collapse(5).encode()).unwrap();
         merger.add(&summary.encode()).unwrap();
         let merged = merger.take();
@@ -548,7 +548,7 @@ mod tests {
 
     #[test]
     fn more_values_than_a_slot_holds_are_still_all_there() {
-        let mut recorder = Recorder::new();
+        let mut recorder = HistogramRecorder::new();
         (0..3).for_each(|_| recorder.record_n(500, u32::MAX));
         recorder.record(70);
         let histogram = recorder.snapshot();

@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal as _, Write};
 
 /// What is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum OutputForm {
     /// Lines for people: hidden characters are made visible wherever they go, since a pipe often ends in a terminal.
     #[default]
     Text,
@@ -22,7 +22,7 @@ pub enum Form {
 
 /// A part of a line.
 #[derive(Clone, Copy, Debug)]
-pub enum Part<'a> {
+pub enum LinePart<'a> {
     /// Our own: a style, a movement of the cursor, the end of a line.
     Own(&'static str),
     /// Text, in which nothing is obeyed, not even the end of a line.
@@ -31,9 +31,9 @@ pub enum Part<'a> {
 
 /// A writer that lets no hidden character through.
 #[derive(Debug)]
-pub struct Output<W: Write> {
+pub struct VisibleOutput<W: Write> {
     out: W,
-    form: Form,
+    form: OutputForm,
     is_terminal: bool,
     /// The beginning of a character whose end comes with the next write; at most 3 bytes.
     pending: Vec<u8>,
@@ -41,15 +41,15 @@ pub struct Output<W: Write> {
 
 /// Standard output, for text.
 #[must_use]
-pub fn stdout() -> Output<io::Stdout> {
+pub fn stdout() -> VisibleOutput<io::Stdout> {
     let out = io::stdout();
-    Output { is_terminal: out.is_terminal(), ..Output::new(out) }
+    VisibleOutput { is_terminal: out.is_terminal(), ..VisibleOutput::new(out) }
 }
 
 /// Standard error, for text.
 #[must_use]
-pub fn stderr() -> Output<io::Stderr> {
-    Output::new(io::stderr())
+pub fn stderr() -> VisibleOutput<io::Stderr> {
+    VisibleOutput::new(io::stderr())
 }
 
 /// A line to standard error. Where that is closed it is lost, and nothing else is: `eprintln!` would end the command, and what
@@ -64,15 +64,15 @@ pub fn say_lines(words: Arguments<'_>) {
     let _ = stderr().write_all(format!("{words}\n").as_bytes());
 }
 
-impl<W: Write> Output<W> {
+impl<W: Write> VisibleOutput<W> {
     /// For text, to a writer that is no terminal.
     pub fn new(out: W) -> Self {
-        Self { out, form: Form::Text, is_terminal: false, pending: Vec::new() }
+        Self { out, form: OutputForm::Text, is_terminal: false, pending: Vec::new() }
     }
 
     /// The same for another form.
     #[must_use]
-    pub fn with_form(mut self, form: Form) -> Self {
+    pub fn with_form(mut self, form: OutputForm) -> Self {
         self.form = form;
         self
     }
@@ -86,13 +86,13 @@ impl<W: Write> Output<W> {
     ///
     /// # Errors
     /// The writer's.
-    pub fn parts(&mut self, parts: &[Part<'_>]) -> io::Result<()> {
+    pub fn parts(&mut self, parts: &[LinePart<'_>]) -> io::Result<()> {
         let mut all = String::new();
         for part in parts {
             match part {
-                Part::Own(own) => all.push_str(own),
-                Part::Text(text) if self.form == Form::Json => all.push_str(&visible_json(text)),
-                Part::Text(text) => all.push_str(&visible(text)),
+                LinePart::Own(own) => all.push_str(own),
+                LinePart::Text(text) if self.form == OutputForm::Json => all.push_str(&visible_json(text)),
+                LinePart::Text(text) => all.push_str(&visible(text)),
             }
         }
         self.out.write_all(all.as_bytes())
@@ -103,17 +103,17 @@ impl<W: Write> Output<W> {
     /// # Errors
     /// The writer's.
     pub fn line(&mut self, text: &str) -> io::Result<()> {
-        self.parts(&[Part::Text(text), Part::Own("\n")])
+        self.parts(&[LinePart::Text(text), LinePart::Own("\n")])
     }
 
     fn of(&self) -> fn(&str) -> Cow<'_, str> {
-        if self.form == Form::Json { visible_json } else { visible_lines }
+        if self.form == OutputForm::Json { visible_json } else { visible_lines }
     }
 }
 
-impl<W: Write> Write for Output<W> {
+impl<W: Write> Write for VisibleOutput<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.form == Form::Data && !self.is_terminal {
+        if self.form == OutputForm::Data && !self.is_terminal {
             return self.out.write(bytes);
         }
         let mut shown = String::with_capacity(bytes.len());
@@ -141,8 +141,8 @@ impl<W: Write> Write for Output<W> {
 mod tests {
     use super::*;
 
-    fn written(form: Form, is_terminal: bool, pieces: &[&[u8]]) -> Vec<u8> {
-        let mut output = Output { is_terminal, ..Output::new(Vec::new()).with_form(form) };
+    fn written(form: OutputForm, is_terminal: bool, pieces: &[&[u8]]) -> Vec<u8> {
+        let mut output = VisibleOutput { is_terminal, ..VisibleOutput::new(Vec::new()).with_form(form) };
         pieces.iter().for_each(|piece| output.write_all(piece).unwrap());
         output.flush().unwrap();
         output.out
@@ -152,11 +152,11 @@ mod tests {
     fn text_is_made_visible_and_data_only_on_a_terminal() {
         let hostile: &[u8] = b"\x1b[2J\xffa\n\xe2\x80\xae\tb";
         let visible: &[u8] = b"\\x1b[2J\\xffa\n\\u{202e}\tb";
-        assert_eq!(written(Form::Text, false, &[hostile]), visible);
-        assert_eq!(written(Form::Text, true, &[hostile]), visible);
-        assert_eq!(written(Form::Data, true, &[hostile]), visible);
-        assert_eq!(written(Form::Data, false, &[hostile]), hostile);
-        assert_eq!(written(Form::Json, false, &["[\"\u{202e}\"]\n".as_bytes()]), b"[\"\\u202e\"]\n");
+        assert_eq!(written(OutputForm::Text, false, &[hostile]), visible);
+        assert_eq!(written(OutputForm::Text, true, &[hostile]), visible);
+        assert_eq!(written(OutputForm::Data, true, &[hostile]), visible);
+        assert_eq!(written(OutputForm::Data, false, &[hostile]), hostile);
+        assert_eq!(written(OutputForm::Json, false, &["[\"\u{202e}\"]\n".as_bytes()]), b"[\"\\u202e\"]\n");
     }
 
     #[test]
@@ -165,16 +165,16 @@ mod tests {
         let expect = "µ\\u{202e}🦀\\u{9b}日".as_bytes();
         for size in 1..text.len() {
             let pieces: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
-            assert_eq!(written(Form::Text, false, &pieces), expect, "{size}");
+            assert_eq!(written(OutputForm::Text, false, &pieces), expect, "{size}");
         }
-        assert_eq!(written(Form::Text, false, &[b"a\xe2\x80"]), b"a\\xe2\\x80");
+        assert_eq!(written(OutputForm::Text, false, &[b"a\xe2\x80"]), b"a\\xe2\\x80");
     }
 
     #[test]
     fn only_our_own_sequences_reach_the_terminal() {
-        let mut output = Output::new(Vec::new());
+        let mut output = VisibleOutput::new(Vec::new());
         let name = "\x1b[31mred\n";
-        output.parts(&[Part::Own("\x1b[1m"), Part::Text(name), Part::Own("\x1b[0m")]).unwrap();
+        output.parts(&[LinePart::Own("\x1b[1m"), LinePart::Text(name), LinePart::Own("\x1b[0m")]).unwrap();
         output.line(name).unwrap();
         assert_eq!(output.out, b"\x1b[1m\\x1b[31mred\\n\x1b[0m\\x1b[31mred\\n\n");
     }

@@ -9,15 +9,15 @@ pub const DISORDER_NS: i64 = 600_000_000_000;
 
 /// A time zone. Without one, local time is UTC.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Zone(TimeZone);
+pub struct LocalZone(TimeZone);
 
-impl Default for Zone {
+impl Default for LocalZone {
     fn default() -> Self {
         Self(TimeZone::UTC)
     }
 }
 
-impl Zone {
+impl LocalZone {
     /// A zone that is always so many seconds ahead of UTC, less than 26 hours.
     #[must_use]
     pub fn fixed(ahead_s: i64) -> Self {
@@ -112,37 +112,37 @@ mod tests {
         bytes
     }
 
-    fn hours(zone: &Zone, date: (i64, i64, i64), time: (i64, i64, i64)) -> i64 {
+    fn hours(zone: &LocalZone, date: (i64, i64, i64), time: (i64, i64, i64)) -> i64 {
         zone.offset_s(wall_ns_of(date, time).expect("a moment") / 1_000_000_000) / 3600
     }
 
     #[test]
     fn summer_time_begins_and_ends() {
-        let berlin = Zone::parse(&file("CET-1CEST,M3.5.0,M10.5.0/3")).expect("a zone");
+        let berlin = LocalZone::parse(&file("CET-1CEST,M3.5.0,M10.5.0/3")).expect("a zone");
         // 29 March and 25 October 2026, 01:00 UTC.
         assert_eq!(hours(&berlin, (2026, 3, 29), (0, 59, 59)), 1);
         assert_eq!(hours(&berlin, (2026, 3, 29), (1, 0, 0)), 2);
         assert_eq!(hours(&berlin, (2026, 10, 25), (0, 59, 59)), 2);
         assert_eq!(hours(&berlin, (2026, 10, 25), (1, 0, 0)), 1);
-        let santiago = Zone::parse(&file("<-04>4<-03>,M9.1.6/24,M4.1.6/24")).expect("a zone");
+        let santiago = LocalZone::parse(&file("<-04>4<-03>,M9.1.6/24,M4.1.6/24")).expect("a zone");
         assert_eq!((hours(&santiago, (2026, 1, 1), (0, 0, 0)), hours(&santiago, (2026, 7, 1), (0, 0, 0))), (-3, -4));
-        let kolkata = Zone::parse(&file("IST-5:30")).expect("a zone");
+        let kolkata = LocalZone::parse(&file("IST-5:30")).expect("a zone");
         assert_eq!(kolkata.offset_s(0), 19_800);
-        let leap = Zone::parse(&file("AAA0BBB,J60/0,300/0")).expect("a zone");
+        let leap = LocalZone::parse(&file("AAA0BBB,J60/0,300/0")).expect("a zone");
         assert_eq!((hours(&leap, (2024, 2, 29), (12, 0, 0)), hours(&leap, (2024, 3, 1), (12, 0, 0))), (0, 1));
     }
 
     #[test]
     fn days_end_at_local_midnight() {
-        let tokyo = Zone::parse(&file("JST-9")).expect("a zone");
+        let tokyo = LocalZone::parse(&file("JST-9")).expect("a zone");
         let at = |hour, minute| wall_ns_of((2026, 11, 20), (hour, minute, 0)).expect("a moment");
         assert_eq!(tokyo.day(at(15, 0)) - tokyo.day(at(14, 59)), 1);
-        assert_eq!(Zone::default().day(at(15, 0)), Zone::default().day(at(14, 59)));
+        assert_eq!(LocalZone::default().day(at(15, 0)), LocalZone::default().day(at(14, 59)));
     }
 
     #[test]
     fn the_moment_of_a_local_time() {
-        let berlin = Zone::parse(&file("CET-1CEST,M3.5.0,M10.5.0/3")).expect("a zone");
+        let berlin = LocalZone::parse(&file("CET-1CEST,M3.5.0,M10.5.0/3")).expect("a zone");
         let at = |day: (i64, i64, i64), hour, minute| wall_ns_of(day, (hour, minute, 0)).expect("a moment");
         let (spring, autumn) = ((2026, 3, 29), (2026, 10, 25));
         let of = |day, hour, minute| berlin.utc_ns(at(day, hour, minute), None);
@@ -156,8 +156,8 @@ mod tests {
         // Lines of a log that changed places, in both hours.
         assert_eq!((again(at(autumn, 0, 31)), again(at(autumn, 1, 31))), (at(autumn, 0, 30), at(autumn, 1, 30)));
         assert_eq!(again(at(autumn, 5, 0)), at(autumn, 0, 30), "neither is late enough");
-        assert_eq!(Zone::fixed(-5 * 3600).utc_ns(at(spring, 2, 30), None), at(spring, 7, 30));
-        assert_eq!(Zone::default().utc_ns(-1, Some(7)), -1);
+        assert_eq!(LocalZone::fixed(-5 * 3600).utc_ns(at(spring, 2, 30), None), at(spring, 7, 30));
+        assert_eq!(LocalZone::default().utc_ns(-1, Some(7)), -1);
         for seconds in (0..400 * 86_400).step_by(1800) {
             let utc_ns = at((2026, 1, 1), 0, 0) + seconds * 1_000_000_000;
             let local_ns = utc_ns + berlin.offset_s(utc_ns / 1_000_000_000) * 1_000_000_000;
@@ -181,15 +181,15 @@ mod tests {
     #[test]
     fn what_is_no_zone_file_is_none() {
         for bytes in [&b""[..], b"TZif", b"TZif2\0\0\0", &[0; 100]] {
-            assert_eq!(Zone::parse(bytes), None);
+            assert_eq!(LocalZone::parse(bytes), None);
         }
         for rule in ["CET", "CET-1CEST,M3.5.0", "CET-1CEST,M13.5.0,M10.5.0", "1", "C-1", "CET-1CEST,M3.5.0,M10.5.0,1"] {
-            assert_eq!(Zone::parse(&file(rule)), None, "{rule}");
+            assert_eq!(LocalZone::parse(&file(rule)), None, "{rule}");
         }
         let good = file("CET-1CEST,M3.5.0,M10.5.0/3");
         for length in 0..good.len() {
             // Only without its rule is a part of a file whole.
-            let _ = Zone::parse(&good[..length]);
+            let _ = LocalZone::parse(&good[..length]);
         }
     }
 
@@ -200,7 +200,7 @@ mod tests {
         for bit in 0..whole.len() * 8 {
             let mut flipped = whole.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            if let Some(zone) = Zone::parse(&flipped) {
+            if let Some(zone) = LocalZone::parse(&flipped) {
                 for second in [i64::MIN, -1, 0, 1_774_746_000, i64::MAX] {
                     let _ = (zone.offset_s(second), zone.utc_ns(second, Some(0)));
                 }

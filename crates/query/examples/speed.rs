@@ -6,9 +6,9 @@
 
 use quantity::clock;
 use quantity::histogram::{Histogram, STORED_SUB_BITS};
-use query::{Database, Format, Sources, write};
+use query::{AnswerFormat, Database, QuerySources, write};
 use recording::rows::OpInterval;
-use recording::{Batch, ExportFormat, Manifest, Sink as _, Writer};
+use recording::{ExportFormat, Manifest, RowBatch, Sink as _, Writer};
 use std::path::{Path, PathBuf};
 
 const ROUNDS: usize = 5;
@@ -49,15 +49,16 @@ fn main() {
         bytes as f64 / rows as f64
     );
     let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
-    let database = Database::new(Sources::open(&paths).unwrap()).unwrap();
+    let database = Database::new(QuerySources::open(&paths).unwrap()).unwrap();
     for (what, sql) in QUESTIONS {
         let (mut best, mut cpu) = (f64::INFINITY, f64::INFINITY);
         let mut groups = 0;
         for _ in 0..ROUNDS {
             let (started, before) = (clock::now_ns(), cpu_seconds());
             let mut out = std::io::sink();
-            let answer =
-                async { write(database.ask(sql).await.unwrap(), Format::Export(ExportFormat::Csv), &mut out).await };
+            let answer = async {
+                write(database.ask(sql).await.unwrap(), AnswerFormat::Export(ExportFormat::Csv), &mut out).await
+            };
             groups = runtime.block_on(answer).unwrap();
             best = best.min((clock::now_ns() - started) as f64 / 1e9);
             cpu = cpu.min(cpu_seconds() - before);
@@ -133,7 +134,7 @@ fn record(path: &Path, at: i64, rows: i64, histograms: &[Histogram]) {
                 }
             })
             .collect();
-        writer.accept(&Batch::from_rows(&batch).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&batch).unwrap()).unwrap();
         writer.commit().unwrap();
     }
     writer.seal().unwrap();

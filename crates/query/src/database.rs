@@ -1,6 +1,6 @@
 //! The recordings as a database: catalogue, functions, and one statement at a time.
 
-use crate::source::{RECORDINGS, Sources};
+use crate::source::{QuerySources, RECORDINGS};
 use crate::table::RecordedTable;
 use crate::{QueryError, functions, moments, units};
 use async_trait::async_trait;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The recordings, ready to be asked.
 pub struct Database {
     context: SessionContext,
-    sources: Arc<Sources>,
+    sources: Arc<QuerySources>,
     tables: BTreeSet<String>,
 }
 
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Database {
 }
 
 /// An answer on its way.
-pub struct Answer {
+pub struct QueryAnswer {
     /// Names and types of its columns.
     pub schema: SchemaRef,
     /// Units of its columns, where they are known.
@@ -38,7 +38,7 @@ pub struct Answer {
     pub rows: SendableRecordBatchStream,
 }
 
-impl std::fmt::Debug for Answer {
+impl std::fmt::Debug for QueryAnswer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Answer").field("schema", &self.schema).field("units", &self.units).finish_non_exhaustive()
     }
@@ -49,7 +49,7 @@ impl Database {
     ///
     /// # Errors
     /// A recording cannot be read.
-    pub fn new(sources: Sources) -> Result<Self, QueryError> {
+    pub fn new(sources: QuerySources) -> Result<Self, QueryError> {
         let mut config =
             SessionConfig::new().with_information_schema(true).with_default_catalog_and_schema("iodyno", "public");
         let options = config.options_mut();
@@ -100,7 +100,7 @@ impl Database {
     ///
     /// # Errors
     /// A mistake in the statement, with the place where it is; a recording that cannot be read.
-    pub async fn ask(&self, sql: &str) -> Result<Answer, QueryError> {
+    pub async fn ask(&self, sql: &str) -> Result<QueryAnswer, QueryError> {
         let explain = |error: DataFusionError| QueryError::explain(error, sql, &|| self.functions());
         let state = self.context.state();
         let dialect = state.config().options().sql_parser.dialect;
@@ -121,14 +121,14 @@ impl Database {
         let frame = self.context.execute_logical_plan(plan).await.map_err(explain)?;
         let schema = Arc::new(frame.schema().as_arrow().clone());
         let rows = frame.execute_stream().await.map_err(explain)?;
-        Ok(Answer { schema, units, rows })
+        Ok(QueryAnswer { schema, units, rows })
     }
 }
 
 /// Makes a table when a statement names it.
 #[derive(Debug)]
 struct Tables {
-    sources: Arc<Sources>,
+    sources: Arc<QuerySources>,
     names: BTreeSet<String>,
 }
 
@@ -147,7 +147,7 @@ impl SchemaProvider for Tables {
     }
 }
 
-fn table_of(sources: &Arc<Sources>, name: &str) -> Result<Option<Arc<dyn TableProvider>>, QueryError> {
+fn table_of(sources: &Arc<QuerySources>, name: &str) -> Result<Option<Arc<dyn TableProvider>>, QueryError> {
     if name == RECORDINGS {
         return recordings(sources).map(|table| Some(Arc::new(table) as _));
     }
@@ -157,7 +157,7 @@ fn table_of(sources: &Arc<Sources>, name: &str) -> Result<Option<Arc<dyn TablePr
 }
 
 /// One row per recording, from its manifest.
-fn recordings(sources: &Sources) -> Result<MemTable, QueryError> {
+fn recordings(sources: &QuerySources) -> Result<MemTable, QueryError> {
     let mut rows = Vec::new();
     for source in &sources.recordings {
         let reader = source.open()?;

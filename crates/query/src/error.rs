@@ -39,7 +39,7 @@ pub enum QueryError {
     },
     /// A mistake in the statement.
     #[error("{0}")]
-    Statement(Mistake),
+    Statement(StatementMistake),
     /// A statement that would change something.
     #[error("recordings are only read here: SELECT, WITH, VALUES, EXPLAIN, DESCRIBE and SHOW work")]
     ReadOnly,
@@ -66,14 +66,14 @@ pub enum QueryError {
 
 /// A mistake in a statement, and where it is.
 #[derive(Debug)]
-pub struct Mistake {
+pub struct StatementMistake {
     message: String,
     /// The line of the statement, with the column (from 0) and the number of characters that are wrong.
     place: Option<(String, usize, usize)>,
     help: Option<String>,
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for StatementMistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         if let Some((line, column, width)) = &self.place {
@@ -88,10 +88,10 @@ impl From<DataFusionError> for QueryError {
         match error {
             // A value that a function does not take, a division by zero: the statement's, found underway.
             DataFusionError::Execution(message) => {
-                Self::Statement(Mistake { message: first_paragraph(&message), place: None, help: None })
+                Self::Statement(StatementMistake { message: first_paragraph(&message), place: None, help: None })
             }
             DataFusionError::ArrowError(error, _) => {
-                Self::Statement(Mistake { message: error.to_string(), place: None, help: None })
+                Self::Statement(StatementMistake { message: error.to_string(), place: None, help: None })
             }
             DataFusionError::Context(_, inner) => Self::from(*inner),
             DataFusionError::External(inner) => match inner.downcast::<Self>() {
@@ -122,26 +122,34 @@ impl QueryError {
     pub(crate) fn unknown_table<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Self {
         let help = did_you_mean(name, known.clone())
             .unwrap_or_else(|| format!("tables: {}", known.collect::<Vec<_>>().join(", ")));
-        Self::Statement(Mistake { message: format!("there is no table `{name}`"), place: None, help: Some(help) })
+        Self::Statement(StatementMistake {
+            message: format!("there is no table `{name}`"),
+            place: None,
+            help: Some(help),
+        })
     }
 
     /// The same, with a caret under a word of the statement.
     pub(crate) fn at_word(self, sql: &str, word: &str) -> Self {
         match self {
-            Self::Statement(mistake) => Self::Statement(Mistake { place: place_of_word(sql, word), ..mistake }),
+            Self::Statement(mistake) => {
+                Self::Statement(StatementMistake { place: place_of_word(sql, word), ..mistake })
+            }
             other => other,
         }
     }
 
     /// What the engine says about a statement, in the user's terms. `functions` gives the names of those that it knows.
     pub(crate) fn explain(error: DataFusionError, sql: &str, functions: &dyn Fn() -> BTreeSet<String>) -> Self {
-        let statement = |message: String, place, help| Self::Statement(Mistake { message, place, help });
+        let statement = |message: String, place, help| Self::Statement(StatementMistake { message, place, help });
         match error {
             DataFusionError::SQL(error, _) => syntax(&error, sql),
             DataFusionError::Diagnostic(diagnostic, inner) => {
                 let place = place_of_diagnostic(&diagnostic, sql);
                 match Self::explain(*inner, sql, functions) {
-                    Self::Statement(mistake) => Self::Statement(Mistake { place: mistake.place.or(place), ..mistake }),
+                    Self::Statement(mistake) => {
+                        Self::Statement(StatementMistake { place: mistake.place.or(place), ..mistake })
+                    }
                     other => other,
                 }
             }
@@ -233,14 +241,14 @@ fn syntax(error: &ParserError, sql: &str) -> QueryError {
         let column = line.chars().count();
         (found == "EOF").then_some((line, column, 1))
     });
-    QueryError::Statement(Mistake { message: format!("syntax: {message}"), place, help: None })
+    QueryError::Statement(StatementMistake { message: format!("syntax: {message}"), place, help: None })
 }
 
 fn unknown_column(field: &Column, valid: &[Column], sql: &str) -> QueryError {
     let known: Vec<&str> = valid.iter().map(|column| column.name.as_str()).collect();
     let help = did_you_mean(&field.name, known.iter().copied())
         .or_else(|| (!known.is_empty()).then(|| format!("columns: {}", known.join(", "))));
-    QueryError::Statement(Mistake {
+    QueryError::Statement(StatementMistake {
         message: format!("there is no column `{}`", field.name),
         place: place_of_word(sql, &field.name),
         help,

@@ -12,8 +12,8 @@ mod source;
 mod table;
 mod units;
 
-pub use self::output::{Format, write};
+pub use self::output::{AnswerFormat, write};
 pub use column_help::column_help;
-pub use database::{Answer, Database};
-pub use error::{Mistake, QueryError};
-pub use source::{Sources, type_word};
+pub use database::{Database, QueryAnswer};
+pub use error::{QueryError, StatementMistake};
+pub use source::{QuerySources, type_word};

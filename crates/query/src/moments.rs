@@ -2,7 +2,7 @@
 //!
 //! A row per I/O would carry 16 bytes more for what follows from the recording's start and its clock anchors.
 
-use crate::source::Sources;
+use crate::source::QuerySources;
 use crate::table::{RECORDING, RecordedTable};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, TimestampNanosecondArray};
 use datafusion::arrow::datatypes::{DataType, Int64Type, TimeUnit};
@@ -59,10 +59,10 @@ pub(crate) fn help(column: &str) -> Option<&'static str> {
 }
 
 /// The table with the columns that are missing, or as it is when none is.
-pub(crate) fn complete(table: RecordedTable, sources: &Sources) -> Result<Arc<dyn TableProvider>> {
+pub(crate) fn complete(table: RecordedTable, sources: &QuerySources) -> Result<Arc<dyn TableProvider>> {
     let schema = table.schema();
     let moment: Vec<Expr> = recording::table(table.name())
-        .map_or_else(Vec::new, recording::Table::moment)
+        .map_or_else(Vec::new, recording::TableSchema::moment)
         .into_iter()
         .filter(|name| schema.field_with_name(name).is_ok())
         .map(|name| col(quoted(name)))
@@ -98,7 +98,7 @@ fn quoted(name: &str) -> String {
 struct Clocks(BTreeMap<String, Manifest>);
 
 impl Clocks {
-    fn of(sources: &Sources) -> std::result::Result<Self, RecordingError> {
+    fn of(sources: &QuerySources) -> std::result::Result<Self, RecordingError> {
         let manifests = sources.recordings.iter().map(|source| {
             let reader = source.open()?;
             Ok((source.name.clone(), reader.manifest().clone()))

@@ -1,6 +1,6 @@
 //! An answer on paper: aligned for people, CSV, JSON or Parquet for programs.
 
-use crate::{Answer, QueryError};
+use crate::{QueryAnswer, QueryError};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema, SchemaRef};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum AnswerFormat {
     /// Columns aligned, units in a second line.
     Table,
     /// For programs.
@@ -27,10 +27,14 @@ pub enum Format {
 ///
 /// # Errors
 /// The engine fails underway, or `out` refuses.
-pub async fn write(mut answer: Answer, format: Format, out: &mut (dyn Write + Send)) -> Result<usize, QueryError> {
+pub async fn write(
+    mut answer: QueryAnswer,
+    format: AnswerFormat,
+    out: &mut (dyn Write + Send),
+) -> Result<usize, QueryError> {
     let face = |source| QueryError::Read(RecordingError::Face { face: "standard output", source });
     match format {
-        Format::Table => {
+        AnswerFormat::Table => {
             let mut batches = Vec::new();
             while let Some(batch) = answer.rows.next().await {
                 batches.push(batch?);
@@ -40,7 +44,7 @@ pub async fn write(mut answer: Answer, format: Format, out: &mut (dyn Write + Se
             out.flush().map_err(face)?;
             Ok(rows)
         }
-        Format::Export(format) => {
+        AnswerFormat::Export(format) => {
             let schema = portable(&answer.schema, &answer.units);
             let mut writer = BatchWriter::new(format, "the answer", out);
             writer.write(&RecordBatch::new_empty(Arc::clone(&schema)))?;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 /// A function that SQL has here beyond the engine's own.
 #[derive(Clone, Copy, Debug)]
-pub struct Function {
+pub struct SqlFunction {
     /// Name.
     pub name: &'static str,
     /// With its arguments.
@@ -18,8 +18,8 @@ pub struct Function {
 }
 
 /// All of them.
-pub const FUNCTIONS: &[Function] = &[
-    Function {
+pub const FUNCTIONS: &[SqlFunction] = &[
+    SqlFunction {
         name: "percentile",
         signature: "percentile(hist, q)",
         is_aggregate: true,
@@ -27,29 +27,44 @@ pub const FUNCTIONS: &[Function] = &[
                below it, in ns, to bucket precision (intervals 3.1 %, `run_total` 0.8 %). Over a column of whole numbers it does \
                the same with the values themselves (0.8 %)",
     },
-    Function {
+    SqlFunction {
         name: "hist_merge",
         signature: "hist_merge(hist)",
         is_aggregate: true,
         help: "the merged histogram of all rows, or the histogram of a column of whole numbers",
     },
-    Function {
+    SqlFunction {
         name: "hist_percentile",
         signature: "hist_percentile(hist, q)",
         is_aggregate: false,
         help: "the percentile of one histogram, in ns",
     },
-    Function {
+    SqlFunction {
         name: "hist_count",
         signature: "hist_count(hist)",
         is_aggregate: false,
         help: "how many values are in it",
     },
-    Function { name: "hist_sum", signature: "hist_sum(hist)", is_aggregate: false, help: "their sum in ns, exact" },
-    Function { name: "hist_mean", signature: "hist_mean(hist)", is_aggregate: false, help: "their mean in ns, exact" },
-    Function { name: "hist_min", signature: "hist_min(hist)", is_aggregate: false, help: "the smallest, in ns, exact" },
-    Function { name: "hist_max", signature: "hist_max(hist)", is_aggregate: false, help: "the largest, in ns, exact" },
-    Function {
+    SqlFunction { name: "hist_sum", signature: "hist_sum(hist)", is_aggregate: false, help: "their sum in ns, exact" },
+    SqlFunction {
+        name: "hist_mean",
+        signature: "hist_mean(hist)",
+        is_aggregate: false,
+        help: "their mean in ns, exact",
+    },
+    SqlFunction {
+        name: "hist_min",
+        signature: "hist_min(hist)",
+        is_aggregate: false,
+        help: "the smallest, in ns, exact",
+    },
+    SqlFunction {
+        name: "hist_max",
+        signature: "hist_max(hist)",
+        is_aggregate: false,
+        help: "the largest, in ns, exact",
+    },
+    SqlFunction {
         name: "hist_bins",
         signature: "hist_bins(hist [, per_octave])",
         is_aggregate: false,
@@ -60,7 +75,7 @@ pub const FUNCTIONS: &[Function] = &[
 
 /// A question with its answer's statement; all are run by a test.
 #[derive(Clone, Copy, Debug)]
-pub struct Example {
+pub struct ExampleQuery {
     /// What is asked.
     pub title: &'static str,
     /// Of several recordings?
@@ -70,36 +85,36 @@ pub struct Example {
 }
 
 /// All of them.
-pub const EXAMPLES: &[Example] = &[
-    Example {
+pub const EXAMPLES: &[ExampleQuery] = &[
+    ExampleQuery {
         title: "The second minute, by workload: operations, and the response time that 99.9 % stayed below",
         of_many: false,
         sql: "select workload, sum(ops), percentile(response, 0.999) from op_interval where t_s between 60 and 120 group by 1",
     },
-    Example {
+    ExampleQuery {
         title: "p50, p99 and maximum of each run's measured time",
         of_many: false,
         sql: "select run, percentile(response, 0.5) as p50, percentile(response, 0.99) as p99, max(response_ns_max) as max\n\
               from op_interval where phase = 'measure' group by run order by p99",
     },
-    Example {
+    ExampleQuery {
         title: "Operations per second and MB/s, second by second",
         of_many: false,
         sql: "select floor(t_s) as second, sum(ops) as ops, sum(bytes) / 1e6 as mb\nfrom op_interval group by 1 order by 1 limit 20",
     },
-    Example {
+    ExampleQuery {
         title: "The ten worst intervals, and when they were",
         of_many: false,
         sql: "select time, target, op, response_ns_p99, backlog\nfrom op_interval order by response_ns_p99 desc nulls last limit 10",
     },
-    Example {
+    ExampleQuery {
         title: "A heat map: for every ten seconds how many responses took how long",
         of_many: false,
         sql: "select at, bin['from_ns'] / 1000 as from_us, bin['to_ns'] / 1000 as to_us, bin['count'] as ops\n\
               from (select floor(t_s / 10) * 10 as at, unnest(hist_bins(hist_merge(response), 2)) as bin\n      \
               from op_interval group by 1)\norder by 1, 2",
     },
-    Example {
+    ExampleQuery {
         title: "What the disk did, from its counters: reads per second and mean time of a read",
         of_many: false,
         sql: "select t_s, device, reads / seconds as read_iops, ticks / nullif(reads, 0) as read_ms\n\
@@ -109,41 +124,41 @@ pub const EXAMPLES: &[Example] = &[
               cast(read_ticks_ms - lag(read_ticks_ms) over (partition by device order by t_s) as double) as ticks\n      \
               from disk)\nwhere seconds > 0 order by t_s, device limit 20",
     },
-    Example {
+    ExampleQuery {
         title: "Was the generator itself the limit?",
         of_many: false,
         sql: "select run, count(*) filter (where limited) as limited, count(*) as intervals, percentile(wait, 0.99) as wait_p99\n\
               from engine_interval group by run",
     },
-    Example {
+    ExampleQuery {
         title: "What happened, in order",
         of_many: false,
         sql: "select t_s, severity, kind, message from event order by t_s",
     },
-    Example {
+    ExampleQuery {
         title: "Of a trace: who did the I/O of the second minute, and how long the device took for it",
         of_many: false,
         sql: "select comm, op, count(*) as ios, sum(bytes) / 1e6 as mb, percentile(complete_ns - issue_ns, 0.99) as p99\n\
               from io where t_s between 60 and 120 group by 1, 2 order by mb desc",
     },
-    Example {
+    ExampleQuery {
         title: "The files that waited longest, and when",
         of_many: false,
         sql: "select time, file, comm, op, sector, (complete_ns - queue_ns) / 1e6 as ms\n\
               from io where file is not null order by ms desc nulls last limit 10",
     },
-    Example {
+    ExampleQuery {
         title: "Did the trace lose anything?",
         of_many: false,
         sql: "select floor(t_s) as second, ios, lost_buffer + lost_table + lost_start as lost, consumer_cpu_ns / 1e9 as cpu_s\n\
               from trace_interval where lost_buffer + lost_table + lost_start > 0 order by 1",
     },
-    Example {
+    ExampleQuery {
         title: "Which recordings are these, and did they end well?",
         of_many: true,
         sql: "select recording, state, exit, started, host from recordings order by started",
     },
-    Example {
+    ExampleQuery {
         title: "Today against yesterday",
         of_many: true,
         sql: "select recording, workload, sum(ops) as ops, percentile(response, 0.99) as p99\n\

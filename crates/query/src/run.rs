@@ -2,9 +2,9 @@
 
 use crate::args::Args;
 use crate::statements::{form_of, split};
-use output::{Force, OutputFile};
+use output::{OutputFile, OverwritePolicy};
 use quantity::output::{say, stdout};
-use query::{Database, Format, QueryError, Sources, write};
+use query::{AnswerFormat, Database, QueryError, QuerySources, write};
 use recording::{ExportFormat, RecordingError};
 use std::io::{self, BufWriter, IsTerminal as _, Read as _, Write};
 use std::path::Path;
@@ -19,9 +19,9 @@ pub(crate) fn run(args: &Args) -> Result<bool, QueryError> {
     }
     paths.iter().for_each(|path| recording::keep(path));
     if let Some(path) = &args.output {
-        OutputFile::check(path, Force::from(args.force))?;
+        OutputFile::check(path, OverwritePolicy::from(args.force))?;
     }
-    let sources = Sources::open(&paths)?;
+    let sources = QuerySources::open(&paths)?;
     for left_out in &sources.left_out {
         say(format_args!("iodyno query: left out: {left_out}"));
     }
@@ -34,13 +34,13 @@ pub(crate) fn run(args: &Args) -> Result<bool, QueryError> {
     let runtime = runtime.map_err(|error| QueryError::Engine(format!("failed to start threads: {error}")))?;
     let database = Database::new(sources)?;
     let format = if args.csv {
-        Format::Export(ExportFormat::Csv)
+        AnswerFormat::Export(ExportFormat::Csv)
     } else if args.json {
-        Format::Export(ExportFormat::Json)
+        AnswerFormat::Export(ExportFormat::Json)
     } else if args.parquet {
-        Format::Export(ExportFormat::Parquet)
+        AnswerFormat::Export(ExportFormat::Parquet)
     } else {
-        Format::Table
+        AnswerFormat::Table
     };
     let text;
     let statements = match sql {
@@ -52,9 +52,9 @@ pub(crate) fn run(args: &Args) -> Result<bool, QueryError> {
         }
     };
     let answered = match args.output.as_deref().filter(|path| !output::is_standard_output(path)) {
-        Some(path) => {
-            to_file(path, Force::from(args.force), |out| answer_all(&runtime, &database, &statements, format, out))
-        }
+        Some(path) => to_file(path, OverwritePolicy::from(args.force), |out| {
+            answer_all(&runtime, &database, &statements, format, out)
+        }),
         None => {
             let mut out = BufWriter::new(stdout().with_form(form_of(format)));
             answer_all(&runtime, &database, &statements, format, &mut out)
@@ -73,7 +73,7 @@ fn answer_all(
     runtime: &tokio::runtime::Runtime,
     database: &Database,
     statements: &[&str],
-    format: Format,
+    format: AnswerFormat,
     out: &mut (dyn Write + Send),
 ) -> Result<(), QueryError> {
     for statement in statements {
@@ -85,7 +85,7 @@ fn answer_all(
 /// The file appears when the answer is complete.
 fn to_file(
     path: &Path,
-    force: Force,
+    force: OverwritePolicy,
     answer: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), QueryError>,
 ) -> Result<(), QueryError> {
     let mut out = OutputFile::create(path, force)?;

@@ -5,7 +5,7 @@ use futures_util::future::{Either, select};
 use quantity::output::{say, say_lines, stdout};
 use quantity::visible::is_hidden;
 use query::reference::FUNCTIONS;
-use query::{Database, Format, QueryError, column_help, write};
+use query::{AnswerFormat, Database, QueryError, column_help, write};
 use recording::ExportFormat;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -96,7 +96,7 @@ pub(crate) fn run(runtime: &Runtime, database: &Database) -> Result<(), QueryErr
     let names: Vec<&str> = database.recordings().collect();
     let which = if names.len() > 3 { format!("{} recordings", names.len()) } else { names.join(", ") };
     shown!("{which} · .help helps, .quit leaves");
-    let mut format = Format::Table;
+    let mut format = AnswerFormat::Table;
     loop {
         match editor.readline("sql> ") {
             Ok(line) => match line.trim() {
@@ -120,12 +120,12 @@ pub(crate) fn run(runtime: &Runtime, database: &Database) -> Result<(), QueryErr
 }
 
 /// Answers a statement; Ctrl-C gives it up and comes back to the prompt.
-fn answer(runtime: &Runtime, database: &Database, sql: &str, format: Format) {
+fn answer(runtime: &Runtime, database: &Database, sql: &str, format: AnswerFormat) {
     let mut out = stdout().with_form(form_of(format));
     let asked = Box::pin(async { write(database.ask(sql).await?, format, &mut out).await });
     let outcome = runtime.block_on(async { select(asked, Box::pin(tokio::signal::ctrl_c())).await });
     match outcome {
-        Either::Left((Ok(rows), _)) if format == Format::Table => {
+        Either::Left((Ok(rows), _)) if format == AnswerFormat::Table => {
             shown!("{rows} row{}", if rows == 1 { "" } else { "s" });
         }
         Either::Left((Ok(_), _)) => {}
@@ -134,7 +134,7 @@ fn answer(runtime: &Runtime, database: &Database, sql: &str, format: Format) {
     }
 }
 
-fn answer_command(database: &Database, command: &str, format: &mut Format) {
+fn answer_command(database: &Database, command: &str, format: &mut AnswerFormat) {
     let (name, argument) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     match (name, argument.trim().trim_end_matches(';')) {
         (".help" | ".h" | ".?", "") => shown!("{HELP}"),
@@ -152,9 +152,9 @@ fn answer_command(database: &Database, command: &str, format: &mut Format) {
         (".schema", table) => schema(database, table),
         (".functions", _) => shown!("{}", database.functions().into_iter().collect::<Vec<_>>().join(" ")),
         (".recordings", _) => database.recordings().for_each(|name| shown!("{name}")),
-        (".mode", "table") => *format = Format::Table,
-        (".mode", "csv") => *format = Format::Export(ExportFormat::Csv),
-        (".mode", "json") => *format = Format::Export(ExportFormat::Json),
+        (".mode", "table") => *format = AnswerFormat::Table,
+        (".mode", "csv") => *format = AnswerFormat::Export(ExportFormat::Csv),
+        (".mode", "json") => *format = AnswerFormat::Export(ExportFormat::Json),
         (".mode", _) => say(format_args!(".mode table, .mode csv or .mode json")),
         (other, _) => {
             let hint = quantity::suggest::did_you_mean(other, COMMANDS.iter().copied());

@@ -2,7 +2,7 @@
 
 use crate::QueryError;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
-use recording::{Column, ColumnKind, Reader, RecordingError};
+use recording::{ColumnKind, ColumnSchema, Reader, RecordingError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Source {
 
 /// All recordings of a query.
 #[derive(Debug)]
-pub struct Sources {
+pub struct QuerySources {
     pub(crate) recordings: Vec<Source>,
     /// Directories and files among the arguments that are no recordings, in words.
     pub left_out: Vec<String>,
@@ -35,7 +35,7 @@ pub struct Sources {
     pub damaged: Vec<String>,
 }
 
-impl Sources {
+impl QuerySources {
     /// Opens `paths`; what is no recording is left out as long as one is there (`results/*` matches other things too).
     ///
     /// # Errors
@@ -84,7 +84,7 @@ impl Sources {
         let known = recording::table(table);
         let mut fields: Vec<Field> = Vec::new();
         let mut at: BTreeMap<String, usize> = BTreeMap::new();
-        let catalogue = known.map(recording::Table::schema_with_time);
+        let catalogue = known.map(recording::TableSchema::schema_with_time);
         let mut schemas: Vec<(Option<&Source>, SchemaRef)> =
             catalogue.into_iter().map(|schema| (None, schema)).collect();
         for source in &self.recordings {
@@ -129,7 +129,7 @@ fn engine_type(data_type: &DataType) -> DataType {
 }
 
 /// The catalogue's entry for a column, and for those that stand beside a histogram.
-pub(crate) fn catalogue_column(table: &str, name: &str) -> Option<&'static Column> {
+pub(crate) fn catalogue_column(table: &str, name: &str) -> Option<&'static ColumnSchema> {
     let columns = recording::table(table)?.columns;
     columns.iter().find(|column| column.name == name).or_else(|| {
         columns.iter().find(|column| {

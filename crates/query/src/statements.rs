@@ -1,15 +1,15 @@
 //! Statements as they are typed, and the form of their answers on standard output.
 
-use quantity::output::Form;
-use query::Format;
+use quantity::output::OutputForm;
+use query::AnswerFormat;
 use recording::ExportFormat;
 
 /// What an answer is for standard output.
-pub(crate) fn form_of(format: Format) -> Form {
+pub(crate) fn form_of(format: AnswerFormat) -> OutputForm {
     match format {
-        Format::Table => Form::Text,
-        Format::Export(ExportFormat::Json) => Form::Json,
-        Format::Export(_) => Form::Data,
+        AnswerFormat::Table => OutputForm::Text,
+        AnswerFormat::Export(ExportFormat::Json) => OutputForm::Json,
+        AnswerFormat::Export(_) => OutputForm::Data,
     }
 }
 

@@ -1,6 +1,6 @@
 //! One table over all recordings: sealed ones as Parquet scans of the engine, journals through the recording's reader.
 
-use crate::source::Sources;
+use crate::source::QuerySources;
 use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, StringViewArray, new_null_array};
 use datafusion::arrow::compute::cast;
@@ -29,14 +29,14 @@ pub(crate) const RECORDING: &str = "recording";
 #[derive(Debug)]
 pub(crate) struct RecordedTable {
     name: String,
-    sources: Arc<Sources>,
+    sources: Arc<QuerySources>,
     /// As in the files, and behind them the recording's name.
     schema: TableSchema,
 }
 
 impl RecordedTable {
     /// The table `name` with the columns `schema`.
-    pub(crate) fn new(name: &str, schema: SchemaRef, sources: Arc<Sources>) -> Self {
+    pub(crate) fn new(name: &str, schema: SchemaRef, sources: Arc<QuerySources>) -> Self {
         let recording = Arc::new(Field::new(RECORDING, DataType::Utf8View, false));
         Self {
             name: name.to_string(),

@@ -2,7 +2,7 @@
 //! `not applicable`, with the reason), as the collector found it and the manifest keeps it. Every face says it where the
 //! figures would stand.
 
-use crate::stat::Subject;
+use crate::stat::CounterSubject;
 use recording::Manifest;
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ pub const WORKS: &str = "works";
 
 /// A sentence per subject.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verdicts(BTreeMap<String, String>);
+pub struct Availability(BTreeMap<String, String>);
 
-impl Verdicts {
+impl Availability {
     /// Those of a machine.
     #[must_use]
     pub fn new(verdicts: BTreeMap<String, String>) -> Self {
@@ -85,7 +85,7 @@ impl Verdicts {
 
     /// Why `stat` and the page of `top` have no figures of a subject.
     #[must_use]
-    pub fn of_subject(&self, subject: Subject) -> Option<&str> {
+    pub fn of_subject(&self, subject: CounterSubject) -> Option<&str> {
         self.of_table(subject.table())
     }
 }
@@ -118,9 +118,9 @@ mod tests {
             ("pressure", "unsupported here: there is no /proc/pressure/cpu"),
         ];
         let mut manifest = Manifest::new(&[]);
-        assert_eq!(Verdicts::of(&manifest).of_table("pressure"), None, "nobody knows");
+        assert_eq!(Availability::of(&manifest).of_table("pressure"), None, "nobody knows");
         manifest.extra.insert(SUBJECTS.to_string(), words.into_iter().collect());
-        let verdicts = Verdicts::of(&manifest);
+        let verdicts = Availability::of(&manifest);
         let check = |table: &str, expect: Option<&str>| assert_eq!(verdicts.of_table(table), expect, "{table}");
         check("cpu", None);
         check("system", None);
@@ -130,6 +130,6 @@ mod tests {
         let troubles: Vec<&str> = verdicts.troubles().map(|trouble| trouble.0).collect();
         assert_eq!(troubles, ["pressure"], "nobody misses what is not applicable");
         assert_eq!(verdicts.of_view("net.throughput"), None);
-        assert_eq!(verdicts.of_subject(Subject::Pool), Some("not applicable: no pool is imported"));
+        assert_eq!(verdicts.of_subject(CounterSubject::Pool), Some("not applicable: no pool is imported"));
     }
 }

@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use view::AnalyzeError;
 
 /// The columns of one batch of one table.
-pub struct Columns<'a> {
+pub struct BatchColumns<'a> {
     /// Name of the table, for errors.
     pub table: &'static str,
     /// The rows.
     pub batch: &'a RecordBatch,
 }
 
-impl<'a> Columns<'a> {
+impl<'a> BatchColumns<'a> {
     fn column<T: 'static>(&self, column: &'static str, expected: &'static str) -> Result<&'a T, AnalyzeError> {
         self.batch
             .column_by_name(column)
@@ -55,7 +55,7 @@ impl<'a> Columns<'a> {
     }
 
     /// Text as numbers that `names` gives out: equal text, equal number, over all batches.
-    pub fn texts(&self, column: &'static str, names: &mut Names) -> Result<Vec<usize>, AnalyzeError> {
+    pub fn texts(&self, column: &'static str, names: &mut NameNumbers) -> Result<Vec<usize>, AnalyzeError> {
         let array: &StringArray = self.column(column, "text")?;
         let mut last: Option<(&str, usize)> = None;
         Ok(array
@@ -73,12 +73,12 @@ impl<'a> Columns<'a> {
 
 /// Numbers for names.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct NameNumbers {
     numbers: HashMap<String, usize>,
     names: Vec<String>,
 }
 
-impl Names {
+impl NameNumbers {
     /// The number of a name; a new one for a new name.
     pub fn number(&mut self, name: &str) -> usize {
         if let Some(number) = self.numbers.get(name) {

@@ -1,11 +1,11 @@
 //! What had no end when a run was given up.
 
-use crate::Times;
+use crate::OperationTimes;
 use recording::rows::RunEnd;
 
 /// Operations of a run that had no end when it was given up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unfinished {
+pub struct UnfinishedOperations {
     /// Submitted, and not back.
     pub in_flight: i64,
     /// Due, and never submitted.
@@ -14,7 +14,7 @@ pub struct Unfinished {
     pub oldest_ns: u64,
 }
 
-impl Unfinished {
+impl UnfinishedOperations {
     /// All of them.
     #[must_use]
     pub fn count(&self) -> i64 {
@@ -51,20 +51,20 @@ impl Unfinished {
 }
 
 /// Response and service times of what a row tells of.
-pub fn open_times(row: &RunEnd) -> (Times, Times) {
+pub fn open_times(row: &RunEnd) -> (OperationTimes, OperationTimes) {
     let mut response = row.in_flight_age.clone();
     response.merge(&row.waiting_age);
-    let open = |open| Times { open, ..Times::default() };
+    let open = |open| OperationTimes { open, ..OperationTimes::default() };
     (open(response), open(row.in_flight_service_age.clone()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Unfinished;
+    use super::UnfinishedOperations;
 
     #[test]
     fn what_has_no_end_is_said_in_a_sentence() {
-        let words = |in_flight, waiting| Unfinished { in_flight, waiting, oldest_ns: 1_200_000_000 }.words();
+        let words = |in_flight, waiting| UnfinishedOperations { in_flight, waiting, oldest_ns: 1_200_000_000 }.words();
         let end = "when the run ended, the oldest due for 1.20 s";
         for (found, expect) in [
             (words(0, 0), None),

@@ -1,7 +1,7 @@
 //! Intervals of a run and its totals: what is counted by operation, and when nothing came back.
 
+use crate::OperationTimes;
 use crate::Tally;
-use crate::Times;
 use quantity::histogram::Histogram;
 use std::ops::AddAssign;
 
@@ -131,9 +131,9 @@ pub struct TotalFacts {
     /// Counts.
     pub count: OpCount,
     /// Response times; in the phase in which the load ended with those that came back later or not at all.
-    pub response: Times,
+    pub response: OperationTimes,
     /// Service times, the same.
-    pub service: Times,
+    pub service: OperationTimes,
 }
 
 /// A time without a completion although something was waiting.

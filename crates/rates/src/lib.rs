@@ -15,14 +15,14 @@ pub mod stat;
 mod tally;
 mod times;
 
-pub use availability::{SUBJECTS, Verdicts, WORKS};
-pub use columns::{Columns, Names, column_texts};
+pub use availability::{Availability, SUBJECTS, WORKS};
+pub use columns::{BatchColumns, NameNumbers, column_texts};
 pub use counters::{
     CpuPoint, DiskPoint, MemoryPoint, NetPoint, PoolPoint, PressurePoint, TasksPoint, WaitPoint, cpu, disks,
     is_loopback, memory, nets, pools, pressure, shares as cpu_shares, tasks, told_pools, waits,
 };
-pub use ending::{Unfinished, open_times};
+pub use ending::{UnfinishedOperations, open_times};
 pub use interval::{IntervalFacts, OPS, OpCount, PhaseSpan, Stall, TotalFacts, base_title, is_stalled, sum_of};
-pub use part::{Part, Slice};
+pub use part::{LoadPart, LoadSlice};
 pub use tally::Tally;
-pub use times::{Bounds, Times};
+pub use times::{FigureBounds, OperationTimes};

@@ -1,11 +1,11 @@
 //! Sums over some slices of a load.
 
-use crate::{Bounds, Times};
+use crate::{FigureBounds, OperationTimes};
 use quantity::histogram::Histogram;
 
 /// What happened in a stretch of time.
 #[derive(Clone, Debug)]
-pub struct Slice {
+pub struct LoadSlice {
     /// Since the load's start.
     pub from_s: f64,
     /// Its length, s.
@@ -24,7 +24,7 @@ pub struct Slice {
 
 /// A part of a load: sums over some of its slices.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct LoadPart {
     /// Their lengths together, s.
     pub seconds: f64,
     /// Completions.
@@ -36,15 +36,15 @@ pub struct Part {
     /// Mean number in flight × seconds; `None` where it is not known.
     pub in_flight_s: Option<f64>,
     /// Response times.
-    pub response: Times,
+    pub response: OperationTimes,
     /// Service times.
-    pub service: Times,
+    pub service: OperationTimes,
 }
 
-impl Part {
+impl LoadPart {
     /// The sum of slices, whose service times are not looked at.
-    pub fn of(slices: &[Slice]) -> Self {
-        let sum = |of: fn(&Slice) -> f64| slices.iter().map(of).sum::<f64>();
+    pub fn of(slices: &[LoadSlice]) -> Self {
+        let sum = |of: fn(&LoadSlice) -> f64| slices.iter().map(of).sum::<f64>();
         let mut response = Histogram::default();
         slices.iter().for_each(|slice| response.merge(&slice.response));
         Self {
@@ -53,13 +53,13 @@ impl Part {
             reads: sum(|slice| slice.reads),
             bytes: sum(|slice| slice.bytes),
             in_flight_s: slices.iter().map(|slice| Some(slice.in_flight? * slice.length_s)).sum(),
-            response: Times::ended(response),
-            service: Times::default(),
+            response: OperationTimes::ended(response),
+            service: OperationTimes::default(),
         }
     }
 
     /// So much per second of it; `None` when it has no length.
-    pub fn per_second(&self, value: f64) -> Option<Bounds> {
-        (self.seconds > 0.0).then(|| Bounds::exact(value / self.seconds))
+    pub fn per_second(&self, value: f64) -> Option<FigureBounds> {
+        (self.seconds > 0.0).then(|| FigureBounds::exact(value / self.seconds))
     }
 }

@@ -20,12 +20,12 @@ mod protocols;
 mod replay;
 mod responses;
 
-pub use net::{Duplex, SpeedOverride};
+pub use net::{LinkDuplex, SpeedOverride};
 pub use replay::replay;
 
 use crate::disk::{DiskDelta, grown_some};
 use recording::rows::Disk;
-use recording::{Batch, RecordingError, Row};
+use recording::{RecordingError, Row, RowBatch};
 use std::collections::HashMap;
 
 /// One column of a subject.
@@ -36,7 +36,7 @@ pub struct StatColumn {
     /// Heading for people.
     pub title: &'static str,
     /// How many digits it is worth.
-    pub digits: Digits,
+    pub digits: FigureDigits,
     /// What it means, and its formula.
     pub help: &'static str,
 }
@@ -54,7 +54,7 @@ pub struct TextColumn {
 
 /// How a figure is rounded for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Digits {
+pub enum FigureDigits {
     /// Below 100 two decimals, below 100,000 one, else none.
     Scaled,
     /// Below 10 two decimals, below 100 one, else none.
@@ -63,7 +63,7 @@ pub enum Digits {
     Fixed(usize),
 }
 
-impl Digits {
+impl FigureDigits {
     /// The figure as text; `?` when it is not known.
     #[must_use]
     pub fn format(self, value: Option<f64>) -> String {
@@ -95,7 +95,7 @@ pub struct StatRow {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatBlock {
     /// Which subject.
-    pub subject: Subject,
+    pub subject: CounterSubject,
     /// End of the interval, `CLOCK_MONOTONIC`.
     pub t_ns: i64,
     /// Length of the interval.
@@ -117,7 +117,7 @@ impl StatBlock {
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Subject {
+pub enum CounterSubject {
     /// CPUs.
     Cpu,
     /// Run queue, switches, interrupts.
@@ -156,7 +156,7 @@ pub enum Subject {
     Listen,
 }
 
-impl Subject {
+impl CounterSubject {
     /// All of them.
     pub const ALL: [Self; 18] = [
         Self::Cpu,
@@ -290,7 +290,7 @@ pub fn columns_markdown() -> String {
     let mut page = String::from(
         "# Columns of `iodyno stat`\n\nGenerated from the sources (`make docs`). The first name is that of the table, the key that of\n`--json` and `--csv`.\n",
     );
-    for subject in Subject::ALL {
+    for subject in CounterSubject::ALL {
         page.push_str(&format!("\n## {}\n\n| column | key | meaning |\n| --- | --- | --- |\n", subject.name()));
         for column in subject.columns() {
             page.push_str(&format!("| {} | `{}` | {} |\n", column.title, column.key, column.help));
@@ -308,7 +308,7 @@ trait Figures<R> {
     fn key(&self, row: &R) -> String;
 
     /// Sees every batch, for what other tables have to say.
-    fn observe(&mut self, _batch: &Batch) -> Result<(), RecordingError> {
+    fn observe(&mut self, _batch: &RowBatch) -> Result<(), RecordingError> {
         Ok(())
     }
 
@@ -376,7 +376,7 @@ fn ratio(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
 
 /// The samples of one table.
 struct Samples<R, F> {
-    subject: Subject,
+    subject: CounterSubject,
     figures: F,
     before: HashMap<String, R>,
     now: Vec<R>,
@@ -385,7 +385,7 @@ struct Samples<R, F> {
 
 /// Of any table.
 trait Stream {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError>;
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError>;
     fn commit(&mut self) -> Option<StatBlock>;
 }
 
@@ -395,7 +395,7 @@ trait Timed {
 }
 
 impl<R: Row + Timed, F: Figures<R>> Stream for Samples<R, F> {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.figures.observe(batch)?;
         self.now.extend(batch.to_rows::<R>()?);
         Ok(())
@@ -452,9 +452,9 @@ pub struct StatOptions {
 impl StatFold {
     /// For some subjects; blocks come in this order.
     #[must_use]
-    pub fn new(subjects: &[Subject], options: &StatOptions) -> Self {
+    pub fn new(subjects: &[CounterSubject], options: &StatOptions) -> Self {
         fn stream<R: Row + Timed + 'static, F: Figures<R> + 'static>(
-            subject: Subject,
+            subject: CounterSubject,
             figures: F,
             since_boot: bool,
         ) -> Box<dyn Stream> {
@@ -464,24 +464,24 @@ impl StatFold {
         let streams = subjects
             .iter()
             .map(|subject| match subject {
-                Subject::Cpu => stream(*subject, cpu::Figures, since_boot),
-                Subject::System => stream(*subject, machine::System, since_boot),
-                Subject::Memory => stream(*subject, machine::Memory, since_boot),
-                Subject::Pressure => stream(*subject, machine::Pressure, since_boot),
-                Subject::Disk => stream(*subject, disk::Figures, since_boot),
-                Subject::DiskPercentiles => Box::new(responses::Disks::new(since_boot)),
-                Subject::Net => stream(*subject, net::Figures::new(&options.speeds), since_boot),
-                Subject::Tcp => stream(*subject, protocols::Tcp, since_boot),
-                Subject::Udp => stream(*subject, protocols::Udp, since_boot),
-                Subject::Process => Box::new(process::Processes::new(since_boot, options.joins)),
-                Subject::CpuClock => Box::new(clocks::Cpus::default()),
-                Subject::ProcessClock => Box::new(clocks::Processes::new(options.joins)),
-                Subject::Cgroup => Box::new(cgroup::Groups::new(since_boot, options.joins)),
-                Subject::Irq => Box::new(irq::Vectors::new(false, since_boot, options.joins)),
-                Subject::IrqCpu => Box::new(irq::Vectors::new(true, since_boot, options.joins)),
-                Subject::Pool => Box::new(pool::Pools::new(since_boot)),
-                Subject::Fs => Box::new(fs::FileSystems::new(since_boot)),
-                Subject::Listen => Box::new(listen::Listeners::new(since_boot, options.joins)),
+                CounterSubject::Cpu => stream(*subject, cpu::Figures, since_boot),
+                CounterSubject::System => stream(*subject, machine::System, since_boot),
+                CounterSubject::Memory => stream(*subject, machine::Memory, since_boot),
+                CounterSubject::Pressure => stream(*subject, machine::Pressure, since_boot),
+                CounterSubject::Disk => stream(*subject, disk::Figures, since_boot),
+                CounterSubject::DiskPercentiles => Box::new(responses::Disks::new(since_boot)),
+                CounterSubject::Net => stream(*subject, net::Figures::new(&options.speeds), since_boot),
+                CounterSubject::Tcp => stream(*subject, protocols::Tcp, since_boot),
+                CounterSubject::Udp => stream(*subject, protocols::Udp, since_boot),
+                CounterSubject::Process => Box::new(process::Processes::new(since_boot, options.joins)),
+                CounterSubject::CpuClock => Box::new(clocks::Cpus::default()),
+                CounterSubject::ProcessClock => Box::new(clocks::Processes::new(options.joins)),
+                CounterSubject::Cgroup => Box::new(cgroup::Groups::new(since_boot, options.joins)),
+                CounterSubject::Irq => Box::new(irq::Vectors::new(false, since_boot, options.joins)),
+                CounterSubject::IrqCpu => Box::new(irq::Vectors::new(true, since_boot, options.joins)),
+                CounterSubject::Pool => Box::new(pool::Pools::new(since_boot)),
+                CounterSubject::Fs => Box::new(fs::FileSystems::new(since_boot)),
+                CounterSubject::Listen => Box::new(listen::Listeners::new(since_boot, options.joins)),
             })
             .collect();
         Self { streams, read: [None; 2] }
@@ -491,7 +491,7 @@ impl StatFold {
     ///
     /// # Errors
     /// A column is of another type than the catalogue says.
-    pub fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         for row in batch.to_rows::<recording::rows::Sample>()? {
             self.read = [Some((row.t_ns, row.slowest_ns)), self.read[0]];
         }

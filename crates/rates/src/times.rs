@@ -7,14 +7,14 @@ use quantity::histogram::Histogram;
 
 /// A figure that is known exactly (`low == high`) or within bounds; `high` is infinite where nothing is known above.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bounds {
+pub struct FigureBounds {
     /// It is not less.
     pub low: f64,
     /// It is not more.
     pub high: f64,
 }
 
-impl Bounds {
+impl FigureBounds {
     /// Known.
     #[must_use]
     pub const fn exact(value: f64) -> Self {
@@ -55,7 +55,7 @@ impl Bounds {
     }
 }
 
-impl std::ops::Neg for Bounds {
+impl std::ops::Neg for FigureBounds {
     type Output = Self;
 
     fn neg(self) -> Self {
@@ -63,7 +63,7 @@ impl std::ops::Neg for Bounds {
     }
 }
 
-impl std::ops::Add for Bounds {
+impl std::ops::Add for FigureBounds {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -71,7 +71,7 @@ impl std::ops::Add for Bounds {
     }
 }
 
-impl std::ops::Sub for Bounds {
+impl std::ops::Sub for FigureBounds {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
@@ -81,14 +81,14 @@ impl std::ops::Sub for Bounds {
 
 /// Times of operations, ns.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Times {
+pub struct OperationTimes {
     /// Of those that ended.
     pub ended: Histogram,
     /// Of those that did not: how long they had taken when the run was given up.
     pub open: Histogram,
 }
 
-impl Times {
+impl OperationTimes {
     /// All of them ended.
     #[must_use]
     pub fn ended(ended: Histogram) -> Self {
@@ -109,10 +109,10 @@ impl Times {
         all
     }
 
-    fn bounds(&self, low: Option<f64>, high: Option<f64>) -> Option<Bounds> {
+    fn bounds(&self, low: Option<f64>, high: Option<f64>) -> Option<FigureBounds> {
         let low = low?;
         // Buckets are rounded up, a maximum is not.
-        Some(Bounds { low, high: high.unwrap_or(f64::INFINITY).max(low) })
+        Some(FigureBounds { low, high: high.unwrap_or(f64::INFINITY).max(low) })
     }
 
     fn is_all_ended(&self) -> bool {
@@ -121,7 +121,7 @@ impl Times {
 
     /// The smallest.
     #[must_use]
-    pub fn min(&self) -> Option<Bounds> {
+    pub fn min(&self) -> Option<FigureBounds> {
         let (ended, open) = (self.ended.min(), self.open.min());
         let low = ended.into_iter().chain(open).min();
         self.bounds(low.map(ns), ended.map(ns))
@@ -129,27 +129,27 @@ impl Times {
 
     /// The mean.
     #[must_use]
-    pub fn mean(&self) -> Option<Bounds> {
+    pub fn mean(&self) -> Option<FigureBounds> {
         if self.is_all_ended() {
-            return self.ended.mean().map(Bounds::exact);
+            return self.ended.mean().map(FigureBounds::exact);
         }
         self.bounds(self.at_least().mean(), None)
     }
 
     /// The greatest.
     #[must_use]
-    pub fn max(&self) -> Option<Bounds> {
+    pub fn max(&self) -> Option<FigureBounds> {
         if self.is_all_ended() {
-            return self.ended.max().map(|max| Bounds::exact(ns(max)));
+            return self.ended.max().map(|max| FigureBounds::exact(ns(max)));
         }
         self.bounds(self.ended.max().max(self.open.max()).map(ns), None)
     }
 
     /// The percentile at `quantile`, 0 to 1: the least that it can be, and what it is when all that did not end take for ever.
     #[must_use]
-    pub fn percentile(&self, quantile: f64) -> Option<Bounds> {
+    pub fn percentile(&self, quantile: f64) -> Option<FigureBounds> {
         if self.is_all_ended() {
-            return self.ended.percentile(quantile).map(|value| Bounds::exact(ns(value)));
+            return self.ended.percentile(quantile).map(|value| FigureBounds::exact(ns(value)));
         }
         let (ended, all) = (self.ended.count() as f64, (self.ended.count() + self.open.count()) as f64);
         let rank = (quantile.clamp(0.0, 1.0) * all * (1.0 - 4.0 * f64::EPSILON)).ceil().max(1.0);
@@ -174,8 +174,8 @@ mod tests {
         histogram
     }
 
-    fn times(ended: impl IntoIterator<Item = u64>, open: impl IntoIterator<Item = u64>) -> Times {
-        Times { ended: histogram(ended), open: histogram(open) }
+    fn times(ended: impl IntoIterator<Item = u64>, open: impl IntoIterator<Item = u64>) -> OperationTimes {
+        OperationTimes { ended: histogram(ended), open: histogram(open) }
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
         for figure in [times.min(), times.mean(), times.max(), times.percentile(0.5), times.percentile(0.999)] {
             assert!(figure.unwrap().is_exact(), "{figure:?}");
         }
-        assert_eq!(Times::default().max(), None);
+        assert_eq!(OperationTimes::default().max(), None);
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
             assert!(figure.is_exact() && figure.low < 1.01 * 1e6, "{quantile}: {figure:?}");
         }
         for figure in [times.percentile(0.999), times.max()] {
-            let Bounds { low, high } = figure.unwrap();
+            let FigureBounds { low, high } = figure.unwrap();
             assert!((1.99e9..=2.01e9).contains(&low) && high.is_infinite(), "{figure:?}");
         }
         assert!(times.mean().unwrap().low > 1e6 && times.mean().unwrap().high.is_infinite());
@@ -205,9 +205,9 @@ mod tests {
     fn an_age_below_a_figure_makes_it_a_lower_bound() {
         // A fifth of all had waited for less than the others took.
         let times = times((0..800).map(|_| 10 * MS), (0..200).map(|n| n * MS / 100));
-        let Bounds { low, high } = times.percentile(0.5).unwrap();
+        let FigureBounds { low, high } = times.percentile(0.5).unwrap();
         assert!(low > 9.9e6 && (high - low).abs() < 1.0, "half of them took 10 ms or more anyway: {low} {high}");
-        let Bounds { low, high } = times.percentile(0.9).unwrap();
+        let FigureBounds { low, high } = times.percentile(0.9).unwrap();
         assert!(low > 9.9e6 && high.is_infinite(), "{low} {high}");
         assert_eq!(times.min().unwrap().low, 0.0);
     }
@@ -221,12 +221,12 @@ mod tests {
 
     #[test]
     fn numbers_that_are_not_known_are_counted_with_as_such() {
-        let open = Bounds { low: 2.0, high: f64::INFINITY };
-        assert_eq!(open + Bounds::exact(1.0), Bounds { low: 3.0, high: f64::INFINITY });
-        assert_eq!(Bounds::exact(1.0) - open, Bounds { low: f64::NEG_INFINITY, high: -1.0 });
-        assert_eq!(open.times(Bounds::exact(10.0)), Bounds { low: 20.0, high: f64::INFINITY });
-        assert_eq!(open.times(Bounds::exact(0.0)), Bounds::exact(0.0));
-        assert_eq!(Bounds::exact(8.0).divided_by(open), Some(Bounds { low: 0.0, high: 4.0 }));
-        assert_eq!(open.divided_by(Bounds::exact(0.0)), None);
+        let open = FigureBounds { low: 2.0, high: f64::INFINITY };
+        assert_eq!(open + FigureBounds::exact(1.0), FigureBounds { low: 3.0, high: f64::INFINITY });
+        assert_eq!(FigureBounds::exact(1.0) - open, FigureBounds { low: f64::NEG_INFINITY, high: -1.0 });
+        assert_eq!(open.times(FigureBounds::exact(10.0)), FigureBounds { low: 20.0, high: f64::INFINITY });
+        assert_eq!(open.times(FigureBounds::exact(0.0)), FigureBounds::exact(0.0));
+        assert_eq!(FigureBounds::exact(8.0).divided_by(open), Some(FigureBounds { low: 0.0, high: 4.0 }));
+        assert_eq!(open.divided_by(FigureBounds::exact(0.0)), None);
     }
 }

@@ -6,7 +6,7 @@
 
 use quantity::clock;
 use recording::rows::{Cpu, Disk, Event, Interrupt, Memory, Net, Pressure, Process, System, Tcp, Udp};
-use recording::{Batch, ClockAnchor, Label, Manifest, Row, Sink as _, Writer};
+use recording::{ClockAnchor, Label, Manifest, Row, RowBatch, Sink as _, Writer};
 use std::path::Path;
 
 const CPUS: usize = 16;
@@ -394,7 +394,7 @@ fn udp_row(at: At, others: i64) -> Udp {
 }
 
 fn put<R: Row>(writer: &mut Writer, rows: &mut Vec<R>) {
-    writer.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+    writer.accept(&RowBatch::from_rows(rows).unwrap()).unwrap();
     rows.clear();
 }
 

@@ -8,7 +8,7 @@ use arrow_array::builder::{Int32Builder, Int64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use quantity::clock;
 use recording::rows::Io;
-use recording::{Batch, LabelBuilder, Manifest, Row as _, Sink as _, Writer};
+use recording::{LabelBuilder, Manifest, Row as _, RowBatch, Sink as _, Writer};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -173,7 +173,7 @@ fn main() {
         let mut builders = Builders::default();
         (0..now).for_each(|_| state.row(&mut builders));
         let rows = RecordBatch::try_new(Io::TABLE.schema(), builders.finish()).unwrap();
-        writer.accept(&Batch { table: Io::TABLE, rows }).unwrap();
+        writer.accept(&RowBatch { table: Io::TABLE, rows }).unwrap();
         writer.commit().unwrap();
         left -= now;
     }

@@ -40,7 +40,7 @@ pub fn seal_abandoned(directory: &Path) -> Result<bool, RecordingError> {
 mod tests {
     use super::*;
     use crate::rows::Event;
-    use crate::{Batch, Reader, Row, Sink, Table, Writer};
+    use crate::{Reader, Row, RowBatch, Sink, TableSchema, Writer};
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     use std::path::PathBuf;
 
@@ -55,8 +55,9 @@ mod tests {
             count: 1,
             ..Event::default()
         };
-        let named = Table { name: table, help: "", source: "", since: 1, columns: &[], fields: Event::TABLE.fields };
-        let batch = Batch { table: Box::leak(Box::new(named)), rows: Event::to_batch(&[event]).unwrap() };
+        let named =
+            TableSchema { name: table, help: "", source: "", since: 1, columns: &[], fields: Event::TABLE.fields };
+        let batch = RowBatch { table: Box::leak(Box::new(named)), rows: Event::to_batch(&[event]).unwrap() };
         let directory = place.join("days/recording");
         let mut writer = Writer::create(&directory, Manifest::new(&[])).unwrap();
         writer.accept(&batch).unwrap();

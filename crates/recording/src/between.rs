@@ -3,7 +3,7 @@
 
 use crate::journal::JournalReader;
 use crate::sealed::{Builder, SealedFile};
-use crate::{Batch, Manifest, Reader, RecordingError, catalogue};
+use crate::{Manifest, Reader, RecordingError, RowBatch, catalogue};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array as _, RecordBatch};
@@ -22,7 +22,7 @@ impl Reader {
     ///
     /// # Errors
     /// A file cannot be read, or is damaged.
-    pub fn between(&self, tables: &[&str], range: Range<i64>) -> Result<Vec<Batch>, RecordingError> {
+    pub fn between(&self, tables: &[&str], range: Range<i64>) -> Result<Vec<RowBatch>, RecordingError> {
         if let Some(journal) = self.open_journal()? {
             return from_journal(journal, tables, &range);
         }
@@ -31,7 +31,7 @@ impl Reader {
             let Some(known) = catalogue::table(table) else { continue };
             for (file, builder) in self.builders(table)? {
                 let rows = from_parquet(&file, builder, table, &range)?;
-                found.extend(rows.into_iter().map(|rows| Batch { table: known, rows }));
+                found.extend(rows.into_iter().map(|rows| RowBatch { table: known, rows }));
             }
         }
         Ok(found)
@@ -161,7 +161,11 @@ fn place_of(journal: &mut JournalReader, t_ns: i64) -> Result<u64, RecordingErro
     Ok(low)
 }
 
-fn from_journal(mut journal: JournalReader, tables: &[&str], range: &Range<i64>) -> Result<Vec<Batch>, RecordingError> {
+fn from_journal(
+    mut journal: JournalReader,
+    tables: &[&str],
+    range: &Range<i64>,
+) -> Result<Vec<RowBatch>, RecordingError> {
     let place = place_of(&mut journal, range.start.saturating_sub(SLACK_NS))?;
     journal.go_to(place)?;
     let mut found = Vec::new();
@@ -170,7 +174,7 @@ fn from_journal(mut journal: JournalReader, tables: &[&str], range: &Range<i64>)
             break;
         }
         if let Some(table) = catalogue::table(&name).filter(|_| tables.contains(&name.as_str())) {
-            found.extend(cut(&batch, range).map(|rows| Batch { table, rows }));
+            found.extend(cut(&batch, range).map(|rows| RowBatch { table, rows }));
         }
     }
     Ok(found)
@@ -201,12 +205,12 @@ fn journal_span(journal: &mut JournalReader, table: &str) -> Result<Option<(i64,
 
 /// Follows a recording that somebody writes.
 #[derive(Debug)]
-pub struct Follower {
+pub struct RecordingFollower {
     directory: PathBuf,
     journal: JournalReader,
 }
 
-impl Follower {
+impl RecordingFollower {
     /// Begins with the first batches whose time is `from_ns` or later.
     ///
     /// # Errors
@@ -233,12 +237,12 @@ impl Follower {
     ///
     /// # Errors
     /// The journal cannot be read.
-    pub fn fresh(&mut self) -> Result<Vec<Batch>, RecordingError> {
+    pub fn fresh(&mut self) -> Result<Vec<RowBatch>, RecordingError> {
         self.journal.look_again()?;
         let mut found = Vec::new();
         while self.journal.is_whole()? {
             let Some((name, rows)) = self.journal.next_batch(None)? else { break };
-            found.extend(catalogue::table(&name).map(|table| Batch { table, rows }));
+            found.extend(catalogue::table(&name).map(|table| RowBatch { table, rows }));
         }
         Ok(found)
     }

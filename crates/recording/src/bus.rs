@@ -1,18 +1,18 @@
 //! What passes between sources and sinks.
 
-use crate::{RecordingError, Row, Table};
+use crate::{RecordingError, Row, TableSchema};
 use arrow_array::RecordBatch;
 
 /// Rows of one table.
 #[derive(Clone, Debug)]
-pub struct Batch {
+pub struct RowBatch {
     /// The table.
-    pub table: &'static Table,
+    pub table: &'static TableSchema,
     /// Its rows, in the table's schema.
     pub rows: RecordBatch,
 }
 
-impl Batch {
+impl RowBatch {
     /// A batch of `rows`.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ pub trait Sink {
     ///
     /// # Errors
     /// It could not be taken.
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError>;
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError>;
 
     /// The interval is complete.
     ///

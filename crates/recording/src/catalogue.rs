@@ -2,18 +2,18 @@
 
 use crate::cell::suffixes;
 use crate::rows;
-use crate::schema::Table;
+use crate::schema::TableSchema;
 use std::fmt::Write as _;
 
 /// All tables of this version.
 #[must_use]
-pub fn catalogue() -> &'static [&'static Table] {
+pub fn catalogue() -> &'static [&'static TableSchema] {
     &rows::ALL
 }
 
 /// The table with this name.
 #[must_use]
-pub fn table(name: &str) -> Option<&'static Table> {
+pub fn table(name: &str) -> Option<&'static TableSchema> {
     catalogue().iter().copied().find(|table| table.name == name)
 }
 

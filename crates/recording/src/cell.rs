@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 
 /// A field's type.
-pub trait Cell: Sized {
+pub trait CellType: Sized {
     /// Text form of the type, for the catalogue.
     const TYPE: &'static str;
     /// May it be missing?
@@ -34,7 +34,7 @@ pub(crate) fn mismatch(table: &'static str, name: &str, expected: &'static str) 
 
 macro_rules! number {
     ($type:ty, $text:literal, $arrow:expr, $builder:ty, $primitive:ty) => {
-        impl Cell for $type {
+        impl CellType for $type {
             const TYPE: &'static str = $text;
             fn fields(name: &str, out: &mut Vec<Field>) {
                 out.push(Field::new(name, $arrow, false));
@@ -45,13 +45,13 @@ macro_rules! number {
                 out.push(Arc::new(builder.finish()));
             }
             fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
-                Ok(<Option<$type> as Cell>::read(batch, table, name)?
+                Ok(<Option<$type> as CellType>::read(batch, table, name)?
                     .into_iter()
                     .map(Option::unwrap_or_default)
                     .collect())
             }
         }
-        impl Cell for Option<$type> {
+        impl CellType for Option<$type> {
             const TYPE: &'static str = $text;
             const NULLABLE: bool = true;
             fn fields(name: &str, out: &mut Vec<Field>) {
@@ -75,7 +75,7 @@ number!(i64, "int64", DataType::Int64, Int64Builder, Int64Type);
 number!(i32, "int32", DataType::Int32, Int32Builder, Int32Type);
 number!(f64, "float64", DataType::Float64, Float64Builder, Float64Type);
 
-impl Cell for bool {
+impl CellType for bool {
     const TYPE: &'static str = "boolean";
     fn fields(name: &str, out: &mut Vec<Field>) {
         out.push(Field::new(name, DataType::Boolean, false));
@@ -86,11 +86,11 @@ impl Cell for bool {
         out.push(Arc::new(builder.finish()));
     }
     fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
-        Ok(<Option<bool> as Cell>::read(batch, table, name)?.into_iter().map(Option::unwrap_or_default).collect())
+        Ok(<Option<bool> as CellType>::read(batch, table, name)?.into_iter().map(Option::unwrap_or_default).collect())
     }
 }
 
-impl Cell for Option<bool> {
+impl CellType for Option<bool> {
     const TYPE: &'static str = "boolean";
     const NULLABLE: bool = true;
     fn fields(name: &str, out: &mut Vec<Field>) {
@@ -108,7 +108,7 @@ impl Cell for Option<bool> {
     }
 }
 
-impl Cell for Option<String> {
+impl CellType for Option<String> {
     const TYPE: &'static str = "text";
     const NULLABLE: bool = true;
     fn fields(name: &str, out: &mut Vec<Field>) {
@@ -126,7 +126,7 @@ impl Cell for Option<String> {
     }
 }
 
-impl Cell for String {
+impl CellType for String {
     const TYPE: &'static str = "text";
     fn fields(name: &str, out: &mut Vec<Field>) {
         out.push(Field::new(name, DataType::Utf8, false));
@@ -137,7 +137,7 @@ impl Cell for String {
         out.push(Arc::new(builder.finish()));
     }
     fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
-        Ok(<Option<String> as Cell>::read(batch, table, name)?.into_iter().map(Option::unwrap_or_default).collect())
+        Ok(<Option<String> as CellType>::read(batch, table, name)?.into_iter().map(Option::unwrap_or_default).collect())
     }
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn suffixes() -> impl Iterator<Item = &'static str> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sizes(pub Histogram);
 
-impl Cell for Sizes {
+impl CellType for Sizes {
     const TYPE: &'static str = "histogram";
     fn fields(name: &str, out: &mut Vec<Field>) {
         out.push(Field::new(name, DataType::Binary, false));
@@ -186,11 +186,11 @@ impl Cell for Sizes {
         out.push(Arc::new(builder.finish()));
     }
     fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
-        Ok(<Histogram as Cell>::read(batch, table, name)?.into_iter().map(Self).collect())
+        Ok(<Histogram as CellType>::read(batch, table, name)?.into_iter().map(Self).collect())
     }
 }
 
-impl Cell for Option<Histogram> {
+impl CellType for Option<Histogram> {
     const TYPE: &'static str = "histogram";
     const NULLABLE: bool = true;
     fn fields(name: &str, out: &mut Vec<Field>) {
@@ -216,7 +216,7 @@ impl Cell for Option<Histogram> {
     }
 }
 
-impl Cell for Histogram {
+impl CellType for Histogram {
     const TYPE: &'static str = "histogram";
     fn fields(name: &str, out: &mut Vec<Field>) {
         out.push(Field::new(name, DataType::Binary, false));

@@ -16,7 +16,7 @@ const FRAMES_BEFORE: usize = 256;
 /// What is damaged, or was when the recording was sealed. What a killed writer had not written yet is no damage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Damage {
+pub struct RecordingDamage {
     /// Frames that the journal should have at least, of one table and interval each.
     pub frames: u64,
     /// Frames that are missing, or not whole.
@@ -37,7 +37,7 @@ pub struct Damage {
     pub manifest: Option<String>,
 }
 
-impl Damage {
+impl RecordingDamage {
     /// Is anything damaged?
     #[must_use]
     pub fn is_some(&self) -> bool {
@@ -127,7 +127,7 @@ impl Damage {
 }
 
 /// Reads all of a journal for what is wrong with it.
-pub(crate) fn inspect(mut journal: JournalReader) -> Result<Damage, RecordingError> {
+pub(crate) fn inspect(mut journal: JournalReader) -> Result<RecordingDamage, RecordingError> {
     let wrong = |journal: &JournalReader| {
         (journal.order.missing(), journal.order.misplaced, journal.unreadable() - journal.torn)
     };
@@ -161,8 +161,13 @@ pub(crate) fn inspect(mut journal: JournalReader) -> Result<Damage, RecordingErr
         after = None;
     }
     let (frames_lost, frames_misplaced, bytes) = now;
-    let mut damage =
-        Damage { frames: journal.order.expected(), frames_lost, frames_misplaced, bytes, ..Damage::default() };
+    let mut damage = RecordingDamage {
+        frames: journal.order.expected(),
+        frames_lost,
+        frames_misplaced,
+        bytes,
+        ..RecordingDamage::default()
+    };
     for start in before.unwrap_or_default().into_iter().rev() {
         damage.from_ns = last_time(&mut journal, start)?;
         if damage.from_ns.is_some() {
@@ -181,11 +186,11 @@ impl Reader {
     ///
     /// # Errors
     /// The journal cannot be read.
-    pub fn damage(&self) -> Result<Damage, RecordingError> {
+    pub fn damage(&self) -> Result<RecordingDamage, RecordingError> {
         let mut damage = match self.open_journal()? {
             Some(journal) => inspect(journal)?,
             None => {
-                let mut damage = Damage::of(self.manifest());
+                let mut damage = RecordingDamage::of(self.manifest());
                 let wrong = self.parts()?.filter_map(|file| file.open().err());
                 damage.files.extend(wrong.map(|error| error.what()));
                 damage
@@ -205,15 +210,15 @@ impl Reader {
 
     /// Is there more damage than a repair, or sealing, has already put down?
     #[must_use]
-    pub fn can_be_repaired(&self, damage: &Damage) -> bool {
-        *damage != Damage::of(self.manifest())
+    pub fn can_be_repaired(&self, damage: &RecordingDamage) -> bool {
+        *damage != RecordingDamage::of(self.manifest())
     }
 
     /// What is damaged, with all sealed files read and checked.
     ///
     /// # Errors
     /// The journal cannot be read.
-    pub fn verify(&self) -> Result<Damage, RecordingError> {
+    pub fn verify(&self) -> Result<RecordingDamage, RecordingError> {
         let mut damage = self.damage()?;
         if self.open_journal()?.is_none() {
             // Those that cannot even be opened are told already.

@@ -12,8 +12,8 @@ use crate::manifest::{BYTES_MAX, COPY, MANIFEST};
 use crate::mark::{MARK, small_file};
 use crate::page::{self, PAGE};
 use crate::sealed::{PART, host_folder, is_part_of};
-use crate::sums::Part;
-use output::{Folder, Found, Held, Kind, OutputError};
+use crate::sums::SummedFile;
+use output::{EntryKind, Folder, FoundEntry, KeepReason, OutputError};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -50,10 +50,10 @@ pub(crate) enum Obstacle {
 }
 
 impl Obstacle {
-    fn of(held: Held) -> Self {
+    fn of(held: KeepReason) -> Self {
         match held {
-            Held::Fixed => Self::Fixed,
-            Held::Mounted => Self::Mounted,
+            KeepReason::Fixed => Self::Fixed,
+            KeepReason::Mounted => Self::Mounted,
         }
     }
 
@@ -94,15 +94,15 @@ impl Inventory {
         for name in folder.names()? {
             let Some(found) = folder.find(&name)? else { continue };
             match found.kind {
-                Kind::File if is_file_of_ours(&name) => match obstacle(folder, &name, found, manifest) {
+                EntryKind::File if is_file_of_ours(&name) => match obstacle(folder, &name, found, manifest) {
                     None => {
                         inventory.bytes += found.bytes;
                         inventory.files.push(name);
                     }
                     Some(obstacle) => inventory.note(obstacle, Path::new(&name)),
                 },
-                Kind::Directory if is_table(&name, manifest) => inventory.table(folder, name, manifest)?,
-                Kind::File if name == PAGE && found.held.is_none() && page::is_signed(folder) => {
+                EntryKind::Directory if is_table(&name, manifest) => inventory.table(folder, name, manifest)?,
+                EntryKind::File if name == PAGE && found.held.is_none() && page::is_signed(folder) => {
                     inventory.bytes += found.bytes;
                     inventory.files.push(name);
                 }
@@ -128,7 +128,7 @@ impl Inventory {
                 for name in &host.files {
                     let path = Path::new(&table.name).join(&host.name).join(name);
                     let part = part(manifest, &path);
-                    let is_whole = |part: &Part| files.open_file(name).is_ok_and(|file| part.is_in(&file));
+                    let is_whole = |part: &SummedFile| files.open_file(name).is_ok_and(|file| part.is_in(&file));
                     if part.is_some_and(|part| !is_whole(part)) {
                         changed.push(path);
                     }
@@ -225,7 +225,7 @@ impl Inventory {
     }
 
     /// Notes what holds a folder in its place; is there anything?
-    fn is_held(&mut self, found: Found, path: &Path) -> bool {
+    fn is_held(&mut self, found: FoundEntry, path: &Path) -> bool {
         if let Some(held) = found.held {
             self.note(Obstacle::of(held), path);
         }
@@ -243,7 +243,7 @@ impl Inventory {
         for name in hosts.names()? {
             let path = path.join(&name);
             let Some(found) = hosts.find(&name)? else { continue };
-            if found.kind != Kind::Directory || !is_host(&name, manifest) {
+            if found.kind != EntryKind::Directory || !is_host(&name, manifest) {
                 self.note(Obstacle::Foreign, &path);
             } else if !self.is_held(found, &path) {
                 let files = self.parts(&hosts.subfolder(&name)?, &path, manifest)?;
@@ -264,7 +264,7 @@ impl Inventory {
         for name in folder.names()? {
             let path = path.join(&name);
             let Some(found) = folder.find(&name)? else { continue };
-            let obstacle = if found.kind == Kind::File && is_temporary(&name, &[PART]) {
+            let obstacle = if found.kind == EntryKind::File && is_temporary(&name, &[PART]) {
                 found.held.map(Obstacle::of)
             } else {
                 obstacle_of_part(folder, &path, found, manifest)
@@ -282,7 +282,7 @@ impl Inventory {
 }
 
 /// What is against a file that has the name of one of ours.
-fn obstacle(folder: &Folder, name: &OsStr, found: Found, manifest: Option<&Manifest>) -> Option<Obstacle> {
+fn obstacle(folder: &Folder, name: &OsStr, found: FoundEntry, manifest: Option<&Manifest>) -> Option<Obstacle> {
     if let Some(held) = found.held {
         return Some(Obstacle::of(held));
     }
@@ -312,9 +312,9 @@ pub(crate) fn is_copy_of(folder: &Folder, manifest: &Manifest) -> bool {
 }
 
 /// What is against something in the folder of a table for one host.
-fn obstacle_of_part(folder: &Folder, path: &Path, found: Found, manifest: Option<&Manifest>) -> Option<Obstacle> {
+fn obstacle_of_part(folder: &Folder, path: &Path, found: FoundEntry, manifest: Option<&Manifest>) -> Option<Obstacle> {
     let name = path.file_name().unwrap_or_default();
-    if found.kind != Kind::File {
+    if found.kind != EntryKind::File {
         return Some(Obstacle::Foreign);
     }
     if let Some(held) = found.held {
@@ -335,7 +335,7 @@ fn obstacle_of_part(folder: &Folder, path: &Path, found: Found, manifest: Option
 }
 
 /// The entry of a file in the manifest of a sealed recording.
-fn part<'a>(manifest: &'a Manifest, path: &Path) -> Option<&'a Part> {
+fn part<'a>(manifest: &'a Manifest, path: &Path) -> Option<&'a SummedFile> {
     manifest.parts.iter().find(|part| Path::new(&part.path) == path)
 }
 
@@ -363,7 +363,7 @@ pub fn keep(path: &Path) {
 }
 
 fn is_recording(folder: &Folder) -> bool {
-    [MANIFEST, COPY, JOURNAL].iter().any(|name| matches!(folder.kind(name), Ok(Some(Kind::File))))
+    [MANIFEST, COPY, JOURNAL].iter().any(|name| matches!(folder.kind(name), Ok(Some(EntryKind::File))))
 }
 
 fn keep_recording(path: &Path, folder: &Folder) {

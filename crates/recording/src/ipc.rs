@@ -158,7 +158,7 @@ fn are_short(offsets: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::rows::{Event, Io, RunQueue};
-    use crate::{Batch, IO_RECORD_BYTES, IoNames, Row as _};
+    use crate::{IO_RECORD_BYTES, IoNames, Row as _, RowBatch};
     use arrow_array::{ArrayRef, NullArray};
     use arrow_ipc::writer::StreamWriter;
     use proptest::prelude::*;
@@ -184,7 +184,7 @@ mod tests {
             count: 1,
             ..Event::default()
         };
-        Batch::from_rows(&[event(1), event(2), event(3)]).unwrap().rows
+        RowBatch::from_rows(&[event(1), event(2), event(3)]).unwrap().rows
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
     fn a_cell_that_none_could_have_written_is_damage_and_long_text_is_cut() {
         let event =
             |bytes: usize| Event { message: "ä".repeat(bytes / 2), ..Event::from_batch(&events()).unwrap().remove(0) };
-        let cut = batch(stream(&Batch::from_rows(&[event(2 << 20)]).unwrap().rows)).unwrap();
+        let cut = batch(stream(&RowBatch::from_rows(&[event(2 << 20)]).unwrap().rows)).unwrap();
         assert_eq!(Event::from_batch(&cut).unwrap()[0].message.len(), 64 << 10);
         let long = |bytes: usize| {
             let text: ArrayRef = Arc::new(arrow_array::StringArray::from(vec!["x".to_string(), "x".repeat(bytes)]));
@@ -251,7 +251,7 @@ mod tests {
         record[36] = 1;
         let waits = RunQueue { t_ns: 1, t_s: 0.5, interval_ns: 7, wait: Histogram::new(5) };
         let ios = crate::io_rows(&names, &[record; 9]).unwrap();
-        [events(), ios, Batch::from_rows(&vec![waits; 9]).unwrap().rows]
+        [events(), ios, RowBatch::from_rows(&vec![waits; 9]).unwrap().rows]
     }
 
     proptest! {

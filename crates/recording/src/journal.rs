@@ -136,13 +136,13 @@ pub(crate) fn is_alive(directory: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::rows::Pressure;
-    use crate::{Batch, Row as _};
+    use crate::{Row as _, RowBatch};
 
     #[test]
     fn a_batch_that_is_too_long_becomes_several_frames() {
         let folder = tempfile::tempdir().unwrap();
         let row = |n: i64| Pressure { t_ns: n, t_s: 0.0, resource: "x".repeat(50), some_ns: Some(n), full_ns: None };
-        let rows = Batch::from_rows(&(0..100).map(row).collect::<Vec<Pressure>>()).unwrap().rows;
+        let rows = RowBatch::from_rows(&(0..100).map(row).collect::<Vec<Pressure>>()).unwrap().rows;
         let manifest = Manifest::new(&[]);
         let mut writer = JournalWriter::create(&Folder::open(folder.path()).unwrap(), &manifest).unwrap();
         writer.add_rows("pressure", &rows, 4000).unwrap();

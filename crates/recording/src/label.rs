@@ -1,7 +1,7 @@
 //! Names that repeat from row to row: a dictionary in every file, in the journal as well.
 
 use crate::RecordingError;
-use crate::cell::{Cell, cut, mismatch};
+use crate::cell::{CellType, cut, mismatch};
 use crate::column::ColumnBuilder;
 use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
@@ -107,7 +107,7 @@ fn data_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-impl Cell for Option<Label> {
+impl CellType for Option<Label> {
     const TYPE: &'static str = "text";
     const NULLABLE: bool = true;
     fn fields(name: &str, out: &mut Vec<Field>) {
@@ -138,7 +138,7 @@ impl Cell for Option<Label> {
     }
 }
 
-impl Cell for Label {
+impl CellType for Label {
     const TYPE: &'static str = "text";
     fn fields(name: &str, out: &mut Vec<Field>) {
         out.push(Field::new(name, data_type(), false));
@@ -149,7 +149,7 @@ impl Cell for Label {
         out.push(builder.finish());
     }
     fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
-        let values = <Option<Self> as Cell>::read(batch, table, name)?;
+        let values = <Option<Self> as CellType>::read(batch, table, name)?;
         Ok(values.into_iter().map(|value| value.unwrap_or_else(|| Self::from(""))).collect())
     }
 }
@@ -157,7 +157,7 @@ impl Cell for Label {
 #[cfg(test)]
 mod tests {
     use super::{Label, LabelBuilder};
-    use crate::cell::Cell;
+    use crate::cell::CellType;
     use arrow_array::RecordBatch;
     use arrow_schema::Schema;
     use std::sync::Arc;
@@ -165,10 +165,10 @@ mod tests {
     fn check(values: &[Option<&str>]) {
         let labels: Vec<Option<Label>> = values.iter().map(|value| value.map(Label::from)).collect();
         let (mut fields, mut arrays) = (Vec::new(), Vec::new());
-        <Option<Label> as Cell>::fields("x", &mut fields);
-        <Option<Label> as Cell>::arrays(labels.iter(), &mut arrays);
+        <Option<Label> as CellType>::fields("x", &mut fields);
+        <Option<Label> as CellType>::arrays(labels.iter(), &mut arrays);
         let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("a batch");
-        assert_eq!(<Option<Label> as Cell>::read(&batch, "t", "x").expect("labels"), labels);
+        assert_eq!(<Option<Label> as CellType>::read(&batch, "t", "x").expect("labels"), labels);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! `manifest.json`: what a recording is, where and when it was made, and what is missing from it.
 
-use crate::sums::{Part, sum};
+use crate::sums::{SummedFile, sum};
 use crate::{RecordingError, regular};
-use output::{Folder, Over};
+use output::{Folder, ReplacePolicy};
 use quantity::clock;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -92,7 +92,7 @@ pub struct Manifest {
     pub rows: BTreeMap<String, u64>,
     /// The sealed files with their checksums, in the order of their paths; none in recordings of format 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Part>,
+    pub parts: Vec<SummedFile>,
     /// Further facts by name, for instance the engine's own cost.
     #[serde(default)]
     pub extra: BTreeMap<String, serde_json::Value>,
@@ -204,7 +204,7 @@ impl Manifest {
 
     fn write_as(&self, folder: &Folder, name: &str) -> Result<(), RecordingError> {
         let text = self.to_text()?;
-        Ok(folder.replace(name, Over::File, |file| file.write_all(&text))?)
+        Ok(folder.replace(name, ReplacePolicy::File, |file| file.write_all(&text))?)
     }
 
     /// The text of the file, its checksum last.

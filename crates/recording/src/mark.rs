@@ -1,7 +1,7 @@
 //! Whose a recording is: the mark of a collector, which stands in the manifest and in a file beside it.
 
 use crate::{Manifest, RecordingError};
-use output::{Folder, Kind, OutputError, Over};
+use output::{EntryKind, Folder, OutputError, ReplacePolicy};
 use serde::{Deserialize, Serialize};
 use std::io::{Read as _, Write as _};
 
@@ -14,7 +14,7 @@ const MARK_BYTES: u64 = 64 << 10;
 
 /// What a collector writes into each of its recordings, to know it again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
+pub struct CollectorMark {
     /// Identity of the collector: 32 hexadecimal digits.
     pub collector: String,
     /// Place in the order in which the collector began its recordings, from 1.
@@ -25,7 +25,7 @@ pub struct Mark {
     pub begun_ns: i64,
 }
 
-impl Mark {
+impl CollectorMark {
     /// Notes it in a manifest.
     pub fn note(&self, manifest: &mut Manifest) {
         manifest.extra.insert(IN_MANIFEST.to_string(), serde_json::json!(self));
@@ -50,13 +50,13 @@ impl Mark {
     pub fn write(&self, folder: &Folder) -> Result<(), RecordingError> {
         let mut text = serde_json::to_vec(self).map_err(RecordingError::format(MARK))?;
         text.push(b'\n');
-        folder.replace(MARK, Over::Nothing, |file| file.write_all(&text)).map_err(of_output)
+        folder.replace(MARK, ReplacePolicy::Nothing, |file| file.write_all(&text)).map_err(of_output)
     }
 }
 
 /// The contents of a regular file of at most so many bytes, without following a link or waiting for a FIFO.
 pub(crate) fn small_file(folder: &Folder, name: &str, most: u64) -> Option<Vec<u8>> {
-    if folder.kind(name).ok()? != Some(Kind::File) {
+    if folder.kind(name).ok()? != Some(EntryKind::File) {
         return None;
     }
     let mut text = Vec::new();

@@ -3,7 +3,7 @@
 
 use crate::RecordingError;
 use crate::sums::sum;
-use output::{Folder, Over};
+use output::{Folder, ReplacePolicy};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 
@@ -35,7 +35,7 @@ pub fn copy_page(from: &Folder, to: &Folder) -> Result<(), RecordingError> {
     let path = from.path().join(PAGE);
     let mut page = Vec::new();
     from.open_file(PAGE)?.read_to_end(&mut page).map_err(RecordingError::io("read", &path))?;
-    Ok(to.replace(PAGE, Over::Nothing, |file| file.write_all(&page))?)
+    Ok(to.replace(PAGE, ReplacePolicy::Nothing, |file| file.write_all(&page))?)
 }
 
 /// Does the page in a recording's folder end as one of iodyno's? What stands before the checksum is not read.

@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 
 /// How complete a recording is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum RecordingState {
     /// A program is writing it now.
     Open,
     /// Complete.
@@ -24,7 +24,7 @@ pub enum State {
     CutShort,
 }
 
-impl State {
+impl RecordingState {
     /// In words.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -48,7 +48,7 @@ pub fn is_recording(directory: &Path) -> bool {
 pub struct Reader {
     directory: PathBuf,
     manifest: Manifest,
-    state: State,
+    state: RecordingState,
     /// What is wrong with the manifest, which was read from elsewhere then.
     manifest_damage: Option<String>,
     /// Sealed files by table; read when they are first asked for, as the recording may be sealed by then.
@@ -63,17 +63,23 @@ impl Reader {
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, RecordingError> {
         let directory = directory.as_ref().to_path_buf();
         let (manifest, manifest_damage) = Manifest::find(&directory)?;
-        let mut state = if manifest.sealed { State::Sealed } else { State::CutShort };
-        if state == State::CutShort && is_alive(&directory) {
-            state = State::Open;
+        let mut state = if manifest.sealed { RecordingState::Sealed } else { RecordingState::CutShort };
+        if state == RecordingState::CutShort && is_alive(&directory) {
+            state = RecordingState::Open;
         }
-        if state != State::Sealed && !journal::is_there(&directory) {
+        if state != RecordingState::Sealed && !journal::is_there(&directory) {
             // Sealed between the two looks?
             let (manifest, manifest_damage) = Manifest::find(&directory)?;
             if !manifest.sealed {
                 return Err(RecordingError::NothingLeft(directory));
             }
-            return Ok(Self { directory, manifest, state: State::Sealed, manifest_damage, sealed: OnceLock::new() });
+            return Ok(Self {
+                directory,
+                manifest,
+                state: RecordingState::Sealed,
+                manifest_damage,
+                sealed: OnceLock::new(),
+            });
         }
         Ok(Self { directory, manifest, state, manifest_damage, sealed: OnceLock::new() })
     }
@@ -91,7 +97,7 @@ impl Reader {
 
     /// How complete it is.
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> RecordingState {
         self.state
     }
 
@@ -118,7 +124,7 @@ impl Reader {
 
     /// The journal; `None` when the recording is sealed, perhaps since it was opened.
     pub(crate) fn open_journal(&self) -> Result<Option<JournalReader>, RecordingError> {
-        if self.state == State::Sealed {
+        if self.state == RecordingState::Sealed {
             return Ok(None);
         }
         match JournalReader::open(&self.directory, &self.manifest) {
@@ -138,7 +144,7 @@ impl Reader {
     pub fn tables(&self) -> Result<Vec<String>, RecordingError> {
         let Some(mut journal) = self.open_journal()? else {
             let sealed_since =
-                if self.state == State::Sealed { None } else { Some(Manifest::find(&self.directory)?.0) };
+                if self.state == RecordingState::Sealed { None } else { Some(Manifest::find(&self.directory)?.0) };
             return Ok(sealed_since.as_ref().unwrap_or(&self.manifest).rows.keys().cloned().collect());
         };
         let mut names = BTreeSet::new();
@@ -176,8 +182,10 @@ impl Reader {
             return Ok(sealed);
         }
         let sealed = match self.state {
-            State::Sealed => Sealed::new(&self.directory, &self.manifest)?,
-            State::Open | State::CutShort => Sealed::new(&self.directory, &Manifest::find(&self.directory)?.0)?,
+            RecordingState::Sealed => Sealed::new(&self.directory, &self.manifest)?,
+            RecordingState::Open | RecordingState::CutShort => {
+                Sealed::new(&self.directory, &Manifest::find(&self.directory)?.0)?
+            }
         };
         Ok(self.sealed.get_or_init(|| sealed))
     }
@@ -210,23 +218,23 @@ impl Reader {
     ///
     /// # Errors
     /// A file cannot be opened.
-    pub fn batches(&self, table: &str) -> Result<Batches, RecordingError> {
+    pub fn batches(&self, table: &str) -> Result<BatchReader, RecordingError> {
         if let Some(journal) = self.open_journal()? {
             let inner = Inner::Journal { journal, table: table.to_string(), left: None };
-            return Ok(Batches { inner, note: parts::note(table, &self.directory.join(JOURNAL)) });
+            return Ok(BatchReader { inner, note: parts::note(table, &self.directory.join(JOURNAL)) });
         }
         let mut files = self.builders(table)?;
         files.reverse();
         let inner = Inner::Parquet { files, current: None, table: table.to_string() };
-        Ok(Batches { inner, note: parts::note(table, &self.directory.join(table)) })
+        Ok(BatchReader { inner, note: parts::note(table, &self.directory.join(table)) })
     }
 
     /// The rows of a table one after the other, a batch of them in memory.
     ///
     /// # Errors
     /// A file cannot be opened.
-    pub fn rows<R: Row>(&self) -> Result<Rows<R>, RecordingError> {
-        Ok(Rows { batches: self.batches(R::TABLE.name)?, batch: Vec::new().into_iter() })
+    pub fn rows<R: Row>(&self) -> Result<RowReader<R>, RecordingError> {
+        Ok(RowReader { batches: self.batches(R::TABLE.name)?, batch: Vec::new().into_iter() })
     }
 
     /// All rows of a table; for tables that are small.
@@ -252,12 +260,12 @@ impl Reader {
 
 /// Rows of one table.
 #[derive(Debug)]
-pub struct Rows<R> {
-    batches: Batches,
+pub struct RowReader<R> {
+    batches: BatchReader,
     batch: std::vec::IntoIter<R>,
 }
 
-impl<R: Row> Iterator for Rows<R> {
+impl<R: Row> Iterator for RowReader<R> {
     type Item = Result<R, RecordingError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -275,7 +283,7 @@ impl<R: Row> Iterator for Rows<R> {
 
 /// Batches of one table.
 #[derive(Debug)]
-pub struct Batches {
+pub struct BatchReader {
     inner: Inner,
     /// What is read: for a last sentence, should there be no memory for the next batch.
     note: String,
@@ -296,7 +304,7 @@ enum Inner {
     },
 }
 
-impl Iterator for Batches {
+impl Iterator for BatchReader {
     type Item = Result<RecordBatch, RecordingError>;
 
     fn next(&mut self) -> Option<Self::Item> {

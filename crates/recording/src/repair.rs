@@ -2,14 +2,14 @@
 //! `NAME.damaged-N`, and what could not be kept is counted in the manifest.
 
 use crate::abandoned::KILLED;
-use crate::damage::Damage;
+use crate::damage::RecordingDamage;
 use crate::journal::{JOURNAL, JournalReader};
 use crate::manifest::{COPY, MANIFEST};
 use crate::seal::properties;
 use crate::sealed::{MANIFEST_KEY, Sealed, SealedFile, files_are_of, files_below, manifest_of};
-use crate::sums::{Part, Summing};
+use crate::sums::{SummedFile, Summing};
 use crate::{Manifest, RecordingError, damage, journal, seal};
-use output::{Folder, Over};
+use output::{Folder, ReplacePolicy};
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::KeyValue;
 use rustix::fs::{FlockOperation, flock};
@@ -118,7 +118,7 @@ fn put_aside(folder: &Folder, name: &str, is_damaged: bool) -> Result<Option<Str
         }
         number += 1;
     };
-    folder.rename(name, &free, Over::Nothing).map_err(&of)?;
+    folder.rename(name, &free, ReplacePolicy::Nothing).map_err(&of)?;
     Ok(Some(free))
 }
 
@@ -128,9 +128,9 @@ fn repair_files(
     folder: &Folder,
     manifest: &mut Manifest,
     notes: &mut Vec<String>,
-) -> Result<Damage, RecordingError> {
+) -> Result<RecordingDamage, RecordingError> {
     let sealed = Sealed::new(directory, manifest)?;
-    let mut damage = Damage::default();
+    let mut damage = RecordingDamage::default();
     let mut parts = Vec::new();
     for (part, file) in manifest.parts.clone().into_iter().zip(sealed.all()) {
         let Err(error) = file.check() else {
@@ -169,12 +169,12 @@ fn repair_files(
     Ok(damage)
 }
 
-fn file_name(part: &Part) -> &str {
+fn file_name(part: &SummedFile) -> &str {
     part.path.rsplit('/').next().unwrap_or_default()
 }
 
 /// The folder of a part; `None` where it is gone.
-fn host_folder(folder: &Folder, part: &Part) -> Result<Option<Folder>, RecordingError> {
+fn host_folder(folder: &Folder, part: &SummedFile) -> Result<Option<Folder>, RecordingError> {
     let of = failed(folder.path());
     let mut names = part.path.split('/');
     let (Some(table), Some(host)) = (names.next(), names.next()) else { return Ok(None) };
@@ -189,7 +189,12 @@ fn host_folder(folder: &Folder, part: &Part) -> Result<Option<Folder>, Recording
 }
 
 /// Writes the row groups of a file that are whole to a new one beside it; `None` where there are none.
-fn salvage(host: &Folder, file: &SealedFile, part: &Part, manifest: &Manifest) -> Result<Option<Part>, RecordingError> {
+fn salvage(
+    host: &Folder,
+    file: &SealedFile,
+    part: &SummedFile,
+    manifest: &Manifest,
+) -> Result<Option<SummedFile>, RecordingError> {
     let table = part.table().unwrap_or_default();
     let Ok(builder) = file.builder(table) else { return Ok(None) };
     let (schema, groups) = (builder.schema().clone(), builder.metadata().num_row_groups());
@@ -263,10 +268,10 @@ fn from_files(directory: &Path, notes: &mut Vec<String>) -> Result<Option<Manife
     }
     let Some(mut manifest) = manifest else { return Ok(None) };
     notes.push(format!("{MANIFEST} is written again from what the sealed files have of it"));
-    let mut damage = Damage::default();
+    let mut damage = RecordingDamage::default();
     let mut rows: BTreeMap<String, u64> = BTreeMap::new();
     for (path, _, count) in found {
-        let part = Part::of(directory, path, count)?;
+        let part = SummedFile::of(directory, path, count)?;
         *rows.entry(part.table().unwrap_or_default().to_string()).or_default() += count;
         manifest.parts.push(part);
     }

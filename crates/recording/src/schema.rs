@@ -41,7 +41,7 @@ impl ColumnKind {
 
 /// One column (a histogram stands for its statistics columns as well).
 #[derive(Debug)]
-pub struct Column {
+pub struct ColumnSchema {
     /// Name in every face.
     pub name: &'static str,
     /// `int64`, `float64`, `text`, `boolean`, `histogram`.
@@ -60,7 +60,7 @@ pub struct Column {
 
 /// One table.
 #[derive(Debug)]
-pub struct Table {
+pub struct TableSchema {
     /// Name in every face.
     pub name: &'static str,
     /// What a row is.
@@ -70,11 +70,11 @@ pub struct Table {
     /// Format version that first had it.
     pub since: u32,
     /// Columns in order.
-    pub columns: &'static [Column],
+    pub columns: &'static [ColumnSchema],
     pub(crate) fields: fn() -> Vec<Field>,
 }
 
-impl Table {
+impl TableSchema {
     /// The Arrow schema of its batches.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
@@ -99,7 +99,7 @@ impl Table {
 /// A row type of the catalogue.
 pub trait Row: Sized {
     /// Its table.
-    const TABLE: &'static Table;
+    const TABLE: &'static TableSchema;
     /// Rows as a batch.
     ///
     /// # Errors
@@ -134,15 +134,15 @@ macro_rules! tables {
             }
 
             impl $crate::schema::Row for $row {
-                const TABLE: &'static $crate::schema::Table = &$crate::schema::Table {
+                const TABLE: &'static $crate::schema::TableSchema = &$crate::schema::TableSchema {
                     name: Self::NAME,
                     help: $help,
                     source: $source,
                     since: $since,
-                    columns: &[$( $crate::schema::Column {
+                    columns: &[$( $crate::schema::ColumnSchema {
                         name: stringify!($field),
-                        type_name: <$type as $crate::cell::Cell>::TYPE,
-                        nullable: <$type as $crate::cell::Cell>::NULLABLE,
+                        type_name: <$type as $crate::cell::CellType>::TYPE,
+                        nullable: <$type as $crate::cell::CellType>::NULLABLE,
                         unit: $unit,
                         kind: $crate::schema::ColumnKind::$kind,
                         help: $column_help,
@@ -150,20 +150,20 @@ macro_rules! tables {
                     } ),*],
                     fields: || {
                         let mut fields = Vec::new();
-                        $( <$type as $crate::cell::Cell>::fields(stringify!($field), &mut fields); )*
+                        $( <$type as $crate::cell::CellType>::fields(stringify!($field), &mut fields); )*
                         fields
                     },
                 };
 
                 fn to_batch(rows: &[Self]) -> Result<arrow_array::RecordBatch, $crate::RecordingError> {
                     let mut arrays = Vec::new();
-                    $( <$type as $crate::cell::Cell>::arrays(rows.iter().map(|row| &row.$field), &mut arrays); )*
+                    $( <$type as $crate::cell::CellType>::arrays(rows.iter().map(|row| &row.$field), &mut arrays); )*
                     arrow_array::RecordBatch::try_new(Self::TABLE.schema(), arrays)
                         .map_err($crate::RecordingError::format($name))
                 }
 
                 fn from_batch(batch: &arrow_array::RecordBatch) -> Result<Vec<Self>, $crate::RecordingError> {
-                    $( let mut $field = <$type as $crate::cell::Cell>::read(batch, $name, stringify!($field))?.into_iter(); )*
+                    $( let mut $field = <$type as $crate::cell::CellType>::read(batch, $name, stringify!($field))?.into_iter(); )*
                     let mut rows = Vec::with_capacity(batch.num_rows());
                     for _ in 0..batch.num_rows() {
                         // Every column has as many values as the batch has rows.
@@ -176,7 +176,7 @@ macro_rules! tables {
         )*
 
         /// All tables of this file.
-        pub(super) const ALL: &[&$crate::schema::Table] = &[$( <$row as $crate::schema::Row>::TABLE ),*];
+        pub(super) const ALL: &[&$crate::schema::TableSchema] = &[$( <$row as $crate::schema::Row>::TABLE ),*];
     };
 }
 pub(crate) use tables;

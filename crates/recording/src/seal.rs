@@ -5,12 +5,12 @@ use crate::inventory::is_copy_of;
 use crate::journal::{JournalReader, UNREADABLE};
 use crate::manifest::{COPY, FORMAT_VERSION};
 use crate::sealed::{MANIFEST_KEY, PART, host_folder, is_part_of};
-use crate::sums::{Part, Summing};
+use crate::sums::{SummedFile, Summing};
 use crate::time_column::add_time;
-use crate::{Manifest, RecordingError, Table, damage};
+use crate::{Manifest, RecordingError, TableSchema, damage};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema};
-use output::{Folder, NewFile, OutputError, Over};
+use output::{Folder, NewFile, OutputError, ReplacePolicy};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -76,8 +76,8 @@ impl Open {
         if let Some(kind) = folder.kind(PART)?.filter(|_| !is_part_of(&path, manifest)) {
             return Err(OutputError::Taken { path, kind }.into());
         }
-        let file = folder.begin(PART, Over::File)?;
-        let schema = crate::catalogue::table(name).map_or_else(|| batch.schema(), Table::schema_with_time);
+        let file = folder.begin(PART, ReplacePolicy::File)?;
+        let schema = crate::catalogue::table(name).map_or_else(|| batch.schema(), TableSchema::schema_with_time);
         let properties = properties(&schema);
         let writer = ArrowWriter::try_new(Summing::new(file), schema, Some(properties)).map_err(failed(name, &path))?;
         Ok(Self { name: name.to_string(), writer, folder, path, rows: 0 })
@@ -89,7 +89,7 @@ impl Open {
     }
 
     /// Ends the file with what a manifest says, and makes it and its name durable.
-    fn close(mut self, recording: &Folder, manifest: String) -> Result<Part, RecordingError> {
+    fn close(mut self, recording: &Folder, manifest: String) -> Result<SummedFile, RecordingError> {
         self.writer.append_key_value_metadata(KeyValue::new(MANIFEST_KEY.to_string(), manifest));
         let path = self.path.strip_prefix(recording.path()).unwrap_or(&self.path).to_string_lossy().into_owned();
         let summing = self.writer.into_inner().map_err(failed(&self.name, &self.path))?;

@@ -1,6 +1,6 @@
 //! The sealed files of a recording, read with their checksums.
 
-use crate::sums::{CheckedFile, Expected, Part, Tail};
+use crate::sums::{CheckedFile, Expected, SummedFile, Tail};
 use crate::{Manifest, RecordingError, parts, regular};
 use arrow_array::RecordBatch;
 use output::{Folder, OutputError};
@@ -256,7 +256,7 @@ pub(crate) fn files_below(directory: &Path) -> Result<Vec<String>, OutputError> 
             for file in host.names()? {
                 let is_file = host.open_file(&file).is_ok();
                 let path = text(&file).filter(|_| is_file).map(|file| format!("{name}/{host_name}/{file}"));
-                files.extend(path.filter(|path| Part::is_path(path)));
+                files.extend(path.filter(|path| SummedFile::is_path(path)));
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::rows::{
     PreemptedBy, Pressure, Process, ProcessEvent, RunQueue, Softnet, Stolen, System, Tcp, Udp, ZfsArc, ZfsDataset,
     ZfsPool,
 };
-use crate::{Batch, Manifest, Reader, RecordingError, Row, Sink, Writer};
+use crate::{Manifest, Reader, RecordingError, Row, RowBatch, Sink, Writer};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -104,7 +104,7 @@ fn copy(reader: &Reader, mut writer: Writer, step_ns: i64) -> Result<PathBuf, Re
                     known: "those of this version".to_string(),
                 })?;
                 for rows in reader.batches(other)? {
-                    writer.accept(&Batch { table: known, rows: rows? })?;
+                    writer.accept(&RowBatch { table: known, rows: rows? })?;
                     writer.commit()?;
                 }
             }
@@ -380,7 +380,7 @@ fn sparse<R: Timed + Clone, K: Ord>(
 /// Writes what has come together, when it is so many.
 fn put<R: Row>(writer: &mut Writer, rows: &mut Vec<R>, least: usize) -> Result<(), RecordingError> {
     if rows.len() >= least {
-        writer.accept(&Batch::from_rows(rows)?)?;
+        writer.accept(&RowBatch::from_rows(rows)?)?;
         writer.commit()?;
         rows.clear();
     }

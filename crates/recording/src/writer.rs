@@ -2,8 +2,8 @@
 
 use crate::journal::JournalWriter;
 use crate::packed::{IoNames, RawIo};
-use crate::{Batch, ClockAnchor, FORMAT_VERSION, Manifest, Mark, RecordingError, Sink, discard, seal};
-use output::{Access, Folder, OutputError};
+use crate::{ClockAnchor, CollectorMark, FORMAT_VERSION, Manifest, RecordingError, RowBatch, Sink, discard, seal};
+use output::{FileAccess, Folder, OutputError};
 use std::path::{Path, PathBuf};
 
 /// A wall-clock anchor is written at least so often.
@@ -33,7 +33,7 @@ impl Writer {
     ///
     /// # Errors
     /// See [`create`](Self::create); nothing is left of it then.
-    pub fn create_marked(directory: &Path, manifest: Manifest, mark: &Mark) -> Result<Self, RecordingError> {
+    pub fn create_marked(directory: &Path, manifest: Manifest, mark: &CollectorMark) -> Result<Self, RecordingError> {
         let folder = Self::new_folder(directory)?;
         let begun = mark.write(&folder).and_then(|()| Self::begin_marked(folder, manifest, mark));
         if begun.is_err() {
@@ -46,13 +46,13 @@ impl Writer {
     ///
     /// # Errors
     /// A file cannot be made; nothing is left of the folder then.
-    pub fn begin_marked(folder: Folder, mut manifest: Manifest, mark: &Mark) -> Result<Self, RecordingError> {
+    pub fn begin_marked(folder: Folder, mut manifest: Manifest, mark: &CollectorMark) -> Result<Self, RecordingError> {
         mark.note(&mut manifest);
         Self::begin(folder, manifest)
     }
 
     fn new_folder(directory: &Path) -> Result<Folder, RecordingError> {
-        match Folder::create(directory, Access::of_recordings()) {
+        match Folder::create(directory, FileAccess::of_recordings()) {
             Err(OutputError::Taken { path, .. }) => Err(RecordingError::Exists(path)),
             // Told from a file in it that cannot be written: here it is the path that was named.
             made => made.map_err(RecordingError::Output),
@@ -178,7 +178,7 @@ impl Writer {
 }
 
 impl Sink for Writer {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         if batch.rows.num_rows() == 0 {
             return Ok(());
         }

@@ -14,8 +14,8 @@ fn make(directory: &Path, name: &str, script: fn(&Path)) -> Result<(), Box<dyn s
     script(&recording);
     let reader = recording::Reader::open(&recording)?;
     std::fs::write(directory.join(format!("{name}.html")), report::report(&reader)?)?;
-    let size = report::Size { width: 960, height: 400 };
-    let facts = views::Facts::read(&reader, &view::Selection::default())?;
+    let size = report::PictureSize { width: 960, height: 400 };
+    let facts = views::RecordingFacts::read(&reader, &view::Selection::default())?;
     for view in views::views() {
         let Some(data) = view.draw(&facts, None) else { continue };
         for (theme, suffix) in [(report::Theme::Light, ""), (report::Theme::Dark, "-dark")] {

@@ -1,14 +1,14 @@
 //! The report page: readable without a script, and with one alive.
 
 use crate::ReportError;
-use crate::svg::{Size, Theme, escape, svg};
+use crate::svg::{PictureSize, Theme, escape, svg};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use quantity::visible::visible_lines;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use view::{Body, Cells, Table, Tone, ViewData};
+use view::{Body, Cells, Tone, ViewData, ViewTable};
 use views::ReportModel;
 
 /// Views drawn for readers without a script, for a report of one run.
@@ -190,12 +190,12 @@ fn still_view(page: &mut String, view: &ViewData) {
         still_table(page, table);
         page.push_str("</div></figure>\n");
     } else {
-        let picture = svg(view, Theme::Light, Size { width: 1120, height: 340 });
+        let picture = svg(view, Theme::Light, PictureSize { width: 1120, height: 340 });
         let _ = writeln!(page, "<noscript><figure class=\"card wide\">{picture}</figure></noscript>");
     }
 }
 
-fn still_table(page: &mut String, table: &Table) {
+fn still_table(page: &mut String, table: &ViewTable) {
     page.push_str("<table><thead><tr>");
     for column in &table.columns {
         let class = if matches!(column.cells, Cells::Numbers(_)) { " class=\"number\"" } else { "" };

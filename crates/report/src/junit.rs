@@ -4,7 +4,7 @@
 //! which passed where it holds neither `failure` nor `skipped`, and the sums of both as attributes.
 
 use crate::svg::escape;
-use objectives::{Judgement, Verdict};
+use objectives::{Judgement, ObjectiveVerdict};
 use std::fmt::Write as _;
 
 /// What a file of ours begins with: such a one is written anew, any other file is not.
@@ -12,27 +12,27 @@ pub const JUNIT_BEGINNING: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<
 
 /// Objectives of one recording, or of one comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Suite {
+pub struct JunitSuite {
     /// Name of the recording, or names of those that are compared.
     pub name: String,
     /// The objectives.
-    pub cases: Vec<Case>,
+    pub cases: Vec<JunitCase>,
 }
 
 /// One objective in one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Case {
+pub struct JunitCase {
     /// The run.
     pub class: String,
     /// The condition.
     pub name: String,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: JunitOutcome,
 }
 
 /// What came of an objective.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum JunitOutcome {
     /// Met; what was measured.
     Passed(String),
     /// Missed or undecided.
@@ -46,34 +46,36 @@ pub enum Outcome {
     Skipped(String),
 }
 
-impl Case {
+impl JunitCase {
     /// A command did not end as it should have.
     #[must_use]
     pub fn command_ended(kind: &'static str, text: &str) -> Self {
-        let outcome = Outcome::Failed { kind, text: text.to_string() };
+        let outcome = JunitOutcome::Failed { kind, text: text.to_string() };
         Self { class: "iodyno".to_string(), name: "the command ended".to_string(), outcome }
     }
 }
 
-impl Suite {
+impl JunitSuite {
     /// Of verdicts, and of the conditions that no run could judge, which count as missed.
     #[must_use]
-    pub fn new(name: &str, verdicts: &[Verdict], never_judged: &[String]) -> Self {
-        let of = |verdict: &Verdict| {
+    pub fn new(name: &str, verdicts: &[ObjectiveVerdict], never_judged: &[String]) -> Self {
+        let of = |verdict: &ObjectiveVerdict| {
             let text = verdict.sentence.clone();
             let run = format!("{} {}", verdict.run, verdict.detail);
             let of = verdict.compared.as_ref().map_or(String::new(), |compared| format!(" of {}", compared.recording));
             let outcome = match verdict.judgement {
-                Judgement::Met => Outcome::Passed(text),
-                Judgement::Missed | Judgement::Undecided => Outcome::Failed { kind: verdict.judgement.word(), text },
-                Judgement::Unknown => Outcome::Skipped(text),
+                Judgement::Met => JunitOutcome::Passed(text),
+                Judgement::Missed | Judgement::Undecided => {
+                    JunitOutcome::Failed { kind: verdict.judgement.word(), text }
+                }
+                Judgement::Unknown => JunitOutcome::Skipped(text),
             };
-            Case { class: format!("{}{of}", run.trim_end()), name: verdict.condition.clone(), outcome }
+            JunitCase { class: format!("{}{of}", run.trim_end()), name: verdict.condition.clone(), outcome }
         };
-        let silent = never_judged.iter().map(|condition| Case {
+        let silent = never_judged.iter().map(|condition| JunitCase {
             class: "all runs".to_string(),
             name: condition.clone(),
-            outcome: Outcome::Failed {
+            outcome: JunitOutcome::Failed {
                 kind: "never judged",
                 text: "no run could judge it, for want of what it asks for".to_string(),
             },
@@ -84,10 +86,10 @@ impl Suite {
     /// Of conditions that were not looked at, and why.
     #[must_use]
     pub fn not_judged(name: &str, conditions: &[String], why: &str) -> Self {
-        let case = |condition: &String| Case {
+        let case = |condition: &String| JunitCase {
             class: "all runs".to_string(),
             name: condition.clone(),
-            outcome: Outcome::Failed { kind: "never judged", text: why.to_string() },
+            outcome: JunitOutcome::Failed { kind: "never judged", text: why.to_string() },
         };
         Self { name: name.to_string(), cases: conditions.iter().map(case).collect() }
     }
@@ -95,22 +97,24 @@ impl Suite {
     /// Of a command that ended with an error.
     #[must_use]
     pub fn ended_with(error: &str) -> Self {
-        Self { name: "ended with an error".to_string(), cases: vec![Case::command_ended("error", error)] }
+        Self { name: "ended with an error".to_string(), cases: vec![JunitCase::command_ended("error", error)] }
     }
 
     /// What stands in the file until the command ends: one that breaks off leaves no success of an earlier one.
     #[must_use]
     pub fn not_ended() -> Self {
-        let case =
-            Case::command_ended("never judged", "iodyno wrote this when it began; it has not ended, or was killed");
+        let case = JunitCase::command_ended(
+            "never judged",
+            "iodyno wrote this when it began; it has not ended, or was killed",
+        );
         Self { name: "not ended".to_string(), cases: vec![case] }
     }
 
     /// Cases, failures, skipped.
     fn counts(&self) -> [usize; 3] {
-        let count = |is: fn(&Outcome) -> bool| self.cases.iter().filter(|case| is(&case.outcome)).count();
-        let failed = count(|outcome| matches!(outcome, Outcome::Failed { .. }));
-        [self.cases.len(), failed, count(|outcome| matches!(outcome, Outcome::Skipped(_)))]
+        let count = |is: fn(&JunitOutcome) -> bool| self.cases.iter().filter(|case| is(&case.outcome)).count();
+        let failed = count(|outcome| matches!(outcome, JunitOutcome::Failed { .. }));
+        [self.cases.len(), failed, count(|outcome| matches!(outcome, JunitOutcome::Skipped(_)))]
     }
 }
 
@@ -127,8 +131,8 @@ fn sums([tests, failures, skipped]: [usize; 3]) -> String {
 
 /// The whole file.
 #[must_use]
-pub fn junit(suites: &[Suite]) -> String {
-    let counts = suites.iter().map(Suite::counts);
+pub fn junit(suites: &[JunitSuite]) -> String {
+    let counts = suites.iter().map(JunitSuite::counts);
     let all = counts.fold([0; 3], |sum, of| std::array::from_fn(|at| sum[at] + of[at]));
     let mut out = format!("{JUNIT_BEGINNING} {}>\n", sums(all));
     // Writing to a string cannot fail.
@@ -137,17 +141,17 @@ pub fn junit(suites: &[Suite]) -> String {
         for case in &suite.cases {
             let _ = write!(out, "    <testcase classname=\"{}\" name=\"{}\"", text(&case.class), text(&case.name));
             let _ = match &case.outcome {
-                Outcome::Passed(words) => {
+                JunitOutcome::Passed(words) => {
                     writeln!(out, ">\n      <system-out>{}</system-out>\n    </testcase>", text(words))
                 }
-                Outcome::Failed { kind, text: words } => writeln!(
+                JunitOutcome::Failed { kind, text: words } => writeln!(
                     out,
                     ">\n      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>",
                     text(kind),
                     text(words),
                     text(words)
                 ),
-                Outcome::Skipped(words) => {
+                JunitOutcome::Skipped(words) => {
                     writeln!(out, ">\n      <skipped message=\"{}\"/>\n    </testcase>", text(words))
                 }
             };
@@ -162,8 +166,8 @@ pub fn junit(suites: &[Suite]) -> String {
 mod tests {
     use super::*;
 
-    fn verdict(run: &str, condition: &str, judgement: Judgement) -> Verdict {
-        Verdict {
+    fn verdict(run: &str, condition: &str, judgement: Judgement) -> ObjectiveVerdict {
+        ObjectiveVerdict {
             condition: condition.to_string(),
             run: run.to_string(),
             run_index: 0,
@@ -185,7 +189,8 @@ mod tests {
             verdict("rd2", "cpu_percent > 90%", Judgement::Unknown),
         ];
         let silent = ["cpu_percent > 90%".to_string()];
-        let suites = [Suite::new("results/\"monday\" & co", &verdicts, &silent), Suite::new("empty", &[], &[])];
+        let suites =
+            [JunitSuite::new("results/\"monday\" & co", &verdicts, &silent), JunitSuite::new("empty", &[], &[])];
         let file = junit(&suites);
         assert!(file.starts_with(JUNIT_BEGINNING));
         let words = "p99 was 7 ms &amp; more, &lt;&quot;bad&quot;&gt;&#10;really";

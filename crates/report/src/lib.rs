@@ -9,9 +9,9 @@ mod png;
 mod svg;
 
 pub use html::{GENERATOR, html};
-pub use junit::{Case, JUNIT_BEGINNING, Outcome, Suite, junit};
+pub use junit::{JUNIT_BEGINNING, JunitCase, JunitOutcome, JunitSuite, junit};
 pub use png::png;
-pub use svg::{Size, Theme, svg};
+pub use svg::{PictureSize, Theme, svg};
 
 use recording::Reader;
 

@@ -8,7 +8,7 @@ mod scale;
 mod text;
 mod theme;
 
-pub use canvas::Size;
+pub use canvas::PictureSize;
 pub use theme::Theme;
 
 use canvas::Canvas;
@@ -16,7 +16,7 @@ pub(crate) use canvas::escape;
 use view::{Body, ViewData};
 
 /// The view as an SVG document.
-pub fn svg(view: &ViewData, theme: Theme, size: Size) -> String {
+pub fn svg(view: &ViewData, theme: Theme, size: PictureSize) -> String {
     let mut canvas = Canvas::new(view, theme, grown(view, size));
     match &view.body {
         Body::Lines { x, lines, right } => bodies::lines(&mut canvas, view, x, (lines, right.as_ref())),
@@ -32,7 +32,7 @@ pub fn svg(view: &ViewData, theme: Theme, size: Size) -> String {
 
 /// Small charts, and tables whose cells are broken into lines, make the picture higher than was asked for where they would
 /// have too little room.
-fn grown(view: &ViewData, size: Size) -> Size {
+fn grown(view: &ViewData, size: PictureSize) -> PictureSize {
     /// Heading and explanation.
     const ABOVE: f64 = 90.0;
     let (needed, most) = match &view.body {
@@ -43,5 +43,5 @@ fn grown(view: &ViewData, size: Size) -> Size {
         _ => return size,
     };
     let height = (size.height..most).find(|height| f64::from(*height) >= needed);
-    Size { height: height.unwrap_or(most).max(size.height), ..size }
+    PictureSize { height: height.unwrap_or(most).max(size.height), ..size }
 }

@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use trace::block::{BlockTrace, Columns, Options};
+use trace::block::{BlockTrace, TraceNames, TraceOptions};
 
 /// Records of one call.
 const PART: u32 = 1000;
@@ -27,7 +27,7 @@ fn main() {
     let folder = tempfile::tempdir_in(std::env::current_dir().unwrap()).unwrap();
     let directory = folder.path().join("flood.iodyno");
     let mut writer = Writer::create(&directory, Manifest::new(&["flood".to_string()])).unwrap();
-    let mut trace = BlockTrace::start(&Options { flood: true, ..Options::default() }).unwrap();
+    let mut trace = BlockTrace::start(&TraceOptions { flood: true, ..TraceOptions::default() }).unwrap();
     let flood = trace.take_flood().unwrap();
     let done = Arc::new(AtomicBool::new(false));
     let maker = std::thread::spawn({
@@ -53,9 +53,9 @@ fn main() {
     });
     // Loading the probe is no part of what an I/O costs.
     let before_ns = clock::thread_cpu_ns() as f64;
-    let mut columns = Columns::default();
+    let mut columns = TraceNames::default();
     let (mut rows, mut uncommitted) = (0_u64, 0);
-    let mut take = |chunk: trace::block::Chunk, writer: &mut Writer| {
+    let mut take = |chunk: trace::block::TraceChunk, writer: &mut Writer| {
         rows += chunk.len() as u64;
         uncommitted += chunk.len();
         let packed = columns.pack(&chunk);

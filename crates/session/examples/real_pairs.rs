@@ -7,10 +7,10 @@
 //!
 //! Rounds are short there, and get no verdict for that; what is counted is what the interval would say of rounds that are long enough.
 
-use quantity::output::Output;
+use quantity::output::VisibleOutput;
 use std::io::Write as _;
 use std::path::PathBuf;
-use views::Judged;
+use views::JudgedFigure;
 use views::calibration::judged;
 
 const FIGURES: [&str; 4] = ["iops", "response_ns_mean", "response_ns_p50", "response_ns_p99"];
@@ -18,7 +18,7 @@ const FIGURES: [&str; 4] = ["iops", "response_ns_mean", "response_ns_p50", "resp
 const SMALLEST: f64 = 0.01;
 
 /// Does the interval say that they differ?
-fn differs(judged: &Judged) -> bool {
+fn differs(judged: &JudgedFigure) -> bool {
     judged.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0) && judged.ratio.ln().abs() > SMALLEST.ln_1p()
 }
 
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let both: Vec<String> =
         cells(&equal)?.into_iter().zip(cells(&slower)?).map(|(equal, slower)| format!("{equal} · {slower}")).collect();
-    let mut out = Output::new(std::io::stdout());
+    let mut out = VisibleOutput::new(std::io::stdout());
     writeln!(out, "| {name} | {} |", both.join(" | "))?;
     Ok(())
 }

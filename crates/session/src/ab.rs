@@ -5,8 +5,8 @@
 //! before the first I/O.
 
 use crate::execute::preflight;
-use crate::half_round::{HalfRound, Side};
-use crate::{Ending, Face, Request, SessionError, execute};
+use crate::half_round::{HalfRound, RoundSide};
+use crate::{CommandEnding, Face, RunRequest, SessionError, execute};
 use engine::EngineChoice;
 use monitor::StopFlag;
 use plan::{JobTexts, Plan};
@@ -14,7 +14,7 @@ use quantity::text::format_ns;
 use recording::Reader;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
-use target::{Finding, Policy};
+use target::{TargetFinding, WritePolicy};
 use views::ROUNDS_MIN;
 
 /// Rounds that are run in place of faulty ones, at most.
@@ -32,7 +32,7 @@ pub struct AbLoad {
     /// fio's jobs as they were given.
     pub jobs: JobTexts,
     /// What may be destroyed.
-    pub policy: Policy,
+    pub policy: WritePolicy,
 }
 
 /// Two loads that are to be held against each other.
@@ -58,7 +58,7 @@ pub struct AbRequest {
 #[derive(Debug)]
 pub struct AbOutcome {
     /// How it ended: failures of rounds that others took the place of do not count.
-    pub ending: Ending,
+    pub ending: CommandEnding,
     /// Sentences for the user.
     pub messages: Vec<String>,
     /// What ended it before its time.
@@ -69,8 +69,8 @@ pub struct AbOutcome {
 
 /// Which load comes first and which second in a round, counted from 1: A B, B A, A B, …
 #[must_use]
-pub fn order_of(round: u32) -> [Side; 2] {
-    if round.is_multiple_of(2) { [Side::B, Side::A] } else { [Side::A, Side::B] }
+pub fn order_of(round: u32) -> [RoundSide; 2] {
+    if round.is_multiple_of(2) { [RoundSide::B, RoundSide::A] } else { [RoundSide::A, RoundSide::B] }
 }
 
 /// How a round ended.
@@ -91,8 +91,9 @@ pub fn ab(request: &AbRequest, face: &mut dyn Face, stop: &StopFlag) -> Result<A
         preflight(&load.plan, &load.policy)?;
     }
     let id = format!("{:016x}", RandomState::new().hash_one(&request.directory));
-    let outcome = AbOutcome { ending: Ending::Fine, messages: Vec::new(), failure: None, sound: 0 };
-    let mut life = Life { request, face, stop, id, order: 0, planned: request.rounds, outcome, trouble: Ending::Fine };
+    let outcome = AbOutcome { ending: CommandEnding::Fine, messages: Vec::new(), failure: None, sound: 0 };
+    let mut life =
+        Life { request, face, stop, id, order: 0, planned: request.rounds, outcome, trouble: CommandEnding::Fine };
     match life.fill().and_then(|is_filled| if is_filled { life.rounds() } else { Ok(()) }) {
         Ok(()) => {}
         Err(error) if life.order < 2 => return Err(error),
@@ -102,7 +103,7 @@ pub fn ab(request: &AbRequest, face: &mut dyn Face, stop: &StopFlag) -> Result<A
         life.outcome.ending = life.outcome.ending.max(life.trouble);
     }
     if stop.is_requested() {
-        life.outcome.ending = life.outcome.ending.max(Ending::Interrupted);
+        life.outcome.ending = life.outcome.ending.max(CommandEnding::Interrupted);
     }
     Ok(life.outcome)
 }
@@ -118,23 +119,23 @@ struct Life<'a> {
     planned: u32,
     outcome: AbOutcome,
     /// What counts unless enough rounds are without a fault.
-    trouble: Ending,
+    trouble: CommandEnding,
 }
 
 impl Life<'_> {
-    fn load(&self, side: Side) -> &AbLoad {
-        &self.request.loads[usize::from(side == Side::B)]
+    fn load(&self, side: RoundSide) -> &AbLoad {
+        &self.request.loads[usize::from(side == RoundSide::B)]
     }
 
     /// Fills what is new, and what is to be filled (`formatsds=yes`), once; did that go well?
     fn fill(&mut self) -> Result<bool, SessionError> {
-        for side in [Side::A, Side::B] {
+        for side in [RoundSide::A, RoundSide::B] {
             if !self.wants_fill(side)? {
                 continue;
             }
             let name = format!("00-{}", side.letter());
             let outcome = self.execute(side, (0, 0), &name)?;
-            if outcome != Ending::Fine {
+            if outcome != CommandEnding::Fine {
                 self.outcome.ending = self.outcome.ending.max(outcome);
                 self.outcome.messages.push(format!("{name}: the targets were not filled: no round was run"));
                 return Ok(false);
@@ -145,11 +146,14 @@ impl Life<'_> {
 
     /// Is there something to be filled before the first round? Files that a run makes and removes again (`unlink=1`) are made anew
     /// in each half-round.
-    fn wants_fill(&self, side: Side) -> Result<bool, SessionError> {
+    fn wants_fill(&self, side: RoundSide) -> Result<bool, SessionError> {
         let load = self.load(side);
         let findings = preflight(&load.plan, &load.policy)?;
-        let is_new = |finding: &Finding| {
-            matches!(finding, Finding::Create { .. } | Finding::Extend { .. } | Finding::ExtendForeign { .. })
+        let is_new = |finding: &TargetFinding| {
+            matches!(
+                finding,
+                TargetFinding::Create { .. } | TargetFinding::Extend { .. } | TargetFinding::ExtendForeign { .. }
+            )
         };
         let mut kept = load.plan.targets.iter().zip(&findings).filter(|(spec, _)| !spec.unlink);
         if kept.clone().any(|(_, finding)| finding.as_ref().is_some_and(is_new)) {
@@ -158,7 +162,7 @@ impl Life<'_> {
         // What both use was filled with the first.
         let first = &self.request.loads[0].plan;
         let is_filled = |spec: &plan::TargetSpec| {
-            side == Side::B
+            side == RoundSide::B
                 && first.settings.format == Some(true)
                 && first.targets.iter().any(|one| one.path == spec.path)
         };
@@ -191,7 +195,7 @@ impl Life<'_> {
 
     /// Both halves of a round; where the first has a fault, the other is of no use.
     fn round(&mut self, round: u32) -> Result<RoundEnd, SessionError> {
-        let mut missed = Ending::Fine;
+        let mut missed = CommandEnding::Fine;
         for side in order_of(round) {
             self.order += 1;
             let name = self.name(side);
@@ -203,18 +207,18 @@ impl Life<'_> {
             let _ = self.face.note("").and_then(|()| self.face.note(&heading));
             let ending = self.execute(side, (round, self.order), &name)?;
             match ending {
-                Ending::Interrupted => return Ok(RoundEnd::Last),
+                CommandEnding::Interrupted => return Ok(RoundEnd::Last),
                 // It counts when the round does.
-                Ending::ObjectiveMissed => missed = ending,
+                CommandEnding::ObjectiveMissed => missed = ending,
                 // A recording that is not whole is no fault of the load: nothing that follows would be better.
-                Ending::RecordingIncomplete => {
+                CommandEnding::RecordingIncomplete => {
                     self.outcome.ending = ending;
                     return Ok(RoundEnd::Last);
                 }
-                Ending::Fine | Ending::TargetFailed => self.trouble = self.trouble.max(ending),
+                CommandEnding::Fine | CommandEnding::TargetFailed => self.trouble = self.trouble.max(ending),
             }
             // What a load says itself is more than what its recording tells when it did not get far.
-            let said = self.outcome.messages.last().filter(|_| ending == Ending::TargetFailed);
+            let said = self.outcome.messages.last().filter(|_| ending == CommandEnding::TargetFailed);
             if let Some(message) = said {
                 return Ok(RoundEnd::Faulty(message.clone()));
             }
@@ -227,14 +231,14 @@ impl Life<'_> {
     }
 
     /// The folder of the half-round that comes next, or of the last.
-    fn name(&self, side: Side) -> String {
+    fn name(&self, side: RoundSide) -> String {
         let width = (2 * (self.request.rounds + SPARE)).to_string().len().max(2);
         format!("{:0width$}-{}", self.order, side.letter())
     }
 
     /// How long this half-round and all after it take at most; `None` where a run ends by itself.
-    fn left_ns(&self, round: u32, side: Side) -> Option<u64> {
-        let [a, b] = [Side::A, Side::B].map(|side| self.load(side).duration_ns());
+    fn left_ns(&self, round: u32, side: RoundSide) -> Option<u64> {
+        let [a, b] = [RoundSide::A, RoundSide::B].map(|side| self.load(side).duration_ns());
         let both = a?.saturating_add(b?);
         let later = both.saturating_mul(u64::from(self.planned.saturating_sub(round)));
         let this = if order_of(round)[0] == side { both } else { self.load(side).duration_ns()? };
@@ -242,7 +246,7 @@ impl Life<'_> {
     }
 
     /// Executes one load, or only its fills; `place`: round and order.
-    fn execute(&mut self, side: Side, place: (u32, u32), name: &str) -> Result<Ending, SessionError> {
+    fn execute(&mut self, side: RoundSide, place: (u32, u32), name: &str) -> Result<CommandEnding, SessionError> {
         let load = self.load(side);
         let (round, order) = place;
         let half_round =
@@ -254,7 +258,7 @@ impl Life<'_> {
             // That was done once.
             plan.settings.format = plan.settings.format.filter(|all| !all);
         }
-        let request = Request {
+        let request = RunRequest {
             plan,
             directory: self.request.directory.join(name),
             policy: load.policy.clone(),
@@ -292,11 +296,11 @@ impl AbLoad {
 
 #[cfg(test)]
 mod tests {
-    use super::{Side, order_of};
+    use super::{RoundSide, order_of};
 
     #[test]
     fn each_round_begins_with_the_side_that_ended_the_one_before() {
-        let order: String = (1..=4).flat_map(order_of).map(Side::letter).collect();
+        let order: String = (1..=4).flat_map(order_of).map(RoundSide::letter).collect();
         assert_eq!(order, "abbaabba");
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::SessionError;
 use output::Folder;
-use plan::Command as Wanted;
+use plan::ShellCommand as Wanted;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
@@ -66,7 +66,7 @@ mod tests {
         let directory = place.path().join(OsStr::from_bytes(b"\xff"));
         std::fs::create_dir(&directory).unwrap();
         let line = "touch $output/made; ls $output".to_string();
-        let wanted = Wanted { line, output: "log".to_string(), abort: false, span: plan::Span::default() };
+        let wanted = Wanted { line, output: "log".to_string(), abort: false, span: plan::TextSpan::default() };
         let done = execute(&wanted, &directory).unwrap();
         assert_eq!(done.code, Some(0));
         assert!(directory.join("made").exists());

@@ -2,7 +2,7 @@
 //!
 //! It goes through the serialised form, so that a field that is new in the plan is shown without anybody's help.
 
-use plan::{Address, Arrivals, Content, Settings};
+use plan::{AddressPattern, Arrivals, PlanSettings, WriteContent};
 use quantity::text::{format_bytes, format_ns};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -36,17 +36,17 @@ pub(crate) fn departures(part: &impl Serialize, said: &[&str]) -> String {
 
 /// Default values by the name of the field: those of the groups, and those of the settings on the top level.
 fn defaults() -> Map<String, Value> {
-    let settings = serde_json::to_value(Settings::default()).ok();
+    let settings = serde_json::to_value(PlanSettings::default()).ok();
     let mut defaults = settings.and_then(|settings| settings.as_object().cloned()).unwrap_or_default();
     let groups = [
         (
             "address",
-            serde_json::to_value(Address {
-                order: plan::Order::Mixed { seek: -1.0, distribution: plan::Distribution::Uniform },
-                ..Address::default()
+            serde_json::to_value(AddressPattern {
+                order: plan::AddressOrder::Mixed { seek: -1.0, distribution: plan::AddressDistribution::Uniform },
+                ..AddressPattern::default()
             }),
         ),
-        ("content", serde_json::to_value(Content::default())),
+        ("content", serde_json::to_value(WriteContent::default())),
         ("arrivals", serde_json::to_value(Arrivals::default())),
     ];
     defaults.extend(groups.into_iter().filter_map(|(name, value)| Some((name.to_string(), value.ok()?))));

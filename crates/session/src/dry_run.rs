@@ -1,10 +1,10 @@
 //! What a run would do, without doing any of it.
 
 use crate::departures::departures;
-use plan::{DataLimit, Plan, Rate, Run};
+use plan::{DataLimit, OfferedRate, Plan, Run};
 use quantity::text::{format_bytes, format_ns};
 use serde::Serialize;
-use target::{Access, Policy};
+use target::{TargetAccess, WritePolicy};
 
 /// The plan's future, in lines for people.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ const RUN_SAID: &[&str] = &[
 const WORKLOAD_SAID: &[&str] = &["name", "targets", "share"];
 
 /// Inspects every target and lists every run; changes nothing.
-pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
+pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     let (findings, refused) = inspect_all(plan, policy);
     let mut lines = vec![format!("targets ({}):", plan.targets.len())];
     for (spec, finding) in plan.targets.iter().zip(&findings) {
@@ -156,13 +156,13 @@ pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
 }
 
 /// Looks at every target; second: would one be refused to protect data?
-pub(crate) fn inspect_all(plan: &Plan, policy: &Policy) -> (Vec<TargetFinding>, bool) {
+pub(crate) fn inspect_all(plan: &Plan, policy: &WritePolicy) -> (Vec<TargetFinding>, bool) {
     let mut refused = false;
     let findings = plan.targets.iter().enumerate().map(|(index, spec)| {
         let access = access_of(plan, index);
         let sets = crate::sync::all_flags_of(plan, index);
         let inspected = target::inspect_with(spec, &sets, access, policy);
-        let changes_foreign = inspected.as_ref().is_ok_and(target::Finding::changes_foreign);
+        let changes_foreign = inspected.as_ref().is_ok_and(target::TargetFinding::changes_foreign);
         let (found, refusal, size_bytes) = match inspected {
             Ok(finding) => (Some(finding.to_string()), None, Some(finding.size_bytes())),
             Err(error) => {
@@ -171,8 +171,8 @@ pub(crate) fn inspect_all(plan: &Plan, policy: &Policy) -> (Vec<TargetFinding>, 
             }
         };
         let access = match access {
-            Access::Read => "read",
-            Access::Write => "write",
+            TargetAccess::Read => "read",
+            TargetAccess::Write => "write",
         };
         TargetFinding { name: spec.name.clone(), access, found, refusal, size_bytes, changes_foreign }
     });
@@ -181,13 +181,13 @@ pub(crate) fn inspect_all(plan: &Plan, policy: &Policy) -> (Vec<TargetFinding>, 
 }
 
 /// Must the target with this index be opened for writing?
-pub(crate) fn access_of(plan: &Plan, index: usize) -> Access {
+pub(crate) fn access_of(plan: &Plan, index: usize) -> TargetAccess {
     let writes =
         plan.settings.format == Some(true)
             || plan.runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload))).any(
                 |(run, workload)| workload.targets.contains(&index) && (run.format || workload.mix.changes_data()),
             );
-    if writes { Access::Write } else { Access::Read }
+    if writes { TargetAccess::Write } else { TargetAccess::Read }
 }
 
 /// Warm-up, measured time and rest of a run; `None` when it ends by itself.
@@ -200,11 +200,11 @@ fn describe_run(run: &Run) -> String {
     let per_second = |rate: f64| format!("{} op/s", (rate * 1000.0).round() / 1000.0);
     let at_most = || run.offered(None).map_or("full speed".to_string(), per_second);
     let rate = match run.rate {
-        Rate::PerSecond(rate) => per_second(run.offered_rate(rate)),
-        Rate::Max => at_most(),
-        Rate::CurveMax => format!("{}, the curve's 100 %", at_most()),
-        Rate::CurvePoint { fraction, .. } => format!("{:.4} % of the curve's greatest rate", fraction * 100.0),
-        Rate::FractionOfLastMax(fraction) => format!("{:.4} % of the last greatest rate", fraction * 100.0),
+        OfferedRate::PerSecond(rate) => per_second(run.offered_rate(rate)),
+        OfferedRate::Max => at_most(),
+        OfferedRate::CurveMax => format!("{}, the curve's 100 %", at_most()),
+        OfferedRate::CurvePoint { fraction, .. } => format!("{:.4} % of the curve's greatest rate", fraction * 100.0),
+        OfferedRate::FractionOfLastMax(fraction) => format!("{:.4} % of the last greatest rate", fraction * 100.0),
     };
     let loops: Vec<String> = run.loops.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let workloads: Vec<String> = run

@@ -5,18 +5,18 @@ use crate::face::Face;
 use crate::format::Fill;
 use crate::half_round::HalfRound;
 use crate::objectives::{Objectives, objective_mistakes};
-use crate::outcome::{Ending, Outcome};
+use crate::outcome::{CommandEnding, CommandOutcome};
 use crate::rates::{Achieved, Decision};
 use crate::run_context::RunContext;
 use crate::run_loop::{Cause, RunResult, execute as execute_run};
 use crate::spine::{Spine, loops_text};
 use crate::sync::{all_flags_of, flags_of};
 use crate::{SessionError, commands, format, half_round, job_ends};
-use engine::{EngineChoice, Options, Pace};
-use monitor::{Counters, SUBJECTS, StopFlag, subjects};
-use objectives::{Condition, Halt, Judgement, PlanProgress, Verdict};
-use output::{Folder, Force};
-use plan::{Command, Content, ErrorRule, JobTexts, Plan, Repeat, Run};
+use engine::{EngineChoice, EngineOptions, ResolvedRate};
+use monitor::{CounterReaders, SUBJECTS, StopFlag, subjects};
+use objectives::{Condition, Judgement, ObjectiveVerdict, PlanProgress, RunHalt};
+use output::{Folder, OverwritePolicy};
+use plan::{ErrorRule, JobTexts, Plan, Run, RunRepeat, ShellCommand, WriteContent};
 use quantity::clock;
 use quantity::text::format_ns;
 use recording::{Manifest, Reader, Writer};
@@ -24,16 +24,16 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
-use target::{Finding, Kind, Opened, Policy, TargetError};
+use target::{OpenTarget, TargetError, TargetFinding, TargetKind, WritePolicy};
 
 /// Everything that a `run` command needs to know.
-pub struct Request {
+pub struct RunRequest {
     /// What to do.
     pub plan: Plan,
     /// Where the recording goes; must not exist.
     pub directory: PathBuf,
     /// What may be destroyed.
-    pub policy: Policy,
+    pub policy: WritePolicy,
     /// How I/O is issued.
     pub engine: EngineChoice,
     /// Worker threads; `None`: one per core.
@@ -89,7 +89,7 @@ fn progress(plan: &Plan) -> PlanProgress {
 /// # Errors
 /// Whatever prevents the run from starting, before any I/O; and a recording that can no longer be written. Trouble
 /// with a target in mid-run ends the run and is told by the [`Outcome`].
-pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Result<Outcome, SessionError> {
+pub fn execute(request: &RunRequest, face: &mut dyn Face, stop: &StopFlag) -> Result<CommandOutcome, SessionError> {
     let plan = &request.plan;
     let (objectives, conditions) = check(plan, &request.policy)?;
     let targets = open_targets(plan, &request.policy)?;
@@ -122,8 +122,8 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         targets,
         spine: Spine::new(writer, face, origin_ns, plan.runs.len() * rounds_of(plan), conditions),
         objectives,
-        counters: Counters::new(&plan_paths(plan), request.counters),
-        options: Options { choice: request.engine, workers: request.workers },
+        counters: CounterReaders::new(&plan_paths(plan), request.counters),
+        options: EngineOptions { choice: request.engine, workers: request.workers },
         stop,
         achieved: Achieved::default(),
         cached: BTreeMap::new(),
@@ -133,7 +133,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         progress: progress(plan),
         errors: 0,
         unfinished: 0,
-        ending: Ending::Fine,
+        ending: CommandEnding::Fine,
         is_stopped: false,
         job_errors: Vec::new(),
         steady_states: Vec::new(),
@@ -143,7 +143,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
 }
 
 /// What is wrong with a plan before any of its targets is looked at; what its runs must achieve.
-fn check(plan: &Plan, policy: &Policy) -> Result<(Objectives, Vec<Condition>), SessionError> {
+fn check(plan: &Plan, policy: &WritePolicy) -> Result<(Objectives, Vec<Condition>), SessionError> {
     if !plan.unsupported.is_empty() {
         return Err(SessionError::Unsupported(plan.unsupported.iter().map(|what| what.sentence.clone()).collect()));
     }
@@ -162,13 +162,13 @@ fn check(plan: &Plan, policy: &Policy) -> Result<(Objectives, Vec<Condition>), S
 ///
 /// # Errors
 /// Whatever prevents the plan from being executed.
-pub(crate) fn preflight(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Finding>>, SessionError> {
+pub(crate) fn preflight(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<TargetFinding>>, SessionError> {
     check(plan, policy)?;
     inspect(plan, policy)
 }
 
 /// Removes the files that were only made for this run (`unlink=1`), and closes all targets; gives what went wrong.
-fn unlink(plan: &Plan, targets: Vec<Option<Opened>>) -> Vec<String> {
+fn unlink(plan: &Plan, targets: Vec<Option<OpenTarget>>) -> Vec<String> {
     let both = plan.targets.iter().zip(&targets);
     let ours = both.filter_map(|(spec, target)| target.as_ref().filter(|target| spec.unlink && target.created));
     let failures = ours.filter_map(|target| target.remove().err().map(|error| (&target.path, error)));
@@ -176,8 +176,8 @@ fn unlink(plan: &Plan, targets: Vec<Option<Opened>>) -> Vec<String> {
 }
 
 /// The kinds of data that the runs write to a target, each once.
-fn contents_of(plan: &Plan, target: usize) -> Vec<&Content> {
-    let mut found: Vec<&Content> = Vec::new();
+fn contents_of(plan: &Plan, target: usize) -> Vec<&WriteContent> {
+    let mut found: Vec<&WriteContent> = Vec::new();
     for workload in plan.runs.iter().flat_map(|run| &run.workloads) {
         if workload.targets.contains(&target) && !found.contains(&&workload.content) {
             found.push(&workload.content);
@@ -199,8 +199,8 @@ fn operations(count: u64) -> String {
 /// How often all runs are done, as far as it is known before.
 fn rounds_of(plan: &Plan) -> usize {
     match plan.settings.repeat {
-        Repeat::Times(times) => usize::try_from(times).unwrap_or(1),
-        Repeat::Nanoseconds(_) | Repeat::Forever => 1,
+        RunRepeat::Times(times) => usize::try_from(times).unwrap_or(1),
+        RunRepeat::Nanoseconds(_) | RunRepeat::Forever => 1,
     }
 }
 
@@ -210,11 +210,11 @@ fn plan_paths(plan: &Plan) -> Vec<(String, PathBuf)> {
 }
 
 /// Inspects every target that a run uses; opens and changes none.
-fn inspect(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Finding>>, SessionError> {
+fn inspect(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<TargetFinding>>, SessionError> {
     let is_used = |index: usize| {
         plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.targets.contains(&index))
     };
-    let mut findings: Vec<Option<Finding>> = vec![None; plan.targets.len()];
+    let mut findings: Vec<Option<TargetFinding>> = vec![None; plan.targets.len()];
     let mut refused: Vec<TargetError> = Vec::new();
     for (index, spec) in plan.targets.iter().enumerate().filter(|(index, _)| is_used(*index)) {
         match target::inspect_with(spec, &all_flags_of(plan, index), access_of(plan, index), policy) {
@@ -228,7 +228,8 @@ fn inspect(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Finding>>, Session
         _ => return Err(SessionError::Targets(refused)),
     }
     // Nor is one run begun when a later one cannot be.
-    let sizes: Vec<Option<u64>> = findings.iter().map(|finding| finding.as_ref().map(Finding::size_bytes)).collect();
+    let sizes: Vec<Option<u64>> =
+        findings.iter().map(|finding| finding.as_ref().map(TargetFinding::size_bytes)).collect();
     match engine::check(plan, &sizes).into_iter().next() {
         Some(error) => Err(error.into()),
         None => Ok(findings),
@@ -236,7 +237,7 @@ fn inspect(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Finding>>, Session
 }
 
 /// Opens every target that a run uses; nothing has been written when one is refused.
-fn open_targets(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Opened>>, SessionError> {
+fn open_targets(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<OpenTarget>>, SessionError> {
     // All are inspected before the first is opened: opening may create or extend a file.
     let used: Vec<bool> = inspect(plan, policy)?.iter().map(Option::is_some).collect();
     let mut opened = Vec::with_capacity(plan.targets.len());
@@ -251,13 +252,13 @@ fn open_targets(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Opened>>, Ses
 }
 
 struct Life<'a, 'b> {
-    request: &'a Request,
+    request: &'a RunRequest,
     plan: &'a Plan,
-    targets: Vec<Option<Opened>>,
+    targets: Vec<Option<OpenTarget>>,
     spine: Spine<'b>,
     objectives: Objectives,
-    counters: Counters,
-    options: Options,
+    counters: CounterReaders,
+    options: EngineOptions,
     stop: &'a StopFlag,
     achieved: Achieved,
     /// Of targets by their index: did the last run use it past the page cache, did it use it through it?
@@ -271,7 +272,7 @@ struct Life<'a, 'b> {
     errors: u64,
     /// Operations that never came back: a write among them may still change its target.
     unfinished: u64,
-    ending: Ending,
+    ending: CommandEnding,
     /// Something happened after which no further run begins.
     is_stopped: bool,
     job_errors: Vec<tool_output::fio_out::JobErrors>,
@@ -314,7 +315,7 @@ impl Life<'_, '_> {
         for sentence in self.objectives.never_judged() {
             self.spine.event("error", "objective", None, None, &sentence)?;
             self.spine.messages.push(sentence);
-            self.ending = self.ending.max(Ending::ObjectiveMissed);
+            self.ending = self.ending.max(CommandEnding::ObjectiveMissed);
         }
         self.commands(&self.plan.settings.end_commands.clone(), None)
     }
@@ -322,10 +323,10 @@ impl Life<'_, '_> {
     /// Runs that the end of the command took along have met no objective.
     fn never_began(&mut self) -> Result<(), SessionError> {
         // What the manifest will say.
-        let ending = if self.stop.is_requested() { self.ending.max(Ending::Interrupted) } else { self.ending };
+        let ending = if self.stop.is_requested() { self.ending.max(CommandEnding::Interrupted) } else { self.ending };
         let halt = match ending {
-            Ending::Interrupted => Halt::Interrupted,
-            Ending::TargetFailed => Halt::Errors,
+            CommandEnding::Interrupted => RunHalt::Interrupted,
+            CommandEnding::TargetFailed => RunHalt::Errors,
             _ => return Ok(()),
         };
         let mut verdicts = Vec::new();
@@ -335,7 +336,7 @@ impl Life<'_, '_> {
             verdicts.extend(self.spine.judge_pending(&pending, run_index, halt, &which)?);
         }
         self.objectives.learn(&verdicts);
-        self.spine.messages.extend(verdicts.iter().take(PENDING_SHOWN).map(Verdict::told));
+        self.spine.messages.extend(verdicts.iter().take(PENDING_SHOWN).map(ObjectiveVerdict::told));
         let more = verdicts.len().saturating_sub(PENDING_SHOWN);
         let more = (more > 0).then(|| format!("{more} more objectives are undecided: their runs never began"));
         self.spine.messages.extend(more);
@@ -349,9 +350,9 @@ impl Life<'_, '_> {
     fn wants_round(&self, round: u64, started_ns: u64) -> bool {
         !self.is_over()
             && match self.plan.settings.repeat {
-                Repeat::Times(times) => round < times,
-                Repeat::Nanoseconds(ns) => round == 0 || clock::now_ns() - started_ns < ns,
-                Repeat::Forever => true,
+                RunRepeat::Times(times) => round < times,
+                RunRepeat::Nanoseconds(ns) => round == 0 || clock::now_ns() - started_ns < ns,
+                RunRepeat::Forever => true,
             }
     }
 
@@ -362,7 +363,7 @@ impl Life<'_, '_> {
         let fills: Vec<Fill> =
             targets.filter_map(|(index, target)| Fill::of(self.plan, index, target.as_ref()?, all)).collect();
         let Some((plan, run)) = format::format_run(self.plan, &fills) else { return Ok(()) };
-        let result = self.run(&plan, &run, "format", Pace::Max)?;
+        let result = self.run(&plan, &run, "format", ResolvedRate::Max)?;
         if result.all.errors > 0 || result.unfinished > 0 {
             return Ok(());
         }
@@ -390,7 +391,7 @@ impl Life<'_, '_> {
             notes.extend(target.notes.iter().map(|note| format!("{}: {note}", target.name)));
             for content in contents_of(self.plan, index).into_iter().filter(|_| target.writable) {
                 if let Some(bytes) = engine::pattern_of(content)? {
-                    let pattern = target::Pattern { bytes, anew: !content.literal.is_empty() };
+                    let pattern = target::UserPattern { bytes, anew: !content.literal.is_empty() };
                     notes.extend(target.remember(&pattern).err().map(|note| format!("{}: {note}", target.name)));
                 }
             }
@@ -407,8 +408,8 @@ impl Life<'_, '_> {
     /// One run of the list with its commands and its pause.
     fn one(&mut self, run: &Run, round: u64) -> Result<(), SessionError> {
         let pace = match self.achieved.decide(run)? {
-            Decision::Max => Pace::Max,
-            Decision::PerSecond(rate) => Pace::PerSecond(rate),
+            Decision::Max => ResolvedRate::Max,
+            Decision::PerSecond(rate) => ResolvedRate::PerSecond(rate),
             Decision::Skip => {
                 let why =
                     format!("{} was left out: the response time of the point before it was above stopcurve", run.title);
@@ -435,7 +436,7 @@ impl Life<'_, '_> {
     }
 
     /// Executes a run and judges its end; `plan` is what the run's targets are numbered by.
-    fn run(&mut self, plan: &Plan, run: &Run, title: &str, pace: Pace) -> Result<RunResult, SessionError> {
+    fn run(&mut self, plan: &Plan, run: &Run, title: &str, pace: ResolvedRate) -> Result<RunResult, SessionError> {
         let run_index = self.next_index;
         self.next_index += 1;
         self.change_cache(plan, run, title)?;
@@ -469,7 +470,8 @@ impl Life<'_, '_> {
         self.jobs(plan, run, (title, run_index), &result)?;
         // Where each job has its own rule for errors, those behind it run all the same.
         let has_failed = run.stop.errors != Some(ErrorRule::Never) || result.unfinished > 0;
-        let is_stopped = result.cause == Cause::Interrupted || (has_failed && self.ending >= Ending::Interrupted);
+        let is_stopped =
+            result.cause == Cause::Interrupted || (has_failed && self.ending >= CommandEnding::Interrupted);
         self.is_stopped |= is_stopped || result.ends_all;
         self.objectives(run, run_index)?;
         Ok(result)
@@ -486,8 +488,8 @@ impl Life<'_, '_> {
             let now = (views.iter().any(|view| view.direct), views.iter().any(|view| !view.direct));
             let before = self.cached.insert(index, now);
             if before.is_some_and(|before| before != now)
-                && matches!(opened.kind, Kind::BlockDevice { .. } | Kind::File { .. })
-                && let Err(error) = Opened::leave_cache(view.fd)
+                && matches!(opened.kind, TargetKind::BlockDevice { .. } | TargetKind::File { .. })
+                && let Err(error) = OpenTarget::leave_cache(view.fd)
             {
                 let sentence =
                     format!("{title}: what the page cache held of {} could not be written: {error}", spec.name);
@@ -506,7 +508,7 @@ impl Life<'_, '_> {
         for verdict in verdicts.iter().filter(|verdict| verdict.judgement != Judgement::Met) {
             self.spine.messages.push(verdict.told());
             if verdict.judgement.fails() {
-                self.ending = self.ending.max(Ending::ObjectiveMissed);
+                self.ending = self.ending.max(CommandEnding::ObjectiveMissed);
             }
         }
         Ok(())
@@ -536,7 +538,7 @@ impl Life<'_, '_> {
             })?;
         }
         if !result.is_read_before {
-            self.ending = self.ending.max(Ending::TargetFailed);
+            self.ending = self.ending.max(CommandEnding::TargetFailed);
         }
         for said in job_ends::said(plan, run, title, &result.fates) {
             self.spine.event(said.severity, said.kind, Some(title), None, &said.sentence)?;
@@ -582,16 +584,16 @@ impl Life<'_, '_> {
             Cause::Done | Cause::Monitor => {
                 // Who asks twice to stop gives up waiting: that is not the target's doing.
                 if is_silent {
-                    self.ending = self.ending.max(Ending::TargetFailed);
+                    self.ending = self.ending.max(CommandEnding::TargetFailed);
                 }
                 // Failures that a job was to go on after are its own business, and said with it.
                 let passed_over: u64 = result.fates.iter().map(|fate| fate.passed_over).sum();
                 if result.all.errors > passed_over {
                     say("error", "io_errors", format!("{title}: {} operations failed", result.all.errors))?;
-                    self.ending = self.ending.max(Ending::TargetFailed);
+                    self.ending = self.ending.max(CommandEnding::TargetFailed);
                 }
             }
-            Cause::Interrupted => self.ending = self.ending.max(Ending::Interrupted),
+            Cause::Interrupted => self.ending = self.ending.max(CommandEnding::Interrupted),
             Cause::Errors => {
                 let sentence = match run.stop.errors {
                     Some(_) => format!("{title}: stopped at its first error (continue_on_error=none)"),
@@ -601,7 +603,7 @@ impl Life<'_, '_> {
                     }
                 };
                 say("error", "errors_max", sentence)?;
-                self.ending = self.ending.max(Ending::TargetFailed);
+                self.ending = self.ending.max(CommandEnding::TargetFailed);
             }
         }
         Ok(())
@@ -623,13 +625,13 @@ impl Life<'_, '_> {
                 );
                 self.spine.event("error", "skew", Some(title), None, &sentence)?;
                 self.spine.messages.push(sentence);
-                self.ending = self.ending.max(Ending::ObjectiveMissed);
+                self.ending = self.ending.max(CommandEnding::ObjectiveMissed);
             }
         }
         Ok(())
     }
 
-    fn commands(&mut self, wanted: &[Command], run: Option<&str>) -> Result<(), SessionError> {
+    fn commands(&mut self, wanted: &[ShellCommand], run: Option<&str>) -> Result<(), SessionError> {
         for command in wanted {
             let result = commands::execute(command, &self.request.directory)?;
             let code = result.code.map_or("a signal".to_string(), |code| format!("exit code {code}"));
@@ -646,8 +648,9 @@ impl Life<'_, '_> {
     }
 
     /// Seals what there is, writes the report, and tells how it went.
-    fn finish(self, lived: Result<(), SessionError>) -> Result<Outcome, SessionError> {
-        let mut ending = if self.stop.is_requested() { self.ending.max(Ending::Interrupted) } else { self.ending };
+    fn finish(self, lived: Result<(), SessionError>) -> Result<CommandOutcome, SessionError> {
+        let mut ending =
+            if self.stop.is_requested() { self.ending.max(CommandEnding::Interrupted) } else { self.ending };
         let broken = match lived {
             Err(SessionError::Recording(error)) => Some(error.to_string()),
             Err(error) => {
@@ -657,7 +660,7 @@ impl Life<'_, '_> {
             Ok(()) => None,
         };
         if broken.is_some() {
-            ending = Ending::RecordingIncomplete;
+            ending = CommandEnding::RecordingIncomplete;
         }
         let directory = self.request.directory.clone();
         // What may still be written to is left as it would be by a run that was killed.
@@ -668,7 +671,7 @@ impl Life<'_, '_> {
         let (sealed, mut messages) = self.spine.close(ending.word(), broken.is_none());
         messages.extend(unsettled.into_iter().chain(unlinked));
         if let Err(error) = &sealed {
-            ending = Ending::RecordingIncomplete;
+            ending = CommandEnding::RecordingIncomplete;
             messages.push(format!(
                 "the recording could not be sealed: {error}; what was journaled is kept and can be read"
             ));
@@ -681,7 +684,7 @@ impl Life<'_, '_> {
             && damage.is_some()
         {
             // The disk under the journal did not give back what was written.
-            ending = ending.max(Ending::RecordingIncomplete);
+            ending = ending.max(CommandEnding::RecordingIncomplete);
             messages
                 .extend(damage.sentences(reader.manifest()).into_iter().map(|what| format!("the recording: {what}")));
         }
@@ -689,24 +692,24 @@ impl Life<'_, '_> {
             let written = Reader::open(&directory)
                 .map_err(tool_output::ToolOutputError::from)
                 .and_then(|reader| Ok((Folder::open(&directory)?, reader)))
-                .and_then(|(folder, reader)| tool_output::flatfile::write(&reader, &folder, Force::No));
+                .and_then(|(folder, reader)| tool_output::flatfile::write(&reader, &folder, OverwritePolicy::No));
             if let Err(error) = written {
                 messages.push(format!("Vdbench's files could not be written: {error}"));
-                ending = ending.max(Ending::RecordingIncomplete);
+                ending = ending.max(CommandEnding::RecordingIncomplete);
             }
         }
         let report = if self.request.report {
-            match crate::report_file(&directory, None, Force::No) {
+            match crate::report_file(&directory, None, OverwritePolicy::No) {
                 Ok(path) => Some(path),
                 Err(error) => {
                     messages.push(format!("the report could not be written: {error}"));
-                    ending = ending.max(Ending::RecordingIncomplete);
+                    ending = ending.max(CommandEnding::RecordingIncomplete);
                     None
                 }
             }
         } else {
             None
         };
-        Ok(Outcome { ending, directory, report, messages, is_faithful })
+        Ok(CommandOutcome { ending, directory, report, messages, is_faithful })
     }
 }

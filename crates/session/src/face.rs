@@ -1,10 +1,10 @@
 //! The faces that can watch a run.
 
-use objectives::Verdict;
+use objectives::ObjectiveVerdict;
 use quantity::output::{stderr, stdout};
 use recording::{RecordingError, Sink};
 use std::io::{Stderr, Stdout, Write};
-use tui::{JsonLines, Look, RunHeader, Terminal};
+use tui::{JsonLines, RunHeader, Terminal, TerminalLook};
 
 /// A face that is fed while a command runs.
 pub trait Face: Sink {
@@ -24,7 +24,7 @@ pub trait Face: Sink {
     ///
     /// # Errors
     /// Nobody reads any more.
-    fn verdicts(&mut self, verdicts: &[Verdict]) -> Result<(), RecordingError>;
+    fn verdicts(&mut self, verdicts: &[ObjectiveVerdict]) -> Result<(), RecordingError>;
 
     /// A sentence for the user.
     ///
@@ -48,7 +48,7 @@ impl<W: Write> Face for Terminal<W> {
         Self::run_ended(self)
     }
 
-    fn verdicts(&mut self, verdicts: &[Verdict]) -> Result<(), RecordingError> {
+    fn verdicts(&mut self, verdicts: &[ObjectiveVerdict]) -> Result<(), RecordingError> {
         Self::verdicts(self, verdicts)
     }
 
@@ -72,7 +72,7 @@ impl<W: Write> Face for JsonLines<W> {
         Ok(())
     }
 
-    fn verdicts(&mut self, verdicts: &[Verdict]) -> Result<(), RecordingError> {
+    fn verdicts(&mut self, verdicts: &[ObjectiveVerdict]) -> Result<(), RecordingError> {
         Self::verdicts(self, verdicts)
     }
 
@@ -88,13 +88,13 @@ impl<W: Write> Face for JsonLines<W> {
 /// Lines for people on standard output.
 #[must_use]
 pub fn terminal_face() -> Terminal<Stdout> {
-    Terminal::new(stdout(), Look::of_stdout())
+    Terminal::new(stdout(), TerminalLook::of_stdout())
 }
 
 /// The same on standard error, where standard output is for something else; plain, as for a file.
 #[must_use]
 pub fn error_face() -> Terminal<Stderr> {
-    Terminal::new(stderr(), Look { width: 160, live: false, colour: false })
+    Terminal::new(stderr(), TerminalLook { width: 160, live: false, colour: false })
 }
 
 /// One JSON object per interval on standard output.

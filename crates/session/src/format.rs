@@ -6,11 +6,11 @@
 use crate::dry_run::access_of;
 use crate::sync::all_flags_of;
 use plan::{
-    Address, AddressRange, Bound, Content, OpMix, OpenFlags, Order, Plan, Rate, Run, Stop, TargetSpec, TransferSize,
-    Workload,
+    AddressOrder, AddressPattern, AddressRange, OfferedRate, OpMix, OpenFlags, Plan, RangeBound, Run, StopCondition,
+    TargetSpec, TransferSize, Workload, WriteContent,
 };
 use std::ops::Range;
-use target::{Access, Opened};
+use target::{OpenTarget, TargetAccess};
 
 /// What is written to a target before anything is measured on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,13 +26,13 @@ pub(crate) struct Fill {
 impl Fill {
     /// What has to be written to an open target; `all`: also what was written before (`formatsds=yes`), of the part that
     /// the plan uses.
-    pub(crate) fn of(plan: &Plan, index: usize, target: &Opened, all: bool) -> Option<Self> {
+    pub(crate) fn of(plan: &Plan, index: usize, target: &OpenTarget, all: bool) -> Option<Self> {
         if !target.writable {
             return None;
         }
         let spec = plan.targets.get(index)?;
         let everything =
-            (all && access_of(plan, index) == Access::Write).then_some(spec.offset_bytes..target.size_bytes);
+            (all && access_of(plan, index) == TargetAccess::Write).then_some(spec.offset_bytes..target.size_bytes);
         let (range, is_unwritten) = match (everything, target.fill.clone()) {
             (Some(used), Some(fill)) => (used.start.min(fill.start)..fill.end, true),
             (Some(used), None) => (used, false),
@@ -80,13 +80,14 @@ fn run_of(plan: &Plan, fills: &[Fill]) -> Option<Run> {
             transfer: TransferSize::Fixed(transfer_bytes(plan.settings.format_transfer_bytes, &range)),
             write_transfer: None,
             trim_transfer: None,
-            address: Address {
-                order: Order::Sequential { once: true, backward: false },
+            address: AddressPattern {
+                order: AddressOrder::Sequential { once: true, backward: false },
                 // A range of the workload's would win over the target's.
-                range: fill
-                    .is_unwritten
-                    .then_some(AddressRange { low: Bound::Bytes(range.start), high: Bound::Bytes(range.end) }),
-                ..Address::default()
+                range: fill.is_unwritten.then_some(AddressRange {
+                    low: RangeBound::Bytes(range.start),
+                    high: RangeBound::Bytes(range.end),
+                }),
+                ..AddressPattern::default()
             },
             content: content_for(plan, fill.target),
             think_ns: 0,
@@ -102,14 +103,14 @@ fn run_of(plan: &Plan, fills: &[Fill]) -> Option<Run> {
         loops: Vec::new(),
         workloads,
         depth: None,
-        rate: Rate::Max,
+        rate: OfferedRate::Max,
         told_rate: None,
         arrivals: plan::Arrivals::default(),
         elapsed_ns: None,
         warmup_ns: 0,
         interval_ns: template.interval_ns,
         pause_ns: 0,
-        stop: Stop::default(),
+        stop: StopCondition::default(),
         start_commands: Vec::new(),
         objectives: Vec::new(),
         end_commands: Vec::new(),
@@ -133,7 +134,7 @@ fn open_for(plan: &Plan, index: usize) -> Option<OpenFlags> {
 }
 
 /// The data of the first workload that uses the target, so that reads find what its writes would have left.
-fn content_for(plan: &Plan, index: usize) -> Content {
+fn content_for(plan: &Plan, index: usize) -> WriteContent {
     plan.runs
         .iter()
         .flat_map(|run| &run.workloads)

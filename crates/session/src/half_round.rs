@@ -13,14 +13,14 @@ pub(crate) const KEY: &str = "ab";
 /// Which of the two loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
+pub enum RoundSide {
     /// The first, which the other is held against.
     A,
     /// The other.
     B,
 }
 
-impl Side {
+impl RoundSide {
     /// Its letter.
     #[must_use]
     pub fn letter(self) -> &'static str {
@@ -35,7 +35,7 @@ impl Side {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HalfRound {
     /// Which load ran.
-    pub side: Side,
+    pub side: RoundSide,
     /// Which round, from 1; 0 only fills targets.
     pub round: u32,
     /// How many rounds were asked for.
@@ -121,10 +121,10 @@ pub(crate) fn rounds_in(directory: &Path) -> Result<Option<Rounds>, SessionError
     let found = found_in(directory)?;
     let Some((first, _)) = found.first() else { return Ok(None) };
     let asked = first.of;
-    let mut names = [Side::A.letter().to_string(), Side::B.letter().to_string()];
+    let mut names = [RoundSide::A.letter().to_string(), RoundSide::B.letter().to_string()];
     let mut rounds: BTreeMap<u32, [Option<Reader>; 2]> = BTreeMap::new();
     for (half, reader) in found {
-        let place = usize::from(half.side == Side::B);
+        let place = usize::from(half.side == RoundSide::B);
         names[place] = half.label;
         rounds.entry(half.round).or_default()[place] = Some(reader);
     }

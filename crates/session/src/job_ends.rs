@@ -1,6 +1,6 @@
 //! What is said of jobs that did not come to the end of their own limits.
 
-use crate::outcome::Ending;
+use crate::outcome::CommandEnding;
 use engine::{JobFate, JobFault};
 use plan::{Plan, Run};
 use quantity::text::format_ns;
@@ -17,7 +17,7 @@ pub(crate) struct Said {
     pub(crate) kind: &'static str,
     pub(crate) sentence: String,
     /// What it makes of the command's end.
-    pub(crate) ending: Ending,
+    pub(crate) ending: CommandEnding,
 }
 
 /// What errors the jobs of a run met, for outputs that have numbers for it.
@@ -46,7 +46,7 @@ pub(crate) fn said(plan: &Plan, run: &Run, title: &str, fates: &[JobFate]) -> Ve
         let sentence = format!("{title}: {more} more jobs ended with an error");
         out.push(Said { severity: "error", kind: "job_error", sentence, ending });
     }
-    let plain = |severity, kind, sentence| Said { severity, kind, sentence, ending: Ending::Fine };
+    let plain = |severity, kind, sentence| Said { severity, kind, sentence, ending: CommandEnding::Fine };
     for (workload, fate) in jobs().filter(|(_, fate)| fate.passed_over > 0).take(JOBS_TOLD) {
         let first = error(fate.first_passed_over.unwrap_or(0));
         let (name, count) = (&workload.name, fate.passed_over);
@@ -87,13 +87,13 @@ fn of_fault(plan: &Plan, title: &str, name: &str, fault: &JobFault) -> Said {
                 error(fault.errno)
             ),
             // Which is an objective, too.
-            ending: Ending::ObjectiveMissed,
+            ending: CommandEnding::ObjectiveMissed,
         },
         None => Said {
             severity: "error",
             kind: "job_error",
             sentence: format!("{title}: job {name} ended after {after}: a {what} failed: {}", error(fault.errno)),
-            ending: Ending::TargetFailed,
+            ending: CommandEnding::TargetFailed,
         },
     }
 }

@@ -33,17 +33,17 @@ pub use ab::{AbLoad, AbOutcome, AbRequest, ab, order_of};
 pub use dry_run::{DryRun, TargetFinding, dry_run};
 pub use engine::EngineChoice;
 pub use error::SessionError;
-pub use execute::{Request, execute};
+pub use execute::{RunRequest, execute};
 pub use face::{Face, error_face, json_face, terminal_face};
-pub use half_round::{HalfRound, Side, half_rounds};
+pub use half_round::{HalfRound, RoundSide, half_rounds};
 pub use model::{ModelOutcome, ModelRequest, model};
 pub use objectives::{never_judged, objective_mistakes};
-pub use outcome::{Ending, Outcome};
-pub use replay::{Lost, Survey, lost, rehearse, survey};
-pub use report::{Case, Suite};
+pub use outcome::{CommandEnding, CommandOutcome};
+pub use replay::{LostIos, TraceSurvey, lost, rehearse, survey};
+pub use report::{JunitCase, JunitSuite};
 pub use show::{
     begin_junit_file, check_junit_file, comparison, comparison_file, comparison_lines, end_junit_file, junit_file,
     last_words, report_file, terminal_look,
 };
-pub use tui::{Look, Painted};
+pub use tui::{PaintedLine, TerminalLook};
 pub use tui::{json_difference, json_verdict};

@@ -3,9 +3,9 @@
 //! The engine is harvested more often then; everything else sees the parts of an interval put together.
 
 use crate::rows::Stretch;
-use engine::Harvest;
+use engine::IntervalHarvest;
 use monitor::signed;
-use plan::generate::Op;
+use plan::generate::OperationKind;
 use plan::{JobTexts, Run};
 use recording::Label;
 use recording::rows::{LogInterval, LogIo};
@@ -31,7 +31,7 @@ pub(crate) struct Logs {
     /// By workload.
     wishes: Vec<Option<Wish>>,
     /// The parts of the interval under way.
-    pending: Option<Harvest>,
+    pending: Option<IntervalHarvest>,
 }
 
 impl Logs {
@@ -75,7 +75,7 @@ impl Logs {
     }
 
     /// What goes into the recording of this harvest.
-    pub(crate) fn rows(&self, stretch: &Stretch<'_>, harvest: &mut Harvest) -> (Vec<LogInterval>, Vec<LogIo>) {
+    pub(crate) fn rows(&self, stretch: &Stretch<'_>, harvest: &mut IntervalHarvest) -> (Vec<LogInterval>, Vec<LogIo>) {
         let ios = std::mem::take(&mut harvest.ios);
         if !matches!(stretch.phase, "measure" | "drain") {
             return (Vec::new(), Vec::new());
@@ -104,7 +104,7 @@ impl Logs {
         let workloads: Vec<Label> =
             stretch.run.workloads.iter().map(|workload| Label::from(workload.name.as_str())).collect();
         let targets: Vec<Label> = stretch.plan.targets.iter().map(|target| Label::from(target.name.as_str())).collect();
-        let ops = Op::ALL.map(|op| Label::from(op.name()));
+        let ops = OperationKind::ALL.map(|op| Label::from(op.name()));
         let each = ios.iter().map(|io| LogIo {
             t_ns: signed(io.t_ns),
             t_s: stretch.seconds(io.t_ns),
@@ -122,7 +122,7 @@ impl Logs {
     }
 
     /// What was put aside and this one together.
-    pub(crate) fn whole(&mut self, harvest: Harvest) -> Harvest {
+    pub(crate) fn whole(&mut self, harvest: IntervalHarvest) -> IntervalHarvest {
         match self.pending.take() {
             Some(before) => before.followed_by(harvest),
             None => harvest,
@@ -130,7 +130,7 @@ impl Logs {
     }
 
     /// Puts a part of an interval aside.
-    pub(crate) fn put_aside(&mut self, harvest: Harvest) {
+    pub(crate) fn put_aside(&mut self, harvest: IntervalHarvest) {
         self.pending = Some(harvest);
     }
 }

@@ -5,13 +5,13 @@
 use crate::SessionError;
 use crate::error::TRACE_YEARS_MAX;
 use import::ImportError;
-use import::Options as ImportOptions;
-use params::{Memory, Options};
+use import::ImportOptions;
+use params::{MemoryLoader, VdbenchOptions};
 use plan::Plan;
 use recording::Reader;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use workload::model::{self, Course, Likeness, People, Portrait, Seen, Who};
+use workload::model::{self, FigureLikeness, IoOwner, LoadCourse, ObservedIo, ProcessNames, WorkloadModel};
 
 /// Lines of a model.
 const LINES_MAX: usize = 60;
@@ -51,13 +51,13 @@ pub struct ModelOutcome {
     /// Its length, ns.
     pub length_ns: u64,
     /// The model against what it was made from.
-    pub likeness: Vec<Likeness>,
+    pub likeness: Vec<FigureLikeness>,
     /// How far both go together in time.
-    pub course: Course,
+    pub course: LoadCourse,
     /// A model of the first half against the second half, which it has not seen.
-    pub unseen: Option<Vec<Likeness>>,
+    pub unseen: Option<Vec<FigureLikeness>>,
     /// Other traces against this one, by name.
-    pub others: Vec<(String, Vec<Likeness>)>,
+    pub others: Vec<(String, Vec<FigureLikeness>)>,
     /// What was left out, in words.
     pub notes: Vec<String>,
 }
@@ -125,8 +125,8 @@ fn whole(
     request: &ModelRequest,
     traced_ns: Option<(i64, i64)>,
     place_bytes: Option<u64>,
-) -> Result<(Portrait, Vec<String>), SessionError> {
-    let mut portrait: Option<Portrait> = None;
+) -> Result<(WorkloadModel, Vec<String>), SessionError> {
+    let mut portrait: Option<WorkloadModel> = None;
     // A manifest that was written by others may tell of times that no trace has.
     let possible = |from_ns: i64, to_ns: i64| to_ns.checked_sub(from_ns).is_some_and(|ns| ns <= LENGTH_NS_MAX);
     let mut end_ns = 0;
@@ -135,7 +135,7 @@ fn whole(
         let begin = || {
             let traced_ns = traced_ns.filter(|(from_ns, to_ns)| possible(*from_ns, seen.t_ns.max(*to_ns)));
             end_ns = end_ns.max(traced_ns.map_or(0, |(_, to_ns)| to_ns));
-            Portrait::new(traced_ns.map_or(seen.t_ns, |(from_ns, _)| from_ns.min(seen.t_ns)), place_bytes)
+            WorkloadModel::new(traced_ns.map_or(seen.t_ns, |(from_ns, _)| from_ns.min(seen.t_ns)), place_bytes)
         };
         portrait.get_or_insert_with(begin).add(device, &seen);
     })?;
@@ -148,14 +148,14 @@ fn whole(
 }
 
 /// Gives every I/O that was asked for to `take`; what is to be said of the trace.
-fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, Seen)) -> Result<Vec<String>, SessionError> {
+fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, ObservedIo)) -> Result<Vec<String>, SessionError> {
     let (mut first_ns, mut strange_ns) = (None, None);
-    let mut take = |device: &str, seen: Seen| {
+    let mut take = |device: &str, seen: ObservedIo| {
         let since_ns = seen.t_ns.saturating_sub(*first_ns.get_or_insert(seen.t_ns));
         if since_ns.saturating_abs() > LENGTH_NS_MAX || seen.t_ns.checked_sub(LENGTH_NS_MAX).is_none() {
             strange_ns.get_or_insert(seen.t_ns);
         } else {
-            take(device, if request.by_device { seen.by(Who::default()) } else { seen });
+            take(device, if request.by_device { seen.by(IoOwner::default()) } else { seen });
         }
     };
     let words = |others: u64| {
@@ -189,15 +189,15 @@ fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, Seen)) -> Result<Vec<
         for_ns: request.for_ns,
         ..ImportOptions::default()
     };
-    let (mut others, mut people) = (0, People::default());
+    let (mut others, mut people) = (0, ProcessNames::default());
     let mut notes = import::read_trace(&request.input, &options, &mut |io| match model::op_of(&io.op, io.bytes) {
         Some(op) => {
             let (name, pid) = match &io.owner_comm {
                 Some(owner) => (Some(owner), io.owner_pid),
                 None => (io.comm.as_ref(), io.pid),
             };
-            let who = name.map_or_else(Who::default, |name| people.who(name, pid));
-            take(&io.dev, Seen::new(io.queue_ns, io.complete_ns, op, io.sector, io.bytes).by(who));
+            let who = name.map_or_else(IoOwner::default, |name| people.who(name, pid));
+            take(&io.dev, ObservedIo::new(io.queue_ns, io.complete_ns, op, io.sector, io.bytes).by(who));
         }
         None => others += 1,
     })?;
@@ -216,9 +216,9 @@ fn is_again_readable(path: &Path) -> bool {
 }
 
 /// A model of the first half against the second; `None` when one of them has hardly any I/Os.
-fn unseen(request: &ModelRequest, begin_ns: i64, end_ns: i64) -> Result<Option<Vec<Likeness>>, SessionError> {
+fn unseen(request: &ModelRequest, begin_ns: i64, end_ns: i64) -> Result<Option<Vec<FigureLikeness>>, SessionError> {
     let middle_ns = begin_ns + (end_ns - begin_ns) / 2;
-    let (mut first, mut second) = (Portrait::new(begin_ns, None), Portrait::new(middle_ns, None));
+    let (mut first, mut second) = (WorkloadModel::new(begin_ns, None), WorkloadModel::new(middle_ns, None));
     each(request, &mut |device, seen| {
         if seen.t_ns < middle_ns {
             first.add(device, &seen);
@@ -242,7 +242,7 @@ struct Made {
 }
 
 impl Made {
-    fn of(portrait: &Portrait, targets: &[PathBuf]) -> Result<Self, SessionError> {
+    fn of(portrait: &WorkloadModel, targets: &[PathBuf]) -> Result<Self, SessionError> {
         let model = model::fit(portrait, targets);
         let printed = params::print_vdbench(&model.plan);
         let text = WIDTHS
@@ -255,7 +255,7 @@ impl Made {
     }
 
     /// What it does in the time of `like`.
-    fn drive(&self, like: &Portrait) -> Result<Portrait, SessionError> {
+    fn drive(&self, like: &WorkloadModel) -> Result<WorkloadModel, SessionError> {
         Ok(model::generate(&self.plan, like).map_err(engine::EngineError::from)?)
     }
 }
@@ -263,20 +263,20 @@ impl Made {
 /// Reads a model again.
 fn read(text: &str, plan: &Plan) -> Result<Plan, SessionError> {
     let path = PathBuf::from("model.vdb");
-    let memory = Memory::one(&path, text);
+    let memory = MemoryLoader::one(&path, text);
     let variable = |target: &plan::TargetSpec| {
         let name = target.path.to_str()?.strip_prefix('$')?;
         Some((name.to_string(), format!("/nowhere/{name}")))
     };
     let variables = plan.targets.iter().filter_map(variable).collect();
-    let reading = params::read_vdbench(&[path], &Options { variables, ..Options::default() }, &memory);
+    let reading = params::read_vdbench(&[path], &VdbenchOptions { variables, ..VdbenchOptions::default() }, &memory);
     let words = |found: &params::Diagnostic| params::render(found, &reading.sources);
     let first = reading.diagnostics.first().map(words).unwrap_or_default();
     reading.plan.ok_or(SessionError::Model(first))
 }
 
 /// The parameter file with its comments, lines folded at `width`.
-fn page(printed: &str, comments: &[(String, String)], portrait: &Portrait, width: usize) -> String {
+fn page(printed: &str, comments: &[(String, String)], portrait: &WorkloadModel, width: usize) -> String {
     let length = quantity::text::format_ns(portrait.length_ns());
     let mut out = format!(
         "* Behaves like a trace of {} I/Os in {length} on {}; made by `iodyno model` (docs/model.md).\n",
@@ -330,7 +330,7 @@ impl ModelOutcome {
         let mut lines = vec![head];
         for (at, one) in self.likeness.iter().enumerate() {
             let unseen = self.unseen.as_ref().and_then(|unseen| unseen.get(at));
-            let number = |one: Option<&Likeness>| match one.map(|one| (one.distance, one.is_within())) {
+            let number = |one: Option<&FigureLikeness>| match one.map(|one| (one.distance, one.is_within())) {
                 None => "–".to_string(),
                 Some((None, _)) => "?".to_string(),
                 Some((Some(distance), true)) => format!("{distance:.3}"),

@@ -1,6 +1,6 @@
 //! What a plan's runs must achieve: conditions are read before any I/O and judged at the end of each run.
 
-use objectives::{Condition, ConditionError, Judgement, Names, Verdict};
+use objectives::{Condition, ConditionError, Judgement, ObjectiveVerdict, SelectableNames};
 use plan::{Objective, Plan, Run};
 
 /// The conditions of a plan, each once, and which of them every run has to meet.
@@ -16,7 +16,7 @@ pub(crate) struct Objectives {
 /// What the conditions of a run select by `run` is looked for among all runs.
 #[must_use]
 pub fn objective_mistakes(plan: &Plan) -> Vec<(Objective, ConditionError)> {
-    let mut known = Names {
+    let mut known = SelectableNames {
         workloads: plan.runs.iter().flat_map(|run| &run.workloads).map(|workload| workload.name.clone()).collect(),
         targets: plan.targets.iter().map(|target| target.name.clone()).collect(),
         runs: plan.runs.iter().flat_map(|run| [run.title.clone(), run.name.clone()]).collect(),
@@ -72,7 +72,7 @@ impl Objectives {
     }
 
     /// Remembers what was judged.
-    pub(crate) fn learn(&mut self, verdicts: &[Verdict]) {
+    pub(crate) fn learn(&mut self, verdicts: &[ObjectiveVerdict]) {
         for verdict in verdicts.iter().filter(|verdict| verdict.judgement != Judgement::Unknown) {
             if let Some(index) = self.texts.iter().position(|text| text.trim() == verdict.condition) {
                 self.judged[index] = true;

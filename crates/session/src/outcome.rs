@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// How a command ended, worst first when several things happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ending {
+pub enum CommandEnding {
     /// All that was asked for was done.
     Fine,
     /// An objective of the parameter file was missed.
@@ -17,7 +17,7 @@ pub enum Ending {
     RecordingIncomplete,
 }
 
-impl Ending {
+impl CommandEnding {
     /// The process's exit code (README).
     pub fn exit_code(self) -> u8 {
         match self {
@@ -43,9 +43,9 @@ impl Ending {
 
 /// What a command leaves behind.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct CommandOutcome {
     /// How it ended.
-    pub ending: Ending,
+    pub ending: CommandEnding,
     /// The recording.
     pub directory: PathBuf,
     /// The report, when one was written.

@@ -1,7 +1,7 @@
 //! Turns the plan's relative rates into numbers, from what earlier runs achieved.
 
 use crate::SessionError;
-use plan::{Rate, Run, Workload};
+use plan::{OfferedRate, Run, Workload};
 
 /// What earlier runs achieved at full speed.
 #[derive(Clone, Debug, Default)]
@@ -48,13 +48,13 @@ impl Achieved {
     pub(crate) fn decide(&self, run: &Run) -> Result<Decision, SessionError> {
         let missing = || SessionError::NoMaximum { run: run.title.clone() };
         Ok(match run.rate {
-            Rate::Max | Rate::CurveMax => Decision::Max,
-            Rate::PerSecond(rate) => Decision::PerSecond(rate),
-            Rate::CurvePoint { .. } if self.curve_stopped => Decision::Skip,
-            Rate::CurvePoint { fraction, .. } => {
+            OfferedRate::Max | OfferedRate::CurveMax => Decision::Max,
+            OfferedRate::PerSecond(rate) => Decision::PerSecond(rate),
+            OfferedRate::CurvePoint { .. } if self.curve_stopped => Decision::Skip,
+            OfferedRate::CurvePoint { fraction, .. } => {
                 Decision::PerSecond(part_of(self.curve_max.ok_or_else(missing)?, fraction))
             }
-            Rate::FractionOfLastMax(fraction) => {
+            OfferedRate::FractionOfLastMax(fraction) => {
                 Decision::PerSecond(part_of(self.last_max.ok_or_else(missing)?, fraction))
             }
         })
@@ -63,11 +63,11 @@ impl Achieved {
     /// Remembers what `run` achieved: operations per second and mean response time of its measured phase.
     pub(crate) fn learn(&mut self, run: &Run, rate: f64, mean_response_ns: Option<f64>) {
         match run.rate {
-            Rate::Max => self.last_max = Some(rate),
-            Rate::CurveMax => {
+            OfferedRate::Max => self.last_max = Some(rate),
+            OfferedRate::CurveMax => {
                 *self = Self { last_max: Some(rate), curve_max: Some(rate), ..Self::default() };
             }
-            Rate::CurvePoint { stop_response_ns: Some(limit), .. } => {
+            OfferedRate::CurvePoint { stop_response_ns: Some(limit), .. } => {
                 self.curve_stopped |= mean_response_ns.is_some_and(|mean| mean > limit as f64);
             }
             _ => {}
@@ -78,7 +78,7 @@ impl Achieved {
 impl Achieved {
     /// Remembers how the workloads of a run at full speed shared it, for the points of its curve.
     pub(crate) fn learn_shares(&mut self, run: &Run, ops: &[u64]) {
-        if run.rate != Rate::CurveMax || run.is_controlled() || run.workloads.len() < 2 {
+        if run.rate != OfferedRate::CurveMax || run.is_controlled() || run.workloads.len() < 2 {
             return;
         }
         let total: u64 = ops.iter().sum();
@@ -91,7 +91,7 @@ impl Achieved {
 
     /// A point of a curve with the shares that its workloads had in the run at full speed, as in Vdbench; `None` where these are not known.
     pub(crate) fn shared(&self, run: &Run) -> Option<Run> {
-        let is_point = matches!(run.rate, Rate::CurvePoint { .. });
+        let is_point = matches!(run.rate, OfferedRate::CurvePoint { .. });
         let names = |run: &Run| run.workloads.iter().map(|workload| workload.name.clone()).collect::<Vec<String>>();
         let known: Vec<String> = self.curve_shares.iter().map(|(name, _)| name.clone()).collect();
         if !is_point || known.is_empty() || names(run) != known {

@@ -1,15 +1,15 @@
 //! What each run was asked to do, for faces that repeat it in every line (`--flatfile`).
 
-use plan::{Order, Plan, Rate, Run, TransferSize, Workload};
-use target::Opened;
-use tool_output::flatfile::Requested;
+use plan::{AddressOrder, OfferedRate, Plan, Run, TransferSize, Workload};
+use target::OpenTarget;
+use tool_output::flatfile::RequestedLoad;
 
 /// One entry per run of the plan; the run that fills new targets has none.
-pub(crate) fn requested(plan: &Plan, targets: &[Option<Opened>]) -> Vec<Requested> {
+pub(crate) fn requested(plan: &Plan, targets: &[Option<OpenTarget>]) -> Vec<RequestedLoad> {
     plan.runs.iter().map(|run| of_run(run, plan, targets)).collect()
 }
 
-fn of_run(run: &Run, plan: &Plan, targets: &[Option<Opened>]) -> Requested {
+fn of_run(run: &Run, plan: &Plan, targets: &[Option<OpenTarget>]) -> RequestedLoad {
     let mut used: Vec<usize> = run.workloads.iter().flat_map(|workload| workload.targets.iter().copied()).collect();
     used.sort_unstable();
     used.dedup();
@@ -19,11 +19,11 @@ fn of_run(run: &Run, plan: &Plan, targets: &[Option<Opened>]) -> Requested {
     });
     let common = |of: fn(&Workload) -> f64| same(run.workloads.iter().map(of));
     let seek = |workload: &Workload| match workload.address.order {
-        Order::Random(_) => 100.0,
-        Order::Sequential { .. } => 0.0,
-        Order::Mixed { seek, .. } => seek * 100.0,
+        AddressOrder::Random(_) => 100.0,
+        AddressOrder::Sequential { .. } => 0.0,
+        AddressOrder::Mixed { seek, .. } => seek * 100.0,
     };
-    Requested {
+    RequestedLoad {
         run: run.title.clone(),
         detail: crate::spine::loops_text(run),
         transfer_bytes: same(run.workloads.iter().map(|workload| match workload.transfer {
@@ -42,7 +42,7 @@ fn of_run(run: &Run, plan: &Plan, targets: &[Option<Opened>]) -> Requested {
             .flatten(),
         controlled: run.is_controlled(),
         max: run.rate.is_max() && run.workloads.iter().all(|workload| workload.job.is_none()),
-        curve: run.rate == Rate::CurveMax,
+        curve: run.rate == OfferedRate::CurveMax,
         elapsed_s: run.elapsed_ns.map(|ns| ns as f64 / 1e9),
         warmup_s: run.warmup_ns as f64 / 1e9,
     }

@@ -1,8 +1,8 @@
 //! From the engine's harvest to rows of the recording, and the exact totals of a run.
 
-use engine::{Finished, FirstError, Harvest, LaneInterval, WorkerInterval};
+use engine::{FinishedRun, FirstError, IntervalHarvest, LaneInterval, WorkerInterval};
 use monitor::signed;
-use plan::{Plan, Run, generate::Op};
+use plan::{Plan, Run, generate::OperationKind};
 use quantity::histogram::Histogram;
 use recording::Sizes;
 use recording::rows::{EngineInterval, Event, JobInterval, OpInterval, RunEnd, RunTotal};
@@ -41,11 +41,11 @@ impl Stretch<'_> {
     }
 
     /// One row per lane that did anything.
-    pub(crate) fn op_intervals(&self, harvest: &Harvest) -> Vec<OpInterval> {
+    pub(crate) fn op_intervals(&self, harvest: &IntervalHarvest) -> Vec<OpInterval> {
         harvest.lanes.iter().filter(|lane| is_worth_a_row(lane)).map(|lane| self.op_interval(harvest, lane)).collect()
     }
 
-    fn op_interval(&self, harvest: &Harvest, lane: &LaneInterval) -> OpInterval {
+    fn op_interval(&self, harvest: &IntervalHarvest, lane: &LaneInterval) -> OpInterval {
         OpInterval {
             t_ns: signed(harvest.t_ns),
             t_s: self.seconds(harvest.t_ns),
@@ -69,11 +69,11 @@ impl Stretch<'_> {
     }
 
     /// One row per worker of the engine.
-    pub(crate) fn engine_intervals(&self, harvest: &Harvest) -> Vec<EngineInterval> {
+    pub(crate) fn engine_intervals(&self, harvest: &IntervalHarvest) -> Vec<EngineInterval> {
         harvest.workers.iter().map(|worker| self.engine_interval(harvest, worker)).collect()
     }
 
-    fn engine_interval(&self, harvest: &Harvest, worker: &WorkerInterval) -> EngineInterval {
+    fn engine_interval(&self, harvest: &IntervalHarvest, worker: &WorkerInterval) -> EngineInterval {
         EngineInterval {
             t_ns: signed(harvest.t_ns),
             t_s: self.seconds(harvest.t_ns),
@@ -96,7 +96,7 @@ impl Stretch<'_> {
     }
 
     /// One row per job that has something to say.
-    pub(crate) fn job_intervals(&self, harvest: &Harvest) -> Vec<JobInterval> {
+    pub(crate) fn job_intervals(&self, harvest: &IntervalHarvest) -> Vec<JobInterval> {
         let row = |job: &engine::JobInterval| JobInterval {
             t_ns: signed(harvest.t_ns),
             t_s: self.seconds(harvest.t_ns),
@@ -115,7 +115,7 @@ impl Stretch<'_> {
     }
 
     /// One row per failed operation that the engine kept.
-    pub(crate) fn failures(&self, harvest: &Harvest) -> Vec<Event> {
+    pub(crate) fn failures(&self, harvest: &IntervalHarvest) -> Vec<Event> {
         harvest
             .failures
             .iter()
@@ -187,7 +187,7 @@ impl Sum {
 
 impl Totals {
     /// Adds one interval.
-    pub(crate) fn add(&mut self, phase: &'static str, harvest: &Harvest) {
+    pub(crate) fn add(&mut self, phase: &'static str, harvest: &IntervalHarvest) {
         let start_ns = harvest.t_ns.saturating_sub(harvest.interval_ns);
         for lane in harvest.lanes.iter().filter(|lane| is_worth_a_row(lane)) {
             let total = self
@@ -218,9 +218,9 @@ impl Totals {
             sum.ops += total.ops;
             sum.errors += total.errors;
             sum.response_sum_ns += total.response.sum();
-            if *op == Op::Read.index() {
+            if *op == OperationKind::Read.index() {
                 sum.bytes_read += total.bytes;
-            } else if *op == Op::Write.index() {
+            } else if *op == OperationKind::Write.index() {
                 sum.bytes_written += total.bytes;
             }
         }
@@ -239,7 +239,7 @@ impl Totals {
     }
 
     /// What has no end, a row per lane that did anything; the load ended at `end_ns`, in the stretch's phase.
-    pub(crate) fn ends(&self, stretch: &Stretch<'_>, finished: &Finished, end_ns: u64) -> Vec<RunEnd> {
+    pub(crate) fn ends(&self, stretch: &Stretch<'_>, finished: &FinishedRun, end_ns: u64) -> Vec<RunEnd> {
         let t_ns = finished.harvest.t_ns;
         let active = self.lanes.keys().map(|(_, workload, target, op)| (*workload, *target, *op));
         let open = finished.open.iter().map(|end| (end.workload, end.target, end.op.index()));
@@ -261,7 +261,7 @@ impl Totals {
                 phase: stretch.phase.to_string(),
                 workload: stretch.workload(workload),
                 target: stretch.target(target),
-                op: Op::ALL[op].name().to_string(),
+                op: OperationKind::ALL[op].name().to_string(),
                 in_flight: signed(in_flight_age.count()),
                 waiting: signed(waiting_age.count()),
                 in_flight_age,
@@ -285,7 +285,7 @@ impl Totals {
                 phase: phase.to_string(),
                 workload: stretch.workload(workload),
                 target: stretch.target(target),
-                op: Op::ALL[op].name().to_string(),
+                op: OperationKind::ALL[op].name().to_string(),
                 arrivals: Some(signed(total.arrivals)),
                 ops: signed(total.ops),
                 bytes: signed(total.bytes),

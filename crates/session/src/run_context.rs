@@ -1,9 +1,9 @@
 //! What a run needs.
 
-use engine::{Options, Pace};
+use engine::{EngineOptions, ResolvedRate};
 use monitor::StopFlag;
 use plan::{JobTexts, Plan, Run};
-use target::Opened;
+use target::OpenTarget;
 
 /// A run under way: its plan, its targets, how it is executed.
 pub(crate) struct RunContext<'a> {
@@ -11,9 +11,9 @@ pub(crate) struct RunContext<'a> {
     pub(crate) run: &'a Run,
     pub(crate) title: &'a str,
     pub(crate) run_index: i32,
-    pub(crate) pace: Pace,
-    pub(crate) targets: &'a [Option<Opened>],
-    pub(crate) options: &'a Options,
+    pub(crate) pace: ResolvedRate,
+    pub(crate) targets: &'a [Option<OpenTarget>],
+    pub(crate) options: &'a EngineOptions,
     pub(crate) seed: u64,
     /// Of workloads whose choices vary.
     pub(crate) varying_seed: u64,

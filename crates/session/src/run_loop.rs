@@ -10,14 +10,14 @@ use crate::spine::Spine;
 use crate::steady::Watch;
 use crate::sync;
 use crate::sync::Syncing;
-use engine::{Fates, Harvest, Input, JobFate, LaneEnd, Running};
-use monitor::Counters;
-use objectives::Halt;
+use engine::{IntervalHarvest, JobFate, JobFates, LaneEnd, RunInput, RunningRun};
+use monitor::CounterReaders;
+use objectives::RunHalt;
 use plan::{ErrorRule, Plan};
 use quantity::clock;
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
-use recording::Batch;
+use recording::RowBatch;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,10 +50,10 @@ pub(crate) enum Cause {
 
 impl Cause {
     /// Why the run did not come to its end; `None`: it did.
-    fn halt(self) -> Option<Halt> {
+    fn halt(self) -> Option<RunHalt> {
         match self {
-            Self::Interrupted => Some(Halt::Interrupted),
-            Self::Errors => Some(Halt::Errors),
+            Self::Interrupted => Some(RunHalt::Interrupted),
+            Self::Errors => Some(RunHalt::Errors),
             Self::Done | Self::Monitor => None,
         }
     }
@@ -101,7 +101,7 @@ enum Wake {
 struct Under<'a, 'b> {
     context: &'a RunContext<'a>,
     spine: &'a mut Spine<'b>,
-    counters: &'a mut Counters,
+    counters: &'a mut CounterReaders,
     totals: Totals,
     phase: &'static str,
     measured_ns: u64,
@@ -118,7 +118,7 @@ struct Under<'a, 'b> {
     /// End of the last interval.
     harvested_ns: u64,
     paused: Option<Paused>,
-    fates: Arc<Fates>,
+    fates: Arc<JobFates>,
     syncing: Syncing,
 }
 
@@ -141,7 +141,7 @@ impl Paused {
 
 /// Takes what came back in a time in which this process did not run, `length_ns` long, out of a harvest: each of these was due
 /// at least its response less that time before.
-fn lower_bounds(harvest: &mut Harvest, length_ns: u64) -> Vec<LaneEnd> {
+fn lower_bounds(harvest: &mut IntervalHarvest, length_ns: u64) -> Vec<LaneEnd> {
     let mut bounds = Vec::new();
     for lane in harvest.lanes.iter_mut().filter(|lane| lane.ops > 0) {
         let (response, service) = (std::mem::take(&mut lane.response), std::mem::take(&mut lane.service));
@@ -168,7 +168,7 @@ fn monitor_state(plan: &Plan) -> Option<(u64, i64, i64)> {
 pub(crate) fn execute(
     context: &RunContext<'_>,
     spine: &mut Spine<'_>,
-    counters: &mut Counters,
+    counters: &mut CounterReaders,
 ) -> Result<RunResult, SessionError> {
     let first = if context.run.format {
         "format"
@@ -177,7 +177,7 @@ pub(crate) fn execute(
     } else {
         "measure"
     };
-    let input = Input {
+    let input = RunInput {
         plan: context.plan,
         run: context.run,
         rate: context.pace,
@@ -239,7 +239,7 @@ pub(crate) fn execute(
 
 /// Drops what the page cache holds of the files of the run's jobs, or reads them before, as each of them wants; false when
 /// they could not be read.
-fn pre_read(context: &RunContext<'_>, input: &Input<'_>, spine: &mut Spine<'_>) -> Result<bool, SessionError> {
+fn pre_read(context: &RunContext<'_>, input: &RunInput<'_>, spine: &mut Spine<'_>) -> Result<bool, SessionError> {
     let RunContext { plan, title, stop, .. } = *context;
     engine::prepare(input);
     let began_ns = clock::now_ns();
@@ -265,7 +265,7 @@ impl Under<'_, '_> {
     }
 
     /// From tick to tick until something ends the run.
-    fn intervals(&mut self, running: &mut Running) -> Result<Cause, SessionError> {
+    fn intervals(&mut self, running: &mut RunningRun) -> Result<Cause, SessionError> {
         let run = self.context.run;
         let started_ns = running.started_ns();
         let warm_ns = if run.format { 0 } else { run.warmup_ns };
@@ -362,7 +362,7 @@ impl Under<'_, '_> {
     }
 
     /// Sleeps until `until_ns`, unless the run is over before.
-    fn wait(&mut self, running: &Running, until_ns: u64) -> Result<Wake, SessionError> {
+    fn wait(&mut self, running: &RunningRun, until_ns: u64) -> Result<Wake, SessionError> {
         loop {
             if self.looks_paused(running.started_ns())? {
                 return Ok(Wake::Paused);
@@ -386,7 +386,7 @@ impl Under<'_, '_> {
     }
 
     /// The same; meanwhile what the logs of jobs need is taken at the ends of their intervals, which count from `origin_ns`.
-    fn wait_in_parts(&mut self, running: &mut Running, until_ns: u64, origin_ns: u64) -> Result<Wake, SessionError> {
+    fn wait_in_parts(&mut self, running: &mut RunningRun, until_ns: u64, origin_ns: u64) -> Result<Wake, SessionError> {
         loop {
             let now_ns = clock::now_ns();
             let part_ns = self.logs.as_ref().map_or(until_ns, |logs| {
@@ -407,24 +407,24 @@ impl Under<'_, '_> {
     }
 
     /// Takes what came back; of the jobs with logs, it is recorded as they need it. Gives all since the last interval.
-    fn harvest(&mut self, running: &mut Running) -> Result<Harvest, SessionError> {
+    fn harvest(&mut self, running: &mut RunningRun) -> Result<IntervalHarvest, SessionError> {
         self.harvest_due(running, u64::MAX)
     }
 
     /// The same of an interval that was to end at `due_ns`.
-    fn harvest_due(&mut self, running: &mut Running, due_ns: u64) -> Result<Harvest, SessionError> {
+    fn harvest_due(&mut self, running: &mut RunningRun, due_ns: u64) -> Result<IntervalHarvest, SessionError> {
         let harvest = running.harvest_due(due_ns);
         self.logged(harvest)
     }
 
-    fn logged(&mut self, mut harvest: Harvest) -> Result<Harvest, SessionError> {
+    fn logged(&mut self, mut harvest: IntervalHarvest) -> Result<IntervalHarvest, SessionError> {
         let Some(mut logs) = self.logs.take() else { return Ok(harvest) };
         let (intervals, ios) = logs.rows(&self.stretch(), &mut harvest);
         if !intervals.is_empty() {
             self.spine.rows(&intervals)?;
         }
         if !ios.is_empty() {
-            self.spine.traced(&Batch::from_rows(&ios)?)?;
+            self.spine.traced(&RowBatch::from_rows(&ios)?)?;
         }
         let lost = std::mem::take(&mut harvest.ios_lost);
         if lost > 0 {
@@ -439,7 +439,7 @@ impl Under<'_, '_> {
     }
 
     /// Passes one interval on to the recording and the faces, counters of the machine with it.
-    fn interval(&mut self, harvest: &Harvest) -> Result<(), SessionError> {
+    fn interval(&mut self, harvest: &IntervalHarvest) -> Result<(), SessionError> {
         self.totals.add(self.phase, harvest);
         self.harvested_ns = harvest.t_ns;
         if let Some(paused) = &mut self.paused {
@@ -450,16 +450,16 @@ impl Under<'_, '_> {
         }
         let stretch = self.stretch();
         let mut load = vec![
-            Batch::from_rows(&stretch.op_intervals(harvest))?,
-            Batch::from_rows(&stretch.engine_intervals(harvest))?,
+            RowBatch::from_rows(&stretch.op_intervals(harvest))?,
+            RowBatch::from_rows(&stretch.engine_intervals(harvest))?,
         ];
         // Most runs have neither.
         let (jobs, failures) = (stretch.job_intervals(harvest), stretch.failures(harvest));
         if !jobs.is_empty() {
-            load.push(Batch::from_rows(&jobs)?);
+            load.push(RowBatch::from_rows(&jobs)?);
         }
         if !failures.is_empty() {
-            load.push(Batch::from_rows(&failures)?);
+            load.push(RowBatch::from_rows(&failures)?);
         }
         let counters = self.counters.sample(harvest.t_ns, self.spine.origin_ns());
         load.extend(counters);
@@ -499,7 +499,7 @@ impl Under<'_, '_> {
 
     /// Waits until everything is back, for a limited time, and records what came back as `drain`. Gives what came back while
     /// this process did not run: when it did is not known, so it counts with a lower bound, as what never came back.
-    fn drain(&mut self, running: &mut Running) -> Result<Vec<LaneEnd>, SessionError> {
+    fn drain(&mut self, running: &mut RunningRun) -> Result<Vec<LaneEnd>, SessionError> {
         let mut until_ns = clock::now_ns() + u64::try_from(DRAIN.as_nanos()).unwrap_or(u64::MAX);
         let mut bounds = Vec::new();
         while !running.finished() && clock::now_ns() < until_ns && !self.context.stop.is_urgent() {
@@ -520,7 +520,7 @@ impl Under<'_, '_> {
     }
 
     /// Records what came back after the end; the measured time is over.
-    fn drained(&mut self, harvest: &Harvest) -> Result<(), SessionError> {
+    fn drained(&mut self, harvest: &IntervalHarvest) -> Result<(), SessionError> {
         self.harvested_ns = harvest.t_ns;
         if harvest.jobs.is_empty() && harvest.lanes.iter().all(|lane| lane.ops == 0 && lane.errors == 0) {
             return Ok(());
@@ -603,7 +603,7 @@ impl Under<'_, '_> {
     }
 
     /// Waits for what is in flight, records it as `drain`, and writes the totals.
-    fn end(mut self, mut running: Running, cause: Cause) -> Result<RunResult, SessionError> {
+    fn end(mut self, mut running: RunningRun, cause: Cause) -> Result<RunResult, SessionError> {
         let started_ns = running.started_ns();
         self.resume(started_ns, None)?;
         let last_phase = self.phase;

@@ -1,14 +1,14 @@
 //! What can be made of a recording once it is there: the report, a picture, last words for the terminal.
 
 use crate::half_round::{half_rounds, rounds_in};
-use crate::{Outcome, SessionError};
-use output::{Folder, Force, Kind, OutputFile, Over};
+use crate::{CommandOutcome, SessionError};
+use output::{EntryKind, Folder, OutputFile, OverwritePolicy, ReplacePolicy};
 use recording::{PAGE, Reader, sign_page};
-use report::Suite;
+use report::JunitSuite;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
-use tui::{Look, Painted};
+use tui::{PaintedLine, TerminalLook};
 use views::Comparison;
 
 /// Writes the HTML report of the recording in `directory`, by default into it; returns its path. Of a directory of `ab` it is the
@@ -17,7 +17,7 @@ use views::Comparison;
 ///
 /// # Errors
 /// The recording cannot be read, something else has the file's name, or the file cannot be written.
-pub fn report_file(directory: &Path, output: Option<&Path>, force: Force) -> Result<PathBuf, SessionError> {
+pub fn report_file(directory: &Path, output: Option<&Path>, force: OverwritePolicy) -> Result<PathBuf, SessionError> {
     let draw = || match half_rounds(directory)?.is_empty() {
         true => Ok::<_, SessionError>(report::report(&Reader::open(directory)?)?),
         false => comparison_page(&comparison(&[directory.to_path_buf()], None)?),
@@ -29,11 +29,12 @@ pub fn report_file(directory: &Path, output: Option<&Path>, force: Force) -> Res
     }
     let folder = Folder::open(directory)?;
     let path = directory.join(PAGE);
-    if force == Force::No && folder.kind(PAGE)? == Some(Kind::File) && !is_ours(folder.open_file(PAGE)?) {
+    if force == OverwritePolicy::No && folder.kind(PAGE)? == Some(EntryKind::File) && !is_ours(folder.open_file(PAGE)?)
+    {
         return Err(SessionError::ForeignReport(path));
     }
     let page = draw()?;
-    folder.replace(PAGE, Over::File, |file| file.write_all(&sign_page(&page)))?;
+    folder.replace(PAGE, ReplacePolicy::File, |file| file.write_all(&sign_page(&page)))?;
     Ok(path)
 }
 
@@ -108,7 +109,7 @@ fn common_ending(labels: &[String]) -> usize {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn comparison_file(comparison: &Comparison, output: &Path, force: Force) -> Result<(), SessionError> {
+pub fn comparison_file(comparison: &Comparison, output: &Path, force: OverwritePolicy) -> Result<(), SessionError> {
     let page = comparison_page(comparison)?;
     Ok(OutputFile::write_whole(output, force, page.as_bytes())?)
 }
@@ -121,7 +122,7 @@ fn comparison_page(comparison: &Comparison) -> Result<String, SessionError> {
 ///
 /// # Errors
 /// It may not, or nothing can be made there.
-pub fn check_junit_file(output: &Path, force: Force) -> Result<(), SessionError> {
+pub fn check_junit_file(output: &Path, force: OverwritePolicy) -> Result<(), SessionError> {
     Ok(OutputFile::check(output, junit_force(output, force))?)
 }
 
@@ -129,7 +130,7 @@ pub fn check_junit_file(output: &Path, force: Force) -> Result<(), SessionError>
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn junit_file(suites: &[Suite], output: &Path, force: Force) -> Result<(), SessionError> {
+pub fn junit_file(suites: &[JunitSuite], output: &Path, force: OverwritePolicy) -> Result<(), SessionError> {
     Ok(OutputFile::write_whole(output, junit_force(output, force), report::junit(suites).as_bytes())?)
 }
 
@@ -140,7 +141,11 @@ pub fn junit_file(suites: &[Suite], output: &Path, force: Force) -> Result<(), S
 /// The file cannot be written.
 pub fn begin_junit_file(output: &Path) -> Result<(), SessionError> {
     let is_new = !output::is_standard_output(output) && !is_there(output);
-    if is_new || is_junit_of_ours(output) { junit_file(&[Suite::not_ended()], output, Force::No) } else { Ok(()) }
+    if is_new || is_junit_of_ours(output) {
+        junit_file(&[JunitSuite::not_ended()], output, OverwritePolicy::No)
+    } else {
+        Ok(())
+    }
 }
 
 /// Says in the file that the command ended with this error. A file that was not begun is not made: its name may be that of
@@ -148,8 +153,8 @@ pub fn begin_junit_file(output: &Path) -> Result<(), SessionError> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn end_junit_file(output: &Path, force: Force, error: &str) -> Result<(), SessionError> {
-    if is_there(output) { junit_file(&[Suite::ended_with(error)], output, force) } else { Ok(()) }
+pub fn end_junit_file(output: &Path, force: OverwritePolicy, error: &str) -> Result<(), SessionError> {
+    if is_there(output) { junit_file(&[JunitSuite::ended_with(error)], output, force) } else { Ok(()) }
 }
 
 fn is_there(path: &Path) -> bool {
@@ -157,8 +162,8 @@ fn is_there(path: &Path) -> bool {
 }
 
 /// CI writes the same name again and again: what begins as ours do may be replaced.
-fn junit_force(output: &Path, force: Force) -> Force {
-    if is_junit_of_ours(output) { Force::Yes } else { force }
+fn junit_force(output: &Path, force: OverwritePolicy) -> OverwritePolicy {
+    if is_junit_of_ours(output) { OverwritePolicy::Yes } else { force }
 }
 
 fn is_junit_of_ours(output: &Path) -> bool {
@@ -173,8 +178,8 @@ fn is_junit_of_ours(output: &Path) -> bool {
 
 /// What standard output can do.
 #[must_use]
-pub fn terminal_look() -> Look {
-    Look::of_stdout()
+pub fn terminal_look() -> TerminalLook {
+    TerminalLook::of_stdout()
 }
 
 /// Pairs whose sentences are shown.
@@ -182,20 +187,20 @@ const SENTENCES: usize = 20;
 
 /// The tables of a comparison as lines for a terminal of `width` columns.
 #[must_use]
-pub fn comparison_lines(comparison: &Comparison, width: usize) -> Vec<Painted> {
+pub fn comparison_lines(comparison: &Comparison, width: usize) -> Vec<PaintedLine> {
     let model = views::comparison_model(comparison);
-    let mut lines = vec![Painted::plain(model.sentence.clone())];
+    let mut lines = vec![PaintedLine::plain(model.sentence.clone())];
     let is_one = model.runs.len() == 1;
     if !is_one {
-        lines.extend(model.runs.iter().take(SENTENCES).map(|run| Painted::plain(run.sentence.clone())));
+        lines.extend(model.runs.iter().take(SENTENCES).map(|run| PaintedLine::plain(run.sentence.clone())));
         let more = model.runs.len().saturating_sub(SENTENCES);
-        lines.extend((more > 0).then(|| Painted::plain(format!("{more} more runs are in the table."))));
+        lines.extend((more > 0).then(|| PaintedLine::plain(format!("{more} more runs are in the table."))));
     }
-    lines.extend(model.warnings.iter().map(|warning| Painted::plain(warning.text.clone())));
+    lines.extend(model.warnings.iter().map(|warning| PaintedLine::plain(warning.text.clone())));
     let usual = model.runs.iter().take(1).flat_map(|run| &run.views).filter(|_| is_one);
     for view in usual.chain(&model.overview) {
         if let view::Body::Table(table) = &view.body {
-            lines.extend([Painted::default(), Painted::plain(view.title.clone())]);
+            lines.extend([PaintedLine::default(), PaintedLine::plain(view.title.clone())]);
             // What a counter means stands in docs/tables.md; a terminal has no room for it.
             let mut table = table.clone();
             table.columns.retain(|column| column.name != "meaning");
@@ -209,11 +214,11 @@ pub fn comparison_lines(comparison: &Comparison, width: usize) -> Vec<Painted> {
 ///
 /// # Errors
 /// The recording cannot be read.
-pub fn last_words(outcome: &Outcome) -> Result<Vec<String>, SessionError> {
+pub fn last_words(outcome: &CommandOutcome) -> Result<Vec<String>, SessionError> {
     let reader = Reader::open(&outcome.directory)?;
-    let facts = views::Facts::read(&reader, &view::Selection::default()).map_err(report::ReportError::from)?;
+    let facts = views::RecordingFacts::read(&reader, &view::Selection::default()).map_err(report::ReportError::from)?;
     let mut lines = vec![String::new()];
-    lines.extend(tui::summary_tables(&facts, Look::of_stdout().width));
+    lines.extend(tui::summary_tables(&facts, TerminalLook::of_stdout().width));
     lines.push(String::new());
     lines.push(format!("recording  {}", outcome.directory.display()));
     if let Some(report) = &outcome.report {

@@ -4,13 +4,13 @@ use crate::SessionError;
 use crate::face::Face;
 use crate::rows::Stretch;
 use crate::run_context::RunContext;
-use engine::Pace;
+use engine::ResolvedRate;
 use monitor::{clock_step, signed};
-use objectives::{CUT_SHORT, Condition, Halt, Judge, PendingRun, Verdict};
+use objectives::{CUT_SHORT, Condition, ConditionJudge, ObjectiveVerdict, PendingRun, RunHalt};
 use quantity::clock;
 use recording::rows::{Event, Objective, Phase, RunEnd, RunTotal};
-use recording::{Batch, ClockAnchor, RecordingError, Row, Sink, Writer};
-use trace::block::Packed;
+use recording::{ClockAnchor, RecordingError, Row, RowBatch, Sink, Writer};
+use trace::block::PackedChunk;
 use tui::RunHeader;
 
 /// The recording's writer and the face.
@@ -20,7 +20,7 @@ pub(crate) struct Spine<'a> {
     origin_ns: u64,
     run_count: usize,
     remaining_ns: Option<u64>,
-    judge: Judge,
+    judge: ConditionJudge,
     /// Sentences for the end of the command.
     pub(crate) messages: Vec<String>,
     /// Has every replay so far been like its trace?
@@ -41,7 +41,7 @@ impl<'a> Spine<'a> {
             origin_ns,
             run_count,
             remaining_ns: None,
-            judge: Judge::new(conditions),
+            judge: ConditionJudge::new(conditions),
             messages: Vec::new(),
             is_faithful: true,
         }
@@ -76,7 +76,7 @@ impl<'a> Spine<'a> {
     }
 
     /// Journals `batches`, and shows them only after that.
-    fn publish(&mut self, batches: &[Batch]) -> Result<(), SessionError> {
+    fn publish(&mut self, batches: &[RowBatch]) -> Result<(), SessionError> {
         for batch in batches {
             self.writer.accept(batch)?;
             self.judge.accept(batch)?;
@@ -92,12 +92,12 @@ impl<'a> Spine<'a> {
     }
 
     /// Counters of the machine outside an interval.
-    pub(crate) fn counters(&mut self, batches: &[Batch]) -> Result<(), SessionError> {
+    pub(crate) fn counters(&mut self, batches: &[RowBatch]) -> Result<(), SessionError> {
         self.publish(batches)
     }
 
     /// One interval of one run: what the load did, and counters of the machine.
-    pub(crate) fn interval(&mut self, batches: &[Batch]) -> Result<(), SessionError> {
+    pub(crate) fn interval(&mut self, batches: &[RowBatch]) -> Result<(), SessionError> {
         self.publish(batches)?;
         self.anchor()
     }
@@ -128,7 +128,7 @@ impl<'a> Spine<'a> {
             offered_rate: offered_rate(context),
             detail: loops_text(context.run),
         };
-        self.publish(&[Batch::from_rows(&[row])?])?;
+        self.publish(&[RowBatch::from_rows(&[row])?])?;
         self.writer.sync()?;
         Ok(())
     }
@@ -154,22 +154,22 @@ impl<'a> Spine<'a> {
             message: message.to_string(),
             count: 1,
         };
-        self.publish(&[Batch::from_rows(&[row])?])
+        self.publish(&[RowBatch::from_rows(&[row])?])
     }
 
     /// Publishes rows of one table.
     pub(crate) fn rows<R: Row>(&mut self, rows: &[R]) -> Result<(), SessionError> {
-        self.publish(&[Batch::from_rows(rows)?])
+        self.publish(&[RowBatch::from_rows(rows)?])
     }
 
     /// Rows of a trace: for the recording only.
-    pub(crate) fn traced(&mut self, batch: &Batch) -> Result<(), SessionError> {
+    pub(crate) fn traced(&mut self, batch: &RowBatch) -> Result<(), SessionError> {
         self.writer.accept(batch)?;
         Ok(self.writer.commit()?)
     }
 
     /// I/Os of a trace as records: for the recording only.
-    pub(crate) fn traced_ios(&mut self, ios: &Packed<'_>) -> Result<(), SessionError> {
+    pub(crate) fn traced_ios(&mut self, ios: &PackedChunk<'_>) -> Result<(), SessionError> {
         self.writer.accept_ios(&ios.names, ios.records)?;
         Ok(self.writer.commit()?)
     }
@@ -216,13 +216,13 @@ impl<'a> Spine<'a> {
     }
 
     pub(crate) fn run_ended(&mut self, totals: &[RunTotal], ends: &[RunEnd]) -> Result<(), SessionError> {
-        self.publish(&[Batch::from_rows(totals)?, Batch::from_rows(ends)?])?;
+        self.publish(&[RowBatch::from_rows(totals)?, RowBatch::from_rows(ends)?])?;
         self.face(|face| face.run_ended());
         Ok(())
     }
 
     /// Judges conditions over a run that has ended: into the recording first, then to the face.
-    pub(crate) fn judge(&mut self, run_index: i32, which: &[usize]) -> Result<Vec<Verdict>, SessionError> {
+    pub(crate) fn judge(&mut self, run_index: i32, which: &[usize]) -> Result<Vec<ObjectiveVerdict>, SessionError> {
         let verdicts = self.judge.verdicts(run_index, which);
         self.tell(&verdicts)?;
         Ok(verdicts)
@@ -233,16 +233,16 @@ impl<'a> Spine<'a> {
         &mut self,
         pending: &PendingRun,
         run_index: i32,
-        halt: Halt,
+        halt: RunHalt,
         which: &[usize],
-    ) -> Result<Vec<Verdict>, SessionError> {
+    ) -> Result<Vec<ObjectiveVerdict>, SessionError> {
         let verdicts = self.judge.of_pending(pending, run_index, halt, which);
         self.tell(&verdicts)?;
         Ok(verdicts)
     }
 
     /// A run ended before its time: noted for the judgement now, and in the manifest for later ones.
-    pub(crate) fn cut_short(&mut self, run_index: i32, halt: Halt) -> Result<(), SessionError> {
+    pub(crate) fn cut_short(&mut self, run_index: i32, halt: RunHalt) -> Result<(), SessionError> {
         self.judge.cut_short(run_index, halt);
         self.manifest(|manifest| {
             let cut = manifest.extra.entry(CUT_SHORT.to_string()).or_insert_with(|| serde_json::json!({}));
@@ -250,7 +250,7 @@ impl<'a> Spine<'a> {
         })
     }
 
-    fn tell(&mut self, verdicts: &[Verdict]) -> Result<(), SessionError> {
+    fn tell(&mut self, verdicts: &[ObjectiveVerdict]) -> Result<(), SessionError> {
         let t_ns = clock::now_ns();
         let rows: Vec<Objective> = verdicts
             .iter()
@@ -300,7 +300,7 @@ pub(crate) fn loops_text(run: &plan::Run) -> String {
 /// Arrivals per second of all workloads, `None` at full speed.
 fn offered_rate(context: &RunContext<'_>) -> Option<f64> {
     context.run.offered(match context.pace {
-        Pace::PerSecond(rate) => Some(rate),
-        Pace::Max => None,
+        ResolvedRate::PerSecond(rate) => Some(rate),
+        ResolvedRate::Max => None,
     })
 }

@@ -1,7 +1,7 @@
 //! When a run has become steady (fio's `steadystate`).
 
-use engine::Harvest;
-use plan::{Steady, SteadyMeasure};
+use engine::IntervalHarvest;
+use plan::{SteadyMeasure, SteadyRule};
 use std::collections::VecDeque;
 use tool_output::fio_out::SteadyState;
 
@@ -11,7 +11,7 @@ const SLICE_NS: u64 = 1_000_000_000;
 /// Watches the intervals of a run.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    steady: Steady,
+    steady: SteadyRule,
     /// Time of the run so far.
     passed_ns: u64,
     /// The slice under way: length, and what was done.
@@ -31,12 +31,12 @@ struct Slice {
 }
 
 impl Watch {
-    pub(crate) fn new(steady: Steady) -> Self {
+    pub(crate) fn new(steady: SteadyRule) -> Self {
         Self { steady, passed_ns: 0, slice: Slice::default(), values: VecDeque::new(), rates: VecDeque::new() }
     }
 
     /// Takes one interval in.
-    pub(crate) fn add(&mut self, harvest: &Harvest) {
+    pub(crate) fn add(&mut self, harvest: &IntervalHarvest) {
         let began_ns = self.passed_ns;
         self.passed_ns += harvest.interval_ns;
         // What is counted begins when the time that is left out is over: an interval that ends a little later has most of it.
@@ -86,7 +86,7 @@ impl Watch {
 
     /// What became of it, for fio's outputs.
     pub(crate) fn state(&self, run_index: i32) -> SteadyState {
-        let Steady { measure, slope, fraction, absolute, .. } = self.steady;
+        let SteadyRule { measure, slope, fraction, absolute, .. } = self.steady;
         let is_full = self.values.len() as u64 >= self.wanted();
         let (mean, found) = if is_full { self.found() } else { (0.0, 0.0) };
         let share = if mean == 0.0 { 0.0 } else { found / mean };
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     fn watch(slope: bool, limit: f64) -> Watch {
-        Watch::new(Steady {
+        Watch::new(SteadyRule {
             measure: SteadyMeasure::Operations,
             slope,
             fraction: Some(limit),
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn the_first_second_that_counts_begins_when_those_left_out_are_over() {
-        let interval = |ns| Harvest {
+        let interval = |ns| IntervalHarvest {
             t_ns: 0,
             interval_ns: ns,
             lanes: vec![],
@@ -181,7 +181,7 @@ mod tests {
             ios_lost: 0,
         };
         for late_ns in [0, 30_000, 300_000] {
-            let steady = Steady { ramp_ns: 10 * SLICE_NS, ..watch(false, 0.05).steady };
+            let steady = SteadyRule { ramp_ns: 10 * SLICE_NS, ..watch(false, 0.05).steady };
             let mut watch = Watch::new(steady);
             for second in 0..12 {
                 assert_eq!(watch.values.len(), second.max(10) - 10, "before second {second}, {late_ns} ns late");

@@ -1,8 +1,8 @@
 //! `fsync` at the end of a run or job, and what the page cache holds between runs.
 
-use engine::{Failure, FirstError, Harvest, LaneEnd, LaneInterval};
+use engine::{FailedOperation, FirstError, IntervalHarvest, LaneEnd, LaneInterval};
 use monitor::StopFlag;
-use plan::generate::Op;
+use plan::generate::OperationKind;
 use plan::{OpenFlags, Plan, Run, TargetSpec, Workload};
 use quantity::clock;
 use quantity::histogram::Histogram;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
-use target::{Kind, Opened};
+use target::{OpenTarget, TargetKind};
 
 /// How often it is looked whether the user gives up.
 const NAP: Duration = Duration::from_millis(20);
@@ -57,7 +57,7 @@ impl Wish {
 pub(crate) fn wishes(
     plan: &Plan,
     run: &Run,
-    targets: &[Option<Opened>],
+    targets: &[Option<OpenTarget>],
     is_meant: impl Fn(usize) -> bool,
 ) -> std::io::Result<Vec<Wish>> {
     let mut wishes: Vec<Wish> = Vec::new();
@@ -72,7 +72,7 @@ pub(crate) fn wishes(
             let is_wanted = if run.format { !view.direct } else { flags.fsync_at_end };
             // Several workloads of Vdbench's share a target that is opened once.
             let is_there = workload.job.is_none() && wishes.iter().any(|wish| wish.target == *index);
-            if is_wanted && !is_there && opened.writable && opened.kind != Kind::Nothing {
+            if is_wanted && !is_there && opened.writable && opened.kind != TargetKind::Nothing {
                 let fd = view.fd.try_clone_to_owned()?;
                 wishes.push(Wish { workload: at, target: *index, only_data: run.format, fd });
             }
@@ -84,7 +84,7 @@ pub(crate) fn wishes(
 /// What came of the wishes.
 pub(crate) struct Synced {
     /// Those that came back, as flushes.
-    pub(crate) harvest: Harvest,
+    pub(crate) harvest: IntervalHarvest,
     /// Those that did not, with their ages.
     pub(crate) open: Vec<LaneEnd>,
 }
@@ -148,7 +148,7 @@ impl Syncing {
     }
 
     /// The workloads whose wishes have all come back since the last look, with them.
-    pub(crate) fn take(&mut self) -> Vec<(usize, Harvest)> {
+    pub(crate) fn take(&mut self) -> Vec<(usize, IntervalHarvest)> {
         while let Ok(done) = self.told.try_recv() {
             self.take_in(done);
         }
@@ -181,7 +181,7 @@ impl Syncing {
             LaneEnd {
                 workload,
                 target,
-                op: Op::Flush,
+                op: OperationKind::Flush,
                 in_flight_age: age.clone(),
                 in_flight_service_age: age,
                 waiting_age: Histogram::default(),
@@ -198,11 +198,11 @@ impl Syncing {
 }
 
 /// What came back, from the first beginning to the last end; each was due, and submitted, when the waiting for it began.
-fn harvest(done: Vec<Done>) -> Harvest {
+fn harvest(done: Vec<Done>) -> IntervalHarvest {
     let began_ns = done.iter().map(|done| done.began_ns).min().unwrap_or(0);
     let t_ns = done.iter().map(|done| done.t_ns).max().unwrap_or(0);
     let interval_ns = t_ns.saturating_sub(began_ns).max(1);
-    let mut harvest = Harvest {
+    let mut harvest = IntervalHarvest {
         t_ns,
         interval_ns,
         lanes: Vec::new(),
@@ -219,7 +219,7 @@ fn harvest(done: Vec<Done>) -> Harvest {
 }
 
 /// Counts one that came back.
-fn add(harvest: &mut Harvest, done: Done) {
+fn add(harvest: &mut IntervalHarvest, done: Done) {
     let Done { workload, target, began_ns, t_ns, result } = done;
     let mut service = Histogram::default();
     service.record(t_ns.saturating_sub(began_ns));
@@ -233,7 +233,7 @@ fn add(harvest: &mut Harvest, done: Done) {
     harvest.lanes.push(LaneInterval {
         workload,
         target,
-        op: Op::Flush,
+        op: OperationKind::Flush,
         arrivals: 1,
         ops: u64::from(is_fine),
         bytes: 0,
@@ -248,6 +248,14 @@ fn add(harvest: &mut Harvest, done: Done) {
     });
     if let Err(error) = result {
         let kind = error.to_string();
-        harvest.failures.push(Failure { t_ns, workload, target, op: Op::Flush, offset: 0, bytes: 0, kind });
+        harvest.failures.push(FailedOperation {
+            t_ns,
+            workload,
+            target,
+            op: OperationKind::Flush,
+            offset: 0,
+            bytes: 0,
+            kind,
+        });
     }
 }

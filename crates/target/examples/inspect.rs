@@ -1,9 +1,9 @@
 //! `cargo run -p target --example inspect DEVICE...`: what an inspection says of devices, and how long it took.
 #![expect(clippy::print_stdout, reason = "it is for people")]
 
-use plan::{OpenFlags, Span, TargetSpec};
+use plan::{OpenFlags, TargetSpec, TextSpan};
 use std::path::PathBuf;
-use target::{Access, Policy, inspect};
+use target::{TargetAccess, WritePolicy, inspect};
 
 fn main() {
     for path in std::env::args_os().skip(1).map(PathBuf::from) {
@@ -21,10 +21,10 @@ fn main() {
             skip_first_block: false,
             grain_bytes: None,
             unlink: false,
-            span: Span::default(),
+            span: TextSpan::default(),
         };
         let begin_ns = quantity::clock::now_ns();
-        let found = inspect(&spec, Access::Write, &Policy::default());
+        let found = inspect(&spec, TargetAccess::Write, &WritePolicy::default());
         let took_ms = (quantity::clock::now_ns() - begin_ns) / 1_000_000;
         match found {
             Ok(finding) => println!("{}: {finding}; {took_ms} ms", path.display()),

@@ -5,7 +5,7 @@ use crate::footprint::Sibling;
 use crate::foreign::Foreign;
 use crate::node::Node;
 use crate::sysfs::{self, Number};
-use crate::{Access, ErrorKind, in_use, ours};
+use crate::{ErrorKind, TargetAccess, in_use, ours};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, FlockOperation, Mode as Permissions, OFlags, SeekFrom, fcntl_lock, flock, openat, seek};
 use rustix::io::Errno;
@@ -164,12 +164,12 @@ pub(crate) struct Device {
 /// Examines a block device: in use? ours or empty? `may_destroy` says that a flag names it, `flag` how to name it.
 pub(crate) fn examine(
     node: &Node,
-    access: Access,
+    access: TargetAccess,
     mode: Mode,
     may_destroy: bool,
     flag: &Path,
 ) -> Result<Device, ErrorKind> {
-    if access == Access::Read {
+    if access == TargetAccess::Read {
         let fd = node.reopen(OFlags::RDONLY).map_err(|error| ErrorKind::from_io("read", &node.path, error))?;
         return Ok(Device { claim: None, size_bytes: size_of(fd.as_fd(), &node.path)?, given_up: None });
     }

@@ -6,7 +6,7 @@ use crate::foreign::Foreign;
 use crate::node::{self, Node, Place, Vacancy};
 use crate::sysfs::Number;
 use crate::view::{direct_alignment, file_system, open_flags, open_node};
-use crate::{Access, ErrorKind, Policy, TargetError};
+use crate::{ErrorKind, TargetAccess, TargetError, WritePolicy};
 use plan::{OpenFlags, TargetSpec};
 use quantity::text::format_bytes;
 use rustix::fd::AsFd as _;
@@ -34,7 +34,7 @@ pub(crate) enum Examined {
 
 /// What `open` would do with a target. Its text form is a sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Finding {
+pub enum TargetFinding {
     /// Make a file of this size.
     Create {
         /// Size.
@@ -83,7 +83,7 @@ pub enum Finding {
     },
 }
 
-impl Finding {
+impl TargetFinding {
     /// Size of the target in the run, in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
@@ -105,7 +105,7 @@ impl Finding {
     }
 }
 
-impl std::fmt::Display for Finding {
+impl std::fmt::Display for TargetFinding {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Create { bytes } => write!(out, "creates a file of {}", format_bytes(*bytes)),
@@ -139,7 +139,7 @@ impl std::fmt::Display for Finding {
 ///
 /// # Errors
 /// The same as `open` would give, except for what only shows when a file is made.
-pub fn inspect(spec: &TargetSpec, access: Access, policy: &Policy) -> Result<Finding, TargetError> {
+pub fn inspect(spec: &TargetSpec, access: TargetAccess, policy: &WritePolicy) -> Result<TargetFinding, TargetError> {
     inspect_with(spec, &[spec.open], access, policy)
 }
 
@@ -150,10 +150,10 @@ pub fn inspect(spec: &TargetSpec, access: Access, policy: &Policy) -> Result<Fin
 pub fn inspect_with(
     spec: &TargetSpec,
     sets: &[OpenFlags],
-    access: Access,
-    policy: &Policy,
-) -> Result<Finding, TargetError> {
-    let find = || -> Result<Finding, ErrorKind> {
+    access: TargetAccess,
+    policy: &WritePolicy,
+) -> Result<TargetFinding, TargetError> {
+    let find = || -> Result<TargetFinding, ErrorKind> {
         let examined = examine(spec, access, policy, Mode::Look)?;
         sets.iter().try_for_each(|flags| check_direct(*flags, &examined))?;
         Ok(describe(spec, access, examined))
@@ -162,7 +162,12 @@ pub fn inspect_with(
 }
 
 /// All checks, in the order that the crate's head comment gives.
-pub(crate) fn examine(spec: &TargetSpec, access: Access, policy: &Policy, mode: Mode) -> Result<Examined, ErrorKind> {
+pub(crate) fn examine(
+    spec: &TargetSpec,
+    access: TargetAccess,
+    policy: &WritePolicy,
+    mode: Mode,
+) -> Result<Examined, ErrorKind> {
     let folders = spec.layout.map_or(0, |layout| layout.folders);
     let node = match node::find_below(&spec.path, folders)? {
         Place::Present(node) => node,
@@ -186,7 +191,9 @@ pub(crate) fn examine(spec: &TargetSpec, access: Access, policy: &Policy, mode: 
             Ok(Examined::File(node, existing))
         }
         FileType::CharacterDevice => match (access, file::wanted_bytes(spec)) {
-            (Access::Read, Some(bytes)) if node.device() == DEV_ZERO && bytes > 0 => Ok(Examined::Zeroes(node, bytes)),
+            (TargetAccess::Read, Some(bytes)) if node.device() == DEV_ZERO && bytes > 0 => {
+                Ok(Examined::Zeroes(node, bytes))
+            }
             (_, Some(bytes)) if node.device() == DEV_NULL && bytes > 0 => Ok(Examined::Nothing(node, bytes)),
             _ => refused(
                 "a character device (only /dev/zero and /dev/null are possible, with a size; /dev/zero to read)",
@@ -212,34 +219,36 @@ pub(crate) fn check_direct(flags: OpenFlags, examined: &Examined) -> Result<(), 
     }
 }
 
-fn describe(spec: &TargetSpec, access: Access, examined: Examined) -> Finding {
+fn describe(spec: &TargetSpec, access: TargetAccess, examined: Examined) -> TargetFinding {
     match examined {
-        Examined::Vacant(_, bytes) => Finding::Create { bytes },
-        Examined::Zeroes(_, bytes) => Finding::Read { bytes },
-        Examined::Nothing(_, bytes) => Finding::Nothing { bytes },
+        Examined::Vacant(_, bytes) => TargetFinding::Create { bytes },
+        Examined::Zeroes(_, bytes) => TargetFinding::Read { bytes },
+        Examined::Nothing(_, bytes) => TargetFinding::Nothing { bytes },
         Examined::Device(_, device) => {
             let bytes = used(spec, device.size_bytes);
             match (device.claim, device.given_up) {
-                (None, _) => Finding::Read { bytes },
+                (None, _) => TargetFinding::Read { bytes },
                 (Some(_), Some(Foreign { what, offset })) => {
-                    Finding::Destroy { bytes, what: format!("{what} at byte {offset}") }
+                    TargetFinding::Destroy { bytes, what: format!("{what} at byte {offset}") }
                 }
-                (Some(_), None) => Finding::WriteDevice { bytes },
+                (Some(_), None) => TargetFinding::WriteDevice { bytes },
             }
         }
         Examined::File(_, file) => {
             let bytes = file.grow_to.unwrap_or_else(|| used(spec, file.size_bytes));
             match (file.claim, file.given_up, file.mark, file.grow_to) {
-                (None, ..) => Finding::Read { bytes },
-                (Some(_), _, None, Some(to_bytes)) if access == Access::Read => {
-                    Finding::ExtendForeign { from_bytes: file.size_bytes, to_bytes }
+                (None, ..) => TargetFinding::Read { bytes },
+                (Some(_), _, None, Some(to_bytes)) if access == TargetAccess::Read => {
+                    TargetFinding::ExtendForeign { from_bytes: file.size_bytes, to_bytes }
                 }
-                (Some(_), Some(what), ..) => Finding::Destroy { bytes, what },
+                (Some(_), Some(what), ..) => TargetFinding::Destroy { bytes, what },
                 (Some(_), None, None, _) => {
-                    Finding::Destroy { bytes, what: "the content of a file that iodyno did not make".to_string() }
+                    TargetFinding::Destroy { bytes, what: "the content of a file that iodyno did not make".to_string() }
                 }
-                (Some(_), None, Some(_), Some(to_bytes)) => Finding::Extend { from_bytes: file.size_bytes, to_bytes },
-                (Some(_), None, Some(_), None) => Finding::OverwriteOwn { bytes },
+                (Some(_), None, Some(_), Some(to_bytes)) => {
+                    TargetFinding::Extend { from_bytes: file.size_bytes, to_bytes }
+                }
+                (Some(_), None, Some(_), None) => TargetFinding::OverwriteOwn { bytes },
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::device::{Claim, Mode, claim_file, claim_new, is_claimed};
 use crate::node::{Node, Vacancy};
 use crate::ours::{self, Mark};
 use crate::registry::Registry;
-use crate::{Access, ErrorKind, Policy, evidence, in_use, place};
+use crate::{ErrorKind, TargetAccess, WritePolicy, evidence, in_use, place};
 use plan::{LayoutKind, TargetSpec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
@@ -49,8 +49,8 @@ pub(crate) fn used(spec: &TargetSpec, size_bytes: u64) -> u64 {
 pub(crate) fn examine(
     spec: &TargetSpec,
     node: &Node,
-    access: Access,
-    policy: &Policy,
+    access: TargetAccess,
+    policy: &WritePolicy,
     mode: Mode,
 ) -> Result<Existing, ErrorKind> {
     let size_bytes = u64::try_from(node.stat.st_size).unwrap_or(0);
@@ -61,7 +61,7 @@ pub(crate) fn examine(
     if let Some(bytes) = grow_to.filter(|_| policy.never_create) {
         return Err(ErrorKind::CreationOff { action: "extended", bytes });
     }
-    if access == Access::Read && grow_to.is_none() {
+    if access == TargetAccess::Read && grow_to.is_none() {
         let fd = node.reopen(OFlags::RDONLY).map_err(|error| ErrorKind::from_io("read", &node.path, error))?;
         let mark = ours::mark_of(fd.as_fd(), Registry::find().as_ref());
         // Our own file that was made and never filled: filling it is a write like any other, and goes on below.
@@ -82,7 +82,7 @@ pub(crate) fn examine(
     if mark.is_none() && !may_destroy {
         let flag = spec.path.clone();
         return Err(match grow_to {
-            Some(asked_bytes) if access == Access::Read => {
+            Some(asked_bytes) if access == TargetAccess::Read => {
                 ErrorKind::ForeignExtension { size_bytes, asked_bytes, flag }
             }
             _ => ErrorKind::ForeignFile { bytes: size_bytes, mark: ours::XATTR, flag },
@@ -116,7 +116,7 @@ pub(crate) fn examine(
 }
 
 /// Examines a place where a file would be made; returns its size.
-pub(crate) fn examine_vacancy(spec: &TargetSpec, vacancy: &Vacancy, policy: &Policy) -> Result<u64, ErrorKind> {
+pub(crate) fn examine_vacancy(spec: &TargetSpec, vacancy: &Vacancy, policy: &WritePolicy) -> Result<u64, ErrorKind> {
     let bytes = wanted_bytes(spec).filter(|bytes| *bytes > 0).ok_or(ErrorKind::NotFound)?;
     let path = vacancy.path();
     if path.starts_with("/dev") && !path.starts_with("/dev/shm") {

@@ -6,7 +6,7 @@
 
 use crate::loops;
 use crate::sysfs::{Number, directory, entries, node_name, number_of, partitions, value};
-use ::backing::{Control, Section};
+use ::backing::{MapSection, MapperControl};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -44,14 +44,15 @@ pub(crate) struct Sibling {
 }
 
 /// The tables of device-mapper devices: the kernel's, or a test's.
-pub(crate) type Tables<'a> = &'a dyn Fn(Number) -> Option<Vec<Section>>;
+pub(crate) type Tables<'a> = &'a dyn Fn(Number) -> Option<Vec<MapSection>>;
 
 /// The kernel's tables; none without privileges, and none for a tree that a test made.
-pub(crate) fn kernel_tables(root: &Path) -> impl Fn(Number) -> Option<Vec<Section>> {
+pub(crate) fn kernel_tables(root: &Path) -> impl Fn(Number) -> Option<Vec<MapSection>> {
     let is_real = root == Path::new("/");
     let control = std::cell::OnceCell::new();
     move |(major, minor)| {
-        let control: &Option<Control> = control.get_or_init(|| is_real.then(|| Control::open().ok()).flatten());
+        let control: &Option<MapperControl> =
+            control.get_or_init(|| is_real.then(|| MapperControl::open().ok()).flatten());
         control.as_ref()?.table(major, minor).ok()
     }
 }
@@ -168,7 +169,7 @@ impl Follow<'_> {
     }
 
     /// A part of a device-mapper device.
-    fn section(&mut self, section: &Section, bytes: &Range<u64>, is_exact: bool, slaves: &[PathBuf], level: usize) {
+    fn section(&mut self, section: &MapSection, bytes: &Range<u64>, is_exact: bool, slaves: &[PathBuf], level: usize) {
         let start = section.start_sector.saturating_mul(SECTOR);
         let length = section.sectors.saturating_mul(SECTOR);
         let part = bytes.start.max(start)..bytes.end.min(start.saturating_add(length));
@@ -239,7 +240,7 @@ enum Parameters {
 }
 
 impl Parameters {
-    fn of(section: &Section) -> Option<Self> {
+    fn of(section: &MapSection) -> Option<Self> {
         let words: Vec<&str> = section.parameters.split_ascii_whitespace().collect();
         let device = |at: usize| {
             let (major, minor) = words.get(at)?.split_once(':')?;
@@ -307,11 +308,11 @@ mod tests {
 
         /// The siblings of dm-0, with these tables of dm-0, dm-1, …
         fn siblings(&self, tables: &[&str]) -> Vec<String> {
-            let parse = |text: &str| -> Vec<Section> {
+            let parse = |text: &str| -> Vec<MapSection> {
                 let section = |line: &str| {
                     let mut words = line.splitn(4, ' ');
                     let mut next = || words.next().unwrap_or_default().to_string();
-                    Section {
+                    MapSection {
                         start_sector: next().parse().unwrap(),
                         sectors: next().parse().unwrap(),
                         kind: next(),
@@ -320,7 +321,7 @@ mod tests {
                 };
                 text.split('|').map(section).collect()
             };
-            let tables: Vec<Vec<Section>> = tables.iter().map(|text| parse(text)).collect();
+            let tables: Vec<Vec<MapSection>> = tables.iter().map(|text| parse(text)).collect();
             let table = |number: Number| tables.get(usize::try_from(number.1).unwrap()).cloned();
             let relatives = BTreeMap::from([((254, 0), "/dev/dm-0".to_string())]);
             let found = siblings(self.0.path(), (254, 0), &relatives, &table);

@@ -46,17 +46,17 @@ mod sysfs;
 mod view;
 
 pub use error::{ErrorKind, TargetError};
-pub use examine::{Finding, inspect, inspect_with};
-pub use opened::{Kind, Opened, open, open_with, settle};
-pub use pattern::Pattern;
-pub use view::{View, block_bytes_at_least};
+pub use examine::{TargetFinding, inspect, inspect_with};
+pub use opened::{OpenTarget, TargetKind, open, open_with, settle};
+pub use pattern::UserPattern;
+pub use view::{TargetView, block_bytes_at_least};
 
 use plan::TargetSpec;
 use std::path::{Path, PathBuf};
 
 /// What the plan does with a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum TargetAccess {
     /// Only reads.
     Read,
     /// At least one write or trim.
@@ -65,14 +65,14 @@ pub enum Access {
 
 /// What the user allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Policy {
+pub struct WritePolicy {
     /// Devices and files whose content may be lost (`--destroy PATH`), each named exactly.
     pub destroy: Vec<PathBuf>,
     /// Never create or extend a file (`formatsds=no`).
     pub never_create: bool,
 }
 
-impl Policy {
+impl WritePolicy {
     /// Does a flag name exactly this path, directly or after its symbolic links are resolved?
     fn may_destroy(&self, path: &Path, resolved: &Path) -> bool {
         self.destroy.iter().any(|named| {

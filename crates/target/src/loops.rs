@@ -99,7 +99,7 @@ pub(crate) fn of(root: &Path, directory: &Path) -> Option<Backing> {
     Some(backing)
 }
 
-fn status(root: &Path, backing: &Backing) -> Option<backing::Loop> {
+fn status(root: &Path, backing: &Backing) -> Option<backing::LoopBacking> {
     use rustix::fd::AsFd;
     let node = mounts::seen_from(root, Path::new(&backing.name));
     if in_use_path(&node).device != Some(backing.owner) {

@@ -6,10 +6,10 @@ use crate::examine::{Examined, check_direct, examine};
 use crate::file::{self, Created, Existing, used};
 use crate::node::Node;
 use crate::ours::{self, Mark, Settled};
-use crate::pattern::Pattern;
+use crate::pattern::UserPattern;
 use crate::registry::Registry;
-use crate::view::{Further, View, alignment, file_system, open_flags, open_node};
-use crate::{Access, ErrorKind, Policy, TargetError};
+use crate::view::{Further, TargetView, alignment, file_system, open_flags, open_node};
+use crate::{ErrorKind, TargetAccess, TargetError, WritePolicy};
 use plan::{LayoutKind, OpenFlags, TargetSpec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Advice, FileType, OFlags, fadvise, fdatasync, fstat, major, minor};
@@ -24,7 +24,7 @@ const SETTLING_THREADS: usize = 16;
 
 /// What a target is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TargetKind {
     /// A block device.
     BlockDevice {
         /// Major number.
@@ -49,7 +49,7 @@ pub enum Kind {
 
 /// An open target. While it lives, nobody else can mount a device, or open it exclusively.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenTarget {
     /// Name in the plan.
     pub name: String,
     /// Path in the plan.
@@ -63,7 +63,7 @@ pub struct Opened {
     /// Addresses of buffers must be multiples of this.
     pub memory_align: u32,
     /// What it is.
-    pub kind: Kind,
+    pub kind: TargetKind,
     /// Is the descriptor open for writing?
     pub writable: bool,
     /// Does the descriptor bypass the page cache?
@@ -80,13 +80,13 @@ pub struct Opened {
     _claim: Option<Arc<Claim>>,
 }
 
-impl AsFd for Opened {
+impl AsFd for OpenTarget {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.io.as_fd()
     }
 }
 
-impl Opened {
+impl OpenTarget {
     /// Notes that the file was written from its start up to here; harmless on devices.
     ///
     /// # Errors
@@ -108,17 +108,17 @@ impl Opened {
     ///
     /// # Errors
     /// A sentence when it could not be remembered; the next run will then want `--destroy`.
-    pub fn remember(&self, pattern: &Pattern) -> Result<(), String> {
+    pub fn remember(&self, pattern: &UserPattern) -> Result<(), String> {
         if !self.writable || pattern.bytes.iter().all(|byte| *byte == 0) {
             return Ok(());
         }
         let registry = Registry::find();
         let noted = match self.kind {
-            Kind::BlockDevice { major, minor } => {
+            TargetKind::BlockDevice { major, minor } => {
                 ours::add_pattern_to_device((major, minor), pattern, registry.as_ref())
             }
-            Kind::File { .. } => ours::add_pattern_to_file(self.io.as_fd(), pattern, registry.as_ref()),
-            Kind::Zeroes | Kind::Nothing => Ok(()),
+            TargetKind::File { .. } => ours::add_pattern_to_file(self.io.as_fd(), pattern, registry.as_ref()),
+            TargetKind::Zeroes | TargetKind::Nothing => Ok(()),
         };
         noted.map_err(|why| format!("the pattern is not remembered, and the next run will want --destroy: {why}"))
     }
@@ -202,10 +202,10 @@ impl Opened {
     /// The target as it is opened with these flags: those of one of the sets that it was opened for. With others: as with
     /// the first of them.
     #[must_use]
-    pub fn view(&self, flags: OpenFlags) -> View<'_> {
+    pub fn view(&self, flags: OpenFlags) -> TargetView<'_> {
         match self.further.iter().find(|further| open_flags(flags).ok() == Some(further.flags)) {
             Some(further) => further.view(),
-            None => View {
+            None => TargetView {
                 fd: self.as_fd(),
                 direct: self.direct,
                 logical_block_bytes: self.logical_block_bytes,
@@ -258,15 +258,15 @@ impl Opened {
 /// wrote meanwhile.
 ///
 /// Returns sentences about marks that could not be changed.
-pub fn settle<'a>(targets: impl IntoIterator<Item = &'a Opened>) -> Vec<String> {
-    let files: Vec<&Opened> = targets.into_iter().filter(|target| target.is_marked && target.writable).collect();
+pub fn settle<'a>(targets: impl IntoIterator<Item = &'a OpenTarget>) -> Vec<String> {
+    let files: Vec<&OpenTarget> = targets.into_iter().filter(|target| target.is_marked && target.writable).collect();
     let effort = Effort::after_a_run(files.len());
-    let look = |files: &[&Opened]| files.iter().map(|file| file.left(effort)).collect::<Vec<_>>();
+    let look = |files: &[&OpenTarget]| files.iter().map(|file| file.left(effort)).collect::<Vec<_>>();
     let share = files.len().div_ceil(SETTLING_THREADS).max(1);
     let left: Vec<_> = std::thread::scope(|scope| {
         let spawn = |files| std::thread::Builder::new().spawn_scoped(scope, move || look(files)).map_err(|_| files);
         let threads: Vec<_> = files.chunks(share).map(spawn).collect();
-        let join = |thread: Result<std::thread::ScopedJoinHandle<'_, Vec<_>>, &[&Opened]>| match thread {
+        let join = |thread: Result<std::thread::ScopedJoinHandle<'_, Vec<_>>, &[&OpenTarget]>| match thread {
             Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             // A machine that gives no more threads.
             Err(files) => look(files),
@@ -283,7 +283,12 @@ pub fn settle<'a>(targets: impl IntoIterator<Item = &'a Opened>) -> Vec<String> 
 /// # Errors
 /// When the target is refused to protect data, is not there, or cannot be used as asked. Nothing was changed then; a
 /// file that was made is removed again.
-pub fn open(spec: &TargetSpec, flags: OpenFlags, access: Access, policy: &Policy) -> Result<Opened, TargetError> {
+pub fn open(
+    spec: &TargetSpec,
+    flags: OpenFlags,
+    access: TargetAccess,
+    policy: &WritePolicy,
+) -> Result<OpenTarget, TargetError> {
     open_with(spec, &[flags], access, policy)
 }
 
@@ -295,12 +300,12 @@ pub fn open(spec: &TargetSpec, flags: OpenFlags, access: Access, policy: &Policy
 pub fn open_with(
     spec: &TargetSpec,
     sets: &[OpenFlags],
-    access: Access,
-    policy: &Policy,
-) -> Result<Opened, TargetError> {
+    access: TargetAccess,
+    policy: &WritePolicy,
+) -> Result<OpenTarget, TargetError> {
     raise_file_limit();
     let flags = sets.first().copied().unwrap_or(spec.open);
-    let open = || -> Result<Opened, ErrorKind> {
+    let open = || -> Result<OpenTarget, ErrorKind> {
         let extra = open_flags(flags)?;
         let examined = examine(spec, access, policy, Mode::Take)?;
         // Before a file grows: direct I/O that is not to be had is found out here.
@@ -335,7 +340,7 @@ pub fn open_with(
             }
             Examined::Nothing(node, bytes) => {
                 let io = open_node(&node, OFlags::RDWR)?;
-                Ok(Opened { kind: Kind::Nothing, writable: true, ..describe(spec, &node, io, false, bytes)? })
+                Ok(OpenTarget { kind: TargetKind::Nothing, writable: true, ..describe(spec, &node, io, false, bytes)? })
             }
             Examined::Vacant(vacancy, bytes) => {
                 let vacancy = vacancy.with_folders()?;
@@ -354,7 +359,7 @@ fn direction(write: bool) -> OFlags {
     if write { OFlags::RDWR } else { OFlags::RDONLY }
 }
 
-fn open_file(spec: &TargetSpec, node: &Node, existing: Existing, extra: OFlags) -> Result<Opened, ErrorKind> {
+fn open_file(spec: &TargetSpec, node: &Node, existing: Existing, extra: OFlags) -> Result<OpenTarget, ErrorKind> {
     let io = open_node(node, direction(existing.claim.is_some()) | extra)?;
     let is_filled = layout_of(spec) == LayoutKind::Filled;
     let size_bytes = existing.grow_to.unwrap_or_else(|| used(spec, existing.size_bytes));
@@ -405,7 +410,7 @@ fn layout_of(spec: &TargetSpec) -> LayoutKind {
     spec.layout.map_or(LayoutKind::Filled, |layout| layout.how)
 }
 
-fn open_created(spec: &TargetSpec, created: &Created<'_>, bytes: u64, extra: OFlags) -> Result<Opened, ErrorKind> {
+fn open_created(spec: &TargetSpec, created: &Created<'_>, bytes: u64, extra: OFlags) -> Result<OpenTarget, ErrorKind> {
     let io = open_node(&created.node, OFlags::RDWR | extra)?;
     let mut opened = describe(spec, &created.node, io, extra.contains(OFlags::DIRECT), bytes)?;
     opened.created = true;
@@ -425,26 +430,32 @@ fn open_created(spec: &TargetSpec, created: &Created<'_>, bytes: u64, extra: OFl
 }
 
 /// From the first byte that was never written to the end, beginning at a whole MiB.
-fn set_fill(opened: &mut Opened, mark: &Mark) {
+fn set_fill(opened: &mut OpenTarget, mark: &Mark) {
     let first = file::first_unwritten(opened.as_fd(), mark, opened.size_bytes);
     opened.fill = (first < opened.size_bytes).then_some(first >> 20 << 20..opened.size_bytes);
 }
 
 /// Everything about an open target that does not depend on whose it is.
-fn describe(spec: &TargetSpec, node: &Node, io: OwnedFd, direct: bool, size_bytes: u64) -> Result<Opened, ErrorKind> {
+fn describe(
+    spec: &TargetSpec,
+    node: &Node,
+    io: OwnedFd,
+    direct: bool,
+    size_bytes: u64,
+) -> Result<OpenTarget, ErrorKind> {
     let (logical_block_bytes, memory_align) = alignment(node, io.as_fd(), direct)?;
     let kind = match node.file_type() {
         FileType::BlockDevice => {
             let (major, minor) = node.device();
-            Kind::BlockDevice { major, minor }
+            TargetKind::BlockDevice { major, minor }
         }
-        FileType::CharacterDevice => Kind::Zeroes,
+        FileType::CharacterDevice => TargetKind::Zeroes,
         _ => {
             let (major, minor) = (major(node.stat.st_dev), minor(node.stat.st_dev));
-            Kind::File { file_system: file_system(node), major, minor }
+            TargetKind::File { file_system: file_system(node), major, minor }
         }
     };
-    Ok(Opened {
+    Ok(OpenTarget {
         name: spec.name.clone(),
         path: spec.path.clone(),
         size_bytes,

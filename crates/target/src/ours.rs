@@ -8,7 +8,7 @@
 use crate::ErrorKind;
 use crate::device_key;
 use crate::foreign::Foreign;
-use crate::pattern::{Known, Pattern};
+use crate::pattern::{Known, UserPattern};
 use crate::registry::Registry;
 use crate::survey::MAX_REMEMBERED;
 use crate::sysfs::Number;
@@ -248,7 +248,7 @@ impl Mark {
     }
 
     /// Adds a pattern; remembers it in the registry.
-    fn add_pattern(&mut self, pattern: &Pattern, registry: Option<&Registry>) -> Result<(), String> {
+    fn add_pattern(&mut self, pattern: &UserPattern, registry: Option<&Registry>) -> Result<(), String> {
         let registry = registry.ok_or("there is no home for a registry (HOME or IODYNO_STATE_DIR)")?;
         let id = registry.keep(pattern)?;
         // The newest is the last, also when it had been there.
@@ -310,7 +310,7 @@ fn register(fd: BorrowedFd<'_>, mark: &Mark, registry: Option<&Registry>) -> Res
 /// A sentence when it cannot be remembered: the next run will not know the file's content.
 pub(crate) fn add_pattern_to_file(
     fd: BorrowedFd<'_>,
-    pattern: &Pattern,
+    pattern: &UserPattern,
     registry: Option<&Registry>,
 ) -> Result<(), String> {
     let mut mark = mark_of(fd, registry).unwrap_or_default();
@@ -325,7 +325,7 @@ pub(crate) fn add_pattern_to_file(
 /// As [`add_pattern_to_file`].
 pub(crate) fn add_pattern_to_device(
     number: Number,
-    pattern: &Pattern,
+    pattern: &UserPattern,
     registry: Option<&Registry>,
 ) -> Result<(), String> {
     let key = device_key::find(Path::new("/"), number).ok_or("nothing tells the device from others")?;
@@ -522,8 +522,8 @@ mod tests {
         let registry = Registry::at(&scratch.path().join("iodyno"));
         let mut mark = Mark::default();
         for number in 0..20_u8 {
-            mark.add_pattern(&Pattern { bytes: vec![number + 1], anew: true }, Some(&registry)).unwrap();
-            mark.add_pattern(&Pattern { bytes: vec![100], anew: true }, Some(&registry)).unwrap();
+            mark.add_pattern(&UserPattern { bytes: vec![number + 1], anew: true }, Some(&registry)).unwrap();
+            mark.add_pattern(&UserPattern { bytes: vec![100], anew: true }, Some(&registry)).unwrap();
         }
         let known = mark.known(Some(&registry)).patterns;
         assert_eq!((known.len(), known.last().unwrap().bytes[0]), (MAX_PATTERNS, 100));

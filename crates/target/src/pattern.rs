@@ -7,14 +7,14 @@ pub(crate) const MAX_BYTES: usize = 1 << 20;
 
 /// Bytes that a run writes over and over instead of iodyno's own data, which carry no mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
+pub struct UserPattern {
     /// What is repeated.
     pub bytes: Vec<u8>,
     /// It begins anew with every transfer (fio's `buffer_pattern`), not at the start of the target (Vdbench's `pattern=`).
     pub anew: bool,
 }
 
-impl Pattern {
+impl UserPattern {
     /// Does a sector hold nothing but the pattern? `offset` is its place in the target.
     fn explains(&self, sector: &[u8], offset: u64) -> bool {
         let len = self.bytes.len();
@@ -48,7 +48,7 @@ impl Pattern {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
     /// The patterns that were written to this target.
-    pub(crate) patterns: Vec<Pattern>,
+    pub(crate) patterns: Vec<UserPattern>,
 }
 
 impl Known {
@@ -81,13 +81,13 @@ pub(crate) fn is_partition(entry: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::generate::{Content, Volume};
+    use plan::generate::{ContentGenerator, WriteVolume};
 
     /// What the engine writes at `offset` with this pattern.
-    fn written(pattern: &Pattern, offset: u64, len: usize) -> Vec<u8> {
+    fn written(pattern: &UserPattern, offset: u64, len: usize) -> Vec<u8> {
         let literal = if pattern.anew { pattern.bytes.clone() } else { Vec::new() };
-        let spec = plan::Content { literal, ..plan::Content::default() };
-        let mut content = Content::new(&spec, &pattern.bytes, &Volume::alone(1, 1 << 30)).unwrap();
+        let spec = plan::WriteContent { literal, ..plan::WriteContent::default() };
+        let mut content = ContentGenerator::new(&spec, &pattern.bytes, &WriteVolume::alone(1, 1 << 30)).unwrap();
         let mut data = vec![0; len];
         content.fill(&mut data, offset);
         data
@@ -98,7 +98,7 @@ mod tests {
         for len in [1, 2, 3, 4, 7, 512, 600, 4096, 5000] {
             let bytes: Vec<u8> = (0..len).map(|index: usize| (index * 7 + 1).to_le_bytes()[0]).collect();
             for anew in [false, true] {
-                let pattern = Pattern { bytes: bytes.clone(), anew };
+                let pattern = UserPattern { bytes: bytes.clone(), anew };
                 let known = Known { patterns: vec![pattern.clone()] };
                 for offset in [0, 4096, 1 << 20] {
                     let mut data = written(&pattern, offset, 8192);
@@ -145,10 +145,11 @@ mod tests {
 
     #[test]
     fn a_pattern_of_the_whole_target_stays_in_its_place() {
-        let pattern = Pattern { bytes: (0..1536_u32).map(|index| (index / 6).to_le_bytes()[0]).collect(), anew: false };
+        let pattern =
+            UserPattern { bytes: (0..1536_u32).map(|index| (index / 6).to_le_bytes()[0]).collect(), anew: false };
         let known = Known { patterns: vec![pattern.clone()] };
         let data = written(&pattern, 512, 512);
         assert!(known.is_own(&data, 512) && known.is_own(&data, 512 + 1536) && !known.is_own(&data, 1024));
-        assert!(!Known { patterns: vec![Pattern { bytes: Vec::new(), anew: true }] }.is_own(&data, 0));
+        assert!(!Known { patterns: vec![UserPattern { bytes: Vec::new(), anew: true }] }.is_own(&data, 0));
     }
 }

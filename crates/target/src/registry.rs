@@ -4,7 +4,7 @@
 //! Everything in here makes iodyno *know* something as its own, so what is damaged, too large, or could have been written
 //! by another user counts as not there: the target is then refused, and nothing is lost.
 
-use crate::pattern::{MAX_BYTES, Pattern};
+use crate::pattern::{MAX_BYTES, UserPattern};
 use rustix::fd::OwnedFd;
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, flock, fstat, futimens,
@@ -108,7 +108,7 @@ impl Registry {
     ///
     /// # Errors
     /// A sentence when it is too long or cannot be written.
-    pub(crate) fn keep(&self, pattern: &Pattern) -> Result<String, String> {
+    pub(crate) fn keep(&self, pattern: &UserPattern) -> Result<String, String> {
         if pattern.bytes.len() > MAX_BYTES {
             return Err(format!("it is longer than {} MiB", MAX_BYTES >> 20));
         }
@@ -130,7 +130,7 @@ impl Registry {
     }
 
     /// The pattern of this name.
-    pub(crate) fn pattern(&self, id: &str) -> Option<Pattern> {
+    pub(crate) fn pattern(&self, id: &str) -> Option<UserPattern> {
         pattern_in(&self.patterns().ok()?, id)
     }
 
@@ -253,7 +253,7 @@ fn read(folder: &OwnedFd, name: &str, max_bytes: u64) -> Option<Vec<u8>> {
 }
 
 /// The pattern that a file of this name holds: its name is the checksum of all that it holds.
-fn pattern_in(folder: &OwnedFd, id: &str) -> Option<Pattern> {
+fn pattern_in(folder: &OwnedFd, id: &str) -> Option<UserPattern> {
     if !is_id(id) {
         return None;
     }
@@ -263,7 +263,7 @@ fn pattern_in(folder: &OwnedFd, id: &str) -> Option<Pattern> {
     }
     let end = text.iter().position(|byte| *byte == b'\n')?;
     let flag = std::str::from_utf8(&text[..end]).ok()?.strip_prefix(PATTERN_HEAD)?;
-    Some(Pattern { bytes: text[end + 1..].to_vec(), anew: flag == "1" })
+    Some(UserPattern { bytes: text[end + 1..].to_vec(), anew: flag == "1" })
 }
 
 /// Does a file look like a pattern of ours? When it was last used, and its size.
@@ -344,7 +344,7 @@ fn is_ours(text: &str) -> bool {
     text.trim_matches(['\0', '\n']).is_empty() || text.lines().any(|line| parse(line).is_some())
 }
 
-fn encode(pattern: &Pattern) -> Vec<u8> {
+fn encode(pattern: &UserPattern) -> Vec<u8> {
     let mut text = format!("{PATTERN_HEAD}{}\n", u8::from(pattern.anew)).into_bytes();
     text.extend_from_slice(&pattern.bytes);
     text
@@ -461,11 +461,11 @@ mod tests {
     #[test]
     fn patterns_are_kept_checked_and_bounded() {
         let (_scratch, registry) = registry();
-        let pattern = Pattern { bytes: b"\nabc\0".to_vec(), anew: true };
+        let pattern = UserPattern { bytes: b"\nabc\0".to_vec(), anew: true };
         let id = registry.keep(&pattern).unwrap();
         assert_eq!(registry.keep(&pattern).unwrap(), id);
         assert_eq!(registry.pattern(&id).unwrap(), pattern);
-        assert_ne!(registry.keep(&Pattern { anew: false, ..pattern.clone() }).unwrap(), id);
+        assert_ne!(registry.keep(&UserPattern { anew: false, ..pattern.clone() }).unwrap(), id);
         let path = registry.patterns_path().join(&id);
         let mut text = std::fs::read(&path).unwrap();
         *text.last_mut().unwrap() ^= 1;
@@ -476,9 +476,9 @@ mod tests {
         for id in ["../files", "", "0123456789ABCDEF", "0123456789abcdef"] {
             assert_eq!(registry.pattern(id), None, "{id}");
         }
-        assert!(registry.keep(&Pattern { bytes: vec![1; MAX_BYTES + 1], anew: false }).is_err());
+        assert!(registry.keep(&UserPattern { bytes: vec![1; MAX_BYTES + 1], anew: false }).is_err());
         for number in 0..MAX_PATTERNS + 10 {
-            registry.keep(&Pattern { bytes: number.to_le_bytes().to_vec(), anew: false }).unwrap();
+            registry.keep(&UserPattern { bytes: number.to_le_bytes().to_vec(), anew: false }).unwrap();
         }
         let folder = registry.folder.join("patterns");
         assert!(std::fs::read_dir(folder).unwrap().count() <= MAX_PATTERNS);
@@ -487,7 +487,7 @@ mod tests {
     /// Fills all the room for patterns; each is older than the next one.
     fn many_patterns(registry: &Registry) {
         for number in 0..MAX_PATTERNS + 10 {
-            registry.keep(&Pattern { bytes: number.to_le_bytes().to_vec(), anew: false }).unwrap();
+            registry.keep(&UserPattern { bytes: number.to_le_bytes().to_vec(), anew: false }).unwrap();
         }
     }
 
@@ -519,7 +519,7 @@ mod tests {
         }
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), own + others.len());
         // One that has the name of the pattern that is to be kept.
-        let pattern = Pattern { bytes: b"new".to_vec(), anew: true };
+        let pattern = UserPattern { bytes: b"new".to_vec(), anew: true };
         let path = folder.join(format!("{:016x}", digest(&encode(&pattern))));
         std::fs::write(&path, "theirs").unwrap();
         assert!(registry.keep(&pattern).unwrap_err().contains("another program"));
@@ -535,7 +535,7 @@ mod tests {
         std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o700)).unwrap();
         std::os::unix::fs::symlink(&cache, registry.patterns_path()).unwrap();
         let others = strangers(&cache);
-        let pattern = Pattern { bytes: b"new".to_vec(), anew: true };
+        let pattern = UserPattern { bytes: b"new".to_vec(), anew: true };
         assert!(registry.keep(&pattern).is_err());
         assert_eq!(std::fs::read_dir(&cache).unwrap().count(), others.len());
         let id = format!("{:016x}", digest(&encode(&pattern)));

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 /// A target as it is opened with one set of flags.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
+pub struct TargetView<'a> {
     /// The descriptor.
     pub fd: BorrowedFd<'a>,
     /// Does it bypass the page cache?
@@ -36,8 +36,8 @@ impl Further {
         Ok(Self { flags, io, logical_block_bytes, memory_align })
     }
 
-    pub(crate) fn view(&self) -> View<'_> {
-        View {
+    pub(crate) fn view(&self) -> TargetView<'_> {
+        TargetView {
             fd: self.io.as_fd(),
             direct: self.flags.contains(OFlags::DIRECT),
             logical_block_bytes: self.logical_block_bytes,

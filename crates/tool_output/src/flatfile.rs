@@ -9,11 +9,11 @@ mod requested;
 mod status;
 mod tables;
 
-pub use requested::Requested;
+pub use requested::RequestedLoad;
 
 use crate::ToolOutputError;
 use facts::Facts;
-use output::{Folder, Force, Kind, OutputError, Over};
+use output::{EntryKind, Folder, OutputError, OverwritePolicy, ReplacePolicy};
 use quantity::visible::visible;
 use recording::Reader;
 use std::io::Write as _;
@@ -27,7 +27,7 @@ pub use recording::REQUESTED;
 ///
 /// # Errors
 /// A recording that cannot be read, a name that is taken, a file that cannot be written.
-pub fn write(reader: &Reader, folder: &Folder, force: Force) -> Result<Vec<PathBuf>, ToolOutputError> {
+pub fn write(reader: &Reader, folder: &Folder, force: OverwritePolicy) -> Result<Vec<PathBuf>, ToolOutputError> {
     let facts = Facts::read(reader)?;
     let files = [
         ("flatfile.html", columns::page(&facts)),
@@ -37,11 +37,11 @@ pub fn write(reader: &Reader, folder: &Folder, force: Force) -> Result<Vec<PathB
         ("status.html", status::page(&facts)),
     ];
     for (name, _) in &files {
-        if force == Force::No && folder.kind(name)? == Some(Kind::File) {
+        if force == OverwritePolicy::No && folder.kind(name)? == Some(EntryKind::File) {
             return Err(OutputError::Exists(folder.path().join(name)).into());
         }
     }
-    let over = if force == Force::Yes { Over::File } else { Over::Nothing };
+    let over = if force == OverwritePolicy::Yes { ReplacePolicy::File } else { ReplacePolicy::Nothing };
     let mut written = Vec::new();
     for (name, body) in files {
         let text = format!("<title>Vdbench output/{name}</title><pre>\n{body}");

@@ -1,7 +1,7 @@
 //! CPU time by event where that is measured, by the kernel's tick elsewhere, and which of both it was.
 
-use super::{Drill, Grid, Moment, Scene, Sheet, count_or, short_or};
-use rates::stat::{StatBlock, StatRow, Subject};
+use super::{DrillTarget, Grid, PageInterval, PageScene, PageSheet, count_or, short_or};
+use rates::stat::{CounterSubject, StatBlock, StatRow};
 use std::collections::{BTreeMap, HashMap};
 
 /// Figures of processes by event, by their number.
@@ -11,8 +11,8 @@ pub(super) struct ByEvent<'a> {
 }
 
 impl<'a> ByEvent<'a> {
-    pub(super) fn of(moment: &'a Moment) -> Self {
-        let block = moment.block(Subject::ProcessClock);
+    pub(super) fn of(moment: &'a PageInterval) -> Self {
+        let block = moment.block(CounterSubject::ProcessClock);
         #[expect(clippy::cast_possible_truncation, reason = "a process number")]
         let rows = block
             .into_iter()
@@ -33,19 +33,19 @@ pub(super) fn ms_cell(percent: Option<f64>) -> String {
     count_or(percent.map(|percent| percent * 10.0))
 }
 
-impl Moment {
+impl PageInterval {
     /// Is CPU time measured by event?
     pub(super) fn is_by_event(&self) -> bool {
-        self.figure(Subject::CpuClock, "all", "event_busy_percent").is_some()
+        self.figure(CounterSubject::CpuClock, "all", "event_busy_percent").is_some()
     }
 
     /// Each CPU's busy share in order, and that of all of them.
     pub(super) fn busy(&self) -> (Vec<(&str, Option<f64>)>, Option<f64>) {
         let by_event: HashMap<&str, f64> = self
-            .each(Subject::CpuClock, "event_busy_percent")
+            .each(CounterSubject::CpuClock, "event_busy_percent")
             .filter_map(|(row, percent)| Some((row.name.as_str(), percent?)))
             .collect();
-        let each = self.each(Subject::Cpu, "busy_percent");
+        let each = self.each(CounterSubject::Cpu, "busy_percent");
         let each = each.map(|(row, tick)| (row.name.as_str(), by_event.get(row.name.as_str()).copied().or(tick)));
         let (all, each): (Vec<_>, Vec<_>) = each.partition(|(name, _)| *name == "all");
         (each, all.first().and_then(|(_, percent)| *percent))
@@ -54,8 +54,8 @@ impl Moment {
     /// By which clock CPU time and interrupts are measured, in words.
     #[must_use]
     pub fn clock_words(&self) -> String {
-        let event = |key| self.figure(Subject::CpuClock, "all", key).is_some();
-        let irq = if self.figure(Subject::Cpu, "all", "irq_percent").is_some() { "irq" } else { "irq n/a" };
+        let event = |key| self.figure(CounterSubject::CpuClock, "all", key).is_some();
+        let irq = if self.figure(CounterSubject::Cpu, "all", "irq_percent").is_some() { "irq" } else { "irq n/a" };
         if event("event_busy_percent") {
             return "event(cpu irq)".to_string();
         }
@@ -66,16 +66,16 @@ impl Moment {
 
     /// Time that tasks waited for a CPU, all together, ns per second.
     pub(super) fn waited_ns_per_s(&self) -> Option<f64> {
-        let each = self.each(Subject::CpuClock, "wait_percent").filter(|(row, _)| row.name != "all");
+        let each = self.each(CounterSubject::CpuClock, "wait_percent").filter(|(row, _)| row.name != "all");
         each.map(|(_, percent)| percent.map(|percent| percent * 1e7)).sum()
     }
 }
 
-impl Scene<'_> {
+impl PageScene<'_> {
     /// CPUs one below the other, by tick and, where that is measured, by event.
     pub(super) fn cpu_list(&self) -> Grid {
         let mut grid = self.stat_grid(
-            Subject::Cpu,
+            CounterSubject::Cpu,
             "CPU time, % (by tick; ev: by event; pinned: taken from tasks by interrupts)",
             CPU,
         );
@@ -84,12 +84,12 @@ impl Scene<'_> {
         for row in &mut grid.rows {
             let name = row.cells.first().cloned().unwrap_or_default();
             row.cells.extend(EVENT.iter().map(|(_, key)| {
-                let value = now.figure(Subject::CpuClock, &name, key);
+                let value = now.figure(CounterSubject::CpuClock, &name, key);
                 value.map_or_else(|| "?".to_string(), |percent| format!("{percent:.1}"))
             }));
         }
         if !now.is_by_event() && grid.note.is_none() {
-            grid.note = self.missing(Subject::CpuClock).map(|why| format!("by event: {why}"));
+            grid.note = self.missing(CounterSubject::CpuClock).map(|why| format!("by event: {why}"));
         }
         grid
     }
@@ -115,7 +115,7 @@ impl Scene<'_> {
             cells.extend(cpus.iter().map(|cpu| rates.get(cpu).map_or("-".to_string(), |rate| short_or(Some(*rate)))));
             // To the CPU that has most of them.
             let most = rates.iter().max_by(|a, b| a.1.total_cmp(b.1)).and_then(|(cpu, _)| u32::try_from(*cpu).ok());
-            grid.push(cells, most.map_or(Drill::Nothing, |cpu| Drill::Sheet(Sheet::OneCpu(cpu))));
+            grid.push(cells, most.map_or(DrillTarget::Nothing, |cpu| DrillTarget::Sheet(PageSheet::OneCpu(cpu))));
         }
         self.say_missing(&mut grid, "interrupt");
         grid
@@ -148,10 +148,10 @@ impl Scene<'_> {
                 most.map_or("?".to_string(), |((kind, vector), _)| format!("{vector} ({kind})")),
                 most.map_or("?".to_string(), |(_, sum)| ms(sum.1)),
             ];
-            grid.push(cells, Drill::Sheet(Sheet::Process(pid)));
+            grid.push(cells, DrillTarget::Sheet(PageSheet::Process(pid)));
         }
         if grid.rows.is_empty() {
-            let is_timed = self.lately().any(Moment::is_by_event);
+            let is_timed = self.lately().any(PageInterval::is_by_event);
             grid.note = Some(match (is_timed, self.verdicts.of_table("stolen")) {
                 (true, _) => "from nobody as much as 1 ms".to_string(),
                 (false, why) => why.unwrap_or("interrupts were not timed by event in this time").to_string(),
@@ -191,18 +191,18 @@ pub(super) const EVENT: [(&str, &str); 4] = [
 mod tests {
     use super::*;
     use crate::{PageFold, Resource};
-    use rates::Verdicts;
+    use rates::Availability;
     use recording::rows::{Cpu, CpuEvent, Process, ProcessEvent, Stolen};
-    use recording::{Batch, Label, Row, Sink as _};
+    use recording::{Label, Row, RowBatch, Sink as _};
 
     const SECOND_NS: i64 = 1_000_000_000;
 
-    fn batch<R: Row>(rows: &[R]) -> Batch {
-        Batch::from_rows(rows).expect("a batch")
+    fn batch<R: Row>(rows: &[R]) -> RowBatch {
+        RowBatch::from_rows(rows).expect("a batch")
     }
 
     /// By the tick idle, by event 40 % busy.
-    fn sample(n: i64, cpu: &str, is_timed: bool) -> Vec<Batch> {
+    fn sample(n: i64, cpu: &str, is_timed: bool) -> Vec<RowBatch> {
         let (t_ns, t_s) = (n * SECOND_NS, n as f64);
         let tick = Cpu {
             t_ns,
@@ -236,7 +236,7 @@ mod tests {
         if is_timed { vec![batch(&[tick]), batch(&[event])] } else { vec![batch(&[tick])] }
     }
 
-    fn process(n: i64) -> Vec<Batch> {
+    fn process(n: i64) -> Vec<RowBatch> {
         let (t_ns, t_s) = (n * SECOND_NS, n as f64);
         let found = Process {
             t_ns,
@@ -281,7 +281,7 @@ mod tests {
         vec![batch(&[found]), batch(&[timed]), batch(&[stolen("NET_RX", 20_000_000), stolen("TIMER", 5_000_000)])]
     }
 
-    fn moments(is_timed: bool) -> Vec<Moment> {
+    fn moments(is_timed: bool) -> Vec<PageInterval> {
         // In the middle of a recording: what was before is not this second's.
         let mut fold = PageFold::new(true);
         for n in 1..=3 {
@@ -296,9 +296,9 @@ mod tests {
 
     #[test]
     fn figures_are_by_event_where_that_is_measured_and_marked_where_not() {
-        let verdicts = Verdicts::default();
-        let row = |moments: &[Moment]| {
-            let rows = Scene::of(moments, &verdicts).resources(None, None);
+        let verdicts = Availability::default();
+        let row = |moments: &[PageInterval]| {
+            let rows = PageScene::of(moments, &verdicts).resources(None, None);
             let row = rows.into_iter().find(|row| row.resource == Resource::Cpu).expect("a row");
             (row.utilisation.0, row.saturation.0)
         };
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(used, "40%  max 40 @0");
         assert!(waits.contains("wait 12ms/s"), "{waits}");
         assert_eq!(timed[1].clock_words(), "event(cpu irq)");
-        let list = Scene::of(&timed, &verdicts).cpu_list();
+        let list = PageScene::of(&timed, &verdicts).cpu_list();
         assert!(list.rows[1].cells.join("|").ends_with("|40.0|0.5|3.0|2.5"), "{:?}", list.rows);
         let tick = moments(false);
         assert_eq!(row(&tick).0, "~1.0%  max 1 @0");
@@ -316,15 +316,15 @@ mod tests {
 
     #[test]
     fn processes_tell_what_interrupts_took_and_how_long_they_waited() {
-        let (verdicts, timed) = (Verdicts::default(), moments(true));
-        let scene = Scene::of(&timed, &verdicts);
+        let (verdicts, timed) = (Availability::default(), moments(true));
+        let scene = PageScene::of(&timed, &verdicts);
         let first = |grid: Grid| grid.rows[0].cells.join("|");
         assert!(first(scene.processes()).starts_with("hide 7|39|0.0|25|8.3|"), "{}", first(scene.processes()));
         // Two seconds are in it.
         assert_eq!(first(scene.victims()), "hide 7|25|20|NET_RX (softirq)|20");
-        assert_eq!(scene.victims().rows[0].drill, Drill::Sheet(Sheet::Process(7)));
+        assert_eq!(scene.victims().rows[0].drill, DrillTarget::Sheet(PageSheet::Process(7)));
         let tick = moments(false);
-        let scene = Scene::of(&tick, &verdicts);
+        let scene = PageScene::of(&tick, &verdicts);
         assert!(first(scene.processes()).starts_with("hide 7|1.0|0.0|?|?|"), "{}", first(scene.processes()));
         assert_eq!(scene.victims().note.as_deref(), Some("interrupts were not timed by event in this time"));
     }
@@ -343,8 +343,8 @@ mod tests {
             batches.iter().for_each(|batch| fold.accept(batch).expect("a batch"));
             fold.commit().expect("a sample");
         }
-        let (moments, verdicts) = (fold.take(), Verdicts::default());
-        let first = Scene::of(&moments, &verdicts).processes().rows[0].cells.join("|");
+        let (moments, verdicts) = (fold.take(), Availability::default());
+        let first = PageScene::of(&moments, &verdicts).processes().rows[0].cells.join("|");
         assert!(first.starts_with("hide 7|39|39|"), "{first}");
     }
 }

@@ -1,12 +1,12 @@
 //! Two windows of time: which figures differ most.
 
-use super::{Drill, Grid, Moment, short_or};
-use rates::stat::{StatBlock, Subject};
+use super::{DrillTarget, Grid, PageInterval, short_or};
+use rates::stat::{CounterSubject, StatBlock};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One figure in both windows.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct WindowChange {
     /// Subject, thing and figure: `disk sda w_await`.
     pub name: String,
     /// Medians in A and in B.
@@ -27,7 +27,7 @@ const PROCESS_PERCENT: f64 = 1.0;
 
 /// What differs between two windows, most first: by the robust z-score.
 #[must_use]
-pub fn compare(a_moments: &[Moment], b_moments: &[Moment]) -> Vec<Change> {
+pub fn compare(a_moments: &[PageInterval], b_moments: &[PageInterval]) -> Vec<WindowChange> {
     let (a, b) = (series(a_moments), series(b_moments));
     // The largest of a kind: a device that does a hundredth of what another does is not the news.
     let mut scale: BTreeMap<(&str, &str), f64> = BTreeMap::new();
@@ -55,7 +55,7 @@ pub fn compare(a_moments: &[Moment], b_moments: &[Moment]) -> Vec<Change> {
             let ratio = (medians[0] != 0.0).then(|| medians[1] / medians[0]);
             let thing = if thing.is_empty() { String::new() } else { format!(" {thing}") };
             let title = title(subject, key);
-            changes.push(Change {
+            changes.push(WindowChange {
                 name: format!("{subject}{thing} {title}"),
                 medians,
                 ratio,
@@ -70,7 +70,7 @@ pub fn compare(a_moments: &[Moment], b_moments: &[Moment]) -> Vec<Change> {
 
 /// The same as a page.
 #[must_use]
-pub fn compared(title: String, changes: &[Change]) -> Grid {
+pub fn compared(title: String, changes: &[WindowChange]) -> Grid {
     let mut grid = Grid::new(title, &["figure", "A", "B", "B ÷ A", "z"]);
     for change in changes {
         let ratio = change.ratio.map_or("new".to_string(), |ratio| format!("{}×", short_or(Some(ratio))));
@@ -81,7 +81,7 @@ pub fn compared(title: String, changes: &[Change]) -> Grid {
             ratio,
             format!("{:+.1}", change.z),
         ];
-        grid.push(cells, Drill::Nothing);
+        grid.push(cells, DrillTarget::Nothing);
     }
     grid
 }
@@ -90,9 +90,9 @@ pub fn compared(title: String, changes: &[Change]) -> Grid {
 type Name = (&'static str, String, &'static str);
 
 /// Every figure over time.
-fn series(moments: &[Moment]) -> BTreeMap<Name, Vec<f64>> {
+fn series(moments: &[PageInterval]) -> BTreeMap<Name, Vec<f64>> {
     let mut series: BTreeMap<Name, Vec<f64>> = BTreeMap::new();
-    let subjects = Subject::ALL.into_iter().filter(|subject| *subject != Subject::Process);
+    let subjects = CounterSubject::ALL.into_iter().filter(|subject| *subject != CounterSubject::Process);
     for subject in subjects {
         for block in moments.iter().filter_map(|moment| moment.block(subject)) {
             add(&mut series, block);
@@ -116,10 +116,10 @@ fn add(series: &mut BTreeMap<Name, Vec<f64>>, block: &StatBlock) {
 }
 
 /// By name, summed; one without a row did nothing.
-fn processes(moments: &[Moment], series: &mut BTreeMap<Name, Vec<f64>>) {
+fn processes(moments: &[PageInterval], series: &mut BTreeMap<Name, Vec<f64>>) {
     let mut names: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for (at, moment) in moments.iter().enumerate() {
-        for (row, percent) in moment.each(Subject::Process, "cpu_percent") {
+        for (row, percent) in moment.each(CounterSubject::Process, "cpu_percent") {
             let values = names.entry(row.name.clone()).or_insert_with(|| vec![0.0; moments.len()]);
             if let (Some(value), Some(percent)) = (values.get_mut(at), percent) {
                 *value += percent;
@@ -131,7 +131,7 @@ fn processes(moments: &[Moment], series: &mut BTreeMap<Name, Vec<f64>>) {
 }
 
 fn title(subject: &str, key: &'static str) -> &'static str {
-    let subject = Subject::ALL.into_iter().find(|one| one.name() == subject);
+    let subject = CounterSubject::ALL.into_iter().find(|one| one.name() == subject);
     let column = subject.and_then(|subject| subject.columns().iter().find(|column| column.key == key));
     column.map_or(key, |column| column.title)
 }

@@ -1,10 +1,10 @@
 //! One CPU: what its time goes into second by second, what programs are at on it, and its interrupts.
 
 use super::clock::EVENT;
-use super::{Drill, Grid, Moment, Scene, Sheet, short_or};
-use rates::stat::Subject;
+use super::{DrillTarget, Grid, PageInterval, PageScene, PageSheet, short_or};
+use rates::stat::CounterSubject;
 use std::collections::{BTreeMap, HashMap};
-use workload::probe::{Seen, StackOf};
+use workload::probe::{StackOf, StackSamples};
 
 /// Rows of seconds.
 const SECONDS: usize = 10;
@@ -25,7 +25,7 @@ const TICK: [(&str, &str); 7] = [
 /// Of an interrupt's handlers, where somebody times them: share of the CPU's time, the longest in ns.
 type Timed = Option<(f64, i64)>;
 
-impl Scene<'_> {
+impl PageScene<'_> {
     /// The tables of the page of a CPU.
     pub(super) fn one_cpu(&self, cpu: u32) -> Vec<Grid> {
         vec![self.cpu_seconds(cpu), self.cpu_stacks(cpu), self.cpu_interrupts(cpu)]
@@ -42,20 +42,20 @@ impl Scene<'_> {
         let now_ns = self.now().map_or(0, |now| now.t_ns);
         for moment in self.moments.iter().rev().take(SECONDS) {
             let mut cells = vec![format!("{:.0}", (now_ns - moment.t_ns) as f64 / 1e9)];
-            let figures = TICK.iter().map(|figure| (Subject::Cpu, figure.1));
-            for (subject, key) in figures.chain(EVENT.iter().map(|figure| (Subject::CpuClock, figure.1))) {
+            let figures = TICK.iter().map(|figure| (CounterSubject::Cpu, figure.1));
+            for (subject, key) in figures.chain(EVENT.iter().map(|figure| (CounterSubject::CpuClock, figure.1))) {
                 // An empty name would be the first CPU.
                 let value = moment.figure(subject, &name, key);
                 cells.push(value.map_or_else(|| "?".to_string(), |percent| format!("{percent:.1}")));
             }
-            grid.push(cells, Drill::Nothing);
+            grid.push(cells, DrillTarget::Nothing);
         }
-        let by_event = |moment: &Moment| moment.figure(Subject::CpuClock, &name, EVENT[0].1);
+        let by_event = |moment: &PageInterval| moment.figure(CounterSubject::CpuClock, &name, EVENT[0].1);
         let is_timed = self.moments.iter().rev().take(SECONDS).any(|moment| by_event(moment).is_some());
         if !is_timed {
             let none = "no figures by event in this time";
             grid.note =
-                Some(self.missing(Subject::CpuClock).map_or(none.to_string(), |why| format!("by event: {why}")));
+                Some(self.missing(CounterSubject::CpuClock).map_or(none.to_string(), |why| format!("by event: {why}")));
         }
         grid
     }
@@ -64,11 +64,11 @@ impl Scene<'_> {
     fn cpu_stacks(&self, cpu: u32) -> Grid {
         let mut grid = Grid::new("what runs on it, last 10 s (process: innermost ← caller)", &["", "cpu%", "looks"]);
         let wanted = i32::try_from(cpu).ok();
-        let mut sums: HashMap<(i64, String, String), Seen> = HashMap::new();
+        let mut sums: HashMap<(i64, String, String), StackSamples> = HashMap::new();
         let seconds = self.each_look(wanted, |row| {
             let of =
                 StackOf { pid: row.pid, comm: row.comm.clone(), user: row.user.clone(), kernel: row.kernel.clone() };
-            let seen = Seen { samples: row.samples, cpu_ns: row.cpu_ns };
+            let seen = StackSamples { samples: row.samples, cpu_ns: row.cpu_ns };
             sums.entry((row.pid, row.comm.to_string(), of.frames())).or_default().add(seen);
         });
         let mut ranked: Vec<_> = sums.into_iter().collect();
@@ -80,7 +80,7 @@ impl Scene<'_> {
                 super::stacks::cpu_percent(seen, seconds),
                 seen.samples.to_string(),
             ];
-            grid.push(cells, Drill::Sheet(Sheet::Process(pid)));
+            grid.push(cells, DrillTarget::Sheet(PageSheet::Process(pid)));
         }
         if grid.rows.is_empty() {
             let all_together = self.lately().flat_map(|moment| &moment.stacks).any(|row| row.cpu.is_none());
@@ -124,7 +124,7 @@ impl Scene<'_> {
                     timed.map_or("?".to_string(), |(percent, _)| format!("{percent:.2}")),
                     timed.map_or("?".to_string(), |(_, ns)| super::resources::milliseconds(ns as f64)),
                 ],
-                Drill::Nothing,
+                DrillTarget::Nothing,
             );
         }
         self.say_missing(&mut grid, "interrupt");
@@ -134,9 +134,9 @@ impl Scene<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Drill, HandlerTime, InterruptRate, Moment, PageFold, Scene, Sheet};
+    use crate::{DrillTarget, HandlerTime, InterruptRate, PageFold, PageInterval, PageScene, PageSheet};
     use recording::rows::{Cpu, CpuEvent, IrqTime, Profile};
-    use recording::{Batch, Label, Sink as _};
+    use recording::{Label, RowBatch, Sink as _};
 
     const SECOND_NS: i64 = 1_000_000_000;
 
@@ -155,15 +155,15 @@ mod tests {
         }
     }
 
-    fn moment(second: i64, stacks: Vec<Profile>) -> Moment {
-        let mut moment = Moment::default();
+    fn moment(second: i64, stacks: Vec<Profile>) -> PageInterval {
+        let mut moment = PageInterval::default();
         (moment.t_ns, moment.seconds, moment.stacks) = (second * SECOND_NS, 1.0, stacks);
         moment
     }
 
-    fn with<T>(moments: &[Moment], no_stacks: Option<&str>, of: impl FnOnce(&Scene<'_>) -> T) -> T {
-        let verdicts = rates::Verdicts::default();
-        of(&Scene { no_stacks, ..Scene::of(moments, &verdicts) })
+    fn with<T>(moments: &[PageInterval], no_stacks: Option<&str>, of: impl FnOnce(&PageScene<'_>) -> T) -> T {
+        let verdicts = rates::Availability::default();
+        of(&PageScene { no_stacks, ..PageScene::of(moments, &verdicts) })
     }
 
     #[test]
@@ -178,9 +178,9 @@ mod tests {
             let grid = scene.cpu_stacks(3);
             let cells: Vec<_> = grid.rows.iter().map(|row| row.cells.join("|")).collect();
             assert_eq!(cells, ["db 7: work ← main|40.0|80", "gzip 8: deflate|30.0|60"]);
-            assert_eq!(grid.rows[0].drill, Drill::Sheet(Sheet::Process(7)));
+            assert_eq!(grid.rows[0].drill, DrillTarget::Sheet(PageSheet::Process(7)));
         });
-        let note = |moments: &[Moment], why| with(moments, why, |scene| scene.cpu_stacks(2).note);
+        let note = |moments: &[PageInterval], why| with(moments, why, |scene| scene.cpu_stacks(2).note);
         assert!(note(&moments[..1], None).expect("words").contains("together"));
         assert_eq!(note(&moments[1..], None).as_deref(), Some("it was idle, or not looked at"), "another was");
         assert_eq!(note(&[moment(1, Vec::new())], Some("needs root")).as_deref(), Some("needs root"));
@@ -244,10 +244,10 @@ mod tests {
         let fold = |is_timed: bool| {
             let mut fold = PageFold::default();
             for n in 1..=3 {
-                fold.accept(&Batch::from_rows(&[cpu(n)]).expect("a batch")).expect("its columns");
+                fold.accept(&RowBatch::from_rows(&[cpu(n)]).expect("a batch")).expect("its columns");
                 if is_timed {
-                    fold.accept(&Batch::from_rows(&[event(n)]).expect("a batch")).expect("its columns");
-                    fold.accept(&Batch::from_rows(&[timed(n)]).expect("a batch")).expect("its columns");
+                    fold.accept(&RowBatch::from_rows(&[event(n)]).expect("a batch")).expect("its columns");
+                    fold.accept(&RowBatch::from_rows(&[timed(n)]).expect("a batch")).expect("its columns");
                 }
                 fold.commit().expect("a sample");
             }
@@ -275,9 +275,9 @@ mod tests {
         // The page is open for two seconds, left, and open again for longer than before.
         let seconds = [(1, Some(1)), (2, Some(2)), (3, None), (4, None), (5, None), (6, Some(3)), (7, Some(4))];
         for (n, since) in seconds {
-            fold.accept(&Batch::from_rows(&[cpu(n)]).expect("a batch")).expect("its columns");
+            fold.accept(&RowBatch::from_rows(&[cpu(n)]).expect("a batch")).expect("its columns");
             if let Some(since) = since {
-                fold.accept(&Batch::from_rows(&[counted(n, since)]).expect("a batch")).expect("its columns");
+                fold.accept(&RowBatch::from_rows(&[counted(n, since)]).expect("a batch")).expect("its columns");
             }
             fold.commit().expect("a sample");
         }
@@ -295,7 +295,7 @@ mod tests {
         let mut now = moment(1, Vec::new());
         now.interrupts.push(InterruptRate { kind: "irq".into(), vector: "LOC".into(), cpu: 3, per_s: 250.0 });
         now.interrupts.push(InterruptRate { kind: "irq".into(), vector: "RES".into(), cpu: 1, per_s: 9.0 });
-        let rows = |now: &Moment| {
+        let rows = |now: &PageInterval| {
             with(std::slice::from_ref(now), None, |scene| {
                 scene.cpu_interrupts(3).rows.iter().map(|row| row.cells.join("|")).collect::<Vec<_>>()
             })

@@ -2,9 +2,9 @@
 
 use super::clock::{ByEvent, ms_cell};
 use super::resources::{milliseconds, percent};
-use super::{Drill, Grid, Moment, Scene, Sheet, is_open, short_or};
+use super::{DrillTarget, Grid, PageInterval, PageScene, PageSheet, is_open, short_or};
 use quantity::histogram::Histogram;
-use rates::stat::{StatBlock, StatRow, Subject};
+use rates::stat::{CounterSubject, StatBlock, StatRow};
 use recording::rows::{FileInterval, IoInterval};
 use std::collections::BTreeMap;
 
@@ -69,14 +69,14 @@ impl FileSum {
     }
 }
 
-impl Scene<'_> {
+impl PageScene<'_> {
     /// Processes by CPU time, with those that lived too briefly to be sampled, summed by name.
     #[must_use]
     pub fn processes(&self) -> Grid {
         let mut grid = Grid::new("PROCESS", &PROCESS);
         let Some(now) = self.now() else { return grid };
-        let mut ranked: Vec<(f64, Vec<String>, Drill)> = Vec::new();
-        if let Some(block) = now.block(Subject::Process) {
+        let mut ranked: Vec<(f64, Vec<String>, DrillTarget)> = Vec::new();
+        if let Some(block) = now.block(CounterSubject::Process) {
             let by_event = ByEvent::of(now);
             ranked.extend(block.rows.iter().map(|row| process_row(block, row, &by_event)));
         }
@@ -85,7 +85,7 @@ impl Scene<'_> {
             let about = if ended.is_estimate { "~" } else { "" };
             let mut cells = vec![name, format!("{about}{}", percent_cell(Some(ended.cpu_percent)))];
             cells.resize(grid.columns.len(), String::new());
-            ranked.push((ended.cpu_percent, cells, Drill::Nothing));
+            ranked.push((ended.cpu_percent, cells, DrillTarget::Nothing));
         }
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
         ranked.into_iter().for_each(|(_, cells, drill)| grid.push(cells, drill));
@@ -109,45 +109,45 @@ impl Scene<'_> {
 
     /// The tables of a page.
     #[must_use]
-    pub fn sheet(&self, sheet: &Sheet) -> Vec<Grid> {
+    pub fn sheet(&self, sheet: &PageSheet) -> Vec<Grid> {
         match sheet {
-            Sheet::Cpu => {
-                vec![self.cpu_list(), self.stat_grid(Subject::System, "scheduling", SYSTEM), self.processes()]
+            PageSheet::Cpu => {
+                vec![self.cpu_list(), self.stat_grid(CounterSubject::System, "scheduling", SYSTEM), self.processes()]
             }
-            Sheet::OneCpu(cpu) => self.one_cpu(*cpu),
-            Sheet::Disks => {
+            PageSheet::OneCpu(cpu) => self.one_cpu(*cpu),
+            PageSheet::Disks => {
                 let worst = self.worst_disk().map(|device| self.operations(&device));
                 std::iter::once(self.disk_grid()).chain(worst).collect()
             }
-            Sheet::Disk(device) => vec![
+            PageSheet::Disk(device) => vec![
                 self.operations(device),
                 self.on_device(device, true),
                 self.on_device(device, false),
                 self.disk_grid(),
             ],
-            Sheet::Net => self.network(),
-            Sheet::Memory => vec![
-                self.stat_grid(Subject::Memory, "memory, MiB", MEMORY),
-                self.stat_grid(Subject::Memory, "paging", PAGING),
-                self.stat_grid(Subject::Pressure, "pressure", PRESSURE),
+            PageSheet::Net => self.network(),
+            PageSheet::Memory => vec![
+                self.stat_grid(CounterSubject::Memory, "memory, MiB", MEMORY),
+                self.stat_grid(CounterSubject::Memory, "paging", PAGING),
+                self.stat_grid(CounterSubject::Pressure, "pressure", PRESSURE),
                 self.by_memory(),
             ],
-            Sheet::Interrupts => vec![self.interrupts(), self.victims()],
-            Sheet::Files => vec![self.page_cache(), self.files()],
-            Sheet::File(name) => self.file(name),
-            Sheet::Processes => vec![self.processes()],
-            Sheet::Process(pid) => self.process(*pid),
-            Sheet::Stack(pid, frames) => self.stack(*pid, frames),
-            Sheet::Ports => vec![self.ports()],
-            Sheet::Requests(port) => self.requests(*port),
-            Sheet::Findings => vec![self.all_findings()],
+            PageSheet::Interrupts => vec![self.interrupts(), self.victims()],
+            PageSheet::Files => vec![self.page_cache(), self.files()],
+            PageSheet::File(name) => self.file(name),
+            PageSheet::Processes => vec![self.processes()],
+            PageSheet::Process(pid) => self.process(*pid),
+            PageSheet::Stack(pid, frames) => self.stack(*pid, frames),
+            PageSheet::Ports => vec![self.ports()],
+            PageSheet::Requests(port) => self.requests(*port),
+            PageSheet::Findings => vec![self.all_findings()],
             // Made when both windows are known.
-            Sheet::Compared => Vec::new(),
+            PageSheet::Compared => Vec::new(),
         }
     }
 
     /// A subject as `stat` shows it, some of its columns.
-    pub(super) fn stat_grid(&self, subject: Subject, title: &str, keys: &[&str]) -> Grid {
+    pub(super) fn stat_grid(&self, subject: CounterSubject, title: &str, keys: &[&str]) -> Grid {
         let columns: Vec<_> =
             keys.iter().filter_map(|key| subject.columns().iter().find(|column| column.key == *key)).collect();
         let mut grid = Grid::new(title, &[subject.row_title()]);
@@ -160,10 +160,12 @@ impl Scene<'_> {
             let mut cells = vec![row.name.clone()];
             cells.extend(columns.iter().map(|column| column.digits.format(block.value(row, column.key))));
             let drill = match subject {
-                Subject::Disk => Drill::Sheet(Sheet::Disk(row.name.clone())),
+                CounterSubject::Disk => DrillTarget::Sheet(PageSheet::Disk(row.name.clone())),
                 // The mean of all of them is no CPU.
-                Subject::Cpu => row.name.parse().map_or(Drill::Nothing, |cpu| Drill::Sheet(Sheet::OneCpu(cpu))),
-                _ => Drill::Nothing,
+                CounterSubject::Cpu => {
+                    row.name.parse().map_or(DrillTarget::Nothing, |cpu| DrillTarget::Sheet(PageSheet::OneCpu(cpu)))
+                }
+                _ => DrillTarget::Nothing,
             };
             grid.push(cells, drill);
         }
@@ -171,7 +173,7 @@ impl Scene<'_> {
     }
 
     fn disk_grid(&self) -> Grid {
-        let mut grid = self.stat_grid(Subject::Disk, "block devices, busiest first", DISK);
+        let mut grid = self.stat_grid(CounterSubject::Disk, "block devices, busiest first", DISK);
         let order = self.disks();
         let rank = |name: &String| order.iter().position(|disk| disk == name).unwrap_or(usize::MAX);
         grid.rows.sort_by_key(|row| row.cells.first().map_or(usize::MAX, rank));
@@ -185,7 +187,7 @@ impl Scene<'_> {
             format!("{} on {device}, last 10 s", if by_file { "files" } else { "processes" }),
             &[heading, "IO/s", "read%", "B/s", "p50", "p99", "max"],
         );
-        let mut sums: BTreeMap<String, (IoSum, Drill)> = BTreeMap::new();
+        let mut sums: BTreeMap<String, (IoSum, DrillTarget)> = BTreeMap::new();
         for row in self.lately().flat_map(|moment| &moment.ios).filter(|row| &*row.dev == device) {
             let (name, drill) = if by_file { named_file(row) } else { named_process(row) };
             sums.entry(name).or_insert_with(|| (IoSum::default(), drill)).0.add(row);
@@ -220,12 +222,15 @@ impl Scene<'_> {
                 rate(sum.written_bytes),
                 physical,
             ];
-            logical.push(cells, pid.map_or(Drill::Nothing, |pid| Drill::Sheet(Sheet::Process(i64::from(pid)))));
+            logical.push(
+                cells,
+                pid.map_or(DrillTarget::Nothing, |pid| DrillTarget::Sheet(PageSheet::Process(i64::from(pid)))),
+            );
         }
         logical.note = self.no_files.map(str::to_string);
         let mut physical =
             Grid::new("on devices, last 10 s", &["process", "IO/s", "read%", "B/s", "p50", "p99", "max"]);
-        let mut sums: BTreeMap<String, (IoSum, Drill)> = BTreeMap::new();
+        let mut sums: BTreeMap<String, (IoSum, DrillTarget)> = BTreeMap::new();
         for row in self.lately().flat_map(|moment| &moment.ios).filter(|row| row.file.as_deref() == Some(name)) {
             let (process, drill) = named_process(row);
             sums.entry(format!("{process} on {}", &*row.dev)).or_insert_with(|| (IoSum::default(), drill)).0.add(row);
@@ -245,10 +250,10 @@ impl Scene<'_> {
         let mut name = None;
         let now_ns = self.now().map_or(0, |now| now.t_ns);
         for moment in self.moments.iter().rev().take(10) {
-            let Some(block) = moment.block(Subject::Process) else { continue };
+            let Some(block) = moment.block(CounterSubject::Process) else { continue };
             let ago = format!("{:.0}", (now_ns - moment.t_ns) as f64 / 1e9);
             let Some(row) = block.rows.iter().find(|row| is_it(block, row)) else {
-                grid.push(vec![ago, "0".to_string()], Drill::Nothing);
+                grid.push(vec![ago, "0".to_string()], DrillTarget::Nothing);
                 continue;
             };
             name = name.or(Some(row.name.clone()));
@@ -256,14 +261,14 @@ impl Scene<'_> {
             cells.splice(0..1, [ago]);
             cells.insert(2, percent_cell(block.value(row, "user_percent")));
             cells.push(short_or(block.value(row, "threads")));
-            grid.push(cells, Drill::Nothing);
+            grid.push(cells, DrillTarget::Nothing);
         }
         grid.title = format!(
             "{} {pid}: a second without a figure is one in which it did nothing",
             name.as_deref().unwrap_or("process")
         );
         let mut files = Grid::new("its files, last 10 s", &["file", "IO/s", "read%", "B/s", "p50", "p99", "max"]);
-        let mut sums: BTreeMap<String, (IoSum, Drill)> = BTreeMap::new();
+        let mut sums: BTreeMap<String, (IoSum, DrillTarget)> = BTreeMap::new();
         for row in self.lately().flat_map(|moment| &moment.ios).filter(|row| row.pid.map(i64::from) == Some(pid)) {
             let (file, drill) = named_file(row);
             sums.entry(format!("{file} on {}", &*row.dev)).or_insert_with(|| (IoSum::default(), drill)).0.add(row);
@@ -275,7 +280,7 @@ impl Scene<'_> {
 
     fn by_memory(&self) -> Grid {
         let mut grid = Grid::new("processes that did something, largest first", &["process", "RSS", "majflt", "cpu%"]);
-        let Some((now, block)) = self.now().and_then(|now| Some((now, now.block(Subject::Process)?))) else {
+        let Some((now, block)) = self.now().and_then(|now| Some((now, now.block(CounterSubject::Process)?))) else {
             self.say_missing(&mut grid, "process");
             return grid;
         };
@@ -306,7 +311,7 @@ impl Scene<'_> {
             };
             let lasted = view::Unit::Seconds.format(Some(finding.seconds().round()));
             let cells = vec![format!("{mark} {}", finding.rule.name()), lasted, finding.sentence.clone()];
-            grid.push(cells, Drill::Finding(finding.id));
+            grid.push(cells, DrillTarget::Finding(finding.id));
         }
         if grid.rows.is_empty() {
             grid.note = Some("none so far".to_string());
@@ -315,15 +320,15 @@ impl Scene<'_> {
     }
 
     /// The moments of the last ten seconds.
-    pub(super) fn lately(&self) -> impl Iterator<Item = &Moment> + Clone {
+    pub(super) fn lately(&self) -> impl Iterator<Item = &PageInterval> + Clone {
         let now_ns = self.now().map_or(0, |now| now.t_ns);
         self.moments.iter().filter(move |moment| now_ns - moment.t_ns < 10_000_000_000)
     }
 }
 
-fn push_sums(grid: &mut Grid, sums: BTreeMap<String, (IoSum, Drill)>, seconds: f64) {
+fn push_sums(grid: &mut Grid, sums: BTreeMap<String, (IoSum, DrillTarget)>, seconds: f64) {
     let seconds = seconds.max(1e-9);
-    let mut ranked: Vec<(String, (IoSum, Drill))> = sums.into_iter().collect();
+    let mut ranked: Vec<(String, (IoSum, DrillTarget))> = sums.into_iter().collect();
     ranked.sort_by_key(|(_, (sum, _))| std::cmp::Reverse(sum.ios));
     for (name, (sum, drill)) in ranked {
         let at = |quantile: f64| sum.response.as_ref().and_then(|all| all.percentile(quantile));
@@ -345,7 +350,7 @@ fn push_sums(grid: &mut Grid, sums: BTreeMap<String, (IoSum, Drill)>, seconds: f
 const PROCESS: [&str; 11] =
     ["process", "cpu%", "sys%", "pin ms", "runq ms", "io-wait", "rd B/s", "wr B/s", "majflt", "RSS", "minflt"];
 
-fn process_row(block: &StatBlock, row: &StatRow, by_event: &ByEvent<'_>) -> (f64, Vec<String>, Drill) {
+fn process_row(block: &StatBlock, row: &StatRow, by_event: &ByEvent<'_>) -> (f64, Vec<String>, DrillTarget) {
     let figure = |key| block.value(row, key);
     let bytes = |key| short_or(figure(key).map(|kib: f64| kib * 1024.0));
     let pid = figure("pid");
@@ -367,7 +372,7 @@ fn process_row(block: &StatBlock, row: &StatRow, by_event: &ByEvent<'_>) -> (f64
         short_or(figure("minor_faults_per_s")),
     ];
     #[expect(clippy::cast_possible_truncation, reason = "a process number")]
-    let drill = pid.map_or(Drill::Nothing, |pid| Drill::Sheet(Sheet::Process(pid as i64)));
+    let drill = pid.map_or(DrillTarget::Nothing, |pid| DrillTarget::Sheet(PageSheet::Process(pid as i64)));
     (cpu.unwrap_or(0.0), cells, drill)
 }
 
@@ -375,7 +380,7 @@ fn percent_cell(value: Option<f64>) -> String {
     percent(value).trim_end_matches('%').to_string()
 }
 
-pub(super) fn per(moment: &Moment) -> f64 {
+pub(super) fn per(moment: &PageInterval) -> f64 {
     if moment.seconds > 0.0 { moment.seconds } else { 1.0 }
 }
 
@@ -387,15 +392,15 @@ pub(super) fn file_name(row: &FileInterval) -> String {
     }
 }
 
-fn named_file(row: &IoInterval) -> (String, Drill) {
+fn named_file(row: &IoInterval) -> (String, DrillTarget) {
     match &row.file {
-        Some(file) => (file.to_string(), Drill::Sheet(Sheet::File(file.to_string()))),
-        None => ("(no file)".to_string(), Drill::Nothing),
+        Some(file) => (file.to_string(), DrillTarget::Sheet(PageSheet::File(file.to_string()))),
+        None => ("(no file)".to_string(), DrillTarget::Nothing),
     }
 }
 
-fn named_process(row: &IoInterval) -> (String, Drill) {
-    let drill = row.pid.map_or(Drill::Nothing, |pid| Drill::Sheet(Sheet::Process(i64::from(pid))));
+fn named_process(row: &IoInterval) -> (String, DrillTarget) {
+    let drill = row.pid.map_or(DrillTarget::Nothing, |pid| DrillTarget::Sheet(PageSheet::Process(i64::from(pid))));
     (with_pid(row.comm.as_deref().unwrap_or("(unknown)"), row.pid), drill)
 }
 

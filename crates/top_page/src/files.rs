@@ -2,21 +2,21 @@
 
 use super::details::{FileSum, file_name, per};
 use super::resources::milliseconds;
-use super::{Drill, Grid, Moment, Scene, Sheet, short_or};
+use super::{DrillTarget, Grid, PageInterval, PageScene, PageSheet, short_or};
 use quantity::histogram::Histogram;
-use rates::stat::Subject;
+use rates::stat::CounterSubject;
 use recording::rows::IoInterval;
 use std::collections::BTreeMap;
 
-impl Scene<'_> {
+impl PageScene<'_> {
     /// All files together, and the page cache.
     pub(super) fn page_cache(&self) -> Grid {
         let mut grid = Grid::new(
             "page cache (misses: what was read and came from a device)",
             &["", "reads/s", "writes/s", "B/s", "misses", "missed B/s", "cached", "growth B/s", "refaults/s"],
         );
-        let lately: Vec<&Moment> = self.lately().collect();
-        let now: Vec<&Moment> = self.now().into_iter().collect();
+        let lately: Vec<&PageInterval> = self.lately().collect();
+        let now: Vec<&PageInterval> = self.now().into_iter().collect();
         for (name, moments) in [("now", now), ("last 10 s", lately)] {
             let seconds = moments.iter().map(|moment| moment.seconds).sum::<f64>().max(1e-9);
             let mut sum = FileSum::default();
@@ -28,11 +28,12 @@ impl Scene<'_> {
                 (true, None) => "-".to_string(),
                 (true, Some(share)) => format!("{share:.1}%"),
             };
-            let cached =
-                |moment: &Moment| moment.figure(Subject::Memory, "", "cached_mib").map(|mib| mib * f64::from(1 << 20));
+            let cached = |moment: &PageInterval| {
+                moment.figure(CounterSubject::Memory, "", "cached_mib").map(|mib| mib * f64::from(1 << 20))
+            };
             let refaults: Option<f64> = moments
                 .iter()
-                .map(|moment| Some(moment.figure(Subject::Memory, "", "file_refaults_per_s")? * moment.seconds))
+                .map(|moment| Some(moment.figure(CounterSubject::Memory, "", "file_refaults_per_s")? * moment.seconds))
                 .sum();
             grid.push(
                 vec![
@@ -46,14 +47,14 @@ impl Scene<'_> {
                     self.growth(moments.first().copied(), cached).map_or("?".to_string(), super::signed_short),
                     short_or(refaults.map(|refaults| refaults / seconds)),
                 ],
-                Drill::Sheet(Sheet::Memory),
+                DrillTarget::Sheet(PageSheet::Memory),
             );
         }
         grid
     }
 
     /// Growth per second from the moment before `first` to the one that is shown.
-    fn growth(&self, first: Option<&Moment>, of: impl Fn(&Moment) -> Option<f64>) -> Option<f64> {
+    fn growth(&self, first: Option<&PageInterval>, of: impl Fn(&PageInterval) -> Option<f64>) -> Option<f64> {
         let (now, first) = (self.now()?, first?);
         let at = self.moments.partition_point(|moment| moment.t_ns < first.t_ns);
         // The first one of all has none before it.
@@ -85,7 +86,7 @@ impl Scene<'_> {
                 short_or(Some(sum.writes as f64 / seconds)),
                 short_or(Some(sum.physical_bytes() as f64 / seconds)),
             ];
-            grid.push(cells, Drill::Sheet(Sheet::File(name.clone())));
+            grid.push(cells, DrillTarget::Sheet(PageSheet::File(name.clone())));
         }
         grid.note = self.no_files.map(str::to_string);
         grid

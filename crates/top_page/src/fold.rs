@@ -2,28 +2,28 @@
 
 use quantity::histogram::Histogram;
 use rates::io_errors::{EOPNOTSUPP, is_lacking};
-use rates::stat::{StatBlock, StatFold, StatOptions, StatRow, Subject};
+use rates::stat::{CounterSubject, StatBlock, StatFold, StatOptions, StatRow};
 use recording::rows::{
     Cpu, Event, Exited, FileInterval, Interrupt, IoError, IoInterval, IoPlace, IrqTime, Listener, Memory, NicCounter,
     Profile, RequestInterval, RunQueue, Stolen,
 };
-use recording::{Batch, Label, RecordingError, Sink};
+use recording::{Label, RecordingError, RowBatch, Sink};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What the page has figures of.
-const SUBJECTS: [Subject; 12] = [
-    Subject::Cpu,
-    Subject::System,
-    Subject::Memory,
-    Subject::Pressure,
-    Subject::Disk,
-    Subject::Net,
-    Subject::Tcp,
-    Subject::Udp,
-    Subject::Process,
-    Subject::CpuClock,
-    Subject::ProcessClock,
-    Subject::Cgroup,
+const SUBJECTS: [CounterSubject; 12] = [
+    CounterSubject::Cpu,
+    CounterSubject::System,
+    CounterSubject::Memory,
+    CounterSubject::Pressure,
+    CounterSubject::Disk,
+    CounterSubject::Net,
+    CounterSubject::Tcp,
+    CounterSubject::Udp,
+    CounterSubject::Process,
+    CounterSubject::CpuClock,
+    CounterSubject::ProcessClock,
+    CounterSubject::Cgroup,
 ];
 
 /// After so many moments in a row without CPU time by event nobody measures it any more: what comes later is of probes that
@@ -35,20 +35,20 @@ const VICTIMS_MAX: usize = 20_000;
 
 /// Everything that the page shows of one sample.
 #[derive(Clone, Debug, Default)]
-pub struct Moment {
+pub struct PageInterval {
     /// When it was taken, `CLOCK_MONOTONIC`.
     pub t_ns: i64,
     /// Since the sample before.
     pub seconds: f64,
     blocks: Vec<StatBlock>,
     /// Tasks that ended in it, by name.
-    pub ended: Vec<Ended>,
+    pub ended: Vec<EndedTasks>,
     /// Interrupts that are frequent.
     pub interrupts: Vec<InterruptRate>,
     /// Time in their handlers by event, where that is measured.
     pub handlers: Vec<HandlerTime>,
     /// Time that interrupts took from processes by event, where that is measured.
-    pub victims: Vec<Victim>,
+    pub victims: Vec<InterruptVictim>,
     /// Counters of interfaces' drivers.
     pub nics: Vec<NicRate>,
     /// Block I/O by device, operation, process and file.
@@ -90,7 +90,7 @@ type Failure = (Label, Label, i32, Option<i32>, Option<Label>, Option<i64>);
 
 /// Tasks of one name that ended within an interval.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ended {
+pub struct EndedTasks {
     /// Name.
     pub comm: String,
     /// How many processes.
@@ -133,7 +133,7 @@ pub struct HandlerTime {
 
 /// Time that one vector took from one process.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Victim {
+pub struct InterruptVictim {
     /// Process.
     pub pid: i64,
     /// Its name.
@@ -159,7 +159,7 @@ pub struct NicRate {
     pub per_s: f64,
 }
 
-impl Moment {
+impl PageInterval {
     /// I/Os of a device that failed, counted one by one.
     pub(super) fn failed(&self, device: &str) -> i64 {
         let counted = self.failures.get(device).copied();
@@ -169,13 +169,13 @@ impl Moment {
 
     /// Figures of a subject.
     #[must_use]
-    pub fn block(&self, subject: Subject) -> Option<&StatBlock> {
+    pub fn block(&self, subject: CounterSubject) -> Option<&StatBlock> {
         self.blocks.iter().find(|block| block.subject == subject)
     }
 
     /// A figure of the thing of this name; an empty name is the first thing.
     #[must_use]
-    pub fn figure(&self, subject: Subject, name: &str, key: &str) -> Option<f64> {
+    pub fn figure(&self, subject: CounterSubject, name: &str, key: &str) -> Option<f64> {
         let block = self.block(subject)?;
         let row = block.rows.iter().find(|row| name.is_empty() || row.name == name)?;
         block.value(row, key)
@@ -184,7 +184,7 @@ impl Moment {
     /// Things of a subject with one of their figures.
     pub(crate) fn each<'a>(
         &'a self,
-        subject: Subject,
+        subject: CounterSubject,
         key: &'static str,
     ) -> impl Iterator<Item = (&'a StatRow, Option<f64>)> {
         let block = self.block(subject);
@@ -196,7 +196,7 @@ impl Moment {
 #[derive(Debug)]
 pub struct PageFold {
     stat: StatFold,
-    next: Moment,
+    next: PageInterval,
     newest_ns: Option<i64>,
     before_ns: Option<i64>,
     /// When the first moment was.
@@ -219,7 +219,7 @@ pub struct PageFold {
     /// By device, operation, error, process and file: failures as they were last told.
     failed: HashMap<Failure, i64>,
     reads_log: bool,
-    done: Vec<Moment>,
+    done: Vec<PageInterval>,
 }
 
 impl Default for PageFold {
@@ -236,7 +236,7 @@ impl PageFold {
         let options = StatOptions { joins, ..StatOptions::default() };
         Self {
             stat: StatFold::new(&SUBJECTS, &options),
-            next: Moment::default(),
+            next: PageInterval::default(),
             newest_ns: None,
             before_ns: None,
             began_ns: None,
@@ -256,7 +256,7 @@ impl PageFold {
     }
 
     /// The moments since the last call.
-    pub fn take(&mut self) -> Vec<Moment> {
+    pub fn take(&mut self) -> Vec<PageInterval> {
         std::mem::take(&mut self.done)
     }
 
@@ -312,7 +312,7 @@ impl PageFold {
                 None if self.joins => continue,
                 _ => (now.1, now.2),
             };
-            self.next.victims.push(Victim {
+            self.next.victims.push(InterruptVictim {
                 pid: row.pid,
                 comm: row.comm.to_string(),
                 kind: row.kind.to_string(),
@@ -399,7 +399,7 @@ impl PageFold {
         let ended = rows.iter().filter(|row| row.processes > 0).map(|row| {
             let lived_s = row.lived_ns as f64 / 1e9 / row.tasks.max(1) as f64;
             let within = (seconds / lived_s.max(1e-9)).min(1.0);
-            Ended {
+            EndedTasks {
                 comm: row.comm.to_string(),
                 processes: row.processes,
                 cpu_percent: within * row.cpu_ns as f64 / 1e7 / seconds,
@@ -411,12 +411,13 @@ impl PageFold {
 }
 
 impl Sink for PageFold {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.stat.accept(batch)?;
         match batch.table.name {
             "cpu" => {
                 let first: Vec<Cpu> =
-                    Batch { table: batch.table, rows: batch.rows.slice(0, 1.min(batch.rows.num_rows())) }.to_rows()?;
+                    RowBatch { table: batch.table, rows: batch.rows.slice(0, 1.min(batch.rows.num_rows())) }
+                        .to_rows()?;
                 self.next.clock = first.into_iter().next().map(|row| row.clock).or(self.next.clock.take());
                 self.newest_ns = self.newest_ns.max(crate::samples::last_ns(&batch.rows));
             }

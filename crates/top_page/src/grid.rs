@@ -2,18 +2,18 @@
 
 /// Where a line of the page leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Drill {
+pub enum DrillTarget {
     /// Nowhere.
     Nothing,
     /// A finding, by its number.
     Finding(usize),
     /// A page.
-    Sheet(Sheet),
+    Sheet(PageSheet),
 }
 
 /// A page below the first one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sheet {
+pub enum PageSheet {
     /// CPUs.
     Cpu,
     /// One CPU, by its number.
@@ -54,7 +54,7 @@ pub struct GridRow {
     /// Texts of its cells; the first is the name.
     pub cells: Vec<String>,
     /// What Enter opens.
-    pub drill: Drill,
+    pub drill: DrillTarget,
 }
 
 /// A table of texts with a heading; the first column is flush left, the others are flush right.
@@ -76,7 +76,7 @@ impl Grid {
         Self { title: title.into(), columns, rows: Vec::new(), note: None }
     }
 
-    pub(crate) fn push(&mut self, cells: Vec<String>, drill: Drill) {
+    pub(crate) fn push(&mut self, cells: Vec<String>, drill: DrillTarget) {
         self.rows.push(GridRow { cells, drill });
     }
 }

@@ -1,7 +1,7 @@
 //! Response times of a device over the last seconds: columns are moments, rows are buckets on a logarithmic scale.
 
 use super::resources::await_ms;
-use super::{Moment, Scene};
+use super::{PageInterval, PageScene};
 use quantity::histogram::Histogram;
 
 /// Powers of two between two rows, most of them; a device that answers between 1 µs and 100 s fits nine rows.
@@ -9,7 +9,7 @@ const STEP_MAX: u32 = 4;
 
 /// A heat map.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Heat {
+pub struct HeatMap {
     /// Of which device.
     pub device: String,
     /// Lower edges of the rows, ns, upwards.
@@ -33,7 +33,7 @@ pub enum HeatColumn {
     Mean(Option<usize>),
 }
 
-impl Moment {
+impl PageInterval {
     /// Response times of a device in this interval; `None` when its I/Os were not followed.
     #[must_use]
     pub fn response_of(&self, device: &str) -> Option<Histogram> {
@@ -67,12 +67,12 @@ impl Times {
     }
 }
 
-impl Scene<'_> {
+impl PageScene<'_> {
     /// The heat map of a device in so many rows and at most so many columns.
     #[must_use]
-    pub fn heat(&self, device: &str, rows: usize, columns: usize) -> Heat {
+    pub fn heat(&self, device: &str, rows: usize, columns: usize) -> HeatMap {
         let first = self.moments.len().saturating_sub(columns);
-        let is_followed = |moment: &Moment| !moment.ios.is_empty() || self.no_blocks.is_none();
+        let is_followed = |moment: &PageInterval| !moment.ios.is_empty() || self.no_blocks.is_none();
         let any_followed = self.moments.iter().any(|moment| !moment.ios.is_empty());
         let times: Vec<Times> = self.moments[first..]
             .iter()
@@ -96,7 +96,7 @@ impl Scene<'_> {
         } else {
             (!has_counts).then(|| self.why_empty(device, self.moments[first..].iter()))
         };
-        Heat {
+        HeatMap {
             device: device.to_string(),
             lower_ns: scale.lower(rows),
             ratio: f64::from(scale.step).exp2(),

@@ -1,14 +1,14 @@
 //! From single I/Os to rows of the tables `io_interval` and `io_place`.
 
 use arrow_array::Array as _;
-use quantity::histogram::Merger;
-use rates::{Columns, Names};
+use quantity::histogram::HistogramMerger;
+use rates::{BatchColumns, NameNumbers};
 use recording::rows::{IoInterval, IoPlace};
-use recording::{Batch, Label, Sizes};
+use recording::{Label, RowBatch, Sizes};
 use std::collections::HashMap;
 use view::AnalyzeError;
-use workload::traced::rows::{Traced, append};
-use workload::traced::streams::Streams;
+use workload::traced::rows::{NumberedIo, append};
+use workload::traced::streams::SequentialStreams;
 
 /// Most rows of one interval with a process and a file of their own.
 const ROWS: usize = 200;
@@ -25,8 +25,8 @@ type Key = (usize, usize, i32, usize, usize);
 struct Sum {
     ios: i64,
     bytes: i64,
-    response: Merger,
-    sizes: Merger,
+    response: HistogramMerger,
+    sizes: HistogramMerger,
     asynchronous: i64,
     /// Of how many it is not told whether anybody waits for them.
     untold: i64,
@@ -37,7 +37,7 @@ struct Sum {
 
 impl Sum {
     /// Adds an I/O that stands for `weight` of its kind.
-    fn add(&mut self, row: &Traced, is_asynchronous: Option<bool>, weight: u32) {
+    fn add(&mut self, row: &NumberedIo, is_asynchronous: Option<bool>, weight: u32) {
         let count = i64::from(weight);
         self.ios += count;
         self.bytes += row.bytes.saturating_mul(count);
@@ -79,7 +79,7 @@ struct Places {
 }
 
 impl Places {
-    fn add(&mut self, row: &Traced, weight: u32) {
+    fn add(&mut self, row: &NumberedIo, weight: u32) {
         let at_bytes = u128::try_from(row.sector).unwrap_or(0) * 512;
         let band = at_bytes * BANDS as u128 / u128::from(self.capacity_bytes.max(1));
         // A device that has just shrunk may end I/Os behind its end.
@@ -101,15 +101,15 @@ type CapacityOf = Box<dyn Fn(&str) -> Option<u64> + Send>;
 /// Sums I/Os of the table `io` until they are taken.
 #[derive(Default)]
 pub struct IoIntervals {
-    names: Names,
+    names: NameNumbers,
     sums: HashMap<Key, Sum>,
-    waiting: Vec<Traced>,
+    waiting: Vec<NumberedIo>,
     /// By the number of a row's flags: `sync`, read-ahead.
     marks: HashMap<usize, (bool, bool)>,
     capacity_of: Option<CapacityOf>,
     /// `None`: the device's capacity is not known.
     places: HashMap<usize, Option<Box<Places>>>,
-    streams: HashMap<usize, Streams>,
+    streams: HashMap<usize, SequentialStreams>,
     /// Each I/O stands for so many.
     sample: Sample,
 }
@@ -147,14 +147,14 @@ impl IoIntervals {
     ///
     /// # Errors
     /// It has not the columns of its table.
-    pub fn accept(&mut self, batch: &Batch) -> Result<(), AnalyzeError> {
+    pub fn accept(&mut self, batch: &RowBatch) -> Result<(), AnalyzeError> {
         if batch.table.name != "io" {
             return Ok(());
         }
         let mut rows = std::mem::take(&mut self.waiting);
         append(&batch.rows, &mut self.names, &mut rows)?;
         let flags = batch.rows.column_by_name("flags");
-        let owners = Columns { table: "io", batch: &batch.rows }.ints("owner_pid")?;
+        let owners = BatchColumns { table: "io", batch: &batch.rows }.ints("owner_pid")?;
         // They come as they were completed, but continue each other as they were asked for.
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.sort_by_key(|at| rows.get(*at).map(|row| row.queue_ns));
@@ -238,7 +238,7 @@ impl IoIntervals {
         }
         // Names of what is long gone are not kept for ever.
         if self.names.len() > 100_000 {
-            self.names = Names::default();
+            self.names = NameNumbers::default();
             self.marks.clear();
             self.streams.clear();
         }
@@ -272,7 +272,7 @@ impl IoIntervals {
 mod tests {
     use super::{BANDS, IoIntervals};
     use recording::rows::Io;
-    use recording::{Batch, Label};
+    use recording::{Label, RowBatch};
 
     const MIB: i64 = 1 << 20;
 
@@ -313,7 +313,7 @@ mod tests {
             io("sda", "read", Some("sync"), (99 * MIB, 512)),
             io("sdb", "read", None, (0, 512)),
         ];
-        sums.accept(&Batch::from_rows(&rows).expect("a batch")).expect("its columns");
+        sums.accept(&RowBatch::from_rows(&rows).expect("a batch")).expect("its columns");
         let (intervals, places) = sums.take(0, 10, 0);
         let of = |dev: &str, op: &str| {
             let row = intervals.iter().find(|row| &*row.dev == dev && &*row.op == op).expect(op);
@@ -334,7 +334,7 @@ mod tests {
     fn an_io_of_a_sample_stands_for_others() {
         let mut sums = IoIntervals::with_capacities(|_| Some(64 << 20)).of_one_in(64);
         let rows = [io("sda", "write", Some(""), (0, 4096)), io("sda", "write", Some("sync"), (0, 8192))];
-        sums.accept(&Batch::from_rows(&rows).expect("a batch")).expect("its columns");
+        sums.accept(&RowBatch::from_rows(&rows).expect("a batch")).expect("its columns");
         let (intervals, places) = sums.take(0, 10, 0);
         let [row] = intervals.as_slice() else { panic!("{intervals:?}") };
         assert_eq!((row.ios, row.bytes, row.asynchronous, row.sequential), (128, 64 * 12_288, Some(64), None));
@@ -349,7 +349,7 @@ mod tests {
             let rows =
                 places.iter().map(|at| Io { queue_ns: *at % 100, ..io("sda", "write", Some(""), (at * 4096, 4096)) });
             let rows: Vec<Io> = rows.collect();
-            sums.accept(&Batch::from_rows(&rows).expect("a batch")).expect("its columns");
+            sums.accept(&RowBatch::from_rows(&rows).expect("a batch")).expect("its columns");
             sums.take(0, 10, 0).0[0].sequential
         };
         assert_eq!(sequential(&[0, 1, 2, 3, 4]), Some(4));
@@ -364,7 +364,7 @@ mod tests {
             (io("sda", "read", Some(""), (4096, 4096)), Some(1)),
             (io("sda", "flush", Some(""), (0, 0)), None),
         ] {
-            sums.accept(&Batch::from_rows(&[row]).expect("a batch")).expect("its columns");
+            sums.accept(&RowBatch::from_rows(&[row]).expect("a batch")).expect("its columns");
             assert_eq!(sums.take(0, 10, 0).0[0].sequential, expect, "it goes on from interval to interval");
         }
     }
@@ -378,7 +378,7 @@ mod tests {
                 Io { file, ..io("sda", "write", Some(""), (0, 4096)) }
             })
             .collect();
-        sums.accept(&Batch::from_rows(&rows).expect("a batch")).expect("its columns");
+        sums.accept(&RowBatch::from_rows(&rows).expect("a batch")).expect("its columns");
         let (intervals, _) = sums.take(0, 10, 0);
         assert_eq!(intervals.len(), 201);
         assert_eq!(intervals.iter().filter_map(|row| row.asynchronous).sum::<i64>(), 500);

@@ -24,21 +24,21 @@ mod strip_cells;
 mod strip_heat;
 mod strip_trace;
 
-pub use compare::{Change, compare, compared};
-pub use fold::{Ended, HandlerTime, InterruptRate, Moment, NicRate, PageFold, Victim};
-pub use grid::{Drill, Grid, GridRow, Sheet};
-pub use heat::{Heat, HeatColumn};
+pub use compare::{WindowChange, compare, compared};
+pub use fold::{EndedTasks, HandlerTime, InterruptRate, InterruptVictim, NicRate, PageFold, PageInterval};
+pub use grid::{DrillTarget, Grid, GridRow, PageSheet};
+pub use heat::{HeatColumn, HeatMap};
 pub use interval::{BANDS, IoIntervals, TRACED_EVERY_NS};
 pub use maps::{DiskMap, MapOf};
-pub use requests::{Servers, Watch};
-pub use resources::{Level, Resource, ResourceRow};
+pub use requests::{ServerFacts, WatchedRequests};
+pub use resources::{Resource, ResourceLevel, ResourceRow};
 pub use samples::{by_second, sample_times, samples};
-pub use strip::Strip;
+pub use strip::TimeStrip;
 pub use strip_cells::StripLine;
 pub use strip_heat::{StripHeat, StripMap};
 
-use findings::{Finding, Severity};
-use rates::Verdicts;
+use findings::{Finding, FindingSeverity};
+use rates::Availability;
 
 /// Tables that the page reads.
 pub const TABLES: [&str; 25] = [
@@ -74,7 +74,7 @@ pub const SPARK_NS: i64 = 60_000_000_000;
 
 /// What the page knows of the machine besides its counters.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Machine {
+pub struct MachineFacts {
     /// Name of the host.
     pub host: String,
     /// Release of its kernel.
@@ -84,10 +84,10 @@ pub struct Machine {
     /// Its memory, bytes.
     pub memory_bytes: Option<u64>,
     /// What it lets be measured.
-    pub verdicts: Verdicts,
+    pub verdicts: Availability,
 }
 
-impl Machine {
+impl MachineFacts {
     /// From a manifest's words.
     #[must_use]
     pub fn of(manifest: &recording::Manifest) -> Self {
@@ -98,16 +98,16 @@ impl Machine {
             kernel,
             cpus: hardware["cpu"]["online"].as_u64(),
             memory_bytes: hardware["memory_bytes"].as_u64(),
-            verdicts: Verdicts::of(manifest),
+            verdicts: Availability::of(manifest),
         }
     }
 }
 
 /// Moments in a row, the last of them the one that is shown, with the findings of their time.
 #[derive(Clone, Copy, Debug)]
-pub struct Scene<'a> {
+pub struct PageScene<'a> {
     /// In the order of time.
-    pub moments: &'a [Moment],
+    pub moments: &'a [PageInterval],
     /// All that are known.
     pub findings: &'a [Finding],
     /// Why there is no distribution of response times, when there is none.
@@ -117,24 +117,24 @@ pub struct Scene<'a> {
     /// Why it is not known what programs are at, when it is not.
     pub no_stacks: Option<&'a str>,
     /// Servers, for the page of requests.
-    pub servers: Servers<'a>,
+    pub servers: ServerFacts<'a>,
     /// Why there are no figures of a subject, when there are none.
-    pub verdicts: &'a Verdicts,
+    pub verdicts: &'a Availability,
 }
 
 #[cfg(test)]
-impl<'a> Scene<'a> {
+impl<'a> PageScene<'a> {
     /// These moments, and nothing that is missing or known besides.
-    fn of(moments: &'a [Moment], verdicts: &'a Verdicts) -> Self {
+    fn of(moments: &'a [PageInterval], verdicts: &'a Availability) -> Self {
         let (no_blocks, no_files, no_stacks) = (None, None, None);
-        Self { moments, findings: &[], no_blocks, no_files, no_stacks, servers: Servers::default(), verdicts }
+        Self { moments, findings: &[], no_blocks, no_files, no_stacks, servers: ServerFacts::default(), verdicts }
     }
 }
 
-impl<'a> Scene<'a> {
+impl<'a> PageScene<'a> {
     /// The moment that is shown.
     #[must_use]
-    pub fn now(&self) -> Option<&'a Moment> {
+    pub fn now(&self) -> Option<&'a PageInterval> {
         self.moments.last()
     }
 
@@ -156,19 +156,22 @@ impl<'a> Scene<'a> {
     pub fn closed_within(&self, ns: i64) -> usize {
         let Some(now) = self.now() else { return 0 };
         let lately = |end_ns: i64| end_ns < now.t_ns && now.t_ns - end_ns <= ns;
-        self.findings.iter().filter(|one| one.severity == Severity::Finding && one.end_ns.is_some_and(lately)).count()
+        self.findings
+            .iter()
+            .filter(|one| one.severity == FindingSeverity::Finding && one.end_ns.is_some_and(lately))
+            .count()
     }
 
     /// The moments of the last minute.
     #[must_use]
-    pub fn last_minute(&self) -> &'a [Moment] {
+    pub fn last_minute(&self) -> &'a [PageInterval] {
         let Some(now) = self.now() else { return &[] };
         let first = self.moments.partition_point(|moment| moment.t_ns <= now.t_ns - SPARK_NS);
         self.moments.get(first..).unwrap_or_default()
     }
 
     /// The mean of a figure over the last ten seconds.
-    fn mean_10s(&self, of: impl Fn(&Moment) -> Option<f64>) -> Option<f64> {
+    fn mean_10s(&self, of: impl Fn(&PageInterval) -> Option<f64>) -> Option<f64> {
         let now = self.now()?;
         let recent = self.moments.iter().filter(|moment| now.t_ns - moment.t_ns < 10_000_000_000);
         let values: Vec<f64> = recent.filter_map(of).collect();

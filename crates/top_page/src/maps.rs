@@ -2,9 +2,9 @@
 //! are moments, rows are values.
 
 use super::heat::{Scale, edge, range_of};
-use super::{BANDS, HeatColumn, Moment, Scene, short};
+use super::{BANDS, HeatColumn, PageInterval, PageScene, short};
 use quantity::histogram::Histogram;
-use rates::stat::Subject;
+use rates::stat::CounterSubject;
 use recording::rows::IoInterval;
 
 /// What a map is of.
@@ -69,7 +69,7 @@ impl DiskMap {
     }
 }
 
-impl Moment {
+impl PageInterval {
     /// Sizes of a device's I/Os in this interval; `None` where there were none, or they were not recorded.
     fn sizes_of(&self, device: &str) -> Option<Histogram> {
         let mut all: Option<Histogram> = None;
@@ -84,14 +84,14 @@ impl Moment {
 
     /// Did a device do anything in this interval, by its counters? `None`: they do not tell.
     fn did_anything(&self, device: &str) -> Option<bool> {
-        let figure = |key| self.figure(Subject::Disk, device, key);
+        let figure = |key| self.figure(CounterSubject::Disk, device, key);
         let known: Vec<f64> =
             ["read_per_s", "write_per_s", "discard_per_s", "flush_per_s"].into_iter().filter_map(figure).collect();
         (!known.is_empty()).then(|| known.iter().any(|per_s| *per_s > 0.0))
     }
 }
 
-impl Scene<'_> {
+impl PageScene<'_> {
     /// A map of a device in so many rows and at most so many columns.
     #[must_use]
     pub fn disk_map(&self, device: &str, of: MapOf, rows: usize, columns: usize) -> DiskMap {
@@ -102,7 +102,7 @@ impl Scene<'_> {
         }
     }
 
-    fn shown(&self, columns: usize) -> &[Moment] {
+    fn shown(&self, columns: usize) -> &[PageInterval] {
         &self.moments[self.moments.len().saturating_sub(columns)..]
     }
 
@@ -134,7 +134,7 @@ impl Scene<'_> {
         let moments = self.shown(columns);
         let places = || moments.iter().flat_map(|moment| &moment.places).filter(|row| &*row.dev == device);
         let capacity = places().next_back().map(|row| row.capacity_bytes as f64);
-        let column = |moment: &Moment| {
+        let column = |moment: &PageInterval| {
             let mut counts = vec![0_u64; rows];
             for row in moment.places.iter().filter(|row| &*row.dev == device) {
                 // Bands and rows upwards; a row has several bands, or a band several rows.
@@ -163,7 +163,7 @@ impl Scene<'_> {
         &self,
         mut map: DiskMap,
         device: &str,
-        moments: &[Moment],
+        moments: &[PageInterval],
         (belongs, lacks): (fn(&IoInterval) -> bool, &str),
     ) -> DiskMap {
         if map.most() == 0 {
@@ -180,7 +180,7 @@ impl Scene<'_> {
     }
 
     /// Why nothing is known of a device's I/Os in these moments: there were none, they were not followed, or both.
-    pub(super) fn why_empty<'m>(&self, device: &str, moments: impl Iterator<Item = &'m Moment>) -> String {
+    pub(super) fn why_empty<'m>(&self, device: &str, moments: impl Iterator<Item = &'m PageInterval>) -> String {
         const NONE: &str = "no I/O in this time";
         let did: Vec<bool> = moments.filter_map(|moment| moment.did_anything(device)).collect();
         let is_busy = did.contains(&true);
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::PageFold;
     use recording::rows::{Cpu, Disk, IoPlace};
-    use recording::{Batch, Label, Row, Sink as _, Sizes};
+    use recording::{Label, Row, RowBatch, Sink as _, Sizes};
 
     const SECOND_NS: i64 = 1_000_000_000;
 
@@ -226,8 +226,8 @@ mod tests {
         }
     }
 
-    fn batch<R: Row>(rows: &[R]) -> Batch {
-        Batch::from_rows(rows).expect("a batch")
+    fn batch<R: Row>(rows: &[R]) -> RowBatch {
+        RowBatch::from_rows(rows).expect("a batch")
     }
 
     fn cpu(n: i64) -> Cpu {
@@ -319,7 +319,7 @@ mod tests {
     }
 
     /// Five seconds, in each what `of` gives.
-    fn moments(of: impl Fn(i64) -> Vec<Batch>) -> Vec<Moment> {
+    fn moments(of: impl Fn(i64) -> Vec<RowBatch>) -> Vec<PageInterval> {
         let mut fold = PageFold::default();
         for n in 1..=5 {
             fold.accept(&batch(&[cpu(n)])).expect("a batch");
@@ -329,9 +329,9 @@ mod tests {
         fold.take()
     }
 
-    fn with<T>(moments: &[Moment], no_blocks: Option<&str>, of: impl FnOnce(&Scene<'_>) -> T) -> T {
-        let verdicts = rates::Verdicts::default();
-        of(&Scene { no_blocks, ..Scene::of(moments, &verdicts) })
+    fn with<T>(moments: &[PageInterval], no_blocks: Option<&str>, of: impl FnOnce(&PageScene<'_>) -> T) -> T {
+        let verdicts = rates::Availability::default();
+        of(&PageScene { no_blocks, ..PageScene::of(moments, &verdicts) })
     }
 
     #[test]

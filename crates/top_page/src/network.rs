@@ -1,8 +1,8 @@
 //! The page of the network: interfaces, their queues, TCP and UDP, and who listens.
 
 use super::details::with_pid;
-use super::{Drill, Grid, Scene, Sheet, short_or};
-use rates::stat::Subject;
+use super::{DrillTarget, Grid, PageScene, PageSheet, short_or};
+use rates::stat::CounterSubject;
 use recording::rows::Listener;
 use std::collections::BTreeMap;
 
@@ -41,14 +41,14 @@ fn of_queue(name: &str) -> Option<(&'static str, u32, &'static str)> {
     Some((way?, number?, what?))
 }
 
-impl Scene<'_> {
+impl PageScene<'_> {
     /// The tables of the page of the network.
     pub(super) fn network(&self) -> Vec<Grid> {
-        let mut grids = vec![self.stat_grid(Subject::Net, "interfaces", NET)];
+        let mut grids = vec![self.stat_grid(CounterSubject::Net, "interfaces", NET)];
         grids.extend(self.queues());
         grids.push(self.listeners());
-        grids.push(self.stat_grid(Subject::Tcp, "TCP", TCP));
-        grids.push(self.stat_grid(Subject::Udp, "UDP", UDP));
+        grids.push(self.stat_grid(CounterSubject::Tcp, "TCP", TCP));
+        grids.push(self.stat_grid(CounterSubject::Udp, "UDP", UDP));
         grids
     }
 
@@ -93,7 +93,7 @@ impl Scene<'_> {
                 cell(sum.drops),
                 share.map_or("-".to_string(), |share| format!("{share:.0}%")),
             ];
-            grid.push(cells, Drill::Nothing);
+            grid.push(cells, DrillTarget::Nothing);
         }
         Some(grid)
     }
@@ -141,7 +141,7 @@ impl Scene<'_> {
                 row.drops.map_or("?".to_string(), |drops| drops.to_string()),
                 process,
             ];
-            grid.push(cells, row.pid.map_or(Drill::Nothing, |pid| Drill::Sheet(Sheet::Process(pid))));
+            grid.push(cells, row.pid.map_or(DrillTarget::Nothing, |pid| DrillTarget::Sheet(PageSheet::Process(pid))));
         }
         self.say_missing(&mut grid, "listener");
         if !is_listed && grid.note.is_none() {
@@ -190,10 +190,10 @@ const UDP: &[&str] = &["in_datagrams_per_s", "out_datagrams_per_s", "in_errors_p
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NicRate, Servers};
+    use super::super::{NicRate, ServerFacts};
     use super::*;
-    use crate::Moment;
-    use rates::Verdicts;
+    use crate::PageInterval;
+    use rates::Availability;
 
     #[test]
     fn queues_as_drivers_name_them() {
@@ -232,24 +232,24 @@ mod tests {
 
     #[test]
     fn listeners_with_an_empty_queue_and_queues_of_interfaces() {
-        let mut before = Moment::default();
+        let mut before = PageInterval::default();
         (before.t_ns, before.seconds, before.listeners) = (1, 1.0, vec![listener(80, 3)]);
         let nic = |name: &str, per_s: f64| NicRate { interface: "eth0".into(), name: name.into(), per_s };
-        let mut now = Moment::default();
+        let mut now = PageInterval::default();
         (now.t_ns, now.seconds, now.listeners) = (1_000_000_001, 1.0, vec![listener(1521, 6)]);
         now.nics =
             vec![nic("rx0_packets", 10.0), nic("rx1_packets", 30.0), nic("rx1_bytes", 3000.0), nic("rx1_kicks", 1.0)];
-        let (moments, verdicts) = ([before, now], Verdicts::default());
+        let (moments, verdicts) = ([before, now], Availability::default());
         let listening = [listener(22, 0), listener(80, 0), listener(1521, 5)];
-        let mut scene = Scene::of(&moments, &verdicts);
-        scene.servers = Servers { listening: Some(&listening), missing: None };
+        let mut scene = PageScene::of(&moments, &verdicts);
+        scene.servers = ServerFacts { listening: Some(&listening), missing: None };
         let cells = |grid: &Grid| grid.rows.iter().map(|row| row.cells[..4].join("|")).collect::<Vec<_>>();
         assert_eq!(cells(&scene.listeners()), ["0.0.0.0:1521|6|6|5", "0.0.0.0:80|0|3|5", "0.0.0.0:22|0|0|5"]);
         assert_eq!(scene.listeners().rows[0].cells[4..], ["4096", "19", "server 1521"]);
         let queues = scene.queues().expect("queues");
         assert_eq!(cells(&queues), ["eth0 rx 1|30|3.0k|-", "eth0 rx 0|10|-|-"]);
         assert_eq!(queues.rows[0].cells[4], "75%");
-        scene.servers = Servers::default();
+        scene.servers = ServerFacts::default();
         assert_eq!(cells(&scene.listeners()), ["0.0.0.0:1521|6|6|5", "0.0.0.0:80|0|3|5"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::maps::binary;
 use super::resources::milliseconds;
-use super::{Drill, Grid, Scene, short_or};
+use super::{DrillTarget, Grid, PageScene, short_or};
 use quantity::histogram::Histogram;
 use recording::rows::IoInterval;
 
@@ -76,7 +76,7 @@ fn lower_quantile(sizes: &Histogram, quantile: f64) -> Option<u64> {
     bucket.map(|(low, _, _)| low.max(sizes.min().unwrap_or(low)))
 }
 
-impl Scene<'_> {
+impl PageScene<'_> {
     /// Operations on a device over the last ten seconds. `async` is the share that nobody waits for, as `probe io` has it:
     /// writes without `sync` (write-back), and read-ahead.
     pub(super) fn operations(&self, device: &str) -> Grid {
@@ -99,12 +99,12 @@ impl Scene<'_> {
         sums.sort_by(|a, b| rank(&a.0).cmp(&rank(&b.0)).then_with(|| a.0.cmp(&b.0)));
         let seconds = self.lately().map(|moment| moment.seconds).sum::<f64>().max(1e-9);
         for (op, sum) in &sums {
-            grid.push(sum.cells(op, seconds), Drill::Nothing);
+            grid.push(sum.cells(op, seconds), DrillTarget::Nothing);
         }
         if sums.len() > 1 {
             let mut all = Sum::default();
             sums.iter().for_each(|(_, sum)| all.merge(sum));
-            grid.push(all.cells("all", seconds), Drill::Nothing);
+            grid.push(all.cells("all", seconds), DrillTarget::Nothing);
         }
         if sums.is_empty() {
             grid.note = Some(self.why_empty(device, self.lately()));

@@ -1,17 +1,17 @@
 //! How long servers take for an answer: the ports that can be looked at, and the page of one of them.
 
 use super::resources::milliseconds;
-use super::{Drill, Grid, Moment, Scene, Sheet, short_or};
+use super::{DrillTarget, Grid, PageInterval, PageScene, PageSheet, short_or};
 use recording::rows::{Listener, RequestInterval};
 use std::collections::{BTreeMap, BTreeSet};
-use workload::probe::{Octave, Preempted, RequestFold, RequestGroup};
+use workload::probe::{PreemptedState, RequestFold, RequestGroup, ResponseOctave};
 
 /// Columns of the longest bar.
 const BAR: u64 = 16;
 
 /// What of requests somebody looks at: it costs something, and is done only then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Watch {
+pub enum WatchedRequests {
     /// Nothing.
     #[default]
     Nothing,
@@ -23,7 +23,7 @@ pub enum Watch {
 
 /// What is known of servers besides the rows of moments.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Servers<'a> {
+pub struct ServerFacts<'a> {
     /// Sockets that listen now, with a process that holds each; `None` where that is not this machine.
     pub listening: Option<&'a [Listener]>,
     /// Why there are no response times, when there are none.
@@ -37,7 +37,7 @@ struct Server {
     addresses: BTreeSet<String>,
 }
 
-impl Scene<'_> {
+impl PageScene<'_> {
     /// Ports on which somebody listens, and those that were watched.
     pub(super) fn ports(&self) -> Grid {
         let mut grid = Grid::new("whose requests? Enter watches a port until Esc", &["port", "program", "address"]);
@@ -62,7 +62,7 @@ impl Scene<'_> {
         };
         for (port, server) in &servers {
             let cells = vec![port.to_string(), words(&server.programs), words(&server.addresses)];
-            grid.push(cells, Drill::Sheet(Sheet::Requests(*port)));
+            grid.push(cells, DrillTarget::Sheet(PageSheet::Requests(*port)));
         }
         if grid.rows.is_empty() {
             let none = match self.servers.listening {
@@ -98,8 +98,8 @@ impl Scene<'_> {
 }
 
 /// Those that are shown: of unknown ones only when there are any.
-fn kinds(group: &RequestGroup) -> impl Iterator<Item = Preempted> + Clone + '_ {
-    Preempted::ALL.into_iter().filter(|of| *of != Preempted::Unknown || group.responses(*of).count() > 0)
+fn kinds(group: &RequestGroup) -> impl Iterator<Item = PreemptedState> + Clone + '_ {
+    PreemptedState::ALL.into_iter().filter(|of| *of != PreemptedState::Unknown || group.responses(*of).count() > 0)
 }
 
 fn push_kinds(grid: &mut Grid, group: &RequestGroup, seconds: f64) {
@@ -117,7 +117,7 @@ fn push_kinds(grid: &mut Grid, group: &RequestGroup, seconds: f64) {
             time(response.percentile(0.99)),
             time(response.max()),
         ];
-        grid.push(cells, Drill::Nothing);
+        grid.push(cells, DrillTarget::Nothing);
     }
 }
 
@@ -126,11 +126,11 @@ fn quantize(group: &RequestGroup) -> Grid {
     let octaves = group.octaves();
     let mut grid =
         Grid::new(format!("{} by response time", group.program.as_deref().unwrap_or("?")), &["response time"]);
-    let most = |of: Preempted| octaves.iter().map(|octave| octave.counts[of as usize]).max().unwrap_or(0).max(1);
+    let most = |of: PreemptedState| octaves.iter().map(|octave| octave.counts[of as usize]).max().unwrap_or(0).max(1);
     for of in kinds(group) {
         grid.columns.extend([of.title().to_string(), String::new()]);
     }
-    for Octave { words, counts, .. } in &octaves {
+    for ResponseOctave { words, counts, .. } in &octaves {
         let mut cells = vec![words.clone()];
         for of in kinds(group) {
             let count = counts[of as usize];
@@ -138,12 +138,12 @@ fn quantize(group: &RequestGroup) -> Grid {
             let bar: String = (0..BAR).map(|at| if at < length { '█' } else { ' ' }).collect();
             cells.extend([view::Unit::Operations.format(Some(count as f64)), bar]);
         }
-        grid.push(cells, Drill::Nothing);
+        grid.push(cells, DrillTarget::Nothing);
     }
     grid
 }
 
-impl Moment {
+impl PageInterval {
     /// Length of what was measured only by intervals of its own: that of its first row of requests.
     pub(super) fn requested_ns(&self) -> Option<i64> {
         self.requests.first().map(|row| row.interval_ns)
@@ -154,7 +154,7 @@ impl Moment {
 mod tests {
     use super::*;
     use quantity::histogram::{Histogram, STORED_SUB_BITS};
-    use rates::Verdicts;
+    use rates::Availability;
 
     fn row(port: i32, comm: Option<&str>, preempted: Option<bool>, times_ms: &[u64]) -> RequestInterval {
         let mut response = Histogram::new(STORED_SUB_BITS);
@@ -171,9 +171,9 @@ mod tests {
         }
     }
 
-    fn moment(t_s: i64, mut requests: Vec<RequestInterval>) -> Moment {
+    fn moment(t_s: i64, mut requests: Vec<RequestInterval>) -> PageInterval {
         requests.iter_mut().for_each(|row| row.t_ns = t_s * 1_000_000_000);
-        let mut moment = Moment::default();
+        let mut moment = PageInterval::default();
         (moment.t_ns, moment.seconds, moment.requests) = (t_s * 1_000_000_000, 1.0, requests);
         moment
     }
@@ -195,8 +195,8 @@ mod tests {
         }
     }
 
-    fn scene<'a>(moments: &'a [Moment], servers: Servers<'a>, verdicts: &'a Verdicts) -> Scene<'a> {
-        Scene { servers, ..Scene::of(moments, verdicts) }
+    fn scene<'a>(moments: &'a [PageInterval], servers: ServerFacts<'a>, verdicts: &'a Availability) -> PageScene<'a> {
+        PageScene { servers, ..PageScene::of(moments, verdicts) }
     }
 
     fn cells(grid: &Grid) -> Vec<String> {
@@ -205,17 +205,17 @@ mod tests {
 
     #[test]
     fn ports_have_their_programs_and_lead_to_their_page() {
-        let verdicts = Verdicts::default();
+        let verdicts = Availability::default();
         let listening = [
             listener(80, "0.0.0.0", Some("httpd")),
             listener(80, "[::]", Some("httpd")),
             listener(22, "0.0.0.0", None),
         ];
         let moments = [moment(1, vec![row(5432, Some("postgres"), Some(false), &[1])])];
-        let live = scene(&moments, Servers { listening: Some(&listening), missing: None }, &verdicts);
+        let live = scene(&moments, ServerFacts { listening: Some(&listening), missing: None }, &verdicts);
         assert_eq!(cells(&live.ports()), ["22|?|0.0.0.0", "80|httpd 7|0.0.0.0, [::]", "5432|postgres|?"]);
-        assert_eq!(live.ports().rows[1].drill, Drill::Sheet(Sheet::Requests(80)));
-        let none = |listening, missing| scene(&[], Servers { listening, missing }, &verdicts).ports().note;
+        assert_eq!(live.ports().rows[1].drill, DrillTarget::Sheet(PageSheet::Requests(80)));
+        let none = |listening, missing| scene(&[], ServerFacts { listening, missing }, &verdicts).ports().note;
         assert_eq!(none(Some(&[]), Some("needs root")).as_deref(), Some("needs root"));
         assert_eq!(none(Some(&[]), None).as_deref(), Some("no TCP socket listens here"));
         assert_eq!(none(None, None).as_deref(), Some("no port was watched at this time"), "of a recording");
@@ -223,13 +223,13 @@ mod tests {
 
     #[test]
     fn the_page_of_a_port_sums_ten_seconds_of_it_alone() {
-        let verdicts = Verdicts::default();
+        let verdicts = Availability::default();
         let moments = [
             moment(1, vec![row(80, Some("httpd"), Some(false), &[900])]),
             moment(14, vec![row(80, Some("httpd"), Some(false), &[20; 6]), row(22, Some("sshd"), Some(false), &[1])]),
             moment(15, vec![row(80, Some("httpd"), Some(true), &[40, 40])]),
         ];
-        let grids = scene(&moments, Servers::default(), &verdicts).requests(80);
+        let grids = scene(&moments, ServerFacts::default(), &verdicts).requests(80);
         let [answers, quantize] = grids.as_slice() else { panic!("{grids:?}") };
         assert_eq!(
             cells(answers),
@@ -249,9 +249,9 @@ mod tests {
 
     #[test]
     fn why_there_is_nothing_is_said() {
-        let verdicts = Verdicts::default();
-        let note = |moments: &[Moment], missing| {
-            let servers = Servers { listening: None, missing };
+        let verdicts = Availability::default();
+        let note = |moments: &[PageInterval], missing| {
+            let servers = ServerFacts { listening: None, missing };
             scene(moments, servers, &verdicts).requests(80)[0].note.clone().unwrap_or_default()
         };
         let silent = [moment(15, vec![row(80, None, None, &[])])];

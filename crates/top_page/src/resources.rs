@@ -1,11 +1,11 @@
 //! One row per resource: how much of it is used, how much waits for it, what failed; each with its worst element.
 
 use super::fold::is_io_error;
-use super::{Drill, Moment, Scene, Sheet, count_or, short, short_bytes, short_or, short_time};
+use super::{DrillTarget, PageInterval, PageScene, PageSheet, count_or, short, short_bytes, short_or, short_time};
 use rates::disk::is_partition;
 use rates::disk::quotient;
 use rates::is_loopback;
-use rates::stat::Subject;
+use rates::stat::CounterSubject;
 use recording::rows::Event;
 
 /// A resource.
@@ -25,7 +25,7 @@ pub enum Resource {
 
 /// How bad it looks; a mark goes with each colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum ResourceLevel {
     /// Nothing to see.
     #[default]
     Fine,
@@ -35,7 +35,7 @@ pub enum Level {
     Full,
 }
 
-impl Level {
+impl ResourceLevel {
     fn of_percent(percent: Option<f64>) -> Self {
         match percent {
             Some(percent) if percent >= 95.0 => Self::Full,
@@ -58,11 +58,11 @@ pub struct ResourceRow {
     /// Its name, with the instance where there are several.
     pub name: String,
     /// Used.
-    pub utilisation: (String, Level),
+    pub utilisation: (String, ResourceLevel),
     /// Waiting.
-    pub saturation: (String, Level),
+    pub saturation: (String, ResourceLevel),
     /// Failing.
-    pub errors: (String, Level),
+    pub errors: (String, ResourceLevel),
     /// Share of the last 10 s in which some, and in which all tasks waited for it, per cent.
     pub pressure: [Option<f64>; 2],
     /// Used share of the last moments, 0 to 1, oldest first.
@@ -71,15 +71,15 @@ pub struct ResourceRow {
     /// speed)? Then a high one is no trouble.
     pub is_relative: bool,
     /// Where Enter leads.
-    pub drill: Drill,
+    pub drill: DrillTarget,
     /// Stands in the place of the figures: why there are none.
     pub verdict: Option<String>,
 }
 
 impl ResourceRow {
     /// One without figures.
-    fn missing(resource: Resource, name: &str, sheet: Sheet, verdict: &str) -> Self {
-        let nothing = || (String::new(), Level::Fine);
+    fn missing(resource: Resource, name: &str, sheet: PageSheet, verdict: &str) -> Self {
+        let nothing = || (String::new(), ResourceLevel::Fine);
         Self {
             resource,
             name: name.to_string(),
@@ -89,13 +89,13 @@ impl ResourceRow {
             pressure: [None; 2],
             curve: Vec::new(),
             is_relative: false,
-            drill: Drill::Sheet(sheet),
+            drill: DrillTarget::Sheet(sheet),
             verdict: Some(verdict.to_string()),
         }
     }
 }
 
-impl Scene<'_> {
+impl PageScene<'_> {
     /// The rows; `pick` names the device and the interface that are wanted instead of the worst ones.
     #[must_use]
     pub fn resources(&self, disk: Option<&str>, net: Option<&str>) -> Vec<ResourceRow> {
@@ -106,20 +106,22 @@ impl Scene<'_> {
         let disk = disk.map(str::to_string).or_else(|| self.worst_disk());
         let net = net.map(str::to_string).or_else(|| self.worst_link());
         let rows = [
-            missing(Resource::Cpu, "cpu", Sheet::Cpu, Subject::Cpu).or_else(|| Some(self.cpu(now))),
-            missing(Resource::Memory, "memory", Sheet::Memory, Subject::Memory).or_else(|| Some(self.memory(now))),
-            missing(Resource::Disk, "disk", Sheet::Disks, Subject::Disk)
+            missing(Resource::Cpu, "cpu", PageSheet::Cpu, CounterSubject::Cpu).or_else(|| Some(self.cpu(now))),
+            missing(Resource::Memory, "memory", PageSheet::Memory, CounterSubject::Memory)
+                .or_else(|| Some(self.memory(now))),
+            missing(Resource::Disk, "disk", PageSheet::Disks, CounterSubject::Disk)
                 .or_else(|| Some(self.disk(now, disk.as_deref()?))),
-            missing(Resource::Net, "net", Sheet::Net, Subject::Net).or_else(|| Some(self.link(now, net.as_deref()?))),
-            missing(Resource::Tcp, "tcp", Sheet::Net, Subject::Tcp)
-                .or_else(|| now.block(Subject::Tcp).map(|_| self.tcp(now))),
+            missing(Resource::Net, "net", PageSheet::Net, CounterSubject::Net)
+                .or_else(|| Some(self.link(now, net.as_deref()?))),
+            missing(Resource::Tcp, "tcp", PageSheet::Net, CounterSubject::Tcp)
+                .or_else(|| now.block(CounterSubject::Tcp).map(|_| self.tcp(now))),
         ];
         rows.into_iter().flatten().collect()
     }
 
     /// Why there are no figures of a subject now, when there are none.
     #[must_use]
-    pub fn missing(&self, subject: Subject) -> Option<&str> {
+    pub fn missing(&self, subject: CounterSubject) -> Option<&str> {
         let has_figures = self.now().is_some_and(|now| now.block(subject).is_some());
         self.verdicts.of_subject(subject).filter(|_| !has_figures)
     }
@@ -129,12 +131,14 @@ impl Scene<'_> {
     #[must_use]
     pub fn disks(&self) -> Vec<String> {
         let Some(now) = self.now() else { return Vec::new() };
-        let names: Vec<&str> = now.each(Subject::Disk, "util_percent").map(|(row, _)| row.name.as_str()).collect();
+        let names: Vec<&str> =
+            now.each(CounterSubject::Disk, "util_percent").map(|(row, _)| row.name.as_str()).collect();
         let whole = names.iter().filter(|name| !names.iter().any(|whole| is_partition(name, whole)));
         let mut ranked: Vec<(bool, f64, f64, &str)> = whole
             .map(|name| {
-                let mean =
-                    |key: &'static str| self.mean_10s(|moment| moment.figure(Subject::Disk, name, key)).unwrap_or(0.0);
+                let mean = |key: &'static str| {
+                    self.mean_10s(|moment| moment.figure(CounterSubject::Disk, name, key)).unwrap_or(0.0)
+                };
                 (self.is_failing(name), mean("util_percent"), mean("queue_size"), *name)
             })
             .collect();
@@ -165,10 +169,10 @@ impl Scene<'_> {
     pub fn links(&self) -> Vec<String> {
         let Some(now) = self.now() else { return Vec::new() };
         let mut ranked: Vec<(f64, f64, &str)> = now
-            .each(Subject::Net, "util_percent")
+            .each(CounterSubject::Net, "util_percent")
             .map(|(row, _)| {
                 let mean = |key: &'static str| {
-                    self.mean_10s(|moment| moment.figure(Subject::Net, &row.name, key)).unwrap_or(0.0)
+                    self.mean_10s(|moment| moment.figure(CounterSubject::Net, &row.name, key)).unwrap_or(0.0)
                 };
                 let bytes = mean("rx_kib_per_s") + mean("tx_kib_per_s");
                 // The loopback is no link.
@@ -186,20 +190,20 @@ impl Scene<'_> {
 
     fn pressure(&self, resource: &str) -> [Option<f64>; 2] {
         ["some_percent", "full_percent"]
-            .map(|key| self.mean_10s(|moment| moment.figure(Subject::Pressure, resource, key)))
+            .map(|key| self.mean_10s(|moment| moment.figure(CounterSubject::Pressure, resource, key)))
     }
 
-    fn curve(&self, of: impl Fn(&Moment) -> Option<f64>) -> Vec<Option<f64>> {
+    fn curve(&self, of: impl Fn(&PageInterval) -> Option<f64>) -> Vec<Option<f64>> {
         self.last_minute().iter().map(|moment| of(moment).map(|percent| (percent / 100.0).clamp(0.0, 1.0))).collect()
     }
 
-    fn cpu(&self, now: &Moment) -> ResourceRow {
+    fn cpu(&self, now: &PageInterval) -> ResourceRow {
         let (each, busy) = now.busy();
         let count = each.len();
         let worst = busiest(each.into_iter());
         // What only the tick samples is marked.
         let about = if now.is_by_event() { "" } else { "~" };
-        let figure = |key| now.figure(Subject::System, "", key);
+        let figure = |key| now.figure(CounterSubject::System, "", key);
         let runnable = figure("runnable");
         let max = worst.map_or(String::new(), |(name, percent)| format!("  max {percent:.0} @{name}"));
         let run = format!("run {} of {count}", count_or(runnable));
@@ -211,52 +215,54 @@ impl Scene<'_> {
             (None, None) => String::new(),
         };
         let waits = match runnable {
-            Some(runnable) if count > 0 && runnable > 2.0 * count as f64 => Level::Full,
-            Some(runnable) if count > 0 && runnable > count as f64 => Level::Busy,
-            _ => Level::Fine,
+            Some(runnable) if count > 0 && runnable > 2.0 * count as f64 => ResourceLevel::Full,
+            Some(runnable) if count > 0 && runnable > count as f64 => ResourceLevel::Busy,
+            _ => ResourceLevel::Fine,
         };
-        let steal = now.figure(Subject::Cpu, "all", "steal_percent").filter(|percent| *percent >= 0.5);
+        let steal = now.figure(CounterSubject::Cpu, "all", "steal_percent").filter(|percent| *percent >= 0.5);
         let most = worst.map(|(_, percent)| percent).into_iter().chain(busy).reduce(f64::max);
         ResourceRow {
             resource: Resource::Cpu,
             name: "cpu".to_string(),
-            utilisation: (format!("{about}{}{max}", percent(busy)), Level::of_percent(most)),
+            utilisation: (format!("{about}{}{max}", percent(busy)), ResourceLevel::of_percent(most)),
             saturation: (format!("{run}{wait}  blk {}", count_or(figure("blocked"))), waits),
-            errors: steal.map_or(("-".to_string(), Level::Fine), |steal| (format!("steal {steal:.0}%"), Level::Busy)),
+            errors: steal.map_or(("-".to_string(), ResourceLevel::Fine), |steal| {
+                (format!("steal {steal:.0}%"), ResourceLevel::Busy)
+            }),
             pressure: self.pressure("cpu"),
             is_relative: false,
             curve: self.curve(|moment| busiest(moment.busy().0.into_iter()).map(|(_, percent)| percent)),
-            drill: Drill::Sheet(Sheet::Cpu),
+            drill: DrillTarget::Sheet(PageSheet::Cpu),
             verdict: None,
         }
     }
 
-    fn memory(&self, now: &Moment) -> ResourceRow {
-        let figure = |key| now.figure(Subject::Memory, "", key);
-        let used = |moment: &Moment| {
+    fn memory(&self, now: &PageInterval) -> ResourceRow {
+        let figure = |key| now.figure(CounterSubject::Memory, "", key);
+        let used = |moment: &PageInterval| {
             let total = moment.memory_mib.filter(|total| *total > 0.0)?;
-            Some(100.0 * (1.0 - moment.figure(Subject::Memory, "", "available_mib")? / total))
+            Some(100.0 * (1.0 - moment.figure(CounterSubject::Memory, "", "available_mib")? / total))
         };
         let swap = figure("swap_in_per_s").zip(figure("swap_out_per_s")).map(|(into, out)| into + out);
         let refaults = figure("file_refaults_per_s");
         let cache = figure("cached_mib").map_or("?".to_string(), |mib| short_bytes(mib * f64::from(1 << 20)));
-        let waits = if swap.is_some_and(|pages| pages >= 1.0) { Level::Busy } else { Level::Fine };
+        let waits = if swap.is_some_and(|pages| pages >= 1.0) { ResourceLevel::Busy } else { ResourceLevel::Fine };
         ResourceRow {
             resource: Resource::Memory,
             name: "memory".to_string(),
-            utilisation: (format!("{}  cache {cache}", percent(used(now))), Level::of_percent(used(now))),
+            utilisation: (format!("{}  cache {cache}", percent(used(now))), ResourceLevel::of_percent(used(now))),
             saturation: (format!("refault {}  swap {}/s", short_or(refaults), short_or(swap)), waits),
-            errors: (format!("oom {}", count_or(now.oom_kills)), Level::of_trouble(now.oom_kills)),
+            errors: (format!("oom {}", count_or(now.oom_kills)), ResourceLevel::of_trouble(now.oom_kills)),
             pressure: self.pressure("memory"),
             is_relative: false,
             curve: self.curve(used),
-            drill: Drill::Sheet(Sheet::Memory),
+            drill: DrillTarget::Sheet(PageSheet::Memory),
             verdict: None,
         }
     }
 
-    fn disk(&self, now: &Moment, name: &str) -> ResourceRow {
-        let figure = |key| now.figure(Subject::Disk, name, key);
+    fn disk(&self, now: &PageInterval, name: &str) -> ResourceRow {
+        let figure = |key| now.figure(CounterSubject::Disk, name, key);
         let bytes = figure("kib_per_s").map(|kib| kib * 1024.0);
         let p99 = now.response_of(name).and_then(|response| response.percentile(0.99)).map(|ns| ns as f64);
         let time = match p99 {
@@ -269,43 +275,44 @@ impl Scene<'_> {
             name: format!("disk {name}"),
             utilisation: (
                 format!("{}  {}/s  {}B/s", percent(util), short_or(figure("ops_per_s")), short_or(bytes)),
-                Level::of_percent(util).min(Level::Busy),
+                ResourceLevel::of_percent(util).min(ResourceLevel::Busy),
             ),
-            saturation: (format!("queue {}  {time}", short_or(figure("queue_size"))), Level::Fine),
+            saturation: (format!("queue {}  {time}", short_or(figure("queue_size"))), ResourceLevel::Fine),
             errors: self.disk_errors(now, name),
             pressure: self.pressure("io"),
             is_relative: false,
-            curve: self.curve(|moment| moment.figure(Subject::Disk, name, "util_percent")),
-            drill: Drill::Sheet(Sheet::Disk(name.to_string())),
+            curve: self.curve(|moment| moment.figure(CounterSubject::Disk, name, "util_percent")),
+            drill: DrillTarget::Sheet(PageSheet::Disk(name.to_string())),
             verdict: None,
         }
     }
 
     /// I/Os of the last minute that failed, and how many of all they were: counted one by one, or else as far as the kernel
     /// tells of them, which is ten in five seconds.
-    fn disk_errors(&self, now: &Moment, name: &str) -> (String, Level) {
+    fn disk_errors(&self, now: &PageInterval, name: &str) -> (String, ResourceLevel) {
         let minute = self.last_minute();
         let counted: i64 = minute.iter().map(|moment| moment.failed(name)).sum();
         if counted > 0 || self.verdicts.is_measured("io_error") || minute.iter().any(|moment| moment.counts_failures) {
             // A moment without a row of the device is one in which it did nothing.
-            let ops = |moment: &Moment| Some(moment.figure(Subject::Disk, name, "ops_per_s")? * moment.seconds);
+            let ops =
+                |moment: &PageInterval| Some(moment.figure(CounterSubject::Disk, name, "ops_per_s")? * moment.seconds);
             let ops: f64 = minute.iter().filter_map(ops).sum();
             let share = quotient(100.0 * counted as f64, ops).filter(|_| counted > 0);
             let share = share.map_or(String::new(), |share| format!("  {}", percent(Some(share.min(100.0)))));
             let count = counted as f64;
-            return (format!("{}/min{share}", count_or(Some(count))), Level::of_trouble(Some(count)));
+            return (format!("{}/min{share}", count_or(Some(count))), ResourceLevel::of_trouble(Some(count)));
         }
         // Another tool's figures say nothing of errors, and neither does a log that cannot be read.
-        let is_unknown = now.io_errors.is_none() || now.figure(Subject::Disk, name, "in_flight").is_none();
+        let is_unknown = now.io_errors.is_none() || now.figure(CounterSubject::Disk, name, "in_flight").is_none();
         match self.told_errors(name).map(|event| event.count).sum() {
-            0 if is_unknown => ("?".to_string(), Level::Fine),
-            0 => ("0/min".to_string(), Level::Fine),
-            told => (format!(">={told}/min"), Level::Full),
+            0 if is_unknown => ("?".to_string(), ResourceLevel::Fine),
+            0 => ("0/min".to_string(), ResourceLevel::Fine),
+            told => (format!(">={told}/min"), ResourceLevel::Full),
         }
     }
 
-    fn link(&self, now: &Moment, name: &str) -> ResourceRow {
-        let figure = |key| now.figure(Subject::Net, name, key);
+    fn link(&self, now: &PageInterval, name: &str) -> ResourceRow {
+        let figure = |key| now.figure(CounterSubject::Net, name, key);
         let way = |util: &'static str, kib: &'static str| match figure(util) {
             Some(percent) => format!("{percent:.0}%"),
             // The speed is not known, so a share of it is not either.
@@ -316,8 +323,8 @@ impl Scene<'_> {
         let drops = drops.map(|drops| drops + figure("qdisc_drops_per_s").unwrap_or(0.0));
         let errors = figure("rx_errors_per_s").zip(figure("tx_errors_per_s")).map(|(rx, tx)| rx + tx);
         let backlog = figure("qdisc_backlog_kib").map(|kib| kib * 1024.0);
-        let rates = |moment: &Moment| {
-            let of = |key| moment.figure(Subject::Net, name, key);
+        let rates = |moment: &PageInterval| {
+            let of = |key| moment.figure(CounterSubject::Net, name, key);
             of("util_percent").or_else(|| Some(of("rx_kib_per_s")? + of("tx_kib_per_s")?))
         };
         ResourceRow {
@@ -325,26 +332,26 @@ impl Scene<'_> {
             name: format!("net {name}"),
             utilisation: (
                 format!("r {}  w {}", way("rx_util_percent", "rx_kib_per_s"), way("tx_util_percent", "tx_kib_per_s")),
-                Level::of_percent(util),
+                ResourceLevel::of_percent(util),
             ),
             saturation: (
                 format!("queue {}B  drop {}/s", short_or(backlog), count_or(drops)),
-                if drops.is_some_and(|drops| drops > 0.0) { Level::Busy } else { Level::Fine },
+                if drops.is_some_and(|drops| drops > 0.0) { ResourceLevel::Busy } else { ResourceLevel::Fine },
             ),
-            errors: (format!("{}/s", short_or(errors)), Level::of_trouble(errors)),
+            errors: (format!("{}/s", short_or(errors)), ResourceLevel::of_trouble(errors)),
             pressure: [None; 2],
             is_relative: util.is_none(),
             curve: if util.is_some() { self.curve(rates) } else { relative(self.last_minute().iter().map(rates)) },
-            drill: Drill::Sheet(Sheet::Net),
+            drill: DrillTarget::Sheet(PageSheet::Net),
             verdict: None,
         }
     }
 
-    fn tcp(&self, now: &Moment) -> ResourceRow {
-        let figure = |key| now.figure(Subject::Tcp, "", key);
+    fn tcp(&self, now: &PageInterval) -> ResourceRow {
+        let figure = |key| now.figure(CounterSubject::Tcp, "", key);
         let drops = figure("listen_drops_per_s");
-        let segments = |moment: &Moment| {
-            let of = |key| moment.figure(Subject::Tcp, "", key);
+        let segments = |moment: &PageInterval| {
+            let of = |key| moment.figure(CounterSubject::Tcp, "", key);
             Some(of("in_segments_per_s")? + of("out_segments_per_s")?)
         };
         let resent = figure("retransmit_percent");
@@ -353,21 +360,21 @@ impl Scene<'_> {
             name: "tcp".to_string(),
             utilisation: (
                 format!("{} est  in {}/s", count_or(figure("established")), count_or(figure("passive_opens_per_s"))),
-                Level::Fine,
+                ResourceLevel::Fine,
             ),
             saturation: (
                 format!("drop {}/s  retr {}%", count_or(drops), short_or(resent)),
-                Level::of_trouble(drops).max(if resent.is_some_and(|share| share >= 1.0) {
-                    Level::Busy
+                ResourceLevel::of_trouble(drops).max(if resent.is_some_and(|share| share >= 1.0) {
+                    ResourceLevel::Busy
                 } else {
-                    Level::Fine
+                    ResourceLevel::Fine
                 }),
             ),
-            errors: (format!("rst {}/s", count_or(figure("resets_per_s"))), Level::Fine),
+            errors: (format!("rst {}/s", count_or(figure("resets_per_s"))), ResourceLevel::Fine),
             pressure: [None; 2],
             is_relative: true,
             curve: relative(self.last_minute().iter().map(segments)),
-            drill: Drill::Sheet(Sheet::Net),
+            drill: DrillTarget::Sheet(PageSheet::Net),
             verdict: None,
         }
     }
@@ -391,8 +398,8 @@ fn names_device(message: &str, device: &str) -> bool {
 }
 
 /// Mean time of the I/Os of a device, from its counters; `None` where there were none.
-pub(crate) fn await_ms(moment: &Moment, device: &str) -> Option<f64> {
-    let figure = |key| moment.figure(Subject::Disk, device, key);
+pub(crate) fn await_ms(moment: &PageInterval, device: &str) -> Option<f64> {
+    let figure = |key| moment.figure(CounterSubject::Disk, device, key);
     figure("await_ms").filter(|_| figure("ops_per_s").is_some_and(|ops| ops > 0.0))
 }
 
@@ -412,10 +419,10 @@ pub(crate) fn milliseconds(ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::is_io_error;
-    use crate::{PageFold, Scene};
-    use rates::Verdicts;
+    use crate::{PageFold, PageScene};
+    use rates::Availability;
     use recording::rows::{Disk, IoError};
-    use recording::{Batch, Label, Sink};
+    use recording::{Label, RowBatch, Sink};
 
     /// What a disk has done by this second, in which it was busy for so many ms of each.
     fn disk(n: i64, device: &str, reads_per_s: i64, busy_ms: i64) -> Disk {
@@ -470,22 +477,22 @@ mod tests {
         let mut fold = PageFold::new(false);
         for n in 1..=22 {
             let disks = [disk(n, "loop0", 50, 500), disk(n, "sda", 9000, 990), disk(n, "sdb", 10, 1)];
-            fold.accept(&Batch::from_rows(&disks).unwrap()).unwrap();
+            fold.accept(&RowBatch::from_rows(&disks).unwrap()).unwrap();
             if n == 11 {
                 // What a device cannot do is no trouble.
                 let rows = [failed(n, "sdb", "read", 5, 2), failed(n, "loop0", "write_zeroes", 95, 1)];
-                fold.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+                fold.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
             }
             fold.commit().unwrap();
         }
-        let (moments, verdicts) = (fold.take(), Verdicts::default());
-        let scene = Scene::of(&moments, &verdicts);
+        let (moments, verdicts) = (fold.take(), Availability::default());
+        let scene = PageScene::of(&moments, &verdicts);
         assert_eq!(scene.disks(), ["sdb", "sda", "loop0"]);
         let shown =
             scene.resources(None, None).into_iter().find(|row| row.name == "disk sdb").expect("the failing one");
         // Of all reads of the minute, also of the seconds in which none failed: 2 of 200.
         assert_eq!(shown.errors.0, "2/min  1.0%");
-        let before = Scene::of(&moments[..5], &verdicts);
+        let before = PageScene::of(&moments[..5], &verdicts);
         assert_eq!(before.disks(), ["sda", "loop0", "sdb"]);
     }
 

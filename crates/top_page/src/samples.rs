@@ -4,7 +4,7 @@ use super::TRACED_EVERY_NS;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array as _, PrimitiveArray, RecordBatch};
-use recording::Batch;
+use recording::RowBatch;
 
 /// Tables that are read once per sample; the first of them that is there sets the pace.
 const PACE: [&str; 10] =
@@ -21,7 +21,7 @@ pub(crate) fn last_ns(rows: &RecordBatch) -> Option<i64> {
 
 /// When samples were taken.
 #[must_use]
-pub fn sample_times(batches: &[Batch]) -> Vec<i64> {
+pub fn sample_times(batches: &[RowBatch]) -> Vec<i64> {
     let Some(pace) = PACE.into_iter().find(|name| batches.iter().any(|batch| batch.table.name == *name)) else {
         return Vec::new();
     };
@@ -41,7 +41,7 @@ pub fn sample_times(batches: &[Batch]) -> Vec<i64> {
 /// The rows of a batch of the table `io` in pieces that were completed within one second each; those whose completion is
 /// not known are left out.
 #[must_use]
-pub fn by_second(batch: &Batch) -> Vec<(i64, Batch)> {
+pub fn by_second(batch: &RowBatch) -> Vec<(i64, RowBatch)> {
     let ends = batch.rows.column_by_name("complete_ns").and_then(|column| column.as_primitive_opt::<Int64Type>());
     let Some(ends) = ends else { return Vec::new() };
     let second = |row: usize| ends.is_valid(row).then(|| ends.value(row).div_euclid(TRACED_EVERY_NS));
@@ -51,7 +51,7 @@ pub fn by_second(batch: &Batch) -> Vec<(i64, Batch)> {
         let this = second(from);
         let to = (from + 1..ends.len()).find(|row| second(*row) != this).unwrap_or(ends.len());
         if let Some(this) = this {
-            pieces.push((this, Batch { table: batch.table, rows: batch.rows.slice(from, to - from) }));
+            pieces.push((this, RowBatch { table: batch.table, rows: batch.rows.slice(from, to - from) }));
         }
         from = to;
     }
@@ -61,9 +61,9 @@ pub fn by_second(batch: &Batch) -> Vec<(i64, Batch)> {
 /// Groups rows into samples, in the order of time: a sample begins with the rows of the table that is read first, and has
 /// all rows of other tables up to the next one.
 #[must_use]
-pub fn samples(batches: &[Batch]) -> Vec<Vec<Batch>> {
+pub fn samples(batches: &[RowBatch]) -> Vec<Vec<RowBatch>> {
     let begins = sample_times(batches);
-    let mut samples: Vec<Vec<Batch>> = vec![Vec::new(); begins.len()];
+    let mut samples: Vec<Vec<RowBatch>> = vec![Vec::new(); begins.len()];
     for batch in batches {
         let Some(times) = times(&batch.rows) else { continue };
         let mut from = 0;
@@ -75,7 +75,7 @@ pub fn samples(batches: &[Batch]) -> Vec<Vec<Batch>> {
             let to = (from + 1..times.len()).find(|row| !belongs(row)).unwrap_or(times.len());
             // What comes before the first sample belongs to one that is not here.
             if let Some(sample) = at.checked_sub(1).and_then(|at| samples.get_mut(at)) {
-                sample.push(Batch { table: batch.table, rows: batch.rows.slice(from, to - from) });
+                sample.push(RowBatch { table: batch.table, rows: batch.rows.slice(from, to - from) });
             }
             from = to;
         }

@@ -4,7 +4,7 @@ use super::strip_cells::{Cells, StripLine};
 use super::strip_heat::StripHeat;
 use super::strip_trace;
 use arrow_array::Array as _;
-use rates::Columns;
+use rates::BatchColumns;
 use rates::disk::{DiskColumns, DiskCounters, DiskDelta};
 use recording::Reader;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ const IOS_LEAST: f64 = 5.0;
 
 /// Figures over the whole time of a recording.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Strip {
+pub struct TimeStrip {
     /// First moment.
     pub from_ns: i64,
     /// Last moment.
@@ -29,7 +29,7 @@ pub struct Strip {
     pub heat: Option<StripHeat>,
 }
 
-impl Strip {
+impl TimeStrip {
     /// Of a whole recording in so many cells: only the columns that it needs are read. `interval_s` is the time between
     /// samples.
     ///
@@ -80,7 +80,7 @@ fn cpu(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
         &["t_ns", "cpu", "user_ns", "nice_ns", "system_ns", "idle_ns", "iowait_ns", "irq_ns", "softirq_ns", "steal_ns"],
     )? {
         let batch = batch?;
-        let columns = Columns { table: "cpu", batch: &batch };
+        let columns = BatchColumns { table: "cpu", batch: &batch };
         let (t_ns, idle) = (columns.longs("t_ns")?, columns.longs("idle_ns")?);
         let iowait = columns.longs("iowait_ns")?;
         let busy = ["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns", "steal_ns"];
@@ -105,7 +105,7 @@ fn pressure(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
     let mut before = HashMap::new();
     for batch in reader.columns("pressure", &["t_ns", "resource", "some_ns"])? {
         let batch = batch?;
-        let columns = Columns { table: "pressure", batch: &batch };
+        let columns = BatchColumns { table: "pressure", batch: &batch };
         let (t_ns, some) = (columns.longs("t_ns")?, columns.longs("some_ns")?);
         let Some(names) = rates::column_texts(&batch, "resource") else { continue };
         for row in (0..batch.num_rows()).filter(|row| names[*row] == "io" && some.is_valid(*row)) {

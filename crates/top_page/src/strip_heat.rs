@@ -3,8 +3,8 @@
 
 use super::heat::edge;
 use super::strip_cells::Cells;
-use quantity::histogram::{Histogram, Merger};
-use rates::Columns;
+use quantity::histogram::{Histogram, HistogramMerger};
+use rates::BatchColumns;
 use recording::Reader;
 use view::AnalyzeError;
 
@@ -44,12 +44,12 @@ impl StripHeat {
     pub(super) fn read(reader: &Reader, cells: &Cells) -> Result<Option<Self>, AnalyzeError> {
         for table in TABLES {
             let mut sums = vec![vec![0; OCTAVES]; cells.count()];
-            let mut merger = Merger::new();
+            let mut merger = HistogramMerger::new();
             // Rows come in the order of time, so that those of one stretch are added up in their stored form.
             let mut current = 0;
             for batch in reader.columns(table, &["t_ns", "response"])? {
                 let batch = batch?;
-                let columns = Columns { table, batch: &batch };
+                let columns = BatchColumns { table, batch: &batch };
                 let (t_ns, response) = (columns.longs("t_ns")?, columns.bytes("response")?);
                 for row in 0..batch.num_rows() {
                     let here = cells.place(t_ns.value(row));

@@ -5,7 +5,7 @@ use super::strip_cells::Cells;
 use super::strip_heat::{OCTAVES, StripHeat};
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, RecordBatch};
-use rates::Columns;
+use rates::BatchColumns;
 use recording::Reader;
 use std::collections::HashMap;
 use view::AnalyzeError;
@@ -18,7 +18,7 @@ pub(super) fn read(reader: &Reader, mut rates: Cells) -> Result<Option<(Cells, O
     let mut counts: HashMap<(i64, usize), u64> = HashMap::new();
     for batch in reader.columns("io", &["queue_ns", "complete_ns", "dev"])? {
         let batch = batch?;
-        let columns = Columns { table: "io", batch: &batch };
+        let columns = BatchColumns { table: "io", batch: &batch };
         let (queued, completed) = (columns.longs("queue_ns")?, columns.longs("complete_ns")?);
         let numbers = numbers(&batch, &mut devices);
         for (row, device) in numbers.into_iter().enumerate().filter(|(row, _)| completed.is_valid(*row)) {
@@ -57,9 +57,9 @@ fn numbers(batch: &RecordBatch, devices: &mut HashMap<String, usize>) -> Vec<usi
 
 #[cfg(test)]
 mod tests {
-    use crate::Strip;
+    use crate::TimeStrip;
     use recording::rows::Io;
-    use recording::{Batch, Label, Manifest, Reader, Sink as _, Writer};
+    use recording::{Label, Manifest, Reader, RowBatch, Sink as _, Writer};
 
     const SECOND_NS: i64 = 1_000_000_000;
 
@@ -88,7 +88,7 @@ mod tests {
     }
 
     /// Three seconds: 10 I/Os on one device and 30 on another, nothing, 20 slow ones.
-    fn strip(sample: u64) -> Strip {
+    fn strip(sample: u64) -> TimeStrip {
         let folder = tempfile::tempdir().expect("a folder");
         let mut manifest = Manifest::new(&[]);
         manifest.extra.insert(workload::traced::sample::TRACE_SAMPLE.to_string(), sample.into());
@@ -98,9 +98,9 @@ mod tests {
         rows.extend((0..30).map(|n| io("sdb", first + 20_000 + n * 1000, 100_000)));
         rows.extend((0..20).map(|n| io("sda", first + 2 * SECOND_NS + n * 40_000_000, 50_000_000)));
         rows.push(Io { complete_ns: None, ..io("sda", first + SECOND_NS, 1) });
-        writer.accept(&Batch::from_rows(&rows).expect("a batch")).expect("taken");
+        writer.accept(&RowBatch::from_rows(&rows).expect("a batch")).expect("taken");
         let reader = Reader::open(writer.seal().expect("sealed")).expect("a recording");
-        Strip::read(&reader, (first, first + 3 * SECOND_NS), 1.0, 3).expect("a strip")
+        TimeStrip::read(&reader, (first, first + 3 * SECOND_NS), 1.0, 3).expect("a strip")
     }
 
     #[test]

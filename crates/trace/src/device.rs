@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 /// A block device, or a partition of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Device {
+pub struct BlockDevice {
     /// The kernel's name, like `nvme0n1`.
     pub name: String,
     /// The kernel's number: major << 20 | minor.
     pub number: u32,
 }
 
-impl Device {
+impl BlockDevice {
     /// Finds `name`: a path (`/dev/nvme0n1`, a link to it) or the kernel's name (`nvme0n1`).
     ///
     /// # Errors
@@ -31,7 +31,7 @@ impl Device {
     }
 }
 
-impl Device {
+impl BlockDevice {
     /// Is it a disk that turns, as far as the kernel knows?
     pub(crate) fn is_rotating(&self) -> bool {
         let at = format!("/sys/dev/block/{}:{}", self.number >> 20, self.number & 0xf_ffff);
@@ -44,8 +44,8 @@ impl Device {
 }
 
 /// Disks of this machine that have a size.
-pub(crate) fn all() -> Vec<Device> {
-    known().iter().filter_map(|name| Device::find(name).ok()).collect()
+pub(crate) fn all() -> Vec<BlockDevice> {
+    known().iter().filter_map(|name| BlockDevice::find(name).ok()).collect()
 }
 
 /// Where control groups (version 2) are mounted.
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn what_is_no_device_is_refused_with_the_known_ones() {
         for name in ["", "nonsense", "/etc/passwd", "/dev/null", "../block", "a/b"] {
-            let error = Device::find(name).expect_err(name);
+            let error = BlockDevice::find(name).expect_err(name);
             assert!(error.is_parameter() && error.to_string().contains("no block device"), "{error}");
         }
     }

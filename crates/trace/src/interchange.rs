@@ -14,7 +14,7 @@ use std::io::{self, Write};
 
 /// A format to write a trace in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum InterchangeFormat {
     /// blktrace's binary records, version 7, as one merged stream (`blkparse -i -`, btt, `fio --read_iolog`).
     Blktrace,
     /// blkparse's default text.
@@ -36,7 +36,7 @@ type Event = (i64, u64, Step);
 
 /// What was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenTrace {
     /// I/Os.
     pub ios: u64,
     /// Those without a known end: no completion was written of them.
@@ -64,11 +64,16 @@ const LATE_NS: i64 = 100_000_000;
 ///
 /// # Errors
 /// The recording has no trace or cannot be read; `out` refuses.
-pub fn write(reader: &Reader, format: Format, out: &mut dyn Write) -> Result<Written, TraceError> {
+pub fn write(reader: &Reader, format: InterchangeFormat, out: &mut dyn Write) -> Result<WrittenTrace, TraceError> {
     write_within(reader, format, out, LIMITS)
 }
 
-fn write_within(reader: &Reader, format: Format, out: &mut dyn Write, limits: Limits) -> Result<Written, TraceError> {
+fn write_within(
+    reader: &Reader,
+    format: InterchangeFormat,
+    out: &mut dyn Write,
+    limits: Limits,
+) -> Result<WrittenTrace, TraceError> {
     let Survey { span_ns, origin_ns, mut written, late } = survey(reader, limits.late)?;
     if written.ios == 0 {
         return Err(TraceError::Parameter(format!("{} holds no traced I/O", reader.directory().display())));
@@ -168,14 +173,15 @@ struct Survey {
     span_ns: i64,
     /// The first time.
     origin_ns: i64,
-    written: Written,
+    written: WrittenTrace,
     /// Those that begin longest before the newest time so far, with their numbers: what took long, and at the end what
     /// had no end. All others would have to wait in memory for them.
     late: HashMap<u64, Io>,
 }
 
 fn survey(reader: &Reader, most: usize) -> Result<Survey, TraceError> {
-    let mut found = Survey { span_ns: LATE_NS, origin_ns: i64::MAX, written: Written::default(), late: HashMap::new() };
+    let mut found =
+        Survey { span_ns: LATE_NS, origin_ns: i64::MAX, written: WrittenTrace::default(), late: HashMap::new() };
     let mut by_lateness: BinaryHeap<Reverse<(i64, u64)>> = BinaryHeap::new();
     let mut newest_ns = i64::MIN;
     for batch in reader.batches(Io::TABLE.name)? {
@@ -216,7 +222,7 @@ fn devices(reader: &Reader) -> HashMap<String, (u32, u32)> {
 
 struct Formatter<'a> {
     out: &'a mut dyn Write,
-    format: Format,
+    format: InterchangeFormat,
     origin_ns: i64,
     sequence: u32,
     /// Thread names that blktrace's readers have been told.
@@ -231,16 +237,16 @@ impl Formatter<'_> {
     fn event(&mut self, t_ns: i64, step: Step, io: &Io) -> io::Result<()> {
         let t_ns = t_ns.saturating_sub(self.origin_ns).max(0);
         match self.format {
-            Format::Blktrace => self.blktrace(t_ns.unsigned_abs(), step, io),
-            Format::Blkparse => self.blkparse(t_ns, step, io),
-            Format::Iolog if step == Step::Queue => self.iolog(t_ns, io),
-            Format::Iolog => Ok(()),
+            InterchangeFormat::Blktrace => self.blktrace(t_ns.unsigned_abs(), step, io),
+            InterchangeFormat::Blkparse => self.blkparse(t_ns, step, io),
+            InterchangeFormat::Iolog if step == Step::Queue => self.iolog(t_ns, io),
+            InterchangeFormat::Iolog => Ok(()),
         }
     }
 
     fn begin(&mut self, wall_ns: i64) -> io::Result<()> {
         match self.format {
-            Format::Blktrace => {
+            InterchangeFormat::Blktrace => {
                 // When the trace began: seconds and nanoseconds, 32 bits each.
                 let wall_ns = wall_ns.unsigned_abs();
                 let parts = [wall_ns / 1_000_000_000, wall_ns % 1_000_000_000];
@@ -248,8 +254,8 @@ impl Formatter<'_> {
                     parts.iter().flat_map(|part| u32::try_from(*part).unwrap_or(0).to_ne_bytes()).collect();
                 self.record(0, 0, 0, NOTIFY << 16 | 1, 0, 0, 0, &pdu)
             }
-            Format::Blkparse => Ok(()),
-            Format::Iolog => writeln!(self.out, "fio version 3 iolog"),
+            InterchangeFormat::Blkparse => Ok(()),
+            InterchangeFormat::Iolog => writeln!(self.out, "fio version 3 iolog"),
         }
     }
 
@@ -414,7 +420,7 @@ fn marks(io: &Io) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use recording::{Batch, Label, Manifest, Sink, Writer};
+    use recording::{Label, Manifest, RowBatch, Sink, Writer};
 
     /// A read on `sda` that took 1 ms, queued at this ms.
     fn io(ms: i64) -> Io {
@@ -430,11 +436,11 @@ mod tests {
         }
     }
 
-    fn written(rows: &[Io], format: Format, limits: Limits) -> (Written, Vec<String>) {
+    fn written(rows: &[Io], format: InterchangeFormat, limits: Limits) -> (WrittenTrace, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
         let mut writer = Writer::create(&path, Manifest::new(&[])).unwrap();
-        writer.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(rows).unwrap()).unwrap();
         writer.commit().unwrap();
         let mut out = Vec::new();
         let written = write_within(&Reader::open(&path).unwrap(), format, &mut out, limits).unwrap();
@@ -459,8 +465,8 @@ mod tests {
 
     #[test]
     fn what_has_no_end_is_queued_and_issued_where_it_belongs() {
-        let (counts, lines) = written(&rows(), Format::Blkparse, LIMITS);
-        assert_eq!(counts, Written { ios: 2002, unended: 2, out_of_order: 0 });
+        let (counts, lines) = written(&rows(), InterchangeFormat::Blkparse, LIMITS);
+        assert_eq!(counts, WrittenTrace { ios: 2002, unended: 2, out_of_order: 0 });
         let events = events(&lines);
         assert!(events.is_sorted_by(|one, other| one.0 <= other.0));
         let count = |letter: &str| events.iter().filter(|event| event.1 == letter).count();
@@ -469,7 +475,7 @@ mod tests {
 
     #[test]
     fn a_window_of_a_few_rows_is_enough_when_the_late_ones_are_taken_out() {
-        let (counts, lines) = written(&rows(), Format::Blkparse, Limits { late: 3, window: 110 });
+        let (counts, lines) = written(&rows(), InterchangeFormat::Blkparse, Limits { late: 3, window: 110 });
         assert_eq!(counts.out_of_order, 0);
         assert!(events(&lines).is_sorted_by(|one, other| one.0 <= other.0));
     }
@@ -477,11 +483,11 @@ mod tests {
     #[test]
     fn memory_has_a_limit_and_what_it_costs_is_counted() {
         let limits = Limits { late: 0, window: 50 };
-        let (counts, lines) = written(&rows(), Format::Blkparse, limits);
+        let (counts, lines) = written(&rows(), InterchangeFormat::Blkparse, limits);
         assert_eq!((counts.ios, lines.len()), (2002, 2002 + 2001 + 2000));
         // Both events of the first without an end, that of the second, and two of what took a second.
         assert_eq!(counts.out_of_order, 5);
-        let (_, lines) = written(&rows(), Format::Iolog, limits);
+        let (_, lines) = written(&rows(), InterchangeFormat::Iolog, limits);
         let times: Vec<i64> = lines[1..].iter().map(|line| line.split(' ').next().unwrap().parse().unwrap()).collect();
         assert!(times.is_sorted(), "fio takes it");
     }

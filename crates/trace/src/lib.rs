@@ -30,7 +30,7 @@ pub mod sched;
 mod symbols;
 mod table;
 
-pub use device::{Device, cgroup_root, device_name};
+pub use device::{BlockDevice, cgroup_root, device_name};
 pub use error::TraceError;
 pub use kernel::Kernel;
-pub use program::{CostCounting, ProbeCost, State, Verdict};
+pub use program::{CostCounting, ProbeCost, ProgramState, ProgramSupport};

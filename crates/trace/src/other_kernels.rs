@@ -2,7 +2,7 @@
 //! field that a probe reads is where it looks for it, or is one that it does without. That they load there as well is
 //! seen by booting these kernels (bench/kernels.sh).
 
-use crate::{Kernel, State, block, errors, files, irq, profile, requests, sched};
+use crate::{Kernel, ProgramState, block, errors, files, irq, profile, requests, sched};
 use libbpf_rs::btf::types::{Struct, Union};
 use libbpf_rs::btf::{Btf, BtfType, TypeId};
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ fn missing(version: &str) -> (Vec<&'static str>, Vec<String>) {
     let kernel = Kernel::of_file(&path).unwrap();
     let sets = [block::SET, errors::SET, files::SET, irq::SET, profile::SET, sched::SET];
     let verdicts: Vec<_> = sets.iter().flat_map(|set| set.verdicts(&kernel).unwrap()).collect();
-    let tracepoints = verdicts.iter().filter(|verdict| verdict.state == State::Missing);
+    let tracepoints = verdicts.iter().filter(|verdict| verdict.state == ProgramState::Missing);
     let mut tracepoints: Vec<&str> = tracepoints.map(|verdict| verdict.tracepoint).collect();
     tracepoints.sort_unstable();
     tracepoints.dedup();
@@ -155,7 +155,7 @@ fn requests_are_seen_where_the_kernel_tells_of_reads_and_writes_of_sockets() {
     let folder = tempfile::tempdir().unwrap();
     let new = unpacked(folder.path(), "6.12");
     let verdicts = requests::SET.verdicts(&Kernel::of_file(&new).unwrap()).unwrap();
-    let missing: Vec<_> = verdicts.iter().filter(|verdict| verdict.state == State::Missing).collect();
+    let missing: Vec<_> = verdicts.iter().filter(|verdict| verdict.state == ProgramState::Missing).collect();
     assert_eq!(missing.iter().map(|verdict| verdict.tracepoint).collect::<Vec<_>>(), ["tcp_sendmsg_locked"]);
     assert!(missing[0].words().contains("to the end of the write"), "{}", missing[0].words());
     let object = Btf::from_raw("probe", requests::SET.object).unwrap().expect("the object has types");

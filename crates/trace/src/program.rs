@@ -46,7 +46,7 @@ pub(crate) struct ProbeSet {
 
 /// What became of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ProgramState {
     /// Attached.
     Used,
     /// The kernel does not have its tracepoint.
@@ -59,23 +59,23 @@ pub enum State {
 
 /// What the kernel offers for one program; part of the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct ProgramSupport {
     /// Tracepoint.
     pub tracepoint: &'static str,
     /// What became of it.
-    pub state: State,
+    pub state: ProgramState,
     /// What is lost, when something is.
     pub loss: Option<&'static str>,
 }
 
-impl Verdict {
+impl ProgramSupport {
     /// In words; empty when all is well.
     #[must_use]
     pub fn words(&self) -> String {
         match (self.state, self.loss.filter(|loss| !loss.is_empty())) {
-            (State::Used, Some(loss)) => format!("{} stands in for a newer tracepoint: {loss}", self.tracepoint),
-            (State::Missing, Some(loss)) => format!("this kernel has no {}: {loss}", self.tracepoint),
-            (State::Hidden, Some(loss)) => format!("{} is hidden: {loss}", self.tracepoint),
+            (ProgramState::Used, Some(loss)) => format!("{} stands in for a newer tracepoint: {loss}", self.tracepoint),
+            (ProgramState::Missing, Some(loss)) => format!("this kernel has no {}: {loss}", self.tracepoint),
+            (ProgramState::Hidden, Some(loss)) => format!("{} is hidden: {loss}", self.tracepoint),
             _ => String::new(),
         }
     }
@@ -105,7 +105,7 @@ impl ProbeSet {
     ///
     /// # Errors
     /// One that nothing replaces is missing.
-    pub(crate) fn verdicts(&self, kernel: &Kernel) -> Result<Vec<Verdict>, TraceError> {
+    pub(crate) fn verdicts(&self, kernel: &Kernel) -> Result<Vec<ProgramSupport>, TraceError> {
         let judge = |program: &Program| {
             let here = kernel.has_tracepoint(program.tracepoint);
             let (state, loss) = match program.need {
@@ -113,14 +113,14 @@ impl ProbeSet {
                     let since = if let Need::AlwaysSince(_, since) = program.need { since } else { OLDEST };
                     return Err(TraceError::NoTracepoint { tracepoint: program.tracepoint, loss, since });
                 }
-                Need::Always(_) | Need::AlwaysSince(..) | Need::ByHand => (State::Used, None),
-                Need::Else(_) if here => (State::Used, None),
-                Need::Else(loss) => (State::Missing, Some(loss)),
-                Need::Instead(better, _) if kernel.has_tracepoint(better) => (State::NotNeeded, None),
-                Need::Instead(_, loss) if here => (State::Used, Some(loss)),
-                Need::Instead(_, loss) => (State::Missing, Some(loss)),
+                Need::Always(_) | Need::AlwaysSince(..) | Need::ByHand => (ProgramState::Used, None),
+                Need::Else(_) if here => (ProgramState::Used, None),
+                Need::Else(loss) => (ProgramState::Missing, Some(loss)),
+                Need::Instead(better, _) if kernel.has_tracepoint(better) => (ProgramState::NotNeeded, None),
+                Need::Instead(_, loss) if here => (ProgramState::Used, Some(loss)),
+                Need::Instead(_, loss) => (ProgramState::Missing, Some(loss)),
             };
-            Ok(Verdict { tracepoint: program.tracepoint, state, loss })
+            Ok(ProgramSupport { tracepoint: program.tracepoint, state, loss })
         };
         self.programs.iter().map(judge).collect()
     }
@@ -145,7 +145,7 @@ impl ProbeSet {
     pub(crate) fn load_judged(
         &self,
         kernel: &Kernel,
-        verdicts: Vec<Verdict>,
+        verdicts: Vec<ProgramSupport>,
         constants: &Constants,
         prepare: impl FnOnce(&mut OpenObject) -> Result<(), libbpf_rs::Error>,
     ) -> Result<Loaded, TraceError> {
@@ -161,7 +161,7 @@ impl ProbeSet {
         for mut program in open.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
             let mut judged = self.programs.iter().zip(&verdicts);
-            let fits = judged.any(|(known, verdict)| known.name == name && verdict.state == State::Used);
+            let fits = judged.any(|(known, verdict)| known.name == name && verdict.state == ProgramState::Used);
             program.set_autoload(fits);
         }
         constants.apply(self.object, &mut open)?;
@@ -177,7 +177,7 @@ pub(crate) struct Loaded {
     links: Vec<Link>,
     pub(crate) object: Object,
     programs: &'static [Program],
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<ProgramSupport>,
 }
 
 /// Storage of tasks for tracing programs came with 5.11, memory as an argument of global functions with 5.12.
@@ -199,7 +199,7 @@ impl Loaded {
     }
 
     /// What the kernel offers, program by program.
-    pub(crate) fn verdicts(&self) -> &[Verdict] {
+    pub(crate) fn verdicts(&self) -> &[ProgramSupport] {
         &self.verdicts
     }
 
@@ -209,7 +209,9 @@ impl Loaded {
     /// The kernel refuses; nothing stays attached.
     pub(crate) fn attach(&mut self) -> Result<(), TraceError> {
         // In the order of the declaration, so that ends are watched before starts.
-        for (known, _) in self.programs.iter().zip(&self.verdicts).filter(|(_, verdict)| verdict.state == State::Used) {
+        for (known, _) in
+            self.programs.iter().zip(&self.verdicts).filter(|(_, verdict)| verdict.state == ProgramState::Used)
+        {
             let program = self.object.progs_mut().find(|program| program.name() == known.name);
             let Some(program) = program else { continue };
             self.links.push(program.attach().map_err(refusal)?);

@@ -1,14 +1,14 @@
 //! One JSON object per interval, for programs (docs/json.md). Units are in the names; missing is null.
 
 use crate::{RunHeader, output_error};
-use objectives::Verdict;
-use quantity::output::{Form, Output};
-use rates::Unfinished;
+use objectives::ObjectiveVerdict;
+use quantity::output::{OutputForm, VisibleOutput};
+use rates::UnfinishedOperations;
 use recording::rows::RunEnd;
-use recording::{Batch, RecordingError, Sink};
+use recording::{RecordingError, RowBatch, Sink};
 use serde_json::{Value, json};
 use std::io::Write;
-use views::{Conclusion, Difference, Fold, IntervalLine, LineFold, Method};
+use views::{Conclusion, FigureDifference, HistogramSummary, IntervalLine, JudgingMethod, LineFold};
 
 /// Name and version of the objects' shape.
 const SCHEMA: &str = "iodyno.interval/1";
@@ -21,7 +21,7 @@ const OBJECTIVE_SCHEMA: &str = "iodyno.objective/1";
 /// Schema of the objects of a comparison.
 const DIFFERENCE_SCHEMA: &str = "iodyno.difference/1";
 
-fn fold(fold: &Fold) -> Value {
+fn fold(fold: &HistogramSummary) -> Value {
     // Times are whole nanoseconds, except the mean.
     let whole = |value: Option<f64>| value.map(|value| json!(whole(value)));
     json!({
@@ -79,7 +79,7 @@ pub fn json_line(line: &IntervalLine, data_seed: Option<&str>) -> String {
 }
 
 /// The object of one verdict, without a line break.
-pub fn json_verdict(verdict: &Verdict) -> String {
+pub fn json_verdict(verdict: &ObjectiveVerdict) -> String {
     let evidence: Vec<Value> = verdict
         .evidence
         .iter()
@@ -103,7 +103,7 @@ pub fn json_verdict(verdict: &Verdict) -> String {
 }
 
 /// The object of one figure of a comparison, without a line break.
-pub fn json_difference(difference: &Difference<'_>) -> String {
+pub fn json_difference(difference: &FigureDifference<'_>) -> String {
     let judged = difference.judged;
     let (verdict, why, needs_s) = match &judged.conclusion {
         Conclusion::Different { better: Some(true) } => ("better", "", None),
@@ -129,7 +129,7 @@ pub fn json_difference(difference: &Difference<'_>) -> String {
         "within": match judged.conclusion { Conclusion::Same { within } => Some(within), _ => None },
         "why": why,
         "needs_s": needs_s,
-        "rounds": match judged.method { Method::Rounds(count) => Some(count), _ => None },
+        "rounds": match judged.method { JudgingMethod::Rounds(count) => Some(count), _ => None },
         "independent": judged.independent,
     })
     .to_string()
@@ -138,7 +138,7 @@ pub fn json_difference(difference: &Difference<'_>) -> String {
 /// The object of a run in which operations had no end, without a line break; `None` when all of them had.
 pub fn json_end(rows: &[RunEnd]) -> Option<String> {
     let first = rows.first()?;
-    let mut unfinished = Unfinished::default();
+    let mut unfinished = UnfinishedOperations::default();
     rows.iter().for_each(|row| unfinished.add(row));
     let object = json!({
         "schema": END_SCHEMA,
@@ -155,7 +155,7 @@ pub fn json_end(rows: &[RunEnd]) -> Option<String> {
 /// Writes one object per interval, one per verdict, one per run that left operations without an end, and nothing else.
 #[derive(Debug)]
 pub struct JsonLines<W: Write> {
-    out: Output<W>,
+    out: VisibleOutput<W>,
     fold: LineFold,
     ends: Vec<RunEnd>,
     data_seed: Option<String>,
@@ -163,8 +163,8 @@ pub struct JsonLines<W: Write> {
 
 impl<W: Write> JsonLines<W> {
     /// Writes to `out`, a line at a time.
-    pub fn new(out: Output<W>) -> Self {
-        Self { out: out.with_form(Form::Json), fold: LineFold::default(), ends: Vec::new(), data_seed: None }
+    pub fn new(out: VisibleOutput<W>) -> Self {
+        Self { out: out.with_form(OutputForm::Json), fold: LineFold::default(), ends: Vec::new(), data_seed: None }
     }
 }
 
@@ -178,7 +178,7 @@ impl<W: Write> JsonLines<W> {
     ///
     /// # Errors
     /// The output cannot be written; see [`crate::is_closed`].
-    pub fn verdicts(&mut self, verdicts: &[Verdict]) -> Result<(), RecordingError> {
+    pub fn verdicts(&mut self, verdicts: &[ObjectiveVerdict]) -> Result<(), RecordingError> {
         for verdict in verdicts {
             self.out.write_all(format!("{}\n", json_verdict(verdict)).as_bytes()).map_err(output_error)?;
         }
@@ -187,7 +187,7 @@ impl<W: Write> JsonLines<W> {
 }
 
 impl<W: Write> Sink for JsonLines<W> {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         if batch.table.name == "run_end" {
             self.ends.extend(batch.to_rows::<RunEnd>()?);
         }

@@ -23,10 +23,10 @@ pub use probe::{FileLines, IoLines, ProbeLook};
 pub use probe_cpu::CpuLines;
 pub use probe_requests::RequestLines;
 pub use probe_stacks::StackLines;
-pub use progress::{Progress, progress_line};
-pub use stat::{Complaint, CpuUnit, StatForm, StatLines, StatLook, WallClock, stranger};
-pub use table::{Painted, painted_table, summary_tables, table_lines};
-pub use terminal::{Look, RunHeader, Terminal};
+pub use progress::{RunProgress, progress_line};
+pub use stat::{ClockAnchor, ComplaintSink, CpuUnit, StatForm, StatLines, StatLook, stranger};
+pub use table::{PaintedLine, painted_table, summary_tables, table_lines};
+pub use terminal::{RunHeader, Terminal, TerminalLook};
 pub use trace_lines::{trace_header, trace_json, trace_line};
 
 use recording::RecordingError;

@@ -2,7 +2,7 @@
 
 use rates::Tally;
 use view::Unit;
-use views::{Fold, IntervalLine, Part, RunSummary};
+use views::{HistogramSummary, IntervalLine, RunSummary, SummaryFigure};
 
 /// One column of the interval lines.
 struct Column {
@@ -19,12 +19,12 @@ const COLUMNS: [Column; 18] = [
     Column { heading: ["achieved", "op/s"], width: 8, rank: 13, cell: |line| rate(line.achieved()) },
     Column { heading: ["through", "MB/s"], width: 7, rank: 11, cell: |line| megabytes(line.bytes_per_s()) },
     Column { heading: ["read", "%"], width: 5, rank: 6, cell: |line| number(line.read_percent()) },
-    Column { heading: ["resp", "mean"], width: 7, rank: 5, cell: |line| time(&line.response, Part::Mean) },
-    Column { heading: ["resp", "p50"], width: 7, rank: 12, cell: |line| time(&line.response, Part::P50) },
-    Column { heading: ["resp", "p99"], width: 7, rank: 13, cell: |line| time(&line.response, Part::P99) },
-    Column { heading: ["resp", "p99.9"], width: 7, rank: 7, cell: |line| time(&line.response, Part::P999) },
-    Column { heading: ["resp", "max"], width: 7, rank: 12, cell: |line| time(&line.response, Part::Max) },
-    Column { heading: ["service", "p99"], width: 7, rank: 6, cell: |line| time(&line.service, Part::P99) },
+    Column { heading: ["resp", "mean"], width: 7, rank: 5, cell: |line| time(&line.response, SummaryFigure::Mean) },
+    Column { heading: ["resp", "p50"], width: 7, rank: 12, cell: |line| time(&line.response, SummaryFigure::P50) },
+    Column { heading: ["resp", "p99"], width: 7, rank: 13, cell: |line| time(&line.response, SummaryFigure::P99) },
+    Column { heading: ["resp", "p99.9"], width: 7, rank: 7, cell: |line| time(&line.response, SummaryFigure::P999) },
+    Column { heading: ["resp", "max"], width: 7, rank: 12, cell: |line| time(&line.response, SummaryFigure::Max) },
+    Column { heading: ["service", "p99"], width: 7, rank: 6, cell: |line| time(&line.service, SummaryFigure::P99) },
     Column { heading: ["queue", "depth"], width: 6, rank: 9, cell: |line| number(line.in_flight.known()) },
     Column { heading: ["back", "log"], width: 6, rank: 8, cell: |line| count(line.backlog.known()) },
     Column { heading: ["cpu", "usr%"], width: 5, rank: 4, cell: |line| number(line.cpu.map(|cpu| cpu.user)) },
@@ -35,9 +35,9 @@ const COLUMNS: [Column; 18] = [
         cell: |line| number(line.cpu.map(|cpu| cpu.system + cpu.irq)),
     },
     Column { heading: ["", "errors"], width: 6, rank: 3, cell: |line| count(line.errors.known()) },
-    Column { heading: ["lag", "p99"], width: 7, rank: 2, cell: |line| time(&line.wait, Part::P99) },
-    Column { heading: ["service", "p50"], width: 7, rank: 1, cell: |line| time(&line.service, Part::P50) },
-    Column { heading: ["service", "max"], width: 7, rank: 0, cell: |line| time(&line.service, Part::Max) },
+    Column { heading: ["lag", "p99"], width: 7, rank: 2, cell: |line| time(&line.wait, SummaryFigure::P99) },
+    Column { heading: ["service", "p50"], width: 7, rank: 1, cell: |line| time(&line.service, SummaryFigure::P50) },
+    Column { heading: ["service", "max"], width: 7, rank: 0, cell: |line| time(&line.service, SummaryFigure::Max) },
 ];
 
 /// Width of the time at the start of each line.
@@ -97,7 +97,7 @@ fn count(value: Option<i64>) -> String {
     }
 }
 
-fn time(fold: &Fold, part: Part) -> String {
+fn time(fold: &HistogramSummary, part: SummaryFigure) -> String {
     fold.text(part).replace(' ', "")
 }
 
@@ -171,7 +171,7 @@ pub fn average_line(summary: &RunSummary, width: usize) -> String {
         by_op: Default::default(),
         response: summary.response,
         service: summary.service,
-        wait: Fold::default(),
+        wait: HistogramSummary::default(),
         in_flight: summary.queue_depth.into(),
         backlog: Tally::default(),
         cpu: None,

@@ -2,13 +2,13 @@
 
 use crate::{output_error, table_lines};
 use quantity::clock;
-use quantity::output::{Form, Output};
+use quantity::output::{OutputForm, VisibleOutput};
 use quantity::text::format_ns;
-use recording::{Batch, RecordingError, Sink};
+use recording::{RecordingError, RowBatch, Sink};
 use serde_json::{Map, Value, json};
 use std::io::Write;
-use view::{AnalyzeError, Cells, Table, Unit};
-use workload::probe::{Distribution, FileFold, FilesBy, FilesOrder, IoBy, IoFold};
+use view::{AnalyzeError, Cells, Unit, ViewTable};
+use workload::probe::{FileFold, FilesBy, FilesOrder, IoBy, IoFold, ValueCounts};
 
 /// Name and version of the JSON objects' shape.
 pub(crate) const SCHEMA: &str = "iodyno.probe/1";
@@ -30,8 +30,8 @@ pub struct ProbeLook {
 
 impl ProbeLook {
     /// The output in the form that is written.
-    pub(crate) fn form<W: Write>(self, out: Output<W>) -> Output<W> {
-        out.with_form(if self.json { Form::Json } else { Form::Text })
+    pub(crate) fn form<W: Write>(self, out: VisibleOutput<W>) -> VisibleOutput<W> {
+        out.with_form(if self.json { OutputForm::Json } else { OutputForm::Text })
     }
 }
 
@@ -82,7 +82,7 @@ fn unit_key(unit: Unit) -> &'static str {
 }
 
 /// Cells by heading: numbers in base units, a missing one is null.
-pub(crate) fn json_rows(table: &Table) -> Value {
+pub(crate) fn json_rows(table: &ViewTable) -> Value {
     let row = |row: usize| {
         let cells = table.columns.iter().map(|column| {
             let value = match &column.cells {
@@ -99,7 +99,7 @@ pub(crate) fn json_rows(table: &Table) -> Value {
 }
 
 /// Bars with their counts; the longest is 40 columns.
-pub(crate) fn bars(distribution: &Distribution) -> Vec<String> {
+pub(crate) fn bars(distribution: &ValueCounts) -> Vec<String> {
     let most = distribution.rows.iter().map(|row| row.2).max().unwrap_or(0).max(1);
     let width = distribution.rows.iter().map(|row| row.1.chars().count()).max().unwrap_or(0);
     let line = |(_, words, count): &(u64, String, u64)| {
@@ -113,7 +113,7 @@ pub(crate) fn bars(distribution: &Distribution) -> Vec<String> {
 
 /// `iodyno probe io`: fed with batches of the table `io`.
 pub struct IoLines<W: Write> {
-    out: Output<W>,
+    out: VisibleOutput<W>,
     look: ProbeLook,
     now: IoFold,
     all: IoFold,
@@ -122,7 +122,7 @@ pub struct IoLines<W: Write> {
 
 impl<W: Write> IoLines<W> {
     /// Writes to `out`.
-    pub fn new(out: Output<W>, look: ProbeLook, by: IoBy) -> Self {
+    pub fn new(out: VisibleOutput<W>, look: ProbeLook, by: IoBy) -> Self {
         Self { out: look.form(out), look, now: IoFold::new(by), all: IoFold::new(by), clock: Clock::default() }
     }
 
@@ -159,16 +159,16 @@ impl<W: Write> IoLines<W> {
 }
 
 /// The probe runs.
-pub(crate) fn began<W: Write>(out: &mut Output<W>, look: ProbeLook) -> Result<(), RecordingError> {
+pub(crate) fn began<W: Write>(out: &mut VisibleOutput<W>, look: ProbeLook) -> Result<(), RecordingError> {
     if look.json { Ok(()) } else { write(out, &["probing; Ctrl-C ends it".to_string(), String::new()]) }
 }
 
-pub(crate) fn write<W: Write>(out: &mut Output<W>, lines: &[String]) -> Result<(), RecordingError> {
+pub(crate) fn write<W: Write>(out: &mut VisibleOutput<W>, lines: &[String]) -> Result<(), RecordingError> {
     lines.iter().try_for_each(|line| out.line(line)).and_then(|()| out.flush()).map_err(output_error)
 }
 
 impl<W: Write> Sink for IoLines<W> {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.now.accept(batch).map_err(failed)?;
         self.all.accept(batch).map_err(failed)
     }
@@ -197,7 +197,7 @@ impl<W: Write> Sink for IoLines<W> {
 
 /// `iodyno probe files`: fed with batches of the table `file_interval`.
 pub struct FileLines<W: Write> {
-    out: Output<W>,
+    out: VisibleOutput<W>,
     look: ProbeLook,
     by: FilesBy,
     now: FileFold,
@@ -207,7 +207,7 @@ pub struct FileLines<W: Write> {
 
 impl<W: Write> FileLines<W> {
     /// Writes to `out`.
-    pub fn new(out: Output<W>, look: ProbeLook, by: FilesBy) -> Self {
+    pub fn new(out: VisibleOutput<W>, look: ProbeLook, by: FilesBy) -> Self {
         Self {
             out: look.form(out),
             look,
@@ -263,7 +263,7 @@ impl<W: Write> FileLines<W> {
 }
 
 impl<W: Write> Sink for FileLines<W> {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.now.accept(batch)?;
         self.all.accept(batch)
     }

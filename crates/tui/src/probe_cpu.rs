@@ -2,16 +2,16 @@
 
 use crate::probe::{Clock, SCHEMA, WIDTH, began, json_rows, write};
 use crate::{ProbeLook, table_lines};
-use quantity::output::Output;
+use quantity::output::VisibleOutput;
 use quantity::text::format_ns;
-use recording::{Batch, RecordingError, Sink};
+use recording::{RecordingError, RowBatch, Sink};
 use serde_json::json;
 use std::io::Write;
 use workload::probe::{CpuBy, CpuFold};
 
 /// Tables of each interval, and of all.
 pub struct CpuLines<W: Write> {
-    out: Output<W>,
+    out: VisibleOutput<W>,
     look: ProbeLook,
     by: Vec<CpuBy>,
     now: CpuFold,
@@ -21,7 +21,7 @@ pub struct CpuLines<W: Write> {
 
 impl<W: Write> CpuLines<W> {
     /// Writes to `out`; the tables that are wanted, none: all.
-    pub fn new(out: Output<W>, look: ProbeLook, by: &[CpuBy]) -> Self {
+    pub fn new(out: VisibleOutput<W>, look: ProbeLook, by: &[CpuBy]) -> Self {
         let by = if by.is_empty() { CpuBy::ALL.to_vec() } else { by.to_vec() };
         Self {
             out: look.form(out),
@@ -73,7 +73,7 @@ impl<W: Write> CpuLines<W> {
 }
 
 impl<W: Write> Sink for CpuLines<W> {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.now.accept(batch)?;
         self.all.accept(batch)
     }

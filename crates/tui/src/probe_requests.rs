@@ -3,13 +3,13 @@
 use crate::probe::{Clock, SCHEMA, WIDTH, began, write};
 use crate::{ProbeLook, table_lines};
 use quantity::histogram::Histogram;
-use quantity::output::Output;
+use quantity::output::VisibleOutput;
 use quantity::text::format_ns;
-use recording::{Batch, RecordingError, Sink};
+use recording::{RecordingError, RowBatch, Sink};
 use serde_json::{Value, json};
 use std::io::Write;
 use view::Unit;
-use workload::probe::{Octave, Preempted, RequestFold, RequestGroup};
+use workload::probe::{PreemptedState, RequestFold, RequestGroup, ResponseOctave};
 
 /// Columns of the longest bar.
 const BAR: u64 = 28;
@@ -18,7 +18,7 @@ const SHOWN: usize = 4;
 
 /// Response times of each interval, and of all.
 pub struct RequestLines<W: Write> {
-    out: Output<W>,
+    out: VisibleOutput<W>,
     look: ProbeLook,
     now: RequestFold,
     all: RequestFold,
@@ -27,7 +27,7 @@ pub struct RequestLines<W: Write> {
 
 impl<W: Write> RequestLines<W> {
     /// Writes to `out`.
-    pub fn new(out: Output<W>, look: ProbeLook) -> Self {
+    pub fn new(out: VisibleOutput<W>, look: ProbeLook) -> Self {
         Self {
             out: look.form(out),
             look,
@@ -75,18 +75,20 @@ impl<W: Write> RequestLines<W> {
 /// Powers of two of both kinds side by side, each kind with bars of its own scale.
 fn quantize(group: &RequestGroup) -> Vec<String> {
     let octaves = group.octaves();
-    let kinds: Vec<Preempted> =
-        Preempted::ALL.into_iter().filter(|of| *of != Preempted::Unknown || group.responses(*of).count() > 0).collect();
-    let most = |of: Preempted| octaves.iter().map(|octave| octave.counts[of as usize]).max().unwrap_or(0).max(1);
+    let kinds: Vec<PreemptedState> = PreemptedState::ALL
+        .into_iter()
+        .filter(|of| *of != PreemptedState::Unknown || group.responses(*of).count() > 0)
+        .collect();
+    let most = |of: PreemptedState| octaves.iter().map(|octave| octave.counts[of as usize]).max().unwrap_or(0).max(1);
     let width = octaves.iter().map(|octave| octave.words.chars().count()).max().unwrap_or(0);
     let room = usize::try_from(BAR).unwrap_or(0);
-    let cell = |octave: &Octave, of: Preempted| {
+    let cell = |octave: &ResponseOctave, of: PreemptedState| {
         let count = octave.counts[of as usize];
         let length = usize::try_from(count * BAR / most(of)).unwrap_or(room).max(usize::from(count > 0));
         let number = Unit::Operations.format(Some(count as f64));
         format!("{number:>10}  {}{}", "█".repeat(length), " ".repeat(room - length))
     };
-    let line = |octave: &Octave| {
+    let line = |octave: &ResponseOctave| {
         let gap = " ".repeat(width - octave.words.chars().count());
         let cells: String = kinds.iter().map(|of| cell(octave, *of)).collect();
         format!("    {gap}{}{cells}", octave.words).trim_end().to_string()
@@ -99,7 +101,7 @@ fn quantize(group: &RequestGroup) -> Vec<String> {
 
 fn json_group(group: &RequestGroup, per_s: Option<f64>) -> Value {
     let octaves = group.octaves();
-    let kind = |of: Preempted| {
+    let kind = |of: PreemptedState| {
         let all = group.responses(of);
         let rows = octaves.iter().filter(|octave| octave.counts[of as usize] > 0);
         let rows: Vec<Value> = rows
@@ -111,14 +113,14 @@ fn json_group(group: &RequestGroup, per_s: Option<f64>) -> Value {
     };
     let mut object = json!({"port": group.port, "program": group.program, "requests": group.count(),
         "requests_per_s": per_s, "preempted_percent": group.preempted_percent()});
-    for of in Preempted::ALL {
+    for of in PreemptedState::ALL {
         object[of.key()] = kind(of);
     }
     object
 }
 
 impl<W: Write> Sink for RequestLines<W> {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.now.accept(batch)?;
         self.all.accept(batch)
     }

@@ -2,17 +2,17 @@
 
 use crate::ProbeLook;
 use crate::probe::{Clock, SCHEMA, WIDTH, began, write};
-use quantity::output::Output;
+use quantity::output::VisibleOutput;
 use quantity::text::{format_count, format_ns};
 use quantity::visible::visible;
-use recording::{Batch, RecordingError, Sink};
+use recording::{RecordingError, RowBatch, Sink};
 use serde_json::json;
 use std::io::Write;
-use workload::probe::{Seen, StackFold};
+use workload::probe::{StackFold, StackSamples};
 
 /// Stacks of each interval, and of all.
 pub struct StackLines<W: Write> {
-    out: Output<W>,
+    out: VisibleOutput<W>,
     look: ProbeLook,
     /// Nothing but folded lines, at the end.
     is_folded: bool,
@@ -23,7 +23,7 @@ pub struct StackLines<W: Write> {
 
 impl<W: Write> StackLines<W> {
     /// Writes to `out`; folded: lines for tools that draw flame graphs, at the end.
-    pub fn new(out: Output<W>, look: ProbeLook, is_folded: bool) -> Self {
+    pub fn new(out: VisibleOutput<W>, look: ProbeLook, is_folded: bool) -> Self {
         let (now, all) = (StackFold::default(), StackFold::default());
         Self { out: look.form(out), look, is_folded, now, all, clock: Clock::default() }
     }
@@ -44,9 +44,9 @@ impl<W: Write> StackLines<W> {
     }
 
     fn lines(&self, fold: &StackFold, length_s: f64, is_total: bool) -> Vec<String> {
-        let of_cpu = |seen: Seen| if length_s > 0.0 { seen.cpu_ns as f64 / length_s / 1e7 } else { 0.0 };
+        let of_cpu = |seen: StackSamples| if length_s > 0.0 { seen.cpu_ns as f64 / length_s / 1e7 } else { 0.0 };
         if self.look.json {
-            let row = |(of, seen): (&workload::probe::StackOf, Seen)| {
+            let row = |(of, seen): (&workload::probe::StackOf, StackSamples)| {
                 json!({"pid": of.pid, "comm": &*of.comm, "user": of.user.as_deref(), "kernel": of.kernel.as_deref(),
                     "samples": seen.samples, "cpu_percent": of_cpu(seen)})
             };
@@ -65,7 +65,7 @@ impl<W: Write> StackLines<W> {
         let groups = fold.groups(self.look.top);
         let (shown, others) = groups.split_at(self.look.top.min(groups.len()));
         for group in shown {
-            let share = |part: Seen| 100.0 * part.samples as f64 / group.all.samples.max(1) as f64;
+            let share = |part: StackSamples| 100.0 * part.samples as f64 / group.all.samples.max(1) as f64;
             lines.push(String::new());
             lines.push(format!(
                 "{} {}: {:.1} % of one CPU, {:.0} % of that in the kernel",
@@ -81,7 +81,7 @@ impl<W: Write> StackLines<W> {
             }
         }
         if !others.is_empty() {
-            let mut rest = Seen::default();
+            let mut rest = StackSamples::default();
             others.iter().for_each(|group| rest.add(group.all));
             let processes = if others.len() == 1 { "process" } else { "processes" };
             lines.push(String::new());
@@ -103,7 +103,7 @@ fn ending(stack: &str, room: usize) -> String {
 }
 
 impl<W: Write> Sink for StackLines<W> {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.now.accept(batch)?;
         self.all.accept(batch)
     }
@@ -124,8 +124,8 @@ impl<W: Write> Sink for StackLines<W> {
 mod tests {
     use super::{StackLines, ending};
     use crate::ProbeLook;
-    use quantity::output::Output;
-    use recording::Batch;
+    use quantity::output::VisibleOutput;
+    use recording::RowBatch;
     use recording::rows::Profile;
     use workload::probe::StackFold;
 
@@ -147,10 +147,10 @@ mod tests {
         let mut rows: Vec<Profile> = (0..50).map(|at| row(1, format!("small{at}"), 1)).collect();
         rows.extend([(2, 30), (3, 20), (4, 10)].map(|(pid, samples)| row(pid, format!("large{pid}"), samples)));
         let mut fold = StackFold::default();
-        fold.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
         let shown = |top: usize| {
             let look = ProbeLook { json: false, top };
-            StackLines::new(Output::new(Vec::new()), look, false).lines(&fold, 1.0, false).join("\n")
+            StackLines::new(VisibleOutput::new(Vec::new()), look, false).lines(&fold, 1.0, false).join("\n")
         };
         let text = shown(2);
         assert!(text.contains("1 p1: 50.0 % of one CPU") && text.contains("2.0 %  small0"), "{text}");

@@ -4,7 +4,7 @@ use view::Unit;
 
 /// How far the whole set of runs is.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Progress {
+pub struct RunProgress {
     /// Title of the run under way.
     pub run: String,
     /// Position of the run, from 0.
@@ -18,7 +18,7 @@ pub struct Progress {
 }
 
 /// One line of exactly `width` columns or fewer: run, bar, per cent, time left.
-pub fn progress_line(progress: &Progress, width: usize) -> String {
+pub fn progress_line(progress: &RunProgress, width: usize) -> String {
     let run: String = progress.run.chars().take(24).collect();
     let start = format!("run {} of {}  {run}", progress.index + 1, progress.count.max(progress.index + 1));
     let Some(left) = progress.left_s else {

@@ -1,11 +1,11 @@
 //! Figures of a machine as text: columns for people, nicstat's parseable form, CSV, JSON lines.
 
 use crate::output_error;
-use quantity::output::{Form, Output};
+use quantity::output::{OutputForm, VisibleOutput};
 use quantity::text::{csv_field, format_wall};
 use quantity::visible::visible;
-use rates::stat::{Digits, StatBlock, StatColumn, StatFold, StatRow, Subject};
-use recording::{Batch, RecordingError, Sink};
+use rates::stat::{CounterSubject, FigureDigits, StatBlock, StatColumn, StatFold, StatRow};
+use recording::{RecordingError, RowBatch, Sink};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::Write;
@@ -78,11 +78,11 @@ pub enum CpuUnit {
 
 impl StatLook {
     /// Keys of the columns for people.
-    fn keys(&self, subject: Subject) -> Vec<&'static str> {
+    fn keys(&self, subject: CounterSubject) -> Vec<&'static str> {
         let all = || self.all_keys(subject);
         match subject {
-            Subject::Net if self.summary => vec!["rx_kib_per_s", "tx_kib_per_s"],
-            Subject::Net => {
+            CounterSubject::Net if self.summary => vec!["rx_kib_per_s", "tx_kib_per_s"],
+            CounterSubject::Net => {
                 let mut keys = vec!["rx_kib_per_s", "tx_kib_per_s", "rx_packets_per_s", "tx_packets_per_s"];
                 if self.extended {
                     keys.extend(["rx_errors_per_s", "tx_errors_per_s", "collisions_per_s"]);
@@ -99,7 +99,7 @@ impl StatLook {
                 keys.push("saturation_per_s");
                 keys
             }
-            Subject::Disk if !self.extended => vec![
+            CounterSubject::Disk if !self.extended => vec![
                 "read_per_s",
                 "read_kib_per_s",
                 "read_await_ms",
@@ -113,8 +113,8 @@ impl StatLook {
                 "queue_size",
                 "util_percent",
             ],
-            Subject::DiskPercentiles => self.percentile_keys(),
-            Subject::Fs if !self.extended => vec![
+            CounterSubject::DiskPercentiles => self.percentile_keys(),
+            CounterSubject::Fs if !self.extended => vec![
                 "size_mib",
                 "used_mib",
                 "available_mib",
@@ -123,7 +123,7 @@ impl StatLook {
                 "read_kib_per_s",
                 "write_kib_per_s",
             ],
-            Subject::Pool if !self.extended => vec![
+            CounterSubject::Pool if !self.extended => vec![
                 "allocated_mib",
                 "free_mib",
                 "allocated_percent",
@@ -133,7 +133,7 @@ impl StatLook {
                 "write_kib_per_s",
                 "arc_hit_percent",
             ],
-            Subject::Cgroup if !self.extended => vec![
+            CounterSubject::Cgroup if !self.extended => vec![
                 "cpu_percent",
                 "cpu_limit_percent",
                 "throttled_percent",
@@ -152,7 +152,7 @@ impl StatLook {
     }
 
     /// All of a subject's, but for those that only `-x` shows.
-    fn all_keys(&self, subject: Subject) -> Vec<&'static str> {
+    fn all_keys(&self, subject: CounterSubject) -> Vec<&'static str> {
         let is_shown = |key: &&str| self.extended || *key != "minor_faults_per_s";
         subject.columns().iter().map(|column| column.key).filter(is_shown).collect()
     }
@@ -160,7 +160,7 @@ impl StatLook {
     /// The columns of `stat disk`, with the percentiles of reads and of writes each behind their mean.
     fn percentile_keys(&self) -> Vec<&'static str> {
         let mut keys = Vec::new();
-        for key in self.keys(Subject::Disk) {
+        for key in self.keys(CounterSubject::Disk) {
             keys.push(key);
             match key {
                 "read_await_ms" => {
@@ -180,34 +180,34 @@ impl StatLook {
         let named = self.only.is_empty() || self.only.iter().any(|name| is_named(block.subject, row, name));
         named
             && match block.subject {
-                Subject::Net if self.skip_loopback && row.name == "lo" => false,
-                Subject::Net => !self.skip_idle || !is_idle(&["rx_packets_per_s", "tx_packets_per_s"]),
-                Subject::Disk | Subject::DiskPercentiles => {
+                CounterSubject::Net if self.skip_loopback && row.name == "lo" => false,
+                CounterSubject::Net => !self.skip_idle || !is_idle(&["rx_packets_per_s", "tx_packets_per_s"]),
+                CounterSubject::Disk | CounterSubject::DiskPercentiles => {
                     let busy = ["ops_per_s", "flush_per_s", "util_percent"];
                     !(self.skip_idle && is_idle(&busy))
                 }
-                Subject::Cpu | Subject::CpuClock if row.name == "all" => true,
-                Subject::Cpu if self.busy_cpus => !is_idle(&["busy_percent"]),
-                Subject::CpuClock if self.busy_cpus => !is_idle(&["tick_busy_percent", "event_busy_percent"]),
-                Subject::Cpu | Subject::CpuClock => self.each || !self.only.is_empty(),
-                Subject::Process => {
+                CounterSubject::Cpu | CounterSubject::CpuClock if row.name == "all" => true,
+                CounterSubject::Cpu if self.busy_cpus => !is_idle(&["busy_percent"]),
+                CounterSubject::CpuClock if self.busy_cpus => !is_idle(&["tick_busy_percent", "event_busy_percent"]),
+                CounterSubject::Cpu | CounterSubject::CpuClock => self.each || !self.only.is_empty(),
+                CounterSubject::Process => {
                     self.pid.is_none_or(|pid| row.values.first().copied().flatten() == Some(pid as f64))
                         && !(self.skip_idle && is_idle(&["cpu_percent"]))
                 }
-                Subject::ProcessClock => {
+                CounterSubject::ProcessClock => {
                     self.pid.is_none_or(|pid| row.values.first().copied().flatten() == Some(pid as f64))
                         && !(self.skip_idle && is_idle(&["proc_percent", "event_percent"]))
                 }
-                Subject::Cgroup => {
+                CounterSubject::Cgroup => {
                     let busy = ["cpu_percent", "read_per_s", "write_per_s", "io_some_percent", "memory_some_percent"];
                     !(self.skip_idle && is_idle(&busy))
                 }
-                Subject::Irq | Subject::IrqCpu => !(self.skip_idle && is_idle(&["per_s"])),
+                CounterSubject::Irq | CounterSubject::IrqCpu => !(self.skip_idle && is_idle(&["per_s"])),
                 // What an import tells of the parts of a pool is asked for by name, or with --each.
-                Subject::Pool if row.name.contains('/') && !self.each && self.only.is_empty() => false,
-                Subject::Pool => !(self.skip_idle && is_idle(&["read_per_s", "write_per_s"])),
-                Subject::Fs => !(self.skip_idle && is_idle(&["read_per_s", "write_per_s"])),
-                Subject::Listen => !(self.skip_idle && is_idle(&["queue", "drops_per_s"])),
+                CounterSubject::Pool if row.name.contains('/') && !self.each && self.only.is_empty() => false,
+                CounterSubject::Pool => !(self.skip_idle && is_idle(&["read_per_s", "write_per_s"])),
+                CounterSubject::Fs => !(self.skip_idle && is_idle(&["read_per_s", "write_per_s"])),
+                CounterSubject::Listen => !(self.skip_idle && is_idle(&["queue", "drops_per_s"])),
                 _ => true,
             }
     }
@@ -216,7 +216,11 @@ impl StatLook {
         let rows = block.rows.iter().filter(|row| self.admits(block, row));
         match (block.subject, self.top) {
             (
-                Subject::Process | Subject::ProcessClock | Subject::Cgroup | Subject::Irq | Subject::IrqCpu,
+                CounterSubject::Process
+                | CounterSubject::ProcessClock
+                | CounterSubject::Cgroup
+                | CounterSubject::Irq
+                | CounterSubject::IrqCpu,
                 Some(top),
             ) => rows.take(top).collect(),
             _ => rows.collect(),
@@ -233,8 +237,10 @@ impl StatLook {
         if is_cpu_time(block.subject, key) {
             return match self.cpu_unit {
                 CpuUnit::OneCpu => digits.format(value),
-                CpuUnit::System(cpus) => Digits::Fixed(4).format(value.map(|percent| percent / f64::from(cpus.max(1)))),
-                CpuUnit::Seconds => Digits::Fixed(4).format(value.map(|percent| percent / 100.0 * block.seconds)),
+                CpuUnit::System(cpus) => {
+                    FigureDigits::Fixed(4).format(value.map(|percent| percent / f64::from(cpus.max(1))))
+                }
+                CpuUnit::Seconds => FigureDigits::Fixed(4).format(value.map(|percent| percent / 100.0 * block.seconds)),
             };
         }
         digits.format(if self.is_megabits(key) { value.map(|kib| kib * 1024.0 * 8.0 / 1e6) } else { value })
@@ -244,7 +250,7 @@ impl StatLook {
         self.megabits && matches!(key, "rx_kib_per_s" | "tx_kib_per_s")
     }
 
-    fn column(&self, subject: Subject, key: &str) -> (&'static str, Digits) {
+    fn column(&self, subject: CounterSubject, key: &str) -> (&'static str, FigureDigits) {
         let column = subject.columns().iter().find(|column| column.key == key);
         let title = match key {
             _ if self.cpu_unit == CpuUnit::Seconds && is_cpu_time(subject, key) => match key {
@@ -261,13 +267,13 @@ impl StatLook {
             "tx_kib_per_s" if self.megabits => "wMbit/s",
             _ => column.map_or("", |column| column.title),
         };
-        (title, column.map_or(Digits::Fixed(0), |column| column.digits))
+        (title, column.map_or(FigureDigits::Fixed(0), |column| column.digits))
     }
 }
 
 /// Is it a time of processes as a share of one CPU?
-fn is_cpu_time(subject: Subject, key: &str) -> bool {
-    matches!(subject, Subject::Process | Subject::ProcessClock)
+fn is_cpu_time(subject: CounterSubject, key: &str) -> bool {
+    matches!(subject, CounterSubject::Process | CounterSubject::ProcessClock)
         && (key.ends_with("_percent") || key == "difference_points")
 }
 
@@ -278,7 +284,7 @@ fn is_of_nothing(block: &StatBlock, row: &StatRow, key: &str) -> bool {
         Some(("write", rest)) if is_percentile(rest) => "write_per_s",
         _ => return false,
     };
-    block.subject == Subject::DiskPercentiles && !block.since_boot && block.value(row, rate) == Some(0.0)
+    block.subject == CounterSubject::DiskPercentiles && !block.since_boot && block.value(row, rate) == Some(0.0)
 }
 
 fn is_percentile(rest: &str) -> bool {
@@ -287,10 +293,10 @@ fn is_percentile(rest: &str) -> bool {
 
 /// Is the row what the user called so? Of an interrupt a number, or the device alone, will do; of a listener its port, or its
 /// program.
-fn is_named(subject: Subject, row: &StatRow, name: &str) -> bool {
+fn is_named(subject: CounterSubject, row: &StatRow, name: &str) -> bool {
     let otherwise = match subject {
-        Subject::Irq | Subject::IrqCpu => row.name.split_whitespace().any(|word| word == name),
-        Subject::Listen => {
+        CounterSubject::Irq | CounterSubject::IrqCpu => row.name.split_whitespace().any(|word| word == name),
+        CounterSubject::Listen => {
             let port = row.name.rsplit_once(':').map(|(_, port)| port);
             let comm = row.texts.first().and_then(Option::as_deref);
             port == Some(name) || comm == Some(name)
@@ -306,26 +312,26 @@ fn word(row: &StatRow, at: usize) -> Cow<'_, str> {
 }
 
 /// Ties a monotonic time to the wall clock: nanoseconds since 1970.
-pub type WallClock = Box<dyn Fn(i64) -> i64>;
+pub type ClockAnchor = Box<dyn Fn(i64) -> i64>;
 
 /// Writes the figures of each sample to `out`.
 pub struct StatLines<W: Write> {
-    out: Output<W>,
+    out: VisibleOutput<W>,
     fold: StatFold,
     look: StatLook,
-    wall: WallClock,
+    wall: ClockAnchor,
     since_heading: usize,
     has_heading: bool,
     /// Subjects of which there were figures.
-    seen: Vec<Subject>,
+    seen: Vec<CounterSubject>,
     /// Names that were asked for and of which nothing came yet.
     strangers: Vec<String>,
     /// Told of them, once there are figures.
-    complain: Option<Complaint>,
+    complain: Option<ComplaintSink>,
 }
 
 /// Takes a sentence for the user.
-pub type Complaint = Box<dyn FnMut(&str)>;
+pub type ComplaintSink = Box<dyn FnMut(&str)>;
 
 impl<W: Write> std::fmt::Debug for StatLines<W> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -335,13 +341,13 @@ impl<W: Write> std::fmt::Debug for StatLines<W> {
 
 impl<W: Write> StatLines<W> {
     /// Writes what `fold` makes of the batches, as `look` says.
-    pub fn new(out: Output<W>, fold: StatFold, look: StatLook, wall: WallClock) -> Self {
+    pub fn new(out: VisibleOutput<W>, fold: StatFold, look: StatLook, wall: ClockAnchor) -> Self {
         let mut strangers = [look.only.clone(), look.expected.clone()].concat();
         strangers.extend(look.pid.map(|pid| pid.to_string()));
         let out = out.with_form(match look.form {
-            StatForm::Columns => Form::Text,
-            StatForm::Parseable | StatForm::Csv => Form::Data,
-            StatForm::Json => Form::Json,
+            StatForm::Columns => OutputForm::Text,
+            StatForm::Parseable | StatForm::Csv => OutputForm::Data,
+            StatForm::Json => OutputForm::Json,
         });
         Self {
             out,
@@ -357,7 +363,7 @@ impl<W: Write> StatLines<W> {
     }
 
     /// Tells `complain` in a sentence which names that were asked for are nobody's in the first interval.
-    pub fn complain_to(&mut self, complain: Complaint) {
+    pub fn complain_to(&mut self, complain: ComplaintSink) {
         self.complain = Some(complain);
     }
 
@@ -369,7 +375,7 @@ impl<W: Write> StatLines<W> {
     fn look_for_strangers(&mut self, blocks: &[StatBlock]) {
         for block in blocks {
             let pid = |row: &StatRow| block.value(row, "pid").map(|pid| format!("{pid:.0}"));
-            let has_pid = matches!(block.subject, Subject::Process | Subject::ProcessClock);
+            let has_pid = matches!(block.subject, CounterSubject::Process | CounterSubject::ProcessClock);
             let is_row = |name: &String| {
                 let is_it =
                     |row: &StatRow| is_named(block.subject, row, name) || (has_pid && pid(row).as_ref() == Some(name));
@@ -383,14 +389,14 @@ impl<W: Write> StatLines<W> {
     }
 
     /// Says which names are nobody's, if that has not been said: also where nothing of the subject had any figures.
-    pub fn complain_of_strangers(&mut self, subject: Subject) {
+    pub fn complain_of_strangers(&mut self, subject: CounterSubject) {
         if let Some(mut complain) = self.complain.take() {
             self.strangers.iter().for_each(|name| complain(&stranger(subject, name)));
         }
     }
 
     /// Were there figures of this subject? Those that nobody wanted to see count.
-    pub fn has_seen(&self, subject: Subject) -> bool {
+    pub fn has_seen(&self, subject: CounterSubject) -> bool {
         self.seen.contains(&subject)
     }
 
@@ -482,7 +488,7 @@ impl<W: Write> StatLines<W> {
 }
 
 impl<W: Write> Sink for StatLines<W> {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.fold.accept(batch)
     }
 
@@ -496,16 +502,16 @@ impl<W: Write> Sink for StatLines<W> {
 }
 
 /// What is said of a name that is nobody's.
-pub fn stranger(subject: Subject, name: &str) -> String {
+pub fn stranger(subject: CounterSubject, name: &str) -> String {
     let what = match subject {
-        Subject::Net | Subject::Tcp | Subject::Udp => "interface",
-        Subject::Cpu | Subject::CpuClock => "CPU",
-        Subject::Disk | Subject::DiskPercentiles => "device",
-        Subject::Cgroup => "control group that does something",
-        Subject::Process | Subject::ProcessClock => "process",
-        Subject::Irq | Subject::IrqCpu => "interrupt that comes",
-        Subject::Fs => "mounted file system",
-        Subject::Listen => "listener",
+        CounterSubject::Net | CounterSubject::Tcp | CounterSubject::Udp => "interface",
+        CounterSubject::Cpu | CounterSubject::CpuClock => "CPU",
+        CounterSubject::Disk | CounterSubject::DiskPercentiles => "device",
+        CounterSubject::Cgroup => "control group that does something",
+        CounterSubject::Process | CounterSubject::ProcessClock => "process",
+        CounterSubject::Irq | CounterSubject::IrqCpu => "interrupt that comes",
+        CounterSubject::Fs => "mounted file system",
+        CounterSubject::Listen => "listener",
         other => other.row_title(),
     };
     format!("there is no {what} {name} (yet)")
@@ -534,7 +540,7 @@ fn parseable(block: &StatBlock, row: &StatRow, wall_ns: i64, extended: bool) -> 
     let (zero, unknown) = (Some(0.0), None);
     let value = |key: &str| block.value(row, key);
     let values: Vec<Option<f64>> = match block.subject {
-        Subject::Net => {
+        CounterSubject::Net => {
             let mut values: Vec<Option<f64>> = [
                 "rx_kib_per_s",
                 "tx_kib_per_s",
@@ -551,7 +557,7 @@ fn parseable(block: &StatBlock, row: &StatRow, wall_ns: i64, extended: bool) -> 
             }
             values
         }
-        Subject::Tcp => {
+        CounterSubject::Tcp => {
             let mut values = vec![unknown, unknown];
             values.extend(
                 [
@@ -568,14 +574,16 @@ fn parseable(block: &StatBlock, row: &StatRow, wall_ns: i64, extended: bool) -> 
             );
             values
         }
-        Subject::Udp => ["in_datagrams_per_s", "out_datagrams_per_s", "in_errors_per_s", "send_buffer_errors_per_s"]
-            .map(value)
-            .to_vec(),
+        CounterSubject::Udp => {
+            ["in_datagrams_per_s", "out_datagrams_per_s", "in_errors_per_s", "send_buffer_errors_per_s"]
+                .map(value)
+                .to_vec()
+        }
         _ => row.values.clone(),
     };
     let words = block.subject.texts().iter().enumerate().map(|(at, _)| word(row, at).into_owned());
     let mut fields: Vec<String> = values.into_iter().map(digits).chain(words).collect();
-    if block.subject == Subject::DiskPercentiles {
+    if block.subject == CounterSubject::DiskPercentiles {
         for (field, column) in fields.iter_mut().zip(block.subject.columns()) {
             if field == "?" && is_of_nothing(block, row, column.key) {
                 *field = NONE.to_string();
@@ -590,7 +598,7 @@ fn csv(block: &StatBlock, row: &StatRow, wall_ns: i64) -> String {
     // Numbers of processes and of CPUs, and counts, are whole.
     let columns = block.subject.columns().iter();
     let digits = |column: &StatColumn, value: f64| match column.digits {
-        Digits::Fixed(0) if value.fract() == 0.0 => format!("{value:.0}"),
+        FigureDigits::Fixed(0) if value.fract() == 0.0 => format!("{value:.0}"),
         _ => format!("{value:.6}"),
     };
     let values =

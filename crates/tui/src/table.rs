@@ -1,12 +1,12 @@
 //! Tables of the catalogue as aligned text.
 
-use crate::Look;
+use crate::TerminalLook;
 use objectives::Judgement;
-use quantity::output::Part;
+use quantity::output::LinePart;
 use quantity::visible::visible;
 use std::borrow::Cow;
-use view::{Cells, Column, Table, Tone};
-use views::Facts;
+use view::{Cells, TableColumn, Tone, ViewTable};
+use views::RecordingFacts;
 
 fn width_of(text: &str) -> usize {
     text.chars().count()
@@ -14,9 +14,9 @@ fn width_of(text: &str) -> usize {
 
 /// A line of which parts may have a colour.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Painted(Vec<(Tone, String)>);
+pub struct PaintedLine(Vec<(Tone, String)>);
 
-impl Painted {
+impl PaintedLine {
     /// A line without colours.
     #[must_use]
     pub fn plain(text: String) -> Self {
@@ -50,7 +50,7 @@ impl Painted {
 
     /// What is written of it, with its end; colours where `look` has them.
     #[must_use]
-    pub fn parts(&self, look: Look) -> Vec<Part<'_>> {
+    pub fn parts(&self, look: TerminalLook) -> Vec<LinePart<'_>> {
         let of = |(tone, text): &'_ (Tone, String)| -> (&'static str, &'static str) {
             match tone {
                 _ if !look.colour || text.is_empty() => ("", ""),
@@ -62,65 +62,65 @@ impl Painted {
         };
         let painted = self.0.iter().flat_map(|part| {
             let (begin, end) = of(part);
-            [Part::Own(begin), Part::Text(&part.1), Part::Own(end)]
+            [LinePart::Own(begin), LinePart::Text(&part.1), LinePart::Own(end)]
         });
-        painted.chain([Part::Own("\n")]).collect()
+        painted.chain([LinePart::Own("\n")]).collect()
     }
 }
 
 /// A table in at most `width` columns; what does not fit continues below with the first column repeated.
-pub fn table_lines(table: &Table, width: usize) -> Vec<String> {
-    painted_table(table, width).iter().map(Painted::text).collect()
+pub fn table_lines(table: &ViewTable, width: usize) -> Vec<String> {
+    painted_table(table, width).iter().map(PaintedLine::text).collect()
 }
 
 /// The same with the colours of its cells.
-pub fn painted_table(table: &Table, width: usize) -> Vec<Painted> {
+pub fn painted_table(table: &ViewTable, width: usize) -> Vec<PaintedLine> {
     let mut lines = Vec::new();
     let Some((first, rest)) = table.columns.split_first() else { return lines };
     let mut rest = rest;
     loop {
         // The first of them in any case, or this would not end.
         let fits = |taken: &usize| {
-            let columns: Vec<&Column> = std::iter::once(first).chain(&rest[..*taken]).collect();
+            let columns: Vec<&TableColumn> = std::iter::once(first).chain(&rest[..*taken]).collect();
             let widths = column_widths(&columns);
             widths.iter().sum::<usize>() + 2 * (widths.len() - 1) <= width
         };
         let taken = (2..=rest.len()).take_while(fits).last().unwrap_or(rest.len().min(1));
         let (now, later) = rest.split_at(taken);
-        let columns: Vec<&Column> = std::iter::once(first).chain(now).collect();
+        let columns: Vec<&TableColumn> = std::iter::once(first).chain(now).collect();
         block(&columns, table.rows(), &mut lines);
         rest = later;
         if rest.is_empty() {
             break;
         }
-        lines.push(Painted::default());
+        lines.push(PaintedLine::default());
     }
     if table.omitted > 0 {
-        lines.push(Painted::plain(format!("and {} further rows", table.omitted)));
+        lines.push(PaintedLine::plain(format!("and {} further rows", table.omitted)));
     }
     lines
 }
 
-fn heading(column: &Column) -> String {
+fn heading(column: &TableColumn) -> String {
     format!("{} {}", visible(&column.name), column.unit.heading()).trim_end().to_string()
 }
 
 /// A cell as it is shown: names are not trusted.
-fn shown(column: &Column, row: usize) -> String {
+fn shown(column: &TableColumn, row: usize) -> String {
     visible(&column.cell(row)).into_owned()
 }
 
-fn column_width(column: &Column) -> usize {
+fn column_width(column: &TableColumn) -> usize {
     (0..column.cells.len()).map(|row| width_of(&shown(column, row))).max().unwrap_or(0).max(width_of(&heading(column)))
 }
 
 /// Of the columns that stand beside each other with the same group.
-fn grouped<'a>(columns: &'a [&'a Column]) -> impl Iterator<Item = &'a [&'a Column]> {
+fn grouped<'a>(columns: &'a [&'a TableColumn]) -> impl Iterator<Item = &'a [&'a TableColumn]> {
     columns.chunk_by(|one, next| one.group == next.group)
 }
 
 /// As wide as each needs; the last of a group has the room that the group's name needs beyond that.
-fn column_widths(columns: &[&Column]) -> Vec<usize> {
+fn column_widths(columns: &[&TableColumn]) -> Vec<usize> {
     let mut widths: Vec<usize> = Vec::with_capacity(columns.len());
     for group in grouped(columns) {
         widths.extend(group.iter().map(|column| column_width(column)));
@@ -140,7 +140,7 @@ fn padded(text: &str, width: usize, right: bool) -> String {
     if right { gap + text } else { format!("{text}{gap}") }
 }
 
-fn block(columns: &[&Column], rows: usize, lines: &mut Vec<Painted>) {
+fn block(columns: &[&TableColumn], rows: usize, lines: &mut Vec<PaintedLine>) {
     let widths = column_widths(columns);
     if columns.iter().any(|column| !column.group.is_empty()) {
         let mut line = String::new();
@@ -152,10 +152,10 @@ fn block(columns: &[&Column], rows: usize, lines: &mut Vec<Painted>) {
             line.push_str("  ");
             at += group.len();
         }
-        lines.push(Painted::plain(line.trim_end().to_string()));
+        lines.push(PaintedLine::plain(line.trim_end().to_string()));
     }
-    let mut put = |cell: &dyn Fn(&Column) -> (Tone, String)| {
-        let mut line = Painted::default();
+    let mut put = |cell: &dyn Fn(&TableColumn) -> (Tone, String)| {
+        let mut line = PaintedLine::default();
         for (column, width) in columns.iter().zip(&widths) {
             let (tone, text) = cell(column);
             // Of the padding nothing has a colour.
@@ -175,7 +175,7 @@ fn block(columns: &[&Column], rows: usize, lines: &mut Vec<Painted>) {
 }
 
 /// The tables at the end of a command: all runs when there are several, else the operations of the only one.
-pub fn summary_tables(facts: &Facts, width: usize) -> Vec<String> {
+pub fn summary_tables(facts: &RecordingFacts, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     // Repeated runs are told by their means; the report and the recording have each of them.
     let drawn = |id: &str| views::view(id).ok().and_then(|view| view.draw(facts, None));
@@ -216,15 +216,15 @@ mod tests {
     #[test]
     fn a_colour_is_around_the_words_of_its_cell_only() {
         let columns = vec![
-            Column::text("figure", vec!["IOPS".to_string(), "p99".to_string()]),
-            Column::text("verdict", vec!["\u{25b2} better".to_string(), "= same".to_string()])
+            TableColumn::text("figure", vec!["IOPS".to_string(), "p99".to_string()]),
+            TableColumn::text("verdict", vec!["\u{25b2} better".to_string(), "= same".to_string()])
                 .toned(vec![Tone::Good, Tone::Plain]),
-            Column::text("more", vec!["x".to_string(), "\x1b[31my".to_string()]),
+            TableColumn::text("more", vec!["x".to_string(), "\x1b[31my".to_string()]),
         ];
-        let lines = painted_table(&Table { columns, omitted: 0 }, 80);
+        let lines = painted_table(&ViewTable { columns, omitted: 0 }, 80);
         let written = |colour: bool| {
-            let look = Look { width: 80, live: true, colour };
-            let mut out = quantity::output::Output::new(Vec::new());
+            let look = TerminalLook { width: 80, live: true, colour };
+            let mut out = quantity::output::VisibleOutput::new(Vec::new());
             lines.iter().for_each(|line| out.parts(&line.parts(look)).unwrap());
             String::from_utf8(out.get_ref().clone()).unwrap()
         };
@@ -239,14 +239,14 @@ mod tests {
 
     #[test]
     fn a_groups_name_is_never_cut() {
-        let number = |name: &str, value: f64| Column::numbers(name, Unit::Percent, [Some(value)]);
+        let number = |name: &str, value: f64| TableColumn::numbers(name, Unit::Percent, [Some(value)]);
         let columns = vec![
-            Column::text("program", vec!["httpd".to_string()]),
+            TableColumn::text("program", vec!["httpd".to_string()]),
             number("share", 25.0).under("of all that were not pre-empted"),
             number("p50", 1.0).under("of all that were not pre-empted"),
             number("p50", 2.0).under("else"),
         ];
-        let table = Table { columns, omitted: 0 };
+        let table = ViewTable { columns, omitted: 0 };
         let lines = table_lines(&table, 80);
         assert!(lines[0].contains("of all that were not pre-empted") && lines[0].ends_with("else"), "{lines:?}");
         assert_eq!(lines[0].chars().count(), lines[1].chars().count(), "{lines:?}");

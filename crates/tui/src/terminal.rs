@@ -2,10 +2,10 @@
 
 use crate::lines::{average_line, header_lines, interval_line};
 use crate::output_error;
-use crate::progress::{Progress, progress_line};
-use objectives::{Judgement, Verdict};
-use quantity::output::{Output, Part};
-use recording::{Batch, RecordingError, Sink};
+use crate::progress::{RunProgress, progress_line};
+use objectives::{Judgement, ObjectiveVerdict};
+use quantity::output::{LinePart, VisibleOutput};
+use recording::{RecordingError, RowBatch, Sink};
 use std::io::Write;
 use view::Unit;
 use views::{LineFold, RunFold};
@@ -15,7 +15,7 @@ const HEADING_EVERY: usize = 30;
 
 /// What the output can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct TerminalLook {
     /// Columns.
     pub width: usize,
     /// Is it a terminal, where a progress line can be repainted?
@@ -24,7 +24,7 @@ pub struct Look {
     pub colour: bool,
 }
 
-impl Look {
+impl TerminalLook {
     /// Looks at standard output: its width, whether it is a terminal, and `NO_COLOR`.
     pub fn of_stdout() -> Self {
         let out = rustix::stdio::stdout();
@@ -89,13 +89,13 @@ impl Style {
 }
 
 /// Back to the line's begin, which is emptied.
-const ERASE: Part<'static> = Part::Own("\r\x1b[K");
+const ERASE: LinePart<'static> = LinePart::Own("\r\x1b[K");
 
 /// Prints lines for people.
 #[derive(Debug)]
 pub struct Terminal<W: Write> {
-    out: Output<W>,
-    look: Look,
+    out: VisibleOutput<W>,
+    look: TerminalLook,
     fold: LineFold,
     summary: RunFold,
     run: RunHeader,
@@ -107,15 +107,15 @@ pub struct Terminal<W: Write> {
 
 impl<W: Write> Terminal<W> {
     /// Prints to `out`.
-    pub fn new(out: Output<W>, look: Look) -> Self {
+    pub fn new(out: VisibleOutput<W>, look: TerminalLook) -> Self {
         let (fold, summary, run) = (LineFold::default(), RunFold::default(), RunHeader::default());
         Self { out, look, fold, summary, run, first_start_s: None, now_s: 0.0, lines: 0, painted: false }
     }
 
-    fn styled<'a>(&self, style: Style, text: &'a str) -> [Part<'a>; 3] {
+    fn styled<'a>(&self, style: Style, text: &'a str) -> [LinePart<'a>; 3] {
         let is_plain = !self.look.colour || matches!(style, Style::Plain);
         let (begin, end) = if is_plain { ("", "") } else { (style.begin(), "\x1b[0m") };
-        [Part::Own(begin), Part::Text(text), Part::Own(end)]
+        [LinePart::Own(begin), LinePart::Text(text), LinePart::Own(end)]
     }
 
     /// Takes the progress line away.
@@ -130,9 +130,9 @@ impl<W: Write> Terminal<W> {
         self.put_parts(&self.styled(style, line))
     }
 
-    fn put_parts(&mut self, parts: &[Part<'_>]) -> Result<(), RecordingError> {
+    fn put_parts(&mut self, parts: &[LinePart<'_>]) -> Result<(), RecordingError> {
         self.erase()?;
-        self.out.parts(&[parts, &[Part::Own("\n")]].concat()).map_err(output_error)
+        self.out.parts(&[parts, &[LinePart::Own("\n")]].concat()).map_err(output_error)
     }
 
     /// Paints the progress line; nothing when this is no terminal.
@@ -140,7 +140,7 @@ impl<W: Write> Terminal<W> {
         if !self.look.live {
             return self.out.flush().map_err(output_error);
         }
-        let progress = Progress {
+        let progress = RunProgress {
             run: self.run.title.clone(),
             index: self.run.index,
             count: self.run.count,
@@ -172,7 +172,9 @@ impl<W: Write> Terminal<W> {
         self.lines = 0;
         self.put(Style::Plain, "")?;
         let title = self.styled(Style::Bold, what.trim_end());
-        self.put_parts(&[&[Part::Text(&begin)], &title[..], &[Part::Text(end.trim_end_matches(", "))]].concat())?;
+        self.put_parts(
+            &[&[LinePart::Text(&begin)], &title[..], &[LinePart::Text(end.trim_end_matches(", "))]].concat(),
+        )?;
         self.heading()?;
         self.paint()
     }
@@ -198,7 +200,7 @@ impl<W: Write> Terminal<W> {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn verdicts(&mut self, verdicts: &[Verdict]) -> Result<(), RecordingError> {
+    pub fn verdicts(&mut self, verdicts: &[ObjectiveVerdict]) -> Result<(), RecordingError> {
         for verdict in verdicts {
             let line = verdict.told();
             let style = match verdict.judgement {
@@ -234,7 +236,7 @@ impl<W: Write> Terminal<W> {
 }
 
 impl<W: Write> Sink for Terminal<W> {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.summary.accept(batch)?;
         self.fold.accept(batch)
     }

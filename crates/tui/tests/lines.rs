@@ -3,16 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use quantity::histogram::Histogram;
-use quantity::output::Output;
+use quantity::output::VisibleOutput;
 use rates::{CpuPoint, OpCount, Tally};
 use recording::rows::{OpInterval, RunTotal};
-use recording::{Batch, Sink};
-use tui::{JsonLines, Look, Progress, RunHeader, Terminal, interval_line, json_line, progress_line};
-use views::{AtLeast, Fold, IntervalLine};
+use recording::{RowBatch, Sink};
+use tui::{JsonLines, RunHeader, RunProgress, Terminal, TerminalLook, interval_line, json_line, progress_line};
+use views::{AtLeast, HistogramSummary, IntervalLine};
 
-fn fold(scale: f64) -> Fold {
+fn fold(scale: f64) -> HistogramSummary {
     let at = |value: f64| Some(value * scale);
-    Fold {
+    HistogramSummary {
         mean: at(130.5),
         min: at(40.0),
         p50: at(120.0),
@@ -26,7 +26,7 @@ fn fold(scale: f64) -> Fold {
 
 fn line(phase: &str, ops: i64) -> IntervalLine {
     let count = |ops: i64| OpCount { arrivals: Tally::of(ops), ops, bytes: ops * 8192, errors: Tally::default() };
-    let none = Fold::default();
+    let none = HistogramSummary::default();
     IntervalLine {
         t_ns: 42_000_000_000,
         t_s: 12.5,
@@ -92,7 +92,7 @@ fn progress_fits_its_width() {
         (7.0, None, 80),
         (9.0, Some(3.0), 40),
     ] {
-        let progress = Progress { run: "rd1_(50%)".to_string(), index: 2, count: 12, elapsed_s, left_s };
+        let progress = RunProgress { run: "rd1_(50%)".to_string(), index: 2, count: 12, elapsed_s, left_s };
         let line = progress_line(&progress, width);
         assert!(line.chars().count() <= width);
         text.push_str(&line);
@@ -110,7 +110,7 @@ fn json_objects_carry_units_and_null_for_what_is_missing() {
     ));
 }
 
-fn batches() -> [Batch; 2] {
+fn batches() -> [RowBatch; 2] {
     let mut histogram = Histogram::default();
     (1..=100).for_each(|at| histogram.record(at * 10_000));
     let row = OpInterval {
@@ -154,13 +154,14 @@ fn batches() -> [Batch; 2] {
         first_error_t_ns: None,
         wait: None,
     };
-    [Batch::from_rows(&[row]).unwrap(), Batch::from_rows(&[total]).unwrap()]
+    [RowBatch::from_rows(&[row]).unwrap(), RowBatch::from_rows(&[total]).unwrap()]
 }
 
 #[test]
 fn a_run_without_a_terminal_prints_plain_lines() {
     let mut out = Vec::new();
-    let mut terminal = Terminal::new(Output::new(&mut out), Look { width: 120, live: false, colour: false });
+    let mut terminal =
+        Terminal::new(VisibleOutput::new(&mut out), TerminalLook { width: 120, live: false, colour: false });
     let header = RunHeader {
         is_replay: false,
         title: "rd1".to_string(),
@@ -186,7 +187,7 @@ fn a_run_without_a_terminal_prints_plain_lines() {
 #[test]
 fn json_lines_are_one_object_per_interval_and_nothing_else() {
     let mut out = Vec::new();
-    let mut lines = JsonLines::new(Output::new(&mut out));
+    let mut lines = JsonLines::new(VisibleOutput::new(&mut out));
     let [interval, total] = batches();
     for _ in 0..3 {
         lines.accept(&interval).unwrap();
@@ -219,10 +220,12 @@ impl std::io::Write for Closed {
 
 #[test]
 fn a_closed_output_is_told_apart() {
-    let mut lines = JsonLines::new(Output::new(Closed));
+    let mut lines = JsonLines::new(VisibleOutput::new(Closed));
     lines.accept(&batches()[0]).unwrap();
     assert!(tui::is_closed(&lines.commit().unwrap_err()));
     assert!(tui::is_closed(
-        &Terminal::new(Output::new(Closed), Look { width: 80, live: true, colour: true }).note("x").unwrap_err()
+        &Terminal::new(VisibleOutput::new(Closed), TerminalLook { width: 80, live: true, colour: true })
+            .note("x")
+            .unwrap_err()
     ));
 }

@@ -21,7 +21,7 @@ pub struct ViewData {
     /// What is drawn.
     pub body: Body,
     /// Stretches of the horizontal axis to mark.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<TimeMark>,
     /// What time it was where a time axis begins; `None` where only the time since then matters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<WallClock>,
@@ -76,7 +76,7 @@ pub enum Body {
         lines: Vec<Line>,
         /// Further lines over the same x with an axis of their own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        right: Option<Right>,
+        right: Option<RightAxis>,
     },
     /// Counts by column and row, coloured on a logarithmic scale.
     Heat {
@@ -124,12 +124,12 @@ pub enum Body {
         unit: Unit,
     },
     /// Rows and columns of text and numbers.
-    Table(Table),
+    Table(ViewTable),
 }
 
 /// What stands on the right axis of a chart; drawn dotted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Right {
+pub struct RightAxis {
     /// The axis.
     pub y: Axis,
     /// In order of the legend.
@@ -256,7 +256,7 @@ pub struct Knee {
 
 /// A stretch of the horizontal axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Mark {
+pub struct TimeMark {
     /// Start.
     pub from: f64,
     /// End.
@@ -279,14 +279,14 @@ pub enum MarkKind {
 
 /// Rows and columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Table {
+pub struct ViewTable {
     /// Column by column.
-    pub columns: Vec<Column>,
+    pub columns: Vec<TableColumn>,
     /// Rows that were left out; 0 when all are there.
     pub omitted: usize,
 }
 
-impl Table {
+impl ViewTable {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |column| column.cells.len())
@@ -295,7 +295,7 @@ impl Table {
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Column {
+pub struct TableColumn {
     /// Heading.
     pub name: String,
     /// Heading over several columns ("response time"); empty for none.
@@ -334,7 +334,7 @@ impl Cells {
     }
 }
 
-impl Column {
+impl TableColumn {
     /// A column of text.
     pub fn text(name: &str, cells: Vec<String>) -> Self {
         Self {

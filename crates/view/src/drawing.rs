@@ -1,6 +1,6 @@
 //! What a view is made of before it has a name.
 
-use crate::{Axis, Body, Line, LineStyle, Mark, Scale, Unit, Values};
+use crate::{Axis, Body, Line, LineStyle, Scale, TimeMark, Unit, Values};
 
 /// What a view is made of: its axes, body and marks.
 pub struct Drawing {
@@ -11,7 +11,7 @@ pub struct Drawing {
     /// Lines, cells or rows.
     pub body: Body,
     /// What is marked on the horizontal axis.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<TimeMark>,
 }
 
 /// An axis with this label.

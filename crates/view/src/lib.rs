@@ -10,11 +10,11 @@ mod unit;
 mod values;
 
 pub use data::{
-    Axis, Body, Cells, Column, Knee, Line, LineStyle, Mark, MarkKind, Panel, Point, PointLine, Right, Scale, Table,
-    Tone, ViewData, WallClock,
+    Axis, Body, Cells, Knee, Line, LineStyle, MarkKind, Panel, Point, PointLine, RightAxis, Scale, TableColumn,
+    TimeMark, Tone, ViewData, ViewTable, WallClock,
 };
 pub use drawing::{Drawing, axis, line};
 pub use error::AnalyzeError;
-pub use selection::{Moment, NamePattern, Selection, Window};
+pub use selection::{NamePattern, Selection, TimeOfRecording, TimeWindow};
 pub use unit::Unit;
 pub use values::Values;

@@ -17,7 +17,7 @@ pub struct Selection {
     /// Only devices, interfaces, controllers, CPUs, pools, servers or resources with such a name.
     pub names: Option<NamePattern>,
     /// Only this stretch of time.
-    pub window: Window,
+    pub window: TimeWindow,
 }
 
 impl Selection {
@@ -74,7 +74,7 @@ fn last_line(told: &str) -> String {
 
 /// A moment of a recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Moment {
+pub enum TimeOfRecording {
     /// Seconds since the view's time begins.
     Elapsed(f64),
     /// Seconds since midnight: the first such time of day that there is.
@@ -83,7 +83,7 @@ pub enum Moment {
     Date(i64),
 }
 
-impl Moment {
+impl TimeOfRecording {
     /// From `90s`, `1h` (elapsed), `14:30`, `14:30:07` (time of day), `2026-11-20T14:30` (date and time).
     ///
     /// # Errors
@@ -129,16 +129,16 @@ impl Moment {
 
 /// A stretch of time; all of it unless something is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Window {
+pub struct TimeWindow {
     /// So much at the end, s.
     pub last_s: Option<f64>,
     /// From here.
-    pub from: Option<Moment>,
+    pub from: Option<TimeOfRecording>,
     /// To here.
-    pub to: Option<Moment>,
+    pub to: Option<TimeOfRecording>,
 }
 
-impl Window {
+impl TimeWindow {
     /// Was a stretch asked for?
     #[must_use]
     pub fn is_set(&self) -> bool {
@@ -152,7 +152,7 @@ impl Window {
     pub fn ends(&self, (begin, end): (f64, f64), clock: Option<&WallClock>) -> Result<(f64, f64), String> {
         let mut to = self.to.map(|moment| moment.seconds(clock)).transpose()?.unwrap_or(end);
         let mut from = self.from.map(|moment| moment.seconds(clock)).transpose()?.unwrap_or(begin);
-        if let (Some(Moment::OfDay(_)), Some(_)) = (self.to, self.from)
+        if let (Some(TimeOfRecording::OfDay(_)), Some(_)) = (self.to, self.from)
             && to <= from
         {
             // From 23:00 to 01:00 is over midnight.
@@ -182,7 +182,7 @@ impl ViewData {
     ///
     /// # Errors
     /// The view is not over time, or nothing of it lies within.
-    pub fn cut(&mut self, window: &Window, clock: Option<&WallClock>) -> Result<(), AnalyzeError> {
+    pub fn cut(&mut self, window: &TimeWindow, clock: Option<&WallClock>) -> Result<(), AnalyzeError> {
         if !window.is_set() {
             return Ok(());
         }
@@ -281,12 +281,12 @@ mod tests {
 
     #[test]
     fn moments_as_people_write_them() {
-        assert_eq!(Moment::parse("5m"), Ok(Moment::Elapsed(300.0)));
-        assert_eq!(Moment::parse("90"), Ok(Moment::Elapsed(90.0)));
-        assert_eq!(Moment::parse("14:30"), Ok(Moment::OfDay(52_200)));
-        assert_eq!(Moment::parse("1970-01-02T00:00:05"), Ok(Moment::Date(86_405_000_000_000)));
+        assert_eq!(TimeOfRecording::parse("5m"), Ok(TimeOfRecording::Elapsed(300.0)));
+        assert_eq!(TimeOfRecording::parse("90"), Ok(TimeOfRecording::Elapsed(90.0)));
+        assert_eq!(TimeOfRecording::parse("14:30"), Ok(TimeOfRecording::OfDay(52_200)));
+        assert_eq!(TimeOfRecording::parse("1970-01-02T00:00:05"), Ok(TimeOfRecording::Date(86_405_000_000_000)));
         for wrong in ["", "soon", "25:00", "14:60", "-5m", "2026-13-01T00:00", "2026-11-20T"] {
-            assert!(Moment::parse(wrong).is_err(), "{wrong}");
+            assert!(TimeOfRecording::parse(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -295,15 +295,16 @@ mod tests {
         // The axis begins at 22:00 local time.
         let clock = WallClock { utc_s: 20.0 * 3600.0, ahead_s: 7200 };
         let ends = |last_s, from: Option<&str>, to: Option<&str>| {
-            let moment = |text: Option<&str>| text.map(|text| Moment::parse(text).unwrap());
-            Window { last_s, from: moment(from), to: moment(to) }.ends((0.0, 36_000.0), Some(&clock))
+            let moment = |text: Option<&str>| text.map(|text| TimeOfRecording::parse(text).unwrap());
+            TimeWindow { last_s, from: moment(from), to: moment(to) }.ends((0.0, 36_000.0), Some(&clock))
         };
         assert_eq!(ends(Some(300.0), None, None), Ok((35_700.0, 36_000.0)));
         assert_eq!(ends(None, Some("23:00"), Some("01:00")), Ok((3600.0, 10_800.0)));
         assert_eq!(ends(Some(60.0), None, Some("1h")), Ok((3540.0, 3600.0)));
         assert_eq!(ends(None, Some("1970-01-01T23:30"), None), Ok((5400.0, 36_000.0)));
         assert!(ends(None, Some("11h"), None).is_err(), "after the end");
-        let no_clock = Window { from: Some(Moment::OfDay(0)), ..Window::default() }.ends((0.0, 9.0), None);
+        let no_clock =
+            TimeWindow { from: Some(TimeOfRecording::OfDay(0)), ..TimeWindow::default() }.ends((0.0, 9.0), None);
         assert!(no_clock.unwrap_err().contains("time of day"));
         assert_eq!((clock.zone(), clock.date(7200.0)), ("UTC+2".to_string(), "1970-01-02".to_string()));
     }

@@ -6,19 +6,19 @@ mod machine;
 
 use crate::comparison::Comparison;
 use crate::fidelity_views;
-use crate::{Facts, RequestFacts, RunFacts, TracedFacts, series, tables};
-use findings::Engine;
+use crate::{RecordingFacts, RequestFacts, RunFacts, TracedFacts, series, tables};
+use findings::RuleEngine;
 use quantity::suggest::by_distance;
-use rates::Verdicts;
+use rates::Availability;
 use std::sync::LazyLock;
 use view::Drawing;
 use view::{AnalyzeError, Unit};
-use view::{Axis, Body, Column, Scale, Table, ViewData};
+use view::{Axis, Body, Scale, TableColumn, ViewData, ViewTable};
 use workload::probe::FileFold;
 
 /// What kind of picture a view is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ViewKind {
     /// Lines over elapsed time.
     TimeSeries,
     /// Counts over elapsed time and response time.
@@ -40,8 +40,8 @@ pub enum Kind {
 /// How a view is computed; `None` when there is nothing to show.
 #[derive(Clone, Copy)]
 enum Compute {
-    Run(fn(&Facts, &RunFacts) -> Option<Drawing>),
-    All(fn(&Facts) -> Option<Drawing>),
+    Run(fn(&RecordingFacts, &RunFacts) -> Option<Drawing>),
+    All(fn(&RecordingFacts) -> Option<Drawing>),
     /// The second argument names a device, for views that show one.
     Trace(fn(&TracedFacts, Option<&str>) -> Option<Drawing>),
     Files(fn(&FileFold) -> Option<Drawing>),
@@ -49,7 +49,7 @@ enum Compute {
     /// The second argument names a server.
     Server(fn(&RequestFacts, &str) -> Option<Drawing>),
     /// The second argument is where elapsed time begins, ns.
-    Findings(fn(&Engine, i64) -> Option<Drawing>),
+    Findings(fn(&RuleEngine, i64) -> Option<Drawing>),
     /// The second argument is the number of the pair.
     Pair(fn(&Comparison, usize) -> Option<Drawing>),
     /// The third argument is the number of the recording.
@@ -66,7 +66,7 @@ pub struct View {
     /// One sentence that explains what is seen.
     pub explanation: &'static str,
     /// Kind of picture.
-    pub kind: Kind,
+    pub kind: ViewKind,
     compute: Compute,
 }
 
@@ -77,11 +77,11 @@ impl View {
     }
 
     /// What stands in the place of the view when its subject did not let itself be measured: the verdict's words.
-    pub fn missing(&self, verdicts: &Verdicts) -> Option<ViewData> {
+    pub fn missing(&self, verdicts: &Availability) -> Option<ViewData> {
         // Nobody misses the pools of a machine without ZFS.
         let is_missed = |words: &&str| !(self.id.starts_with("pool.") && words.starts_with("not applicable"));
         let words = verdicts.of_view(self.id).filter(is_missed)?;
-        let table = Table { columns: vec![Column::text("not measured", vec![words.to_string()])], omitted: 0 };
+        let table = ViewTable { columns: vec![TableColumn::text("not measured", vec![words.to_string()])], omitted: 0 };
         let none = || Axis { label: String::new(), unit: Unit::None, scale: Scale::Category };
         let drawing = Drawing { x: none(), y: none(), body: Body::Table(table), marks: Vec::new() };
         Some(self.data(drawing, String::new()))
@@ -136,7 +136,7 @@ impl View {
     }
 
     /// The view over the findings of a recording; `None` when there are none, and for views of something else.
-    pub fn draw_findings(&self, engine: &Engine, started_ns: i64) -> Option<ViewData> {
+    pub fn draw_findings(&self, engine: &RuleEngine, started_ns: i64) -> Option<ViewData> {
         let Compute::Findings(compute) = self.compute else { return None };
         Some(self.data(compute(engine, started_ns)?, String::new()))
     }
@@ -167,7 +167,7 @@ impl View {
     }
 
     /// The view over `run`, or over all runs; `None` when there is nothing to show.
-    pub fn draw(&self, facts: &Facts, run: Option<&RunFacts>) -> Option<ViewData> {
+    pub fn draw(&self, facts: &RecordingFacts, run: Option<&RunFacts>) -> Option<ViewData> {
         let (drawing, subject) = match self.compute {
             Compute::All(compute) => (compute(facts)?, String::new()),
             Compute::Run(compute) => {
@@ -183,7 +183,7 @@ impl View {
     }
 
     /// The run that is shown where none is named: the first that is not a filling run.
-    pub(crate) fn run_of<'a>(&self, facts: &'a Facts) -> Option<&'a RunFacts> {
+    pub(crate) fn run_of<'a>(&self, facts: &'a RecordingFacts) -> Option<&'a RunFacts> {
         facts.runs.iter().find(|run| run.title != "format").or(facts.runs.first())
     }
 
@@ -206,8 +206,8 @@ impl View {
 const fn run(
     id: &'static str,
     title: &'static str,
-    kind: Kind,
-    compute: fn(&Facts, &RunFacts) -> Option<Drawing>,
+    kind: ViewKind,
+    compute: fn(&RecordingFacts, &RunFacts) -> Option<Drawing>,
     explanation: &'static str,
 ) -> View {
     View { id, title, explanation, kind, compute: Compute::Run(compute) }
@@ -216,8 +216,8 @@ const fn run(
 const fn all(
     id: &'static str,
     title: &'static str,
-    kind: Kind,
-    compute: fn(&Facts) -> Option<Drawing>,
+    kind: ViewKind,
+    compute: fn(&RecordingFacts) -> Option<Drawing>,
     explanation: &'static str,
 ) -> View {
     View { id, title, explanation, kind, compute: Compute::All(compute) }
@@ -227,241 +227,247 @@ static VIEWS: [View; 39] = [
     all(
         "sweep.load_response",
         "Load and response time",
-        Kind::LoadResponse,
+        ViewKind::LoadResponse,
         series::load_response,
         "Each point is a run. The knee is the point of greatest rate ÷ mean response time: beyond it, more load mostly buys waiting.",
     ),
     all(
         "sweep.rate_by",
         "Rate by parameter",
-        Kind::SmallMultiples,
+        ViewKind::SmallMultiples,
         series::rate_by,
         "Achieved operations per second over the values of a swept parameter, in equal steps; a second parameter makes charts with the same axes. Bars: 95 % confidence.",
     ),
     all(
         "sweep.response_by",
         "Response time by parameter",
-        Kind::SmallMultiples,
+        ViewKind::SmallMultiples,
         series::response_by,
         "Response times over the values of a swept parameter, in equal steps, logarithmic axis. The knee is the point of greatest rate ÷ mean response time.",
     ),
     all(
         "sweep.throughput_by",
         "Throughput by parameter",
-        Kind::SmallMultiples,
+        ViewKind::SmallMultiples,
         series::throughput_by,
         "Bytes moved per second over the values of a swept parameter, in equal steps.",
     ),
     all(
         "sweep.repeats",
         "Repetitions",
-        Kind::Table,
+        ViewKind::Table,
         tables::repeats,
         "Means over the repetitions of each run; ± is half of the 95 % confidence interval (Student's t). A row differs from the one above by Welch's t-test of the logarithms (95 %, four rounds or more); everything else is not resolved.",
     ),
     all(
         "sweep.matrix",
         "Rate by two variables",
-        Kind::Matrix,
+        ViewKind::Matrix,
         series::matrix,
         "Achieved operations per second, the best of all runs with these two values.",
     ),
     all(
         "sweep.runs",
         "Runs",
-        Kind::Table,
+        ViewKind::Table,
         tables::runs,
         "Each run over its measured phase, warm-up excluded. Choose a run to see it in detail.",
     ),
     run(
         "replay.fidelity",
         "How faithful the replay was",
-        Kind::Table,
+        ViewKind::Table,
         fidelity_views::table,
         "The trace beside what the kernel saw of the replay; lateness by the player's own clock. A distance is 0 for the same and 1 for quite different distributions (docs/replay.md).",
     ),
     run(
         "replay.rate",
         "I/Os per second of trace and replay",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         fidelity_views::rate,
         "The trace at the replay's speed, and what the kernel saw of the replay.",
     ),
     run(
         "replay.late",
         "Lateness of the replay",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         fidelity_views::late,
         "When the kernel queued I/Os, after they were due; a line that rises is drift.",
     ),
     run(
         "replay.response",
         "Response times of trace and replay",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         fidelity_views::response,
         "Percentiles of each second, from queueing to completion, on the traced machine and here.",
     ),
     run(
         "replay.source_heatmap",
         "Response times of the trace",
-        Kind::HeatMap,
+        ViewKind::HeatMap,
         fidelity_views::source_heat,
         "Every I/O of the trace that was to be played; beside it, those of the replay.",
     ),
     run(
         "replay.heatmap",
         "Response times of the replay",
-        Kind::HeatMap,
+        ViewKind::HeatMap,
         fidelity_views::replay_heat,
         "Every I/O that the kernel saw of the replay.",
     ),
     run(
         "run.operations",
         "Operations",
-        Kind::Table,
+        ViewKind::Table,
         tables::operations,
         "Totals of the measured phase. Response time counts from when an operation was due, service time from when it was submitted.",
     ),
     run(
         "run.iops",
         "Operations per second",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         series::iops,
         "Completions by interval; dashed: arrivals, what was asked for.",
     ),
     run(
         "run.response",
         "Response time",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         series::response,
         "From due time to completion, percentiles of each interval, logarithmic axis.",
     ),
     run(
         "run.response_heatmap",
         "Response times of all operations",
-        Kind::HeatMap,
+        ViewKind::HeatMap,
         series::heat_map,
         "Every operation of every interval: the darker (on dark pages, the brighter), the more operations took this long. Logarithmic colours.",
     ),
-    run("run.throughput", "Throughput", Kind::TimeSeries, series::throughput, "Bytes moved per second, M = 1,000,000."),
+    run(
+        "run.throughput",
+        "Throughput",
+        ViewKind::TimeSeries,
+        series::throughput,
+        "Bytes moved per second, M = 1,000,000.",
+    ),
     run(
         "run.service",
         "Service time",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         series::service,
         "From submission to completion: what the storage took, without waiting before it. Logarithmic axis.",
     ),
     run(
         "run.histogram",
         "Histogram of response times",
-        Kind::Histogram,
+        ViewKind::Histogram,
         series::histogram,
         "Operations of the measured phase by response time; both axes logarithmic.",
     ),
     run(
         "run.percentiles",
         "Percentile curve",
-        Kind::PercentileCurve,
+        ViewKind::PercentileCurve,
         series::percentiles,
         "So many per cent of the operations took this long or less; the horizontal axis gives each nine the same room.",
     ),
     run(
         "run.queue_depth",
         "Queue depth",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         series::queue_depth,
         "Mean number of operations in flight by interval.",
     ),
     run(
         "run.backlog",
         "Backlog",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         series::backlog,
         "Operations that were due and not submitted at the end of each interval; 0 where the storage kept up.",
     ),
     run(
         "run.wait",
         "Submission lag",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         series::wait,
         "From due time to submission: waiting for a free slot, or the load generator's own delay. Logarithmic axis.",
     ),
     run(
         "run.generator",
         "CPU of the load generator",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         series::generator,
         "Per cent of one CPU, all workers together, and the busiest worker: at 100 % the generator is the limit.",
     ),
     run(
         "run.cpu",
         "CPU of the host",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         series::cpu,
         "Per cent of all CPUs, and of the busiest single one; tick-sampled by the kernel.",
     ),
     run(
         "disk.rate",
         "Device rate",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         series::disk_rate,
         "Requests per second that devices completed, as the kernel counts them.",
     ),
     run(
         "disk.throughput",
         "Device throughput",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         series::disk_throughput,
         "Bytes per second that devices moved.",
     ),
     run(
         "disk.response",
         "Device response time",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         series::disk_response,
         "Mean time of a request in the device's queue and the device. Logarithmic axis.",
     ),
     run(
         "disk.queue",
         "Device queue",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         series::disk_queue,
         "Mean number of requests in the device's queue and the device.",
     ),
     run(
         "disk.busy",
         "Device utilization",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         series::disk_busy,
         "Part of the time with at least one request in flight; 100 % is not saturation where a device serves many at once.",
     ),
-    run("run.summary", "Summary", Kind::Table, tables::summary, "The run in figures, over its measured phase."),
-    run("run.workloads", "Workloads", Kind::Table, tables::workloads, "Totals of the measured phase by workload."),
+    run("run.summary", "Summary", ViewKind::Table, tables::summary, "The run in figures, over its measured phase."),
+    run("run.workloads", "Workloads", ViewKind::Table, tables::workloads, "Totals of the measured phase by workload."),
     run(
         "run.targets",
         "Targets",
-        Kind::Table,
+        ViewKind::Table,
         tables::targets,
         "Totals of the measured phase by target, with the longest time that each went without a completion although something was waiting.",
     ),
     run(
         "run.phases",
         "Phases",
-        Kind::Table,
+        ViewKind::Table,
         tables::phases,
         "What was recorded when; summaries are about the measured phase only.",
     ),
     run(
         "run.stalls",
         "Stalls",
-        Kind::Table,
+        ViewKind::Table,
         tables::stalls,
         "Times in which no operation completed although operations were due or in flight.",
     ),
     all(
         "recording.objectives",
         "Objectives",
-        Kind::Table,
+        ViewKind::Table,
         tables::objectives,
         "What each run had to achieve: a condition that came true is an objective missed.",
     ),
@@ -469,10 +475,10 @@ static VIEWS: [View; 39] = [
         id: "recording.findings",
         title: "Findings",
         explanation: "What the counters of the machine say about causes, with what to do next (docs/findings.md). Trouble comes first; notes are good to know.",
-        kind: Kind::Table,
+        kind: ViewKind::Table,
         compute: Compute::Findings(tables::findings),
     },
-    all("recording.events", "Events", Kind::Table, tables::events, "What happened that belongs to no interval."),
+    all("recording.events", "Events", ViewKind::Table, tables::events, "What happened that belongs to no interval."),
 ];
 
 /// All views.

@@ -4,7 +4,7 @@ use crate::catalogue::{view, views};
 use crate::comparison::words::{change, headline, interval, sentence, tone, verdict};
 use crate::comparison::{Comparison, Side, busy, failures};
 use crate::model::RunSummary;
-use crate::model::{Appendix, Figure, RecordingInfo, ReportModel, RunModel, Source, Warning};
+use crate::model::{RecordingInfo, ReportAppendix, ReportFigure, ReportModel, ReportWarning, RunModel, SourceText};
 use crate::repeats::groups;
 use crate::series::measured;
 use crate::{
@@ -70,7 +70,7 @@ fn is_of_all(id: &str) -> bool {
     ["compare.runs", "compare.load_response", "compare.counters"].contains(&id)
 }
 
-fn figures(comparison: &Comparison, pair: usize) -> Vec<Figure> {
+fn figures(comparison: &Comparison, pair: usize) -> Vec<ReportFigure> {
     let mut figures = Vec::new();
     let primary = comparison.primary(pair);
     let tail = measure_of("response_ns_p99").map(|tail| {
@@ -86,7 +86,7 @@ fn figures(comparison: &Comparison, pair: usize) -> Vec<Figure> {
             let run = if several { format!(", {}", comparison.pair_name(pair)) } else { String::new() };
             let within = interval(judged);
             let within = if within.is_empty() { within } else { format!(" (95 %: {within})") };
-            figures.push(Figure {
+            figures.push(ReportFigure {
                 label: format!("{} of {}{run}", measure.title, side.label),
                 value: judged.map_or("?".to_string(), |judged| match judged.ratio.is_finite() {
                     true => format!("{:.2} ×", judged.ratio),
@@ -150,10 +150,10 @@ fn information(sides: &[Side]) -> RecordingInfo {
     }
 }
 
-fn warnings(comparison: &Comparison) -> Vec<Warning> {
+fn warnings(comparison: &Comparison) -> Vec<ReportWarning> {
     let sides = &comparison.sides;
     let mut warnings = Vec::new();
-    let mut say = |tone, text: String| warnings.push(Warning { tone, text, run: None });
+    let mut say = |tone, text: String| warnings.push(ReportWarning { tone, text, run: None });
     let differs = |of: fn(&RecordingInfo) -> &String| {
         sides.windows(2).any(|pair| of(&recording_info(&pair[0].facts)) != of(&recording_info(&pair[1].facts)))
     };
@@ -172,7 +172,7 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
         for sentence in &side.facts.damage {
             say(Tone::Error, format!("{} is damaged: {sentence}.", side.label));
         }
-        if side.facts.state != recording::State::Sealed {
+        if side.facts.state != recording::RecordingState::Sealed {
             say(Tone::Warning, format!("{} is {}.", side.label, side.facts.state.words()));
         }
         for loss in recording_info(&side.facts).losses {
@@ -200,18 +200,18 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
             Judgement::Unknown | Judgement::Undecided => Tone::Warning,
         };
         let text = format!("{}.", verdict.told());
-        warnings.push(Warning { tone, text, run: usize::try_from(verdict.run_index).ok() });
+        warnings.push(ReportWarning { tone, text, run: usize::try_from(verdict.run_index).ok() });
     }
     for pair in 0..comparison.pairs.len() {
         let failed = failures::caution(comparison, pair).map(|text| (Tone::Warning, text));
         for (tone, text) in failed.into_iter().chain(busy::warnings(comparison, pair)) {
-            warnings.push(Warning { tone, text, run: Some(pair) });
+            warnings.push(ReportWarning { tone, text, run: Some(pair) });
         }
     }
     for (text, pair) in notes(comparison) {
-        warnings.push(Warning { tone: Tone::Info, text, run: pair });
+        warnings.push(ReportWarning { tone: Tone::Info, text, run: pair });
     }
-    let mut say = |tone, text: String| warnings.push(Warning { tone, text, run: None });
+    let mut say = |tone, text: String| warnings.push(ReportWarning { tone, text, run: None });
     for side in sides.iter().skip(1) {
         let found = side.samples.changes(&sides[0].samples);
         if let Some(words) = found.words() {
@@ -255,12 +255,12 @@ fn notes(comparison: &Comparison) -> Vec<(String, Option<usize>)> {
     notes
 }
 
-fn appendix(sides: &[Side]) -> Appendix {
-    let mut appendix = Appendix::default();
+fn appendix(sides: &[Side]) -> ReportAppendix {
+    let mut appendix = ReportAppendix::default();
     for side in sides {
         let (sources, hardware) = sources_and_hardware(&side.facts);
         appendix.sources.extend(
-            sources.into_iter().map(|source| Source { name: format!("{}: {}", side.label, source.name), ..source }),
+            sources.into_iter().map(|source| SourceText { name: format!("{}: {}", side.label, source.name), ..source }),
         );
         appendix.hardware.extend(hardware.into_iter().map(|mut group| {
             group.title = format!("{}: {}", side.label, group.title);

@@ -1,9 +1,9 @@
 //! One view of a recording, of the part that was asked for.
 
-use crate::catalogue::{Kind, view};
+use crate::catalogue::{ViewKind, view};
 use crate::wall_clock::wall_clock;
-use crate::{Facts, RequestFacts, TracedFacts, View};
-use rates::Verdicts;
+use crate::{RecordingFacts, RequestFacts, TracedFacts, View};
+use rates::Availability;
 use recording::Reader;
 use view::AnalyzeError;
 use view::Selection;
@@ -58,9 +58,9 @@ pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewD
 fn of_facts(reader: &Reader, view: &View, selection: &Selection) -> Result<ViewData, AnalyzeError> {
     let empty = |reason: &str| AnalyzeError::Empty { id: view.id.to_string(), reason: reason.to_string() };
     let unfit = |reason: String| AnalyzeError::Unfit { id: view.id.to_string(), reason };
-    let mut facts = Facts::read(reader, selection)?;
+    let mut facts = RecordingFacts::read(reader, selection)?;
     facts.without_runs();
-    if facts.is_without_runs() && view.is_of_a_run() && Verdicts::table_of(view.id).is_none() {
+    if facts.is_without_runs() && view.is_of_a_run() && Availability::table_of(view.id).is_none() {
         let words = "no run was recorded, only the machine's counters: see run.cpu, cpu.*, disk.*, net.*, memory.use, system.tasks";
         return Err(empty(words));
     }
@@ -78,7 +78,7 @@ fn of_facts(reader: &Reader, view: &View, selection: &Selection) -> Result<ViewD
         facts.only_between(start_ns, ends);
         stretch = Some(ends);
     }
-    let verdicts = Verdicts::of(reader.manifest());
+    let verdicts = Availability::of(reader.manifest());
     let reason = verdicts.of_view(view.id).unwrap_or("nothing of what it shows was recorded for this selection");
     let mut drawn = view.draw(&facts, None).ok_or_else(|| empty(reason))?;
     match stretch.filter(|_| drawn.is_over_time()) {
@@ -112,7 +112,7 @@ fn things(view: &View) -> Option<&'static str> {
 /// Refuses what would choose nothing: a picture of everything would be taken for one of what was asked for.
 fn check(view: &View, selection: &Selection) -> Result<(), AnalyzeError> {
     let unfit = |reason: String| Err(AnalyzeError::Unfit { id: view.id.to_string(), reason });
-    let (things, is_of_counters) = (things(view), Verdicts::table_of(view.id).is_some());
+    let (things, is_of_counters) = (things(view), Availability::table_of(view.id).is_some());
     let of_run = view.is_of_a_run() && !is_of_counters;
     let of_runs = of_run || view.id.starts_with("sweep.");
     // A trace's device and a server were called targets before there was --select.
@@ -128,7 +128,7 @@ fn check(view: &View, selection: &Selection) -> Result<(), AnalyzeError> {
     if selection.workload.is_some() && !of_runs {
         return unfit("--workload chooses nothing of it".to_string());
     }
-    if selection.window.is_set() && !matches!(view.kind, Kind::TimeSeries | Kind::HeatMap) {
+    if selection.window.is_set() && !matches!(view.kind, ViewKind::TimeSeries | ViewKind::HeatMap) {
         return unfit("it is not over time: --last, --from and --to choose nothing of it".to_string());
     }
     if selection.run.is_some() && !view.is_of_a_run() && !of_runs {

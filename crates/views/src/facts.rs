@@ -5,19 +5,19 @@ mod fold;
 
 use rates::{
     CpuPoint, DiskPoint, IntervalFacts, MemoryPoint, NetPoint, OPS, PhaseSpan, PoolPoint, PressurePoint, Stall,
-    TasksPoint, TotalFacts, Unfinished, WaitPoint, base_title,
+    TasksPoint, TotalFacts, UnfinishedOperations, WaitPoint, base_title,
 };
-use recording::{Manifest, Reader, Row, State, rows};
+use recording::{Manifest, Reader, RecordingState, Row, rows};
 use std::collections::BTreeMap;
 use view::{AnalyzeError, NamePattern, Selection};
 
 /// Everything that the views are computed from.
 #[derive(Debug)]
-pub struct Facts {
+pub struct RecordingFacts {
     /// The recording's manifest.
     pub manifest: Manifest,
     /// Is it sealed, open or cut short?
-    pub state: State,
+    pub state: RecordingState,
     /// What of it is damaged, as sentences without a full stop.
     pub damage: Vec<String>,
     /// Runs in the order of execution.
@@ -41,7 +41,7 @@ pub struct Facts {
     /// What happened.
     pub events: Vec<rows::Event>,
     /// What came of the objectives that the recording was made with.
-    pub objectives: Vec<objectives::Verdict>,
+    pub objectives: Vec<objectives::ObjectiveVerdict>,
     /// Only these controllers.
     pub(crate) controllers: Option<NamePattern>,
     /// Is what stands for a run all of a recording without one?
@@ -76,7 +76,7 @@ pub struct RunFacts {
     /// Of a replay: its seconds beside those of the trace.
     pub seconds: Vec<rows::FidelityInterval>,
     /// What had no end; `None` where that was not recorded.
-    pub unfinished: Option<Unfinished>,
+    pub unfinished: Option<UnfinishedOperations>,
     /// Rows of its end, until they are part of its totals.
     pub(crate) ends: Vec<rows::RunEnd>,
     /// When it began, ns of the wall clock; 0 where nothing asked for it.
@@ -87,7 +87,7 @@ pub struct RunFacts {
     pub complete: bool,
 }
 
-impl Facts {
+impl RecordingFacts {
     /// Reads what `selection` asks for.
     ///
     /// # Errors
@@ -154,7 +154,7 @@ fn with_rows<R: Row, T>(
     failed.map_or(Ok(made), |error| Err(error.into()))
 }
 
-impl Facts {
+impl RecordingFacts {
     /// When the machine's counters were sampled, of one subject after the other.
     fn sampled_ns(&self) -> impl Iterator<Item = i64> {
         let ends = self.cpu.iter().map(|point| point.t_ns);

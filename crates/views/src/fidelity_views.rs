@@ -1,12 +1,12 @@
 //! The views of a replay beside its trace.
 
 use crate::series::{heat, marks};
-use crate::{Facts, RunFacts};
+use crate::{RecordingFacts, RunFacts};
 use quantity::histogram::Histogram;
 use quantity::text::{format_bytes, format_count, format_ns};
 use recording::rows::{Fidelity, FidelityInterval};
 use view::Drawing;
-use view::{Body, Column, Line, LineStyle, Scale, Table};
+use view::{Body, Line, LineStyle, Scale, TableColumn, ViewTable};
 use view::{Unit, Values};
 use view::{axis, line};
 
@@ -38,9 +38,10 @@ fn error_unit(row: &Fidelity) -> &str {
     }
 }
 
-pub(crate) fn table(_: &Facts, run: &RunFacts) -> Option<Drawing> {
-    let text =
-        |name: &str, cell: &dyn Fn(&Fidelity) -> String| Column::text(name, run.fidelity.iter().map(cell).collect());
+pub(crate) fn table(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
+    let text = |name: &str, cell: &dyn Fn(&Fidelity) -> String| {
+        TableColumn::text(name, run.fidelity.iter().map(cell).collect())
+    };
     let verdict = |row: &Fidelity| match row.kept {
         Some(true) => "kept",
         Some(false) => "MISSED",
@@ -55,7 +56,7 @@ pub(crate) fn table(_: &Facts, run: &RunFacts) -> Option<Drawing> {
         text("verdict", &|row| verdict(row).to_string()),
     ];
     let none = || axis("", Unit::None, Scale::Category);
-    let body = Body::Table(Table { columns, omitted: 0 });
+    let body = Body::Table(ViewTable { columns, omitted: 0 });
     (!run.fidelity.is_empty()).then(|| Drawing { x: none(), y: none(), body, marks: Vec::new() })
 }
 
@@ -79,7 +80,7 @@ fn percentile(histogram: &Histogram, quantile: f64) -> Option<f64> {
     histogram.percentile(quantile).map(|value| value as f64)
 }
 
-pub(crate) fn rate(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn rate(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let per_second = |ios: i64, row: &FidelityInterval| Some(ios as f64 * 1e9 / row.interval_ns.max(1) as f64);
     let lines = vec![
         line("trace", LineStyle::Asked, along(run, |row| per_second(row.source_ios, row))),
@@ -88,7 +89,7 @@ pub(crate) fn rate(_: &Facts, run: &RunFacts) -> Option<Drawing> {
     over_time(run, axis("I/Os per second", Unit::OpsPerSecond, Scale::Linear), lines)
 }
 
-pub(crate) fn late(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn late(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let of = |quantile: f64| along(run, move |row| percentile(&row.late, quantile).map(|ns| ns.max(1.0)));
     let lines = vec![
         line("p50", LineStyle::Rank0, of(0.5)),
@@ -99,7 +100,7 @@ pub(crate) fn late(_: &Facts, run: &RunFacts) -> Option<Drawing> {
     over_time(run, axis("queued − due", Unit::Nanoseconds, Scale::Log), lines)
 }
 
-pub(crate) fn response(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn response(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let of = |quantile: f64, pick: fn(&FidelityInterval) -> &Histogram| {
         along(run, move |row| percentile(pick(row), quantile))
     };
@@ -120,10 +121,10 @@ fn heat_of(run: &RunFacts, pick: fn(&FidelityInterval) -> &Histogram) -> Option<
     heat(columns.collect(), marks(run))
 }
 
-pub(crate) fn source_heat(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn source_heat(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     heat_of(run, |row| &row.source_response)
 }
 
-pub(crate) fn replay_heat(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn replay_heat(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     heat_of(run, |row| &row.replay_response)
 }

@@ -1,11 +1,11 @@
 //! One interval of a run while it lasts: what terminal and JSON lines show.
 
-use crate::{Fold, RunFacts};
+use crate::{HistogramSummary, RunFacts};
 use quantity::histogram::Histogram;
 use rates::CpuPoint;
 use rates::{OPS, OpCount, Tally};
 use recording::rows::{Cpu, EngineInterval, OpInterval, Phase};
-use recording::{Batch, RecordingError};
+use recording::{RecordingError, RowBatch};
 use std::collections::BTreeMap;
 
 /// One interval, all workloads and targets together.
@@ -34,11 +34,11 @@ pub struct IntervalLine {
     /// By operation: read, write, trim, flush.
     pub by_op: [OpCount; 4],
     /// Response times.
-    pub response: Fold,
+    pub response: HistogramSummary,
     /// Service times.
-    pub service: Fold,
+    pub service: HistogramSummary,
     /// Submission lags.
-    pub wait: Fold,
+    pub wait: HistogramSummary,
     /// Mean number in flight.
     pub in_flight: Tally<f64>,
     /// Arrived, not submitted, at the end.
@@ -104,7 +104,7 @@ impl LineFold {
     ///
     /// # Errors
     /// A batch whose columns are not those of its table.
-    pub fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         match batch.table.name {
             "phase" => batch.to_rows::<Phase>()?.into_iter().for_each(|row| {
                 self.runs.entry(row.run_index).or_default().follow(row.phase, &row.event, row.t_ns);
@@ -136,9 +136,9 @@ impl LineFold {
             bytes: 0,
             errors: Tally::default(),
             by_op: [OpCount::default(); 4],
-            response: Fold::default(),
-            service: Fold::default(),
-            wait: Fold::default(),
+            response: HistogramSummary::default(),
+            service: HistogramSummary::default(),
+            wait: HistogramSummary::default(),
             in_flight: Tally::default(),
             backlog: Tally::default(),
             cpu: None,
@@ -185,9 +185,9 @@ impl LineFold {
             .into_values()
             .filter_map(|open| {
                 let mut line = open.line?;
-                line.response = Fold::of(&open.response);
-                line.service = Fold::of(&open.service);
-                line.wait = Fold::of(&open.wait);
+                line.response = HistogramSummary::of(&open.response);
+                line.service = HistogramSummary::of(&open.service);
+                line.wait = HistogramSummary::of(&open.wait);
                 line.cpu = cpu;
                 Some(line)
             })

@@ -25,20 +25,20 @@ mod traced;
 pub mod trend;
 mod wall_clock;
 
-pub use catalogue::{Kind, View, view, views};
+pub use catalogue::{View, ViewKind, view, views};
 pub use comparison::{
-    Change, Comparison, Conclusion, Difference, Grounds, Judged, Method, PROGRAM_PID, Question, ROUND_S_MIN,
-    ROUNDS_MIN, round_fault,
+    Comparison, ComparisonQuestion, Conclusion, CounterChange, FigureDifference, JudgedFigure, JudgingMethod,
+    PROGRAM_PID, ROUND_S_MIN, ROUNDS_MIN, RatioIntervals, round_fault,
 };
 pub use comparison_model::comparison_model;
 pub use compute::compute;
-pub use facts::{Facts, RunFacts};
+pub use facts::{RecordingFacts, RunFacts};
 pub use interval::{IntervalLine, LineFold};
 pub use model::{
-    Appendix, AtLeast, Figure, Fold, HardwareGroup, Part, RecordingInfo, ReportModel, RunModel, RunSummary, Source,
-    StallModel, Warning,
+    AtLeast, HardwareGroup, HistogramSummary, RecordingInfo, ReportAppendix, ReportFigure, ReportModel, ReportWarning,
+    RunModel, RunSummary, SourceText, StallModel, SummaryFigure,
 };
-pub use repeats::Estimate;
+pub use repeats::RepeatEstimate;
 pub use report_model::{report_model, unended};
 pub use requests::RequestFacts;
 pub use run_fold::RunFold;
@@ -50,13 +50,13 @@ pub use wall_clock::ZONE_AHEAD_S;
 /// The statistics of comparisons by themselves, for the program that calibrates them.
 #[doc(hidden)]
 pub mod calibration {
-    pub use crate::comparison::Pair;
-    pub use crate::comparison::second::{Round, Step};
-    pub use rates::measure::{Better, Clock, Flow, Kind};
+    pub use crate::comparison::LoadPair;
+    pub use crate::comparison::second::{LoadRound, RoundStep};
+    pub use rates::measure::{BetterDirection, MeasureKind, RateFlow, TimeKind};
 
     /// What is said of this figure of the second side in the first pair that all have.
     #[must_use]
-    pub fn judged<'a>(comparison: &'a crate::Comparison, key: &str) -> Option<&'a crate::Judged> {
+    pub fn judged<'a>(comparison: &'a crate::Comparison, key: &str) -> Option<&'a crate::JudgedFigure> {
         comparison.judged(1, comparison.usual_pair(), rates::measure::measure_of(key)?)
     }
 }

@@ -1,7 +1,7 @@
 //! The report as plain values: what the HTML page is given, and all that it knows.
 
 use quantity::histogram::Histogram;
-use rates::Times;
+use rates::OperationTimes;
 use serde::{Deserialize, Serialize};
 use view::Tone;
 use view::{Unit, ViewData};
@@ -16,22 +16,22 @@ pub struct ReportModel {
     /// What was tested, on what, with what result.
     pub sentence: String,
     /// The figures that matter most.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<ReportFigure>,
     /// The recording.
     pub recording: RecordingInfo,
     /// What the reader must know before believing a number.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<ReportWarning>,
     /// Views over all runs.
     pub overview: Vec<ViewData>,
     /// One per run, in the order of execution.
     pub runs: Vec<RunModel>,
     /// Hardware, parameters, engine.
-    pub appendix: Appendix,
+    pub appendix: ReportAppendix,
 }
 
 /// One figure with its label.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Figure {
+pub struct ReportFigure {
     /// What it is.
     pub label: String,
     /// Number with unit.
@@ -65,7 +65,7 @@ pub struct RecordingInfo {
 
 /// Something that the reader must know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Warning {
+pub struct ReportWarning {
     /// How bad.
     pub tone: Tone,
     /// In words.
@@ -76,7 +76,7 @@ pub struct Warning {
 
 /// Percentiles of one histogram, ns; all `None` when it is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Fold {
+pub struct HistogramSummary {
     /// Mean.
     pub mean: Option<f64>,
     /// Smallest.
@@ -111,7 +111,7 @@ impl AtLeast {
 
 /// One figure of a [`Fold`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum SummaryFigure {
     /// The mean.
     Mean,
     /// The smallest.
@@ -128,7 +128,7 @@ pub enum Part {
     Max,
 }
 
-impl Part {
+impl SummaryFigure {
     /// All of them.
     pub const ALL: [Self; 7] = [Self::Mean, Self::Min, Self::P50, Self::P90, Self::P99, Self::P999, Self::Max];
 
@@ -151,20 +151,23 @@ impl Part {
     }
 }
 
-impl Fold {
+impl HistogramSummary {
     /// Reads the percentiles off times of which some may have no end.
     #[must_use]
-    pub fn of_times(times: &Times) -> Self {
-        let figures = Part::ALL.map(|part| match part {
-            Part::Mean => times.mean(),
-            Part::Min => times.min(),
-            Part::P50 => times.percentile(0.5),
-            Part::P90 => times.percentile(0.9),
-            Part::P99 => times.percentile(0.99),
-            Part::P999 => times.percentile(0.999),
-            Part::Max => times.max(),
+    pub fn of_times(times: &OperationTimes) -> Self {
+        let figures = SummaryFigure::ALL.map(|part| match part {
+            SummaryFigure::Mean => times.mean(),
+            SummaryFigure::Min => times.min(),
+            SummaryFigure::P50 => times.percentile(0.5),
+            SummaryFigure::P90 => times.percentile(0.9),
+            SummaryFigure::P99 => times.percentile(0.99),
+            SummaryFigure::P999 => times.percentile(0.999),
+            SummaryFigure::Max => times.max(),
         });
-        let open = Part::ALL.iter().zip(&figures).filter(|(_, figure)| figure.is_some_and(|figure| !figure.is_exact()));
+        let open = SummaryFigure::ALL
+            .iter()
+            .zip(&figures)
+            .filter(|(_, figure)| figure.is_some_and(|figure| !figure.is_exact()));
         let at_least = AtLeast(open.fold(0, |bits, (part, _)| bits | part.bit()));
         let [mean, min, p50, p90, p99, p999, max] = figures.map(|figure| figure.map(|figure| figure.low));
         Self { mean, min, p50, p90, p99, p999, max, at_least }
@@ -172,33 +175,33 @@ impl Fold {
 
     /// One of its figures.
     #[must_use]
-    pub fn value(&self, part: Part) -> Option<f64> {
+    pub fn value(&self, part: SummaryFigure) -> Option<f64> {
         match part {
-            Part::Mean => self.mean,
-            Part::Min => self.min,
-            Part::P50 => self.p50,
-            Part::P90 => self.p90,
-            Part::P99 => self.p99,
-            Part::P999 => self.p999,
-            Part::Max => self.max,
+            SummaryFigure::Mean => self.mean,
+            SummaryFigure::Min => self.min,
+            SummaryFigure::P50 => self.p50,
+            SummaryFigure::P90 => self.p90,
+            SummaryFigure::P99 => self.p99,
+            SummaryFigure::P999 => self.p999,
+            SummaryFigure::Max => self.max,
         }
     }
 
     /// Is this figure only known to be not less?
     #[must_use]
-    pub fn is_at_least(&self, part: Part) -> bool {
+    pub fn is_at_least(&self, part: SummaryFigure) -> bool {
         self.at_least.0 & part.bit() != 0
     }
 
     /// One of its figures, where it is known and no lower bound.
     #[must_use]
-    pub fn known(&self, part: Part) -> Option<f64> {
+    pub fn known(&self, part: SummaryFigure) -> Option<f64> {
         self.value(part).filter(|_| !self.is_at_least(part))
     }
 
     /// One of its figures with its unit, `≥ 1.2 s` where it is a lower bound.
     #[must_use]
-    pub fn text(&self, part: Part) -> String {
+    pub fn text(&self, part: SummaryFigure) -> String {
         let text = Unit::Nanoseconds.format(self.value(part));
         if self.is_at_least(part) { format!("≥ {text}") } else { text }
     }
@@ -250,9 +253,9 @@ pub struct RunSummary {
     /// Reads ÷ operations, per cent.
     pub read_percent: Option<f64>,
     /// Response time.
-    pub response: Fold,
+    pub response: HistogramSummary,
     /// Service time.
-    pub service: Fold,
+    pub service: HistogramSummary,
     /// Operations that had no end when the run was given up: their times count as lower bounds. `None` when that was not
     /// recorded.
     #[serde(default)]
@@ -283,7 +286,7 @@ pub struct RunModel {
     /// One line in words: load, result.
     pub sentence: String,
     /// The figures that matter most.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<ReportFigure>,
     /// In numbers.
     pub summary: RunSummary,
     /// Views of this run.
@@ -292,11 +295,11 @@ pub struct RunModel {
 
 /// What stands at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Appendix {
+pub struct ReportAppendix {
     /// The machine.
     pub hardware: Vec<HardwareGroup>,
     /// Parameter texts.
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceText>,
     /// How the engine worked and what it cost.
     pub engine: Vec<String>,
     /// What happened, one line each.
@@ -314,7 +317,7 @@ pub struct HardwareGroup {
 
 /// A parameter text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
+pub struct SourceText {
     /// File name.
     pub name: String,
     /// Text.

@@ -11,7 +11,7 @@ pub(crate) struct Group<'a> {
 
 /// A mean over repetitions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
+pub struct RepeatEstimate {
     /// Mean.
     pub mean: f64,
     /// Half of the 95 % confidence interval (Student's t over the repetitions); `None` for a single one.
@@ -51,12 +51,12 @@ impl Group<'_> {
     }
 
     /// A figure over the repetitions; `None` when one of them lacks it.
-    pub(crate) fn estimate(&self, of: impl Fn(&RunSummary) -> Option<f64>) -> Option<Estimate> {
-        Estimate::of(&self.values(of)?)
+    pub(crate) fn estimate(&self, of: impl Fn(&RunSummary) -> Option<f64>) -> Option<RepeatEstimate> {
+        RepeatEstimate::of(&self.values(of)?)
     }
 }
 
-impl Estimate {
+impl RepeatEstimate {
     /// Of values; `None` when there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() {
@@ -83,15 +83,15 @@ impl Estimate {
 
 #[cfg(test)]
 mod tests {
-    use super::Estimate;
+    use super::RepeatEstimate;
 
     #[test]
     fn a_known_sample() {
-        let estimate = Estimate::of(&[10.0, 12.0, 14.0]).unwrap();
+        let estimate = RepeatEstimate::of(&[10.0, 12.0, 14.0]).unwrap();
         assert_eq!((estimate.mean, estimate.count), (12.0, 3));
         assert!((estimate.half.unwrap() - 4.302_652_73 * 2.0 / 3.0_f64.sqrt()).abs() < 1e-6, "{estimate:?}");
-        assert_eq!(Estimate::of(&[5.0]).unwrap().half, None);
-        assert_eq!(Estimate::of(&[]), None);
+        assert_eq!(RepeatEstimate::of(&[5.0]).unwrap().half, None);
+        assert_eq!(RepeatEstimate::of(&[]), None);
     }
 
     /// Sums of uniform numbers: nearly normal, mean 6, deviation 1.
@@ -111,7 +111,7 @@ mod tests {
         const ROUNDS: i32 = 4000;
         for _ in 0..ROUNDS {
             let sample: Vec<f64> = (0..5).map(|_| draw(&mut state)).collect();
-            let (low, high) = Estimate::of(&sample).unwrap().bounds().unwrap();
+            let (low, high) = RepeatEstimate::of(&sample).unwrap().bounds().unwrap();
             inside += i32::from(low <= 6.0 && 6.0 <= high);
         }
         let share = |count: i32| f64::from(count) / f64::from(ROUNDS);

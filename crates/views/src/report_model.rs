@@ -6,12 +6,13 @@ mod warnings;
 use crate::run_summary;
 
 use crate::model::{
-    Appendix, Figure, HardwareGroup, Part, RecordingInfo, ReportModel, RunModel, RunSummary, Source, Warning,
+    HardwareGroup, RecordingInfo, ReportAppendix, ReportFigure, ReportModel, ReportWarning, RunModel, RunSummary,
+    SourceText, SummaryFigure,
 };
-use crate::{Facts, RequestFacts, RunFacts, TracedFacts, View, tables, traced, views};
+use crate::{RecordingFacts, RequestFacts, RunFacts, TracedFacts, View, tables, traced, views};
 use objectives::Judgement;
 use quantity::text::{format_bytes, format_wall};
-use rates::Verdicts;
+use rates::Availability;
 use recording::Reader;
 use serde_json::Value;
 use view::Tone;
@@ -33,7 +34,7 @@ const SERVERS: usize = 3;
 /// # Errors
 /// A recording that cannot be read.
 pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
-    let mut facts = Facts::read(reader, &Selection::default())?;
+    let mut facts = RecordingFacts::read(reader, &Selection::default())?;
     let mut runs: Vec<RunModel> = facts.runs.iter().map(|run| run_model(&facts, run)).collect();
     let shown = |view: &&View| view.id == "recording.objectives" || view.id.starts_with("sweep.");
     let mut of_all: Vec<&View> = views().iter().filter(|view| !view.is_of_a_run()).filter(shown).collect();
@@ -83,9 +84,9 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
                     .and_then(TracedFacts::sampling_note)
                     .into_iter()
                     .chain(no_finding(&findings))
-                    .map(|text| Warning { tone: Tone::Info, text, run: None }),
+                    .map(|text| ReportWarning { tone: Tone::Info, text, run: None }),
             )
-            .chain(traced.as_ref().and_then(TracedFacts::sample_note).map(|text| Warning {
+            .chain(traced.as_ref().and_then(TracedFacts::sample_note).map(|text| ReportWarning {
                 tone: Tone::Warning,
                 text,
                 run: None,
@@ -107,7 +108,7 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
 }
 
 /// That the rules looked and found nothing; `None` where they had nothing to look at, or found something.
-fn no_finding(findings: &findings::Engine) -> Option<String> {
+fn no_finding(findings: &findings::RuleEngine) -> Option<String> {
     let judged_s = findings.judged_s();
     (judged_s >= 1.0 && findings.findings().is_empty()).then(|| {
         let judged = Unit::Seconds.format(Some(judged_s.round()));
@@ -146,8 +147,8 @@ fn trace_views(traced: &TracedFacts) -> Vec<ViewData> {
     drawn
 }
 
-fn figure(label: &str, value: String, detail: String) -> Figure {
-    Figure { label: label.to_string(), value, detail, tone: Tone::Plain }
+fn figure(label: &str, value: String, detail: String) -> ReportFigure {
+    ReportFigure { label: label.to_string(), value, detail, tone: Tone::Plain }
 }
 
 fn time(value: Option<f64>) -> String {
@@ -175,9 +176,9 @@ fn load(summary: &RunSummary) -> String {
     }
 }
 
-fn stall_figure(summary: &RunSummary) -> Figure {
+fn stall_figure(summary: &RunSummary) -> ReportFigure {
     match &summary.longest_stall {
-        Some(stall) => Figure {
+        Some(stall) => ReportFigure {
             label: "Longest stall".to_string(),
             value: Unit::Seconds.format(Some(stall.to_s - stall.from_s)),
             detail: format!(
@@ -203,13 +204,13 @@ fn stall_figure(summary: &RunSummary) -> Figure {
     }
 }
 
-fn error_figure(errors: Option<f64>, ops: f64) -> Figure {
+fn error_figure(errors: Option<f64>, ops: f64) -> ReportFigure {
     let counted = match errors {
         None => " operations, failures were not counted",
         Some(errors) if errors > 0.0 => " other operations succeeded",
         Some(_) => " operations",
     };
-    Figure {
+    ReportFigure {
         label: "Errors".to_string(),
         value: Unit::Operations.format(errors),
         detail: format!("{}{counted}", Unit::Operations.format(Some(ops))),
@@ -218,7 +219,7 @@ fn error_figure(errors: Option<f64>, ops: f64) -> Figure {
 }
 
 /// How many objectives were met; `None` when there were none.
-fn objectives_figure(facts: &Facts) -> Option<Figure> {
+fn objectives_figure(facts: &RecordingFacts) -> Option<ReportFigure> {
     let of = |judgement: Judgement| facts.objectives.iter().filter(|verdict| verdict.judgement == judgement).count();
     let (missed, unknown, all) = (of(Judgement::Missed), of(Judgement::Unknown), facts.objectives.len());
     if all == 0 {
@@ -231,10 +232,10 @@ fn objectives_figure(facts: &Facts) -> Option<Figure> {
         (0, _, unknown) => (format!("{unknown} not judged"), Tone::Warning),
         (missed, ..) => (format!("{missed} missed"), Tone::Error),
     };
-    Some(Figure { label: "Objectives".to_string(), value, detail: format!("of {all}"), tone })
+    Some(ReportFigure { label: "Objectives".to_string(), value, detail: format!("of {all}"), tone })
 }
 
-fn run_figures(run: &RunFacts, summary: &RunSummary) -> Vec<Figure> {
+fn run_figures(run: &RunFacts, summary: &RunSummary) -> Vec<ReportFigure> {
     let offered = match run.offered {
         Some(rate) => format!("offered {}", Unit::OpsPerSecond.format(Some(rate))),
         None => run.pace().to_string(),
@@ -244,14 +245,14 @@ fn run_figures(run: &RunFacts, summary: &RunSummary) -> Vec<Figure> {
         .filter(|interval| interval.response.max().map(|ns| ns as f64) == summary.response.max)
         .map(|interval| format!("at {}", Unit::Seconds.format(Some(run.seconds(interval.t_ns)))))
         .next();
-    let service = |part: Part| format!("service {}", summary.service.text(part));
+    let service = |part: SummaryFigure| format!("service {}", summary.service.text(part));
     vec![
         figure("IOPS", Unit::OpsPerSecond.format(summary.iops), offered),
         figure("Throughput", Unit::BytesPerSecond.format(summary.bytes_per_s), load(summary)),
-        figure("Response p50", summary.response.text(Part::P50), service(Part::P50)),
-        figure("Response p99", summary.response.text(Part::P99), service(Part::P99)),
-        figure("Response p99.9", summary.response.text(Part::P999), service(Part::P999)),
-        figure("Response max", summary.response.text(Part::Max), max.unwrap_or_default()),
+        figure("Response p50", summary.response.text(SummaryFigure::P50), service(SummaryFigure::P50)),
+        figure("Response p99", summary.response.text(SummaryFigure::P99), service(SummaryFigure::P99)),
+        figure("Response p99.9", summary.response.text(SummaryFigure::P999), service(SummaryFigure::P999)),
+        figure("Response max", summary.response.text(SummaryFigure::Max), max.unwrap_or_default()),
         stall_figure(summary),
         error_figure(summary.errors, summary.ops),
     ]
@@ -282,9 +283,9 @@ fn run_sentence(run: &RunFacts, summary: &RunSummary) -> String {
     )
 }
 
-fn run_model(facts: &Facts, run: &RunFacts) -> RunModel {
+fn run_model(facts: &RecordingFacts, run: &RunFacts) -> RunModel {
     let summary = run_summary(facts, run);
-    let verdicts = Verdicts::of(&facts.manifest);
+    let verdicts = Availability::of(&facts.manifest);
     RunModel {
         index: run.index,
         title: run.title.clone(),
@@ -302,7 +303,7 @@ fn run_model(facts: &Facts, run: &RunFacts) -> RunModel {
 }
 
 /// Names of the targets, or how many, and the devices below them.
-fn place(facts: &Facts) -> String {
+fn place(facts: &RecordingFacts) -> String {
     let mut targets: Vec<&str> =
         facts.runs.iter().flat_map(|run| &run.totals).map(|total| total.target.as_str()).collect();
     targets.sort_unstable();
@@ -321,7 +322,7 @@ fn place(facts: &Facts) -> String {
 }
 
 /// The measured runs: all but the filling ones; one in which every operation failed is one of them.
-fn measured<'a>(facts: &'a Facts, runs: &'a [RunModel]) -> impl Iterator<Item = &'a RunModel> {
+fn measured<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> impl Iterator<Item = &'a RunModel> {
     facts
         .runs
         .iter()
@@ -334,16 +335,16 @@ fn measured<'a>(facts: &'a Facts, runs: &'a [RunModel]) -> impl Iterator<Item = 
 }
 
 /// How many runs only filled the targets or did nothing, when there are any.
-fn beside(facts: &Facts, runs: &[RunModel]) -> Option<String> {
+fn beside(facts: &RecordingFacts, runs: &[RunModel]) -> Option<String> {
     let others = runs.len() - measured(facts, runs).count();
     (others > 0).then(|| several(others, "run") + " that filled the targets or did nothing")
 }
 
-fn fastest<'a>(facts: &'a Facts, runs: &'a [RunModel]) -> Option<&'a RunModel> {
+fn fastest<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> Option<&'a RunModel> {
     measured(facts, runs).max_by(|a, b| a.summary.iops.unwrap_or(0.0).total_cmp(&b.summary.iops.unwrap_or(0.0)))
 }
 
-fn sentence(facts: &Facts, runs: &[RunModel]) -> String {
+fn sentence(facts: &RecordingFacts, runs: &[RunModel]) -> String {
     let count = measured(facts, runs).count();
     let Some(best) = fastest(facts, runs) else {
         return format!("Nothing was measured on {}.", place(facts));
@@ -384,10 +385,14 @@ fn sentence(facts: &Facts, runs: &[RunModel]) -> String {
 fn times(summary: &RunSummary) -> String {
     match (summary.response.p50, summary.service.p50) {
         (None, Some(_)) => {
-            format!("half of the operations served within {}, {}", summary.service.text(Part::P50), most(summary))
+            format!(
+                "half of the operations served within {}, {}",
+                summary.service.text(SummaryFigure::P50),
+                most(summary)
+            )
         }
         (None, None) => most(summary),
-        _ => format!("half of the operations within {}, {}", summary.response.text(Part::P50), most(summary)),
+        _ => format!("half of the operations within {}, {}", summary.response.text(SummaryFigure::P50), most(summary)),
     }
 }
 
@@ -403,7 +408,7 @@ fn most(summary: &RunSummary) -> String {
                 time(Some(mean))
             )
         }
-        _ => format!("99 % within {}", summary.response.text(Part::P99)),
+        _ => format!("99 % within {}", summary.response.text(SummaryFigure::P99)),
     }
 }
 
@@ -413,7 +418,7 @@ fn capital(text: &str) -> String {
 }
 
 /// Figures of the whole recording: those of the only run, or of the fastest.
-fn headline(facts: &Facts, runs: &[RunModel]) -> Vec<Figure> {
+fn headline(facts: &RecordingFacts, runs: &[RunModel]) -> Vec<ReportFigure> {
     let Some(best) = fastest(facts, runs) else { return Vec::new() };
     if measured(facts, runs).count() == 1 {
         let mut figures = best.figures.clone();
@@ -426,7 +431,7 @@ fn headline(facts: &Facts, runs: &[RunModel]) -> Vec<Figure> {
         return figures;
     }
     let summary = &best.summary;
-    let service = |part: Part| format!("service {}", summary.service.text(part));
+    let service = |part: SummaryFigure| format!("service {}", summary.service.text(part));
     let at = |text: &str| format!("{text} {} {}", best.title, best.detail).trim_end().to_string();
     let mut figures = vec![
         figure(
@@ -440,8 +445,8 @@ fn headline(facts: &Facts, runs: &[RunModel]) -> Vec<Figure> {
         ),
         figure("Greatest rate", Unit::OpsPerSecond.format(summary.iops), at("in")),
         figure("Throughput there", Unit::BytesPerSecond.format(summary.bytes_per_s), load(summary)),
-        figure("Response p50 there", summary.response.text(Part::P50), service(Part::P50)),
-        figure("Response p99 there", summary.response.text(Part::P99), service(Part::P99)),
+        figure("Response p50 there", summary.response.text(SummaryFigure::P50), service(SummaryFigure::P50)),
+        figure("Response p99 there", summary.response.text(SummaryFigure::P99), service(SummaryFigure::P99)),
     ];
     if let Some((name, rate)) = tables::best_repeated(facts) {
         let half = rate.half.map_or(String::new(), |half| format!(" ± {}", Unit::OpsPerSecond.format(Some(half))));
@@ -479,7 +484,7 @@ fn all_operations(runs: &[RunModel]) -> f64 {
     runs.iter().map(|run| run.summary.ops).sum()
 }
 
-pub(crate) fn recording_info(facts: &Facts) -> RecordingInfo {
+pub(crate) fn recording_info(facts: &RecordingFacts) -> RecordingInfo {
     let manifest = &facts.manifest;
     RecordingInfo {
         id: manifest.id.clone(),
@@ -499,13 +504,13 @@ pub(crate) fn recording_info(facts: &Facts) -> RecordingInfo {
 }
 
 /// What was asked for, in its own words, and of which machine.
-pub(crate) fn sources_and_hardware(facts: &Facts) -> (Vec<Source>, Vec<HardwareGroup>) {
+pub(crate) fn sources_and_hardware(facts: &RecordingFacts) -> (Vec<SourceText>, Vec<HardwareGroup>) {
     let manifest = &facts.manifest;
-    let sources = manifest.sources.iter().map(|(name, text)| Source { name: name.clone(), text: text.clone() });
+    let sources = manifest.sources.iter().map(|(name, text)| SourceText { name: name.clone(), text: text.clone() });
     (sources.collect(), hardware(&manifest.hardware, &manifest.kernel))
 }
 
-fn appendix(facts: &Facts) -> Appendix {
+fn appendix(facts: &RecordingFacts) -> ReportAppendix {
     let manifest = &facts.manifest;
     let engine = facts.events.iter().filter(|event| matches!(event.kind.as_str(), "engine" | "own_cost"));
     let mut lines: Vec<String> = Vec::new();
@@ -517,7 +522,7 @@ fn appendix(facts: &Facts) -> Appendix {
     }
     lines.extend(manifest.extra.iter().map(|(name, value)| format!("{}: {}", name.replace('_', " "), plain(value))));
     let (sources, hardware) = sources_and_hardware(facts);
-    Appendix {
+    ReportAppendix {
         hardware,
         sources,
         engine: lines,

@@ -3,13 +3,13 @@
 use crate::series::{distribution, heat, ranks};
 use quantity::histogram::{Histogram, STORED_SUB_BITS};
 use recording::rows::RequestInterval;
-use recording::{Batch, Reader, Row as _};
+use recording::{Reader, Row as _, RowBatch};
 use std::collections::BTreeMap;
 use view::Drawing;
 use view::{AnalyzeError, Unit};
 use view::{Axis, Body, Line, LineStyle, Scale};
 use view::{axis, line};
-use workload::probe::{Preempted, RequestFold, RequestGroup};
+use workload::probe::{PreemptedState, RequestFold, RequestGroup};
 
 /// Stretches of time that are kept at most; longer recordings have neighbours put together. An even number.
 const STRETCHES: usize = 1200;
@@ -93,7 +93,7 @@ impl RequestFacts {
     pub fn read(reader: &Reader) -> Result<Option<Self>, AnalyzeError> {
         let mut facts = Self::default();
         for rows in reader.batches(RequestInterval::TABLE.name)? {
-            let batch = Batch { table: RequestInterval::TABLE, rows: rows? };
+            let batch = RowBatch { table: RequestInterval::TABLE, rows: rows? };
             batch.to_rows::<RequestInterval>()?.iter().for_each(|row| facts.add(row));
         }
         Ok((!facts.stretches.is_empty()).then_some(facts))
@@ -114,7 +114,7 @@ impl RequestFacts {
         let Some(first) = busiest.first() else { return format!("No request was answered in {}.", watched(None)) };
         let watched_s = watched(Some(first.port));
         let mut all = Histogram::new(STORED_SUB_BITS);
-        Preempted::ALL.into_iter().for_each(|kind| all.merge(first.responses(kind)));
+        PreemptedState::ALL.into_iter().for_each(|kind| all.merge(first.responses(kind)));
         let time = |quantile: f64| Unit::Nanoseconds.format(all.percentile(quantile).map(|ns| ns as f64));
         let waited = first.preempted_percent().map_or(String::new(), |share| {
             format!("; of {} the thread waited for a CPU meanwhile", Unit::Percent.format(Some(share)))
@@ -260,7 +260,7 @@ pub(crate) fn response_heatmap(facts: &RequestFacts, name: &str) -> Option<Drawi
 pub(crate) fn histogram(facts: &RequestFacts, name: &str) -> Option<Drawing> {
     let group = facts.server(name)?;
     let styles = [LineStyle::Category0, LineStyle::Category1, LineStyle::Category5];
-    let kinds = Preempted::ALL.into_iter().zip(styles);
+    let kinds = PreemptedState::ALL.into_iter().zip(styles);
     let sums: Vec<_> = kinds.map(|(kind, style)| (kind.title(), style, group.responses(kind))).collect();
     let x = axis("response time", Unit::Nanoseconds, Scale::Log);
     distribution(x, axis("answers", Unit::Operations, Scale::Log), &sums)

@@ -1,13 +1,13 @@
 //! The summary of a run while the command lasts: the same figures as in the report, from the same batches.
 
 use crate::RunSummary;
-use crate::facts::{Facts, RunFacts};
+use crate::facts::{RecordingFacts, RunFacts};
 use crate::run_summary::run_summary;
 use quantity::histogram::Histogram;
-use rates::{CpuPoint, Times};
+use rates::{CpuPoint, OperationTimes};
 use rates::{IntervalFacts, OPS, OpCount, TotalFacts};
 use recording::rows::{Cpu, EngineInterval, OpInterval, Phase, RunEnd, RunTotal};
-use recording::{Batch, Manifest, RecordingError, State};
+use recording::{Manifest, RecordingError, RecordingState, RowBatch};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Folds the batches of a run into its summary.
@@ -25,7 +25,7 @@ impl RunFold {
     ///
     /// # Errors
     /// A batch whose columns are not those of its table.
-    pub fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         match batch.table.name {
             "op_interval" => batch.to_rows::<OpInterval>()?.iter().for_each(|row| self.operation(row)),
             "engine_interval" => {
@@ -75,8 +75,8 @@ impl RunFold {
             target: row.target,
             op: row.op,
             count: OpCount { arrivals: row.arrivals.into(), ops: row.ops, bytes: row.bytes, errors: row.errors.into() },
-            response: Times::ended(row.response),
-            service: Times::ended(row.service),
+            response: OperationTimes::ended(row.response),
+            service: OperationTimes::ended(row.service),
         });
     }
 
@@ -90,9 +90,9 @@ impl RunFold {
             }
         }
         run.finish();
-        let facts = Facts {
+        let facts = RecordingFacts {
             manifest: Manifest::new(&[]),
-            state: State::Open,
+            state: RecordingState::Open,
             damage: Vec::new(),
             runs: Vec::new(),
             cpu: std::mem::take(&mut self.cpu),

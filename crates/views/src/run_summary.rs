@@ -1,12 +1,12 @@
 //! A run in numbers.
 
-use crate::model::{Fold, RunSummary, StallModel};
-use crate::{Facts, RunFacts};
-use rates::{OpCount, Times};
+use crate::model::{HistogramSummary, RunSummary, StallModel};
+use crate::{RecordingFacts, RunFacts};
+use rates::{OpCount, OperationTimes};
 
 /// A run in numbers, over its main phase.
-pub fn run_summary(facts: &Facts, run: &RunFacts) -> RunSummary {
-    let (mut response, mut service) = (Times::default(), Times::default());
+pub fn run_summary(facts: &RecordingFacts, run: &RunFacts) -> RunSummary {
+    let (mut response, mut service) = (OperationTimes::default(), OperationTimes::default());
     let mut count = OpCount::default();
     let mut reads = 0;
     for total in run.main_totals() {
@@ -32,8 +32,8 @@ pub fn run_summary(facts: &Facts, run: &RunFacts) -> RunSummary {
         iops: rate(ops),
         bytes_per_s: rate(bytes),
         read_percent: (ops > 0).then(|| 100.0 * reads as f64 / ops as f64),
-        response: Fold::of_times(&response),
-        service: Fold::of_times(&service),
+        response: HistogramSummary::of_times(&response),
+        service: HistogramSummary::of_times(&service),
         unfinished: run.unfinished.map(|unfinished| unfinished.count() as f64),
         queue_depth: depth.filter(|_| lengths > 0.0).map(|depth| depth / lengths),
         cpu_user: mean(|point| point.user),

@@ -1,11 +1,11 @@
 //! The charts of the catalogue, from facts to lines.
 
 use crate::run_summary::run_summary;
-use crate::{Facts, RunFacts};
+use crate::{RecordingFacts, RunFacts};
 use quantity::histogram::Histogram;
 use rates::{CpuPoint, DiskPoint, IntervalFacts, NetPoint, OPS, PoolPoint, PressurePoint, Tally};
 use std::collections::BTreeMap;
-use view::{Axis, Body, Line, LineStyle, Mark, MarkKind, Scale};
+use view::{Axis, Body, Line, LineStyle, MarkKind, Scale, TimeMark};
 use view::{Drawing, axis, line};
 use view::{Unit, Values};
 
@@ -29,13 +29,13 @@ const DEVICES: usize = 5;
 const MARKED_STALLS: usize = 100;
 
 /// Phases outside the summary, and stalls.
-pub(crate) fn marks(run: &RunFacts) -> Vec<Mark> {
+pub(crate) fn marks(run: &RunFacts) -> Vec<TimeMark> {
     let main = run.main_phase();
-    let mut marks: Vec<Mark> = run
+    let mut marks: Vec<TimeMark> = run
         .phases
         .iter()
         .filter(|phase| phase.phase != main && phase.to_ns > phase.from_ns)
-        .map(|phase| Mark {
+        .map(|phase| TimeMark {
             from: run.seconds(phase.from_ns),
             to: run.seconds(phase.to_ns),
             kind: MarkKind::Phase,
@@ -46,7 +46,7 @@ pub(crate) fn marks(run: &RunFacts) -> Vec<Mark> {
     stalls.sort_by_key(|stall| -stall.length_ns());
     stalls.truncate(MARKED_STALLS);
     stalls.sort_by_key(|stall| stall.from_ns);
-    marks.extend(stalls.iter().map(|stall| Mark {
+    marks.extend(stalls.iter().map(|stall| TimeMark {
         from: run.seconds(stall.from_ns),
         to: run.seconds(stall.to_ns),
         kind: MarkKind::Stall,
@@ -158,7 +158,7 @@ fn present(run: &RunFacts) -> Vec<usize> {
         .collect()
 }
 
-pub(crate) fn iops(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn iops(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let total = |interval: &IntervalFacts| Some(interval.per_second(interval.completed()));
     let asked = |interval: &IntervalFacts| {
         let arrivals: Tally<i64> = interval.ops.iter().map(|count| count.arrivals).sum();
@@ -185,7 +185,7 @@ pub(crate) fn iops(_: &Facts, run: &RunFacts) -> Option<Drawing> {
     over_time(run, axis("op/s", Unit::OpsPerSecond, Scale::Linear), &lines)
 }
 
-pub(crate) fn throughput(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn throughput(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let total =
         |interval: &IntervalFacts| Some(interval.per_second(interval.ops.iter().map(|count| count.bytes).sum()));
     let by_op: Vec<_> = (0..2_usize)
@@ -211,19 +211,19 @@ fn ranks_of(run: &RunFacts, label: &str, of: fn(&IntervalFacts) -> &Histogram) -
     drawing(run, clock.x, axis(label, Unit::Nanoseconds, Scale::Log), ranks(&histograms))
 }
 
-pub(crate) fn response(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn response(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     ranks_of(run, "response time", |interval| &interval.response)
 }
 
-pub(crate) fn service(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn service(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     ranks_of(run, "service time", |interval| &interval.service)
 }
 
-pub(crate) fn wait(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn wait(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     ranks_of(run, "submission lag", |interval| &interval.wait)
 }
 
-pub(crate) fn queue_depth(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn queue_depth(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     over_time(
         run,
         axis("operations in flight", Unit::Count, Scale::Linear),
@@ -231,7 +231,7 @@ pub(crate) fn queue_depth(_: &Facts, run: &RunFacts) -> Option<Drawing> {
     )
 }
 
-pub(crate) fn backlog(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn backlog(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     run.offered?;
     over_time(
         run,
@@ -240,7 +240,7 @@ pub(crate) fn backlog(_: &Facts, run: &RunFacts) -> Option<Drawing> {
     )
 }
 
-pub(crate) fn generator(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn generator(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let share = |interval: &IntervalFacts, ns: i64| {
         (interval.workers > 0 && interval.interval_ns > 0).then(|| 100.0 * ns as f64 / interval.interval_ns as f64)
     };
@@ -263,7 +263,7 @@ fn within<'a, T>(run: &RunFacts, points: &'a [T], t_ns: fn(&T) -> i64) -> &'a [T
     &points[from.min(to)..to]
 }
 
-pub(crate) fn cpu(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn cpu(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let points = match (run.intervals.first(), run.intervals.last()) {
         (Some(first), Some(last)) => {
             rates::cpu_share::of_span(&facts.cpu, (first.t_ns, last.t_ns), last.interval_ns.max(first.interval_ns))
@@ -366,7 +366,7 @@ fn lines_of<P: Ends>(ticks: &Ticks, devices: &[OfRun<'_, P>], lines: &[OfDevice<
 }
 
 fn devices(
-    facts: &Facts,
+    facts: &RecordingFacts,
     run: &RunFacts,
     y: Axis,
     weight: fn(&DiskPoint) -> Option<f64>,
@@ -375,7 +375,7 @@ fn devices(
     each(&facts.disks, run, y, weight, lines)
 }
 
-pub(crate) fn disk_rate(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn disk_rate(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("requests per second", Unit::OpsPerSecond, Scale::Linear);
     devices(
         facts,
@@ -391,7 +391,7 @@ pub(crate) fn disk_rate(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     )
 }
 
-pub(crate) fn disk_throughput(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn disk_throughput(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("bytes per second", Unit::BytesPerSecond, Scale::Linear);
     devices(
         facts,
@@ -407,28 +407,28 @@ pub(crate) fn disk_throughput(facts: &Facts, run: &RunFacts) -> Option<Drawing> 
     )
 }
 
-pub(crate) fn disk_response(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn disk_response(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("mean response time", Unit::Nanoseconds, Scale::Log);
     devices(facts, run, y, DiskPoint::bytes, &[("", |point| point.response_ns.filter(|ns| *ns > 0.0))])
 }
 
-pub(crate) fn disk_queue(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn disk_queue(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("requests", Unit::Count, Scale::Linear);
     devices(facts, run, y, DiskPoint::bytes, &[("", |point| point.queue)])
 }
 
-pub(crate) fn disk_busy(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn disk_busy(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("% of the time", Unit::Percent, Scale::Linear);
     devices(facts, run, y, DiskPoint::bytes, &[("", |point| point.busy)])
 }
 
 /// Achieved rate and response time of the runs that measured something.
-pub(crate) fn summaries(facts: &Facts) -> Vec<(&RunFacts, crate::RunSummary)> {
+pub(crate) fn summaries(facts: &RecordingFacts) -> Vec<(&RunFacts, crate::RunSummary)> {
     measured(facts).into_iter().filter(|(_, summary)| summary.ops > 0.0).collect()
 }
 
 /// The same with runs that were measured and in which no operation succeeded.
-pub(crate) fn measured(facts: &Facts) -> Vec<(&RunFacts, crate::RunSummary)> {
+pub(crate) fn measured(facts: &RecordingFacts) -> Vec<(&RunFacts, crate::RunSummary)> {
     facts
         .runs
         .iter()

@@ -2,23 +2,23 @@
 
 use crate::comparison::conclusion::SMALLEST;
 use crate::comparison::rounds::{FEWEST, welch};
-use crate::model::Part;
-use crate::repeats::{Estimate, Group, groups};
+use crate::model::SummaryFigure;
+use crate::repeats::{Group, RepeatEstimate, groups};
 use crate::run_summary::run_summary;
 use crate::series::summaries;
-use crate::{Facts, Fold, RunFacts, RunSummary};
-use rates::Times;
+use crate::{HistogramSummary, RecordingFacts, RunFacts, RunSummary};
+use rates::OperationTimes;
 use rates::{OpCount, TotalFacts};
 use std::collections::BTreeMap;
 use view::Drawing;
 use view::Unit;
 use view::axis;
-use view::{Body, Column, Scale, Table};
+use view::{Body, Scale, TableColumn, ViewTable};
 
 /// Most rows of a table in a report; further ones are counted.
 const ROWS: usize = 5_000;
 
-fn drawing(mut table: Table) -> Option<Drawing> {
+fn drawing(mut table: ViewTable) -> Option<Drawing> {
     let rows = table.rows();
     if rows == 0 {
         return None;
@@ -37,7 +37,7 @@ fn drawing(mut table: Table) -> Option<Drawing> {
 }
 
 /// What rules found.
-pub(crate) fn findings(engine: &findings::Engine, t0_ns: i64) -> Option<Drawing> {
+pub(crate) fn findings(engine: &findings::RuleEngine, t0_ns: i64) -> Option<Drawing> {
     drawing(findings::table(engine, t0_ns))
 }
 
@@ -46,8 +46,8 @@ pub(crate) fn findings(engine: &findings::Engine, t0_ns: i64) -> Option<Drawing>
 struct Sum {
     count: OpCount,
     reads: i64,
-    response: Times,
-    service: Times,
+    response: OperationTimes,
+    service: OperationTimes,
 }
 
 impl Sum {
@@ -60,30 +60,37 @@ impl Sum {
 }
 
 /// Columns of percentiles of a time.
-fn fold_columns(group: &str, folds: &[Fold]) -> Vec<Column> {
-    let parts = [Part::Mean, Part::P50, Part::P90, Part::P99, Part::P999, Part::Max];
+fn fold_columns(group: &str, folds: &[HistogramSummary]) -> Vec<TableColumn> {
+    let parts = [
+        SummaryFigure::Mean,
+        SummaryFigure::P50,
+        SummaryFigure::P90,
+        SummaryFigure::P99,
+        SummaryFigure::P999,
+        SummaryFigure::Max,
+    ];
     parts.map(|part| time_column(part.name(), folds, part).under(group)).into()
 }
 
 /// One column of times: numbers, or text where some are lower bounds (`≥ 1.2 s`).
-fn time_column(name: &str, folds: &[Fold], part: Part) -> Column {
+fn time_column(name: &str, folds: &[HistogramSummary], part: SummaryFigure) -> TableColumn {
     if folds.iter().any(|fold| fold.is_at_least(part)) {
-        return Column::text(name, folds.iter().map(|fold| fold.text(part)).collect());
+        return TableColumn::text(name, folds.iter().map(|fold| fold.text(part)).collect());
     }
-    Column::numbers(name, Unit::Nanoseconds, folds.iter().map(|fold| fold.value(part)))
+    TableColumn::numbers(name, Unit::Nanoseconds, folds.iter().map(|fold| fold.value(part)))
 }
 
 /// Rows of sums under `name`.
-fn sums_table(run: &RunFacts, name: &str, rows: &[(String, Sum)], reads: bool) -> Table {
+fn sums_table(run: &RunFacts, name: &str, rows: &[(String, Sum)], reads: bool) -> ViewTable {
     let seconds = run.measured_s();
     let rate = |value: i64| (seconds > 0.0).then(|| value as f64 / seconds);
     let all: i64 = run.main_totals().map(|total| total.count.ops).sum();
     let percent = |part: i64, whole: i64| (whole > 0).then(|| 100.0 * part as f64 / whole as f64);
     let numbers = |title: &str, unit, value: &dyn Fn(&Sum) -> Option<f64>| {
-        Column::numbers(title, unit, rows.iter().map(|(_, sum)| value(sum)))
+        TableColumn::numbers(title, unit, rows.iter().map(|(_, sum)| value(sum)))
     };
     let mut columns = vec![
-        Column::text(name, rows.iter().map(|(name, _)| name.clone()).collect()),
+        TableColumn::text(name, rows.iter().map(|(name, _)| name.clone()).collect()),
         numbers("operations", Unit::Operations, &|sum| Some(sum.count.ops as f64)),
         numbers("share", Unit::Percent, &|sum| percent(sum.count.ops, all)),
         numbers("rate", Unit::OpsPerSecond, &|sum| rate(sum.count.ops)),
@@ -93,10 +100,12 @@ fn sums_table(run: &RunFacts, name: &str, rows: &[(String, Sum)], reads: bool) -
         columns.push(numbers("reads", Unit::Percent, &|sum| percent(sum.reads, sum.count.ops)));
     }
     columns.push(numbers("errors", Unit::Count, &|sum| sum.count.errors.known().map(|errors| errors as f64)));
-    let folds = |of: fn(&Sum) -> &Times| rows.iter().map(|(_, sum)| Fold::of_times(of(sum))).collect::<Vec<Fold>>();
+    let folds = |of: fn(&Sum) -> &OperationTimes| {
+        rows.iter().map(|(_, sum)| HistogramSummary::of_times(of(sum))).collect::<Vec<HistogramSummary>>()
+    };
     columns.extend(fold_columns("response time", &folds(|sum| &sum.response)));
     columns.extend(fold_columns("service time", &folds(|sum| &sum.service)));
-    Table { columns, omitted: 0 }
+    ViewTable { columns, omitted: 0 }
 }
 
 /// Totals of the main phase by whatever `key` tells apart; `all` adds a line with everything together.
@@ -120,53 +129,58 @@ fn grouped(run: &RunFacts, key: fn(&TotalFacts) -> &str, all: bool) -> Vec<(Stri
 }
 
 /// Totals of a run's measured phase by operation, as terminal and report show them.
-pub fn totals_table(run: &RunFacts) -> Table {
+pub fn totals_table(run: &RunFacts) -> ViewTable {
     let mut rows = grouped(run, |total| &total.op, true);
     rows.sort_by_key(|(name, _)| rates::OPS.iter().position(|op| op == name).unwrap_or(usize::MAX));
     sums_table(run, "operation", &rows, false)
 }
 
-pub(crate) fn operations(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn operations(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     drawing(totals_table(run))
 }
 
-pub(crate) fn workloads(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn workloads(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     drawing(sums_table(run, "workload", &grouped(run, |total| &total.workload, false), true))
 }
 
-pub(crate) fn targets(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn targets(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let rows = grouped(run, |total| &total.target, false);
     let mut table = sums_table(run, "target", &rows, true);
     let stalls = rows.iter().map(|(name, _)| run.target_stalls.get(name).map_or(0.0, |stall| stall.length_ns() as f64));
-    let column = Column::numbers("longest stall", Unit::Nanoseconds, stalls.map(Some));
+    let column = TableColumn::numbers("longest stall", Unit::Nanoseconds, stalls.map(Some));
     table.columns.insert(7.min(table.columns.len()), column);
     drawing(table)
 }
 
-pub(crate) fn runs(facts: &Facts) -> Option<Drawing> {
+pub(crate) fn runs(facts: &RecordingFacts) -> Option<Drawing> {
     if facts.runs.len() < 2 {
         return None;
     }
     let rows: Vec<(&RunFacts, RunSummary)> = facts.runs.iter().map(|run| (run, run_summary(facts, run))).collect();
     let numbers = |title: &str, unit, value: &dyn Fn(&RunSummary) -> Option<f64>| {
-        Column::numbers(title, unit, rows.iter().map(|(_, summary)| value(summary)))
+        TableColumn::numbers(title, unit, rows.iter().map(|(_, summary)| value(summary)))
     };
-    let mut columns = vec![Column::text("run", rows.iter().map(|(run, _)| run.title.clone()).collect())];
+    let mut columns = vec![TableColumn::text("run", rows.iter().map(|(run, _)| run.title.clone()).collect())];
     if rows.iter().any(|(run, _)| !run.detail.is_empty()) {
-        columns.push(Column::text("parameters", rows.iter().map(|(run, _)| run.detail.clone()).collect()));
+        columns.push(TableColumn::text("parameters", rows.iter().map(|(run, _)| run.detail.clone()).collect()));
     }
     let asked =
         |run: &RunFacts| run.offered.map_or("full speed".to_string(), |rate| Unit::OpsPerSecond.format(Some(rate)));
-    columns.push(Column::text("offered", rows.iter().map(|(run, _)| asked(run)).collect()));
+    columns.push(TableColumn::text("offered", rows.iter().map(|(run, _)| asked(run)).collect()));
     columns.extend([
         numbers("achieved", Unit::OpsPerSecond, &|summary| summary.iops),
         numbers("throughput", Unit::BytesPerSecond, &|summary| summary.bytes_per_s),
         numbers("reads", Unit::Percent, &|summary| summary.read_percent),
     ]);
-    let folds = |of: fn(&RunSummary) -> Fold| rows.iter().map(|(_, summary)| of(summary)).collect::<Vec<Fold>>();
+    let folds = |of: fn(&RunSummary) -> HistogramSummary| {
+        rows.iter().map(|(_, summary)| of(summary)).collect::<Vec<HistogramSummary>>()
+    };
     columns.extend(fold_columns("response time", &folds(|summary| summary.response)));
     let service = folds(|summary| summary.service);
-    columns.extend([Part::P50, Part::P99].map(|part| time_column(part.name(), &service, part).under("service time")));
+    columns.extend(
+        [SummaryFigure::P50, SummaryFigure::P99]
+            .map(|part| time_column(part.name(), &service, part).under("service time")),
+    );
     columns.extend([
         numbers("queue depth", Unit::Count, &|summary| summary.queue_depth),
         numbers("CPU", Unit::Percent, &|summary| Some(summary.cpu_user? + summary.cpu_system?)),
@@ -175,7 +189,7 @@ pub(crate) fn runs(facts: &Facts) -> Option<Drawing> {
         }),
         numbers("errors", Unit::Count, &|summary| summary.errors),
     ]);
-    drawing(Table { columns, omitted: 0 })
+    drawing(ViewTable { columns, omitted: 0 })
 }
 
 /// How a mean over repetitions stands to the one before it: by Welch's t of the logarithms, as `compare` does with rounds.
@@ -206,34 +220,34 @@ fn against(now: Option<Vec<f64>>, before: Option<Vec<f64>>) -> String {
 }
 
 /// Means over repetitions with their confidence intervals; nothing when no run was repeated.
-pub(crate) fn repeats(facts: &Facts) -> Option<Drawing> {
+pub(crate) fn repeats(facts: &RecordingFacts) -> Option<Drawing> {
     let all = groups(summaries(facts));
     if all.iter().all(|group| group.runs.len() < 2) {
         return None;
     }
     let mut columns =
-        vec![Column::text("run", all.iter().map(|group| group.first().base_title().to_string()).collect())];
+        vec![TableColumn::text("run", all.iter().map(|group| group.first().base_title().to_string()).collect())];
     if all.iter().any(|group| !group.first().detail.is_empty()) {
-        columns.push(Column::text("parameters", all.iter().map(|group| group.first().detail.clone()).collect()));
+        columns.push(TableColumn::text("parameters", all.iter().map(|group| group.first().detail.clone()).collect()));
     }
-    columns.push(Column::numbers("times", Unit::Count, all.iter().map(|group| Some(group.runs.len() as f64))));
+    columns.push(TableColumn::numbers("times", Unit::Count, all.iter().map(|group| Some(group.runs.len() as f64))));
     type Figure = fn(&RunSummary) -> Option<f64>;
     let figures: [(&str, Unit, Figure); 7] = [
         ("rate", Unit::OpsPerSecond, |summary| summary.iops),
         ("throughput", Unit::BytesPerSecond, |summary| summary.bytes_per_s),
         // Of lower bounds there is no mean, and no confidence in it.
-        ("response mean", Unit::Nanoseconds, |summary| summary.response.known(Part::Mean)),
-        ("response p50", Unit::Nanoseconds, |summary| summary.response.known(Part::P50)),
-        ("response p90", Unit::Nanoseconds, |summary| summary.response.known(Part::P90)),
-        ("response p99", Unit::Nanoseconds, |summary| summary.response.known(Part::P99)),
-        ("response p99.9", Unit::Nanoseconds, |summary| summary.response.known(Part::P999)),
+        ("response mean", Unit::Nanoseconds, |summary| summary.response.known(SummaryFigure::Mean)),
+        ("response p50", Unit::Nanoseconds, |summary| summary.response.known(SummaryFigure::P50)),
+        ("response p90", Unit::Nanoseconds, |summary| summary.response.known(SummaryFigure::P90)),
+        ("response p99", Unit::Nanoseconds, |summary| summary.response.known(SummaryFigure::P99)),
+        ("response p99.9", Unit::Nanoseconds, |summary| summary.response.known(SummaryFigure::P999)),
     ];
     for (group, unit, of) in figures {
-        let estimates: Vec<Option<Estimate>> = all.iter().map(|group| group.estimate(of)).collect();
+        let estimates: Vec<Option<RepeatEstimate>> = all.iter().map(|group| group.estimate(of)).collect();
         let means = estimates.iter().map(|estimate| estimate.map(|estimate| estimate.mean));
-        columns.push(Column::numbers("mean", unit, means).under(group));
+        columns.push(TableColumn::numbers("mean", unit, means).under(group));
         let halves = estimates.iter().map(|estimate| estimate.and_then(|estimate| estimate.half));
-        columns.push(Column::numbers("±", unit, halves).under(group));
+        columns.push(TableColumn::numbers("±", unit, halves).under(group));
     }
     if all.len() > 1 {
         let compared = |of: Figure| -> Vec<String> {
@@ -243,15 +257,15 @@ pub(crate) fn repeats(facts: &Facts) -> Option<Drawing> {
             };
             all.iter().zip(before).map(|(now, before)| with(now, before)).collect()
         };
-        columns.push(Column::text("rate", compared(|summary| summary.iops)).under("against the row above"));
-        let response = compared(|summary| summary.response.known(Part::Mean));
-        columns.push(Column::text("mean response", response).under("against the row above"));
+        columns.push(TableColumn::text("rate", compared(|summary| summary.iops)).under("against the row above"));
+        let response = compared(|summary| summary.response.known(SummaryFigure::Mean));
+        columns.push(TableColumn::text("mean response", response).under("against the row above"));
     }
-    drawing(Table { columns, omitted: 0 })
+    drawing(ViewTable { columns, omitted: 0 })
 }
 
 /// The fastest of the runs that were repeated, by its mean rate.
-pub(crate) fn best_repeated(facts: &Facts) -> Option<(String, Estimate)> {
+pub(crate) fn best_repeated(facts: &RecordingFacts) -> Option<(String, RepeatEstimate)> {
     groups(summaries(facts))
         .iter()
         .filter(|group| group.runs.len() > 1)
@@ -259,7 +273,7 @@ pub(crate) fn best_repeated(facts: &Facts) -> Option<(String, Estimate)> {
         .max_by(|a, b| a.1.mean.total_cmp(&b.1.mean))
 }
 
-pub(crate) fn summary(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn summary(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let summary = run_summary(facts, run);
     let rows: Vec<(&str, String)> = vec![
         ("measured", Unit::Seconds.format(Some(summary.measured_s))),
@@ -270,15 +284,15 @@ pub(crate) fn summary(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
         ("bytes moved", Unit::Bytes.format(Some(summary.bytes))),
         ("reads", Unit::Percent.format(summary.read_percent)),
         ("errors", Unit::Operations.format(summary.errors)),
-        ("response time, mean", summary.response.text(Part::Mean)),
-        ("response time, p50", summary.response.text(Part::P50)),
-        ("response time, p99", summary.response.text(Part::P99)),
-        ("response time, p99.9", summary.response.text(Part::P999)),
-        ("response time, max", summary.response.text(Part::Max)),
-        ("service time, mean", summary.service.text(Part::Mean)),
-        ("service time, p50", summary.service.text(Part::P50)),
-        ("service time, p99", summary.service.text(Part::P99)),
-        ("service time, max", summary.service.text(Part::Max)),
+        ("response time, mean", summary.response.text(SummaryFigure::Mean)),
+        ("response time, p50", summary.response.text(SummaryFigure::P50)),
+        ("response time, p99", summary.response.text(SummaryFigure::P99)),
+        ("response time, p99.9", summary.response.text(SummaryFigure::P999)),
+        ("response time, max", summary.response.text(SummaryFigure::Max)),
+        ("service time, mean", summary.service.text(SummaryFigure::Mean)),
+        ("service time, p50", summary.service.text(SummaryFigure::P50)),
+        ("service time, p99", summary.service.text(SummaryFigure::P99)),
+        ("service time, max", summary.service.text(SummaryFigure::Max)),
         ("operations without an end", Unit::Operations.format(summary.unfinished)),
         ("queue depth, mean", Unit::Count.format(summary.queue_depth)),
         (
@@ -287,16 +301,16 @@ pub(crate) fn summary(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
         ),
         ("intervals without a completion", format!("{} of {}", summary.stalled_intervals, summary.intervals)),
     ];
-    drawing(Table {
+    drawing(ViewTable {
         columns: vec![
-            Column::text("figure", rows.iter().map(|row| row.0.to_string()).collect()),
-            Column::text("value", rows.into_iter().map(|row| row.1).collect()),
+            TableColumn::text("figure", rows.iter().map(|row| row.0.to_string()).collect()),
+            TableColumn::text("value", rows.into_iter().map(|row| row.1).collect()),
         ],
         omitted: 0,
     })
 }
 
-pub(crate) fn phases(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn phases(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let of = |phase: &str| {
         let mut sum = Sum::default();
         run.totals.iter().filter(|total| total.phase == phase).for_each(|total| sum.add(total));
@@ -317,33 +331,33 @@ pub(crate) fn phases(_: &Facts, run: &RunFacts) -> Option<Drawing> {
         }
     }
     let sums: Vec<Sum> = phases.iter().map(|phase| of(&phase.0)).collect();
-    let folds: Vec<Fold> = sums.iter().map(|sum| Fold::of_times(&sum.response)).collect();
-    drawing(Table {
+    let folds: Vec<HistogramSummary> = sums.iter().map(|sum| HistogramSummary::of_times(&sum.response)).collect();
+    drawing(ViewTable {
         columns: vec![
-            Column::text("phase", phases.iter().map(|phase| phase.0.clone()).collect()),
-            Column::numbers("start", Unit::Seconds, phases.iter().map(|phase| Some(phase.1))),
-            Column::numbers("length", Unit::Seconds, phases.iter().map(|phase| Some(phase.2))),
-            Column::numbers("operations", Unit::Operations, sums.iter().map(|sum| Some(sum.count.ops as f64))),
-            Column::numbers(
+            TableColumn::text("phase", phases.iter().map(|phase| phase.0.clone()).collect()),
+            TableColumn::numbers("start", Unit::Seconds, phases.iter().map(|phase| Some(phase.1))),
+            TableColumn::numbers("length", Unit::Seconds, phases.iter().map(|phase| Some(phase.2))),
+            TableColumn::numbers("operations", Unit::Operations, sums.iter().map(|sum| Some(sum.count.ops as f64))),
+            TableColumn::numbers(
                 "errors",
                 Unit::Count,
                 sums.iter().map(|sum| sum.count.errors.known().map(|errors| errors as f64)),
             ),
-            time_column("response p99", &folds, Part::P99),
-            time_column("response max", &folds, Part::Max),
+            time_column("response p99", &folds, SummaryFigure::P99),
+            time_column("response max", &folds, SummaryFigure::Max),
         ],
         omitted: 0,
     })
 }
 
-pub(crate) fn stalls(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn stalls(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let mut stalls = run.stalls.clone();
     stalls.sort_by_key(|stall| -stall.length_ns());
-    drawing(Table {
+    drawing(ViewTable {
         columns: vec![
-            Column::numbers("from", Unit::Seconds, stalls.iter().map(|stall| Some(run.seconds(stall.from_ns)))),
-            Column::numbers("to", Unit::Seconds, stalls.iter().map(|stall| Some(run.seconds(stall.to_ns)))),
-            Column::numbers(
+            TableColumn::numbers("from", Unit::Seconds, stalls.iter().map(|stall| Some(run.seconds(stall.from_ns)))),
+            TableColumn::numbers("to", Unit::Seconds, stalls.iter().map(|stall| Some(run.seconds(stall.to_ns)))),
+            TableColumn::numbers(
                 "without a completion",
                 Unit::Nanoseconds,
                 stalls.iter().map(|stall| Some(stall.length_ns() as f64)),
@@ -353,42 +367,43 @@ pub(crate) fn stalls(_: &Facts, run: &RunFacts) -> Option<Drawing> {
     })
 }
 
-pub(crate) fn objectives(facts: &Facts) -> Option<Drawing> {
-    let mut verdicts: Vec<&objectives::Verdict> = facts.objectives.iter().collect();
+pub(crate) fn objectives(facts: &RecordingFacts) -> Option<Drawing> {
+    let mut verdicts: Vec<&objectives::ObjectiveVerdict> = facts.objectives.iter().collect();
     verdicts.sort_by_key(|verdict| (std::cmp::Reverse(verdict.judgement), verdict.run_index));
-    let text = |of: &dyn Fn(&objectives::Verdict) -> String| {
+    let text = |of: &dyn Fn(&objectives::ObjectiveVerdict) -> String| {
         verdicts.iter().map(|verdict| of(verdict)).collect::<Vec<String>>()
     };
-    let run = |verdict: &objectives::Verdict| format!("{} {}", verdict.run, verdict.detail).trim_end().to_string();
-    drawing(Table {
+    let run =
+        |verdict: &objectives::ObjectiveVerdict| format!("{} {}", verdict.run, verdict.detail).trim_end().to_string();
+    drawing(ViewTable {
         columns: vec![
-            Column::text("objective", text(&|verdict| verdict.judgement.word().to_string())),
-            Column::text("run", text(&run)),
-            Column::text("fail if", text(&|verdict| verdict.condition.clone())),
-            Column::text("measured", text(&|verdict| verdict.sentence.clone())),
+            TableColumn::text("objective", text(&|verdict| verdict.judgement.word().to_string())),
+            TableColumn::text("run", text(&run)),
+            TableColumn::text("fail if", text(&|verdict| verdict.condition.clone())),
+            TableColumn::text("measured", text(&|verdict| verdict.sentence.clone())),
         ],
         omitted: 0,
     })
 }
 
-pub(crate) fn events(facts: &Facts) -> Option<Drawing> {
+pub(crate) fn events(facts: &RecordingFacts) -> Option<Drawing> {
     let text = |of: &dyn Fn(&recording::rows::Event) -> String| facts.events.iter().map(of).collect::<Vec<String>>();
-    drawing(Table {
+    drawing(ViewTable {
         columns: vec![
-            Column::numbers("time", Unit::Seconds, facts.events.iter().map(|event| Some(event.t_s))),
-            Column::text("severity", text(&|event| event.severity.clone())),
-            Column::text("kind", text(&|event| event.kind.clone())),
-            Column::text("run", text(&|event| event.run.clone().unwrap_or_default())),
-            Column::text("target", text(&|event| event.target.clone().unwrap_or_default())),
-            Column::text("what happened", text(&|event| event.message.clone())),
-            Column::numbers("count", Unit::Count, facts.events.iter().map(|event| Some(event.count as f64))),
+            TableColumn::numbers("time", Unit::Seconds, facts.events.iter().map(|event| Some(event.t_s))),
+            TableColumn::text("severity", text(&|event| event.severity.clone())),
+            TableColumn::text("kind", text(&|event| event.kind.clone())),
+            TableColumn::text("run", text(&|event| event.run.clone().unwrap_or_default())),
+            TableColumn::text("target", text(&|event| event.target.clone().unwrap_or_default())),
+            TableColumn::text("what happened", text(&|event| event.message.clone())),
+            TableColumn::numbers("count", Unit::Count, facts.events.iter().map(|event| Some(event.count as f64))),
         ],
         omitted: 0,
     })
 }
 
 /// The knee of the recording's only curve.
-pub(crate) fn knee_run(facts: &Facts) -> Option<(String, RunSummary)> {
+pub(crate) fn knee_run(facts: &RecordingFacts) -> Option<(String, RunSummary)> {
     let all = groups(summaries(facts));
     let knee = crate::series::knee_of(&all)?;
     let mean = |of: fn(&RunSummary) -> Option<f64>| knee.estimate(of).map(|estimate| estimate.mean);

@@ -7,8 +7,8 @@ use crate::cache::Cached;
 use crate::fates::JobFault;
 use crate::group::{JobSpec, LaneSpec};
 use crate::issue::Issue;
-use plan::Think;
-use plan::generate::Op;
+use plan::ThinkTime;
+use plan::generate::OperationKind;
 use std::collections::VecDeque;
 
 /// How long a job that waits for others sleeps before it looks again, ns.
@@ -274,7 +274,7 @@ impl Job {
     pub(super) fn issue(&mut self, issue: Issue) -> Issue {
         self.in_flight += 1;
         self.issued += 1;
-        self.is_flushed = issue.operation.op == Op::Flush;
+        self.is_flushed = issue.operation.op == OperationKind::Flush;
         issue
     }
 
@@ -287,7 +287,7 @@ impl Job {
 
     /// Counts towards the next pause.
     pub(super) fn count(&mut self, now_ns: u64) {
-        let Some(Think { every, busy_ns, .. }) = self.spec.job.think else { return };
+        let Some(ThinkTime { every, busy_ns, .. }) = self.spec.job.think else { return };
         self.since_pause += 1;
         let since_ns = now_ns.saturating_sub(self.paused_ns.max(self.began_ns.unwrap_or(0)));
         if every.is_some_and(|every| self.since_pause >= every) || busy_ns.is_some_and(|busy_ns| since_ns >= busy_ns) {

@@ -4,20 +4,21 @@ use super::apart::Apart;
 use super::search::Search;
 use super::*;
 use plan::LatencyGoal;
-use plan::generate::{Geometry, Op, Operation, Operations, Part, Turns};
+use plan::generate::{GeneratorPart, Operation, OperationKind, Operations, TargetGeometry, TargetTurns};
 
 /// Jobs with a lane each; everything that can be issued at a time, as (lane, due).
 struct Bench(Jobs, Vec<LaneSpec>);
 
 impl Bench {
     fn new(jobs: Vec<plan::Job>) -> Self {
-        let geometry = Geometry { size_bytes: 1 << 30, block_bytes: 512 };
+        let geometry = TargetGeometry { size_bytes: 1 << 30, block_bytes: 512 };
         let (workload, target) = (crate::cost::workload(), crate::cost::target());
-        let lane = || crate::cost::lane(Operations::new(&workload, &target, geometry, 1, Part::WHOLE).unwrap());
+        let lane =
+            || crate::cost::lane(Operations::new(&workload, &target, geometry, 1, GeneratorPart::WHOLE).unwrap());
         let lanes: Vec<LaneSpec> = jobs.iter().map(|_| lane()).collect();
-        let fates = Arc::new(Fates::plain(jobs.len()));
+        let fates = Arc::new(JobFates::plain(jobs.len()));
         let spec = |(at, job): (usize, plan::Job)| {
-            let turns = Turns::new(&job, vec![1 << 30], 1);
+            let turns = TargetTurns::new(&job, vec![1 << 30], 1);
             JobSpec {
                 workload: at,
                 lanes: at..at + 1,
@@ -68,7 +69,7 @@ fn slots_that_a_search_does_not_use_do_not_age() {
 fn an_operation_waits_while_one_in_flight_overlaps_it() {
     let mut apart = Apart::default();
     let issue = |lane, offset, bytes| {
-        let operation = Operation { op: Op::Write, offset, bytes };
+        let operation = Operation { op: OperationKind::Write, offset, bytes };
         Issue { lane, operation, due_ns: 1 }
     };
     assert!(apart.pass(issue(0, 4096, 8192)).is_some());
@@ -86,7 +87,7 @@ fn an_operation_waits_while_one_in_flight_overlaps_it() {
 
 #[test]
 fn a_job_that_waits_for_another_of_its_flow_is_not_late() {
-    let job = || plan::Job { flow: Some(Flow { id: 1, weight: 1.0 }), ..plan::Job::new(1) };
+    let job = || plan::Job { flow: Some(JobFlow { id: 1, weight: 1.0 }), ..plan::Job::new(1) };
     let mut bench = Bench::new(vec![job(), job()]);
     let mut first = bench.issues(0);
     first.sort_unstable();
@@ -101,13 +102,13 @@ fn a_job_that_waits_for_another_of_its_flow_is_not_late() {
 
 #[test]
 fn a_low_water_mark_refills_all_slots_at_once() {
-    let geometry = Geometry { size_bytes: 1 << 30, block_bytes: 512 };
+    let geometry = TargetGeometry { size_bytes: 1 << 30, block_bytes: 512 };
     let (workload, target) = (crate::cost::workload(), crate::cost::target());
-    let operations = Operations::new(&workload, &target, geometry, 1, Part::WHOLE).unwrap();
+    let operations = Operations::new(&workload, &target, geometry, 1, GeneratorPart::WHOLE).unwrap();
     let mut lanes = vec![crate::cost::lane(operations)];
     let job = plan::Job { depth_low: 1, ..plan::Job::new(4) };
-    let fates = Arc::new(Fates::plain(1));
-    let turns = Turns::new(&job, vec![1 << 30], 1);
+    let fates = Arc::new(JobFates::plain(1));
+    let turns = TargetTurns::new(&job, vec![1 << 30], 1);
     let spec = JobSpec {
         workload: 0,
         lanes: 0..1,

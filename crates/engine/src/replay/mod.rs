@@ -11,30 +11,30 @@ mod worker;
 
 use crate::opening::{descriptor, flags_of};
 use crate::placement;
-use crate::played::{Chunk, Played};
-use crate::running::{Offered, Parts, Running, Team};
+use crate::played::{Played, ReplayChunk};
+use crate::running::{Offered, Parts, RunningRun, Team};
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot};
-use crate::{EngineError, Input, discard, group};
+use crate::{EngineError, RunInput, discard, group};
 use discards::Discards;
-use plan::Placement;
-use plan::generate::{Content, Op, Part};
-use plan::replay::Pacing;
+use plan::JobPlacement;
+use plan::generate::{ContentGenerator, GeneratorPart, OperationKind};
+use plan::replay::ReplayPacing;
 use quantity::clock;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use target::Kind;
+use target::TargetKind;
 use worker::Player;
 
 /// What a replay plays.
 #[derive(Debug)]
-pub struct Feed {
+pub struct ReplayFeed {
     /// Chunks of at least one operation, until the sender is gone.
-    pub chunks: Receiver<Chunk>,
+    pub chunks: Receiver<ReplayChunk>,
     /// When operations are due.
-    pub pacing: Pacing,
+    pub pacing: ReplayPacing,
     /// Most in flight.
     pub depth: u32,
     /// CPUs that the thread may run on; empty: any.
@@ -43,14 +43,14 @@ pub struct Feed {
 
 /// What a replay could not do as asked, counted while it runs.
 #[derive(Debug, Default)]
-pub struct Hindrances {
+pub struct ReplayHindrances {
     capped: AtomicU64,
     starved: AtomicU64,
     ordinary: AtomicU64,
     handed_over: AtomicU64,
 }
 
-impl Hindrances {
+impl ReplayHindrances {
     /// Operations that were due and had to wait because as many as allowed were in flight.
     #[must_use]
     pub fn capped(&self) -> u64 {
@@ -80,7 +80,7 @@ impl Hindrances {
 pub(crate) struct Stage {
     pub(crate) plan_index: usize,
     pub(crate) fd: Option<Arc<OwnedFd>>,
-    pub(crate) content: Option<Content>,
+    pub(crate) content: Option<ContentGenerator>,
     pub(crate) discards: bool,
     pub(crate) nothing: bool,
 }
@@ -90,23 +90,23 @@ pub(crate) struct Stage {
 /// # Errors
 /// io_uring is not there, a target is not open, or the system has no memory or threads left.
 /// Nothing was issued then.
-pub fn replay(input: Input<'_>, feed: Feed) -> Result<(Running, Arc<Hindrances>), EngineError> {
+pub fn replay(input: RunInput<'_>, feed: ReplayFeed) -> Result<(RunningRun, Arc<ReplayHindrances>), EngineError> {
     let stages = stages(&input)?;
     // Before the thread that plays has its priority and its CPU: those it starts would have them too.
     let discards = if needs_threads(&input) { Some(Discards::start()?) } else { None };
     let lanes: Vec<(usize, usize)> = stages.iter().map(|stage| (0, stage.plan_index)).collect();
-    let hindrances = Arc::new(Hindrances::default());
+    let hindrances = Arc::new(ReplayHindrances::default());
     let (control, gate, status) =
         (Arc::new(Control::default()), Arc::new(Gate::default()), Arc::new(Status::default()));
     let stats = Arc::new(Slot::new(stages.len()));
     let (tell_chunks, chunks) = channel();
     let (told, tell) = channel();
-    let is_open = feed.pacing == Pacing::OnTime;
+    let is_open = feed.pacing == ReplayPacing::OnTime;
     let how = match feed.pacing {
-        Pacing::OnTime => "at traced times",
-        Pacing::Closed => "after traced think times",
-        Pacing::Asap => "as fast as it goes",
-        Pacing::Dependencies => "at traced times, in the order of each thread",
+        ReplayPacing::OnTime => "at traced times",
+        ReplayPacing::Closed => "after traced think times",
+        ReplayPacing::Asap => "as fast as it goes",
+        ReplayPacing::Dependencies => "at traced times, in the order of each thread",
     };
     let shared = (Arc::clone(&stats), Arc::clone(&control), Arc::clone(&status), Arc::clone(&hindrances));
     let place = match feed.cpus.as_slice() {
@@ -119,7 +119,7 @@ pub fn replay(input: Input<'_>, feed: Feed) -> Result<(Running, Arc<Hindrances>)
         let (stats, control, status, hindrances) = shared;
         let _done = Done(Arc::clone(&status));
         // A ring belongs to the thread that made it.
-        let placement = Placement { cpus: feed.cpus.clone(), ..Placement::default() };
+        let placement = JobPlacement { cpus: feed.cpus.clone(), ..JobPlacement::default() };
         let placed = placement::apply(&placement);
         let player = match placed
             .and_then(|()| Player::new((stages, discards), feed, tell_chunks, (stats, control, status, hindrances)))
@@ -150,18 +150,18 @@ pub fn replay(input: Input<'_>, feed: Feed) -> Result<(Running, Arc<Hindrances>)
     let is_open = vec![is_open];
     let (fates, engine) = (Arc::default(), "io_uring");
     let parts = Parts { teams, control, fates, started_ns, ends_ns: None, offered, is_open, engine, description };
-    Ok((Running::of(parts), hindrances))
+    Ok((RunningRun::of(parts), hindrances))
 }
 
 /// The targets of the run's workload.
-fn stages(input: &Input<'_>) -> Result<Vec<Stage>, EngineError> {
+fn stages(input: &RunInput<'_>) -> Result<Vec<Stage>, EngineError> {
     let workload = input.run.workloads.first().ok_or(EngineError::NotOpen(0))?;
     let stage = |plan_index: &usize| {
         let opened = input.targets.get(*plan_index).and_then(Option::as_ref);
         let opened = opened.ok_or(EngineError::NotOpen(*plan_index))?;
         let discards = discard::is_device(opened);
-        let content = group::content(input, *plan_index, opened, 0, Part::WHOLE)?;
-        let nothing = opened.kind == Kind::Nothing;
+        let content = group::content(input, *plan_index, opened, 0, GeneratorPart::WHOLE)?;
+        let nothing = opened.kind == TargetKind::Nothing;
         Ok(Stage {
             plan_index: *plan_index,
             fd: descriptor(opened, flags_of(input, 0, *plan_index))?,
@@ -174,9 +174,9 @@ fn stages(input: &Input<'_>) -> Result<Vec<Stage>, EngineError> {
 }
 
 /// May there be discards that io_uring does not take here?
-fn needs_threads(input: &Input<'_>) -> bool {
+fn needs_threads(input: &RunInput<'_>) -> bool {
     let Some(workload) = input.run.workloads.first() else { return false };
-    let trims = workload.replay.as_ref().is_some_and(|replay| replay.filter.takes_op(Op::Trim));
+    let trims = workload.replay.as_ref().is_some_and(|replay| replay.filter.takes_op(OperationKind::Trim));
     let mut opened = workload.targets.iter().filter_map(|at| input.targets.get(*at)?.as_ref());
     trims && !discard::has_uring() && opened.any(|opened| opened.writable && discard::is_device(opened))
 }

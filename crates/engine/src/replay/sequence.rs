@@ -1,7 +1,7 @@
 //! Which operation of a replay is next, and when. No I/O and no clock in here.
 
-use crate::played::Chunk;
-use plan::replay::{Pacing, ReplayIo};
+use crate::played::ReplayChunk;
+use plan::replay::{ReplayIo, ReplayPacing};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
@@ -34,14 +34,14 @@ pub(crate) struct Played {
 
 /// The operations of a feed in the order of their due times.
 pub(crate) struct Sequence {
-    feed: Receiver<Chunk>,
+    feed: Receiver<ReplayChunk>,
     /// For the coordinator, who counts what became due.
-    tell: Sender<Chunk>,
-    chunk: Chunk,
+    tell: Sender<ReplayChunk>,
+    chunk: ReplayChunk,
     at: usize,
     /// Taken from the feed so far.
     number: u64,
-    pacing: Pacing,
+    pacing: ReplayPacing,
     chains: Chains,
 }
 
@@ -59,12 +59,12 @@ struct Chains {
 }
 
 impl Sequence {
-    pub(crate) fn new(feed: Receiver<Chunk>, tell: Sender<Chunk>, pacing: Pacing) -> Self {
+    pub(crate) fn new(feed: Receiver<ReplayChunk>, tell: Sender<ReplayChunk>, pacing: ReplayPacing) -> Self {
         Self { feed, tell, chunk: [].into(), at: 0, number: 0, pacing, chains: Chains::default() }
     }
 
     fn is_chained(&self) -> bool {
-        matches!(self.pacing, Pacing::Closed | Pacing::Dependencies)
+        matches!(self.pacing, ReplayPacing::Closed | ReplayPacing::Dependencies)
     }
 
     /// The next of the feed; `Err`: none at the moment, or none any more.
@@ -77,8 +77,8 @@ impl Sequence {
                 Err(TryRecvError::Disconnected) => return Err(Next::Ended),
             };
             self.at = 0;
-            if self.pacing == Pacing::OnTime {
-                let _ = self.tell.send(Chunk::clone(&self.chunk));
+            if self.pacing == ReplayPacing::OnTime {
+                let _ = self.tell.send(ReplayChunk::clone(&self.chunk));
             }
         }
         Ok(self.chunk[self.at])
@@ -91,7 +91,7 @@ impl Sequence {
             return self.next_chained(now_ns);
         }
         match self.peek() {
-            Ok(io) if self.pacing == Pacing::OnTime => Next::At(io.due_ns),
+            Ok(io) if self.pacing == ReplayPacing::OnTime => Next::At(io.due_ns),
             Ok(_) => Next::At(0),
             Err(other) => other,
         }
@@ -117,7 +117,7 @@ impl Sequence {
         let io = *self.chunk.get(self.at)?;
         self.at += 1;
         self.number += 1;
-        let due_ns = if self.pacing == Pacing::OnTime { io.due_ns } else { now_ns };
+        let due_ns = if self.pacing == ReplayPacing::OnTime { io.due_ns } else { now_ns };
         Some(Played { io, due_ns, number: self.number })
     }
 
@@ -132,7 +132,7 @@ impl Sequence {
                 }
             };
             // In time order, those of the future can wait in the feed.
-            if self.pacing == Pacing::Dependencies && io.due_ns > now_ns {
+            if self.pacing == ReplayPacing::Dependencies && io.due_ns > now_ns {
                 end = Next::At(io.due_ns);
                 if self.chains.ready.is_empty() {
                     return self.enter(io, end);
@@ -160,7 +160,7 @@ impl Sequence {
             return if next == Next::At(io.due_ns) { Next::Blocked } else { next };
         }
         let due_ns = match (self.pacing, chains.done.get(&io.after)) {
-            (Pacing::Closed, Some(done_ns)) => done_ns.saturating_add(io.think_ns),
+            (ReplayPacing::Closed, Some(done_ns)) => done_ns.saturating_add(io.think_ns),
             _ => io.due_ns,
         };
         chains.ready.push(Reverse((due_ns, number)));
@@ -175,7 +175,7 @@ impl Sequence {
         }
         let chains = &mut self.chains;
         chains.open.remove(&number);
-        if self.pacing == Pacing::Closed {
+        if self.pacing == ReplayPacing::Closed {
             chains.done.insert(number, now_ns);
             chains.done_order.push_back(number);
             if chains.done_order.len() > REMEMBERED
@@ -186,7 +186,8 @@ impl Sequence {
         }
         for waited in chains.parked.remove(&number).unwrap_or_default() {
             let Some(io) = chains.ios.get(&waited) else { continue };
-            let due_ns = if self.pacing == Pacing::Closed { now_ns.saturating_add(io.think_ns) } else { io.due_ns };
+            let due_ns =
+                if self.pacing == ReplayPacing::Closed { now_ns.saturating_add(io.think_ns) } else { io.due_ns };
             chains.ready.push(Reverse((due_ns, waited)));
         }
     }
@@ -195,10 +196,10 @@ impl Sequence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::generate::Op;
+    use plan::generate::OperationKind;
     use std::sync::mpsc::channel;
 
-    fn sequence(pacing: Pacing, ios: &[(u64, u64, u64)]) -> Sequence {
+    fn sequence(pacing: ReplayPacing, ios: &[(u64, u64, u64)]) -> Sequence {
         let (send, feed) = channel();
         let (tell, _) = channel();
         let io = |(due_ns, after, think_ns): &(u64, u64, u64)| ReplayIo {
@@ -206,7 +207,7 @@ mod tests {
             offset: 0,
             bytes: 512,
             target: 0,
-            op: Op::Read,
+            op: OperationKind::Read,
             durable: false,
             zeroes: false,
             after: *after,
@@ -220,7 +221,7 @@ mod tests {
 
     #[test]
     fn on_time_nothing_waits_for_anything() {
-        let mut sequence = sequence(Pacing::OnTime, &[(5, 0, 0), (7, 1, 0)]);
+        let mut sequence = sequence(ReplayPacing::OnTime, &[(5, 0, 0), (7, 1, 0)]);
         assert_eq!(sequence.next(0), Next::At(5));
         assert_eq!(sequence.take(5).map(|one| (one.due_ns, one.number)), Some((5, 1)));
         assert_eq!(sequence.next(5), Next::At(7));
@@ -230,7 +231,7 @@ mod tests {
 
     #[test]
     fn in_a_closed_loop_think_time_counts_from_the_completion() {
-        let mut sequence = sequence(Pacing::Closed, &[(0, 0, 0), (100, 1, 30), (50, 0, 0)]);
+        let mut sequence = sequence(ReplayPacing::Closed, &[(0, 0, 0), (100, 1, 30), (50, 0, 0)]);
         assert_eq!(sequence.next(0), Next::At(0));
         assert_eq!(sequence.take(0).map(|one| one.number), Some(1));
         assert_eq!(sequence.next(0), Next::At(50));
@@ -246,7 +247,7 @@ mod tests {
 
     #[test]
     fn with_dependencies_the_due_time_stays_and_others_pass() {
-        let mut sequence = sequence(Pacing::Dependencies, &[(0, 0, 0), (10, 1, 5), (20, 0, 0)]);
+        let mut sequence = sequence(ReplayPacing::Dependencies, &[(0, 0, 0), (10, 1, 5), (20, 0, 0)]);
         assert_eq!(sequence.next(0), Next::At(0));
         assert_eq!(sequence.take(0).map(|one| one.number), Some(1));
         assert_eq!(sequence.next(25), Next::At(20));

@@ -3,19 +3,19 @@
 use super::discards::{Discards, Ended};
 use super::sequence::{Next, Played, Sequence};
 use super::share::Share;
-use super::{Feed, Hindrances, Stage};
+use super::{ReplayFeed, ReplayHindrances, Stage};
 use crate::EngineError;
 use crate::failure::RawFailure;
 use crate::fates::Failed;
 use crate::memory::Memory;
 use crate::pending::PendingOp;
 use crate::placement::real_time;
-use crate::played::Chunk;
+use crate::played::ReplayChunk;
 use crate::ring::{Request, Ring};
 use crate::shared::{Control, Status};
 use crate::stats::{Alike, Slot};
-use plan::generate::{Op, Operation};
-use plan::replay::{Pacing, ReplayIo};
+use plan::generate::{Operation, OperationKind};
+use plan::replay::{ReplayIo, ReplayPacing};
 use quantity::clock;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ struct InFlight {
 }
 
 /// Statistics, control, status, hindrances.
-type Shared = (Arc<Slot>, Arc<Control>, Arc<Status>, Arc<Hindrances>);
+type Shared = (Arc<Slot>, Arc<Control>, Arc<Status>, Arc<ReplayHindrances>);
 
 /// What the thread owns.
 pub(super) struct Player {
@@ -84,7 +84,7 @@ pub(super) struct Player {
     stats: Arc<Slot>,
     control: Arc<Control>,
     status: Arc<Status>,
-    hindrances: Arc<Hindrances>,
+    hindrances: Arc<ReplayHindrances>,
     is_real_time: bool,
     share: Share,
     /// Times count from the trace's clock, so that being late can be made up for.
@@ -100,8 +100,8 @@ pub(super) struct Player {
 impl Player {
     pub(super) fn new(
         (stages, discards): (Vec<Stage>, Option<Discards>),
-        feed: Feed,
-        tell: Sender<Chunk>,
+        feed: ReplayFeed,
+        tell: Sender<ReplayChunk>,
         (stats, control, status, hindrances): Shared,
     ) -> Result<Self, EngineError> {
         let depth = feed.depth.clamp(1, 16_384);
@@ -120,7 +120,7 @@ impl Player {
             offset: 0,
             bytes: 0,
             target: 0,
-            op: Op::Read,
+            op: OperationKind::Read,
             durable: false,
             zeroes: false,
             after: 0,
@@ -134,7 +134,7 @@ impl Player {
             stages,
             discards,
             lanes,
-            is_on_time: feed.pacing == Pacing::OnTime,
+            is_on_time: feed.pacing == ReplayPacing::OnTime,
             sequence: Sequence::new(feed.chunks, tell, feed.pacing),
             slots: vec![idle; depth as usize],
             free: (0..depth).rev().collect(),
@@ -287,7 +287,7 @@ impl Player {
         let is_small = bytes as usize <= SMALL_BYTES;
         let memory = if is_small { &mut self.small } else { &mut self.memory };
         let address = match (op, &mut stage.content) {
-            (Op::Write, Some(content)) => {
+            (OperationKind::Write, Some(content)) => {
                 let place = memory.write_place(slot as usize, bytes as usize);
                 content.fill(place, offset);
                 place.as_mut_ptr()
@@ -345,7 +345,7 @@ impl Player {
             let InFlight { lane, io, due_ns, submitted_ns, number } = slots[slot as usize];
             buffer.pending.end(slot as usize);
             let ReplayIo { op, offset, bytes, .. } = io;
-            let moves = matches!(op, Op::Read | Op::Write) && !stages[lane].nothing;
+            let moves = matches!(op, OperationKind::Read | OperationKind::Write) && !stages[lane].nothing;
             if result < 0 || (moves && result.unsigned_abs() != bytes) {
                 buffer.returned_failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result }, Failed::GoesOn);
             } else {
@@ -366,7 +366,7 @@ impl Player {
 
 /// Is this operation for the threads that discard, where there are any?
 fn goes_aside(stage: &Stage, io: &ReplayIo) -> bool {
-    io.op == Op::Trim && stage.discards && !io.zeroes && stage.fd.is_some()
+    io.op == OperationKind::Trim && stage.discards && !io.zeroes && stage.fd.is_some()
 }
 
 /// Does a thread that has been awake for `awake_ns` sleep, when the next operation is due in `gap_ns`?

@@ -1,8 +1,8 @@
 //! The engine on real files: what is asked is what is done.
 
 use crate::support::{Bench, filled, once, run, scratch, workload};
-use engine::{EngineChoice, LaneInterval, Pace};
-use plan::generate::Op;
+use engine::{EngineChoice, LaneInterval, ResolvedRate};
+use plan::generate::OperationKind;
 use plan::{OpMix, TransferSize};
 use std::time::Duration;
 
@@ -30,10 +30,10 @@ fn n_asked_are_n_done_in_every_mix() {
                     (lane.response.count(), lane.service.count(), lane.arrivals),
                     (lane.ops, lane.ops, lane.ops)
                 );
-                let bytes = if lane.op == Op::Flush { 0 } else { lane.ops * 4096 };
+                let bytes = if lane.op == OperationKind::Flush { 0 } else { lane.ops * 4096 };
                 assert_eq!(lane.bytes, bytes, "{lane:?}");
             }
-            let reads = ops(&lanes, |lane| lane.op == Op::Read) as f64;
+            let reads = ops(&lanes, |lane| lane.op == OperationKind::Read) as f64;
             assert!((reads - 2345.0 * read).abs() < 4.5 * (2345.0 * read * (1.0 - read)).sqrt() + 0.1);
         }
     }
@@ -69,7 +69,7 @@ fn once_an_open_loop_keeps_its_rate() {
     for choice in BOTH {
         let bench = Bench {
             choice,
-            pace: Pace::PerSecond(5000.0),
+            pace: ResolvedRate::PerSecond(5000.0),
             ..Bench::new(vec![spec.clone()], run(vec![workload("w", &[0], 1.0)]))
         };
         let lanes = bench.go(Some(Duration::from_secs(2)));

@@ -2,8 +2,8 @@
 
 use crate::support::{Bench, filled, run, scratch, workload};
 use engine::{EngineChoice, LaneInterval};
-use plan::generate::Op;
-use plan::{Flow, Job, LatencyGoal, OpMix, Placement, Think, TransferSize, Turn, Workload};
+use plan::generate::OperationKind;
+use plan::{Job, JobFlow, JobPlacement, LatencyGoal, OpMix, TargetOrder, ThinkTime, TransferSize, Workload};
 use std::time::Duration;
 
 const BOTH: [EngineChoice; 2] = [EngineChoice::Uring, EngineChoice::Sync];
@@ -99,7 +99,7 @@ fn pause_after_ten(quiet: bool) {
     let folder = scratch();
     let spec = filled(folder.path(), "a", 8 << 20, 8);
     for choice in BOTH {
-        let think = Some(Think { every: Some(10), ns: 50 * MS, busy_ns: None });
+        let think = Some(ThinkTime { every: Some(10), ns: 50 * MS, busy_ns: None });
         let one = job("one", &[0], Job { think, elapsed_ns: Some(500 * MS), ..Job::new(4) });
         let lanes = Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![one])) }.go(None);
         let done = ops(&lanes, 0);
@@ -119,7 +119,7 @@ fn a_flow_keeps_jobs_in_proportion() {
     let folder = scratch();
     let spec = filled(folder.path(), "a", 8 << 20, 16);
     for choice in BOTH {
-        let part = |name: &str, weight| job(name, &[0], Job { flow: Some(Flow { id: 1, weight }), ..Job::new(4) });
+        let part = |name: &str, weight| job(name, &[0], Job { flow: Some(JobFlow { id: 1, weight }), ..Job::new(4) });
         let free = job("free", &[0], Job::new(4));
         let bench =
             Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![part("eight", 8.0), part("one", 1.0), free])) };
@@ -165,14 +165,14 @@ fn writes_have_sizes_of_their_own_and_trims_precede_writes() {
         mixed.write_transfer = Some(TransferSize::Fixed(64 << 10));
         let mut pairs = job("pairs", &[0], Job { operations: Some(400), ..Job::new(1) });
         pairs.mix = OpMix { read: 0.0, write: 0.5, trim: 0.5, trim_then_write: true, ..OpMix::read_write(0.0) };
-        pairs.address = plan::Address { per_op: true, ..crate::support::once() };
+        pairs.address = plan::AddressPattern { per_op: true, ..crate::support::once() };
         let lanes = Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![mixed, pairs])) }.go(None);
         for lane in &lanes {
-            let bytes = if lane.op == Op::Write && lane.workload == 0 { 64 << 10 } else { 4096 };
+            let bytes = if lane.op == OperationKind::Write && lane.workload == 0 { 64 << 10 } else { 4096 };
             assert_eq!(lane.bytes, lane.ops * bytes, "{choice:?} {lane:?}");
         }
         let of = |op| lanes.iter().filter(|lane| lane.workload == 1 && lane.op == op).map(|lane| lane.ops).sum::<u64>();
-        assert_eq!((of(Op::Trim), of(Op::Write)), (200, 200));
+        assert_eq!((of(OperationKind::Trim), of(OperationKind::Write)), (200, 200));
     }
 }
 
@@ -181,15 +181,18 @@ fn a_job_runs_where_it_is_placed() {
     let folder = scratch();
     let spec = filled(folder.path(), "a", 8 << 20, 8);
     for choice in BOTH {
-        let placement = Placement { cpus: vec![1], nodes: vec![0], nice: 5, io_priority: 2 << 13 | 3 };
-        let one =
-            job("one", &[0], Job { placement, operations: Some(2000), turn: Turn::Random { each: 1 }, ..Job::new(4) });
+        let placement = JobPlacement { cpus: vec![1], nodes: vec![0], nice: 5, io_priority: 2 << 13 | 3 };
+        let one = job(
+            "one",
+            &[0],
+            Job { placement, operations: Some(2000), turn: TargetOrder::Random { each: 1 }, ..Job::new(4) },
+        );
         let two = job("two", &[0], Job { operations: Some(2000), ..Job::new(1) });
         let lanes = Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![one, two])) }.go(None);
         assert_eq!((ops(&lanes, 0), ops(&lanes, 1)), (2000, 2000), "{choice:?}");
     }
     // A CPU that is not there is told.
-    let placement = Placement { cpus: vec![900], ..Placement::default() };
+    let placement = JobPlacement { cpus: vec![900], ..JobPlacement::default() };
     let bad = job("bad", &[0], Job { placement, ..Job::new(1) });
     let bench = Bench::new(vec![spec], run(vec![bad]));
     let told = bench.refusal();
@@ -200,7 +203,7 @@ fn a_job_runs_where_it_is_placed() {
 fn files_in_sequence_are_done_one_after_the_other() {
     let folder = scratch();
     let specs: Vec<_> = ["a", "b"].iter().map(|name| filled(folder.path(), name, 1 << 20, 8)).collect();
-    let mut one = job("one", &[0, 1], Job { turn: Turn::Sequential, bytes: Some(1 << 20), ..Job::new(2) });
+    let mut one = job("one", &[0, 1], Job { turn: TargetOrder::Sequential, bytes: Some(1 << 20), ..Job::new(2) });
     one.address = crate::support::once();
     let lanes = Bench::new(specs, run(vec![one])).go(None);
     assert!(lanes.iter().all(|lane| lane.target == 0), "the second file's turn never came");

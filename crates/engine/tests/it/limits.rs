@@ -1,14 +1,19 @@
 //! What ends a run by amount: exact to one transfer, whoever issues it.
 
 use crate::support::{Bench, filled, run, scratch, workload};
-use engine::{EngineChoice, Pace};
-use plan::generate::Op;
-use plan::{Arrivals, DataLimit, Gaps, Job, Stop, TransferSize, Turn, Workload};
+use engine::{EngineChoice, ResolvedRate};
+use plan::generate::OperationKind;
+use plan::{Arrivals, DataLimit, GapDistribution, Job, StopCondition, TargetOrder, TransferSize, Workload};
 
 const MIB: u64 = 1 << 20;
 
 /// Bytes of an operation (all when `None`) after a run of `workloads` with these limits.
-fn bytes(bench: &mut Bench, workloads: &[Workload], stop: Stop, pace: Pace) -> impl Fn(Option<Op>) -> u64 + use<> {
+fn bytes(
+    bench: &mut Bench,
+    workloads: &[Workload],
+    stop: StopCondition,
+    pace: ResolvedRate,
+) -> impl Fn(Option<OperationKind>) -> u64 + use<> {
     bench.plan.runs = vec![plan::Run { stop, ..run(workloads.to_vec()) }];
     bench.pace = pace;
     let sums = bench.go(None);
@@ -31,18 +36,32 @@ fn bytes_end_a_run_within_one_transfer() {
     sizes.transfer = TransferSize::Mix(vec![(4096, 0.5), (65536, 0.5)]);
     sizes.share = 0.5;
     let two = [Workload { share: 0.5, ..both.clone() }, sizes];
-    let job = Workload { job: Some(Job { turn: Turn::Joined, ..Job::new(6) }), ..both.clone() };
+    let job = Workload { job: Some(Job { turn: TargetOrder::Joined, ..Job::new(6) }), ..both.clone() };
     for choice in [EngineChoice::Uring, EngineChoice::Sync] {
         bench.choice = choice;
-        for pace in [Pace::Max, Pace::PerSecond(20_000.0)] {
+        for pace in [ResolvedRate::Max, ResolvedRate::PerSecond(20_000.0)] {
             let limit = Some(DataLimit::Bytes(3_000_000));
-            let total = bytes(&mut bench, std::slice::from_ref(&both), Stop { total: limit, ..Stop::default() }, pace);
+            let total = bytes(
+                &mut bench,
+                std::slice::from_ref(&both),
+                StopCondition { total: limit, ..StopCondition::default() },
+                pace,
+            );
             assert_eq!(total(None), 3_000_000_u64.next_multiple_of(4096), "{choice:?} {pace:?}");
-            let written = bytes(&mut bench, &two, Stop { written: limit, ..Stop::default() }, pace)(Some(Op::Write));
+            let written = bytes(&mut bench, &two, StopCondition { written: limit, ..StopCondition::default() }, pace)(
+                Some(OperationKind::Write),
+            );
             assert!((3_000_000..3_000_000 + 65536).contains(&written), "{choice:?} {pace:?}: {written}");
-            let read = bytes(&mut bench, &two, Stop { read: limit, ..Stop::default() }, pace)(Some(Op::Read));
+            let read = bytes(&mut bench, &two, StopCondition { read: limit, ..StopCondition::default() }, pace)(Some(
+                OperationKind::Read,
+            ));
             assert!((3_000_000..3_000_000 + 65536).contains(&read), "{choice:?} {pace:?}: {read}");
-            let jobs = bytes(&mut bench, std::slice::from_ref(&job), Stop { total: limit, ..Stop::default() }, pace);
+            let jobs = bytes(
+                &mut bench,
+                std::slice::from_ref(&job),
+                StopCondition { total: limit, ..StopCondition::default() },
+                pace,
+            );
             assert_eq!(jobs(None), 3_000_000_u64.next_multiple_of(4096), "{choice:?} {pace:?}");
         }
     }
@@ -53,8 +72,8 @@ fn multiples_of_sizes_are_those_of_the_targets_of_the_run() {
     let folder = scratch();
     let targets = vec![filled(folder.path(), "a", MIB, 4), filled(folder.path(), "b", 8 * MIB, 4)];
     let mut bench = Bench::new(targets, run(vec![]));
-    let stop = Stop { total: Some(DataLimit::TargetSizes(2.0)), ..Stop::default() };
-    let total = bytes(&mut bench, &[workload("small", &[0], 1.0)], stop, Pace::Max);
+    let stop = StopCondition { total: Some(DataLimit::TargetSizes(2.0)), ..StopCondition::default() };
+    let total = bytes(&mut bench, &[workload("small", &[0], 1.0)], stop, ResolvedRate::Max);
     assert_eq!(total(None), 2 * MIB);
 }
 
@@ -62,11 +81,11 @@ fn multiples_of_sizes_are_those_of_the_targets_of_the_run() {
 fn a_number_of_operations_is_counted_from_the_end_of_the_warm_up_on() {
     let folder = scratch();
     let mut bench = Bench::new(vec![filled(folder.path(), "a", 8 * MIB, 8)], run(vec![]));
-    let arrivals = Arrivals { gaps: Gaps::Deterministic, burst: None };
-    let stop = Stop { operations: Some(300), ..Stop::default() };
+    let arrivals = Arrivals { gaps: GapDistribution::Deterministic, burst: None };
+    let stop = StopCondition { operations: Some(300), ..StopCondition::default() };
     let run = run(vec![workload("one", &[0], 0.5)]);
     bench.plan.runs = vec![plan::Run { stop, arrivals, warmup_ns: 200_000_000, ..run }];
-    bench.pace = Pace::PerSecond(2000.0);
+    bench.pace = ResolvedRate::PerSecond(2000.0);
     for choice in [EngineChoice::Uring, EngineChoice::Sync] {
         bench.choice = choice;
         // The first 200 ms, and 300 more.

@@ -1,13 +1,13 @@
 //! Defects that a review found, each as a test.
 
 use crate::support::{Bench, filled, run, scratch, workload};
-use engine::{EngineChoice, Harvest, Input, Options, Pace, start};
-use plan::{Arrivals, Gaps, Run};
+use engine::{EngineChoice, EngineOptions, IntervalHarvest, ResolvedRate, RunInput, start};
+use plan::{Arrivals, GapDistribution, Run};
 use std::time::Duration;
 
 /// Harvests every `every` for `time`; the last harvest after everything came back.
-fn harvests(bench: &Bench, time: Duration, every: Duration) -> Vec<Harvest> {
-    let input = Input {
+fn harvests(bench: &Bench, time: Duration, every: Duration) -> Vec<IntervalHarvest> {
+    let input = RunInput {
         plan: &bench.plan,
         run: &bench.plan.runs[0],
         rate: bench.pace,
@@ -16,7 +16,7 @@ fn harvests(bench: &Bench, time: Duration, every: Duration) -> Vec<Harvest> {
         varying_seed: 7,
         data_seed: 7,
     };
-    let mut running = start(input, &Options { choice: bench.choice, workers: bench.workers }).unwrap();
+    let mut running = start(input, &EngineOptions { choice: bench.choice, workers: bench.workers }).unwrap();
     let end = running.started_ns() + u64::try_from(time.as_nanos()).unwrap();
     let mut all = Vec::new();
     while quantity::clock::now_ns() < end {
@@ -33,7 +33,7 @@ fn harvests(bench: &Bench, time: Duration, every: Duration) -> Vec<Harvest> {
 }
 
 /// Operations of one workload.
-fn ops_of(h: &[Harvest], w: usize) -> u64 {
+fn ops_of(h: &[IntervalHarvest], w: usize) -> u64 {
     h.iter().flat_map(|h| &h.lanes).filter(|l| l.workload == w).map(|l| l.ops).sum()
 }
 
@@ -60,10 +60,10 @@ fn a_workload_of_its_own_rate_is_part_of_the_runs_rate() {
         (workloads[0].rate, workloads[0].share) = (Some(own), 0.0);
         (workloads[1].share, workloads[2].share) = (0.8, 0.2);
         // Even gaps: the arrivals of any time are its rates times it, however long a busy machine makes the run.
-        let even = Arrivals { gaps: Gaps::Deterministic, burst: None };
+        let even = Arrivals { gaps: GapDistribution::Deterministic, burst: None };
         let run = Run { arrivals: even, ..run(workloads) };
         assert_eq!(run.offered_rate(1000.0), 1000.0);
-        let pace = Pace::PerSecond(1000.0);
+        let pace = ResolvedRate::PerSecond(1000.0);
         let bench = Bench { choice, pace, ..Bench::new(vec![spec.clone()], run) };
         let all = harvests(&bench, Duration::from_secs(1), Duration::from_millis(100));
         let arrivals = |at: usize| -> u64 {
@@ -100,10 +100,10 @@ fn arrivals_are_not_invented() {
 fn what_is_due_at_the_end_of_an_interval_belongs_to_the_next_one() {
     let folder = scratch();
     let spec = filled(folder.path(), "a", 8 << 20, 8);
-    let even = Arrivals { gaps: Gaps::Deterministic, burst: None };
+    let even = Arrivals { gaps: GapDistribution::Deterministic, burst: None };
     let run = Run { arrivals: even, ..run(vec![workload("even", &[0], 1.0)]) };
-    let bench = Bench { pace: Pace::PerSecond(100.0), ..Bench::new(vec![spec], run) };
-    let input = Input {
+    let bench = Bench { pace: ResolvedRate::PerSecond(100.0), ..Bench::new(vec![spec], run) };
+    let input = RunInput {
         plan: &bench.plan,
         run: &bench.plan.runs[0],
         rate: bench.pace,
@@ -112,9 +112,9 @@ fn what_is_due_at_the_end_of_an_interval_belongs_to_the_next_one() {
         varying_seed: 7,
         data_seed: 7,
     };
-    let mut running = start(input, &Options { choice: bench.choice, workers: bench.workers }).unwrap();
+    let mut running = start(input, &EngineOptions { choice: bench.choice, workers: bench.workers }).unwrap();
     let (started_ns, mut before_ns, mut arrivals, mut in_time) = (running.started_ns(), running.started_ns(), 0, 0);
-    let arrivals_of = |harvest: &Harvest| harvest.lanes.iter().map(|lane| lane.arrivals).sum::<u64>();
+    let arrivals_of = |harvest: &IntervalHarvest| harvest.lanes.iter().map(|lane| lane.arrivals).sum::<u64>();
     for tick in 1..=100 {
         let due_ns = started_ns + tick * 100_000_000;
         while quantity::clock::now_ns() < due_ns {
@@ -193,7 +193,7 @@ fn checksummed_direct_reads_are_right() {
         return;
     }
     let device = testkit::LoopDevice::new(512 << 20).unwrap();
-    let place = testkit::Mounted::make(testkit::FileSystem::Btrfs, device.path()).unwrap();
+    let place = testkit::MountedFileSystem::make(testkit::FileSystem::Btrfs, device.path()).unwrap();
     let mut spec = filled(place.path(), "a", 64 << 20, 64);
     spec.open.direct = true;
     let bench = Bench {
@@ -219,7 +219,7 @@ fn a_paced_start_is_not_late() {
     let bench = Bench {
         choice: EngineChoice::Uring,
         workers: Some(1),
-        pace: Pace::PerSecond(1000.0),
+        pace: ResolvedRate::PerSecond(1000.0),
         ..Bench::new(vec![spec], run(vec![w]))
     };
     let all = harvests(&bench, Duration::from_millis(600), Duration::from_millis(200));
@@ -235,7 +235,8 @@ fn offered_is_bounded_by_the_budget() {
     let spec = filled(folder.path(), "a", 8 << 20, 4);
     let mut r = run(vec![workload("w", &[0], 1.0)]);
     r.stop.operations = Some(500);
-    let bench = Bench { choice: EngineChoice::Uring, pace: Pace::PerSecond(5000.0), ..Bench::new(vec![spec], r) };
+    let bench =
+        Bench { choice: EngineChoice::Uring, pace: ResolvedRate::PerSecond(5000.0), ..Bench::new(vec![spec], r) };
     let all = harvests(&bench, Duration::from_millis(300), Duration::from_millis(50));
     let arrivals: u64 = all.iter().flat_map(|h| &h.lanes).map(|l| l.arrivals).sum();
     println!("H arrivals {arrivals} ops {} backlog {}", ops_of(&all, 0), all.last().unwrap().lanes[0].backlog);

@@ -5,7 +5,7 @@ use super::FORMATS;
 use crate::printed::{count, whole};
 use crate::results::Results;
 use crate::source::Lines;
-use crate::{Options, import};
+use crate::{ImportOptions, import};
 use proptest::prelude::*;
 use recording::Reader;
 use recording::rows::Io;
@@ -227,7 +227,7 @@ proptest! {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("trace");
         std::fs::write(&path, &text).expect("written");
-        let done = import(&path, &folder.path().join("r"), &Options::default(), &[]);
+        let done = import(&path, &folder.path().join("r"), &ImportOptions::default(), &[]);
         let done = done.map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
         prop_assert_eq!(done.format, format);
         let reader = Reader::open(&done.directory).expect("a recording");
@@ -269,7 +269,8 @@ fn a_line_of_a_trace_that_cannot_be_read_is_an_error_with_its_number() {
         while lines.advance().expect("text") {
             count += 1;
         }
-        let error = import(&path, &folder.path().join("r"), &Options::default(), &[]).expect_err(format).to_string();
+        let error =
+            import(&path, &folder.path().join("r"), &ImportOptions::default(), &[]).expect_err(format).to_string();
         assert!(error.contains(&format!(":{}: ", count - 1)), "{format}: {error}");
     }
 }

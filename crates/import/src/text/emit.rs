@@ -6,12 +6,12 @@ use super::lanes::{COUNTER_MAX, Lane, Sums, Thing};
 use super::place::Placed;
 use super::told::Section;
 use crate::ImportError;
-use crate::options::Imported;
+use crate::options::ImportSummary;
 use crate::printed::seconds;
 use crate::provenance::{events, imported_manifest};
 use quantity::text::format_ns;
 use recording::rows::{Cpu, Disk, Event, Figure, Memory, Net, Pressure, Process, System, Tcp, Udp};
-use recording::{Batch, ClockAnchor, Label, Row, Sink, Writer};
+use recording::{ClockAnchor, Label, Row, RowBatch, Sink, Writer};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(super) fn write(
     files: &[Placed],
     directory: &Path,
     command_line: &[String],
-) -> Result<Imported, ImportError> {
+) -> Result<ImportSummary, ImportError> {
     let first = files.iter().flat_map(|file| file.times.iter().flatten().copied()).min();
     let of_events = files.iter().flat_map(|file| file.told.events.iter().map(|(at, _)| *at)).min();
     let steps = files.iter().flat_map(|file| file.steps.iter()).copied().max().unwrap_or(0);
@@ -59,10 +59,14 @@ pub(super) fn write(
     writer.update_manifest(|manifest| {
         manifest.extra.insert("imported".to_string(), facts);
     })?;
-    writer.accept(&Batch::from_rows(&events(output.end_ns, format!("imported from {shown} ({program})"), &notes))?)?;
+    writer.accept(&RowBatch::from_rows(&events(
+        output.end_ns,
+        format!("imported from {shown} ({program})"),
+        &notes,
+    ))?)?;
     writer.commit()?;
     let format = files.first().map_or("", |file| file.told.tool);
-    Ok(Imported { directory: writer.seal_past()?, format, notes })
+    Ok(ImportSummary { directory: writer.seal_past()?, format, notes })
 }
 
 /// Everything that is to be said, with the file's name where there are several.
@@ -258,7 +262,7 @@ impl Output {
 
     fn put<R: Row>(&mut self, rows: &mut Vec<R>) -> Result<(), ImportError> {
         if !rows.is_empty() {
-            self.writer.accept(&Batch::from_rows(rows)?)?;
+            self.writer.accept(&RowBatch::from_rows(rows)?)?;
             self.writer.commit()?;
             rows.clear();
         }

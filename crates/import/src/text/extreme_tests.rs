@@ -7,7 +7,7 @@ mod printers;
 use super::FORMATS;
 use super::told::Told;
 use crate::source::Lines;
-use crate::{Options, import};
+use crate::{ImportOptions, import};
 use printers::{BANNER, printed};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -315,7 +315,7 @@ fn imported(name: &str, text: &str) -> (tempfile::TempDir, Reader, Vec<String>) 
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(name);
     std::fs::write(&path, text).expect("written");
-    let imported = import(&path, &folder.path().join("r"), &Options::default(), &[]).expect("it is good");
+    let imported = import(&path, &folder.path().join("r"), &ImportOptions::default(), &[]).expect("it is good");
     let reader = Reader::open(&imported.directory).expect("a recording");
     (folder, reader, imported.notes)
 }

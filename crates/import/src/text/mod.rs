@@ -24,7 +24,7 @@ mod zpool;
 mod zpool_status;
 
 use crate::ImportError;
-use crate::options::{Imported, Options};
+use crate::options::{ImportOptions, ImportSummary};
 use crate::source::{self, Lines};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -256,9 +256,9 @@ pub(super) fn recognise(path: &Path, format: Option<&str>) -> Result<Option<Text
 pub(super) fn import(
     texts: &Texts,
     directory: &Path,
-    options: &Options,
+    options: &ImportOptions,
     command_line: &[String],
-) -> Result<Imported, ImportError> {
+) -> Result<ImportSummary, ImportError> {
     let mut all = Vec::new();
     let zone = options.zone.clone().map(Rc::new);
     for (path, format) in &texts.files {

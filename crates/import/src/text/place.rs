@@ -5,7 +5,7 @@ use super::syslog::{ANY_YEAR, in_year};
 use super::told::{EventClock, Section, Told};
 use super::when::{DAY_NS, Epoch, SECOND_NS};
 use crate::ImportError;
-use crate::options::Options;
+use crate::options::ImportOptions;
 use quantity::text::{civil, format_ns, format_wall};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -22,7 +22,7 @@ pub(super) struct Placed {
 }
 
 /// Puts all blocks where they belong.
-pub(super) fn place(files: Vec<(PathBuf, Told)>, options: &Options) -> Result<Vec<Placed>, ImportError> {
+pub(super) fn place(files: Vec<(PathBuf, Told)>, options: &ImportOptions) -> Result<Vec<Placed>, ImportError> {
     files
         .into_iter()
         .map(|(path, mut told)| {
@@ -81,7 +81,7 @@ fn changed_ns(path: &Path) -> Result<i64, ImportError> {
 
 /// The midnight that times of day are counted from: the file's date, else one that fits its last change. What is not sure
 /// is said.
-fn day(told: &mut Told, changed_ns: i64, options: &Options) -> i64 {
+fn day(told: &mut Told, changed_ns: i64, options: &ImportOptions) -> i64 {
     let of_day = told.sections.iter().filter(|section| section.timeline.epoch == Epoch::Day);
     let last_ns = of_day.filter_map(|section| section.blocks.last()).map(|block| block.at).max();
     let Some(last_ns) = last_ns else { return 0 };
@@ -111,7 +111,7 @@ fn day(told: &mut Told, changed_ns: i64, options: &Options) -> i64 {
 }
 
 /// Puts events on the wall clock: messages tell no year, or only the time since the machine was started.
-fn events(told: &mut Told, (changed_ns, changed_there_ns): (i64, i64), options: &Options) {
+fn events(told: &mut Told, (changed_ns, changed_there_ns): (i64, i64), options: &ImportOptions) {
     let Some(last_ns) = told.events.iter().map(|(at, _)| *at).max() else { return };
     match told.event_clock {
         EventClock::Wall => {}
@@ -148,7 +148,7 @@ fn events(told: &mut Told, (changed_ns, changed_there_ns): (i64, i64), options: 
 
 /// What had to be assumed of a file without times.
 struct Asked<'a> {
-    options: &'a Options,
+    options: &'a ImportOptions,
     changed_ns: i64,
     is_told: bool,
 }

@@ -1,6 +1,6 @@
 //! The source documents: every output of a tool among them is imported; what is not imported is listed with the reason.
 
-use crate::{Options, import};
+use crate::{ImportOptions, import};
 use recording::Reader;
 use recording::rows::{Figure, Process, Tcp};
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/tools").join(name)
 }
 
-fn options() -> Options {
-    Options { start_ns: quantity::text::wall_ns_of((2026, 11, 20), (10, 0, 0)), ..Options::default() }
+fn options() -> ImportOptions {
+    ImportOptions { start_ns: quantity::text::wall_ns_of((2026, 11, 20), (10, 0, 0)), ..ImportOptions::default() }
 }
 
 fn names(name: &str) -> Vec<String> {
@@ -32,14 +32,17 @@ fn names(name: &str) -> Vec<String> {
     names
 }
 
-fn imported(path: &Path, options: &Options) -> Result<(tempfile::TempDir, Reader, Vec<String>), crate::ImportError> {
+fn imported(
+    path: &Path,
+    options: &ImportOptions,
+) -> Result<(tempfile::TempDir, Reader, Vec<String>), crate::ImportError> {
     let scratch = tempfile::tempdir().expect("a folder");
     let imported = import(path, &scratch.path().join("r"), options, &[])?;
     let reader = Reader::open(&imported.directory).expect("a recording");
     Ok((scratch, reader, imported.notes))
 }
 
-fn old(name: &str, options: &Options) -> (tempfile::TempDir, Reader, Vec<String>) {
+fn old(name: &str, options: &ImportOptions) -> (tempfile::TempDir, Reader, Vec<String>) {
     imported(&folder("old").join(name), options).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 

@@ -1,8 +1,8 @@
 //! Tools' own outputs, and what becomes of them.
 
-use crate::{Options, import};
+use crate::{ImportOptions, import};
 use proptest::prelude::*;
-use quantity::zone::Zone;
+use quantity::zone::LocalZone;
 use recording::rows::{Cpu, Disk, Event, Figure, Memory, Net, Pressure, Process, System, Tcp};
 use recording::{Reader, Row};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,8 +15,8 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 /// Files have the time at which they were checked out: the day is said.
-fn options() -> Options {
-    Options { start_ns: quantity::text::wall_ns_of((2026, 11, 20), (10, 0, 0)), ..Options::default() }
+fn options() -> ImportOptions {
+    ImportOptions { start_ns: quantity::text::wall_ns_of((2026, 11, 20), (10, 0, 0)), ..ImportOptions::default() }
 }
 
 struct Import {
@@ -31,7 +31,7 @@ impl Import {
         Self::with(path, &options())
     }
 
-    fn with(path: &Path, options: &Options) -> Result<Self, crate::ImportError> {
+    fn with(path: &Path, options: &ImportOptions) -> Result<Self, crate::ImportError> {
         let folder = tempfile::tempdir().expect("a folder");
         let imported = import(path, &folder.path().join("r"), options, &[])?;
         let reader = Reader::open(&imported.directory).expect("a recording");
@@ -248,7 +248,7 @@ fn each_tool_gives_what_it_printed() {
 }
 
 /// Imports a text under a name.
-fn of_text(name: &str, text: &str, options: &Options) -> Result<Import, crate::ImportError> {
+fn of_text(name: &str, text: &str, options: &ImportOptions) -> Result<Import, crate::ImportError> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(name);
     std::fs::write(&path, text).expect("written");
@@ -285,7 +285,7 @@ fn what_is_malformed_is_told_with_its_line() {
     ];
     let mut said = String::new();
     for (format, what, text) in cases {
-        let wanted = Options { format: Some(format.to_string()), ..options() };
+        let wanted = ImportOptions { format: Some(format.to_string()), ..options() };
         match of_text("input", &text, &wanted) {
             Err(error) => {
                 let error = error.to_string();
@@ -306,7 +306,7 @@ fn what_is_malformed_is_told_with_its_line() {
 
 #[test]
 fn midnight_cut_off_lines_and_messages() {
-    let import = of_text("sar.txt", SAR, &Options::default()).expect("it is good");
+    let import = of_text("sar.txt", SAR, &ImportOptions::default()).expect("it is good");
     let times: Vec<i64> = import.rows::<Disk>().iter().map(|row| row.t_ns).collect();
     assert_eq!(times.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<i64>>(), [1_000_000_000; 2]);
     assert_eq!(import.reader.manifest().host, "db7");
@@ -349,7 +349,7 @@ fn a_folder_of_several_tools_is_one_recording() {
 
 #[test]
 fn the_interval_is_said_where_it_is_not_told() {
-    let options = Options { interval_ns: Some(5_000_000_000), ..options() };
+    let options = ImportOptions { interval_ns: Some(5_000_000_000), ..options() };
     let import = of_text("vmstat.txt", VMSTAT, &options).expect("it is good");
     let rows = import.rows::<System>();
     assert_eq!(rows[1].t_ns - rows[0].t_ns, 5_000_000_000);
@@ -431,12 +431,12 @@ const SADF: &str = r#"{"sysstat": {"hosts": [{
 
 #[test]
 fn sadf_gives_all_its_parts() {
-    let import = of_text("sa20.json", SADF, &Options::default()).expect("it is good");
+    let import = of_text("sa20.json", SADF, &ImportOptions::default()).expect("it is good");
     let all = [cpus(&import), disks(&import), links(&import), machine(&import)].concat().join("\n");
     insta::assert_snapshot!(all);
     let system = import.rows::<System>();
     assert_eq!(system.last().map(|row| (row.runnable, row.load_1m)), Some((Some(3), Some(3.36))));
-    let cut = of_text("sa20.json", &SADF[..SADF.len() / 2], &Options::default()).map(|import| import.format);
+    let cut = of_text("sa20.json", &SADF[..SADF.len() / 2], &ImportOptions::default()).map(|import| import.format);
     let error = cut.expect_err("it is cut off").to_string();
     assert!(error.contains("sa20.json:1") && error.contains("cut off"), "{error}");
 }
@@ -447,7 +447,7 @@ fn sadf_prints_a_figure_under_two_names_and_it_is_one() {
         let both = SADF.replace(r#""aqu-sz": 0.48"#, r#""avgqu-sz": 8.00, "aqu-sz": 8.00"#);
         let both =
             both.replace(r#""tps": 154.00"#, &format!(r#""tps": {tps}.00"#)).replace(r#""util""#, r#""util-percent""#);
-        let import = of_text("sa20.json", &both, &Options::default()).expect("it is good");
+        let import = of_text("sa20.json", &both, &ImportOptions::default()).expect("it is good");
         let rows = import.rows::<Disk>();
         let grown = |of: fn(&Disk) -> Option<i64>| of(&rows[1]).zip(of(&rows[0])).map(|(after, before)| after - before);
         (grown(|row| row.weighted_ticks_ms), grown(|row| row.io_ticks_ms))
@@ -462,7 +462,7 @@ fn a_queue_that_was_printed_holds_where_times_and_rates_say_less() {
     // 100/s of 3 ms each are 0.3 in the queue; 0.99 was printed: what is still in flight is in it as well.
     let queue = |printed: &str| {
         let text = SADF.replace(r#""tps": 154.00"#, r#""tps": 100.00"#).replace(r#""await": 3.12"#, r#""await": 3.04"#);
-        let import = of_text("sa20.json", &text.replace(r#""aqu-sz": 0.48"#, printed), &Options::default());
+        let import = of_text("sa20.json", &text.replace(r#""aqu-sz": 0.48"#, printed), &ImportOptions::default());
         let rows = import.expect("it is good").rows::<Disk>();
         rows[1].weighted_ticks_ms.zip(rows[0].weighted_ticks_ms).map(|(after, before)| after - before)
     };
@@ -506,12 +506,12 @@ fn errors_and_drops_of_links_as_sar_tells_them_are_those_of_the_table() {
     assert_eq!(told.count(), 2);
 
     let sadf = SADF.replace("\"rxerr\": 0.00, \"txerr\": 0.00", "\"rxerr\": 4.00, \"txerr\": 2.00");
-    let import = of_text("sa20.json", &sadf, &Options::default()).expect("it is good");
+    let import = of_text("sa20.json", &sadf, &ImportOptions::default()).expect("it is good");
     assert_eq!(link_errors(&import), [[Some(4), Some(2), Some(3), Some(0)]]);
 }
 
 /// With the end of summer time in Berlin, 2026-10-25 01:00 UTC.
-fn berlin() -> Zone {
+fn berlin() -> LocalZone {
     let mut block = b"TZif2".to_vec();
     block.extend([0; 15]);
     [0_u32, 0, 0, 0, 1, 4].iter().for_each(|count| block.extend(count.to_be_bytes()));
@@ -519,14 +519,14 @@ fn berlin() -> Zone {
     block.extend(b"UTC\0");
     let mut bytes = block.repeat(2);
     bytes.extend(b"\nCET-1CEST,M3.5.0,M10.5.0/3\n");
-    Zone::parse(&bytes).expect("a zone")
+    LocalZone::parse(&bytes).expect("a zone")
 }
 
 #[test]
 fn times_of_a_zone() {
-    let zone = |zone: Zone| Options { zone: Some(zone), ..Options::default() };
+    let zone = |zone: LocalZone| ImportOptions { zone: Some(zone), ..ImportOptions::default() };
     // Times of the rows, as UTC.
-    let times = |name: &str, text: &str, options: &Options| -> Vec<String> {
+    let times = |name: &str, text: &str, options: &ImportOptions| -> Vec<String> {
         let import = of_text(name, text, options).expect("it is good");
         assert!(!import.notes.iter().any(|note| note.contains("went back")), "{:?}", import.notes);
         let origin_ns = import.reader.manifest().started_wall_ns;
@@ -556,13 +556,13 @@ fn times_of_a_zone() {
     };
     let local = iostat(["10/25/26 02:30:00", "10/25/26 02:00:00", "10/25/26 03:00:00"]);
     assert_eq!(times("io.txt", &local, &zone(berlin()))[1..], utc(&["01:00", "02:00"]));
-    assert_eq!(times("io.txt", &local, &zone(Zone::fixed(7200)))[1..], utc(&["01:00"]), "there it goes back");
+    assert_eq!(times("io.txt", &local, &zone(LocalZone::fixed(7200)))[1..], utc(&["01:00"]), "there it goes back");
     let told = iostat(["2026-10-25T04:00:00+0200", "2026-10-25T04:30:00+0200", "2026-10-25T04:00:00+0100"]);
     let expect = utc(&["02:00", "02:30", "03:00"]);
-    assert_eq!(times("io.txt", &told, &zone(Zone::fixed(-18_000)))[..], expect[..]);
-    assert_eq!(times("io.txt", &told, &Options::default())[..], expect[..]);
+    assert_eq!(times("io.txt", &told, &zone(LocalZone::fixed(-18_000)))[..], expect[..]);
+    assert_eq!(times("io.txt", &told, &ImportOptions::default())[..], expect[..]);
     let begin = quantity::text::wall_ns_of((2026, 10, 25), (2, 0, 0));
-    let options = Options { start_ns: begin, ..zone(Zone::fixed(7200)) };
+    let options = ImportOptions { start_ns: begin, ..zone(LocalZone::fixed(7200)) };
     let import = of_text("vmstat.txt", VMSTAT, &options).expect("it is good");
     assert_eq!(
         import.rows::<System>()[0].t_ns + import.reader.manifest().started_wall_ns,
@@ -572,13 +572,13 @@ fn times_of_a_zone() {
 
 #[test]
 fn messages_of_a_zone() {
-    let events = |text: &str, options: &Options| -> Vec<String> {
+    let events = |text: &str, options: &ImportOptions| -> Vec<String> {
         let import = of_text("messages", text, options).expect("it is good");
         let origin_ns = import.reader.manifest().started_wall_ns;
         let rows = import.rows::<Event>().into_iter().filter(|row| row.kind == "kernel");
         rows.map(|row| quantity::text::format_wall(row.t_ns + origin_ns)[11..19].to_string()).collect()
     };
-    let options = |zone: Zone| Options { zone: Some(zone), ..options() };
+    let options = |zone: LocalZone| ImportOptions { zone: Some(zone), ..options() };
     let yearless =
         "Oct 25 02:59:00 db7 kernel: one\nOct 25 02:01:00 db7 kernel: two\nOct 25 03:00:00 db7 kernel: three\n";
     assert_eq!(events(yearless, &options(berlin())), ["00:59:00", "01:01:00", "02:00:00"]);
@@ -609,7 +609,7 @@ fn files_of_two_machines_are_not_read_as_one() {
         let error = Import::of(folder.path()).map(|_| ()).expect_err("they are two").to_string();
         assert!(error.ends_with("(h01 in sar.1, h02 in sar.2): --host NAME imports one of them"), "{error}");
     }
-    let of = |host: &str| Options { host: Some(host.to_string()), ..options() };
+    let of = |host: &str| ImportOptions { host: Some(host.to_string()), ..options() };
     let import = Import::with(folder.path(), &of("h02")).expect("it is good");
     assert_eq!(import.reader.manifest().host, "h02");
     assert!(disks(&import).iter().all(|line| line.contains("all/s 900.00")), "{:?}", disks(&import));
@@ -681,7 +681,7 @@ fn iostats_old_line_of_time_is_when_its_samples_were() {
                 "Time: {stamp}\nDevice:            tps   Blk_read/s   Blk_wrtn/s   Blk_read   Blk_wrtn\nsda              100.00         0.00       800.00          0       8000\n"
             );
         }
-        let import = of_text("iostat.txt", &text, &Options::default()).expect("it is good");
+        let import = of_text("iostat.txt", &text, &ImportOptions::default()).expect("it is good");
         assert_eq!(import.rows::<Disk>().iter().filter_map(|row| row.any_ios).max(), Some(2000), "{:?}", import.notes);
         let rows = import.rows::<Disk>();
         assert_eq!((rows.len(), rows[2].t_ns - rows[1].t_ns), (3, 10_000_000_000));
@@ -705,7 +705,7 @@ fn sars_first_interval_after_a_restart_begins_at_its_heading() {
         12:10:00 AM {cpu}\n12:15:00 AM all 50.00 0.00 2.00 0.00 0.00 48.00\n\n\
         12:10:00 AM {disk}\n12:15:00 AM vda 77.00 0.00 308.00 0.00 4.00 0.00 0.10 0.10\n"
     );
-    let import = of_text("sar.txt", &text, &Options::default()).expect("it is good");
+    let import = of_text("sar.txt", &text, &ImportOptions::default()).expect("it is good");
     let all = |line: &String| line.split(", r").next().unwrap_or_default().to_string();
     let shown: Vec<String> = disks(&import).iter().map(all).collect();
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use super::columns::{How, Spec, Subject, subject_of};
 use super::when::{Timeline, When};
-use quantity::zone::Zone;
+use quantity::zone::LocalZone;
 use recording::rows::Event;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -118,7 +118,7 @@ pub(super) struct Told {
     /// Name of the format.
     pub(super) tool: &'static str,
     /// What local times are of; `None`: they are taken for UTC.
-    pub(super) zone: Option<Rc<Zone>>,
+    pub(super) zone: Option<Rc<LocalZone>>,
     pub(super) sections: Vec<Section>,
     /// By heading.
     known: HashMap<String, usize>,

@@ -1,7 +1,7 @@
 //! Times as tools print them: of day, of the year, or not at all; over midnight, and through clocks that were set back.
 
 use quantity::text::wall_ns_of;
-use quantity::zone::{Zone, ahead_s};
+use quantity::zone::{LocalZone, ahead_s};
 use std::rc::Rc;
 
 pub(super) const SECOND_NS: i64 = 1_000_000_000;
@@ -40,7 +40,7 @@ pub(super) enum Epoch {
 pub(super) struct Timeline {
     pub(super) epoch: Epoch,
     /// What local times are of; `None`: they are taken for UTC.
-    zone: Option<Rc<Zone>>,
+    zone: Option<Rc<LocalZone>>,
     last: Option<i64>,
     /// Whole days, and what the clock was set back by.
     shift_ns: i64,
@@ -52,7 +52,7 @@ pub(super) struct Timeline {
 
 impl Timeline {
     /// Of local times in this zone.
-    pub(super) fn of_zone(zone: Option<&Rc<Zone>>) -> Self {
+    pub(super) fn of_zone(zone: Option<&Rc<LocalZone>>) -> Self {
         Self { zone: zone.cloned(), ..Self::default() }
     }
 
@@ -99,7 +99,7 @@ impl Timeline {
 
     /// Times on this timeline, counted from a local midnight, as UTC; and how often the clock was set back for another reason
     /// than the zone's.
-    pub(super) fn of_days(&self, day_ns: i64, times: impl Iterator<Item = i64>, zone: &Zone) -> (Vec<i64>, u32) {
+    pub(super) fn of_days(&self, day_ns: i64, times: impl Iterator<Item = i64>, zone: &LocalZone) -> (Vec<i64>, u32) {
         let (mut found, mut known_ns, mut unexplained_ns, mut set_back) = (Vec::<i64>::new(), 0, 0, 0);
         for at in times {
             let back_ns = self.set_back_ns.iter().rev().find(|(from, _)| *from <= at).map_or(0, |(_, ns)| *ns);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     /// From noon of UTC on an hour that clocks show twice.
-    fn noon_twice() -> Zone {
+    fn noon_twice() -> LocalZone {
         // A file of version 1 with one step and two kinds of time: one hour ahead, then none.
         let mut bytes = b"TZif\0".to_vec();
         bytes.extend([0; 15]);
@@ -245,7 +245,7 @@ mod tests {
         bytes.extend([1]);
         bytes.extend([0, 0, 0x0e, 0x10, 1, 0, 0, 0, 0, 0, 0, 0]);
         bytes.extend(b"ABC\0");
-        Zone::parse(&bytes).expect("a zone")
+        LocalZone::parse(&bytes).expect("a zone")
     }
 
     #[test]

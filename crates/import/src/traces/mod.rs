@@ -11,14 +11,14 @@ mod merge;
 mod output;
 
 use crate::ImportError;
-use crate::options::{Imported, Options};
+use crate::options::{ImportOptions, ImportSummary};
 use crate::provenance::{events, imported_manifest};
 use crate::source;
 use context::Context;
 use merge::Merge;
 use output::Output;
 use recording::rows::Io;
-use recording::{Batch, ClockAnchor, Label, Manifest, RecordingError, Sink};
+use recording::{ClockAnchor, Label, Manifest, RecordingError, RowBatch, Sink};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -274,9 +274,9 @@ pub(super) struct Trace {
 pub(super) fn import(
     trace: &Trace,
     directory: &Path,
-    options: &Options,
+    options: &ImportOptions,
     command_line: &[String],
-) -> Result<Imported, ImportError> {
+) -> Result<ImportSummary, ImportError> {
     if directory.exists() {
         // Before hours are spent on reading.
         return Err(RecordingError::Exists(directory.to_path_buf()).into());
@@ -308,7 +308,7 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn of(options: &'a Options) -> Self {
+    fn of(options: &'a ImportOptions) -> Self {
         let whole = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
         let from_ns = whole(options.from_ns);
         let until_ns = options.for_ns.map_or(i64::MAX, |ns| from_ns.saturating_add(whole(ns)));
@@ -346,7 +346,7 @@ impl<'a> Part<'a> {
 /// Gives everything that was asked for to `take`, with the time at which the trace began where that matters.
 fn fill(
     trace: &Trace,
-    options: &Options,
+    options: &ImportOptions,
     context: &mut Context,
     take: &mut dyn FnMut(Io, Option<i64>) -> Result<ControlFlow<()>, ImportError>,
 ) -> Result<(), ImportError> {
@@ -379,7 +379,7 @@ fn fill(
 /// See [`import`].
 pub(super) fn read(
     trace: &Trace,
-    options: &Options,
+    options: &ImportOptions,
     take: &mut dyn FnMut(Io) -> ControlFlow<()>,
 ) -> Result<Vec<String>, ImportError> {
     let mut context = Context::default();
@@ -388,7 +388,7 @@ pub(super) fn read(
 }
 
 /// Writes what is known besides the rows, and seals.
-fn finish(trace: &Trace, context: &mut Context, output: &mut Output<'_>) -> Result<Imported, ImportError> {
+fn finish(trace: &Trace, context: &mut Context, output: &mut Output<'_>) -> Result<ImportSummary, ImportError> {
     let origin_ns = output.finish()?;
     let format = trace.format;
     let Some(mut writer) = output.writer.take() else {
@@ -424,11 +424,11 @@ fn finish(trace: &Trace, context: &mut Context, output: &mut Output<'_>) -> Resu
         manifest.clock_anchors = vec![ClockAnchor { t_ns: 0, wall_ns: wall_ns.unwrap_or(0) }];
     })?;
     let first = format!("imported from {shown} ({})", format.help);
-    writer.accept(&Batch::from_rows(&events(output.end_ns, first, &notes))?)?;
+    writer.accept(&RowBatch::from_rows(&events(output.end_ns, first, &notes))?)?;
     writer.commit()?;
     // What cannot be sealed stays: the journal has it all.
     let directory = writer.seal_past()?;
-    Ok(Imported { directory, format: format.name, notes })
+    Ok(ImportSummary { directory, format: format.name, notes })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::ImportError;
 use recording::rows::Io;
-use recording::{Batch, Manifest, Sink, Writer};
+use recording::{Manifest, RowBatch, Sink, Writer};
 use std::path::Path;
 
 /// Rows are put into order among so many.
@@ -78,7 +78,7 @@ impl<'a> Output<'a> {
                 Some(writer) => writer,
                 none => none.insert(Writer::create(self.directory, self.manifest.clone())?),
             };
-            writer.accept(&Batch::from_rows(part)?)?;
+            writer.accept(&RowBatch::from_rows(part)?)?;
             writer.commit()?;
         }
         Ok(())

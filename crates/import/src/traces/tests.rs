@@ -1,7 +1,7 @@
 //! Readers of traces against good, real, malformed and mutated files.
 
 use crate::ImportError;
-use crate::{Options, import};
+use crate::{ImportOptions, import};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
@@ -31,11 +31,11 @@ fn import_files(files: &[(&str, &[u8])], format: Option<&str>) -> Result<(Reader
 }
 
 fn imported(path: &Path, out: &Path, format: Option<&str>) -> Result<(Reader, String), ImportError> {
-    let options = Options { format: format.map(ToString::to_string), ..Options::default() };
+    let options = ImportOptions { format: format.map(ToString::to_string), ..ImportOptions::default() };
     imported_with(path, out, &options)
 }
 
-fn imported_with(path: &Path, out: &Path, options: &Options) -> Result<(Reader, String), ImportError> {
+fn imported_with(path: &Path, out: &Path, options: &ImportOptions) -> Result<(Reader, String), ImportError> {
     let imported = import(path, out, options, &[])?;
     Ok((Reader::open(&imported.directory)?, imported.format.to_string()))
 }
@@ -198,7 +198,7 @@ fn a_part_of_a_trace_is_taken_by_device_and_time() {
     std::fs::write(&input, text("msr.csv")).expect("written");
     let part = |name: &str, devices: &[&str], from_ns: u64, for_ns: Option<u64>| {
         let devices = devices.iter().map(ToString::to_string).collect();
-        let options = Options { devices, from_ns, for_ns, ..Options::default() };
+        let options = ImportOptions { devices, from_ns, for_ns, ..ImportOptions::default() };
         imported_with(&input, &scratch.path().join(name), &options)
             .map(|(reader, _)| rows(&reader).iter().map(|io| (io.dev.to_string(), io.queue_ns)).collect::<Vec<_>>())
     };

@@ -1,11 +1,11 @@
 //! `ab`: two loads in turn, A B B A, each half of a round a recording; what the disk saw is the judge of the order.
 
 use crate::support::{FaultyDisk, Scratch};
-use faultfs::Op;
+use faultfs::DiskOperation;
 use rustix::process::Signal;
 use std::path::Path;
 use std::time::Duration;
-use testkit::Output;
+use testkit::CommandOutput;
 
 /// Reads of 4 KiB from the part of a target that `$part` names, in rounds that are too short for a verdict, and quick.
 fn reads(scratch: &Scratch, lun: &Path, more: &str) -> String {
@@ -33,13 +33,13 @@ fn folders(scratch: &Scratch, directory: &str) -> Vec<String> {
 }
 
 /// Which side each read of the load belongs to, neighbours of one side together: `(side, how many)`.
-fn sides_seen(disk: &faultfs::Handle) -> Vec<(char, usize)> {
+fn sides_seen(disk: &faultfs::DiskHandle) -> Vec<(char, usize)> {
     let mut seen: Vec<(char, usize)> = Vec::new();
     for entry in disk.log() {
         // Both parts lie away from the ends, where the system looks at a new device.
         let side = match (entry.op, entry.offset) {
-            (Op::Read, offset) if (16 << 20..32 << 20).contains(&offset) => 'a',
-            (Op::Read, offset) if (32 << 20..48 << 20).contains(&offset) => 'b',
+            (DiskOperation::Read, offset) if (16 << 20..32 << 20).contains(&offset) => 'a',
+            (DiskOperation::Read, offset) if (32 << 20..48 << 20).contains(&offset) => 'b',
             _ => continue,
         };
         match seen.last_mut() {
@@ -83,7 +83,8 @@ fn the_disk_sees_a_b_b_a_and_every_face_shows_both_sides() {
     assert!(scratch.path("out/report.html").exists());
 
     let again = scratch.iodyno(&["compare", "out", "-o", "page.html"]).run().unwrap().expect_code(0);
-    let table = |output: &Output| output.stdout.lines().filter(|line| line.starts_with("IOPS")).collect::<String>();
+    let table =
+        |output: &CommandOutput| output.stdout.lines().filter(|line| line.starts_with("IOPS")).collect::<String>();
     assert_eq!(table(&again), table(&ran));
     let page = std::fs::read_to_string(scratch.path("page.html")).unwrap();
     assert!(page.contains("compare.response_p99") && page.contains("part=(25,50)"), "the page has both sides");

@@ -2,7 +2,8 @@
 
 use crate::support::Scratch;
 use recording::{
-    Batch, ExportFormat, IoNames, IoRecord, IoTask, Manifest, RawIo, Reader, RecordingError, Sink as _, Writer, export,
+    ExportFormat, IoNames, IoRecord, IoTask, Manifest, RawIo, Reader, RecordingError, RowBatch, Sink as _, Writer,
+    export,
 };
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -61,7 +62,7 @@ fn traced(directory: &Path) -> Writer {
             message: format!("second {second}"),
             count: 1,
         };
-        writer.accept(&Batch::from_rows(&[event]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[event]).unwrap()).unwrap();
         let ios: Vec<RawIo> = (second * 500..second * 500 + 500).map(io).collect();
         writer.accept_ios(&names, &ios).unwrap();
         writer.commit().unwrap();

@@ -6,24 +6,24 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use recording::rows::Event;
-use recording::{Batch, IO_RECORD_BYTES, IoNames, IoRecord, Manifest, RawIo, Sink as _, Writer};
+use recording::{IO_RECORD_BYTES, IoNames, IoRecord, Manifest, RawIo, RowBatch, Sink as _, Writer};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use testkit::{Command, Output};
+use testkit::{CommandOutput, TestCommand};
 
 const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
 /// What the process has beside what is counted: its code, stacks, what the allocator keeps.
 const BESIDE_MIB: u64 = 48;
 
 /// Runs `iodyno ARGUMENTS`; gives what it said, and the most memory that it had, MiB.
-fn peak(arguments: &[&str]) -> (Output, u64) {
+fn peak(arguments: &[&str]) -> (CommandOutput, u64) {
     let program = "import resource,subprocess,sys\n\
         code=subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL).returncode\n\
         sys.stdout.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))\n\
         sys.exit(code)";
-    let command = Command::new("python3").args(["-c", program, IODYNO]).args(arguments);
+    let command = TestCommand::new("python3").args(["-c", program, IODYNO]).args(arguments);
     let output = command.limit(Duration::from_secs(600)).run().unwrap();
     let peak_kib: u64 = output.stdout.trim().parse().unwrap();
     (output, peak_kib / 1024)
@@ -47,7 +47,7 @@ fn event(message: &str) -> Event {
 fn recording(scratch: &Scratch, name: &str) -> PathBuf {
     let directory = scratch.path(name);
     let mut writer = Writer::create(&directory, Manifest::new(&["test".into()])).unwrap();
-    writer.accept(&Batch::from_rows(&[event("one")]).unwrap()).unwrap();
+    writer.accept(&RowBatch::from_rows(&[event("one")]).unwrap()).unwrap();
     writer.commit().unwrap();
     writer.seal().unwrap()
 }
@@ -88,7 +88,7 @@ fn many(rows: usize) -> RecordBatch {
 }
 
 /// Sentences of a command that had no more memory.
-fn assert_ended(output: &Output, words: &[&str]) {
+fn assert_ended(output: &CommandOutput, words: &[&str]) {
     for word in words {
         assert!(output.stderr.contains(word), "{word}: {}", output.stderr);
     }
@@ -135,11 +135,11 @@ fn rows_that_the_manifest_does_not_tell_are_refused() {
     let scratch = Scratch::new();
     let directory = recording(&scratch, "other");
     replace(&directory, "process", &[many(3)], 4);
-    let output = Command::new(IODYNO).args(["export", directory.to_str().unwrap(), "process"]).run().unwrap();
+    let output = TestCommand::new(IODYNO).args(["export", directory.to_str().unwrap(), "process"]).run().unwrap();
     assert_ended(&output.expect_code(6), &["table process has 3 rows", "manifest.json says 4"]);
     let rows = (1 << 20) + 1;
     replace(&directory, "process", &[many(rows)], rows);
-    let output = Command::new(IODYNO).args(["export", directory.to_str().unwrap(), "process"]).run().unwrap();
+    let output = TestCommand::new(IODYNO).args(["export", directory.to_str().unwrap(), "process"]).run().unwrap();
     assert_ended(&output.expect_code(6), &["row group 0 says that it has 1048577 rows", "1048576 are possible"]);
 }
 
@@ -160,7 +160,7 @@ fn a_frame_that_inflates_a_thousandfold_is_damage() {
     let scratch = Scratch::new();
     let directory = scratch.path("open");
     let mut writer = Writer::create(&directory, Manifest::new(&["test".into()])).unwrap();
-    writer.accept(&Batch::from_rows(&[event("one")]).unwrap()).unwrap();
+    writer.accept(&RowBatch::from_rows(&[event("one")]).unwrap()).unwrap();
     writer.commit().unwrap();
     drop(writer);
     let bomb = zstd::bulk::compress(&vec![0; 300 << 20], 1).unwrap();
@@ -241,7 +241,7 @@ fn where_the_system_refuses_memory_a_recording_ends_with_a_sentence() {
     for kib in tight.into_iter().chain([ample]) {
         let name = format!("r{kib}");
         let script = format!("ulimit -v {kib}; exec '{IODYNO}' record -o {name} --for 1s");
-        let output = Command::new("sh").args(["-c", &script]).dir(scratch.path("")).run().unwrap();
+        let output = TestCommand::new("sh").args(["-c", &script]).dir(scratch.path("")).run().unwrap();
         match output.code {
             Some(0) => assert!(scratch.path(&name).join("manifest.json").exists(), "{kib}: {}", output.stderr),
             // Before iodyno has begun, the loader says it, or the kernel ends what does not fit.
@@ -254,7 +254,7 @@ fn where_the_system_refuses_memory_a_recording_ends_with_a_sentence() {
         }
         // What was written is a recording.
         if scratch.path(&name).join("manifest.json").exists() {
-            Command::new(IODYNO).args(["export", &name]).dir(scratch.path("")).run().unwrap().expect_code(0);
+            TestCommand::new(IODYNO).args(["export", &name]).dir(scratch.path("")).run().unwrap().expect_code(0);
         }
     }
     assert!(refused > 0, "none of the limits was one");

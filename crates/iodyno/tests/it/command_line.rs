@@ -4,7 +4,7 @@ use crate::support::Scratch;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use testkit::{Command, Output};
+use testkit::{CommandOutput, TestCommand};
 
 /// A recording of a few samples called `r`.
 fn record(scratch: &Scratch) {
@@ -13,8 +13,13 @@ fn record(scratch: &Scratch) {
 }
 
 /// A line of a shell in the folder, with `iodyno` as `$I`.
-fn shell(scratch: &Scratch, line: &str) -> Output {
-    Command::new("bash").args(["-c", line]).env("I", env!("CARGO_BIN_EXE_iodyno")).dir(scratch.path("")).run().unwrap()
+fn shell(scratch: &Scratch, line: &str) -> CommandOutput {
+    TestCommand::new("bash")
+        .args(["-c", line])
+        .env("I", env!("CARGO_BIN_EXE_iodyno"))
+        .dir(scratch.path(""))
+        .run()
+        .unwrap()
 }
 
 fn names(folder: &Path) -> Vec<OsString> {
@@ -29,7 +34,7 @@ fn names_that_are_no_text_are_names() {
     record(&scratch);
     let strange = |end: &str| OsStr::from_bytes(&[b"\xff", end.as_bytes()].concat()).to_os_string();
     let made = |arguments: &[&OsStr], name: &OsStr| {
-        Command::new(env!("CARGO_BIN_EXE_iodyno"))
+        TestCommand::new(env!("CARGO_BIN_EXE_iodyno"))
             .args(arguments)
             .arg(name)
             .dir(scratch.path(""))
@@ -46,7 +51,7 @@ fn names_that_are_no_text_are_names() {
     made(&words("run --dry-run"), &strange(".fio"));
     let wrong = words("report,stat,--memory,run --elapsed,run x -e,check --fail-if").join(OsStr::new(" "));
     for arguments in wrong.to_str().unwrap().split(',') {
-        let output = Command::new(env!("CARGO_BIN_EXE_iodyno"))
+        let output = TestCommand::new(env!("CARGO_BIN_EXE_iodyno"))
             .args(arguments.split(' '))
             .arg(strange("nothing"))
             .dir(scratch.path(""))
@@ -57,7 +62,7 @@ fn names_that_are_no_text_are_names() {
     }
     // What must be text is named, and nothing else is opened in its place.
     for arguments in ["trace -o x -d", "run --name=a --filename", "export r", "model r -o m.vdb -t"] {
-        let output = Command::new(env!("CARGO_BIN_EXE_iodyno"))
+        let output = TestCommand::new(env!("CARGO_BIN_EXE_iodyno"))
             .args(arguments.split(' '))
             .arg(strange("nothing"))
             .dir(scratch.path(""))
@@ -267,9 +272,9 @@ fn what_another_user_may_not_read_or_write_is_exit_code_8() {
     // would inherit the descriptor that writes it, and the kernel runs no file that is open for writing.
     let program = scratch.path("iodyno");
     let copy = [Path::new(env!("CARGO_BIN_EXE_iodyno")), &program];
-    Command::new("cp").args(copy).run().unwrap().expect_code(0);
+    TestCommand::new("cp").args(copy).run().unwrap().expect_code(0);
     let other = |line: &str| {
-        let command = Command::new(&program).args(line.split(' ')).dir(scratch.path("")).user(65_534);
+        let command = TestCommand::new(&program).args(line.split(' ')).dir(scratch.path("")).user(65_534);
         command.run().unwrap().expect_code(8).stderr
     };
     for line in ["report r", "export r cpu", "compare r r", "check r --fail-if errors>0", "chart r --list"] {
@@ -284,9 +289,9 @@ fn what_another_user_may_not_read_or_write_is_exit_code_8() {
     }
     // The owner did as it was said.
     for line in ["chgrp -R 65534 r", "chmod -R g+rX r"] {
-        Command::new("sh").args(["-c", line]).dir(scratch.path("")).run().unwrap().expect_code(0);
+        TestCommand::new("sh").args(["-c", line]).dir(scratch.path("")).run().unwrap().expect_code(0);
     }
-    Command::new(&program)
+    TestCommand::new(&program)
         .args(["export", "r", "cpu"])
         .dir(scratch.path(""))
         .user(65_534)

@@ -74,7 +74,7 @@ fn runs_are_paired_by_name_and_each_is_named() {
 /// A day of a disk that moves so much in the busy half of it, minute by minute.
 fn a_day(scratch: &Scratch, day: i64, bytes_per_s: i64) {
     use recording::rows::Disk;
-    use recording::{Batch, ClockAnchor, Manifest, Sink as _, Writer};
+    use recording::{ClockAnchor, Manifest, RowBatch, Sink as _, Writer};
     const SECOND: i64 = 1_000_000_000;
     let midnight = quantity::text::wall_ns_of((2026, 11, 1), (0, 0, 0)).unwrap() + day * 86_400 * SECOND;
     let mut manifest = Manifest::new(&["test".to_string()]);
@@ -115,7 +115,7 @@ fn a_day(scratch: &Scratch, day: i64, bytes_per_s: i64) {
             [row(minute, "sda", sectors), row(minute, "sdb", minute)]
         })
         .collect();
-    writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+    writer.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
     writer.commit().unwrap();
     writer.seal_past().unwrap();
 }

@@ -2,7 +2,7 @@
 
 use crate::support::{Scratch, sum};
 use serde_json::Value;
-use testkit::Command;
+use testkit::TestCommand;
 
 /// How people read a flatfile: skip comments, take the line that begins with `tod` for names, split at blanks.
 const PARSER: &str = r"
@@ -91,7 +91,7 @@ fn averages_are_over_all_intervals_also_over_those_in_which_nothing_arrived() {
     near(words[1].parse().unwrap(), sum(&totals, "arrivals", is_measured) as f64 / seconds, 0.051, last);
 
     let flat = scratch.path("out/flatfile.html");
-    let parsed = Command::new("python3").args(["-c", PARSER, flat.to_str().unwrap()]).run().unwrap().expect_code(0);
+    let parsed = TestCommand::new("python3").args(["-c", PARSER, flat.to_str().unwrap()]).run().unwrap().expect_code(0);
     let rows: Vec<Value> = serde_json::from_str(&parsed.stdout).unwrap();
     let (averages, lines): (Vec<&Value>, Vec<&Value>) = rows
         .iter()
@@ -130,7 +130,7 @@ fn go_there_and_back(quiet: bool) {
         assert_eq!(file("out"), file("again"), "{name}: one code path");
     }
     let flat = scratch.path("out/flatfile.html");
-    let parsed = Command::new("python3").args(["-c", PARSER, flat.to_str().unwrap()]).run().unwrap().expect_code(0);
+    let parsed = TestCommand::new("python3").args(["-c", PARSER, flat.to_str().unwrap()]).run().unwrap().expect_code(0);
     let rows: Vec<Value> = serde_json::from_str(&parsed.stdout).unwrap();
     let totals = scratch.table("out", "run_total");
     let average = rows.iter().find(|row| row["Run"] == "rd1" && row["Interval"] == "avg_2-4").expect("an average");
@@ -196,7 +196,7 @@ fn go_there_and_back(quiet: bool) {
 fn fio_itself_and_the_import_of_its_json_agree() {
     let scratch = Scratch::new();
     let fio = |format: &str, output: &str| {
-        Command::new("fio")
+        TestCommand::new("fio")
             .args(["--name=mix", "--filename=data", "--size=8m", "--rw=randrw", "--rwmixread=70", "--bs=4k"])
             .args([format!("--output-format={format}").as_str(), format!("--output={output}").as_str()])
             .dir(scratch.path(""))

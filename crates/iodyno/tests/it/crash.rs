@@ -1,7 +1,7 @@
 //! `kill -9` at random moments: what was printed is in the recording, and the recording says that it was cut short.
 
 use crate::support::{Scratch, table_of, wait_for_samples};
-use recording::{Reader, State};
+use recording::{Reader, RecordingState};
 use rustix::process::Signal;
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn kill(kills: u64) {
             continue;
         }
         let reader = Reader::open(&directory).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(reader.state(), State::CutShort, "{name}");
+        assert_eq!(reader.state(), RecordingState::CutShort, "{name}");
         let stored = table_of(&directory, "op_interval");
         for line in output.ndjson() {
             let t_ns = line["t_ns"].as_i64().unwrap_or_else(|| panic!("t_ns in {line}"));

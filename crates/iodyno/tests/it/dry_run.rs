@@ -1,14 +1,14 @@
 //! `iodyno run --dry-run`: the whole plan, for people and for programs, and nothing else happens.
 
 use crate::support::Scratch;
-use plan::{Order, Plan, Rate};
+use plan::{AddressOrder, OfferedRate, Plan};
 use serde_json::Value;
 
 /// The file that docs/json.md shows the plan of.
 const SHOWN: &str = "sd=sd1,lun=/var/tmp/iodyno-no-such-file,size=16m,threads=4,openflags=o_direct\n\
                      wd=wd1,sd=sd1,xfersize=8k,rdpct=70\nrd=rd1,wd=wd1,iorate=500,elapsed=10,interval=1\n";
 
-fn dry(scratch: &Scratch, text: &str, more: &[&str]) -> testkit::Output {
+fn dry(scratch: &Scratch, text: &str, more: &[&str]) -> testkit::CommandOutput {
     let file = scratch.write("a.vdb", text);
     let mut arguments = vec!["run", file.to_str().unwrap(), "--dry-run"];
     arguments.extend_from_slice(more);
@@ -16,7 +16,7 @@ fn dry(scratch: &Scratch, text: &str, more: &[&str]) -> testkit::Output {
 }
 
 /// The one object on standard output.
-fn object(output: &testkit::Output) -> Value {
+fn object(output: &testkit::CommandOutput) -> Value {
     assert_eq!(output.stdout.lines().count(), 1, "one object on one line: {}", output.stdout);
     serde_json::from_str(&output.stdout).expect("JSON")
 }
@@ -41,13 +41,16 @@ fn the_plan_as_json_reads_back_as_the_plan_that_runs() {
     assert!(object["targets"][0]["found"].is_string() && object["targets"][0]["refusal"].is_null(), "{object}");
 
     let plan: Plan = serde_json::from_value(object["plan"].clone()).expect("the plan's own form");
-    let options = params::Options { seed: Some(7), ..params::Options::default() };
-    let read = params::read_vdbench(&[scratch.path("a.vdb")], &options, &params::Disk);
+    let options = params::VdbenchOptions { seed: Some(7), ..params::VdbenchOptions::default() };
+    let read = params::read_vdbench(&[scratch.path("a.vdb")], &options, &params::DiskLoader);
     assert_eq!(Some(&plan), read.plan.as_ref(), "not a field is lost");
     assert_eq!(plan.runs.len(), 4);
-    let rates: Vec<Rate> = plan.runs.iter().map(|run| run.rate).collect();
-    assert_eq!(rates, [Rate::PerSecond(100.0), Rate::Max, Rate::PerSecond(100.0), Rate::Max]);
-    let sequential = Order::Sequential { once: true, backward: false };
+    let rates: Vec<OfferedRate> = plan.runs.iter().map(|run| run.rate).collect();
+    assert_eq!(
+        rates,
+        [OfferedRate::PerSecond(100.0), OfferedRate::Max, OfferedRate::PerSecond(100.0), OfferedRate::Max]
+    );
+    let sequential = AddressOrder::Sequential { once: true, backward: false };
     assert_eq!(plan.runs[0].workloads[1].address.order, sequential);
     let threads: Vec<_> = plan.runs.iter().map(|run| run.depth).collect();
     assert_eq!(threads, [Some(2), Some(2), Some(8), Some(8)]);

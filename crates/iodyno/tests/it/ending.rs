@@ -4,7 +4,7 @@ use crate::support::{FaultyDisk, Scratch, sum};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::time::Duration;
-use testkit::{Child, Output};
+use testkit::{Child, CommandOutput};
 
 /// Starts a run of `text`; `DISK` stands for the device.
 fn start(scratch: &Scratch, disk: &FaultyDisk, name: &str, text: &str, more: &[&str]) -> Child {
@@ -39,7 +39,7 @@ fn measured(rows: &[Value]) -> impl Iterator<Item = &Value> {
     rows.iter().filter(|row| row["phase"] == "measure")
 }
 
-fn text_of(output: &Output) -> String {
+fn text_of(output: &CommandOutput) -> String {
     format!("{}\n{}", output.stdout, output.stderr)
 }
 

@@ -8,7 +8,7 @@ use crate::fio::seen::Seen;
 use crate::support::Scratch;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use testkit::{BlockTrace, Command, Layer, LoopDevice};
+use testkit::{Layer, LoopDevice, TestCommand, TracepointCapture};
 
 /// Bytes of the device.
 const DEVICE_BYTES: u64 = 64 << 20;
@@ -26,7 +26,7 @@ impl Bench {
         let device = LoopDevice::new(DEVICE_BYTES).unwrap();
         // Written once: reads of holes would not reach the disk at the speed of others.
         std::fs::write(device.path(), vec![0x5a_u8; usize::try_from(DEVICE_BYTES).unwrap()]).unwrap();
-        if let Err(error) = BlockTrace::start(device.path(), Layer::Bios) {
+        if let Err(error) = TracepointCapture::start(device.path(), Layer::Bios) {
             testkit::lacks(&format!("tracefs: {error}"));
             return None;
         }
@@ -50,8 +50,8 @@ impl Bench {
 
     /// What the block layer saw while `work` ran.
     fn watch(&self, options: &str, work: impl FnOnce()) -> Seen {
-        let bios = BlockTrace::start(self.device.path(), Layer::Bios).unwrap();
-        let requests = BlockTrace::start(self.device.path(), Layer::Requests).unwrap();
+        let bios = TracepointCapture::start(self.device.path(), Layer::Bios).unwrap();
+        let requests = TracepointCapture::start(self.device.path(), Layer::Requests).unwrap();
         work();
         let (bios, requests) = (bios.stop(), requests.stop());
         assert_eq!(bios.lost + requests.lost, 0, "the tracepoints lost events; the comparison would mean nothing");
@@ -63,7 +63,7 @@ impl Bench {
     fn by_fio(&self, name: &str, options: &str) -> Seen {
         let file = self.file(name, options);
         self.watch(options, || {
-            Command::new("fio")
+            TestCommand::new("fio")
                 .args(["--output=/dev/null", &file])
                 .dir(self.scratch.path(""))
                 .limit(Duration::from_secs(60))
@@ -181,7 +181,7 @@ fn content(bench: &Bench) -> (f64, f64, Vec<u8>) {
     std::fs::write(&file, &bytes).unwrap();
     let packed = bench.scratch.path("content.zst");
     let names = [file.to_str().unwrap(), "-o", packed.to_str().unwrap()];
-    Command::new("zstd").args(["-q", "-f", "-1"]).args(names).run().unwrap().expect_code(0);
+    TestCommand::new("zstd").args(["-q", "-f", "-1"]).args(names).run().unwrap().expect_code(0);
     let packed = std::fs::metadata(packed).unwrap().len();
     (unlike, packed as f64 / bytes.len() as f64, bytes[..64].to_vec())
 }

@@ -6,7 +6,7 @@
 use crate::support::Scratch;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use testkit::{BlockOp, BlockRecord, BlockTrace, Command, Layer, LoopDevice};
+use testkit::{BlockOp, BlockRecord, Layer, LoopDevice, TestCommand, TracepointCapture};
 
 /// Bytes of the device.
 const DEVICE_BYTES: u64 = 96 << 20;
@@ -27,7 +27,7 @@ impl Bench {
             return None;
         }
         let device = LoopDevice::new(DEVICE_BYTES).unwrap();
-        if let Err(error) = BlockTrace::start(device.path(), Layer::Bios) {
+        if let Err(error) = TracepointCapture::start(device.path(), Layer::Bios) {
             testkit::lacks(&format!("tracefs: {error}"));
             return None;
         }
@@ -51,7 +51,7 @@ impl Bench {
         }
         let file = self.scratch.write(&format!("{name}.fio"), &text).to_str().unwrap().to_string();
         let fio = self.watch(|| {
-            let fio = Command::new("fio").args(["--output=/dev/null", &file]).dir(self.scratch.path(""));
+            let fio = TestCommand::new("fio").args(["--output=/dev/null", &file]).dir(self.scratch.path(""));
             fio.limit(Duration::from_secs(60)).run().unwrap().expect_code(0);
         });
         let out = format!("{name}.iodyno");
@@ -68,7 +68,7 @@ impl Bench {
     }
 
     fn watch(&self, work: impl FnOnce()) -> Vec<BlockRecord> {
-        let bios = BlockTrace::start(self.device.path(), Layer::Bios).unwrap();
+        let bios = TracepointCapture::start(self.device.path(), Layer::Bios).unwrap();
         work();
         let capture = bios.stop();
         assert_eq!(capture.lost, 0, "the tracepoint lost events");

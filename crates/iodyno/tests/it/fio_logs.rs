@@ -5,7 +5,7 @@ use recording::Reader;
 use recording::rows::{JobInterval, LogIo};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use testkit::Command;
+use testkit::TestCommand;
 
 /// Every file of these logs, with its lines as numbers.
 fn logs_in(scratch: &Scratch, folder: &str) -> Vec<(String, Vec<Vec<u64>>)> {
@@ -33,7 +33,7 @@ fn lines<'a>(logs: &'a [(String, Vec<Vec<u64>>)], name: &str) -> &'a [Vec<u64>] 
 
 fn fio(scratch: &Scratch, folder: &str, jobs: &str) -> bool {
     std::fs::create_dir(scratch.path(folder)).unwrap();
-    let ran = Command::new("fio").args([jobs, "--output=/dev/null"]).dir(scratch.path(folder)).run();
+    let ran = TestCommand::new("fio").args([jobs, "--output=/dev/null"]).dir(scratch.path(folder)).run();
     match ran {
         Ok(output) => {
             output.expect_code(0);
@@ -148,7 +148,7 @@ fn tools_read(scratch: &Scratch) {
     let path = format!("{}:{}", scratch.path("bin").display(), std::env::var("PATH").unwrap());
     let kept = scratch.path("kept").display().to_string();
     let tool = |name: &str, arguments: &[&str]| {
-        Command::new(name).args(arguments).dir(scratch.path("")).env("PATH", &path).env("KEPT", &kept).run()
+        TestCommand::new(name).args(arguments).dir(scratch.path("")).env("PATH", &path).env("KEPT", &kept).run()
     };
     match tool("fio_generate_plots", &["title"]) {
         Ok(output) => {

@@ -1,7 +1,7 @@
 //! Orders of fio's beside plain ones, bio by bio: zones, and choices that are other ones each time.
 
 use crate::fio_faces::{Bench, Bio};
-use testkit::{BlockOp, BlockTrace, Layer};
+use testkit::{BlockOp, Layer, TracepointCapture};
 
 #[test]
 fn zones_are_gone_through_as_by_fio() {
@@ -113,9 +113,9 @@ fn so_many_requests_have_a_priority_of_their_own_as_with_fio() {
         let file = file.to_str().unwrap();
         let out = format!("p{number}.iodyno");
         let ours = ["run", file, "-o", &out, "--json", "--no-report", "--destroy", &device];
-        let fio = testkit::Command::new("fio").args(["--output=/dev/null", file]);
+        let fio = testkit::TestCommand::new("fio").args(["--output=/dev/null", file]);
         for (who, command) in [("fio", fio), ("iodyno", bench.scratch.iodyno(&ours))] {
-            let trace = BlockTrace::start(bench.device.path(), Layer::Requests).unwrap();
+            let trace = TracepointCapture::start(bench.device.path(), Layer::Requests).unwrap();
             command.run().unwrap().expect_code(0);
             let records = trace.stop().records;
             let is_load = |record: &&testkit::BlockRecord| record.comm.starts_with(who.as_bytes());
@@ -156,9 +156,9 @@ fn mapped_files_and_devices_are_read_and_written_as_by_fio() {
         let file = file.to_str().unwrap();
         let out = format!("m{number}.iodyno");
         let ours = ["run", file, "-o", &out, "--json", "--no-report", "--destroy", &device];
-        let fio = testkit::Command::new("fio").args(["--output=/dev/null", file]);
+        let fio = testkit::TestCommand::new("fio").args(["--output=/dev/null", file]);
         for (who, command) in [("fio", fio), ("iodyno", bench.scratch.iodyno(&ours))] {
-            let trace = BlockTrace::start(bench.device.path(), Layer::Bios).unwrap();
+            let trace = TracepointCapture::start(bench.device.path(), Layer::Bios).unwrap();
             command.run().unwrap().expect_code(0);
             let capture = trace.stop();
             // The thread that calls msync, or the kernel, writes pages to the device; the job itself reads them.

@@ -6,7 +6,7 @@ use recording::Reader;
 use recording::rows::{JobInterval, RunTotal};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use testkit::Command;
+use testkit::TestCommand;
 
 const JOBS: &str = "[global]\nfilename=one\nsize=1m\nbs=4k\nioengine=psync\ndescription=a mix\n[mix]\nrw=randrw\nnumjobs=2\n\
                     [log]\nstonewall\nrw=write\nnorandommap\nfsync=16\npercentile_list=50:99.9\n";
@@ -31,7 +31,7 @@ fn of_file(scratch: &Scratch, name: &str) -> Value {
 }
 
 /// Runs the jobs with these flags.
-fn run(scratch: &Scratch, recording: &str, flags: &[&str]) -> testkit::Output {
+fn run(scratch: &Scratch, recording: &str, flags: &[&str]) -> testkit::CommandOutput {
     let all = [&["run", "jobs.fio", "-o", recording, "--no-report"], flags].concat();
     scratch.iodyno(&all).run().unwrap()
 }
@@ -72,7 +72,7 @@ fn every_key_of_fios_json_is_there_and_none_else() {
     assert_eq!(again["jobs"][2]["write"]["clat_ns"]["bins"], log["write"]["clat_ns"]["bins"]);
 
     let fio = ["jobs.fio", "--output-format=json+", "--output=fio.json"];
-    let Ok(fio) = Command::new("fio").args(fio).dir(scratch.path("")).run() else {
+    let Ok(fio) = TestCommand::new("fio").args(fio).dir(scratch.path("")).run() else {
         testkit::lacks("fio");
         return;
     };
@@ -83,7 +83,7 @@ fn every_key_of_fios_json_is_there_and_none_else() {
     let is_disk = |name: &&String| !name.starts_with("/disk_util");
     let differing: Vec<&String> = there.symmetric_difference(&here).filter(is_disk).collect();
     assert!(there.len() > 200 && differing.is_empty(), "{differing:?}");
-    match Command::new("fio_jsonplus_clat2csv").args(["ours.json", "ours.csv"]).dir(scratch.path("")).run() {
+    match TestCommand::new("fio_jsonplus_clat2csv").args(["ours.json", "ours.csv"]).dir(scratch.path("")).run() {
         Ok(csv) => {
             csv.expect_code(0);
             assert!(scratch.path("ours_job2.csv").exists());
@@ -142,7 +142,7 @@ fn depths_are_those_of_fio() {
     assert_eq!((share(mix, "iodepth_level", "1"), share(mix, "iodepth_level", "2")), (100.0, 0.0));
     assert!((share(log, "iodepth_level", "1") - 100.0 * 271.0 / 256.0).abs() < 1e-5, "{log}");
     assert_eq!((share(log, "iodepth_submit", "4"), share(log, "iodepth_complete", "4")), (100.0, 100.0));
-    match Command::new("fio")
+    match TestCommand::new("fio")
         .args(["jobs.fio", "--output-format=json", "--output=fio.json"])
         .dir(scratch.path(""))
         .run()
@@ -239,7 +239,7 @@ fn a_jobs_error_is_its_first() {
     }
     let scratch = Scratch::new();
     let mountpoint = tempfile::tempdir().unwrap();
-    let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::Config::new(8 << 20)).unwrap();
+    let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::DiskConfig::new(8 << 20)).unwrap();
     let file = disk.disk();
     let file = file.to_str().unwrap();
     let mut pages = String::new();
@@ -347,7 +347,7 @@ fn flushes_and_percentiles_are_counted_as_fio_does() {
         (0, 0, false, true),
     ];
     assert_eq!(found("ours.json"), expect);
-    match Command::new("fio")
+    match TestCommand::new("fio")
         .args(["jobs.fio", "--output-format=json", "--output=fio.json"])
         .dir(scratch.path(""))
         .run()
@@ -395,7 +395,7 @@ fn group_reporting_sums_up_the_jobs_of_a_group() {
     assert_eq!(export("fio-terse").lines().count(), 3);
     let page = export("fio-normal");
     assert!(page.contains("copies: (groupid=0, jobs=4)") && page.contains("Starting 6 processes"), "{page}");
-    match Command::new("fio")
+    match TestCommand::new("fio")
         .args(["jobs.fio", "--output-format=json+", "--output=fio.json"])
         .dir(scratch.path(""))
         .run()
@@ -453,7 +453,7 @@ fn jobs_that_did_not_run_stand_among_the_others_with_zeros() {
     ];
     assert_eq!(listed, expect);
     let fio = ["jobs.fio", "--output-format=json,terse,normal", "--output=fio.txt"];
-    match Command::new("fio").args(fio).dir(scratch.path("")).run() {
+    match TestCommand::new("fio").args(fio).dir(scratch.path("")).run() {
         Ok(fio) => {
             fio.expect_code(0);
             assert_eq!(ours, found(&std::fs::read_to_string(scratch.path("fio.txt")).unwrap()));
@@ -496,7 +496,7 @@ fn a_steady_state_has_its_block() {
     assert!(iops.iter().all(|rate| (1..=400).contains(rate)), "100 were asked for: {iops:?}");
     let page = scratch.iodyno(&["export", "r", "--format", "fio-normal"]).run().unwrap().expect_code(0).stdout;
     assert!(page.contains("  steadystate  : attained=yes, bw=") && page.contains("iops mean dev="), "{page}");
-    match Command::new("fio")
+    match TestCommand::new("fio")
         .args(["jobs.fio", "--output-format=json", "--output=fio.json"])
         .dir(scratch.path(""))
         .run()

@@ -9,7 +9,7 @@ use crate::support::Scratch;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
-use testkit::{BlockOp, BlockRecord, BlockTrace, Command, FileSystem, Layer, LoopDevice, Mounted};
+use testkit::{BlockOp, BlockRecord, FileSystem, Layer, LoopDevice, MountedFileSystem, TestCommand, TracepointCapture};
 
 /// Jobs of one file, at most.
 const BATCH: usize = 48;
@@ -28,7 +28,7 @@ type Extent = (u64, u64, u64);
 /// A device, or files on one.
 struct Ground {
     // Unmounted before its device goes.
-    mounted: Option<Mounted>,
+    mounted: Option<MountedFileSystem>,
     device: LoopDevice,
     files: Vec<(u64, PathBuf, Vec<Extent>)>,
     scratch: Scratch,
@@ -49,7 +49,7 @@ impl Ground {
             return None;
         }
         let device = LoopDevice::new(DEVICE_BYTES).unwrap();
-        if let Err(error) = BlockTrace::start(device.path(), Layer::Bios) {
+        if let Err(error) = TracepointCapture::start(device.path(), Layer::Bios) {
             testkit::lacks(&format!("tracefs: {error}"));
             return None;
         }
@@ -61,7 +61,7 @@ impl Ground {
             testkit::lacks("mkfs.ext4");
             return None;
         }
-        let mounted = Mounted::make(FileSystem::Ext4, device.path()).unwrap();
+        let mounted = MountedFileSystem::make(FileSystem::Ext4, device.path()).unwrap();
         let numbers = (0..).zip(FILES).chain([(MARK_FILE, BATCH as u64 * MARK_STRIDE)]);
         let files = numbers.map(|(number, bytes)| {
             let path = mounted.path().join(if number == MARK_FILE { "mark".to_string() } else { format!("f{number}") });
@@ -108,7 +108,7 @@ impl Ground {
             |text: &str, of: &str| self.scratch.write(&format!("{name}-{of}.fio"), text).to_str().unwrap().to_string();
         let fio = self.watch(|| {
             let file = file(&self.text(jobs, true), "fio");
-            let fio = Command::new("fio").args(["--output=/dev/null", &file]).dir(self.scratch.path(""));
+            let fio = TestCommand::new("fio").args(["--output=/dev/null", &file]).dir(self.scratch.path(""));
             // Jobs that it gives up are seen as such.
             fio.limit(Duration::from_secs(180)).run().unwrap();
         });
@@ -159,7 +159,7 @@ impl Ground {
     }
 
     fn watch(&self, work: impl FnOnce()) -> Vec<BlockRecord> {
-        let bios = BlockTrace::start(self.device.path(), Layer::Bios).unwrap();
+        let bios = TracepointCapture::start(self.device.path(), Layer::Bios).unwrap();
         work();
         let capture = bios.stop();
         assert_eq!(capture.lost, 0, "the tracepoint lost events");
@@ -212,7 +212,7 @@ impl Ground {
 
 /// Where a file lies, from what `filefrag -v` prints of it.
 fn extents(path: &PathBuf) -> Vec<Extent> {
-    let output = Command::new("filefrag").args(["-v", "-b512"]).arg(path).run().unwrap().expect_code(0);
+    let output = TestCommand::new("filefrag").args(["-v", "-b512"]).arg(path).run().unwrap().expect_code(0);
     let line = |line: &str| {
         let numbers: Vec<u64> = line
             .split(|c: char| !c.is_ascii_digit())

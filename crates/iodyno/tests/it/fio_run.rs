@@ -2,7 +2,7 @@
 
 use crate::support::{Scratch, sum};
 
-fn run(scratch: &Scratch, name: &str, text: &str, more: &[&str]) -> testkit::Output {
+fn run(scratch: &Scratch, name: &str, text: &str, more: &[&str]) -> testkit::CommandOutput {
     let file = scratch.write(&format!("{name}.fio"), text);
     let mut arguments = vec!["run", file.to_str().unwrap(), "-o", name, "--json", "--no-report"];
     arguments.extend_from_slice(more);
@@ -67,7 +67,7 @@ fn jobs_that_all_have_a_rate_ask_for_its_sum_and_not_for_full_speed() {
 fn fio(scratch: &Scratch, folder: &str, text: &str) -> Option<i32> {
     std::fs::create_dir_all(scratch.path(folder)).unwrap();
     scratch.write(&format!("{folder}/jobs.fio"), text);
-    let fio = testkit::Command::new("fio").args(["--output=/dev/null", "jobs.fio"]).dir(scratch.path(folder)).run();
+    let fio = testkit::TestCommand::new("fio").args(["--output=/dev/null", "jobs.fio"]).dir(scratch.path(folder)).run();
     match fio {
         Ok(output) => output.code,
         Err(_) => {
@@ -88,7 +88,7 @@ fn values_are_reckoned_with_the_page_size_and_cpus_as_fio_does() {
     let length = |name: &str| std::fs::metadata(scratch.path(name)).unwrap().len();
     let page_bytes = length("test") / 8;
     assert!(page_bytes.is_power_of_two() && page_bytes >= 4096, "{page_bytes}");
-    let has_bc = testkit::Command::new("bc").args(["--version"]).run().is_ok();
+    let has_bc = testkit::TestCommand::new("bc").args(["--version"]).run().is_ok();
     let wrong = "[job]\nfilename=test\nrw=write\nbs=4k\nsize=8k*$pagesize\n";
     run(&scratch, "wrong", wrong, &[]).expect_code(2);
     if has_bc && fio(&scratch, "theirs", text).is_some_and(|code| code == 0) {
@@ -356,7 +356,7 @@ fn examples(unpacked: &Scratch) -> Option<std::path::PathBuf> {
         return Some(installed);
     }
     let fetch = "apt-get -qq download fio-examples && dpkg-deb -x fio-examples_*.deb .";
-    let fetched = testkit::Command::new("sh").args(["-c", fetch]).dir(unpacked.path("")).run();
+    let fetched = testkit::TestCommand::new("sh").args(["-c", fetch]).dir(unpacked.path("")).run();
     let folder = unpacked.path(FOLDER);
     (fetched.is_ok() && folder.exists()).then_some(folder)
 }
@@ -404,7 +404,7 @@ fn examples_of_fios_own_are_read() {
         let scratch = Scratch::new();
         let path = folder.join(file);
         let text = if file.ends_with(".gz") {
-            testkit::Command::new("zcat").arg(&path).run().unwrap().expect_code(0).stdout
+            testkit::TestCommand::new("zcat").arg(&path).run().unwrap().expect_code(0).stdout
         } else {
             std::fs::read_to_string(&path).unwrap()
         };
@@ -474,7 +474,7 @@ fn play_log(quiet: bool) {
 
 /// What fio prints; `None` where it is not installed.
 fn of_fio(arguments: &[&str]) -> Option<String> {
-    match testkit::Command::new("fio").args(arguments).run() {
+    match testkit::TestCommand::new("fio").args(arguments).run() {
         Ok(output) => Some(output.stdout),
         Err(_) => {
             testkit::lacks("fio");
@@ -505,8 +505,8 @@ fn no_option_of_fios_is_called_misspelt() {
     let read = |name: &str| {
         let text = format!("[a]\nfilename=/dev/null\nrw=read\nsize=1m\n{name}=7\n");
         let source = params::JobSource::Text("<test>".to_string(), text);
-        let loader = params::Memory::default();
-        params::read_fio(&[source], &params::Options::default(), &loader, &|_| None).diagnostics
+        let loader = params::MemoryLoader::default();
+        params::read_fio(&[source], &params::VdbenchOptions::default(), &loader, &|_| None).diagnostics
     };
     assert!(read("iodept").iter().any(|found| found.code == "unknown-option"));
     let misspelt: Vec<&String> =
@@ -588,7 +588,7 @@ fn showcmd_prints_the_flags_that_fio_prints() {
             );
         }
         let arguments: Vec<&str> = ["--showcmd", file].iter().chain(more).copied().collect();
-        let fio = match testkit::Command::new("fio").args(&arguments).env("B", "8k").run() {
+        let fio = match testkit::TestCommand::new("fio").args(&arguments).env("B", "8k").run() {
             Ok(output) => output.stdout,
             Err(_) => {
                 testkit::lacks("fio");
@@ -633,7 +633,7 @@ fn written(scratch: &Scratch, job: &str) -> Option<[Vec<u8>; 2]> {
     let job = format!("[a]\nrw=write\nioengine=psync\nfilename=data\n{job}\n");
     let file = scratch.write("data.fio", &job);
     let file = file.to_str().unwrap();
-    let fio = testkit::Command::new("fio").args(["--output=/dev/null", file]).dir(scratch.path("")).run();
+    let fio = testkit::TestCommand::new("fio").args(["--output=/dev/null", file]).dir(scratch.path("")).run();
     let Ok(fio) = fio else {
         testkit::lacks("fio");
         return None;
@@ -712,7 +712,7 @@ fn copies_of_a_working_set_are_as_many_as_fios() {
             let command = if is_ours {
                 scratch.iodyno(&["run", file, "-o", &out, "--json", "--no-report"])
             } else {
-                testkit::Command::new("fio").args(["--output=/dev/null", file]).dir(scratch.path(""))
+                testkit::TestCommand::new("fio").args(["--output=/dev/null", file]).dir(scratch.path(""))
             };
             command.run().unwrap().expect_code(0);
             assert!(expect.contains(&common(name, dir)), "{name}, {dir}: {}", common(name, dir));

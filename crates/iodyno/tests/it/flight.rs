@@ -5,7 +5,7 @@ use recording::Reader;
 use recording::rows::{Event, Io, TraceInterval};
 use rustix::process::Signal;
 use std::time::Duration;
-use testkit::{Child, Command};
+use testkit::{Child, TestCommand};
 
 struct Bench {
     scratch: Scratch,
@@ -32,7 +32,7 @@ impl Bench {
 
     /// 200 reads per second.
     fn load(&self, seconds: u32) -> Child {
-        Command::new("fio")
+        TestCommand::new("fio")
             .args([
                 "--name=l",
                 // One process: what kills it kills all of it.
@@ -204,13 +204,13 @@ impl Small {
 
     fn mount(&self, options: &str) {
         let place = self.0.display().to_string();
-        Command::new("mount").args(["-t", "tmpfs", "-o", options, "none", &place]).run().unwrap().expect_code(0);
+        TestCommand::new("mount").args(["-t", "tmpfs", "-o", options, "none", &place]).run().unwrap().expect_code(0);
     }
 }
 
 impl Drop for Small {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).run();
+        let _ = TestCommand::new("umount").arg(&self.0).run();
     }
 }
 

@@ -1,9 +1,9 @@
 //! Proof against coordinated omission: a target that stops for two seconds at a fixed rate.
 
 use crate::support::Scratch;
-use faultfs::{Config, Faultfs};
-use testkit::oracle::{Distribution, Scenario, at_rate};
-use testkit::{BlockRecord, BlockTrace, Layer, LoopDevice};
+use faultfs::{DiskConfig, Faultfs};
+use testkit::oracle::{ExactDistribution, Scenario, at_rate};
+use testkit::{BlockRecord, Layer, LoopDevice, TracepointCapture};
 
 const MS: u64 = 1_000_000;
 
@@ -19,10 +19,10 @@ fn once_a_stall_shows_in_response_times_as_the_schedule_says() {
         return;
     }
     let mountpoint = tempfile::tempdir().unwrap();
-    let disk = Faultfs::mount(mountpoint.path(), Config::new(64 << 20)).unwrap();
+    let disk = Faultfs::mount(mountpoint.path(), DiskConfig::new(64 << 20)).unwrap();
     let device = LoopDevice::over(disk.disk()).unwrap();
     disk.control("delay 1ms").unwrap();
-    let trace = BlockTrace::start(device.path(), Layer::Requests).ok();
+    let trace = TracepointCapture::start(device.path(), Layer::Requests).ok();
     let scratch = Scratch::new();
     // threads=2000: deep enough that nothing waits for a slot; the oracle has no limit either.
     let text = format!(
@@ -34,7 +34,7 @@ fn once_a_stall_shows_in_response_times_as_the_schedule_says() {
     std::thread::sleep(std::time::Duration::from_secs(5));
     disk.control("stall 2s").unwrap();
     child.wait().unwrap().expect_code(0);
-    let capture = trace.map(BlockTrace::stop);
+    let capture = trace.map(TracepointCapture::stop);
 
     let scenario = Scenario {
         due_ns: at_rate(500.0, 5000),
@@ -42,7 +42,7 @@ fn once_a_stall_shows_in_response_times_as_the_schedule_says() {
         service_ns: MS,
         stalls: vec![(4_500 * MS, 6_500 * MS)],
     };
-    let expected = Distribution::of(scenario.open_loop().iter().map(|timed| timed.response_ns()));
+    let expected = ExactDistribution::of(scenario.open_loop().iter().map(|timed| timed.response_ns()));
     let rows = scratch.table("out", "run_total");
     let row = rows.iter().find(|row| row["phase"] == "measure").expect("a measured phase");
     let seen = |column: &str| row[column].as_u64().unwrap_or_else(|| panic!("{column} in {row}"));
@@ -63,7 +63,7 @@ fn once_a_stall_shows_in_response_times_as_the_schedule_says() {
         testkit::lacks("tracefs");
         return;
     };
-    let p50 = Distribution::of(capture.records.iter().filter_map(BlockRecord::service_ns)).percentile_ns(50.0);
+    let p50 = ExactDistribution::of(capture.records.iter().filter_map(BlockRecord::service_ns)).percentile_ns(50.0);
     let seen = seen("response_ns_p50");
     assert!(seen.abs_diff(p50) as f64 <= p50 as f64 * 0.02 + 2e5, "p50: {seen} ns, the driver saw {p50} ns");
 }

@@ -6,12 +6,12 @@ use crate::support::terminal::bytes_on_a_terminal;
 use quantity::histogram::Histogram;
 use quantity::visible::is_hidden;
 use recording::rows::{Event, OpInterval, RunTotal};
-use recording::{Batch, ClockAnchor, Manifest, Sink as _, Writer};
+use recording::{ClockAnchor, Manifest, RowBatch, Sink as _, Writer};
 use rustix::process::Signal;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use testkit::{Child, Command};
+use testkit::{Child, TestCommand};
 
 /// What sets a terminal's title, turns letters around, begins a sequence in C1, ends a line, and ends elements of HTML.
 const HOSTILE: &str = "\x1b]0;OWNED\x07\u{202e}\u{9b}31m\nforged\"'><script>alert(1)</script>]]>";
@@ -70,7 +70,8 @@ impl Hostile {
             let mut arguments =
                 vec!["-c".to_string(), program.to_string(), hex(comm), hex(file.as_os_str().as_bytes())];
             arguments.extend(group.as_ref().map(|group| group.to_str().unwrap().to_string()));
-            let mut child = Command::new("python3").args(arguments).limit(Duration::from_secs(300)).spawn().unwrap();
+            let mut child =
+                TestCommand::new("python3").args(arguments).limit(Duration::from_secs(300)).spawn().unwrap();
             assert!(child.wait_for_stdout("there", Duration::from_secs(30)), "{}", child.stderr());
             child
         };
@@ -211,7 +212,7 @@ fn recording(path: &Path, scale: u64) {
             in_flight_mean: Some(1.5),
             backlog: Some(0),
         };
-        writer.accept(&Batch::from_rows(&[interval]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[interval]).unwrap()).unwrap();
         let event = Event {
             t_ns,
             t_s,
@@ -223,7 +224,7 @@ fn recording(path: &Path, scale: u64) {
             message: hostile(),
             count: 1,
         };
-        writer.accept(&Batch::from_rows(&[event]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[event]).unwrap()).unwrap();
         writer.commit().unwrap();
     }
     let total = RunTotal {
@@ -247,7 +248,7 @@ fn recording(path: &Path, scale: u64) {
         wait: None,
         response,
     };
-    writer.accept(&Batch::from_rows(&[total]).unwrap()).unwrap();
+    writer.accept(&RowBatch::from_rows(&[total]).unwrap()).unwrap();
     writer.commit().unwrap();
     writer.seal().unwrap();
 }

@@ -4,7 +4,7 @@ use crate::support::Scratch;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
-use testkit::{Command, ndjson};
+use testkit::{TestCommand, ndjson};
 
 /// A tool's output in the fixtures.
 fn fixture(name: &str) -> std::path::PathBuf {
@@ -353,13 +353,13 @@ grep lo: /proc/net/dev > dev.out
 #[test]
 fn two_hundred_megabytes_that_nicstat_printed_are_two_hundred_megabytes() {
     let has =
-        |name: &str| Command::new("sh").args(["-c", &format!("command -v {name}")]).run().unwrap().code == Some(0);
+        |name: &str| TestCommand::new("sh").args(["-c", &format!("command -v {name}")]).run().unwrap().code == Some(0);
     if !testkit::require_root_or_skip() || ["nicstat", "ip"].iter().any(|name| !has(name) && testkit::lacks(name)) {
         return;
     }
     let scratch = Scratch::new();
     let folder = scratch.path(".");
-    let run = Command::new("unshare").args(["-n", "sh", "-ec", SENDS, folder.to_str().unwrap()]).run().unwrap();
+    let run = TestCommand::new("unshare").args(["-n", "sh", "-ec", SENDS, folder.to_str().unwrap()]).run().unwrap();
     run.expect_code(0);
     let text = std::fs::read_to_string(scratch.path("nicstat.out")).unwrap();
     let of_kernel: f64 =

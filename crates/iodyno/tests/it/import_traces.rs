@@ -4,13 +4,13 @@
 use crate::support::Scratch;
 use proptest::prelude::*;
 use recording::rows::Io;
-use recording::{Batch, Label, Manifest, Reader, Sink, Writer};
+use recording::{Label, Manifest, Reader, RowBatch, Sink, Writer};
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use testkit::{Command, LoopDevice};
+use testkit::{LoopDevice, TestCommand};
 
 /// What kind of I/O, and how it may be marked.
 const KINDS: [(&str, &str); 6] = [
@@ -61,7 +61,7 @@ fn record(directory: &Path, rows: &[Io]) {
     let devices = serde_json::json!({"loop3": 7 << 20 | 3, "sdb": 8 << 20 | 16});
     manifest.extra.insert("trace_devices".to_string(), devices);
     let mut writer = Writer::create(directory, manifest).unwrap();
-    writer.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+    writer.accept(&RowBatch::from_rows(rows).unwrap()).unwrap();
     writer.commit().unwrap();
     writer.seal().unwrap();
 }
@@ -145,7 +145,7 @@ fn a_real_trace_comes_back_from_our_export_and_from_blkparse() {
     let name = device.name();
     let mut child = scratch.iodyno(&["trace", "-d", &name, "--comm", "fio", "-o", "rec"]).spawn().unwrap();
     assert!(child.wait_for_stdout("tracing", Duration::from_secs(20)), "{:?}", child.wait());
-    Command::new("fio")
+    TestCommand::new("fio")
         .args(["--name=a", "--direct=1", "--ioengine=libaio", "--iodepth=8", "--rw=randrw", "--bsrange=4k-64k"])
         .args(["--size=64m", "--number_ios=2000", "--fsync=50", "--filename"])
         .arg(device.path())
@@ -184,7 +184,7 @@ fn a_real_trace_comes_back_from_our_export_and_from_blkparse() {
     let shell = |script: &str| {
         let iodyno = env!("CARGO_BIN_EXE_iodyno");
         let script = format!("set -e; I={iodyno}; {script}");
-        Command::new("sh").args(["-c", &script]).dir(scratch.path("")).run().unwrap().expect_code(0);
+        TestCommand::new("sh").args(["-c", &script]).dir(scratch.path("")).run().unwrap().expect_code(0);
     };
     shell("mv rec-blktrace t.blktrace.0; blkparse -i t -d t.bin | $I import /dev/stdin --format blkparse -o piped");
     same(&rows(&scratch.path("piped")), "blkparse's text");
@@ -240,7 +240,7 @@ fn a_log_of_a_real_fio_has_what_fio_counted_and_a_report_without_times() {
         "--ioengine=psync",
         "--fsync=16",
     ];
-    let output = Command::new("fio")
+    let output = TestCommand::new("fio")
         .args(job)
         .args(["--write_iolog=log", "--output-format=json"])
         .dir(scratch.path(""))
@@ -277,7 +277,7 @@ fn soak_memory_stays_flat_over_a_long_trace() {
     let mut most = Vec::new();
     for count in [2_000_000_u64, 20_000_000] {
         let (fifo, out) = (format!("fifo-{count}"), format!("out-{count}"));
-        Command::new("mkfifo").arg(&fifo).dir(scratch.path("")).run().unwrap().expect_code(0);
+        TestCommand::new("mkfifo").arg(&fifo).dir(scratch.path("")).run().unwrap().expect_code(0);
         let arguments = ["import", &fifo, "--format", "msr", "-o", &out];
         let mut child = scratch.iodyno(&arguments).limit(Duration::from_secs(900)).spawn().unwrap();
         let path = scratch.path(&fifo);

@@ -2,7 +2,7 @@
 
 use crate::support::{Scratch, sum};
 use std::collections::BTreeSet;
-use testkit::{BlockOp, BlockRecord, BlockTrace, Layer, LoopDevice};
+use testkit::{BlockOp, BlockRecord, Layer, LoopDevice, TracepointCapture};
 
 /// A loop device of 64 MiB, the tracepoints of it while `parameters` run, and the recording's totals.
 pub(crate) fn traced(parameters: &str) -> Option<(Vec<BlockRecord>, Vec<serde_json::Value>)> {
@@ -15,7 +15,7 @@ fn traced_by(engine: &str, parameters: &str) -> Option<(Vec<BlockRecord>, Vec<se
         return None;
     }
     let device = LoopDevice::new(64 << 20).unwrap();
-    let trace = match BlockTrace::start(device.path(), Layer::Bios) {
+    let trace = match TracepointCapture::start(device.path(), Layer::Bios) {
         Ok(trace) => trace,
         Err(error) => {
             testkit::lacks(&format!("tracefs: {error}"));
@@ -164,7 +164,7 @@ fn concatenate(quiet: bool) {
     let devices =
         [LoopDevice::new(8 << 20).unwrap(), LoopDevice::new(4 << 20).unwrap(), LoopDevice::new(12 << 20).unwrap()];
     let record = |parameters: &str| {
-        let traces = devices.iter().map(|device| BlockTrace::start(device.path(), Layer::Bios));
+        let traces = devices.iter().map(|device| TracepointCapture::start(device.path(), Layer::Bios));
         let Ok(traces) = traces.collect::<Result<Vec<_>, _>>() else {
             testkit::lacks("tracefs");
             return None;
@@ -220,7 +220,7 @@ fn skew_holds_at_a_rate_and_at_full_speed() {
     }
     for rate in ["2000", "max"] {
         let devices = [LoopDevice::new(64 << 20).unwrap(), LoopDevice::new(64 << 20).unwrap()];
-        let traces = devices.iter().map(|device| BlockTrace::start(device.path(), Layer::Bios));
+        let traces = devices.iter().map(|device| TracepointCapture::start(device.path(), Layer::Bios));
         let Ok(traces) = traces.collect::<Result<Vec<_>, _>>() else {
             testkit::lacks("tracefs");
             return;

@@ -2,7 +2,7 @@
 
 use crate::support::{Scratch, sum};
 use std::fmt::Write;
-use testkit::Command;
+use testkit::TestCommand;
 
 /// A parameter file with so many small targets.
 fn many(scratch: &Scratch, count: usize) -> String {
@@ -15,9 +15,9 @@ fn many(scratch: &Scratch, count: usize) -> String {
 }
 
 /// `iodyno run` under a limit of open files.
-fn limited(scratch: &Scratch, limit: &str, more: &[&str]) -> testkit::Output {
+fn limited(scratch: &Scratch, limit: &str, more: &[&str]) -> testkit::CommandOutput {
     let script = format!("ulimit {limit}; exec \"$@\"");
-    Command::new("sh")
+    TestCommand::new("sh")
         .args(["-c", &script, "sh", env!("CARGO_BIN_EXE_iodyno"), "run", "a.vdb", "-o", "out"])
         .args(more)
         .dir(scratch.path(""))

@@ -38,6 +38,7 @@ mod import_traces;
 mod known_workload;
 mod large;
 mod model;
+mod modules;
 mod no_io_uring;
 mod objectives;
 mod outputs;

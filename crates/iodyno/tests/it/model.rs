@@ -10,7 +10,7 @@
 use crate::support::Scratch;
 use proptest::prelude::*;
 use recording::rows::Io;
-use recording::{Batch, Label, Manifest, Sink, Writer};
+use recording::{Label, Manifest, RowBatch, Sink, Writer};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use testkit::LoopDevice;
 fn record(directory: &Path, rows: &[Io]) {
     let mut writer = Writer::create(directory, Manifest::new(&[])).unwrap();
     for rows in rows.chunks(20_000) {
-        writer.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(rows).unwrap()).unwrap();
         writer.commit().unwrap();
     }
     writer.seal().unwrap();

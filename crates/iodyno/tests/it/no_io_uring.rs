@@ -2,7 +2,7 @@
 
 use crate::support::{Scratch, sum};
 use rustix::io::Errno;
-use testkit::{Command, Output};
+use testkit::{CommandOutput, TestCommand};
 
 /// Lets seccomp answer every `io_uring_setup` with an error, as container runtimes do, and becomes the command.
 const LAUNCH: &str = r"
@@ -18,9 +18,9 @@ os.execv(sys.argv[2], sys.argv[2:])
 ";
 
 /// `iodyno run` of `text` where `io_uring_setup` fails with `errno`.
-fn run(scratch: &Scratch, errno: i32, text: &str, more: &[&str]) -> Output {
+fn run(scratch: &Scratch, errno: i32, text: &str, more: &[&str]) -> CommandOutput {
     let file = scratch.write("a.vdb", text);
-    Command::new("python3")
+    TestCommand::new("python3")
         .args(["-c", LAUNCH, &errno.to_string(), env!("CARGO_BIN_EXE_iodyno"), "run", file.to_str().unwrap()])
         .args(["-o", "out"])
         .args(more)

@@ -3,7 +3,7 @@
 use crate::support::Scratch;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
-use testkit::{Command, LoopDevice, sha256};
+use testkit::{LoopDevice, TestCommand, sha256};
 
 /// Files that create, replace or remove something by themselves, each with its reason.
 const BY_HAND: [(&str, &str); 7] = [
@@ -137,7 +137,7 @@ fn an_output_never_overwrites_a_file_a_link_or_a_fifo() {
     // What an earlier version wrote through.
     symlink("victim", scratch.path("new.svg.new")).unwrap();
     std::fs::create_dir(scratch.path("folder.svg")).unwrap();
-    Command::new("mkfifo").arg(scratch.path("fifo.svg")).run().unwrap().expect_code(0);
+    TestCommand::new("mkfifo").arg(scratch.path("fifo.svg")).run().unwrap().expect_code(0);
     let before = names(&scratch.path(""));
     refuse(&scratch, "there.svg", 2, "there.svg exists; name another file, or add --force");
     refuse(&scratch, "link.svg", 7, "link.svg is a symbolic link to victim");
@@ -179,7 +179,7 @@ fn an_output_never_goes_to_a_device_nor_in_its_place() {
     let (major, minor) = (rustix::fs::major(number).to_string(), rustix::fs::minor(number).to_string());
     // Another node of the same device, because a chart wants its ending.
     let node = scratch.path("disk.svg");
-    Command::new("mknod").arg(&node).args(["b", &major, &minor]).run().unwrap().expect_code(0);
+    TestCommand::new("mknod").arg(&node).args(["b", &major, &minor]).run().unwrap().expect_code(0);
     refuse(&scratch, "disk.svg", 7, "disk.svg is a block device");
     refuse(&scratch, "/dev/iodyno-no-such-disk.svg", 7, "is in a directory of devices and does not exist");
     let refused = scratch.iodyno(&["export", "r", "cpu", "-o", device.path().to_str().unwrap(), "--force"]).run();

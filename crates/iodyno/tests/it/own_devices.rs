@@ -120,10 +120,10 @@ fn what_was_found_once_is_found_again() {
 }
 
 /// A shell line in a mount namespace without nodes of loop devices, as a container has it.
-fn without_nodes(scratch: &Scratch, line: &str) -> testkit::Output {
+fn without_nodes(scratch: &Scratch, line: &str) -> testkit::CommandOutput {
     let nodes = "mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3 && mknod -m 666 /dev/urandom c 1 9";
     let line = format!("{nodes} && {line}");
-    testkit::Command::new("unshare").args(["--mount", "sh", "-c", &line]).dir(scratch.path("")).run().unwrap()
+    testkit::TestCommand::new("unshare").args(["--mount", "sh", "-c", &line]).dir(scratch.path("")).run().unwrap()
 }
 
 /// `--destroy` on images of which the name is gone by which they were mounted: the loop device cannot be asked in a
@@ -148,7 +148,7 @@ fn a_mounted_image_is_not_written_where_its_loop_device_cannot_be_asked() {
         )
     };
     let device = LoopDevice::with_options(&link, &["--direct-io=off"]).unwrap();
-    let mounted = testkit::Mounted::mount(&[&device.path().display().to_string()]).unwrap();
+    let mounted = testkit::MountedFileSystem::mount(&[&device.path().display().to_string()]).unwrap();
     std::fs::remove_file(&link).unwrap();
     let before = testkit::sha256(&image).unwrap();
     let output = without_nodes(&scratch, &run("container", &name)).expect_code(7);
@@ -164,7 +164,7 @@ fn a_mounted_image_is_not_written_where_its_loop_device_cannot_be_asked() {
     // A user who owns it, and may not open the loop device.
     std::fs::set_permissions(scratch.path(""), std::fs::Permissions::from_mode(0o777)).unwrap();
     std::os::unix::fs::chown(&image, Some(65534), Some(65534)).unwrap();
-    let output = testkit::Command::new("setpriv")
+    let output = testkit::TestCommand::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", &run("user", &name)])
         .dir(scratch.path(""))
         .run()

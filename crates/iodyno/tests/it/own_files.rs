@@ -6,7 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use testkit::{Command, FileSystem, LoopDevice, Mounted, Output, require_root_or_skip};
+use testkit::{CommandOutput, FileSystem, LoopDevice, MountedFileSystem, TestCommand, require_root_or_skip};
 
 const MIB: u64 = 1 << 20;
 const REFUSED: i32 = 7;
@@ -26,7 +26,7 @@ impl Bench {
         self.scratch.path(name)
     }
 
-    fn iodyno(&self, arguments: &[&str]) -> Command {
+    fn iodyno(&self, arguments: &[&str]) -> TestCommand {
         self.runs.set(self.runs.get() + 1);
         let recording = format!("run-{}", self.runs.get());
         self.scratch
@@ -36,18 +36,18 @@ impl Bench {
     }
 
     /// Writes all of 4 MiB in fio's words.
-    fn command(&self, path: &Path, more: &[&str]) -> Command {
+    fn command(&self, path: &Path, more: &[&str]) -> TestCommand {
         let name = path.to_str().unwrap();
         self.iodyno(&["run", "--name", "a", "--filename", name, "--size", "4m", "--rw", "write", "--bs", "64k"])
             .args(more)
     }
 
-    fn fio(&self, path: &Path, more: &[&str]) -> Output {
+    fn fio(&self, path: &Path, more: &[&str]) -> CommandOutput {
         self.command(path, more).run().unwrap()
     }
 
     /// Writes all of 4 MiB, with `pattern=` when there is a file of that name, in Vdbench's words.
-    fn vdbench(&self, path: &Path, pattern: Option<&str>) -> Output {
+    fn vdbench(&self, path: &Path, pattern: Option<&str>) -> CommandOutput {
         let pattern = pattern.map(|name| format!("pattern={}\n", self.path(name).display())).unwrap_or_default();
         let text = format!(
             "{pattern}sd=sd1,lun={},size=4m\nwd=wd1,sd=sd1,xfersize=64k,seekpct=eof,rdpct=0\n\
@@ -60,7 +60,7 @@ impl Bench {
 
     /// Refused, and what it would have written to is as it was.
     #[track_caller]
-    fn is_refused(&self, path: &Path, why: &str, run: impl Fn() -> Output) {
+    fn is_refused(&self, path: &Path, why: &str, run: impl Fn() -> CommandOutput) {
         let before = std::fs::read(path).unwrap();
         let output = run().expect_code(REFUSED);
         // No comparison that would print them.
@@ -72,7 +72,7 @@ impl Bench {
 
 #[track_caller]
 fn tool(program: &str, arguments: &[&str]) {
-    let output = Command::new(program).args(arguments).run().unwrap();
+    let output = TestCommand::new(program).args(arguments).run().unwrap();
     assert_eq!(output.code, Some(0), "{program} {arguments:?}: {}", output.stderr);
 }
 
@@ -106,7 +106,7 @@ fn the_same_command_with_a_pattern_works_again_on_a_device() {
     }
     let bench = Bench::new();
     std::fs::write(bench.path("words"), "the quick brown fox jumps over the lazy dog").unwrap();
-    let scratch = testkit::scratch_dir(testkit::Place::Disk).unwrap();
+    let scratch = testkit::scratch_dir(testkit::ScratchPlace::Disk).unwrap();
     let backing = scratch.path().join("disk");
     File::create(&backing).unwrap().set_len(16 * MIB).unwrap();
     let device = LoopDevice::over(&backing).unwrap();
@@ -267,7 +267,7 @@ fn where_times_are_whole_seconds_a_write_of_the_same_second_is_seen() {
     let bench = Bench::new();
     let device = LoopDevice::new(32 * MIB).unwrap();
     tool("mkfs.ext4", &["-q", "-F", "-I", "128", device.path().to_str().unwrap()]);
-    let mounted = Mounted::device(device.path()).unwrap();
+    let mounted = MountedFileSystem::device(device.path()).unwrap();
     let odd = ["--rw", "randwrite", "--bsrange", "1-9000", "--bs-unaligned", "1", "--blockalign", "7", "--direct", "0"];
     let loads: [&[&str]; 5] = [&[], &PATTERN, &odd, &["--rw", "trimwrite"], &["--rw", "randtrim"]];
     for (index, more) in loads.into_iter().enumerate() {
@@ -415,7 +415,7 @@ fn a_run_that_is_killed_while_it_makes_its_file_leaves_none_that_the_next_refuse
     let iodyno = env!("CARGO_BIN_EXE_iodyno");
     let arguments =
         ["--name", "a", "--filename", path.to_str().unwrap(), "--size", "4m", "--rw", "write", "--bs", "64k"];
-    let output = Command::new("prlimit")
+    let output = TestCommand::new("prlimit")
         .args(["--fsize=1048576", "--core=0", iodyno, "run"])
         .args(arguments)
         .args(["-o", "limited.iodyno", "--no-report"])
@@ -426,14 +426,14 @@ fn a_run_that_is_killed_while_it_makes_its_file_leaves_none_that_the_next_refuse
     assert!(output.stderr.contains("File too large"), "{}", output.stderr);
     bench.fio(&path, &[]).expect_code(0);
     // At each system call that makes it.
-    if Command::new("strace").arg("--version").run().is_err() {
+    if TestCommand::new("strace").arg("--version").run().is_err() {
         testkit::lacks("strace");
         return;
     }
     for call in ["fsetxattr", "fallocate", "linkat", "fstatfs,statfs"] {
         let path = bench.path(&format!("killed-{call}"));
         let inject = format!("inject={call}:signal=KILL:when=1");
-        Command::new("strace")
+        TestCommand::new("strace")
             .args(["-f", "-qq", "-o", "/dev/null", "-e", &inject, iodyno, "run", "--name", "a"])
             .args(["--filename", path.to_str().unwrap(), "--size", "4m", "--rw", "write", "--bs", "64k"])
             .args(["-o", &format!("{call}.iodyno"), "--no-report"])
@@ -488,20 +488,20 @@ fn on_every_file_system() {
         return;
     }
     let bench = Bench::new();
-    let mut mounts: Vec<(String, Option<LoopDevice>, Mounted)> = Vec::new();
+    let mut mounts: Vec<(String, Option<LoopDevice>, MountedFileSystem)> = Vec::new();
     for file_system in FileSystem::ALL {
         if file_system.is_available() || !testkit::lacks(file_system.name()) {
             let device = LoopDevice::new(file_system.min_bytes()).unwrap();
-            let mounted = Mounted::make(file_system, device.path()).unwrap();
+            let mounted = MountedFileSystem::make(file_system, device.path()).unwrap();
             mounts.push((file_system.name().to_string(), Some(device), mounted));
         }
     }
-    mounts.push(("tmpfs".to_string(), None, Mounted::tmpfs(16 * MIB).unwrap()));
+    mounts.push(("tmpfs".to_string(), None, MountedFileSystem::tmpfs(16 * MIB).unwrap()));
     // ext3's inodes have whole seconds and no time of birth.
     if FileSystem::Ext4.is_available() {
         let device = LoopDevice::new(16 * MIB).unwrap();
         tool("mkfs.ext4", &["-q", "-F", "-I", "128", device.path().to_str().unwrap()]);
-        let mounted = Mounted::device(device.path()).unwrap();
+        let mounted = MountedFileSystem::device(device.path()).unwrap();
         mounts.push(("small inodes".to_string(), Some(device), mounted));
     }
     for (name, device, mounted) in mounts {
@@ -511,7 +511,7 @@ fn on_every_file_system() {
         }
         if let Some(device) = device {
             drop(mounted);
-            let mounted = Mounted::device(device.path()).unwrap();
+            let mounted = MountedFileSystem::device(device.path()).unwrap();
             let path = mounted.path().join("file");
             bench.fio(&path, &PATTERN).expect_code(0);
             write_at(&path, b"precious", 4 * MIB);
@@ -532,7 +532,7 @@ fn a_lease_of_another_program_is_told_and_not_waited_out() {
     let script = "import fcntl,signal,sys,time\nsignal.signal(signal.SIGIO, signal.SIG_IGN)\n\
                   file = open(sys.argv[1], 'r+b')\nfcntl.fcntl(file, 1024, fcntl.F_WRLCK)\nprint('held', flush=True)\n\
                   time.sleep(60)\n";
-    let Ok(mut holder) = Command::new("python3").args(["-c", script, path.to_str().unwrap()]).spawn() else {
+    let Ok(mut holder) = TestCommand::new("python3").args(["-c", script, path.to_str().unwrap()]).spawn() else {
         testkit::lacks("python3");
         return;
     };

@@ -8,7 +8,7 @@
 use crate::support::Namespace;
 use serde_json::Value;
 use std::time::Duration;
-use testkit::{Command, LoopDevice};
+use testkit::{LoopDevice, TestCommand};
 
 const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
 
@@ -61,13 +61,14 @@ fn once_disks_as_iostat() {
     }
     let device = LoopDevice::new(64 << 20).unwrap();
     let (name, path) = (device.name(), device.path().display().to_string());
-    let peer = Command::new("iostat").args(["-x", "-y", "-d", "-k", &name, "8", "1", "-o", "JSON"]).spawn().unwrap();
-    let ours = Command::new(IODYNO).args(["stat", "disk", "-i", &name, "--json", "8", "1"]).spawn().unwrap();
+    let peer =
+        TestCommand::new("iostat").args(["-x", "-y", "-d", "-k", &name, "8", "1", "-o", "JSON"]).spawn().unwrap();
+    let ours = TestCommand::new(IODYNO).args(["stat", "disk", "-i", &name, "--json", "8", "1"]).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(1000));
     let read = [&format!("if={path}"), "of=/dev/null", "bs=64k", "count=640", "iflag=direct", "status=none"];
-    Command::new("dd").args(read).run().unwrap().expect_code(0);
+    TestCommand::new("dd").args(read).run().unwrap().expect_code(0);
     let write = ["if=/dev/zero", &format!("of={path}"), "bs=4k", "count=480", "oflag=direct", "status=none"];
-    Command::new("dd").args(write).run().unwrap().expect_code(0);
+    TestCommand::new("dd").args(write).run().unwrap().expect_code(0);
     let ours = ours.wait().unwrap().expect_code(0).ndjson().remove(0);
     let text = peer.wait().unwrap().expect_code(0).stdout;
     // As it is printed: the number of digits counts.
@@ -221,8 +222,8 @@ fn once_cpus_as_mpstat() {
     if !has("mpstat") {
         return;
     }
-    let peer = Command::new("mpstat").args(["8", "1", "-o", "JSON"]).spawn().unwrap();
-    let ours = Command::new(IODYNO).args(["stat", "cpu", "--json", "8", "1"]).spawn().unwrap();
+    let peer = TestCommand::new("mpstat").args(["8", "1", "-o", "JSON"]).spawn().unwrap();
+    let ours = TestCommand::new(IODYNO).args(["stat", "cpu", "--json", "8", "1"]).spawn().unwrap();
     let ours = ours.wait().unwrap().expect_code(0).ndjson().remove(0);
     let theirs: Value = serde_json::from_str(&peer.wait().unwrap().expect_code(0).stdout).unwrap();
     let theirs = &theirs["sysstat"]["hosts"][0]["statistics"][0]["cpu-load"][0];
@@ -268,8 +269,8 @@ fn once_processes_as_pidstat() {
     let mut worker = worker.unwrap();
     let pid = worker.id().to_string();
     std::thread::sleep(Duration::from_secs(1));
-    let peer = Command::new("pidstat").args(["-u", "-p", &pid, "12", "1"]).spawn().unwrap();
-    let ours = Command::new(IODYNO).args(["stat", "proc", "--pid", &pid, "--json", "12", "1"]).spawn().unwrap();
+    let peer = TestCommand::new("pidstat").args(["-u", "-p", &pid, "12", "1"]).spawn().unwrap();
+    let ours = TestCommand::new(IODYNO).args(["stat", "proc", "--pid", &pid, "--json", "12", "1"]).spawn().unwrap();
     let began = testkit::now_ns();
     std::thread::sleep(Duration::from_secs(3));
     std::io::Write::write_all(&mut worker.stdin.take().unwrap(), b"go\n").unwrap();

@@ -3,7 +3,7 @@
 use crate::support::Scratch;
 use serde_json::Value;
 use std::path::PathBuf;
-use testkit::Command;
+use testkit::TestCommand;
 
 /// Works in `three_parts` three times as long as in `one_part`.
 const TWO_PARTS: &str = "
@@ -41,7 +41,7 @@ fn compiled(scratch: &Scratch, text: &str) -> Option<PathBuf> {
     std::fs::write(&source, text).unwrap();
     // Optimised, gcc gives functions that call nobody no frame, and their callers are not seen.
     let arguments = ["-O0", "-fno-omit-frame-pointer", "-o", program.to_str().unwrap(), source.to_str().unwrap()];
-    let Ok(made) = Command::new("cc").args(arguments).run() else {
+    let Ok(made) = TestCommand::new("cc").args(arguments).run() else {
         testkit::lacks("a C compiler");
         return None;
     };
@@ -66,7 +66,7 @@ fn ends(text: &Value, name: &str) -> bool {
 fn stacks_live_in_words_for_programs_and_for_flame_graphs() {
     let scratch = Scratch::new();
     let Some(program) = two_parts(&scratch) else { return };
-    let busy = Command::new(&program).spawn().unwrap();
+    let busy = TestCommand::new(&program).spawn().unwrap();
     let output = scratch.iodyno(&["probe", "stacks", "2s", "2", "--hz", "497", "--json"]).run().unwrap().expect_code(0);
     let objects = output.ndjson();
     assert_eq!(objects.len(), 3, "{}", output.stdout);
@@ -115,7 +115,7 @@ fn stacks_are_recorded_when_asked() {
 fn what_is_lost_is_in_the_manifest_of_the_day() {
     let scratch = Scratch::new();
     let Some(program) = compiled(&scratch, MANY_WAYS) else { return };
-    let busy = Command::new(&program).spawn().unwrap();
+    let busy = TestCommand::new(&program).spawn().unwrap();
     let command = ["record", "-d", "days", "-i", "3s", "--for", "3s", "--profile=10000", "--min-free", "0"];
     scratch.iodyno(&command).run().unwrap().expect_code(0);
     drop(busy);
@@ -143,7 +143,7 @@ fn without_the_privilege_it_is_said() {
     }
     let without = |arguments: &[&str]| {
         let drop = ["--bounding-set", "-all,+dac_override", "--inh-caps", "-all", "--", env!("CARGO_BIN_EXE_iodyno")];
-        Command::new("setpriv").args(drop).args(arguments).dir(scratch.path("")).run().unwrap()
+        TestCommand::new("setpriv").args(drop).args(arguments).dir(scratch.path("")).run().unwrap()
     };
     let refused = without(&["probe", "stacks", "1s", "1"]).expect_code(8);
     assert!(refused.stderr.contains("CAP_BPF"), "{}", refused.stderr);

@@ -2,12 +2,12 @@
 
 use crate::support::Scratch;
 use recording::rows::{Cpu, Event};
-use recording::{Reader, State};
+use recording::{Reader, RecordingState};
 use rustix::process::Signal;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use testkit::{Child, Command, Mounted};
+use testkit::{Child, MountedFileSystem, TestCommand};
 
 /// Recordings in a directory, oldest first.
 fn recordings(directory: &Path) -> Vec<PathBuf> {
@@ -61,14 +61,18 @@ fn killed_again_and_again_it_loses_only_the_interval_under_way() {
     }
     let child = collector(&scratch, &directory);
     wait_for("sealing", Duration::from_secs(20), || {
-        recordings(&directory).iter().filter(|path| Reader::open(path).unwrap().state() == State::Sealed).count() == 6
+        recordings(&directory)
+            .iter()
+            .filter(|path| Reader::open(path).unwrap().state() == RecordingState::Sealed)
+            .count()
+            == 6
     });
     child.signal(Signal::TERM);
     child.wait().unwrap().expect_code(0);
     let all = recordings(&directory);
     assert_eq!(all.len(), 7);
     for path in &all {
-        assert_eq!(Reader::open(path).unwrap().state(), State::Sealed);
+        assert_eq!(Reader::open(path).unwrap().state(), RecordingState::Sealed);
         let times = samples(path);
         // Nothing is lost or doubled in between; a busy machine may come late, and says so.
         assert!(times.windows(2).all(|pair| pair[1] > pair[0]), "{times:?}");
@@ -101,7 +105,11 @@ fn soak_killed_two_hundred_times_at_any_moment() {
     }
     let child = collector(&scratch, &directory);
     wait_for("sealing", Duration::from_secs(120), || {
-        recordings(&directory).iter().filter(|path| Reader::open(path).unwrap().state() != State::Sealed).count() <= 1
+        recordings(&directory)
+            .iter()
+            .filter(|path| Reader::open(path).unwrap().state() != RecordingState::Sealed)
+            .count()
+            <= 1
     });
     std::thread::sleep(Duration::from_millis(500));
     child.signal(Signal::TERM);
@@ -110,7 +118,7 @@ fn soak_killed_two_hundred_times_at_any_moment() {
     assert!(all.len() > 100, "{} recordings of 201 starts", all.len());
     let mut last_ns = 0;
     for path in &all {
-        assert_eq!(Reader::open(path).unwrap().state(), State::Sealed, "{}", path.display());
+        assert_eq!(Reader::open(path).unwrap().state(), RecordingState::Sealed, "{}", path.display());
         let times = samples(path);
         assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "none twice, none out of order: {}", path.display());
         let (Some(first), Some(last)) = (times.first(), times.last()) else { continue };
@@ -135,7 +143,7 @@ fn a_full_disk_costs_the_samples_that_had_no_room() {
         return;
     }
     let scratch = Scratch::new();
-    let disk = Mounted::tmpfs(3 << 20).unwrap();
+    let disk = MountedFileSystem::tmpfs(3 << 20).unwrap();
     let directory = disk.path().join("collected");
     let mut child = collector(&scratch, &directory);
     wait_for("samples", Duration::from_secs(20), || {
@@ -195,7 +203,7 @@ fn a_collector_that_had_no_room_to_its_end_says_so() {
         return;
     }
     let scratch = Scratch::new();
-    let disk = Mounted::tmpfs(200 << 10).unwrap();
+    let disk = MountedFileSystem::tmpfs(200 << 10).unwrap();
     let directory = disk.path().join("collected");
     let arguments = ["record", "-d", directory.to_str().unwrap(), "-i", "20ms", "--for", "2s"];
     let ended = scratch.iodyno(&arguments).run().unwrap().expect_code(6);
@@ -213,7 +221,7 @@ fn reads_as_open_metrics(body: &str) {
     let parse = "import sys\nfrom prometheus_client.openmetrics.parser import text_string_to_metric_families as read\n\
                  print(sum(len(family.samples) for family in read(sys.stdin.read())))";
     // Debian's, which has the package.
-    let read = Command::new("/usr/bin/python3").args(["-c", parse]).stdin(body).run().unwrap().expect_code(0);
+    let read = TestCommand::new("/usr/bin/python3").args(["-c", parse]).stdin(body).run().unwrap().expect_code(0);
     assert_eq!(read.stdout.trim().parse(), Ok(series.len()), "{}", read.stderr);
 }
 
@@ -301,9 +309,9 @@ fn a_closed_standard_error_loses_words_and_nothing_else() {
         "{} record --for 1s -o r 2>&1 >/dev/null | true; exit ${{PIPESTATUS[0]}}",
         env!("CARGO_BIN_EXE_iodyno")
     );
-    testkit::Command::new("bash").args(["-c", &script]).dir(scratch.path("")).run().unwrap().expect_code(0);
+    testkit::TestCommand::new("bash").args(["-c", &script]).dir(scratch.path("")).run().unwrap().expect_code(0);
     let reader = Reader::open(scratch.path("r")).unwrap();
-    assert_eq!(reader.state(), State::Sealed);
+    assert_eq!(reader.state(), RecordingState::Sealed);
 }
 
 /// Every name below, with its contents where it is a file.
@@ -394,7 +402,7 @@ fn a_signal_for_the_collector_reaches_its_command() {
         assert!(ended.stderr.contains("by tick"), "what it cost is said: {}", ended.stderr);
         assert_eq!(std::fs::read_to_string(scratch.path("told")).unwrap().trim(), told);
         let reader = Reader::open(scratch.path(&name)).unwrap();
-        assert_eq!(reader.state(), State::Sealed);
+        assert_eq!(reader.state(), RecordingState::Sealed);
         for file in ["ready", "told"] {
             std::fs::remove_file(scratch.path(file)).unwrap();
         }
@@ -415,14 +423,18 @@ fn a_host_that_is_renamed_goes_on_and_its_next_recording_has_the_new_name() {
             env!("CARGO_BIN_EXE_iodyno"),
             directory.display()
         );
-        let child = testkit::Command::new("unshare").args(["--uts", "sh", "-c", &script]).spawn().unwrap();
+        let child = testkit::TestCommand::new("unshare").args(["--uts", "sh", "-c", &script]).spawn().unwrap();
         let newest = || recordings(&directory).pop().filter(|_| recordings(&directory).len() == count);
         wait_for("samples", Duration::from_secs(20), || {
             directory.exists() && newest().is_some_and(|path| samples(&path).len() >= 3)
         });
         if let Some(again) = again {
             let pid = child.id().to_string();
-            testkit::Command::new("nsenter").args(["-t", &pid, "-u", "hostname", again]).run().unwrap().expect_code(0);
+            testkit::TestCommand::new("nsenter")
+                .args(["-t", &pid, "-u", "hostname", again])
+                .run()
+                .unwrap()
+                .expect_code(0);
         }
         let path = newest().unwrap();
         let known = samples(&path).len();
@@ -436,7 +448,7 @@ fn a_host_that_is_renamed_goes_on_and_its_next_recording_has_the_new_name() {
         .iter()
         .map(|path| {
             let reader = Reader::open(path).unwrap();
-            assert_eq!(reader.state(), State::Sealed);
+            assert_eq!(reader.state(), RecordingState::Sealed);
             let times = samples(path);
             assert!(times.len() >= 6 && times.windows(2).all(|pair| pair[1] > pair[0]), "{times:?}");
             reader.manifest().host.clone()
@@ -465,7 +477,7 @@ fn a_signal_before_the_command_begins_leaves_a_whole_recording_and_no_command() 
         child.signal(signal);
         let ended = child.wait().unwrap().expect_code(128 + signal.as_raw());
         let reader = Reader::open(scratch.path(&name)).unwrap();
-        assert_eq!((reader.state(), reader.manifest().exit.as_deref()), (State::Sealed, Some("interrupted")));
+        assert_eq!((reader.state(), reader.manifest().exit.as_deref()), (RecordingState::Sealed, Some("interrupted")));
         assert!(!samples(&scratch.path(&name)).is_empty(), "{}", ended.stderr);
         match std::fs::read_to_string(scratch.path(&format!("pid{number}"))) {
             Ok(pid) => {

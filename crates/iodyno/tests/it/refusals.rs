@@ -1,14 +1,14 @@
 //! What a trace says where the system does not let it: capabilities taken away, no types of the kernel.
 
 use crate::support::Scratch;
-use testkit::{Command, LoopDevice, Output};
+use testkit::{CommandOutput, LoopDevice, TestCommand};
 
 const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
 
 /// `iodyno ARGUMENTS` as root with only these capabilities left.
-fn with_only(capabilities: &str, scratch: &Scratch, arguments: &[&str]) -> Output {
+fn with_only(capabilities: &str, scratch: &Scratch, arguments: &[&str]) -> CommandOutput {
     let kept = format!("-all,{capabilities}");
-    Command::new("setpriv")
+    TestCommand::new("setpriv")
         .args(["--bounding-set", &kept, "--inh-caps", &kept, "--", IODYNO])
         .args(arguments)
         .dir(scratch.path(""))
@@ -84,7 +84,7 @@ fn without_the_kernels_types_the_file_is_named() {
     let scratch = Scratch::new();
     let line = format!("mount -t tmpfs none /sys/kernel/btf && exec '{IODYNO}' trace --all --for 1s -o");
     let through = |more: &str| {
-        Command::new("unshare").args(["-m", "sh", "-c", &format!("{line} {more}")]).dir(scratch.path("")).run()
+        TestCommand::new("unshare").args(["-m", "sh", "-c", &format!("{line} {more}")]).dir(scratch.path("")).run()
     };
     let output = through("t.iodyno --through bpf").unwrap().expect_code(8);
     assert!(

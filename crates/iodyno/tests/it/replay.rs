@@ -1,13 +1,13 @@
 //! `iodyno replay` on real devices: what was traced on one is played on another, and the recording says how faithfully.
 
 use crate::support::Scratch;
-use faultfs::{Config, Faultfs};
+use faultfs::{DiskConfig, Faultfs};
 use recording::rows::{Event, Fidelity, FidelityInterval, Io, OpInterval, RunTotal};
-use recording::{Batch, Manifest, Reader, Sink as _, Writer};
+use recording::{Manifest, Reader, RowBatch, Sink as _, Writer};
 use rustix::process::Signal;
 use std::fmt::Write;
 use std::time::Duration;
-use testkit::{Command, LoopDevice};
+use testkit::{LoopDevice, TestCommand};
 
 /// A trace in MSR's form: one disk, `(ms, kind, offset, bytes)`.
 fn msr(ios: impl IntoIterator<Item = (u64, &'static str, u64, u64)>) -> String {
@@ -62,7 +62,7 @@ fn trace_and_play(quiet: bool) {
     let (source, target) = (LoopDevice::new(256 << 20).unwrap(), LoopDevice::new(256 << 20).unwrap());
     let mut trace = scratch.iodyno(&["trace", "-d", &source.name(), "-o", "prod.iodyno"]).spawn().unwrap();
     assert!(trace.wait_for_stdout("tracing", Duration::from_secs(20)));
-    let load = Command::new("fio")
+    let load = TestCommand::new("fio")
         .args(["--name=l", "--rw=randrw", "--bssplit=4k/60:16k/30:64k/10", "--direct=1", "--ioengine=libaio"])
         .args(["--iodepth=8", "--rate_iops=800", "--rate_process=poisson", "--runtime=2", "--time_based"])
         .args([format!("--filename={}", source.path().display())])
@@ -142,7 +142,7 @@ fn killed_trace(directory: &std::path::Path, ios: i64) {
             bios: None,
             requeues: None,
         };
-        writer.accept(&Batch::from_rows(&[io]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[io]).unwrap()).unwrap();
         writer.commit().unwrap();
     }
 }
@@ -282,7 +282,7 @@ fn once_a_target_that_stalls_makes_responses_long_and_no_clock_slow() {
     }
     let scratch = Scratch::new();
     let mountpoint = tempfile::tempdir().unwrap();
-    let disk = Faultfs::mount(mountpoint.path(), Config::new(64 << 20)).unwrap();
+    let disk = Faultfs::mount(mountpoint.path(), DiskConfig::new(64 << 20)).unwrap();
     let device = LoopDevice::over(disk.disk()).unwrap();
     std::fs::write(scratch.path("trace.csv"), msr((0..800).map(|at| (at * 5, "Read", at * 8192, 4096)))).unwrap();
     let map = format!("0={}", device.path().display());
@@ -330,7 +330,7 @@ fn a_vdbench_file_plays_its_flatfile() {
 
 /// One hour with 50 million I/Os of three disks.
 fn long_trace(path: &std::path::Path, rows: i64) {
-    use recording::{Batch, Label, Manifest, Sink, Writer};
+    use recording::{Label, Manifest, RowBatch, Sink, Writer};
     let (disks, ops) = (["sda", "sdb", "sdc"].map(Label::from), ["read", "write"].map(Label::from));
     let (comm, flags) = (Label::from("db"), Label::from("sync+direct"));
     let step_ns = 3_600_000_000_000 / rows;
@@ -358,7 +358,7 @@ fn long_trace(path: &std::path::Path, rows: i64) {
     let mut writer = Writer::create(path, Manifest::new(&[])).unwrap();
     for first in (0..rows).step_by(65_536) {
         let rows: Vec<Io> = (first..rows.min(first + 65_536)).map(row).collect();
-        writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
         writer.commit().unwrap();
     }
     writer.seal_past().unwrap();

@@ -2,12 +2,12 @@
 
 use crate::support::Scratch;
 use recording::rows::{Fidelity, Io, RunTotal};
-use recording::{Batch, Label, Manifest, Reader, Sink, Writer};
+use recording::{Label, Manifest, Reader, RowBatch, Sink, Writer};
 use rustix::process::Signal;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
-use testkit::{Command, LoopDevice};
+use testkit::{LoopDevice, TestCommand};
 
 /// An I/O of process `db` on `sda`.
 fn io(queue_ns: i64, op: &str, sector: i64, bytes: i64) -> Io {
@@ -38,7 +38,7 @@ fn record(path: &Path, rows: impl Iterator<Item = Io>) {
     let mut writer = Writer::create(path, Manifest::new(&[][..])).unwrap();
     let rows: Vec<Io> = rows.collect();
     for part in rows.chunks(65_536) {
-        writer.accept(&Batch::from_rows(part).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(part).unwrap()).unwrap();
         writer.commit().unwrap();
     }
     writer.seal_past().unwrap();
@@ -86,7 +86,7 @@ fn discards_flushes_and_writes_of_zeroes_are_played_on_a_device_of_any_kernel() 
     for (out, is_old) in [("new.iodyno", false), ("old.iodyno", true)] {
         std::fs::write(target.path(), vec![b'x'; 8 << 20]).unwrap();
         let command = if is_old {
-            Command::new("setarch")
+            TestCommand::new("setarch")
                 .args([std::env::consts::ARCH, "--uname-2.6", env!("CARGO_BIN_EXE_iodyno")])
                 .dir(scratch.path(""))
         } else {

@@ -124,7 +124,7 @@ fn a_foreign_file_and_an_existing_directory_are_refused() {
 }
 
 /// A run in fio's words on a file of the scratch folder.
-fn job(scratch: &Scratch, out: &str, file: &str, more: &[&str]) -> testkit::Output {
+fn job(scratch: &Scratch, out: &str, file: &str, more: &[&str]) -> testkit::CommandOutput {
     let arguments = ["run", "--name", "a", "--filename", file, "--bs", "64k", "--no-report", "-o", out];
     scratch.iodyno(&arguments).args(more).run().unwrap()
 }
@@ -176,7 +176,7 @@ fn all_refused_targets_are_named_at_once() {
 fn refusals_say_what_is_the_matter() {
     let scratch = Scratch::new();
     scratch.write("precious", &"precious ".repeat(10_000));
-    let says = |output: testkit::Output, code: i32, words: &[&str], not: &str| {
+    let says = |output: testkit::CommandOutput, code: i32, words: &[&str], not: &str| {
         let output = output.expect_code(code);
         let told = format!("{}{}", output.stdout, output.stderr);
         assert!(words.iter().all(|word| told.contains(word)) && !told.contains(not), "{told}");
@@ -207,7 +207,7 @@ fn what_is_immutable_is_told_as_such() {
         ("a", "precious", "precious", "append-only"),
         ("i", "folder", "folder/new", "immutable"),
     ] {
-        let change = |how: String| testkit::Command::new("chattr").arg(&how).arg(scratch.path(name)).run().unwrap();
+        let change = |how: String| testkit::TestCommand::new("chattr").arg(&how).arg(scratch.path(name)).run().unwrap();
         if change(format!("+{attribute}")).code != Some(0) {
             testkit::lacks("a file system with attributes (chattr)");
             return;
@@ -226,7 +226,7 @@ fn a_file_system_without_figures_is_written() {
         return;
     }
     let scratch = Scratch::new();
-    let ramfs = testkit::Mounted::mount(&["-t", "ramfs", "none"]).unwrap();
+    let ramfs = testkit::MountedFileSystem::mount(&["-t", "ramfs", "none"]).unwrap();
     let file = ramfs.path().join("file").display().to_string();
     job(&scratch, "out", &file, &["--rw", "write", "--size", "1m"]).expect_code(0);
     assert_eq!(std::fs::metadata(&file).unwrap().len(), 1 << 20);

@@ -1,8 +1,8 @@
 //! Service times as the recording has them, against those that the kernel's block tracepoints saw.
 
 use crate::support::{Scratch, sum};
-use faultfs::{Config, Faultfs};
-use testkit::{BlockOp, BlockTrace, Layer, LoopDevice};
+use faultfs::{DiskConfig, Faultfs};
+use testkit::{BlockOp, Layer, LoopDevice, TracepointCapture};
 
 /// Reads of a disk that takes its time, at one depth with one engine; what was recorded, and what the driver saw.
 fn compare(engine: &str, depth: u32, delay_ms: u32) {
@@ -10,9 +10,9 @@ fn compare(engine: &str, depth: u32, delay_ms: u32) {
         return;
     }
     let mountpoint = tempfile::tempdir().unwrap();
-    let disk = Faultfs::mount(mountpoint.path(), Config::new(64 << 20)).unwrap();
+    let disk = Faultfs::mount(mountpoint.path(), DiskConfig::new(64 << 20)).unwrap();
     let device = LoopDevice::over(mountpoint.path().join("disk")).unwrap();
-    let trace = match BlockTrace::start(device.path(), Layer::Requests) {
+    let trace = match TracepointCapture::start(device.path(), Layer::Requests) {
         Ok(trace) => trace,
         Err(error) => {
             testkit::lacks(&format!("tracefs: {error}"));

@@ -2,11 +2,11 @@
 
 use crate::support::Scratch;
 use recording::rows::{Cpu, CpuEvent, Exited, Process};
-use recording::{Reader, State};
+use recording::{Reader, RecordingState};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use testkit::{Child, Command, Output};
+use testkit::{Child, CommandOutput, TestCommand};
 
 const UNIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/iodyno-record.service");
 const ENTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/systemd/enter.sh");
@@ -26,7 +26,7 @@ impl Systemd {
         let group = testkit::own_name("systemd");
         let place = scratch.path("systemd");
         std::fs::create_dir(&place).unwrap();
-        let outside = Command::new("setpriv")
+        let outside = TestCommand::new("setpriv")
             .args(["--pdeathsig", "KILL", ENTER, &group])
             .args([
                 "unshare",
@@ -65,12 +65,12 @@ impl Systemd {
     }
 
     /// Runs a program in there.
-    fn run(&self, program: &[&str]) -> Output {
+    fn run(&self, program: &[&str]) -> CommandOutput {
         let target = self.pid.to_string();
-        Command::new("nsenter").args(["-t", &target, "-a", "-r", "--"]).args(program).run().unwrap()
+        TestCommand::new("nsenter").args(["-t", &target, "-a", "-r", "--"]).args(program).run().unwrap()
     }
 
-    fn ctl(&self, arguments: &[&str]) -> Output {
+    fn ctl(&self, arguments: &[&str]) -> CommandOutput {
         self.run(&[&["systemctl"], arguments].concat())
     }
 
@@ -82,7 +82,7 @@ impl Systemd {
     fn groups(&self) -> Vec<PathBuf> {
         let inner = format!("*/{}*", self.group);
         let all = ["/sys/fs/cgroup", "-depth", "-type", "d", "-path", &inner];
-        let found = Command::new("find").args(all).run().unwrap();
+        let found = TestCommand::new("find").args(all).run().unwrap();
         found.stdout.lines().map(PathBuf::from).collect()
     }
 
@@ -139,10 +139,10 @@ fn the_units_capabilities_are_enough_for_short_processes_and_cpu_time_by_event()
     let kept = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).unwrap();
     let kept: Vec<String> = kept.split_whitespace().map(|name| name.replace("CAP_", "+").to_lowercase()).collect();
     let scratch = Scratch::new();
-    let short = Command::new("sh").args(["-c", "while :; do /bin/true; done"]).spawn().unwrap();
+    let short = TestCommand::new("sh").args(["-c", "while :; do /bin/true; done"]).spawn().unwrap();
     let bounding = format!("--bounding-set=-all,{}", kept.join(","));
     let record = [env!("CARGO_BIN_EXE_iodyno"), "record", "-o", "kept", "--for", "3s"];
-    Command::new("setpriv").arg(&bounding).args(record).dir(scratch.path("")).run().unwrap().expect_code(0);
+    TestCommand::new("setpriv").arg(&bounding).args(record).dir(scratch.path("")).run().unwrap().expect_code(0);
     short.signal(Signal::KILL);
     let reader = Reader::open(scratch.path("kept")).unwrap();
     let subjects = &reader.manifest().extra["subjects"];
@@ -158,12 +158,13 @@ fn the_units_capabilities_are_enough_for_short_processes_and_cpu_time_by_event()
 #[test]
 fn the_shipped_unit_is_confined() {
     let analyze = ["security", "--offline=yes", "--no-pager", "--threshold=25", UNIT];
-    let has_it = Command::new("systemd-analyze").arg("--version").run().is_ok_and(|version| version.code == Some(0));
+    let has_it =
+        TestCommand::new("systemd-analyze").arg("--version").run().is_ok_and(|version| version.code == Some(0));
     if !has_it && testkit::lacks("systemd-analyze (apt-get install systemd)") {
         return;
     }
     // In tenths: it fails above.
-    let judged = Command::new("systemd-analyze").args(analyze).run().unwrap();
+    let judged = TestCommand::new("systemd-analyze").args(analyze).run().unwrap();
     assert_eq!(judged.code, Some(0), "{}{}", judged.stdout, judged.stderr);
     assert!(judged.stdout.contains("Overall exposure level"), "{}", judged.stdout);
 }
@@ -183,7 +184,7 @@ fn the_shipped_unit_collects_seals_and_starts_again() {
     let target = systemd.pid.to_string();
     let busy =
         ["-t", &target, "-a", "-r", "-S", "65534", "-G", "65534", "--", "sh", "-c", "while :; do /bin/true; done"];
-    let busy = Command::new("nsenter").args(busy).limit(Duration::from_secs(90)).spawn().unwrap();
+    let busy = TestCommand::new("nsenter").args(busy).limit(Duration::from_secs(90)).spawn().unwrap();
     let cpu_rows = |path: &Path| Reader::open(path).unwrap().table::<Cpu>().unwrap().len();
     wait_until(&format!("not active: {}", systemd.ctl(&["status", "iodyno-record"]).stdout), || {
         systemd.ctl(&["is-active", "iodyno-record"]).stdout.trim() == "active"
@@ -202,7 +203,7 @@ fn the_shipped_unit_collects_seals_and_starts_again() {
     busy.signal(Signal::KILL);
     assert_eq!(systemd.property("Result"), "success");
     let stopped = Reader::open(&systemd.recordings()[0]).unwrap();
-    assert_eq!(stopped.state(), State::Sealed);
+    assert_eq!(stopped.state(), RecordingState::Sealed);
     // What the unit forbids it must not take from what is collected.
     scratch.iodyno(&["record", "-o", "free", "--", "sleep", "2"]).run().unwrap().expect_code(0);
     let free = Reader::open(scratch.path("free")).unwrap();
@@ -232,6 +233,6 @@ fn the_shipped_unit_collects_seals_and_starts_again() {
     });
     wait_until("not sealed after the kill", || {
         let healed = Reader::open(&systemd.recordings()[1]).unwrap();
-        (healed.state(), healed.manifest().exit.as_deref()) == (State::Sealed, Some("killed"))
+        (healed.state(), healed.manifest().exit.as_deref()) == (RecordingState::Sealed, Some("killed"))
     });
 }

@@ -6,7 +6,7 @@ use recording::rows::System;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::time::Duration;
-use testkit::{Command, LoopDevice};
+use testkit::{LoopDevice, TestCommand};
 
 const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
 
@@ -172,7 +172,8 @@ fn a_disks_counters_agree_with_the_load() {
     }
     let device = LoopDevice::new(64 << 20).unwrap();
     let name = device.name();
-    let mut stat = Command::new(IODYNO).args(["stat", "disk", "-i", &name, "--json", "500ms", "12"]).spawn().unwrap();
+    let mut stat =
+        TestCommand::new(IODYNO).args(["stat", "disk", "-i", &name, "--json", "500ms", "12"]).spawn().unwrap();
     assert!(stat.wait_for_stdout("}", Duration::from_secs(20)), "{}", stat.stderr());
     let file = testkit::direct::open(device.path()).unwrap();
     for block in 0..200 {
@@ -190,7 +191,7 @@ fn a_disks_counters_agree_with_the_load() {
 
 #[test]
 fn forms_and_flags() {
-    let of = |arguments: &[&str]| Command::new(IODYNO).arg("stat").args(arguments).run().unwrap();
+    let of = |arguments: &[&str]| TestCommand::new(IODYNO).arg("stat").args(arguments).run().unwrap();
     let csv = of(&["cpu", "--csv", "0.1", "2"]).expect_code(0).stdout;
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), 3, "{csv}");
@@ -229,7 +230,7 @@ fn a_command_is_recorded_while_it_runs() {
     let directory = scratch.path("made");
     let arguments = ["record", "-i", "200ms", "-o", directory.to_str().unwrap(), "--"];
     let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; sleep 0.5; exit 9";
-    let ended = Command::new(IODYNO).args(arguments).args(["sh", "-c", script]).run().unwrap().expect_code(9);
+    let ended = TestCommand::new(IODYNO).args(arguments).args(["sh", "-c", script]).run().unwrap().expect_code(9);
     for word in ["user", "written", "recording"] {
         assert!(ended.stderr.contains(word), "{}", ended.stderr);
     }
@@ -291,7 +292,7 @@ fn a_killed_collector_loses_nothing_that_it_had_written() {
     let scratch = Scratch::new();
     let directory = scratch.path("killed");
     let arguments = ["record", "-i", "50ms", "-o", directory.to_str().unwrap()];
-    let child = Command::new(IODYNO).args(arguments).spawn().unwrap();
+    let child = TestCommand::new(IODYNO).args(arguments).spawn().unwrap();
     let samples = || Reader::open(&directory).and_then(|reader| reader.table::<System>()).map_or(0, |rows| rows.len());
     let limit = testkit::now_ns() + 30_000_000_000;
     while samples() < 10 {
@@ -360,7 +361,7 @@ fn once_a_control_group_is_held_back_by_its_limit() {
         return;
     };
     let name = format!("/{}", group.name);
-    let of = |more: &[&str]| Command::new(IODYNO).args(["stat", "cgroup", "-i", &name]).args(more).run().unwrap();
+    let of = |more: &[&str]| TestCommand::new(IODYNO).args(["stat", "cgroup", "-i", &name]).args(more).run().unwrap();
     let shown = of(&["--json", "1", "3"]).expect_code(0).ndjson();
     assert_eq!(shown.len(), 3, "{shown:?}");
     for row in &shown {
@@ -460,10 +461,10 @@ impl NewLoop {
         };
         let path = format!("/dev/loop{}", number.get());
         if !std::path::Path::new(&path).exists() {
-            Command::new("mknod").args([&*path, "b", "7", number.get()]).run().unwrap().expect_code(0);
+            TestCommand::new("mknod").args([&*path, "b", "7", number.get()]).run().unwrap().expect_code(0);
         }
         let this = Self { number, path };
-        Command::new("losetup").args([&*this.path, backing]).run().unwrap().expect_code(0);
+        TestCommand::new("losetup").args([&*this.path, backing]).run().unwrap().expect_code(0);
         let stats = std::fs::read_to_string("/proc/diskstats").unwrap();
         let line = stats.lines().find(|line| line.split_whitespace().nth(2) == Some(&*this.name())).unwrap();
         assert!(line.split_whitespace().skip(3).all(|word| word == "0"), "it is not new: {line}");
@@ -476,13 +477,17 @@ impl NewLoop {
 
     fn write(&self, count: u32) {
         let (of, count) = (format!("of={}", self.path), format!("count={count}"));
-        Command::new("dd").args(["if=/dev/zero", &of, "bs=4k", &count, "oflag=direct"]).run().unwrap().expect_code(0);
+        TestCommand::new("dd")
+            .args(["if=/dev/zero", &of, "bs=4k", &count, "oflag=direct"])
+            .run()
+            .unwrap()
+            .expect_code(0);
     }
 }
 
 impl Drop for NewLoop {
     fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["-d", &self.path]).run();
+        let _ = TestCommand::new("losetup").args(["-d", &self.path]).run();
     }
 }
 
@@ -510,7 +515,7 @@ fn see_the_first_ios(quiet: bool) {
     std::fs::File::create(&backing).unwrap().set_len(8 << 20).unwrap();
     let Some(device) = NewLoop::new(backing.to_str().unwrap()) else { return };
     let stat = ["stat", "disk", "-i", &device.name(), "--json", "0.5", "6"];
-    let mut stat = Command::new(IODYNO).args(stat).spawn().unwrap();
+    let mut stat = TestCommand::new(IODYNO).args(stat).spawn().unwrap();
     assert!(stat.wait_for_stdout("}", Duration::from_secs(20)), "idle, and yet a line: {}", stat.stderr());
     device.write(100);
     let shown = stat.wait().unwrap().expect_code(0).ndjson();
@@ -524,12 +529,12 @@ fn see_the_first_ios(quiet: bool) {
     let device = NewLoop::new(backing.to_str().unwrap()).unwrap();
     let directory = scratch.path("new");
     let record = ["record", "-i", "250ms", "--for", "5s", "-o", directory.to_str().unwrap()];
-    let record = Command::new(IODYNO).args(record).spawn().unwrap();
+    let record = TestCommand::new(IODYNO).args(record).spawn().unwrap();
     crate::support::wait_for_samples(&directory, 2);
     device.write(100);
     record.wait().unwrap().expect_code(0);
     let again = ["stat", "disk", "-i", &device.name(), "-r", directory.to_str().unwrap(), "--json"];
-    let shown = Command::new(IODYNO).args(again).run().unwrap().expect_code(0).ndjson();
+    let shown = TestCommand::new(IODYNO).args(again).run().unwrap().expect_code(0).ndjson();
     assert!((writes(&shown) - 100.0).abs() < 1e-6, "{shown:?}");
     // The regular samples are all there are, and that of the end where it comes late: none comes some milliseconds after the last of them.
     let times: Vec<i64> = scratch.table("new", "sample").iter().map(|row| row["t_ns"].as_i64().unwrap()).collect();
@@ -539,9 +544,9 @@ fn see_the_first_ios(quiet: bool) {
 
 #[test]
 fn idle_processes_that_were_asked_for_have_rows_and_strangers_are_said() {
-    let sleep = Command::new("sleep").arg("60").spawn().unwrap();
+    let sleep = TestCommand::new("sleep").arg("60").spawn().unwrap();
     let pid = sleep.id().to_string();
-    let of = |arguments: &[&str]| Command::new(IODYNO).arg("stat").args(arguments).run().unwrap().expect_code(0);
+    let of = |arguments: &[&str]| TestCommand::new(IODYNO).arg("stat").args(arguments).run().unwrap().expect_code(0);
     let shown = of(&["proc", "--pid", &pid, "--json", "0.2", "3"]).ndjson();
     assert_eq!(values(&shown, "cpu_percent"), [0.0, 0.0, 0.0]);
     let lines = of(&["proc", "--pid", &pid, "--seconds", "0.2", "2"]).stdout;

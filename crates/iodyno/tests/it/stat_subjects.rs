@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
-use testkit::{Command, DelayedVolume, FileSystem, LoopDevice, Mounted, Place, Zram};
+use testkit::{DelayedVolume, FileSystem, LoopDevice, MountedFileSystem, ScratchPlace, TestCommand, Zram};
 
 const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
 
-fn stat(arguments: &[&str]) -> Command {
-    Command::new(IODYNO).arg("stat").args(arguments)
+fn stat(arguments: &[&str]) -> TestCommand {
+    TestCommand::new(IODYNO).arg("stat").args(arguments)
 }
 
 fn number(row: &Value, key: &str) -> f64 {
@@ -178,7 +178,7 @@ fn pools_of_an_import() {
 
 #[test]
 fn pools_of_a_machine_with_zfs() {
-    use rates::stat::{StatFold, StatOptions, Subject};
+    use rates::stat::{CounterSubject, StatFold, StatOptions};
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("proc/spl/kstat/zfs");
     std::fs::create_dir_all(folder.join("tank")).unwrap();
@@ -191,8 +191,8 @@ fn pools_of_a_machine_with_zfs() {
         let io = format!("12 3 0x00 1 80 1 1\n{io}{} 0 {} 0 0 0 0 0 0 0 0 0\n", 1_024_000 * n, 500 * n);
         std::fs::write(folder.join("tank/io"), io).unwrap();
     };
-    let mut machine = collect::Machine::with_root(root.path(), &[collect::What::Zfs]);
-    let mut fold = StatFold::new(&[Subject::Pool], &StatOptions::default());
+    let mut machine = collect::MachineReader::with_root(root.path(), &[collect::SubjectName::Zfs]);
+    let mut fold = StatFold::new(&[CounterSubject::Pool], &StatOptions::default());
     let mut blocks = Vec::new();
     // Due in a future that no clock has reached: rows carry that time.
     for n in [1_u64, 2] {
@@ -235,7 +235,7 @@ fn with_words(path: &Path, net: &str, clock: &str) {
     let root = tempfile::tempdir().unwrap();
     std::fs::create_dir(root.path().join("proc")).unwrap();
     std::fs::write(root.path().join("proc/stat"), "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n").unwrap();
-    let mut machine = collect::Machine::with_root(root.path(), &[collect::What::Cpu]);
+    let mut machine = collect::MachineReader::with_root(root.path(), &[collect::SubjectName::Cpu]);
     for batch in machine.sample(1 << 60, 0) {
         recording::Sink::accept(&mut writer, &batch).unwrap();
     }
@@ -270,15 +270,15 @@ fn probes_have_their_word() {
     scratch.iodyno(&record("root")).run().unwrap().expect_code(0);
     assert_eq!(words("root"), ["works"; 3]);
     let drop = ["--bounding-set", "-all,+dac_override", "--inh-caps", "-all", "--", IODYNO];
-    Command::new("setpriv").args(drop).args(record("user")).dir(scratch.path("")).run().unwrap().expect_code(0);
+    TestCommand::new("setpriv").args(drop).args(record("user")).dir(scratch.path("")).run().unwrap().expect_code(0);
     let found = words("user");
     assert!(found.iter().all(|word| word.starts_with("unsupported here: ")), "{found:?}");
 }
 
 /// A shell in which there is no pressure, for a mount of its own hides it.
-fn without_pressure(script: &str) -> Command {
+fn without_pressure(script: &str) -> TestCommand {
     let script = format!("mount -t tmpfs none /proc/pressure && {script}");
-    Command::new("unshare").args(["-m", "sh", "-c", &script]).limit(Duration::from_secs(120))
+    TestCommand::new("unshare").args(["-m", "sh", "-c", &script]).limit(Duration::from_secs(120))
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn the_word_stands_where_the_figures_would() {
 /// `df`'s figures of all mounts: size, used, available, and inodes of which used, where it has them.
 fn df() -> BTreeMap<String, [Option<i64>; 5]> {
     let columns = "--output=size,used,avail,itotal,iused,target";
-    let text = Command::new("df").args(["-a", "-B1", columns]).run().unwrap().stdout;
+    let text = TestCommand::new("df").args(["-a", "-B1", columns]).run().unwrap().stdout;
     let row = |line: &str| {
         let mut words = line.split_whitespace();
         let values = [(); 5].map(|()| words.next().and_then(|word| word.parse().ok()));
@@ -341,7 +341,7 @@ fn file_systems_are_as_full_as_df_says() {
     let kinds = [FileSystem::Ext4, FileSystem::Btrfs].into_iter().filter(|kind| kind.is_available());
     for kind in kinds {
         let device = LoopDevice::new(kind.min_bytes().max(64 << 20)).unwrap();
-        let mounted = Mounted::make(kind, device.path()).unwrap();
+        let mounted = MountedFileSystem::make(kind, device.path()).unwrap();
         let place = mounted.path().display().to_string();
         let mut watch = stat(&["fs", "--json", "-i", &place, "500ms", "12"]).spawn().unwrap();
         assert!(watch.wait_for_stdout("}", Duration::from_secs(20)), "{}", watch.stderr());
@@ -358,7 +358,7 @@ fn file_systems_are_as_full_as_df_says() {
             "{written} KiB: {rows:?}"
         );
         // Settled, it is what df says to the byte.
-        Command::new("sync").run().unwrap();
+        TestCommand::new("sync").run().unwrap();
         let row = stat(&["fs", "--json", "-i", &place, "300ms", "1"]).run().unwrap().expect_code(0).ndjson().remove(0);
         let [size, used, available, inodes, inodes_used] = df()[&place];
         for (key, expect) in [("size_mib", size), ("used_mib", used), ("available_mib", available)] {
@@ -429,7 +429,7 @@ fn percentiles_of_a_disk_are_those_that_fio_measures() {
         let load = ["--name=x", &file, "--rw=randrw", "--bs=4k", "--iodepth=4", "--ioengine=libaio", "--direct=1"];
         let how = ["--time_based", "--runtime=4", "--output-format=json"];
         let which = ["--percentile_list=50:95:99", "--lat_percentiles=1", "--clat_percentiles=0"];
-        let fio = Command::new("fio").args(load).args(how).args(which).run().unwrap().expect_code(0).stdout;
+        let fio = TestCommand::new("fio").args(load).args(how).args(which).run().unwrap().expect_code(0).stdout;
         let fio: Value = serde_json::from_str(&fio[fio.find('{').unwrap()..]).unwrap();
         let row = shown.wait().unwrap().expect_code(0).ndjson().remove(0);
         for op in ["read", "write"] {
@@ -514,7 +514,7 @@ fn percentiles_of_a_volume_and_of_what_it_lies_on_are_told_apart() {
     if !testkit::require_root_or_skip() {
         return;
     }
-    let below = LoopDevice::new_in(64 << 20, Place::Memory).unwrap();
+    let below = LoopDevice::new_in(64 << 20, ScratchPlace::Memory).unwrap();
     let volume = match DelayedVolume::over(&below, 20) {
         Ok(volume) => volume,
         Err(error) => {

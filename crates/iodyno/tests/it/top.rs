@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use testkit::Command;
+use testkit::TestCommand;
 
 const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
 
@@ -51,7 +51,7 @@ fn a_process_leads_to_the_functions_that_it_is_in() {
     if !testkit::require_root_or_skip() {
         return;
     }
-    let busy = Command::new("python3").args(["-c", "while True: pass"]).spawn().unwrap();
+    let busy = TestCommand::new("python3").args(["-c", "while True: pass"]).spawn().unwrap();
     // By its number: who drives the terminal is of the same name.
     let number = busy.id();
     let (listed, find) = (format!("wait {number}"), format!("keys /{number}\\r"));
@@ -84,7 +84,7 @@ fn a_cpu_leads_to_what_runs_on_it() {
         return;
     }
     let code = "import os; os.sched_setaffinity(0, {0})\nwhile True: pass";
-    let busy = Command::new("python3").args(["-c", code]).spawn().unwrap();
+    let busy = TestCommand::new("python3").args(["-c", code]).spawn().unwrap();
     let steps = [
         "wait RESOURCE",
         "keys c",
@@ -117,7 +117,8 @@ fn a_cpu_leads_to_what_runs_on_it() {
     // A recording of it tells the same; another CPU was not looked at.
     let recording = the_one(folder.path(), ".iodyno");
     let path = recording.to_str().unwrap();
-    let rows = Command::new(IODYNO).args(["export", path, "profile", "--json"]).run().unwrap().expect_code(0).ndjson();
+    let rows =
+        TestCommand::new(IODYNO).args(["export", path, "profile", "--json"]).run().unwrap().expect_code(0).ndjson();
     assert!(!rows.is_empty() && rows.iter().all(|row| row["cpu"] == 0), "{rows:?}");
     let again = ["wait RECORDED", "keys c", "wait scheduling", "keys j\\r", "size 160 50", "wait PyEval", "keys q"];
     assert_eq!(on_a_terminal(&["top", path], &again), format!("exit 0\n{GIVEN_BACK}"));
@@ -186,7 +187,7 @@ fn the_page_of_a_disk_shows_sizes_and_addresses() {
     assert_eq!((writes[3], writes[4], *writes.last().unwrap()), ("64Ki", "64Ki", "0%"), "somebody waits: {text}");
     let recording = the_one(folder.path(), ".iodyno");
     let path = recording.to_str().unwrap();
-    let rows = Command::new(IODYNO).args(["export", path, "io_place", "--json"]).run().unwrap().expect_code(0);
+    let rows = TestCommand::new(IODYNO).args(["export", path, "io_place", "--json"]).run().unwrap().expect_code(0);
     let is_written = |row: &Value| row["dev"] == name.as_str() && row["writes"].as_i64() > Some(0);
     let rows: Vec<_> = rows.ndjson().into_iter().filter(is_written).collect();
     assert!(
@@ -257,21 +258,21 @@ fn a_port_leads_to_how_long_its_answers_take() {
     let (recording, number) = (folder.path().join("seen"), port.to_string());
     let recording = recording.to_str().unwrap();
     let probe = ["probe", "requests", "--port", &number, "500ms", "2", "-o", recording];
-    Command::new(IODYNO).args(probe).run().unwrap().expect_code(0);
+    TestCommand::new(IODYNO).args(probe).run().unwrap().expect_code(0);
     run(&["top", recording], &steps(&["wait RECORDED"]));
     is_over.store(true, Ordering::Relaxed);
 }
 
 #[test]
 fn without_a_terminal_it_says_what_to_use() {
-    let ran = Command::new(IODYNO).arg("top").run().unwrap().expect_code(2);
+    let ran = TestCommand::new(IODYNO).arg("top").run().unwrap().expect_code(2);
     assert!(ran.stderr.contains("iodyno stat") && ran.stderr.contains("iodyno diagnose"), "{}", ran.stderr);
 }
 
 #[test]
 fn once_prints_the_page() {
     let args = ["top", "--once", "--size", "120x40", "--interval", "200ms"];
-    let page = Command::new(IODYNO).args(args).run().unwrap().expect_code(0).stdout;
+    let page = TestCommand::new(IODYNO).args(args).run().unwrap().expect_code(0).stdout;
     assert_eq!(page.lines().count(), 40, "{page}");
     for word in ["FINDINGS", "RESOURCE", "cpu", "memory", "tcp", "PROCESS", "CPU GRID", "LIVE"] {
         assert!(page.contains(word), "{word} is missing: {page}");
@@ -279,7 +280,7 @@ fn once_prints_the_page() {
     assert!(!page.contains('\x1b'), "plain text");
     // This very process used CPU time, and so is on its page, unless too many others used more in that moment.
     let has_itself = |page: &str| page.contains("iodyno ");
-    let again = || Command::new(IODYNO).args(args).run().unwrap().expect_code(0).stdout;
+    let again = || TestCommand::new(IODYNO).args(args).run().unwrap().expect_code(0).stdout;
     assert!(has_itself(&page) || (0..10).any(|_| has_itself(&again())), "{page}");
 }
 
@@ -288,10 +289,10 @@ fn a_recording_is_gone_through() {
     let folder = tempfile::tempdir().unwrap();
     let recording = folder.path().join("r");
     let path = recording.to_str().unwrap();
-    Command::new(IODYNO).args(["record", "-o", path, "--for", "5s", "-i", "200ms"]).run().unwrap().expect_code(0);
+    TestCommand::new(IODYNO).args(["record", "-o", path, "--for", "5s", "-i", "200ms"]).run().unwrap().expect_code(0);
     // High enough for all parts, also where findings of a busy machine take some of it.
     let page =
-        Command::new(IODYNO).args(["top", path, "--once", "--size", "120x60"]).run().unwrap().expect_code(0).stdout;
+        TestCommand::new(IODYNO).args(["top", path, "--once", "--size", "120x60"]).run().unwrap().expect_code(0).stdout;
     for word in ["RECORDED", "cpu", "psi io", "iops", "sealed", "single I/Os were not recorded", "PROCESS"] {
         assert!(page.contains(word), "{word} is missing: {page}");
     }
@@ -327,14 +328,14 @@ fn a_recording_is_gone_through() {
     let steps =
         ["wait iops", "keys \\x1b[H", "keys +", "wait plays ×10", "keys  ", "wait PLAY", "wait its end", "keys q"];
     assert_eq!(on_a_terminal(&["top", path], &steps), format!("exit 0\n{GIVEN_BACK}"));
-    let nothing = Command::new(IODYNO).args(["top", folder.path().to_str().unwrap(), "--once"]).run().unwrap();
+    let nothing = TestCommand::new(IODYNO).args(["top", folder.path().to_str().unwrap(), "--once"]).run().unwrap();
     nothing.expect_code(2);
 }
 
 /// 40 minutes of a CPU and of 60 processes.
 fn forty_minutes(path: &std::path::Path) {
     use recording::rows::{Cpu, Process};
-    use recording::{Batch, Manifest, Sink as _, Writer};
+    use recording::{Manifest, RowBatch, Sink as _, Writer};
     let mut writer = Writer::create(path, Manifest::new(&["test".to_string()])).unwrap();
     let begun = writer.started_t_ns().cast_signed();
     for second in 0..2400 {
@@ -372,8 +373,8 @@ fn forty_minutes(path: &std::path::Path) {
             read_bytes: Some((second * 61 + number).wrapping_mul(0x9e37_79b9_7f4a_7c15_u64.cast_signed()) >> 2),
             write_bytes: None,
         };
-        writer.accept(&Batch::from_rows(&[cpu("all"), cpu("0")]).unwrap()).unwrap();
-        writer.accept(&Batch::from_rows(&(0..60).map(process).collect::<Vec<_>>()).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[cpu("all"), cpu("0")]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&(0..60).map(process).collect::<Vec<_>>()).unwrap()).unwrap();
         writer.commit().unwrap();
     }
     writer.seal_past().unwrap();
@@ -392,11 +393,11 @@ fn a_long_recording_is_read_where_it_is_looked_at() {
     assert!(quarter > 200_000, "{quarter} bytes");
     part.write_all_at(&vec![0xff; quarter], 4).unwrap();
     let path = path.to_str().unwrap();
-    let all = Command::new(IODYNO).args(["diagnose", path]).run().unwrap();
+    let all = TestCommand::new(IODYNO).args(["diagnose", path]).run().unwrap();
     assert!(all.stderr.contains("process"), "the damage is met: {} {}", all.stdout, all.stderr);
     let once = ["top", path, "--once", "--size", "160x50"];
     // The damage is said and gives the exit code; the page stands whole.
-    let ran = Command::new(IODYNO).args(once).run().unwrap().expect_code(6);
+    let ran = TestCommand::new(IODYNO).args(once).run().unwrap().expect_code(6);
     assert!(ran.stderr.contains("000001.parquet is damaged"), "{}", ran.stderr);
     let page = ran.stdout;
     for word in ["RECORDED", "worker59 1059", "judged: last 13 min", "psi io", "FINDINGS (0 open"] {
@@ -409,15 +410,15 @@ fn a_collector_is_watched_while_it_writes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     let attach = ["top", "--attach", path, "--once", "--size", "120x40"];
-    let ran = Command::new(IODYNO).args(attach).run().unwrap().expect_code(2);
+    let ran = TestCommand::new(IODYNO).args(attach).run().unwrap().expect_code(2);
     assert!(ran.stderr.contains("record -d"), "{}", ran.stderr);
-    let collector = Command::new(IODYNO).args(["record", "-d", path, "-i", "200ms"]).spawn().unwrap();
+    let collector = TestCommand::new(IODYNO).args(["record", "-d", path, "-i", "200ms"]).spawn().unwrap();
     // Until it has begun, and taken two samples.
     let mut page = String::new();
     let until_ns = testkit::now_ns() + 30_000_000_000;
     while !(page.contains("LIVE") && page.contains("the collector does not record")) {
         assert!(testkit::now_ns() < until_ns, "{page}");
-        let ran = Command::new(IODYNO).args(attach).run().unwrap();
+        let ran = TestCommand::new(IODYNO).args(attach).run().unwrap();
         page = format!("{}{}", ran.stdout, ran.stderr);
     }
     // It goes on as the collector writes.
@@ -425,7 +426,7 @@ fn a_collector_is_watched_while_it_writes() {
     assert_eq!(on_a_terminal(&["top", "--attach", path], &steps), format!("exit 0\n{GIVEN_BACK}"));
     collector.signal(rustix::process::Signal::TERM);
     collector.wait().unwrap();
-    let ran = Command::new(IODYNO).args(attach).run().unwrap().expect_code(2);
+    let ran = TestCommand::new(IODYNO).args(attach).run().unwrap().expect_code(2);
     assert!(ran.stderr.contains("iodyno top"), "the newest recording is named: {}", ran.stderr);
 }
 
@@ -434,17 +435,17 @@ fn a_collector_is_watched_while_it_writes() {
 fn a_collector_that_is_killed_is_not_live() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
-    let collector = Command::new(IODYNO).args(["record", "-d", path, "-i", "300ms"]).spawn().unwrap();
+    let collector = TestCommand::new(IODYNO).args(["record", "-d", path, "-i", "300ms"]).spawn().unwrap();
     let number = collector.id();
     let attach = ["top", "--attach", path, "--once"];
     let until_ns = testkit::now_ns() + 30_000_000_000;
-    while !Command::new(IODYNO).args(attach).run().unwrap().stdout.contains("LIVE") {
+    while !TestCommand::new(IODYNO).args(attach).run().unwrap().stdout.contains("LIVE") {
         assert!(testkit::now_ns() < until_ns, "never begun");
     }
     // From without: who drives the terminal cannot.
     let killer = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_secs(4));
-        Command::new("kill").args(["-9", &number.to_string()]).run().unwrap();
+        TestCommand::new("kill").args(["-9", &number.to_string()]).run().unwrap();
     });
     let steps = ["wait LIVE", "wait the collector has ended", "keys q"];
     assert_eq!(on_a_terminal(&["top", "--attach", path], &steps), format!("exit 0\n{GIVEN_BACK}"));
@@ -468,9 +469,9 @@ fn a_collector_elsewhere_is_watched_through_ssh() {
     let place = format!("db7:{there}");
     let attach = |more: &[&str]| {
         let args = ["top", "--attach", &place].into_iter().chain(more.iter().copied());
-        Command::new(IODYNO).args(args).env("PATH", &path).env("NO_COLOR", "1").run().unwrap()
+        TestCommand::new(IODYNO).args(args).env("PATH", &path).env("NO_COLOR", "1").run().unwrap()
     };
-    let collector = Command::new(IODYNO).args(["record", "-d", &there, "-i", "200ms"]).spawn().unwrap();
+    let collector = TestCommand::new(IODYNO).args(["record", "-d", &there, "-i", "200ms"]).spawn().unwrap();
     let until_ns = testkit::now_ns() + 30_000_000_000;
     let page = loop {
         let ran = attach(&["--once", "--size", "100x30"]);
@@ -504,10 +505,10 @@ fn live_figures_are_by_event_where_that_is_allowed() {
         return;
     }
     let args = ["top", "--once", "--size", "160x50", "--interval", "500ms"];
-    let page = Command::new(IODYNO).args(args).run().unwrap().expect_code(0).stdout;
+    let page = TestCommand::new(IODYNO).args(args).run().unwrap().expect_code(0).stdout;
     assert!(page.contains("clock event(cpu irq)") && page.contains("runq ms"), "{page}");
     let args = ["top", "--once", "--size", "160x50", "--interval", "500ms", "--no-probes"];
-    let page = Command::new(IODYNO).args(args).run().unwrap().expect_code(0).stdout;
+    let page = TestCommand::new(IODYNO).args(args).run().unwrap().expect_code(0).stdout;
     assert!(
         page.contains("clock tick(cpu") && page.lines().any(|line| line.contains("cpu ") && line.contains('~')),
         "{page}"

@@ -4,7 +4,7 @@ use crate::support::{FaultyDisk, Scratch, sum};
 use rustix::process::Signal;
 use std::path::Path;
 use std::time::Duration;
-use testkit::{Command, Mounted};
+use testkit::{MountedFileSystem, TestCommand};
 
 fn parameters(lun: &Path, more: &str) -> String {
     format!(
@@ -81,7 +81,7 @@ fn interrupted_once_it_ends_cleanly() {
     assert!(took_ns < 20_000_000_000, "it ended {} s later", took_ns as f64 / 1e9);
     assert_kept(&scratch, "out");
     let reader = recording::Reader::open(scratch.path("out")).unwrap();
-    assert_eq!(reader.state(), recording::State::Sealed);
+    assert_eq!(reader.state(), recording::RecordingState::Sealed);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_closed_standard_output_does_not_end_the_run() {
         .replace("elapsed=6", "elapsed=3");
     let file = scratch.write("a.vdb", &text);
     let command = format!("'{}' run '{}' -o out --json | head -n 1", env!("CARGO_BIN_EXE_iodyno"), file.display());
-    let output = testkit::Command::new("bash")
+    let output = testkit::TestCommand::new("bash")
         .args(["-c", &format!("set -o pipefail; {command}")])
         .dir(scratch.path(""))
         .run()
@@ -116,7 +116,7 @@ fn a_full_disk_under_the_recording_keeps_what_was_measured() {
     if !testkit::require_root_or_skip() {
         return;
     }
-    let small = Mounted::tmpfs(512 << 10).unwrap();
+    let small = MountedFileSystem::tmpfs(512 << 10).unwrap();
     let scratch = Scratch::new();
     let text = parameters(&scratch.path("data"), "rdpct=50").replace("threads", "size=8m,threads");
     let file = scratch.write("a.vdb", &text);
@@ -155,7 +155,7 @@ fn without_any_privilege_on_a_file_of_ones_own() {
     let binary = folder.path().join("iodyno");
     testkit::copy_program(env!("CARGO_BIN_EXE_iodyno"), &binary).unwrap();
     let out = folder.path().join("out");
-    testkit::Command::new(&binary)
+    testkit::TestCommand::new(&binary)
         .args(["run", file.to_str().unwrap(), "-o", out.to_str().unwrap(), "--json"])
         .dir(folder.path())
         .user(65534)
@@ -174,7 +174,7 @@ fn a_reader_that_has_seen_enough_is_no_failure_and_a_full_disk_is() {
         .unwrap();
     let shell = |line: &str| {
         let line = line.replace("iodyno", concat!("'", env!("CARGO_BIN_EXE_iodyno"), "'"));
-        Command::new("bash").args(["-c", &line]).dir(scratch.path("")).run().unwrap()
+        TestCommand::new("bash").args(["-c", &line]).dir(scratch.path("")).run().unwrap()
     };
     // Closed before anything is written.
     for command in ["chart r --list", "diagnose r", "export r --list", "top r --once"] {
@@ -201,9 +201,9 @@ fn a_thread_that_has_no_cpu_to_run_on_is_refused_before_anything_is_made() {
 }
 
 /// So many requests at once were before the disk.
-fn most_in_flight(disk: &faultfs::Handle) -> usize {
+fn most_in_flight(disk: &faultfs::DiskHandle) -> usize {
     let log = disk.log();
-    let reads = || log.iter().filter(|entry| entry.op == faultfs::Op::Read);
+    let reads = || log.iter().filter(|entry| entry.op == faultfs::DiskOperation::Read);
     let at_once = |now_ns: u64| reads().filter(|one| (one.arrival_ns..one.reply_ns).contains(&now_ns)).count();
     reads().map(|one| at_once(one.arrival_ns)).max().unwrap_or(0)
 }
@@ -216,7 +216,7 @@ fn a_file_on_fuse_has_as_many_in_flight_as_were_asked() {
     }
     let scratch = Scratch::new();
     let mountpoint = tempfile::tempdir().unwrap();
-    let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::Config::new(64 << 20)).unwrap();
+    let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::DiskConfig::new(64 << 20)).unwrap();
     disk.control("delay 100ms").unwrap();
     for (name, flags) in [("direct", ",openflags=o_direct"), ("buffered", "")] {
         let _ = disk.take_log();

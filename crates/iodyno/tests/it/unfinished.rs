@@ -7,7 +7,7 @@ use recording::rows::Io;
 use rustix::process::Signal;
 use std::path::Path;
 use std::time::Duration;
-use testkit::{Child, Command, Output};
+use testkit::{Child, CommandOutput, TestCommand};
 
 /// Reads that hang, and writes.
 const READS: usize = 2;
@@ -42,7 +42,7 @@ impl Bench {
             false => (device, "/dev/null".to_string(), "iflag=direct", "skip"),
         };
         let words = [format!("if={from}"), format!("of={to}"), format!("{place}={at}")];
-        Command::new("dd").args(words).args(["bs=8k", "count=1", flag]).dir(self.scratch.path("")).spawn().unwrap()
+        TestCommand::new("dd").args(words).args(["bs=8k", "count=1", flag]).dir(self.scratch.path("")).spawn().unwrap()
     }
 
     /// Ten I/Os that end, then three that do not; gives these.
@@ -97,7 +97,7 @@ fn check_open(rows: &[Io]) {
     assert!(rows.iter().filter(|io| io.complete_ns.is_some()).all(|io| !io.flags.as_deref().unwrap().contains("unf")));
 }
 
-fn check_words(bench: &Bench, output: &Output) {
+fn check_words(bench: &Bench, output: &CommandOutput) {
     let words = format!("{} I/Os had not ended when the trace ended", READS + WRITES);
     assert!(output.stdout.contains(&words), "{}", output.stdout);
     check_report(bench, &words);

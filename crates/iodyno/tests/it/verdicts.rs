@@ -3,7 +3,7 @@
 use crate::support::Scratch;
 use quantity::histogram::Histogram;
 use recording::rows::{Cpu, Disk, IoError, OpInterval, Phase, Process, RunTotal};
-use recording::{Batch, Label, Manifest, Sink as _, Writer};
+use recording::{Label, Manifest, RowBatch, Sink as _, Writer};
 
 const S: i64 = 1_000_000_000;
 
@@ -95,7 +95,7 @@ fn disk((t_ns, t_s): (i64, f64), sectors: i64) -> Disk {
 }
 
 /// The machine's counters over so many seconds: the load itself keeps a CPU busy and reads 800 sectors, and the kernel's threads work for it.
-fn counters(beside: Beside, seconds: i64) -> [Batch; 3] {
+fn counters(beside: Beside, seconds: i64) -> [RowBatch; 3] {
     let (mut cpus, mut processes, mut disks) = (Vec::new(), Vec::new(), Vec::new());
     for second in 0..=seconds {
         let (t_ns, t_s) = ((second + 1) * S, second as f64);
@@ -142,7 +142,11 @@ fn counters(beside: Beside, seconds: i64) -> [Batch; 3] {
         ]);
         disks.push(disk((t_ns, t_s), second * (800 + beside.sectors)));
     }
-    [Batch::from_rows(&cpus).unwrap(), Batch::from_rows(&processes).unwrap(), Batch::from_rows(&disks).unwrap()]
+    [
+        RowBatch::from_rows(&cpus).unwrap(),
+        RowBatch::from_rows(&processes).unwrap(),
+        RowBatch::from_rows(&disks).unwrap(),
+    ]
 }
 
 /// I/Os of a disk that failed by this second.
@@ -169,9 +173,9 @@ fn recorded(scratch: &Scratch, name: &str, verdict: &str, rows: &[IoError]) {
     let mut manifest = Manifest::new(&["iodyno".to_string(), "record".to_string()]);
     manifest.extra.insert("subjects".into(), serde_json::json!({"io_error": verdict}));
     let mut writer = Writer::create(&scratch.path(name), manifest).unwrap();
-    writer.accept(&Batch::from_rows(&[disk((S, 0.0), 0), disk((2 * S, 1.0), 800)]).unwrap()).unwrap();
+    writer.accept(&RowBatch::from_rows(&[disk((S, 0.0), 0), disk((2 * S, 1.0), 800)]).unwrap()).unwrap();
     if !rows.is_empty() {
-        writer.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(rows).unwrap()).unwrap();
     }
     writer.commit().unwrap();
     writer.seal().unwrap();
@@ -296,9 +300,9 @@ fn written_beside(scratch: &Scratch, name: &str, runs: &[Wanted], beside: Option
             detail: String::new(),
         };
         let total = total(run, index, (begun, at), (all, all_failed));
-        writer.accept(&Batch::from_rows(&[phase("start", begun), phase("end", at)]).unwrap()).unwrap();
-        writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
-        writer.accept(&Batch::from_rows(&[total]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[phase("start", begun), phase("end", at)]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[total]).unwrap()).unwrap();
         at += 10;
     }
     writer.commit().unwrap();
@@ -437,7 +441,7 @@ fn scripts_and_ci_systems_read_what_came_of_a_comparison() {
         case = lambda c: [c.get('classname'), c.get('name'), [[e.tag, e.get('type')] for e in c]]\n\
         print(json.dumps([root.tag, dict(root.attrib), [[s.get('name'), [case(c) for c in s]] for s in root]]))";
     let read = |file: &str| -> serde_json::Value {
-        let out = testkit::Command::new("python3").args(["-c", script]).arg(scratch.path(file)).run().unwrap();
+        let out = testkit::TestCommand::new("python3").args(["-c", script]).arg(scratch.path(file)).run().unwrap();
         serde_json::from_str(&out.expect_code(0).stdout).unwrap()
     };
     let counts = serde_json::json!({"name": "iodyno", "tests": "2", "failures": "1", "errors": "0", "skipped": "0"});

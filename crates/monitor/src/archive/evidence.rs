@@ -12,7 +12,7 @@ const TOLERANCE_NS: i64 = 600_000_000_000;
 
 /// The clocks at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
+pub struct ClockReadings {
     /// UTC since 1970, ns.
     pub wall_ns: i64,
     /// `CLOCK_BOOTTIME`, ns: it goes on in a suspend, and cannot be set.
@@ -62,7 +62,7 @@ pub(crate) enum Step {
 
 impl Evidence {
     /// Time begins.
-    pub(crate) fn begin(now: &Moment) -> Self {
+    pub(crate) fn begin(now: &ClockReadings) -> Self {
         Self {
             lived_ns: 0,
             passed_ns: now.wall_ns,
@@ -77,7 +77,7 @@ impl Evidence {
     }
 
     /// Time goes on from what recordings prove: what was known beside them is lost.
-    pub(crate) fn resume(now: &Moment, passed_ns: i64) -> Self {
+    pub(crate) fn resume(now: &ClockReadings, passed_ns: i64) -> Self {
         let offset_ns = now.wall_ns.saturating_sub(passed_ns);
         Self { passed_ns, offset_ns, furthest_ns: offset_ns, ..Self::begin(now) }
     }
@@ -93,7 +93,7 @@ impl Evidence {
     }
 
     /// Takes in a moment. `is_synchronised` is asked only where the wall clock stepped.
-    pub(crate) fn see(&mut self, now: &Moment, is_synchronised: &dyn Fn() -> bool) -> Option<Step> {
+    pub(crate) fn see(&mut self, now: &ClockReadings, is_synchronised: &dyn Fn() -> bool) -> Option<Step> {
         let lived_ns = self.lived_since(now);
         (self.boot, self.boot_ns) = (now.boot.clone(), now.boot_ns);
         self.lived_ns = self.lived_ns.saturating_add(lived_ns);
@@ -118,7 +118,7 @@ impl Evidence {
     }
 
     /// Time on the machine since the last moment: of another boot, at least what that lasts by now.
-    fn lived_since(&self, now: &Moment) -> i64 {
+    fn lived_since(&self, now: &ClockReadings) -> i64 {
         let is_same = !now.boot.is_empty() && now.boot == self.boot;
         let ns = if is_same { now.boot_ns.saturating_sub(self.boot_ns) } else { now.boot_ns };
         // Of a boot without identity, it may be the same one.
@@ -171,22 +171,22 @@ mod tests {
 
     /// A machine whose wall clock can be set.
     struct Clocks {
-        now: Moment,
+        now: ClockReadings,
     }
 
     impl Clocks {
-        fn pass(&mut self, ns: i64) -> &Moment {
+        fn pass(&mut self, ns: i64) -> &ClockReadings {
             self.now.boot_ns += ns.unsigned_abs();
             self.now.wall_ns += ns;
             &self.now
         }
 
-        fn set(&mut self, by_ns: i64) -> &Moment {
+        fn set(&mut self, by_ns: i64) -> &ClockReadings {
             self.now.wall_ns += by_ns;
             &self.now
         }
 
-        fn reboot(&mut self, off_ns: i64) -> &Moment {
+        fn reboot(&mut self, off_ns: i64) -> &ClockReadings {
             self.now.boot.push('x');
             self.now.boot_ns = 1_000_000_000;
             self.now.wall_ns += off_ns;
@@ -195,7 +195,7 @@ mod tests {
     }
 
     fn begin() -> (Clocks, Evidence) {
-        let now = Moment { wall_ns: 20_000 * DAY_NS, boot_ns: 5, boot: "a".to_string() };
+        let now = ClockReadings { wall_ns: 20_000 * DAY_NS, boot_ns: 5, boot: "a".to_string() };
         let evidence = Evidence::begin(&now);
         (Clocks { now }, evidence)
     }

@@ -11,9 +11,9 @@ use super::evidence::{Evidence, Step};
 use super::policy::{Budget, DAY_NS, share};
 use super::service_clock::ServiceClock;
 use crate::MonitorError;
-use output::{Access, Folder, Kind, OutputError, Over};
+use output::{EntryKind, FileAccess, Folder, OutputError, ReplacePolicy};
 use quantity::text::format_ns;
-use recording::{Inventory, MARK, Manifest, Mark, RecordingError, Writer, discard, manifest_in};
+use recording::{CollectorMark, Inventory, MARK, Manifest, RecordingError, Writer, discard, manifest_in};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -67,7 +67,7 @@ struct Known {
 
 /// May others be able to write in a collector's directory?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharing {
+pub enum FolderSharing {
     /// Such a directory is refused.
     Refused,
     /// The user says that it is all right.
@@ -76,7 +76,7 @@ pub enum Sharing {
 
 /// The directory of a collector, held by this one.
 #[derive(Debug)]
-pub struct Home {
+pub struct ArchiveFolder {
     folder: Folder,
     work: Folder,
     work_name: String,
@@ -89,13 +89,13 @@ pub struct Home {
     _lock: DirectoryLock,
 }
 
-impl Home {
+impl ArchiveFolder {
     /// Takes a directory in which no other user can write: see [`open_as`](Self::open_as).
     ///
     /// # Errors
     /// Others can write there, and all that [`open_as`](Self::open_as) refuses.
     pub fn open(directory: &Path, clock: &dyn ServiceClock) -> Result<Self, MonitorError> {
-        Self::open_as(directory, clock, Sharing::Refused)
+        Self::open_as(directory, clock, FolderSharing::Refused)
     }
 
     /// Takes a directory for a collector: its own one, a new or an empty one, or one of an older version of this program, whose
@@ -103,9 +103,9 @@ impl Home {
     ///
     /// # Errors
     /// Another collector works there, something else is there that no collector made, or it cannot be written to.
-    pub fn open_as(directory: &Path, clock: &dyn ServiceClock, sharing: Sharing) -> Result<Self, MonitorError> {
-        let folder = Folder::open_or_create(directory, Access::of_recordings())?;
-        if sharing == Sharing::Refused {
+    pub fn open_as(directory: &Path, clock: &dyn ServiceClock, sharing: FolderSharing) -> Result<Self, MonitorError> {
+        let folder = Folder::open_or_create(directory, FileAccess::of_recordings())?;
+        if sharing == FolderSharing::Refused {
             refuse_shared(&folder)?;
         }
         if folder.kind(IDENTITY)?.is_none() {
@@ -154,12 +154,12 @@ impl Home {
     }
 
     /// Is a recording marked with this collector's identity?
-    pub(crate) fn is_mine(&self, mark: &Mark) -> bool {
+    pub(crate) fn is_mine(&self, mark: &CollectorMark) -> bool {
         mark.collector == self.id
     }
 
     /// Was it begun by an earlier process?
-    pub(crate) fn is_of_before(&self, mark: &Mark) -> bool {
+    pub(crate) fn is_of_before(&self, mark: &CollectorMark) -> bool {
         mark.number < self.first
     }
 
@@ -204,11 +204,16 @@ impl Home {
     }
 
     /// The mark of the next recording.
-    pub(crate) fn next_mark(&self, name: &str) -> Mark {
+    pub(crate) fn next_mark(&self, name: &str) -> CollectorMark {
         let mut known = self.known();
         let number = known.next;
         known.next += 1;
-        Mark { collector: self.id.clone(), number, name: name.to_string(), begun_ns: known.evidence.passed_ns() }
+        CollectorMark {
+            collector: self.id.clone(),
+            number,
+            name: name.to_string(),
+            begun_ns: known.evidence.passed_ns(),
+        }
     }
 
     /// The scale of ages now, ns.
@@ -264,7 +269,7 @@ impl Home {
     pub(crate) fn save(&self) {
         let Ok(mut text) = serde_json::to_vec_pretty(&*self.known()) else { return };
         text.push(b'\n');
-        let _ = self.folder.replace(STATE, Over::File, |file| file.write_all(&text));
+        let _ = self.folder.replace(STATE, ReplacePolicy::File, |file| file.write_all(&text));
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -349,19 +354,19 @@ fn settle(folder: &Folder, collector: String) -> Result<(Identity, Folder), Moni
         why: format!("cannot be written ({error})"),
     })?;
     text.push(b'\n');
-    folder.replace(IDENTITY, Over::File, |file| file.write_all(&text))?;
+    folder.replace(IDENTITY, ReplacePolicy::File, |file| file.write_all(&text))?;
     let work = folder.create_folder(&identity.work)?;
     work_mark(&identity).write(&work)?;
     Ok((identity, work))
 }
 
-fn work_mark(identity: &Identity) -> Mark {
-    Mark { collector: identity.collector.clone(), number: 0, name: identity.work.clone(), begun_ns: 0 }
+fn work_mark(identity: &Identity) -> CollectorMark {
+    CollectorMark { collector: identity.collector.clone(), number: 0, name: identity.work.clone(), begun_ns: 0 }
 }
 
 /// The work folder; `None` where it is gone or not ours any more, so that another one is needed.
 fn open_work(folder: &Folder, identity: &Identity) -> Result<Option<Folder>, MonitorError> {
-    if folder.kind(&identity.work)? != Some(Kind::Directory) {
+    if folder.kind(&identity.work)? != Some(EntryKind::Directory) {
         return Ok(None);
     }
     let work = folder.subfolder(&identity.work)?;
@@ -369,7 +374,8 @@ fn open_work(folder: &Folder, identity: &Identity) -> Result<Option<Folder>, Mon
         // Its name cannot be guessed: a collector that was killed has made it, and nothing came into it since.
         work_mark(identity).write(&work)?;
     }
-    let is_ours = Mark::read(&work).is_some_and(|mark| mark == work_mark(identity)) && work.is_on_mount_of(folder)?;
+    let is_ours =
+        CollectorMark::read(&work).is_some_and(|mark| mark == work_mark(identity)) && work.is_on_mount_of(folder)?;
     Ok(is_ours.then_some(work))
 }
 
@@ -389,10 +395,10 @@ fn read_state(folder: &Folder) -> Option<Known> {
 fn newest(folder: &Folder, id: &str) -> Result<Option<(u64, i64)>, MonitorError> {
     let mut newest: Option<(u64, i64)> = None;
     for name in folder.names()? {
-        let is_folder = folder.kind(&name)? == Some(Kind::Directory);
+        let is_folder = folder.kind(&name)? == Some(EntryKind::Directory);
         let Some(recording) = is_folder.then(|| folder.subfolder(&name).ok()).flatten() else { continue };
-        let Some(mark) =
-            Mark::read(&recording).filter(|mark| mark.collector == id && mark.number > 0 && name == mark.name.as_str())
+        let Some(mark) = CollectorMark::read(&recording)
+            .filter(|mark| mark.collector == id && mark.number > 0 && name == mark.name.as_str())
         else {
             continue;
         };
@@ -449,11 +455,11 @@ fn refuse_strangers(folder: &Folder) -> Result<(), MonitorError> {
 }
 
 /// What an older version of this program left in the directory of a collector, by its names.
-fn is_of_a_collector(name: &OsStr, kind: Kind) -> bool {
+fn is_of_a_collector(name: &OsStr, kind: EntryKind) -> bool {
     let Some(name) = name.to_str() else { return false };
     match kind {
-        Kind::File => name == LOCK || is_temporary(OsStr::new(name)),
-        Kind::Directory => {
+        EntryKind::File => name == LOCK || is_temporary(OsStr::new(name)),
+        EntryKind::Directory => {
             let recording = name.strip_prefix(".thin-").or_else(|| name.strip_prefix(".old-")).unwrap_or(name);
             name == LOST_FOUND || is_day(recording) || (name.starts_with("flight-") && name.ends_with(".iodyno"))
         }

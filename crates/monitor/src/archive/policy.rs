@@ -6,7 +6,7 @@ pub(crate) const DAY_NS: i64 = 86_400_000_000_000;
 
 /// Recordings that ended so long ago have samples so far apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tier {
+pub struct RetentionTier {
     /// Age of the end, ns.
     pub after_ns: i64,
     /// Time between two samples, ns.
@@ -15,7 +15,7 @@ pub struct Tier {
 
 /// What is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Retention {
+pub struct RetentionPolicy {
     /// Recordings that ended longer ago are removed, ns.
     pub keep_ns: Option<i64>,
     /// The newest recordings that cover so much time stay, whatever the clock says, `max_bytes` asks for and other files take, ns;
@@ -26,10 +26,10 @@ pub struct Retention {
     /// So much stays free on the disk; the oldest go first.
     pub min_free_bytes: Option<u64>,
     /// Older ones are thinned.
-    pub tiers: Vec<Tier>,
+    pub tiers: Vec<RetentionTier>,
 }
 
-impl Default for Retention {
+impl Default for RetentionPolicy {
     /// 90 days, the newest week in any case; 10 s after two days, 5 minutes after two weeks; 1 GB stays free.
     fn default() -> Self {
         Self {
@@ -38,8 +38,8 @@ impl Default for Retention {
             max_bytes: None,
             min_free_bytes: Some(1_000_000_000),
             tiers: vec![
-                Tier { after_ns: 2 * DAY_NS, step_ns: 10_000_000_000 },
-                Tier { after_ns: 14 * DAY_NS, step_ns: 300_000_000_000 },
+                RetentionTier { after_ns: 2 * DAY_NS, step_ns: 10_000_000_000 },
+                RetentionTier { after_ns: 14 * DAY_NS, step_ns: 300_000_000_000 },
             ],
         }
     }
@@ -147,7 +147,7 @@ pub(crate) fn first_protected(kept: &[Kept], at_least_ns: i64) -> usize {
 pub(crate) fn retain(
     mut kept: Vec<Kept>,
     now: Now,
-    retention: &Retention,
+    retention: &RetentionPolicy,
     budget: Budget,
     shelf: &mut dyn Shelf,
 ) -> Budget {
@@ -160,7 +160,7 @@ pub(crate) fn retain(
     left
 }
 
-fn by_age(kept: &mut Vec<Kept>, now: Now, retention: &Retention, left: &mut Budget, shelf: &mut dyn Shelf) {
+fn by_age(kept: &mut Vec<Kept>, now: Now, retention: &RetentionPolicy, left: &mut Budget, shelf: &mut dyn Shelf) {
     let Some(keep_ns) = retention.keep_ns else { return };
     let safe = first_protected(kept, retention.keep_at_least_ns.min(keep_ns));
     let why = format!("it ended more than {} ago", format_ns(keep_ns.unsigned_abs()));
@@ -195,7 +195,7 @@ fn total(kept: &[Kept], now: Now) -> u64 {
     kept.iter().map(|recording| recording.bytes).sum::<u64>() + now.open_bytes
 }
 
-fn by_size(kept: &mut Vec<Kept>, now: Now, retention: &Retention, shelf: &mut dyn Shelf) {
+fn by_size(kept: &mut Vec<Kept>, now: Now, retention: &RetentionPolicy, shelf: &mut dyn Shelf) {
     let Some(max) = retention.max_bytes else { return };
     let safe = first_protected(kept, retention.keep_at_least_ns);
     let why = format!("all together took more than {}", format_bytes(max));
@@ -238,7 +238,7 @@ fn least_free(asked: u64, room: Room, shelf: &mut dyn Shelf) -> u64 {
     least
 }
 
-fn by_room(kept: &mut Vec<Kept>, now: Now, retention: &Retention, shelf: &mut dyn Shelf) {
+fn by_room(kept: &mut Vec<Kept>, now: Now, retention: &RetentionPolicy, shelf: &mut dyn Shelf) {
     let Some((asked, first)) = retention.min_free_bytes.zip(shelf.room()) else { return };
     let least = least_free(asked, first, shelf);
     let why = format!("less than {} was free on the disk", format_bytes(least));
@@ -273,7 +273,7 @@ fn by_room(kept: &mut Vec<Kept>, now: Now, retention: &Retention, shelf: &mut dy
     }
 }
 
-fn by_tier(kept: &[Kept], now: Now, retention: &Retention, left: &mut Budget, shelf: &mut dyn Shelf) {
+fn by_tier(kept: &[Kept], now: Now, retention: &RetentionPolicy, left: &mut Budget, shelf: &mut dyn Shelf) {
     for recording in kept {
         let age_ns = now.passed_ns.saturating_sub(recording.end_ns);
         let due = retention.tiers.iter().filter(|tier| age_ns > tier.after_ns).map(|tier| tier.step_ns).max();

@@ -9,14 +9,15 @@
 //! that was killed meanwhile has left it there, and the next one goes on: `gone-…`, `fresh-…` and `new-…` are removed, `old-…` is put
 //! back where its name is free.
 
-use super::home::{Home, NEW, length_ns, random};
-use super::policy::{Budget, Kept, Now, Retention, Room, Shelf, retain};
+use super::home::{ArchiveFolder, NEW, length_ns, random};
+use super::policy::{Budget, Kept, Now, RetentionPolicy, Room, Shelf, retain};
 use crate::StopFlag;
 use crate::manifest_keys::FLIGHT_CONDITION;
-use output::{Folder, Kind, OutputError};
+use output::{EntryKind, Folder, OutputError};
 use quantity::text::{format_bytes, format_ns};
 use recording::{
-    Inventory, MARK, Manifest, Mark, Reader, copy_page, discard, manifest_in, seal_abandoned, thin, thinned_to_ns,
+    CollectorMark, Inventory, MARK, Manifest, Reader, copy_page, discard, manifest_in, seal_abandoned, thin,
+    thinned_to_ns,
 };
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeSet;
@@ -38,8 +39,8 @@ pub(crate) struct Said {
 
 /// Looks after a directory; the recording of number `open` is being written and left alone. `told` has what was said before.
 pub(crate) fn tidy(
-    home: &Home,
-    retention: &Retention,
+    home: &ArchiveFolder,
+    retention: &RetentionPolicy,
     open: Option<u64>,
     told: &mut BTreeSet<String>,
     stop: &StopFlag,
@@ -77,14 +78,14 @@ enum Found {
 
 struct Ours {
     folder: Folder,
-    mark: Mark,
+    mark: CollectorMark,
     manifest: Manifest,
     inventory: Inventory,
 }
 
 /// The recordings in a collector's directory.
 struct Files<'a> {
-    home: &'a Home,
+    home: &'a ArchiveFolder,
     told: &'a mut BTreeSet<String>,
     stop: &'a StopFlag,
     said: Vec<Said>,
@@ -140,11 +141,11 @@ impl Files<'_> {
     /// Whose is it?
     fn look(&self, name: &OsStr) -> Result<Found, OutputError> {
         let home = self.home.folder();
-        if home.kind(name)? != Some(Kind::Directory) {
+        if home.kind(name)? != Some(EntryKind::Directory) {
             return Ok(Found::Strange);
         }
         let folder = home.subfolder(name)?;
-        let Some(mark) = Mark::read(&folder) else { return Ok(Found::Strange) };
+        let Some(mark) = CollectorMark::read(&folder) else { return Ok(Found::Strange) };
         let alone = |why: &str| Ok(Found::Alone(why.to_string()));
         if !self.home.is_mine(&mark) {
             return alone("another collector made it");
@@ -158,7 +159,7 @@ impl Files<'_> {
         let Some(manifest) = manifest_in(&folder) else {
             return if self.home.is_of_before(&mark) { self.unbegun(name, &folder) } else { Ok(Found::Begun) };
         };
-        if Mark::of_manifest(&manifest).as_ref() != Some(&mark) {
+        if CollectorMark::of_manifest(&manifest).as_ref() != Some(&mark) {
             return alone("its manifest and its mark do not agree");
         }
         let inventory = Inventory::of(&folder, Some(&manifest))?;
@@ -325,7 +326,7 @@ impl Files<'_> {
     }
 
     /// Is a recording with this mark in its place?
-    fn has_copy(&self, mark: &Mark) -> bool {
+    fn has_copy(&self, mark: &CollectorMark) -> bool {
         matches!(self.look(OsStr::new(&mark.name)), Ok(Found::Ours(ours)) if ours.mark == *mark)
     }
 
@@ -336,14 +337,14 @@ impl Files<'_> {
             return Ok(());
         }
         let is_mine = [GONE, FRESH, OLD, NEW].iter().any(|begin| text.starts_with(begin));
-        if !is_mine || work.kind(name)? != Some(Kind::Directory) {
+        if !is_mine || work.kind(name)? != Some(EntryKind::Directory) {
             self.alone.push(format!("{}/{}", work.path().display(), text.escape_debug()));
             return Ok(());
         }
         let folder = work.subfolder(name)?;
         let manifest = manifest_in(&folder);
         let inventory = Inventory::of(&folder, manifest.as_ref())?;
-        let marks = [Mark::read(&folder), manifest.as_ref().and_then(Mark::of_manifest)];
+        let marks = [CollectorMark::read(&folder), manifest.as_ref().and_then(CollectorMark::of_manifest)];
         let mut marked = marks.iter().flatten().peekable();
         let is_known = if marked.peek().is_some() {
             marked.all(|mark| self.home.is_mine(mark))
@@ -382,7 +383,7 @@ impl Files<'_> {
     }
 
     /// What cannot be removed from the work folder goes back to where its owner looks for it, when that name is free.
-    fn return_to_place(&mut self, name: &OsStr, mark: Option<&Mark>, why: &str) {
+    fn return_to_place(&mut self, name: &OsStr, mark: Option<&CollectorMark>, why: &str) {
         let (home, work) = (self.home.folder(), self.home.work());
         let shown = format!("{}/{}", work.path().display(), name.to_string_lossy().escape_debug());
         // A coarser copy, or one that was only begun, is none of its owner's.

@@ -1,6 +1,6 @@
 //! Time as a collector sees it.
 
-use super::evidence::Moment;
+use super::evidence::ClockReadings;
 use quantity::clock;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub trait ServiceClock {
     /// UTC since 1970, ns.
     fn wall_ns(&self) -> i64;
     /// The clocks that say how old recordings are.
-    fn moment(&self) -> Moment;
+    fn moment(&self) -> ClockReadings;
     /// Does the kernel say that the wall clock is synchronised?
     fn is_synchronised(&self) -> bool;
     /// Waits for so long.
@@ -31,8 +31,8 @@ impl ServiceClock for MachineClock {
         clock::wall_ns()
     }
 
-    fn moment(&self) -> Moment {
-        Moment { wall_ns: clock::wall_ns(), boot_ns: clock::boot_ns(), boot: collect::boot_id() }
+    fn moment(&self) -> ClockReadings {
+        ClockReadings { wall_ns: clock::wall_ns(), boot_ns: clock::boot_ns(), boot: collect::boot_id() }
     }
 
     fn is_synchronised(&self) -> bool {

@@ -6,7 +6,7 @@ mod server;
 
 use hyper::body::Bytes;
 use openmetrics::Metrics;
-use recording::{Batch, RecordingError, Sink};
+use recording::{RecordingError, RowBatch, Sink};
 use request::Hosts;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs as _};
@@ -84,7 +84,7 @@ fn loopback(port: u16) -> io::Result<Vec<TcpListener>> {
 }
 
 impl Sink for Endpoint {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         newest.metrics.accept(batch);
         (newest.text, newest.messages) = (None, None);

@@ -1,8 +1,8 @@
 //! What is done beside sampling, in a thread of its own: sealing days, and looking after old ones.
 
 use crate::StopFlag;
-use crate::archive::home::Home;
-use crate::archive::policy::Retention;
+use crate::archive::home::ArchiveFolder;
+use crate::archive::policy::RetentionPolicy;
 use crate::archive::retention::{Said, tidy};
 use recording::{RecordingError, Writer};
 use std::collections::BTreeSet;
@@ -29,7 +29,11 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn start(home: &Arc<Home>, retention: &Retention, stop: &StopFlag) -> Result<Self, RecordingError> {
+    pub(super) fn start(
+        home: &Arc<ArchiveFolder>,
+        retention: &RetentionPolicy,
+        stop: &StopFlag,
+    ) -> Result<Self, RecordingError> {
         let (jobs, inbox) = channel::<Job>();
         let (tell, news) = channel::<Said>();
         let is_tidying = Arc::new(AtomicBool::new(false));

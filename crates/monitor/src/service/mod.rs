@@ -3,8 +3,8 @@
 
 mod keeper;
 
-use crate::archive::home::Home;
-use crate::archive::policy::Retention;
+use crate::archive::home::ArchiveFolder;
+use crate::archive::policy::RetentionPolicy;
 use crate::archive::service_clock::ServiceClock;
 use crate::counters::{SUBJECTS, subjects};
 use crate::cpu_clock::{CpuClock, EventClock, sample_both};
@@ -13,14 +13,14 @@ use crate::events::clock_step;
 use crate::io_errors::IoErrors;
 use crate::manifest_keys::CPU_CLOCK;
 use crate::profile::{Losses, Profiler, lost_since};
-use crate::watch::Company;
+use crate::watch::SampleConsumers;
 use crate::{MonitorError, StopFlag};
-use collect::{Machine, What};
+use collect::{MachineReader, SubjectName};
 use keeper::Keeper;
 use quantity::clock;
-use quantity::zone::Zone;
+use quantity::zone::LocalZone;
 use recording::rows::Event;
-use recording::{Batch, ClockAnchor, Manifest, RecordingError, Sink, Writer};
+use recording::{ClockAnchor, Manifest, RecordingError, RowBatch, Sink, Writer};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use views::ZONE_AHEAD_S;
@@ -46,9 +46,9 @@ pub struct ServiceRequest {
     /// Look at every CPU so many times a second for what programs are at, where that can be; `None`: do not.
     pub profile_hz: Option<u32>,
     /// What is kept, and for how long.
-    pub retention: Retention,
+    pub retention: RetentionPolicy,
     /// The machine's time zone: a day ends at its midnight.
-    pub zone: Zone,
+    pub zone: LocalZone,
     /// Longest time; `None`: until stopped.
     pub for_ns: Option<u64>,
     /// The command line, for manifests.
@@ -106,10 +106,10 @@ impl ServiceOutcome {
 /// # Errors
 /// The directory cannot be written to at the start.
 pub fn serve<'a>(
-    home: &'a Arc<Home>,
+    home: &'a Arc<ArchiveFolder>,
     request: &'a ServiceRequest,
     clock: &'a dyn ServiceClock,
-    company: Company<'a>,
+    company: SampleConsumers<'a>,
     tell: &'a mut dyn FnMut(&str),
     stop: &StopFlag,
 ) -> Result<ServiceOutcome, MonitorError> {
@@ -121,7 +121,7 @@ pub fn serve<'a>(
         tell,
         days: Days::new(request.zone.clone(), clock.wall_ns()),
         keeper: Keeper::start(home, &request.retention, stop)?,
-        machine: Machine::new(&What::ALL),
+        machine: MachineReader::new(&SubjectName::ALL),
         cpu_clock: CpuClock::start(request.events)?,
         io_errors: (request.events != EventClock::Off).then(IoErrors::if_possible),
         profiler: request.profile_hz.map(Profiler::if_possible),
@@ -150,14 +150,14 @@ struct Open {
 }
 
 struct Service<'a> {
-    home: &'a Arc<Home>,
+    home: &'a Arc<ArchiveFolder>,
     request: &'a ServiceRequest,
     clock: &'a dyn ServiceClock,
-    company: Company<'a>,
+    company: SampleConsumers<'a>,
     tell: &'a mut dyn FnMut(&str),
     days: Days,
     keeper: Keeper,
-    machine: Machine,
+    machine: MachineReader,
     cpu_clock: Option<CpuClock>,
     io_errors: Option<IoErrors>,
     profiler: Option<Profiler>,
@@ -245,7 +245,7 @@ impl Service<'_> {
                     self.open = Some(Open { writer, number, samples: 0 });
                     self.outcome.recordings += 1;
                     // The first sample of a recording has everything, also of what did nothing lately.
-                    self.machine = Machine::new(&What::ALL);
+                    self.machine = MachineReader::new(&SubjectName::ALL);
                     self.cpu_clock.iter_mut().for_each(CpuClock::tell_all);
                     self.io_errors.iter_mut().for_each(IoErrors::begin_anew);
                     return Ok(());
@@ -327,7 +327,7 @@ impl Service<'_> {
         let now = anchor(self.clock);
         let written = commit(&mut open.writer, &batches).and_then(|()| {
             let Some(step_ns) = open.writer.follow_clock(now)? else { return Ok(()) };
-            commit(&mut open.writer, &[Batch::from_rows(&[clock_step(step_ns, origin_ns)])?])
+            commit(&mut open.writer, &[RowBatch::from_rows(&[clock_step(step_ns, origin_ns)])?])
         });
         if let Some(face) = self.company.face.as_mut() {
             // Shown also when the disk has no room: who looks must see the machine.
@@ -412,7 +412,7 @@ impl Service<'_> {
             row.t_s = (row.t_ns - origin_ns) as f64 / 1e9;
         }
         let rows: Vec<Event> = self.unsaid.iter().cloned().collect();
-        if Batch::from_rows(&rows).and_then(|batch| commit(&mut open.writer, &[batch])).is_ok() {
+        if RowBatch::from_rows(&rows).and_then(|batch| commit(&mut open.writer, &[batch])).is_ok() {
             self.unsaid.clear();
         }
     }
@@ -423,7 +423,7 @@ impl Service<'_> {
             return;
         }
         if let Some(open) = &mut self.open {
-            let _ = Batch::from_rows(&news).and_then(|batch| commit(&mut open.writer, &[batch]));
+            let _ = RowBatch::from_rows(&news).and_then(|batch| commit(&mut open.writer, &[batch]));
         }
         news.iter().for_each(|event| (self.tell)(&event.message));
     }
@@ -476,7 +476,7 @@ fn anchor(clock: &dyn ServiceClock) -> ClockAnchor {
 }
 
 /// Journals batches, all or none.
-fn commit(writer: &mut Writer, batches: &[Batch]) -> Result<(), RecordingError> {
+fn commit(writer: &mut Writer, batches: &[RowBatch]) -> Result<(), RecordingError> {
     batches.iter().try_for_each(|batch| writer.accept(batch))?;
     writer.commit()
 }

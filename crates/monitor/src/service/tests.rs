@@ -5,13 +5,13 @@ mod kills;
 mod years;
 
 use super::*;
-use crate::archive::evidence::Moment;
-use crate::archive::home::Sharing;
+use crate::archive::evidence::ClockReadings;
+use crate::archive::home::FolderSharing;
 use crate::archive::kill_steps::{CAN_EXCHANGE, STEPS};
-use crate::archive::policy::{DAY_NS, Tier};
+use crate::archive::policy::{DAY_NS, RetentionTier};
 use crate::archive::retention::tidy;
 use recording::rows::{Cpu, Disk, Event};
-use recording::{Reader, State};
+use recording::{Reader, RecordingState};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ impl Told {
     }
 
     /// Time goes on for a collector that runs.
-    fn pass(&self, ns: i64, home: &Home) {
+    fn pass(&self, ns: i64, home: &ArchiveFolder) {
         self.now_ns.set(self.now_ns.get() + ns.unsigned_abs());
         self.wall_ns.set(self.wall_ns.get() + ns);
         let _ = home.see(self);
@@ -56,8 +56,8 @@ impl ServiceClock for Told {
     fn wall_ns(&self) -> i64 {
         self.wall_ns.get()
     }
-    fn moment(&self) -> Moment {
-        Moment { wall_ns: self.wall_ns.get(), boot_ns: self.now_ns.get(), boot: "a boot".to_string() }
+    fn moment(&self) -> ClockReadings {
+        ClockReadings { wall_ns: self.wall_ns.get(), boot_ns: self.now_ns.get(), boot: "a boot".to_string() }
     }
     fn is_synchronised(&self) -> bool {
         self.is_synchronised.get()
@@ -93,12 +93,12 @@ fn quick_folder() -> tempfile::TempDir {
 }
 
 /// Everything stays.
-fn nothing() -> Retention {
-    Retention { keep_ns: None, keep_at_least_ns: 0, max_bytes: None, min_free_bytes: None, tiers: Vec::new() }
+fn nothing() -> RetentionPolicy {
+    RetentionPolicy { keep_ns: None, keep_at_least_ns: 0, max_bytes: None, min_free_bytes: None, tiers: Vec::new() }
 }
 
 /// Looks after a directory once; what was said before is said again.
-fn tidy_once(home: &Home, retention: &Retention, open: Option<u64>) -> Vec<String> {
+fn tidy_once(home: &ArchiveFolder, retention: &RetentionPolicy, open: Option<u64>) -> Vec<String> {
     tidy(home, retention, open, &mut BTreeSet::new(), &StopFlag::default())
         .into_iter()
         .map(|said| said.message)
@@ -111,7 +111,7 @@ fn request(seconds: u64) -> ServiceRequest {
         profile_hz: None,
         interval_ns: SECOND_NS,
         retention: nothing(),
-        zone: Zone::default(),
+        zone: LocalZone::default(),
         for_ns: Some(seconds * SECOND_NS),
         command_line: vec!["test".to_string()],
     }
@@ -130,13 +130,13 @@ fn names(directory: &Path) -> Vec<String> {
 
 fn samples(directory: &Path, name: &str) -> usize {
     let reader = Reader::open(directory.join(name)).expect("a recording");
-    assert_eq!(reader.state(), State::Sealed, "{name}");
+    assert_eq!(reader.state(), RecordingState::Sealed, "{name}");
     reader.table::<Cpu>().expect("rows").iter().filter(|row| row.cpu == "all").count()
 }
 
 fn serve_quietly(directory: &Path, request: &ServiceRequest, clock: &Told) -> ServiceOutcome {
-    let home = Arc::new(Home::open(directory, clock).expect("a directory"));
-    serve(&home, request, clock, Company::default(), &mut |_| {}, &StopFlag::default()).expect("it serves")
+    let home = Arc::new(ArchiveFolder::open(directory, clock).expect("a directory"));
+    serve(&home, request, clock, SampleConsumers::default(), &mut |_| {}, &StopFlag::default()).expect("it serves")
 }
 
 #[test]
@@ -205,8 +205,8 @@ fn time_in_which_the_collector_could_not_run_is_a_gap() {
 fn one_collector_per_directory() {
     let folder = tempfile::tempdir().expect("a folder");
     let told = Told::at(wall(20, (1, 0, 0)));
-    let held = Home::open(folder.path(), &told).expect("one collector");
-    let error = Home::open(folder.path(), &told).expect_err("a second collector").to_string();
+    let held = ArchiveFolder::open(folder.path(), &told).expect("one collector");
+    let error = ArchiveFolder::open(folder.path(), &told).expect_err("a second collector").to_string();
     assert!(error.contains(&std::process::id().to_string()), "{error}");
     drop(held);
     serve_quietly(folder.path(), &request(1), &told);
@@ -218,7 +218,7 @@ fn what_was_killed_is_sealed_by_the_next() {
     let told = Told::at(wall(20, (1, 0, 0)));
     serve_quietly(folder.path(), &request(3), &told);
     // As a killed collector leaves it: a journal, and a recording that was only begun.
-    let home = Home::open(folder.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
     let begun = home.next_mark("2026-11-18");
     std::fs::create_dir(folder.path().join("2026-11-18")).expect("made");
     begun.write(&home.folder().subfolder("2026-11-18").expect("it")).expect("marked");
@@ -233,7 +233,7 @@ fn what_was_killed_is_sealed_by_the_next() {
     std::fs::remove_file(thinned.join("manifest.json")).expect("removed");
     let unknown = home.work().path().join("fresh-2-x");
     let mut writer = Writer::create(&unknown, Manifest::new(&[])).expect("a writer");
-    commit(&mut writer, &[Batch::from_rows(&[disk(1, "sda", 1)]).expect("a batch")]).expect("written");
+    commit(&mut writer, &[RowBatch::from_rows(&[disk(1, "sda", 1)]).expect("a batch")]).expect("written");
     drop(writer);
     std::fs::remove_file(unknown.join("manifest.json")).expect("removed");
     let path = folder.path().join("2026-11-19");
@@ -241,12 +241,12 @@ fn what_was_killed_is_sealed_by_the_next() {
     manifest.started_wall_ns = wall(19, (1, 0, 0));
     manifest.clock_anchors = vec![ClockAnchor { t_ns: manifest.started_t_ns, wall_ns: manifest.started_wall_ns }];
     let mut writer = Writer::create_marked(&path, manifest, &home.next_mark("2026-11-19")).expect("a writer");
-    commit(&mut writer, &Machine::new(&[What::Cpu]).sample(0, 0)).expect("written");
+    commit(&mut writer, &MachineReader::new(&[SubjectName::Cpu]).sample(0, 0)).expect("written");
     let said = tidy_once(&home, &nothing(), None);
     assert!(said.len() == 1 && said[0].contains("fresh-2-x"), "one that is being written is left alone: {said:?}");
     drop(writer);
     drop(home);
-    let home = Home::open(folder.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
     let said = tidy_once(&home, &nothing(), None);
     assert!(
         said[..2].iter().zip([17, 18]).all(|(said, day)| said.starts_with(&format!("removed 2026-11-{day}"))),
@@ -261,7 +261,7 @@ fn what_was_killed_is_sealed_by_the_next() {
 }
 
 /// A sealed recording of a day, a sample a second, with one busy second.
-fn recording(home: &Home, day: i64, seconds: i64) -> PathBuf {
+fn recording(home: &ArchiveFolder, day: i64, seconds: i64) -> PathBuf {
     let name = format!("2026-11-{day:02}");
     let path = home.path().join(&name);
     let mut manifest = Manifest::new(&[]);
@@ -276,12 +276,12 @@ fn recording(home: &Home, day: i64, seconds: i64) -> PathBuf {
             rows.push(disk(second, device, ios / share));
         }
     }
-    commit(&mut writer, &[Batch::from_rows(&rows).expect("a batch")]).expect("written");
+    commit(&mut writer, &[RowBatch::from_rows(&rows).expect("a batch")]).expect("written");
     writer.seal_past().expect("sealed")
 }
 
 /// A sealed recording without rows that lasted for so long.
-fn tiny(home: &Home, name: &str, length_ns: i64) -> PathBuf {
+fn tiny(home: &ArchiveFolder, name: &str, length_ns: i64) -> PathBuf {
     let mut manifest = Manifest::new(&[]);
     (manifest.started_t_ns, manifest.started_wall_ns) = (0, wall(1, (0, 0, 0)));
     manifest.clock_anchors =
@@ -334,7 +334,7 @@ fn greatest(path: &Path, device: &str) -> (usize, i64) {
 fn thinning_keeps_maxima_and_sums() {
     let folder = tempfile::tempdir().expect("a folder");
     let told = Told::at(wall(1, (0, 0, 0)));
-    let home = Home::open(folder.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
     let path = recording(&home, 1, 1000);
     // The next day ends it.
     told.pass(DAY_NS, &home);
@@ -343,10 +343,10 @@ fn thinning_keeps_maxima_and_sums() {
         |path: &Path| Reader::open(path).expect("it").table::<Disk>().expect("rows").last().cloned().expect("a row");
     let (before, end) = (greatest(&path, "sda"), last(&path));
     let tiers = vec![
-        Tier { after_ns: DAY_NS, step_ns: 10_000_000_000 },
-        Tier { after_ns: 5 * DAY_NS, step_ns: 300_000_000_000 },
+        RetentionTier { after_ns: DAY_NS, step_ns: 10_000_000_000 },
+        RetentionTier { after_ns: 5 * DAY_NS, step_ns: 300_000_000_000 },
     ];
-    let retention = Retention { tiers, ..nothing() };
+    let retention = RetentionPolicy { tiers, ..nothing() };
     told.pass(DAY_NS - 1, &home);
     assert_eq!(tidy_once(&home, &retention, None), Vec::<String>::new());
     assert_eq!(greatest(&path, "sda"), before, "not old enough");
@@ -373,7 +373,7 @@ fn thinning_keeps_maxima_and_sums() {
 fn the_oldest_go_first() {
     let folder = tempfile::tempdir().expect("a folder");
     let told = Told::at(wall(1, (0, 0, 0)));
-    let home = Home::open(folder.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
     let mut paths = Vec::new();
     for day in 1..=4 {
         paths.push(recording(&home, day, 100));
@@ -381,7 +381,7 @@ fn the_oldest_go_first() {
     }
     std::fs::create_dir(folder.path().join("notes")).expect("made");
     // Recordings 1 to 4 ended three, two, one and no days ago.
-    let by_age = Retention { keep_ns: Some(5 * DAY_NS / 2), ..nothing() };
+    let by_age = RetentionPolicy { keep_ns: Some(5 * DAY_NS / 2), ..nothing() };
     tidy_once(&home, &by_age, None);
     assert_eq!(names(folder.path()), ["2026-11-02", "2026-11-03", "2026-11-04", "notes"]);
     let size = |path: &Path| -> u64 {
@@ -394,11 +394,11 @@ fn the_oldest_go_first() {
         ];
         files.iter().map(|file| std::fs::metadata(file).expect("a file").len()).sum()
     };
-    let by_size = Retention { max_bytes: Some(size(&paths[2]) + size(&paths[3]) + 10), ..nothing() };
+    let by_size = RetentionPolicy { max_bytes: Some(size(&paths[2]) + size(&paths[3]) + 10), ..nothing() };
     let said = tidy_once(&home, &by_size, None);
     assert!(said.iter().any(|said| said.starts_with("removed 2026-11-02 (")), "{said:?}");
     // Less than the newest takes: that stays all the same.
-    let said = tidy_once(&home, &Retention { max_bytes: Some(1), ..nothing() }, None);
+    let said = tidy_once(&home, &RetentionPolicy { max_bytes: Some(1), ..nothing() }, None);
     assert!(said.iter().any(|said| said.starts_with("removed 2026-11-03 (")), "{said:?}");
     assert_eq!(names(folder.path()), ["2026-11-04", "notes"]);
 }
@@ -413,7 +413,7 @@ fn retention_events(path: &Path) -> Vec<String> {
 fn what_goes_is_an_event_of_the_recording_under_way_and_is_said() {
     let folder = tempfile::tempdir().expect("a folder");
     let told = Told::at(wall(1, (0, 0, 0)));
-    let home = Arc::new(Home::open(folder.path(), &told).expect("a directory"));
+    let home = Arc::new(ArchiveFolder::open(folder.path(), &told).expect("a directory"));
     for day in 1..=3 {
         recording(&home, day, 100);
         told.pass(DAY_NS, &home);
@@ -423,7 +423,7 @@ fn what_goes_is_an_event_of_the_recording_under_way_and_is_said() {
     request.retention.max_bytes = Some(1);
     let mut said = Vec::new();
     let mut tell = |words: &str| said.push(words.to_string());
-    serve(&home, &request, &told, Company::default(), &mut tell, &StopFlag::default()).expect("it serves");
+    serve(&home, &request, &told, SampleConsumers::default(), &mut tell, &StopFlag::default()).expect("it serves");
     let events = retention_events(&folder.path().join("2026-11-04"));
     assert!(
         events.iter().any(|event| event.starts_with("removed 2026-11-02 (") && event.contains("more than 1 B")),
@@ -441,7 +441,7 @@ fn a_clock_that_jumps_ahead_removes_nothing_and_the_recording_says_so() {
     for (is_synchronised, word) in [(false, "not taken for older"), (true, "trusted")] {
         let folder = tempfile::tempdir().expect("a folder");
         let told = Told::at(wall(1, (0, 0, 0)));
-        let home = Arc::new(Home::open(folder.path(), &told).expect("a directory"));
+        let home = Arc::new(ArchiveFolder::open(folder.path(), &told).expect("a directory"));
         for day in 1..=20 {
             tiny(&home, &format!("2026-11-{day:02}"), DAY_NS / 2);
             told.pass(DAY_NS, &home);
@@ -450,8 +450,9 @@ fn a_clock_that_jumps_ahead_removes_nothing_and_the_recording_says_so() {
         told.set.set(Some((told.now_ns() + 5 * SECOND_NS, 120 * DAY_NS)));
         let mut request = request(1200);
         request.interval_ns = 10 * SECOND_NS;
-        request.retention = Retention { tiers: Vec::new(), min_free_bytes: None, ..Retention::default() };
-        serve(&home, &request, &told, Company::default(), &mut |_| {}, &StopFlag::default()).expect("it serves");
+        request.retention = RetentionPolicy { tiers: Vec::new(), min_free_bytes: None, ..RetentionPolicy::default() };
+        serve(&home, &request, &told, SampleConsumers::default(), &mut |_| {}, &StopFlag::default())
+            .expect("it serves");
         let left = names(folder.path());
         // The one under way before the jump and the one behind it are there as well.
         let went = 22 - left.len();

@@ -4,12 +4,12 @@ use super::recorded::pace;
 use super::{Source, WINDOW_SAMPLES};
 use crate::MonitorError;
 use crate::manifest_keys::FLIGHT_CONDITION;
-use findings::{Engine, Finding, Thresholds};
+use findings::{Finding, RuleEngine, Thresholds};
 use quantity::clock;
-use recording::{Batch, Follower, Manifest, Reader, Sink as _, State};
+use recording::{Manifest, Reader, RecordingFollower, RecordingState, RowBatch, Sink as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use top_page::{Machine, Servers, TABLES, samples};
+use top_page::{MachineFacts, ServerFacts, TABLES, samples};
 
 /// How often one looks for what was written.
 const LOOK_EVERY_NS: u64 = 200_000_000;
@@ -21,13 +21,13 @@ pub(crate) struct Attached {
     /// As the user named it.
     directory: PathBuf,
     reader: Reader,
-    follower: Follower,
-    facts: Machine,
-    engine: Engine,
+    follower: RecordingFollower,
+    facts: MachineFacts,
+    engine: RuleEngine,
     span: (i64, i64),
     interval_s: f64,
     /// Batches of a sample that may not be whole.
-    pending: Vec<Batch>,
+    pending: Vec<RowBatch>,
     looked_ns: u64,
     fresh_ns: u64,
     /// Why nothing comes any more, in words.
@@ -45,7 +45,7 @@ const ENDED: &str = "the collector has ended";
 fn newest_open(directory: &Path) -> Result<PathBuf, MonitorError> {
     if let Ok(reader) = Reader::open(directory) {
         return match reader.state() {
-            State::Open => Ok(directory.to_path_buf()),
+            RecordingState::Open => Ok(directory.to_path_buf()),
             _ => Err(MonitorError::NotCollecting {
                 directory: directory.to_path_buf(),
                 newest: Some(directory.to_path_buf()),
@@ -63,7 +63,11 @@ fn newest_open(directory: &Path) -> Result<PathBuf, MonitorError> {
         // What a flight recorder writes beside it has no samples.
         .filter(|reader| !reader.manifest().extra.contains_key(FLIGHT_CONDITION))
         .map(|reader| {
-            (reader.manifest().started_wall_ns, reader.state() == State::Open, reader.directory().to_path_buf())
+            (
+                reader.manifest().started_wall_ns,
+                reader.state() == RecordingState::Open,
+                reader.directory().to_path_buf(),
+            )
         })
         .collect();
     found.sort();
@@ -86,9 +90,9 @@ impl Attached {
         let back_ns = (interval_s * 1e9 * (WINDOW_SAMPLES / 2) as f64) as i64;
         Ok(Self {
             directory: directory.to_path_buf(),
-            follower: Follower::open(&path, span.1.saturating_sub(back_ns))?,
-            facts: Machine::of(reader.manifest()),
-            engine: Engine::joining(thresholds).of_machine(&reader.manifest().hardware),
+            follower: RecordingFollower::open(&path, span.1.saturating_sub(back_ns))?,
+            facts: MachineFacts::of(reader.manifest()),
+            engine: RuleEngine::joining(thresholds).of_machine(&reader.manifest().hardware),
             reader,
             span,
             interval_s,
@@ -105,7 +109,7 @@ impl Attached {
         match newest_open(&self.directory) {
             Ok(path) if path != self.reader.directory() => {
                 self.reader = Reader::open(&path)?;
-                self.follower = Follower::open(&path, i64::MIN)?;
+                self.follower = RecordingFollower::open(&path, i64::MIN)?;
                 self.span.0 = self.reader.manifest().started_t_ns;
                 self.stall(None);
             }
@@ -123,11 +127,11 @@ impl Attached {
 }
 
 impl Source for Attached {
-    fn machine(&self) -> &Machine {
+    fn machine(&self) -> &MachineFacts {
         &self.facts
     }
 
-    fn advance(&mut self) -> Result<Vec<Vec<Batch>>, MonitorError> {
+    fn advance(&mut self) -> Result<Vec<Vec<RowBatch>>, MonitorError> {
         let now_ns = clock::now_ns();
         if now_ns < self.looked_ns + LOOK_EVERY_NS {
             return Ok(Vec::new());
@@ -168,7 +172,7 @@ impl Source for Attached {
         Some(self.looked_ns + LOOK_EVERY_NS)
     }
 
-    fn between(&self, range: Range<i64>) -> Result<Vec<Batch>, MonitorError> {
+    fn between(&self, range: Range<i64>) -> Result<Vec<RowBatch>, MonitorError> {
         Ok(self.reader.between(&TABLES, range)?)
     }
 
@@ -206,8 +210,8 @@ impl Source for Attached {
         words.map(|words| Some(words.to_string()))
     }
 
-    fn servers(&self) -> Servers<'_> {
-        Servers { listening: None, missing: Some("the collector does not watch requests") }
+    fn servers(&self) -> ServerFacts<'_> {
+        ServerFacts { listening: None, missing: Some("the collector does not watch requests") }
     }
 
     fn save(&self, _directory: &Path) -> Option<Result<PathBuf, MonitorError>> {

@@ -7,16 +7,16 @@ use crate::counters::{SUBJECTS, subjects};
 use crate::cpu_clock::sample_both;
 use crate::manifest_keys::CPU_CLOCK;
 use crate::numbers::signed;
-use collect::{Machine, What};
-use findings::{Engine, Finding, Thresholds};
+use collect::{MachineReader, SubjectName};
+use findings::{Finding, RuleEngine, Thresholds};
 use quantity::clock;
 use recording::rows::Event;
-use recording::{Batch, ClockAnchor, Manifest, Sink as _, Writer};
+use recording::{ClockAnchor, Manifest, RowBatch, Sink as _, Writer};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use top_page::{Machine as MachineFacts, Servers, Watch};
-use tui::top::Looks;
+use top_page::{MachineFacts, ServerFacts, WatchedRequests};
+use tui::top::ProfiledCpus;
 
 /// What is remembered, bytes of columns.
 const REMEMBER_BYTES: usize = 96 << 20;
@@ -34,15 +34,15 @@ pub struct LiveRequest {
 
 /// The machine at hand.
 pub(crate) struct Live {
-    collector: Machine,
+    collector: MachineReader,
     probes: Probes,
-    engine: Engine,
+    engine: RuleEngine,
     manifest: Manifest,
     facts: MachineFacts,
     origin_ns: u64,
     interval_ns: u64,
     due_ns: u64,
-    past: VecDeque<(i64, usize, Vec<Batch>)>,
+    past: VecDeque<(i64, usize, Vec<RowBatch>)>,
     bytes: usize,
 }
 
@@ -55,9 +55,9 @@ impl Live {
         manifest.extra.extend(probes.clock_word().map(|word| (CPU_CLOCK.into(), word.into())));
         let origin_ns = manifest.started_t_ns.unsigned_abs();
         Self {
-            collector: Machine::new(&What::ALL),
+            collector: MachineReader::new(&SubjectName::ALL),
             probes,
-            engine: Engine::new(thresholds).of_machine(&manifest.hardware),
+            engine: RuleEngine::new(thresholds).of_machine(&manifest.hardware),
             facts: MachineFacts::of(&manifest),
             manifest,
             origin_ns,
@@ -68,7 +68,7 @@ impl Live {
         }
     }
 
-    fn sample(&mut self) -> Result<Vec<Batch>, MonitorError> {
+    fn sample(&mut self) -> Result<Vec<RowBatch>, MonitorError> {
         let (mut batches, events) = sample_both(&mut self.collector, self.probes.clock(), self.due_ns, self.origin_ns);
         batches.extend(events?);
         batches.extend(self.probes.take(clock::now_ns(), self.origin_ns)?);
@@ -89,12 +89,12 @@ impl Live {
                 message: format!("{late} samples were due while the collector could not run"),
                 count: signed(late),
             };
-            batches.push(Batch::from_rows(&[row])?);
+            batches.push(RowBatch::from_rows(&[row])?);
         }
         Ok(batches)
     }
 
-    fn remember(&mut self, batches: &[Batch]) {
+    fn remember(&mut self, batches: &[RowBatch]) {
         let bytes = batches.iter().map(|batch| batch.rows.get_array_memory_size()).sum();
         self.past.push_back((signed(self.collector.last_times().begin_ns), bytes, batches.to_vec()));
         self.bytes += bytes;
@@ -110,7 +110,7 @@ impl Source for Live {
         &self.facts
     }
 
-    fn advance(&mut self) -> Result<Vec<Vec<Batch>>, MonitorError> {
+    fn advance(&mut self) -> Result<Vec<Vec<RowBatch>>, MonitorError> {
         if clock::now_ns() < self.due_ns {
             self.probes.drain()?;
             return Ok(Vec::new());
@@ -126,7 +126,7 @@ impl Source for Live {
         Some(self.due_ns)
     }
 
-    fn between(&self, range: Range<i64>) -> Result<Vec<Batch>, MonitorError> {
+    fn between(&self, range: Range<i64>) -> Result<Vec<RowBatch>, MonitorError> {
         let wanted = self.past.iter().filter(|(t_ns, _, _)| range.contains(t_ns));
         Ok(wanted.flat_map(|(_, _, batches)| batches.iter().cloned()).collect())
     }
@@ -151,15 +151,15 @@ impl Source for Live {
         self.probes.missing()
     }
 
-    fn look_at_stacks(&mut self, looks: Looks) {
+    fn look_at_stacks(&mut self, looks: ProfiledCpus) {
         self.probes.look_at_stacks(looks);
     }
 
-    fn look_at_requests(&mut self, watch: Watch) {
+    fn look_at_requests(&mut self, watch: WatchedRequests) {
         self.probes.look_at_requests(watch);
     }
 
-    fn servers(&self) -> Servers<'_> {
+    fn servers(&self) -> ServerFacts<'_> {
         self.probes.servers()
     }
 

@@ -20,13 +20,15 @@ use findings::{Finding, Thresholds};
 use play::Play;
 use quantity::clock;
 use quantity::text::format_wall;
-use recording::Batch;
+use recording::RowBatch;
 use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
-use top_page::{Grid, Machine, Moment, Scene, Servers, Strip, Watch, compare, compared};
-use tui::top::{Command, Looks, Mode, Screen, TopLook, TopPage, TopState, plain_text};
+use top_page::{
+    Grid, MachineFacts, PageInterval, PageScene, ServerFacts, TimeStrip, WatchedRequests, compare, compared,
+};
+use tui::top::{PageCommand, PageMode, ProfiledCpus, Screen, TopLook, TopPage, TopState, plain_text};
 use window::Window;
 
 /// How long a stop request may go unnoticed.
@@ -64,13 +66,13 @@ pub struct TopRequest {
 /// Where samples come from.
 pub(crate) trait Source {
     /// The machine.
-    fn machine(&self) -> &Machine;
+    fn machine(&self) -> &MachineFacts;
     /// Samples that are new, in order.
-    fn advance(&mut self) -> Result<Vec<Vec<Batch>>, MonitorError>;
+    fn advance(&mut self) -> Result<Vec<Vec<RowBatch>>, MonitorError>;
     /// When there may be new ones, `CLOCK_MONOTONIC`; `None`: never.
     fn due_ns(&self) -> Option<u64>;
     /// Batches of a stretch of the past.
-    fn between(&self, range: Range<i64>) -> Result<Vec<Batch>, MonitorError>;
+    fn between(&self, range: Range<i64>) -> Result<Vec<RowBatch>, MonitorError>;
     /// First and last moment that there is.
     fn span(&self) -> Option<(i64, i64)>;
     /// Time between samples, s.
@@ -104,7 +106,7 @@ pub(crate) trait Source {
         false
     }
     /// All of its time, when that is known.
-    fn strip(&self) -> Option<Strip> {
+    fn strip(&self) -> Option<TimeStrip> {
         None
     }
     /// Does it begin in the middle of a recording?
@@ -114,11 +116,11 @@ pub(crate) trait Source {
     /// Why there are no distributions of response times, nothing of files, and nothing of what programs are at.
     fn missing(&self) -> [Option<String>; 3];
     /// Where somebody looks at what programs are at: what costs something is done only then.
-    fn look_at_stacks(&mut self, _looks: Looks) {}
+    fn look_at_stacks(&mut self, _looks: ProfiledCpus) {}
     /// The same of servers.
-    fn look_at_requests(&mut self, _watch: Watch) {}
+    fn look_at_requests(&mut self, _watch: WatchedRequests) {}
     /// What is known of servers besides rows.
-    fn servers(&self) -> Servers<'_>;
+    fn servers(&self) -> ServerFacts<'_>;
     /// Writes what is remembered as a recording; `None`: it is one already.
     fn save(&self, directory: &std::path::Path) -> Option<Result<PathBuf, MonitorError>>;
 }
@@ -144,7 +146,7 @@ pub fn top(request: TopRequest, stop: &StopFlag) -> Result<bool, MonitorError> {
         play: Play::default(),
         mark_length: 0,
         state: TopState::new(look, is_recorded),
-        mode: if is_recorded { Mode::Recorded } else { Mode::Live },
+        mode: if is_recorded { PageMode::Recorded } else { PageMode::Live },
         findings: source.findings(),
         lost: source.lost(),
         source,
@@ -165,10 +167,10 @@ struct Top {
     source: Box<dyn Source>,
     window: Window,
     state: TopState,
-    mode: Mode,
+    mode: PageMode,
     findings: Vec<Finding>,
     lost: i64,
-    strip: Option<Strip>,
+    strip: Option<TimeStrip>,
     /// The ends of the windows that are to be compared.
     marks: Vec<i64>,
     compared: Option<Grid>,
@@ -184,7 +186,7 @@ struct Top {
 macro_rules! page {
     ($top:ident, $missing:ident, $wall:ident) => {
         TopPage {
-            scene: Scene {
+            scene: PageScene {
                 moments: $top.window.shown(),
                 findings: &$top.findings,
                 no_blocks: $missing[0].as_deref(),
@@ -302,32 +304,32 @@ impl Top {
         }
         self.findings = self.source.findings();
         // What is held does not move.
-        Ok(self.mode == Mode::Live || self.window.shown().is_empty())
+        Ok(self.mode == PageMode::Live || self.window.shown().is_empty())
     }
 
     /// Does what a key asks; true: end.
-    fn obey(&mut self, command: Command, screen: &mut Screen) -> Result<bool, MonitorError> {
+    fn obey(&mut self, command: PageCommand, screen: &mut Screen) -> Result<bool, MonitorError> {
         match command {
-            Command::Draw => {}
-            Command::Quit => return Ok(true),
-            Command::Pause => self.pause(),
-            Command::Samples(steps) => self.step(steps)?,
-            Command::Seconds(seconds) => self.seconds(seconds)?,
-            Command::First => {
+            PageCommand::Draw => {}
+            PageCommand::Quit => return Ok(true),
+            PageCommand::Pause => self.pause(),
+            PageCommand::Samples(steps) => self.step(steps)?,
+            PageCommand::Seconds(seconds) => self.seconds(seconds)?,
+            PageCommand::First => {
                 if let Some((first_ns, _)) = self.source.span() {
                     self.go(first_ns)?;
                 }
             }
-            Command::Last => self.newest()?,
-            Command::Finding { on } => self.finding(on)?,
-            Command::GoTo(text) => self.go_to(&text)?,
-            Command::Snapshot => self.snapshot(),
-            Command::Mark => self.mark()?,
-            Command::Bookmark => self.bookmark(),
-            Command::NextBookmark => self.next_bookmark()?,
-            Command::Speed { faster } => self.speed(faster),
-            Command::MarkLength => self.mark_length(),
-            Command::Suspend => screen.suspend().map_err(terminal)?,
+            PageCommand::Last => self.newest()?,
+            PageCommand::Finding { on } => self.finding(on)?,
+            PageCommand::GoTo(text) => self.go_to(&text)?,
+            PageCommand::Snapshot => self.snapshot(),
+            PageCommand::Mark => self.mark()?,
+            PageCommand::Bookmark => self.bookmark(),
+            PageCommand::NextBookmark => self.next_bookmark()?,
+            PageCommand::Speed { faster } => self.speed(faster),
+            PageCommand::MarkLength => self.mark_length(),
+            PageCommand::Suspend => screen.suspend().map_err(terminal)?,
         }
         // Wherever that led, time goes on from there.
         if let Some(now_ns) = self.now_ns() {
@@ -350,7 +352,7 @@ impl Top {
     }
 
     fn speed(&mut self, faster: bool) {
-        if self.mode == Mode::Recorded {
+        if self.mode == PageMode::Recorded {
             self.play.change(faster);
             let goes = if self.play.goes().is_some() { "" } else { "; space begins" };
             self.state.say(format!("plays ×{}{goes}", self.play.speed()));
@@ -373,12 +375,12 @@ impl Top {
 
     fn pause(&mut self) {
         match self.mode {
-            Mode::Live => self.hold(),
-            Mode::Paused => {
-                self.mode = Mode::Live;
+            PageMode::Live => self.hold(),
+            PageMode::Paused => {
+                self.mode = PageMode::Live;
                 self.window.follow();
             }
-            Mode::Recorded => {
+            PageMode::Recorded => {
                 if let Some(now_ns) = self.now_ns() {
                     self.play.turn(clock::now_ns(), now_ns);
                 }
@@ -387,14 +389,14 @@ impl Top {
     }
 
     fn hold(&mut self) {
-        if self.mode == Mode::Live {
-            self.mode = Mode::Paused;
+        if self.mode == PageMode::Live {
+            self.mode = PageMode::Paused;
             self.window.hold();
         }
     }
 
     fn now_ns(&self) -> Option<i64> {
-        self.window.shown().last().map(|moment: &Moment| moment.t_ns)
+        self.window.shown().last().map(|moment: &PageInterval| moment.t_ns)
     }
 
     fn step(&mut self, steps: i64) -> Result<(), MonitorError> {
@@ -427,18 +429,18 @@ impl Top {
         self.window.go(wanted_ns, interval_s, |range| source.between(range))?;
         if t_ns < first_ns {
             self.state.say("nothing older is remembered");
-        } else if t_ns > last_ns && self.mode == Mode::Paused {
+        } else if t_ns > last_ns && self.mode == PageMode::Paused {
             self.state.say("this is the newest; space goes on");
         }
         Ok(())
     }
 
     fn newest(&mut self) -> Result<(), MonitorError> {
-        if self.mode == Mode::Recorded {
+        if self.mode == PageMode::Recorded {
             let last_ns = self.source.span().map_or(0, |span| span.1);
             return self.go(last_ns);
         }
-        self.mode = Mode::Live;
+        self.mode = PageMode::Live;
         self.window.follow();
         Ok(())
     }

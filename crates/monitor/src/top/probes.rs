@@ -9,11 +9,11 @@ use crate::file_rows::row_of;
 use crate::io_errors::IoErrors;
 use crate::profile::Profiler;
 use crate::responses::Responses;
-use recording::Batch;
+use recording::RowBatch;
 use recording::rows::FileInterval;
-use top_page::{Servers, Watch};
+use top_page::{ServerFacts, WatchedRequests};
 use trace::files::{self, FileTrace};
-use tui::top::Looks;
+use tui::top::ProfiledCpus;
 
 /// Looks a second at each CPU, while a process or a CPU is looked at.
 const LOOKS_HZ: u32 = 99;
@@ -27,7 +27,7 @@ pub(crate) struct Probes {
     /// What programs are at, while somebody looks at a process or at a CPU; or why that cannot be had.
     stacks: Result<Option<Box<Profiler>>, String>,
     /// Where somebody looks.
-    looks: Looks,
+    looks: ProfiledCpus,
     /// By somebody's wish nothing is loaded.
     is_off: bool,
     /// CPU time by event.
@@ -44,7 +44,7 @@ impl Probes {
     /// Loads what can be loaded.
     pub(crate) fn start() -> Self {
         let blocks = Responses::start().map(Box::new).map_err(|error| brief(&error));
-        let files = FileTrace::start(&files::Options::default()).map(Box::new).map_err(|error| brief(&error));
+        let files = FileTrace::start(&files::FileTraceOptions::default()).map(Box::new).map_err(|error| brief(&error));
         // As `diagnose` does: findings of CPUs need it, and so do figures that a tick does not see.
         let clock = CpuClock::start(EventClock::IfPossible).ok().flatten().map(Box::new);
         let errors = Some(IoErrors::if_possible());
@@ -62,7 +62,7 @@ impl Probes {
             blocks: Err(none()),
             files: Err(none()),
             stacks: if is_off { Err(none()) } else { Ok(None) },
-            looks: Looks::Nowhere,
+            looks: ProfiledCpus::Nowhere,
             is_off,
             clock: None,
             errors: None,
@@ -108,7 +108,7 @@ impl Probes {
     }
 
     /// Begins to look at what programs are at, there and nowhere else, or ends it.
-    pub(crate) fn look_at_stacks(&mut self, looks: Looks) {
+    pub(crate) fn look_at_stacks(&mut self, looks: ProfiledCpus) {
         if self.is_off || looks == self.looks {
             return;
         }
@@ -116,22 +116,22 @@ impl Probes {
         // The probe of before goes first.
         self.stacks = Ok(None);
         let cpu = match looks {
-            Looks::Nowhere | Looks::Everywhere => None,
-            Looks::Cpu(cpu) => Some(cpu),
+            ProfiledCpus::Nowhere | ProfiledCpus::Everywhere => None,
+            ProfiledCpus::Cpu(cpu) => Some(cpu),
         };
-        if looks != Looks::Nowhere {
+        if looks != ProfiledCpus::Nowhere {
             let started = Profiler::start_on(LOOKS_HZ, cpu);
             self.stacks = started.map(|profiler| Some(Box::new(profiler))).map_err(|error| brief(&error));
         }
     }
 
     /// Begins to look at servers, or at one of them, or ends it.
-    pub(crate) fn look_at_requests(&mut self, watch: Watch) {
+    pub(crate) fn look_at_requests(&mut self, watch: WatchedRequests) {
         self.requests.look_at(watch);
     }
 
     /// What is known of servers besides rows.
-    pub(crate) fn servers(&self) -> Servers<'_> {
+    pub(crate) fn servers(&self) -> ServerFacts<'_> {
         self.requests.servers()
     }
 
@@ -141,7 +141,7 @@ impl Probes {
     }
 
     /// Ends an interval: its batches.
-    pub(crate) fn take(&mut self, t_ns: u64, origin_ns: u64) -> Result<Vec<Batch>, MonitorError> {
+    pub(crate) fn take(&mut self, t_ns: u64, origin_ns: u64) -> Result<Vec<RowBatch>, MonitorError> {
         let (mut batches, mut lost) = match &mut self.blocks {
             Ok(blocks) => blocks.take(t_ns, origin_ns)?,
             Err(_) => (Vec::new(), 0),
@@ -179,16 +179,16 @@ mod tests {
     #[test]
     fn what_a_page_needs_leaves_with_it_and_is_tried_again() {
         let mut probes = Probes::new(false);
-        for looks in [Looks::Everywhere, Looks::Nowhere] {
-            probes.look_at_stacks(Looks::Cpu(0));
+        for looks in [ProfiledCpus::Everywhere, ProfiledCpus::Nowhere] {
+            probes.look_at_stacks(ProfiledCpus::Cpu(0));
             probes.stacks = Err("broken".to_string());
-            probes.look_at_stacks(Looks::Cpu(0));
+            probes.look_at_stacks(ProfiledCpus::Cpu(0));
             assert_eq!(probes.missing()[2].as_deref(), Some("broken"), "not as long as it is the same page");
             probes.look_at_stacks(looks);
             assert_ne!(probes.missing()[2].as_deref(), Some("broken"));
         }
         let mut off = Probes::off();
-        off.look_at_stacks(Looks::Cpu(0));
+        off.look_at_stacks(ProfiledCpus::Cpu(0));
         assert_eq!((off.missing()[2].as_deref(), off.clock.is_none()), (Some(OFF), true));
     }
 

@@ -4,12 +4,12 @@ use super::{Source, WINDOW_SAMPLES};
 use crate::MonitorError;
 use crate::numbers::signed;
 use findings::{Finding, Thresholds, findings_between, findings_until};
-use recording::{Batch, Reader, State};
+use recording::{Reader, RecordingState, RowBatch};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use top_page::{IoIntervals, Machine, Servers, Strip, TABLES, TRACED_EVERY_NS};
+use top_page::{IoIntervals, MachineFacts, ServerFacts, TABLES, TRACED_EVERY_NS, TimeStrip};
 
 /// Tables of which the first one that has rows tells when samples were taken.
 const PACE: [&str; 10] =
@@ -25,7 +25,7 @@ const LATE_NS: i64 = 13 * 60_000_000_000;
 /// What the threads have found so far.
 #[derive(Default)]
 struct Found {
-    strip: Option<Strip>,
+    strip: Option<TimeStrip>,
     /// From the beginning on, as far as it is judged.
     findings: Vec<Finding>,
     /// Of the end alone, until all is judged.
@@ -41,7 +41,7 @@ struct Found {
 /// A recording.
 pub(crate) struct Recorded {
     reader: Arc<Reader>,
-    facts: Machine,
+    facts: MachineFacts,
     span: (i64, i64),
     interval_s: f64,
     is_trace: bool,
@@ -90,8 +90,8 @@ pub(crate) fn pace(reader: &Reader) -> Result<Option<Pace>, MonitorError> {
 /// Are there rows of this table? Of a recording that is not sealed, its last minute tells.
 fn has(reader: &Reader, table: &str, span: (i64, i64)) -> bool {
     match reader.state() {
-        State::Sealed => reader.manifest().rows.contains_key(table),
-        State::Open | State::CutShort => {
+        RecordingState::Sealed => reader.manifest().rows.contains_key(table),
+        RecordingState::Open | RecordingState::CutShort => {
             let last = span.1.saturating_sub(60_000_000_000)..span.1.saturating_add(1);
             reader.between(&[table], last).is_ok_and(|batches| !batches.is_empty())
         }
@@ -124,7 +124,7 @@ impl Recorded {
         let (theirs, to, until) = (Arc::clone(&reader), Arc::clone(&found), Arc::clone(&end));
         spawn("judge the recording", Box::new(move || judge(&theirs, &thresholds, span, once, &to, &until)))?;
         Ok(Self {
-            facts: Machine::of(reader.manifest()),
+            facts: MachineFacts::of(reader.manifest()),
             reader,
             span,
             interval_s,
@@ -149,7 +149,7 @@ fn lock(found: &Mutex<Found>) -> MutexGuard<'_, Found> {
 
 /// All of its time, from few columns.
 fn draw_strip(reader: &Reader, (span, interval_s): Pace, found: &Mutex<Found>) {
-    let strip = Strip::read(reader, span, interval_s, STRIP_CELLS);
+    let strip = TimeStrip::read(reader, span, interval_s, STRIP_CELLS);
     let mut found = lock(found);
     match strip {
         Ok(strip) => found.strip = Some(strip),
@@ -221,11 +221,11 @@ fn together(found: &Found) -> Vec<Finding> {
 }
 
 impl Source for Recorded {
-    fn machine(&self) -> &Machine {
+    fn machine(&self) -> &MachineFacts {
         &self.facts
     }
 
-    fn advance(&mut self) -> Result<Vec<Vec<Batch>>, MonitorError> {
+    fn advance(&mut self) -> Result<Vec<Vec<RowBatch>>, MonitorError> {
         Ok(Vec::new())
     }
 
@@ -237,7 +237,7 @@ impl Source for Recorded {
         None
     }
 
-    fn between(&self, range: Range<i64>) -> Result<Vec<Batch>, MonitorError> {
+    fn between(&self, range: Range<i64>) -> Result<Vec<RowBatch>, MonitorError> {
         let mut batches = self.reader.between(&TABLES, range.clone())?;
         if self.is_trace {
             batches.extend(from_trace(&self.reader, &range, self.span.0)?);
@@ -306,22 +306,22 @@ impl Source for Recorded {
         self.missing.clone()
     }
 
-    fn servers(&self) -> Servers<'_> {
+    fn servers(&self) -> ServerFacts<'_> {
         let words = "requests were not recorded (iodyno probe requests -o, or s in a live page of them)";
-        Servers { listening: None, missing: (!self.has_requests).then_some(words) }
+        ServerFacts { listening: None, missing: (!self.has_requests).then_some(words) }
     }
 
     fn save(&self, _directory: &Path) -> Option<Result<PathBuf, MonitorError>> {
         None
     }
 
-    fn strip(&self) -> Option<Strip> {
+    fn strip(&self) -> Option<TimeStrip> {
         self.found().strip.clone()
     }
 }
 
 /// The I/Os of a trace, second by second. A long stretch of a busy trace is cut: the page shows so many seconds at most.
-fn from_trace(reader: &Reader, range: &Range<i64>, origin_ns: i64) -> Result<Vec<Batch>, MonitorError> {
+fn from_trace(reader: &Reader, range: &Range<i64>, origin_ns: i64) -> Result<Vec<RowBatch>, MonitorError> {
     let most_ns = i64::try_from(WINDOW_SAMPLES).unwrap_or(0) * 2 * TRACED_EVERY_NS;
     let from_ns = range.start.max(range.end.saturating_sub(most_ns));
     let devices = reader.manifest().hardware["devices"].clone();
@@ -345,7 +345,7 @@ fn from_trace(reader: &Reader, range: &Range<i64>, origin_ns: i64) -> Result<Vec
 }
 
 /// The rows of the second that ends at `end_ns`.
-fn of_second(sums: &mut IoIntervals, end_ns: i64, origin_ns: i64) -> Result<[Batch; 2], MonitorError> {
+fn of_second(sums: &mut IoIntervals, end_ns: i64, origin_ns: i64) -> Result<[RowBatch; 2], MonitorError> {
     let (rows, places) = sums.take(end_ns - TRACED_EVERY_NS, end_ns, origin_ns);
-    Ok([Batch::from_rows(&rows)?, Batch::from_rows(&places)?])
+    Ok([RowBatch::from_rows(&rows)?, RowBatch::from_rows(&places)?])
 }

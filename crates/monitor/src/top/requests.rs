@@ -6,9 +6,9 @@ use crate::cpu_clock::push;
 use crate::events::lost_row;
 use crate::requests::rows;
 use quantity::clock;
-use recording::Batch;
+use recording::RowBatch;
 use recording::rows::Listener;
-use top_page::{Servers, Watch};
+use top_page::{ServerFacts, WatchedRequests};
 use trace::TraceError;
 use trace::requests::RequestTrace;
 
@@ -21,7 +21,7 @@ const SOON: &str = "watched from now on: with the next sample";
 
 /// What is looked at, and what is known of it.
 pub(crate) struct RequestWatch {
-    watch: Watch,
+    watch: WatchedRequests,
     /// By somebody's wish nothing is watched.
     is_off: bool,
     probe: Option<Box<RequestTrace>>,
@@ -36,7 +36,7 @@ pub(crate) struct RequestWatch {
 impl RequestWatch {
     pub(crate) fn new(is_off: bool) -> Self {
         Self {
-            watch: Watch::Nothing,
+            watch: WatchedRequests::Nothing,
             is_off,
             probe: None,
             missing: is_off.then(|| OFF.to_string()),
@@ -48,12 +48,12 @@ impl RequestWatch {
     }
 
     /// What is known besides rows.
-    pub(crate) fn servers(&self) -> Servers<'_> {
-        Servers { listening: Some(&self.listening), missing: self.missing.as_deref() }
+    pub(crate) fn servers(&self) -> ServerFacts<'_> {
+        ServerFacts { listening: Some(&self.listening), missing: self.missing.as_deref() }
     }
 
     /// Begins to look at this, and ends what was looked at before.
-    pub(crate) fn look_at(&mut self, watch: Watch) {
+    pub(crate) fn look_at(&mut self, watch: WatchedRequests) {
         if watch == self.watch {
             return;
         }
@@ -61,15 +61,15 @@ impl RequestWatch {
         // Gone from the kernel.
         self.probe = None;
         match watch {
-            Watch::Nothing => {}
-            Watch::Servers => self.list(),
-            Watch::Port(port) if !self.is_off => {
+            WatchedRequests::Nothing => {}
+            WatchedRequests::Servers => self.list(),
+            WatchedRequests::Port(port) if !self.is_off => {
                 let started = RequestTrace::start(&[port]);
                 self.missing = Some(started.as_ref().map_or_else(why, |_| SOON.to_string()));
                 self.probe = started.ok().map(Box::new);
                 (self.from_ns, self.lost) = (clock::now_ns(), 0);
             }
-            Watch::Port(_) => {}
+            WatchedRequests::Port(_) => {}
         }
     }
 
@@ -83,8 +83,8 @@ impl RequestWatch {
     }
 
     /// Ends an interval: its batches.
-    pub(crate) fn take(&mut self, t_ns: u64, origin_ns: u64, batches: &mut Vec<Batch>) -> Result<(), MonitorError> {
-        if self.watch == Watch::Servers && t_ns >= self.list_ns {
+    pub(crate) fn take(&mut self, t_ns: u64, origin_ns: u64, batches: &mut Vec<RowBatch>) -> Result<(), MonitorError> {
+        if self.watch == WatchedRequests::Servers && t_ns >= self.list_ns {
             self.list();
         }
         let Some(probe) = &mut self.probe else { return Ok(()) };
@@ -146,18 +146,18 @@ mod tests {
             client.read_exact(&mut [0]).unwrap();
         };
         let mut watch = RequestWatch::new(false);
-        watch.look_at(Watch::Servers);
+        watch.look_at(WatchedRequests::Servers);
         let is_it = |row: &&Listener| row.port == i64::from(port);
         let here = watch.servers().listening.unwrap_or_default().iter().find(is_it).map(|row| row.pid);
         assert_eq!(here, Some(Some(i64::from(std::process::id()))));
         assert!(take(&mut watch).is_empty() && watch.probe.is_none(), "nothing is watched for the list");
-        watch.look_at(Watch::Port(port));
+        watch.look_at(WatchedRequests::Port(port));
         assert_eq!(watch.servers().missing, Some(SOON));
         ask();
         let rows = take(&mut watch);
         assert_eq!(rows.iter().filter_map(|row| row.count).sum::<i64>(), 1, "{rows:?}");
         assert_eq!((rows[0].port, watch.servers().missing), (i32::from(port), None));
-        watch.look_at(Watch::Nothing);
+        watch.look_at(WatchedRequests::Nothing);
         ask();
         assert!(take(&mut watch).is_empty() && watch.probe.is_none());
     }
@@ -175,7 +175,7 @@ mod tests {
         assert!(why(&old).contains("Linux 6.3"), "{}", why(&old));
         assert_eq!(why(&TraceError::Privilege { missing: vec!["CAP_BPF"] }), "needs root");
         let mut off = RequestWatch::new(true);
-        off.look_at(Watch::Port(1));
+        off.look_at(WatchedRequests::Port(1));
         assert_eq!((off.servers().missing, off.probe.is_none()), (Some(OFF), true));
     }
 }

@@ -1,7 +1,7 @@
 //! `s`: what is shown, as text; and what is remembered, as a recording.
 
 use crate::MonitorError;
-use output::{Access, Folder, Over};
+use output::{FileAccess, Folder, ReplacePolicy};
 use quantity::text::format_stamp;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ pub(crate) fn write(
     let name = format!("{stem}.txt");
     // Never over a file that is there; names of processes are in it.
     let written = Folder::open(directory)
-        .map(|folder| folder.with_access(Access::of_recordings()))
-        .and_then(|folder| folder.replace(&name, Over::Nothing, |file| file.write_all(text.as_bytes())));
+        .map(|folder| folder.with_access(FileAccess::of_recordings()))
+        .and_then(|folder| folder.replace(&name, ReplacePolicy::Nothing, |file| file.write_all(text.as_bytes())));
     let page = match written {
         Ok(()) => format!("wrote {}", directory.join(&name).display()),
         Err(error) => return error.to_string(),

@@ -3,18 +3,18 @@
 use super::WINDOW_SAMPLES;
 use crate::MonitorError;
 use quantity::text::{civil, parse_duration_s, wall_ns_of};
-use recording::{Batch, Sink as _};
+use recording::{RowBatch, Sink as _};
 use std::ops::Range;
-use top_page::{Moment, PageFold, samples};
+use top_page::{PageFold, PageInterval, samples};
 
 /// Moments in a row.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     fold: PageFold,
     /// The newest ones.
-    edge: Vec<Moment>,
+    edge: Vec<PageInterval>,
     /// What is held, and how many of it are shown.
-    held: Option<(Vec<Moment>, usize)>,
+    held: Option<(Vec<PageInterval>, usize)>,
 }
 
 /// Seconds that are read before a window, so that figures are there from its beginning.
@@ -27,7 +27,7 @@ impl Window {
     }
 
     /// The moments up to the one that is shown.
-    pub(crate) fn shown(&self) -> &[Moment] {
+    pub(crate) fn shown(&self) -> &[PageInterval] {
         match &self.held {
             Some((moments, count)) => moments.get(..*count).unwrap_or(moments),
             None => &self.edge,
@@ -35,7 +35,7 @@ impl Window {
     }
 
     /// A sample that has just come; gives its moments.
-    pub(crate) fn grow(&mut self, sample: &[Batch]) -> Result<&[Moment], MonitorError> {
+    pub(crate) fn grow(&mut self, sample: &[RowBatch]) -> Result<&[PageInterval], MonitorError> {
         sample.iter().try_for_each(|batch| self.fold.accept(batch))?;
         self.fold.commit()?;
         if self.edge.len() >= 2 * WINDOW_SAMPLES {
@@ -86,7 +86,7 @@ impl Window {
         &mut self,
         t_ns: i64,
         interval_s: f64,
-        read: impl Fn(Range<i64>) -> Result<Vec<Batch>, MonitorError>,
+        read: impl Fn(Range<i64>) -> Result<Vec<RowBatch>, MonitorError>,
     ) -> Result<(), MonitorError> {
         #[expect(clippy::cast_possible_truncation, reason = "an interval")]
         let interval_ns = (interval_s * 1e9) as i64;
@@ -102,7 +102,7 @@ impl Window {
 }
 
 /// The moments of a stretch of time out of the middle of a recording.
-pub(crate) fn moments(batches: &[Batch]) -> Result<Vec<Moment>, MonitorError> {
+pub(crate) fn moments(batches: &[RowBatch]) -> Result<Vec<PageInterval>, MonitorError> {
     let mut fold = PageFold::new(true);
     for sample in samples(batches) {
         sample.iter().try_for_each(|batch| fold.accept(batch))?;

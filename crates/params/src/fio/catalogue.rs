@@ -4,7 +4,7 @@ use super::absent::ABSENT;
 
 /// What an option is for: the headings of `--help` and of docs/fio.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Task {
+pub enum OptionTask {
     /// What is read or written.
     Target,
     /// Which operations, where, how large.
@@ -27,7 +27,7 @@ pub enum Task {
     Output,
 }
 
-impl Task {
+impl OptionTask {
     /// All, in the order of the docs.
     pub const ALL: [Self; 10] = [
         Self::Target,
@@ -61,7 +61,7 @@ impl Task {
 
 /// What becomes of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum OptionEffect {
     /// It is part of the plan.
     Plan,
     /// It changes nothing here; why.
@@ -82,7 +82,7 @@ pub struct FioOption {
     /// Its other names.
     pub aliases: &'static [&'static str],
     /// Heading.
-    pub task: Task,
+    pub task: OptionTask,
     /// What stands behind the `=`; empty: a switch, which may also have 0 or 1.
     pub value: &'static str,
     /// One line.
@@ -90,42 +90,45 @@ pub struct FioOption {
     /// A value that it takes.
     pub example: &'static str,
     /// What becomes of it.
-    pub effect: Effect,
+    pub effect: OptionEffect,
 }
 
 const fn plan(
     name: &'static str,
     aliases: &'static [&'static str],
-    task: Task,
+    task: OptionTask,
     (value, example): (&'static str, &'static str),
     help: &'static str,
 ) -> FioOption {
-    FioOption { name, aliases, task, value, help, example, effect: Effect::Plan }
+    FioOption { name, aliases, task, value, help, example, effect: OptionEffect::Plan }
 }
 
 const fn other(
     name: &'static str,
     aliases: &'static [&'static str],
-    task: Task,
+    task: OptionTask,
     (value, example): (&'static str, &'static str),
-    effect: Effect,
+    effect: OptionEffect,
 ) -> FioOption {
     let help = match effect {
-        Effect::Note(why) | Effect::Output(why) | Effect::Refused(why) | Effect::NotBuilt(why) => why,
-        Effect::Plan => "",
+        OptionEffect::Note(why)
+        | OptionEffect::Output(why)
+        | OptionEffect::Refused(why)
+        | OptionEffect::NotBuilt(why) => why,
+        OptionEffect::Plan => "",
     };
     FioOption { name, aliases, task, value, help, example, effect }
 }
 
-use Effect::{NotBuilt, Note, Output as Said, Refused};
-use Task::{Content, Engine, Output, Pace, Placement, Replay, Shape, Target, Time, Verify};
+use OptionEffect::{NotBuilt, Note, Output as Said, Refused};
+use OptionTask::{Content, Engine, Output, Pace, Placement, Replay, Shape, Target, Time, Verify};
 
 const SWITCH: (&str, &str) = ("", "1");
-const VERIFY: Effect = NotBuilt("data validation (verify=) is not built yet");
-const VERIFY_DETAIL: Effect = Note("a detail of verify=, which is not built yet; alone it has no effect");
-const COMPRESSED: Effect = Note("logs are written as text");
-const LATENCIES: Effect = Note("response and service time are always measured; they cost some nanoseconds");
-const ALWAYS: Effect = Note("always so here");
+const VERIFY: OptionEffect = NotBuilt("data validation (verify=) is not built yet");
+const VERIFY_DETAIL: OptionEffect = Note("a detail of verify=, which is not built yet; alone it has no effect");
+const COMPRESSED: OptionEffect = Note("logs are written as text");
+const LATENCIES: OptionEffect = Note("response and service time are always measured; they cost some nanoseconds");
+const ALWAYS: OptionEffect = Note("always so here");
 
 /// The list.
 #[rustfmt::skip]
@@ -364,7 +367,7 @@ pub fn options_markdown() -> String {
         "# fio's options\n\nGenerated from the list with which job files and flags are read (`make docs`).\n[fio](fio.md) explains them.\n\
          A flag has the option's name with `-` or `_`: `rate_iops=2000` is `--rate-iops 2000`.\n",
     );
-    for task in Task::ALL {
+    for task in OptionTask::ALL {
         let name = format!("{task:?}");
         let _ = write!(out, "\n## {name}\n\n| option | value | for example | meaning |\n| --- | --- | --- | --- |\n");
         for option in OPTIONS.iter().filter(|option| option.task == task) {
@@ -375,12 +378,12 @@ pub fn options_markdown() -> String {
             let value =
                 if option.value.is_empty() { "0, 1 or nothing".to_string() } else { format!("`{}`", option.value) };
             let meaning = match option.effect {
-                Effect::Plan => option.help.to_string(),
-                Effect::Output(what) => what.to_string(),
-                Effect::Note(_) if option.name == "name" => "The name of the job".to_string(),
-                Effect::Note(why) => format!("*No effect:* {why}"),
-                Effect::Refused(why) => format!("**Refused:** {why}"),
-                Effect::NotBuilt(why) => format!("**Not yet:** {why}"),
+                OptionEffect::Plan => option.help.to_string(),
+                OptionEffect::Output(what) => what.to_string(),
+                OptionEffect::Note(_) if option.name == "name" => "The name of the job".to_string(),
+                OptionEffect::Note(why) => format!("*No effect:* {why}"),
+                OptionEffect::Refused(why) => format!("**Refused:** {why}"),
+                OptionEffect::NotBuilt(why) => format!("**Not yet:** {why}"),
             };
             let row = format!("| {} | {value} | `{}={}` | {meaning} |", names.join(", "), option.name, option.example);
             let _ = writeln!(

@@ -2,7 +2,7 @@
 
 use super::value::{MICROSECOND_NS, PerOp, Units, per_op};
 use super::words_out::time;
-use plan::{EILSEQ, EIO, ErrorRule, JobEnd, Reach, TakesAlong};
+use plan::{EILSEQ, EIO, EndScope, ErrorRule, JobEnd, TakesAlong};
 
 /// Kinds of errors, as fio has them: of reads, of all other operations, of wrong data.
 const KINDS: usize = 3;
@@ -24,7 +24,7 @@ pub(super) struct EndOptions {
     pub(super) slowest_ns: PerOp<Option<u64>>,
     pub(super) exits_all: bool,
     exits_all_on_error: bool,
-    reach: Reach,
+    reach: EndScope,
     pub(super) new_group: bool,
     pub(super) fills_device: bool,
     pub(super) creates_only: bool,
@@ -77,9 +77,9 @@ impl EndOptions {
             }
             "exit_what" => {
                 self.reach = match text {
-                    "group" => Reach::Group,
-                    "stonewall" => Reach::Running,
-                    "all" => Reach::All,
+                    "group" => EndScope::Group,
+                    "stonewall" => EndScope::Running,
+                    "all" => EndScope::All,
                     _ => return Err(format!("`{text}` is none of group, stonewall, all")),
                 }
             }
@@ -154,9 +154,9 @@ pub(super) fn told(end: &JobEnd) -> Vec<(&'static str, String)> {
     if let Some(along) = end.takes_along {
         lines.push((if along.only_failed { "exitall_on_error" } else { "exitall" }, "1".to_string()));
         match along.reach {
-            Reach::Group => {}
-            Reach::Running => lines.push(("exit_what", "stonewall".to_string())),
-            Reach::All => lines.push(("exit_what", "all".to_string())),
+            EndScope::Group => {}
+            EndScope::Running => lines.push(("exit_what", "stonewall".to_string())),
+            EndScope::All => lines.push(("exit_what", "all".to_string())),
         }
     }
     lines

@@ -9,9 +9,10 @@ use super::words::{in_multiples, narrow};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::{
-    Address, Arrivals, Bound, Command, Content, Dedup, DedupSets, Distribution, ErrorRule, FilePasses, FileUse, Flow,
-    Job, LatencyGoal, LayoutKind, Objective, OpMix, OpenFlags, Order, Placement, PriorityShare, Rate, ReadHint, Replay,
-    RequestPriorities, Run, Steady, Stop, StridedZones, Think, TransferSize, Workload,
+    AddressDistribution, AddressOrder, AddressPattern, Arrivals, DedupContent, DedupSets, ErrorRule, FilePasses,
+    FileUse, Job, JobFlow, JobPlacement, LatencyGoal, LayoutKind, Objective, OfferedRate, OpMix, OpenFlags,
+    PriorityShare, RangeBound, ReadHint, Replay, RequestPriorities, Run, ShellCommand, SteadyRule, StopCondition,
+    StridedZones, ThinkTime, TransferSize, Workload, WriteContent,
 };
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -53,7 +54,7 @@ pub(super) fn runs(context: &mut Context, jobs: &[JobSection], targets: &mut Tar
 fn number_jobs(runs: &mut [Run]) {
     let all = runs.iter().map(|run| run.workloads.len()).sum::<usize>();
     for (number, workload) in runs.iter_mut().flat_map(|run| &mut run.workloads).enumerate() {
-        if let Some(Dedup { sets: DedupSets::WorkingSet { job, jobs, .. }, .. }) = &mut workload.content.dedup
+        if let Some(DedupContent { sets: DedupSets::WorkingSet { job, jobs, .. }, .. }) = &mut workload.content.dedup
             && *jobs == 0
         {
             (*job, *jobs) = (u32::try_from(number).unwrap_or(0), u32::try_from(all).unwrap_or(1));
@@ -81,7 +82,7 @@ fn one_run(context: &mut Context, group: &[&JobSection], targets: &mut Targets, 
         loops: Vec::new(),
         workloads: Vec::new(),
         depth: None,
-        rate: Rate::Max,
+        rate: OfferedRate::Max,
         told_rate: None,
         arrivals: Arrivals::default(),
         elapsed_ns: None,
@@ -89,7 +90,7 @@ fn one_run(context: &mut Context, group: &[&JobSection], targets: &mut Targets, 
         interval_ns,
         pause_ns: 0,
         // Each job has its own rule for them.
-        stop: Stop { steady: steady(first), errors: Some(ErrorRule::Never), ..Stop::default() },
+        stop: StopCondition { steady: steady(first), errors: Some(ErrorRule::Never), ..StopCondition::default() },
         objectives: Vec::new(),
         start_commands: Vec::new(),
         end_commands: Vec::new(),
@@ -138,7 +139,12 @@ fn commands(group: &[&JobSection], mut run: Run) -> Run {
     for job in group {
         let command = |line: &Option<String>| {
             line.iter()
-                .map(|line| Command { line: line.clone(), output: "log".to_string(), abort: false, span: job.span })
+                .map(|line| ShellCommand {
+                    line: line.clone(),
+                    output: "log".to_string(),
+                    abort: false,
+                    span: job.span,
+                })
                 .collect::<Vec<_>>()
         };
         run.start_commands.extend(command(&job.options.prerun));
@@ -230,9 +236,9 @@ fn workload_name(before: &[Workload], job: &JobSection, copy: u32) -> String {
     (2..).map(|number| format!("{base}-{number}")).find(|name| !taken(name)).unwrap_or(base)
 }
 
-fn steady(options: &Options) -> Option<Steady> {
+fn steady(options: &Options) -> Option<SteadyRule> {
     let (measure, slope, limit, is_fraction) = options.steady?;
-    Some(Steady {
+    Some(SteadyRule {
         measure,
         slope,
         fraction: is_fraction.then_some(limit),
@@ -420,7 +426,7 @@ fn conflicts(options: &Options) -> Vec<(&'static str, &'static str, String, &'st
     }
     let zones_end = zones(options).into_iter().filter(|(share, _)| *share > 0.0).map(|(_, end)| end).next_back();
     let is_plain = options.random && options.filesize.is_none();
-    if let (Some(Bound::Bytes(end)), Some(Amount::Bytes(size)), true) = (zones_end, &options.size, is_plain)
+    if let (Some(RangeBound::Bytes(end)), Some(Amount::Bytes(size)), true) = (zones_end, &options.size, is_plain)
         && end > *size
     {
         let message = format!("the zones of `zoned_abs` end at {end} bytes, behind the {size} of `size`");
@@ -483,7 +489,7 @@ fn rate(options: &Options, mix: &OpMix) -> Option<(f64, OpMix)> {
     Some((sum, mixed))
 }
 
-fn address(section: &JobSection, files: FileUse, sizes: &[&TransferSize]) -> Address {
+fn address(section: &JobSection, files: FileUse, sizes: &[&TransferSize]) -> AddressPattern {
     let options = &section.options;
     let rewinds = options.time_based && options.runtime_ns.is_some();
     let usual = if options.random { ReadHint::Random } else { ReadHint::Sequential };
@@ -502,8 +508,8 @@ fn address(section: &JobSection, files: FileUse, sizes: &[&TransferSize]) -> Add
         // Several files begin anew together.
         files.rewinds &= files.file_bytes.len() == 1;
         files.gap_bytes = options.step.unwrap_or(0);
-        let order = Order::Sequential { once: false, backward: files.gap_bytes < 0 };
-        return Address { order, per_op, files: Some(Box::new(files)), ..Address::default() };
+        let order = AddressOrder::Sequential { once: false, backward: files.gap_bytes < 0 };
+        return AddressPattern { order, per_op, files: Some(Box::new(files)), ..AddressPattern::default() };
     }
     let own = |at: usize| options.sizes[at].min_bytes();
     let used = options.pattern.ops();
@@ -518,16 +524,16 @@ fn address(section: &JobSection, files: FileUse, sizes: &[&TransferSize]) -> Add
     // The generator that visits every place once knows of no sizes, the map does.
     files.cuts = is_even && options.map && !options.lfsr && !is_alike;
     let order = match (options.distribution, options.random_percent < 100.0) {
-        (_, true) => Order::Mixed {
+        (_, true) => AddressOrder::Mixed {
             seek: options.random_percent / 100.0,
-            distribution: if is_free { Distribution::Uniform } else { Distribution::ExactOnce },
+            distribution: if is_free { AddressDistribution::Uniform } else { AddressDistribution::ExactOnce },
         },
-        (Some(distribution), _) => Order::Random(distribution),
-        (None, _) if is_free => Order::Random(Distribution::Uniform),
-        (None, _) => Order::Random(Distribution::ExactOnce),
+        (Some(distribution), _) => AddressOrder::Random(distribution),
+        (None, _) if is_free => AddressOrder::Random(AddressDistribution::Uniform),
+        (None, _) => AddressOrder::Random(AddressDistribution::ExactOnce),
     };
     let run_length = options.step.map_or(1, |step| u32::try_from(step).unwrap_or(u32::MAX));
-    Address { order, run_length, zones, per_op, files: Some(Box::new(files)), ..Address::default() }
+    AddressPattern { order, run_length, zones, per_op, files: Some(Box::new(files)), ..AddressPattern::default() }
 }
 
 /// The zones that a single file is gone through in.
@@ -542,22 +548,22 @@ fn strided(options: &Options) -> Option<StridedZones> {
 }
 
 /// Ends of the zones, counted from the start of the part.
-fn zones(options: &Options) -> Vec<(f64, Bound)> {
+fn zones(options: &Options) -> Vec<(f64, RangeBound)> {
     let mut upto = (0.0, 0_u64);
     let end = |part: &Amount, upto: &mut (f64, u64)| match part {
         Amount::Part(part) => {
             upto.0 += part;
-            Bound::Fraction((upto.0 * 1e9).round() / 1e9)
+            RangeBound::Fraction((upto.0 * 1e9).round() / 1e9)
         }
         Amount::Bytes(bytes) => {
             upto.1 = upto.1.saturating_add(*bytes);
-            Bound::Bytes(upto.1)
+            RangeBound::Bytes(upto.1)
         }
     };
     options.zones.iter().map(|(share, part)| (*share, end(part, &mut upto))).collect()
 }
 
-fn content(options: &Options) -> Content {
+fn content(options: &Options) -> WriteContent {
     let ratio = |percent: f64| 1.0 / (1.0 - percent / 100.0);
     let unit_bytes = options.sizes[1].min_bytes();
     let sets = match options.size {
@@ -568,16 +574,16 @@ fn content(options: &Options) -> Content {
         }
         _ => DedupSets::Previous,
     };
-    Content {
+    WriteContent {
         compress_ratio: ratio(options.compress_percent),
-        dedup: (options.dedupe_percent > 0.0).then(|| Dedup {
+        dedup: (options.dedupe_percent > 0.0).then(|| DedupContent {
             ratio: ratio(options.dedupe_percent),
             unit_bytes,
             sets,
             across: false,
         }),
         literal: options.literal.clone(),
-        ..Content::default()
+        ..WriteContent::default()
     }
 }
 
@@ -589,8 +595,8 @@ fn job(section: &JobSection, copy: u32, depth: u32, (warmup_ns, size_bytes): (u6
     let start_ns = low + floor((high - low) as f64 * part);
     let endless = options.time_based && options.runtime_ns.is_some();
     let io_size = options.io_size.and_then(|size| match size {
-        Amount::Bytes(bytes) => Some(Bound::Bytes(bytes)).filter(|_| bytes > 0),
-        Amount::Part(part) => (part > 0.0 && part < 1.0).then_some(Bound::Fraction(part)),
+        Amount::Bytes(bytes) => Some(RangeBound::Bytes(bytes)).filter(|_| bytes > 0),
+        Amount::Part(part) => (part > 0.0 && part < 1.0).then_some(RangeBound::Fraction(part)),
     });
     // Of what never comes as well.
     let largest_bytes = options.sizes.iter().map(TransferSize::max_bytes).max().unwrap_or(0);
@@ -607,7 +613,7 @@ fn job(section: &JobSection, copy: u32, depth: u32, (warmup_ns, size_bytes): (u6
         all => all.to_vec(),
     };
     let class = if options.prio.is_some() && options.prio_class == 0 { 2 } else { options.prio_class };
-    let think = (options.think_ns > 0).then_some(Think {
+    let think = (options.think_ns > 0).then_some(ThinkTime {
         ns: options.think_ns,
         every: match (options.think_every, options.think_busy_ns) {
             (None, None) => Some(1),
@@ -624,14 +630,14 @@ fn job(section: &JobSection, copy: u32, depth: u32, (warmup_ns, size_bytes): (u6
         operations: if options.ends.creates_only { Some(0) } else { wanted },
         think,
         turn: options.turn,
-        flow: options.flow.map(|weight| Flow { id: options.flow_id, weight }),
+        flow: options.flow.map(|weight| JobFlow { id: options.flow_id, weight }),
         latency: options.latency_target_ns.map(|target_ns| LatencyGoal {
             target_ns,
             window_ns: options.latency_window_ns.unwrap_or(1_000_000_000),
             fraction: options.latency_percent / 100.0,
             run_on: options.latency_run,
         }),
-        placement: Placement {
+        placement: JobPlacement {
             cpus,
             nodes: options.nodes.clone(),
             nice: options.nice,

@@ -3,12 +3,12 @@
 use super::options::Options;
 use super::source::Section;
 use crate::context::Context;
-use plan::Span;
+use plan::TextSpan;
 
 /// A job section with its options, those of `[global]` included.
 pub(super) struct JobSection {
     pub(super) name: String,
-    pub(super) span: Span,
+    pub(super) span: TextSpan,
     pub(super) options: Options,
     /// Number of its group in its run.
     pub(super) group: u32,

@@ -23,9 +23,9 @@ mod words_out;
 
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use crate::loader::Loader;
-use crate::reading::{Options, Reading};
-use plan::{JobText, JobTexts, Plan, Run, Settings, Span};
+use crate::loader::FileLoader;
+use crate::reading::{PlanReading, VdbenchOptions};
+use plan::{JobText, JobTexts, Plan, PlanSettings, Run, TextSpan};
 use source::Reader;
 use std::path::{Path, PathBuf};
 use targets::Targets;
@@ -72,10 +72,10 @@ pub fn flags_text(flags: &[(String, Option<String>)]) -> (String, bool) {
 /// `environment` resolves `${NAME}`. Of the options `elapsed_ns`, `warmup_ns`, `interval_ns`, `repeat` and `seed` apply.
 pub fn read_fio(
     sources: &[JobSource],
-    options: &Options,
-    loader: &dyn Loader,
+    options: &VdbenchOptions,
+    loader: &dyn FileLoader,
     environment: &dyn Fn(&str) -> Option<String>,
-) -> Reading {
+) -> PlanReading {
     let mut context = Context::new();
     let mut reader = Reader::new(loader, environment, &options.sections);
     read(&mut reader, &mut context, sources);
@@ -83,7 +83,7 @@ pub fn read_fio(
     patterns(&mut context, &mut sections, loader);
     if !skipped.is_empty() && sections.iter().all(source::Section::is_global) {
         let message = format!("no section is called {}", options.sections.join(" or "));
-        let found = Diagnostic::error("no-section", Span::default(), message);
+        let found = Diagnostic::error("no-section", TextSpan::default(), message);
         context.push(found.help(format!("the sections are {}", skipped.join(", "))));
     }
     let plan = plan(&mut context, &sections, options);
@@ -91,11 +91,11 @@ pub fn read_fio(
     let (sources, diagnostics, unsupported) = context.finish();
     let plan = (!failed).then(|| Plan { sources: sources.clone(), unsupported, ..plan });
     let jobs = plan.as_ref().map(|plan| job_texts(&sections, &plan.runs)).unwrap_or_default();
-    Reading { plan, diagnostics, sources, jobs }
+    PlanReading { plan, diagnostics, sources, jobs }
 }
 
 /// Takes the files in that patterns name.
-fn patterns(context: &mut Context, sections: &mut [source::Section], loader: &dyn Loader) {
+fn patterns(context: &mut Context, sections: &mut [source::Section], loader: &dyn FileLoader) {
     let lines = sections.iter_mut().flat_map(|section| &mut section.lines);
     for line in lines.filter(|line| line.key == "buffer_pattern") {
         let Some(text) = line.value.as_ref().filter(|text| text.contains('\'')) else { continue };
@@ -125,8 +125,8 @@ fn read(reader: &mut Reader, context: &mut Context, sources: &[JobSource]) {
 /// Parameters are those of [`read_fio`].
 pub fn fio_flags_of(
     sources: &[JobSource],
-    options: &Options,
-    loader: &dyn Loader,
+    options: &VdbenchOptions,
+    loader: &dyn FileLoader,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<String> {
     let mut reader = Reader::new(loader, environment, &options.sections);
@@ -179,10 +179,10 @@ fn job_texts(sections: &[source::Section], runs: &[Run]) -> JobTexts {
     JobTexts { global: globals.flat_map(options).collect(), jobs: workloads.filter_map(text).collect() }
 }
 
-fn plan(context: &mut Context, sections: &[source::Section], options: &Options) -> Plan {
+fn plan(context: &mut Context, sections: &[source::Section], options: &VdbenchOptions) -> Plan {
     let jobs = jobs::jobs(context, sections);
     if jobs.is_empty() && !context.failed() {
-        let span = sections.last().map_or(Span::default(), |section| section.span);
+        let span = sections.last().map_or(TextSpan::default(), |section| section.span);
         let found = Diagnostic::error("no-jobs", span, "there is no job: nothing would run");
         context.push(found.help("add a section [name] with filename=, rw=, bs=, size= or runtime="));
     }
@@ -195,7 +195,7 @@ fn plan(context: &mut Context, sections: &[source::Section], options: &Options) 
             run.elapsed_ns = Some(elapsed_ns);
         }
     }
-    let mut settings = Settings { format: targets.never_create.then_some(false), ..Settings::default() };
+    let mut settings = PlanSettings { format: targets.never_create.then_some(false), ..PlanSettings::default() };
     settings.repeat = options.repeat.unwrap_or(settings.repeat);
     let seed = jobs.iter().find_map(|job| job.options.seed);
     // `randseed=` decides fio's places only: its data is scrambled with the time of each I/O all the same.

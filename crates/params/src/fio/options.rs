@@ -1,7 +1,7 @@
 //! The options of one job, read and typed; what a job does not say it has from `[global]`.
 
 use super::absent;
-use super::catalogue::{self, Effect, OPTIONS};
+use super::catalogue::{self, OPTIONS, OptionEffect};
 use super::ends::EndOptions;
 use super::replay_options::{ReplayOptions, kinds};
 use super::source::Line;
@@ -12,7 +12,7 @@ use super::words::{
 };
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::{Distribution, Gaps, LayoutKind, ReadHint, SteadyMeasure, TransferSize, Turn};
+use plan::{AddressDistribution, GapDistribution, LayoutKind, ReadHint, SteadyMeasure, TargetOrder, TransferSize};
 use quantity::suggest;
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ pub(super) struct Options {
     pub(super) io_size: Option<Amount>,
     pub(super) offset: Amount,
     pub(super) offset_increment: Amount,
-    pub(super) turn: Turn,
+    pub(super) turn: TargetOrder,
     pub(super) unlink: bool,
     pub(super) readonly: bool,
     pub(super) allow_create: bool,
@@ -75,7 +75,7 @@ pub(super) struct Options {
     pub(super) align: PerOp<u64>,
     pub(super) unaligned: bool,
     pub(super) seed: Option<u64>,
-    pub(super) distribution: Option<Distribution>,
+    pub(super) distribution: Option<AddressDistribution>,
     /// `(share, end)`, as amounts one after the other.
     pub(super) zones: Vec<(f64, Amount)>,
     pub(super) random_percent: f64,
@@ -118,7 +118,7 @@ pub(super) struct Options {
     pub(super) wait_for: Option<String>,
     pub(super) rate: PerOp<Option<u64>>,
     pub(super) rate_iops: PerOp<Option<u64>>,
-    pub(super) gaps: Gaps,
+    pub(super) gaps: GapDistribution,
     pub(super) rate_min: PerOp<Option<u64>>,
     pub(super) rate_iops_min: PerOp<Option<u64>>,
     pub(super) think_ns: u64,
@@ -151,11 +151,11 @@ pub(super) struct Options {
     pub(super) cmdprio_split: PerOp<Option<PrioritySplit>>,
     pub(super) replay: ReplayOptions,
     pub(super) ends: EndOptions,
-    pub(super) fail_if: Vec<(String, plan::Span)>,
+    pub(super) fail_if: Vec<(String, plan::TextSpan)>,
     pub(super) prerun: Option<String>,
     pub(super) postrun: Option<String>,
     /// Where each option that was given stands.
-    pub(super) spans: BTreeMap<&'static str, plan::Span>,
+    pub(super) spans: BTreeMap<&'static str, plan::TextSpan>,
 }
 
 impl Default for Options {
@@ -178,7 +178,7 @@ impl Default for Options {
             io_size: None,
             offset: Amount::Bytes(0),
             offset_increment: Amount::Bytes(0),
-            turn: Turn::RoundRobin { each: 1 },
+            turn: TargetOrder::RoundRobin { each: 1 },
             unlink: false,
             readonly: false,
             allow_create: true,
@@ -225,7 +225,7 @@ impl Default for Options {
             wait_for: None,
             rate: [None; 3],
             rate_iops: [None; 3],
-            gaps: Gaps::Deterministic,
+            gaps: GapDistribution::Deterministic,
             rate_min: [None; 3],
             rate_iops_min: [None; 3],
             think_ns: 0,
@@ -281,11 +281,11 @@ impl Options {
         // A switch that is switched off asks for nothing.
         let is_off = option.value.is_empty() && matches!(line.value.as_deref(), Some("0" | "false"));
         match option.effect {
-            Effect::Plan if option.name == "fail_if" => {
+            OptionEffect::Plan if option.name == "fail_if" => {
                 let text = line.value.as_deref().map_or("", |text| unquoted(text));
                 self.fail_if.push((text.to_string(), line.span));
             }
-            Effect::Plan => {
+            OptionEffect::Plan => {
                 if let Err(why) = self.set(option.name, line.value.as_deref(), option.value.is_empty()) {
                     let message = format!("`{}`: {why}", line.key);
                     let found = Diagnostic::error("value", line.span, message);
@@ -293,18 +293,19 @@ impl Options {
                         .push(found.help(format!("{}; for example {}={}", option.help, option.name, option.example)));
                 }
             }
-            Effect::Output(_) => {}
-            Effect::Note(_) if is_off || is_as_always(option.name) => {}
-            Effect::Note(why) => {
+            OptionEffect::Output(_) => {}
+            OptionEffect::Note(_) if is_off || is_as_always(option.name) => {}
+            OptionEffect::Note(why) => {
                 let found = Diagnostic::note("no-effect", line.key_span, format!("`{}` has no effect here", line.key));
                 context.note_once(option.name, found.help(why));
             }
-            Effect::Refused(_) | Effect::NotBuilt(_) if is_off || line.value.as_deref() == Some("none") => {}
-            Effect::Refused(why) => {
+            OptionEffect::Refused(_) | OptionEffect::NotBuilt(_) if is_off || line.value.as_deref() == Some("none") => {
+            }
+            OptionEffect::Refused(why) => {
                 let message = format!("`{}` cannot be had", line.key);
                 context.push(Diagnostic::error("refused", line.key_span, message).help(why));
             }
-            Effect::NotBuilt(sentence) => context.unsupported(line.key_span, sentence),
+            OptionEffect::NotBuilt(sentence) => context.unsupported(line.key_span, sentence),
         }
     }
 
@@ -524,8 +525,8 @@ impl Options {
             "rate_iops_min" => self.rate_iops_min = per_op(text, &self.rate_iops_min, |one| units.count(one))?,
             "rate_process" => {
                 self.gaps = match text {
-                    "linear" => Gaps::Deterministic,
-                    "poisson" => Gaps::Exponential,
+                    "linear" => GapDistribution::Deterministic,
+                    "poisson" => GapDistribution::Exponential,
                     _ => return Err(format!("`{text}` is neither linear nor poisson")),
                 }
             }
@@ -679,17 +680,17 @@ impl Options {
         };
         self.distribution = match name {
             "random" => None,
-            "zipf" => Some(Distribution::Zipf(checked(
+            "zipf" => Some(AddressDistribution::Zipf(checked(
                 parameter(1.1)?,
                 |x| x > 0.0 && x.to_bits() != 1.0_f64.to_bits(),
                 "above 0 and not 1",
             )?)),
             "pareto" => {
-                Some(Distribution::Pareto(checked(parameter(0.2)?, |x| x > 0.0 && x < 1.0, "between 0 and 1")?))
+                Some(AddressDistribution::Pareto(checked(parameter(0.2)?, |x| x > 0.0 && x < 1.0, "between 0 and 1")?))
             }
             "normal" => {
                 let deviation = checked(parameter(0.0)?, |x| (0.0..100.0).contains(&x), "between 0 and 100")?;
-                Some(Distribution::Normal(spread(deviation / 100.0)))
+                Some(AddressDistribution::Normal(spread(deviation / 100.0)))
             }
             "zoned" | "zoned_abs" => {
                 let zones = rest.ok_or("it needs zones: zoned:60/10:40/90")?;

@@ -6,16 +6,16 @@ use super::options::spread;
 use super::unjob::as_jobs;
 use super::words::{as_range, in_multiples, is_unaligned};
 use super::words_out::{Lines, list, percent, share_text, time};
-use crate::printed::Printed;
+use crate::printed::PrintedPlan;
 use crate::shortest::{bytes, inverse};
 use plan::{
-    Bound, Distribution, FileLength, FileUse, Gaps, Job, LayoutKind, OpMix, Order, Plan, PriorityShare, ReadHint,
-    RequestPriorities, Run, SteadyMeasure, TransferSize, Turn, Workload,
+    AddressDistribution, AddressOrder, FileLength, FileUse, GapDistribution, Job, LayoutKind, OpMix, Plan,
+    PriorityShare, RangeBound, ReadHint, RequestPriorities, Run, SteadyMeasure, TargetOrder, TransferSize, Workload,
 };
 use std::fmt::Write as _;
 
 /// The job file, with every run a group behind a stonewall. What fio's language cannot say is listed.
-pub fn print_fio(plan: &Plan) -> Printed {
+pub fn print_fio(plan: &Plan) -> PrintedPlan {
     let mut unsaid = Vec::new();
     let plain = crate::printed::without_replays(plan, &mut unsaid);
     let plan = &plain;
@@ -60,7 +60,7 @@ pub fn print_fio(plan: &Plan) -> Printed {
         lines.without(&global).write(&mut text);
     }
     unsaid.dedup();
-    Printed { text, unsaid }
+    PrintedPlan { text, unsaid }
 }
 
 /// Jobs that are alike but for the number behind their name are copies of one.
@@ -92,7 +92,7 @@ fn settings(plan: &Plan, unsaid: &mut Vec<String>) {
     if plan.settings.is_data_seeded {
         unsaid.push(format!("the seed of the data: use --seed {}", plan.settings.seed));
     }
-    let default = plan::Settings::default();
+    let default = plan::PlanSettings::default();
     let settings = &plan.settings;
     if settings.repeat != default.repeat {
         unsaid.push("all runs are repeated: use --repeat or -l".to_string());
@@ -180,12 +180,12 @@ fn target(plan: &Plan, workload: &Workload, job: &Job, lines: &mut Lines, unsaid
             }
         }
         Some(range) => match (range.low, range.high) {
-            (Bound::Bytes(low), Bound::Bytes(high)) => {
+            (RangeBound::Bytes(low), RangeBound::Bytes(high)) => {
                 let offset = address.base_bytes + low;
                 lines.add_if(offset > 0, "offset", || bytes(offset));
                 lines.add("size", &bytes(high.saturating_sub(low) * count));
             }
-            (Bound::Fraction(low), Bound::Fraction(high)) if high <= 1.0 => {
+            (RangeBound::Fraction(low), RangeBound::Fraction(high)) if high <= 1.0 => {
                 lines.add_if(low > 0.0, "offset", || percent(low));
                 lines.add_if(low == 0.0 || high < 1.0, "size", || share_text(high, |part| low + part));
             }
@@ -196,12 +196,12 @@ fn target(plan: &Plan, workload: &Workload, job: &Job, lines: &mut Lines, unsaid
         unsaid.push(format!("`{}` leaves the first block of its devices alone", workload.name));
     }
     match job.turn {
-        Turn::RoundRobin { each: 1 } => {}
-        Turn::RoundRobin { each } => lines.add("file_service_type", &format!("roundrobin:{each}")),
-        Turn::Random { each: 1 } => lines.add("file_service_type", "random"),
-        Turn::Random { each } => lines.add("file_service_type", &format!("random:{each}")),
-        Turn::Sequential => lines.add("file_service_type", "sequential"),
-        Turn::Joined => unsaid.push(format!("the targets of `{}` form one address space", workload.name)),
+        TargetOrder::RoundRobin { each: 1 } => {}
+        TargetOrder::RoundRobin { each } => lines.add("file_service_type", &format!("roundrobin:{each}")),
+        TargetOrder::Random { each: 1 } => lines.add("file_service_type", "random"),
+        TargetOrder::Random { each } => lines.add("file_service_type", &format!("random:{each}")),
+        TargetOrder::Sequential => lines.add("file_service_type", "sequential"),
+        TargetOrder::Joined => unsaid.push(format!("the targets of `{}` form one address space", workload.name)),
     }
     lines.add_if(specs.iter().all(|spec| spec.unlink) && !specs.is_empty(), "unlink", || "1".to_string());
     lines.add_if(plan.settings.format == Some(false), "allow_file_create", || "0".to_string());
@@ -231,8 +231,8 @@ fn part(workload: &Workload, files: &FileUse, size_bytes: Option<u64>, lines: &m
     lines.add_if(!files.drops_cache && files.pre_read_bytes.is_none(), "invalidate", || "0".to_string());
     lines.add_if(files.varies, "randrepeat", || "0".to_string());
     let usual = match workload.address.order {
-        Order::Sequential { .. } => ReadHint::Sequential,
-        Order::Random(_) | Order::Mixed { .. } => ReadHint::Random,
+        AddressOrder::Sequential { .. } => ReadHint::Sequential,
+        AddressOrder::Random(_) | AddressOrder::Mixed { .. } => ReadHint::Random,
     };
     match files.hint {
         hint if hint == usual => {}
@@ -267,7 +267,7 @@ fn layout(specs: &[&plan::TargetSpec], workload: &Workload, lines: &mut Lines) {
 
 fn pattern(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
     let (mix, address) = (&workload.mix, &workload.address);
-    let random = !matches!(address.order, Order::Sequential { .. });
+    let random = !matches!(address.order, AddressOrder::Sequential { .. });
     let files = address.files.as_deref();
     let two_ways = address.per_op || workload.write_transfer.is_some();
     let word = match mix {
@@ -302,12 +302,12 @@ fn pattern(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
         }
     };
     let step = match (address.order, address.stride) {
-        (Order::Random(_), _) if address.run_length > 1 => format!(":{}", address.run_length),
-        (Order::Sequential { .. }, _) if files.is_some() => match files.map_or(0, |files| files.gap_bytes) {
+        (AddressOrder::Random(_), _) if address.run_length > 1 => format!(":{}", address.run_length),
+        (AddressOrder::Sequential { .. }, _) if files.is_some() => match files.map_or(0, |files| files.gap_bytes) {
             0 => String::new(),
             gap => format!(":{}{}", if gap < 0 { "-" } else { "" }, bytes(gap.unsigned_abs())),
         },
-        (Order::Sequential { backward, .. }, stride) => gap(workload, backward, stride, unsaid),
+        (AddressOrder::Sequential { backward, .. }, stride) => gap(workload, backward, stride, unsaid),
         _ => String::new(),
     };
     lines.add("rw", &format!("{word}{step}"));
@@ -351,45 +351,52 @@ fn gap(workload: &Workload, backward: bool, stride: Option<(u64, u64)>, unsaid: 
 fn distribution(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
     let address = &workload.address;
     let varied = workload.transfers().iter().any(|size| size.min_bytes() != size.max_bytes());
-    if let Some(files) = address.files.as_deref().filter(|_| !matches!(address.order, Order::Sequential { .. })) {
+    if let Some(files) = address.files.as_deref().filter(|_| !matches!(address.order, AddressOrder::Sequential { .. }))
+    {
         let is_mixed = varied || workload.write_transfer.is_some() || workload.trim_transfer.is_some();
         let has_align = files.align_bytes != [0; 3];
         lines.add_if(has_align, "blockalign", || files.align_bytes.map(bytes).join(","));
         let is_once = !files.repeats && !files.cuts && is_mixed && !has_align && address.zones.is_empty();
         lines.add_if(is_once, "random_generator", || "lfsr".to_string());
         let is_even = match address.order {
-            Order::Random(distribution) | Order::Mixed { distribution, .. } => distribution.is_uniform(),
-            Order::Sequential { .. } => false,
+            AddressOrder::Random(distribution) | AddressOrder::Mixed { distribution, .. } => distribution.is_uniform(),
+            AddressOrder::Sequential { .. } => false,
         };
         let is_free = files.repeats && is_even && !has_align && address.zones.is_empty();
         lines.add_if(is_free, "norandommap", || "1".to_string());
     }
     match address.order {
-        Order::Sequential { .. } => {}
-        Order::Mixed { seek, distribution } => {
+        AddressOrder::Sequential { .. } => {}
+        AddressOrder::Mixed { seek, distribution } => {
             lines.add("percentage_random", percent(seek).trim_end_matches('%'));
             let is_free = address.files.is_none() && distribution.is_uniform();
             lines.add_if(is_free, "norandommap", || "1".to_string());
             if !address.zones.is_empty() {
                 zones(workload, lines, unsaid);
             }
-            if matches!(distribution, Distribution::Poisson(_)) {
+            if matches!(distribution, AddressDistribution::Poisson(_)) {
                 unsaid.push(format!("the seeks of `{}` are spread as Vdbench's poisson", workload.name));
             }
         }
-        Order::Random(Distribution::ExactOnce) => {}
-        Order::Random(Distribution::Uniform) if !address.zones.is_empty() => zones(workload, lines, unsaid),
-        Order::Random(Distribution::Uniform) => {
+        AddressOrder::Random(AddressDistribution::ExactOnce) => {}
+        AddressOrder::Random(AddressDistribution::Uniform) if !address.zones.is_empty() => {
+            zones(workload, lines, unsaid)
+        }
+        AddressOrder::Random(AddressDistribution::Uniform) => {
             let is_plain = address.files.is_none() && address.run_length <= 1;
             lines.add_if(is_plain, "norandommap", || "1".to_string());
         }
-        Order::Random(Distribution::Zipf(theta)) => lines.add("random_distribution", &format!("zipf:{theta}")),
-        Order::Random(Distribution::Pareto(h)) => lines.add("random_distribution", &format!("pareto:{h}")),
-        Order::Random(Distribution::Normal(deviation)) => {
+        AddressOrder::Random(AddressDistribution::Zipf(theta)) => {
+            lines.add("random_distribution", &format!("zipf:{theta}"))
+        }
+        AddressOrder::Random(AddressDistribution::Pareto(h)) => {
+            lines.add("random_distribution", &format!("pareto:{h}"))
+        }
+        AddressOrder::Random(AddressDistribution::Normal(deviation)) => {
             let text = asked_for(deviation, workload, unsaid);
             lines.add("random_distribution", &format!("normal:{text}"));
         }
-        Order::Random(Distribution::Poisson(_)) => {
+        AddressOrder::Random(AddressDistribution::Poisson(_)) => {
             unsaid.push(format!("`{}` is spread as Vdbench's poisson", workload.name));
         }
     }
@@ -436,13 +443,13 @@ fn zones(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
         let share = percent(*share);
         let share = share.trim_end_matches('%');
         match end {
-            Bound::Fraction(end) => {
+            RangeBound::Fraction(end) => {
                 let part = share_text(*end, |part| ((upto + part) * 1e9).round() / 1e9);
                 let part = part.trim_end_matches('%').to_string();
                 upto += part.parse::<f64>().unwrap_or(0.0) / 100.0;
                 parts.push(format!("{share}/{part}"));
             }
-            Bound::Bytes(end) => {
+            RangeBound::Bytes(end) => {
                 absolute = true;
                 parts.push(format!("{share}/{}", bytes(end.saturating_sub(before))));
                 before = *end;
@@ -574,7 +581,7 @@ fn engine(plan: &Plan, workload: &Workload, job: &Job, lines: &mut Lines) {
     let seed = plan.settings.seed;
     // What varies has a seed of each execution's own where none is given.
     let varies = workload.address.files.as_ref().is_some_and(|files| files.varies);
-    let is_given = seed != plan::Settings::default().seed || (varies && !plan.settings.is_seed_fresh);
+    let is_given = seed != plan::PlanSettings::default().seed || (varies && !plan.settings.is_seed_fresh);
     lines.add_if(is_given, "randseed", || seed.to_string());
 }
 
@@ -608,7 +615,7 @@ fn pace(workload: &Workload, job: &Job, lines: &mut Lines) {
         };
         lines.add(if whole { "rate_iops" } else { "rate" }, &format!("{},{}", text(0), text(1)));
     }
-    lines.add_if(job.gaps == Gaps::Exponential, "rate_process", || "poisson".to_string());
+    lines.add_if(job.gaps == GapDistribution::Exponential, "rate_process", || "poisson".to_string());
     if let Some(think) = job.think {
         lines.add("thinktime", &time(think.ns));
         lines.add_if(think.every.is_some_and(|every| every > 1 || think.busy_ns.is_some()), "thinktime_blocks", || {
@@ -668,8 +675,8 @@ fn times(run: &Run, workload: &Workload, job: &Job, lines: &mut Lines, unsaid: &
         lines.add_if(files.loops > 1, "loops", || files.loops.to_string());
         match files.io_size {
             None => {}
-            Some(Bound::Bytes(limit)) => lines.add("io_size", &bytes(limit)),
-            Some(Bound::Fraction(part)) => lines.add("io_size", &percent(part)),
+            Some(RangeBound::Bytes(limit)) => lines.add("io_size", &bytes(limit)),
+            Some(RangeBound::Fraction(part)) => lines.add("io_size", &percent(part)),
         }
     }
     let loops = job.files.as_ref().map_or(1, |files| files.loops.max(1));

@@ -5,8 +5,10 @@ use super::options::Options;
 use super::targets::{Targets, Use};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::replay::{AddressRules, DEPTH, DeviceMap, Pacing, ReplayFilter, ReplayOp, ReplayVolume, Speed};
-use plan::{Content, OpMix, OpenFlags, Replay, Run, Stop, Workload};
+use plan::replay::{
+    AddressRules, DEPTH, DeviceMapping, ReplayFilter, ReplayOp, ReplayPacing, ReplaySpeed, ReplayVolume,
+};
+use plan::{OpMix, OpenFlags, Replay, Run, StopCondition, Workload, WriteContent};
 use std::path::PathBuf;
 
 /// Smallest piece of a trace.
@@ -71,11 +73,11 @@ pub(super) fn run(
         targets: place.targets,
         depth: Some(replay.depth),
         mix: OpMix::read_write(if changes { 0.5 } else { 1.0 }),
-        content: Content { literal: options.literal.clone(), ..Content::default() },
+        content: WriteContent { literal: options.literal.clone(), ..WriteContent::default() },
         open: Some(open),
         ..Workload::replaying(Replay { volumes, ..replay }, job.span)
     };
-    let stop = Stop { errors: Some(options.ends.replay_errors()), ..Stop::default() };
+    let stop = StopCondition { errors: Some(options.ends.replay_errors()), ..StopCondition::default() };
     Some(Run { interval_ns, stop, ..Run::of_replay(name, workload) })
 }
 
@@ -95,11 +97,11 @@ fn replay(context: &mut Context, job: &JobSection, takes: Vec<ReplayOp>) -> Opti
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time")]
     let traced_ns = |ns: u64| (ns as f64 * speed) as u64;
-    let map = DeviceMap { device: "*".to_string(), volume: 0, base_bytes: 0, packed: false };
+    let map = DeviceMapping { device: "*".to_string(), volume: 0, base_bytes: 0, packed: false };
     Some(Replay {
         maps: vec![map],
-        pacing: if of.no_stall { Pacing::Asap } else { Pacing::OnTime },
-        speed: Speed::Factor(speed),
+        pacing: if of.no_stall { ReplayPacing::Asap } else { ReplayPacing::OnTime },
+        speed: ReplaySpeed::Factor(speed),
         // Without waiting, the depth is what is asked for; on time it is what the trace needs.
         depth: if of.no_stall { options.depth } else { options.depth.max(DEPTH) },
         cpus: options.cpus.clone(),

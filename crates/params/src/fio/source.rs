@@ -3,8 +3,8 @@
 use super::catalogue;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use crate::loader::Loader;
-use plan::{Source, Span};
+use crate::loader::FileLoader;
+use plan::{ParameterText, TextSpan};
 use std::path::{Path, PathBuf};
 
 /// Includes inside of includes.
@@ -16,18 +16,18 @@ const TEXT_BYTES_MAX: usize = 64 << 20;
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) key: String,
-    pub(super) key_span: Span,
+    pub(super) key_span: TextSpan,
     /// What stands behind the `=`, variables resolved; `None` for a bare name.
     pub(super) value: Option<String>,
     /// Of the value; of the name when there is none.
-    pub(super) span: Span,
+    pub(super) span: TextSpan,
 }
 
 /// `[name]` with its options.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     pub(super) name: String,
-    pub(super) span: Span,
+    pub(super) span: TextSpan,
     pub(super) lines: Vec<Line>,
     /// The first section of a further job file waits for the files before it.
     pub(super) first_of_file: bool,
@@ -41,7 +41,7 @@ impl Section {
 
 /// Reads job files into sections.
 pub(super) struct Reader<'a> {
-    loader: &'a dyn Loader,
+    loader: &'a dyn FileLoader,
     environment: &'a dyn Fn(&str) -> Option<String>,
     pub(super) sections: Vec<Section>,
     /// Only these sections are read, beside `[global]`; empty: all.
@@ -60,7 +60,7 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(
-        loader: &'a dyn Loader,
+        loader: &'a dyn FileLoader,
         environment: &'a dyn Fn(&str) -> Option<String>,
         wanted: &'a [String],
     ) -> Self {
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
             Ok(text) => self.text(context, &name, path, text),
             Err(why) => {
                 let span = whole(context);
-                context.sources.push(Source { name, text: String::new() });
+                context.sources.push(ParameterText { name, text: String::new() });
                 let found = Diagnostic::error("cannot-read", span, format!("failed to read the job file: {why}"));
                 context.push(found);
             }
@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
     /// Reads a text that is no file.
     pub(super) fn text(&mut self, context: &mut Context, name: &str, path: &Path, text: String) {
         let source = u32::try_from(context.sources.len()).unwrap_or(u32::MAX);
-        context.sources.push(Source { name: name.to_string(), text: text.clone() });
+        context.sources.push(ParameterText { name: name.to_string(), text: text.clone() });
         let sections_before = self.sections.len();
         self.is_skipping = false;
         self.lines(context, source, path, &text, &mut vec![path.to_path_buf()]);
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
     /// Adds options to every job there is so far.
     pub(super) fn addition(&mut self, context: &mut Context, name: &str, text: String) {
         let sections = std::mem::take(&mut self.sections);
-        let any = Span { source: u32::try_from(context.sources.len()).unwrap_or(u32::MAX), start: 0, len: 0 };
+        let any = TextSpan { source: u32::try_from(context.sources.len()).unwrap_or(u32::MAX), start: 0, len: 0 };
         self.sections.push(Section { name: String::new(), span: any, lines: Vec::new(), first_of_file: false });
         self.text(context, name, Path::new(""), text);
         let lines = self.sections.pop().map(|section| section.lines).unwrap_or_default();
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
             if line.is_empty() || context.full() {
                 continue;
             }
-            let span = |from: usize, len: usize| Span {
+            let span = |from: usize, len: usize| TextSpan {
                 source,
                 start: u32::try_from(at + from).unwrap_or(u32::MAX),
                 len: u32::try_from(len).unwrap_or(0),
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
         if has_comment { line.split([';', '#']).next().unwrap_or("") } else { line }
     }
 
-    fn section(&mut self, context: &mut Context, line: &str, span: Span, is_included: bool) {
+    fn section(&mut self, context: &mut Context, line: &str, span: TextSpan, is_included: bool) {
         if is_included {
             let found = Diagnostic::error("section-in-include", span, "an included file must not begin a section");
             context.push(found.help("move the section into the including file; include only its options"));
@@ -231,7 +231,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn include(&mut self, context: &mut Context, path: &Path, name: &str, span: Span, open: &mut Vec<PathBuf>) {
+    fn include(&mut self, context: &mut Context, path: &Path, name: &str, span: TextSpan, open: &mut Vec<PathBuf>) {
         let error = |message: String| Diagnostic::error("include", span, message);
         if name.is_empty() {
             context.push(error("include needs the name of a file".to_string()));
@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
         match loaded {
             Ok(text) => {
                 let source = u32::try_from(context.sources.len()).unwrap_or(u32::MAX);
-                context.sources.push(Source { name: file.display().to_string(), text: text.clone() });
+                context.sources.push(ParameterText { name: file.display().to_string(), text: text.clone() });
                 open.push(file.clone());
                 self.lines(context, source, &file, &text, open);
                 open.pop();
@@ -266,7 +266,7 @@ impl<'a> Reader<'a> {
 
     /// `${NAME}` from the environment, and fio's `$pagesize`, `$mb_memory`, `$ncpus`, with arithmetic beside those; `None` after a
     /// mistake.
-    fn resolve(&self, context: &mut Context, value: &str, span: Span) -> Option<String> {
+    fn resolve(&self, context: &mut Context, value: &str, span: TextSpan) -> Option<String> {
         let mut out = String::new();
         let mut rest = value;
         while let Some(at) = rest.find("${") {
@@ -301,8 +301,8 @@ impl<'a> Reader<'a> {
 }
 
 /// A span for a file as a whole that is about to be added.
-fn whole(context: &Context) -> Span {
-    Span { source: u32::try_from(context.sources.len()).unwrap_or(u32::MAX), start: 0, len: 0 }
+fn whole(context: &Context) -> TextSpan {
+    TextSpan { source: u32::try_from(context.sources.len()).unwrap_or(u32::MAX), start: 0, len: 0 }
 }
 
 /// What fio's reserved words stand for on this machine.

@@ -5,7 +5,7 @@ use super::options::Options;
 use super::value::Amount;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::{FileLength, FileUse, Layout, LayoutKind, OpenFlags, TargetSpec, TransferSize};
+use plan::{FileLayout, FileLength, FileUse, LayoutKind, OpenFlags, TargetSpec, TransferSize};
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
@@ -109,7 +109,7 @@ impl Targets {
                     false => LayoutKind::Untouched,
                 };
                 let folders = own_folders(options, copy, &spec.path);
-                spec.layout = Some(grown(spec.layout, Layout { at_least_bytes: all, how, folders }));
+                spec.layout = Some(grown(spec.layout, FileLayout { at_least_bytes: all, how, folders }));
             }
             let used = self.depths.entry(at).or_default();
             *used = used.saturating_add(of.depth);
@@ -159,7 +159,7 @@ impl Targets {
 
 /// A file's layout when another job comes that needs it longer: what one of them reads must be there, and otherwise the
 /// first to need it decides.
-fn grown(before: Option<Layout>, now: Layout) -> Layout {
+fn grown(before: Option<FileLayout>, now: FileLayout) -> FileLayout {
     // What is read must be there before a job that fills comes to it, and how far that one comes is not known.
     match before {
         Some(layout) if (layout.how, now.how) == (LayoutKind::Filled, LayoutKind::Unbounded) => return layout,
@@ -173,7 +173,7 @@ fn grown(before: Option<Layout>, now: Layout) -> Layout {
         Some(layout) if now.how != LayoutKind::Filled => layout.how,
         _ => now.how,
     };
-    Layout { at_least_bytes, how, folders: now.folders.max(before.map_or(0, |layout| layout.folders)) }
+    FileLayout { at_least_bytes, how, folders: now.folders.max(before.map_or(0, |layout| layout.folders)) }
 }
 
 /// The part that copy number `copy` of a job uses of each of its files.

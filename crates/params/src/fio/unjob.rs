@@ -1,6 +1,9 @@
 //! Runs of shared targets as runs of jobs, so that a Vdbench plan can be said in fio's words.
 
-use plan::{AddressRange, Arrivals, Bound, DataLimit, Flow, Gaps, Job, Order, Plan, Rate, Run, Think, Workload};
+use plan::{
+    AddressOrder, AddressRange, Arrivals, DataLimit, GapDistribution, Job, JobFlow, OfferedRate, Plan, RangeBound, Run,
+    ThinkTime, Workload,
+};
 
 /// The run with every workload a job; what that loses is listed. A run of jobs comes back as it is.
 pub(super) fn as_jobs(plan: &Plan, run: &Run, unsaid: &mut Vec<String>) -> Run {
@@ -9,9 +12,9 @@ pub(super) fn as_jobs(plan: &Plan, run: &Run, unsaid: &mut Vec<String>) -> Run {
     }
     let mut out = run.clone();
     let total = match run.rate {
-        Rate::PerSecond(rate) => Some(rate),
-        Rate::Max => None,
-        Rate::CurveMax | Rate::CurvePoint { .. } | Rate::FractionOfLastMax(_) => {
+        OfferedRate::PerSecond(rate) => Some(rate),
+        OfferedRate::Max => None,
+        OfferedRate::CurveMax | OfferedRate::CurvePoint { .. } | OfferedRate::FractionOfLastMax(_) => {
             unsaid.push(format!("{}: a rate that follows from what another run achieved", run.title));
             None
         }
@@ -30,7 +33,7 @@ pub(super) fn as_jobs(plan: &Plan, run: &Run, unsaid: &mut Vec<String>) -> Run {
     if run.pause_ns > 0 {
         unsaid.push(format!("{}: the rest after the run", run.title));
     }
-    let unlimited = plan::Stop::default();
+    let unlimited = plan::StopCondition::default();
     let alone = run.workloads.len() == 1;
     if run.stop != unlimited && !alone {
         unsaid.push(format!("{}: a limit over several workloads together", run.title));
@@ -44,7 +47,7 @@ pub(super) fn as_jobs(plan: &Plan, run: &Run, unsaid: &mut Vec<String>) -> Run {
         if workload.share_fixed && total.is_none() {
             // Shares that must hold at full speed are what fio's flow is for.
             let weight = (workload.share * 1e6).round() / 1e6;
-            workload.job = Some(Job { flow: Some(Flow { id: 1, weight }), ..job });
+            workload.job = Some(Job { flow: Some(JobFlow { id: 1, weight }), ..job });
         } else {
             workload.job = Some(job);
         }
@@ -56,7 +59,7 @@ pub(super) fn as_jobs(plan: &Plan, run: &Run, unsaid: &mut Vec<String>) -> Run {
         workload.think_ns = 0;
     }
     out.arrivals = Arrivals::default();
-    out.rate = Rate::Max;
+    out.rate = OfferedRate::Max;
     let mut seen: Vec<String> = Vec::new();
     for workload in &mut out.workloads {
         let base = workload.name.clone();
@@ -85,25 +88,29 @@ fn job(plan: &Plan, run: &Run, workload: &Workload, alone: bool, unsaid: &mut Ve
         unsaid.push(format!("`{}`: the depth is per target; in fio it is over all its files", workload.name));
     }
     let depth = u32::try_from(depth).unwrap_or(u32::MAX);
-    let once = matches!(workload.address.order, Order::Sequential { once: true, .. });
+    let once = matches!(workload.address.order, AddressOrder::Sequential { once: true, .. });
     let (mut bytes, mut passes) = (None, once.then_some(1.0));
     match run.stop.total.filter(|_| alone) {
         Some(DataLimit::Bytes(limit)) => bytes = Some(limit),
         Some(DataLimit::TargetSizes(times)) => passes = Some(times),
         None => {}
     }
-    if run.arrivals.gaps == Gaps::Uniform {
+    if run.arrivals.gaps == GapDistribution::Uniform {
         unsaid.push(format!("{}: uniform gaps between arrivals; poisson comes near", run.title));
     }
     if workload.think_ns > 0 && depth > 1 {
         unsaid.push(format!("`{}`: each slot thinks for itself; in fio the whole job pauses", workload.name));
     }
     Job {
-        gaps: if run.arrivals.gaps == Gaps::Deterministic { Gaps::Deterministic } else { Gaps::Exponential },
+        gaps: if run.arrivals.gaps == GapDistribution::Deterministic {
+            GapDistribution::Deterministic
+        } else {
+            GapDistribution::Exponential
+        },
         bytes,
         passes,
         operations: run.stop.operations.filter(|_| alone),
-        think: (workload.think_ns > 0).then_some(Think { ns: workload.think_ns, every: Some(1), busy_ns: None }),
+        think: (workload.think_ns > 0).then_some(ThinkTime { ns: workload.think_ns, every: Some(1), busy_ns: None }),
         ..Job::new(depth)
     }
 }
@@ -131,7 +138,7 @@ fn range(plan: &Plan, workload: &mut Workload, unsaid: &mut Vec<String>) {
         }
     };
     // In fio an end in percent counts from the offset.
-    if let (Some(AddressRange { low: Bound::Fraction(_), .. }), true) = (workload.address.range, offset > 0) {
+    if let (Some(AddressRange { low: RangeBound::Fraction(_), .. }), true) = (workload.address.range, offset > 0) {
         unsaid.push(format!("`{}` has an offset in bytes and a range in percent", workload.name));
     }
 }

@@ -1,7 +1,7 @@
 //! Words and lists that single options have as values.
 
 use super::value::{Amount, MICROSECOND_NS, Units};
-use plan::{SteadyMeasure, TransferSize, Turn};
+use plan::{SteadyMeasure, TargetOrder, TransferSize};
 use quantity::numbers::parse_list;
 
 /// Sizes of a range whose largest is no multiple of its smallest; with more of them the largest is no matter.
@@ -178,13 +178,13 @@ fn fill_up(given: impl Iterator<Item = Option<f64>>, what: &str) -> Result<Vec<f
     Ok(given.into_iter().map(|value| value.unwrap_or(rest)).collect())
 }
 
-pub(super) fn turn(units: Units, text: &str) -> Result<Turn, String> {
+pub(super) fn turn(units: Units, text: &str) -> Result<TargetOrder, String> {
     let (name, each) = text.split_once(':').map_or((text, None), |(name, each)| (name, Some(each)));
     let each = narrow(in_range(each.map_or(Ok(1), |each| units.count(each))?, 1, u64::from(u32::MAX))?);
     match name {
-        "roundrobin" => Ok(Turn::RoundRobin { each }),
-        "random" => Ok(Turn::Random { each }),
-        "sequential" => Ok(Turn::Sequential),
+        "roundrobin" => Ok(TargetOrder::RoundRobin { each }),
+        "random" => Ok(TargetOrder::Random { each }),
+        "sequential" => Ok(TargetOrder::Sequential),
         _ => Err(format!("`{name}` is none of roundrobin, random, sequential")),
     }
 }

@@ -10,7 +10,10 @@ use super::value::plain;
 use super::workload::{Work, check_stride};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::{Address, AddressRange, Arrivals, Bound, Burst, OpMix, Order, Rate, Run, Span, TransferSize, Workload};
+use plan::{
+    AddressOrder, AddressPattern, AddressRange, Arrivals, BurstPattern, OfferedRate, OpMix, RangeBound, Run, TextSpan,
+    TransferSize, Workload,
+};
 use std::collections::BTreeSet;
 
 /// Most runs of one plan.
@@ -197,7 +200,7 @@ fn shuffle(list: &mut [usize], seed: u64) {
 }
 
 /// A rate, what it adds to the title, and its loop value.
-type RateStep = (Rate, String, Option<String>);
+type RateStep = (OfferedRate, String, Option<String>);
 
 /// The rates of a definition, innermost loop.
 fn rates(context: &mut Context, definition: &Definition) -> Option<(Vec<RateStep>, Arrivals)> {
@@ -254,16 +257,18 @@ fn rates(context: &mut Context, definition: &Definition) -> Option<(Vec<RateStep
 }
 
 /// A rate, and its text in the title.
-fn rate_of(value: RateValue) -> (Rate, String) {
+fn rate_of(value: RateValue) -> (OfferedRate, String) {
     match value {
-        RateValue::Number(number) => (Rate::PerSecond(number), plain(number)),
-        RateValue::Max => (Rate::Max, "max".to_string()),
-        RateValue::Relative(fraction) => (Rate::FractionOfLastMax(fraction), format!("{}%", plain(fraction * 100.0))),
+        RateValue::Number(number) => (OfferedRate::PerSecond(number), plain(number)),
+        RateValue::Max => (OfferedRate::Max, "max".to_string()),
+        RateValue::Relative(fraction) => {
+            (OfferedRate::FractionOfLastMax(fraction), format!("{}%", plain(fraction * 100.0)))
+        }
     }
 }
 
 /// The single rate of a definition that runs an inherited list: `-s` tells it.
-fn told_rate(definition: &Definition) -> Option<Rate> {
+fn told_rate(definition: &Definition) -> Option<OfferedRate> {
     definition.rate_list.as_ref()?;
     match definition.rate.as_ref()? {
         (RateParam::List { values, list: false }, _) => values.first().map(|value| rate_of(*value).0),
@@ -272,17 +277,22 @@ fn told_rate(definition: &Definition) -> Option<Rate> {
 }
 
 fn curve(definition: &Definition) -> Vec<RateStep> {
-    let mut steps = vec![(Rate::CurveMax, String::new(), None)];
+    let mut steps = vec![(OfferedRate::CurveMax, String::new(), None)];
     for (percent, negative) in &definition.curve {
         let sign = if *negative { "-" } else { "" };
-        let rate = Rate::CurvePoint { fraction: percent / 100.0, stop_response_ns: definition.stop_response_ns };
+        let rate = OfferedRate::CurvePoint { fraction: percent / 100.0, stop_response_ns: definition.stop_response_ns };
         steps.push((rate, format!("_({sign}{}%)", percent.trunc()), None));
     }
     steps
 }
 
 /// `iorate=(rate,seconds,rate,seconds)` with `distribution=variable|spike`.
-fn burst(context: &mut Context, values: &[RateValue], kind: BurstKind, span: Span) -> Option<(Rate, Burst)> {
+fn burst(
+    context: &mut Context,
+    values: &[RateValue],
+    kind: BurstKind,
+    span: TextSpan,
+) -> Option<(OfferedRate, BurstPattern)> {
     let numbers: Option<Vec<f64>> = values
         .iter()
         .map(|value| match value {
@@ -293,14 +303,16 @@ fn burst(context: &mut Context, values: &[RateValue], kind: BurstKind, span: Spa
     let spike = kind == BurstKind::Spike;
     let found = match numbers.as_deref() {
         // One rate for all the time.
-        Some([rate]) if *rate > 0.0 => return Some((Rate::PerSecond(*rate), Burst { steps: Vec::new(), spike })),
+        Some([rate]) if *rate > 0.0 => {
+            return Some((OfferedRate::PerSecond(*rate), BurstPattern { steps: Vec::new(), spike }));
+        }
         Some(numbers) if numbers.len() % 2 == 0 => {
             let steps: Vec<(f64, u64)> =
                 numbers.chunks_exact(2).map(|pair| (pair[0], super::value::to_u64(pair[1] * 1e9))).collect();
             let seconds: f64 = numbers.chunks_exact(2).map(|pair| pair[1]).sum();
             let arrivals: f64 = numbers.chunks_exact(2).map(|pair| pair[0] * pair[1]).sum();
             if arrivals > 0.0 && numbers.chunks_exact(2).all(|pair| pair[1] > 0.0) && seconds <= 1e9 {
-                return Some((Rate::PerSecond(arrivals / seconds), Burst { steps, spike }));
+                return Some((OfferedRate::PerSecond(arrivals / seconds), BurstPattern { steps, spike }));
             }
             "the steps of a burst have no arrivals or no time"
         }
@@ -456,7 +468,7 @@ fn workloads(
             transfer: work.transfer.clone(),
             write_transfer: None,
             trim_transfer: None,
-            address: Address { hit_area_bytes: overrides.hit_area_bytes, ..address(&work) },
+            address: AddressPattern { hit_area_bytes: overrides.hit_area_bytes, ..address(&work) },
             content,
             think_ns: work.think_ns,
             open: definition.open.or(work.open),
@@ -481,21 +493,21 @@ fn mix(work: &Work) -> OpMix {
     }
 }
 
-fn address(work: &Work) -> Address {
+fn address(work: &Work) -> AddressPattern {
     let order = match work.seek.order(work.spread.map(|(spread, _)| spread)) {
         // Streams are sequential, whatever seekpct= says.
-        Order::Random(_) | Order::Mixed { .. } if work.streams.is_some() => {
-            Order::Sequential { once: false, backward: false }
+        AddressOrder::Random(_) | AddressOrder::Mixed { .. } if work.streams.is_some() => {
+            AddressOrder::Sequential { once: false, backward: false }
         }
         order => order,
     };
     // One pass does not go on at the beginning: a range beyond the end is cut there.
-    let is_once = matches!(order, Order::Sequential { once: true, .. });
+    let is_once = matches!(order, AddressOrder::Sequential { once: true, .. });
     let cut = |range: AddressRange| match range.high {
-        Bound::Fraction(high) if is_once => AddressRange { high: Bound::Fraction(high.min(1.0)), ..range },
+        RangeBound::Fraction(high) if is_once => AddressRange { high: RangeBound::Fraction(high.min(1.0)), ..range },
         _ => range,
     };
-    Address {
+    AddressPattern {
         order,
         range: work.range.map(cut),
         random_start: work.seek.random_start,
@@ -504,7 +516,7 @@ fn address(work: &Work) -> Address {
         stride: work.stride,
         streams: work.streams,
         hot_band: work.hot_band.map(cut),
-        ..Address::default()
+        ..AddressPattern::default()
     }
 }
 

@@ -6,13 +6,13 @@ use super::statement::{self, Statement};
 use super::value::{self, Unit};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::{HistogramEdges, Objective, Repeat, Settings};
+use plan::{HistogramEdges, Objective, PlanSettings, RunRepeat};
 use std::path::PathBuf;
 
 /// What the general section says.
 #[derive(Clone, Debug)]
 pub(crate) struct General {
-    pub(crate) settings: Settings,
+    pub(crate) settings: PlanSettings,
     pub(crate) objectives: Vec<Objective>,
     pub(crate) compress_ratio: f64,
     pub(crate) content_seed: u64,
@@ -23,7 +23,7 @@ pub(crate) struct General {
 impl Default for General {
     fn default() -> Self {
         Self {
-            settings: Settings::default(),
+            settings: PlanSettings::default(),
             objectives: Vec::new(),
             compress_ratio: 1.0,
             content_seed: 0,
@@ -193,10 +193,10 @@ fn edge(text: &str) -> Option<u64> {
 ///
 /// # Errors
 /// Another text.
-pub fn repeat(text: &str) -> Result<Repeat, String> {
+pub fn repeat(text: &str) -> Result<RunRepeat, String> {
     let wrong = || format!("`{text}` is no number of loops and no time; write 5, 30s, 10m or 2h");
     if text == "forever" {
-        return Ok(Repeat::Forever);
+        return Ok(RunRepeat::Forever);
     }
     let (digits, seconds) = match text.as_bytes().last() {
         Some(b's') => (&text[..text.len() - 1], Some(1_u64)),
@@ -206,8 +206,8 @@ pub fn repeat(text: &str) -> Result<Repeat, String> {
     };
     let number: u64 = digits.parse().ok().filter(|number| (1..=1_000_000_000).contains(number)).ok_or_else(wrong)?;
     match seconds {
-        None => Ok(Repeat::Times(number)),
-        Some(seconds) => number.checked_mul(seconds * 1_000_000_000).map(Repeat::Nanoseconds).ok_or_else(wrong),
+        None => Ok(RunRepeat::Times(number)),
+        Some(seconds) => number.checked_mul(seconds * 1_000_000_000).map(RunRepeat::Nanoseconds).ok_or_else(wrong),
     }
 }
 
@@ -297,13 +297,13 @@ pub(crate) fn hosts(context: &mut Context, statements: &[&Statement]) -> Vec<Str
 #[cfg(test)]
 mod tests {
     use super::{edge, repeat};
-    use plan::Repeat;
+    use plan::RunRepeat;
 
     #[test]
     fn loops_and_times() {
-        assert_eq!(repeat("5"), Ok(Repeat::Times(5)));
-        assert_eq!(repeat("30m"), Ok(Repeat::Nanoseconds(1_800_000_000_000)));
-        assert_eq!(repeat("forever"), Ok(Repeat::Forever));
+        assert_eq!(repeat("5"), Ok(RunRepeat::Times(5)));
+        assert_eq!(repeat("30m"), Ok(RunRepeat::Nanoseconds(1_800_000_000_000)));
+        assert_eq!(repeat("forever"), Ok(RunRepeat::Forever));
         for text in ["", "0", "x", "-1", "5d", "99999999999999999999", "1000000000h"] {
             assert!(repeat(text).is_err(), "{text}");
         }

@@ -1,6 +1,6 @@
 //! Lines that know where they came from.
 
-use plan::Span;
+use plan::TextSpan;
 
 /// One line with its variables replaced.
 #[derive(Debug, Default)]
@@ -17,16 +17,16 @@ pub(crate) struct Line {
 
 impl Line {
     /// The place of a range of the text.
-    pub(crate) fn span(&self, start: usize, end: usize) -> Span {
+    pub(crate) fn span(&self, start: usize, end: usize) -> TextSpan {
         let last = self.origin.len().saturating_sub(1);
         let Some((from, _)) = self.origin.get(start.min(last)) else {
-            return Span { source: self.source, start: 0, len: 0 };
+            return TextSpan { source: self.source, start: 0, len: 0 };
         };
         let (from, until) = match start < self.origin.len() {
             true => (*from, self.origin[end.saturating_sub(1).clamp(start, last)].1),
             // Just behind the end.
             false => (self.origin[last].1, self.origin[last].1),
         };
-        Span { source: self.source, start: from, len: until.saturating_sub(from) }
+        TextSpan { source: self.source, start: from, len: until.saturating_sub(from) }
     }
 }

@@ -4,7 +4,7 @@ use super::names::Names;
 use super::replay_params::Group;
 use super::storage::Storage;
 use super::workload::Work;
-use plan::Content;
+use plan::WriteContent;
 
 /// What the definitions are expanded from.
 pub(crate) struct Material<'a> {
@@ -16,7 +16,7 @@ pub(crate) struct Material<'a> {
     pub(crate) work_names: &'a Names,
     pub(crate) file_work_names: &'a Names,
     /// Content of each target by index.
-    pub(crate) contents: &'a [Content],
+    pub(crate) contents: &'a [WriteContent],
     /// Of devices of a trace.
     pub(crate) groups: &'a [Group],
     pub(crate) seed: u64,

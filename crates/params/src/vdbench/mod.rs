@@ -28,15 +28,15 @@ mod workload;
 
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use crate::loader::Loader;
+use crate::loader::FileLoader;
 use crate::quick::quick_test;
-use crate::reading::{Options, Reading};
+use crate::reading::{PlanReading, VdbenchOptions};
 use general::General;
 use keys::Section;
 use material::Material;
 use names::Names;
 use param::Param;
-use plan::{Content, JobTexts, Plan, Run, Span, TargetSpec};
+use plan::{JobTexts, Plan, Run, TargetSpec, TextSpan, WriteContent};
 use source::SourceReader;
 use statement::Statement;
 use std::path::PathBuf;
@@ -51,16 +51,16 @@ pub fn no_effect_flags() -> Vec<(&'static str, &'static str, &'static str)> {
 }
 
 /// Reads Vdbench parameter files, in this order, as one. Never panics; finds all mistakes.
-pub fn read_vdbench(files: &[PathBuf], options: &Options, loader: &dyn Loader) -> Reading {
+pub fn read_vdbench(files: &[PathBuf], options: &VdbenchOptions, loader: &dyn FileLoader) -> PlanReading {
     let mut context = Context::new();
     let plan = read_plan(&mut context, files, options, loader);
     let failed = context.failed();
     let (sources, diagnostics, unsupported) = context.finish();
     let plan = (!failed).then(|| Plan { sources: sources.clone(), unsupported, ..plan });
-    Reading { plan, diagnostics, sources, jobs: JobTexts::default() }
+    PlanReading { plan, diagnostics, sources, jobs: JobTexts::default() }
 }
 
-fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader: &dyn Loader) -> Plan {
+fn read_plan(context: &mut Context, files: &[PathBuf], options: &VdbenchOptions, loader: &dyn FileLoader) -> Plan {
     let mut reader = SourceReader::new(loader, &options.variables);
     if let Some(quick) = options.quick {
         reader.text(context, "<quick test>", &quick_test(quick));
@@ -119,7 +119,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     let mut runs = expand::expand(context, &material, &definitions);
     works.iter().for_each(|work| storage_names.look_over(context, &work.targets));
     if runs.is_empty() && !context.failed() {
-        context.push(Diagnostic::error("no-runs", Span::default(), "the rd= definitions make no runs"));
+        context.push(Diagnostic::error("no-runs", TextSpan::default(), "the rd= definitions make no runs"));
     }
     let mut targets: Vec<TargetSpec> = storages.iter().map(target).collect();
     if general.settings.concatenate {
@@ -134,7 +134,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
 }
 
 /// What the command line says wins over what the files say.
-fn override_texts(options: &Options, settings: &mut plan::Settings, definitions: &mut [run::Definition]) {
+fn override_texts(options: &VdbenchOptions, settings: &mut plan::PlanSettings, definitions: &mut [run::Definition]) {
     for definition in definitions {
         definition.elapsed_ns = options.elapsed_ns.unwrap_or(definition.elapsed_ns);
         definition.interval_ns = options.interval_ns.unwrap_or(definition.interval_ns);
@@ -146,7 +146,7 @@ fn override_texts(options: &Options, settings: &mut plan::Settings, definitions:
 
 /// Leaves out the runs before the first whose title begins with `name` (`-r`).
 fn restart(context: &mut Context, name: &str, runs: &mut Vec<Run>) {
-    let span = Span::default();
+    let span = TextSpan::default();
     match runs.iter().position(|run| run.title.starts_with(name)) {
         Some(first) => {
             runs.drain(..first);
@@ -163,7 +163,7 @@ fn restart(context: &mut Context, name: &str, runs: &mut Vec<Run>) {
 }
 
 /// The parameters behind `+`.
-fn addition(context: &mut Context, options: &Options, loader: &dyn Loader) -> Vec<Param> {
+fn addition(context: &mut Context, options: &VdbenchOptions, loader: &dyn FileLoader) -> Vec<Param> {
     let Some(text) = options.run_addition.as_deref().filter(|text| !text.trim().is_empty()) else { return Vec::new() };
     let mut reader = SourceReader::new(loader, &[]);
     // The shell has split what belongs together: a=1, b=2.
@@ -199,7 +199,7 @@ fn check_presence(
         return;
     }
     let has = |section: Section| statements.iter().any(|statement| statement.section == section);
-    let span = Span::default();
+    let span = TextSpan::default();
     if definitions.is_empty() {
         let found = Diagnostic::error("no-runs", span, "there is no rd=: nothing would run");
         context.push(found.help("add rd=run1,wd=…,iorate=max,elapsed=60; see docs/vdbench.md"));
@@ -216,8 +216,8 @@ fn check_presence(
     }
 }
 
-fn contents(context: &mut Context, general: &General, storages: &[Storage]) -> Vec<Content> {
-    let content = |context: &mut Context, dedup: &shared::DedupParams| Content {
+fn contents(context: &mut Context, general: &General, storages: &[Storage]) -> Vec<WriteContent> {
+    let content = |context: &mut Context, dedup: &shared::DedupParams| WriteContent {
         compress_ratio: general.compress_ratio,
         dedup: dedup.complete(context),
         pattern: general.pattern.clone(),
@@ -283,9 +283,9 @@ fn concatenate(context: &mut Context, targets: &[TargetSpec], runs: &mut [Run]) 
             }
             let own = workload.targets.iter().map(|at| targets[*at].depth).fold(0, u32::saturating_add);
             let mut job = plan::Job::new(run.depth.or(workload.depth).unwrap_or(own).clamp(1, 65_536));
-            job.turn = plan::Turn::Joined;
+            job.turn = plan::TargetOrder::Joined;
             job.gaps = run.arrivals.gaps;
-            job.flow = in_step.then_some(plan::Flow { id: 0, weight: workload.share });
+            job.flow = in_step.then_some(plan::JobFlow { id: 0, weight: workload.share });
             (workload.job, workload.depth) = (Some(job), None);
         }
         run.depth = None;

@@ -2,16 +2,16 @@
 
 use super::print_runs::{Block, blocks, is_overridden};
 use super::unjob::without_jobs;
-use crate::printed::Printed;
+use crate::printed::PrintedPlan;
 use crate::shortest::{bytes, inverse};
 use plan::{
-    AddressRange, Bound, Burst, Command, DataLimit, DedupSets, Distribution, Gaps, OpenFlags, Order, Plan, Rate,
-    Repeat, Run, Settings, TransferSize, Workload,
+    AddressDistribution, AddressOrder, AddressRange, BurstPattern, DataLimit, DedupSets, GapDistribution, OfferedRate,
+    OpenFlags, Plan, PlanSettings, RangeBound, Run, RunRepeat, ShellCommand, TransferSize, Workload,
 };
 use std::fmt::Write as _;
 
 /// The parameter file: general parameters, `sd=`, `wd=`, `rd=`. What Vdbench's language cannot say is listed.
-pub fn print_vdbench(plan: &Plan) -> Printed {
+pub fn print_vdbench(plan: &Plan) -> PrintedPlan {
     let mut unsaid = Vec::new();
     let plan = &without_jobs(plan, &mut unsaid);
     let mut text = String::new();
@@ -27,11 +27,11 @@ pub fn print_vdbench(plan: &Plan) -> Printed {
     text.push_str(&works.text);
     text.push_str(&runs);
     unsaid.dedup();
-    Printed { text, unsaid }
+    PrintedPlan { text, unsaid }
 }
 
 fn general(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
-    let (settings, default) = (&plan.settings, Settings::default());
+    let (settings, default) = (&plan.settings, PlanSettings::default());
     let mut line = |name: &str, value: String| {
         let _ = writeln!(out, "{name}={value}");
     };
@@ -55,11 +55,11 @@ fn general(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
         line("monitor", path.display().to_string());
     }
     match settings.repeat {
-        Repeat::Times(1) => {}
-        Repeat::Times(times) => line("loop", times.to_string()),
-        Repeat::Nanoseconds(ns) if ns % 1_000_000_000 == 0 => line("loop", format!("{}s", ns / 1_000_000_000)),
-        Repeat::Nanoseconds(_) => unsaid.push("a time to repeat all runs for that is no whole second".to_string()),
-        Repeat::Forever => line("loop", "forever".to_string()),
+        RunRepeat::Times(1) => {}
+        RunRepeat::Times(times) => line("loop", times.to_string()),
+        RunRepeat::Nanoseconds(ns) if ns % 1_000_000_000 == 0 => line("loop", format!("{}s", ns / 1_000_000_000)),
+        RunRepeat::Nanoseconds(_) => unsaid.push("a time to repeat all runs for that is no whole second".to_string()),
+        RunRepeat::Forever => line("loop", "forever".to_string()),
     }
     for edges in &settings.histograms {
         let list: Vec<String> = edges.edges_ns.iter().map(|ns| format!("{}u", *ns as f64 / 1e3)).collect();
@@ -93,7 +93,7 @@ fn content(plan: &Plan, line: &mut impl FnMut(&str, String), unsaid: &mut Vec<St
         if contents().any(|(run, other)| {
             let looped = run.loops.iter().any(|(name, _)| name == "compratio");
             let ratio = if looped { content.compress_ratio } else { other.content.compress_ratio };
-            plan::Content { compress_ratio: ratio, ..other.content.clone() } != *content
+            plan::WriteContent { compress_ratio: ratio, ..other.content.clone() } != *content
         }) {
             unsaid.push("workloads with different data (compression, duplication, patterns)".to_string());
         }
@@ -128,9 +128,10 @@ fn content(plan: &Plan, line: &mut impl FnMut(&str, String), unsaid: &mut Vec<St
 }
 
 /// `startcmd=("…","…",cons)`.
-fn commands(name: &str, commands: &[Command], line: &mut impl FnMut(&str, String), unsaid: &mut Vec<String>) {
+fn commands(name: &str, commands: &[ShellCommand], line: &mut impl FnMut(&str, String), unsaid: &mut Vec<String>) {
     let Some(first) = commands.first() else { return };
-    let unlike = |one: &Command| (&one.output, one.abort) != (&first.output, first.abort) || one.line.contains('"');
+    let unlike =
+        |one: &ShellCommand| (&one.output, one.abort) != (&first.output, first.abort) || one.line.contains('"');
     if commands.iter().any(unlike) {
         unsaid.push(format!("{name} with quotes, or with outputs in different places"));
         return;
@@ -233,7 +234,7 @@ impl Works {
 
 /// Places in the text aside.
 fn same(a: &Workload, b: &Workload) -> bool {
-    let bare = |one: &Workload| Workload { span: plan::Span::default(), ..one.clone() };
+    let bare = |one: &Workload| Workload { span: plan::TextSpan::default(), ..one.clone() };
     bare(a) == bare(b)
 }
 
@@ -262,7 +263,8 @@ fn work_line(plan: &Plan, run: &Run, name: &str, workload: &Workload, unsaid: &m
     }
     if let Some((min, max)) = address.stride {
         // From start to start in sequential order of other languages, from end to start in Vdbench's.
-        let length = if matches!(address.order, Order::Sequential { .. }) { workload.transfer.max_bytes() } else { 0 };
+        let length =
+            if matches!(address.order, AddressOrder::Sequential { .. }) { workload.transfer.max_bytes() } else { 0 };
         add("stride", format!("({},{})", min.saturating_sub(length), max.saturating_sub(length)));
     }
     if let Some(streams) = address.streams {
@@ -335,7 +337,7 @@ fn order(
             add(word, percent(share));
         }
     }
-    let is_skipping = address.stride.is_some() && matches!(address.order, Order::Sequential { .. });
+    let is_skipping = address.stride.is_some() && matches!(address.order, AddressOrder::Sequential { .. });
     if is_skipping {
         unsaid.push(format!("`{name}` skips from start to start; in Vdbench a stride is for operations that seek"));
     }
@@ -349,30 +351,30 @@ fn order(
     };
     match address.order {
         _ if is_skipping => {}
-        Order::Sequential { once: true, .. } => seek("eof".to_string()),
-        Order::Sequential { once: false, .. } => seek("0".to_string()),
-        Order::Mixed { seek: share, distribution: Distribution::Uniform } => seek(percent(share)),
-        Order::Mixed { seek: share, .. } => {
+        AddressOrder::Sequential { once: true, .. } => seek("eof".to_string()),
+        AddressOrder::Sequential { once: false, .. } => seek("0".to_string()),
+        AddressOrder::Mixed { seek: share, distribution: AddressDistribution::Uniform } => seek(percent(share)),
+        AddressOrder::Mixed { seek: share, .. } => {
             unsaid.push(format!(
                 "`{name}` prefers some places where it seeks; only forseekpct= says that beside {}",
                 percent(share)
             ));
             seek(percent(share));
         }
-        Order::Random(Distribution::Poisson(midpoint)) if looped("seekpct") || address.random_start => {
+        AddressOrder::Random(AddressDistribution::Poisson(midpoint)) if looped("seekpct") || address.random_start => {
             add("seekpct", format!("({start}poisson,{midpoint})"));
         }
-        Order::Random(Distribution::Poisson(midpoint)) => add("seekpct", format!("(poisson,{midpoint})")),
-        Order::Random(Distribution::Uniform) if address.random_start => seek("random".to_string()),
-        Order::Random(Distribution::Uniform) => {}
-        Order::Random(Distribution::ExactOnce) => add("coverage", "exact".to_string()),
-        Order::Random(Distribution::Zipf(theta)) => add("random_distribution", format!("zipf:{theta}")),
-        Order::Random(Distribution::Pareto(h)) => add("random_distribution", format!("pareto:{h}")),
-        Order::Random(Distribution::Normal(deviation)) => {
+        AddressOrder::Random(AddressDistribution::Poisson(midpoint)) => add("seekpct", format!("(poisson,{midpoint})")),
+        AddressOrder::Random(AddressDistribution::Uniform) if address.random_start => seek("random".to_string()),
+        AddressOrder::Random(AddressDistribution::Uniform) => {}
+        AddressOrder::Random(AddressDistribution::ExactOnce) => add("coverage", "exact".to_string()),
+        AddressOrder::Random(AddressDistribution::Zipf(theta)) => add("random_distribution", format!("zipf:{theta}")),
+        AddressOrder::Random(AddressDistribution::Pareto(h)) => add("random_distribution", format!("pareto:{h}")),
+        AddressOrder::Random(AddressDistribution::Normal(deviation)) => {
             add("random_distribution", format!("normal:{}", percent(deviation)));
         }
     }
-    if matches!(address.order, Order::Sequential { backward: true, .. }) {
+    if matches!(address.order, AddressOrder::Sequential { backward: true, .. }) {
         unsaid.push(format!("`{name}` goes backwards"));
     }
     if !address.zones.is_empty() {
@@ -478,17 +480,19 @@ fn is_ratio(run: &Run) -> bool {
 }
 
 fn rates(block: &Block<'_>, add: &mut impl FnMut(&str, String)) {
-    if let Some(Burst { steps, .. }) = block.first.arrivals.burst.as_ref().filter(|burst| !burst.steps.is_empty()) {
+    if let Some(BurstPattern { steps, .. }) =
+        block.first.arrivals.burst.as_ref().filter(|burst| !burst.steps.is_empty())
+    {
         let pairs: Vec<String> =
             steps.iter().flat_map(|(rate, ns)| [rate.to_string(), (*ns as f64 / 1e9).to_string()]).collect();
         return add("iorate", list(&pairs));
     }
-    let rate = |rate: &Rate| match rate {
-        Rate::PerSecond(rate) => rate.to_string(),
-        Rate::FractionOfLastMax(fraction) => format!("{}%", percent(*fraction)),
-        Rate::Max | Rate::CurveMax | Rate::CurvePoint { .. } => "max".to_string(),
+    let rate = |rate: &OfferedRate| match rate {
+        OfferedRate::PerSecond(rate) => rate.to_string(),
+        OfferedRate::FractionOfLastMax(fraction) => format!("{}%", percent(*fraction)),
+        OfferedRate::Max | OfferedRate::CurveMax | OfferedRate::CurvePoint { .. } => "max".to_string(),
     };
-    if block.rates.first() != Some(&Rate::CurveMax) {
+    if block.rates.first() != Some(&OfferedRate::CurveMax) {
         let values: Vec<String> = block.rates.iter().map(rate).collect();
         return add("iorate", list(&values));
     }
@@ -498,7 +502,7 @@ fn rates(block: &Block<'_>, add: &mut impl FnMut(&str, String)) {
         .iter()
         .zip(&block.titles)
         .filter_map(|(rate, title)| match rate {
-            Rate::CurvePoint { fraction, .. } => {
+            OfferedRate::CurvePoint { fraction, .. } => {
                 let sign = if title.contains("_(-") { "%" } else { "" };
                 Some(format!("{}{sign}", percent(*fraction)))
             }
@@ -509,7 +513,7 @@ fn rates(block: &Block<'_>, add: &mut impl FnMut(&str, String)) {
         add("curve", list(&points));
     }
     let stop = block.rates.iter().find_map(|rate| match rate {
-        Rate::CurvePoint { stop_response_ns, .. } => *stop_response_ns,
+        OfferedRate::CurvePoint { stop_response_ns, .. } => *stop_response_ns,
         _ => None,
     });
     if let Some(ns) = stop {
@@ -520,9 +524,9 @@ fn rates(block: &Block<'_>, add: &mut impl FnMut(&str, String)) {
 fn distribution(run: &Run, add: &mut impl FnMut(&str, String)) {
     let mut words = Vec::new();
     match run.arrivals.gaps {
-        Gaps::Exponential => {}
-        Gaps::Uniform => words.push("uniform"),
-        Gaps::Deterministic => words.push("deterministic"),
+        GapDistribution::Exponential => {}
+        GapDistribution::Uniform => words.push("uniform"),
+        GapDistribution::Deterministic => words.push("deterministic"),
     }
     if let Some(burst) = &run.arrivals.burst {
         words.push(if burst.spike { "spike" } else { "variable" });
@@ -550,8 +554,10 @@ fn sizes(size: &TransferSize) -> String {
 
 fn range_text(range: AddressRange, name: &str, add: &mut impl FnMut(&str, String), unsaid: &mut Vec<String>) {
     match (range.low, range.high) {
-        (Bound::Fraction(low), Bound::Fraction(high)) => add(name, format!("({},{})", percent(low), percent(high))),
-        (Bound::Bytes(low), Bound::Bytes(high)) if high > 200 => add(name, format!("({low},{high})")),
+        (RangeBound::Fraction(low), RangeBound::Fraction(high)) => {
+            add(name, format!("({},{})", percent(low), percent(high)))
+        }
+        (RangeBound::Bytes(low), RangeBound::Bytes(high)) if high > 200 => add(name, format!("({low},{high})")),
         _ => unsaid.push(format!("a {name} in bytes and percent")),
     }
 }

@@ -1,12 +1,12 @@
 //! Finds the loops again that runs were made of.
 
-use plan::{OpMix, Order, Rate, Run, TransferSize, Workload};
+use plan::{AddressOrder, OfferedRate, OpMix, Run, TransferSize, Workload};
 
 /// Runs that one `rd=` makes.
 pub(super) struct Block<'a> {
     pub(super) first: &'a Run,
     /// The innermost loop: rates, or a curve.
-    pub(super) rates: Vec<Rate>,
+    pub(super) rates: Vec<OfferedRate>,
     /// Titles of the runs of the innermost loop.
     pub(super) titles: Vec<&'a str>,
     /// Other loops, the outermost first, with their values.
@@ -25,17 +25,17 @@ pub(super) fn is_overridden(run: &Run, workload: &Workload) -> Workload {
             "whpct" => base.address.write_hit = 0.0,
             "seekpct" => {
                 let distribution = match base.address.order {
-                    Order::Mixed { distribution, .. } | Order::Random(distribution) => distribution,
-                    Order::Sequential { .. } => plan::Distribution::Uniform,
+                    AddressOrder::Mixed { distribution, .. } | AddressOrder::Random(distribution) => distribution,
+                    AddressOrder::Sequential { .. } => plan::AddressDistribution::Uniform,
                 };
-                base.address.order = Order::Mixed { seek: 0.0, distribution };
+                base.address.order = AddressOrder::Mixed { seek: 0.0, distribution };
             }
             "hitarea" => base.address.hit_area_bytes = None,
             "compratio" => base.content.compress_ratio = 1.0,
             _ => {}
         }
     }
-    base.span = plan::Span::default();
+    base.span = plan::TextSpan::default();
     base
 }
 
@@ -59,12 +59,12 @@ fn frame(run: &Run) -> Run {
         title: String::new(),
         loops: Vec::new(),
         workloads: Vec::new(),
-        rate: Rate::Max,
-        span: plan::Span::default(),
+        rate: OfferedRate::Max,
+        span: plan::TextSpan::default(),
         objectives: run
             .objectives
             .iter()
-            .map(|one| plan::Objective { span: plan::Span::default(), ..one.clone() })
+            .map(|one| plan::Objective { span: plan::TextSpan::default(), ..one.clone() })
             .collect(),
         ..run.clone()
     }
@@ -104,7 +104,7 @@ fn units(runs: &[Run]) -> Vec<Unit<'_>> {
         let listed = first.loops.iter().any(|(name, _)| name == "iorate");
         let goes_on = |run: &Run| {
             let inner = match (first.rate, run.rate) {
-                (Rate::CurveMax, Rate::CurvePoint { .. }) => true,
+                (OfferedRate::CurveMax, OfferedRate::CurvePoint { .. }) => true,
                 _ => listed && run.loops.iter().any(|(name, _)| name == "iorate"),
             };
             inner && outer(run) == outer(first) && frame(run) == frame(first) && run.workloads == first.workloads

@@ -10,7 +10,7 @@ use super::run::{Definition, RateParam, RateValue};
 use super::storage::Storage;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::replay::{AddressRules, DEPTH, DeviceMap, Pacing, ReplayVolume, Speed};
+use plan::replay::{AddressRules, DEPTH, DeviceMapping, ReplayPacing, ReplaySpeed, ReplayVolume};
 use plan::{OpMix, Replay, Run, Workload};
 use std::path::PathBuf;
 
@@ -28,8 +28,8 @@ fn maps(
     storages: &[Storage],
     groups: &[Group],
     used: &[usize],
-) -> (Vec<ReplayVolume>, Vec<DeviceMap>) {
-    let (mut volumes, mut maps): (Vec<ReplayVolume>, Vec<DeviceMap>) = (Vec::new(), Vec::new());
+) -> (Vec<ReplayVolume>, Vec<DeviceMapping>) {
+    let (mut volumes, mut maps): (Vec<ReplayVolume>, Vec<DeviceMapping>) = (Vec::new(), Vec::new());
     let mut known: Vec<&str> = Vec::new();
     let of = |at: usize| storages.get(at).map(|storage| (at, storage));
     for (target, storage) in used.iter().copied().filter_map(of) {
@@ -44,7 +44,7 @@ fn maps(
             let volume = volumes.len();
             volumes.push(ReplayVolume { targets: vec![target] });
             let packed = single.len() > 1;
-            let map = |text: &&Text| DeviceMap { device: text.text.clone(), volume, base_bytes: 0, packed };
+            let map = |text: &&Text| DeviceMapping { device: text.text.clone(), volume, base_bytes: 0, packed };
             maps.extend(single.iter().map(map));
         }
         for group in storage.replay.iter().filter_map(|text| devices_of(text, groups).0) {
@@ -56,7 +56,7 @@ fn maps(
             let targets = used.iter().copied().filter(|at| takes(&storages[*at])).collect();
             let volume = volumes.len();
             volumes.push(ReplayVolume { targets });
-            let map = |device: &String| DeviceMap { device: device.clone(), volume, base_bytes: 0, packed: true };
+            let map = |device: &String| DeviceMapping { device: device.clone(), volume, base_bytes: 0, packed: true };
             maps.extend(group.devices.iter().map(map));
         }
     }
@@ -103,8 +103,8 @@ pub(crate) fn run(context: &mut Context, definition: &Definition, material: &Mat
     }
     let (pacing, speed) = match &definition.rate {
         Some((RateParam::List { values, .. }, span)) => match values.as_slice() {
-            [RateValue::Max] => (Pacing::Asap, Speed::Factor(1.0)),
-            [RateValue::Number(rate)] if *rate > 0.0 => (Pacing::OnTime, Speed::PerSecond(*rate)),
+            [RateValue::Max] => (ReplayPacing::Asap, ReplaySpeed::Factor(1.0)),
+            [RateValue::Number(rate)] if *rate > 0.0 => (ReplayPacing::OnTime, ReplaySpeed::PerSecond(*rate)),
             _ => {
                 let found = Diagnostic::error("replay", *span, "a replay has one rate");
                 context.push(found.help("write iorate=N, iorate=max, or leave it out for the traced rate"));
@@ -116,7 +116,7 @@ pub(crate) fn run(context: &mut Context, definition: &Definition, material: &Mat
             context.push(found.help("write iorate=N, iorate=max, or leave it out for the traced rate"));
             return None;
         }
-        None => (Pacing::OnTime, Speed::Factor(1.0)),
+        None => (ReplayPacing::OnTime, ReplaySpeed::Factor(1.0)),
     };
     let mut targets: Vec<usize> = volumes.iter().flat_map(|volume| volume.targets.iter().copied()).collect();
     targets.sort_unstable();

@@ -5,7 +5,7 @@ use super::statement::{self, Statement};
 use super::value::{self, Unit};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::Span;
+use plan::TextSpan;
 
 /// `replay=(file,…)` of a run definition.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct ReplayParams {
     pub(crate) repeat: u32,
     pub(crate) duplicate: bool,
     pub(crate) stagger_ns: u64,
-    pub(crate) span: Span,
+    pub(crate) span: TextSpan,
 }
 
 /// `rg=name,devices=(…)`.
@@ -22,7 +22,7 @@ pub(crate) struct ReplayParams {
 pub(crate) struct Group {
     pub(crate) name: String,
     pub(crate) devices: Vec<String>,
-    pub(crate) span: Span,
+    pub(crate) span: TextSpan,
 }
 
 /// Reads the groups.

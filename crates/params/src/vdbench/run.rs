@@ -9,7 +9,7 @@ use super::value::{self, Number, Unit, plain};
 use super::workload::{DEFINITIONS_MAX, SEEK_WORDS, seek_percent, transfer_bytes};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::{Command, DataLimit, Gaps, Objective, OpenFlags, Span, Stop};
+use plan::{DataLimit, GapDistribution, Objective, OpenFlags, ShellCommand, StopCondition, TextSpan};
 
 /// A rate in a list of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,7 +44,7 @@ pub(crate) struct Loop {
     pub(crate) name: &'static str,
     /// `(number, text in the title)`.
     pub(crate) values: Vec<(f64, String)>,
-    pub(crate) span: Span,
+    pub(crate) span: TextSpan,
 }
 
 /// A run definition.
@@ -53,9 +53,9 @@ pub(crate) struct Definition {
     pub(crate) name: String,
     pub(crate) works: Vec<Text>,
     pub(crate) targets: Vec<Text>,
-    pub(crate) targets_span: Span,
+    pub(crate) targets_span: TextSpan,
     pub(crate) file_works: Vec<Text>,
-    pub(crate) rate: Option<(RateParam, Span)>,
+    pub(crate) rate: Option<(RateParam, TextSpan)>,
     /// The last list of rates: Vdbench runs it whatever single rate comes after it.
     pub(crate) rate_list: Option<Vec<RateValue>>,
     /// Was it given and could not be read?
@@ -68,18 +68,18 @@ pub(crate) struct Definition {
     pub(crate) interval_ns: u64,
     pub(crate) warmup_ns: u64,
     pub(crate) pause_ns: u64,
-    pub(crate) gaps: Gaps,
+    pub(crate) gaps: GapDistribution,
     pub(crate) burst: Option<BurstKind>,
-    pub(crate) stop: Stop,
-    pub(crate) start_commands: Vec<Command>,
-    pub(crate) end_commands: Vec<Command>,
+    pub(crate) stop: StopCondition,
+    pub(crate) start_commands: Vec<ShellCommand>,
+    pub(crate) end_commands: Vec<ShellCommand>,
     pub(crate) objectives: Vec<Objective>,
     pub(crate) open: Option<OpenFlags>,
     pub(crate) format: bool,
     pub(crate) replay: Option<ReplayParams>,
     pub(crate) loops: Vec<Loop>,
-    pub(crate) time_span: Span,
-    pub(crate) span: Span,
+    pub(crate) time_span: TextSpan,
+    pub(crate) span: TextSpan,
 }
 
 impl Default for Definition {
@@ -88,7 +88,7 @@ impl Default for Definition {
             name: String::new(),
             works: Vec::new(),
             targets: Vec::new(),
-            targets_span: Span::default(),
+            targets_span: TextSpan::default(),
             file_works: Vec::new(),
             rate: None,
             rate_list: None,
@@ -100,9 +100,9 @@ impl Default for Definition {
             interval_ns: 1_000_000_000,
             warmup_ns: 0,
             pause_ns: 0,
-            gaps: Gaps::Exponential,
+            gaps: GapDistribution::Exponential,
             burst: None,
-            stop: Stop::default(),
+            stop: StopCondition::default(),
             start_commands: Vec::new(),
             end_commands: Vec::new(),
             objectives: Vec::new(),
@@ -110,8 +110,8 @@ impl Default for Definition {
             format: false,
             replay: None,
             loops: Vec::new(),
-            time_span: Span::default(),
-            span: Span::default(),
+            time_span: TextSpan::default(),
+            span: TextSpan::default(),
         }
     }
 }
@@ -233,7 +233,7 @@ fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &
 }
 
 /// A list of rates stays until another list comes.
-fn keep_list(context: &mut Context, run: &mut Definition, rate: &RateParam, span: Span) {
+fn keep_list(context: &mut Context, run: &mut Definition, rate: &RateParam, span: TextSpan) {
     let found = match rate {
         RateParam::List { values, list: true } => {
             run.rate_list = Some(values.clone());
@@ -307,9 +307,9 @@ fn distribution(context: &mut Context, run: &mut Definition, param: &Param) {
             text,
             &["exponential", "uniform", "deterministic", "variable", "spike"],
         ) {
-            Some("exponential") => run.gaps = Gaps::Exponential,
-            Some("uniform") => run.gaps = Gaps::Uniform,
-            Some("deterministic") => run.gaps = Gaps::Deterministic,
+            Some("exponential") => run.gaps = GapDistribution::Exponential,
+            Some("uniform") => run.gaps = GapDistribution::Uniform,
+            Some("deterministic") => run.gaps = GapDistribution::Deterministic,
             Some("variable") => run.burst = Some(BurstKind::Variable),
             Some("spike") => run.burst = Some(BurstKind::Spike),
             _ => {}

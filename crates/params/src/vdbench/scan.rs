@@ -5,7 +5,7 @@ use super::line::Line;
 use super::param::{Param, Text};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::Span;
+use plan::TextSpan;
 
 /// Most values in a list as written; what ranges make of them has its own limits.
 const VALUES_MAX: usize = 16_384;
@@ -41,7 +41,7 @@ impl Cursor<'_> {
         hit
     }
 
-    fn span(&self, from: usize) -> Span {
+    fn span(&self, from: usize) -> TextSpan {
         self.line.span(from, self.at.max(from + 1))
     }
 
@@ -163,7 +163,7 @@ impl Scanner {
     }
 
     /// A word that is not followed by `=`.
-    fn no_keyword(&mut self, context: &mut Context, cursor: &mut Cursor<'_>, word: &Text, span: Span) {
+    fn no_keyword(&mut self, context: &mut Context, cursor: &mut Cursor<'_>, word: &Text, span: TextSpan) {
         let shown: String = word.text.chars().take(40).collect();
         let found = Diagnostic::error("syntax", span, format!("expected keyword=value, found `{shown}`"));
         let after = cursor.line.text[cursor.end..].trim_start();
@@ -260,9 +260,9 @@ fn unclosed(context: &mut Context, param: &Param, after: Option<&str>) {
 }
 
 /// From the start of one to the end of the other, when they are in one source; the first otherwise.
-fn join(a: Span, b: Span) -> Span {
+fn join(a: TextSpan, b: TextSpan) -> TextSpan {
     let end = b.start.saturating_add(b.len);
-    if a.source == b.source && end > a.start { Span { len: end - a.start, ..a } } else { a }
+    if a.source == b.source && end > a.start { TextSpan { len: end - a.start, ..a } } else { a }
 }
 
 /// Does a line begin with a keyword? Then a list that the line before left open was forgotten to be closed.

@@ -5,7 +5,7 @@ use super::value::{self, Number, Unit};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::suggest::did_you_mean;
-use plan::{AddressRange, Bound, Command, Dedup, DedupSets, Objective, OpenFlags, Span};
+use plan::{AddressRange, DedupContent, DedupSets, Objective, OpenFlags, RangeBound, ShellCommand, TextSpan};
 use std::path::PathBuf;
 
 /// Bits of `open(2)` on Linux that `openflags=0x…` may carry, with their fields.
@@ -87,8 +87,8 @@ pub(crate) fn range(context: &mut Context, name: &str, param: &Param) -> Option<
         return None;
     }
     let bound = |number: &Number, is_percent: bool| match is_percent {
-        true => Bound::Fraction(number.value / 100.0),
-        false => Bound::Bytes(value::to_u64(number.value)),
+        true => RangeBound::Fraction(number.value / 100.0),
+        false => RangeBound::Bytes(value::to_u64(number.value)),
     };
     Some(AddressRange { low: bound(low, is_low_percent), high: bound(high, is_high_percent) })
 }
@@ -114,7 +114,7 @@ pub(crate) fn path(context: &mut Context, name: &str, param: &Param) -> Option<P
 
 /// `startcmd=` and `endcmd=`: commands, added to those that are there, and words of where their
 /// output goes (for all of them), of what runs them, and of hosts.
-pub(crate) fn commands(context: &Context, param: &Param, out: &mut Vec<Command>) {
+pub(crate) fn commands(context: &Context, param: &Param, out: &mut Vec<ShellCommand>) {
     // To Vdbench whatever begins so is such a word: `logger` with arguments and `sum.sh` are commands here.
     let place = |text: &Text| {
         let is_word = text.text.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -125,7 +125,7 @@ pub(crate) fn commands(context: &Context, param: &Param, out: &mut Vec<Command>)
         let is_word = words.iter().any(|word| text.text.eq_ignore_ascii_case(word));
         if !is_word && place(text).is_none() && !context.hosts.contains(&text.text) {
             let output = "log".to_string();
-            out.push(Command { line: text.text.clone(), output, abort: false, span: text.span });
+            out.push(ShellCommand { line: text.text.clone(), output, abort: false, span: text.span });
         }
     }
     let output = param.values.iter().rev().find_map(place);
@@ -168,11 +168,11 @@ pub(crate) fn compression_ratio(context: &mut Context, param: &Param) -> Option<
 pub(crate) struct DedupParams {
     pub(crate) ratio: Option<f64>,
     pub(crate) unit_bytes: Option<u64>,
-    pub(crate) sets: Option<(DedupSets, Span)>,
+    pub(crate) sets: Option<(DedupSets, TextSpan)>,
     /// Sets are those of one target; otherwise of all.
     pub(crate) apart: bool,
     /// The first parameter of all.
-    pub(crate) span: Option<Span>,
+    pub(crate) span: Option<TextSpan>,
 }
 
 impl DedupParams {
@@ -225,7 +225,7 @@ impl DedupParams {
 
     /// The complete setting; Vdbench's default of sets is 5 % of all blocks, and half of all unique blocks where those
     /// are fewer than 10 %.
-    pub(crate) fn complete(&self, context: &mut Context) -> Option<Dedup> {
+    pub(crate) fn complete(&self, context: &mut Context) -> Option<DedupContent> {
         let span = self.span?;
         let Some(ratio) = self.ratio else {
             let found = Diagnostic::error("dedup", span, "duplication is set without dedupratio=");
@@ -242,7 +242,7 @@ impl DedupParams {
         };
         let sets = match self.sets {
             None => DedupSets::Fraction((0.5 / ratio).min(0.05)),
-            Some((DedupSets::Fraction(fraction), span)) if !Dedup::allows_sets(ratio, fraction) => {
+            Some((DedupSets::Fraction(fraction), span)) if !DedupContent::allows_sets(ratio, fraction) => {
                 let message = format!("with dedupratio={ratio}, {} % of all blocks cannot be sets", fraction * 100.0);
                 let help = format!(
                     "each set is a unique block as well, and only {:.3} % of all are: ask for fewer",
@@ -253,6 +253,6 @@ impl DedupParams {
             }
             Some((sets, _)) => sets,
         };
-        Some(Dedup { ratio, unit_bytes, sets, across: !self.apart })
+        Some(DedupContent { ratio, unit_bytes, sets, across: !self.apart })
     }
 }

@@ -4,7 +4,7 @@ use super::value::plain;
 use super::workload::Work;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::Span;
+use plan::TextSpan;
 use std::collections::BTreeMap;
 
 /// A workload's part.
@@ -15,7 +15,7 @@ pub(crate) struct Share {
 }
 
 /// The parts of all workloads of one run.
-pub(crate) fn shares(context: &mut Context, span: Span, works: &[&Work]) -> Option<Vec<Share>> {
+pub(crate) fn shares(context: &mut Context, span: TextSpan, works: &[&Work]) -> Option<Vec<Share>> {
     if works.iter().any(|work| work.rate.is_some() || work.priority.is_some()) {
         priorities(context, works)?;
     }

@@ -5,10 +5,10 @@ use super::param::Param;
 use super::scan::Scanner;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use crate::loader::{LoadError, Loader};
-use crate::sniff::{Format, sniff};
+use crate::loader::{FileLoader, LoadError};
+use crate::sniff::{ParameterFormat, sniff};
 use crate::suggest::did_you_mean;
-use plan::{Source, Span};
+use plan::{ParameterText, TextSpan};
 use std::path::{Path, PathBuf};
 
 /// Vdbench's limit of lines, all files together.
@@ -30,7 +30,7 @@ struct Variable<'a> {
 
 /// Reads files and everything that they include into one stream of parameters.
 pub(crate) struct SourceReader<'a> {
-    loader: &'a dyn Loader,
+    loader: &'a dyn FileLoader,
     variables: Vec<Variable<'a>>,
     scanner: Scanner,
     lines: u32,
@@ -43,7 +43,7 @@ pub(crate) struct SourceReader<'a> {
 }
 
 impl<'a> SourceReader<'a> {
-    pub(crate) fn new(loader: &'a dyn Loader, variables: &'a [(String, String)]) -> Self {
+    pub(crate) fn new(loader: &'a dyn FileLoader, variables: &'a [(String, String)]) -> Self {
         let mut variables: Vec<Variable<'a>> =
             variables.iter().map(|(name, value)| Variable { name, value, used: false }).collect();
         variables.sort_by_key(|variable| std::cmp::Reverse(variable.name.len()));
@@ -62,16 +62,16 @@ impl<'a> SourceReader<'a> {
     /// Reads one file of the command line.
     pub(crate) fn file(&mut self, context: &mut Context, path: &Path) {
         match self.source_of(context, path) {
-            Ok(source) if sniff(&context.sources[source as usize].text) == Format::Fio => {
+            Ok(source) if sniff(&context.sources[source as usize].text) == ParameterFormat::Fio => {
                 let found =
-                    Diagnostic::error("not-vdbench", Span { source, start: 0, len: 0 }, "this is a fio job file");
+                    Diagnostic::error("not-vdbench", TextSpan { source, start: 0, len: 0 }, "this is a fio job file");
                 context.push(found.help("only Vdbench's parameter files are read so far; fio's are to come"));
             }
             Ok(source) => self.nest(context, path, source),
             Err(why) => {
                 let name = path.display().to_string();
-                let span = Span { source: index_u32(context.sources.len()), start: 0, len: 0 };
-                context.sources.push(Source { name, text: String::new() });
+                let span = TextSpan { source: index_u32(context.sources.len()), start: 0, len: 0 };
+                context.sources.push(ParameterText { name, text: String::new() });
                 let found = Diagnostic::error("cannot-read", span, format!("failed to read the parameter file: {why}"));
                 context.push(found);
             }
@@ -81,7 +81,7 @@ impl<'a> SourceReader<'a> {
     /// Reads a text that is no file.
     pub(crate) fn text(&mut self, context: &mut Context, name: &str, text: &str) {
         let source = index_u32(context.sources.len());
-        context.sources.push(Source { name: name.to_string(), text: text.to_string() });
+        context.sources.push(ParameterText { name: name.to_string(), text: text.to_string() });
         self.lines_of(context, Path::new("."), source);
     }
 
@@ -89,9 +89,10 @@ impl<'a> SourceReader<'a> {
     pub(crate) fn finish(mut self, context: &mut Context) -> Vec<Param> {
         self.scanner.finish(context);
         for variable in self.variables.iter().filter(|variable| !variable.used) {
-            let span = Span { source: index_u32(context.sources.len()), start: 0, len: index_u32(variable.name.len()) };
+            let span =
+                TextSpan { source: index_u32(context.sources.len()), start: 0, len: index_u32(variable.name.len()) };
             let text = format!("{}={}", variable.name, variable.value);
-            context.sources.push(Source { name: "<command line>".to_string(), text });
+            context.sources.push(ParameterText { name: "<command line>".to_string(), text });
             let message = format!("the variable `{}` is used by no parameter file", variable.name);
             let help = format!("write ${} where its value belongs, or leave it out", variable.name);
             context.push(Diagnostic::error("unused-variable", span, message).help(help));
@@ -117,7 +118,7 @@ impl<'a> SourceReader<'a> {
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         };
         let source = index_u32(context.sources.len());
-        context.sources.push(Source { name: path.display().to_string(), text });
+        context.sources.push(ParameterText { name: path.display().to_string(), text });
         self.known.push((path.to_path_buf(), source));
         Ok(source)
     }
@@ -145,7 +146,7 @@ impl<'a> SourceReader<'a> {
     fn line(&mut self, context: &mut Context, folder: &Path, source: u32, start: usize, raw: &str) -> bool {
         let lead = raw.len() - raw.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').len();
         let (at, text) = (start + lead, raw[lead..].trim_end());
-        let whole = Span { source, start: index_u32(at), len: index_u32(text.len().min(80)) };
+        let whole = TextSpan { source, start: index_u32(at), len: index_u32(text.len().min(80)) };
         if self.lines >= LINES_MAX {
             let message = format!("more than {LINES_MAX} lines, all files together");
             context
@@ -188,7 +189,7 @@ impl<'a> SourceReader<'a> {
                 None => (&text[rest..rest + c.len_utf8()], c.len_utf8()),
             };
             if line.text.len() + add.len() > LINE_BYTES_MAX {
-                let span = Span { source, start: index_u32(at), len: 1 };
+                let span = TextSpan { source, start: index_u32(at), len: 1 };
                 let message = format!("the line is longer than {} KiB", LINE_BYTES_MAX >> 10);
                 context.push(
                     Diagnostic::error("long-line", span, message).help("end a line with a comma to go on in the next"),
@@ -203,7 +204,7 @@ impl<'a> SourceReader<'a> {
         Some(line)
     }
 
-    fn include(&mut self, context: &mut Context, folder: &Path, line: &Line, whole: Span) {
+    fn include(&mut self, context: &mut Context, folder: &Path, line: &Line, whole: TextSpan) {
         let name = line.text[8..].split(char::is_whitespace).next().unwrap_or_default();
         let span = line.span(8, 8 + name.len().max(1));
         let name = name.trim_matches('"');

@@ -4,7 +4,7 @@ use super::keys::{Section, resolve};
 use super::param::{Param, Text};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::Span;
+use plan::TextSpan;
 
 /// Longest name of a definition.
 pub(crate) const NAME_MAX: usize = 200;
@@ -21,7 +21,7 @@ pub(crate) struct Statement {
     pub(crate) names: Vec<Text>,
     pub(crate) params: Vec<Param>,
     /// The first keyword and its value.
-    pub(crate) span: Span,
+    pub(crate) span: TextSpan,
 }
 
 /// Splits the stream of parameters.
@@ -31,7 +31,7 @@ pub(crate) fn group(context: &mut Context, params: Vec<Param>) -> Vec<Statement>
         name: Text::default(),
         names: Vec::new(),
         params: Vec::new(),
-        span: Span::default(),
+        span: TextSpan::default(),
     }];
     let mut now = Section::General;
     for at in 0..params.len() {
@@ -72,7 +72,7 @@ fn begin(section: Section, param: &Param) -> Statement {
         name: name.cloned().unwrap_or_default(),
         names: param.values.clone(),
         params: Vec::new(),
-        span: Span { len: param.key_span.len.saturating_add(1).saturating_add(param.span.len), ..param.key_span },
+        span: TextSpan { len: param.key_span.len.saturating_add(1).saturating_add(param.span.len), ..param.key_span },
     }
 }
 

@@ -6,7 +6,7 @@ use super::statement::{self, Statement};
 use super::value::{self, Unit};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::{AddressRange, OpenFlags, Span};
+use plan::{AddressRange, OpenFlags, TextSpan};
 
 /// Most targets of one plan.
 pub(crate) const TARGETS_MAX: usize = 16_384;
@@ -19,7 +19,7 @@ pub(crate) struct Storage {
     pub(crate) size_bytes: Option<u64>,
     pub(crate) threads: u32,
     pub(crate) hit_area_bytes: u64,
-    pub(crate) hit_area_span: Option<Span>,
+    pub(crate) hit_area_span: Option<TextSpan>,
     pub(crate) offset_bytes: u64,
     pub(crate) align_bytes: Option<u64>,
     pub(crate) range: Option<AddressRange>,
@@ -27,8 +27,8 @@ pub(crate) struct Storage {
     pub(crate) dedup: DedupParams,
     /// Devices of a trace, or groups of them, that go here.
     pub(crate) replay: Vec<Text>,
-    pub(crate) span: Span,
-    count: Option<(u64, u64, Span)>,
+    pub(crate) span: TextSpan,
+    count: Option<(u64, u64, TextSpan)>,
 }
 
 impl Default for Storage {
@@ -46,7 +46,7 @@ impl Default for Storage {
             open: None,
             dedup: DedupParams::default(),
             replay: Vec::new(),
-            span: Span::default(),
+            span: TextSpan::default(),
             count: None,
         }
     }

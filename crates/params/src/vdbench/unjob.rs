@@ -1,6 +1,6 @@
 //! Jobs as workloads of shared targets, so that a plan of fio's can be said in Vdbench's words.
 
-use plan::{DataLimit, Gaps, LayoutKind, Plan, Rate, Run, TransferSize, Workload};
+use plan::{DataLimit, GapDistribution, LayoutKind, OfferedRate, Plan, Run, TransferSize, Workload};
 
 /// The plan with no job in it; what that loses is listed. A plan without jobs comes back as it is.
 pub(super) fn without_jobs(plan: &Plan, unsaid: &mut Vec<String>) -> Plan {
@@ -54,7 +54,7 @@ fn one_run(run: &mut Run, unsaid: &mut Vec<String>) {
     if jobs.iter().any(|job| job.flow.is_some() || job.latency.is_some()) {
         unsaid.push(format!("{title}: flow= and latency_target="));
     }
-    if jobs.iter().any(|job| job.placement != plan::Placement::default()) {
+    if jobs.iter().any(|job| job.placement != plan::JobPlacement::default()) {
         unsaid.push(format!("{title}: CPUs and priorities of jobs"));
     }
     if jobs.iter().any(|job| job.mapped || job.priorities.is_some() || job.keeps_apart || job.operations == Some(0)) {
@@ -126,8 +126,8 @@ fn rates(run: &mut Run, jobs: &[plan::Job], title: &str, unsaid: &mut Vec<String
             workload.share_fixed = several;
             workload.rate = None;
         }
-        run.rate = Rate::PerSecond(sum);
-        let gaps = jobs.first().map_or(Gaps::Deterministic, |job| job.gaps);
+        run.rate = OfferedRate::PerSecond(sum);
+        let gaps = jobs.first().map_or(GapDistribution::Deterministic, |job| job.gaps);
         if jobs.iter().any(|job| job.gaps != gaps) {
             unsaid.push(format!("{title}: jobs with different rate_process="));
         }
@@ -198,8 +198,8 @@ fn without_files(workload: &mut Workload, job: &mut plan::Job, unsaid: &mut Vec<
     let Some(passes) = job.files.take().filter(|passes| !passes.endless) else { return };
     let twice = if workload.mix.trim_then_write { 2.0 } else { 1.0 };
     match passes.io_size {
-        Some(plan::Bound::Bytes(bytes)) => job.bytes = Some(bytes.saturating_mul(passes.loops)),
-        Some(plan::Bound::Fraction(part)) => job.passes = Some(part * passes.loops as f64 * twice),
+        Some(plan::RangeBound::Bytes(bytes)) => job.bytes = Some(bytes.saturating_mul(passes.loops)),
+        Some(plan::RangeBound::Fraction(part)) => job.passes = Some(part * passes.loops as f64 * twice),
         None => job.passes = Some(passes.loops as f64 * twice),
     }
 }

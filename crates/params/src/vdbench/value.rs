@@ -4,7 +4,7 @@ use super::param::{Param, Text};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::suggest::did_you_mean;
-use plan::Span;
+use plan::TextSpan;
 
 /// Most numbers that a list may expand to (Vdbench's limit).
 const NUMBERS_MAX: usize = 10_240;
@@ -24,7 +24,7 @@ pub(crate) struct Number {
     pub(crate) value: f64,
     /// Written with `%`; Vdbench stores these as negative numbers.
     pub(crate) percent: bool,
-    pub(crate) span: Span,
+    pub(crate) span: TextSpan,
 }
 
 /// A number without digits that say nothing.
@@ -148,7 +148,7 @@ pub(crate) fn list(
     (good && !out.is_empty()).then_some(out)
 }
 
-fn too_many(context: &mut Context, name: &str, span: Span) {
+fn too_many(context: &mut Context, name: &str, span: TextSpan) {
     let message = format!("the list of `{name}` has more than {NUMBERS_MAX} values");
     context.push(Diagnostic::error("too-much", span, message).help("use a larger step, or `d` for doubling"));
 }
@@ -177,7 +177,7 @@ fn expand(
         out.push(Number { value, percent: false, span: text.span });
         out.len() <= NUMBERS_MAX
     };
-    let mut fail = |span: Span, message: String, help: &str| {
+    let mut fail = |span: TextSpan, message: String, help: &str| {
         context.push(Diagnostic::error("range", span, message).help(help));
         false
     };
@@ -331,7 +331,7 @@ pub(crate) fn bytes(
 /// Largest amount of bytes: 8 EiB.
 pub(crate) const BYTES_MAX: u64 = 1 << 62;
 
-fn whole(context: &mut Context, name: &str, value: f64, span: Span) -> Option<u64> {
+fn whole(context: &mut Context, name: &str, value: f64, span: TextSpan) -> Option<u64> {
     if value.fract() != 0.0 {
         let message = format!("`{name}` must be a whole number, found {value}");
         context.push(Diagnostic::error("out-of-range", span, message));

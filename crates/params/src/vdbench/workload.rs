@@ -7,7 +7,7 @@ use super::statement::{self, Statement};
 use super::value::{self, Number, Unit};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::{AddressRange, Distribution, OpenFlags, Order, Span, TransferSize};
+use plan::{AddressDistribution, AddressOrder, AddressRange, OpenFlags, TextSpan, TransferSize};
 
 /// Largest transfer.
 pub(crate) const TRANSFER_MAX: u64 = 1 << 30;
@@ -20,21 +20,21 @@ pub(crate) struct Work {
     pub(crate) name: String,
     pub(crate) targets: Vec<Text>,
     pub(crate) transfer: TransferSize,
-    pub(crate) transfer_span: Span,
+    pub(crate) transfer_span: TextSpan,
     pub(crate) read: f64,
     pub(crate) seek: Seek,
-    pub(crate) order_span: Span,
+    pub(crate) order_span: TextSpan,
     pub(crate) read_hit: f64,
     pub(crate) write_hit: f64,
     pub(crate) range: Option<AddressRange>,
     pub(crate) hot_band: Option<AddressRange>,
-    pub(crate) hot_band_span: Span,
+    pub(crate) hot_band_span: TextSpan,
     pub(crate) stride: Option<(u64, u64)>,
-    pub(crate) stride_span: Span,
+    pub(crate) stride_span: TextSpan,
     pub(crate) streams: Option<u32>,
-    pub(crate) skew: Option<(f64, Span)>,
+    pub(crate) skew: Option<(f64, TextSpan)>,
     pub(crate) rate: Option<f64>,
-    pub(crate) priority: Option<(u32, Span)>,
+    pub(crate) priority: Option<(u32, TextSpan)>,
     pub(crate) threads: Option<u32>,
     pub(crate) open: Option<OpenFlags>,
     pub(crate) trim: f64,
@@ -43,8 +43,8 @@ pub(crate) struct Work {
     pub(crate) fdatasync_every: Option<u32>,
     pub(crate) think_ns: u64,
     /// `random_distribution=` or `coverage=`, which take the place of uniform.
-    pub(crate) spread: Option<(Distribution, Span)>,
-    pub(crate) span: Span,
+    pub(crate) spread: Option<(AddressDistribution, TextSpan)>,
+    pub(crate) span: TextSpan,
 }
 
 impl Default for Work {
@@ -53,17 +53,17 @@ impl Default for Work {
             name: String::new(),
             targets: Vec::new(),
             transfer: TransferSize::Fixed(4096),
-            transfer_span: Span::default(),
+            transfer_span: TextSpan::default(),
             read: 1.0,
             seek: Seek::default(),
-            order_span: Span::default(),
+            order_span: TextSpan::default(),
             read_hit: 0.0,
             write_hit: 0.0,
             range: None,
             hot_band: None,
-            hot_band_span: Span::default(),
+            hot_band_span: TextSpan::default(),
             stride: None,
-            stride_span: Span::default(),
+            stride_span: TextSpan::default(),
             streams: None,
             skew: None,
             rate: None,
@@ -76,7 +76,7 @@ impl Default for Work {
             fdatasync_every: None,
             think_ns: 0,
             spread: None,
-            span: Span::default(),
+            span: TextSpan::default(),
         }
     }
 }
@@ -100,15 +100,15 @@ impl Default for Seek {
 
 impl Seek {
     /// The order of addresses; `spread` takes the place of uniform.
-    pub(crate) fn order(self, spread: Option<Distribution>) -> Order {
+    pub(crate) fn order(self, spread: Option<AddressDistribution>) -> AddressOrder {
         let distribution = match spread {
-            _ if self.midpoint > 0.0 => Distribution::Poisson(self.midpoint),
+            _ if self.midpoint > 0.0 => AddressDistribution::Poisson(self.midpoint),
             other => other.unwrap_or_default(),
         };
         match self.percent / 100.0 {
-            seek if seek >= 1.0 => Order::Random(distribution),
-            seek if seek > 0.0 => Order::Mixed { seek, distribution },
-            seek => Order::Sequential { once: seek < 0.0, backward: false },
+            seek if seek >= 1.0 => AddressOrder::Random(distribution),
+            seek if seek > 0.0 => AddressOrder::Mixed { seek, distribution },
+            seek => AddressOrder::Sequential { once: seek < 0.0, backward: false },
         }
     }
 }
@@ -234,7 +234,7 @@ fn extension(context: &mut Context, work: &mut Work, name: &'static str, param: 
             let exact = value::text(context, name, param)
                 .and_then(|text| value::word(context, name, &text, &["exact", "random"]));
             work.spread = match exact {
-                Some("exact") => Some((Distribution::ExactOnce, param.span)),
+                Some("exact") => Some((AddressDistribution::ExactOnce, param.span)),
                 _ => None,
             };
         }
@@ -242,7 +242,7 @@ fn extension(context: &mut Context, work: &mut Work, name: &'static str, param: 
 }
 
 /// `random_distribution=zipf:1.2`, `(pareto,0.2)`, `(normal,20)`, `random`.
-fn spread(context: &mut Context, param: &Param) -> Option<Distribution> {
+fn spread(context: &mut Context, param: &Param) -> Option<AddressDistribution> {
     let first = param.values.first()?;
     let (word, number) = match (first.text.split_once(':'), param.values.get(1)) {
         (Some((word, number)), None) => (word, Some(Text { text: number.to_string(), ..first.clone() })),
@@ -255,7 +255,7 @@ fn spread(context: &mut Context, param: &Param) -> Option<Distribution> {
     let text = Text { text: word.to_string(), ..first.clone() };
     let word = value::word(context, "random_distribution", &text, &["random", "zipf", "pareto", "normal"])?;
     if word == "random" {
-        return Some(Distribution::Uniform);
+        return Some(AddressDistribution::Uniform);
     }
     let Some(number) = number else {
         let found = Diagnostic::error("random-distribution", first.span, format!("`{word}` needs a number"));
@@ -265,10 +265,10 @@ fn spread(context: &mut Context, param: &Param) -> Option<Distribution> {
     let values = std::slice::from_ref(&number);
     let number = *value::list(context, "random_distribution", &Param::default(), values, Unit::Plain, &[])?.first()?;
     match word {
-        "zipf" => value::check_bounds(context, "zipf", &number, 0.01..=10.0).map(Distribution::Zipf),
-        "pareto" => value::check_bounds(context, "pareto", &number, 0.01..=0.99).map(Distribution::Pareto),
+        "zipf" => value::check_bounds(context, "zipf", &number, 0.01..=10.0).map(AddressDistribution::Zipf),
+        "pareto" => value::check_bounds(context, "pareto", &number, 0.01..=0.99).map(AddressDistribution::Pareto),
         _ => value::check_bounds(context, "normal", &Number { percent: false, ..number }, 0.01..=100.0)
-            .map(|percent| Distribution::Normal(percent / 100.0)),
+            .map(|percent| AddressDistribution::Normal(percent / 100.0)),
     }
 }
 
@@ -440,7 +440,7 @@ pub(crate) fn check(context: &mut Context, work: &Work) {
         let found = Diagnostic::error("conflict", span, "a distribution of random addresses needs seekpct=100");
         context.push(found.help("take one of the two out"));
     }
-    let other = work.spread.is_some_and(|(spread, _)| spread != Distribution::Uniform) || work.streams.is_some();
+    let other = work.spread.is_some_and(|(spread, _)| spread != AddressDistribution::Uniform) || work.streams.is_some();
     if work.hot_band.is_some() && other {
         let found =
             Diagnostic::error("conflict", work.hot_band_span, "hotband= has its own distribution of random addresses");

@@ -1,12 +1,12 @@
 //! Malformed job files: what is said of each is a snapshot.
 
-use params::{JobSource, LoadError, Loader, Options, read_fio, render};
+use params::{FileLoader, JobSource, LoadError, VdbenchOptions, read_fio, render};
 use std::path::{Path, PathBuf};
 
 /// The files of one folder, under their bare names.
 struct Folder(PathBuf);
 
-impl Loader for Folder {
+impl FileLoader for Folder {
     fn load(&self, path: &Path) -> Result<Vec<u8>, LoadError> {
         std::fs::read(self.0.join(path)).map_err(|_| LoadError::Missing)
     }
@@ -20,7 +20,7 @@ fn every_mistake_has_its_place_and_advice() {
     names.sort();
     assert!(names.len() >= 30, "{}", names.len());
     for name in names {
-        let reading = read_fio(&[JobSource::File(name.clone())], &Options::default(), &folder, &|_| None);
+        let reading = read_fio(&[JobSource::File(name.clone())], &VdbenchOptions::default(), &folder, &|_| None);
         let mut shown: Vec<String> = reading.diagnostics.iter().map(|found| render(found, &reading.sources)).collect();
         let plan = reading.plan.iter();
         shown.extend(plan.flat_map(|plan| &plan.unsupported).map(|what| format!("cannot run: {}", what.sentence)));

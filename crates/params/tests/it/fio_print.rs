@@ -1,16 +1,16 @@
 //! A plan printed as a job file and read again is the same plan.
 
 use crate::same::{first_difference, placeless};
-use params::{JobSource, Memory, Options, Reading, Severity, print_fio, read_fio, render};
+use params::{DiagnosticSeverity, JobSource, MemoryLoader, PlanReading, VdbenchOptions, print_fio, read_fio, render};
 use proptest::prelude::*;
 
-fn read(text: &str) -> Reading {
+fn read(text: &str) -> PlanReading {
     let source = JobSource::Text("<job>".to_string(), text.to_string());
-    read_fio(&[source], &Options::default(), &Memory::default(), &|_| None)
+    read_fio(&[source], &VdbenchOptions::default(), &MemoryLoader::default(), &|_| None)
 }
 
-fn shown(reading: &Reading) -> String {
-    let errors = reading.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+fn shown(reading: &PlanReading) -> String {
+    let errors = reading.diagnostics.iter().filter(|found| found.severity == DiagnosticSeverity::Error);
     errors.map(|found| render(found, &reading.sources)).collect::<Vec<_>>().join("\n")
 }
 
@@ -233,7 +233,7 @@ fn a_semicolon_of_the_command_line_begins_no_comment() {
     ];
     let flags: Vec<_> = given.map(|(name, value)| (name.to_string(), Some(value.to_string()))).to_vec();
     let (text, _) = params::flags_text(&flags);
-    let read = |source| read_fio(&[source], &Options::default(), &Memory::default(), &|_| None);
+    let read = |source| read_fio(&[source], &VdbenchOptions::default(), &MemoryLoader::default(), &|_| None);
     let reading = read(JobSource::Flags("<flags>".to_string(), text.clone()));
     let plan = reading.plan.as_ref().unwrap_or_else(|| panic!("{}", shown(&reading)));
     assert_eq!(plan.runs[0].workloads[0].name, "a;b #1");

@@ -1,16 +1,16 @@
 //! Hostile parameter files end soon, with a sentence.
 
-use params::{LoadError, Loader, Memory, Options, Reading, read_vdbench};
+use params::{FileLoader, LoadError, MemoryLoader, PlanReading, VdbenchOptions, read_vdbench};
 use std::path::{Path, PathBuf};
 
 /// What takes longer hangs: of these, the longest takes some seconds without optimisation.
 const NS_MAX: u64 = if cfg!(debug_assertions) { 60_000_000_000 } else { 20_000_000_000 };
 
-fn check(text: &str, codes: &[&str]) -> Reading {
-    check_with(&[PathBuf::from("job.vdb")], &Options::default(), &Memory::one("job.vdb", text), codes)
+fn check(text: &str, codes: &[&str]) -> PlanReading {
+    check_with(&[PathBuf::from("job.vdb")], &VdbenchOptions::default(), &MemoryLoader::one("job.vdb", text), codes)
 }
 
-fn check_with(files: &[PathBuf], options: &Options, loader: &dyn Loader, codes: &[&str]) -> Reading {
+fn check_with(files: &[PathBuf], options: &VdbenchOptions, loader: &dyn FileLoader, codes: &[&str]) -> PlanReading {
     let begun = quantity::clock::now_ns();
     let reading = read_vdbench(files, options, loader);
     let took = quantity::clock::now_ns() - begun;
@@ -86,10 +86,15 @@ fn many_mistakes_are_cut_short() {
 fn files_that_are_none_are_refused() {
     check("", &["no-runs"]);
     check("\n\n* nothing\n", &["no-runs"]);
-    let message = |reading: &Reading| reading.diagnostics[0].message.clone();
+    let message = |reading: &PlanReading| reading.diagnostics[0].message.clone();
     assert!(message(&check("sd=\0", &["cannot-read"])).contains("binary"));
     check(&String::from_utf8_lossy(&[0xff; 4000]), &["syntax"]);
-    let reading = check_with(&[PathBuf::from("none.vdb")], &Options::default(), &Memory::default(), &["cannot-read"]);
+    let reading = check_with(
+        &[PathBuf::from("none.vdb")],
+        &VdbenchOptions::default(),
+        &MemoryLoader::default(),
+        &["cannot-read"],
+    );
     assert!(message(&reading).contains("no such file"));
     assert_eq!(
         params::render(&reading.diagnostics[0], &reading.sources),
@@ -100,7 +105,7 @@ fn files_that_are_none_are_refused() {
 /// Says of every file that it is too large, as the disk does.
 struct Huge;
 
-impl Loader for Huge {
+impl FileLoader for Huge {
     fn load(&self, _: &Path) -> Result<Vec<u8>, LoadError> {
         Err(LoadError::TooLarge)
     }
@@ -108,29 +113,29 @@ impl Loader for Huge {
 
 #[test]
 fn enormous_files_are_refused() {
-    let reading = check_with(&[PathBuf::from("job.vdb")], &Options::default(), &Huge, &["cannot-read"]);
+    let reading = check_with(&[PathBuf::from("job.vdb")], &VdbenchOptions::default(), &Huge, &["cannot-read"]);
     assert!(reading.diagnostics[0].message.contains("64 MiB"));
     let sparse = tempfile::NamedTempFile::new().expect("a temporary file");
     sparse.as_file().set_len(params::FILE_BYTES_MAX + 1).expect("a sparse file");
-    assert_eq!(params::Disk.load(sparse.path()), Err(LoadError::TooLarge));
-    assert_eq!(params::Disk.load(Path::new("/dev/zero")), Err(LoadError::TooLarge));
-    assert_eq!(params::Disk.load(Path::new("/")), Err(LoadError::Directory));
-    assert_eq!(params::Disk.load(Path::new("/nowhere/x")), Err(LoadError::Missing));
+    assert_eq!(params::DiskLoader.load(sparse.path()), Err(LoadError::TooLarge));
+    assert_eq!(params::DiskLoader.load(Path::new("/dev/zero")), Err(LoadError::TooLarge));
+    assert_eq!(params::DiskLoader.load(Path::new("/")), Err(LoadError::Directory));
+    assert_eq!(params::DiskLoader.load(Path::new("/nowhere/x")), Err(LoadError::Missing));
 }
 
 #[test]
 fn includes_do_not_run_in_circles() {
     check("include=job.vdb\n", &["include-cycle"]);
-    let mut files = Memory::one("job.vdb", "include=a\n");
+    let mut files = MemoryLoader::one("job.vdb", "include=a\n");
     files.0.insert("a".into(), b"include=b\n".to_vec());
     files.0.insert("b".into(), b"include=a\n".to_vec());
-    check_with(&[PathBuf::from("job.vdb")], &Options::default(), &files, &["include-cycle"]);
+    check_with(&[PathBuf::from("job.vdb")], &VdbenchOptions::default(), &files, &["include-cycle"]);
     // Twenty files that include the next one twice: two to the twentieth lines.
-    let mut files = Memory::one("job.vdb", "include=f0\ninclude=f0\n");
+    let mut files = MemoryLoader::one("job.vdb", "include=f0\ninclude=f0\n");
     for number in 0..14 {
         let next = number + 1;
         files.0.insert(format!("f{number}").into(), format!("include=f{next}\ninclude=f{next}\n").into_bytes());
     }
     files.0.insert("f14".into(), b"\n".to_vec());
-    check_with(&[PathBuf::from("job.vdb")], &Options::default(), &files, &["too-many-lines"]);
+    check_with(&[PathBuf::from("job.vdb")], &VdbenchOptions::default(), &files, &["too-many-lines"]);
 }

@@ -1,12 +1,12 @@
 //! Malformed parameter files: what is said of each is a snapshot.
 
-use params::{LoadError, Loader, Options, read_vdbench, render};
+use params::{FileLoader, LoadError, VdbenchOptions, read_vdbench, render};
 use std::path::{Path, PathBuf};
 
 /// The files of one folder, under their bare names.
 struct Folder(PathBuf);
 
-impl Loader for Folder {
+impl FileLoader for Folder {
     fn load(&self, path: &Path) -> Result<Vec<u8>, LoadError> {
         std::fs::read(self.0.join(path)).map_err(|_| LoadError::Missing)
     }
@@ -20,7 +20,7 @@ fn every_mistake_has_its_place_and_advice() {
     names.sort();
     assert!(names.len() >= 40, "{}", names.len());
     for name in names {
-        let reading = read_vdbench(std::slice::from_ref(&name), &Options::default(), &folder);
+        let reading = read_vdbench(std::slice::from_ref(&name), &VdbenchOptions::default(), &folder);
         let shown: Vec<String> = reading.diagnostics.iter().map(|found| render(found, &reading.sources)).collect();
         let stem = name.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         assert!(!shown.is_empty(), "{stem} passes");

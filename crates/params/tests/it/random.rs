@@ -1,20 +1,21 @@
 //! Arbitrary bytes and changed valid files: never a panic, never long, and what comes out keeps its promises.
 
 use crate::support::mutate::{Random, mutate};
-use params::{JobSource, Memory, Options, read_fio, read_vdbench, render};
+use params::{JobSource, MemoryLoader, VdbenchOptions, read_fio, read_vdbench, render};
 use proptest::prelude::*;
 use std::path::PathBuf;
 
 #[test]
 fn the_corpus_is_valid() {
     for text in crate::support::corpus::TEXTS {
-        let reading = read_vdbench(&[PathBuf::from("job.vdb")], &Options::default(), &Memory::one("job.vdb", *text));
+        let reading =
+            read_vdbench(&[PathBuf::from("job.vdb")], &VdbenchOptions::default(), &MemoryLoader::one("job.vdb", *text));
         let shown: Vec<String> = reading.diagnostics.iter().map(|found| render(found, &reading.sources)).collect();
         assert!(reading.plan.is_some(), "{}", shown.join("\n"));
     }
     for text in crate::support::corpus::JOBS {
         let source = JobSource::Text("<job>".to_string(), (*text).to_string());
-        let reading = read_fio(&[source], &Options::default(), &Memory::default(), &|_| None);
+        let reading = read_fio(&[source], &VdbenchOptions::default(), &MemoryLoader::default(), &|_| None);
         let shown: Vec<String> = reading.diagnostics.iter().map(|found| render(found, &reading.sources)).collect();
         assert!(reading.plan.is_some(), "{}", shown.join("\n"));
     }

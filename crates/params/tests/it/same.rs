@@ -1,23 +1,23 @@
 //! What two plans have in common, however they were written.
 
-use plan::{Plan, Span};
+use plan::{Plan, TextSpan};
 
 /// The plan without texts and places in them.
 pub(crate) fn placeless(mut plan: Plan) -> Plan {
     plan.sources.clear();
-    plan.targets.iter_mut().for_each(|target| target.span = Span::default());
-    plan.unsupported.iter_mut().for_each(|what| what.span = Span::default());
+    plan.targets.iter_mut().for_each(|target| target.span = TextSpan::default());
+    plan.unsupported.iter_mut().for_each(|what| what.span = TextSpan::default());
     let settings = &mut plan.settings;
-    settings.start_commands.iter_mut().chain(&mut settings.end_commands).for_each(|one| one.span = Span::default());
-    plan.objectives.iter_mut().for_each(|one| one.span = Span::default());
+    settings.start_commands.iter_mut().chain(&mut settings.end_commands).for_each(|one| one.span = TextSpan::default());
+    plan.objectives.iter_mut().for_each(|one| one.span = TextSpan::default());
     for run in &mut plan.runs {
-        run.span = Span::default();
-        run.objectives.iter_mut().for_each(|one| one.span = Span::default());
+        run.span = TextSpan::default();
+        run.objectives.iter_mut().for_each(|one| one.span = TextSpan::default());
         // All must be met: their order says nothing.
         run.objectives.sort_by(|a, b| a.text.cmp(&b.text));
-        run.start_commands.iter_mut().chain(&mut run.end_commands).for_each(|one| one.span = Span::default());
+        run.start_commands.iter_mut().chain(&mut run.end_commands).for_each(|one| one.span = TextSpan::default());
         for workload in &mut run.workloads {
-            workload.span = Span::default();
+            workload.span = TextSpan::default();
             // What is left over for a workload is a sum that depends on how it was written.
             workload.share = (workload.share * 1e12).round() / 1e12;
         }

@@ -1,6 +1,6 @@
 //! Vdbench's own files: all of them parse, and the runs are those that Vdbench itself makes.
 
-use params::{Memory, Options, Reading, Severity, read_vdbench, render, simulate};
+use params::{DiagnosticSeverity, MemoryLoader, PlanReading, VdbenchOptions, read_vdbench, render, simulate};
 use std::path::PathBuf;
 
 #[expect(clippy::unwrap_used, reason = "a missing fixture ends the test")]
@@ -8,13 +8,13 @@ fn fixture(name: &str) -> String {
     std::fs::read_to_string(format!("{}/../../fixtures/vdbench/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-fn read_text(text: &str, options: &Options) -> Reading {
-    read_vdbench(&[PathBuf::from("job.vdb")], options, &Memory::one("job.vdb", text))
+fn read_text(text: &str, options: &VdbenchOptions) -> PlanReading {
+    read_vdbench(&[PathBuf::from("job.vdb")], options, &MemoryLoader::one("job.vdb", text))
 }
 
 /// The plan of a text that must have no error.
 fn plan_of(text: &str) -> plan::Plan {
-    let reading = read_text(text, &Options::default());
+    let reading = read_text(text, &VdbenchOptions::default());
     let shown: Vec<String> = reading.diagnostics.iter().map(|found| render(found, &reading.sources)).collect();
     reading.plan.unwrap_or_else(|| panic!("{}", shown.join("\n\n")))
 }
@@ -39,13 +39,13 @@ fn all_files_of_vdbench_parse() {
         "usage_example1",
         "usage_example2",
     ] {
-        let reading = read_text(&fixture(name), &Options::default());
+        let reading = read_text(&fixture(name), &VdbenchOptions::default());
         let plan = reading.plan.unwrap_or_else(|| panic!("{name}: {:?}", reading.diagnostics));
         assert!(!plan.runs.is_empty(), "{name}");
         let files = name.contains("amberroad") || name == "quick_tf";
         assert_eq!(plan.unsupported.is_empty(), !files, "{name}: {:?}", plan.unsupported);
         // Only the examples with raw devices lack openflags=.
-        let warned = reading.diagnostics.iter().any(|found| found.severity == Severity::Warning);
+        let warned = reading.diagnostics.iter().any(|found| found.severity == DiagnosticSeverity::Warning);
         assert_eq!(warned, name.starts_with("usage"), "{name}: {:?}", reading.diagnostics);
     }
 }

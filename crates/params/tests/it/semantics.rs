@@ -1,26 +1,26 @@
 //! What parameters mean: small texts and the plans that come of them.
 
-use params::{Memory, Options, Reading, Severity, read_vdbench, render, simulate};
+use params::{DiagnosticSeverity, MemoryLoader, PlanReading, VdbenchOptions, read_vdbench, render, simulate};
 use plan::*;
 use std::path::PathBuf;
 
 const SD: &str = "sd=sd1,lun=/tmp/x,size=1g\n";
 
-fn read(files: &Memory, options: &Options) -> Reading {
+fn read(files: &MemoryLoader, options: &VdbenchOptions) -> PlanReading {
     read_vdbench(&[PathBuf::from("job.vdb")], options, files)
 }
 
-fn good(reading: Reading) -> Plan {
+fn good(reading: PlanReading) -> Plan {
     let shown: Vec<String> = reading.diagnostics.iter().map(|found| render(found, &reading.sources)).collect();
     reading.plan.unwrap_or_else(|| panic!("{}", shown.join("\n\n")))
 }
 
-fn plan_with(text: &str, options: &Options) -> Plan {
-    good(read(&Memory::one("job.vdb", text), options))
+fn plan_with(text: &str, options: &VdbenchOptions) -> Plan {
+    good(read(&MemoryLoader::one("job.vdb", text), options))
 }
 
 fn plan_of(text: &str) -> Plan {
-    plan_with(text, &Options::default())
+    plan_with(text, &VdbenchOptions::default())
 }
 
 /// The only workload of the only run of `wd=wd1,sd=sd1,REST`.
@@ -47,24 +47,24 @@ fn defaults() {
     let workload = &run.workloads[0];
     assert_eq!(workload.transfer, TransferSize::Fixed(4096));
     assert_eq!(workload.mix, OpMix::read_write(1.0));
-    assert_eq!(workload.address, Address::default());
+    assert_eq!(workload.address, AddressPattern::default());
     assert_eq!((workload.share, workload.share_fixed, workload.depth), (1.0, false, None));
 }
 
 #[test]
 fn orders_and_shapes() {
     let order = |text: &str| workload(text).address.order;
-    assert_eq!(order("seekpct=0"), Order::Sequential { once: false, backward: false });
-    assert_eq!(order("seekpct=sequential"), Order::Sequential { once: false, backward: false });
-    assert_eq!(order("seekpct=eof"), Order::Sequential { once: true, backward: false });
-    assert_eq!(order("seekpct=random"), Order::Random(Distribution::Uniform));
-    assert_eq!(order("seekpct=25"), Order::Mixed { seek: 0.25, distribution: Distribution::Uniform });
-    assert_eq!(order("seekpct=(poisson,5)"), Order::Random(Distribution::Poisson(5.0)));
-    assert_eq!(order("seekpct=poisson"), Order::Random(Distribution::Poisson(3.0)));
-    assert_eq!(order("coverage=exact"), Order::Random(Distribution::ExactOnce));
-    assert_eq!(order("random_distribution=zipf:1.2"), Order::Random(Distribution::Zipf(1.2)));
-    assert_eq!(order("random_distribution=(pareto,0.2)"), Order::Random(Distribution::Pareto(0.2)));
-    assert_eq!(order("random_distribution=normal:20"), Order::Random(Distribution::Normal(0.2)));
+    assert_eq!(order("seekpct=0"), AddressOrder::Sequential { once: false, backward: false });
+    assert_eq!(order("seekpct=sequential"), AddressOrder::Sequential { once: false, backward: false });
+    assert_eq!(order("seekpct=eof"), AddressOrder::Sequential { once: true, backward: false });
+    assert_eq!(order("seekpct=random"), AddressOrder::Random(AddressDistribution::Uniform));
+    assert_eq!(order("seekpct=25"), AddressOrder::Mixed { seek: 0.25, distribution: AddressDistribution::Uniform });
+    assert_eq!(order("seekpct=(poisson,5)"), AddressOrder::Random(AddressDistribution::Poisson(5.0)));
+    assert_eq!(order("seekpct=poisson"), AddressOrder::Random(AddressDistribution::Poisson(3.0)));
+    assert_eq!(order("coverage=exact"), AddressOrder::Random(AddressDistribution::ExactOnce));
+    assert_eq!(order("random_distribution=zipf:1.2"), AddressOrder::Random(AddressDistribution::Zipf(1.2)));
+    assert_eq!(order("random_distribution=(pareto,0.2)"), AddressOrder::Random(AddressDistribution::Pareto(0.2)));
+    assert_eq!(order("random_distribution=normal:20"), AddressOrder::Random(AddressDistribution::Normal(0.2)));
     assert_eq!(workload("xfersize=(4k,25,8k,75)").transfer, TransferSize::Mix(vec![(4096, 0.25), (8192, 0.75)]));
     let uniform = TransferSize::Uniform { min: 4096, max: 65536, align: 4096 };
     assert_eq!(workload("xfersize=(4k,64k,4k)").transfer, uniform);
@@ -73,9 +73,9 @@ fn orders_and_shapes() {
     assert_eq!(workload("stride=(64k,128k)").address.stride, Some((65536, 131_072)));
     assert_eq!((shape.address.read_hit, shape.address.write_hit), (0.1, 0.2));
     assert_eq!(shape.mix.read, 0.7);
-    let range = AddressRange { low: Bound::Fraction(0.1), high: Bound::Fraction(0.5) };
+    let range = AddressRange { low: RangeBound::Fraction(0.1), high: RangeBound::Fraction(0.5) };
     assert_eq!(shape.address.range, Some(range));
-    let bytes = AddressRange { low: Bound::Bytes(1 << 20), high: Bound::Bytes(1 << 22) };
+    let bytes = AddressRange { low: RangeBound::Bytes(1 << 20), high: RangeBound::Bytes(1 << 22) };
     assert_eq!(workload("range=(1m,4m)").address.range, Some(bytes));
     let mix = workload("rdpct=50,trimpct=10,flushpct=10,fsync_every=32,thinktime=10ms");
     assert_eq!((mix.mix.trim, mix.mix.flush, mix.mix.fsync_every, mix.think_ns), (0.1, 0.1, Some(32), 10_000_000));
@@ -101,17 +101,17 @@ fn times_rates_and_limits() {
     let one = run("io=1000,el=2m,in=10,wa=1m,pa=5,dist=u,maxdata=5,maxdataread=10g,maxdatawritten=1t,maxops=77");
     assert_eq!((one.elapsed_ns, one.interval_ns), (Some(120_000_000_000), 10_000_000_000));
     assert_eq!((one.warmup_ns, one.pause_ns), (60_000_000_000, 5_000_000_000));
-    assert_eq!((one.rate, one.arrivals.gaps), (Rate::PerSecond(1000.0), Gaps::Uniform));
+    assert_eq!((one.rate, one.arrivals.gaps), (OfferedRate::PerSecond(1000.0), GapDistribution::Uniform));
     assert_eq!(one.stop.total, Some(DataLimit::TargetSizes(5.0)));
     assert_eq!(one.stop.read, Some(DataLimit::Bytes(10 << 30)));
     assert_eq!((one.stop.written, one.stop.operations), (Some(DataLimit::Bytes(1 << 40)), Some(77)));
-    assert_eq!(run("iorate=-50").rate, Rate::FractionOfLastMax(0.5));
-    assert_eq!(run("iorate=50%").rate, Rate::FractionOfLastMax(0.5));
+    assert_eq!(run("iorate=-50").rate, OfferedRate::FractionOfLastMax(0.5));
+    assert_eq!(run("iorate=50%").rate, OfferedRate::FractionOfLastMax(0.5));
     assert_eq!(run("iorate=max,interval=0.5,elapsed=1").interval_ns, 500_000_000);
     let burst = run("iorate=(100,2,300,6),distribution=(deterministic,variable)");
-    assert_eq!((burst.rate, burst.arrivals.gaps), (Rate::PerSecond(250.0), Gaps::Deterministic));
+    assert_eq!((burst.rate, burst.arrivals.gaps), (OfferedRate::PerSecond(250.0), GapDistribution::Deterministic));
     let steps = vec![(100.0, 2_000_000_000), (300.0, 6_000_000_000)];
-    assert_eq!(burst.arrivals.burst, Some(Burst { steps, spike: false }));
+    assert_eq!(burst.arrivals.burst, Some(BurstPattern { steps, spike: false }));
     assert!(run("iorate=100,distribution=spike").arrivals.burst.expect("a burst").spike);
 }
 
@@ -137,7 +137,7 @@ fn loops_nest_in_the_order_written_and_rates_are_innermost() {
     ];
     assert_eq!(loops, expect);
     assert_eq!((plan.runs[4].depth, plan.runs[4].workloads[0].depth), (Some(2), None));
-    assert_eq!(plan.runs[5].rate, Rate::Max);
+    assert_eq!(plan.runs[5].rate, OfferedRate::Max);
     assert_eq!(plan.runs[7].workloads[0].mix.read, 0.2);
 }
 
@@ -186,8 +186,8 @@ fn curves_begin_at_full_speed() {
     let plan = plan_of(&format!("{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=curve,stopcurve=5\n"));
     let titles: Vec<&str> = plan.runs.iter().map(|run| run.title.as_str()).collect();
     assert_eq!(titles, ["rd1", "rd1_(10%)", "rd1_(50%)", "rd1_(70%)", "rd1_(80%)", "rd1_(90%)", "rd1_(100%)"]);
-    assert_eq!(plan.runs[0].rate, Rate::CurveMax);
-    assert_eq!(plan.runs[1].rate, Rate::CurvePoint { fraction: 0.1, stop_response_ns: Some(5_000_000) });
+    assert_eq!(plan.runs[0].rate, OfferedRate::CurveMax);
+    assert_eq!(plan.runs[1].rate, OfferedRate::CurvePoint { fraction: 0.1, stop_response_ns: Some(5_000_000) });
 }
 
 #[test]
@@ -253,12 +253,12 @@ fn a_run_without_wd_uses_the_last_default() {
     let workload = &plan.runs[0].workloads[0];
     assert_eq!((workload.name.as_str(), &workload.transfer), ("rd1", &TransferSize::Fixed(8192)));
     assert_eq!(workload.mix.read, 0.2);
-    assert_eq!(workload.address.order, Order::Sequential { once: false, backward: false });
+    assert_eq!(workload.address.order, AddressOrder::Sequential { once: false, backward: false });
 }
 
 #[test]
 fn words_of_seekpct_may_be_short_and_stand_in_lists() {
-    let sequential = |once: bool| Order::Sequential { once, backward: false };
+    let sequential = |once: bool| AddressOrder::Sequential { once, backward: false };
     for (text, expect, random_start) in [
         ("seq", sequential(false), false),
         ("sequ", sequential(false), false),
@@ -266,42 +266,46 @@ fn words_of_seekpct_may_be_short_and_stand_in_lists() {
         ("seqnz", sequential(false), true),
         ("eo", sequential(true), false),
         ("-5", sequential(true), false),
-        ("150", Order::Random(Distribution::Uniform), false),
-        ("po", Order::Random(Distribution::Poisson(3.0)), false),
-        ("(p,0.5)", Order::Random(Distribution::Poisson(0.5)), false),
+        ("150", AddressOrder::Random(AddressDistribution::Uniform), false),
+        ("po", AddressOrder::Random(AddressDistribution::Poisson(3.0)), false),
+        ("(p,0.5)", AddressOrder::Random(AddressDistribution::Poisson(0.5)), false),
         ("(seqnz,eof)", sequential(true), true),
-        ("(eof,random)", Order::Random(Distribution::Uniform), false),
+        ("(eof,random)", AddressOrder::Random(AddressDistribution::Uniform), false),
     ] {
         let address = workload(&format!("seekpct={text}")).address;
         assert_eq!((address.order, address.random_start), (expect, random_start), "seekpct={text}");
     }
     let half = plan_of(&format!("{SD}wd=wd1,sd=sd1,seekpct=poisson\nrd=rd1,wd=wd1,iorate=max,forseekpct=(50,0,100)\n"));
-    let orders: Vec<Order> = half.runs.iter().map(|run| run.workloads[0].address.order).collect();
-    let poisson = Distribution::Poisson(3.0);
-    assert_eq!(orders, [Order::Mixed { seek: 0.5, distribution: poisson }, sequential(false), Order::Random(poisson)]);
+    let orders: Vec<AddressOrder> = half.runs.iter().map(|run| run.workloads[0].address.order).collect();
+    let poisson = AddressDistribution::Poisson(3.0);
+    assert_eq!(
+        orders,
+        [AddressOrder::Mixed { seek: 0.5, distribution: poisson }, sequential(false), AddressOrder::Random(poisson)]
+    );
 }
 
 #[test]
 fn each_bound_of_a_range_is_percent_or_bytes_for_itself() {
     let bounds = |text: &str| workload(&format!("range={text}")).address.range.map(|range| (range.low, range.high));
-    let percent = |percent: f64| Bound::Fraction(percent / 100.0);
+    let percent = |percent: f64| RangeBound::Fraction(percent / 100.0);
     for (text, low, high) in [
-        ("(10,1g)", percent(10.0), Bound::Bytes(1 << 30)),
+        ("(10,1g)", percent(10.0), RangeBound::Bytes(1 << 30)),
         ("(90,110)", percent(90.0), percent(110.0)),
-        ("(1m,4m)", Bound::Bytes(1 << 20), Bound::Bytes(4 << 20)),
-        ("(100,201)", percent(100.0), Bound::Bytes(201)),
+        ("(1m,4m)", RangeBound::Bytes(1 << 20), RangeBound::Bytes(4 << 20)),
+        ("(100,201)", percent(100.0), RangeBound::Bytes(201)),
     ] {
         assert_eq!(bounds(text), Some((low, high)), "range={text}");
     }
     assert_eq!(bounds("(80,110),seekpct=eof"), Some((percent(80.0), percent(100.0))));
-    let reading = read(&Memory::one("job.vdb", format!("{SD}wd=wd1,sd=sd1,range=(10,110)\n")), &Options::default());
+    let reading =
+        read(&MemoryLoader::one("job.vdb", format!("{SD}wd=wd1,sd=sd1,range=(10,110)\n")), &VdbenchOptions::default());
     assert!(reading.diagnostics.iter().any(|found| found.code == "range"));
 }
 
 #[test]
 fn the_later_of_range_and_hotband_is_the_window() {
     let window = |low: f64, high: f64| {
-        Some(AddressRange { low: Bound::Fraction(low / 100.0), high: Bound::Fraction(high / 100.0) })
+        Some(AddressRange { low: RangeBound::Fraction(low / 100.0), high: RangeBound::Fraction(high / 100.0) })
     };
     let address = |text: &str| workload(text).address;
     let band = address("range=(0,50),hotband=(10,20)");
@@ -311,7 +315,7 @@ fn the_later_of_range_and_hotband_is_the_window() {
     assert_eq!(address("ho=(10,20)").hot_band, window(10.0, 20.0));
     assert_eq!(
         address("hotband=(10,20),seekpct=30").order,
-        Order::Mixed { seek: 0.3, distribution: Distribution::Uniform }
+        AddressOrder::Mixed { seek: 0.3, distribution: AddressDistribution::Uniform }
     );
 }
 
@@ -319,7 +323,11 @@ fn the_later_of_range_and_hotband_is_the_window() {
 fn a_stride_is_for_operations_that_seek() {
     let codes = |wd: &str, rd: &str| -> Vec<&'static str> {
         let text = format!("{SD}wd=wd1,sd=sd1,{wd}\nrd=rd1,wd=wd1,iorate=max{rd}\n");
-        read(&Memory::one("job.vdb", text), &Options::default()).diagnostics.iter().map(|found| found.code).collect()
+        read(&MemoryLoader::one("job.vdb", text), &VdbenchOptions::default())
+            .diagnostics
+            .iter()
+            .map(|found| found.code)
+            .collect()
     };
     assert_eq!(codes("stride=(0,64k)", ""), [""; 0]);
     assert_eq!(codes("seekpct=30,stride=(4k,4k)", ""), [""; 0]);
@@ -341,7 +349,11 @@ fn sizes_from_min_to_max_need_not_be_multiples_of_the_step() {
 fn priorities_and_times_are_as_strict_as_there() {
     let codes = |wds: &str, rd: &str| -> Vec<&'static str> {
         let text = format!("{SD}{wds}rd=rd1,wd=*,{rd}\n");
-        read(&Memory::one("job.vdb", text), &Options::default()).diagnostics.iter().map(|found| found.code).collect()
+        read(&MemoryLoader::one("job.vdb", text), &VdbenchOptions::default())
+            .diagnostics
+            .iter()
+            .map(|found| found.code)
+            .collect()
     };
     let two = |one: &str, other: &str| format!("wd=wd1,sd=sd1,{one}\nwd=wd2,sd=sd1,{other}\n");
     assert_eq!(codes(&two("iorate=9,priority=1", "priority=2"), "iorate=99"), [""; 0]);
@@ -363,7 +375,7 @@ fn a_host_of_a_storage_or_workload_is_one_that_is_defined() {
         )
     };
     assert_eq!(plan_of(&text("h1", "h*")).runs.len(), 1);
-    let reading = read(&Memory::one("job.vdb", text("h2", "h1")), &Options::default());
+    let reading = read(&MemoryLoader::one("job.vdb", text("h2", "h1")), &VdbenchOptions::default());
     assert_eq!(reading.diagnostics.iter().map(|found| found.code).collect::<Vec<_>>(), ["unknown-name"]);
 }
 
@@ -403,10 +415,10 @@ fn titles_are_those_that_scripts_parse() {
 #[test]
 fn a_list_of_rates_stays_whatever_rate_comes_after_it() {
     let text = |rest: &str| format!("{SD}wd=wd1,sd=sd1\nrd=default,iorate=(100,200)\nrd=rd1,wd=wd1,{rest}\n");
-    let reading = |rest: &str| read(&Memory::one("job.vdb", text(rest)), &Options::default());
-    let codes = |reading: &Reading| reading.diagnostics.iter().map(|found| found.code).collect::<Vec<_>>();
+    let reading = |rest: &str| read(&MemoryLoader::one("job.vdb", text(rest)), &VdbenchOptions::default());
+    let codes = |reading: &PlanReading| reading.diagnostics.iter().map(|found| found.code).collect::<Vec<_>>();
     let rates = |plan: &Plan| plan.runs.iter().map(|run| run.rate).collect::<Vec<_>>();
-    let listed = [Rate::PerSecond(100.0), Rate::PerSecond(200.0)];
+    let listed = [OfferedRate::PerSecond(100.0), OfferedRate::PerSecond(200.0)];
     for (rest, warned, title, told) in [
         ("threads=2", false, "rd1", "100"),
         ("iorate=2500", true, "rd1", "2500"),
@@ -421,15 +433,15 @@ fn a_list_of_rates_stays_whatever_rate_comes_after_it() {
         let expect = format!("Simulating RD=rd1; I/O rate: {told}; elapsed=30; For loops: ");
         assert!(line.starts_with(&expect) && line.ends_with("iorate=200"), "{line}");
     }
-    assert_eq!(rates(&plan_of(&text("iorate=(7,8)"))), [Rate::PerSecond(7.0), Rate::PerSecond(8.0)]);
+    assert_eq!(rates(&plan_of(&text("iorate=(7,8)"))), [OfferedRate::PerSecond(7.0), OfferedRate::PerSecond(8.0)]);
     assert_eq!(codes(&reading("iorate=curve")), ["conflict"]);
     // The command line is meant.
-    let options = Options { run_addition: Some("iorate=77".into()), ..Options::default() };
-    assert_eq!(rates(&plan_with(&text("iorate=(7,8)"), &options)), [Rate::PerSecond(77.0)]);
+    let options = VdbenchOptions { run_addition: Some("iorate=77".into()), ..VdbenchOptions::default() };
+    assert_eq!(rates(&plan_with(&text("iorate=(7,8)"), &options)), [OfferedRate::PerSecond(77.0)]);
     // What stands behind `curve` is nothing to Vdbench.
     let reading = read(
-        &Memory::one("job.vdb", format!("{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=(curve,100),curve=50\n")),
-        &Options::default(),
+        &MemoryLoader::one("job.vdb", format!("{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=(curve,100),curve=50\n")),
+        &VdbenchOptions::default(),
     );
     assert_eq!(codes(&reading), ["curve"]);
     assert_eq!(good(reading).runs.len(), 2);
@@ -439,9 +451,12 @@ fn a_list_of_rates_stays_whatever_rate_comes_after_it() {
 fn a_range_of_names_rises() {
     for list in ["(sd2-sd1)", "(sd1-sd1)", "sd1-sd1"] {
         let text = format!("{SD}sd=sd2,lun=/tmp/y,size=1g\nwd=wd1,sd={list}\nrd=rd1,wd=wd1,iorate=max\n");
-        let reading = read(&Memory::one("job.vdb", text), &Options::default());
+        let reading = read(&MemoryLoader::one("job.vdb", text), &VdbenchOptions::default());
         assert!(
-            reading.diagnostics.iter().any(|found| found.code == "range" && found.severity == Severity::Error),
+            reading
+                .diagnostics
+                .iter()
+                .any(|found| found.code == "range" && found.severity == DiagnosticSeverity::Error),
             "{list}"
         );
     }
@@ -449,39 +464,39 @@ fn a_range_of_names_rises() {
 
 #[test]
 fn variables_take_the_longest_name() {
-    let options = Options {
+    let options = VdbenchOptions {
         variables: vec![
             ("lun".into(), "/tmp/a".into()),
             ("lun1".into(), "/tmp/b".into()),
             ("rate".into(), "(1,2)".into()),
         ],
-        ..Options::default()
+        ..VdbenchOptions::default()
     };
     let plan = plan_with("sd=sd1,lun=$lun,size=1m\nsd=sd2,lun=!lun1.x,size=1m\nrd=rd1,sd=*,iorate=$rate\n", &options);
     assert_eq!(plan.targets[0].path, PathBuf::from("/tmp/a"));
     assert_eq!(plan.targets[1].path, PathBuf::from("/tmp/b.x"));
     assert_eq!(plan.runs.len(), 2);
-    let unused = read(&Memory::one("job.vdb", format!("{SD}rd=rd1,sd=*,iorate=1\n")), &options);
+    let unused = read(&MemoryLoader::one("job.vdb", format!("{SD}rd=rd1,sd=*,iorate=1\n")), &options);
     let codes: Vec<&str> = unused.diagnostics.iter().map(|found| found.code).collect();
     assert_eq!(codes, ["unused-variable"; 3]);
 }
 
 #[test]
 fn the_command_line_overrides() {
-    let options = Options {
+    let options = VdbenchOptions {
         elapsed_ns: Some(7_000_000_000),
         interval_ns: Some(500_000_000),
         warmup_ns: Some(1_000_000_000),
         run_addition: Some("iorate=max, threads=(1,2)".into()),
-        repeat: Some(Repeat::Times(3)),
+        repeat: Some(RunRepeat::Times(3)),
         seed: Some(9),
-        ..Options::default()
+        ..VdbenchOptions::default()
     };
     let plan = plan_with(&format!("{SD}wd=wd1,sd=sd1\nrd=default,elapsed=20\nrd=rd1,\nwd=wd1,iorate=5\n"), &options);
-    assert_eq!((plan.runs.len(), plan.runs[0].rate), (2, Rate::Max));
+    assert_eq!((plan.runs.len(), plan.runs[0].rate), (2, OfferedRate::Max));
     let run = &plan.runs[0];
     assert_eq!((run.elapsed_ns, run.interval_ns, run.warmup_ns), (Some(7_000_000_000), 500_000_000, 1_000_000_000));
-    assert_eq!((plan.settings.repeat, plan.settings.seed), (Repeat::Times(3), 9));
+    assert_eq!((plan.settings.repeat, plan.settings.seed), (RunRepeat::Times(3), 9));
     assert_eq!(
         simulate(&plan)[1],
         "Simulating RD=rd1; I/O rate: Uncontrolled MAX; elapsed=7 warmup=1; For loops: threads=2"
@@ -494,10 +509,10 @@ fn hosts_replicate_and_includes_are_found_beside() {
     let plan = plan_of(text);
     assert_eq!(plan.targets[1].name, "sd_h2");
     assert_eq!(plan.targets[1].path, PathBuf::from("/tmp/h2.1.2"));
-    let mut files = Memory::one("job.vdb", "include=sub/a\nrd=rd1,sd=*,iorate=1\neof\nnonsense\n");
+    let mut files = MemoryLoader::one("job.vdb", "include=sub/a\nrd=rd1,sd=*,iorate=1\neof\nnonsense\n");
     files.0.insert("sub/a".into(), b"include=b\nsd=sd1,lun=/tmp/x,size=1m\n".to_vec());
     files.0.insert("b".into(), b"compratio=3\n".to_vec());
-    let plan = good(read(&files, &Options::default()));
+    let plan = good(read(&files, &VdbenchOptions::default()));
     assert_eq!(plan.runs[0].workloads[0].content.compress_ratio, 3.0);
     let names: Vec<&str> = plan.sources.iter().map(|source| source.name.as_str()).collect();
     assert_eq!(names, ["job.vdb", "sub/a", "b"]);
@@ -523,8 +538,8 @@ fn concatenated_targets_are_one_job() {
         let jobs = plan.runs[run].workloads.iter().map(|workload| workload.job.clone().unwrap());
         jobs.map(|job| (job.depth, job.turn, job.flow.map(|flow| flow.weight))).collect::<Vec<_>>()
     };
-    assert_eq!(jobs(0), [(8, Turn::Joined, Some(0.3)), (2, Turn::Joined, Some(0.7))]);
-    assert_eq!(jobs(1), [(8, Turn::Joined, None), (2, Turn::Joined, None)]);
+    assert_eq!(jobs(0), [(8, TargetOrder::Joined, Some(0.3)), (2, TargetOrder::Joined, Some(0.7))]);
+    assert_eq!(jobs(1), [(8, TargetOrder::Joined, None), (2, TargetOrder::Joined, None)]);
     assert_eq!(plan.runs[0].workloads[0].targets, [0, 1]);
 }
 
@@ -534,16 +549,16 @@ fn duplication_is_of_all_targets_or_of_each() {
         let text = format!("{general}sd=sd1,lun=/tmp/x,size=1g{own}\nrd=rd1,sd=sd1,iorate=max\n");
         plan_of(&text).runs[0].workloads[0].content.dedup
     };
-    let two = Dedup { ratio: 2.0, unit_bytes: 4096, sets: DedupSets::Fraction(0.05), across: true };
+    let two = DedupContent { ratio: 2.0, unit_bytes: 4096, sets: DedupSets::Fraction(0.05), across: true };
     assert_eq!(dedup("dedupratio=2\ndedupunit=4k\n", ""), Some(two));
     assert_eq!(dedup("dedupratio=1\ndedupunit=4k\n", ""), None);
     assert_eq!(
         dedup("dedupratio=2\ndedupunit=4k\n", ",dedupratio=50,dedupacross=no"),
-        Some(Dedup { ratio: 50.0, sets: DedupSets::Fraction(0.01), across: false, ..two })
+        Some(DedupContent { ratio: 50.0, sets: DedupSets::Fraction(0.01), across: false, ..two })
     );
     assert_eq!(
         dedup("dedupratio=2\ndedupunit=8k\ndedupsets=100\ndedupflipflop=no\n", ""),
-        Some(Dedup { unit_bytes: 8192, sets: DedupSets::Count(100), ..two })
+        Some(DedupContent { unit_bytes: 8192, sets: DedupSets::Count(100), ..two })
     );
     assert_eq!(dedup("dedupratio=30\ndedupunit=4k\ndedupsets=2%\n", "").unwrap().sets, DedupSets::Fraction(0.02));
 }
@@ -571,8 +586,8 @@ fn what_has_no_effect_is_noted_once() {
     let text = format!(
         "misc=(fifo=1)\ndebug=27\npsrset=(1,2)\nreport=host_detail\ndebug=86\n{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max\n"
     );
-    let reading = read(&Memory::one("job.vdb", text), &Options::default());
-    assert!(reading.diagnostics.iter().all(|found| found.severity == Severity::Note));
+    let reading = read(&MemoryLoader::one("job.vdb", text), &VdbenchOptions::default());
+    assert!(reading.diagnostics.iter().all(|found| found.severity == DiagnosticSeverity::Note));
     assert_eq!(reading.diagnostics.len(), 4, "{:?}", reading.diagnostics);
     assert!(params::no_effect_flags().len() > 15);
 }
@@ -609,8 +624,9 @@ fn commands_and_histograms() {
 #[test]
 fn spans_point_into_the_text() {
     let plan = plan_of(&format!("* first\n{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max\n"));
-    let part =
-        |span: Span| &plan.sources[span.source as usize].text[span.start as usize..(span.start + span.len) as usize];
+    let part = |span: TextSpan| {
+        &plan.sources[span.source as usize].text[span.start as usize..(span.start + span.len) as usize]
+    };
     assert_eq!((part(plan.targets[0].span), part(plan.runs[0].span)), ("sd=sd1", "rd=rd1"));
 }
 
@@ -656,11 +672,14 @@ fn a_replay_lays_groups_out_and_takes_its_rate_from_iorate() {
     assert_eq!(replay.volumes.iter().map(|volume| volume.targets.clone()).collect::<Vec<_>>(), [vec![0, 1], vec![2]]);
     let maps: Vec<_> = replay.maps.iter().map(|map| (map.device.as_str(), map.volume, map.packed)).collect();
     assert_eq!(maps, [("3", 0, true), ("4", 0, true), ("7", 1, false)]);
-    assert_eq!((replay.repeat, replay.speed), (2, plan::replay::Speed::PerSecond(500.0)));
+    assert_eq!((replay.repeat, replay.speed), (2, plan::replay::ReplaySpeed::PerSecond(500.0)));
     assert_eq!(replay.trace, PathBuf::from("t.bin"));
     let free = plan_of(&format!("{text}rd=rd1,replay=t.bin\n"));
     let replay = free.runs[0].workloads[0].replay.clone().unwrap();
-    assert_eq!((replay.speed, replay.pacing), (plan::replay::Speed::Factor(1.0), plan::replay::Pacing::OnTime));
+    assert_eq!(
+        (replay.speed, replay.pacing),
+        (plan::replay::ReplaySpeed::Factor(1.0), plan::replay::ReplayPacing::OnTime)
+    );
     // As Vdbench wants it: a workload that says where, and nothing else that counts.
     let by_work = plan_of(&format!(
         "{text}wd=wd1,sd=(sd1,sd2),rdpct=0\nwd=wd2,sd=sd3\nrd=rd1,wd=wd1,replay=t.bin\nrd=rd2,sd=sd3,replay=t.bin,threads=3\n"
@@ -668,7 +687,7 @@ fn a_replay_lays_groups_out_and_takes_its_rate_from_iorate() {
     let targets: Vec<_> = by_work.runs.iter().map(|run| run.workloads[0].targets.clone()).collect();
     assert_eq!(targets, [vec![0, 1], vec![2]]);
     let max = plan_of(&format!("{text}rd=rd1,replay=t.bin,iorate=max\n"));
-    assert_eq!(max.runs[0].workloads[0].replay.as_ref().unwrap().pacing, plan::replay::Pacing::Asap);
+    assert_eq!(max.runs[0].workloads[0].replay.as_ref().unwrap().pacing, plan::replay::ReplayPacing::Asap);
 }
 
 #[test]
@@ -678,12 +697,13 @@ fn a_replay_that_cannot_be_is_refused_at_its_place() {
         ("rd=rd1,replay=(t.bin,repeat=x)\n", "a whole number is expected"),
         ("rd=rd1,replay=(t.bin,repeet=2)\n", "there is no such parameter"),
     ] {
-        let reading = read(&Memory::one("job.vdb", format!("{SD}{text}")), &Options::default());
+        let reading = read(&MemoryLoader::one("job.vdb", format!("{SD}{text}")), &VdbenchOptions::default());
         let shown: Vec<String> = reading.diagnostics.iter().map(|found| render(found, &reading.sources)).collect();
         assert!(reading.plan.is_none() && shown.join("\n").contains(part), "{text}: {shown:?}");
     }
     let twice = "sd=a,lun=/tmp/a,size=1g,replay=3\nsd=b,lun=/tmp/b,size=1g,replay=3\n";
-    let reading = read(&Memory::one("job.vdb", format!("{twice}rd=rd1,replay=t.bin\n")), &Options::default());
+    let reading =
+        read(&MemoryLoader::one("job.vdb", format!("{twice}rd=rd1,replay=t.bin\n")), &VdbenchOptions::default());
     assert!(reading.plan.is_none());
     let plan = plan_of(&format!("{twice}rd=rd1,replay=(t.bin,duplication=y,stagger=20)\n"));
     let replay = plan.runs[0].workloads[0].replay.as_ref().unwrap();
@@ -693,12 +713,12 @@ fn a_replay_that_cannot_be_is_refused_at_its_place() {
 #[test]
 fn a_restart_leaves_out_the_runs_before() {
     let restart = |name: &str| {
-        let options = Options { restart: Some(name.to_string()), ..Options::default() };
+        let options = VdbenchOptions { restart: Some(name.to_string()), ..VdbenchOptions::default() };
         let text =
             format!("{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=9\nrd=rd2,wd=wd1,iorate=(1,2)\nrd=rd3,wd=wd1,iorate=9\n");
-        read(&Memory::one("job.vdb", text), &options)
+        read(&MemoryLoader::one("job.vdb", text), &options)
     };
-    let names = |reading: Reading| good(reading).runs.into_iter().map(|run| run.name).collect::<Vec<_>>();
+    let names = |reading: PlanReading| good(reading).runs.into_iter().map(|run| run.name).collect::<Vec<_>>();
     assert_eq!(names(restart("rd2")), ["rd2", "rd2", "rd3"]);
     assert_eq!(names(restart("rd")).len(), 4);
     assert!(

@@ -2,16 +2,19 @@
 
 use crate::same::{first_difference, placeless};
 use crate::support::mutate::{Random, mutate as change};
-use params::{JobSource, Memory, Options, Reading, Severity, print_fio, print_vdbench, read_fio, read_vdbench, render};
+use params::{
+    DiagnosticSeverity, JobSource, MemoryLoader, PlanReading, VdbenchOptions, print_fio, print_vdbench, read_fio,
+    read_vdbench, render,
+};
 use proptest::prelude::*;
 use std::path::PathBuf;
 
-fn read(text: &[u8]) -> Reading {
-    read_vdbench(&[PathBuf::from("job.vdb")], &Options::default(), &Memory::one("job.vdb", text))
+fn read(text: &[u8]) -> PlanReading {
+    read_vdbench(&[PathBuf::from("job.vdb")], &VdbenchOptions::default(), &MemoryLoader::one("job.vdb", text))
 }
 
-fn shown(reading: &Reading) -> String {
-    let errors = reading.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+fn shown(reading: &PlanReading) -> String {
+    let errors = reading.diagnostics.iter().filter(|found| found.severity == DiagnosticSeverity::Error);
     errors.map(|found| render(found, &reading.sources)).collect::<Vec<_>>().join("\n")
 }
 
@@ -85,13 +88,14 @@ fn each_language_reads_what_is_converted_to_it() {
         }
         let printed = print_fio(&plan);
         let source = JobSource::Text("<converted>".to_string(), printed.text.clone());
-        let again = read_fio(&[source], &Options::default(), &Memory::default(), &|_| None);
+        let again = read_fio(&[source], &VdbenchOptions::default(), &MemoryLoader::default(), &|_| None);
         assert!(again.plan.is_some(), "{}\n->\n{}\n{}", String::from_utf8_lossy(&text), printed.text, shown(&again));
     }
     for text in crate::support::corpus::JOBS {
         let source = JobSource::Text("<job>".to_string(), (*text).to_string());
-        let plan =
-            read_fio(&[source], &Options::default(), &Memory::default(), &|_| None).plan.expect("a valid job file");
+        let plan = read_fio(&[source], &VdbenchOptions::default(), &MemoryLoader::default(), &|_| None)
+            .plan
+            .expect("a valid job file");
         let printed = print_vdbench(&plan);
         let again = read(printed.text.as_bytes());
         assert!(again.plan.is_some(), "{text}\n->\n{}\n{}", printed.text, shown(&again));

@@ -7,9 +7,9 @@ use super::rng::{Rng, derive, threshold};
 use super::sequential::{Seek, Steps, Streams, segments};
 use super::setting::Setting;
 use super::space::{Grid, Space};
-use super::{GenerateError, Op, Part};
+use super::{GenerateError, GeneratorPart, OperationKind};
 use crate::floor::floor_u64;
-use crate::spec::{Bound, Distribution, Order};
+use crate::spec::{AddressDistribution, AddressOrder, RangeBound};
 
 /// Chooses addresses of one workload on one target, hit area aside.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl Places {
         let (workload, address) = (setting.workload, &setting.workload.address);
         let conflict = |what| Err(GenerateError::Conflict { workload: workload.name.clone(), what });
         match address.order {
-            Order::Random(distribution) => {
+            AddressOrder::Random(distribution) => {
                 if address.streams.is_some() {
                     return conflict("streams need a sequential order (seekpct=0), but addresses are random");
                 }
@@ -73,7 +73,7 @@ impl Places {
                     length => Self::Runs(Box::new(Runs { heads, space, length, left: 0, position: 0 })),
                 })
             }
-            Order::Sequential { once, backward } => {
+            AddressOrder::Sequential { once, backward } => {
                 if space.grain() > 0 && address.stride.is_some() {
                     return conflict(
                         "a stride is for random addresses (seekpct above 0); it leads from one seek to the next",
@@ -81,7 +81,7 @@ impl Places {
                 }
                 Self::streams(setting, space, once, backward, None, rng)
             }
-            Order::Mixed { seek, distribution } => {
+            AddressOrder::Mixed { seek, distribution } => {
                 if space.grain() > 0 && address.streams.is_some() {
                     return conflict("streams are sequential (seekpct=0), but a part of the addresses is random");
                 }
@@ -115,9 +115,9 @@ impl Places {
         Self::streams(setting, space, false, false, Some(Seek { upto, jump: None }), rng)
     }
 
-    fn random(setting: &Setting, space: Space, distribution: Distribution) -> Result<Self, GenerateError> {
+    fn random(setting: &Setting, space: Space, distribution: AddressDistribution) -> Result<Self, GenerateError> {
         let max = u64::from(setting.sizes.max());
-        if distribution == Distribution::ExactOnce && !is_hot(setting) {
+        if distribution == AddressDistribution::ExactOnce && !is_hot(setting) {
             // Blocks must not overlap, whatever the alignment.
             let unit = max.next_multiple_of(setting.align.unwrap_or(max));
             let mut grid = Grid::new(&space, max, unit);
@@ -192,7 +192,7 @@ impl Places {
 
     /// Address and length of the next transfer of (normally) `bytes`.
     #[inline]
-    pub(crate) fn next(&mut self, rng: &mut Rng, op: Op, bytes: u32) -> Option<(u64, u32)> {
+    pub(crate) fn next(&mut self, rng: &mut Rng, op: OperationKind, bytes: u32) -> Option<(u64, u32)> {
         match self {
             Self::Uniform(grid) => Some((grid.at(rng.below(grid.len())), bytes)),
             Self::Jumps { space, jump } => Some((jump.next(space, rng, op, bytes), bytes)),
@@ -221,9 +221,9 @@ impl Zones {
                 return Err(value_error(setting.workload, what, share, "0 or more, and more in one of them"));
             }
             let to = match end {
-                Bound::Bytes(bytes) => bytes.min(total),
-                Bound::Fraction(end) if end >= 1.0 => total,
-                Bound::Fraction(end) => floor_u64(total as f64 * end),
+                RangeBound::Bytes(bytes) => bytes.min(total),
+                RangeBound::Fraction(end) if end >= 1.0 => total,
+                RangeBound::Fraction(end) => floor_u64(total as f64 * end),
             };
             let zone = space.slice(from, to);
             upto += share / sum;
@@ -253,7 +253,7 @@ impl Zones {
 
 impl Runs {
     #[inline]
-    fn next(&mut self, rng: &mut Rng, op: Op, bytes: u32) -> Option<(u64, u32)> {
+    fn next(&mut self, rng: &mut Rng, op: OperationKind, bytes: u32) -> Option<(u64, u32)> {
         if self.left > 0 {
             let at = self.position;
             let end = at.saturating_add(u64::from(bytes));
@@ -274,13 +274,13 @@ pub(crate) struct Once {
     grid: Grid,
     order: Permutation,
     next: u64,
-    part: Part,
+    part: GeneratorPart,
     pass: u64,
     seed: u64,
 }
 
 impl Once {
-    fn new(grid: Grid, seed: u64, part: Part) -> Self {
+    fn new(grid: Grid, seed: u64, part: GeneratorPart) -> Self {
         let order = Permutation::new(grid.len(), derive(seed, 1));
         Self { grid, order, next: u64::from(part.index), part, pass: 1, seed }
     }

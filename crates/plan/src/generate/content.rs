@@ -10,7 +10,7 @@
 use super::GenerateError;
 use super::dedup::Copies;
 use super::rng::{GOLDEN, derive, scatter};
-use super::volume::{SECTOR_BYTES, SECTOR_MAGIC, Volume};
+use super::volume::{SECTOR_BYTES, SECTOR_MAGIC, WriteVolume};
 use crate::spec;
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ const LANES: usize = 8;
 
 /// Fills buffers for one writer, one write after the other.
 #[derive(Clone, Debug)]
-pub struct Content {
+pub struct ContentGenerator {
     seed: u64,
     /// Number of the write that comes next.
     write: u64,
@@ -40,19 +40,19 @@ pub struct Content {
     whole: Range<u64>,
 }
 
-impl Content {
+impl ContentGenerator {
     /// Content as asked for. `pattern` holds the bytes of `content.pattern`, or nothing when there is none.
     ///
     /// # Errors
     /// When a ratio is below 1, duplicates are not in multiples of sectors or have more sets than their ratio allows, or
     /// a pattern is to have duplicates.
-    pub fn new(content: &spec::Content, pattern: &[u8], volume: &Volume) -> Result<Self, GenerateError> {
+    pub fn new(content: &spec::WriteContent, pattern: &[u8], volume: &WriteVolume) -> Result<Self, GenerateError> {
         let ratio = content.compress_ratio;
         if !(ratio.is_finite() && ratio >= 1.0) {
             let what = "the compression ratio";
             return Err(GenerateError::Value { of: "content".into(), what, value: ratio, allowed: "1 or more" });
         }
-        let volume = Volume {
+        let volume = WriteVolume {
             seed: derive(volume.seed, content.seed),
             all_seed: derive(volume.all_seed, content.seed),
             ..*volume
@@ -196,9 +196,9 @@ mod tests {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
 
-    fn content(ratio: f64) -> Content {
-        let spec = spec::Content { compress_ratio: ratio, ..spec::Content::default() };
-        Content::new(&spec, &[], &Volume::alone(42, 1 << 30)).unwrap()
+    fn content(ratio: f64) -> ContentGenerator {
+        let spec = spec::WriteContent { compress_ratio: ratio, ..spec::WriteContent::default() };
+        ContentGenerator::new(&spec, &[], &WriteVolume::alone(42, 1 << 30)).unwrap()
     }
 
     #[test]
@@ -234,8 +234,8 @@ mod tests {
     #[test]
     fn no_write_repeats_the_data_of_another_one_and_all_come_again_with_their_seed() {
         let writer = |seed: u64, writer: u64, ratio: f64| {
-            let spec = spec::Content { compress_ratio: ratio, ..spec::Content::default() };
-            Content::new(&spec, &[], &Volume { writer, ..Volume::alone(seed, 1 << 30) }).unwrap()
+            let spec = spec::WriteContent { compress_ratio: ratio, ..spec::WriteContent::default() };
+            ContentGenerator::new(&spec, &[], &WriteVolume { writer, ..WriteVolume::alone(seed, 1 << 30) }).unwrap()
         };
         for ratio in [1.0, 4.0] {
             let mut seen = HashSet::new();
@@ -256,7 +256,8 @@ mod tests {
 
     #[test]
     fn patterns_repeat_from_the_start_of_the_target() {
-        let mut content = Content::new(&spec::Content::default(), b"abc", &Volume::alone(0, 1 << 30)).unwrap();
+        let mut content =
+            ContentGenerator::new(&spec::WriteContent::default(), b"abc", &WriteVolume::alone(0, 1 << 30)).unwrap();
         let mut buf = [0; 7];
         content.fill(&mut buf, 4);
         assert_eq!(&buf, b"bcabcab");
@@ -264,10 +265,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_made_is_refused() {
-        let refuse = |spec: spec::Content| {
-            Content::new(&spec, &[], &Volume::alone(0, 1 << 30)).map(drop).unwrap_err().to_string()
+        let refuse = |spec: spec::WriteContent| {
+            ContentGenerator::new(&spec, &[], &WriteVolume::alone(0, 1 << 30)).map(drop).unwrap_err().to_string()
         };
-        assert!(refuse(spec::Content { compress_ratio: 0.5, ..Default::default() }).contains("1 or more"));
+        assert!(refuse(spec::WriteContent { compress_ratio: 0.5, ..Default::default() }).contains("1 or more"));
     }
 
     /// Bytes that a compressor makes of `data`; `None` when it is not installed.

@@ -2,9 +2,9 @@
 
 use super::GenerateError;
 use super::rng::{GOLDEN, derive, scatter, threshold};
-use super::volume::{SECTOR_BYTES, Volume};
+use super::volume::{SECTOR_BYTES, WriteVolume};
 use crate::floor::floor_u64;
-use crate::spec::{Dedup, DedupSets, copied_share};
+use crate::spec::{DedupContent, DedupSets, copied_share};
 
 /// Gives every block of equal size a seed; blocks with equal seeds are copies of each other.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl WorkingSet {
 }
 
 impl Copies {
-    pub(crate) fn new(dedup: &Dedup, volume: &Volume) -> Result<Self, GenerateError> {
+    pub(crate) fn new(dedup: &DedupContent, volume: &WriteVolume) -> Result<Self, GenerateError> {
         let of = || "content".to_string();
         let wrong = |what, value, allowed| Err(GenerateError::Value { of: of(), what, value, allowed });
         if !(dedup.ratio.is_finite() && dedup.ratio >= 1.0) {
@@ -150,23 +150,23 @@ impl Copies {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Content;
+    use super::super::ContentGenerator;
     use super::*;
     use crate::spec;
     use std::collections::HashSet;
 
-    fn content(dedup: Dedup, compress_ratio: f64, bytes: u64) -> Content {
-        let spec = spec::Content { compress_ratio, dedup: Some(dedup), ..spec::Content::default() };
-        Content::new(
+    fn content(dedup: DedupContent, compress_ratio: f64, bytes: u64) -> ContentGenerator {
+        let spec = spec::WriteContent { compress_ratio, dedup: Some(dedup), ..spec::WriteContent::default() };
+        ContentGenerator::new(
             &spec,
             &[],
-            &Volume { seed: 3, bytes, all_seed: 4, all_bytes: bytes, writer: 0, splits_blocks: false },
+            &WriteVolume { seed: 3, bytes, all_seed: 4, all_bytes: bytes, writer: 0, splits_blocks: false },
         )
         .unwrap()
     }
 
     /// All blocks ÷ unique blocks of data that is written from the beginning in transfers of 64 KiB.
-    fn ratio_of(mut content: Content, unit: usize, bytes: usize) -> f64 {
+    fn ratio_of(mut content: ContentGenerator, unit: usize, bytes: usize) -> f64 {
         let mut data = vec![0; bytes];
         for (at, piece) in data.chunks_mut(65_536).enumerate() {
             content.fill(piece, at as u64 * 65_536);
@@ -182,7 +182,7 @@ mod tests {
         {
             for sets in [DedupSets::Fraction(0.05), DedupSets::Count(100), DedupSets::Previous] {
                 for compress in [1.0, 2.0] {
-                    let dedup = Dedup { ratio, unit_bytes: unit as u64, sets, across: false };
+                    let dedup = DedupContent { ratio, unit_bytes: unit as u64, sets, across: false };
                     let blocks = (bytes / unit) as f64;
                     let found = ratio_of(content(dedup, compress, bytes as u64), unit, bytes);
                     // The number of copies is binomial; five standard deviations of the unique share.
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn overwriting_keeps_the_ratio_and_writes_other_data() {
-        let dedup = Dedup { ratio: 2.0, unit_bytes: 4096, sets: DedupSets::Fraction(0.05), across: false };
+        let dedup = DedupContent { ratio: 2.0, unit_bytes: 4096, sets: DedupSets::Fraction(0.05), across: false };
         let mut content = content(dedup, 1.0, 32 << 20);
         let mut disk = vec![0; 32 << 20];
         for pass in 0..4 {
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_block_are_copies_as_the_whole_is() {
-        let dedup = Dedup { ratio: 2.0, unit_bytes: 65_536, sets: DedupSets::Count(8), across: false };
+        let dedup = DedupContent { ratio: 2.0, unit_bytes: 65_536, sets: DedupSets::Count(8), across: false };
         let mut content = content(dedup, 1.0, 64 << 20);
         let mut disk = vec![0; 64 << 20];
         for (at, piece) in disk.chunks_mut(4096).enumerate() {
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn previous_copies_are_made_in_any_order_of_writes() {
-        let dedup = Dedup { ratio: 4.0, unit_bytes: 4096, sets: DedupSets::Previous, across: false };
+        let dedup = DedupContent { ratio: 4.0, unit_bytes: 4096, sets: DedupSets::Previous, across: false };
         let mut content = content(dedup, 1.0, 64 << 20);
         let mut disk = vec![0_u8; 64 << 20];
         let order = super::super::permutation::Permutation::new(16384, 9);
@@ -251,11 +251,11 @@ mod tests {
     fn copies_of_a_working_set_are_of_its_pages_and_jobs_may_have_them_in_common() {
         let write = |job, jobs, writer, blocks: usize| {
             let sets = DedupSets::WorkingSet { pages: 64, job, jobs };
-            let dedup = Dedup { ratio: 2.0, unit_bytes: 4096, sets, across: false };
-            let spec = spec::Content { dedup: Some(dedup), ..spec::Content::default() };
-            let volume = Volume { writer, ..Volume::alone(3, 1 << 30) };
+            let dedup = DedupContent { ratio: 2.0, unit_bytes: 4096, sets, across: false };
+            let spec = spec::WriteContent { dedup: Some(dedup), ..spec::WriteContent::default() };
+            let volume = WriteVolume { writer, ..WriteVolume::alone(3, 1 << 30) };
             let mut data = vec![0; blocks * 4096];
-            Content::new(&spec, &[], &volume).unwrap().fill(&mut data, 0);
+            ContentGenerator::new(&spec, &[], &volume).unwrap().fill(&mut data, 0);
             data.chunks_exact(4096).map(<[u8]>::to_vec).collect::<Vec<_>>()
         };
         let unique = |blocks: &[Vec<u8>]| blocks.iter().collect::<HashSet<_>>().len();
@@ -277,11 +277,11 @@ mod tests {
     fn sets_are_shared_between_targets_when_asked() {
         let bytes = 8 << 20;
         let unique = |across: bool| {
-            let dedup = Dedup { ratio: 2.0, unit_bytes: 4096, sets: DedupSets::Count(64), across };
-            let spec = spec::Content { dedup: Some(dedup), ..spec::Content::default() };
+            let dedup = DedupContent { ratio: 2.0, unit_bytes: 4096, sets: DedupSets::Count(64), across };
+            let spec = spec::WriteContent { dedup: Some(dedup), ..spec::WriteContent::default() };
             let mut all = HashSet::new();
             for target in 0..4 {
-                let volume = Volume {
+                let volume = WriteVolume {
                     seed: target,
                     bytes,
                     all_seed: 99,
@@ -290,7 +290,7 @@ mod tests {
                     splits_blocks: false,
                 };
                 let mut data = vec![0; usize::try_from(bytes).unwrap()];
-                Content::new(&spec, &[], &volume).unwrap().fill(&mut data, 0);
+                ContentGenerator::new(&spec, &[], &volume).unwrap().fill(&mut data, 0);
                 all.extend(data.chunks_exact(4096).map(<[u8]>::to_vec));
             }
             all.len()
@@ -304,16 +304,16 @@ mod tests {
 
     #[test]
     fn data_is_known_again_and_too_many_sets_are_refused() {
-        let dedup = Dedup { ratio: 3.0, unit_bytes: 4096, sets: DedupSets::Fraction(0.1), across: true };
+        let dedup = DedupContent { ratio: 3.0, unit_bytes: 4096, sets: DedupSets::Fraction(0.1), across: true };
         let mut data = vec![0; 1 << 20];
         content(dedup, 2.0, 1 << 20).fill(&mut data, 0);
         assert!(data.chunks(SECTOR_BYTES).all(|sector| sector.starts_with(&super::super::SECTOR_MAGIC)));
-        let refuse = |dedup: Dedup, literal: &[u8]| {
-            let spec = spec::Content { dedup: Some(dedup), ..spec::Content::default() };
-            Content::new(&spec, literal, &Volume::alone(1, 1 << 20)).map(drop).unwrap_err().to_string()
+        let refuse = |dedup: DedupContent, literal: &[u8]| {
+            let spec = spec::WriteContent { dedup: Some(dedup), ..spec::WriteContent::default() };
+            ContentGenerator::new(&spec, literal, &WriteVolume::alone(1, 1 << 20)).map(drop).unwrap_err().to_string()
         };
-        assert!(refuse(Dedup { sets: DedupSets::Count(200), ..dedup }, &[]).contains("fewer for this ratio"));
-        assert!(refuse(Dedup { unit_bytes: 1000, ..dedup }, &[]).contains("a multiple of 512"));
+        assert!(refuse(DedupContent { sets: DedupSets::Count(200), ..dedup }, &[]).contains("fewer for this ratio"));
+        assert!(refuse(DedupContent { unit_bytes: 1000, ..dedup }, &[]).contains("a multiple of 512"));
         assert!(refuse(dedup, b"abc").contains("pattern"));
     }
 }

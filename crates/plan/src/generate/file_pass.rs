@@ -11,8 +11,8 @@ use super::mix::{OpChoice, Sizes, value_error};
 use super::operation::Operation;
 use super::rng::{Rng, threshold};
 use super::strided::Strided;
-use super::{GenerateError, Op};
-use crate::spec::{FilePart, FileUse, Order, Workload};
+use super::{GenerateError, OperationKind};
+use crate::spec::{AddressOrder, FilePart, FileUse, Workload};
 use choice::{Choice, Follow};
 use way::Way;
 
@@ -85,12 +85,12 @@ impl FilePass {
         }
         let follow = |seek: f64| if seek < 1.0 { Follow::Above(threshold(seek)) } else { Follow::Never };
         let order = match workload.address.order {
-            Order::Sequential { .. } => FileOrder::Sequential,
-            Order::Mixed { seek, distribution } => {
+            AddressOrder::Sequential { .. } => FileOrder::Sequential,
+            AddressOrder::Mixed { seek, distribution } => {
                 let choice = Choice::new(workload, files, (seed, distribution), &ways, (room, rest))?;
                 FileOrder::Random { choice, follow: follow(seek) }
             }
-            Order::Random(distribution) => {
+            AddressOrder::Random(distribution) => {
                 let choice = Choice::new(workload, files, (seed, distribution), &ways, (room, rest))?;
                 let length = workload.address.run_length;
                 let follow = if length > 1 { Follow::Runs { length, left: 1 } } else { Follow::Never };
@@ -158,11 +158,11 @@ impl FilePass {
             op if held[op.index()] => ops.other(op),
             op => op,
         };
-        if op == Op::Flush {
+        if op == OperationKind::Flush {
             return Some(Operation { op, offset: 0, bytes: 0 });
         }
         let is_random = matches!(self.order, FileOrder::Random { .. });
-        let trimmed = self.ways[Op::Trim.index()].last.filter(|_| self.pairs && op == Op::Write);
+        let trimmed = self.ways[OperationKind::Trim.index()].last.filter(|_| self.pairs && op == OperationKind::Write);
         let mut chosen = None;
         let (at, mut bytes) = match trimmed {
             // A random pair is one place; a sequential one finds its place by itself.
@@ -182,7 +182,7 @@ impl FilePass {
             let smallest = self.ways[op.index()].min;
             bytes = choice.cut((at - base) / smallest, bytes, smallest);
         }
-        self.owes_write = self.pairs && op == Op::Trim;
+        self.owes_write = self.pairs && op == OperationKind::Trim;
         self.strided.iter_mut().for_each(|strided| strided.count(bytes));
         let way = &mut self.ways[op.index()];
         (way.last, way.position) = (Some((at, bytes)), at + u64::from(bytes));
@@ -213,19 +213,19 @@ impl FilePass {
     }
 
     /// What comes next of a pair: a write until its start is that of the last trim.
-    fn pair(&self) -> Op {
-        let start = |op: Op| self.ways[op.index()].last.map(|(start, _)| start);
+    fn pair(&self) -> OperationKind {
+        let start = |op: OperationKind| self.ways[op.index()].last.map(|(start, _)| start);
         match &self.order {
-            FileOrder::Sequential if start(Op::Trim) == start(Op::Write) => Op::Trim,
-            FileOrder::Sequential => Op::Write,
-            FileOrder::Random { .. } if self.owes_write => Op::Write,
-            FileOrder::Random { .. } => Op::Trim,
+            FileOrder::Sequential if start(OperationKind::Trim) == start(OperationKind::Write) => OperationKind::Trim,
+            FileOrder::Sequential => OperationKind::Write,
+            FileOrder::Random { .. } if self.owes_write => OperationKind::Write,
+            FileOrder::Random { .. } => OperationKind::Trim,
         }
     }
 
     /// A place that is inside of the part and the file, and whether it was chosen by chance.
     #[inline]
-    fn place(&mut self, rng: &mut Rng, op: Op) -> Option<(u64, bool)> {
+    fn place(&mut self, rng: &mut Rng, op: OperationKind) -> Option<(u64, bool)> {
         let k = op.index();
         let is_random = match &mut self.order {
             FileOrder::Sequential => false,
@@ -291,7 +291,7 @@ impl FilePass {
 
     /// A size that fits into the part behind `at`; one alone need only fit into the file.
     #[inline]
-    fn size(&self, rng: &mut Rng, sizes: &Sizes, op: Op, at: u64) -> Option<u32> {
+    fn size(&self, rng: &mut Rng, sizes: &Sizes, op: OperationKind, at: u64) -> Option<u32> {
         let way = &self.ways[op.index()];
         let first = sizes.next(rng, op);
         if way.min == way.max {

@@ -1,7 +1,7 @@
 //! Vdbench's hot band: where random operations go so that caches are hit as often as their size would have it.
 
 use super::rng::Rng;
-use super::{GenerateError, Op};
+use super::{GenerateError, OperationKind};
 use crate::floor::floor_u64;
 
 /// Unit of a band: what is left over of it at its end is not used.
@@ -54,10 +54,10 @@ impl HotBand {
 
     /// The number of the transfer of `bytes` in the band, counted from 0.
     #[inline]
-    pub(crate) fn next(&self, rng: &mut Rng, op: Op, bytes: u64) -> u64 {
+    pub(crate) fn next(&self, rng: &mut Rng, op: OperationKind, bytes: u64) -> u64 {
         let transfers = (self.bytes / bytes).max(1);
         let place = self.steps(rng.unit()) * STEP_BYTES / bytes;
-        let shift = if op == Op::Read { 0 } else { transfers / 100 };
+        let shift = if op == OperationKind::Read { 0 } else { transfers / 100 };
         (place + shift) % transfers
     }
 

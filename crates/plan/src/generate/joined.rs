@@ -3,13 +3,13 @@
 use super::operation::Operation;
 use super::operations::Operations;
 use super::space::Window;
-use super::{GenerateError, Geometry, Op, Part};
-use crate::spec::{Address, TargetSpec, TransferSize, Workload};
+use super::{GenerateError, GeneratorPart, OperationKind, TargetGeometry};
+use crate::spec::{AddressPattern, TargetSpec, TransferSize, Workload};
 use std::path::PathBuf;
 
 /// The stream of operations of one workload on all its targets joined; see [`Joined::next`].
 #[derive(Clone, Debug)]
-pub struct Joined {
+pub struct JoinedStream {
     operations: Operations,
     pieces: Vec<Piece>,
     /// The member of the last operation: a flush goes there.
@@ -30,14 +30,18 @@ struct Piece {
     offset: u64,
 }
 
-impl Joined {
+impl JoinedStream {
     /// The stream of `workload` on `members`, in their order. Its range, hot band and hit area are those of the joined
     /// space; of each member, the part counts that its own range leaves, in multiples of the largest transfer.
     ///
     /// # Errors
     /// As [`Operations::new`].
-    pub fn new(workload: &Workload, members: &[(&TargetSpec, Geometry)], seed: u64) -> Result<Self, GenerateError> {
-        let plain = Workload { address: Address::default(), ..workload.clone() };
+    pub fn new(
+        workload: &Workload,
+        members: &[(&TargetSpec, TargetGeometry)],
+        seed: u64,
+    ) -> Result<Self, GenerateError> {
+        let plain = Workload { address: AddressPattern::default(), ..workload.clone() };
         let align = members.iter().filter_map(|(spec, _)| spec.align_bytes).max();
         let align = workload.address.align_bytes.or(align).unwrap_or(1).max(1);
         let unit = workload.transfers().into_iter().map(TransferSize::max_bytes).max().unwrap_or(1).max(1);
@@ -74,8 +78,8 @@ impl Joined {
             span: workload.span,
         };
         let block_bytes = members.iter().map(|(_, geometry)| geometry.block_bytes).max().unwrap_or(1);
-        let geometry = Geometry { size_bytes: bytes, block_bytes };
-        let operations = Operations::new(workload, &whole, geometry, seed, Part::WHOLE)?;
+        let geometry = TargetGeometry { size_bytes: bytes, block_bytes };
+        let operations = Operations::new(workload, &whole, geometry, seed, GeneratorPart::WHOLE)?;
         Ok(Self { operations, pieces, last: 0, rest: None })
     }
 
@@ -93,7 +97,7 @@ impl Joined {
             Some(rest) => rest,
             None => self.operations.next()?,
         };
-        if whole.op == Op::Flush {
+        if whole.op == OperationKind::Flush {
             return Some((self.last, whole));
         }
         let at = self.pieces.partition_point(|piece| piece.end <= whole.offset);
@@ -112,24 +116,24 @@ impl Joined {
 mod tests {
     use super::super::tests::{target, workload};
     use super::*;
-    use crate::spec::{AddressRange, Bound, Order};
+    use crate::spec::{AddressOrder, AddressRange, RangeBound};
 
     const SIZES: [u64; 3] = [1 << 20, 3 << 20, (2 << 20) + 4096];
 
-    fn joined(workload: &Workload, targets: &[TargetSpec]) -> Joined {
-        let geometry = |size_bytes| Geometry { size_bytes, block_bytes: 512 };
+    fn joined(workload: &Workload, targets: &[TargetSpec]) -> JoinedStream {
+        let geometry = |size_bytes| TargetGeometry { size_bytes, block_bytes: 512 };
         let members: Vec<_> = targets.iter().zip(SIZES).map(|(spec, size)| (spec, geometry(size))).collect();
-        Joined::new(workload, &members, 1).unwrap()
+        JoinedStream::new(workload, &members, 1).unwrap()
     }
 
-    fn all(joined: &mut Joined, count: usize) -> Vec<(usize, Operation)> {
+    fn all(joined: &mut JoinedStream, count: usize) -> Vec<(usize, Operation)> {
         std::iter::from_fn(|| joined.next()).take(count).collect()
     }
 
     #[test]
     fn sequential_order_goes_on_across_the_borders() {
         let mut workload = workload();
-        workload.address.order = Order::Sequential { once: true, backward: false };
+        workload.address.order = AddressOrder::Sequential { once: true, backward: false };
         workload.transfer = TransferSize::Fixed(65536);
         let operations = all(&mut joined(&workload, &[target(), target(), target()]), 1000);
         let expect: Vec<(usize, u64)> =
@@ -157,7 +161,8 @@ mod tests {
             assert!((found - 60_000.0 * share).abs() < bound, "{counts:?}");
         }
         // A range is one of the whole.
-        workload.address.range = Some(AddressRange { low: Bound::Bytes(2 << 20), high: Bound::Bytes(4 << 20) });
+        workload.address.range =
+            Some(AddressRange { low: RangeBound::Bytes(2 << 20), high: RangeBound::Bytes(4 << 20) });
         let inside = all(&mut joined(&workload, &[target(), target(), target()]), 5000);
         assert!(inside.iter().all(|(member, one)| *member == 1 && one.offset >= 1 << 20));
     }
@@ -165,7 +170,7 @@ mod tests {
     #[test]
     fn what_crosses_a_border_is_two_operations() {
         let mut workload = workload();
-        workload.address.order = Order::Sequential { once: true, backward: false };
+        workload.address.order = AddressOrder::Sequential { once: true, backward: false };
         workload.transfer = TransferSize::Mix(vec![(4096, 0.5), (12288, 0.5)]);
         let mut joined = joined(&workload, &[target(), target(), target()]);
         let operations = all(&mut joined, 100_000);

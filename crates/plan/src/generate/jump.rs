@@ -7,9 +7,9 @@ use super::rng::{Rng, derive};
 use super::setting::Setting;
 use super::skew::Skew;
 use super::space::Space;
-use super::{GenerateError, Op};
+use super::{GenerateError, OperationKind};
 use crate::floor::floor_u64;
-use crate::spec::Distribution;
+use crate::spec::AddressDistribution;
 
 /// Chooses a random place in a space.
 #[derive(Clone, Debug)]
@@ -27,7 +27,11 @@ pub(crate) enum Jump {
 
 impl Jump {
     /// The choice that the workload asks for; hits never use a hot band.
-    pub(crate) fn new(setting: &Setting, space: &Space, distribution: Distribution) -> Result<Self, GenerateError> {
+    pub(crate) fn new(
+        setting: &Setting,
+        space: &Space,
+        distribution: AddressDistribution,
+    ) -> Result<Self, GenerateError> {
         let (workload, align) = (setting.workload, setting.align);
         // With a grain, only places that are all alike obey an alignment (Vdbench).
         let plain_align = align.filter(|_| space.grain() == 0);
@@ -39,7 +43,7 @@ impl Jump {
             return Ok(Self::HotBand { band: HotBand::new(&workload.name, space.bytes())?, align: plain_align });
         }
         match distribution {
-            Distribution::Poisson(midpoint) => {
+            AddressDistribution::Poisson(midpoint) => {
                 if !(midpoint > 0.0 && midpoint.is_finite()) {
                     let what = "the midpoint of the poisson distribution";
                     return Err(value_error(workload, what, midpoint, "above 0"));
@@ -48,8 +52,8 @@ impl Jump {
                 let is_uniform = align.is_some() && plain_align.is_none();
                 Ok(if is_uniform { Self::Uniform { align } } else { Self::Exponential { midpoint, align } })
             }
-            Distribution::Uniform => Ok(Self::Uniform { align }),
-            Distribution::ExactOnce => {
+            AddressDistribution::Uniform => Ok(Self::Uniform { align }),
+            AddressDistribution::ExactOnce => {
                 let what = "exact coverage needs purely random addresses (seekpct=100)";
                 Err(GenerateError::Conflict { workload: workload.name.clone(), what })
             }
@@ -64,7 +68,7 @@ impl Jump {
 
     /// An address for `bytes`, which must fit into `space`.
     #[inline]
-    pub(crate) fn next(&self, space: &Space, rng: &mut Rng, op: Op, bytes: u32) -> u64 {
+    pub(crate) fn next(&self, space: &Space, rng: &mut Rng, op: OperationKind, bytes: u32) -> u64 {
         let wide = u64::from(bytes);
         match self {
             Self::Uniform { align } => {
@@ -86,6 +90,6 @@ impl Jump {
 }
 
 /// Those that `seekpct=` can ask for: a hot band takes their place.
-fn distribution_of_vdbench(distribution: Distribution) -> bool {
-    matches!(distribution, Distribution::Uniform | Distribution::Poisson(_))
+fn distribution_of_vdbench(distribution: AddressDistribution) -> bool {
+    matches!(distribution, AddressDistribution::Uniform | AddressDistribution::Poisson(_))
 }

@@ -1,13 +1,13 @@
 //! Which operation, and which transfer size, comes next.
 
 use super::rng::{Rng, threshold};
-use super::{GenerateError, Geometry, Op};
+use super::{GenerateError, OperationKind, TargetGeometry};
 use crate::spec::{TargetSpec, TransferSize, Workload};
 
 /// Choice between the operations of a mix.
 #[derive(Clone, Debug)]
 pub(crate) enum OpChoice {
-    Only(Op),
+    Only(OperationKind),
     /// Trims and writes in turn.
     TrimThenWrite {
         write: bool,
@@ -15,7 +15,7 @@ pub(crate) enum OpChoice {
     /// The one after as many thresholds as a random number is above (without a branch to mispredict).
     Weighted {
         above: [u64; 3],
-        ops: [Op; 4],
+        ops: [OperationKind; 4],
     },
 }
 
@@ -35,8 +35,8 @@ impl OpChoice {
         if sum <= 0.0 {
             return Err(value_error(workload, "the sum of the operation mix", sum, "above 0"));
         }
-        let (mut above, mut ops, mut len, mut upto) = ([u64::MAX; 4], [Op::Read; 4], 0, 0.0);
-        for (op, weight) in Op::ALL.into_iter().zip(weights).filter(|(_, weight)| *weight > 0.0) {
+        let (mut above, mut ops, mut len, mut upto) = ([u64::MAX; 4], [OperationKind::Read; 4], 0, 0.0);
+        for (op, weight) in OperationKind::ALL.into_iter().zip(weights).filter(|(_, weight)| *weight > 0.0) {
             upto += weight / sum;
             (above[len], ops[len]) = (threshold(upto), op);
             len += 1;
@@ -46,7 +46,7 @@ impl OpChoice {
     }
 
     /// Another kind of the mix, or the same where there is none.
-    pub(crate) fn other(&self, op: Op) -> Op {
+    pub(crate) fn other(&self, op: OperationKind) -> OperationKind {
         match self {
             Self::Weighted { ops, .. } => ops.iter().copied().find(|other| *other != op).unwrap_or(op),
             Self::Only(_) | Self::TrimThenWrite { .. } => op,
@@ -54,12 +54,12 @@ impl OpChoice {
     }
 
     #[inline]
-    pub(crate) fn next(&mut self, rng: &mut Rng) -> Op {
+    pub(crate) fn next(&mut self, rng: &mut Rng) -> OperationKind {
         match self {
             Self::Only(op) => *op,
             Self::TrimThenWrite { write } => {
                 *write = !*write;
-                if *write { Op::Trim } else { Op::Write }
+                if *write { OperationKind::Trim } else { OperationKind::Write }
             }
             Self::Weighted { above, ops } => {
                 let x = rng.next_u64();
@@ -79,7 +79,11 @@ pub(crate) enum Sizes {
 }
 
 impl Sizes {
-    pub(crate) fn new(workload: &Workload, target: &TargetSpec, geometry: Geometry) -> Result<Self, GenerateError> {
+    pub(crate) fn new(
+        workload: &Workload,
+        target: &TargetSpec,
+        geometry: TargetGeometry,
+    ) -> Result<Self, GenerateError> {
         let choice = |transfer: &TransferSize| SizeChoice::new(workload, transfer, target, geometry);
         let [read, write, trim] = workload.transfers();
         if read == write && read == trim {
@@ -119,7 +123,7 @@ impl Sizes {
     }
 
     #[inline]
-    pub(crate) fn next(&self, rng: &mut Rng, op: Op) -> u32 {
+    pub(crate) fn next(&self, rng: &mut Rng, op: OperationKind) -> u32 {
         match self {
             Self::Alike(choice) => choice.next(rng),
             Self::ByOp(choices) => choices[op.index().min(2)].next(rng),
@@ -140,7 +144,7 @@ impl SizeChoice {
         workload: &Workload,
         transfer: &TransferSize,
         target: &TargetSpec,
-        geometry: Geometry,
+        geometry: TargetGeometry,
     ) -> Result<Self, GenerateError> {
         let block = geometry.block_bytes.max(1);
         let check = |bytes: u64| match u32::try_from(bytes) {

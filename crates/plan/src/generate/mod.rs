@@ -51,18 +51,18 @@ mod tests;
 #[cfg(test)]
 mod window_tests;
 
-pub use crate::op::Op;
-pub use content::Content;
-pub use joined::Joined;
+pub use crate::op::OperationKind;
+pub use content::ContentGenerator;
+pub use joined::JoinedStream;
 pub use operation::Operation;
 pub use operations::Operations;
-pub use schedule::Schedule;
-pub use turns::Turns;
-pub use volume::{SECTOR_BYTES, SECTOR_MAGIC, Volume, data_seed_of, writer_of};
+pub use schedule::ArrivalSchedule;
+pub use turns::TargetTurns;
+pub use volume::{SECTOR_BYTES, SECTOR_MAGIC, WriteVolume, data_seed_of, writer_of};
 
 /// What an opened target looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Geometry {
+pub struct TargetGeometry {
     /// Size of the device or file; the smaller of this and the plan's own size is used.
     pub size_bytes: u64,
     /// Addresses and lengths are multiples of this: the logical block with direct I/O (512 or 4096), else 1.
@@ -71,14 +71,14 @@ pub struct Geometry {
 
 /// One of several equal generators that divide a workload between them, one per worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct GeneratorPart {
     /// Which one, below `count`.
     pub index: u32,
     /// How many there are, at least 1.
     pub count: u32,
 }
 
-impl Part {
+impl GeneratorPart {
     /// The only part of an undivided workload.
     pub const WHOLE: Self = Self { index: 0, count: 1 };
 

@@ -1,12 +1,12 @@
 //! One request.
 
-use super::Op;
+use super::OperationKind;
 
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// What.
-    pub op: Op,
+    pub op: OperationKind,
     /// First byte; 0 for a flush.
     pub offset: u64,
     /// Length in bytes; 0 for a flush.

@@ -7,8 +7,8 @@ use super::operation::Operation;
 use super::rng::{Rng, derive, derive_name, threshold};
 use super::setting::Setting;
 use super::space::{Space, Window};
-use super::{GenerateError, Geometry, Op, Part};
-use crate::spec::{Distribution, FileUse, Order, TargetSpec, Workload};
+use super::{GenerateError, GeneratorPart, OperationKind, TargetGeometry};
+use crate::spec::{AddressDistribution, AddressOrder, FileUse, TargetSpec, Workload};
 
 /// Yields the operations of one workload on one target, or of one part of it; see [`Operations::next`].
 #[derive(Clone, Debug)]
@@ -61,9 +61,9 @@ impl Operations {
     pub fn new(
         workload: &Workload,
         target: &TargetSpec,
-        geometry: Geometry,
+        geometry: TargetGeometry,
         seed: u64,
-        part: Part,
+        part: GeneratorPart,
     ) -> Result<Self, GenerateError> {
         Self::of_member(workload, (target, 0), geometry, seed, part)
     }
@@ -76,9 +76,9 @@ impl Operations {
     pub fn of_member(
         workload: &Workload,
         (target, member): (&TargetSpec, usize),
-        geometry: Geometry,
+        geometry: TargetGeometry,
         seed: u64,
-        part: Part,
+        part: GeneratorPart,
     ) -> Result<Self, GenerateError> {
         let part = part.check()?;
         if let Some(files) = &workload.address.files {
@@ -100,7 +100,7 @@ impl Operations {
         for space in streams.iter().flatten().chain(&window.hits) {
             fits(space)?;
         }
-        let place = |op: Option<Op>, space: Space, rng: &mut Rng| {
+        let place = |op: Option<OperationKind>, space: Space, rng: &mut Rng| {
             let by_op = workload.address.align_by_op.zip(op).and_then(|(aligns, op)| aligns.get(op.index()).copied());
             let setting = Setting {
                 workload,
@@ -114,10 +114,12 @@ impl Operations {
             };
             Places::new(&setting, space, rng)
         };
-        let places = place(Some(Op::Read), window.misses, &mut rng)?;
+        let places = place(Some(OperationKind::Read), window.misses, &mut rng)?;
         let own_places = if workload.address.per_op || workload.address.align_by_op.is_some() {
-            let own =
-                [place(Some(Op::Write), window.misses, &mut rng)?, place(Some(Op::Trim), window.misses, &mut rng)?];
+            let own = [
+                place(Some(OperationKind::Write), window.misses, &mut rng)?,
+                place(Some(OperationKind::Trim), window.misses, &mut rng)?,
+            ];
             Some(Box::new(own))
         } else {
             None
@@ -140,7 +142,7 @@ impl Operations {
         workload: &Workload,
         files: &FileUse,
         (target, member): (&TargetSpec, usize),
-        geometry: Geometry,
+        geometry: TargetGeometry,
         seed: u64,
     ) -> Result<Self, GenerateError> {
         let shared = derive_name(derive_name(seed, &workload.name), &target.name);
@@ -209,9 +211,9 @@ impl Operations {
     /// are not equally fast, and the faster one would begin the next pass before the other has finished this one.
     pub fn parts_max(workload: &Workload) -> u32 {
         match workload.address.order {
-            Order::Random(Distribution::ExactOnce) => 1,
-            Order::Random(_) if workload.address.stride.is_none() => u32::MAX,
-            Order::Random(_) => 1,
+            AddressOrder::Random(AddressDistribution::ExactOnce) => 1,
+            AddressOrder::Random(_) if workload.address.stride.is_none() => u32::MAX,
+            AddressOrder::Random(_) => 1,
             _ => workload.address.streams.unwrap_or(1).max(1),
         }
     }
@@ -236,7 +238,7 @@ impl Operations {
             && flushes.due > 0
         {
             flushes.due -= 1;
-            return Some(Operation { op: Op::Flush, offset: 0, bytes: 0 });
+            return Some(Operation { op: OperationKind::Flush, offset: 0, bytes: 0 });
         }
         if self.ended {
             return None;
@@ -250,14 +252,14 @@ impl Operations {
             return next;
         }
         let op = self.ops.next(&mut self.rng);
-        if op == Op::Flush {
+        if op == OperationKind::Flush {
             return Some(Operation { op, offset: 0, bytes: 0 });
         }
         let bytes = self.sizes.next(&mut self.rng, op);
         let places = match (&mut self.hits, &mut self.own_places, op) {
             (Some(hits), _, _) if hits.is_hit(&mut self.rng, op) => &mut hits.places,
-            (_, Some(own), Op::Write) => &mut own[0],
-            (_, Some(own), Op::Trim) => &mut own[1],
+            (_, Some(own), OperationKind::Write) => &mut own[0],
+            (_, Some(own), OperationKind::Trim) => &mut own[1],
             _ => &mut self.places,
         };
         let Some((at, bytes)) = places.next(&mut self.rng, op, bytes) else {
@@ -265,7 +267,7 @@ impl Operations {
             return None;
         };
         if let Some(flushes) = &mut self.flushes
-            && op == Op::Write
+            && op == OperationKind::Write
         {
             flushes.written();
         }
@@ -305,7 +307,7 @@ impl Hits {
     }
 
     #[inline]
-    fn is_hit(&self, rng: &mut Rng, op: Op) -> bool {
+    fn is_hit(&self, rng: &mut Rng, op: OperationKind) -> bool {
         rng.next_u64() < self.below[op.index()] || self.always[op.index()]
     }
 }
@@ -314,14 +316,14 @@ impl Hits {
 fn fits(
     workload: &Workload,
     target: &TargetSpec,
-    geometry: Geometry,
+    geometry: TargetGeometry,
     space: &Space,
     bytes: u64,
     align: Option<u64>,
 ) -> Result<(), GenerateError> {
     // A fill's transfers are larger than the grain; its only one may be short.
     let is_fill = (1..bytes).contains(&space.grain())
-        && matches!(workload.address.order, Order::Sequential { once: true, .. })
+        && matches!(workload.address.order, AddressOrder::Sequential { once: true, .. })
         && space.bytes() > 0;
     if is_fill || space.holds(bytes, align.unwrap_or(bytes)) {
         return Ok(());
@@ -339,9 +341,9 @@ fn fits(
 impl Flushes {
     /// As fio counts: one flush before whatever comes next, as long as the number of writes is such a multiple.
     #[inline]
-    fn follow(&mut self, op: Op) {
-        self.written = self.written.wrapping_add(u64::from(op == Op::Write));
-        if op == Op::Write || !self.pairs {
+    fn follow(&mut self, op: OperationKind) {
+        self.written = self.written.wrapping_add(u64::from(op == OperationKind::Write));
+        if op == OperationKind::Write || !self.pairs {
             self.due = self.due_now();
         }
     }

@@ -23,9 +23,9 @@
 
 use super::permutation::Permutation;
 use super::rng::{Rng, derive};
-use super::{GenerateError, Part};
+use super::{GenerateError, GeneratorPart};
 use crate::floor::floor_u64;
-use crate::spec::{Arrivals, Burst, Gaps};
+use crate::spec::{Arrivals, BurstPattern, GapDistribution};
 
 /// A window of the exponential schedule holds at least this many arrivals of its part.
 pub const WINDOW_ARRIVALS: u32 = 32;
@@ -46,7 +46,7 @@ const NEVER_NS: u64 = u64::MAX / 4;
 
 /// Due times for ever; see the module's description for what is exact.
 #[derive(Clone, Debug)]
-pub struct Schedule {
+pub struct ArrivalSchedule {
     process: Process,
     shape: Option<Shape>,
     spike: bool,
@@ -62,7 +62,7 @@ enum Process {
     Dealt(Box<Dealt>),
 }
 
-impl Schedule {
+impl ArrivalSchedule {
     /// Arrivals at `rate_per_s` over all parts together, of which this part yields its share.
     ///
     /// With `arrivals.burst`, its steps give the shape of the rate over time, scaled such that the mean over one cycle
@@ -70,7 +70,7 @@ impl Schedule {
     ///
     /// # Errors
     /// When the rate is not a number between 10^-6 and 10^9 per second, or the steps of a burst have no arrivals.
-    pub fn new(rate_per_s: f64, arrivals: &Arrivals, seed: u64, part: Part) -> Result<Self, GenerateError> {
+    pub fn new(rate_per_s: f64, arrivals: &Arrivals, seed: u64, part: GeneratorPart) -> Result<Self, GenerateError> {
         let part = part.check()?;
         if !(1e-6..=1e9).contains(&rate_per_s) {
             let what = "the rate per second";
@@ -80,16 +80,16 @@ impl Schedule {
         let rng = Rng::new(derive(derive(seed, 0x5c4e_d01e), u64::from(part.index)));
         let part_rate = rate_per_s / f64::from(part.count);
         let process = match arrivals.gaps {
-            Gaps::Deterministic => Process::Even {
+            GapDistribution::Deterministic => Process::Even {
                 next: u64::from(part.index),
                 step: u64::from(part.count),
                 period_ns: SECOND_NS as f64 / rate_per_s,
             },
-            Gaps::Uniform => Process::Uniform(Box::new(Blocks::new(part_rate, part, rng))),
-            Gaps::Exponential if part.count > 1 && part_rate < f64::from(WINDOW_ARRIVALS) => {
+            GapDistribution::Uniform => Process::Uniform(Box::new(Blocks::new(part_rate, part, rng))),
+            GapDistribution::Exponential if part.count > 1 && part_rate < f64::from(WINDOW_ARRIVALS) => {
                 Process::Dealt(Box::new(Dealt::new(rate_per_s, part, derive(seed, 0xdea1_7000))))
             }
-            Gaps::Exponential => Process::Exponential(Box::new(Windows::new(part_rate, part, rng))),
+            GapDistribution::Exponential => Process::Exponential(Box::new(Windows::new(part_rate, part, rng))),
         };
         let shape = match &arrivals.burst {
             Some(burst) if !burst.steps.is_empty() => Some(Shape::new(burst)?),
@@ -147,7 +147,7 @@ struct Windows {
 }
 
 impl Windows {
-    fn new(rate: f64, part: Part, rng: Rng) -> Self {
+    fn new(rate: f64, part: GeneratorPart, rng: Rng) -> Self {
         let seconds = floor_u64((f64::from(WINDOW_ARRIVALS) / rate).ceil()).clamp(1, 100_000_000);
         Self {
             rng,
@@ -199,7 +199,7 @@ struct Dealt {
     seed: u64,
     /// Of all parts together, per second.
     rate: f64,
-    part: Part,
+    part: GeneratorPart,
     /// Length of a window of the union, s.
     window_s: u64,
     /// Windows in a block: at least [`WINDOW_ARRIVALS`] arrivals of each part.
@@ -211,7 +211,7 @@ struct Dealt {
 }
 
 impl Dealt {
-    fn new(rate: f64, part: Part, seed: u64) -> Self {
+    fn new(rate: f64, part: GeneratorPart, seed: u64) -> Self {
         let seconds_for = |rate: f64| floor_u64((f64::from(WINDOW_ARRIVALS) / rate).ceil()).clamp(1, 100_000_000);
         let window_s = seconds_for(rate);
         let windows = seconds_for(rate / f64::from(part.count)).div_ceil(window_s);
@@ -298,7 +298,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn new(rate: f64, part: Part, rng: Rng) -> Self {
+    fn new(rate: f64, part: GeneratorPart, rng: Rng) -> Self {
         let mean_ns = SECOND_NS as f64 / rate;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the bounds")]
         let gaps = (rate * BLOCK_S).clamp(f64::from(BLOCK_GAPS_MIN), f64::from(BLOCK_GAPS)) as u32;
@@ -352,7 +352,7 @@ struct Step {
 }
 
 impl Shape {
-    fn new(burst: &Burst) -> Result<Self, GenerateError> {
+    fn new(burst: &BurstPattern) -> Result<Self, GenerateError> {
         let error = |what, value, allowed| GenerateError::Value { of: "schedule".into(), what, value, allowed };
         if let Some((rate, _)) = burst.steps.iter().find(|(rate, _)| !(0.0..=1e9).contains(rate)) {
             return Err(error("the rate of a burst", *rate, "between 0 and 1000000000 per second"));
@@ -389,15 +389,15 @@ impl Shape {
 mod tests {
     use super::*;
 
-    fn schedule(rate: f64, gaps: Gaps, part: Part) -> Schedule {
-        Schedule::new(rate, &Arrivals { gaps, burst: None }, 11, part).unwrap()
+    fn schedule(rate: f64, gaps: GapDistribution, part: GeneratorPart) -> ArrivalSchedule {
+        ArrivalSchedule::new(rate, &Arrivals { gaps, burst: None }, 11, part).unwrap()
     }
 
     /// Arrivals of all parts in the first `seconds`, ascending.
-    fn arrivals(rate: f64, gaps: Gaps, count: u32, seconds: u64) -> Vec<u64> {
+    fn arrivals(rate: f64, gaps: GapDistribution, count: u32, seconds: u64) -> Vec<u64> {
         let mut all = Vec::new();
         for index in 0..count {
-            let mut schedule = schedule(rate, gaps, Part { index, count });
+            let mut schedule = schedule(rate, gaps, GeneratorPart { index, count });
             let due = std::iter::from_fn(|| Some(schedule.next_ns()));
             let before = all.len();
             all.extend(due.take_while(|&ns| ns < seconds * SECOND_NS));
@@ -407,7 +407,8 @@ mod tests {
         all
     }
 
-    const ALL: [Gaps; 3] = [Gaps::Exponential, Gaps::Uniform, Gaps::Deterministic];
+    const ALL: [GapDistribution; 3] =
+        [GapDistribution::Exponential, GapDistribution::Uniform, GapDistribution::Deterministic];
 
     #[test]
     fn ten_seconds_have_the_asked_count() {
@@ -415,7 +416,7 @@ mod tests {
             for (rate, count) in [(20_000.0, 1), (20_000.0, 4), (1234.5, 3), (98_765.4, 7)] {
                 let found = arrivals(rate, gaps, count, 10).len() as f64;
                 let error = (found / (rate * 10.0) - 1.0).abs();
-                let few = if gaps == Gaps::Uniform { 60.0 / rate } else { 0.0 };
+                let few = if gaps == GapDistribution::Uniform { 60.0 / rate } else { 0.0 };
                 assert!(error < 0.001 + few, "{gaps:?} {rate}/s in {count} parts: {found}");
             }
         }
@@ -423,7 +424,7 @@ mod tests {
 
     #[test]
     fn at_every_second_the_exponential_count_is_exact() {
-        let all = arrivals(1000.3, Gaps::Exponential, 4, 20);
+        let all = arrivals(1000.3, GapDistribution::Exponential, 4, 20);
         for second in 1..=20 {
             let count = all.partition_point(|&ns| ns < second * SECOND_NS) as f64;
             assert!((count - 1000.3 * second as f64).abs() <= 1.0, "{count} after {second} s");
@@ -439,14 +440,17 @@ mod tests {
                     let found = all.partition_point(|&ns| ns < second * SECOND_NS) as f64;
                     // Blocks of uniform gaps of independent parts: the variance of a mean is a third of it, less at the ends.
                     let block = (rate / f64::from(count) * BLOCK_S).clamp(32.0, 1024.0);
-                    let spread =
-                        if gaps == Gaps::Uniform { 4.5 * (f64::from(count) * block / 12.0).sqrt() } else { 0.0 };
+                    let spread = if gaps == GapDistribution::Uniform {
+                        4.5 * (f64::from(count) * block / 12.0).sqrt()
+                    } else {
+                        0.0
+                    };
                     let off = (found - rate * second as f64).abs();
                     assert!(off <= 1.0 + spread, "{gaps:?}: {found} after {second} s, {rate}/s in {count} parts");
                 }
             }
             for index in [0, count / 2, count - 1] {
-                let mut one = schedule(rate, Gaps::Exponential, Part { index, count });
+                let mut one = schedule(rate, GapDistribution::Exponential, GeneratorPart { index, count });
                 // 100 windows of the part, whole ones of the union.
                 let seconds = 100 * floor_u64((32.0 * f64::from(count) / rate).ceil());
                 let due = std::iter::from_fn(|| Some(one.next_ns())).take_while(|&ns| ns < seconds * SECOND_NS);
@@ -459,11 +463,11 @@ mod tests {
     #[test]
     fn gaps_of_many_slow_targets_are_exponential_each_and_together() {
         let exponential = |x: f64| 1.0 - (-x).exp();
-        let together = arrivals(5000.0, Gaps::Exponential, 1000, 20);
+        let together = arrivals(5000.0, GapDistribution::Exponential, 1000, 20);
         let found = distance(&together, 2e5, exponential);
         assert!(found < 0.0062, "together: {found}");
         for index in [0, 421, 999] {
-            let mut one = schedule(5000.0, Gaps::Exponential, Part { index, count: 1000 });
+            let mut one = schedule(5000.0, GapDistribution::Exponential, GeneratorPart { index, count: 1000 });
             let times: Vec<u64> = (0..20_000).map(|_| one.next_ns()).collect();
             let found = distance(&times, 2e8, exponential);
             assert!(found < 0.0138 + 0.01, "part {index}: {found}");
@@ -473,7 +477,7 @@ mod tests {
     #[test]
     fn nothing_drifts_in_an_hour() {
         for gaps in ALL {
-            let mut schedule = schedule(3333.3, gaps, Part::WHOLE);
+            let mut schedule = schedule(3333.3, gaps, GeneratorPart::WHOLE);
             let count = std::iter::from_fn(|| Some(schedule.next_ns())).take_while(|&ns| ns < 3600 * SECOND_NS).count();
             let error = (count as f64 / (3333.3 * 3600.0) - 1.0).abs();
             assert!(error < 1e-4, "{gaps:?}: {count}");
@@ -493,11 +497,11 @@ mod tests {
         // 99.9 % of true samples of 100,000 stay below 1.95 ÷ √n = 0.0062.
         let exponential = |x: f64| 1.0 - (-x).exp();
         for count in [1, 4] {
-            let times = arrivals(10_000.0, Gaps::Exponential, count, 10);
+            let times = arrivals(10_000.0, GapDistribution::Exponential, count, 10);
             let found = distance(&times, 1e5, exponential);
             assert!(found < 0.0062, "exponential in {count} parts: {found}");
         }
-        let times = arrivals(10_000.0, Gaps::Uniform, 1, 10);
+        let times = arrivals(10_000.0, GapDistribution::Uniform, 1, 10);
         let found = distance(&times, 1e5, |x| (x / 2.0).min(1.0));
         assert!(found < 0.0062 + 0.01, "uniform: {found}");
         assert!(distance(&times, 1e5, exponential) > 0.1, "the test tells distributions apart");
@@ -505,7 +509,7 @@ mod tests {
 
     #[test]
     fn slow_schedules_stay_exponential() {
-        let mut schedule = schedule(0.5, Gaps::Exponential, Part::WHOLE);
+        let mut schedule = schedule(0.5, GapDistribution::Exponential, GeneratorPart::WHOLE);
         let times: Vec<u64> = (0..100_000).map(|_| schedule.next_ns()).collect();
         let found = distance(&times, 2e9, |x| 1.0 - (-x).exp());
         assert!(found < 0.02, "{found}");
@@ -513,7 +517,7 @@ mod tests {
 
     #[test]
     fn deterministic_parts_interleave_evenly() {
-        let all = arrivals(1000.0, Gaps::Deterministic, 4, 2);
+        let all = arrivals(1000.0, GapDistribution::Deterministic, 4, 2);
         assert!(all.iter().enumerate().all(|(i, &ns)| ns.abs_diff(i as u64 * 1_000_000) <= 1));
     }
 
@@ -521,8 +525,8 @@ mod tests {
     fn bursts_follow_their_steps_and_spikes_the_second() {
         let steps = vec![(100.0, SECOND_NS), (0.0, SECOND_NS), (300.0, 2 * SECOND_NS)];
         for gaps in ALL {
-            let burst = Some(Burst { steps: steps.clone(), spike: false });
-            let mut schedule = Schedule::new(175.0, &Arrivals { gaps, burst }, 1, Part::WHOLE).unwrap();
+            let burst = Some(BurstPattern { steps: steps.clone(), spike: false });
+            let mut schedule = ArrivalSchedule::new(175.0, &Arrivals { gaps, burst }, 1, GeneratorPart::WHOLE).unwrap();
             let mut seconds = [0_u32; 400];
             loop {
                 let second = usize::try_from(schedule.next_ns() / SECOND_NS).unwrap();
@@ -534,22 +538,23 @@ mod tests {
                 assert!((found - expected).abs() <= 0.03 * expected, "{gaps:?} {phase}: {found}");
             }
         }
-        let spike = Arrivals { gaps: Gaps::Deterministic, burst: Some(Burst { steps: vec![], spike: true }) };
-        let mut schedule = Schedule::new(50.0, &spike, 1, Part::WHOLE).unwrap();
+        let spike =
+            Arrivals { gaps: GapDistribution::Deterministic, burst: Some(BurstPattern { steps: vec![], spike: true }) };
+        let mut schedule = ArrivalSchedule::new(50.0, &spike, 1, GeneratorPart::WHOLE).unwrap();
         assert!((0..500).all(|i| schedule.next_ns() == i / 50 * SECOND_NS));
     }
 
     #[test]
     fn never_is_behind_the_end_of_every_run() {
-        let mut never = Schedule::never();
+        let mut never = ArrivalSchedule::never();
         assert!((0..3).all(|_| never.next_ns() > 100 * 365 * 86_400 * SECOND_NS));
     }
 
     #[test]
     fn impossible_rates_are_refused() {
         for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e10] {
-            assert!(Schedule::new(rate, &Arrivals::default(), 1, Part::WHOLE).is_err());
+            assert!(ArrivalSchedule::new(rate, &Arrivals::default(), 1, GeneratorPart::WHOLE).is_err());
         }
-        assert!(Schedule::new(1.0, &Arrivals::default(), 1, Part { index: 2, count: 2 }).is_err());
+        assert!(ArrivalSchedule::new(1.0, &Arrivals::default(), 1, GeneratorPart { index: 2, count: 2 }).is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! Addresses that follow each other: one or several streams, forward or backward, with or without gaps.
 
-use super::Op;
+use super::OperationKind;
 use super::jump::Jump;
 use super::rng::Rng;
 use super::space::Space;
@@ -67,7 +67,7 @@ impl Streams {
 
     /// Address and length of the next transfer of `bytes`; `None` at the end of a once-only order.
     #[inline]
-    pub(crate) fn next(&mut self, rng: &mut Rng, op: Op, bytes: u32) -> Option<(u64, u32)> {
+    pub(crate) fn next(&mut self, rng: &mut Rng, op: OperationKind, bytes: u32) -> Option<(u64, u32)> {
         for _ in 0..self.cursors.len() {
             let turn = self.turn;
             self.turn = if turn + 1 >= self.cursors.len() { 0 } else { turn + 1 };
@@ -84,7 +84,7 @@ impl Streams {
 
 impl Cursor {
     #[inline]
-    fn next(&mut self, steps: &Steps, rng: &mut Rng, op: Op, bytes: u32) -> Option<(u64, u32)> {
+    fn next(&mut self, steps: &Steps, rng: &mut Rng, op: OperationKind, bytes: u32) -> Option<(u64, u32)> {
         if let Some(seek) = &steps.seek
             && rng.next_u64() <= seek.upto
         {
@@ -214,7 +214,7 @@ pub(crate) fn segments(
     streams: u32,
     unit: u64,
     fits: impl Fn(&Space) -> bool,
-    part: super::Part,
+    part: super::GeneratorPart,
     once: bool,
 ) -> Vec<Space> {
     let (streams, parts) = (u64::from(streams.max(1)), u64::from(part.count));

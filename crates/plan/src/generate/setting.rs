@@ -1,6 +1,6 @@
 //! What is needed to choose places.
 
-use super::Part;
+use super::GeneratorPart;
 use super::mix::Sizes;
 use super::space::Space;
 use crate::spec::Workload;
@@ -11,7 +11,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) sizes: &'a Sizes,
     pub(crate) align: Option<u64>,
     pub(crate) block: u64,
-    pub(crate) part: Part,
+    pub(crate) part: GeneratorPart,
     /// The same for all parts.
     pub(crate) seed: u64,
     /// These are places of the hit area.

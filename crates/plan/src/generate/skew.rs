@@ -4,7 +4,7 @@ use super::GenerateError;
 use super::permutation::Permutation;
 use super::rng::Rng;
 use crate::floor::floor_u64;
-use crate::spec::{Distribution, Workload};
+use crate::spec::{AddressDistribution, Workload};
 
 /// Chooses places `0..n`.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ impl Skew {
     /// `None` for distributions that are not skewed.
     pub(crate) fn new(
         workload: &Workload,
-        distribution: Distribution,
+        distribution: AddressDistribution,
         n: u64,
         key: u64,
     ) -> Result<Option<Self>, GenerateError> {
@@ -31,17 +31,17 @@ impl Skew {
         let scatter = || Permutation::new(n, key);
         Ok(match distribution {
             // Those of Vdbench depend on the transfer: `jump`.
-            Distribution::Uniform | Distribution::ExactOnce | Distribution::Poisson(_) => None,
-            Distribution::Zipf(theta) => {
+            AddressDistribution::Uniform | AddressDistribution::ExactOnce | AddressDistribution::Poisson(_) => None,
+            AddressDistribution::Zipf(theta) => {
                 let good = theta > 0.0 && theta <= 100.0;
                 check(theta, good, "the exponent of the zipf distribution", "above 0 and at most 100")?;
                 Some(Self::Zipf(Zipf::new(n, theta), scatter()))
             }
-            Distribution::Pareto(h) => {
+            AddressDistribution::Pareto(h) => {
                 check(h, h > 0.0 && h < 1.0, "the power of the pareto distribution", "above 0 and below 1")?;
                 Some(Self::Pareto { n, power: h.ln() / (1.0 - h).ln(), scatter: scatter() })
             }
-            Distribution::Normal(deviation) => {
+            AddressDistribution::Normal(deviation) => {
                 let good = deviation > 0.0 && deviation <= 1.0;
                 check(deviation, good, "the deviation of the normal distribution", "above 0 and at most 1 (100 %)")?;
                 Some(Self::Normal { n, deviation })

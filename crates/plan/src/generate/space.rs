@@ -1,8 +1,8 @@
 //! The bytes of a target that a workload may touch, and the aligned places in them.
 
-use super::{GenerateError, Geometry};
+use super::{GenerateError, TargetGeometry};
 use crate::floor::floor_u64;
-use crate::spec::{AddressRange, Bound, Order, TargetSpec, Workload};
+use crate::spec::{AddressOrder, AddressRange, RangeBound, TargetSpec, Workload};
 
 /// `[start, end)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl Space {
     pub(crate) fn pieces(
         workload: &Workload,
         target: &TargetSpec,
-        geometry: Geometry,
+        geometry: TargetGeometry,
         streams: u32,
     ) -> Result<Vec<Self>, GenerateError> {
         let Frame { block, size, grain } = Frame::of(target, geometry);
@@ -145,7 +145,7 @@ struct Frame {
 }
 
 impl Frame {
-    fn of(target: &TargetSpec, geometry: Geometry) -> Self {
+    fn of(target: &TargetSpec, geometry: TargetGeometry) -> Self {
         let block = u64::from(geometry.block_bytes.max(1));
         let size = geometry.size_bytes.min(target.size_bytes.unwrap_or(u64::MAX));
         Self { block, size, grain: target.grain_bytes.unwrap_or(block).max(1).next_multiple_of(block) }
@@ -154,7 +154,11 @@ impl Frame {
 
 impl Window {
     /// What `workload` may use of a target.
-    pub(crate) fn of(workload: &Workload, target: &TargetSpec, geometry: Geometry) -> Result<Self, GenerateError> {
+    pub(crate) fn of(
+        workload: &Workload,
+        target: &TargetSpec,
+        geometry: TargetGeometry,
+    ) -> Result<Self, GenerateError> {
         if target.grain_bytes.is_some() {
             return Self::grained(workload, target, geometry);
         }
@@ -170,10 +174,10 @@ impl Window {
 
     /// Both ends rounded down to the grain after the hit area was set aside at the beginning; no address below the grain
     /// where the first block is to be left alone; the target's offset moves the lower end only.
-    fn grained(workload: &Workload, target: &TargetSpec, geometry: Geometry) -> Result<Self, GenerateError> {
+    fn grained(workload: &Workload, target: &TargetSpec, geometry: TargetGeometry) -> Result<Self, GenerateError> {
         let Frame { block, size, grain } = Frame::of(target, geometry);
         let (low, high) = bounds(range_of(workload, target), target, size)?;
-        let once = matches!(workload.address.order, Order::Sequential { once: true, .. });
+        let once = matches!(workload.address.order, AddressOrder::Sequential { once: true, .. });
         // A single pass has an end: it does not go round.
         let high = if once { high.min(size) } else { high };
         let floor = |bytes: u64| bytes - bytes % grain;
@@ -229,13 +233,13 @@ fn has_misses(workload: &Workload) -> bool {
 fn bounds(range: Option<AddressRange>, target: &TargetSpec, size: u64) -> Result<(u64, u64), GenerateError> {
     let Some(range) = range else { return Ok((0, size)) };
     let resolve = |bound| match bound {
-        Bound::Bytes(bytes) => bytes,
-        Bound::Fraction(1.0) => size,
+        RangeBound::Bytes(bytes) => bytes,
+        RangeBound::Fraction(1.0) => size,
         // 29 % of 100 MiB are whole blocks, though 0.29 is a little less than that.
-        Bound::Fraction(fraction) => floor_u64(size as f64 * fraction * (1.0 + 4.0 * f64::EPSILON)),
+        RangeBound::Fraction(fraction) => floor_u64(size as f64 * fraction * (1.0 + 4.0 * f64::EPSILON)),
     };
     let (low, high) = (resolve(range.low), resolve(range.high));
-    let is_beyond = matches!(range.high, Bound::Bytes(bytes) if bytes > size);
+    let is_beyond = matches!(range.high, RangeBound::Bytes(bytes) if bytes > size);
     if low >= high || is_beyond || high - low > size || high > size.saturating_mul(2) {
         return Err(GenerateError::Range { target: target.name.clone(), size_bytes: size, low, high });
     }
@@ -247,15 +251,15 @@ fn arcs(range: Option<AddressRange>, target: &TargetSpec, size: u64, block: u64)
     let Some(range) = range else { return Ok(vec![Extent { start: 0, end: size }]) };
     let grain = block.max(512);
     let resolve = |bound| match bound {
-        Bound::Bytes(bytes) => bytes,
-        Bound::Fraction(1.0) => size,
-        Bound::Fraction(fraction) => {
+        RangeBound::Bytes(bytes) => bytes,
+        RangeBound::Fraction(1.0) => size,
+        RangeBound::Fraction(fraction) => {
             let bytes = floor_u64(size as f64 * fraction);
             bytes - bytes % grain
         }
     };
     let (low, high) = (resolve(range.low), resolve(range.high));
-    let beyond = matches!(range.high, Bound::Bytes(bytes) if bytes > size);
+    let beyond = matches!(range.high, RangeBound::Bytes(bytes) if bytes > size);
     if low >= high || low >= size || beyond {
         return Err(GenerateError::Range { target: target.name.clone(), size_bytes: size, low, high });
     }

@@ -21,7 +21,7 @@ pub(super) fn target() -> TargetSpec {
         skip_first_block: false,
         grain_bytes: None,
         unlink: false,
-        span: Span::default(),
+        span: TextSpan::default(),
     }
 }
 
@@ -38,54 +38,54 @@ pub(super) fn workload() -> Workload {
         transfer: TransferSize::Fixed(4096),
         write_transfer: None,
         trim_transfer: None,
-        address: Address::default(),
+        address: AddressPattern::default(),
         content: spec_content(),
         think_ns: 0,
         open: None,
         job: None,
         replay: None,
-        span: Span::default(),
+        span: TextSpan::default(),
     }
 }
 
-fn spec_content() -> crate::spec::Content {
-    crate::spec::Content::default()
+fn spec_content() -> crate::spec::WriteContent {
+    crate::spec::WriteContent::default()
 }
 
 const KIB: u64 = 1024;
 
-fn geometry(size_bytes: u64) -> Geometry {
-    Geometry { size_bytes, block_bytes: 512 }
+fn geometry(size_bytes: u64) -> TargetGeometry {
+    TargetGeometry { size_bytes, block_bytes: 512 }
 }
 
-fn take(workload: &Workload, target: &TargetSpec, size: u64, part: Part, n: usize) -> Vec<Operation> {
+fn take(workload: &Workload, target: &TargetSpec, size: u64, part: GeneratorPart, n: usize) -> Vec<Operation> {
     let mut operations = Operations::new(workload, target, geometry(size), 1, part).unwrap();
     std::iter::from_fn(|| operations.next()).take(n).collect()
 }
 
 fn offsets(workload: &Workload, size: u64, n: usize) -> Vec<u64> {
-    take(workload, &target(), size, Part::WHOLE, n).iter().map(|operation| operation.offset).collect()
+    take(workload, &target(), size, GeneratorPart::WHOLE, n).iter().map(|operation| operation.offset).collect()
 }
 
-fn ordered(order: Order) -> Workload {
+fn ordered(order: AddressOrder) -> Workload {
     let mut workload = workload();
     workload.address.order = order;
     workload
 }
 
-const FORWARD: Order = Order::Sequential { once: false, backward: false };
-const ONCE: Order = Order::Sequential { once: true, backward: false };
+const FORWARD: AddressOrder = AddressOrder::Sequential { once: false, backward: false };
+const ONCE: AddressOrder = AddressOrder::Sequential { once: true, backward: false };
 
-fn orders() -> impl Strategy<Value = Order> {
+fn orders() -> impl Strategy<Value = AddressOrder> {
     prop_oneof![
-        Just(Order::Random(Distribution::Uniform)),
-        Just(Order::Random(Distribution::ExactOnce)),
-        (0.1..3.0).prop_map(|theta| Order::Random(Distribution::Zipf(theta))),
-        (0.05..0.95).prop_map(|h| Order::Random(Distribution::Pareto(h))),
-        (0.01..1.0).prop_map(|deviation| Order::Random(Distribution::Normal(deviation))),
-        (0.1..20.0).prop_map(|midpoint| Order::Random(Distribution::Poisson(midpoint))),
-        (any::<bool>(), any::<bool>()).prop_map(|(once, backward)| Order::Sequential { once, backward }),
-        (0.0..1.0).prop_map(|seek| Order::Mixed { seek, distribution: Distribution::Uniform }),
+        Just(AddressOrder::Random(AddressDistribution::Uniform)),
+        Just(AddressOrder::Random(AddressDistribution::ExactOnce)),
+        (0.1..3.0).prop_map(|theta| AddressOrder::Random(AddressDistribution::Zipf(theta))),
+        (0.05..0.95).prop_map(|h| AddressOrder::Random(AddressDistribution::Pareto(h))),
+        (0.01..1.0).prop_map(|deviation| AddressOrder::Random(AddressDistribution::Normal(deviation))),
+        (0.1..20.0).prop_map(|midpoint| AddressOrder::Random(AddressDistribution::Poisson(midpoint))),
+        (any::<bool>(), any::<bool>()).prop_map(|(once, backward)| AddressOrder::Sequential { once, backward }),
+        (0.0..1.0).prop_map(|seek| AddressOrder::Mixed { seek, distribution: AddressDistribution::Uniform }),
     ]
 }
 
@@ -106,12 +106,12 @@ fn ranges() -> impl Strategy<Value = Option<AddressRange>> {
     prop_oneof![
         Just(None),
         (0.0..0.9, 0.05..1.2).prop_map(|(low, length): (f64, f64)| Some(AddressRange {
-            low: Bound::Fraction(low),
-            high: Bound::Fraction(low + length),
+            low: RangeBound::Fraction(low),
+            high: RangeBound::Fraction(low + length),
         })),
         (0_u64..400, 1_u64..400).prop_map(|(low, length)| Some(AddressRange {
-            low: Bound::Bytes(low * 512),
-            high: Bound::Bytes((low + length) * 512),
+            low: RangeBound::Bytes(low * 512),
+            high: RangeBound::Bytes((low + length) * 512),
         })),
     ]
 }
@@ -120,8 +120,8 @@ fn ranges() -> impl Strategy<Value = Option<AddressRange>> {
 fn inside(range: Option<AddressRange>, size: u64, offset: u64, bytes: u64) -> bool {
     let Some(range) = range else { return offset + bytes <= size };
     let resolve = |bound| match bound {
-        Bound::Bytes(bytes) => bytes,
-        Bound::Fraction(fraction) => floor_u64(size as f64 * fraction) / 512 * 512,
+        RangeBound::Bytes(bytes) => bytes,
+        RangeBound::Fraction(fraction) => floor_u64(size as f64 * fraction) / 512 * 512,
     };
     let (low, high) = (resolve(range.low), resolve(range.high));
     let end = offset + bytes;
@@ -143,7 +143,7 @@ proptest! {
         workload.transfer = transfer;
         workload.address.range = ours;
         workload.address.read_hit = hits.unwrap_or(0.0);
-        if !matches!(order, Order::Random(_)) {
+        if !matches!(order, AddressOrder::Random(_)) {
             workload.address.stride = stride.then_some((512, 100_000));
             workload.address.streams = streams;
             workload.address.random_start = seed % 2 == 1;
@@ -155,7 +155,7 @@ proptest! {
         target.align_bytes = align.map(|align| align * 512);
         let size = blocks * 512 - target.offset_bytes;
         for index in 0..count {
-            let Ok(mut operations) = Operations::new(&workload, &target, geometry(blocks * 512), seed, Part { index, count })
+            let Ok(mut operations) = Operations::new(&workload, &target, geometry(blocks * 512), seed, GeneratorPart { index, count })
             else { continue };
             for _ in 0..300 {
                 let Some(Operation { offset, bytes, .. }) = operations.next() else { break };
@@ -173,9 +173,9 @@ proptest! {
     /// The parts of an exact-once order together yield every block once, in every pass.
     #[test]
     fn exact_once_covers_exactly(blocks in 1_u64..500, count in 1_u32..6, seed in any::<u64>()) {
-        let workload = ordered(Order::Random(Distribution::ExactOnce));
+        let workload = ordered(AddressOrder::Random(AddressDistribution::ExactOnce));
         let mut parts: Vec<_> = (0..count)
-            .map(|index| Operations::new(&workload, &target(), geometry(blocks * 4096), seed, Part { index, count }).unwrap())
+            .map(|index| Operations::new(&workload, &target(), geometry(blocks * 4096), seed, GeneratorPart { index, count }).unwrap())
             .collect();
         for _pass in 0..3 {
             let mut seen = HashSet::new();
@@ -196,13 +196,13 @@ proptest! {
         (backward, streams, skip) in (any::<bool>(), prop::option::of(1_u32..4), any::<bool>()),
     ) {
         let blocks = 3 * unit + more;
-        let (mut workload, mut target) = (ordered(Order::Sequential { once: true, backward }), target());
+        let (mut workload, mut target) = (ordered(AddressOrder::Sequential { once: true, backward }), target());
         workload.transfer = TransferSize::Fixed(unit * 512);
         workload.address.streams = streams;
         target.skip_first_block = skip;
         let mut seen = vec![0; usize::try_from(blocks).unwrap()];
         for index in 0..count {
-            for operation in take(&workload, &target, blocks * 512, Part { index, count }, 10_000) {
+            for operation in take(&workload, &target, blocks * 512, GeneratorPart { index, count }, 10_000) {
                 for block in 0..u64::from(operation.bytes) / 512 {
                     seen[usize::try_from(operation.offset / 512 + block).unwrap()] += 1;
                 }
@@ -218,7 +218,7 @@ fn the_same_seed_gives_the_same_sequence_and_parts_differ() {
     let (workload, target) = (workload(), target());
     let take = |seed, index| -> Vec<_> {
         let mut operations =
-            Operations::new(&workload, &target, geometry(1 << 40), seed, Part { index, count: 2 }).unwrap();
+            Operations::new(&workload, &target, geometry(1 << 40), seed, GeneratorPart { index, count: 2 }).unwrap();
         (0..50).map(|_| operations.next().unwrap().offset).collect()
     };
     assert_eq!(take(1, 0), take(1, 0));
@@ -244,11 +244,11 @@ fn sequential_is_contiguous_and_wraps() {
     let forward: Vec<u64> = (0..25).map(|i| i % 10 * 4096).collect();
     assert_eq!(offsets(&ordered(FORWARD), size, 25), forward);
     let backward: Vec<u64> = (0..25).map(|i| (9 - i % 10) * 4096).collect();
-    assert_eq!(offsets(&ordered(Order::Sequential { once: false, backward: true }), size, 25), backward);
+    assert_eq!(offsets(&ordered(AddressOrder::Sequential { once: false, backward: true }), size, 25), backward);
     assert_eq!(offsets(&ordered(ONCE), size, 25), forward[..10]);
     let mut ended = ordered(ONCE);
     ended.mix = OpMix { flush: 0.5, ..OpMix::read_write(0.5) };
-    let mut operations = Operations::new(&ended, &target(), geometry(size), 1, Part::WHOLE).unwrap();
+    let mut operations = Operations::new(&ended, &target(), geometry(size), 1, GeneratorPart::WHOLE).unwrap();
     while operations.next().is_some() {}
     assert!((0..100).all(|_| operations.next().is_none()), "the end is the end, for flushes too");
 }
@@ -258,7 +258,7 @@ fn mixed_sizes_neither_overlap_nor_skip() {
     let mut workload = ordered(FORWARD);
     workload.transfer = TransferSize::Mix(vec![(4096, 0.5), (8192, 0.3), (65_536, 0.2)]);
     let (mut next, mut wraps) = (0, 0);
-    for operation in take(&workload, &target(), 1 << 20, Part::WHOLE, 1000) {
+    for operation in take(&workload, &target(), 1 << 20, GeneratorPart::WHOLE, 1000) {
         if operation.offset != next {
             assert_eq!(operation.offset, 0);
             assert!(next + 65_536 > 1 << 20, "left off at {next}");
@@ -290,7 +290,7 @@ fn strides_stay_between_their_bounds() {
 #[test]
 fn ranges_wrap_around_the_end() {
     let mut workload = ordered(FORWARD);
-    workload.address.range = Some(AddressRange { low: Bound::Fraction(0.8), high: Bound::Fraction(1.3) });
+    workload.address.range = Some(AddressRange { low: RangeBound::Fraction(0.8), high: RangeBound::Fraction(1.3) });
     let expected = [8, 9, 0, 1, 2, 8].map(|block| block * 40_960);
     workload.transfer = TransferSize::Fixed(40_960);
     assert_eq!(offsets(&workload, 409_600, 6), expected);
@@ -299,18 +299,21 @@ fn ranges_wrap_around_the_end() {
 #[test]
 fn the_asked_part_of_operations_seeks_and_hits() {
     let size = 1 << 40;
-    let seeks = offsets(&ordered(Order::Mixed { seek: 0.3, distribution: Distribution::Uniform }), size, 200_000);
+    let seeks =
+        offsets(&ordered(AddressOrder::Mixed { seek: 0.3, distribution: AddressDistribution::Uniform }), size, 200_000);
     let jumps = seeks.windows(2).filter(|pair| pair[1] != pair[0] + 4096).count();
     assert!((jumps as f64 / 200_000.0 - 0.3).abs() < 0.005, "{jumps}");
 
     let mut workload = workload();
     workload.mix = OpMix::read_write(0.6);
     (workload.address.read_hit, workload.address.write_hit) = (0.9, 0.25);
-    for op in [Op::Read, Op::Write] {
-        let all: Vec<_> =
-            take(&workload, &target(), size, Part::WHOLE, 200_000).into_iter().filter(|o| o.op == op).collect();
+    for op in [OperationKind::Read, OperationKind::Write] {
+        let all: Vec<_> = take(&workload, &target(), size, GeneratorPart::WHOLE, 200_000)
+            .into_iter()
+            .filter(|o| o.op == op)
+            .collect();
         let hits = all.iter().filter(|operation| operation.offset < 1 << 20).count() as f64 / all.len() as f64;
-        assert!((hits - if op == Op::Read { 0.9 } else { 0.25 }).abs() < 0.007, "{op:?} {hits}");
+        assert!((hits - if op == OperationKind::Read { 0.9 } else { 0.25 }).abs() < 0.007, "{op:?} {hits}");
     }
 }
 
@@ -319,16 +322,18 @@ fn operations_and_sizes_come_in_the_asked_proportions() {
     let mut workload = workload();
     workload.mix = OpMix { write: 0.3, trim: 0.15, flush: 0.05, ..OpMix::read_write(0.5) };
     workload.transfer = TransferSize::Mix(vec![(4096, 0.7), (8192, 0.3)]);
-    let all = take(&workload, &target(), 1 << 40, Part::WHOLE, 500_000);
-    for (op, share) in Op::ALL.into_iter().zip([0.5, 0.3, 0.15, 0.05]) {
+    let all = take(&workload, &target(), 1 << 40, GeneratorPart::WHOLE, 500_000);
+    for (op, share) in OperationKind::ALL.into_iter().zip([0.5, 0.3, 0.15, 0.05]) {
         let found = all.iter().filter(|operation| operation.op == op).count() as f64 / 500_000.0;
         assert!((found - share).abs() < 0.004, "{op:?} {found}");
     }
-    let addressed = all.iter().filter(|operation| operation.op != Op::Flush);
+    let addressed = all.iter().filter(|operation| operation.op != OperationKind::Flush);
     let large = addressed.clone().filter(|operation| operation.bytes == 8192).count();
     assert!((large as f64 / addressed.count() as f64 - 0.3).abs() < 0.004);
     workload.mix = OpMix::read_write(0.0);
-    assert!(take(&workload, &target(), 1 << 40, Part::WHOLE, 100_000).iter().all(|o| o.op == Op::Write));
+    assert!(
+        take(&workload, &target(), 1 << 40, GeneratorPart::WHOLE, 100_000).iter().all(|o| o.op == OperationKind::Write)
+    );
 }
 
 #[test]
@@ -337,10 +342,10 @@ fn every_nth_write_is_followed_by_a_flush() {
     workload.mix = OpMix { fsync_every: Some(3), ..OpMix::read_write(0.5) };
     let mut writes = 0;
     let mut flushes = 0;
-    for operation in take(&workload, &target(), 1 << 40, Part::WHOLE, 10_000) {
+    for operation in take(&workload, &target(), 1 << 40, GeneratorPart::WHOLE, 10_000) {
         match operation.op {
-            Op::Write => writes += 1,
-            Op::Flush => {
+            OperationKind::Write => writes += 1,
+            OperationKind::Flush => {
                 flushes += 1;
                 assert_eq!(writes, 3 * flushes);
             }
@@ -355,22 +360,23 @@ fn what_cannot_be_issued_is_refused() {
     let check = |change: &dyn Fn(&mut Workload, &mut TargetSpec), expect: &str| {
         let (mut workload, mut target) = (workload(), target());
         change(&mut workload, &mut target);
-        let error = Operations::new(&workload, &target, geometry(1 << 20), 1, Part::WHOLE).map(drop).unwrap_err();
+        let error =
+            Operations::new(&workload, &target, geometry(1 << 20), 1, GeneratorPart::WHOLE).map(drop).unwrap_err();
         assert!(error.to_string().contains(expect), "{error}");
     };
     check(&|w, _| w.transfer = TransferSize::Fixed(2 << 20), "2097152 bytes does not fit into the 1048576 bytes");
     check(&|w, _| w.transfer = TransferSize::Fixed(1000), "multiple of the block of 512 bytes");
     check(&|w, _| w.transfer = TransferSize::Fixed(0), "above 0");
     check(&|w, _| w.transfer = TransferSize::Mix(vec![]), "above 0");
-    check(&|w, _| w.address.order = Order::Random(Distribution::Zipf(-1.0)), "above 0 and at most 100");
+    check(&|w, _| w.address.order = AddressOrder::Random(AddressDistribution::Zipf(-1.0)), "above 0 and at most 100");
     check(&|w, _| w.mix = OpMix::read_write(f64::NAN), "0 or more");
     check(&|w, _| w.address.streams = Some(2), "sequential");
     check(&|w, _| w.address.read_hit = 1.5, "between 0 and 1");
     check(&|_, t| t.offset_bytes = 100, "multiple of the target's block");
-    let range = |low, high| Some(AddressRange { low: Bound::Bytes(low), high: Bound::Bytes(high) });
+    let range = |low, high| Some(AddressRange { low: RangeBound::Bytes(low), high: RangeBound::Bytes(high) });
     check(&|w, _| w.address.range = range(4096, 4096), "must start below its end");
     check(&|w, _| w.address.range = range(0, 2 << 20), "must not be beyond the size");
     check(&|w, _| w.address.hot_band = range(0, 2048), "a transfer of 4096 bytes does not fit");
-    let zipf = Order::Random(Distribution::Zipf(1.0));
+    let zipf = AddressOrder::Random(AddressDistribution::Zipf(1.0));
     check(&|w, _| (w.address.hot_band, w.address.order) = (range(0, 8192), zipf), "has its own distribution");
 }

@@ -1,16 +1,16 @@
 //! Which target of a job is next, and when the job has done all it was to do.
 
-use super::joined::Joined;
+use super::joined::JoinedStream;
 use super::operation::Operation;
 use super::rng::{Rng, derive};
 use crate::floor::floor_u64;
-use crate::op::Op;
-use crate::spec::{Bound, FilePasses, Job, OpMix, Turn, Workload, part_of};
+use crate::op::OperationKind;
+use crate::spec::{FilePasses, Job, OpMix, RangeBound, TargetOrder, Workload, part_of};
 
 /// Chooses targets and counts what a job may still do.
 #[derive(Clone, Debug)]
-pub struct Turns {
-    turn: Turn,
+pub struct TargetTurns {
+    turn: TargetOrder,
     rng: Rng,
     /// Bytes of each target's range.
     ranges: Vec<u64>,
@@ -25,7 +25,7 @@ pub struct Turns {
     /// Targets that are to begin anew before their next operation.
     anew: Vec<bool>,
     /// All targets as one.
-    joined: Option<Box<Joined>>,
+    joined: Option<Box<JoinedStream>>,
 }
 
 /// The passes of a job by fio's rules; see [`FilePasses`].
@@ -52,13 +52,13 @@ struct Passes {
 impl Passes {
     fn new(files: &FilePasses, mix: &OpMix, ranges: &[u64], is_free: bool) -> Self {
         let of = |range: u64| match files.io_size {
-            Some(Bound::Fraction(part)) => part_of(range, part),
+            Some(RangeBound::Fraction(part)) => part_of(range, part),
             _ => range,
         };
         let all = ranges.iter().fold(0_u64, |sum, range| sum.saturating_add(of(*range)));
         let size = files.size_bytes.filter(|size| *size > 0).map_or(all, |size| size.min(all));
         let io_size = match files.io_size {
-            Some(Bound::Bytes(bytes)) => Some(bytes),
+            Some(RangeBound::Bytes(bytes)) => Some(bytes),
             _ => None,
         };
         let goal = io_size.unwrap_or(size);
@@ -103,8 +103,8 @@ impl Passes {
         self.issued += bytes;
         self.of_pass += bytes;
         // fio trims without a queue, whatever the engine.
-        self.queued += if operation.op == Op::Trim { 0 } else { bytes };
-        if !self.pairs || operation.op == Op::Write {
+        self.queued += if operation.op == OperationKind::Trim { 0 } else { bytes };
+        if !self.pairs || operation.op == OperationKind::Write {
             self.counted += bytes;
         }
     }
@@ -127,9 +127,9 @@ impl Passes {
     }
 }
 
-impl Turns {
+impl TargetTurns {
     /// The order of a job whose targets are one address space.
-    pub fn joined(job: &Job, joined: Joined, seed: u64) -> Self {
+    pub fn joined(job: &Job, joined: JoinedStream, seed: u64) -> Self {
         let mut this = Self::new(job, vec![joined.range_bytes()], seed);
         this.joined = Some(Box::new(joined));
         this
@@ -220,8 +220,8 @@ impl Turns {
             let bytes = u64::from(operation.bytes);
             self.left_here = match self.turn {
                 // By fio's rules a target has its turn until it is through.
-                Turn::Sequential if self.passes.is_some() => self.left_here,
-                Turn::Sequential | Turn::Joined => self.left_here.saturating_sub(bytes),
+                TargetOrder::Sequential if self.passes.is_some() => self.left_here,
+                TargetOrder::Sequential | TargetOrder::Joined => self.left_here.saturating_sub(bytes),
                 // What belongs to a write before it takes no turn of its own.
                 _ if bytes == 0 => self.left_here,
                 _ => self.left_here - 1,
@@ -251,7 +251,7 @@ impl Turns {
         if count == 0 {
             return;
         }
-        if let Turn::Random { each } = self.turn {
+        if let TargetOrder::Random { each } = self.turn {
             self.left_here = u64::from(each.max(1));
             let alive: Vec<usize> = (0..count).filter(|at| !self.ended[*at]).collect();
             let chosen = self.rng.below(alive.len() as u64);
@@ -265,8 +265,8 @@ impl Turns {
             }
         }
         self.left_here = match self.turn {
-            Turn::Sequential | Turn::Joined => self.ranges[self.current].max(1),
-            Turn::RoundRobin { each } | Turn::Random { each } => u64::from(each.max(1)),
+            TargetOrder::Sequential | TargetOrder::Joined => self.ranges[self.current].max(1),
+            TargetOrder::RoundRobin { each } | TargetOrder::Random { each } => u64::from(each.max(1)),
         };
     }
 }
@@ -276,18 +276,18 @@ mod tests {
     use super::*;
 
     fn order(job: &Job, ranges: &[u64], count: usize) -> Vec<usize> {
-        let mut turns = Turns::new(job, ranges.to_vec(), 1);
-        let one = |_, _| Some(Operation { op: Op::Read, offset: 0, bytes: 4096 });
+        let mut turns = TargetTurns::new(job, ranges.to_vec(), 1);
+        let one = |_, _| Some(Operation { op: OperationKind::Read, offset: 0, bytes: 4096 });
         (0..count).map_while(|_| turns.next(one)).map(|(at, _)| at).collect()
     }
 
     #[test]
     fn targets_come_in_the_order_asked_for() {
         let job = |turn| Job { turn, ..Job::new(1) };
-        assert_eq!(order(&job(Turn::RoundRobin { each: 1 }), &[1; 3], 5), [0, 1, 2, 0, 1]);
-        assert_eq!(order(&job(Turn::RoundRobin { each: 2 }), &[1; 2], 5), [0, 0, 1, 1, 0]);
-        assert_eq!(order(&job(Turn::Sequential), &[8192, 4096], 5), [0, 0, 1, 0, 0]);
-        let random = order(&job(Turn::Random { each: 1 }), &[1; 4], 4000);
+        assert_eq!(order(&job(TargetOrder::RoundRobin { each: 1 }), &[1; 3], 5), [0, 1, 2, 0, 1]);
+        assert_eq!(order(&job(TargetOrder::RoundRobin { each: 2 }), &[1; 2], 5), [0, 0, 1, 1, 0]);
+        assert_eq!(order(&job(TargetOrder::Sequential), &[8192, 4096], 5), [0, 0, 1, 0, 0]);
+        let random = order(&job(TargetOrder::Random { each: 1 }), &[1; 4], 4000);
         for target in 0..4 {
             let count = random.iter().filter(|at| **at == target).count();
             assert!((850..1150).contains(&count), "{target}: {count}");
@@ -306,13 +306,13 @@ mod tests {
 
     #[test]
     fn a_target_that_ends_leaves_the_others_going() {
-        let mut turns = Turns::new(&Job::new(1), vec![1, 1], 1);
+        let mut turns = TargetTurns::new(&Job::new(1), vec![1, 1], 1);
         let mut left = [1, 3];
         let mut next = || {
             turns.next(|at, _| {
                 (left[at] > 0).then(|| {
                     left[at] -= 1;
-                    Operation { op: Op::Read, offset: 0, bytes: 1 }
+                    Operation { op: OperationKind::Read, offset: 0, bytes: 1 }
                 })
             })
         };

@@ -10,7 +10,7 @@ pub const SECTOR_BYTES: usize = 512;
 
 /// Where data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Volume {
+pub struct WriteVolume {
     /// Differs from target to target, or their data will be duplicates of each other.
     pub seed: u64,
     /// Bytes of the target.
@@ -26,7 +26,7 @@ pub struct Volume {
     pub splits_blocks: bool,
 }
 
-impl Volume {
+impl WriteVolume {
     /// A target that shares nothing, and its only writer.
     pub fn alone(seed: u64, bytes: u64) -> Self {
         Self { seed, bytes, all_seed: seed, all_bytes: bytes, writer: 0, splits_blocks: false }

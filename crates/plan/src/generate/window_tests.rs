@@ -8,9 +8,9 @@ use proptest::prelude::*;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
-const SEQUENTIAL: Order = Order::Sequential { once: false, backward: false };
-const EOF: Order = Order::Sequential { once: true, backward: false };
-const UNIFORM: Distribution = Distribution::Uniform;
+const SEQUENTIAL: AddressOrder = AddressOrder::Sequential { once: false, backward: false };
+const EOF: AddressOrder = AddressOrder::Sequential { once: true, backward: false };
+const UNIFORM: AddressDistribution = AddressDistribution::Uniform;
 
 fn raw(grain_bytes: u64) -> TargetSpec {
     TargetSpec { skip_first_block: true, ..file(grain_bytes) }
@@ -24,18 +24,18 @@ fn mixed_sizes() -> TransferSize {
     TransferSize::Mix(vec![(4 * KIB, 0.5), (64 * KIB, 0.5)])
 }
 
-fn ordered(order: Order, transfer: TransferSize) -> Workload {
+fn ordered(order: AddressOrder, transfer: TransferSize) -> Workload {
     let mut workload = workload();
     (workload.address.order, workload.transfer) = (order, transfer);
     workload
 }
 
 fn percent(low: f64, high: f64) -> Option<AddressRange> {
-    Some(AddressRange { low: Bound::Fraction(low / 100.0), high: Bound::Fraction(high / 100.0) })
+    Some(AddressRange { low: RangeBound::Fraction(low / 100.0), high: RangeBound::Fraction(high / 100.0) })
 }
 
 fn build(workload: &Workload, target: &TargetSpec, size_bytes: u64, seed: u64) -> Result<Operations, GenerateError> {
-    Operations::new(workload, target, Geometry { size_bytes, block_bytes: 512 }, seed, Part::WHOLE)
+    Operations::new(workload, target, TargetGeometry { size_bytes, block_bytes: 512 }, seed, GeneratorPart::WHOLE)
 }
 
 fn draw(workload: &Workload, target: &TargetSpec, size: u64, count: usize) -> Vec<Operation> {
@@ -91,7 +91,9 @@ fn a_fill_covers_its_window_with_aligned_transfers() {
 
 #[test]
 fn a_range_starts_at_a_multiple_of_the_largest_transfer() {
-    for order in [SEQUENTIAL, EOF, Order::Random(UNIFORM), Order::Mixed { seek: 0.5, distribution: UNIFORM }] {
+    for order in
+        [SEQUENTIAL, EOF, AddressOrder::Random(UNIFORM), AddressOrder::Mixed { seek: 0.5, distribution: UNIFORM }]
+    {
         let mut workload = ordered(order, TransferSize::Fixed(4 * KIB));
         workload.address.range = percent(33.0, 66.0);
         // 33 % of 10 MiB lie 204 bytes behind a multiple of 2 KiB, and that is no multiple of 4 KiB.
@@ -117,7 +119,7 @@ fn eof_leaves_the_first_block_alone() {
     assert_eq!(next, 10 * MIB, "to the last multiple of the largest transfer");
     // A range that rounds down to 0 does not bring the first block back.
     let mut workload = ordered(EOF, TransferSize::Fixed(64 * KIB));
-    workload.address.range = Some(AddressRange { low: Bound::Bytes(4 * KIB), high: Bound::Bytes(MIB) });
+    workload.address.range = Some(AddressRange { low: RangeBound::Bytes(4 * KIB), high: RangeBound::Bytes(MIB) });
     assert_eq!(draw(&workload, &raw(64 * KIB), MIB, 1)[0].offset, 64 * KIB);
 }
 
@@ -157,7 +159,7 @@ fn hits_and_misses_have_windows_of_their_own() {
     let (mut hits, mut misses) = (64 * KIB, MIB);
     for one in draw(&workload, &target, 4 * MIB, 1000) {
         let (next, low, high) = if one.offset < MIB { (&mut hits, 64 * KIB, MIB) } else { (&mut misses, MIB, 4 * MIB) };
-        assert!(one.op == Op::Read || one.offset >= MIB);
+        assert!(one.op == OperationKind::Read || one.offset >= MIB);
         assert_eq!(one.offset, *next, "sequential in both");
         *next += 64 * KIB;
         *next = if *next == high { low } else { *next };
@@ -245,7 +247,7 @@ fn a_sequence_with_a_random_start_goes_on_from_there() {
 
 #[test]
 fn a_stride_leads_from_the_end_of_one_operation_to_the_next() {
-    let mut workload = ordered(Order::Random(UNIFORM), TransferSize::Fixed(4 * KIB));
+    let mut workload = ordered(AddressOrder::Random(UNIFORM), TransferSize::Fixed(4 * KIB));
     workload.address.stride = Some((64 * KIB, 64 * KIB));
     let all = kib(&draw(&workload, &raw(4 * KIB), MIB, 20));
     let expected: Vec<_> = (0..15).map(|k| (4 + 68 * k, 4)).collect();
@@ -261,7 +263,7 @@ fn a_stride_leads_from_the_end_of_one_operation_to_the_next() {
     assert!(gaps.iter().all(|gap| (64..80).contains(gap)), "the largest is not reached, as there");
     assert_eq!(Operations::parts_max(&workload), 1, "each follows from the one before");
     // A part of the operations skips, the others follow.
-    workload.address.order = Order::Mixed { seek: 0.25, distribution: UNIFORM };
+    workload.address.order = AddressOrder::Mixed { seek: 0.25, distribution: UNIFORM };
     let all = draw(&workload, &raw(4 * KIB), 1 << 40, 10_000);
     let skips = all.windows(2).filter(|pair| pair[1].offset != pair[0].offset + 4 * KIB);
     let share = skips.clone().count() as f64 / 10_000.0;
@@ -293,7 +295,7 @@ fn poisson(midpoint: f64) -> impl Fn(f64) -> f64 {
 #[test]
 fn poisson_falls_by_its_midpoint() {
     for midpoint in [1.0, 3.0, 10.0] {
-        let order = Order::Random(Distribution::Poisson(midpoint));
+        let order = AddressOrder::Random(AddressDistribution::Poisson(midpoint));
         let all = draw(&ordered(order, TransferSize::Fixed(4 * KIB)), &file(4 * KIB), 1 << 40, 100_000);
         let mut tenths = [0.0; 10];
         for one in &all {
@@ -314,7 +316,7 @@ fn poisson_falls_by_its_midpoint() {
 
 #[test]
 fn seeks_of_a_mixed_order_keep_their_distribution() {
-    let order = Order::Mixed { seek: 0.5, distribution: Distribution::Poisson(3.0) };
+    let order = AddressOrder::Mixed { seek: 0.5, distribution: AddressDistribution::Poisson(3.0) };
     let all = draw(&ordered(order, TransferSize::Fixed(4 * KIB)), &file(4 * KIB), 1 << 40, 40_000);
     assert_eq!(draw(&ordered(order, TransferSize::Fixed(4 * KIB)), &file(4 * KIB), 1 << 40, 1)[0].offset % 4096, 0);
     let seeks: Vec<f64> = (all.windows(2).filter(|pair| pair[1].offset != pair[0].offset + 4 * KIB))
@@ -327,7 +329,7 @@ fn seeks_of_a_mixed_order_keep_their_distribution() {
 
 #[test]
 fn a_mixed_order_begins_at_the_beginning() {
-    let order = Order::Mixed { seek: 0.001, distribution: UNIFORM };
+    let order = AddressOrder::Mixed { seek: 0.001, distribution: UNIFORM };
     let starts = (0..20).filter(|seed| {
         let workload = ordered(order, TransferSize::Fixed(4 * KIB));
         build(&workload, &raw(4 * KIB), 1 << 40, *seed).unwrap().next().unwrap().offset == 4 * KIB
@@ -361,7 +363,7 @@ fn band(bytes: f64) -> impl Fn(f64) -> f64 {
 #[test]
 fn a_hot_band_of_400_mb_gets_39_57_and_80_percent_in_1_10_and_50_percent() {
     for (size, shares) in [(800_000_000_u64, [0.39, 0.57, 0.80]), (2_000_000_000_000, [0.74, 0.80, 0.99])] {
-        let mut workload = ordered(Order::Random(UNIFORM), TransferSize::Fixed(4000 / 500 * 512));
+        let mut workload = ordered(AddressOrder::Random(UNIFORM), TransferSize::Fixed(4000 / 500 * 512));
         workload.address.hot_band = percent(50.0, 100.0);
         let (low, bytes) = (size / 2 / 4096 * 4096, size as f64 / 2.0);
         let all = draw(&workload, &file(4096), size, 20_000);
@@ -398,8 +400,10 @@ fn a_hot_band_of_400_mb_gets_39_57_and_80_percent_in_1_10_and_50_percent() {
 
 #[test]
 fn only_the_seeks_of_a_hot_band_are_hot() {
-    let mut workload =
-        ordered(Order::Mixed { seek: 0.5, distribution: Distribution::Poisson(3.0) }, TransferSize::Fixed(4096));
+    let mut workload = ordered(
+        AddressOrder::Mixed { seek: 0.5, distribution: AddressDistribution::Poisson(3.0) },
+        TransferSize::Fixed(4096),
+    );
     workload.address.hot_band = percent(0.0, 50.0);
     let all = draw(&workload, &file(4096), 800_000_000, 40_000);
     assert!(all.iter().all(|one| one.offset < 400_000_000));
@@ -413,7 +417,7 @@ fn only_the_seeks_of_a_hot_band_are_hot() {
     workload.address.order = SEQUENTIAL;
     assert_eq!(draw(&workload, &file(4096), 800_000_000, 1)[0].offset, 0);
     workload.address.hot_band = percent(0.0, 0.1);
-    workload.address.order = Order::Random(UNIFORM);
+    workload.address.order = AddressOrder::Random(UNIFORM);
     assert!(build(&workload, &file(4096), 800_000_000, 1).is_err(), "a band below 1 MB");
 }
 
@@ -548,12 +552,12 @@ impl Case {
 
     fn build(&self) -> Result<Operations, GenerateError> {
         let range = |range: Option<(u32, u32)>| range.and_then(|(low, high)| percent(f64::from(low), f64::from(high)));
-        let uneven = self.poisson.map_or(UNIFORM, Distribution::Poisson);
+        let uneven = self.poisson.map_or(UNIFORM, AddressDistribution::Poisson);
         let order = match self.seek {
             ..0 => EOF,
             0 => SEQUENTIAL,
-            100 => Order::Random(uneven),
-            percent => Order::Mixed { seek: f64::from(percent) / 100.0, distribution: uneven },
+            100 => AddressOrder::Random(uneven),
+            percent => AddressOrder::Mixed { seek: f64::from(percent) / 100.0, distribution: uneven },
         };
         let weight = 1.0 / self.sizes.len() as f64;
         let mut workload = ordered(order, TransferSize::Mix(self.sizes.iter().map(|bytes| (*bytes, weight)).collect()));

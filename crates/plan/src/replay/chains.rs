@@ -17,9 +17,9 @@ struct Thread {
 
 /// Follows the threads of a trace.
 #[derive(Debug, Default)]
-pub struct Chains(HashMap<u64, Thread>);
+pub struct ThreadChains(HashMap<u64, Thread>);
 
-impl Chains {
+impl ThreadChains {
     /// The I/O of this thread that completed last before `queue_ns`: its number, and how long before. For one that stands
     /// in the trace after I/Os that began later, none: it cannot have waited for those.
     pub fn before(&mut self, thread: u64, queue_ns: u64) -> Option<(u64, u64)> {

@@ -1,6 +1,6 @@
 //! An operation of a replay.
 
-use crate::op::Op;
+use crate::op::OperationKind;
 
 /// One operation of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct ReplayIo {
     /// Index into [`Plan::targets`](crate::Plan::targets).
     pub target: u32,
     /// What.
-    pub op: Op,
+    pub op: OperationKind,
     /// A write that must be durable when it completes.
     pub durable: bool,
     /// A trim that writes zeroes instead of giving blocks back.

@@ -1,10 +1,10 @@
 //! Traced I/Os become operations on targets.
 
-use super::chains::Chains;
+use super::chains::ThreadChains;
 use super::io::ReplayIo;
 use super::patterns::{fits, means};
-use crate::op::Op;
-use crate::spec::replay::{AddressRules, Pacing, Replay, ReplayFilter, ReplayOp, ReplayVolume};
+use crate::op::OperationKind;
+use crate::spec::replay::{AddressRules, Replay, ReplayFilter, ReplayOp, ReplayPacing, ReplayVolume};
 use std::collections::{BTreeMap, HashMap};
 
 /// Targets of a volume begin at multiples of this.
@@ -18,7 +18,7 @@ const FIRST_BLOCK: u64 = 4096;
 
 /// An I/O of a trace.
 #[derive(Clone, Copy, Debug)]
-pub struct Traced<'a> {
+pub struct TracedRequest<'a> {
     /// When it was queued, on the trace's clock, ns.
     pub queue_ns: i64,
     /// When it was completed, if that is known.
@@ -56,7 +56,7 @@ pub struct VolumeSize {
 
 /// Where in the trace an operation came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct TracePosition {
     /// When it was queued, after the first that is played, ns of the trace.
     pub since_ns: u64,
     /// Traced completion − queueing, if that is known.
@@ -65,7 +65,7 @@ pub struct Source {
 
 /// What is not played as it was traced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct ReplayChanges {
     /// Operations.
     pub played: u64,
     /// I/Os of devices that nothing is mapped to.
@@ -92,7 +92,7 @@ pub struct Changes {
     pub zeroed: u64,
 }
 
-impl Changes {
+impl ReplayChanges {
     /// What of it is worth saying.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
@@ -168,12 +168,12 @@ struct Map {
 
 /// Turns traced I/Os into operations, one after the other.
 #[derive(Debug)]
-pub struct Mapper {
+pub struct ReplayMapper {
     maps: Vec<Map>,
     volumes: Vec<Volume>,
     rules: AddressRules,
     filter: ReplayFilter,
-    pacing: Pacing,
+    pacing: ReplayPacing,
     speed: f64,
     from_ns: u64,
     until_ns: u64,
@@ -185,15 +185,15 @@ pub struct Mapper {
     origin_ns: Option<i64>,
     /// Time of the first that is played, after that.
     first_ns: Option<u64>,
-    chains: Chains,
+    chains: ThreadChains,
     last_due_ns: u64,
     /// Added to due times: repetitions before, or the stagger of a copy.
     pub shift_ns: u64,
     /// What was changed so far.
-    pub changes: Changes,
+    pub changes: ReplayChanges,
 }
 
-impl Mapper {
+impl ReplayMapper {
     /// For a wish with known sizes. `reach` gives how far a device's addresses go in the trace (for packed devices),
     /// `speed` is the resolved factor.
     #[must_use]
@@ -236,17 +236,17 @@ impl Mapper {
             stagger_ns: replay.stagger_ns,
             origin_ns: None,
             first_ns: None,
-            chains: Chains::default(),
+            chains: ThreadChains::default(),
             last_due_ns: 0,
             shift_ns: 0,
-            changes: Changes::default(),
+            changes: ReplayChanges::default(),
         }
     }
 
     /// Begins anew with the same trace, `shift_ns` later.
     pub fn again(&mut self, shift_ns: u64) {
         self.shift_ns = shift_ns;
-        self.chains = Chains::default();
+        self.chains = ThreadChains::default();
         self.last_due_ns = self.last_due_ns.max(shift_ns);
     }
 
@@ -274,7 +274,7 @@ impl Mapper {
     }
 
     /// Gives the operations of a traced I/O to `take`; mostly one.
-    pub fn map(&mut self, io: &Traced<'_>, take: &mut dyn FnMut(ReplayIo, Source)) {
+    pub fn map(&mut self, io: &TracedRequest<'_>, take: &mut dyn FnMut(ReplayIo, TracePosition)) {
         let origin_ns = *self.origin_ns.get_or_insert(io.queue_ns);
         let since_ns = u64::try_from(io.queue_ns.saturating_sub(origin_ns)).unwrap_or(0);
         if !(self.from_ns..self.until_ns).contains(&since_ns) {
@@ -296,7 +296,7 @@ impl Mapper {
             return;
         }
         // A read or write of nothing moves nothing, and an empty discard frees nothing.
-        if op != Op::Flush && io.bytes == 0 {
+        if op != OperationKind::Flush && io.bytes == 0 {
             *self.changes.kinds.entry(format!("{} of 0 bytes", io.op)).or_default() += 1;
             return;
         }
@@ -308,15 +308,15 @@ impl Mapper {
             self.changes.late += u64::from(self.last_due_ns - due_ns > 1_000);
         }
         self.last_due_ns = self.last_due_ns.max(due_ns);
-        let source = Source {
+        let source = TracePosition {
             since_ns: since_first,
             response_ns: io.complete_ns.and_then(|end| u64::try_from(end.saturating_sub(io.queue_ns)).ok()),
         };
-        let durable = op == Op::Write && (io.flags.contains("fua") || io.flags.contains("preflush"));
+        let durable = op == OperationKind::Write && (io.flags.contains("fua") || io.flags.contains("preflush"));
         let due_ns = self.last_due_ns;
         let one = ReplayIo { due_ns, offset: 0, bytes: 0, target: 0, op, durable, zeroes, after: 0, think_ns: 0 };
         let thread = if io.tid >= 0 { u64::from(io.tid.unsigned_abs()) } else { u64::MAX - places[0] as u64 };
-        let chained = matches!(self.pacing, Pacing::Closed | Pacing::Dependencies);
+        let chained = matches!(self.pacing, ReplayPacing::Closed | ReplayPacing::Dependencies);
         let before = if chained { self.chains.before(thread, since_ns) } else { None };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times of a trace")]
         let (after, think_ns) = before.map_or((0, 0), |(number, gap)| (number, (gap as f64 / self.speed) as u64));
@@ -341,7 +341,7 @@ impl Mapper {
     }
 }
 
-fn takes(filter: &ReplayFilter, io: &Traced<'_>, op: Op) -> bool {
+fn takes(filter: &ReplayFilter, io: &TracedRequest<'_>, op: OperationKind) -> bool {
     filter.takes_op(op)
         && (filter.pids.is_empty() || filter.pids.contains(&io.pid))
         && (filter.comms.is_empty() || filter.comms.iter().any(|comm| comm == io.comm))
@@ -349,12 +349,12 @@ fn takes(filter: &ReplayFilter, io: &Traced<'_>, op: Op) -> bool {
 }
 
 /// The kind of operation that a traced one is played as.
-fn op_of(name: &str) -> Option<Op> {
+fn op_of(name: &str) -> Option<OperationKind> {
     match name {
-        "read" => Some(Op::Read),
-        "write" => Some(Op::Write),
-        "flush" => Some(Op::Flush),
-        "discard" | "secure_erase" | "write_zeroes" => Some(Op::Trim),
+        "read" => Some(OperationKind::Read),
+        "write" => Some(OperationKind::Write),
+        "flush" => Some(OperationKind::Flush),
+        "discard" | "secure_erase" | "write_zeroes" => Some(OperationKind::Trim),
         _ => None,
     }
 }
@@ -379,11 +379,11 @@ type Pieces = Vec<(u32, u64, u32)>;
 fn place(
     volume: &Volume,
     rules: &AddressRules,
-    (op, map): (Op, &Map),
-    io: &Traced<'_>,
-    changes: &mut Changes,
+    (op, map): (OperationKind, &Map),
+    io: &TracedRequest<'_>,
+    changes: &mut ReplayChanges,
 ) -> Option<Pieces> {
-    if op == Op::Flush {
+    if op == OperationKind::Flush {
         // What was written before it may lie on any of them.
         let mut targets: Vec<u32> = volume.extents.iter().map(|extent| extent.target).collect();
         targets.sort_unstable();
@@ -424,7 +424,7 @@ fn place(
         return None;
     }
     changes.rounded += u64::from(is_rounded);
-    let largest = if op == Op::Trim { u64::from(u32::MAX) / block * block } else { BYTES_MAX };
+    let largest = if op == OperationKind::Trim { u64::from(u32::MAX) / block * block } else { BYTES_MAX };
     let mut pieces = Vec::with_capacity(1);
     let end = offset + bytes;
     while offset < end {

@@ -1,9 +1,9 @@
 use super::*;
-use crate::op::Op;
+use crate::op::OperationKind;
 use proptest::prelude::*;
 
-fn io<'a>(queue_ns: i64, op: &'a str, offset: u64, bytes: u64) -> Traced<'a> {
-    Traced {
+fn io<'a>(queue_ns: i64, op: &'a str, offset: u64, bytes: u64) -> TracedRequest<'a> {
+    TracedRequest {
         queue_ns,
         complete_ns: Some(queue_ns.saturating_add(100)),
         device: "sda",
@@ -21,7 +21,7 @@ fn io<'a>(queue_ns: i64, op: &'a str, offset: u64, bytes: u64) -> Traced<'a> {
 fn wish() -> Replay {
     Replay {
         volumes: vec![ReplayVolume { targets: vec![3] }],
-        maps: vec![DeviceMap { device: "s*".into(), volume: 0, base_bytes: 0, packed: false }],
+        maps: vec![DeviceMapping { device: "s*".into(), volume: 0, base_bytes: 0, packed: false }],
         ..Replay::new("t".into())
     }
 }
@@ -30,7 +30,7 @@ fn sizes(bytes: u64) -> Vec<VolumeSize> {
     vec![VolumeSize { target: 3, bytes, block_bytes: 512 }]
 }
 
-fn all(mapper: &mut Mapper, ios: &[Traced<'_>]) -> Vec<ReplayIo> {
+fn all(mapper: &mut ReplayMapper, ios: &[TracedRequest<'_>]) -> Vec<ReplayIo> {
     let mut out = Vec::new();
     ios.iter().for_each(|io| mapper.map(io, &mut |one, _| out.push(one)));
     out
@@ -39,22 +39,22 @@ fn all(mapper: &mut Mapper, ios: &[Traced<'_>]) -> Vec<ReplayIo> {
 #[test]
 fn times_are_scaled_from_the_first_that_is_played() {
     let replay = Replay { from_ns: 1_000, ..wish() };
-    let mut mapper = Mapper::new(&replay, &sizes(1 << 30), |_| 0, 2.0);
+    let mut mapper = ReplayMapper::new(&replay, &sizes(1 << 30), |_| 0, 2.0);
     let ios = [io(5_000, "read", 0, 512), io(6_500, "read", 0, 512), io(9_500, "write", 4096, 1024)];
     let out = all(&mut mapper, &ios);
     assert_eq!(out.iter().map(|one| one.due_ns).collect::<Vec<_>>(), [0, 1_500]);
-    assert_eq!((out[1].op, out[1].offset, out[1].bytes, out[1].target), (Op::Write, 4096, 1024, 3));
+    assert_eq!((out[1].op, out[1].offset, out[1].bytes, out[1].target), (OperationKind::Write, 4096, 1024, 3));
     assert_eq!(mapper.changes.outside, 1);
 }
 
 #[test]
 fn what_lies_beyond_the_end_is_left_out_or_folded_and_counted() {
     let ios = [io(0, "read", 8192, 4096), io(1, "read", 1 << 20, 4096), io(2, "zone_reset", 0, 0)];
-    let mut mapper = Mapper::new(&wish(), &sizes(64 << 10), |_| 0, 1.0);
+    let mut mapper = ReplayMapper::new(&wish(), &sizes(64 << 10), |_| 0, 1.0);
     assert_eq!(all(&mut mapper, &ios).len(), 1);
     assert_eq!((mapper.changes.beyond, mapper.changes.left_out()), (1, 2));
     let rules = AddressRules { fold_bytes: Some(0), ..AddressRules::default() };
-    let mut mapper = Mapper::new(&Replay { addresses: rules, ..wish() }, &sizes(60 << 10), |_| 0, 1.0);
+    let mut mapper = ReplayMapper::new(&Replay { addresses: rules, ..wish() }, &sizes(60 << 10), |_| 0, 1.0);
     let out = all(&mut mapper, &ios);
     assert_eq!(out[1].offset, (1 << 20) % (60 << 10));
     assert_eq!(mapper.changes.folded, 1);
@@ -64,12 +64,14 @@ fn what_lies_beyond_the_end_is_left_out_or_folded_and_counted() {
 fn devices_lie_one_after_the_other_in_a_volume_of_several_targets() {
     let replay = Replay {
         volumes: vec![ReplayVolume { targets: vec![0, 1] }],
-        maps: ["a", "b"].map(|name| DeviceMap { device: name.into(), volume: 0, base_bytes: 0, packed: true }).into(),
+        maps: ["a", "b"]
+            .map(|name| DeviceMapping { device: name.into(), volume: 0, base_bytes: 0, packed: true })
+            .into(),
         ..Replay::new("t".into())
     };
     let sizes = [0, 1].map(|target| VolumeSize { target, bytes: (3 << 20) + 777, block_bytes: 512 });
-    let mut mapper = Mapper::new(&replay, &sizes, |_| (2 << 20) + 1, 1.0);
-    let on = |device: &'static str, offset: u64, bytes: u64| Traced { device, ..io(0, "write", offset, bytes) };
+    let mut mapper = ReplayMapper::new(&replay, &sizes, |_| (2 << 20) + 1, 1.0);
+    let on = |device: &'static str, offset: u64, bytes: u64| TracedRequest { device, ..io(0, "write", offset, bytes) };
     let out = all(&mut mapper, &[on("a", 0, 512), on("b", 0, 512), on("a", (3 << 20) - 512, 1024), on("c", 0, 512)]);
     let places: Vec<_> = out.iter().map(|one| (one.target, one.offset, one.bytes)).collect();
     assert_eq!(places, [(0, 0, 512), (1, 0, 512), (0, (3 << 20) - 512, 512), (1, 0, 512)]);
@@ -78,9 +80,9 @@ fn devices_lie_one_after_the_other_in_a_volume_of_several_targets() {
 
 #[test]
 fn an_io_waits_for_the_completion_before_it_in_its_thread() {
-    let replay = Replay { pacing: Pacing::Closed, ..wish() };
-    let mut mapper = Mapper::new(&replay, &sizes(1 << 30), |_| 0, 1.0);
-    let other = Traced { tid: 2, ..io(50, "read", 0, 512) };
+    let replay = Replay { pacing: ReplayPacing::Closed, ..wish() };
+    let mut mapper = ReplayMapper::new(&replay, &sizes(1 << 30), |_| 0, 1.0);
+    let other = TracedRequest { tid: 2, ..io(50, "read", 0, 512) };
     let out = all(&mut mapper, &[io(0, "read", 0, 512), other, io(90, "read", 0, 512), io(250, "read", 0, 512)]);
     // The third began while the first was under way; the fourth after both had completed, the later at 190.
     assert_eq!(out.iter().map(|one| (one.after, one.think_ns)).collect::<Vec<_>>(), [(0, 0), (0, 0), (0, 0), (3, 60)]);
@@ -88,9 +90,9 @@ fn an_io_waits_for_the_completion_before_it_in_its_thread() {
 
 #[test]
 fn what_comes_late_or_has_no_end_makes_nobody_wait() {
-    for pacing in [Pacing::Closed, Pacing::Dependencies] {
-        let mut mapper = Mapper::new(&Replay { pacing, ..wish() }, &sizes(1 << 30), |_| 0, 1.0);
-        let open = Traced { complete_ns: None, ..io(150, "read", 0, 512) };
+    for pacing in [ReplayPacing::Closed, ReplayPacing::Dependencies] {
+        let mut mapper = ReplayMapper::new(&Replay { pacing, ..wish() }, &sizes(1 << 30), |_| 0, 1.0);
+        let open = TracedRequest { complete_ns: None, ..io(150, "read", 0, 512) };
         let ios = [io(0, "read", 0, 512), open, io(300, "read", 0, 512), io(450, "read", 0, 512)];
         // Then one that was queued before the second had completed, but stands here.
         let out = all(&mut mapper, &[&ios[..], &[io(50, "read", 0, 512), io(500, "read", 0, 512)]].concat());
@@ -104,21 +106,21 @@ fn what_comes_late_or_has_no_end_makes_nobody_wait() {
 
 #[test]
 fn no_time_of_a_trace_is_too_far_away() {
-    let far = |queue_ns, complete_ns| Traced { complete_ns, ..io(queue_ns, "read", 0, 512) };
+    let far = |queue_ns, complete_ns| TracedRequest { complete_ns, ..io(queue_ns, "read", 0, 512) };
     let ios = [far(i64::MIN, Some(i64::MAX)), far(i64::MAX, Some(i64::MIN)), far(0, Some(i64::MIN)), far(5, Some(9))];
-    for pacing in [Pacing::OnTime, Pacing::Closed, Pacing::Dependencies] {
-        let mut mapper = Mapper::new(&Replay { pacing, ..wish() }, &sizes(1 << 30), |_| 0, 0.5);
+    for pacing in [ReplayPacing::OnTime, ReplayPacing::Closed, ReplayPacing::Dependencies] {
+        let mut mapper = ReplayMapper::new(&Replay { pacing, ..wish() }, &sizes(1 << 30), |_| 0, 0.5);
         assert_eq!(all(&mut mapper, &ios).len(), 4);
     }
 }
 
 /// Offsets at which 4 KiB I/Os at these addresses are played under some rules, in a volume of 1 MiB whose region for
 /// the device begins at `base`.
-fn offsets(rules: AddressRules, base_bytes: u64, addresses: &[u64]) -> (Vec<u64>, Changes) {
+fn offsets(rules: AddressRules, base_bytes: u64, addresses: &[u64]) -> (Vec<u64>, ReplayChanges) {
     let mut replay = Replay { addresses: rules, ..wish() };
     replay.maps[0].base_bytes = base_bytes;
-    let mut mapper = Mapper::new(&replay, &sizes(1 << 20), |_| 0, 1.0);
-    let ios: Vec<Traced<'_>> = addresses.iter().map(|at| io(0, "write", *at, 4096)).collect();
+    let mut mapper = ReplayMapper::new(&replay, &sizes(1 << 20), |_| 0, 1.0);
+    let ios: Vec<TracedRequest<'_>> = addresses.iter().map(|at| io(0, "write", *at, 4096)).collect();
     (all(&mut mapper, &ios).iter().map(|one| one.offset).collect(), mapper.changes)
 }
 
@@ -163,21 +165,21 @@ fn a_folded_device_stays_in_its_region() {
 fn a_flush_goes_to_every_target_of_its_volume() {
     let replay = Replay { volumes: vec![ReplayVolume { targets: vec![4, 2, 4] }], ..wish() };
     let sizes = [2, 4].map(|target| VolumeSize { target, bytes: 4 << 20, block_bytes: 512 });
-    let mut mapper = Mapper::new(&replay, &sizes, |_| 0, 1.0);
+    let mut mapper = ReplayMapper::new(&replay, &sizes, |_| 0, 1.0);
     let out = all(&mut mapper, &[io(0, "flush", 0, 0)]);
     assert_eq!(
         out.iter().map(|one| (one.target, one.op, one.bytes)).collect::<Vec<_>>(),
-        [(2, Op::Flush, 0), (4, Op::Flush, 0)]
+        [(2, OperationKind::Flush, 0), (4, OperationKind::Flush, 0)]
     );
     assert_eq!(mapper.changes.played, 2);
 }
 
 #[test]
 fn zeroes_that_were_written_are_written() {
-    let mut mapper = Mapper::new(&wish(), &sizes(1 << 20), |_| 0, 1.0);
+    let mut mapper = ReplayMapper::new(&wish(), &sizes(1 << 20), |_| 0, 1.0);
     let out = all(&mut mapper, &[io(0, "write_zeroes", 8192, 65536), io(1, "discard", 0, 4096)]);
     let seen: Vec<_> = out.iter().map(|one| (one.op, one.zeroes, one.offset, one.bytes)).collect();
-    assert_eq!(seen, [(Op::Trim, true, 8192, 65536), (Op::Trim, false, 0, 4096)]);
+    assert_eq!(seen, [(OperationKind::Trim, true, 8192, 65536), (OperationKind::Trim, false, 0, 4096)]);
     assert_eq!((mapper.changes.zeroed, mapper.changes.left_out()), (1, 0));
 }
 
@@ -185,9 +187,9 @@ fn zeroes_that_were_written_are_written() {
 fn filters_choose_by_process_name_and_file() {
     let ios = [
         io(0, "read", 0, 512),
-        Traced { pid: 2, ..io(1, "read", 0, 512) },
-        Traced { comm: "backup", ..io(2, "read", 0, 512) },
-        Traced { file: "/y/log", ..io(3, "write", 0, 512) },
+        TracedRequest { pid: 2, ..io(1, "read", 0, 512) },
+        TracedRequest { comm: "backup", ..io(2, "read", 0, 512) },
+        TracedRequest { file: "/y/log", ..io(3, "write", 0, 512) },
     ];
     let (pids, ops) = (vec![2], vec![ReplayOp::Write, ReplayOp::Flush]);
     for (filter, expect) in [
@@ -197,7 +199,7 @@ fn filters_choose_by_process_name_and_file() {
         (ReplayFilter { ops, ..ReplayFilter::default() }, 1),
         (ReplayFilter { comms: vec!["nobody".into()], ..ReplayFilter::default() }, 0),
     ] {
-        let mut mapper = Mapper::new(&Replay { filter, ..wish() }, &sizes(1 << 20), |_| 0, 1.0);
+        let mut mapper = ReplayMapper::new(&Replay { filter, ..wish() }, &sizes(1 << 20), |_| 0, 1.0);
         assert_eq!(all(&mut mapper, &ios).len(), expect);
         assert_eq!(mapper.changes.filtered, (ios.len() - expect) as u64);
         let words = mapper.changes.whereabouts().join(";");
@@ -227,7 +229,7 @@ proptest! {
         shift in -(1_i64 << 40)..(1_i64 << 40), fold in prop::option::of(0_u64..(1 << 27)), align in 1_u64..9000,
     ) {
         let rules = AddressRules { scale, shift_bytes: shift, fold_bytes: fold, align_bytes: Some(align), skip_first_block: false };
-        let mut mapper = Mapper::new(&Replay { addresses: rules, ..wish() }, &sizes(size), |_| 0, 1.0);
+        let mut mapper = ReplayMapper::new(&Replay { addresses: rules, ..wish() }, &sizes(size), |_| 0, 1.0);
         let out = all(&mut mapper, &[io(0, "write", offset, bytes)]);
         for one in &out {
             prop_assert!(one.offset + u64::from(one.bytes) <= size);

@@ -1,14 +1,14 @@
 //! Where operations go.
 
 use super::files::FileUse;
-use super::range::{AddressRange, Bound};
+use super::range::{AddressRange, RangeBound};
 use serde::{Deserialize, Serialize};
 
 /// Where operations go.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Address {
+pub struct AddressPattern {
     /// Order of addresses.
-    pub order: Order,
+    pub order: AddressOrder,
     /// Part of the target that is used, instead of the target's own range.
     pub range: Option<AddressRange>,
     /// Fraction of reads that go to the hit area.
@@ -40,7 +40,7 @@ pub struct Address {
     pub run_length: u32,
     /// Random order: `(share of the operations, end in the range)`, ascending; places inside of a zone are all alike.
     /// Empty: no zones.
-    pub zones: Vec<(f64, Bound)>,
+    pub zones: Vec<(f64, RangeBound)>,
     /// Where the workload's address 0 lies in the target: added to every address, its range counts from here.
     pub base_bytes: u64,
     /// Goes through its targets by fio's rules, instead of by `range`, `stride`, `streams`, `align_bytes` and `base_bytes`.
@@ -48,10 +48,10 @@ pub struct Address {
     pub files: Option<Box<FileUse>>,
 }
 
-impl Default for Address {
+impl Default for AddressPattern {
     fn default() -> Self {
         Self {
-            order: Order::Random(Distribution::Uniform),
+            order: AddressOrder::Random(AddressDistribution::Uniform),
             range: None,
             read_hit: 0.0,
             write_hit: 0.0,
@@ -73,9 +73,9 @@ impl Default for Address {
 
 /// Order of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Order {
+pub enum AddressOrder {
     /// Every operation at a random place.
-    Random(Distribution),
+    Random(AddressDistribution),
     /// One after the other; wraps at the end, or ends the workload there.
     Sequential {
         /// Stop at the end of the range (`seekpct=eof`).
@@ -87,15 +87,15 @@ pub enum Order {
     Mixed {
         /// Fraction that seeks.
         seek: f64,
-        /// How seeks are spread. Not [`Distribution::ExactOnce`].
-        #[serde(default, skip_serializing_if = "Distribution::is_uniform")]
-        distribution: Distribution,
+        /// How seeks are spread. Not [`AddressDistribution::ExactOnce`].
+        #[serde(default, skip_serializing_if = "AddressDistribution::is_uniform")]
+        distribution: AddressDistribution,
     },
 }
 
 /// How random addresses are spread over the range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub enum Distribution {
+pub enum AddressDistribution {
     /// Every block alike.
     #[default]
     Uniform,
@@ -112,7 +112,7 @@ pub enum Distribution {
     Poisson(f64),
 }
 
-impl Distribution {
+impl AddressDistribution {
     /// Is every block alike?
     pub fn is_uniform(&self) -> bool {
         *self == Self::Uniform

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 /// The data that writes carry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Content {
+pub struct WriteContent {
     /// Uncompressed ÷ compressed, ≥ 1.
     pub compress_ratio: f64,
     /// Duplication.
-    pub dedup: Option<Dedup>,
+    pub dedup: Option<DedupContent>,
     /// A file, or a directory of files, whose bytes are written.
     pub pattern: Option<PathBuf>,
     /// These bytes are written, over and over, from the start of every transfer; empty: not.
@@ -18,7 +18,7 @@ pub struct Content {
     pub seed: u64,
 }
 
-impl Default for Content {
+impl Default for WriteContent {
     fn default() -> Self {
         Self { compress_ratio: 1.0, dedup: None, pattern: None, literal: Vec::new(), seed: 0 }
     }
@@ -26,7 +26,7 @@ impl Default for Content {
 
 /// Duplicate blocks in the data that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Dedup {
+pub struct DedupContent {
     /// All blocks ÷ unique blocks, ≥ 1.
     pub ratio: f64,
     /// Size of the blocks that are equal.
@@ -37,7 +37,7 @@ pub struct Dedup {
     pub across: bool,
 }
 
-impl Dedup {
+impl DedupContent {
     /// Can a fraction of all blocks be sets and the ratio still be reached?
     pub fn allows_sets(ratio: f64, fraction: f64) -> bool {
         fraction > 0.0 && copied_share(ratio, fraction).is_some()

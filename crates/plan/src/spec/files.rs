@@ -1,7 +1,7 @@
 //! How a job goes through files and devices by fio's rules: which part of each it uses, in which order, and when it is
 //! through. Amounts may depend on the size that a target is found to have, so they are resolved when it is open.
 
-use super::range::{AddressRange, Bound};
+use super::range::{AddressRange, RangeBound};
 use crate::floor::floor_u64;
 use serde::{Deserialize, Serialize};
 
@@ -169,14 +169,14 @@ impl FileUse {
             _ if self.strided.is_some() || !is_alike || (low > 0.0 && self.offset_bytes > 0) => None,
             FileLength::Bytes(bytes) if low == 0.0 => Some((
                 self.offset_bytes,
-                range(Bound::Bytes(0), Bound::Bytes(bytes - bytes % self.smallest_bytes.max(1))),
+                range(RangeBound::Bytes(0), RangeBound::Bytes(bytes - bytes % self.smallest_bytes.max(1))),
             )),
             FileLength::Bytes(_) => None,
             FileLength::Rest | FileLength::Whole { .. } if fraction >= 1.0 && low == 0.0 => {
                 Some((self.offset_bytes, None))
             }
             FileLength::Rest | FileLength::Whole { .. } if self.offset_bytes == 0 => {
-                Some((0, range(Bound::Fraction(low), Bound::Fraction((low + fraction).min(1.0)))))
+                Some((0, range(RangeBound::Fraction(low), RangeBound::Fraction((low + fraction).min(1.0)))))
             }
             FileLength::Rest | FileLength::Whole { .. } => None,
         }
@@ -192,7 +192,7 @@ pub struct FilePasses {
     /// Bytes of all files together, as asked for; `None`: their parts.
     pub size_bytes: Option<u64>,
     /// Bytes to be done instead (`io_size=`); a fraction is one of each file's part.
-    pub io_size: Option<Bound>,
+    pub io_size: Option<RangeBound>,
     /// Passes.
     pub loops: u64,
     /// Only time ends the job: a pass is followed by another.
@@ -212,7 +212,7 @@ fn by_bytes() -> bool {
 
 /// How the files of a plan come to their length, and whether they hold data before anything is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Layout {
+pub struct FileLayout {
     /// Shorter files are extended to this; devices are taken as they are.
     pub at_least_bytes: u64,
     /// How.

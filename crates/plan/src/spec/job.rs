@@ -2,7 +2,7 @@
 
 use super::files::FilePasses;
 use super::job_end::JobEnd;
-use super::rate::Gaps;
+use super::rate::GapDistribution;
 use serde::{Deserialize, Serialize};
 
 /// A workload with slots of its own over all its targets, instead of a share of what its targets allow.
@@ -17,7 +17,7 @@ pub struct Job {
     pub depth_low: u32,
     /// How arrivals are spread in time when the workload has a rate. At even gaps, reads and writes by fio's rules each have their
     /// part of it to themselves.
-    pub gaps: Gaps,
+    pub gaps: GapDistribution,
     /// Begins this long after the run's start, warm-up included.
     pub start_ns: u64,
     /// Begins after these workloads of the run (by index) have ended.
@@ -38,15 +38,15 @@ pub struct Job {
     #[serde(default)]
     pub rates: Option<[Option<f64>; 3]>,
     /// Pauses.
-    pub think: Option<Think>,
+    pub think: Option<ThinkTime>,
     /// Which target is next when there are several.
-    pub turn: Turn,
+    pub turn: TargetOrder,
     /// Keeps the operations of several jobs in proportion.
-    pub flow: Option<Flow>,
+    pub flow: Option<JobFlow>,
     /// Looks for the greatest depth that keeps a service time.
     pub latency: Option<LatencyGoal>,
     /// Where it runs.
-    pub placement: Placement,
+    pub placement: JobPlacement,
     /// Its files are memory: what is read and written is copied, and `fsync` is `msync` (fio's `ioengine=mmap`). One
     /// operation at a time, by threads.
     #[serde(default)]
@@ -88,7 +88,7 @@ impl Job {
         Self {
             depth,
             depth_low: depth.saturating_sub(1),
-            gaps: Gaps::Deterministic,
+            gaps: GapDistribution::Deterministic,
             start_ns: 0,
             after: Vec::new(),
             elapsed_ns: None,
@@ -98,10 +98,10 @@ impl Job {
             operations: None,
             rates: None,
             think: None,
-            turn: Turn::RoundRobin { each: 1 },
+            turn: TargetOrder::RoundRobin { each: 1 },
             flow: None,
             latency: None,
-            placement: Placement::default(),
+            placement: JobPlacement::default(),
             mapped: false,
             priorities: None,
             keeps_apart: false,
@@ -113,7 +113,7 @@ impl Job {
 /// A pause of a whole job: nothing is issued until all operations have come back and the time has passed. What is paced
 /// by a rate becomes due during the pause all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Think {
+pub struct ThinkTime {
     /// Length of a pause.
     pub ns: u64,
     /// A pause comes after so many operations.
@@ -124,7 +124,7 @@ pub struct Think {
 
 /// Which target of a job is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Turn {
+pub enum TargetOrder {
     /// One after the other.
     RoundRobin {
         /// Operations on a target before the next one's turn.
@@ -143,7 +143,7 @@ pub enum Turn {
 
 /// Jobs of one group issue operations in proportion to their weights.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Flow {
+pub struct JobFlow {
     /// Group.
     pub id: u32,
     /// Weight, above 0.
@@ -165,7 +165,7 @@ pub struct LatencyGoal {
 
 /// Where and how important a job's threads and requests are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Placement {
+pub struct JobPlacement {
     /// CPUs that its thread may use; empty: all.
     pub cpus: Vec<u32>,
     /// NUMA nodes whose CPUs its thread may use.

@@ -35,14 +35,14 @@ pub struct JobEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakesAlong {
     /// Which.
-    pub reach: Reach,
+    pub reach: EndScope,
     /// Only when it ended with an error.
     pub only_failed: bool,
 }
 
 /// Which jobs end with another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Reach {
+pub enum EndScope {
     /// Those of its [group](JobEnd::group), begun or not.
     #[default]
     Group,

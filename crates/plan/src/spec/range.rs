@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AddressRange {
     /// First address.
-    pub low: Bound,
+    pub low: RangeBound,
     /// First address that is not used.
-    pub high: Bound,
+    pub high: RangeBound,
 }
 
 /// An address or length, absolute or relative to the size of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Bound {
+pub enum RangeBound {
     /// Bytes.
     Bytes(u64),
     /// Fraction of the size, 1.0 = all.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The offered rate of a run, in operations per second over all its workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Rate {
+pub enum OfferedRate {
     /// Open loop at this many arrivals per second.
     PerSecond(f64),
     /// Closed loop: the next operation starts when one has completed.
@@ -24,7 +24,7 @@ pub enum Rate {
     FractionOfLastMax(f64),
 }
 
-impl Rate {
+impl OfferedRate {
     /// As fast as it goes?
     pub fn is_max(self) -> bool {
         matches!(self, Self::Max | Self::CurveMax)
@@ -35,14 +35,14 @@ impl Rate {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Arrivals {
     /// Distribution of the gaps.
-    pub gaps: Gaps,
+    pub gaps: GapDistribution,
     /// The rate changes in the course of the run.
-    pub burst: Option<Burst>,
+    pub burst: Option<BurstPattern>,
 }
 
 /// Distribution of the gaps between arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Gaps {
+pub enum GapDistribution {
     /// Poisson process: exponential gaps.
     #[default]
     Exponential,
@@ -54,7 +54,7 @@ pub enum Gaps {
 
 /// Rates that change while a run lasts (`distribution=(…,variable|spike)`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Burst {
+pub struct BurstPattern {
     /// `(rate per second, nanoseconds)`, repeated from the start when it ends.
     pub steps: Vec<(f64, u64)>,
     /// All arrivals of a second come at its beginning.

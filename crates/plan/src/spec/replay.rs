@@ -1,6 +1,6 @@
 //! What of a trace is played again, where, and when: the wish.
 
-use crate::op::Op;
+use crate::op::OperationKind;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -14,11 +14,11 @@ pub struct Replay {
     /// Address spaces that traced devices go to, by number.
     pub volumes: Vec<ReplayVolume>,
     /// Which device goes where; the first that fits a device counts, devices that fit none are left out.
-    pub maps: Vec<DeviceMap>,
+    pub maps: Vec<DeviceMapping>,
     /// When operations are due.
-    pub pacing: Pacing,
+    pub pacing: ReplayPacing,
     /// Traced time ÷ replayed time.
-    pub speed: Speed,
+    pub speed: ReplaySpeed,
     /// Most operations in flight.
     pub depth: u32,
     /// CPUs that the thread which plays may run on; empty: any.
@@ -53,8 +53,8 @@ impl Replay {
             format: None,
             volumes: Vec::new(),
             maps: Vec::new(),
-            pacing: Pacing::OnTime,
-            speed: Speed::Factor(1.0),
+            pacing: ReplayPacing::OnTime,
+            speed: ReplaySpeed::Factor(1.0),
             depth: DEPTH,
             cpus: Vec::new(),
             from_ns: 0,
@@ -72,7 +72,7 @@ impl Replay {
     /// May it change the targets?
     #[must_use]
     pub fn writes(&self) -> bool {
-        [Op::Write, Op::Trim].into_iter().any(|op| self.filter.takes_op(op))
+        [OperationKind::Write, OperationKind::Trim].into_iter().any(|op| self.filter.takes_op(op))
     }
 }
 
@@ -88,7 +88,7 @@ pub struct ReplayVolume {
 
 /// Where a traced device goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeviceMap {
+pub struct DeviceMapping {
     /// Its name in the trace; `*` stands for any text.
     pub device: String,
     /// Index into [`Replay::volumes`].
@@ -102,7 +102,7 @@ pub struct DeviceMap {
 
 /// When operations are due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Pacing {
+pub enum ReplayPacing {
     /// At their traced times, whatever the others do.
     #[default]
     OnTime,
@@ -116,7 +116,7 @@ pub enum Pacing {
 
 /// How fast.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Speed {
+pub enum ReplaySpeed {
     /// 2.0: twice as fast.
     Factor(f64),
     /// So many I/Os per second on average.
@@ -139,7 +139,7 @@ pub struct ReplayFilter {
 impl ReplayFilter {
     /// Is this kind taken?
     #[must_use]
-    pub fn takes_op(&self, op: Op) -> bool {
+    pub fn takes_op(&self, op: OperationKind) -> bool {
         self.ops.is_empty() || self.ops.iter().any(|one| one.op() == op)
     }
 }
@@ -161,12 +161,12 @@ pub enum ReplayOp {
 impl ReplayOp {
     /// The kind.
     #[must_use]
-    pub fn op(self) -> Op {
+    pub fn op(self) -> OperationKind {
         match self {
-            Self::Read => Op::Read,
-            Self::Write => Op::Write,
-            Self::Trim => Op::Trim,
-            Self::Flush => Op::Flush,
+            Self::Read => OperationKind::Read,
+            Self::Write => OperationKind::Write,
+            Self::Trim => OperationKind::Trim,
+            Self::Flush => OperationKind::Flush,
         }
     }
 }

@@ -1,20 +1,20 @@
 //! A workload, and a run, that play a trace.
 
-use super::address::Address;
-use super::content::Content;
+use super::address::AddressPattern;
+use super::content::WriteContent;
 use super::op_mix::OpMix;
-use super::rate::{Arrivals, Rate};
+use super::rate::{Arrivals, OfferedRate};
 use super::replay::Replay;
 use super::run::Run;
-use super::source::Span;
-use super::stop::Stop;
+use super::source::TextSpan;
+use super::stop::StopCondition;
 use super::transfer_size::TransferSize;
 use super::workload::Workload;
 
 impl Workload {
     /// A workload that does nothing but play a trace; its targets are to be filled in.
     #[must_use]
-    pub fn replaying(replay: Replay, span: Span) -> Self {
+    pub fn replaying(replay: Replay, span: TextSpan) -> Self {
         Self {
             name: "replay".to_string(),
             targets: Vec::new(),
@@ -27,8 +27,8 @@ impl Workload {
             transfer: TransferSize::Fixed(512),
             write_transfer: None,
             trim_transfer: None,
-            address: Address::default(),
-            content: Content::default(),
+            address: AddressPattern::default(),
+            content: WriteContent::default(),
             think_ns: 0,
             open: None,
             job: None,
@@ -49,14 +49,14 @@ impl Run {
             span: workload.span,
             workloads: vec![workload],
             depth: None,
-            rate: Rate::Max,
+            rate: OfferedRate::Max,
             told_rate: None,
             arrivals: Arrivals::default(),
             elapsed_ns: None,
             warmup_ns: 0,
             interval_ns: 1_000_000_000,
             pause_ns: 0,
-            stop: Stop::default(),
+            stop: StopCondition::default(),
             objectives: Vec::new(),
             start_commands: Vec::new(),
             end_commands: Vec::new(),

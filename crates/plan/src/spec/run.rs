@@ -1,10 +1,10 @@
 //! One execution of a set of workloads.
 
 use super::objective::Objective;
-use super::rate::{Arrivals, Rate};
-use super::settings::Command;
-use super::source::Span;
-use super::stop::Stop;
+use super::rate::{Arrivals, OfferedRate};
+use super::settings::ShellCommand;
+use super::source::TextSpan;
+use super::stop::StopCondition;
 use super::target::TargetSpec;
 use super::workload::Workload;
 use serde::{Deserialize, Serialize};
@@ -25,10 +25,10 @@ pub struct Run {
     #[serde(default)]
     pub depth: Option<u32>,
     /// How fast.
-    pub rate: Rate,
+    pub rate: OfferedRate,
     /// The rate that Vdbench's `-s` tells of a run with a list of rates, where it is not the first of the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told_rate: Option<Rate>,
+    pub told_rate: Option<OfferedRate>,
     /// How arrivals are spread in time when the rate is a number.
     pub arrivals: Arrivals,
     /// Measured time after the warm-up; `None`: until the work ends by itself (format, one pass to the end).
@@ -40,17 +40,17 @@ pub struct Run {
     /// Rest after the run.
     pub pause_ns: u64,
     /// Ends the run early.
-    pub stop: Stop,
+    pub stop: StopCondition,
     /// What this run must achieve, besides [`Plan::objectives`](crate::Plan::objectives).
     pub objectives: Vec<Objective>,
     /// Commands before and after this run.
-    pub start_commands: Vec<Command>,
+    pub start_commands: Vec<ShellCommand>,
     /// See `start_commands`.
-    pub end_commands: Vec<Command>,
+    pub end_commands: Vec<ShellCommand>,
     /// This run fills the targets, sequentially, once.
     pub format: bool,
     /// Where it was defined.
-    pub span: Span,
+    pub span: TextSpan,
 }
 
 impl Run {

@@ -1,12 +1,12 @@
 //! Settings of a whole plan.
 
-use super::source::Span;
+use super::source::TextSpan;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Settings of a whole plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
+pub struct PlanSettings {
     /// Write every target once before the first run (`formatsds=yes`), `Some(false)`: never create or extend a file.
     pub format: Option<bool>,
     /// Transfer size of that format run.
@@ -16,13 +16,13 @@ pub struct Settings {
     /// A command to execute when the error limit is reached, as Vdbench's `data_errors=command`.
     pub errors_command: Option<String>,
     /// Commands before the first and after the last run.
-    pub start_commands: Vec<Command>,
+    pub start_commands: Vec<ShellCommand>,
     /// See `start_commands`.
-    pub end_commands: Vec<Command>,
+    pub end_commands: Vec<ShellCommand>,
     /// The run fails when the achieved share of a workload is further than this fraction from the asked one.
     pub skew_tolerance: Option<f64>,
     /// How often, or for how long, the whole list of runs is repeated.
-    pub repeat: Repeat,
+    pub repeat: RunRepeat,
     /// Vdbench's `histogram=` bucket edges in nanoseconds by name; used for compatible output only.
     pub histograms: Vec<HistogramEdges>,
     /// A file polled once per interval whose first line ends a run (`monitor=`).
@@ -41,7 +41,7 @@ pub struct Settings {
     pub is_seed_fresh: bool,
 }
 
-impl Default for Settings {
+impl Default for PlanSettings {
     fn default() -> Self {
         Self {
             format: None,
@@ -51,7 +51,7 @@ impl Default for Settings {
             start_commands: Vec::new(),
             end_commands: Vec::new(),
             skew_tolerance: None,
-            repeat: Repeat::Times(1),
+            repeat: RunRepeat::Times(1),
             histograms: Vec::new(),
             monitor: None,
             concatenate: false,
@@ -62,7 +62,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl PlanSettings {
     /// Takes the seed that a user gave, for all random choices and for the data.
     pub fn use_seed(&mut self, seed: Option<u64>) {
         if let Some(seed) = seed {
@@ -73,7 +73,7 @@ impl Settings {
 
 /// How often the list of runs is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Repeat {
+pub enum RunRepeat {
     /// This many times; 1 is the default.
     Times(u64),
     /// Again and again until this much time has passed, checked between runs.
@@ -95,7 +95,7 @@ pub struct HistogramEdges {
 
 /// A shell command that the parameter file asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Command {
+pub struct ShellCommand {
     /// Command line, run by `/bin/sh -c`.
     pub line: String,
     /// Where its output goes: `log` (a file in the results folder), `cons` (also the console), `sum` (also the summary).
@@ -104,5 +104,5 @@ pub struct Command {
     #[serde(default)]
     pub abort: bool,
     /// Where it was written.
-    pub span: Span,
+    pub span: TextSpan,
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A byte range in one of the parameter texts that a plan was read from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Span {
+pub struct TextSpan {
     /// Index into [`Plan::sources`](crate::Plan::sources).
     pub source: u32,
     /// First byte.
@@ -15,7 +15,7 @@ pub struct Span {
 
 /// One parameter text, kept for messages and for the recording's manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Source {
+pub struct ParameterText {
     /// Path as the user gave it, or a description in angle brackets (`<command line>`).
     pub name: String,
     /// The text as read.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What ends a run before its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Stop {
+pub struct StopCondition {
     /// Bytes read and written together.
     pub total: Option<DataLimit>,
     /// Bytes read.
@@ -14,7 +14,7 @@ pub struct Stop {
     /// Operations, over all workloads; exact.
     pub operations: Option<u64>,
     /// What was measured has become steady.
-    pub steady: Option<Steady>,
+    pub steady: Option<SteadyRule>,
     /// Which failed operation ends it; `None`: the one behind [`Settings::errors_max`](crate::Settings::errors_max), over all runs.
     #[serde(default)]
     pub errors: Option<ErrorRule>,
@@ -31,7 +31,7 @@ pub enum ErrorRule {
 
 /// When a run is steady: the seconds of the last `window_ns` are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Steady {
+pub struct SteadyRule {
     /// What is looked at.
     pub measure: SteadyMeasure,
     /// Least-squares slope per second instead of the greatest deviation from the mean.

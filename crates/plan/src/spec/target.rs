@@ -1,8 +1,8 @@
 //! What is read or written.
 
-use super::files::Layout;
+use super::files::FileLayout;
 use super::range::AddressRange;
-use super::source::Span;
+use super::source::TextSpan;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub struct TargetSpec {
     pub size_bytes: Option<u64>,
     /// How a file comes to its length, when no part of it is cut off by that as `size_bytes` does.
     #[serde(default)]
-    pub layout: Option<Layout>,
+    pub layout: Option<FileLayout>,
     /// Greatest number of operations in flight on this target (Vdbench's `threads=`), where the run has no [`Run::depth`](crate::Run::depth).
     pub depth: u32,
     /// How to open it.
@@ -40,7 +40,7 @@ pub struct TargetSpec {
     /// Remove the file at the end, if this run created it.
     pub unlink: bool,
     /// Where it was defined.
-    pub span: Span,
+    pub span: TextSpan,
 }
 
 /// How a target is opened.

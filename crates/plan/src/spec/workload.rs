@@ -1,12 +1,12 @@
 //! A stream of operations.
 
-use super::address::Address;
-use super::content::Content;
+use super::address::AddressPattern;
+use super::content::WriteContent;
 use super::job::Job;
 use super::op_mix::OpMix;
-use super::range::Bound;
+use super::range::RangeBound;
 use super::replay::Replay;
-use super::source::Span;
+use super::source::TextSpan;
 use super::target::{OpenFlags, TargetSpec};
 use super::transfer_size::TransferSize;
 use serde::{Deserialize, Serialize};
@@ -40,9 +40,9 @@ pub struct Workload {
     /// How large trims are, when that is something else.
     pub trim_transfer: Option<TransferSize>,
     /// Where.
-    pub address: Address,
+    pub address: AddressPattern,
     /// With what data.
-    pub content: Content,
+    pub content: WriteContent,
     /// Pause between a completion and the next arrival of the same slot, closed loop only; outside response time.
     pub think_ns: u64,
     /// Overrides the target's flags.
@@ -52,7 +52,7 @@ pub struct Workload {
     /// It plays a trace: operations, addresses, sizes and times are the trace's.
     pub replay: Option<Box<Replay>>,
     /// Where it was defined.
-    pub span: Span,
+    pub span: TextSpan,
 }
 
 impl Workload {
@@ -85,8 +85,8 @@ impl Workload {
         let ranges = [address.range, address.hot_band, target.range];
         let bounds = ranges.into_iter().flatten().flat_map(|range| [range.low, range.high]);
         let are_bounds_whole = bounds.into_iter().all(|bound| match bound {
-            Bound::Bytes(bytes) => is_whole(target.grain_bytes.unwrap_or(bytes)),
-            Bound::Fraction(_) => true,
+            RangeBound::Bytes(bytes) => is_whole(target.grain_bytes.unwrap_or(bytes)),
+            RangeBound::Fraction(_) => true,
         });
         let steps = [address.align_bytes, target.align_bytes, Some(address.base_bytes), Some(target.offset_bytes)];
         let files = address.files.as_deref();

@@ -5,7 +5,7 @@ use super::{CLIP_NS, DecodeError, Histogram, STORED_SUB_BITS, bounds_of, bucket_
 
 /// An accumulator of histograms and values: dense between the smallest and the largest bucket that it has seen.
 #[derive(Clone, Debug)]
-pub struct Merger {
+pub struct HistogramMerger {
     sub_bits: u32,
     /// Takes over the resolution of the first histogram.
     is_adaptive: bool,
@@ -24,7 +24,7 @@ pub struct Merger {
     other: Histogram,
 }
 
-impl Default for Merger {
+impl Default for HistogramMerger {
     fn default() -> Self {
         Self::new()
     }
@@ -33,7 +33,7 @@ impl Default for Merger {
 /// The window of counts grows by so many buckets at least, on either side.
 const GROWTH: usize = 32;
 
-impl Merger {
+impl HistogramMerger {
     /// An empty accumulator at the resolution of stored intervals.
     #[must_use]
     pub fn new() -> Self {
@@ -256,7 +256,7 @@ mod tests {
     proptest! {
         #[test]
         fn merging_encoded_is_merging(parts in prop::collection::vec((prop::collection::vec(0_u64..10_000_000_000_000, 0..50), 4_u32..=7), 0..12)) {
-            let mut merger = Merger::new();
+            let mut merger = HistogramMerger::new();
             for _ in 0..2 {
                 let mut expect = Histogram::new(STORED_SUB_BITS);
                 for (values, sub_bits) in &parts {
@@ -278,7 +278,7 @@ mod tests {
         ) {
             let mut whole = Histogram::new(sub_bits);
             values.iter().for_each(|value| whole.record(*value));
-            let (mut merger, mut recorded) = (Merger::adaptive(), Merger::with_sub_bits(sub_bits));
+            let (mut merger, mut recorded) = (HistogramMerger::adaptive(), HistogramMerger::with_sub_bits(sub_bits));
             merger.add(&Histogram::new(3).encode()).unwrap();
             for part in [&values[..cut.min(values.len())], &values[cut.min(values.len())..]] {
                 let mut histogram = Histogram::new(sub_bits);
@@ -294,7 +294,7 @@ mod tests {
 
         #[test]
         fn merging_damaged_bytes_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
-            let mut merger = Merger::new();
+            let mut merger = HistogramMerger::new();
             let _ = merger.add(&bytes);
             let _ = merger.add(&[&[1, 5][..], &bytes].concat());
             let _ = merger.take();
@@ -310,7 +310,7 @@ mod tests {
         };
         let good = of(&[5, 900, 80_000]);
         let whole = of(&[7, 1_000, 70_000, 9_000_000]).encode();
-        let mut merger = Merger::new();
+        let mut merger = HistogramMerger::new();
         // Every damage by one byte, and every cut.
         for at in 0..whole.len() {
             let damaged = (0..=255).map(|byte| {

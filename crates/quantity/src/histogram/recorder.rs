@@ -13,7 +13,7 @@ const PAGES: usize = 37;
 /// A page is allocated when its octave is first touched and kept by [`clear`](Self::clear), so that a recorder in use
 /// allocates nothing; storage of one kind touches five to ten octaves, 512 bytes each.
 #[derive(Clone, Debug)]
-pub struct Recorder {
+pub struct HistogramRecorder {
     pages: [Option<Box<Page>>; PAGES],
     count: u64,
     sum: u128,
@@ -24,13 +24,13 @@ pub struct Recorder {
     spilled: Vec<(u32, u64)>,
 }
 
-impl Default for Recorder {
+impl Default for HistogramRecorder {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Recorder {
+impl HistogramRecorder {
     /// An empty recorder without any page.
     #[must_use]
     pub fn new() -> Self {

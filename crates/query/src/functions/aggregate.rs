@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, Signature, Volatility,
 };
 use datafusion::physical_expr::expressions::Literal;
-use quantity::histogram::{FINE_SUB_BITS, Merger};
+use quantity::histogram::{FINE_SUB_BITS, HistogramMerger};
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -144,7 +144,7 @@ enum Finish {
 /// The sums of all groups.
 #[derive(Debug)]
 struct Folded {
-    groups: Vec<Merger>,
+    groups: Vec<HistogramMerger>,
     /// Are the arguments histograms, or plain values?
     is_histogram: bool,
     finish: Finish,
@@ -154,7 +154,7 @@ impl Folded {
     fn resize(&mut self, groups: usize) {
         let is_histogram = self.is_histogram;
         self.groups.resize_with(groups, || {
-            if is_histogram { Merger::adaptive() } else { Merger::with_sub_bits(FINE_SUB_BITS) }
+            if is_histogram { HistogramMerger::adaptive() } else { HistogramMerger::with_sub_bits(FINE_SUB_BITS) }
         });
     }
 
@@ -191,7 +191,7 @@ impl Folded {
         }
     }
 
-    fn encoded(mergers: Vec<Merger>) -> BinaryArray {
+    fn encoded(mergers: Vec<HistogramMerger>) -> BinaryArray {
         let mut builder = BinaryBuilder::new();
         for mut merger in mergers {
             builder.append_option((merger.count() > 0).then(|| merger.take().encode()));
@@ -260,7 +260,8 @@ impl GroupsAccumulator for Folded {
     }
 
     fn size(&self) -> usize {
-        self.groups.capacity() * size_of::<Merger>() + self.groups.iter().map(Merger::heap_bytes).sum::<usize>()
+        self.groups.capacity() * size_of::<HistogramMerger>()
+            + self.groups.iter().map(HistogramMerger::heap_bytes).sum::<usize>()
     }
 }
 

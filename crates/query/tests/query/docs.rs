@@ -2,7 +2,7 @@
 
 use crate::support::{query, results};
 use query::reference::{EXAMPLES, FUNCTIONS, markdown};
-use query::{Database, Sources};
+use query::{Database, QuerySources};
 use std::path::Path;
 
 fn root() -> &'static Path {
@@ -76,7 +76,7 @@ fn the_page_is_what_the_lists_say() {
 #[test]
 fn the_list_of_functions_is_that_of_the_engine() {
     let (_keep, at) = results();
-    let database = Database::new(Sources::open(&[at.join("results/monday")]).unwrap()).unwrap();
+    let database = Database::new(QuerySources::open(&[at.join("results/monday")]).unwrap()).unwrap();
     let engine = database.functions();
     for function in FUNCTIONS {
         assert!(engine.contains(function.name), "{} is in the list only", function.name);

@@ -2,7 +2,7 @@
 
 use quantity::histogram::{Histogram, STORED_SUB_BITS};
 use recording::rows::{Disk, EngineInterval, Event, Io, OpInterval, RunTotal, TraceInterval};
-use recording::{Batch, Manifest, Sink as _, Writer};
+use recording::{Manifest, RowBatch, Sink as _, Writer};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -187,11 +187,11 @@ pub(crate) fn write_open(directory: &Path) -> Writer {
     let mut writer = Writer::create(directory, manifest).unwrap();
     for second in 1..=SECONDS {
         let rows: Vec<OpInterval> = (0..4).map(|at| op_interval(second, at / 2, at % 2)).collect();
-        writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
-        writer.accept(&Batch::from_rows(&[disk(second)]).unwrap()).unwrap();
-        writer.accept(&Batch::from_rows(&[engine(second)]).unwrap()).unwrap();
-        writer.accept(&Batch::from_rows(&ios(second)).unwrap()).unwrap();
-        writer.accept(&Batch::from_rows(&[trace_interval(second)]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[disk(second)]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[engine(second)]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&ios(second)).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[trace_interval(second)]).unwrap()).unwrap();
         writer.commit().unwrap();
     }
     let event = Event {
@@ -205,7 +205,7 @@ pub(crate) fn write_open(directory: &Path) -> Writer {
         message: "sd1 did not answer for 2 s".to_string(),
         count: 1,
     };
-    writer.accept(&Batch::from_rows(&[event]).unwrap()).unwrap();
+    writer.accept(&RowBatch::from_rows(&[event]).unwrap()).unwrap();
     let values: Vec<u64> = (11..=SECONDS).flat_map(|second| responses(second, 0, 0)).collect();
     let mut response = Histogram::default();
     values.iter().for_each(|value| response.record(*value));
@@ -230,7 +230,7 @@ pub(crate) fn write_open(directory: &Path) -> Writer {
         wait: None,
         response,
     };
-    writer.accept(&Batch::from_rows(&[total]).unwrap()).unwrap();
+    writer.accept(&RowBatch::from_rows(&[total]).unwrap()).unwrap();
     writer.commit().unwrap();
     writer
 }

@@ -2,11 +2,11 @@
 //!
 //! Like processes, those that did nothing have no row; a rate is over the time since the sample before.
 
-use super::Digits::{Fixed, Percent, Scaled};
+use super::FigureDigits::{Fixed, Percent, Scaled};
 use super::known::forget;
-use super::{StatBlock, StatColumn, StatRow, Step, Stream, Subject, columns, percent};
+use super::{CounterSubject, StatBlock, StatColumn, StatRow, Step, Stream, columns, percent};
 use recording::rows::Cgroup;
-use recording::{Batch, Label, RecordingError};
+use recording::{Label, RecordingError, RowBatch};
 use std::collections::HashMap;
 
 pub(super) const COLUMNS: &[StatColumn] = columns! {
@@ -53,7 +53,7 @@ impl Groups {
 }
 
 impl Stream for Groups {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.now.extend(batch.to_rows::<Cgroup>()?);
         Ok(())
     }
@@ -79,7 +79,7 @@ impl Stream for Groups {
         // The topmost group has all that the others have, and comes first by that.
         let cpu = |row: &StatRow| row.values[0].unwrap_or(0.0);
         rows.sort_by(|a, b| cpu(b).total_cmp(&cpu(a)).then_with(|| a.name.cmp(&b.name)));
-        (!rows.is_empty()).then_some(StatBlock { subject: Subject::Cgroup, t_ns, seconds, since_boot, rows })
+        (!rows.is_empty()).then_some(StatBlock { subject: CounterSubject::Cgroup, t_ns, seconds, since_boot, rows })
     }
 }
 

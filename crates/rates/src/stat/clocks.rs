@@ -1,11 +1,11 @@
 //! CPU time by two clocks in one view: the tick, which charges whole ticks to whom it finds running, and events, which say
 //! exactly when a task ran. What works between two ticks and sleeps across them is seen by the second one only.
 
-use super::Digits::Fixed;
+use super::FigureDigits::Fixed;
 use super::known::{KNOWN, began_since, forget};
-use super::{StatBlock, StatColumn, StatRow, Step, Stream, Subject, columns, percent};
+use super::{CounterSubject, StatBlock, StatColumn, StatRow, Step, Stream, columns, percent};
 use recording::rows::{Cpu, CpuEvent, Process, ProcessEvent, Stolen};
-use recording::{Batch, RecordingError};
+use recording::{RecordingError, RowBatch};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Shares of the time that passed on a CPU; of `all`, of the time of all CPUs.
@@ -68,7 +68,7 @@ impl<R: Clone> Pair<R> {
 }
 
 impl Stream for Cpus {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.tick.now.extend(batch.to_rows::<Cpu>()?);
         self.event.now.extend(batch.to_rows::<CpuEvent>()?);
         Ok(())
@@ -101,7 +101,13 @@ impl Stream for Cpus {
             StatRow { name: name.clone(), values, texts: Vec::new() }
         };
         let rows: Vec<StatRow> = names.into_iter().map(row).collect();
-        (!rows.is_empty()).then_some(StatBlock { subject: Subject::CpuClock, t_ns, seconds, since_boot: false, rows })
+        (!rows.is_empty()).then_some(StatBlock {
+            subject: CounterSubject::CpuClock,
+            t_ns,
+            seconds,
+            since_boot: false,
+            rows,
+        })
     }
 }
 
@@ -175,7 +181,7 @@ impl Processes {
 }
 
 impl Stream for Processes {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         for row in batch.to_rows::<Process>()? {
             let Some((user_ns, system_ns)) = row.user_ns.zip(row.system_ns) else { continue };
             self.newest_ns = self.newest_ns.max(Some(row.t_ns));
@@ -244,7 +250,7 @@ impl Stream for Processes {
             found.into_iter().map(|(pid, (name, used))| self.row(pid, name, &used, &stolen, seconds)).collect();
         let busy = |row: &StatRow| row.values[2].or(row.values[1]).unwrap_or(0.0);
         rows.sort_by(|a, b| busy(b).total_cmp(&busy(a)));
-        let block = StatBlock { subject: Subject::ProcessClock, t_ns, seconds, since_boot: false, rows };
+        let block = StatBlock { subject: CounterSubject::ProcessClock, t_ns, seconds, since_boot: false, rows };
         (!block.rows.is_empty()).then_some(block)
     }
 }

@@ -1,6 +1,6 @@
 //! CPU time as mpstat shows it.
 
-use super::Digits::Fixed;
+use super::FigureDigits::Fixed;
 use super::{StatColumn, Step, columns, percent};
 use recording::rows::Cpu;
 

@@ -1,6 +1,6 @@
 //! Block devices as `iostat -x` shows them (sysstat's formulas from `/proc/diskstats`).
 
-use super::Digits::Fixed;
+use super::FigureDigits::Fixed;
 use super::{StatColumn, Step, columns, percent, ratio};
 use crate::disk::KindDelta;
 use recording::rows::Disk;

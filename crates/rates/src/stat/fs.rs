@@ -1,9 +1,9 @@
 //! Mounted file systems: how full they are, and what their devices or servers do for them.
 
-use super::Digits::{Fixed, Percent, Scaled};
-use super::{StatBlock, StatColumn, StatRow, Step, Stream, Subject, TextColumn, columns, percent};
+use super::FigureDigits::{Fixed, Percent, Scaled};
+use super::{CounterSubject, StatBlock, StatColumn, StatRow, Step, Stream, TextColumn, columns, percent};
 use recording::rows::{BtrfsDevice, Disk, FileSystem, NfsMount};
-use recording::{Batch, RecordingError};
+use recording::{RecordingError, RowBatch};
 use std::collections::{BTreeMap, HashMap};
 
 pub(super) const COLUMNS: &[StatColumn] = columns! {
@@ -126,7 +126,7 @@ impl FileSystems {
 }
 
 impl Stream for FileSystems {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.now.extend(batch.to_rows::<FileSystem>()?);
         for row in batch.to_rows::<Disk>()? {
             let device = row.device.clone();
@@ -147,7 +147,7 @@ impl Stream for FileSystems {
         let since_boot = since_ns.is_none();
         let rows = std::mem::take(&mut self.now);
         let block = (!since_boot || self.since_boot).then(|| StatBlock {
-            subject: Subject::Fs,
+            subject: CounterSubject::Fs,
             t_ns,
             seconds: (t_ns - since_ns.unwrap_or(0)) as f64 / 1e9,
             since_boot,

@@ -2,10 +2,10 @@
 //!
 //! A row of a recording comes when a vector grew by a hundred on a CPU: its rate is over the time since its own row before.
 
-use super::Digits::{Fixed, Percent, Scaled};
-use super::{StatBlock, StatColumn, StatRow, Stream, Subject, TextColumn, columns};
+use super::FigureDigits::{Fixed, Percent, Scaled};
+use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, TextColumn, columns};
 use recording::rows::{Interrupt, IrqTime};
-use recording::{Batch, Label, RecordingError};
+use recording::{Label, RecordingError, RowBatch};
 use std::collections::{BTreeMap, HashMap};
 
 pub(super) const VECTORS: &[StatColumn] = columns! {
@@ -92,7 +92,7 @@ impl Vectors {
 }
 
 impl Stream for Vectors {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.now.extend(batch.to_rows::<Interrupt>()?);
         self.times.extend(batch.to_rows::<IrqTime>()?);
         Ok(())
@@ -125,7 +125,7 @@ impl Stream for Vectors {
         let mut rows: Vec<StatRow> = rows.collect();
         let rate = |row: &StatRow| row.values[usize::from(self.by_cpu)].unwrap_or(0.0);
         rows.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
-        let subject = if self.by_cpu { Subject::IrqCpu } else { Subject::Irq };
+        let subject = if self.by_cpu { CounterSubject::IrqCpu } else { CounterSubject::Irq };
         let seconds = (t_ns - since_ns.unwrap_or(0)) as f64 / 1e9;
         (!rows.is_empty()).then_some(StatBlock { subject, t_ns, seconds, since_boot, rows })
     }

@@ -3,10 +3,10 @@
 //! A socket has a row when it is new, when somebody waits, when something of it changed (as what it dropped), and when it is
 //! gone. One without a row in a sample has an empty queue, and is otherwise as it was last told.
 
-use super::Digits::{Fixed, Percent, Scaled};
-use super::{StatBlock, StatColumn, StatRow, Stream, Subject, TextColumn, columns};
+use super::FigureDigits::{Fixed, Percent, Scaled};
+use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, TextColumn, columns};
 use recording::rows::{Listener, Sample, Tcp};
-use recording::{Batch, RecordingError};
+use recording::{RecordingError, RowBatch};
 use std::collections::HashMap;
 
 pub(super) const COLUMNS: &[StatColumn] = columns! {
@@ -124,7 +124,7 @@ impl Listeners {
 }
 
 impl Stream for Listeners {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         let rows = batch.to_rows::<Listener>()?;
         self.times.rows_ns = rows.iter().map(|row| row.t_ns).max().max(self.times.rows_ns);
         self.now.extend(rows);
@@ -148,7 +148,7 @@ impl Stream for Listeners {
         // A list that the kernel gives while sockets come and go may lack one, which is in the next: that is not a new one.
         self.known.retain(|_, socket| socket.is_there() || Some(socket.last.t_ns) == times.rows_ns);
         let is_shown = !rows.is_empty() && (!since_boot || self.since_boot);
-        is_shown.then_some(StatBlock { subject: Subject::Listen, t_ns, seconds, since_boot, rows })
+        is_shown.then_some(StatBlock { subject: CounterSubject::Listen, t_ns, seconds, since_boot, rows })
     }
 }
 
@@ -180,14 +180,14 @@ mod tests {
 
     /// What is made of samples a second apart.
     fn blocks(options: &StatOptions, samples: &[Vec<Listener>]) -> Vec<StatBlock> {
-        let mut fold = StatFold::new(&[Subject::Listen], options);
+        let mut fold = StatFold::new(&[CounterSubject::Listen], options);
         let mut blocks = Vec::new();
         for (t_s, rows) in (1..).zip(samples) {
             // It is read 2 ms after the sample began.
             let at = |row: &Listener| Listener { t_ns: t_s * 1_000_000_000 + 2_000_000, ..row.clone() };
             let rows: Vec<Listener> = rows.iter().map(at).collect();
-            fold.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
-            fold.accept(&Batch::from_rows(&[sample(t_s)]).unwrap()).unwrap();
+            fold.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
+            fold.accept(&RowBatch::from_rows(&[sample(t_s)]).unwrap()).unwrap();
             blocks.extend(fold.commit());
         }
         blocks

@@ -1,6 +1,6 @@
 //! Figures of the machine as a whole: scheduling, memory, pressure.
 
-use super::Digits::{Fixed, Scaled};
+use super::FigureDigits::{Fixed, Scaled};
 use super::{Figures, StatColumn, Step, columns};
 use recording::rows;
 

@@ -3,10 +3,10 @@
 //! Utilisation is of the known speed, and unknown when that is unknown. Saturation counts what was dropped, refused or
 //! delayed anywhere on the way: by the interface, and by its queueing discipline, which nicstat does not see.
 
-use super::Digits::{Fixed, Percent, Scaled};
+use super::FigureDigits::{Fixed, Percent, Scaled};
 use super::{StatColumn, Step, columns, ratio};
 use recording::rows::{Net, System};
-use recording::{Batch, RecordingError};
+use recording::{RecordingError, RowBatch};
 
 pub(super) const COLUMNS: &[StatColumn] = columns! {
     "rx_kib_per_s" "rKB/s" Scaled, "KiB received per second";
@@ -39,12 +39,12 @@ pub struct SpeedOverride {
     /// Bits per second.
     pub bits_per_s: f64,
     /// Directions.
-    pub duplex: Duplex,
+    pub duplex: LinkDuplex,
 }
 
 /// Directions of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Duplex {
+pub enum LinkDuplex {
     /// Both at once.
     Full,
     /// One at a time.
@@ -74,7 +74,7 @@ impl Figures {
     /// century are.
     fn link(&self, row: &Net) -> (Option<f64>, bool) {
         match self.speeds.iter().find(|known| known.interface == row.interface) {
-            Some(known) => (Some(known.bits_per_s), known.duplex == Duplex::Full),
+            Some(known) => (Some(known.bits_per_s), known.duplex == LinkDuplex::Full),
             None => (row.speed_bits_per_s.map(|bits| bits as f64), row.full_duplex.unwrap_or(true)),
         }
     }
@@ -85,7 +85,7 @@ impl super::Figures<Net> for Figures {
         row.interface.clone()
     }
 
-    fn observe(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn observe(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         for row in batch.to_rows::<System>()? {
             self.softnet = [row.softnet_drops.map(|drops| (row.t_ns, drops)), self.softnet[0]];
         }

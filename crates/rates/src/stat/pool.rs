@@ -1,10 +1,10 @@
 //! Pools of ZFS: of this machine from the module's counters, of imports from `zpool iostat`, whose parts are there as well.
 
-use super::Digits::{Percent, Scaled};
-use super::{StatBlock, StatColumn, StatRow, Step, Stream, Subject, TextColumn, columns, percent};
+use super::FigureDigits::{Percent, Scaled};
+use super::{CounterSubject, StatBlock, StatColumn, StatRow, Step, Stream, TextColumn, columns, percent};
 use crate::disk::DiskDelta;
 use recording::rows::{Disk, Figure, ZfsArc, ZfsPool};
-use recording::{Batch, RecordingError};
+use recording::{RecordingError, RowBatch};
 use std::collections::{BTreeMap, HashMap};
 
 pub(super) const COLUMNS: &[StatColumn] = columns! {
@@ -63,7 +63,7 @@ impl Pools {
 }
 
 impl Stream for Pools {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.now.extend(batch.to_rows::<ZfsPool>()?);
         self.disks_now.extend(batch.to_rows::<Disk>()?);
         self.arc_now = batch.to_rows::<ZfsArc>()?.pop().or(self.arc_now.take());
@@ -88,7 +88,7 @@ impl Stream for Pools {
             self.arc = Some(now);
             hits.flatten()
         });
-        let mut block = StatBlock { subject: Subject::Pool, t_ns, seconds: 0.0, since_boot, rows: Vec::new() };
+        let mut block = StatBlock { subject: CounterSubject::Pool, t_ns, seconds: 0.0, since_boot, rows: Vec::new() };
         let mut put = |name: String, from_ns: i64, at_ns: i64, values: Vec<Option<f64>>, state: Option<String>| {
             block.seconds = block.seconds.max((at_ns - from_ns) as f64 / 1e9);
             block.rows.push(StatRow { name, values, texts: vec![state] });

@@ -3,11 +3,11 @@
 //! A recording holds rows only of processes that did something; what has no row used nothing. So a rate is over the time
 //! since the sample before, not since the process's own row before.
 
-use super::Digits::{Fixed, Scaled};
+use super::FigureDigits::{Fixed, Scaled};
 use super::known::{began_since, forget};
-use super::{StatBlock, StatColumn, StatRow, Step, Stream, Subject, columns};
+use super::{CounterSubject, StatBlock, StatColumn, StatRow, Step, Stream, columns};
 use recording::rows::Process;
-use recording::{Batch, RecordingError};
+use recording::{RecordingError, RowBatch};
 use std::collections::HashMap;
 
 pub(super) const COLUMNS: &[StatColumn] = columns! {
@@ -40,7 +40,7 @@ impl Processes {
 }
 
 impl Stream for Processes {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.now.extend(batch.to_rows::<Process>()?);
         Ok(())
     }
@@ -73,7 +73,7 @@ impl Stream for Processes {
         let since_boot = since_ns.is_none();
         let cpu = |row: &StatRow| row.values[3].unwrap_or(0.0);
         rows.sort_by(|a, b| cpu(b).total_cmp(&cpu(a)));
-        (!rows.is_empty()).then_some(StatBlock { subject: Subject::Process, t_ns, seconds, since_boot, rows })
+        (!rows.is_empty()).then_some(StatBlock { subject: CounterSubject::Process, t_ns, seconds, since_boot, rows })
     }
 }
 

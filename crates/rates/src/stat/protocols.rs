@@ -1,6 +1,6 @@
 //! TCP and UDP as nicstat shows them, with what it gets wrong put right: retransmissions and listen drops are real here.
 
-use super::Digits::{Percent, Scaled};
+use super::FigureDigits::{Percent, Scaled};
 use super::{Figures, StatColumn, Step, columns, percent};
 use recording::rows;
 

@@ -1,11 +1,11 @@
 //! A recording's samples one after the other, as they were taken: what `stat` shows of a machine it shows of a recording too.
 
-use super::Subject;
+use super::CounterSubject;
 use recording::rows::{
     BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Figure, FileSystem, Interrupt, IoInterval, IrqTime, Listener, Memory,
     Net, NfsMount, Pressure, Process, ProcessEvent, Sample, Stolen, System, Tcp, Udp, ZfsArc, ZfsPool,
 };
-use recording::{Batch, Reader, RecordingError, Row, Rows, Sink};
+use recording::{Reader, RecordingError, Row, RowBatch, RowReader, Sink};
 use std::collections::HashSet;
 use std::iter::Peekable;
 use view::AnalyzeError;
@@ -14,17 +14,17 @@ use view::AnalyzeError;
 ///
 /// # Errors
 /// The recording cannot be read, or the sink cannot take it.
-pub fn replay(reader: &Reader, subjects: &[Subject], sink: &mut dyn Sink) -> Result<(), AnalyzeError> {
+pub fn replay(reader: &Reader, subjects: &[CounterSubject], sink: &mut dyn Sink) -> Result<(), AnalyzeError> {
     let mut tables: Vec<Box<dyn Table>> = Vec::new();
     for subject in subjects {
         tables.extend(tables_of(*subject, reader)?);
     }
     tables.push(Box::new(Samples::<Sample>::of(reader, |row| (row.t_ns, ""))?));
     let mut seen: HashSet<usize> = HashSet::new();
-    let mut sample: Vec<Batch> = Vec::new();
+    let mut sample: Vec<RowBatch> = Vec::new();
     // When this sample began, and how long the last two intervals were.
     let (mut began_ns, mut last_steps) = (None::<i64>, [0_i64; 2]);
-    let mut give = |sample: &mut Vec<Batch>| -> Result<(), AnalyzeError> {
+    let mut give = |sample: &mut Vec<RowBatch>| -> Result<(), AnalyzeError> {
         sample.drain(..).try_for_each(|batch| sink.accept(&batch))?;
         Ok(sink.commit()?)
     };
@@ -47,49 +47,52 @@ pub fn replay(reader: &Reader, subjects: &[Subject], sink: &mut dyn Sink) -> Res
     if last_steps[1] > 0 && last_steps[1] * 10 < last_steps[0] { Ok(()) } else { give(&mut sample) }
 }
 
-fn tables_of(subject: Subject, reader: &Reader) -> Result<Vec<Box<dyn Table>>, AnalyzeError> {
-    let both = |first: Subject, second: Vec<Box<dyn Table>>| {
+fn tables_of(subject: CounterSubject, reader: &Reader) -> Result<Vec<Box<dyn Table>>, AnalyzeError> {
+    let both = |first: CounterSubject, second: Vec<Box<dyn Table>>| {
         let mut tables = tables_of(first, reader)?;
         tables.extend(second);
         Ok(tables)
     };
     Ok(vec![match subject {
-        Subject::CpuClock => {
-            return both(Subject::Cpu, vec![Box::new(Samples::<CpuEvent>::of(reader, |row| (row.t_ns, &row.cpu))?)]);
+        CounterSubject::CpuClock => {
+            return both(
+                CounterSubject::Cpu,
+                vec![Box::new(Samples::<CpuEvent>::of(reader, |row| (row.t_ns, &row.cpu))?)],
+            );
         }
-        Subject::ProcessClock => {
+        CounterSubject::ProcessClock => {
             let events: Vec<Box<dyn Table>> = vec![
                 Box::new(Samples::<CpuEvent>::of(reader, |row| (row.t_ns, &row.cpu))?),
                 Box::new(Samples::<ProcessEvent>::of(reader, |row| (row.t_ns, ""))?),
                 Box::new(Samples::<Stolen>::of(reader, |row| (row.t_ns, ""))?),
             ];
-            return both(Subject::Process, events);
+            return both(CounterSubject::Process, events);
         }
-        Subject::Cpu => Box::new(Samples::<Cpu>::of(reader, |row| (row.t_ns, &row.cpu))?),
-        Subject::System => Box::new(Samples::<System>::of(reader, |row| (row.t_ns, ""))?),
-        Subject::Memory => Box::new(Samples::<Memory>::of(reader, |row| (row.t_ns, ""))?),
-        Subject::Pressure => Box::new(Samples::<Pressure>::of(reader, |row| (row.t_ns, &row.resource))?),
-        Subject::Disk => Box::new(Samples::<Disk>::of(reader, |row| (row.t_ns, &row.device))?),
-        Subject::DiskPercentiles => {
+        CounterSubject::Cpu => Box::new(Samples::<Cpu>::of(reader, |row| (row.t_ns, &row.cpu))?),
+        CounterSubject::System => Box::new(Samples::<System>::of(reader, |row| (row.t_ns, ""))?),
+        CounterSubject::Memory => Box::new(Samples::<Memory>::of(reader, |row| (row.t_ns, ""))?),
+        CounterSubject::Pressure => Box::new(Samples::<Pressure>::of(reader, |row| (row.t_ns, &row.resource))?),
+        CounterSubject::Disk => Box::new(Samples::<Disk>::of(reader, |row| (row.t_ns, &row.device))?),
+        CounterSubject::DiskPercentiles => {
             let ios: Vec<Box<dyn Table>> = vec![Box::new(Samples::<IoInterval>::of(reader, |row| (row.t_ns, ""))?)];
-            return both(Subject::Disk, ios);
+            return both(CounterSubject::Disk, ios);
         }
-        Subject::Net => {
+        CounterSubject::Net => {
             return Ok(vec![
                 Box::new(Samples::<Net>::of(reader, |row| (row.t_ns, &row.interface))?),
                 Box::new(Samples::<System>::of(reader, |row| (row.t_ns, ""))?),
             ]);
         }
-        Subject::Tcp => Box::new(Samples::<Tcp>::of(reader, |row| (row.t_ns, ""))?),
-        Subject::Udp => Box::new(Samples::<Udp>::of(reader, |row| (row.t_ns, ""))?),
-        Subject::Process => Box::new(Samples::<Process>::of(reader, |row| (row.t_ns, ""))?),
-        Subject::Irq | Subject::IrqCpu => {
+        CounterSubject::Tcp => Box::new(Samples::<Tcp>::of(reader, |row| (row.t_ns, ""))?),
+        CounterSubject::Udp => Box::new(Samples::<Udp>::of(reader, |row| (row.t_ns, ""))?),
+        CounterSubject::Process => Box::new(Samples::<Process>::of(reader, |row| (row.t_ns, ""))?),
+        CounterSubject::Irq | CounterSubject::IrqCpu => {
             return Ok(vec![
                 Box::new(Samples::<Interrupt>::of(reader, |row| (row.t_ns, ""))?),
                 Box::new(Samples::<IrqTime>::of(reader, |row| (row.t_ns, ""))?),
             ]);
         }
-        Subject::Fs => {
+        CounterSubject::Fs => {
             return Ok(vec![
                 Box::new(Samples::<FileSystem>::of(reader, |row| (row.t_ns, &row.mount))?),
                 Box::new(Samples::<NfsMount>::of(reader, |row| (row.t_ns, &row.mount))?),
@@ -97,7 +100,7 @@ fn tables_of(subject: Subject, reader: &Reader) -> Result<Vec<Box<dyn Table>>, A
                 Box::new(Samples::<Disk>::of(reader, |row| (row.t_ns, &row.device))?),
             ]);
         }
-        Subject::Pool => {
+        CounterSubject::Pool => {
             return Ok(vec![
                 Box::new(Samples::<ZfsPool>::of(reader, |row| (row.t_ns, &row.pool))?),
                 Box::new(Samples::<ZfsArc>::of(reader, |row| (row.t_ns, ""))?),
@@ -106,11 +109,11 @@ fn tables_of(subject: Subject, reader: &Reader) -> Result<Vec<Box<dyn Table>>, A
             ]);
         }
         // Where the table `sample` is missing (runs, older recordings), TCP tells when there was one in which nothing happened.
-        Subject::Listen => {
+        CounterSubject::Listen => {
             let listeners = Samples::<Listener>::of(reader, |row| (row.t_ns, ""))?;
-            return both(Subject::Tcp, vec![Box::new(listeners)]);
+            return both(CounterSubject::Tcp, vec![Box::new(listeners)]);
         }
-        Subject::Cgroup => Box::new(Samples::<Cgroup>::of(reader, |row| (row.t_ns, ""))?),
+        CounterSubject::Cgroup => Box::new(Samples::<Cgroup>::of(reader, |row| (row.t_ns, ""))?),
     }])
 }
 
@@ -119,14 +122,14 @@ trait Table {
     /// When the next sample begins.
     fn next_ns(&mut self) -> Option<i64>;
     /// The next sample.
-    fn sample(&mut self) -> Result<Option<Batch>, RecordingError>;
+    fn sample(&mut self) -> Result<Option<RowBatch>, RecordingError>;
 }
 
 /// Time and thing of a row.
 type Key<R> = fn(&R) -> (i64, &str);
 
 struct Samples<R: Row> {
-    rows: Peekable<Rows<R>>,
+    rows: Peekable<RowReader<R>>,
     key: Key<R>,
 }
 
@@ -142,7 +145,7 @@ impl<R: Row> Table for Samples<R> {
         self.rows.peek().map(|row| row.as_ref().map_or(i64::MIN, |row| (self.key)(row).0))
     }
 
-    fn sample(&mut self) -> Result<Option<Batch>, RecordingError> {
+    fn sample(&mut self) -> Result<Option<RowBatch>, RecordingError> {
         let Some(first) = self.rows.next().transpose()? else { return Ok(None) };
         let key = self.key;
         let t_ns = key(&first).0;
@@ -158,6 +161,6 @@ impl<R: Row> Table for Samples<R> {
             seen.insert(key(&row).1.to_string());
             rows.push(row);
         }
-        Batch::from_rows(&rows).map(Some)
+        RowBatch::from_rows(&rows).map(Some)
     }
 }

@@ -1,12 +1,12 @@
 //! Block devices as `iostat -x` shows them, with percentiles of the response times of their reads and writes: the counters of
 //! `disk` and the distributions of `io_interval`, in one row.
 
-use super::Digits::Fixed;
+use super::FigureDigits::Fixed;
 use super::disk;
-use super::{Samples, StatBlock, StatColumn, Stream, Subject, columns};
-use quantity::histogram::Merger;
+use super::{CounterSubject, Samples, StatBlock, StatColumn, Stream, columns};
+use quantity::histogram::HistogramMerger;
 use recording::rows::{Disk, IoInterval};
-use recording::{Batch, RecordingError};
+use recording::{RecordingError, RowBatch};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -34,13 +34,13 @@ const QUANTILES: [f64; 5] = [0.5, 0.95, 0.99, 0.999, 1.0];
 pub(super) struct Disks {
     disks: Samples<Disk, disk::Figures>,
     /// Reads and writes of this interval.
-    sums: HashMap<String, [Merger; 2]>,
+    sums: HashMap<String, [HistogramMerger; 2]>,
 }
 
 impl Disks {
     pub(super) fn new(since_boot: bool) -> Self {
         let disks = Samples {
-            subject: Subject::DiskPercentiles,
+            subject: CounterSubject::DiskPercentiles,
             figures: disk::Figures,
             before: HashMap::new(),
             now: Vec::new(),
@@ -51,7 +51,7 @@ impl Disks {
 }
 
 impl Stream for Disks {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         for row in batch.to_rows::<IoInterval>()? {
             let at = match &*row.op {
                 "read" => 0,
@@ -83,7 +83,7 @@ impl Stream for Disks {
     }
 }
 
-fn percentiles_ms(sum: &mut Merger) -> [Option<f64>; QUANTILES.len()] {
+fn percentiles_ms(sum: &mut HistogramMerger) -> [Option<f64>; QUANTILES.len()] {
     let histogram = sum.take();
     QUANTILES.map(|quantile| {
         let ns = if quantile < 1.0 { histogram.percentile(quantile) } else { histogram.max() };

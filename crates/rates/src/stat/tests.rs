@@ -40,12 +40,12 @@ fn net(t_ns: i64, values: [i64; 4], more: impl Fn(&mut Net)) -> Net {
 }
 
 /// The block of the second of two samples.
-fn second<R: Row>(subject: Subject, options: &StatOptions, first: R, then: R) -> StatBlock {
+fn second<R: Row>(subject: CounterSubject, options: &StatOptions, first: R, then: R) -> StatBlock {
     let mut fold = StatFold::new(&[subject], options);
-    fold.accept(&Batch::from_rows(&[first]).unwrap()).unwrap();
+    fold.accept(&RowBatch::from_rows(&[first]).unwrap()).unwrap();
     let blocks = fold.commit();
     assert_eq!(blocks.len(), usize::from(options.since_boot), "the first sample has no interval");
-    fold.accept(&Batch::from_rows(&[then]).unwrap()).unwrap();
+    fold.accept(&RowBatch::from_rows(&[then]).unwrap()).unwrap();
     fold.commit().remove(0)
 }
 
@@ -57,7 +57,7 @@ fn close(block: &StatBlock, key: &str, expect: f64) {
 #[test]
 fn an_interface() {
     let then = net(3_000_000_000, [2_048_000 + 5, 2005, 62_500_000, 1000], |row| row.rx_drops = Some(4));
-    let block = second(Subject::Net, &StatOptions::default(), net(1_000_000_000, [5, 5, 0, 0], |_| {}), then);
+    let block = second(CounterSubject::Net, &StatOptions::default(), net(1_000_000_000, [5, 5, 0, 0], |_| {}), then);
     assert_eq!((block.seconds, block.since_boot), (2.0, false));
     close(&block, "rx_kib_per_s", 1000.0);
     close(&block, "rx_packets_per_s", 1000.0);
@@ -71,7 +71,7 @@ fn an_interface() {
 #[test]
 fn a_shaped_link_is_saturated_and_knows_its_speed_from_the_user() {
     let options = StatOptions {
-        speeds: vec![SpeedOverride { interface: "eth0".into(), bits_per_s: 200e6, duplex: Duplex::Full }],
+        speeds: vec![SpeedOverride { interface: "eth0".into(), bits_per_s: 200e6, duplex: LinkDuplex::Full }],
         ..StatOptions::default()
     };
     let shaped = |overlimits: i64| {
@@ -83,7 +83,7 @@ fn a_shaped_link_is_saturated_and_knows_its_speed_from_the_user() {
         }
     };
     let then = net(2_000_000_000, [0, 0, 24_980_070, 1000], shaped(1657));
-    let block = second(Subject::Net, &options, net(1_000_000_000, [0, 0, 0, 0], shaped(0)), then);
+    let block = second(CounterSubject::Net, &options, net(1_000_000_000, [0, 0, 0, 0], shaped(0)), then);
     close(&block, "util_percent", 99.92028);
     close(&block, "saturation_per_s", 1657.0);
     close(&block, "qdisc_backlog_kib", 83.0);
@@ -93,26 +93,27 @@ fn a_shaped_link_is_saturated_and_knows_its_speed_from_the_user() {
 fn half_duplex_adds_directions_and_unknown_speed_stays_unknown() {
     let half = |row: &mut Net| row.full_duplex = Some(false);
     let then = net(2_000_000_000, [12_500_000, 1, 25_000_000, 1], half);
-    let block = second(Subject::Net, &StatOptions::default(), net(1_000_000_000, [0; 4], half), then);
+    let block = second(CounterSubject::Net, &StatOptions::default(), net(1_000_000_000, [0; 4], half), then);
     close(&block, "util_percent", 30.0);
     let unknown = |row: &mut Net| row.speed_bits_per_s = None;
     let then = net(2_000_000_000, [12_500_000, 1, 25_000_000, 1], unknown);
-    let block = second(Subject::Net, &StatOptions::default(), net(1_000_000_000, [0; 4], unknown), then);
+    let block = second(CounterSubject::Net, &StatOptions::default(), net(1_000_000_000, [0; 4], unknown), then);
     assert_eq!(block.value(&block.rows[0], "util_percent"), None);
 }
 
 #[test]
 fn a_counter_that_runs_backwards_gives_no_figure() {
     let then = net(2_000_000_000, [50, 1, 200, 1], |_| {});
-    let block = second(Subject::Net, &StatOptions::default(), net(1_000_000_000, [100, 0, 100, 0], |_| {}), then);
+    let block =
+        second(CounterSubject::Net, &StatOptions::default(), net(1_000_000_000, [100, 0, 100, 0], |_| {}), then);
     assert_eq!(block.value(&block.rows[0], "rx_kib_per_s"), None);
     close(&block, "tx_kib_per_s", 100.0 / 1024.0);
 }
 
 #[test]
 fn since_boot_when_asked() {
-    let mut fold = StatFold::new(&[Subject::Net], &StatOptions { since_boot: true, ..StatOptions::default() });
-    fold.accept(&Batch::from_rows(&[net(10_000_000_000, [10_240, 10, 0, 0], |_| {})]).unwrap()).unwrap();
+    let mut fold = StatFold::new(&[CounterSubject::Net], &StatOptions { since_boot: true, ..StatOptions::default() });
+    fold.accept(&RowBatch::from_rows(&[net(10_000_000_000, [10_240, 10, 0, 0], |_| {})]).unwrap()).unwrap();
     let block = fold.commit().remove(0);
     assert!(block.since_boot);
     close(&block, "rx_kib_per_s", 1.0);
@@ -134,7 +135,7 @@ fn cpu_shares_make_a_whole() {
         steal_ns: None,
         clock: "tick".into(),
     };
-    let block = second(Subject::Cpu, &StatOptions::default(), cpu(0, 0, 0, 0), cpu(1, 100, 300, 600));
+    let block = second(CounterSubject::Cpu, &StatOptions::default(), cpu(0, 0, 0, 0), cpu(1, 100, 300, 600));
     close(&block, "user_percent", 10.0);
     close(&block, "busy_percent", 40.0);
     assert_eq!(block.value(&block.rows[0], "steal_percent"), None, "not counted is not 0");
@@ -161,11 +162,11 @@ fn a_process_that_slept_is_charged_for_one_interval_only() {
         write_bytes: None,
     };
     let other = |t_s: i64| Process { pid: 8, user_ns: Some(t_s), ..process(t_s, 0) };
-    let mut fold = StatFold::new(&[Subject::Process], &StatOptions::default());
+    let mut fold = StatFold::new(&[CounterSubject::Process], &StatOptions::default());
     for (t_s, user_ns) in [(1, Some(0)), (2, None), (3, None), (4, Some(500_000_000))] {
         let mut rows = vec![other(t_s)];
         rows.extend(user_ns.map(|user_ns| process(t_s, user_ns)));
-        fold.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
         let blocks = fold.commit();
         if t_s == 4 {
             // Half a second of CPU, all in the last second: the samples in between said that it did nothing.
@@ -195,7 +196,7 @@ fn what_was_forgotten_is_not_known_when_it_comes_again() {
         read_bytes: None,
         write_bytes: None,
     };
-    let mut fold = StatFold::new(&[Subject::Process, Subject::ProcessClock], &StatOptions::default());
+    let mut fold = StatFold::new(&[CounterSubject::Process, CounterSubject::ProcessClock], &StatOptions::default());
     let mut last = Vec::new();
     let crowd = i64::try_from(known::KNOWN).unwrap() + 1;
     for rows in [
@@ -206,7 +207,7 @@ fn what_was_forgotten_is_not_known_when_it_comes_again() {
         // It slept since the first sample; and one that is new.
         vec![process(7, 10, 0, 150), process(9, 10, 10, 1), process(10, 10, 1, 2)],
     ] {
-        fold.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
         last = fold.commit();
     }
     for (block, key) in last.iter().zip(["cpu_percent", "proc_percent"]) {
@@ -254,7 +255,7 @@ fn a_control_group_by_the_time_since_the_last_look() {
         io_some_ns: None,
         io_full_ns: None,
     };
-    let mut fold = StatFold::new(&[Subject::Cgroup], &StatOptions::default());
+    let mut fold = StatFold::new(&[CounterSubject::Cgroup], &StatOptions::default());
     let mut looks = [
         vec![group(1, "/", 100, 0), group(1, "/a", 0, 0)],
         // It did nothing, and has no row.
@@ -263,7 +264,7 @@ fn a_control_group_by_the_time_since_the_last_look() {
         vec![group(5, "/", 300, 0), group(5, "/a", 400, 3), group(5, "/new", 30, 0)],
     ]
     .map(|rows| {
-        fold.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
         fold.commit()
     });
     assert!(looks[0].is_empty());
@@ -306,16 +307,16 @@ fn interrupts_with_the_cpu_that_takes_most() {
         vec![irq(3, "36 virtio1-req.0", 0, 1200), irq(3, "NET_RX", 0, 11_000), irq(3, "NET_RX", 3, 2500)],
     ];
     let times = [vec![time(1, 0, 100, 1_000_000)], vec![time(3, 0, 6100, 61_000_000)]];
-    let of = |subject: Subject| {
+    let of = |subject: CounterSubject| {
         let mut fold = StatFold::new(&[subject], &StatOptions::default());
         let blocks = samples.iter().zip(&times).map(|(rows, times)| {
-            fold.accept(&Batch::from_rows(rows).unwrap()).unwrap();
-            fold.accept(&Batch::from_rows(times).unwrap()).unwrap();
+            fold.accept(&RowBatch::from_rows(rows).unwrap()).unwrap();
+            fold.accept(&RowBatch::from_rows(times).unwrap()).unwrap();
             fold.commit()
         });
         blocks.last().unwrap().remove(0)
     };
-    let block = of(Subject::Irq);
+    let block = of(CounterSubject::Irq);
     assert_eq!(block.rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["NET_RX", "36 virtio1-req.0"]);
     assert_eq!(block.rows[0].texts, [Some("softirq".to_string())]);
     close(&block, "per_s", 4000.0);
@@ -325,7 +326,7 @@ fn interrupts_with_the_cpu_that_takes_most() {
     close(&block, "ms_per_s", 30.0);
     close(&block, "us_each", 10.0);
     assert_eq!(block.value(&block.rows[1], "ms_per_s"), None, "not timed is not 0");
-    let each = of(Subject::IrqCpu);
+    let each = of(CounterSubject::IrqCpu);
     assert_eq!(each.rows.len(), 3);
     close(&each, "cpu", 0.0);
     close(&each, "per_s", 3000.0);
@@ -362,7 +363,7 @@ fn pools_of_this_machine_by_what_their_version_counts() {
         direct_write_ios: None,
         direct_write_bytes: None,
     };
-    let old = second(Subject::Pool, &StatOptions::default(), pool(1, Some(0), None), pool(3, Some(2), None));
+    let old = second(CounterSubject::Pool, &StatOptions::default(), pool(1, Some(0), None), pool(3, Some(2), None));
     assert_eq!((old.rows[0].name.as_str(), old.rows[0].texts[0].as_deref()), ("tank", Some("DEGRADED")));
     close(&old, "read_per_s", 100.0);
     close(&old, "read_kib_per_s", 100.0);
@@ -370,13 +371,13 @@ fn pools_of_this_machine_by_what_their_version_counts() {
     close(&old, "busy_percent", 25.0);
     close(&old, "queue_size", 1.5);
     assert_eq!(old.value(&old.rows[0], "allocated_mib"), None, "the module does not tell");
-    let new = second(Subject::Pool, &StatOptions::default(), pool(1, None, Some(0)), pool(2, None, Some(2)));
+    let new = second(CounterSubject::Pool, &StatOptions::default(), pool(1, None, Some(0)), pool(2, None, Some(2)));
     close(&new, "read_per_s", 84.0);
     close(&new, "write_per_s", 2.0);
     close(&new, "allocated_mib", 3.0);
     close(&new, "free_mib", 9.0);
     close(&new, "allocated_percent", 25.0);
-    let between = second(Subject::Pool, &StatOptions::default(), pool(1, None, None), pool(2, None, None));
+    let between = second(CounterSubject::Pool, &StatOptions::default(), pool(1, None, None), pool(2, None, None));
     assert_eq!(between.value(&between.rows[0], "read_per_s"), None, "not counted is not 0");
 }
 
@@ -410,12 +411,12 @@ fn disk(t_s: i64, device: &str, writes: i64) -> recording::rows::Disk {
 
 #[test]
 fn the_first_ios_of_a_device_count() {
-    let mut fold = StatFold::new(&[Subject::Disk], &StatOptions::default());
-    fold.accept(&Batch::from_rows(&[disk(1, "sda", 5)]).unwrap()).unwrap();
+    let mut fold = StatFold::new(&[CounterSubject::Disk], &StatOptions::default());
+    fold.accept(&RowBatch::from_rows(&[disk(1, "sda", 5)]).unwrap()).unwrap();
     assert!(fold.commit().is_empty());
     // Its row of the sample before comes with that of this one.
-    fold.accept(&Batch::from_rows(&[disk(1, "loop7", 0)]).unwrap()).unwrap();
-    fold.accept(&Batch::from_rows(&[disk(3, "sda", 5), disk(3, "loop7", 100)]).unwrap()).unwrap();
+    fold.accept(&RowBatch::from_rows(&[disk(1, "loop7", 0)]).unwrap()).unwrap();
+    fold.accept(&RowBatch::from_rows(&[disk(3, "sda", 5), disk(3, "loop7", 100)]).unwrap()).unwrap();
     let block = fold.commit().remove(0);
     let shown: Vec<_> = block.rows.iter().map(|row| (row.name.as_str(), block.value(row, "write_per_s"))).collect();
     assert_eq!(shown, [("sda", Some(0.0)), ("loop7", Some(50.0))]);
@@ -425,12 +426,16 @@ fn the_first_ios_of_a_device_count() {
 fn a_link_of_ten_gigabits_is_measured_beyond_32_bits() {
     let fast = |t_ns, bytes| net(t_ns, [bytes, 1, bytes, 1], |row| row.speed_bits_per_s = Some(10_000_000_000));
     let begin = 5_000_000_000_000;
-    let block =
-        second(Subject::Net, &StatOptions::default(), fast(0, begin), fast(1_000_000_000, begin + 1_222_500_000));
+    let block = second(
+        CounterSubject::Net,
+        &StatOptions::default(),
+        fast(0, begin),
+        fast(1_000_000_000, begin + 1_222_500_000),
+    );
     close(&block, "util_percent", 97.8);
     close(&block, "rx_kib_per_s", 1_222_500_000.0 / 1024.0);
     let fast = |t_ns, bytes| net(t_ns, [bytes, 1, 0, 1], |row| row.speed_bits_per_s = Some(400_000_000_000));
-    let block = second(Subject::Net, &StatOptions::default(), fast(0, 0), fast(1_000_000_000, 25_000_000_000));
+    let block = second(CounterSubject::Net, &StatOptions::default(), fast(0, 0), fast(1_000_000_000, 25_000_000_000));
     close(&block, "rx_util_percent", 50.0);
     close(&block, "speed_mbit_per_s", 400_000.0);
 }
@@ -442,11 +447,11 @@ fn counters_of_disciplines_go_round() {
             (row.qdisc_drops, row.qdisc_requeues, row.qdisc_overlimits) = (Some(drops), Some(0), Some(0));
         })
     };
-    let block = second(Subject::Net, &StatOptions::default(), with(0, u32::MAX.into()), with(1_000_000_000, 9));
+    let block = second(CounterSubject::Net, &StatOptions::default(), with(0, u32::MAX.into()), with(1_000_000_000, 9));
     close(&block, "qdisc_drops_per_s", 10.0);
     close(&block, "saturation_per_s", 10.0);
     // Another discipline began anew: how many it dropped is not known, and neither is the sum.
-    let block = second(Subject::Net, &StatOptions::default(), with(0, 5000), with(1_000_000_000, 9));
+    let block = second(CounterSubject::Net, &StatOptions::default(), with(0, 5000), with(1_000_000_000, 9));
     assert_eq!(block.value(&block.rows[0], "qdisc_drops_per_s"), None);
     assert_eq!(block.value(&block.rows[0], "saturation_per_s"), None, "not known is not 0");
 }
@@ -466,10 +471,10 @@ fn what_input_queues_drop_saturates_who_receives() {
         softnet_squeezed: Some(0),
     };
     let idle = |t_ns| Net { interface: "eth1".into(), ..net(t_ns, [0, 0, 0, 0], |_| {}) };
-    let mut fold = StatFold::new(&[Subject::Net], &StatOptions::default());
+    let mut fold = StatFold::new(&[CounterSubject::Net], &StatOptions::default());
     for (t_ns, bytes, drops) in [(0, 0, 7), (1_000_000_000, 5000, 19)] {
-        fold.accept(&Batch::from_rows(&[system(t_ns, drops)]).unwrap()).unwrap();
-        fold.accept(&Batch::from_rows(&[net(t_ns, [bytes, 1, 0, 0], |_| {}), idle(t_ns)]).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(&[system(t_ns, drops)]).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(&[net(t_ns, [bytes, 1, 0, 0], |_| {}), idle(t_ns)]).unwrap()).unwrap();
         for block in fold.commit() {
             let of = |key| block.rows.iter().map(|row| block.value(row, key)).collect::<Vec<_>>();
             assert_eq!(of("saturation_per_s"), [Some(12.0), Some(0.0)]);
@@ -493,12 +498,12 @@ fn the_first_interval_has_the_time_in_handlers() {
         max_ns: ns,
     };
     let of = |joins| {
-        let mut fold = StatFold::new(&[Subject::Irq], &StatOptions { joins, ..StatOptions::default() });
-        fold.accept(&Batch::from_rows(&[interrupt(0, 1000)]).unwrap()).unwrap();
+        let mut fold = StatFold::new(&[CounterSubject::Irq], &StatOptions { joins, ..StatOptions::default() });
+        fold.accept(&RowBatch::from_rows(&[interrupt(0, 1000)]).unwrap()).unwrap();
         assert!(fold.commit().is_empty());
         // The probe had seen none at the first sample, and says so by having no row.
-        fold.accept(&Batch::from_rows(&[interrupt(1_000_000_000, 1200)]).unwrap()).unwrap();
-        fold.accept(&Batch::from_rows(&[time(1_000_000_000, 200, 3_000_000)]).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(&[interrupt(1_000_000_000, 1200)]).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(&[time(1_000_000_000, 200, 3_000_000)]).unwrap()).unwrap();
         let block = fold.commit().remove(0);
         (block.value(&block.rows[0], "ms_per_s"), block.value(&block.rows[0], "us_each"))
     };
@@ -517,11 +522,11 @@ fn how_far_rates_may_be_off() {
     };
     let mut fold = StatFold::new(&[], &StatOptions::default());
     assert_eq!(fold.rate_error_percent(), None);
-    fold.accept(&Batch::from_rows(&[sample(0, 20_000_000)]).unwrap()).unwrap();
+    fold.accept(&RowBatch::from_rows(&[sample(0, 20_000_000)]).unwrap()).unwrap();
     assert_eq!(fold.rate_error_percent(), None, "one sample has no interval");
-    fold.accept(&Batch::from_rows(&[sample(1_000_000_000, 5_000_000)]).unwrap()).unwrap();
+    fold.accept(&RowBatch::from_rows(&[sample(1_000_000_000, 5_000_000)]).unwrap()).unwrap();
     assert_eq!(fold.rate_error_percent(), Some(2.0));
-    fold.accept(&Batch::from_rows(&[sample(3_000_000_000, 5_000_000)]).unwrap()).unwrap();
+    fold.accept(&RowBatch::from_rows(&[sample(3_000_000_000, 5_000_000)]).unwrap()).unwrap();
     assert_eq!(fold.rate_error_percent(), Some(0.25));
 }
 
@@ -551,11 +556,11 @@ fn io_of(dev: &str, t_s: i64, (op, pid): (&str, i32), times_ms: &[u64]) -> recor
 #[test]
 fn percentiles_are_of_the_interval_and_the_device() {
     let io = |t_s: i64, op: &str, pid: i32, times_ms: &[u64]| io_of("sda", t_s, (op, pid), times_ms);
-    let mut fold = StatFold::new(&[Subject::DiskPercentiles], &StatOptions::default());
+    let mut fold = StatFold::new(&[CounterSubject::DiskPercentiles], &StatOptions::default());
     let mut second = |t_s: i64, ios: &[recording::rows::IoInterval]| {
         let disks = [disk(t_s, "sda", t_s * 10), disk(t_s, "sdb", 0)];
-        fold.accept(&Batch::from_rows(&disks).unwrap()).unwrap();
-        fold.accept(&Batch::from_rows(ios).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(&disks).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(ios).unwrap()).unwrap();
         fold.commit().pop()
     };
     assert!(second(1, &[io(1, "write", 1, &[900])]).is_none(), "of no interval yet");
@@ -571,17 +576,17 @@ fn percentiles_are_of_the_interval_and_the_device() {
     assert_eq!((of(&block, 0, "read_p50_ms"), of(&block, 1, "write_p50_ms")), (None, None));
     let idle = second(3, &[]).unwrap();
     assert_eq!(of(&idle, 0, "write_max_ms"), None, "not those of before");
-    assert_eq!(idle.rows[0].values.len(), Subject::DiskPercentiles.columns().len());
+    assert_eq!(idle.rows[0].values.len(), CounterSubject::DiskPercentiles.columns().len());
 }
 
 /// A volume over a disk, and a partition of that: an I/O to the volume is one of the disk as well, and takes longer there.
 #[test]
 fn percentiles_of_devices_that_lie_on_each_other_are_not_mixed() {
-    let mut fold = StatFold::new(&[Subject::DiskPercentiles], &StatOptions::default());
+    let mut fold = StatFold::new(&[CounterSubject::DiskPercentiles], &StatOptions::default());
     let mut second = |t_s: i64, ios: &[recording::rows::IoInterval]| {
         let disks = ["sda", "sda1", "dm-0"].map(|name| disk(t_s, name, t_s * 10));
-        fold.accept(&Batch::from_rows(&disks).unwrap()).unwrap();
-        fold.accept(&Batch::from_rows(ios).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(&disks).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(ios).unwrap()).unwrap();
         fold.commit().pop()
     };
     assert!(second(1, &[]).is_none(), "of no interval yet");

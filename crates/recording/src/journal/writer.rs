@@ -7,7 +7,7 @@ use crate::packed::{self, IoNames, RawIo};
 use crate::rows::Io;
 use crate::squeeze::Squeezer;
 use crate::sync::Syncer;
-use crate::{Batch, Manifest, RecordingError, Row};
+use crate::{Manifest, RecordingError, Row, RowBatch};
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
@@ -101,7 +101,7 @@ impl JournalWriter {
     }
 
     /// Adds a batch to the commit under way; nothing is written yet.
-    pub(crate) fn add(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub(crate) fn add(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.add_rows(batch.table.name, &batch.rows, BATCH_BYTES)
     }
 

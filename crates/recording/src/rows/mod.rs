@@ -12,9 +12,9 @@ pub use network::*;
 pub use tasks::*;
 pub use traced::*;
 
-use crate::schema::Table;
+use crate::schema::TableSchema;
 use std::sync::LazyLock;
 
 /// All tables.
-pub(crate) static ALL: LazyLock<Vec<&'static Table>> =
+pub(crate) static ALL: LazyLock<Vec<&'static TableSchema>> =
     LazyLock::new(|| [load::ALL, machine::ALL, network::ALL, tasks::ALL, traced::ALL].concat());

@@ -1,7 +1,7 @@
 //! Stretches of time out of sealed and open recordings, and a recording that grows.
 
 use recording::rows::Event;
-use recording::{Batch, Follower, Manifest, Reader, Sink, Writer};
+use recording::{Manifest, Reader, RecordingFollower, RowBatch, Sink, Writer};
 use std::io::Write as _;
 use std::ops::Range;
 use std::path::Path;
@@ -25,12 +25,12 @@ fn event(n: i64, at: i64) -> Event {
 fn write(writer: &mut Writer, commits: Range<i64>) {
     for n in commits {
         let rows = [event(n, 0), event(n, 1), event(n, 2)];
-        writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
         writer.commit().unwrap();
     }
 }
 
-fn seconds(batches: &[Batch]) -> Vec<i64> {
+fn seconds(batches: &[RowBatch]) -> Vec<i64> {
     let rows = batches.iter().flat_map(|batch| batch.to_rows::<Event>().unwrap());
     rows.map(|row| row.count).collect()
 }
@@ -62,8 +62,8 @@ fn a_stretch_of_time_is_whole_and_nothing_else() {
     assert_eq!(some.num_columns(), 2);
 }
 
-fn open(directory: &Path, from: i64) -> Follower {
-    Follower::open(directory, from * SECOND_NS).unwrap()
+fn open(directory: &Path, from: i64) -> RecordingFollower {
+    RecordingFollower::open(directory, from * SECOND_NS).unwrap()
 }
 
 #[test]

@@ -4,9 +4,9 @@
 //! at one-second intervals under a fake clock; `IODYNO_SOAK_SECONDS` and `IODYNO_SOAK_TARGETS` shorten it.
 
 use quantity::clock::now_ns;
-use quantity::histogram::{Histogram, Recorder, STORED_SUB_BITS};
+use quantity::histogram::{Histogram, HistogramRecorder, STORED_SUB_BITS};
 use recording::rows::OpInterval;
-use recording::{Batch, Manifest, Reader, Sink, Writer};
+use recording::{Manifest, Reader, RowBatch, Sink, Writer};
 use std::path::Path;
 
 /// A small generator; the same numbers in every execution.
@@ -38,9 +38,9 @@ impl Random {
 /// would in earnest.
 #[derive(Default)]
 struct Samples {
-    response: Recorder,
-    service: Recorder,
-    wait: Recorder,
+    response: HistogramRecorder,
+    service: HistogramRecorder,
+    wait: HistogramRecorder,
 }
 
 impl Samples {
@@ -120,7 +120,7 @@ fn record(directory: &Path, targets: usize, seconds: i64) -> Cost {
             }
         }
         let start = now_ns();
-        let batch = Batch::from_rows(&rows).unwrap();
+        let batch = RowBatch::from_rows(&rows).unwrap();
         let converted = now_ns();
         writer.accept(&batch).unwrap();
         writer.commit().unwrap();

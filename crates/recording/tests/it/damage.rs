@@ -1,7 +1,10 @@
 //! What is damaged is found, counted and told; what is whole is read.
 
 use recording::rows::{Event, System};
-use recording::{Batch, Damage, Manifest, Reader, RecordingError, Sink as _, State, Writer, repair, seal_abandoned};
+use recording::{
+    Manifest, Reader, RecordingDamage, RecordingError, RecordingState, RowBatch, Sink as _, Writer, repair,
+    seal_abandoned,
+};
 use std::path::{Path, PathBuf};
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -22,7 +25,7 @@ fn event(n: i64) -> Event {
 fn written(directory: &Path, events: i64) -> Writer {
     let mut writer = Writer::create(directory, Manifest::new(&["test".into()])).unwrap();
     for n in 1..=events {
-        writer.accept(&Batch::from_rows(&[event(n)]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[event(n)]).unwrap()).unwrap();
         writer.commit().unwrap();
     }
     writer
@@ -49,7 +52,7 @@ fn frames(directory: &Path) -> Vec<Vec<u8>> {
 }
 
 /// Numbers of the events, and what is damaged, of a journal with these frames.
-fn read(directory: &Path, frames: &[&[u8]]) -> (Vec<i64>, Damage) {
+fn read(directory: &Path, frames: &[&[u8]]) -> (Vec<i64>, RecordingDamage) {
     std::fs::write(directory.join("journal"), frames.concat()).unwrap();
     let reader = Reader::open(directory).unwrap();
     let numbers = reader.table::<Event>().unwrap().iter().map(|event| event.count).collect();
@@ -147,7 +150,7 @@ fn a_damaged_frame_is_told_with_the_time_around_it() {
     // What was lost is still known when the rest was sealed.
     assert!(seal_abandoned(&directory).unwrap());
     let sealed = Reader::open(&directory).unwrap();
-    assert_eq!(sealed.state(), State::Sealed);
+    assert_eq!(sealed.state(), RecordingState::Sealed);
     let kept = sealed.damage().unwrap();
     assert_eq!((kept.frames_lost, kept.from_ns, kept.to_ns), (1, damage.from_ns, damage.to_ns));
 }
@@ -373,7 +376,7 @@ fn repair_takes_whole_row_groups_out_of_a_damaged_file() {
         let hash = |n: i64| n.unsigned_abs().wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let text = |n: i64| Event { message: format!("{:x}{:x}{:x}", hash(n), hash(n * 3), hash(n * 7)), ..event(n) };
         let rows: Vec<Event> = (first..(first + 8192).min(total)).map(text).collect();
-        writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
         writer.commit().unwrap();
     }
     let directory = writer.seal().unwrap();

@@ -2,7 +2,7 @@
 
 use quantity::clock::now_ns;
 use recording::rows::{Event, Phase};
-use recording::{Batch, ClockAnchor, Manifest, Reader, Sink, State, Writer};
+use recording::{ClockAnchor, Manifest, Reader, RecordingState, RowBatch, Sink, Writer};
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -45,8 +45,8 @@ fn child_writes_until_it_is_killed() {
     let mut writer = Writer::create(Path::new(&directory), Manifest::new(&[])).unwrap();
     let mut out = std::io::stdout();
     for n in 1.. {
-        writer.accept(&Batch::from_rows(&[event(n)]).unwrap()).unwrap();
-        writer.accept(&Batch::from_rows(&[phase(n)]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[event(n)]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[phase(n)]).unwrap()).unwrap();
         writer.commit().unwrap();
         writeln!(out, "committed {n}").unwrap();
         if n % 50 == 0 {
@@ -93,7 +93,7 @@ fn nothing_that_was_committed_is_lost() {
             continue;
         }
         let reader = Reader::open(&directory).unwrap();
-        assert_eq!(reader.state(), State::CutShort);
+        assert_eq!(reader.state(), RecordingState::CutShort);
         let events: Vec<i64> = reader.table::<Event>().unwrap().iter().map(|row| row.count).collect();
         let phases: Vec<i64> = reader.table::<Phase>().unwrap().iter().map(|row| row.t_ns).collect();
         let numbers = |rows: &[i64]| (1..=i64::try_from(rows.len()).unwrap()).collect::<Vec<_>>();

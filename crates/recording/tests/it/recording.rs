@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use quantity::histogram::Histogram;
 use recording::rows::{Event, Io, OpInterval, RunQueue};
 use recording::{
-    Batch, ClockAnchor, ExportFormat, IO_RECORD_BYTES, IoNames, IoTask, Manifest, RawIo, Reader, RecordingError,
-    Recordings, Sink, State, Writer, export,
+    ClockAnchor, ExportFormat, IO_RECORD_BYTES, IoNames, IoTask, Manifest, RawIo, Reader, RecordingError,
+    RecordingState, Recordings, RowBatch, Sink, Writer, export,
 };
 use std::path::{Path, PathBuf};
 
@@ -53,8 +53,8 @@ fn event(n: i64) -> Event {
 fn written(directory: &Path, commits: i64) -> Writer {
     let mut writer = Writer::create(directory, Manifest::new(&["test".into()])).unwrap();
     for n in 1..=commits {
-        writer.accept(&Batch::from_rows(&[interval(n, &[100, 2000, 30_000_000])]).unwrap()).unwrap();
-        writer.accept(&Batch::from_rows(&[event(n)]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[interval(n, &[100, 2000, 30_000_000])]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[event(n)]).unwrap()).unwrap();
         writer.commit().unwrap();
     }
     writer
@@ -75,18 +75,18 @@ fn open_cut_short_and_sealed_hold_the_same_rows() {
     let (_folder, directory) = fresh();
     let writer = written(&directory, 20);
     let open = Reader::open(&directory).unwrap();
-    assert_eq!((open.state(), numbers(&open)), (State::Open, (1..=20).collect()));
+    assert_eq!((open.state(), numbers(&open)), (RecordingState::Open, (1..=20).collect()));
     let rows = open.table::<OpInterval>().unwrap();
     drop(writer);
     let cut = Reader::open(&directory).unwrap();
-    assert_eq!(cut.state(), State::CutShort);
+    assert_eq!(cut.state(), RecordingState::CutShort);
     assert_eq!(cut.table::<OpInterval>().unwrap(), rows);
     assert_eq!(cut.tables().unwrap(), ["event", "op_interval"]);
 
     let (_folder, directory) = fresh();
     written(&directory, 20).seal().unwrap();
     let sealed = Reader::open(&directory).unwrap();
-    assert_eq!(sealed.state(), State::Sealed);
+    assert_eq!(sealed.state(), RecordingState::Sealed);
     assert_eq!(sealed.table::<OpInterval>().unwrap(), rows);
     assert_eq!(sealed.rows::<OpInterval>().unwrap().collect::<Result<Vec<_>, _>>().unwrap(), rows);
     assert_eq!(sealed.table::<Event>().unwrap().len(), 20);
@@ -126,7 +126,7 @@ fn a_journal_cut_at_any_byte_holds_every_whole_frame() {
     drop(written(&directory, 3));
     // A program that another test starts has our lock too, until it is itself.
     for _ in 0..10_000 {
-        if Reader::open(&directory).unwrap().state() != State::Open {
+        if Reader::open(&directory).unwrap().state() != RecordingState::Open {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -141,7 +141,7 @@ fn a_journal_cut_at_any_byte_holds_every_whole_frame() {
     for length in 1..=whole.len() {
         std::fs::write(&journal, &whole[..length]).unwrap();
         let reader = Reader::open(&directory).unwrap();
-        assert_eq!(reader.state(), State::CutShort);
+        assert_eq!(reader.state(), RecordingState::CutShort);
         let frames = ends.iter().filter(|end| **end <= length).count().saturating_sub(1);
         // Intervals and events take turns.
         assert_eq!(numbers(&reader), (1..=3).take(frames.div_ceil(2)).collect::<Vec<_>>(), "cut at {length}");
@@ -183,11 +183,11 @@ fn any_damaged_byte_costs_its_frame_and_no_other() {
 }
 
 /// A small file system in memory; `None`, and a word about it, without the right to mount.
-fn small_disk(size: u64) -> Option<testkit::Mounted> {
+fn small_disk(size: u64) -> Option<testkit::MountedFileSystem> {
     if !testkit::require_root_or_skip() {
         return None;
     }
-    let mounted = testkit::Mounted::tmpfs(size);
+    let mounted = testkit::MountedFileSystem::tmpfs(size);
     if let Err(error) = &mounted {
         testkit::lacks(&format!("the right to mount a small tmpfs: {error}"));
     }
@@ -199,7 +199,7 @@ fn fill(writer: &mut Writer, from: i64) -> (Vec<i64>, RecordingError) {
     let mut committed = Vec::new();
     let error = (from..from + 10_000)
         .find_map(|n| {
-            writer.accept(&Batch::from_rows(&[interval(n, &[5])]).unwrap()).unwrap();
+            writer.accept(&RowBatch::from_rows(&[interval(n, &[5])]).unwrap()).unwrap();
             writer.commit().map(|()| committed.push(n)).err()
         })
         .expect("a small disk is full at some time");
@@ -238,7 +238,7 @@ fn a_seal_that_does_not_fit_leaves_the_journal_and_nothing_else() {
     names.sort();
     assert_eq!(names, ["journal", "manifest.json"]);
     let reader = Reader::open(&directory).unwrap();
-    assert_eq!((reader.state(), numbers(&reader)), (State::CutShort, committed));
+    assert_eq!((reader.state(), numbers(&reader)), (RecordingState::CutShort, committed));
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_reader_from_before_the_seal_reads_on_after_it() {
     let (_folder, directory) = fresh();
     let writer = written(&directory, 5);
     let reader = Reader::open(&directory).unwrap();
-    assert_eq!(reader.state(), State::Open);
+    assert_eq!(reader.state(), RecordingState::Open);
     writer.seal().unwrap();
     assert_eq!(numbers(&reader), [1, 2, 3, 4, 5]);
     assert_eq!(reader.tables().unwrap(), ["event", "op_interval"]);
@@ -295,20 +295,20 @@ fn several_recordings_are_read_as_one() {
 
 #[test]
 fn rows_of_an_older_version_have_null_or_the_default_where_a_column_is_missing() {
-    let whole = Batch::from_rows(&[interval(7, &[100]), interval(8, &[200])]).unwrap();
+    let whole = RowBatch::from_rows(&[interval(7, &[100]), interval(8, &[200])]).unwrap();
     let schema = whole.rows.schema();
     let without = |gone: &[&str]| {
         let keep: Vec<usize> =
             (0..schema.fields().len()).filter(|at| !gone.contains(&schema.field(*at).name().as_str())).collect();
-        Batch { table: whole.table, rows: whole.rows.project(&keep).unwrap() }
+        RowBatch { table: whole.table, rows: whole.rows.project(&keep).unwrap() }
     };
     let rows = without(&["backlog", "service", "workload"]).to_rows::<OpInterval>().unwrap();
     assert_eq!((rows[0].ops, rows[0].backlog, rows[0].workload.as_str()), (7, None, ""));
     assert_eq!((rows[1].response.max(), rows[1].service.count()), (Some(200), 0));
-    let events = Batch::from_rows(&[event(1)]).unwrap();
+    let events = RowBatch::from_rows(&[event(1)]).unwrap();
     let keep: Vec<usize> =
         (0..events.rows.num_columns()).filter(|at| events.rows.schema().field(*at).name() != "target").collect();
-    let events = Batch { table: events.table, rows: events.rows.project(&keep).unwrap() };
+    let events = RowBatch { table: events.table, rows: events.rows.project(&keep).unwrap() };
     assert_eq!(events.to_rows::<Event>().unwrap()[0].target, None);
 }
 
@@ -379,7 +379,7 @@ proptest! {
         let mut row = interval(1, &values);
         row.ops = ops;
         row.run = text;
-        let batch = Batch::from_rows(std::slice::from_ref(&row)).unwrap();
+        let batch = RowBatch::from_rows(std::slice::from_ref(&row)).unwrap();
         prop_assert_eq!(batch.to_rows::<OpInterval>().unwrap(), vec![row]);
     }
 
@@ -425,7 +425,7 @@ fn names_that_repeat_come_back_from_journal_and_parquet() {
         rows.iter_mut().for_each(change);
         let mut writer = Writer::create(&directory, Manifest::new(&[])).unwrap();
         for part in rows.chunks(700) {
-            writer.accept(&Batch::from_rows(part).unwrap()).unwrap();
+            writer.accept(&RowBatch::from_rows(part).unwrap()).unwrap();
         }
         writer.commit().unwrap();
         assert!(Reader::open(&directory).unwrap().table::<Io>().unwrap() == rows, "{name}: journal");
@@ -449,7 +449,7 @@ fn waits_for_a_cpu_add_up_when_a_recording_is_made_coarser() {
         wait.record(1_000_000 * u64::try_from(second).unwrap());
         RunQueue { t_ns: second * 1_000_000_000, t_s: second as f64, interval_ns: 1_000_000_000, wait }
     };
-    writer.accept(&Batch::from_rows(&(1..=30).map(row).collect::<Vec<_>>()).unwrap()).unwrap();
+    writer.accept(&RowBatch::from_rows(&(1..=30).map(row).collect::<Vec<_>>()).unwrap()).unwrap();
     writer.commit().unwrap();
     let whole = Reader::open(writer.seal().unwrap()).unwrap();
     let coarse = folder.path().join("coarse");
@@ -483,7 +483,7 @@ fn packed_ios_are_rows_in_their_order_whatever_is_around_them() {
     let mut writer = Writer::create(&directory, Manifest::new(&[])).unwrap();
     let mut ends = vec![0];
     for part in [0..3, 3..6003, 6003..6004, 6004..22_004, 22_004..30_000] {
-        writer.accept(&Batch::from_rows(&[event(i64::try_from(part.start).unwrap())]).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&[event(i64::try_from(part.start).unwrap())]).unwrap()).unwrap();
         writer.accept_ios(&names, &all[part]).unwrap();
         writer.commit().unwrap();
         ends.push(std::fs::metadata(directory.join("journal")).unwrap().len());

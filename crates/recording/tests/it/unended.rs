@@ -1,7 +1,9 @@
 //! I/Os of a trace without an end: found wherever they stand, and no hindrance to finding the others by their times.
 
 use recording::rows::Io;
-use recording::{Batch, Follower, IoNames, IoRecord, Label, Manifest, RawIo, Reader, Row as _, Sink, Writer};
+use recording::{
+    IoNames, IoRecord, Label, Manifest, RawIo, Reader, RecordingFollower, Row as _, RowBatch, Sink, Writer,
+};
 use std::path::Path;
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -39,7 +41,7 @@ fn write(directory: &Path, as_rows: bool) -> Writer {
     let mut add = |records: &[RawIo]| {
         if as_rows {
             let rows = Io::from_batch(&recording::io_rows(&names, records).unwrap()).unwrap();
-            writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+            writer.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
         } else {
             writer.accept_ios(&names, records).unwrap();
         }
@@ -82,7 +84,7 @@ fn a_journal_whose_frames_begin_with_what_has_no_end() {
         let directory = folder.path().join("r");
         let writer = write(&directory, as_rows);
         check(&directory);
-        let mut follower = Follower::open(&directory, (FRAMES - 1) * SECOND_NS).unwrap();
+        let mut follower = RecordingFollower::open(&directory, (FRAMES - 1) * SECOND_NS).unwrap();
         let rows: usize = follower.fresh().unwrap().iter().map(|batch| batch.rows.num_rows()).sum();
         assert_eq!(rows, usize::try_from(ENDED).unwrap() + 1 + 2, "the last second and what came behind it");
         writer.seal().unwrap();

@@ -71,7 +71,7 @@ pub(crate) fn lines(
     canvas: &mut Canvas,
     view: &ViewData,
     xs: &Values,
-    (lines, right): (&[Line], Option<&view::Right>),
+    (lines, right): (&[Line], Option<&view::RightAxis>),
 ) {
     let time = view.x.scale == Kind::Time;
     let (first, last) = (xs.first().copied().unwrap_or(0.0), xs.last().copied().unwrap_or(1.0));
@@ -103,7 +103,7 @@ pub(crate) fn lines(
 }
 
 /// Of shares, all there can be; of others, as on the left.
-fn right_scale(right: &view::Right, height: f64) -> Scale {
+fn right_scale(right: &view::RightAxis, height: f64) -> Scale {
     let (low, high) = range(right.lines.iter().flat_map(|line| line.values.iter()), right.y.scale == Kind::Log);
     let high = if right.y.unit == Unit::Percent && high > 10.0 { high.max(100.0) } else { high };
     y_scale(&right.y, low, high, height)

@@ -6,11 +6,11 @@ use super::text::{shortened, text_width, wrap};
 use super::theme::Theme;
 use quantity::visible::visible_lines;
 use std::fmt::Write as _;
-use view::{Body, LineStyle, Mark, MarkKind, ViewData};
+use view::{Body, LineStyle, MarkKind, TimeMark, ViewData};
 
 /// Width and height in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct PictureSize {
     /// Width.
     pub width: u32,
     /// Height.
@@ -31,7 +31,7 @@ pub(crate) struct Canvas {
     pub(crate) plot: Plot,
     /// Room at the right for the ticks of an axis there.
     pub(crate) beside: f64,
-    size: Size,
+    size: PictureSize,
     out: String,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 impl Canvas {
-    pub(crate) fn new(view: &ViewData, theme: Theme, size: Size) -> Self {
+    pub(crate) fn new(view: &ViewData, theme: Theme, size: PictureSize) -> Self {
         let (width, height) = (f64::from(size.width), f64::from(size.height));
         let mut canvas = Self {
             theme,
@@ -218,7 +218,7 @@ impl Canvas {
     }
 
     /// Shades stretches of the horizontal axis and names them above the plot.
-    pub(crate) fn marks(&mut self, marks: &[Mark], x: &Scale) {
+    pub(crate) fn marks(&mut self, marks: &[TimeMark], x: &Scale) {
         let plot = self.plot;
         let mut free = f64::NEG_INFINITY;
         for mark in marks {
@@ -266,7 +266,7 @@ impl Canvas {
     }
 
     pub(crate) fn finish(self, view: &ViewData) -> String {
-        let Size { width, height } = self.size;
+        let PictureSize { width, height } = self.size;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
              font-family=\"Inter, system-ui, 'DejaVu Sans', sans-serif\" role=\"img\">\n<title>{}</title>\n<desc>{}</desc>\n\

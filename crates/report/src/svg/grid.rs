@@ -4,7 +4,7 @@ use super::bodies::time_scale;
 use super::canvas::{Canvas, Plot, Set, n};
 use super::scale::Scale;
 use super::text::{short, text_width, wrap};
-use view::{Cells, Column, Table, Unit, Values, ViewData};
+use view::{Cells, TableColumn, Unit, Values, ViewData, ViewTable};
 
 /// Most rows of a table in a picture.
 const TABLE_ROWS: usize = 60;
@@ -141,9 +141,9 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(table: &Table, room: f64) -> Self {
+    fn of(table: &ViewTable, room: f64) -> Self {
         let rows = table.rows().min(TABLE_ROWS);
-        let widest = |column: &Column, of: &dyn Fn(&str, f64) -> f64| {
+        let widest = |column: &TableColumn, of: &dyn Fn(&str, f64) -> f64| {
             let cells = (0..rows).map(|row| of(&column.cell(row), CELL));
             cells.fold(of(&heading(column), 11.5), f64::max) + BETWEEN
         };
@@ -151,7 +151,7 @@ impl Layout {
         let word =
             |text: &str, size: f64| text.split_whitespace().map(|word| text_width(word, size)).fold(0.0, f64::max);
         // A number and its unit stay in one line.
-        let unbroken = |column: &Column| match column.cells {
+        let unbroken = |column: &TableColumn| match column.cells {
             Cells::Numbers(_) => (0..rows).map(|row| text_width(&column.cell(row), CELL)).fold(0.0, f64::max) + BETWEEN,
             Cells::Text(_) => NARROW,
         };
@@ -175,7 +175,7 @@ impl Layout {
             if lines.is_empty() { vec![String::new()] } else { lines }
         };
         let cells = |row: usize| -> Vec<Vec<String>> {
-            let cell = |(column, width): (&Column, &f64)| match column.cells {
+            let cell = |(column, width): (&TableColumn, &f64)| match column.cells {
                 Cells::Text(_) => broken(&column.cell(row), CELL, *width),
                 Cells::Numbers(_) => vec![column.cell(row)],
             };
@@ -230,14 +230,14 @@ fn table_room(width: f64) -> f64 {
 }
 
 /// The height below the heading that a table needs whose cells are broken into lines; 0 where none are.
-pub(crate) fn table_needs(table: &Table, width: f64) -> f64 {
+pub(crate) fn table_needs(table: &ViewTable, width: f64) -> f64 {
     let layout = Layout::of(table, table_room(width));
     let is_broken = layout.rows.iter().any(|row| high(row) > ROW);
     if is_broken { layout.above() + layout.height(layout.rows.len()) + 2.0 * ROW } else { 0.0 }
 }
 
 /// A table as a picture: as many rows as fit.
-pub(crate) fn table(canvas: &mut Canvas, table: &Table) {
+pub(crate) fn table(canvas: &mut Canvas, table: &ViewTable) {
     let layout = Layout::of(table, table_room(canvas.width()));
     let grouped = table.columns.iter().any(|column| !column.group.is_empty());
     let top = canvas.plot.y + if grouped { 20.0 } else { 6.0 };
@@ -285,6 +285,6 @@ pub(crate) fn table(canvas: &mut Canvas, table: &Table) {
     }
 }
 
-fn heading(column: &Column) -> String {
+fn heading(column: &TableColumn) -> String {
     format!("{} {}", column.name, column.unit.heading()).trim_end().to_string()
 }

@@ -1,7 +1,7 @@
 //! Texts of pictures: none over another, no two of an axis or a legend alike.
 
 use recording::Reader;
-use report::{Size, Theme};
+use report::{PictureSize, Theme};
 use std::collections::BTreeSet;
 use view::{Body, Selection, ViewData};
 
@@ -65,7 +65,7 @@ impl Text {
     }
 }
 
-fn check(view: &ViewData, size: Size) {
+fn check(view: &ViewData, size: PictureSize) {
     let svg = report::svg(view, Theme::Light, size);
     let all = texts(&svg);
     assert!(all.len() > 1, "{}", view.id);
@@ -106,7 +106,7 @@ fn no_text_is_over_another_and_no_two_labels_are_alike() {
         let reader = Reader::open(&path).unwrap();
         for view in views::views() {
             let Ok(data) = views::compute(&reader, view.id, &Selection::default()) else { continue };
-            check(&data, Size { width: 960, height: 400 });
+            check(&data, PictureSize { width: 960, height: 400 });
             drawn.insert(view.id);
         }
     }

@@ -2,7 +2,7 @@
 
 use quantity::histogram::Histogram;
 use recording::{Reader, rows};
-use report::{Size, Theme};
+use report::{PictureSize, Theme};
 use view::{Body, Cells, Selection, Unit};
 
 fn reader(make: fn(&std::path::Path)) -> (tempfile::TempDir, Reader) {
@@ -109,7 +109,7 @@ fn the_page_is_one_file_and_nothing_in_the_data_ends_the_script() {
 fn every_view_draws_in_both_themes_and_rasterises() {
     for make in [crate::sample::single as fn(&std::path::Path), crate::sample::curve, crate::sample::sweep] {
         let (_directory, reader) = reader(make);
-        let facts = views::Facts::read(&reader, &Selection::default()).unwrap();
+        let facts = views::RecordingFacts::read(&reader, &Selection::default()).unwrap();
         let mut drawn = 0;
         for view in views::views() {
             let Some(data) = view.draw(&facts, None) else { continue };
@@ -117,7 +117,7 @@ fn every_view_draws_in_both_themes_and_rasterises() {
             let back = serde_json::from_str::<view::ViewData>(&json).unwrap();
             assert_eq!((&back.id, &back.marks.len()), (&data.id, &data.marks.len()));
             for theme in [Theme::Light, Theme::Dark] {
-                let svg = report::svg(&data, theme, Size { width: 640, height: 300 });
+                let svg = report::svg(&data, theme, PictureSize { width: 640, height: 300 });
                 assert!(!svg.contains("NaN") && !svg.contains("=\"inf") && !svg.contains("=\"-inf"), "{}", view.id);
                 drawn += 1;
                 if view.id == "run.response" || view.id == "run.operations" {
@@ -152,12 +152,12 @@ fn a_curve_has_its_knee_where_rate_over_mean_response_is_greatest() {
 fn a_selection_of_a_target_shows_only_its_operations() {
     let (_directory, reader) = reader(crate::sample::single);
     let selection = Selection { target: Some("sd2".to_string()), ..Selection::default() };
-    let facts = views::Facts::read(&reader, &selection).unwrap();
+    let facts = views::RecordingFacts::read(&reader, &selection).unwrap();
     let expect: i64 =
         reader.table::<rows::OpInterval>().unwrap().iter().filter(|row| row.target == "sd2").map(|row| row.ops).sum();
     assert_eq!(facts.runs[0].intervals.iter().map(rates::IntervalFacts::completed).sum::<i64>(), expect);
     let unknown = Selection { run: Some("rd9".to_string()), ..Selection::default() };
-    let error = views::Facts::read(&reader, &unknown).unwrap_err().to_string();
+    let error = views::RecordingFacts::read(&reader, &unknown).unwrap_err().to_string();
     assert_eq!(error, "the recording has no run `rd9`; it has rd1");
     let error = views::compute(&reader, "run.respons", &Selection::default()).unwrap_err().to_string();
     assert!(error.contains("did you mean `run.response`?"), "{error}");
@@ -210,7 +210,7 @@ fn the_layout_of_a_chart_is_as_it_was() {
                 style: view::LineStyle::Rank0,
                 values: vec![1e5, 2e5, f64::NAN, 4e6].into(),
             }],
-            right: Some(view::Right {
+            right: Some(view::RightAxis {
                 y: axis("% of the time", Unit::Percent, view::Scale::Linear),
                 lines: vec![view::Line {
                     name: "busy".to_string(),
@@ -219,7 +219,7 @@ fn the_layout_of_a_chart_is_as_it_was() {
                 }],
             }),
         },
-        marks: vec![view::Mark {
+        marks: vec![view::TimeMark {
             from: 2.0,
             to: 3.0,
             kind: view::MarkKind::Stall,
@@ -228,7 +228,7 @@ fn the_layout_of_a_chart_is_as_it_was() {
         clock: None,
         shown: None,
     };
-    insta::assert_snapshot!(report::svg(&view, Theme::Light, Size { width: 480, height: 240 }));
+    insta::assert_snapshot!(report::svg(&view, Theme::Light, PictureSize { width: 480, height: 240 }));
 }
 
 /// Writes what the tests of `web/` look at, where they ask for it.
@@ -270,7 +270,7 @@ fn verdicts_are_coloured_beside_their_sign_on_the_page_without_a_script_and_in_p
     let tones = [view::Tone::Good, view::Tone::Error, view::Tone::Plain];
     (verdicts.cells, verdicts.tones) =
         (Cells::Text(["▲ better", "▼ worse", "= same"].map(String::from).to_vec()), tones.to_vec());
-    let of = |theme: Theme| report::svg(&table, theme, Size { width: 1400, height: 500 });
+    let of = |theme: Theme| report::svg(&table, theme, PictureSize { width: 1400, height: 500 });
     for (theme, good, bad, plain) in
         [(Theme::Light, "#00704f", "#b3261e", "#14181f"), (Theme::Dark, "#3ccb9b", "#ff8f86", "#e8ecf2")]
     {
@@ -296,7 +296,7 @@ fn column_of(view: &view::ViewData, group: &str, name: &str) -> Vec<String> {
 #[test]
 fn repetitions_become_means_with_intervals_and_rows_that_do_not_differ_are_not_resolved() {
     let (_directory, reader) = reader(crate::sample::repeated);
-    let facts = views::Facts::read(&reader, &Selection::default()).unwrap();
+    let facts = views::RecordingFacts::read(&reader, &Selection::default()).unwrap();
     let table = views::view("sweep.repeats").unwrap().draw(&facts, None).unwrap();
     assert_eq!(column_of(&table, "", "parameters"), ["threads=1", "threads=2", "threads=4", "threads=8"]);
     assert_eq!(column_of(&table, "", "times"), ["5"; 4]);
@@ -385,7 +385,7 @@ fn a_sweep_over_two_parameters_is_a_chart_for_each_value_of_the_second() {
     // More curves than one chart can hold: all are drawn, none is left out.
     let Body::Panels { panels, omitted: 0, .. } = draw("sweep.load_response").body else { panic!("small charts") };
     assert_eq!(panels.iter().flat_map(|panel| &panel.lines).map(|line| line.points.len()).sum::<usize>(), 70);
-    let picture = report::svg(&draw("sweep.response_by"), Theme::Light, Size { width: 700, height: 300 });
+    let picture = report::svg(&draw("sweep.response_by"), Theme::Light, PictureSize { width: 700, height: 300 });
     let height: u32 = picture.split("height=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
     assert!(height > 600, "ten charts need room: {height}");
     assert_eq!(picture.matches("xfersize=").count(), 10);

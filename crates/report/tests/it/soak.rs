@@ -6,7 +6,7 @@
 use quantity::clock::now_ns;
 use quantity::histogram::Histogram;
 use recording::rows::{OpInterval, RunTotal};
-use recording::{Batch, Manifest, Reader, Sink, Writer};
+use recording::{Manifest, Reader, RowBatch, Sink, Writer};
 
 /// A number from the environment.
 fn number(name: &str, usual: i64) -> i64 {
@@ -54,7 +54,7 @@ fn soak_a_report_of_a_thousand_targets() {
                 backlog: Some(0),
             })
             .collect();
-        writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
         writer.commit().unwrap();
     }
     let totals: Vec<RunTotal> = names
@@ -81,7 +81,7 @@ fn soak_a_report_of_a_thousand_targets() {
             wait: None,
         })
         .collect();
-    writer.accept(&Batch::from_rows(&totals).unwrap()).unwrap();
+    writer.accept(&RowBatch::from_rows(&totals).unwrap()).unwrap();
     writer.commit().unwrap();
     writer.seal().unwrap();
     let start = now_ns();

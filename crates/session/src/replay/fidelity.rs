@@ -5,8 +5,8 @@ use crate::SessionError;
 use crate::run_context::RunContext;
 use crate::spine::Spine;
 use monitor::signed;
-use plan::generate::Op;
-use plan::replay::{Changes, Pacing, ReplayIo};
+use plan::generate::OperationKind;
+use plan::replay::{ReplayChanges, ReplayIo, ReplayPacing};
 use quantity::clock;
 use quantity::histogram::Histogram;
 use recording::Reader;
@@ -14,7 +14,7 @@ use recording::rows::{Cpu, EngineInterval, Fidelity, FidelityInterval};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, sync_channel};
-use workload::fidelity::{Circumstances, Comparison, Key, Verdict};
+use workload::fidelity::{FidelityComparison, FidelityVerdict, OperationKey, ReplayCircumstances};
 
 /// Operations of the trace that are looked at ahead of the replay: they may come so much too early, …
 const AHEAD_NS: u64 = 2_000_000_000;
@@ -33,13 +33,13 @@ const ZEROES: u8 = 4;
 
 /// What is known of the replay besides its rows.
 pub(super) struct Around {
-    pub(super) changes: Changes,
+    pub(super) changes: ReplayChanges,
     pub(super) losses: u64,
     pub(super) is_cut: bool,
 }
 
 /// What should have been done: key, due, traced response.
-type Expected = (Key, u64, Option<u64>);
+type Expected = (OperationKey, u64, Option<u64>);
 
 /// Compares, and writes the comparison into the recording.
 pub(super) fn report(
@@ -55,22 +55,22 @@ pub(super) fn report(
     };
     let hindrances = &playback.hindrances;
     let lost = playback.tape.lost()?;
-    let circumstances = Circumstances {
+    let circumstances = ReplayCircumstances {
         caused: caused(&reader, context.run_index)?,
         // Without times to keep, as many in flight as the cap allows is what was asked for.
-        capped: if playback.pacing == Pacing::Asap { 0 } else { hindrances.capped() },
+        capped: if playback.pacing == ReplayPacing::Asap { 0 } else { hindrances.capped() },
         starved: hindrances.starved(),
         errors: playback.errors,
         left_out: around.changes.left_out(),
         source_losses: lost.ios,
         is_source_damaged: lost.is_damaged,
         losses: around.losses,
-        on_time: playback.pacing == Pacing::OnTime,
+        on_time: playback.pacing == ReplayPacing::OnTime,
         is_cut: around.is_cut,
         is_ordinary: hindrances.is_ordinary(),
         stolen: stolen(&reader, playback)?,
     };
-    let verdict = Verdict::of(comparison.as_ref(), &circumstances);
+    let verdict = FidelityVerdict::of(comparison.as_ref(), &circumstances);
     let t_ns = clock::now_ns();
     let rows: Vec<Fidelity> = verdict
         .measures
@@ -137,11 +137,11 @@ fn seconds(
     playback: &Playback,
     context: &RunContext<'_>,
     spine: &Spine<'_>,
-    comparison: &Comparison,
+    comparison: &FidelityComparison,
 ) -> Vec<FidelityInterval> {
-    let row = |(second, both): (&u64, &workload::fidelity::Second)| {
+    let row = |(second, both): (&u64, &workload::fidelity::FidelitySecond)| {
         let t_ns = at(playback.started_ns, (second + 1) * SECOND_NS);
-        let taken = |merger: &quantity::histogram::Merger| merger.clone().take().collapse(STORED);
+        let taken = |merger: &quantity::histogram::HistogramMerger| merger.clone().take().collapse(STORED);
         FidelityInterval {
             t_ns,
             t_s: spine.seconds(t_ns.unsigned_abs()),
@@ -162,11 +162,11 @@ fn seconds(
 
 fn kind(io: &ReplayIo) -> u8 {
     match io.op {
-        Op::Read => 0,
-        Op::Write => 1,
-        Op::Trim if io.zeroes => ZEROES,
-        Op::Trim => 2,
-        Op::Flush => FLUSH,
+        OperationKind::Read => 0,
+        OperationKind::Write => 1,
+        OperationKind::Trim if io.zeroes => ZEROES,
+        OperationKind::Trim => 2,
+        OperationKind::Flush => FLUSH,
     }
 }
 
@@ -188,18 +188,18 @@ fn compare(
     context: &RunContext<'_>,
     reader: &Reader,
     is_cut: bool,
-) -> Result<Comparison, SessionError> {
-    let Some(watched) = &playback.watched else { return Ok(Comparison::default()) };
+) -> Result<FidelityComparison, SessionError> {
+    let Some(watched) = &playback.watched else { return Ok(FidelityComparison::default()) };
     let sizes = super::source::sizes(context.plan, context.targets);
     let mapper = playback.tape.mapper(&sizes, &playback.survey, playback.speed);
     let (send, receive) = sync_channel::<Vec<Expected>>(4);
-    let mut comparison = Comparison::default();
+    let mut comparison = FidelityComparison::default();
     std::thread::scope(|scope| {
         let tape = &playback.tape;
         let reading = scope.spawn(move || {
             let mut chunk = Vec::with_capacity(CHUNK);
             let played = tape.play(mapper, &mut |io, source| {
-                let key = Key { target: io.target, op: kind(&io), offset: io.offset, bytes: io.bytes };
+                let key = OperationKey { target: io.target, op: kind(&io), offset: io.offset, bytes: io.bytes };
                 chunk.push((key, io.due_ns, source.response_ns));
                 if chunk.len() < CHUNK {
                     return ControlFlow::Continue(());
@@ -214,7 +214,7 @@ fn compare(
         });
         let left = if is_cut { playback.hindrances.handed_over() } else { u64::MAX };
         let mut trace = Ahead { receive, chunk: Vec::new().into_iter(), left };
-        let is_on_time = playback.pacing == Pacing::OnTime;
+        let is_on_time = playback.pacing == ReplayPacing::OnTime;
         let started_ns = signed(playback.started_ns);
         let pid = i32::try_from(std::process::id()).unwrap_or(-1);
         let mut late = trace.chunk.next();
@@ -239,7 +239,7 @@ fn compare(
             };
             let bytes = u32::try_from(io.bytes).unwrap_or(u32::MAX);
             let response_ns = io.complete_ns.and_then(|end| u64::try_from(end.saturating_sub(io.queue_ns)).ok());
-            comparison.observe(Key { target, op, offset, bytes }, t_ns, response_ns);
+            comparison.observe(OperationKey { target, op, offset, bytes }, t_ns, response_ns);
         })?;
         late.into_iter().chain(&mut trace).for_each(|(key, due_ns, response)| comparison.expect(key, due_ns, response));
         drop(trace);

@@ -6,11 +6,11 @@ mod source;
 use crate::SessionError;
 use crate::run_context::RunContext;
 use crate::spine::Spine;
-use engine::{Aside, Chunk, Feed, Hindrances, Input, Running};
-use monitor::{Counters, End, interval_row, signed};
-use plan::replay::{Changes, Mapper, Pacing};
+use engine::{CpuReservation, ReplayChunk, ReplayFeed, ReplayHindrances, RunInput, RunningRun};
+use monitor::{CounterReaders, RecordingEnd, interval_row, signed};
+use plan::replay::{ReplayChanges, ReplayMapper, ReplayPacing};
 use quantity::clock;
-use recording::Batch;
+use recording::RowBatch;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -18,13 +18,13 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use target::Kind;
-use trace::Device;
-use trace::block::{BlockTrace, Columns, Filter, Options, Statistics};
+use target::TargetKind;
+use trace::BlockDevice;
+use trace::block::{BlockTrace, ProbeStatistics, TraceFilter, TraceNames, TraceOptions};
 
 use source::Tape;
 pub(crate) use source::preflight;
-pub use source::{Lost, Survey, lost, rehearse, survey};
+pub use source::{LostIos, TraceSurvey, lost, rehearse, survey};
 
 /// Operations of a chunk.
 const CHUNK: usize = 4096;
@@ -36,10 +36,10 @@ const FIRST_WAIT: Duration = Duration::from_secs(600);
 /// The tracing of the targets while a replay runs.
 struct Watched {
     trace: BlockTrace,
-    columns: Columns,
+    columns: TraceNames,
     /// Device in the trace → target, first byte of the target in the device.
     devices: HashMap<String, (u32, i64)>,
-    seen: Statistics,
+    seen: ProbeStatistics,
     seen_cpu_ns: u64,
     interval_ns: u64,
 }
@@ -47,39 +47,39 @@ struct Watched {
 /// A replay under way.
 pub(crate) struct Playback {
     tape: Tape,
-    survey: Survey,
+    survey: TraceSurvey,
     /// Traced time ÷ replayed time.
     speed: f64,
-    pacing: Pacing,
-    reading: Option<JoinHandle<Result<Changes, SessionError>>>,
-    hindrances: Arc<Hindrances>,
+    pacing: ReplayPacing,
+    reading: Option<JoinHandle<Result<ReplayChanges, SessionError>>>,
+    hindrances: Arc<ReplayHindrances>,
     watched: Option<Watched>,
     started_ns: u64,
     errors: u64,
     /// Where it may run; empty: anywhere.
     cpus: Vec<u32>,
     /// The rest of us keeps off the player's CPU as long as it plays.
-    aside: Option<Aside>,
+    aside: Option<CpuReservation>,
 }
 
 /// Starts the run's replay; `None` when it has none. With it goes where the counters stood before its first I/O.
 pub(crate) fn start(
     context: &RunContext<'_>,
-    input: Input<'_>,
+    input: RunInput<'_>,
     spine: &mut Spine<'_>,
-    counters: &mut Counters,
-) -> Result<Option<(Running, Playback, Vec<Batch>)>, SessionError> {
+    counters: &mut CounterReaders,
+) -> Result<Option<(RunningRun, Playback, Vec<RowBatch>)>, SessionError> {
     let Some(replay) = context.run.workloads.iter().find_map(|workload| workload.replay.as_deref()) else {
         return Ok(None);
     };
     let tape = Tape::open(replay)?;
-    let survey = if tape.is_packed() { tape.survey()? } else { Survey::default() };
+    let survey = if tape.is_packed() { tape.survey()? } else { TraceSurvey::default() };
     let sizes = source::sizes(context.plan, context.targets);
     let speed = tape.speed(&sizes, &survey)?;
     let mapper = tape.mapper(&sizes, &survey, speed);
-    let aside = Aside::of(&replay.cpus);
+    let aside = CpuReservation::of(&replay.cpus);
     let watched = if replay.verify { watch(context, spine)? } else { None };
-    let (send, chunks) = sync_channel::<Chunk>(AHEAD);
+    let (send, chunks) = sync_channel::<ReplayChunk>(AHEAD);
     let (ready, is_ready) = sync_channel(1);
     let reader = tape.clone();
     let reading = std::thread::Builder::new().name("iodyno-trace".to_string()).spawn(move || {
@@ -92,10 +92,10 @@ pub(crate) fn start(
     let reading = reading.map_err(|source| SessionError::Thread { what: "read the trace", source })?;
     // Nothing is to be late because the trace has not been opened yet.
     if let Ok(false) = is_ready.recv_timeout(FIRST_WAIT) {
-        let changes = reading.join().unwrap_or_else(|_| Ok(Changes::default()))?;
+        let changes = reading.join().unwrap_or_else(|_| Ok(ReplayChanges::default()))?;
         return Err(source::nothing(replay, &changes));
     }
-    let feed = Feed { chunks, pacing: replay.pacing, depth: replay.depth, cpus: aside.cpus().to_vec() };
+    let feed = ReplayFeed { chunks, pacing: replay.pacing, depth: replay.depth, cpus: aside.cpus().to_vec() };
     let baseline = counters.baseline(clock::now_ns(), spine.origin_ns());
     let (running, hindrances) = engine::replay(input, feed)?;
     let started_ns = running.started_ns();
@@ -119,10 +119,10 @@ pub(crate) fn start(
 /// all, and whether there are any.
 fn read(
     tape: &Tape,
-    mapper: Mapper,
-    send: &std::sync::mpsc::SyncSender<Chunk>,
+    mapper: ReplayMapper,
+    send: &std::sync::mpsc::SyncSender<ReplayChunk>,
     ready: &dyn Fn(bool),
-) -> Result<Changes, SessionError> {
+) -> Result<ReplayChanges, SessionError> {
     let mut chunk = Vec::with_capacity(CHUNK);
     let mut chunks = 0;
     let changes = tape.play(mapper, &mut |io, _| {
@@ -130,7 +130,7 @@ fn read(
         if chunk.len() < CHUNK {
             return ControlFlow::Continue(());
         }
-        let sent = send.send(Chunk::from(chunk.as_slice()));
+        let sent = send.send(ReplayChunk::from(chunk.as_slice()));
         chunk.clear();
         chunks += 1;
         if chunks == AHEAD {
@@ -156,12 +156,12 @@ fn partition_start(path: &Path) -> i64 {
 /// Traces the targets, if all are devices and the system lets us; says so if not.
 fn watch(context: &RunContext<'_>, spine: &mut Spine<'_>) -> Result<Option<Watched>, SessionError> {
     let mut devices = HashMap::new();
-    let mut filter = Filter { pids: vec![std::process::id()], ..Filter::default() };
+    let mut filter = TraceFilter { pids: vec![std::process::id()], ..TraceFilter::default() };
     for target in context.run.workloads.iter().flat_map(|workload| &workload.targets) {
         let opened = context.targets.get(*target).and_then(Option::as_ref);
-        let device = opened
-            .filter(|opened| matches!(opened.kind, Kind::BlockDevice { .. }))
-            .and_then(|opened| Device::find(&opened.path.display().to_string()).ok().map(|device| (opened, device)));
+        let device = opened.filter(|opened| matches!(opened.kind, TargetKind::BlockDevice { .. })).and_then(|opened| {
+            BlockDevice::find(&opened.path.display().to_string()).ok().map(|device| (opened, device))
+        });
         let Some((opened, device)) = device else {
             let why = "the replay is not compared with its trace at the device: a target is no block device";
             spine.note("fidelity", why)?;
@@ -171,10 +171,10 @@ fn watch(context: &RunContext<'_>, spine: &mut Spine<'_>) -> Result<Option<Watch
         devices.insert(whole_device(&opened.path).unwrap_or_else(|| device.name.clone()), place);
         filter.devices.push(device);
     }
-    match BlockTrace::start(&Options { filter, files: false, ..Options::default() }) {
+    match BlockTrace::start(&TraceOptions { filter, files: false, ..TraceOptions::default() }) {
         Ok(trace) => {
             let interval_ns = trace.started_ns();
-            let (columns, seen) = (Columns::default(), Statistics::default());
+            let (columns, seen) = (TraceNames::default(), ProbeStatistics::default());
             Ok(Some(Watched { trace, columns, devices, seen, seen_cpu_ns: 0, interval_ns }))
         }
         Err(error) => {
@@ -229,8 +229,8 @@ impl Playback {
         };
         let changes = match self.reading.take() {
             // Of a replay that was stopped the rest of the trace is of no interest; the thread ends as nobody receives.
-            Some(reading) if !is_cut => reading.join().unwrap_or_else(|_| Ok(Changes::default()))?,
-            _ => Changes::default(),
+            Some(reading) if !is_cut => reading.join().unwrap_or_else(|_| Ok(ReplayChanges::default()))?,
+            _ => ReplayChanges::default(),
         };
         for words in changes.words() {
             spine.note("replay", &words)?;
@@ -241,7 +241,7 @@ impl Playback {
 }
 
 impl Watched {
-    fn row(&mut self, statistics: &Statistics, spine: &mut Spine<'_>) -> Result<(), SessionError> {
+    fn row(&mut self, statistics: &ProbeStatistics, spine: &mut Spine<'_>) -> Result<(), SessionError> {
         let t_ns = clock::now_ns();
         let part = statistics.since(&self.seen);
         let cpu_ns = self.trace.consumer_cpu_ns();
@@ -249,7 +249,7 @@ impl Watched {
         let times = (self.interval_ns, t_ns, spine.origin_ns());
         let row = interval_row(times, &part, &summary, cpu_ns - self.seen_cpu_ns);
         (self.seen, self.seen_cpu_ns, self.interval_ns) = (*statistics, cpu_ns, t_ns);
-        spine.traced(&Batch::from_rows(&[row])?)
+        spine.traced(&RowBatch::from_rows(&[row])?)
     }
 
     /// Ends the tracing; gives what it lost.
@@ -263,7 +263,8 @@ impl Watched {
         // How the run itself ended is told by others.
         // A replay begins with its first I/O, whatever was done before that.
         let ended_ns = self.trace.ended_ns();
-        let end = End { columns: &self.columns, statistics: &statistics, began_ns: None, ended_ns, exit: None };
+        let end =
+            RecordingEnd { columns: &self.columns, statistics: &statistics, began_ns: None, ended_ns, exit: None };
         spine.manifest(|manifest| end.note(manifest, statistics.losses()))?;
         Ok(statistics.lost())
     }

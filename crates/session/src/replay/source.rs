@@ -2,14 +2,16 @@
 
 use crate::SessionError;
 use crate::dry_run::inspect_all;
-use import::Options;
-use plan::replay::{Changes, LATE_NS, Mapper, Pacing, ReplayIo, Source, Traced, VolumeSize};
-use plan::{Plan, Replay, replay::Speed};
+use import::ImportOptions;
+use plan::replay::{
+    LATE_NS, ReplayChanges, ReplayIo, ReplayMapper, ReplayPacing, TracePosition, TracedRequest, VolumeSize,
+};
+use plan::{Plan, Replay, replay::ReplaySpeed};
 use recording::rows::Io;
 use recording::{Reader, Row as _};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::ControlFlow;
-use target::{Opened, Policy};
+use target::{OpenTarget, WritePolicy};
 
 /// Rows of other tools' traces that are sorted at a time.
 const BLOCK: usize = 32 * 1024;
@@ -25,7 +27,7 @@ pub(crate) struct Tape {
 
 /// What a trace holds.
 #[derive(Clone, Debug, Default)]
-pub struct Survey {
+pub struct TraceSurvey {
     /// I/Os.
     pub ios: u64,
     /// I/Os that change data.
@@ -40,7 +42,7 @@ pub struct Survey {
 
 /// I/Os that a trace does not have and its machine did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostIos {
     /// How many, at least.
     pub ios: u64,
     /// Is the trace damaged? Then more may be missing.
@@ -51,7 +53,7 @@ pub struct Lost {
 ///
 /// # Errors
 /// There is no trace, or it cannot be read.
-pub fn lost(replay: &Replay) -> Result<Lost, SessionError> {
+pub fn lost(replay: &Replay) -> Result<LostIos, SessionError> {
     Tape::open(replay)?.lost()
 }
 
@@ -59,7 +61,7 @@ pub fn lost(replay: &Replay) -> Result<Lost, SessionError> {
 ///
 /// # Errors
 /// There is no trace, or it is damaged.
-pub fn survey(replay: &Replay) -> Result<Survey, SessionError> {
+pub fn survey(replay: &Replay) -> Result<TraceSurvey, SessionError> {
     Tape::open(replay)?.survey()
 }
 
@@ -67,7 +69,11 @@ pub fn survey(replay: &Replay) -> Result<Survey, SessionError> {
 ///
 /// # Errors
 /// See [`survey`].
-pub fn rehearse(replay: &Replay, survey: &Survey, sizes: &[VolumeSize]) -> Result<(Changes, u64), SessionError> {
+pub fn rehearse(
+    replay: &Replay,
+    survey: &TraceSurvey,
+    sizes: &[VolumeSize],
+) -> Result<(ReplayChanges, u64), SessionError> {
     let tape = Tape::open(replay)?;
     let mapper = tape.mapper(sizes, survey, tape.speed(sizes, survey)?);
     let mut last_ns = 0;
@@ -83,7 +89,7 @@ pub fn rehearse(replay: &Replay, survey: &Survey, sizes: &[VolumeSize]) -> Resul
 ///
 /// # Errors
 /// There is no trace, or nothing of it would be played.
-pub(crate) fn preflight(plan: &Plan, policy: &Policy) -> Result<(), SessionError> {
+pub(crate) fn preflight(plan: &Plan, policy: &WritePolicy) -> Result<(), SessionError> {
     let mut found = None;
     for replay in plan.runs.iter().flat_map(|run| &run.workloads).filter_map(|workload| workload.replay.as_deref()) {
         let tape = Tape::open(replay)?;
@@ -93,7 +99,7 @@ pub(crate) fn preflight(plan: &Plan, policy: &Policy) -> Result<(), SessionError
         let size = |target| VolumeSize { target, bytes: known(target).unwrap_or(1 << 62), block_bytes: 512 };
         let sizes: Vec<VolumeSize> = (0..plan.targets.len()).map(size).collect();
         let mut is_played = false;
-        let changes = tape.play(tape.mapper(&sizes, &Survey::default(), 1.0), &mut |_, _| {
+        let changes = tape.play(tape.mapper(&sizes, &TraceSurvey::default(), 1.0), &mut |_, _| {
             is_played = true;
             ControlFlow::Break(())
         })?;
@@ -105,7 +111,7 @@ pub(crate) fn preflight(plan: &Plan, policy: &Policy) -> Result<(), SessionError
 }
 
 /// Nothing of a trace is played, and why.
-pub(crate) fn nothing(replay: &Replay, changes: &Changes) -> SessionError {
+pub(crate) fn nothing(replay: &Replay, changes: &ReplayChanges) -> SessionError {
     let whereabouts = changes.whereabouts();
     let why = if whereabouts.is_empty() {
         "there is no I/O in it".to_string()
@@ -116,8 +122,8 @@ pub(crate) fn nothing(replay: &Replay, changes: &Changes) -> SessionError {
 }
 
 /// Sizes of opened targets.
-pub(crate) fn sizes(plan: &Plan, targets: &[Option<Opened>]) -> Vec<VolumeSize> {
-    let size = |(target, opened): (usize, &Option<Opened>)| {
+pub(crate) fn sizes(plan: &Plan, targets: &[Option<OpenTarget>]) -> Vec<VolumeSize> {
+    let size = |(target, opened): (usize, &Option<OpenTarget>)| {
         let opened = opened.as_ref()?;
         let block_bytes = u64::from(opened.logical_block_bytes).max(if opened.direct { 512 } else { 1 });
         let asked = plan.targets.get(target).and_then(|spec| spec.size_bytes);
@@ -130,7 +136,7 @@ pub(crate) fn sizes(plan: &Plan, targets: &[Option<Opened>]) -> Vec<VolumeSize> 
 /// Gives what it is given to `take` in the order of queueing, a block in memory.
 struct Sorter<'a> {
     rows: Vec<Io>,
-    take: &'a mut dyn FnMut(&Traced<'_>) -> ControlFlow<()>,
+    take: &'a mut dyn FnMut(&TracedRequest<'_>) -> ControlFlow<()>,
 }
 
 impl Sorter<'_> {
@@ -144,7 +150,7 @@ impl Sorter<'_> {
         for io in self.rows.drain(..count) {
             let text = |label: &Option<recording::Label>| label.clone();
             let (flags, comm, file) = (text(&io.flags), text(&io.comm), text(&io.file));
-            (self.take)(&Traced {
+            (self.take)(&TracedRequest {
                 queue_ns: io.queue_ns,
                 complete_ns: io.complete_ns,
                 device: &io.dev,
@@ -185,22 +191,22 @@ impl Tape {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(crate) fn lost(&self) -> Result<Lost, SessionError> {
+    pub(crate) fn lost(&self) -> Result<LostIos, SessionError> {
         if !self.is_recording {
-            return Ok(Lost::default());
+            return Ok(LostIos::default());
         }
         let reader = Reader::open(&self.replay.trace)?;
         let counts = |name: &String| name.starts_with("trace_") && name != "trace_names";
         let losses = reader.manifest().losses.iter().filter(|(name, _)| counts(name));
         let missed: u64 = losses.map(|(_, count)| count).sum();
         let damaged = reader.damage()?.least_rows_of(Io::TABLE.name);
-        Ok(Lost { ios: missed.saturating_add(damaged.unwrap_or(0)), is_damaged: damaged.is_some() })
+        Ok(LostIos { ios: missed.saturating_add(damaged.unwrap_or(0)), is_damaged: damaged.is_some() })
     }
 
     /// Every I/O of the trace, in the order of queueing, until `take` has enough: the rest is not read.
-    fn each(&self, take: &mut dyn FnMut(&Traced<'_>) -> ControlFlow<()>) -> Result<(), SessionError> {
+    fn each(&self, take: &mut dyn FnMut(&TracedRequest<'_>) -> ControlFlow<()>) -> Result<(), SessionError> {
         if !self.is_recording {
-            let options = Options { format: self.replay.format.clone(), ..Options::default() };
+            let options = ImportOptions { format: self.replay.format.clone(), ..ImportOptions::default() };
             let mut sorter = Sorter { rows: Vec::with_capacity(2 * BLOCK), take };
             let mut flow = ControlFlow::Continue(());
             import::read_trace_until(&self.replay.trace, &options, &mut |io| {
@@ -213,7 +219,7 @@ impl Tape {
             return Ok(());
         }
         workload::traced::rows::each_traced_until(&Reader::open(&self.replay.trace)?, |io| {
-            take(&Traced {
+            take(&TracedRequest {
                 queue_ns: io.queue_ns,
                 complete_ns: io.complete_ns,
                 device: io.dev,
@@ -231,8 +237,8 @@ impl Tape {
     }
 
     /// One pass over the trace, to the end of the stretch that was asked for.
-    pub(crate) fn survey(&self) -> Result<Survey, SessionError> {
-        let mut survey = Survey::default();
+    pub(crate) fn survey(&self) -> Result<TraceSurvey, SessionError> {
+        let mut survey = TraceSurvey::default();
         let mut first_ns = None;
         // Where packed devices lie does not depend on the stretch.
         let stretch = self.replay.for_ns.filter(|_| !self.is_packed());
@@ -262,20 +268,20 @@ impl Tape {
     }
 
     /// What maps the trace to targets of these sizes, at this speed.
-    pub(crate) fn mapper(&self, sizes: &[VolumeSize], survey: &Survey, speed: f64) -> Mapper {
+    pub(crate) fn mapper(&self, sizes: &[VolumeSize], survey: &TraceSurvey, speed: f64) -> ReplayMapper {
         let reach = |device: &str| survey.devices.get(device).map_or(0, |(_, reach)| *reach);
-        Mapper::new(&self.replay, sizes, reach, speed)
+        ReplayMapper::new(&self.replay, sizes, reach, speed)
     }
 
     /// Traced time ÷ replayed time. Where a rate was asked for, of all that is played, which takes a pass over the trace.
     ///
     /// # Errors
     /// The trace cannot be read.
-    pub(crate) fn speed(&self, sizes: &[VolumeSize], survey: &Survey) -> Result<f64, SessionError> {
+    pub(crate) fn speed(&self, sizes: &[VolumeSize], survey: &TraceSurvey) -> Result<f64, SessionError> {
         let rate = match self.replay.speed {
-            Speed::Factor(factor) => return Ok(factor),
-            Speed::PerSecond(_) if self.replay.pacing == Pacing::Asap => return Ok(1.0),
-            Speed::PerSecond(rate) => rate,
+            ReplaySpeed::Factor(factor) => return Ok(factor),
+            ReplaySpeed::PerSecond(_) if self.replay.pacing == ReplayPacing::Asap => return Ok(1.0),
+            ReplaySpeed::PerSecond(rate) => rate,
         };
         let mut mapper = self.mapper(sizes, survey, 1.0);
         let mut last_ns = 0;
@@ -293,9 +299,9 @@ impl Tape {
     /// Everything that is to be played, in the order of due times, until `take` has enough.
     pub(crate) fn play(
         &self,
-        mut mapper: Mapper,
-        take: &mut dyn FnMut(ReplayIo, Source) -> ControlFlow<()>,
-    ) -> Result<Changes, SessionError> {
+        mut mapper: ReplayMapper,
+        take: &mut dyn FnMut(ReplayIo, TracePosition) -> ControlFlow<()>,
+    ) -> Result<ReplayChanges, SessionError> {
         let copies = u64::from(self.replay.copies.max(1));
         let most = if self.replay.duplicate { self.replay.maps.len() as u64 } else { 1 };
         let spread_ns = most.saturating_sub(1) * self.replay.stagger_ns;
@@ -340,7 +346,7 @@ struct Copier {
 }
 
 /// By due time, then by number, the earliest first.
-struct Later(u64, u64, ReplayIo, Source);
+struct Later(u64, u64, ReplayIo, TracePosition);
 
 impl PartialEq for Later {
     fn eq(&self, other: &Self) -> bool {
@@ -366,8 +372,8 @@ impl Copier {
     fn push(
         &mut self,
         io: ReplayIo,
-        source: Source,
-        take: &mut dyn FnMut(ReplayIo, Source) -> ControlFlow<()>,
+        source: TracePosition,
+        take: &mut dyn FnMut(ReplayIo, TracePosition) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         if self.copies == 1 && self.spread_ns == 0 {
             return take(io, source);
@@ -383,7 +389,11 @@ impl Copier {
     }
 
     /// Gives everything that is due by then.
-    fn give(&mut self, until_ns: u64, take: &mut dyn FnMut(ReplayIo, Source) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn give(
+        &mut self,
+        until_ns: u64,
+        take: &mut dyn FnMut(ReplayIo, TracePosition) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         while self.waiting.peek().is_some_and(|later| later.0 <= until_ns) {
             if let Some(Later(_, _, io, source)) = self.waiting.pop() {
                 take(io, source)?;

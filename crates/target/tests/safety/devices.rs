@@ -7,8 +7,8 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::Command;
-use target::{Access, ErrorKind, Kind, Policy, inspect, open};
-use testkit::{FileSystem, LoopDevice, Mounted, Swap, require_root_or_skip};
+use target::{ErrorKind, TargetAccess, TargetKind, WritePolicy, inspect, open};
+use testkit::{FileSystem, LoopDevice, MountedFileSystem, Swap, require_root_or_skip};
 
 const MIB: u64 = 1 << 20;
 
@@ -30,15 +30,15 @@ fn mounted() {
         }
         let device = LoopDevice::new(file_system.min_bytes()).unwrap();
         // A file system that is mounted for writing changes by itself, so hashes are compared on one that is not.
-        drop(Mounted::make(file_system, device.path()).unwrap());
+        drop(MountedFileSystem::make(file_system, device.path()).unwrap());
         for (option, content) in [("rw", None), ("ro", Some(device.path()))] {
-            let mounted = Mounted::mount(&["-o", option, &device.path().display().to_string()]).unwrap();
+            let mounted = MountedFileSystem::mount(&["-o", option, &device.path().display().to_string()]).unwrap();
             let place = mounted.path().display().to_string();
             refused(device.path(), content, &["mounted at", &place, file_system.name(), "unmount"], Flag::None);
         }
-        let _mounted = Mounted::device(device.path()).unwrap();
+        let _mounted = MountedFileSystem::device(device.path()).unwrap();
         // Reads need nothing of this.
-        let opened = open_for(device.path(), None, Access::Read).unwrap();
+        let opened = open_for(device.path(), None, TargetAccess::Read).unwrap();
         assert!(!opened.writable);
     }
 }
@@ -58,10 +58,11 @@ fn file_system_unmounted() {
         file_system.make(device.path()).unwrap();
         let (what, offset) = words(file_system);
         refused(device.path(), Some(device.path()), &[what, offset], Flag::Destroy);
-        let finding = inspect(&spec(device.path(), None), Access::Write, &destroy(device.path())).unwrap();
+        let finding = inspect(&spec(device.path(), None), TargetAccess::Write, &destroy(device.path())).unwrap();
         assert!(finding.to_string().contains("DESTROYS") && finding.to_string().contains(what), "{finding}");
         let opened =
-            open(&spec(device.path(), None), OpenFlags::default(), Access::Write, &destroy(device.path())).unwrap();
+            open(&spec(device.path(), None), OpenFlags::default(), TargetAccess::Write, &destroy(device.path()))
+                .unwrap();
         assert!(opened.writable && opened.notes[0].contains(what), "{:?}", opened.notes);
     }
 }
@@ -88,7 +89,7 @@ fn second_member_of_a_mounted_btrfs() {
     let names = [first.path(), second.path()].map(|path| path.display().to_string());
     testkit::mkfs_btrfs(&["-q", "-f", "-d", "raid1", "-m", "raid1", &names[0], &names[1]]).unwrap();
     run("btrfs", &["device", "scan", &names[0], &names[1]]);
-    let mounted = Mounted::mount(&["-o", "ro", &names[0]]).unwrap();
+    let mounted = MountedFileSystem::mount(&["-o", "ro", &names[0]]).unwrap();
     let place = mounted.path().display().to_string();
     for device in [&first, &second] {
         refused(device.path(), Some(device.path()), &["mounted at", &place, "btrfs"], Flag::None);
@@ -135,13 +136,13 @@ fn partition_mounted() {
     };
     let (partition, sibling) = (partitions.path(1), partitions.path(2));
     FileSystem::Ext4.make(&partition).unwrap();
-    let mounted = Mounted::mount(&["-o", "ro", &partition.display().to_string()]).unwrap();
+    let mounted = MountedFileSystem::mount(&["-o", "ro", &partition.display().to_string()]).unwrap();
     let place = mounted.path().display().to_string();
     refused(&partition, Some(&partition), &["mounted at", &place], Flag::None);
     let part = partition.display().to_string();
     refused(device.path(), Some(device.path()), &[&part, "mounted at", &place], Flag::None);
     // The other partition has nothing to do with it.
-    assert!(open_for(&sibling, None, Access::Write).unwrap().writable);
+    assert!(open_for(&sibling, None, TargetAccess::Write).unwrap().writable);
     drop(mounted);
     refused(&partition, Some(&partition), &["ext2/ext3/ext4"], Flag::Destroy);
     {
@@ -159,7 +160,7 @@ fn partition_tables() {
     if !require_root_or_skip() {
         return;
     }
-    let scratch = testkit::scratch_dir(testkit::Place::Disk).unwrap();
+    let scratch = testkit::scratch_dir(testkit::ScratchPlace::Disk).unwrap();
     let image = scratch.path().join("disk");
     let file = std::fs::File::create(&image).unwrap();
     file.set_len(64 * MIB).unwrap();
@@ -184,11 +185,11 @@ fn gpt_with_sectors_of_4096() {
     if !require_root_or_skip() {
         return;
     }
-    let scratch = testkit::scratch_dir(testkit::Place::Disk).unwrap();
+    let scratch = testkit::scratch_dir(testkit::ScratchPlace::Disk).unwrap();
     let image = scratch.path().join("disk");
     std::fs::File::create(&image).unwrap().set_len(64 * MIB).unwrap();
     let device = LoopDevice::with_options(&image, &["--sector-size=4096"]).unwrap();
-    assert_eq!(open_for(device.path(), None, Access::Write).unwrap().logical_block_bytes, 4096);
+    assert_eq!(open_for(device.path(), None, TargetAccess::Write).unwrap().logical_block_bytes, 4096);
     run("sgdisk", &["-n", "1:0:0", &device.path().display().to_string()]);
     refused(device.path(), Some(device.path()), &["GPT partition table at byte 4096"], Flag::Destroy);
 }
@@ -204,10 +205,10 @@ fn opened_exclusively() {
     refused(device.path(), Some(device.path()), &["opened exclusively by another program"], Flag::None);
     drop(other);
     // And while it is ours, it is nobody else's, but one plan may name it twice.
-    let opened = open_for(device.path(), None, Access::Write).unwrap();
+    let opened = open_for(device.path(), None, TargetAccess::Write).unwrap();
     assert!(rustix::fs::open(device.path(), flags, Mode::empty()).is_err());
-    assert!(open_for(device.path(), None, Access::Write).unwrap().writable);
-    assert!(inspect(&spec(device.path(), None), Access::Write, &Policy::default()).is_ok());
+    assert!(open_for(device.path(), None, TargetAccess::Write).unwrap().writable);
+    assert!(inspect(&spec(device.path(), None), TargetAccess::Write, &WritePolicy::default()).is_ok());
     assert!(rustix::fs::open(device.path(), flags, Mode::empty()).is_err());
     drop(opened);
     // A program that another test starts in this moment has it as well, until it is another program.
@@ -231,9 +232,9 @@ fn behind_a_loop_device() {
     let name = above.path().display().to_string();
     refused(below.path(), Some(below.path()), &["behind the active loop device", &name], Flag::None);
     // The upper one itself is free to use.
-    assert!(open_for(above.path(), None, Access::Write).unwrap().writable);
+    assert!(open_for(above.path(), None, TargetAccess::Write).unwrap().writable);
     if ready(FileSystem::Ext4) {
-        let _mounted = Mounted::make(FileSystem::Ext4, above.path()).unwrap();
+        let _mounted = MountedFileSystem::make(FileSystem::Ext4, above.path()).unwrap();
         refused(above.path(), None, &["mounted at"], Flag::None);
     }
 }
@@ -244,15 +245,15 @@ fn zeroes_and_own_data_are_free() {
         return;
     }
     let device = LoopDevice::new(8 * MIB).unwrap();
-    let finding = inspect(&spec(device.path(), None), Access::Write, &Policy::default()).unwrap();
+    let finding = inspect(&spec(device.path(), None), TargetAccess::Write, &WritePolicy::default()).unwrap();
     assert_eq!(finding.size_bytes(), 8 * MIB);
-    let opened = open_for(device.path(), None, Access::Write).unwrap();
+    let opened = open_for(device.path(), None, TargetAccess::Write).unwrap();
     assert_eq!((opened.size_bytes, opened.logical_block_bytes), (8 * MIB, 512));
-    assert!(matches!(opened.kind, Kind::BlockDevice { major: 7, .. }) && opened.fill.is_none());
+    assert!(matches!(opened.kind, TargetKind::BlockDevice { major: 7, .. }) && opened.fill.is_none());
     let data = own_sectors(8 << 20);
     assert_eq!(rustix::io::pwrite(&opened, &data, 0).unwrap(), data.len());
     drop(opened);
-    assert!(open_for(device.path(), None, Access::Write).unwrap().writable);
+    assert!(open_for(device.path(), None, TargetAccess::Write).unwrap().writable);
     // One foreign byte at either edge, also in the last sector but one, is enough.
     let file = OpenOptions::new().write(true).open(device.path()).unwrap();
     for offset in [0, 700_000, MIB - 1, 7 * MIB, 8 * MIB - 1] {
@@ -262,7 +263,7 @@ fn zeroes_and_own_data_are_free() {
         let place = format!("at byte {offset}");
         refused(device.path(), Some(device.path()), &["data that iodyno did not write (07", &place], Flag::Destroy);
         file.write_all_at(&data[..512], sector).unwrap();
-        assert!(open_for(device.path(), None, Access::Write).is_ok());
+        assert!(open_for(device.path(), None, TargetAccess::Write).is_ok());
     }
 }
 
@@ -274,17 +275,18 @@ fn generated_content_is_ours() {
     }
     for compress_ratio in [1.0, 3.7, 1000.0] {
         let device = LoopDevice::new(3 * MIB).unwrap();
-        let asked = plan::Content { compress_ratio, ..plan::Content::default() };
+        let asked = plan::WriteContent { compress_ratio, ..plan::WriteContent::default() };
         let mut content =
-            plan::generate::Content::new(&asked, &[], &plan::generate::Volume::alone(7, 3 * MIB)).unwrap();
+            plan::generate::ContentGenerator::new(&asked, &[], &plan::generate::WriteVolume::alone(7, 3 * MIB))
+                .unwrap();
         // A few blocks only, then everything.
         for (offset, bytes) in [(MIB - 8192, 16384), (0, 512), (3 * MIB - 4096, 4096), (0, 3 << 20)] {
-            let opened = open_for(device.path(), None, Access::Write).unwrap();
+            let opened = open_for(device.path(), None, TargetAccess::Write).unwrap();
             let mut data = vec![0; bytes];
             content.fill(&mut data, offset);
             assert_eq!(rustix::io::pwrite(&opened, &data, offset).unwrap(), bytes);
         }
-        assert!(open_for(device.path(), None, Access::Write).is_ok(), "ratio {compress_ratio}");
+        assert!(open_for(device.path(), None, TargetAccess::Write).is_ok(), "ratio {compress_ratio}");
     }
 }
 
@@ -293,21 +295,21 @@ fn read_only_and_direct() {
     if !require_root_or_skip() {
         return;
     }
-    let scratch = testkit::scratch_dir(testkit::Place::Disk).unwrap();
+    let scratch = testkit::scratch_dir(testkit::ScratchPlace::Disk).unwrap();
     let image = scratch.path().join("disk");
     std::fs::File::create(&image).unwrap().set_len(8 * MIB).unwrap();
     let device = LoopDevice::with_options(&image, &["--read-only"]).unwrap();
-    let error = open_for(device.path(), None, Access::Write).unwrap_err();
+    let error = open_for(device.path(), None, TargetAccess::Write).unwrap_err();
     assert!(matches!(error.kind, ErrorKind::ReadOnly), "{error}");
-    assert!(inspect(&spec(device.path(), None), Access::Write, &Policy::default()).is_err());
+    assert!(inspect(&spec(device.path(), None), TargetAccess::Write, &WritePolicy::default()).is_err());
     let direct = OpenFlags { direct: true, ..OpenFlags::default() };
-    let opened = open(&spec(device.path(), None), direct, Access::Read, &Policy::default()).unwrap();
+    let opened = open(&spec(device.path(), None), direct, TargetAccess::Read, &WritePolicy::default()).unwrap();
     assert!(opened.direct && opened.memory_align >= 1);
     // O_TRUNC, O_CREAT and their like are never let through.
     let extra = OpenFlags { extra: OFlags::TRUNC.bits(), ..OpenFlags::default() };
-    let error = open(&spec(device.path(), None), extra, Access::Read, &Policy::default()).unwrap_err();
+    let error = open(&spec(device.path(), None), extra, TargetAccess::Read, &WritePolicy::default()).unwrap_err();
     assert!(matches!(error.kind, ErrorKind::Flags { .. }), "{error}");
-    let error = open_for(device.path(), Some(9 * MIB), Access::Read).unwrap_err();
+    let error = open_for(device.path(), Some(9 * MIB), TargetAccess::Read).unwrap_err();
     assert!(matches!(error.kind, ErrorKind::TooSmall { .. }), "{error}");
 }
 
@@ -317,14 +319,14 @@ fn symbolic_links_to_devices() {
         return;
     }
     let device = LoopDevice::new(8 * MIB).unwrap();
-    let scratch = testkit::scratch_dir(testkit::Place::Disk).unwrap();
+    let scratch = testkit::scratch_dir(testkit::ScratchPlace::Disk).unwrap();
     let link = scratch.path().join("by-id");
     std::os::unix::fs::symlink(device.path(), &link).unwrap();
-    assert!(open_for(&link, None, Access::Write).unwrap().writable);
+    assert!(open_for(&link, None, TargetAccess::Write).unwrap().writable);
     std::fs::write(device.path(), b"something").unwrap();
     refused(&link, Some(device.path()), &["data that iodyno did not write"], Flag::Destroy);
     // The flag may name the link or the device: both are exactly this device.
     for named in [link.as_path(), device.path()] {
-        assert!(inspect(&spec(&link, None), Access::Write, &destroy(named)).is_ok());
+        assert!(inspect(&spec(&link, None), TargetAccess::Write, &destroy(named)).is_ok());
     }
 }

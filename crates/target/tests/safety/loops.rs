@@ -4,8 +4,8 @@ use crate::{Flag, open_for, refused};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use target::{Access, inspect};
-use testkit::{FileSystem, LoopDevice, Mounted, Place, lacks, require_root_or_skip, scratch_dir};
+use target::{TargetAccess, inspect};
+use testkit::{FileSystem, LoopDevice, MountedFileSystem, ScratchPlace, lacks, require_root_or_skip, scratch_dir};
 
 const MIB: u64 = 1 << 20;
 
@@ -77,7 +77,7 @@ impl Drop for Detach {
 /// name is all that the kernel shows when that is gone: [`testkit::own_name`].
 fn own_file(directory: &Path, name: &str) -> PathBuf {
     let path = directory.join(name);
-    drop(open_for(&path, Some(16 * MIB), Access::Write).unwrap());
+    drop(open_for(&path, Some(16 * MIB), TargetAccess::Write).unwrap());
     path
 }
 
@@ -87,7 +87,7 @@ fn a_backing_file_that_another_mount_namespace_attached_is_refused() {
     if !require_root_or_skip() {
         return;
     }
-    let scratch = scratch_dir(Place::Disk).unwrap();
+    let scratch = scratch_dir(ScratchPlace::Disk).unwrap();
     let name = testkit::own_name("image");
     let path = own_file(scratch.path(), &name);
     let mut elsewhere = Elsewhere::new();
@@ -102,7 +102,7 @@ fn a_backing_file_that_another_mount_namespace_attached_is_refused() {
     let detach = Detach(device.clone());
     refused(&path, Some(&path), &["behind the active loop device", &device], Flag::None);
     drop(detach);
-    assert!(open_for(&path, None, Access::Write).is_ok());
+    assert!(open_for(&path, None, TargetAccess::Write).is_ok());
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_hard_link_and_a_bind_mount_of_a_backing_file_are_refused() {
     if !require_root_or_skip() {
         return;
     }
-    let scratch = scratch_dir(Place::Disk).unwrap();
+    let scratch = scratch_dir(ScratchPlace::Disk).unwrap();
     let path = own_file(scratch.path(), "image");
     let link = scratch.path().join("link");
     std::fs::hard_link(&path, &link).unwrap();
@@ -128,7 +128,7 @@ fn a_hard_link_and_a_bind_mount_of_a_backing_file_are_refused() {
     std::fs::remove_file(&path).unwrap();
     refused(&link, Some(&link), &["behind the active loop device", &name], Flag::None);
     drop(device);
-    assert!(open_for(&link, None, Access::Write).is_ok());
+    assert!(open_for(&link, None, TargetAccess::Write).is_ok());
 }
 
 #[test]
@@ -137,8 +137,8 @@ fn the_file_below_an_overlay_and_the_one_seen_through_it_are_one() {
         return;
     }
     // Upper and lower layer on one file system, and on two: the numbers that an overlay shows differ.
-    for lower in [Place::Disk, Place::Memory] {
-        let (upper, lower) = (scratch_dir(Place::Disk).unwrap(), scratch_dir(lower).unwrap());
+    for lower in [ScratchPlace::Disk, ScratchPlace::Memory] {
+        let (upper, lower) = (scratch_dir(ScratchPlace::Disk).unwrap(), scratch_dir(lower).unwrap());
         let merged = upper.path().join("merged");
         for name in ["upper", "work", "merged"] {
             std::fs::create_dir(upper.path().join(name)).unwrap();
@@ -164,9 +164,9 @@ fn the_file_below_an_overlay_and_the_one_seen_through_it_are_one() {
             refused(written, Some(&below), &["behind the active loop device", &name], Flag::None);
             refused(attached, Some(&below), &["behind the active loop device", &name], Flag::None);
             // Another file of the same overlay is free.
-            assert!(open_for(&other, None, Access::Write).is_ok());
+            assert!(open_for(&other, None, TargetAccess::Write).is_ok());
             drop(device);
-            assert!(open_for(written, None, Access::Write).is_ok());
+            assert!(open_for(written, None, TargetAccess::Write).is_ok());
         }
         eventually(|| Command::new("umount").arg(&merged).status().unwrap().success());
     }
@@ -186,7 +186,7 @@ fn a_loop_device_over_the_file_of_a_mounted_one_is_refused() {
     let behind = LoopDevice::with_options(first.backing(), &["--direct-io=off", "--offset=67108864"]);
     drop(behind);
     let name = first.path().display().to_string();
-    let mounted = Mounted::mount(&["-o", "ro", &name]).unwrap();
+    let mounted = MountedFileSystem::mount(&["-o", "ro", &name]).unwrap();
     let place = mounted.path().display().to_string();
     refused(
         second.path(),
@@ -216,13 +216,13 @@ fn loop_devices_over_different_parts_of_a_file_are_free_of_each_other() {
     if !require_root_or_skip() || !available {
         return;
     }
-    let scratch = scratch_dir(Place::Disk).unwrap();
+    let scratch = scratch_dir(ScratchPlace::Disk).unwrap();
     let image = scratch.path().join("image");
     std::fs::File::create(&image).unwrap().set_len(96 * MIB).unwrap();
     let low = LoopDevice::with_options(&image, &["--direct-io=off", "--sizelimit=67108864"]).unwrap();
     let high = LoopDevice::with_options(&image, &["--direct-io=off", "--offset=67108864"]).unwrap();
-    let _mounted = Mounted::make(FileSystem::Ext4, low.path()).unwrap();
-    assert!(open_for(high.path(), None, Access::Write).unwrap().writable);
+    let _mounted = MountedFileSystem::make(FileSystem::Ext4, low.path()).unwrap();
+    assert!(open_for(high.path(), None, TargetAccess::Write).unwrap().writable);
     let overlapping = LoopDevice::with_options(&image, &["--direct-io=off", "--offset=67107840"]).unwrap();
     refused(overlapping.path(), None, &["which covers the same bytes"], Flag::None);
 }
@@ -237,13 +237,13 @@ fn what_covers_the_same_bytes_is_held_while_a_target_is_open() {
     let second = LoopDevice::with_options(first.backing(), &["--direct-io=off"]).unwrap();
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::EXCL | rustix::fs::OFlags::CLOEXEC;
     let open_exclusively = |path: &Path| rustix::fs::open(path, flags, rustix::fs::Mode::empty());
-    let opened = open_for(second.path(), None, Access::Write).unwrap();
+    let opened = open_for(second.path(), None, TargetAccess::Write).unwrap();
     assert!(open_exclusively(first.path()).is_err());
     // One plan may name both.
-    assert!(open_for(first.path(), None, Access::Write).is_ok());
+    assert!(open_for(first.path(), None, TargetAccess::Write).is_ok());
     drop(opened);
     eventually(|| open_exclusively(first.path()).is_ok());
-    let found = inspect(&crate::spec(second.path(), None), Access::Write, &target::Policy::default());
+    let found = inspect(&crate::spec(second.path(), None), TargetAccess::Write, &target::WritePolicy::default());
     assert!(found.is_ok(), "{found:?}");
     eventually(|| open_exclusively(first.path()).is_ok());
 }
@@ -270,7 +270,7 @@ fn a_swap_file_of_another_mount_namespace_is_refused() {
     if !require_root_or_skip() {
         return;
     }
-    let scratch = scratch_dir(Place::Disk).unwrap();
+    let scratch = scratch_dir(ScratchPlace::Disk).unwrap();
     let name = testkit::own_name("image");
     let path = own_file(scratch.path(), &name);
     // Swap wants a file without holes.

@@ -8,9 +8,9 @@ mod loops;
 mod rescue;
 mod signatures;
 
-use plan::{OpenFlags, Span, TargetSpec};
+use plan::{OpenFlags, TargetSpec, TextSpan};
 use std::path::{Path, PathBuf};
-use target::{Access, Opened, Policy, TargetError, inspect, open};
+use target::{OpenTarget, TargetAccess, TargetError, WritePolicy, inspect, open};
 
 /// Does the message name a flag, or say that none exists?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,16 +34,16 @@ pub(crate) fn spec(path: &Path, size_bytes: Option<u64>) -> TargetSpec {
         skip_first_block: false,
         grain_bytes: None,
         unlink: false,
-        span: Span::default(),
+        span: TextSpan::default(),
     }
 }
 
-pub(crate) fn open_for(path: &Path, size_bytes: Option<u64>, access: Access) -> Result<Opened, TargetError> {
-    open(&spec(path, size_bytes), OpenFlags::default(), access, &Policy::default())
+pub(crate) fn open_for(path: &Path, size_bytes: Option<u64>, access: TargetAccess) -> Result<OpenTarget, TargetError> {
+    open(&spec(path, size_bytes), OpenFlags::default(), access, &WritePolicy::default())
 }
 
-pub(crate) fn destroy(path: &Path) -> Policy {
-    Policy { destroy: vec![path.to_owned()], ..Policy::default() }
+pub(crate) fn destroy(path: &Path) -> WritePolicy {
+    WritePolicy { destroy: vec![path.to_owned()], ..WritePolicy::default() }
 }
 
 /// Opening for writing and inspecting are refused with `words`, name the flag or not, and leave `content` alone; what no
@@ -63,14 +63,14 @@ pub(crate) fn refused(path: &Path, content: Option<&Path>, words: &[&str], flag:
             Flag::None => assert!(text.contains("no flag overrides this"), "does not say so: {text}"),
         }
     };
-    check(inspect(&spec(path, None), Access::Write, &Policy::default()).unwrap_err());
-    check(open_for(path, None, Access::Write).unwrap_err());
+    check(inspect(&spec(path, None), TargetAccess::Write, &WritePolicy::default()).unwrap_err());
+    check(open_for(path, None, TargetAccess::Write).unwrap_err());
     // A flag for something else never helps.
     let elsewhere = destroy(&PathBuf::from("/dev"));
-    check(inspect(&spec(path, None), Access::Write, &elsewhere).unwrap_err());
+    check(inspect(&spec(path, None), TargetAccess::Write, &elsewhere).unwrap_err());
     if flag == Flag::None {
-        check(inspect(&spec(path, None), Access::Write, &destroy(path)).unwrap_err());
-        check(open(&spec(path, None), OpenFlags::default(), Access::Write, &destroy(path)).unwrap_err());
+        check(inspect(&spec(path, None), TargetAccess::Write, &destroy(path)).unwrap_err());
+        check(open(&spec(path, None), OpenFlags::default(), TargetAccess::Write, &destroy(path)).unwrap_err());
     }
     let after = content.map(|content| testkit::sha256(content).unwrap());
     assert_eq!(before, after, "{} changed", path.display());

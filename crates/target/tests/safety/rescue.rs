@@ -5,8 +5,8 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
-use target::{Access, Policy, inspect};
-use testkit::{FileSystem, LoopDevice, Place, lacks, require_root_or_skip, scratch_dir};
+use target::{TargetAccess, WritePolicy, inspect};
+use testkit::{FileSystem, LoopDevice, ScratchPlace, lacks, require_root_or_skip, scratch_dir};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -42,7 +42,7 @@ fn file_systems_without_their_partition_table_are_found() {
             };
             let place = format!("(of a partition that begins at sector {sector})");
             refused(disk.path(), None, &[name, &place], Flag::Destroy);
-            let finding = inspect(&spec(disk.path(), None), Access::Write, &destroy(disk.path())).unwrap();
+            let finding = inspect(&spec(disk.path(), None), TargetAccess::Write, &destroy(disk.path())).unwrap();
             assert!(finding.to_string().contains("DESTROYS"), "{finding}");
         }
     }
@@ -104,14 +104,14 @@ fn partitions_anywhere_a_tool_puts_them_are_found() {
     }
     for (offset, bytes, words) in cases {
         file.write_all_at(&bytes, offset).unwrap();
-        let Err(error) = open_for(device.path(), None, Access::Write) else {
+        let Err(error) = open_for(device.path(), None, TargetAccess::Write) else {
             panic!("{words} at {offset} is not seen")
         };
         let text = error.to_string();
         assert!(error.is_refusal() && text.contains(words), "{words} at {offset}: {text}");
         file.write_all_at(&vec![0; bytes.len()], offset).unwrap();
     }
-    assert!(open_for(device.path(), None, Access::Write).is_ok());
+    assert!(open_for(device.path(), None, TargetAccess::Write).is_ok());
     std::fs::write(device.sysfs().join("queue/rotational"), "0").unwrap();
 }
 
@@ -122,7 +122,7 @@ fn foreign_data_in_the_middle_of_a_device_is_found() {
         return;
     }
     let size = GIB;
-    let device = LoopDevice::new_in(size, Place::Memory).unwrap();
+    let device = LoopDevice::new_in(size, ScratchPlace::Memory).unwrap();
     let file = OpenOptions::new().write(true).open(device.path()).unwrap();
     let foreign = vec![0x5a; usize::try_from(size / 128).unwrap()];
     for start in [70 * MIB + 12_345 * 512, size - 10 * MIB] {
@@ -131,7 +131,7 @@ fn foreign_data_in_the_middle_of_a_device_is_found() {
         file.write_all_at(&vec![0; foreign.len()], start).unwrap();
         // The same bytes are fine when they are ours.
         file.write_all_at(&own_sectors(foreign.len()), start).unwrap();
-        assert!(open_for(device.path(), None, Access::Write).is_ok());
+        assert!(open_for(device.path(), None, TargetAccess::Write).is_ok());
         file.write_all_at(&vec![0; foreign.len()], start).unwrap();
     }
 }
@@ -153,7 +153,7 @@ fn an_inspection_costs_a_bounded_number_of_reads() {
         let device = LoopDevice::new(4 << 40).unwrap();
         std::fs::write(device.sysfs().join("queue/rotational"), rotational).unwrap();
         let before = reads(&device);
-        inspect(&spec(device.path(), None), Access::Write, &Policy::default()).unwrap();
+        inspect(&spec(device.path(), None), TargetAccess::Write, &WritePolicy::default()).unwrap();
         let after = reads(&device);
         let (count, sectors) = (after.0 - before.0, after.1 - before.1);
         println!("rotational {rotational}: {count} reads of {sectors} sectors");
@@ -170,7 +170,7 @@ fn what_the_page_cache_remembers_of_an_earlier_content_is_not_believed() {
     if !require_root_or_skip() {
         return;
     }
-    let scratch = scratch_dir(Place::Disk).unwrap();
+    let scratch = scratch_dir(ScratchPlace::Disk).unwrap();
     let image = scratch.path().join("disk");
     File::create(&image).unwrap().set_len(64 * MIB).unwrap();
     let device = LoopDevice::over(&image).unwrap();
@@ -205,7 +205,7 @@ fn a_partition_table_that_was_written_behind_our_mark_is_found() {
         file.write_all_at(&own_sectors(size), 0).unwrap();
         file.sync_all().unwrap();
         drop(file);
-        open_for(device.path(), None, Access::Write).unwrap();
+        open_for(device.path(), None, TargetAccess::Write).unwrap();
         let script = format!("echo ',,L' | sfdisk -q {}", device.path().display());
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
         let mut head = [0; 8];

@@ -4,8 +4,8 @@
 use crate::{Flag, open_for, own_sectors, refused};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
-use target::Access;
-use testkit::{LoopDevice, Place, require_root_or_skip, scratch_dir};
+use target::TargetAccess;
+use testkit::{LoopDevice, ScratchPlace, require_root_or_skip, scratch_dir};
 
 const SIZE: u64 = (80 << 20) + 3 * 512;
 
@@ -68,15 +68,15 @@ fn fixtures() -> Vec<(&'static str, u64, Vec<u8>)> {
 
 #[test]
 fn in_own_files() {
-    let scratch = scratch_dir(Place::Disk).unwrap();
+    let scratch = scratch_dir(ScratchPlace::Disk).unwrap();
     let path = scratch.path().join("file");
-    drop(open_for(&path, Some(SIZE), Access::Write).unwrap());
+    drop(open_for(&path, Some(SIZE), TargetAccess::Write).unwrap());
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     for (words, offset, bytes) in fixtures() {
         file.write_all_at(&bytes, offset).unwrap();
         refused(&path, None, &[words, "at byte"], Flag::Destroy);
         file.write_all_at(&vec![0; bytes.len()], offset).unwrap();
-        assert!(open_for(&path, None, Access::Write).is_ok(), "{words} is gone");
+        assert!(open_for(&path, None, TargetAccess::Write).is_ok(), "{words} is gone");
     }
 }
 
@@ -94,7 +94,7 @@ fn on_devices() {
         refused(device.path(), content, &[words, "at byte"], Flag::Destroy);
         file.write_all_at(&vec![0; bytes.len()], offset).unwrap();
     }
-    assert!(open_for(device.path(), None, Access::Write).is_ok());
+    assert!(open_for(device.path(), None, TargetAccess::Write).is_ok());
 }
 
 /// Our own data is random: each of these signatures stands in it sooner or later, and must not be taken for one.
@@ -118,7 +118,7 @@ fn inside_our_own_sectors_they_mean_nothing() {
         let reader = std::fs::File::open(device.path()).unwrap();
         reader.read_exact_at(&mut before, offset).unwrap();
         file.write_all_at(&bytes, offset).unwrap();
-        let result = open_for(device.path(), None, Access::Write);
+        let result = open_for(device.path(), None, TargetAccess::Write);
         assert_eq!(
             result.is_err(),
             covers_magic || is_table,

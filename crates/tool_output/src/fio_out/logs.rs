@@ -5,7 +5,7 @@
 
 use super::model::{Document, Job, Key, is_counted};
 use crate::ToolOutputError;
-use output::{Force, OutputFile};
+use output::{OutputFile, OverwritePolicy};
 use plan::{JobLogs, JobTexts, is_fio_log};
 use quantity::histogram::Histogram;
 use recording::Reader;
@@ -100,12 +100,12 @@ fn name(prefix: &str, kind: Kind, number: usize, is_per_job: bool) -> PathBuf {
 
 /// May this be replaced without being asked to? Only a log, or nothing: what is there is a regular file that begins as one, or is empty.
 #[must_use]
-pub fn replaces_log(path: &Path) -> Force {
+pub fn replaces_log(path: &Path) -> OverwritePolicy {
     let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
     let mut start = String::new();
     let is_read =
         is_file && std::fs::File::open(path).is_ok_and(|file| file.take(SNIFFED).read_to_string(&mut start).is_ok());
-    Force::from(is_read && (start.is_empty() || is_fio_log(&start)))
+    OverwritePolicy::from(is_read && (start.is_empty() || is_fio_log(&start)))
 }
 
 /// Writes the logs that the jobs of the recording ask for; `folder`: there instead of where their names lead, and where none asks for
@@ -113,7 +113,11 @@ pub fn replaces_log(path: &Path) -> Force {
 ///
 /// # Errors
 /// A recording that cannot be read; a file that stands in the way or cannot be written.
-pub fn write_logs(reader: &Reader, folder: Option<&Path>, force: Force) -> Result<LogsWritten, ToolOutputError> {
+pub fn write_logs(
+    reader: &Reader,
+    folder: Option<&Path>,
+    force: OverwritePolicy,
+) -> Result<LogsWritten, ToolOutputError> {
     let document = Document::read_apart(reader)?;
     let mut written = LogsWritten::default();
     let mut sheets = Sheets { folder, force, files: BTreeMap::new() };
@@ -141,7 +145,7 @@ pub fn write_logs(reader: &Reader, folder: Option<&Path>, force: Force) -> Resul
 /// The files under way, by their names.
 struct Sheets<'a> {
     folder: Option<&'a Path>,
-    force: Force,
+    force: OverwritePolicy,
     files: BTreeMap<PathBuf, OutputFile>,
 }
 
@@ -152,7 +156,7 @@ impl Sheets<'_> {
             None => name,
         };
         if !self.files.contains_key(&path) {
-            let force = if self.force == Force::Yes { Force::Yes } else { replaces_log(&path) };
+            let force = if self.force == OverwritePolicy::Yes { OverwritePolicy::Yes } else { replaces_log(&path) };
             self.files.insert(path.clone(), OutputFile::create(&path, force)?);
         }
         Ok(path)

@@ -1,7 +1,7 @@
 //! Reads a recording once and keeps one line per interval.
 
 use super::figures::{CpuShare, Figures, Side, Times};
-use super::{REQUESTED, Requested};
+use super::{REQUESTED, RequestedLoad};
 use crate::ToolOutputError;
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
@@ -29,7 +29,7 @@ pub(super) struct Run {
     pub(super) detail: String,
     /// Arrivals per second that were asked for; `None` at full speed.
     pub(super) offered: Option<f64>,
-    pub(super) requested: Requested,
+    pub(super) requested: RequestedLoad,
     pub(super) start_ns: i64,
     pub(super) end_ns: i64,
     pub(super) lines: Vec<Line>,
@@ -355,7 +355,7 @@ fn cpu_between(samples: &[Cpu], from_ns: i64, to_ns: i64) -> Option<CpuShare> {
 }
 
 /// What was asked, from the manifest; nothing in recordings that do not have it.
-fn requested(manifest: &Manifest) -> Vec<Requested> {
+fn requested(manifest: &Manifest) -> Vec<RequestedLoad> {
     manifest.extra.get(REQUESTED).and_then(|value| serde_json::from_value(value.clone()).ok()).unwrap_or_default()
 }
 

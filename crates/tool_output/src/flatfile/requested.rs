@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What was asked of one run; `None` where its workloads differ, as Vdbench's `n/a`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Requested {
+pub struct RequestedLoad {
     /// Title of the run.
     pub run: String,
     /// Loop variables, `name=value name=value`; with the title they name the run.

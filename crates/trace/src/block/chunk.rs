@@ -7,13 +7,13 @@ use std::collections::HashSet;
 
 /// Records in the order of completion, and the names that are first used among them.
 #[derive(Debug, Default)]
-pub struct Chunk {
+pub struct TraceChunk {
     pub(crate) ios: Vec<RawIo>,
     pub(crate) actors: Vec<(u32, Actor)>,
     pub(crate) files: Vec<(u32, File)>,
 }
 
-impl Chunk {
+impl TraceChunk {
     /// Its I/Os in numbers.
     pub fn ios(&self) -> impl Iterator<Item = IoRecord> + '_ {
         self.ios.iter().map(IoRecord::of)

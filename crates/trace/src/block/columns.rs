@@ -1,13 +1,13 @@
 //! From records to what a recording takes, off the consumer's thread: which names they use, and sums over them.
 
 use crate::TraceError;
-use crate::block::chunk::Chunk;
+use crate::block::chunk::TraceChunk;
 use crate::device::{cgroup_root, device_name};
 use crate::fetch::fetch;
 use crate::paths::Mounts;
-use quantity::histogram::Recorder;
+use quantity::histogram::HistogramRecorder;
 use recording::rows::Io as IoRow;
-use recording::{Batch, IoFile, IoNames, IoRecord, IoTask, RawIo, Row, io_rows};
+use recording::{IoFile, IoNames, IoRecord, IoTask, RawIo, Row, RowBatch, io_rows};
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -17,7 +17,7 @@ const AHEAD_BYTES: usize = 2048;
 
 /// Sums over I/Os since they were last taken.
 #[derive(Debug, Default)]
-pub struct Summary {
+pub struct TraceSums {
     /// I/Os.
     pub ios: u64,
     /// Reads among them.
@@ -27,12 +27,12 @@ pub struct Summary {
     /// Those that failed.
     pub errors: u64,
     /// Completion − queueing.
-    pub response: Recorder,
+    pub response: HistogramRecorder,
 }
 
 /// A chunk's records with everything that they need to be understood.
 #[derive(Debug)]
-pub struct Packed<'a> {
+pub struct PackedChunk<'a> {
     /// What the numbers in them stand for.
     pub names: IoNames,
     /// In the order of completion.
@@ -41,7 +41,7 @@ pub struct Packed<'a> {
 
 /// Knows the names; remembers them from chunk to chunk.
 #[derive(Debug, Default)]
-pub struct Columns {
+pub struct TraceNames {
     tasks: HashMap<u32, IoTask>,
     devices: HashMap<u32, String>,
     cgroups: HashMap<u64, Option<String>>,
@@ -50,7 +50,7 @@ pub struct Columns {
     old_files: HashMap<u32, IoFile>,
     mounts: Mounts,
     used: Used,
-    summary: Summary,
+    summary: TraceSums,
 }
 
 /// Which numbers a chunk has used so far.
@@ -97,9 +97,9 @@ impl Marks {
     }
 }
 
-impl Columns {
+impl TraceNames {
     /// The records of a chunk with their names, for the recording; counts them.
-    pub fn pack<'a>(&mut self, chunk: &'a Chunk) -> Packed<'a> {
+    pub fn pack<'a>(&mut self, chunk: &'a TraceChunk) -> PackedChunk<'a> {
         self.learn(chunk);
         let mut names = IoNames::default();
         for raw in &chunk.ios {
@@ -125,21 +125,21 @@ impl Columns {
         self.used.devices.clear();
         self.used.tasks.clear();
         self.used.files.clear();
-        Packed { names, records: &chunk.ios }
+        PackedChunk { names, records: &chunk.ios }
     }
 
     /// The rows of a chunk, in the order of completion, for those who look at them at once; counts them.
     ///
     /// # Errors
     /// Arrow refuses; does not happen.
-    pub fn batch(&mut self, chunk: &Chunk) -> Result<Batch, TraceError> {
-        let Packed { names, records } = self.pack(chunk);
+    pub fn batch(&mut self, chunk: &TraceChunk) -> Result<RowBatch, TraceError> {
+        let PackedChunk { names, records } = self.pack(chunk);
         let rows = io_rows(&names, records).map_err(|why| TraceError::Consumer(format!("cannot make rows: {why}")))?;
-        Ok(Batch { table: IoRow::TABLE, rows })
+        Ok(RowBatch { table: IoRow::TABLE, rows })
     }
 
     /// Takes note of the names in a chunk whose rows come later, or never.
-    pub fn learn(&mut self, chunk: &Chunk) {
+    pub fn learn(&mut self, chunk: &TraceChunk) {
         for (id, actor) in &chunk.actors {
             let (pid, tid) = (signed32(actor.pid), signed32(actor.tid));
             let task = IoTask { pid, tid, comm: actor.comm.clone(), cgroup: self.cgroup(actor.cgroup) };
@@ -173,7 +173,7 @@ impl Columns {
     }
 
     /// Sums since the last time.
-    pub fn take_summary(&mut self) -> Summary {
+    pub fn take_summary(&mut self) -> TraceSums {
         std::mem::take(&mut self.summary)
     }
 
@@ -235,12 +235,12 @@ mod tests {
     fn every_chunk_has_the_names_that_it_uses_once() {
         let numbers: Vec<u32> = (1..=1000).map(|given| given << 10 | 1).collect();
         let actor = |pid| Actor { pid, tid: pid, cgroup: 0, comm: format!("c{pid}") };
-        let mut columns = Columns::default();
+        let mut columns = TraceNames::default();
         let actors = numbers.iter().map(|number| (*number, actor(number >> 10))).collect();
-        columns.learn(&Chunk { actors, ..Chunk::default() });
+        columns.learn(&TraceChunk { actors, ..TraceChunk::default() });
         columns.begin_generation();
         let turn = || numbers.iter().map(|number| record(*number, numbers[0]));
-        let chunk = Chunk::of_records(turn().chain(turn()).chain([record(0, 9)]).collect());
+        let chunk = TraceChunk::of_records(turn().chain(turn()).chain([record(0, 9)]).collect());
         for _ in 0..2 {
             let names = columns.pack(&chunk).names;
             let tasks: Vec<_> = names.tasks.iter().map(|(number, task)| (*number, task.pid.cast_unsigned())).collect();

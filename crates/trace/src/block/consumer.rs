@@ -1,16 +1,17 @@
 //! The thread that empties the ring: it copies records and does nothing else.
 
-use crate::block::chunk::Chunk;
-use crate::block::columns::Columns;
+use crate::block::chunk::TraceChunk;
+use crate::block::columns::TraceNames;
 use crate::block::idle::Idle;
 use crate::block::in_flight::Table;
-use crate::block::records::{Entry, InFlight, Statistics};
+use crate::block::records::{Entry, InFlightIo, ProbeStatistics};
 use crate::block::{
-    DIRTY_TRACEPOINTS, FLOOD, LAST_ENDS, LAST_ENDS_BEFORE, Options, SET, STARTS, Through, constants, ftrace, ring_bytes,
+    DIRTY_TRACEPOINTS, FLOOD, LAST_ENDS, LAST_ENDS_BEFORE, SET, STARTS, TraceOptions, TraceSource, constants, ftrace,
+    ring_bytes,
 };
 use crate::kernel_ring::KernelRing;
 use crate::names::{Name, fill, fill_who};
-use crate::program::{Callable, Loaded, Misses, State, Verdict};
+use crate::program::{Callable, Loaded, Misses, ProgramState, ProgramSupport};
 use crate::{Kernel, TraceError};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject};
 use quantity::clock;
@@ -60,9 +61,9 @@ struct Shared {
 
 /// Makes records of I/Os that never were.
 #[derive(Debug)]
-pub struct Flood(Callable);
+pub struct SyntheticFlood(Callable);
 
-impl Flood {
+impl SyntheticFlood {
     /// So many at once, of the device with this number (major << 20 | minor).
     ///
     /// # Errors
@@ -78,10 +79,10 @@ const NAMES_MAX: usize = 100_000;
 /// A running trace of block I/O; dropping it detaches everything.
 #[derive(Debug)]
 pub struct BlockTrace {
-    chunks: Receiver<Chunk>,
+    chunks: Receiver<TraceChunk>,
     source: Source,
     thread: Option<JoinHandle<()>>,
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<ProgramSupport>,
     note: Option<String>,
     ring_bytes: u32,
     started_ns: u64,
@@ -105,7 +106,7 @@ struct Probe {
     generation: MapHandle,
     /// Of the programs at an I/O's start, and of the last ones at its end.
     misses: [Misses; 2],
-    flood: Option<Flood>,
+    flood: Option<SyntheticFlood>,
     /// That are wanted, bytes.
     sizes: RangeInclusive<u32>,
     shared: Arc<Shared>,
@@ -128,11 +129,11 @@ impl BlockTrace {
     ///
     /// # Errors
     /// Missing capabilities or kernel features; a buffer or filter that cannot be.
-    pub fn start(options: &Options) -> Result<Self, TraceError> {
+    pub fn start(options: &TraceOptions) -> Result<Self, TraceError> {
         match options.through {
-            Through::Bpf => Self::through_bpf(options),
-            Through::Ftrace => Self::through_ftrace(options, ftrace::NOTE.to_string()),
-            Through::Either => Self::through_bpf(options).or_else(|why| {
+            TraceSource::Bpf => Self::through_bpf(options),
+            TraceSource::Ftrace => Self::through_ftrace(options, ftrace::NOTE.to_string()),
+            TraceSource::Either => Self::through_bpf(options).or_else(|why| {
                 let note = format!("BPF cannot be used here ({why}), so it is {}", ftrace::NOTE);
                 // Those who may do neither are told what BPF needs.
                 if why.is_privilege() { Self::through_ftrace(options, note).map_err(|_| why) } else { Err(why) }
@@ -140,7 +141,7 @@ impl BlockTrace {
         }
     }
 
-    fn through_ftrace(options: &Options, note: String) -> Result<Self, TraceError> {
+    fn through_ftrace(options: &TraceOptions, note: String) -> Result<Self, TraceError> {
         let ftrace::Started { chunks, shared, thread, verdicts, ring_bytes } = ftrace::start(options)?;
         Ok(Self {
             chunks,
@@ -153,14 +154,14 @@ impl BlockTrace {
         })
     }
 
-    fn through_bpf(options: &Options) -> Result<Self, TraceError> {
+    fn through_bpf(options: &TraceOptions) -> Result<Self, TraceError> {
         let kernel = Kernel::running()?;
         let mut verdicts = SET.verdicts(&kernel)?;
         if !options.files {
             // Nobody asks whose cached data are written.
             let names = DIRTY_TRACEPOINTS;
             verdicts.iter_mut().filter(|verdict| names.contains(&verdict.tracepoint)).for_each(|verdict| {
-                (verdict.state, verdict.loss) = (State::NotNeeded, None);
+                (verdict.state, verdict.loss) = (ProgramState::NotNeeded, None);
             });
         }
         let ring_bytes = ring_bytes(options)?;
@@ -182,7 +183,7 @@ impl BlockTrace {
         let last_ends = if kernel.has_tracepoint("block_io_done") { LAST_ENDS } else { LAST_ENDS_BEFORE };
         let misses = [&STARTS[..], &last_ends].map(|names| Misses::of(&loaded, names));
         let ring = KernelRing::new(&loaded.map("ring")?)?;
-        let flood = if options.flood { Some(Flood(Callable::of(&loaded, FLOOD)?)) } else { None };
+        let flood = if options.flood { Some(SyntheticFlood(Callable::of(&loaded, FLOOD)?)) } else { None };
         loaded.attach()?;
         let started_ns = clock::now_ns();
         let shared = Arc::new(Shared::default());
@@ -192,7 +193,7 @@ impl BlockTrace {
             shared: Arc::clone(&shared),
             in_flight: Arc::clone(&in_flight),
             sizes: options.filter.bytes_min..=options.filter.bytes_max,
-            chunk: Chunk::default(),
+            chunk: TraceChunk::default(),
         };
         let thread = std::thread::Builder::new()
             .name("trace".to_string())
@@ -220,7 +221,7 @@ impl BlockTrace {
 
     /// The next chunk within `limit`; `None` when there was none, or when the trace has ended.
     #[must_use]
-    pub fn next(&self, limit: Duration) -> Option<Chunk> {
+    pub fn next(&self, limit: Duration) -> Option<TraceChunk> {
         self.chunks.recv_timeout(limit).ok()
     }
 
@@ -235,7 +236,7 @@ impl BlockTrace {
 
     /// The next chunk after [`Self::stop`]; `None` when that was all.
     #[must_use]
-    pub fn rest(&self) -> Option<Chunk> {
+    pub fn rest(&self) -> Option<TraceChunk> {
         loop {
             match self.chunks.recv_timeout(POLL) {
                 Ok(chunk) => return Some(chunk),
@@ -249,7 +250,7 @@ impl BlockTrace {
     ///
     /// # Errors
     /// The map cannot be read.
-    pub fn statistics(&self) -> Result<Statistics, TraceError> {
+    pub fn statistics(&self) -> Result<ProbeStatistics, TraceError> {
         let probe = match &self.source {
             Source::Probe(probe) => probe,
             Source::Ftrace(shared) => return Ok(shared.statistics()),
@@ -258,7 +259,7 @@ impl BlockTrace {
             .counters
             .lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY)
             .map_err(|why| TraceError::Consumer(format!("cannot read the probe's counters: {why}")))?;
-        let mut sum = Statistics::sum(&cpus.unwrap_or_default());
+        let mut sum = ProbeStatistics::sum(&cpus.unwrap_or_default());
         let [starts, ends] = &probe.misses;
         (sum.lost_start, sum.missed_ends) = (starts.count(), ends.count());
         sum.lost_unknown = probe.shared.unknown.load(Ordering::Relaxed);
@@ -269,7 +270,7 @@ impl BlockTrace {
     ///
     /// # Errors
     /// A map cannot be read.
-    pub fn final_statistics(&self) -> Result<Statistics, TraceError> {
+    pub fn final_statistics(&self) -> Result<ProbeStatistics, TraceError> {
         let mut sum = self.statistics()?;
         let Source::Probe(probe) = &self.source else { return Ok(sum) };
         sum.unfinished = probe.shared.unfinished.load(Ordering::Relaxed);
@@ -286,7 +287,7 @@ impl BlockTrace {
 
     /// Forgets the oldest of the names that `columns` knows when there are very many, so that memory does not grow with the
     /// number of tasks and files. For every loop that takes chunks, once a chunk's rows are made.
-    pub fn bound_names(&self, columns: &mut Columns) {
+    pub fn bound_names(&self, columns: &mut TraceNames) {
         if columns.names() > NAMES_MAX {
             self.forget_names();
             columns.begin_generation();
@@ -313,15 +314,15 @@ impl BlockTrace {
     /// I/Os in flight, in no order, behind the time when they were, as in [`Self::unfinished`]; those that have ended unseen
     /// are left out as far as their device tells.
     #[must_use]
-    pub fn in_flight(&self) -> (u64, Vec<InFlight>) {
+    pub fn in_flight(&self) -> (u64, Vec<InFlightIo>) {
         match &self.source {
             Source::Probe(probe) => {
                 let now_ns = clock::now_ns();
-                (now_ns, probe.on_their_way(now_ns).iter().map(InFlight::of).collect())
+                (now_ns, probe.on_their_way(now_ns).iter().map(InFlightIo::of).collect())
             }
             Source::Ftrace(shared) => {
                 let (as_of_ns, ios) = shared.in_flight();
-                (as_of_ns, ios.iter().map(InFlight::of).collect())
+                (as_of_ns, ios.iter().map(InFlightIo::of).collect())
             }
         }
     }
@@ -330,7 +331,7 @@ impl BlockTrace {
     /// flight: now, or where events come out later than they happen (ftrace), shortly before. Those of the millisecond
     /// before that time are left out.
     #[must_use]
-    pub fn unfinished(&self) -> (u64, Chunk) {
+    pub fn unfinished(&self) -> (u64, TraceChunk) {
         let (as_of_ns, mut ios): (u64, Vec<IoRecord>) = match &self.source {
             // The time first: what ends while the table is looked at was in flight then.
             Source::Probe(probe) => {
@@ -344,7 +345,7 @@ impl BlockTrace {
         let as_of_ns = as_of_ns.max(self.started_ns);
         ios.retain(|io| io.queue_ns < as_of_ns.saturating_sub(SETTLED_NS));
         ios.sort_by_key(|io| io.queue_ns);
-        (as_of_ns, Chunk::of_records(ios.into_iter().map(|io| io.unfinished().to_raw()).collect()))
+        (as_of_ns, TraceChunk::of_records(ios.into_iter().map(|io| io.unfinished().to_raw()).collect()))
     }
 
     /// When the trace was ended by [`Self::stop`], `CLOCK_MONOTONIC`, ns; known once [`Self::rest`] has given everything.
@@ -359,7 +360,7 @@ impl BlockTrace {
 
     /// For benches, once: what makes records up, if [`Options::flood`] was set.
     #[must_use]
-    pub fn take_flood(&mut self) -> Option<Flood> {
+    pub fn take_flood(&mut self) -> Option<SyntheticFlood> {
         match &mut self.source {
             Source::Probe(probe) => probe.flood.take(),
             Source::Ftrace(_) => None,
@@ -377,7 +378,7 @@ impl BlockTrace {
 
     /// What the kernel offers, program by program.
     #[must_use]
-    pub fn verdicts(&self) -> &[Verdict] {
+    pub fn verdicts(&self) -> &[ProgramSupport] {
         &self.verdicts
     }
 
@@ -412,7 +413,7 @@ impl Drop for BlockTrace {
 }
 
 /// Writes the sets that the probe compares with.
-fn fill_filters(loaded: &Loaded, options: &Options) -> Result<(), TraceError> {
+fn fill_filters(loaded: &Loaded, options: &TraceOptions) -> Result<(), TraceError> {
     let filter = &options.filter;
     fill(loaded, "devices", filter.devices.iter().map(|device| device.number.to_ne_bytes().to_vec()))?;
     fill_who(loaded, &filter.pids, &filter.comms, &filter.cgroups)
@@ -420,12 +421,12 @@ fn fill_filters(loaded: &Loaded, options: &Options) -> Result<(), TraceError> {
 
 /// What the thread has.
 struct Consumer {
-    sender: SyncSender<Chunk>,
+    sender: SyncSender<TraceChunk>,
     shared: Arc<Shared>,
     in_flight: Arc<Table>,
     /// That are wanted, bytes.
     sizes: RangeInclusive<u32>,
-    chunk: Chunk,
+    chunk: TraceChunk,
 }
 
 impl Consumer {

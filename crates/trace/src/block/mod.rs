@@ -13,16 +13,16 @@ mod in_flight;
 mod records;
 mod ring;
 
-pub use chunk::Chunk;
-pub use columns::{Columns, Packed, Summary};
-pub use consumer::{BlockTrace, Flood};
+pub use chunk::TraceChunk;
+pub use columns::{PackedChunk, TraceNames, TraceSums};
+pub use consumer::{BlockTrace, SyntheticFlood};
 pub use recording::{IoRecord, op_name};
-pub use records::{InFlight, Statistics, op_numbers};
-pub use ring::Ring;
+pub use records::{InFlightIo, ProbeStatistics, op_numbers};
+pub use ring::FlightRing;
 
 use crate::constants::Constants;
-use crate::program::{Need, ProbeSet, Program, State, Verdict};
-use crate::{Device, Kernel, TraceError, device, symbols};
+use crate::program::{Need, ProbeSet, Program, ProgramState, ProgramSupport};
+use crate::{BlockDevice, Kernel, TraceError, device, symbols};
 use std::collections::HashMap;
 
 /// What build.rs compiled.
@@ -120,9 +120,9 @@ const RING_BYTES_MIN: u64 = 64 << 10;
 
 /// What to trace.
 #[derive(Clone, Debug)]
-pub struct Filter {
+pub struct TraceFilter {
     /// These devices or partitions; none: all.
-    pub devices: Vec<Device>,
+    pub devices: Vec<BlockDevice>,
     /// Operations by the kernel's number, as bits; all by default.
     pub ops: u32,
     /// Smallest size, bytes.
@@ -139,7 +139,7 @@ pub struct Filter {
     pub sample: u32,
 }
 
-impl Default for Filter {
+impl Default for TraceFilter {
     fn default() -> Self {
         Self {
             devices: Vec::new(),
@@ -156,7 +156,7 @@ impl Default for Filter {
 
 /// By which way of the kernel's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Through {
+pub enum TraceSource {
     /// BPF programs.
     #[default]
     Bpf,
@@ -168,29 +168,29 @@ pub enum Through {
 
 /// How to trace.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct TraceOptions {
     /// What.
-    pub filter: Filter,
+    pub filter: TraceFilter,
     /// Bytes of the ring buffer between kernel and consumer; by default 64 MiB for each device (4 MiB for
     /// one that turns), between 16 and 128 MiB, at most 1/64 of the memory.
     pub ring_bytes: Option<u64>,
     /// Find the file of each I/O, and the owner of write-back.
     pub files: bool,
     /// By which way.
-    pub through: Through,
+    pub through: TraceSource,
     /// For benches: load what [`BlockTrace::take_flood`] gives.
     pub flood: bool,
     /// For tests: the kernel leaves the probe out at the ends of I/Os below this sector.
     pub left_out_below: u64,
 }
 
-impl Default for Options {
+impl Default for TraceOptions {
     fn default() -> Self {
         Self {
-            filter: Filter::default(),
+            filter: TraceFilter::default(),
             ring_bytes: None,
             files: true,
-            through: Through::default(),
+            through: TraceSource::default(),
             flood: false,
             left_out_below: 0,
         }
@@ -205,15 +205,15 @@ fn ring_default(rotating: impl IntoIterator<Item = bool>, memory: u64) -> u64 {
 }
 
 /// Do the devices that are traced turn?
-fn rotating(filter: &Filter) -> Vec<bool> {
+fn rotating(filter: &TraceFilter) -> Vec<bool> {
     match filter.devices.as_slice() {
         [] => device::all().iter().map(|device| device.is_rotating()).collect(),
-        devices => devices.iter().map(Device::is_rotating).collect(),
+        devices => devices.iter().map(BlockDevice::is_rotating).collect(),
     }
 }
 
 /// The size that the ring gets: a power of two of whole pages.
-fn ring_bytes(options: &Options) -> Result<u32, TraceError> {
+fn ring_bytes(options: &TraceOptions) -> Result<u32, TraceError> {
     let memory = rustix::system::sysinfo().totalram;
     let asked = options.ring_bytes.unwrap_or_else(|| ring_default(rotating(&options.filter), memory));
     let bytes = asked.clamp(RING_BYTES_MIN, 1 << 31).next_power_of_two();
@@ -229,16 +229,21 @@ fn ring_bytes(options: &Options) -> Result<u32, TraceError> {
 }
 
 /// What is not known where functions cannot be told by their addresses.
-const HIDDEN: Verdict = Verdict {
+const HIDDEN: ProgramSupport = ProgramSupport {
     tracepoint: "the address of every kernel function (/proc/kallsyms)",
-    state: State::Hidden,
+    state: ProgramState::Hidden,
     loss: Some(
         "the file of direct I/O is not known, nor that of compressed data on btrfs; CAP_SYSLOG shows the addresses, and root does, unless kernel.kptr_restrict is 2",
     ),
 };
 
 /// The probe's constants for these options; what cannot be known for want of addresses goes to `verdicts`.
-fn constants(kernel: &Kernel, options: &Options, ring_bytes: u32, verdicts: &mut Vec<Verdict>) -> Constants {
+fn constants(
+    kernel: &Kernel,
+    options: &TraceOptions,
+    ring_bytes: u32,
+    verdicts: &mut Vec<ProgramSupport>,
+) -> Constants {
     let filter = &options.filter;
     let mut constants = Constants::default();
     constants.flag("has_io_start", kernel.has_tracepoint("block_io_start"));

@@ -24,7 +24,7 @@ impl<'a> Entry<'a> {
 
 /// An I/O that is not over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InFlight {
+pub struct InFlightIo {
     /// When it was queued, `CLOCK_MONOTONIC`, ns.
     pub queue_ns: u64,
     /// Its device, major << 20 | minor.
@@ -33,7 +33,7 @@ pub struct InFlight {
     pub op: u8,
 }
 
-impl InFlight {
+impl InFlightIo {
     pub(crate) fn of(io: &IoRecord) -> Self {
         Self { queue_ns: io.queue_ns, dev: io.dev, op: io.op }
     }
@@ -73,7 +73,7 @@ pub fn op_numbers(name: &str) -> u32 {
 
 /// What the probe has counted since it was loaded, over all CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
+pub struct ProbeStatistics {
     /// I/Os that passed the filters, before sampling.
     pub started: u64,
     /// Records written.
@@ -107,7 +107,7 @@ pub struct Statistics {
     pub unfinished: u64,
 }
 
-impl Statistics {
+impl ProbeStatistics {
     /// Sums the values of all CPUs, as the map holds them.
     pub(crate) fn sum(cpus: &[Vec<u8>]) -> Self {
         let mut sum = Self::default();

@@ -1,6 +1,6 @@
 //! The last records in memory, as they came: what a flight recorder writes when there is trouble.
 
-use crate::block::chunk::Chunk;
+use crate::block::chunk::TraceChunk;
 use recording::{IO_RECORD_BYTES, IoRecord, RawIo};
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ struct Block {
 
 /// The records of the last seconds, with a limit in bytes.
 #[derive(Debug)]
-pub struct Ring {
+pub struct FlightRing {
     blocks: VecDeque<Block>,
     /// A block that was let go, to be filled again.
     spare: Option<Block>,
@@ -25,7 +25,7 @@ pub struct Ring {
     ios: usize,
 }
 
-impl Ring {
+impl FlightRing {
     /// An empty ring that takes no more than `bytes`, and never less than two blocks of 256 KiB.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
@@ -36,7 +36,7 @@ impl Ring {
 
     /// Takes the records of a chunk; gives the number of records that had to go for them because the ring was full, and
     /// the last time of completion among these.
-    pub fn push(&mut self, chunk: &Chunk) -> (u64, u64) {
+    pub fn push(&mut self, chunk: &TraceChunk) -> (u64, u64) {
         let (mut gone, mut gone_ns) = (0, 0);
         for raw in &chunk.ios {
             if self.blocks.back().is_none_or(|block| block.ios.len() >= BLOCK_RECORDS) {
@@ -75,10 +75,10 @@ impl Ring {
     }
 
     /// What completed from `t_ns` on, a block at a time.
-    pub fn chunks_from(&self, t_ns: u64) -> impl Iterator<Item = Chunk> + '_ {
+    pub fn chunks_from(&self, t_ns: u64) -> impl Iterator<Item = TraceChunk> + '_ {
         let wanted = move |raw: &&RawIo| IoRecord::of(raw).last_ns() >= t_ns;
         let blocks = self.blocks.iter().filter(move |block| block.last_ns >= t_ns);
-        blocks.map(move |block| Chunk::of_records(block.ios.iter().filter(wanted).copied().collect()))
+        blocks.map(move |block| TraceChunk::of_records(block.ios.iter().filter(wanted).copied().collect()))
     }
 
     /// I/Os in it.
@@ -99,22 +99,22 @@ mod tests {
     use super::*;
 
     /// A chunk of I/Os that complete at these times.
-    fn chunk(times: impl IntoIterator<Item = u64>) -> Chunk {
+    fn chunk(times: impl IntoIterator<Item = u64>) -> TraceChunk {
         let raw = |t_ns: u64| {
             let mut raw = [0; IO_RECORD_BYTES];
             raw[8..16].copy_from_slice(&t_ns.to_ne_bytes());
             raw
         };
-        Chunk::of_records(times.into_iter().map(raw).collect())
+        TraceChunk::of_records(times.into_iter().map(raw).collect())
     }
 
-    fn times(ring: &Ring, from_ns: u64) -> Vec<u64> {
+    fn times(ring: &FlightRing, from_ns: u64) -> Vec<u64> {
         ring.chunks_from(from_ns).flat_map(|chunk| chunk.ios().map(|io| io.complete_ns).collect::<Vec<_>>()).collect()
     }
 
     #[test]
     fn what_is_old_goes_and_what_is_new_stays_in_order() {
-        let mut ring = Ring::new(1 << 30);
+        let mut ring = FlightRing::new(1 << 30);
         for part in 0..100 {
             assert_eq!(ring.push(&chunk(part * 1000..(part + 1) * 1000)), (0, 0));
             ring.forget_before((part * 1000).saturating_sub(20_000));
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_full_ring_lets_the_oldest_go_and_says_so() {
-        let mut ring = Ring::new(4 * (BLOCK_RECORDS * IO_RECORD_BYTES) as u64);
+        let mut ring = FlightRing::new(4 * (BLOCK_RECORDS * IO_RECORD_BYTES) as u64);
         let block = BLOCK_RECORDS as u64;
         assert_eq!(ring.push(&chunk(0..10 * block)), (6 * block, 6 * block - 1));
         assert_eq!(times(&ring, 0), (6 * block..10 * block).collect::<Vec<_>>());

@@ -9,7 +9,7 @@ use crate::device::device_name;
 use crate::names::Cursor;
 use crate::program::{Loaded, Need, ProbeSet, Program};
 use crate::table::entries;
-use crate::{TraceError, Verdict, symbols};
+use crate::{ProgramSupport, TraceError, symbols};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
 /// What build.rs compiled.
@@ -36,7 +36,7 @@ const NO_SECTOR: u64 = u64::MAX / 512;
 
 /// I/Os that failed since the probe began.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailedIos {
     /// Kernel name of the device.
     pub device: String,
     /// Operation.
@@ -89,7 +89,7 @@ impl ErrorTrace {
 
     /// What the kernel offers, program by program.
     #[must_use]
-    pub fn verdicts(&self) -> &[Verdict] {
+    pub fn verdicts(&self) -> &[ProgramSupport] {
         self.loaded.verdicts()
     }
 
@@ -103,8 +103,8 @@ impl ErrorTrace {
     ///
     /// # Errors
     /// The kernel's table cannot be read.
-    pub fn read(&self) -> Result<Vec<Failed>, TraceError> {
-        let mut all: Vec<Failed> = entries(&self.failed)
+    pub fn read(&self) -> Result<Vec<FailedIos>, TraceError> {
+        let mut all: Vec<FailedIos> = entries(&self.failed)
             .map_err(|why| unreadable(&why))?
             .iter()
             .map(|(key, value)| failed(key, value))
@@ -124,13 +124,13 @@ impl ErrorTrace {
     }
 }
 
-fn failed(key: &[u8], value: &[u8]) -> Failed {
+fn failed(key: &[u8], value: &[u8]) -> FailedIos {
     let mut at = Cursor::new(key);
     let (dev, op, status, _) = (at.u32(), at.u8(), at.u8(), at.u16());
     let inode = at.u64();
     let mut at = Cursor::new(value);
     let (count, first_ns, last_ns, sector) = (at.u64(), at.u64(), at.u64(), at.u64());
-    Failed {
+    FailedIos {
         device: device_name(dev),
         op: op_name(op),
         errno: recording::status_errno(status).unwrap_or(0),

@@ -4,14 +4,14 @@
 
 mod totals;
 
-pub use totals::{Counts, FileActivity, Losses};
+pub use totals::{FileActivity, FileCounts, FileTraceLosses};
 
 use crate::constants::Constants;
 use crate::kernel_ring::KernelRing;
 use crate::names::{Actor, Name, fill_who};
 use crate::paths::{File, Mounts};
 use crate::program::{Loaded, Need, ProbeSet, Program};
-use crate::{TraceError, Verdict};
+use crate::{ProgramSupport, TraceError};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use quantity::clock;
 use std::collections::HashMap;
@@ -54,7 +54,7 @@ const TABLE_ENTRIES: usize = 1 << 16;
 
 /// Whose reads and writes; empty lists take everybody's.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct FileTraceOptions {
     /// Processes.
     pub pids: Vec<u32>,
     /// Tasks of these names (the kernel's 15 characters).
@@ -77,7 +77,7 @@ pub struct FileTrace {
     actors: HashMap<u32, Actor>,
     files: HashMap<u32, Named>,
     mounts: Mounts,
-    seen: HashMap<[u8; KEY_BYTES], Counts>,
+    seen: HashMap<[u8; KEY_BYTES], FileCounts>,
     started_ns: u64,
     loaded: Loaded,
 }
@@ -101,7 +101,7 @@ impl FileTrace {
     ///
     /// # Errors
     /// Missing capabilities or kernel features; too many values of a filter.
-    pub fn start(options: &Options) -> Result<Self, TraceError> {
+    pub fn start(options: &FileTraceOptions) -> Result<Self, TraceError> {
         let mut constants = Constants::default();
         constants.u32("o_direct", rustix::fs::OFlags::DIRECT.bits());
         constants.u32("page_shift", rustix::param::page_size().trailing_zeros());
@@ -136,7 +136,7 @@ impl FileTrace {
             .sums
             .keys()
             .filter_map(|key| Some((key_of(&key)?, self.sums.lookup(&key, MapFlags::ANY).transpose()?)))
-            .map(|(key, value)| value.map(|value| (key, Counts::of(&value))))
+            .map(|(key, value)| value.map(|value| (key, FileCounts::of(&value))))
             .collect::<Result<_, _>>()
             .map_err(failed)?;
         // After the sums: a name arrives before its number is used.
@@ -161,17 +161,17 @@ impl FileTrace {
     ///
     /// # Errors
     /// The kernel's table cannot be read.
-    pub fn losses(&self) -> Result<Losses, TraceError> {
+    pub fn losses(&self) -> Result<FileTraceLosses, TraceError> {
         let cpus = self
             .counters
             .lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY)
             .map_err(|why| TraceError::Consumer(format!("cannot read the probe's counters: {why}")))?;
-        Ok(Losses::sum(&cpus.unwrap_or_default()))
+        Ok(FileTraceLosses::sum(&cpus.unwrap_or_default()))
     }
 
     /// What the kernel offers, program by program.
     #[must_use]
-    pub fn verdicts(&self) -> &[Verdict] {
+    pub fn verdicts(&self) -> &[ProgramSupport] {
         self.loaded.verdicts()
     }
 
@@ -202,7 +202,7 @@ impl FileTrace {
         Named { mount, inode: file.inode, path: self.mounts.path(file).map(Arc::from) }
     }
 
-    fn activity(&self, key: &[u8; KEY_BYTES], counts: Counts) -> FileActivity {
+    fn activity(&self, key: &[u8; KEY_BYTES], counts: FileCounts) -> FileActivity {
         let (file, actor) = totals::ids_of(key);
         let (file, actor) = (self.files.get(&file), self.actors.get(&actor));
         FileActivity {

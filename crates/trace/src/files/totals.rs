@@ -19,7 +19,7 @@ pub(super) fn ids_of(key: &[u8; KEY_BYTES]) -> (u32, u32) {
 
 /// What was done with a file. Logical is what programs asked for; physical what the page cache had to get, and what went past it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct FileCounts {
     /// Reads through the page cache that gave something.
     pub reads: u64,
     /// Their bytes.
@@ -46,7 +46,7 @@ pub struct Counts {
     pub pages_made: u64,
 }
 
-impl Counts {
+impl FileCounts {
     /// As the kernel's table holds them.
     pub(super) fn of(bytes: &[u8]) -> Self {
         let mut at = Cursor::new(bytes);
@@ -110,12 +110,12 @@ pub struct FileActivity {
     /// Its name.
     pub comm: Option<Arc<str>>,
     /// What was done.
-    pub counts: Counts,
+    pub counts: FileCounts,
 }
 
 /// What the probe could not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Losses {
+pub struct FileTraceLosses {
     /// Reads, writes and pages: the table of files and processes was full.
     pub table: u64,
     /// Names without room; what was done is counted, and whose it was is not known.
@@ -124,7 +124,7 @@ pub struct Losses {
     pub operations: u64,
 }
 
-impl Losses {
+impl FileTraceLosses {
     /// Sums the values of all CPUs.
     pub(super) fn sum(cpus: &[Vec<u8>]) -> Self {
         let mut sum = Self::default();

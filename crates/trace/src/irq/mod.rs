@@ -9,7 +9,7 @@ use crate::names::Cursor;
 use crate::namespace::{is_there, sees_all_processes};
 use crate::program::{Loaded, Need, ProbeSet, Program};
 use crate::table::{entries, is_crowded, room, set_room, take};
-use crate::{TraceError, Verdict};
+use crate::{ProgramSupport, TraceError};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub struct IrqSums {
     /// Every vector that came, by CPU.
     pub vectors: Vec<VectorTime>,
     /// Processes that lost time.
-    pub victims: Vec<Stolen>,
+    pub victims: Vec<StolenTime>,
     /// Interrupts whose vector or victim had no room in a table.
     pub lost: u64,
 }
@@ -99,7 +99,7 @@ pub struct VectorTime {
 
 /// What a vector took from a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stolen {
+pub struct StolenTime {
     /// The process.
     pub pid: u32,
     /// Its name when that happened first.
@@ -150,7 +150,7 @@ impl IrqTrace {
 
     /// What the kernel offers, program by program.
     #[must_use]
-    pub fn verdicts(&self) -> &[Verdict] {
+    pub fn verdicts(&self) -> &[ProgramSupport] {
         self.loaded.verdicts()
     }
 
@@ -191,7 +191,7 @@ impl IrqTrace {
         Ok(sums)
     }
 
-    fn read_victims(&mut self) -> Result<Vec<Stolen>, TraceError> {
+    fn read_victims(&mut self) -> Result<Vec<StolenTime>, TraceError> {
         let all = entries(&self.victims).map_err(|why| unreadable(&why))?;
         let crowded = is_crowded(&self.victims, all.len());
         let Self { victims, names, known, stolen, sees_all, .. } = self;

@@ -41,7 +41,7 @@ pub const HZ_MAX: u32 = 10_000;
 
 /// What was seen since the last reading.
 #[derive(Clone, Debug, Default)]
-pub struct Profile {
+pub struct ProfileSamples {
     /// Each process, thread name and pair of stacks, in no order.
     pub stacks: Vec<StackCount>,
     /// Looks since the probe began at which somebody ran.
@@ -207,7 +207,7 @@ impl ProfileTrace {
     ///
     /// # Errors
     /// The kernel's tables cannot be read.
-    pub fn read(&mut self) -> Result<Profile, TraceError> {
+    pub fn read(&mut self) -> Result<ProfileSamples, TraceError> {
         // One that goes off again at this moment is looked at when it comes back.
         let _ = self.loaded.attach_to(PROGRAMS[0].name, self.clocks.follow());
         // Before the counts: of what comes in between there is a row already, and nothing seems lost.
@@ -215,7 +215,7 @@ impl ProfileTrace {
         let grown = self.grown()?;
         let lost = self.ledger.book(&counters, grown.iter().map(|(_, count)| count).sum());
         let (samples, lost_stacks) = (counters.samples, counters.lost_stacks);
-        let mut profile = Profile { stacks: Vec::with_capacity(grown.len()), samples, lost, lost_stacks };
+        let mut profile = ProfileSamples { stacks: Vec::with_capacity(grown.len()), samples, lost, lost_stacks };
         self.users.begin();
         self.kernel.begin();
         for (key, count) in grown {
@@ -430,7 +430,7 @@ mod tests {
     #[test]
     fn stacks_that_nobody_counts_make_room_and_those_just_met_keep_their_names() {
         let Some(mut trace) = started() else { return };
-        let mine = |profile: super::Profile| {
+        let mine = |profile: super::ProfileSamples| {
             let rows = profile.stacks.into_iter().filter(|row| row.pid == u32::MAX);
             rows.map(|row| (row.kernel.map(|name| name.to_string()), row.count)).collect::<Vec<_>>()
         };
@@ -452,7 +452,7 @@ mod tests {
     #[test]
     fn idle_entries_leave_a_full_table_and_nothing_is_counted_twice_or_lost() {
         let Some(mut trace) = started() else { return };
-        let mine = |profile: super::Profile| {
+        let mine = |profile: super::ProfileSamples| {
             profile.stacks.iter().filter(|row| row.pid == u32::MAX).map(|row| row.count).sum::<u64>()
         };
         let many = COUNTS as u64 * 7 / 8;

@@ -9,7 +9,7 @@ use crate::constants::Constants;
 use crate::names::{Cursor, fill};
 use crate::program::{Loaded, Misses, Need, ProbeSet, Program};
 use crate::table::{entries, is_crowded, take};
-use crate::{TraceError, Verdict};
+use crate::{ProgramSupport, TraceError};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use quantity::clock;
 use quantity::histogram::Histogram;
@@ -45,7 +45,7 @@ pub const PORTS_MAX: usize = 256;
 
 /// Answers of a program on a port since the last reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answers {
+pub struct ServerAnswers {
     /// Port of the server.
     pub port: u16,
     /// Name of the process that wrote them, 15 bytes.
@@ -59,14 +59,14 @@ pub struct Answers {
 
 /// What the probe could not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Losses {
+pub struct RequestTraceLosses {
     /// Requests for which a table had no room.
     pub table: u64,
     /// Reads and writes of sockets, of whatever port, at which the kernel left the probe out.
     pub missed: u64,
 }
 
-impl Losses {
+impl RequestTraceLosses {
     /// All.
     #[must_use]
     pub fn lost(&self) -> u64 {
@@ -126,7 +126,7 @@ impl RequestTrace {
     ///
     /// # Errors
     /// The kernel's tables cannot be read.
-    pub fn read(&mut self) -> Result<Vec<Answers>, TraceError> {
+    pub fn read(&mut self) -> Result<Vec<ServerAnswers>, TraceError> {
         let number = self.number;
         self.number += 1;
         // What is answered from here on has its extremes in the next interval.
@@ -151,7 +151,12 @@ impl RequestTrace {
                 None => {}
             }
             if let Some(response) = response {
-                out.push(Answers { port: key.port, comm: key.comm.as_str().into(), preempted: key.waited, response });
+                out.push(ServerAnswers {
+                    port: key.port,
+                    comm: key.comm.as_str().into(),
+                    preempted: key.waited,
+                    response,
+                });
             }
         }
         out.sort_by(|a, b| (a.port, &a.comm, a.preempted).cmp(&(b.port, &b.comm, b.preempted)));
@@ -162,18 +167,18 @@ impl RequestTrace {
     ///
     /// # Errors
     /// The kernel's table cannot be read.
-    pub fn losses(&self) -> Result<Losses, TraceError> {
+    pub fn losses(&self) -> Result<RequestTraceLosses, TraceError> {
         let cpus = self.lost.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(|why| unreadable(&why))?;
         let of = |cpu: &Vec<u8>| {
             let mut at = Cursor::new(cpu);
             at.u64() + at.u64()
         };
-        Ok(Losses { table: cpus.unwrap_or_default().iter().map(of).sum(), missed: self.misses.count() })
+        Ok(RequestTraceLosses { table: cpus.unwrap_or_default().iter().map(of).sum(), missed: self.misses.count() })
     }
 
     /// What the kernel offers, program by program.
     #[must_use]
-    pub fn verdicts(&self) -> &[Verdict] {
+    pub fn verdicts(&self) -> &[ProgramSupport] {
         self.loaded.verdicts()
     }
 

@@ -12,7 +12,7 @@ use crate::constants::Constants;
 use crate::namespace::sees_all_processes;
 use crate::program::{Loaded, Need, ProbeSet, Program};
 use crate::table::{Entry, entries, is_crowded, room, set_room, take};
-use crate::{TraceError, Verdict};
+use crate::{ProgramSupport, TraceError};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use pairs::Pairs;
 use quantity::clock;
@@ -60,7 +60,7 @@ pub struct SchedSums {
     /// Processes that were not told of before, or ran since then.
     pub processes: Vec<ProcessRun>,
     /// Pairs that were not told of before, or met since then.
-    pub preemptions: Vec<Preemption>,
+    pub preemptions: Vec<PreemptionCount>,
     /// How long those tasks had been ready that ran since the last reading, ns; `None`: no task had.
     pub waits: Option<Histogram>,
     /// Switches that could not be charged to a thread or pair: a table was full.
@@ -112,7 +112,7 @@ pub struct ProcessRun {
 
 /// How often one process waited for another: was put aside for it, or woke and waited behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Preemption {
+pub struct PreemptionCount {
     /// The one that was ready.
     pub pid: u32,
     /// Its name; `None` when it is not known any more.
@@ -216,7 +216,7 @@ impl SchedTrace {
 
     /// What the kernel offers, program by program.
     #[must_use]
-    pub fn verdicts(&self) -> &[Verdict] {
+    pub fn verdicts(&self) -> &[ProgramSupport] {
         self.loaded.verdicts()
     }
 
@@ -386,14 +386,14 @@ impl SchedTrace {
         out
     }
 
-    fn pair_news(&mut self) -> Vec<Preemption> {
+    fn pair_news(&mut self) -> Vec<PreemptionCount> {
         let (after, after_ns) = if self.told_after_ns > 0 { (WAITS_TOLD, WAIT_TOLD_NS) } else { (1, u64::MAX) };
         let is_news = |new: &Pair| new.count + new.behind >= after || new.wait_ns + new.behind_ns >= after_ns;
         let names = &self.names;
         let news = self.pairs.news(&is_news, &|pid| names.contains_key(&pid));
-        let mut out: Vec<Preemption> = news
+        let mut out: Vec<PreemptionCount> = news
             .into_iter()
-            .map(|(key, sums)| Preemption {
+            .map(|(key, sums)| PreemptionCount {
                 pid: key.victim,
                 comm: names.get(&key.victim).cloned(),
                 by_pid: key.by,

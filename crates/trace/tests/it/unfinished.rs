@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use testkit::{LoopDevice, Place, direct};
-use trace::Device;
-use trace::block::{BlockTrace, Filter, Options, Through};
+use testkit::{LoopDevice, ScratchPlace, direct};
+use trace::BlockDevice;
+use trace::block::{BlockTrace, TraceFilter, TraceOptions, TraceSource};
 
 /// Threads that read.
 const THREADS: u64 = 8;
@@ -23,7 +23,7 @@ impl Drop for Ends<'_> {
 }
 
 /// Traces one after the other while 8 threads read; gives how many I/Os were told without an end.
-fn under_load(device: &Path, through: Through) -> u64 {
+fn under_load(device: &Path, through: TraceSource) -> u64 {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let _ends = Ends(&stop);
@@ -45,10 +45,10 @@ fn under_load(device: &Path, through: Through) -> u64 {
 }
 
 /// How many I/Os one trace told without an end; none where some were lost, as a stopped CPU may make it.
-fn once(device: &Path, through: Through) -> Option<u64> {
-    let devices = vec![Device::find(device.to_str().unwrap()).unwrap()];
-    let filter = Filter { devices, ..Filter::default() };
-    let trace = BlockTrace::start(&Options { filter, through, ..Options::default() }).unwrap();
+fn once(device: &Path, through: TraceSource) -> Option<u64> {
+    let devices = vec![BlockDevice::find(device.to_str().unwrap()).unwrap()];
+    let filter = TraceFilter { devices, ..TraceFilter::default() };
+    let trace = BlockTrace::start(&TraceOptions { filter, through, ..TraceOptions::default() }).unwrap();
     std::thread::sleep(Duration::from_millis(30));
     trace.stop();
     let mut ios = Vec::new();
@@ -79,8 +79,8 @@ fn what_is_in_flight_at_the_end_is_told_once() {
     if !testkit::require_root_or_skip() {
         return;
     }
-    let device = LoopDevice::new_in(64 << 20, Place::Memory).unwrap();
-    assert!(under_load(device.path(), Through::Bpf) > 0, "never anything in flight");
+    let device = LoopDevice::new_in(64 << 20, ScratchPlace::Memory).unwrap();
+    assert!(under_load(device.path(), TraceSource::Bpf) > 0, "never anything in flight");
 }
 
 #[test]
@@ -92,6 +92,6 @@ fn and_through_ftrace() {
         testkit::lacks("tracefs at /sys/kernel/tracing");
         return;
     }
-    let device = LoopDevice::new_in(64 << 20, Place::Memory).unwrap();
-    assert!(under_load(device.path(), Through::Ftrace) > 0, "never anything in flight");
+    let device = LoopDevice::new_in(64 << 20, ScratchPlace::Memory).unwrap();
+    assert!(under_load(device.path(), TraceSource::Ftrace) > 0, "never anything in flight");
 }

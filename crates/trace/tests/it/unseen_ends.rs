@@ -2,9 +2,9 @@
 
 use std::path::Path;
 use std::time::Duration;
-use testkit::{LoopDevice, Place, Zram, direct};
-use trace::Device;
-use trace::block::{BlockTrace, Filter, Options, Statistics, op_numbers};
+use testkit::{LoopDevice, ScratchPlace, Zram, direct};
+use trace::BlockDevice;
+use trace::block::{BlockTrace, ProbeStatistics, TraceFilter, TraceOptions, op_numbers};
 
 /// Bytes of a device.
 const BYTES: u64 = 64 << 20;
@@ -20,13 +20,13 @@ type Row = (u8, u64, u32, bool);
 
 /// Traces I/Os of this process, by turns one whose end is not seen and two others; `write` says whether the first write,
 /// and the others do the opposite. (Three, because requests are taken in turn out of a power of two.)
-fn by_turns(device: &Path, filter: Filter, write: bool) -> (Vec<Row>, Statistics) {
-    let filter = Filter {
-        devices: vec![Device::find(device.to_str().unwrap()).unwrap()],
+fn by_turns(device: &Path, filter: TraceFilter, write: bool) -> (Vec<Row>, ProbeStatistics) {
+    let filter = TraceFilter {
+        devices: vec![BlockDevice::find(device.to_str().unwrap()).unwrap()],
         pids: vec![std::process::id()],
         ..filter
     };
-    let options = Options { filter, left_out_below: LEFT_OUT_BELOW / 512, ..Options::default() };
+    let options = TraceOptions { filter, left_out_below: LEFT_OUT_BELOW / 512, ..TraceOptions::default() };
     let trace = BlockTrace::start(&options).unwrap();
     let file = direct::open(device).unwrap();
     let act = |write: bool, offset: u64, bytes: u32| {
@@ -57,7 +57,7 @@ fn by_turns(device: &Path, filter: Filter, write: bool) -> (Vec<Row>, Statistics
 fn check_filters(device: &Path, is_counted: bool, quiet: bool) {
     let (read, write) = (0, 1);
     for (first_writes, ops, wanted) in [(true, "write", write), (false, "read", read)] {
-        let filter = Filter { ops: op_numbers(ops), ..Filter::default() };
+        let filter = TraceFilter { ops: op_numbers(ops), ..TraceFilter::default() };
         let (rows, counted) = by_turns(device, filter, first_writes);
         let wrong: Vec<_> = rows
             .iter()
@@ -73,7 +73,7 @@ fn check_filters(device: &Path, is_counted: bool, quiet: bool) {
         assert!(counted.emitted > IOS / 2, "{counted:?}");
         assert!(if is_counted { counted.unfinished <= 1 } else { counted.unfinished > 0 }, "{counted:?}");
     }
-    let (rows, counted) = by_turns(device, Filter { sample: 2, ..Filter::default() }, true);
+    let (rows, counted) = by_turns(device, TraceFilter { sample: 2, ..TraceFilter::default() }, true);
     for row in &rows {
         let is_first = row.1 < LEFT_OUT_BELOW;
         let expected = if is_first { (write, SIZES[0]) } else { (read, SIZES[1]) };
@@ -106,7 +106,7 @@ fn check_requests(quiet: bool) {
     if !testkit::require_root_or_skip() {
         return;
     }
-    let device = LoopDevice::new_in(BYTES, Place::Memory).unwrap();
+    let device = LoopDevice::new_in(BYTES, ScratchPlace::Memory).unwrap();
     check_filters(device.path(), true, quiet);
 }
 

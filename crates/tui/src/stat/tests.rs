@@ -3,7 +3,7 @@
 use super::*;
 use rates::stat::StatOptions;
 
-fn block(subject: Subject, rows: &[(&str, f64)]) -> StatBlock {
+fn block(subject: CounterSubject, rows: &[(&str, f64)]) -> StatBlock {
     let rows = rows
         .iter()
         .map(|(name, value)| StatRow {
@@ -18,28 +18,28 @@ fn block(subject: Subject, rows: &[(&str, f64)]) -> StatBlock {
 fn text(look: StatLook, blocks: &[StatBlock]) -> String {
     let wall = Box::new(|_| 1_795_170_446_500_000_000);
     let fold = StatFold::new(&[], &StatOptions::default());
-    StatLines::new(Output::new(Vec::new()), fold, look, wall).text(blocks)
+    StatLines::new(VisibleOutput::new(Vec::new()), fold, look, wall).text(blocks)
 }
 
 #[test]
 fn nicstats_fields() {
     let look = StatLook { form: StatForm::Parseable, ..StatLook::default() };
-    let net = block(Subject::Net, &[("eth0:1", 22.966)]);
+    let net = block(CounterSubject::Net, &[("eth0:1", 22.966)]);
     assert_eq!(
         text(look.clone(), std::slice::from_ref(&net)),
         "1795170446:eth0:1:22.97:22.97:22.97:22.97:22.97:22.97\n"
     );
     let extended = text(StatLook { extended: true, ..look.clone() }, &[net]);
     assert_eq!(extended.trim().split(':').count(), 13 + 1, "the name holds a colon");
-    let tcp = text(look.clone(), &[block(Subject::Tcp, &[("TCP", 0.0)])]);
+    let tcp = text(look.clone(), &[block(CounterSubject::Tcp, &[("TCP", 0.0)])]);
     assert_eq!(tcp, "1795170446:TCP:?:?:0.000:0.000:0.000:0.000:0.000:0.000:0.000:0.000\n");
-    let udp = text(look, &[block(Subject::Udp, &[("UDP", 12_345.6)])]);
+    let udp = text(look, &[block(CounterSubject::Udp, &[("UDP", 12_345.6)])]);
     assert_eq!(udp, "1795170446:UDP:12346:12346:12346:12346\n");
 }
 
 #[test]
 fn nicstats_columns() {
-    let lines = text(StatLook::default(), &[block(Subject::Net, &[("eth0", 1.0), ("lo", 2.0)])]);
+    let lines = text(StatLook::default(), &[block(CounterSubject::Net, &[("eth0", 1.0), ("lo", 2.0)])]);
     let lines: Vec<&str> = lines.lines().collect();
     assert_eq!(lines[0], "    Time    Int   rKB/s   wKB/s   rPk/s   wPk/s    rAvs    wAvs   %Util     Sat");
     assert_eq!(lines[1], "10:27:26   eth0    1.00    1.00    1.00    1.00    1.00    1.00    1.00    1.00");
@@ -48,14 +48,14 @@ fn nicstats_columns() {
 
 #[test]
 fn rows_are_left_out() {
-    let net = block(Subject::Net, &[("eth0", 0.0), ("lo", 2.0)]);
+    let net = block(CounterSubject::Net, &[("eth0", 0.0), ("lo", 2.0)]);
     let of =
         |look: StatLook| text(StatLook { form: StatForm::Csv, ..look }, std::slice::from_ref(&net)).lines().count() - 1;
     assert_eq!(of(StatLook::default()), 2);
     assert_eq!(of(StatLook { skip_idle: true, ..StatLook::default() }), 1);
     assert_eq!(of(StatLook { skip_loopback: true, ..StatLook::default() }), 1);
     assert_eq!(of(StatLook { only: vec!["wlan0".into()], ..StatLook::default() }), 0);
-    let cpus = block(Subject::Cpu, &[("all", 1.0), ("0", 1.0), ("1", 0.0)]);
+    let cpus = block(CounterSubject::Cpu, &[("all", 1.0), ("0", 1.0), ("1", 0.0)]);
     let of =
         |look: StatLook| text(StatLook { form: StatForm::Json, ..look }, std::slice::from_ref(&cpus)).lines().count();
     assert_eq!(of(StatLook::default()), 1);
@@ -65,7 +65,7 @@ fn rows_are_left_out() {
 
 #[test]
 fn unknown_is_never_zero() {
-    let mut net = block(Subject::Net, &[("eth0", 1.0)]);
+    let mut net = block(CounterSubject::Net, &[("eth0", 1.0)]);
     net.rows[0].values.fill(None);
     let of = |form| text(StatLook { form, ..StatLook::default() }, std::slice::from_ref(&net));
     assert!(of(StatForm::Columns).lines().nth(1).unwrap().contains('?'));
@@ -75,7 +75,7 @@ fn unknown_is_never_zero() {
 
 #[test]
 fn nicstats_flags() {
-    let net = block(Subject::Net, &[("eth0", 1000.0), ("lo", 0.0)]);
+    let net = block(CounterSubject::Net, &[("eth0", 1000.0), ("lo", 0.0)]);
     let heading = |look: StatLook| text(look, std::slice::from_ref(&net)).lines().next().unwrap().to_string();
     let summary = StatLook { summary: true, ..StatLook::default() };
     assert_eq!(heading(summary), "    Time    Int   rKB/s   wKB/s");
@@ -93,7 +93,8 @@ fn nicstats_flags() {
     assert!(text(parseable, std::slice::from_ref(&net)).starts_with("1795170446:eth0:1000.0:1000.0:"));
     // -a: TCP and UDP stand before the interfaces, each with a heading of its own; -n leaves loopback out.
     let all = StatLook { extended: true, skip_loopback: true, ..StatLook::default() };
-    let blocks = [block(Subject::Tcp, &[("TCP", 1.0)]), block(Subject::Udp, &[("UDP", 2.0)]), net.clone()];
+    let blocks =
+        [block(CounterSubject::Tcp, &[("TCP", 1.0)]), block(CounterSubject::Udp, &[("UDP", 2.0)]), net.clone()];
     let lines: Vec<String> = text(all, &blocks).lines().map(str::to_string).collect();
     let named = |line: &String| line.split_whitespace().nth(1).map(str::to_string).unwrap_or_default();
     assert_eq!(lines.iter().map(named).collect::<Vec<_>>(), ["InSeg", "TCP", "InDG", "UDP", "Int", "eth0"]);
@@ -101,14 +102,14 @@ fn nicstats_flags() {
 
 #[test]
 fn an_interval_without_rows_has_no_heading() {
-    let process = block(Subject::Process, &[("p", 1.0)]);
+    let process = block(CounterSubject::Process, &[("p", 1.0)]);
     let look = StatLook { only: vec!["q".into()], ..StatLook::default() };
     assert_eq!(text(look, std::slice::from_ref(&process)), "");
 }
 
 #[test]
 fn cpu_time_of_processes_in_other_units() {
-    let mut process = block(Subject::Process, &[("p", 50.0)]);
+    let mut process = block(CounterSubject::Process, &[("p", 50.0)]);
     process.seconds = 2.0;
     let of = |cpu_unit| {
         let lines = text(StatLook { cpu_unit, ..StatLook::default() }, std::slice::from_ref(&process));
@@ -134,7 +135,7 @@ fn listeners_by_address_port_and_program() {
         values: vec![Some(queue), Some(5.0), Some(queue * 20.0), dropped, dropped, Some(4096.0), None],
         texts: vec![comm.map(str::to_string)],
     };
-    let mut listen = block(Subject::Listen, &[]);
+    let mut listen = block(CounterSubject::Listen, &[]);
     listen.rows = vec![
         row("127.0.0.1:1521", 6.0, Some(9.5), Some("tnslsnr")),
         row("[::]:80", 0.0, Some(0.0), Some("nginx")),
@@ -160,7 +161,7 @@ fn listeners_by_address_port_and_program() {
 
 #[test]
 fn whole_numbers_are_whole_in_csv() {
-    let process = block(Subject::Process, &[("p", 26_172.0)]);
+    let process = block(CounterSubject::Process, &[("p", 26_172.0)]);
     let lines = text(StatLook { form: StatForm::Csv, ..StatLook::default() }, std::slice::from_ref(&process));
     assert!(lines.lines().nth(1).unwrap().contains(",26172,26172.000000,"), "{lines}");
 }
@@ -172,13 +173,13 @@ fn names_that_nobody_has_are_said_once() {
     let look =
         StatLook { only: vec!["eth0".into(), "nosuch".into()], expected: vec!["lo".into()], ..StatLook::default() };
     let fold = StatFold::new(&[], &StatOptions::default());
-    let mut lines = StatLines::new(Output::new(Vec::new()), fold, look, Box::new(|_| 0));
+    let mut lines = StatLines::new(VisibleOutput::new(Vec::new()), fold, look, Box::new(|_| 0));
     let to = Arc::clone(&said);
     lines.complain_to(Box::new(move |words| to.lock().unwrap().push(words.to_string())));
     lines.look_for_strangers(&[]);
     assert!(said.lock().unwrap().is_empty(), "there are no figures yet");
     for _ in 0..2 {
-        lines.look_for_strangers(&[block(Subject::Net, &[("eth0", 1.0), ("lo", 0.0)])]);
+        lines.look_for_strangers(&[block(CounterSubject::Net, &[("eth0", 1.0), ("lo", 0.0)])]);
     }
     assert_eq!(*said.lock().unwrap(), ["there is no interface nosuch (yet)"]);
     assert_eq!(lines.strangers(), ["nosuch"]);

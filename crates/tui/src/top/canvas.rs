@@ -5,7 +5,7 @@ use quantity::visible::visible;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
-use top_page::{Level, ResourceRow};
+use top_page::{ResourceLevel, ResourceRow};
 
 /// What a text means; colour, if there is any, follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(crate) enum Ink {
     Faint,
     Strong,
     Title,
-    Level(Level),
+    Level(ResourceLevel),
     Selected,
 }
 
@@ -128,7 +128,7 @@ impl<'a> Canvas<'a> {
                 area,
                 (x, place.1),
                 &bar,
-                Ink::Level(if row.is_relative { Level::Fine } else { level_of(*value) }),
+                Ink::Level(if row.is_relative { ResourceLevel::Fine } else { level_of(*value) }),
             );
         }
     }
@@ -142,19 +142,19 @@ impl<'a> Canvas<'a> {
             Ink::Faint => plain,
             Ink::Strong => plain.add_modifier(Modifier::BOLD),
             Ink::Title => colour(plain.add_modifier(Modifier::BOLD), Color::Cyan),
-            Ink::Level(Level::Fine) => colour(plain, Color::Green),
-            Ink::Level(Level::Busy) => colour(plain.add_modifier(Modifier::BOLD), Color::Yellow),
-            Ink::Level(Level::Full) => colour(plain.add_modifier(Modifier::BOLD), Color::Red),
+            Ink::Level(ResourceLevel::Fine) => colour(plain, Color::Green),
+            Ink::Level(ResourceLevel::Busy) => colour(plain.add_modifier(Modifier::BOLD), Color::Yellow),
+            Ink::Level(ResourceLevel::Full) => colour(plain.add_modifier(Modifier::BOLD), Color::Red),
             Ink::Selected => plain.add_modifier(Modifier::REVERSED),
         }
     }
 }
 
-fn level_of(share: Option<f64>) -> Level {
+fn level_of(share: Option<f64>) -> ResourceLevel {
     match share {
-        Some(share) if share >= 0.95 => Level::Full,
-        Some(share) if share >= 0.7 => Level::Busy,
-        _ => Level::Fine,
+        Some(share) if share >= 0.95 => ResourceLevel::Full,
+        Some(share) if share >= 0.7 => ResourceLevel::Busy,
+        _ => ResourceLevel::Fine,
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::state::{Cycle, Prompt, TopState};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use top_page::{Drill, Sheet};
+use top_page::{DrillTarget, PageSheet};
 
 /// What a key asks of whoever owns the time and the samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum PageCommand {
     /// Nothing but to be drawn anew.
     Draw,
     /// End.
@@ -49,16 +49,16 @@ pub enum Command {
 
 impl TopState {
     /// Understands a key.
-    pub fn key(&mut self, key: KeyEvent) -> Command {
+    pub fn key(&mut self, key: KeyEvent) -> PageCommand {
         if key.kind == KeyEventKind::Release {
-            return Command::Draw;
+            return PageCommand::Draw;
         }
         self.message = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
-                KeyCode::Char('c' | 'd') => Command::Quit,
-                KeyCode::Char('z') => Command::Suspend,
-                _ => Command::Draw,
+                KeyCode::Char('c' | 'd') => PageCommand::Quit,
+                KeyCode::Char('z') => PageCommand::Suspend,
+                _ => PageCommand::Draw,
             };
         }
         if let Some(prompt) = self.prompt.take() {
@@ -68,53 +68,53 @@ impl TopState {
     }
 
     /// Keys that go through time.
-    fn moving(&mut self, key: KeyEvent) -> Option<Command> {
+    fn moving(&mut self, key: KeyEvent) -> Option<PageCommand> {
         let far = key.modifiers.contains(KeyModifiers::SHIFT);
         Some(match key.code {
-            KeyCode::Left if far => Command::Seconds(-60),
-            KeyCode::Right if far => Command::Seconds(60),
-            KeyCode::Left => Command::Samples(-1),
-            KeyCode::Right => Command::Samples(1),
+            KeyCode::Left if far => PageCommand::Seconds(-60),
+            KeyCode::Right if far => PageCommand::Seconds(60),
+            KeyCode::Left => PageCommand::Samples(-1),
+            KeyCode::Right => PageCommand::Samples(1),
             // Terminals without shifted arrows.
-            KeyCode::Char('<') => Command::Seconds(-60),
-            KeyCode::Char('>') => Command::Seconds(60),
-            KeyCode::Home => Command::First,
-            KeyCode::End => Command::Last,
-            KeyCode::Char(' ') => Command::Pause,
-            KeyCode::Char('n') if self.is_recorded => Command::Finding { on: true },
-            KeyCode::Char('N') if self.is_recorded => Command::Finding { on: false },
-            KeyCode::Char(']') => Command::Finding { on: true },
-            KeyCode::Char('[') => Command::Finding { on: false },
+            KeyCode::Char('<') => PageCommand::Seconds(-60),
+            KeyCode::Char('>') => PageCommand::Seconds(60),
+            KeyCode::Home => PageCommand::First,
+            KeyCode::End => PageCommand::Last,
+            KeyCode::Char(' ') => PageCommand::Pause,
+            KeyCode::Char('n') if self.is_recorded => PageCommand::Finding { on: true },
+            KeyCode::Char('N') if self.is_recorded => PageCommand::Finding { on: false },
+            KeyCode::Char(']') => PageCommand::Finding { on: true },
+            KeyCode::Char('[') => PageCommand::Finding { on: false },
             KeyCode::Char('g') => {
                 self.prompt = Some(Prompt::GoTo(String::new()));
-                Command::Draw
+                PageCommand::Draw
             }
-            KeyCode::Char('s') => Command::Snapshot,
-            KeyCode::Char('D') => Command::Mark,
-            KeyCode::Char('w') => Command::MarkLength,
-            KeyCode::Char('+' | '=') if self.is_recorded => Command::Speed { faster: true },
-            KeyCode::Char('-') if self.is_recorded => Command::Speed { faster: false },
-            KeyCode::Char('b') => Command::Bookmark,
-            KeyCode::Char('B') => Command::NextBookmark,
-            KeyCode::Char('q') => Command::Quit,
+            KeyCode::Char('s') => PageCommand::Snapshot,
+            KeyCode::Char('D') => PageCommand::Mark,
+            KeyCode::Char('w') => PageCommand::MarkLength,
+            KeyCode::Char('+' | '=') if self.is_recorded => PageCommand::Speed { faster: true },
+            KeyCode::Char('-') if self.is_recorded => PageCommand::Speed { faster: false },
+            KeyCode::Char('b') => PageCommand::Bookmark,
+            KeyCode::Char('B') => PageCommand::NextBookmark,
+            KeyCode::Char('q') => PageCommand::Quit,
             _ => return None,
         })
     }
 
     /// Keys that choose what is shown.
-    fn choosing(&mut self, code: KeyCode) -> Command {
+    fn choosing(&mut self, code: KeyCode) -> PageCommand {
         match code {
             KeyCode::Char('?' | 'h') => self.help = !self.help,
             KeyCode::Esc | KeyCode::Backspace => self.back(),
-            KeyCode::Char('c') => self.open(Sheet::Cpu),
-            KeyCode::Char('d') => self.open(Sheet::Disks),
-            KeyCode::Char('n' | 'e') => self.open(Sheet::Net),
-            KeyCode::Char('m') => self.open(Sheet::Memory),
-            KeyCode::Char('i') => self.open(Sheet::Interrupts),
-            KeyCode::Char('F') => self.open(Sheet::Files),
-            KeyCode::Char('p') => self.open(Sheet::Processes),
+            KeyCode::Char('c') => self.open(PageSheet::Cpu),
+            KeyCode::Char('d') => self.open(PageSheet::Disks),
+            KeyCode::Char('n' | 'e') => self.open(PageSheet::Net),
+            KeyCode::Char('m') => self.open(PageSheet::Memory),
+            KeyCode::Char('i') => self.open(PageSheet::Interrupts),
+            KeyCode::Char('F') => self.open(PageSheet::Files),
+            KeyCode::Char('p') => self.open(PageSheet::Processes),
             KeyCode::Char('r') => self.open_requests(),
-            KeyCode::Char('f') => self.open(Sheet::Findings),
+            KeyCode::Char('f') => self.open(PageSheet::Findings),
             KeyCode::Char('x') => self.explain(),
             KeyCode::Char('/') => {
                 self.filter.clear();
@@ -134,7 +134,7 @@ impl TopState {
             KeyCode::Enter => self.drill(),
             _ => {}
         }
-        Command::Draw
+        PageCommand::Draw
     }
 
     /// Closes what was opened last; a filter first.
@@ -153,7 +153,7 @@ impl TopState {
 
     /// The finding of the chosen line, else the worst.
     fn explain(&mut self) {
-        let of = |drill: &Drill| if let Drill::Finding(id) = drill { Some(*id) } else { None };
+        let of = |drill: &DrillTarget| if let DrillTarget::Finding(id) = drill { Some(*id) } else { None };
         self.explained = match self.explained {
             Some(_) => None,
             None => self.lines.get(self.selected).and_then(of).or_else(|| self.lines.iter().find_map(of)),
@@ -165,17 +165,17 @@ impl TopState {
 
     fn drill(&mut self) {
         match self.lines.get(self.selected).cloned() {
-            Some(Drill::Finding(id)) => self.explained = if self.explained == Some(id) { None } else { Some(id) },
-            Some(Drill::Sheet(sheet)) => {
+            Some(DrillTarget::Finding(id)) => self.explained = if self.explained == Some(id) { None } else { Some(id) },
+            Some(DrillTarget::Sheet(sheet)) => {
                 // What it was to find has been found.
                 self.filter.clear();
                 self.open(sheet);
             }
-            Some(Drill::Nothing) | None => self.say("nothing stands behind this line"),
+            Some(DrillTarget::Nothing) | None => self.say("nothing stands behind this line"),
         }
     }
 
-    fn type_into(&mut self, prompt: Prompt, code: KeyCode) -> Command {
+    fn type_into(&mut self, prompt: Prompt, code: KeyCode) -> PageCommand {
         match (prompt, code) {
             (Prompt::Filter, KeyCode::Esc) => self.filter.clear(),
             (Prompt::Filter, KeyCode::Enter) | (Prompt::GoTo(_), KeyCode::Esc) => {}
@@ -188,7 +188,7 @@ impl TopState {
                 (self.selected, self.scroll) = (0, 0);
                 self.prompt = Some(Prompt::Filter);
             }
-            (Prompt::GoTo(text), KeyCode::Enter) => return Command::GoTo(text),
+            (Prompt::GoTo(text), KeyCode::Enter) => return PageCommand::GoTo(text),
             (Prompt::GoTo(mut text), code) => {
                 match code {
                     KeyCode::Char(c) => text.push(c),
@@ -198,6 +198,6 @@ impl TopState {
                 self.prompt = Some(Prompt::GoTo(text));
             }
         }
-        Command::Draw
+        PageCommand::Draw
     }
 }

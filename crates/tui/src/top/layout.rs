@@ -1,7 +1,7 @@
 //! Where what stands, by the size of the terminal.
 
 use super::canvas::{Area, Canvas, Ink};
-use super::state::{Mode, Prompt, TopPage, TopState};
+use super::state::{PageMode, Prompt, TopPage, TopState};
 use super::{overlay, parts, sheets, strip};
 
 /// Below this size nothing useful fits.
@@ -19,7 +19,7 @@ pub(super) fn draw(state: &mut TopState, page: &TopPage<'_>, canvas: &mut Canvas
     state.begin();
     parts::header(state, page, canvas, all);
     let mut body = all.below(1).top(all.height - 2);
-    if page.mode == Mode::Recorded {
+    if page.mode == PageMode::Recorded {
         body = body.below(strip::draw(page, canvas, body));
     }
     if page.scene.now().is_none() {
@@ -83,7 +83,7 @@ fn last_line(state: &TopState, page: &TopPage<'_>, canvas: &mut Canvas<'_>, area
             "Esc back  Enter deeper  Tab map  / filter  space hold  ←→ time  ? help  q quit"
         }
         (_, false) => "Esc back  Enter deeper  / filter  space hold  ←→ time  ? help  q quit",
-        (Mode::Recorded, true) => "␣ play ←→ time n/N finding g goto b/B mark D diff c d e m i F p r f x / ? q",
+        (PageMode::Recorded, true) => "␣ play ←→ time n/N finding g goto b/B mark D diff c d e m i F p r f x / ? q",
         (_, true) => "c cpu d disk n net m mem i irq F files p proc r req x why ␣ hold ←→ time ? q",
     };
     let keys = keys.replace('␣', if state.look.blocks { "␣" } else { "space" });

@@ -12,9 +12,9 @@ mod strip;
 #[cfg(test)]
 mod tests;
 
-pub use keys::Command;
+pub use keys::PageCommand;
 pub use screen::{Screen, give_back, has_terminal};
-pub use state::{Looks, Mode, TopPage, TopState};
+pub use state::{PageMode, ProfiledCpus, TopPage, TopState};
 
 use canvas::Canvas;
 use ratatui::buffer::Buffer;

@@ -1,11 +1,11 @@
 //! The parts of the first page.
 
 use super::canvas::{Area, Canvas, Ink, SHADES};
-use super::state::{Mode, TopPage, TopState};
-use findings::Severity;
+use super::state::{PageMode, TopPage, TopState};
+use findings::FindingSeverity;
 use quantity::text::format_wall;
-use rates::stat::Subject;
-use top_page::{Drill, HeatColumn, Level, MapOf, Resource, ResourceRow, short};
+use rates::stat::CounterSubject;
+use top_page::{DrillTarget, HeatColumn, MapOf, Resource, ResourceLevel, ResourceRow, short};
 
 /// Closed findings are counted so long.
 const CLOSED_NS: i64 = 600_000_000_000;
@@ -22,10 +22,10 @@ pub(super) fn header(state: &TopState, page: &TopPage<'_>, canvas: &mut Canvas<'
     let step =
         if page.interval_s >= 1.0 { format!("{:.0}s", page.interval_s) } else { format!("{:.1}s", page.interval_s) };
     let mode = match (page.mode, page.stalled) {
-        (Mode::Live, Some(why)) => format!("■ {why}"),
-        (Mode::Live, None) => format!("▶ LIVE {step}"),
-        (Mode::Paused, _) => "‖ PAUSED".replace('‖', if state.look.blocks { "‖" } else { "||" }),
-        (Mode::Recorded, _) => page.plays.map_or("RECORDED".to_string(), |speed| format!("▶ PLAY ×{speed}")),
+        (PageMode::Live, Some(why)) => format!("■ {why}"),
+        (PageMode::Live, None) => format!("▶ LIVE {step}"),
+        (PageMode::Paused, _) => "‖ PAUSED".replace('‖', if state.look.blocks { "‖" } else { "||" }),
+        (PageMode::Recorded, _) => page.plays.map_or("RECORDED".to_string(), |speed| format!("▶ PLAY ×{speed}")),
     };
     let clock = page.scene.now().map_or("?".to_string(), |now| now.clock_words());
     let lost = format!("lost {}", page.lost);
@@ -35,9 +35,9 @@ pub(super) fn header(state: &TopState, page: &TopPage<'_>, canvas: &mut Canvas<'
         (5, format!("Linux {}", short_release(&machine.kernel)), Ink::Plain),
         (4, format!("{cpus} {memory}"), Ink::Plain),
         (0, time, Ink::Plain),
-        (0, mode, if page.stalled.is_some() { Ink::Level(Level::Full) } else { Ink::Title }),
+        (0, mode, if page.stalled.is_some() { Ink::Level(ResourceLevel::Full) } else { Ink::Title }),
         (3, format!("clock {clock}"), Ink::Plain),
-        (1, lost, if page.lost > 0 { Ink::Level(Level::Busy) } else { Ink::Plain }),
+        (1, lost, if page.lost > 0 { Ink::Level(ResourceLevel::Busy) } else { Ink::Plain }),
     ];
     parts.extend(page.judging.clone().map(|words| (2, words, Ink::Plain)));
     parts.extend(page.source.clone().map(|source| (7, source, Ink::Plain)));
@@ -69,7 +69,7 @@ pub(super) fn findings(
     most: u16,
 ) -> u16 {
     let open = page.scene.open_findings();
-    let trouble = open.iter().filter(|finding| finding.severity == Severity::Finding).count();
+    let trouble = open.iter().filter(|finding| finding.severity == FindingSeverity::Finding).count();
     let closed = page.scene.closed_within(CLOSED_NS);
     let notes = open.len() - trouble;
     let notes = if notes > 0 { format!(", {notes} notes") } else { String::new() };
@@ -83,10 +83,10 @@ pub(super) fn findings(
     let shown = u16::try_from(open.len()).unwrap_or(u16::MAX).min(most);
     for (at, finding) in open.iter().take(usize::from(shown)).enumerate() {
         let y = 1 + u16::try_from(at).unwrap_or(0);
-        let chosen = state.line(Drill::Finding(finding.id));
+        let chosen = state.line(DrillTarget::Finding(finding.id));
         let (mark, level) = match finding.severity {
-            Severity::Finding => ("●!", Level::Full),
-            Severity::Note => (" ·", Level::Fine),
+            FindingSeverity::Finding => ("●!", ResourceLevel::Full),
+            FindingSeverity::Note => (" ·", ResourceLevel::Fine),
         };
         canvas.text(area, (1, y), mark, Ink::Level(level));
         let hidden = open.len() - usize::from(shown);
@@ -146,7 +146,7 @@ pub(super) fn resources(state: &mut TopState, page: &TopPage<'_>, canvas: &mut C
     }
     let used = 1 + u16::try_from(rows.len()).unwrap_or(0);
     // The column of dashes says that there is nothing, not why.
-    match page.scene.missing(Subject::Pressure) {
+    match page.scene.missing(CounterSubject::Pressure) {
         Some(verdict) => {
             canvas.text(area, (1, used), &format!("PSI: {verdict}"), Ink::Faint);
             used + 1
@@ -169,15 +169,15 @@ fn starts(spare: u16) -> [u16; 6] {
 fn resource(canvas: &mut Canvas<'_>, area: Area, (y, starts): (u16, [u16; 6]), row: &ResourceRow) {
     let worst = row.utilisation.1.max(row.saturation.1).max(row.errors.1);
     let mark = match worst {
-        Level::Fine => " ",
-        Level::Busy => "*",
-        Level::Full => "!",
+        ResourceLevel::Fine => " ",
+        ResourceLevel::Busy => "*",
+        ResourceLevel::Full => "!",
     };
     canvas.text(area, (0, y), mark, Ink::Level(worst));
     let cell = |at: usize| area.left(starts[at + 1].saturating_sub(1));
     canvas.text(cell(0), (1, y), &row.name, Ink::Strong);
     for (at, (text, level)) in [&row.utilisation, &row.saturation, &row.errors].into_iter().enumerate() {
-        let ink = if *level == Level::Fine { Ink::Plain } else { Ink::Level(*level) };
+        let ink = if *level == ResourceLevel::Fine { Ink::Plain } else { Ink::Level(*level) };
         let area = cell(at + 1);
         let room = usize::from(area.width.saturating_sub(starts[at + 1]));
         canvas.text(area, (starts[at + 1], y), &whole_items(text, room), ink);
@@ -190,8 +190,8 @@ fn resource(canvas: &mut Canvas<'_>, area: Area, (y, starts): (u16, [u16; 6]), r
     };
     let pressure = format!("{}/{}", share(row.pressure[0]), share(row.pressure[1]));
     let ink = match row.pressure[0] {
-        Some(percent) if percent >= 40.0 => Ink::Level(Level::Full),
-        Some(percent) if percent >= 10.0 => Ink::Level(Level::Busy),
+        Some(percent) if percent >= 40.0 => Ink::Level(ResourceLevel::Full),
+        Some(percent) if percent >= 10.0 => Ink::Level(ResourceLevel::Busy),
         _ => Ink::Plain,
     };
     canvas.text(cell(4), (starts[4], y), &pressure, ink);
@@ -217,7 +217,7 @@ fn whole_items(text: &str, room: usize) -> String {
 /// Response times of a disk over the last seconds.
 pub(super) fn heat(state: &TopState, page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area) {
     let Some(device) = state.disk.clone().or_else(|| page.scene.worst_disk()) else {
-        let why = page.scene.missing(Subject::Disk).unwrap_or("no disk with I/O");
+        let why = page.scene.missing(CounterSubject::Disk).unwrap_or("no disk with I/O");
         canvas.text(area, (0, 0), &format!("DISK RESPONSE: {why}"), Ink::Title);
         return;
     };
@@ -290,9 +290,9 @@ pub(super) fn shade(count: u64, most: u64) -> (char, Ink) {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 4")]
     let at = (share.clamp(0.0, 1.0) * 4.0).round() as usize;
     let ink = match at {
-        0 | 1 => Ink::Level(Level::Fine),
-        2 | 3 => Ink::Level(Level::Busy),
-        _ => Ink::Level(Level::Full),
+        0 | 1 => Ink::Level(ResourceLevel::Fine),
+        2 | 3 => Ink::Level(ResourceLevel::Busy),
+        _ => Ink::Level(ResourceLevel::Full),
     };
     (SHADES[at.min(4)], ink)
 }
@@ -327,9 +327,9 @@ pub(super) fn cpu_grid(page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area) 
         let place = (CPU_LABEL + u16::try_from(at % width).unwrap_or(0), u16::try_from(at / width).unwrap_or(0));
         let bar = canvas.bar(busiest.map(|percent| percent / 100.0)).to_string();
         let level = match busiest {
-            Some(percent) if percent >= 95.0 => Level::Full,
-            Some(percent) if percent >= 70.0 => Level::Busy,
-            _ => Level::Fine,
+            Some(percent) if percent >= 95.0 => ResourceLevel::Full,
+            Some(percent) if percent >= 70.0 => ResourceLevel::Busy,
+            _ => ResourceLevel::Fine,
         };
         canvas.text(area, place, &bar, Ink::Level(level));
     }

@@ -3,7 +3,7 @@
 use super::canvas::{Area, Canvas, Ink};
 use super::parts::{map_of, mark_line};
 use super::state::{TopPage, TopState};
-use top_page::{Drill, Grid, GridRow, MapOf, Sheet};
+use top_page::{DrillTarget, Grid, GridRow, MapOf, PageSheet};
 
 /// A name gets so many columns at least.
 const NAME_LEAST: usize = 16;
@@ -108,11 +108,11 @@ enum Line {
 }
 
 /// A page: its tables one below the other.
-pub(super) fn draw(state: &mut TopState, page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area, sheet: &Sheet) {
+pub(super) fn draw(state: &mut TopState, page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area, sheet: &PageSheet) {
     let mut area = area;
     let device = match sheet {
-        Sheet::Disk(device) => Some(device.clone()),
-        Sheet::Disks => page.scene.worst_disk(),
+        PageSheet::Disk(device) => Some(device.clone()),
+        PageSheet::Disks => page.scene.worst_disk(),
         _ => None,
     };
     if let Some(device) = device {
@@ -121,7 +121,7 @@ pub(super) fn draw(state: &mut TopState, page: &TopPage<'_>, canvas: &mut Canvas
         area = area.below(rows);
     }
     let grids = match sheet {
-        Sheet::Compared => page.compared.cloned().into_iter().collect(),
+        PageSheet::Compared => page.compared.cloned().into_iter().collect(),
         sheet => page.scene.sheet(sheet),
     };
     let mut lines = Vec::new();
@@ -144,9 +144,9 @@ pub(super) fn draw(state: &mut TopState, page: &TopPage<'_>, canvas: &mut Canvas
             lines.push(Line::Note(grid.note.clone().unwrap_or_else(|| none.to_string())));
         }
     }
-    if std::mem::take(&mut state.is_fresh) && matches!(sheet, Sheet::Disk(_) | Sheet::OneCpu(_)) {
+    if std::mem::take(&mut state.is_fresh) && matches!(sheet, PageSheet::Disk(_) | PageSheet::OneCpu(_)) {
         // Not where that would scroll what stands above it away.
-        let leads = |line: &&Line| matches!(line, Line::Row(_, row, _) if row.drill != Drill::Nothing);
+        let leads = |line: &&Line| matches!(line, Line::Row(_, row, _) if row.drill != DrillTarget::Nothing);
         let first = lines.iter().take(usize::from(area.height)).find(leads);
         state.selected = if let Some(Line::Row(number, ..)) = first { *number } else { 0 };
     }

@@ -2,11 +2,11 @@
 
 use super::TopLook;
 use findings::Thresholds;
-use top_page::{Drill, Grid, Machine, MapOf, Scene, Sheet, Strip, Watch};
+use top_page::{DrillTarget, Grid, MachineFacts, MapOf, PageScene, PageSheet, TimeStrip, WatchedRequests};
 
 /// Whether time goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum PageMode {
     /// The newest moment is shown.
     Live,
     /// A moment of the past is shown, or the newest one is held.
@@ -17,7 +17,7 @@ pub enum Mode {
 
 /// On which CPUs somebody looks at what programs are at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Looks {
+pub enum ProfiledCpus {
     /// On none.
     #[default]
     Nowhere,
@@ -37,11 +37,11 @@ pub(crate) enum Prompt {
 /// All that is shown.
 pub struct TopPage<'a> {
     /// Moments and findings.
-    pub scene: Scene<'a>,
+    pub scene: PageScene<'a>,
     /// The machine.
-    pub machine: &'a Machine,
+    pub machine: &'a MachineFacts,
     /// Does time go on?
-    pub mode: Mode,
+    pub mode: PageMode,
     /// Time between samples, s.
     pub interval_s: f64,
     /// From the monotonic clock to UTC, ns.
@@ -59,7 +59,7 @@ pub struct TopPage<'a> {
     /// A recording goes on by itself, so many times as fast as it was.
     pub plays: Option<u32>,
     /// All of a recording's time.
-    pub strip: Option<&'a Strip>,
+    pub strip: Option<&'a TimeStrip>,
     /// Two windows of time, compared.
     pub compared: Option<&'a Grid>,
     /// Moments with a bookmark, in the order of time, ns.
@@ -77,13 +77,13 @@ impl std::fmt::Debug for TopPage<'_> {
 pub struct TopState {
     pub(crate) look: TopLook,
     /// Pages that were opened, the one that is seen last; none: the first page.
-    pub(crate) sheets: Vec<Sheet>,
+    pub(crate) sheets: Vec<PageSheet>,
     /// Which of the lines that can be chosen.
     pub(crate) selected: usize,
     /// First line of a page that is longer than the terminal.
     pub(crate) scroll: usize,
     /// Where the lines on the terminal lead, in their order.
-    pub(crate) lines: Vec<Drill>,
+    pub(crate) lines: Vec<DrillTarget>,
     /// Which of them are rows of a disk or an interface, to be cycled.
     pub(crate) disk_line: Option<usize>,
     pub(crate) net_line: Option<usize>,
@@ -143,46 +143,50 @@ impl TopState {
 
     /// Shows the comparison of two windows.
     pub fn show_compared(&mut self) {
-        self.open(Sheet::Compared);
+        self.open(PageSheet::Compared);
     }
 
     /// Where what programs are at is looked for: by the page of a process or of a CPU, the one that was opened last.
     #[must_use]
-    pub fn looks(&self) -> Looks {
-        let of = |sheet: &Sheet| match sheet {
-            Sheet::Process(_) | Sheet::Stack(..) => Some(Looks::Everywhere),
-            Sheet::OneCpu(cpu) => Some(Looks::Cpu(*cpu)),
+    pub fn looks(&self) -> ProfiledCpus {
+        let of = |sheet: &PageSheet| match sheet {
+            PageSheet::Process(_) | PageSheet::Stack(..) => Some(ProfiledCpus::Everywhere),
+            PageSheet::OneCpu(cpu) => Some(ProfiledCpus::Cpu(*cpu)),
             _ => None,
         };
-        self.sheets.iter().rev().find_map(of).unwrap_or(Looks::Nowhere)
+        self.sheets.iter().rev().find_map(of).unwrap_or(ProfiledCpus::Nowhere)
     }
 
     /// Is a disk's page seen?
     pub(crate) fn shows_maps(&self) -> bool {
-        matches!(self.sheets.last(), Some(Sheet::Disk(_) | Sheet::Disks))
+        matches!(self.sheets.last(), Some(PageSheet::Disk(_) | PageSheet::Disks))
     }
 
     /// What of requests is looked at.
     #[must_use]
-    pub fn watches(&self) -> Watch {
-        let of = |sheet: &Sheet| match sheet {
-            Sheet::Requests(port) => Some(Watch::Port(*port)),
-            Sheet::Ports => Some(Watch::Servers),
+    pub fn watches(&self) -> WatchedRequests {
+        let of = |sheet: &PageSheet| match sheet {
+            PageSheet::Requests(port) => Some(WatchedRequests::Port(*port)),
+            PageSheet::Ports => Some(WatchedRequests::Servers),
             _ => None,
         };
         // A port goes on being watched also behind another page; the page of the network needs the list only.
-        let net = if self.sheets.last() == Some(&Sheet::Net) { Watch::Servers } else { Watch::Nothing };
+        let net = if self.sheets.last() == Some(&PageSheet::Net) {
+            WatchedRequests::Servers
+        } else {
+            WatchedRequests::Nothing
+        };
         self.sheets.iter().rev().find_map(of).unwrap_or(net)
     }
 
     /// The servers, and above them the one that was chosen before.
     pub(crate) fn open_requests(&mut self) {
-        let is_open = self.sheets.iter().any(|sheet| matches!(sheet, Sheet::Ports | Sheet::Requests(_)));
+        let is_open = self.sheets.iter().any(|sheet| matches!(sheet, PageSheet::Ports | PageSheet::Requests(_)));
         if !is_open || self.port.is_none() {
-            self.open(Sheet::Ports);
+            self.open(PageSheet::Ports);
         }
         if let Some(port) = self.port {
-            self.open(Sheet::Requests(port));
+            self.open(PageSheet::Requests(port));
         }
     }
 
@@ -191,8 +195,8 @@ impl TopState {
         self.message = Some(words.into());
     }
 
-    pub(crate) fn open(&mut self, sheet: Sheet) {
-        if let Sheet::Requests(port) = &sheet {
+    pub(crate) fn open(&mut self, sheet: PageSheet) {
+        if let PageSheet::Requests(port) = &sheet {
             self.port = Some(*port);
         }
         if self.sheets.last() != Some(&sheet) {
@@ -209,13 +213,13 @@ impl TopState {
     }
 
     /// One more line that can be chosen; true when it is the chosen one.
-    pub(crate) fn line(&mut self, drill: Drill) -> bool {
+    pub(crate) fn line(&mut self, drill: DrillTarget) -> bool {
         self.lines.push(drill);
         self.lines.len() - 1 == self.selected
     }
 
     /// The next instance after the one chosen; after the last one, the worst again.
-    pub(crate) fn cycle(&mut self, scene: &Scene<'_>) {
+    pub(crate) fn cycle(&mut self, scene: &PageScene<'_>) {
         let next = |names: Vec<String>, chosen: &Option<String>| match chosen {
             None => names.get(1).or(names.first()).cloned(),
             Some(name) => names.iter().position(|one| one == name).and_then(|at| names.get(at + 1)).cloned(),

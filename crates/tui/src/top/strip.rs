@@ -4,7 +4,7 @@ use super::canvas::{Area, Canvas, Ink};
 use super::parts;
 use super::state::TopPage;
 use quantity::text::format_wall;
-use top_page::{Level, Strip, StripMap, short};
+use top_page::{ResourceLevel, StripMap, TimeStrip, short};
 
 /// Columns of the names and of the greatest values.
 const NAMES: u16 = 8;
@@ -25,9 +25,10 @@ pub(super) fn draw(page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area) -> u
         canvas.text(area.left(NAMES), (0, y), line.name, Ink::Title);
         for (x, cell) in cells(&line.cells, width).into_iter().enumerate() {
             let (mark, ink) = match cell {
-                Some(share) => {
-                    (canvas.bar(Some(share)), Ink::Level(if share >= 0.95 { Level::Busy } else { Level::Fine }))
-                }
+                Some(share) => (
+                    canvas.bar(Some(share)),
+                    Ink::Level(if share >= 0.95 { ResourceLevel::Busy } else { ResourceLevel::Fine }),
+                ),
                 None => ('░', Ink::Faint),
             };
             canvas.text(bed, (u16::try_from(x).unwrap_or(0), y), &mark.to_string(), ink);
@@ -88,7 +89,7 @@ fn cells(values: &[Option<f64>], width: u16) -> Vec<Option<f64>> {
 }
 
 /// The column of a time.
-fn place(strip: &Strip, t_ns: i64, width: u16) -> u16 {
+fn place(strip: &TimeStrip, t_ns: i64, width: u16) -> u16 {
     let share = (t_ns - strip.from_ns) as f64 / (strip.to_ns - strip.from_ns).max(1) as f64;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the columns")]
     let at = (share * f64::from(width)).clamp(0.0, f64::from(width.saturating_sub(1))) as u16;
@@ -96,7 +97,7 @@ fn place(strip: &Strip, t_ns: i64, width: u16) -> u16 {
 }
 
 /// Times below which the columns stand, and the cursor.
-fn axis(page: &TopPage<'_>, strip: &Strip, canvas: &mut Canvas<'_>, area: Area, bed: Area) {
+fn axis(page: &TopPage<'_>, strip: &TimeStrip, canvas: &mut Canvas<'_>, area: Area, bed: Area) {
     let length_s = (strip.to_ns - strip.from_ns) as f64 / 1e9;
     let every = [1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 7200.0, 14_400.0, 21_600.0, 86_400.0]
         .into_iter()
@@ -124,13 +125,13 @@ fn axis(page: &TopPage<'_>, strip: &Strip, canvas: &mut Canvas<'_>, area: Area, 
     }
     if let Some(now) = page.scene.now() {
         let x = place(strip, now.t_ns, bed.width);
-        canvas.text(bed, (x, 0), if canvas.look.blocks { "▼" } else { "V" }, Ink::Level(Level::Full));
+        canvas.text(bed, (x, 0), if canvas.look.blocks { "▼" } else { "V" }, Ink::Level(ResourceLevel::Full));
     }
     canvas.text_right(area, (bed.width + NAMES, 0), GREATEST, "most", Ink::Faint);
 }
 
 /// A mark at each bookmark.
-fn bookmarks(page: &TopPage<'_>, strip: &Strip, canvas: &mut Canvas<'_>, bed: Area, y: u16) {
+fn bookmarks(page: &TopPage<'_>, strip: &TimeStrip, canvas: &mut Canvas<'_>, bed: Area, y: u16) {
     let mark = if canvas.look.blocks { "◆" } else { "b" };
     for t_ns in page.bookmarks {
         canvas.text(bed, (place(strip, *t_ns, bed.width), y), mark, Ink::Strong);
@@ -138,7 +139,7 @@ fn bookmarks(page: &TopPage<'_>, strip: &Strip, canvas: &mut Canvas<'_>, bed: Ar
 }
 
 /// A mark where a finding begins: the rule's number, `+` where there are several.
-fn findings(page: &TopPage<'_>, strip: &Strip, canvas: &mut Canvas<'_>, bed: Area, y: u16) {
+fn findings(page: &TopPage<'_>, strip: &TimeStrip, canvas: &mut Canvas<'_>, bed: Area, y: u16) {
     let mut marks: std::collections::BTreeMap<u16, Vec<&str>> = std::collections::BTreeMap::new();
     for finding in page.scene.findings.iter().filter(|finding| finding.counts()) {
         marks.entry(place(strip, finding.start_ns, bed.width)).or_default().push(finding.rule.name());
@@ -154,7 +155,7 @@ fn findings(page: &TopPage<'_>, strip: &Strip, canvas: &mut Canvas<'_>, bed: Are
             [rule, rest @ ..] => format!("{}{rule}+{}", if blocks { "▲" } else { "^" }, rest.len()),
             [] => continue,
         };
-        last_end = x + canvas.text(bed, (x, y), &text, Ink::Level(Level::Full));
+        last_end = x + canvas.text(bed, (x, y), &text, Ink::Level(ResourceLevel::Full));
     }
     if page.scene.findings.iter().all(|finding| !finding.counts()) {
         let words = if page.judging.is_some() { "not all judged" } else { "no finding" };

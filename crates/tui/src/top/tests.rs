@@ -2,16 +2,16 @@
 
 use super::*;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use findings::{Engine, Finding, Thresholds};
+use findings::{Finding, RuleEngine, Thresholds};
 use quantity::histogram::Histogram;
 use ratatui::style::Color;
-use rates::Verdicts;
+use rates::Availability;
 use recording::rows::{
     Cpu, Disk, Exited, FileInterval, Interrupt, IoInterval, IoPlace, Memory, Net, Pressure, Process, Profile, RunQueue,
     System, Tcp,
 };
-use recording::{Batch, Label, Row, Sink, Sizes};
-use top_page::{Machine, PageFold, Scene};
+use recording::{Label, Row, RowBatch, Sink, Sizes};
+use top_page::{MachineFacts, PageFold, PageScene};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const SECONDS: i64 = 75;
@@ -232,13 +232,13 @@ fn file(n: i64, name: &str, reads: i64, filled: i64) -> FileInterval {
     }
 }
 
-fn batch<R: Row>(rows: &[R]) -> Batch {
-    Batch::from_rows(rows).expect("a batch")
+fn batch<R: Row>(rows: &[R]) -> RowBatch {
+    RowBatch::from_rows(rows).expect("a batch")
 }
 
 /// What a collector would have written in second `n`: one thread takes CPU 48 of 64, a disk is at its end, a listener
 /// refuses connections, and 41 programs lived too briefly to be sampled.
-fn sample(n: i64) -> Vec<Batch> {
+fn sample(n: i64) -> Vec<RowBatch> {
     let mut cpus = vec![cpu(n, "all", 2)];
     cpus.extend((0..64).map(|at| cpu(n, &at.to_string(), if at == 48 { 100 } else { 0 })));
     let pressure = |resource: &str, some: i64, full: i64| Pressure {
@@ -298,7 +298,7 @@ fn sample(n: i64) -> Vec<Batch> {
 struct Fixture {
     fold: PageFold,
     findings: Vec<Finding>,
-    machine: Machine,
+    machine: MachineFacts,
     thresholds: Thresholds,
 }
 
@@ -310,7 +310,7 @@ impl Fixture {
     /// Of a machine that has no such tables.
     fn without(tables: &[&str]) -> Self {
         let mut fold = PageFold::default();
-        let mut engine = Engine::new(Thresholds::default());
+        let mut engine = RuleEngine::new(Thresholds::default());
         for n in 1..=SECONDS {
             for batch in sample(n).into_iter().filter(|batch| !tables.contains(&batch.table.name)) {
                 fold.accept(&batch).expect("a batch");
@@ -319,12 +319,12 @@ impl Fixture {
             fold.commit().expect("a sample");
             engine.commit().expect("a sample");
         }
-        let machine = Machine {
+        let machine = MachineFacts {
             host: "db7".to_string(),
             kernel: "6.18.1-amd64".to_string(),
             cpus: Some(64),
             memory_bytes: Some(512 << 30),
-            verdicts: Verdicts::default(),
+            verdicts: Availability::default(),
         };
         Self { fold, findings: engine.findings().to_vec(), machine, thresholds: Thresholds::default() }
     }
@@ -334,17 +334,17 @@ impl Fixture {
         let moments = self.fold.take();
         let wall = |t_ns: i64| 1_795_170_000_000_000_000 + t_ns;
         draw(&TopPage {
-            scene: Scene {
+            scene: PageScene {
                 moments: &moments,
                 findings: &self.findings,
                 no_blocks: None,
                 no_files: None,
                 no_stacks: None,
-                servers: top_page::Servers::default(),
+                servers: top_page::ServerFacts::default(),
                 verdicts: &self.machine.verdicts,
             },
             machine: &self.machine,
-            mode: Mode::Live,
+            mode: PageMode::Live,
             interval_s: 1.0,
             wall: &wall,
             thresholds: &self.thresholds,
@@ -366,7 +366,7 @@ fn state() -> TopState {
     TopState::new(PLAIN, false)
 }
 
-fn press(state: &mut TopState, code: KeyCode) -> Command {
+fn press(state: &mut TopState, code: KeyCode) -> PageCommand {
     state.key(KeyEvent::new(code, KeyModifiers::NONE))
 }
 
@@ -405,14 +405,14 @@ fn a_collector_that_writes_nothing_is_not_live() {
 #[test]
 fn a_recording_that_is_played_says_how_fast() {
     Fixture::new().with(|page| {
-        let played = TopPage { mode: Mode::Recorded, plays: Some(60), ..again(page) };
+        let played = TopPage { mode: PageMode::Recorded, plays: Some(60), ..again(page) };
         assert!(plain_text(&mut TopState::new(PLAIN, true), &played, 80, 24).contains("▶ PLAY ×60"));
     });
     let mut state = TopState::new(PLAIN, true);
-    assert_eq!(press(&mut state, KeyCode::Char('+')), Command::Speed { faster: true });
-    assert_eq!(press(&mut state, KeyCode::Char('-')), Command::Speed { faster: false });
-    assert_eq!(press(&mut state, KeyCode::Char(' ')), Command::Pause);
-    assert_eq!(press(&mut state, KeyCode::Char('w')), Command::MarkLength);
+    assert_eq!(press(&mut state, KeyCode::Char('+')), PageCommand::Speed { faster: true });
+    assert_eq!(press(&mut state, KeyCode::Char('-')), PageCommand::Speed { faster: false });
+    assert_eq!(press(&mut state, KeyCode::Char(' ')), PageCommand::Pause);
+    assert_eq!(press(&mut state, KeyCode::Char('w')), PageCommand::MarkLength);
 }
 
 /// The same page once more, to be changed.
@@ -445,7 +445,7 @@ fn what_does_not_work_says_so_where_its_figures_would_stand() {
         ("pressure", "unsupported here: there is no /proc/pressure/cpu"),
         ("memory", "broken: a word that nobody sees, for there are figures"),
     ];
-    fixture.machine.verdicts = Verdicts::new(words.map(|(name, words)| (name.into(), words.into())).into());
+    fixture.machine.verdicts = Availability::new(words.map(|(name, words)| (name.into(), words.into())).into());
     fixture.with(|page| {
         let mut state = state();
         let first = plain_text(&mut state, page, 80, 24);
@@ -569,21 +569,21 @@ fn a_cpu_shows_its_seconds_what_runs_on_it_and_its_interrupts() {
     }
     fixture.with(|page| {
         let mut state = state();
-        assert_eq!(state.looks(), Looks::Nowhere);
+        assert_eq!(state.looks(), ProfiledCpus::Nowhere);
         press(&mut state, KeyCode::Char('c'));
         assert!(plain_text(&mut state, page, 80, 24).contains("CPU time"));
         // All of them, and 0 to 47 before it.
         (0..49).for_each(|_| drop(press(&mut state, KeyCode::Down)));
         press(&mut state, KeyCode::Enter);
-        assert_eq!(state.looks(), Looks::Cpu(48));
+        assert_eq!(state.looks(), ProfiledCpus::Cpu(48));
         insta::assert_snapshot!("cpu 80x24", plain_text(&mut state, page, 80, 24));
         insta::assert_snapshot!("cpu 160x50", plain_text(&mut state, page, 160, 50));
         // The first line that leads somewhere.
         press(&mut state, KeyCode::Enter);
         assert!(plain_text(&mut state, page, 80, 24).contains("gzip 4711:"));
-        assert_eq!(state.looks(), Looks::Everywhere);
+        assert_eq!(state.looks(), ProfiledCpus::Everywhere);
         press(&mut state, KeyCode::Esc);
-        assert_eq!(state.looks(), Looks::Cpu(48));
+        assert_eq!(state.looks(), ProfiledCpus::Cpu(48));
     });
 }
 
@@ -605,7 +605,7 @@ fn every_page_fits_every_size() {
             for (columns, rows) in [(80, 24), (160, 50), (60, 16), (40, 5), (300, 100)] {
                 let mut state = state();
                 assert!(!plain_text(&mut state, page, columns, rows).is_empty());
-                assert_eq!(press(&mut state, KeyCode::Char(key)), Command::Draw);
+                assert_eq!(press(&mut state, KeyCode::Char(key)), PageCommand::Draw);
                 for code in [KeyCode::Down, KeyCode::PageDown, KeyCode::Enter, KeyCode::Esc, KeyCode::Tab] {
                     press(&mut state, code);
                     let text = plain_text(&mut state, page, columns, rows);
@@ -629,7 +629,7 @@ fn recorded_with(
     (columns, rows): (u16, u16),
 ) -> String {
     let line = top_page::StripLine { name: "iops", greatest: "747/s".to_string(), cells: vec![Some(1.0); 10] };
-    let strip = top_page::Strip {
+    let strip = top_page::TimeStrip {
         from_ns: SECOND_NS,
         to_ns: SECONDS * SECOND_NS,
         resolution: "1s raw".into(),
@@ -639,7 +639,7 @@ fn recorded_with(
     let recorded = TopPage {
         scene: page.scene,
         machine: page.machine,
-        mode: Mode::Recorded,
+        mode: PageMode::Recorded,
         interval_s: 1.0,
         wall: page.wall,
         thresholds: page.thresholds,
@@ -690,8 +690,8 @@ fn bookmarks_stand_on_the_strip_and_their_keys_are_told() {
         assert!(ascii.lines().any(|line| line.starts_with("marks   b")), "{ascii}");
     });
     let mut state = state();
-    assert_eq!(press(&mut state, KeyCode::Char('b')), Command::Bookmark);
-    assert_eq!(press(&mut state, KeyCode::Char('B')), Command::NextBookmark);
+    assert_eq!(press(&mut state, KeyCode::Char('b')), PageCommand::Bookmark);
+    assert_eq!(press(&mut state, KeyCode::Char('B')), PageCommand::NextBookmark);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Simulated loads: what `calibrate_compare` and the tests of calibration have in common.
 
-use quantity::histogram::{Recorder, STORED_SUB_BITS};
-use views::calibration::{Round, Step};
+use quantity::histogram::{HistogramRecorder, STORED_SUB_BITS};
+use views::calibration::{LoadRound, RoundStep};
 
 /// Operations a second.
 pub(crate) const RATE: u32 = 400;
@@ -96,7 +96,7 @@ pub(crate) struct Load<'a> {
     shift: f64,
     /// Operations of each second; `None`: as many as there is time for.
     asked: Option<f64>,
-    recorder: Recorder,
+    recorder: HistogramRecorder,
     /// Operations a second at level 1.
     pub(crate) rate: f64,
 }
@@ -112,13 +112,13 @@ impl<'a> Load<'a> {
             level: draw.normal(),
             shift: 0.0,
             asked: None,
-            recorder: Recorder::new(),
+            recorder: HistogramRecorder::new(),
             rate: f64::from(RATE),
         }
     }
 
     /// The next second, times `factor`.
-    pub(crate) fn second(&mut self, factor: f64, draw: &mut Draw, whole: &mut Recorder) -> Step {
+    pub(crate) fn second(&mut self, factor: f64, draw: &mut Draw, whole: &mut HistogramRecorder) -> RoundStep {
         self.level = self.rho * self.level + (1.0 - self.rho * self.rho).sqrt() * draw.normal();
         // A shift every two minutes, of 3 %.
         if self.shape == Shape::Shifts && draw.uniform() < 1.0 / 120.0 {
@@ -142,27 +142,27 @@ impl<'a> Load<'a> {
             whole.record(ns);
         }
         let response = self.recorder.snapshot().collapse(STORED_SUB_BITS);
-        Step { length_s: 1.0, ops, bytes: 4096.0 * ops, response, ..Step::default() }
+        RoundStep { length_s: 1.0, ops, bytes: 4096.0 * ops, response, ..RoundStep::default() }
     }
 
     /// What a trace saw, or its replay: as many operations in each second as the other has.
-    pub(crate) fn played(&mut self, bursts: &[f64], factor: f64, draw: &mut Draw) -> Round {
-        let mut whole = Recorder::new();
+    pub(crate) fn played(&mut self, bursts: &[f64], factor: f64, draw: &mut Draw) -> LoadRound {
+        let mut whole = HistogramRecorder::new();
         let mut steps = Vec::new();
         for ops in bursts {
             self.asked = Some(*ops);
             steps.push(self.second(factor * (1.0 + ops / f64::from(4 * RATE)), draw, &mut whole));
         }
-        let mut round = Round { steps, ..Round::default() };
+        let mut round = LoadRound { steps, ..LoadRound::default() };
         round.response.ended = whole.snapshot();
         round
     }
 
     /// So many seconds.
-    pub(crate) fn round(&mut self, seconds: usize, factor: f64, draw: &mut Draw) -> Round {
-        let mut whole = Recorder::new();
+    pub(crate) fn round(&mut self, seconds: usize, factor: f64, draw: &mut Draw) -> LoadRound {
+        let mut whole = HistogramRecorder::new();
         let steps = (0..seconds).map(|_| self.second(factor, draw, &mut whole)).collect();
-        let mut round = Round { steps, ..Round::default() };
+        let mut round = LoadRound { steps, ..LoadRound::default() };
         round.response.ended = whole.snapshot();
         round
     }
@@ -182,7 +182,7 @@ pub(crate) fn rounds(
     tau_s: f64,
     factor: f64,
     draw: &mut Draw,
-) -> (Vec<Round>, Vec<Round>) {
+) -> (Vec<LoadRound>, Vec<LoadRound>) {
     let mut load = Load::new((Shape::Lognormal, table), tau_s, draw);
     let (mut a, mut b) = (Vec::new(), Vec::new());
     for place in 0..2 * count {
@@ -195,7 +195,7 @@ pub(crate) fn rounds(
         let mut round = load.round(30, drift * if is_b { factor } else { 1.0 }, draw);
         round.began_ns = i64::try_from(place).unwrap_or(0);
         // Between two rounds, targets are opened: the level goes on.
-        (0..3).for_each(|_| drop(load.second(1.0, draw, &mut Recorder::new())));
+        (0..3).for_each(|_| drop(load.second(1.0, draw, &mut HistogramRecorder::new())));
         if is_b { b.push(round) } else { a.push(round) }
     }
     (a, b)

@@ -12,20 +12,20 @@
 mod load;
 
 use load::{Draw, Load, Order, SHAPES, Shape, bursts, rounds, table};
-use quantity::output::Output;
+use quantity::output::VisibleOutput;
 use std::io::Write;
-use views::calibration::{Better, Clock, Flow, Kind, Pair, Round};
-use views::{Conclusion, Judged, Question};
+use views::calibration::{BetterDirection, LoadPair, LoadRound, MeasureKind, RateFlow, TimeKind};
+use views::{ComparisonQuestion, Conclusion, JudgedFigure};
 
 /// The change that should be found.
 const CHANGE: f64 = 1.05;
 
-const FIGURES: [(&str, Kind); 5] = [
-    ("rate", Kind::Rate(Flow::Operations)),
-    ("mean", Kind::Mean(Clock::Response)),
-    ("p50", Kind::Quantile(Clock::Response, 0.5)),
-    ("p99", Kind::Quantile(Clock::Response, 0.99)),
-    ("p99.9", Kind::Quantile(Clock::Response, 0.999)),
+const FIGURES: [(&str, MeasureKind); 5] = [
+    ("rate", MeasureKind::Rate(RateFlow::Operations)),
+    ("mean", MeasureKind::Mean(TimeKind::Response)),
+    ("p50", MeasureKind::Quantile(TimeKind::Response, 0.5)),
+    ("p99", MeasureKind::Quantile(TimeKind::Response, 0.99)),
+    ("p99.9", MeasureKind::Quantile(TimeKind::Response, 0.999)),
 ];
 
 /// How often a figure was called different, the same, and how often there was no verdict.
@@ -38,13 +38,15 @@ struct Count {
 }
 
 impl Count {
-    fn add(&mut self, judged: Option<Judged>, slower: bool) {
+    fn add(&mut self, judged: Option<JudgedFigure>, slower: bool) {
         match judged {
-            Some(Judged { conclusion: Conclusion::Different { better }, .. }) if slower && better == Some(true) => {
+            Some(JudgedFigure { conclusion: Conclusion::Different { better }, .. })
+                if slower && better == Some(true) =>
+            {
                 self.wrong_way += 1;
             }
-            Some(Judged { conclusion: Conclusion::Different { .. }, .. }) => self.different += 1,
-            Some(Judged { conclusion: Conclusion::Same { .. }, .. }) => self.same += 1,
+            Some(JudgedFigure { conclusion: Conclusion::Different { .. }, .. }) => self.different += 1,
+            Some(JudgedFigure { conclusion: Conclusion::Same { .. }, .. }) => self.same += 1,
             _ => self.open += 1,
         }
     }
@@ -55,13 +57,13 @@ impl Count {
     }
 }
 
-fn judge(a: &[Round], b: &[Round], counts: &mut [Count], is_slower: bool) {
-    tally(&Pair::new(a, b, Question::default()), counts, is_slower);
+fn judge(a: &[LoadRound], b: &[LoadRound], counts: &mut [Count], is_slower: bool) {
+    tally(&LoadPair::new(a, b, ComparisonQuestion::default()), counts, is_slower);
 }
 
-fn tally(pair: &Pair<'_>, counts: &mut [Count], is_slower: bool) {
+fn tally(pair: &LoadPair<'_>, counts: &mut [Count], is_slower: bool) {
     for ((_, kind), count) in FIGURES.iter().zip(counts) {
-        let better = if matches!(kind, Kind::Rate(_)) { Better::More } else { Better::Less };
+        let better = if matches!(kind, MeasureKind::Rate(_)) { BetterDirection::More } else { BetterDirection::Less };
         count.add(pair.judge(*kind, better, true), is_slower);
     }
 }
@@ -110,7 +112,7 @@ fn replays(asked: &Asked, heading: &str, stream: &mut u64, out: &mut impl Write)
                     Load::new((Shape::Lognormal, &draws), tau_s, &mut draw).played(&bursts, factor, &mut draw)
                 };
                 let (trace, replay) = (one(1.0), one(factor));
-                let pair = Pair::paired(&trace, &replay, Question::default());
+                let pair = LoadPair::paired(&trace, &replay, ComparisonQuestion::default());
                 tally(&pair, counts, factor > 1.0);
             }
         }
@@ -122,7 +124,7 @@ fn replays(asked: &Asked, heading: &str, stream: &mut u64, out: &mut impl Write)
 
 fn main() -> std::io::Result<()> {
     let asked = asked();
-    let mut out = Output::new(std::io::stdout());
+    let mut out = VisibleOutput::new(std::io::stdout());
     let heading = FIGURES.map(|(name, _)| name).join(" | ");
     writeln!(
         out,

@@ -1,13 +1,13 @@
 //! Views of recordings side by side.
 
-use super::{Compute, Kind, View};
+use super::{Compute, View, ViewKind};
 use crate::comparison::{self, Comparison};
 use view::Drawing;
 
 const fn pair(
     id: &'static str,
     title: &'static str,
-    kind: Kind,
+    kind: ViewKind,
     compute: fn(&Comparison, usize) -> Option<Drawing>,
     explanation: &'static str,
 ) -> View {
@@ -17,7 +17,7 @@ const fn pair(
 const fn side(
     id: &'static str,
     title: &'static str,
-    kind: Kind,
+    kind: ViewKind,
     compute: fn(&Comparison, usize, usize) -> Option<Drawing>,
     explanation: &'static str,
 ) -> View {
@@ -28,91 +28,91 @@ pub(super) static COMPARED: [View; 13] = [
     pair(
         "compare.runs",
         "Runs side by side",
-        Kind::Table,
+        ViewKind::Table,
         comparison::runs,
         "Runs of the same name and variables. ▲ better, ▼ worse, = the same within a bound, ? not resolved: the runs are too short to say.",
     ),
     pair(
         "compare.load_response",
         "Load and response time",
-        Kind::LoadResponse,
+        ViewKind::LoadResponse,
         comparison::load_response,
         "Each point is a run, each line a recording.",
     ),
     pair(
         "compare.figures",
         "Figures side by side",
-        Kind::Table,
+        ViewKind::Table,
         comparison::figures,
         "The ratio is second ÷ first. The figure with a star was named before looking, and decides: where all are looked at, one in twenty differs by chance (docs/compare.md).",
     ),
     pair(
         "compare.basis",
         "What the verdicts rest on",
-        Kind::Table,
+        ViewKind::Table,
         comparison::basis,
         "How many independent stretches the runs are worth, and the smallest change that could be seen (docs/compare.md).",
     ),
     pair(
         "compare.iops",
         "Operations per second",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         comparison::iops,
         "Completions by time since each began.",
     ),
     pair(
         "compare.throughput",
         "Throughput",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         comparison::throughput,
         "Bytes moved per second, M = 1,000,000.",
     ),
     pair(
         "compare.response_p50",
         "Response time, p50",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         comparison::response_p50,
         "Half of the operations of each step took this long or less. Logarithmic axis.",
     ),
     pair(
         "compare.response_p99",
         "Response time, p99",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         comparison::response_p99,
         "99 % of the operations of each step took this long or less. Logarithmic axis.",
     ),
     pair(
         "compare.percentiles",
         "Percentile curve",
-        Kind::PercentileCurve,
+        ViewKind::PercentileCurve,
         comparison::percentiles,
         "So many per cent of the operations took this long or less; the horizontal axis gives each nine the same room.",
     ),
     pair(
         "compare.queue_depth",
         "Queue depth",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         comparison::queue_depth,
         "Mean number of operations in flight.",
     ),
     side(
         "compare.heatmap",
         "Response times",
-        Kind::HeatMap,
+        ViewKind::HeatMap,
         comparison::heat_map,
         "Every operation: the darker (on dark pages, the brighter), the more operations took this long. Logarithmic colours.",
     ),
     pair(
         "compare.cpu",
         "CPU of the host",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         comparison::cpu,
         "Per cent of all CPUs that were busy; tick-sampled by the kernel.",
     ),
     side(
         "compare.counters",
         "Counters that changed most",
-        Kind::Table,
+        ViewKind::Table,
         comparison::most_changed,
         "Rates and values of the machine while the load ran that differ by a tenth or more and surely (with so many looked at, intervals are wider than 95 % ones); the greatest ratio first. A time per time is in per cent of one CPU or device.",
     ),

@@ -1,6 +1,6 @@
 //! Views of what was followed in the kernel: the I/Os of a trace, reads and writes of files, answers of servers.
 
-use super::{Compute, Kind, View};
+use super::{Compute, View, ViewKind};
 use crate::{TracedFacts, requests, traced};
 use view::Drawing;
 use workload::probe::{self, FileFold};
@@ -8,7 +8,7 @@ use workload::probe::{self, FileFold};
 const fn traced(
     id: &'static str,
     title: &'static str,
-    kind: Kind,
+    kind: ViewKind,
     compute: fn(&TracedFacts, Option<&str>) -> Option<Drawing>,
     explanation: &'static str,
 ) -> View {
@@ -21,13 +21,13 @@ const fn files(
     compute: fn(&FileFold) -> Option<Drawing>,
     explanation: &'static str,
 ) -> View {
-    View { id, title, explanation, kind: Kind::Table, compute: Compute::Files(compute) }
+    View { id, title, explanation, kind: ViewKind::Table, compute: Compute::Files(compute) }
 }
 
 const fn requests(
     id: &'static str,
     title: &'static str,
-    kind: Kind,
+    kind: ViewKind,
     compute: Compute,
     explanation: &'static str,
 ) -> View {
@@ -35,143 +35,143 @@ const fn requests(
 }
 
 pub(super) static FOLLOWED: [View; 35] = [
-    traced("trace.iops", "I/Os per second", Kind::TimeSeries, traced::iops, "Completions of traced I/Os by time."),
+    traced("trace.iops", "I/Os per second", ViewKind::TimeSeries, traced::iops, "Completions of traced I/Os by time."),
     traced(
         "trace.throughput",
         "Throughput",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         traced::throughput,
         "Bytes moved per second, M = 1,000,000.",
     ),
     traced(
         "trace.response",
         "Response time",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         traced::response,
         "From queueing to completion, percentiles of each stretch of time, logarithmic axis.",
     ),
     traced(
         "trace.response_heatmap",
         "Response times of all I/Os",
-        Kind::HeatMap,
+        ViewKind::HeatMap,
         traced::response_heatmap,
         "Every I/O: the darker (on dark pages, the brighter), the more I/Os took this long. Logarithmic colours.",
     ),
     traced(
         "trace.wait",
         "Wait time",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         traced::wait,
         "From queueing to issue: waiting for a free request and in the scheduler.",
     ),
     traced(
         "trace.device",
         "Device time",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         traced::device,
         "From issue to completion: the driver and the device.",
     ),
     traced(
         "trace.histogram",
         "Histogram of response times",
-        Kind::Histogram,
+        ViewKind::Histogram,
         traced::histogram,
         "All I/Os by response time; both axes logarithmic.",
     ),
     traced(
         "trace.percentiles",
         "Percentile curve",
-        Kind::PercentileCurve,
+        ViewKind::PercentileCurve,
         traced::percentiles,
         "So many per cent of the I/Os took this long or less; the horizontal axis gives each nine the same room.",
     ),
     traced(
         "trace.queue_depth",
         "I/Os in flight",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         traced::in_flight,
         "Mean number queued or at the device, and of these at the device, of all devices together.",
     ),
-    traced("trace.reads", "Share of reads", Kind::TimeSeries, traced::shares, "Reads ÷ (reads + writes)."),
+    traced("trace.reads", "Share of reads", ViewKind::TimeSeries, traced::shares, "Reads ÷ (reads + writes)."),
     traced(
         "trace.sequential",
         "Sequential I/O",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         traced::sequential,
         "I/Os that start where one of their device's last 32 streams, the device's last I/O, or the process's last I/O ended.",
     ),
     traced(
         "trace.sizes",
         "Sizes",
-        Kind::Histogram,
+        ViewKind::Histogram,
         traced::sizes,
         "Reads and writes by size, in octaves: each bar holds the size at its right end.",
     ),
     traced(
         "trace.addresses",
         "Addresses",
-        Kind::HeatMap,
+        ViewKind::HeatMap,
         traced::addresses,
         "Where on the device I/Os started: a line that rises is a sequential stream, a band a hot spot.",
     ),
     traced(
         "trace.hot_spots",
         "Hot spots",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         traced::hot_spots,
         "So many per cent of the I/Os went to so many per cent of the regions that were used, the hottest first.",
     ),
     traced(
         "trace.working_set",
         "Working set",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         traced::working_set,
         "Bytes that are used, on average, within a window of this length: a cache as large keeps a block for about as long.",
     ),
     traced(
         "trace.rereference",
         "Time until used again",
-        Kind::Histogram,
+        ViewKind::Histogram,
         traced::rereference,
         "Uses of a 4 KiB block by the time since its last use; first uses are not in it.",
     ),
     traced(
         "trace.inter_arrival",
         "Time between I/Os",
-        Kind::Histogram,
+        ViewKind::Histogram,
         traced::inter_arrival,
         "Time from the queueing of one I/O to that of the next, all devices together; both axes logarithmic.",
     ),
     traced(
         "trace.bursts",
         "Bursts",
-        Kind::Table,
+        ViewKind::Table,
         traced::bursts,
         "Arrivals counted in windows. Dispersion is variance ÷ mean of the counts: 1 when arrivals are independent, 0 for a clock's, more in bursts.",
     ),
-    traced("trace.devices", "Devices", Kind::Table, traced::devices, "How unevenly the devices are used."),
+    traced("trace.devices", "Devices", ViewKind::Table, traced::devices, "How unevenly the devices are used."),
     traced(
         "trace.kinds",
         "Operations and flags",
-        Kind::Table,
+        ViewKind::Table,
         traced::kinds,
         "What I/Os were marked with: `sync` means that somebody waits; reads always are.",
     ),
-    traced("trace.size_table", "Sizes one by one", Kind::Table, traced::by_size, "The sizes that occur most."),
+    traced("trace.size_table", "Sizes one by one", ViewKind::Table, traced::by_size, "The sizes that occur most."),
     traced(
         "trace.processes",
         "Processes",
-        Kind::Table,
+        ViewKind::Table,
         traced::processes,
         "Who issued the I/O; of write-back, who changed the file's cached data last.",
     ),
-    traced("trace.files", "Files", Kind::Table, traced::files, "Whose data was moved."),
-    traced("trace.cgroups", "Control groups", Kind::Table, traced::cgroups, "Of the thread that issued the I/O."),
-    traced("trace.hot_regions", "Hottest regions", Kind::Table, traced::hot_regions, "Where most I/Os started."),
+    traced("trace.files", "Files", ViewKind::Table, traced::files, "Whose data was moved."),
+    traced("trace.cgroups", "Control groups", ViewKind::Table, traced::cgroups, "Of the thread that issued the I/O."),
+    traced("trace.hot_regions", "Hottest regions", ViewKind::Table, traced::hot_regions, "Where most I/Os started."),
     traced(
         "trace.slowest",
         "The slowest I/Os",
-        Kind::Table,
+        ViewKind::Table,
         traced::slowest,
         "The 100 of greatest response time, and what the same device did around them.",
     ),
@@ -187,35 +187,35 @@ pub(super) static FOLLOWED: [View; 35] = [
     requests(
         "requests.servers",
         "Servers",
-        Kind::Table,
+        ViewKind::Table,
         Compute::Requests(requests::servers),
         "How long programs took for answers: from reading a request to writing the answer, by whether the thread had to wait for a CPU meanwhile. Rates are of the time in which the port was watched.",
     ),
     requests(
         "requests.rate",
         "Answers per second",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         Compute::Requests(requests::rate),
         "Of the servers with most answers; nothing is drawn while a port was not watched.",
     ),
     requests(
         "requests.response",
         "Response time of a server",
-        Kind::TimeSeries,
+        ViewKind::TimeSeries,
         Compute::Server(requests::response),
         "From reading a request to writing the answer, percentiles of each interval, logarithmic axis.",
     ),
     requests(
         "requests.response_heatmap",
         "All answers of a server",
-        Kind::HeatMap,
+        ViewKind::HeatMap,
         Compute::Server(requests::response_heatmap),
         "Every answer: the darker (on dark pages, the brighter), the more answers took this long. Logarithmic colours.",
     ),
     requests(
         "requests.histogram",
         "Response times of a server",
-        Kind::Histogram,
+        ViewKind::Histogram,
         Compute::Server(requests::histogram),
         "Answers by response time: those whose thread had a CPU all the time beside those whose thread waited for one. Both axes logarithmic.",
     ),

@@ -3,13 +3,13 @@
 //! A counter is judged as the rate of a load is, second by second. So many are looked at that one in twenty of equal ones would seem to
 //! differ: the intervals are those with which all together give a false alarm in one of twenty comparisons.
 
-use super::conclusion::{Conclusion, FLOOR_S, Judged, Pair, Question};
-use super::second::{Round, Step, steps};
+use super::conclusion::{ComparisonQuestion, Conclusion, FLOOR_S, JudgedFigure, LoadPair};
+use super::second::{LoadRound, RoundStep, steps};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use rates::measure::{Better, Flow, Kind};
-use recording::{Column, ColumnKind, Reader, Table};
+use rates::measure::{BetterDirection, MeasureKind, RateFlow};
+use recording::{ColumnKind, ColumnSchema, Reader, TableSchema};
 use std::collections::BTreeMap;
 use view::{AnalyzeError, Unit};
 
@@ -33,7 +33,7 @@ struct Rates {
     unit: Unit,
     help: &'static str,
     /// Of each recording: how much in each step, as if it were operations.
-    rounds: Vec<Round>,
+    rounds: Vec<LoadRound>,
 }
 
 /// The counters of a recording while its load ran.
@@ -42,7 +42,7 @@ pub(crate) struct Samples(BTreeMap<Key, Rates>);
 
 /// A counter that differs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct CounterChange {
     /// `disk sda`.
     pub of: String,
     /// Name of the column.
@@ -56,14 +56,14 @@ pub struct Change {
     /// In the other.
     pub is: f64,
     /// How many times as much; `None` when one of them is 0.
-    pub judged: Option<Judged>,
+    pub judged: Option<JudgedFigure>,
 }
 
 /// The counters that differ most.
 #[derive(Debug)]
 pub(crate) struct Changes {
     /// The greatest first.
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<CounterChange>,
     /// How many more there are.
     pub(crate) more: usize,
     /// How many were looked at.
@@ -88,7 +88,7 @@ impl Changes {
 }
 
 /// Unit of a rate or of a value, and what it is multiplied by.
-fn unit_of(column: &Column) -> (Unit, f64) {
+fn unit_of(column: &ColumnSchema) -> (Unit, f64) {
     let rate = column.kind == ColumnKind::Counter;
     match (column.unit, rate) {
         // Nanoseconds per second, as per cent of one CPU, or of the time.
@@ -159,8 +159,8 @@ impl Samples {
         let both: Vec<(&Key, &Rates, &Rates)> =
             base.0.iter().filter_map(|(key, was)| Some((key, was, self.0.get(key)?))).collect();
         let looked_at = both.iter().filter(|(_, was, is)| was.mean() != 0.0 || is.mean() != 0.0).count();
-        let question = Question { tests: looked_at, ..Question::default() };
-        let mut changes: Vec<(f64, Change)> = Vec::new();
+        let question = ComparisonQuestion { tests: looked_at, ..ComparisonQuestion::default() };
+        let mut changes: Vec<(f64, CounterChange)> = Vec::new();
         for (key, was, is) in &both {
             let judged = judged(was, is, question);
             let score = match &judged {
@@ -175,7 +175,7 @@ impl Samples {
             }
             let of = format!("{} {}", key.0, key.2).trim_end().to_string();
             let (column, help, unit) = (key.1, is.help, is.unit);
-            changes.push((score, Change { of, column, help, unit, was: was.mean(), is: is.mean(), judged }));
+            changes.push((score, CounterChange { of, column, help, unit, was: was.mean(), is: is.mean(), judged }));
         }
         changes.sort_by(|a, b| b.0.total_cmp(&a.0));
         let more = changes.len().saturating_sub(MOST);
@@ -186,12 +186,16 @@ impl Samples {
 }
 
 /// What is said of a counter; `None` when it is 0 on one side.
-fn judged(was: &Rates, is: &Rates, question: Question) -> Option<Judged> {
-    Pair::new(&was.rounds, &is.rounds, question).judge(Kind::Rate(Flow::Operations), Better::Neither, true)
+fn judged(was: &Rates, is: &Rates, question: ComparisonQuestion) -> Option<JudgedFigure> {
+    LoadPair::new(&was.rounds, &is.rounds, question).judge(
+        MeasureKind::Rate(RateFlow::Operations),
+        BetterDirection::Neither,
+        true,
+    )
 }
 
 impl Rates {
-    fn steps(&self) -> impl Iterator<Item = &Step> {
+    fn steps(&self) -> impl Iterator<Item = &RoundStep> {
         self.rounds.iter().flat_map(|round| &round.steps)
     }
 
@@ -216,7 +220,7 @@ impl Rates {
 }
 
 fn collect(
-    table: &Table,
+    table: &TableSchema,
     batch: &RecordBatch,
     (from_ns, to_ns): (i64, i64),
     series: &mut BTreeMap<(usize, String), Series>,
@@ -253,16 +257,17 @@ fn collect(
 }
 
 /// How much of a counter or a gauge was in each step, times its unit. `None` with fewer than two samples, or when a counter fell.
-fn rates(column: &Column, series: &[(i64, f64)]) -> Option<Rates> {
+fn rates(column: &ColumnSchema, series: &[(i64, f64)]) -> Option<Rates> {
     let (unit, scale) = unit_of(column);
     let is_gauge = column.kind == ColumnKind::Gauge;
     let step = |pair: &[(i64, f64)]| {
         let length_s = (pair[1].0 - pair[0].0) as f64 / 1e9;
         let grown = pair[1].1 - pair[0].1;
         let ops = if is_gauge { scale * pair[1].1 * length_s } else { scale * grown };
-        (length_s > 0.0 && (is_gauge || grown >= 0.0)).then(|| Step { length_s, ops, ..Step::default() })
+        (length_s > 0.0 && (is_gauge || grown >= 0.0)).then(|| RoundStep { length_s, ops, ..RoundStep::default() })
     };
-    let all: Vec<Step> = series.windows(2).map(step).collect::<Option<Vec<Step>>>().filter(|all| !all.is_empty())?;
-    let round = Round { steps: steps(&all, MOST_STEPS), began_ns: series[0].0, ..Round::default() };
+    let all: Vec<RoundStep> =
+        series.windows(2).map(step).collect::<Option<Vec<RoundStep>>>().filter(|all| !all.is_empty())?;
+    let round = LoadRound { steps: steps(&all, MOST_STEPS), began_ns: series[0].0, ..LoadRound::default() };
     Some(Rates { unit, help: column.help.trim(), rounds: vec![round] })
 }

@@ -3,10 +3,10 @@
 use super::gate::{ABOVE, INDEPENDENT, TAIL_S, autoregression, autoregression_freedom, gate_figures};
 use super::gate::{independent, independent_of, tail};
 use super::rounds::{self, FEWEST, SHORTEST_S};
-use super::second::Round;
+use super::second::LoadRound;
 use super::single::{COSINES, Interval, freedom, interval, is_between_modes, series, theta, variance, whole, woodruff};
 use crate::student::student;
-use rates::measure::{Better, Clock, Kind, Measure};
+use rates::measure::{BetterDirection, LoadMeasure, MeasureKind, TimeKind};
 use std::borrow::Cow;
 use view::Unit;
 
@@ -52,7 +52,7 @@ pub enum Conclusion {
 
 /// What a figure was judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum JudgingMethod {
     /// By nothing.
     None,
     /// One run against another: by their slow movements.
@@ -65,7 +65,7 @@ pub enum Method {
 
 /// The intervals of a ratio that verdicts may rest on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Grounds {
+pub struct RatioIntervals {
     /// For a difference; wider than the interval where the runs are short for their own slowness, `None` where they are too short for
     /// any verdict.
     pub difference: Option<(f64, f64)>,
@@ -75,7 +75,7 @@ pub struct Grounds {
 
 /// One figure of one recording against that of the first.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
+pub struct JudgedFigure {
     /// Second ÷ first.
     pub ratio: f64,
     /// Ends of the 95 % interval of the ratio.
@@ -83,16 +83,16 @@ pub struct Judged {
     /// What is said of it.
     pub conclusion: Conclusion,
     /// What can be said of other bounds than those that were asked for.
-    pub grounds: Grounds,
+    pub grounds: RatioIntervals,
     /// By what.
-    pub method: Method,
+    pub method: JudgingMethod,
     /// How many independent stretches, or rounds, each side is worth.
     pub independent: Option<f64>,
     /// Of a quantile: from how many seconds the operations above it come, of the side with fewer.
     pub tail_s: Option<f64>,
 }
 
-impl Judged {
+impl JudgedFigure {
     /// The smallest change that could be told, a fraction: about half of the interval.
     #[must_use]
     pub fn resolvable(&self) -> Option<f64> {
@@ -101,7 +101,7 @@ impl Judged {
 
     pub(super) fn unjudged(ratio: f64, why: &str) -> Self {
         let conclusion = Conclusion::NotJudged { why: why.to_string() };
-        let (grounds, method) = (Grounds::default(), Method::None);
+        let (grounds, method) = (RatioIntervals::default(), JudgingMethod::None);
         Self { ratio, interval: None, conclusion, grounds, method, independent: None, tail_s: None }
     }
 
@@ -114,22 +114,22 @@ impl Judged {
 
 /// What is asked of a comparison.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
+pub struct ComparisonQuestion {
     /// Up to which difference two figures are the same, a fraction.
     pub within: f64,
     /// The figure that was named beforehand as the one that decides; `None`: the usual one of such a load.
-    pub primary: Option<&'static Measure>,
+    pub primary: Option<&'static LoadMeasure>,
     /// How many figures are looked at, of which all together may give a false alarm in one of twenty comparisons (Bonferroni).
     pub tests: usize,
 }
 
-impl Default for Question {
+impl Default for ComparisonQuestion {
     fn default() -> Self {
         Self { within: 0.05, primary: None, tests: 1 }
     }
 }
 
-impl Question {
+impl ComparisonQuestion {
     /// The quantile of Student's t that its intervals end at.
     fn level(&self) -> f64 {
         1.0 - 0.025 / self.tests.max(1) as f64
@@ -150,11 +150,11 @@ struct Spread {
 
 /// Two loads, ready to be judged.
 #[derive(Debug)]
-pub struct Pair<'a> {
-    question: Question,
+pub struct LoadPair<'a> {
+    question: ComparisonQuestion,
     is_paired: bool,
-    rounds: Option<(Vec<&'a Round>, Vec<&'a Round>)>,
-    single: (Cow<'a, Round>, Cow<'a, Round>),
+    rounds: Option<(Vec<&'a LoadRound>, Vec<&'a LoadRound>)>,
+    single: (Cow<'a, LoadRound>, Cow<'a, LoadRound>),
     /// Rounds that were left out of each side, and what was wrong with the first of them.
     pub left_out: Option<(usize, String)>,
     /// What was wrong with the first of several rounds of which none is whole: nothing is judged.
@@ -164,21 +164,21 @@ pub struct Pair<'a> {
 }
 
 /// All rounds of a side as one.
-fn joined<'a>(rounds: &[&'a Round]) -> Cow<'a, Round> {
+fn joined<'a>(rounds: &[&'a LoadRound]) -> Cow<'a, LoadRound> {
     match rounds {
         [one] => Cow::Borrowed(one),
-        several => Cow::Owned(Round::joined(several)),
+        several => Cow::Owned(LoadRound::joined(several)),
     }
 }
 
-fn all(rounds: &[Round]) -> Cow<'_, Round> {
+fn all(rounds: &[LoadRound]) -> Cow<'_, LoadRound> {
     joined(&rounds.iter().collect::<Vec<_>>())
 }
 
-impl<'a> Pair<'a> {
+impl<'a> LoadPair<'a> {
     /// By rounds where both sides have four or more sound ones, else as single runs.
     #[must_use]
-    pub fn new(a: &'a [Round], b: &'a [Round], question: Question) -> Self {
+    pub fn new(a: &'a [LoadRound], b: &'a [LoadRound], question: ComparisonQuestion) -> Self {
         let (good_a, good_b) = rounds::sound(a, b);
         let by_rounds = good_a.len() >= FEWEST && good_b.len() >= FEWEST;
         let left = (a.len() - good_a.len()).max(b.len() - good_b.len());
@@ -188,25 +188,25 @@ impl<'a> Pair<'a> {
         let has_sound = !good_a.is_empty() && !good_b.is_empty() && are_several;
         let faulty = fault.clone().filter(|_| are_several && !has_sound);
         let left_out = fault.filter(|_| has_sound).map(|fault| (left, fault));
-        let nothing = || Cow::Owned(Round::default());
+        let nothing = || Cow::Owned(LoadRound::default());
         let (rounds, single) = match (by_rounds, has_sound) {
             (true, _) => (Some((good_a, good_b)), (nothing(), nothing())),
             (false, true) => (None, (joined(&good_a), joined(&good_b))),
             (false, false) => (None, (all(a), all(b))),
         };
-        let independent = [Clock::Response, Clock::Service].map(|clock| independent(&single.0, &single.1, clock));
+        let independent = [TimeKind::Response, TimeKind::Service].map(|clock| independent(&single.0, &single.1, clock));
         Self { question, is_paired: false, rounds, single, left_out, faulty, independent }
     }
 
     /// A trace and its replay: what both do in the same second, as a burst, is no spread of their difference.
     #[must_use]
-    pub fn paired(a: &'a Round, b: &'a Round, question: Question) -> Self {
+    pub fn paired(a: &'a LoadRound, b: &'a LoadRound, question: ComparisonQuestion) -> Self {
         let mut pair = Self::new(std::slice::from_ref(a), std::slice::from_ref(b), question);
         let (a_steps, b_steps) = (a.steps.len(), b.steps.len());
         // Seconds that do not correspond are not held against each other.
         pair.is_paired = a_steps.abs_diff(b_steps) <= a_steps.max(b_steps) / 20;
         if pair.is_paired {
-            pair.independent = [Clock::Response, Clock::Service].map(|clock| independent_together(a, b, clock));
+            pair.independent = [TimeKind::Response, TimeKind::Service].map(|clock| independent_together(a, b, clock));
         }
         pair
     }
@@ -219,51 +219,51 @@ impl<'a> Pair<'a> {
 
     /// Judges a figure; `None` where one side does not have it. `is_exact`: are both values known, rather than lower bounds?
     #[must_use]
-    pub fn judge(&self, kind: Kind, better: Better, is_exact: bool) -> Option<Judged> {
+    pub fn judge(&self, kind: MeasureKind, better: BetterDirection, is_exact: bool) -> Option<JudgedFigure> {
         let mut judged = match &self.rounds {
             Some((a, b)) => self.by_rounds(a, b, kind)?,
             None => self.by_seconds(kind)?,
         };
         if let Some(fault) = &self.faulty {
-            judged = Judged::unjudged(judged.ratio, &format!("no round is without a fault: {fault}"));
+            judged = JudgedFigure::unjudged(judged.ratio, &format!("no round is without a fault: {fault}"));
         }
         if !is_exact {
-            judged = Judged::unjudged(judged.ratio, "a lower bound: operations had no end");
+            judged = JudgedFigure::unjudged(judged.ratio, "a lower bound: operations had no end");
         }
         if let Conclusion::Different { better: known } = &mut judged.conclusion {
             *known = match better {
-                Better::More => Some(judged.ratio > 1.0),
-                Better::Less => Some(judged.ratio < 1.0),
-                Better::Neither => None,
+                BetterDirection::More => Some(judged.ratio > 1.0),
+                BetterDirection::Less => Some(judged.ratio < 1.0),
+                BetterDirection::Neither => None,
             };
         }
         Some(judged)
     }
 
-    fn by_rounds(&self, a: &[&Round], b: &[&Round], kind: Kind) -> Option<Judged> {
+    fn by_rounds(&self, a: &[&LoadRound], b: &[&LoadRound], kind: MeasureKind) -> Option<JudgedFigure> {
         let count = a.len().min(b.len());
         let Some(found) = rounds::estimate(a, b, kind, self.question.level()) else {
-            let (a, b) = (Round::joined(a), Round::joined(b));
+            let (a, b) = (LoadRound::joined(a), LoadRound::joined(b));
             let ratio = (theta(&b, kind)? - theta(&a, kind)?).exp();
-            return Some(Judged::unjudged(ratio, "too few operations above it"));
+            return Some(JudgedFigure::unjudged(ratio, "too few operations above it"));
         };
         let ends = Some((found.interval.low.exp(), found.interval.high.exp()));
-        let mut judged = Judged {
+        let mut judged = JudgedFigure {
             ratio: found.d.exp(),
             interval: ends,
             conclusion: self.concluded(found.d, found.interval),
-            grounds: Grounds { difference: ends, sameness: ends },
-            method: Method::Rounds(count),
+            grounds: RatioIntervals { difference: ends, sameness: ends },
+            method: JudgingMethod::Rounds(count),
             independent: Some(count as f64),
             tail_s: None,
         };
-        let measured = |rounds: &[&Round]| rounds.iter().map(|round| round.measured_s()).sum::<f64>();
+        let measured = |rounds: &[&LoadRound]| rounds.iter().map(|round| round.measured_s()).sum::<f64>();
         let measured_s = measured(a).min(measured(b));
         if !(rounds::are_long(a) && rounds::are_long(b)) {
             let shortest = a.iter().chain(b).map(|round| round.measured_s()).fold(f64::INFINITY, f64::min);
             let why = format!("a round of {}; {SHORTEST_S:.0} s are needed", Unit::Seconds.format(Some(shortest)));
             judged.conclusion = Conclusion::NotResolved { needs_s: SHORTEST_S * count as f64, why };
-            judged.grounds = Grounds::default();
+            judged.grounds = RatioIntervals::default();
         } else if let Conclusion::NotResolved { needs_s, .. } = &mut judged.conclusion {
             *needs_s = self.wanted_s(measured_s, found.d, found.interval.half());
         }
@@ -291,11 +291,11 @@ impl<'a> Pair<'a> {
         measured_s * (1.125 * (half / target).powi(2)).max(1.125)
     }
 
-    fn by_seconds(&self, kind: Kind) -> Option<Judged> {
+    fn by_seconds(&self, kind: MeasureKind) -> Option<JudgedFigure> {
         let (a, b) = (self.single.0.as_ref(), self.single.1.as_ref());
         let d = theta(b, kind)? - theta(a, kind)?;
-        let unjudged = |why: &str| Some(Judged::unjudged(d.exp(), why));
-        let missing = |round: &Round| round.missing_s / (round.missing_s + round.measured_s());
+        let unjudged = |why: &str| Some(JudgedFigure::unjudged(d.exp(), why));
+        let missing = |round: &LoadRound| round.missing_s / (round.missing_s + round.measured_s());
         let most = missing(a).max(missing(b));
         if most > MISSING {
             return unjudged(&format!("{:.0} % of the time is missing", 100.0 * most));
@@ -305,8 +305,8 @@ impl<'a> Pair<'a> {
         };
         let measured_s = a.measured_s().min(b.measured_s());
         let independent = self.independent_by(kind);
-        let method = if self.is_paired { Method::Paired } else { Method::Single };
-        let mut judged = Judged { independent: Some(independent), method, ..Judged::plain(d.exp()) };
+        let method = if self.is_paired { JudgingMethod::Paired } else { JudgingMethod::Single };
+        let mut judged = JudgedFigure { independent: Some(independent), method, ..JudgedFigure::plain(d.exp()) };
         if measured_s < SLIP * FLOOR_S {
             let why = format!("{} measured", Unit::Seconds.format(Some(measured_s)));
             judged.conclusion = Conclusion::NotResolved { needs_s: VERDICT_S, why };
@@ -314,7 +314,7 @@ impl<'a> Pair<'a> {
         }
         let spread = self.spread(&series_a, &series_b);
         let (variances, c) = (spread.variances, spread.factor);
-        if let Kind::Quantile(clock, p) = kind {
+        if let MeasureKind::Quantile(clock, p) = kind {
             let tails = (tail(a, clock, p), tail(b, clock, p));
             judged.tail_s = Some(tails.0.1.min(tails.1.1));
             if let Some(conclusion) = thin(measured_s, tails) {
@@ -367,13 +367,13 @@ impl<'a> Pair<'a> {
     }
 
     /// What verdicts of two single runs may rest on; `doubted`: how much a difference must exceed where the gate says no.
-    fn grounds(&self, (d, found): (f64, Interval), measured_s: f64, doubted: Option<f64>) -> Grounds {
+    fn grounds(&self, (d, found): (f64, Interval), measured_s: f64, doubted: Option<f64>) -> RatioIntervals {
         if self.is_paired || measured_s < SLIP * VERDICT_S {
-            return Grounds::default();
+            return RatioIntervals::default();
         }
         let half = doubted.unwrap_or(0.0);
         let difference = Some((found.low.min(d - half).exp(), found.high.max(d + half).exp()));
-        Grounds { difference, sameness: difference.filter(|_| doubted.is_none()) }
+        RatioIntervals { difference, sameness: difference.filter(|_| doubted.is_none()) }
     }
 
     /// The verdict of two single runs: of the interval, if they are long enough for their own slowness.
@@ -406,12 +406,14 @@ impl<'a> Pair<'a> {
         }
     }
 
-    fn independent_by(&self, kind: Kind) -> f64 {
+    fn independent_by(&self, kind: MeasureKind) -> f64 {
         match kind {
-            Kind::Mean(Clock::Service) | Kind::Quantile(Clock::Service, _) => self.independent[1],
-            Kind::Mean(Clock::Response) | Kind::Quantile(Clock::Response, _) => self.independent[0],
+            MeasureKind::Mean(TimeKind::Service) | MeasureKind::Quantile(TimeKind::Service, _) => self.independent[1],
+            MeasureKind::Mean(TimeKind::Response) | MeasureKind::Quantile(TimeKind::Response, _) => self.independent[0],
             // A rate has no clock: imports know the service time only.
-            Kind::Rate(_) | Kind::Plain => self.independent[usize::from(self.single.0.response.ended.count() == 0)],
+            MeasureKind::Rate(_) | MeasureKind::Plain => {
+                self.independent[usize::from(self.single.0.response.ended.count() == 0)]
+            }
         }
     }
 }
@@ -422,7 +424,7 @@ fn differences(a: &[f64], b: &[f64]) -> Vec<f64> {
 }
 
 /// How many independent stretches the difference of a trace and its replay is worth.
-fn independent_together(a: &Round, b: &Round, clock: Clock) -> f64 {
+fn independent_together(a: &LoadRound, b: &LoadRound, clock: TimeKind) -> f64 {
     let known = gate_figures(clock).into_iter().filter_map(|kind| Some((series(a, kind)?, series(b, kind)?)));
     let of = |(a, b): (Vec<f64>, Vec<f64>)| {
         let difference = differences(&a, &b);

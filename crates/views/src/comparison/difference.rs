@@ -1,11 +1,11 @@
 //! All figures of all pairs as a list, for programs.
 
-use super::{Comparison, Judged};
-use rates::measure::{MEASURES, Measure};
+use super::{Comparison, JudgedFigure};
+use rates::measure::{LoadMeasure, MEASURES};
 
 /// One figure of one recording beside that of the first.
 #[derive(Clone, Debug)]
-pub struct Difference<'a> {
+pub struct FigureDifference<'a> {
     /// Name of the runs, with their loop variables.
     pub run: &'a str,
     /// Their place among the pairs.
@@ -21,13 +21,13 @@ pub struct Difference<'a> {
     /// What it was in the first, in base units (ns, bytes, per second, per cent), and what it is; lower bounds where operations had no end.
     pub values: (f64, f64),
     /// What is said of it.
-    pub judged: &'a Judged,
+    pub judged: &'a JudgedFigure,
 }
 
 impl Comparison {
     /// Every figure that both recordings of a pair have.
     #[must_use]
-    pub fn differences(&self) -> Vec<Difference<'_>> {
+    pub fn differences(&self) -> Vec<FigureDifference<'_>> {
         let mut all = Vec::new();
         for pair in 0..self.pairs.len() {
             let primary = self.primary(pair).key;
@@ -35,10 +35,10 @@ impl Comparison {
             let was = base.whole();
             for (at, side, load) in self.of(pair).filter(|(at, ..)| *at > 0) {
                 let is = load.whole();
-                let of = |measure: &'static Measure| {
+                let of = |measure: &'static LoadMeasure| {
                     let values = ((measure.value)(&was)?.low, (measure.value)(&is)?.low);
                     let judged = self.judged(at, pair, measure)?;
-                    Some(Difference {
+                    Some(FigureDifference {
                         run: self.pair_name(pair),
                         run_index: pair,
                         recording: &side.label,

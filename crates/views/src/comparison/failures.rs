@@ -5,8 +5,8 @@
 
 use super::conclusion::{MISSING, SLIP, VERDICT_S};
 use super::gate::ABOVE;
-use super::{Comparison, Conclusion, Grounds, Judged, Load};
-use rates::measure::{Better, Flow, Kind, Measure};
+use super::{Comparison, Conclusion, JudgedFigure, Load, RatioIntervals};
+use rates::measure::{BetterDirection, LoadMeasure, MeasureKind, RateFlow};
 use view::Unit;
 
 impl Load {
@@ -36,11 +36,11 @@ impl Load {
 /// A rate where nothing succeeded on one side and something did on the other; `None` where that is not so.
 ///
 /// That all failed is no matter of chance, however short the run; that nothing came back in a short one may be.
-pub(crate) fn rate_of_nothing(base: &Load, load: &Load, measure: &Measure) -> Option<Judged> {
-    let Kind::Rate(flow) = measure.kind else { return None };
+pub(crate) fn rate_of_nothing(base: &Load, load: &Load, measure: &LoadMeasure) -> Option<JudgedFigure> {
+    let MeasureKind::Rate(flow) = measure.kind else { return None };
     let amount = |load: &Load| match flow {
-        Flow::Operations => load.succeeded(),
-        Flow::Bytes => load.slices.iter().map(|slice| slice.bytes).sum(),
+        RateFlow::Operations => load.succeeded(),
+        RateFlow::Bytes => load.slices.iter().map(|slice| slice.bytes).sum(),
     };
     let (empty, other, ratio) = match (base.succeeded() == 0.0, load.succeeded() == 0.0) {
         (false, true) => (load, base, 0.0),
@@ -53,32 +53,32 @@ pub(crate) fn rate_of_nothing(base: &Load, load: &Load, measure: &Measure) -> Op
     let missing_s: f64 = empty.rounds.iter().map(|round| round.missing_s).sum();
     let missing = missing_s / (missing_s + empty.measured_s());
     if missing > MISSING {
-        return Some(Judged::unjudged(ratio, &format!("{:.0} % of the time is missing", 100.0 * missing)));
+        return Some(JudgedFigure::unjudged(ratio, &format!("{:.0} % of the time is missing", 100.0 * missing)));
     }
     let expected = other.succeeded() / other.measured_s() * empty.measured_s();
     let is_long = empty.has_failed() || empty.measured_s().min(other.measured_s()) >= SLIP * VERDICT_S;
     if expected < ABOVE || !is_long {
         let why = format!("nothing completed in {}", Unit::Seconds.format(Some(empty.measured_s())));
         let conclusion = Conclusion::NotResolved { needs_s: VERDICT_S, why };
-        return Some(Judged { conclusion, ..Judged::plain(ratio) });
+        return Some(JudgedFigure { conclusion, ..JudgedFigure::plain(ratio) });
     }
     let better = match measure.better {
-        Better::More => Some(ratio > 1.0),
-        Better::Less => Some(ratio < 1.0),
-        Better::Neither => None,
+        BetterDirection::More => Some(ratio > 1.0),
+        BetterDirection::Less => Some(ratio < 1.0),
+        BetterDirection::Neither => None,
     };
-    let grounds = Grounds { difference: Some((ratio, ratio)), sameness: None };
-    Some(Judged { conclusion: Conclusion::Different { better }, grounds, ..Judged::plain(ratio) })
+    let grounds = RatioIntervals { difference: Some((ratio, ratio)), sameness: None };
+    Some(JudgedFigure { conclusion: Conclusion::Different { better }, grounds, ..JudgedFigure::plain(ratio) })
 }
 
 /// Why a figure has no verdict in a pair that both have, without a full stop.
-pub(crate) fn why_unknown(comparison: &Comparison, (side, pair): (usize, usize), measure: &Measure) -> String {
+pub(crate) fn why_unknown(comparison: &Comparison, (side, pair): (usize, usize), measure: &LoadMeasure) -> String {
     let load = |side: usize| comparison.sides.get(side)?.loads.get(pair)?.as_ref();
     let (label, base) = (comparison.label(side), comparison.label(0));
     let (Some(was), Some(is)) = (load(0), load(side)) else {
         return format!("{} is not known of both {label} and {base}", measure.title);
     };
-    if let (Kind::Rate(_), Some(was), Some(is)) = (measure.kind, was.why_no_times(), is.why_no_times()) {
+    if let (MeasureKind::Rate(_), Some(was), Some(is)) = (measure.kind, was.why_no_times(), is.why_no_times()) {
         return format!("{} is 0 of both {label} ({is}) and {base} ({was})", measure.title);
     }
     let empty: Vec<String> = [(label, is), (base, was)]

@@ -1,8 +1,8 @@
 //! Whether a run is long enough for its own slowness: four cosines know nothing of movements that are slower than the run.
 
-use super::second::Round;
+use super::second::LoadRound;
 use super::single::{above, series};
-use rates::measure::{Clock, Flow, Kind};
+use rates::measure::{MeasureKind, RateFlow, TimeKind};
 
 /// Lengths of the batches that are looked at, steps.
 const LENGTHS: [usize; 8] = [1, 2, 3, 5, 8, 12, 20, 30];
@@ -38,13 +38,18 @@ fn unbiased(correlation: f64, count: usize) -> f64 {
 }
 
 /// The figures whose slowness counts for all of them.
-pub(super) fn gate_figures(clock: Clock) -> [Kind; 4] {
-    [Kind::Rate(Flow::Operations), Kind::Mean(clock), Kind::Quantile(clock, 0.5), Kind::Quantile(clock, 0.9)]
+pub(super) fn gate_figures(clock: TimeKind) -> [MeasureKind; 4] {
+    [
+        MeasureKind::Rate(RateFlow::Operations),
+        MeasureKind::Mean(clock),
+        MeasureKind::Quantile(clock, 0.5),
+        MeasureKind::Quantile(clock, 0.9),
+    ]
 }
 
 /// How many independent stretches two runs are worth, by the slowest of their figures: rate, mean, p50 and p90.
 /// 0 where they have too few steps to know.
-pub(crate) fn independent(a: &Round, b: &Round, clock: Clock) -> f64 {
+pub(crate) fn independent(a: &LoadRound, b: &LoadRound, clock: TimeKind) -> f64 {
     let known = gate_figures(clock).into_iter().filter_map(|kind| Some((series(a, kind)?, series(b, kind)?)));
     known.map(|(a, b)| independent_of(&a, &b)).reduce(f64::min).unwrap_or(0.0)
 }
@@ -85,7 +90,7 @@ pub(super) fn autoregression_freedom((a, b): ((f64, f64), (f64, f64))) -> f64 {
 }
 
 /// How many operations took longer than a quantile, and from how many seconds they come as if these had equal weight.
-pub(super) fn tail(round: &Round, clock: Clock, p: f64) -> (f64, f64) {
+pub(super) fn tail(round: &LoadRound, clock: TimeKind, p: f64) -> (f64, f64) {
     let all: f64 = round.steps.iter().map(|step| step.times(clock).count() as f64).sum();
     let above = above(round, clock, p).unwrap_or_default();
     let (sum, squares) = above.iter().fold((0.0, 0.0), |(sum, squares), e| (sum + e, squares + e * e));

@@ -1,18 +1,18 @@
 //! The loads of recordings: which runs belong together, and what each did.
 
 use super::Load;
-use super::second::{MOST_STEPS, Round, Step, steps};
+use super::second::{LoadRound, MOST_STEPS, RoundStep, steps};
 use crate::other_load::Others;
 use crate::repeats::{Group, groups};
 use crate::series::measured;
-use crate::{Facts, RunFacts, RunSummary};
-use rates::Slice;
-use rates::{IntervalFacts, Times};
+use crate::{RecordingFacts, RunFacts, RunSummary};
+use rates::LoadSlice;
+use rates::{IntervalFacts, OperationTimes};
 use recording::Reader;
 use view::{AnalyzeError, Selection, Unit};
 
 /// Several recordings as one whose runs are repetitions of each other; `None` of none.
-pub(super) fn merged(all: Vec<Facts>) -> Option<Facts> {
+pub(super) fn merged(all: Vec<RecordingFacts>) -> Option<RecordingFacts> {
     let is_several = all.len() > 1;
     let mut round = 0;
     let mut parts = all.into_iter().map(|mut facts| {
@@ -34,7 +34,7 @@ pub(super) fn merged(all: Vec<Facts>) -> Option<Facts> {
         first.cpu.append(&mut facts.cpu);
         first.damage.append(&mut facts.damage);
         first.events.append(&mut facts.events);
-        if facts.state != recording::State::Sealed {
+        if facts.state != recording::RecordingState::Sealed {
             first.state = facts.state;
         }
     }
@@ -42,7 +42,7 @@ pub(super) fn merged(all: Vec<Facts>) -> Option<Facts> {
 }
 
 /// Runs of the same name and variables; where each recording has one run only, these, whatever their names.
-pub(super) fn paired(facts: &[&Facts]) -> (Vec<String>, Vec<Vec<Option<Load>>>) {
+pub(super) fn paired(facts: &[&RecordingFacts]) -> (Vec<String>, Vec<Vec<Option<Load>>>) {
     let sides: Vec<Vec<Group<'_>>> = facts.iter().map(|facts| groups(measured(facts))).collect();
     if sides.iter().all(|groups| groups.len() == 1) {
         let mut names: Vec<String> = sides.iter().map(|groups| groups[0].name()).collect();
@@ -66,7 +66,7 @@ pub(super) fn paired(facts: &[&Facts]) -> (Vec<String>, Vec<Vec<Option<Load>>>) 
 
 /// The measured phase of a run, its repetitions one after the other.
 fn load(group: &Group<'_>) -> Load {
-    let (mut response, mut service) = (Times::default(), Times::default());
+    let (mut response, mut service) = (OperationTimes::default(), OperationTimes::default());
     let (mut slices, mut errors, mut at_s) = (Vec::new(), Some(0.0), 0.0);
     for (run, summary) in &group.runs {
         run.main_totals().for_each(|total| {
@@ -76,7 +76,7 @@ fn load(group: &Group<'_>) -> Load {
         errors = errors.zip(summary.errors).map(|(sum, errors)| sum + errors);
         for interval in run.main_intervals() {
             let length_s = interval.interval_ns as f64 / 1e9;
-            slices.push(Slice {
+            slices.push(LoadSlice {
                 from_s: at_s,
                 length_s,
                 ops: interval.completed() as f64,
@@ -109,8 +109,8 @@ fn load(group: &Group<'_>) -> Load {
 }
 
 /// One execution, second by second.
-fn round(run: &RunFacts, summary: &RunSummary) -> Round {
-    let mut round = Round { began_ns: run.began_ns, fault: fault(run, summary), ..Round::default() };
+fn round(run: &RunFacts, summary: &RunSummary) -> LoadRound {
+    let mut round = LoadRound { began_ns: run.began_ns, fault: fault(run, summary), ..LoadRound::default() };
     run.main_totals().for_each(|total| {
         round.response.merge(&total.response);
         round.service.merge(&total.service);
@@ -122,7 +122,7 @@ fn round(run: &RunFacts, summary: &RunSummary) -> Round {
         if gap_ns > pair[1].interval_ns / 2 { gap_ns as f64 / 1e9 } else { 0.0 }
     };
     round.missing_s = intervals.windows(2).map(gap_s).sum();
-    let step = |interval: &&IntervalFacts| Step {
+    let step = |interval: &&IntervalFacts| RoundStep {
         length_s: interval.interval_ns as f64 / 1e9,
         ops: interval.completed() as f64,
         bytes: interval.ops.iter().map(|count| count.bytes as f64).sum(),
@@ -139,7 +139,7 @@ fn round(run: &RunFacts, summary: &RunSummary) -> Round {
 /// # Errors
 /// It cannot be read.
 pub fn round_fault(reader: &Reader) -> Result<Option<String>, AnalyzeError> {
-    let facts = Facts::read(reader, &Selection::default())?;
+    let facts = RecordingFacts::read(reader, &Selection::default())?;
     let all = measured(&facts);
     if all.is_empty() {
         return Ok(Some("no run measured anything".to_string()));

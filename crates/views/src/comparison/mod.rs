@@ -20,9 +20,9 @@ mod views;
 pub(crate) mod words;
 
 pub use busy::PROGRAM_PID;
-pub use changes::Change;
-pub use conclusion::{Conclusion, Grounds, Judged, Method, Pair, Question};
-pub use difference::Difference;
+pub use changes::CounterChange;
+pub use conclusion::{ComparisonQuestion, Conclusion, JudgedFigure, JudgingMethod, LoadPair, RatioIntervals};
+pub use difference::FigureDifference;
 pub use loads::round_fault;
 pub use rounds::{FEWEST as ROUNDS_MIN, SHORTEST_S as ROUND_S_MIN};
 pub(crate) use views::{basis, cpu, figures, heat_map, iops, most_changed, percentiles, queue_depth, runs};
@@ -30,14 +30,14 @@ pub(crate) use views::{load_response, response_p50, response_p99, throughput};
 
 use crate::other_load::Others;
 use crate::series::measured;
-use crate::{Facts, TracedFacts};
-use ::objectives::Verdict;
+use crate::{RecordingFacts, TracedFacts};
+use ::objectives::ObjectiveVerdict;
 use loads::{merged, paired};
-use rates::Times;
-use rates::measure::{Kind, MEASURES, Measure, measure_of};
-use rates::{Part, Slice};
+use rates::OperationTimes;
+use rates::measure::{LoadMeasure, MEASURES, MeasureKind, measure_of};
+use rates::{LoadPart, LoadSlice};
 use recording::Reader;
-use second::Round;
+use second::LoadRound;
 use view::{AnalyzeError, Selection};
 
 /// What a run did in its measured time, or a trace saw.
@@ -45,25 +45,25 @@ use view::{AnalyzeError, Selection};
 pub(crate) struct Load {
     /// Failures, where they are counted.
     pub(crate) errors: Option<f64>,
-    pub(crate) slices: Vec<Slice>,
+    pub(crate) slices: Vec<LoadSlice>,
     /// Response times at full resolution; in a trace those that it saw the end of.
-    pub(crate) response: Times,
+    pub(crate) response: OperationTimes,
     /// Service times, the same.
-    pub(crate) service: Times,
+    pub(crate) service: OperationTimes,
     /// On the monotonic clock of its machine, ns.
     pub(crate) span_ns: (i64, i64),
     /// Did its operations arrive by a schedule? Then how many there were says nothing of the device.
     pub(crate) is_open: bool,
     /// Its repetitions, each second by second.
-    pub(crate) rounds: Vec<Round>,
+    pub(crate) rounds: Vec<LoadRound>,
     /// What other programs did meanwhile.
     pub(crate) others: Others,
 }
 
 impl Load {
     /// As a whole: its histograms are the exact ones.
-    pub(crate) fn whole(&self) -> Part {
-        Part { response: self.response.clone(), service: self.service.clone(), ..Part::of(&self.slices) }
+    pub(crate) fn whole(&self) -> LoadPart {
+        LoadPart { response: self.response.clone(), service: self.service.clone(), ..LoadPart::of(&self.slices) }
     }
 }
 
@@ -74,10 +74,10 @@ pub(crate) struct Side {
     pub(crate) label: String,
     /// Its load in each pair; `None` where it has nothing to hold against the first.
     pub(crate) loads: Vec<Option<Load>>,
-    pub(crate) facts: Facts,
+    pub(crate) facts: RecordingFacts,
     pub(crate) samples: changes::Samples,
     /// In each pair, each of [`MEASURES`] against that of the first; empty for the first, and where one of them lacks the load.
-    pub(crate) judged: Vec<Vec<Option<Judged>>>,
+    pub(crate) judged: Vec<Vec<Option<JudgedFigure>>>,
     /// In each pair, what must be known of how it was judged.
     pub(crate) notes: Vec<Vec<String>>,
 }
@@ -91,9 +91,9 @@ pub struct Comparison {
     pub(crate) pairs: Vec<String>,
     /// Is it traces that are compared?
     pub(crate) traced: bool,
-    pub(crate) question: Question,
+    pub(crate) question: ComparisonQuestion,
     /// What came of the conditions that were judged last.
-    pub(crate) objectives: Vec<Verdict>,
+    pub(crate) objectives: Vec<ObjectiveVerdict>,
     /// What else must be known of it, sentences with a full stop.
     pub(crate) remarks: Vec<String>,
 }
@@ -128,7 +128,7 @@ impl Comparison {
         if let Some(run) = run.filter(|_| all.iter().all(|(_, facts, _)| facts.runs.is_empty())) {
             return Err(AnalyzeError::RunOfNone { run: run.to_string(), known: known_runs(recordings, run)? });
         }
-        let is_bare = |facts: &Facts| measured(facts).is_empty();
+        let is_bare = |facts: &RecordingFacts| measured(facts).is_empty();
         let is_traced = all.iter().any(|(_, facts, _)| is_bare(facts)) && all.iter().all(|side| side.2.len() == 1);
         let traced = match is_traced {
             true => all
@@ -151,7 +151,7 @@ impl Comparison {
             let samples = changes::Samples::read(readers, span)?;
             sides.push(Side { label, loads, samples, facts, judged: Vec::new(), notes: Vec::new() });
         }
-        let (question, objectives, remarks) = (Question::default(), Vec::new(), Vec::new());
+        let (question, objectives, remarks) = (ComparisonQuestion::default(), Vec::new(), Vec::new());
         let mut comparison = Self { sides, pairs, traced: traced.is_some(), question, objectives, remarks };
         comparison.ask(question);
         Ok(comparison)
@@ -163,7 +163,7 @@ impl Comparison {
     }
 
     /// Judges everything by another question.
-    pub fn ask(&mut self, question: Question) {
+    pub fn ask(&mut self, question: ComparisonQuestion) {
         self.question = question;
         let Some((first, others)) = self.sides.split_first_mut() else { return };
         for side in others {
@@ -184,7 +184,7 @@ impl Comparison {
 
     /// The figure that decides in a pair: the one that was named; else of a load that arrives by a schedule its mean time (how many
     /// there are was asked for), and of any other how many operations it did.
-    pub(crate) fn primary(&self, pair: usize) -> &'static Measure {
+    pub(crate) fn primary(&self, pair: usize) -> &'static LoadMeasure {
         let all: Vec<&Load> = self.of(pair).map(|(_, _, load)| load).collect();
         // Where nothing succeeded there are no times, and the rate says it.
         let loads: Vec<&Load> = all.iter().copied().filter(|load| load.succeeded() > 0.0).collect();
@@ -201,7 +201,7 @@ impl Comparison {
     }
 
     /// What is said of a figure of a side in a pair.
-    pub(crate) fn judged(&self, side: usize, pair: usize, measure: &Measure) -> Option<&Judged> {
+    pub(crate) fn judged(&self, side: usize, pair: usize, measure: &LoadMeasure) -> Option<&JudgedFigure> {
         let place = MEASURES.iter().position(|known| known.key == measure.key)?;
         self.sides.get(side)?.judged.get(pair)?.get(place)?.as_ref()
     }
@@ -235,12 +235,12 @@ impl Comparison {
 }
 
 /// The facts of a recording; without runs where it has none of that name and others may.
-fn facts_of(reader: &Reader, run: Option<&str>, has_others: bool) -> Result<Facts, AnalyzeError> {
-    let facts = Facts::read(reader, &Selection { run: run.map(String::from), ..Selection::default() });
+fn facts_of(reader: &Reader, run: Option<&str>, has_others: bool) -> Result<RecordingFacts, AnalyzeError> {
+    let facts = RecordingFacts::read(reader, &Selection { run: run.map(String::from), ..Selection::default() });
     // A trace beside a run of that name is no mistake; that no recording has it is found later.
     match facts {
         Err(AnalyzeError::UnknownRun { .. }) if has_others => {
-            let mut facts = Facts::read(reader, &Selection::default())?;
+            let mut facts = RecordingFacts::read(reader, &Selection::default())?;
             facts.runs.clear();
             Ok(facts)
         }
@@ -252,7 +252,7 @@ fn facts_of(reader: &Reader, run: Option<&str>, has_others: bool) -> Result<Fact
 fn known_runs(recordings: &[(&str, Vec<&Reader>)], run: &str) -> Result<String, AnalyzeError> {
     let mut all: Vec<String> = Vec::new();
     for reader in recordings.iter().flat_map(|(_, readers)| readers) {
-        let facts = Facts::read(reader, &Selection::default())?;
+        let facts = RecordingFacts::read(reader, &Selection::default())?;
         let titles = facts.runs.iter().map(|run| run.title.clone());
         let new: Vec<String> =
             titles.filter(|title| title != "format" && title != run && !all.contains(title)).collect();
@@ -267,34 +267,44 @@ fn is_replay_of(first: &Side, side: &Side) -> bool {
 }
 
 /// Two loads, ready to be judged.
-fn pair_of<'a>(base: &'a Load, load: &'a Load, question: Question, is_replay: bool) -> Pair<'a> {
+fn pair_of<'a>(base: &'a Load, load: &'a Load, question: ComparisonQuestion, is_replay: bool) -> LoadPair<'a> {
     match (&base.rounds[..], &load.rounds[..]) {
-        ([one], [other]) if is_replay => Pair::paired(one, other, question),
-        (one, other) => Pair::new(one, other, question),
+        ([one], [other]) if is_replay => LoadPair::paired(one, other, question),
+        (one, other) => LoadPair::new(one, other, question),
     }
 }
 
 /// One figure of a load against that of the first.
-fn figure(pair: &Pair<'_>, (base, load): (&Load, &Load), wholes: (&Part, &Part), measure: &Measure) -> Option<Judged> {
+fn figure(
+    pair: &LoadPair<'_>,
+    (base, load): (&Load, &Load),
+    wholes: (&LoadPart, &LoadPart),
+    measure: &LoadMeasure,
+) -> Option<JudgedFigure> {
     failures::rate_of_nothing(base, load, measure).or_else(|| figure_of(pair, wholes, measure))
 }
 
 /// The same where something succeeded in both, which as wholes did so.
-fn figure_of(pair: &Pair<'_>, (was, is): (&Part, &Part), measure: &Measure) -> Option<Judged> {
+fn figure_of(pair: &LoadPair<'_>, (was, is): (&LoadPart, &LoadPart), measure: &LoadMeasure) -> Option<JudgedFigure> {
     let (was, is) = ((measure.value)(was)?, (measure.value)(is)?);
     let is_exact = was.is_exact() && is.is_exact();
     match measure.kind {
         // Of lower bounds there is no ratio.
-        Kind::Plain => {
+        MeasureKind::Plain => {
             let is_known = is_exact && was.low > 0.0 && is.low > 0.0;
-            is_known.then(|| Judged::plain(is.low / was.low))
+            is_known.then(|| JudgedFigure::plain(is.low / was.low))
         }
         kind => pair.judge(kind, measure.better, is_exact),
     }
 }
 
 /// All figures of a load against those of the first, and what must be known of how they were judged.
-fn judge(base: &Load, load: &Load, question: Question, is_replay: bool) -> (Vec<Option<Judged>>, Vec<String>) {
+fn judge(
+    base: &Load,
+    load: &Load,
+    question: ComparisonQuestion,
+    is_replay: bool,
+) -> (Vec<Option<JudgedFigure>>, Vec<String>) {
     let pair = pair_of(base, load, question, is_replay);
     let (was, is) = (base.whole(), load.whole());
     let mut notes = Vec::new();

@@ -3,10 +3,10 @@
 //! Nothing is assumed of what happens within a round, so slow movements do no harm, as long as the rounds of both sides alternate.
 
 use super::gate::ABOVE;
-use super::second::Round;
+use super::second::LoadRound;
 use super::single::{Interval, theta, whole, width};
 use crate::student::student;
-use rates::measure::Kind;
+use rates::measure::MeasureKind;
 
 /// Fewest rounds of each side that are judged as rounds.
 pub const FEWEST: usize = 4;
@@ -49,8 +49,8 @@ pub(crate) fn welch(a: &[f64], b: &[f64], level: f64) -> Estimate {
 }
 
 /// The rounds of both sides that are worth a comparison: of a faulty one its partner is left out too.
-pub(crate) fn sound<'a>(a: &'a [Round], b: &'a [Round]) -> (Vec<&'a Round>, Vec<&'a Round>) {
-    let good = |round: &&Round| round.fault.is_none();
+pub(crate) fn sound<'a>(a: &'a [LoadRound], b: &'a [LoadRound]) -> (Vec<&'a LoadRound>, Vec<&'a LoadRound>) {
+    let good = |round: &&LoadRound| round.fault.is_none();
     if a.len() == b.len() {
         return a.iter().zip(b).filter(|(a, b)| good(a) && good(b)).unzip();
     }
@@ -58,13 +58,13 @@ pub(crate) fn sound<'a>(a: &'a [Round], b: &'a [Round]) -> (Vec<&'a Round>, Vec<
 }
 
 /// Are all of them long enough?
-pub(super) fn are_long(rounds: &[&Round]) -> bool {
+pub(super) fn are_long(rounds: &[&LoadRound]) -> bool {
     rounds.iter().all(|round| round.measured_s() >= SLIP * SHORTEST_S)
 }
 
 /// Do rounds of both sides alternate, so that what drifts does so on both? Some of one begin before some of the other, and after.
-pub(crate) fn alternate(a: &[&Round], b: &[&Round]) -> bool {
-    let ends = |rounds: &[&Round]| {
+pub(crate) fn alternate(a: &[&LoadRound], b: &[&LoadRound]) -> bool {
+    let ends = |rounds: &[&LoadRound]| {
         let times = rounds.iter().map(|round| round.began_ns);
         (times.clone().min(), times.max())
     };
@@ -73,13 +73,13 @@ pub(crate) fn alternate(a: &[&Round], b: &[&Round]) -> bool {
 }
 
 /// A figure over rounds. `None` where a round does not have it, or where too few operations lie above a quantile.
-pub(crate) fn estimate(a: &[&Round], b: &[&Round], kind: Kind, level: f64) -> Option<Estimate> {
-    let logs = |rounds: &[&Round]| rounds.iter().map(|round| theta(round, kind)).collect::<Option<Vec<f64>>>();
+pub(crate) fn estimate(a: &[&LoadRound], b: &[&LoadRound], kind: MeasureKind, level: f64) -> Option<Estimate> {
+    let logs = |rounds: &[&LoadRound]| rounds.iter().map(|round| theta(round, kind)).collect::<Option<Vec<f64>>>();
     let mut estimate = welch(&logs(a)?, &logs(b)?, level);
-    if let Kind::Quantile(clock, p) = kind {
-        let all = |rounds: &[&Round]| Round::joined(rounds);
+    if let MeasureKind::Quantile(clock, p) = kind {
+        let all = |rounds: &[&LoadRound]| LoadRound::joined(rounds);
         let (a, b) = (all(a), all(b));
-        let above = |round: &Round| whole(round.times(clock)).count() as f64 * (1.0 - p);
+        let above = |round: &LoadRound| whole(round.times(clock)).count() as f64 * (1.0 - p);
         if above(&a) < ABOVE || above(&b) < ABOVE {
             return None;
         }
@@ -105,8 +105,8 @@ mod tests {
         assert_eq!((equal.d, equal.interval), (0.0, Interval { low: 0.0, high: 0.0 }));
     }
 
-    fn round(began_ns: i64, fault: Option<&str>) -> Round {
-        Round { began_ns, fault: fault.map(String::from), ..Round::default() }
+    fn round(began_ns: i64, fault: Option<&str>) -> LoadRound {
+        LoadRound { began_ns, fault: fault.map(String::from), ..LoadRound::default() }
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(good_a.iter().map(|round| round.began_ns).collect::<Vec<_>>(), [0, 4]);
         assert_eq!(good_b.iter().map(|round| round.began_ns).collect::<Vec<_>>(), [1, 5]);
         assert!(alternate(&good_a, &good_b));
-        let (a, b): (Vec<Round>, Vec<Round>) = (0..4).map(|at| (round(at, None), round(at + 4, None))).unzip();
+        let (a, b): (Vec<LoadRound>, Vec<LoadRound>) = (0..4).map(|at| (round(at, None), round(at + 4, None))).unzip();
         let (a, b) = sound(&a, &b);
         assert!(!alternate(&a, &b), "A A A A B B B B");
     }

@@ -1,15 +1,15 @@
 //! What the statistics see of a load: rounds, each of them second by second.
 
 use quantity::histogram::Histogram;
-use rates::Times;
-use rates::measure::Clock;
+use rates::OperationTimes;
+use rates::measure::TimeKind;
 
 /// Most steps of a round: longer ones have longer steps, which bounds the memory and changes nothing of four slow cosines.
 pub(crate) const MOST_STEPS: f64 = 3600.0;
 
 /// What happened in a second, or in an interval that is longer.
 #[derive(Clone, Debug, Default)]
-pub struct Step {
+pub struct RoundStep {
     /// Length, s; time in which nothing was recorded is no part of it.
     pub length_s: f64,
     /// Operations completed.
@@ -24,22 +24,22 @@ pub struct Step {
 
 /// One execution of a run: a sample where there are four or more.
 #[derive(Clone, Debug, Default)]
-pub struct Round {
+pub struct LoadRound {
     /// In order, what was recorded; a second without an operation is a step with 0, a second without a row is none.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RoundStep>,
     /// How much between the first step and the last was not recorded, s.
     pub missing_s: f64,
     /// Response times at full resolution, with what had no end.
-    pub response: Times,
+    pub response: OperationTimes,
     /// Service times, the same.
-    pub service: Times,
+    pub service: OperationTimes,
     /// When it began, ns of the wall clock; only the order of rounds is taken from it.
     pub began_ns: i64,
     /// Why it is not worth a comparison: failed operations, a pause, an end before its time.
     pub fault: Option<String>,
 }
 
-impl Step {
+impl RoundStep {
     /// Adds what happened next.
     fn add(&mut self, more: &Self) {
         self.length_s += more.length_s;
@@ -50,20 +50,20 @@ impl Step {
     }
 
     /// Times by this clock.
-    pub(super) fn times(&self, clock: Clock) -> &Histogram {
+    pub(super) fn times(&self, clock: TimeKind) -> &Histogram {
         match clock {
-            Clock::Response => &self.response,
-            Clock::Service => &self.service,
+            TimeKind::Response => &self.response,
+            TimeKind::Service => &self.service,
         }
     }
 }
 
-impl Round {
+impl LoadRound {
     /// Times by this clock over all of it.
-    pub(super) fn times(&self, clock: Clock) -> &Times {
+    pub(super) fn times(&self, clock: TimeKind) -> &OperationTimes {
         match clock {
-            Clock::Response => &self.response,
-            Clock::Service => &self.service,
+            TimeKind::Response => &self.response,
+            TimeKind::Service => &self.service,
         }
     }
 
@@ -88,7 +88,7 @@ impl Round {
 
 /// Intervals of whatever length as steps of at least a second, about `most` of them at most: as many of the usual length together as
 /// make one.
-pub(crate) fn steps(intervals: &[Step], most: f64) -> Vec<Step> {
+pub(crate) fn steps(intervals: &[RoundStep], most: f64) -> Vec<RoundStep> {
     let total_s: f64 = intervals.iter().map(|interval| interval.length_s).sum();
     let mut lengths: Vec<f64> = intervals.iter().map(|interval| interval.length_s).collect();
     lengths.sort_by(f64::total_cmp);
@@ -97,8 +97,8 @@ pub(crate) fn steps(intervals: &[Step], most: f64) -> Vec<Step> {
     // A clock's slip of a thousandth is no reason to take one interval more.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive number")]
     let together = ((wanted_s / usual_s - 1e-3).ceil().max(1.0)) as usize;
-    let of = |part: &[Step]| {
-        let mut step = Step::default();
+    let of = |part: &[RoundStep]| {
+        let mut step = RoundStep::default();
         part.iter().for_each(|interval| step.add(interval));
         step
     };
@@ -107,15 +107,15 @@ pub(crate) fn steps(intervals: &[Step], most: f64) -> Vec<Step> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_STEPS, Step, steps};
+    use super::{MOST_STEPS, RoundStep, steps};
 
-    fn every(length_s: f64, count: usize) -> Vec<Step> {
-        (0..count).map(|_| Step { length_s, ops: 1.0, ..Step::default() }).collect()
+    fn every(length_s: f64, count: usize) -> Vec<RoundStep> {
+        (0..count).map(|_| RoundStep { length_s, ops: 1.0, ..RoundStep::default() }).collect()
     }
 
     #[test]
     fn intervals_become_seconds_and_longer_ones_stay() {
-        let check = |intervals: Vec<Step>, count: usize, length_s: f64| {
+        let check = |intervals: Vec<RoundStep>, count: usize, length_s: f64| {
             let steps = steps(&intervals, MOST_STEPS);
             assert_eq!(steps.len(), count);
             assert!((steps[0].length_s - length_s).abs() < 1e-9, "{}", steps[0].length_s);

@@ -7,10 +7,10 @@
 //! share at or below a value is turned into one of the value (Woodruff 1952), and two of these into one of their difference (MOVER:
 //! Zou and Donner 2008).
 
-use super::second::{Round, Step};
+use super::second::{LoadRound, RoundStep};
 use quantity::histogram::Histogram;
-use rates::Times;
-use rates::measure::{Clock, Flow, Kind};
+use rates::OperationTimes;
+use rates::measure::{MeasureKind, RateFlow, TimeKind};
 use std::borrow::Cow;
 
 /// Slow movements whose power is looked at.
@@ -42,48 +42,48 @@ impl Interval {
 }
 
 /// All times, those without an end with what they had taken.
-pub(super) fn whole(times: &Times) -> Cow<'_, Histogram> {
+pub(super) fn whole(times: &OperationTimes) -> Cow<'_, Histogram> {
     if times.open.count() == 0 { Cow::Borrowed(&times.ended) } else { Cow::Owned(times.at_least()) }
 }
 
-fn count(flow: Flow) -> fn(&Step) -> f64 {
+fn count(flow: RateFlow) -> fn(&RoundStep) -> f64 {
     match flow {
-        Flow::Operations => |step| step.ops,
-        Flow::Bytes => |step| step.bytes,
+        RateFlow::Operations => |step| step.ops,
+        RateFlow::Bytes => |step| step.bytes,
     }
 }
 
 /// The logarithm of a figure; `None` where it is not known, or 0.
-pub(crate) fn theta(round: &Round, kind: Kind) -> Option<f64> {
+pub(crate) fn theta(round: &LoadRound, kind: MeasureKind) -> Option<f64> {
     let value = match kind {
-        Kind::Rate(flow) => round.steps.iter().map(count(flow)).sum::<f64>() / round.measured_s(),
-        Kind::Mean(clock) => whole(round.times(clock)).mean()?,
-        Kind::Quantile(clock, p) => whole(round.times(clock)).quantile_within(p)?.value,
-        Kind::Plain => return None,
+        MeasureKind::Rate(flow) => round.steps.iter().map(count(flow)).sum::<f64>() / round.measured_s(),
+        MeasureKind::Mean(clock) => whole(round.times(clock)).mean()?,
+        MeasureKind::Quantile(clock, p) => whole(round.times(clock)).quantile_within(p)?.value,
+        MeasureKind::Plain => return None,
     };
     (value > 0.0 && value.is_finite()).then(|| value.ln())
 }
 
 /// How far each step pulls a figure from its mean, as a part of it (of a quantile: as a part of all operations). Sums to 0.
-pub(crate) fn series(round: &Round, kind: Kind) -> Option<Vec<f64>> {
+pub(crate) fn series(round: &LoadRound, kind: MeasureKind) -> Option<Vec<f64>> {
     let steps = &round.steps;
     let t = steps.len() as f64;
     match kind {
-        Kind::Rate(flow) => {
+        MeasureKind::Rate(flow) => {
             let counts: Vec<f64> = steps.iter().map(count(flow)).collect();
             let all: f64 = counts.iter().sum();
             let (rate, mean) = (all / round.measured_s(), all / t);
-            let of = |(step, count): (&Step, f64)| (count - rate * step.length_s) / mean;
+            let of = |(step, count): (&RoundStep, f64)| (count - rate * step.length_s) / mean;
             (all > 0.0).then(|| steps.iter().zip(counts).map(of).collect())
         }
-        Kind::Mean(clock) => {
+        MeasureKind::Mean(clock) => {
             let times = || steps.iter().map(|step| step.times(clock));
             let all: f64 = times().map(|times| times.count() as f64).sum();
             let mean = times().map(|times| times.sum() as f64).sum::<f64>() / all;
             let of = |times: &Histogram| (times.sum() as f64 - mean * times.count() as f64) / (all / t * mean);
             (all > 0.0 && mean > 0.0).then(|| times().map(of).collect())
         }
-        Kind::Quantile(clock, p) => {
+        MeasureKind::Quantile(clock, p) => {
             let above = above(round, clock, p)?;
             let counts: Vec<f64> = steps.iter().map(|step| step.times(clock).count() as f64).collect();
             let all: f64 = counts.iter().sum();
@@ -92,12 +92,12 @@ pub(crate) fn series(round: &Round, kind: Kind) -> Option<Vec<f64>> {
             let of = |(above, count): (&f64, &f64)| (above - share * count) / (all / t);
             (all > 0.0).then(|| above.iter().zip(&counts).map(of).collect())
         }
-        Kind::Plain => None,
+        MeasureKind::Plain => None,
     }
 }
 
 /// How many operations of each step took longer than the quantile of all.
-pub(super) fn above(round: &Round, clock: Clock, p: f64) -> Option<Vec<f64>> {
+pub(super) fn above(round: &LoadRound, clock: TimeKind, p: f64) -> Option<Vec<f64>> {
     let quantile = whole(round.times(clock)).quantile_within(p)?.value;
     Some(round.steps.iter().map(|step| step.times(clock).above(quantile)).collect())
 }
@@ -124,10 +124,15 @@ pub(super) fn freedom((a, b): (f64, f64)) -> f64 {
 /// The interval of the difference of a figure with these variances, `factor` standard errors to each side.
 ///
 /// `None` where the figure is not known on one side.
-pub(crate) fn interval((a, b): (&Round, &Round), kind: Kind, variances: (f64, f64), factor: f64) -> Option<Interval> {
+pub(crate) fn interval(
+    (a, b): (&LoadRound, &LoadRound),
+    kind: MeasureKind,
+    variances: (f64, f64),
+    factor: f64,
+) -> Option<Interval> {
     let (was, is) = (theta(a, kind)?, theta(b, kind)?);
     let d = is - was;
-    let Kind::Quantile(clock, p) = kind else {
+    let MeasureKind::Quantile(clock, p) = kind else {
         let half = factor * (variances.0 + variances.1).sqrt();
         return Some(Interval { low: d - half, high: d + half });
     };
@@ -150,7 +155,7 @@ pub(super) fn woodruff(times: &Histogram, p: f64, variance: f64, factor: f64) ->
 
 /// How much the buckets hide of where a quantile is (natural logarithm): the width of its bucket where that holds much, at the
 /// resolution of the whole and at that of the steps; 0 elsewhere.
-pub(super) fn width(round: &Round, clock: Clock, p: f64) -> f64 {
+pub(super) fn width(round: &LoadRound, clock: TimeKind, p: f64) -> f64 {
     let times = whole(round.times(clock));
     let bits = round.steps.iter().map(|step| step.times(clock)).filter(|times| times.count() > 0);
     let bits = bits.map(Histogram::sub_bits).min().unwrap_or(times.sub_bits());
@@ -215,12 +220,12 @@ mod tests {
     }
 
     /// Ten equal seconds: half of the operations in [1024, 1056), half in [2048, 2112).
-    fn two_buckets() -> Round {
+    fn two_buckets() -> LoadRound {
         let mut times = Histogram::new(5);
         (0..50).for_each(|_| times.record(1030));
         (0..50).for_each(|_| times.record(2050));
-        let step = Step { length_s: 1.0, ops: 100.0, response: times, ..Step::default() };
-        let mut round = Round { steps: vec![step; 10], ..Round::default() };
+        let step = RoundStep { length_s: 1.0, ops: 100.0, response: times, ..RoundStep::default() };
+        let mut round = LoadRound { steps: vec![step; 10], ..LoadRound::default() };
         round.steps.iter().for_each(|step| round.response.ended.merge(&step.response));
         round
     }
@@ -230,7 +235,7 @@ mod tests {
         let round = two_buckets();
         let times = whole(&round.response);
         // p = ¼ is in the middle of the first bucket: 1040. A share of 0.25 ± is logit ∓ step.
-        let kind = Kind::Quantile(Clock::Response, 0.25);
+        let kind = MeasureKind::Quantile(TimeKind::Response, 0.25);
         assert_eq!(theta(&round, kind), Some(1040.0_f64.ln()));
         let (variance, factor) = (0.0004, 2.0);
         let step = 2.0 * 0.02 / (0.25 * 0.75);
@@ -252,9 +257,9 @@ mod tests {
     #[test]
     fn a_short_last_step_pulls_no_rate() {
         let mut round = two_buckets();
-        round.steps.push(Step { length_s: 0.5, ops: 50.0, ..Step::default() });
-        let series = series(&round, Kind::Rate(Flow::Operations)).unwrap();
+        round.steps.push(RoundStep { length_s: 0.5, ops: 50.0, ..RoundStep::default() });
+        let series = series(&round, MeasureKind::Rate(RateFlow::Operations)).unwrap();
         assert!(series.iter().all(|y| y.abs() < 1e-12), "{series:?}");
-        assert_eq!(theta(&round, Kind::Rate(Flow::Operations)), Some(100.0_f64.ln()));
+        assert_eq!(theta(&round, MeasureKind::Rate(RateFlow::Operations)), Some(100.0_f64.ln()));
     }
 }

@@ -1,18 +1,18 @@
 //! A trace as a load, to be held against another.
 
 use super::Load;
-use super::second::{MOST_STEPS, Round, Step, steps};
+use super::second::{LoadRound, MOST_STEPS, RoundStep, steps};
 use crate::TracedFacts;
 use crate::other_load::Others;
-use rates::Slice;
-use rates::Times;
+use rates::LoadSlice;
+use rates::OperationTimes;
 
 impl TracedFacts {
     /// What the kernel saw, over time.
     pub(crate) fn load(&self) -> Load {
         let slices = self.bins.iter().zip(&self.times).zip(&self.spans).map(|((bin, times), (from_s, length_s))| {
             let length_ns = length_s * 1e9;
-            Slice {
+            LoadSlice {
                 from_s: *from_s,
                 length_s: *length_s,
                 ops: bin.ios.iter().sum::<u64>() as f64,
@@ -22,23 +22,23 @@ impl TracedFacts {
                 response: times.response.clone(),
             }
         });
-        let slices: Vec<Slice> = slices.collect();
-        let step = |slice: &Slice| Step {
+        let slices: Vec<LoadSlice> = slices.collect();
+        let step = |slice: &LoadSlice| RoundStep {
             length_s: slice.length_s,
             ops: slice.ops,
             bytes: slice.bytes,
             response: slice.response.clone(),
-            ..Step::default()
+            ..RoundStep::default()
         };
-        let response = Times::ended(self.responses());
-        let all: Vec<Step> = slices.iter().map(step).collect();
+        let response = OperationTimes::ended(self.responses());
+        let all: Vec<RoundStep> = slices.iter().map(step).collect();
         let steps = steps(&all, MOST_STEPS);
-        let round = Round { steps, response: response.clone(), began_ns: self.origin_ns, ..Round::default() };
+        let round = LoadRound { steps, response: response.clone(), began_ns: self.origin_ns, ..LoadRound::default() };
         Load {
             errors: None,
             slices,
             response,
-            service: Times::default(),
+            service: OperationTimes::default(),
             span_ns: (self.origin_ns, self.end_ns),
             is_open: true,
             rounds: vec![round],

@@ -1,36 +1,36 @@
 //! The views of a comparison.
 
 use super::words::{interval, percent, short, tone, verdict};
-use super::{Comparison, Judged, Load, Method, Side};
+use super::{Comparison, JudgedFigure, JudgingMethod, Load, Side};
 use crate::series::{heat_within, percentile_curve};
 use quantity::histogram::Histogram;
-use rates::Bounds;
-use rates::Part;
-use rates::Slice;
-use rates::measure::{MEASURES, Measure, measure_of};
+use rates::FigureBounds;
+use rates::LoadPart;
+use rates::LoadSlice;
+use rates::measure::{LoadMeasure, MEASURES, measure_of};
 use view::Drawing;
-use view::{Axis, Body, Column, LineStyle, Point, PointLine, Scale, Table};
+use view::{Axis, Body, LineStyle, Point, PointLine, Scale, TableColumn, ViewTable};
 use view::{Unit, Values};
 use view::{axis, line};
 
-fn low(figure: Option<Bounds>) -> Option<f64> {
+fn low(figure: Option<FigureBounds>) -> Option<f64> {
     figure.map(|figure| figure.low)
 }
 
 /// With its unit, `≥ 1.2 s` for a lower bound.
-fn shown(unit: Unit, figure: Option<Bounds>) -> String {
+fn shown(unit: Unit, figure: Option<FigureBounds>) -> String {
     let text = unit.format(low(figure));
     if figure.is_some_and(|figure| !figure.is_exact()) { format!("≥ {text}") } else { text }
 }
 
-fn table(columns: Vec<Column>, omitted: usize) -> Drawing {
+fn table(columns: Vec<TableColumn>, omitted: usize) -> Drawing {
     let none = || axis("", Unit::None, Scale::Category);
-    Drawing { x: none(), y: none(), body: Body::Table(Table { columns, omitted }), marks: Vec::new() }
+    Drawing { x: none(), y: none(), body: Body::Table(ViewTable { columns, omitted }), marks: Vec::new() }
 }
 
 /// The measures that one of these loads has.
-fn present(loads: &[(usize, &Side, &Load)]) -> Vec<&'static Measure> {
-    let wholes: Vec<Part> = loads.iter().map(|(_, _, load)| load.whole()).collect();
+fn present(loads: &[(usize, &Side, &Load)]) -> Vec<&'static LoadMeasure> {
+    let wholes: Vec<LoadPart> = loads.iter().map(|(_, _, load)| load.whole()).collect();
     MEASURES.iter().filter(|measure| wholes.iter().any(|part| (measure.value)(part).is_some())).collect()
 }
 
@@ -42,33 +42,33 @@ pub(crate) fn figures(comparison: &Comparison, pair: usize) -> Option<Drawing> {
     let present = present(&loads);
     let primary = comparison.primary(pair);
     // The one that decides is marked: a verdict on each of so many would be wrong on one of them too often.
-    let name = |measure: &&Measure| {
+    let name = |measure: &&LoadMeasure| {
         if measure.key == primary.key { format!("{} *", measure.title) } else { measure.title.to_string() }
     };
     let mut names: Vec<String> = present.iter().map(name).collect();
     names.extend(["errors".to_string(), "measured time".to_string()]);
-    let mut columns = vec![Column::text("figure", names)];
+    let mut columns = vec![TableColumn::text("figure", names)];
     let seconds = |load: &Load| load.slices.iter().map(|slice| slice.length_s).sum::<f64>();
     for (_, side, load) in &loads {
         let part = load.whole();
         let mut cells: Vec<String> =
             present.iter().map(|measure| shown(measure.unit, (measure.value)(&part))).collect();
         cells.extend([Unit::Operations.format(load.errors), Unit::Seconds.format(Some(seconds(load)))]);
-        columns.push(Column::text(&side.label, cells));
+        columns.push(TableColumn::text(&side.label, cells));
     }
     let several = loads.len() > 2;
     let measured = seconds(loads[0].2);
     for (at, side, load) in &loads[1..] {
-        let mut judged: Vec<Option<&Judged>> =
+        let mut judged: Vec<Option<&JudgedFigure>> =
             present.iter().map(|measure| comparison.judged(*at, pair, measure)).collect();
-        let time = Judged::plain(seconds(load) / measured);
+        let time = JudgedFigure::plain(seconds(load) / measured);
         judged.extend([None, (measured > 0.0).then_some(&time)]);
         let under = if several { side.label.as_str() } else { "" };
         columns.extend([
-            Column::numbers("ratio", Unit::None, judged.iter().map(|judged| judged.map(|judged| judged.ratio)))
+            TableColumn::numbers("ratio", Unit::None, judged.iter().map(|judged| judged.map(|judged| judged.ratio)))
                 .under(under),
-            Column::text("95 % interval", judged.iter().map(|judged| interval(*judged)).collect()).under(under),
-            Column::text("verdict", judged.iter().map(|judged| verdict(*judged)).collect())
+            TableColumn::text("95 % interval", judged.iter().map(|judged| interval(*judged)).collect()).under(under),
+            TableColumn::text("verdict", judged.iter().map(|judged| verdict(*judged)).collect())
                 .under(under)
                 .toned(judged.iter().map(|judged| tone(*judged)).collect()),
         ]);
@@ -81,11 +81,12 @@ pub(crate) fn basis(comparison: &Comparison, pair: usize) -> Option<Drawing> {
     let loads: Vec<(usize, &Side, &Load)> = comparison.of(pair).collect();
     let base = loads.first().filter(|(at, _, _)| *at == 0)?.2;
     let several = loads.len() > 2;
-    let mut rows: Vec<(String, &Judged, f64)> = Vec::new();
+    let mut rows: Vec<(String, &JudgedFigure, f64)> = Vec::new();
     for (at, side, load) in &loads[1..] {
         let missing = |load: &Load| load.rounds.iter().map(|round| round.missing_s).sum::<f64>();
         for measure in &MEASURES {
-            let Some(judged) = comparison.judged(*at, pair, measure).filter(|judged| judged.method != Method::None)
+            let Some(judged) =
+                comparison.judged(*at, pair, measure).filter(|judged| judged.method != JudgingMethod::None)
             else {
                 continue;
             };
@@ -93,19 +94,19 @@ pub(crate) fn basis(comparison: &Comparison, pair: usize) -> Option<Drawing> {
             rows.push((name, judged, missing(base).max(missing(load))));
         }
     }
-    let text = |name: &str, of: fn(&Judged) -> String| {
-        Column::text(name, rows.iter().map(|(_, judged, _)| of(judged)).collect())
+    let text = |name: &str, of: fn(&JudgedFigure) -> String| {
+        TableColumn::text(name, rows.iter().map(|(_, judged, _)| of(judged)).collect())
     };
     let columns = vec![
-        Column::text("figure", rows.iter().map(|row| row.0.clone()).collect()),
+        TableColumn::text("figure", rows.iter().map(|row| row.0.clone()).collect()),
         text("judged by", |judged| match judged.method {
-            Method::None => String::new(),
-            Method::Single => "seconds of single runs".to_string(),
-            Method::Rounds(count) => format!("{count} rounds of each side"),
-            Method::Paired => "seconds of both together".to_string(),
+            JudgingMethod::None => String::new(),
+            JudgingMethod::Single => "seconds of single runs".to_string(),
+            JudgingMethod::Rounds(count) => format!("{count} rounds of each side"),
+            JudgingMethod::Paired => "seconds of both together".to_string(),
         }),
-        Column::numbers("independent stretches", Unit::None, rows.iter().map(|row| row.1.independent)),
-        Column::numbers("time missing", Unit::Seconds, rows.iter().map(|row| Some(row.2))),
+        TableColumn::numbers("independent stretches", Unit::None, rows.iter().map(|row| row.1.independent)),
+        TableColumn::numbers("time missing", Unit::Seconds, rows.iter().map(|row| Some(row.2))),
         text("seconds of the tail", |judged| judged.tail_s.map_or(String::new(), |tail| format!("{tail:.0}"))),
         text("smallest change", |judged| {
             judged.resolvable().map_or(String::new(), |part| format!("± {}", percent(part)))
@@ -126,19 +127,19 @@ pub(crate) fn runs(comparison: &Comparison, _: usize) -> Option<Drawing> {
     if comparison.pairs.len() < 2 {
         return None;
     }
-    let mut columns = vec![Column::text("run", comparison.pairs.clone())];
+    let mut columns = vec![TableColumn::text("run", comparison.pairs.clone())];
     for (at, side) in comparison.sides.iter().enumerate().skip(1) {
-        let judged: Vec<(Option<&Judged>, &Measure)> = (0..comparison.pairs.len())
+        let judged: Vec<(Option<&JudgedFigure>, &LoadMeasure)> = (0..comparison.pairs.len())
             .map(|pair| (comparison.primary(pair), pair))
             .map(|(measure, pair)| (comparison.judged(at, pair, measure), measure))
             .collect();
-        let words = |(judged, measure): &(Option<&Judged>, &Measure)| match judged {
+        let words = |(judged, measure): &(Option<&JudgedFigure>, &LoadMeasure)| match judged {
             Some(judged) => format!("{}: {}", verdict(Some(judged)), measure.title),
             None => "?".to_string(),
         };
         let group = if comparison.sides.len() > 2 { format!("verdict on {}", side.label) } else { String::new() };
         columns.push(
-            Column::text("verdict", judged.iter().map(words).collect())
+            TableColumn::text("verdict", judged.iter().map(words).collect())
                 .under(&group)
                 .toned(judged.iter().map(|(judged, _)| tone(*judged)).collect()),
         );
@@ -149,16 +150,18 @@ pub(crate) fn runs(comparison: &Comparison, _: usize) -> Option<Drawing> {
         let measure = if has_response { measure } else { measure.by_service() };
         let value = |load: &Load| (measure.value)(&load.whole());
         for side in &comparison.sides {
-            let cells: Vec<Option<Bounds>> = side.loads.iter().map(|load| value(load.as_ref()?)).collect();
+            let cells: Vec<Option<FigureBounds>> = side.loads.iter().map(|load| value(load.as_ref()?)).collect();
             let is_known = cells.iter().flatten().all(|figure| figure.is_exact());
             let column = match is_known {
-                true => Column::numbers(&side.label, measure.unit, cells.into_iter().map(low)),
-                false => Column::text(&side.label, cells.into_iter().map(|cell| shown(measure.unit, cell)).collect()),
+                true => TableColumn::numbers(&side.label, measure.unit, cells.into_iter().map(low)),
+                false => {
+                    TableColumn::text(&side.label, cells.into_iter().map(|cell| shown(measure.unit, cell)).collect())
+                }
             };
             columns.push(column.under(measure.title));
         }
         for (at, side) in comparison.sides.iter().enumerate().skip(1) {
-            let judged: Vec<Option<&Judged>> =
+            let judged: Vec<Option<&JudgedFigure>> =
                 (0..comparison.pairs.len()).map(|pair| comparison.judged(at, pair, measure)).collect();
             let name = if comparison.sides.len() > 2 {
                 format!("difference of {}", side.label)
@@ -166,7 +169,7 @@ pub(crate) fn runs(comparison: &Comparison, _: usize) -> Option<Drawing> {
                 "difference".to_string()
             };
             columns.push(
-                Column::text(&name, judged.iter().map(|judged| short(*judged)).collect())
+                TableColumn::text(&name, judged.iter().map(|judged| short(*judged)).collect())
                     .under(measure.title)
                     .toned(judged.iter().map(|judged| tone(*judged)).collect()),
             );
@@ -216,18 +219,24 @@ pub(crate) fn load_response(comparison: &Comparison, _: usize) -> Option<Drawing
 }
 
 /// A line per side, on common steps of time: the longest that any of them has.
-fn over_time(comparison: &Comparison, pair: usize, y: Axis, of: fn(&Part) -> Option<Bounds>) -> Option<Drawing> {
+fn over_time(
+    comparison: &Comparison,
+    pair: usize,
+    y: Axis,
+    of: fn(&LoadPart) -> Option<FigureBounds>,
+) -> Option<Drawing> {
     let step_s = comparison.of(pair).map(|(_, _, load)| usual_s(&load.slices)).fold(0.0, f64::max);
     if step_s <= 0.0 {
         return None;
     }
-    let steps: Vec<Vec<Vec<Slice>>> = comparison.of(pair).map(|(_, _, load)| stepped(&load.slices, step_s)).collect();
+    let steps: Vec<Vec<Vec<LoadSlice>>> =
+        comparison.of(pair).map(|(_, _, load)| stepped(&load.slices, step_s)).collect();
     let longest = steps.iter().map(Vec::len).max()?;
     let x: Vec<f64> = (0..longest).map(|at| (at as f64 + 0.5) * step_s).collect();
     let lines = comparison.of(pair).zip(&steps).map(|((at, side, _), steps)| {
         // What fills less than half of its step, as where a recording begins, makes rates that mean little.
         let value =
-            |step: usize| low(of(&Part::of(steps.get(step).filter(|slices| length_s(slices) >= step_s / 2.0)?)));
+            |step: usize| low(of(&LoadPart::of(steps.get(step).filter(|slices| length_s(slices) >= step_s / 2.0)?)));
         let values: Values = (0..longest).map(value).collect();
         line(&side.label, LineStyle::category(at), values)
     });
@@ -241,20 +250,20 @@ fn over_time(comparison: &Comparison, pair: usize, y: Axis, of: fn(&Part) -> Opt
 }
 
 /// The length that most slices have, s.
-fn usual_s(slices: &[Slice]) -> f64 {
+fn usual_s(slices: &[LoadSlice]) -> f64 {
     let mut lengths: Vec<f64> = slices.iter().map(|slice| slice.length_s).collect();
     lengths.sort_by(f64::total_cmp);
     lengths.get(lengths.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// How much time slices have together.
-fn length_s(slices: &[Slice]) -> f64 {
+fn length_s(slices: &[LoadSlice]) -> f64 {
     slices.iter().map(|slice| slice.length_s).sum()
 }
 
 /// Slices by the step in which they begin, the last one of less than half a step left out: its rates mean little.
-fn stepped(slices: &[Slice], step_s: f64) -> Vec<Vec<Slice>> {
-    let mut steps: Vec<Vec<Slice>> = Vec::new();
+fn stepped(slices: &[LoadSlice], step_s: f64) -> Vec<Vec<LoadSlice>> {
+    let mut steps: Vec<Vec<LoadSlice>> = Vec::new();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small, positive number of steps")]
     for slice in slices {
         // A slice of just this length that begins a little early belongs to the step that it fills.
@@ -282,13 +291,13 @@ pub(crate) fn throughput(comparison: &Comparison, pair: usize) -> Option<Drawing
 
 pub(crate) fn response_p50(comparison: &Comparison, pair: usize) -> Option<Drawing> {
     over_time(comparison, pair, axis("response time p50", Unit::Nanoseconds, Scale::Log), |part| {
-        part.response.percentile(0.5).map(|ns| Bounds::exact(ns.low.max(1.0)))
+        part.response.percentile(0.5).map(|ns| FigureBounds::exact(ns.low.max(1.0)))
     })
 }
 
 pub(crate) fn response_p99(comparison: &Comparison, pair: usize) -> Option<Drawing> {
     over_time(comparison, pair, axis("response time p99", Unit::Nanoseconds, Scale::Log), |part| {
-        part.response.percentile(0.99).map(|ns| Bounds::exact(ns.low.max(1.0)))
+        part.response.percentile(0.99).map(|ns| FigureBounds::exact(ns.low.max(1.0)))
     })
 }
 
@@ -362,12 +371,13 @@ pub(crate) fn most_changed(comparison: &Comparison, _: usize, side: usize) -> Op
     if changes.is_empty() {
         return None;
     }
-    let text = |name: &str, of: fn(&super::Change) -> String| Column::text(name, changes.iter().map(of).collect());
+    let text =
+        |name: &str, of: fn(&super::CounterChange) -> String| TableColumn::text(name, changes.iter().map(of).collect());
     let columns = vec![
         text("counter", |change| format!("{} {}", change.of, change.column)),
-        Column::text(&base.label, changes.iter().map(|change| rate(change.unit, change.was)).collect()),
-        Column::text(&other.label, changes.iter().map(|change| rate(change.unit, change.is)).collect()),
-        Column::numbers("ratio", Unit::None, changes.iter().map(|change| Some(change.judged.as_ref()?.ratio))),
+        TableColumn::text(&base.label, changes.iter().map(|change| rate(change.unit, change.was)).collect()),
+        TableColumn::text(&other.label, changes.iter().map(|change| rate(change.unit, change.is)).collect()),
+        TableColumn::numbers("ratio", Unit::None, changes.iter().map(|change| Some(change.judged.as_ref()?.ratio))),
         text("interval", |change| interval(change.judged.as_ref())),
         text("meaning", |change| change.help.to_string()),
     ];

@@ -1,8 +1,8 @@
 //! What is said of differences, in words, signs and colours.
 
 use super::failures::why_unknown;
-use super::{Comparison, Conclusion, Judged};
-use rates::measure::Measure;
+use super::{Comparison, Conclusion, JudgedFigure};
+use rates::measure::LoadMeasure;
 use view::{Tone, Unit};
 
 /// Pairs whose names are given in a sentence.
@@ -21,7 +21,7 @@ pub(crate) fn change(ratio: f64) -> String {
 }
 
 /// `0.981 – 1.020`, empty where there is none.
-pub(crate) fn interval(judged: Option<&Judged>) -> String {
+pub(crate) fn interval(judged: Option<&JudgedFigure>) -> String {
     judged.and_then(|judged| judged.interval).map_or(String::new(), |(low, high)| format!("{low:.3} – {high:.3}"))
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn length(seconds: f64) -> String {
 }
 
 /// The verdict with its sign; empty where nothing is judged.
-pub(crate) fn verdict(judged: Option<&Judged>) -> String {
+pub(crate) fn verdict(judged: Option<&JudgedFigure>) -> String {
     match judged.map(|judged| &judged.conclusion) {
         None => String::new(),
         Some(Conclusion::Different { better: Some(true) }) => "▲ better".to_string(),
@@ -57,7 +57,7 @@ pub(crate) fn verdict(judged: Option<&Judged>) -> String {
 }
 
 /// How a verdict is coloured.
-pub(crate) fn tone(judged: Option<&Judged>) -> Tone {
+pub(crate) fn tone(judged: Option<&JudgedFigure>) -> Tone {
     match judged.map(|judged| &judged.conclusion) {
         Some(Conclusion::Different { better: Some(true) }) => Tone::Good,
         Some(Conclusion::Different { better: Some(false) }) => Tone::Error,
@@ -67,7 +67,7 @@ pub(crate) fn tone(judged: Option<&Judged>) -> Tone {
 }
 
 /// A verdict with how much, short: `▼ 5.1 % higher`.
-pub(crate) fn short(judged: Option<&Judged>) -> String {
+pub(crate) fn short(judged: Option<&JudgedFigure>) -> String {
     let Some(judged) = judged else { return "?".to_string() };
     let size = change(judged.ratio);
     match &judged.conclusion {
@@ -86,7 +86,7 @@ pub(crate) fn percent(fraction: f64) -> String {
 }
 
 /// What is said of one figure of a side in a pair, a sentence with a full stop.
-fn told(comparison: &Comparison, (side, pair): (usize, usize), measure: &Measure) -> String {
+fn told(comparison: &Comparison, (side, pair): (usize, usize), measure: &LoadMeasure) -> String {
     let (base, label, run) = (comparison.label(0), comparison.label(side), comparison.pair_name(pair));
     let Some(judged) = comparison.judged(side, pair, measure) else {
         let why = why_unknown(comparison, (side, pair), measure);

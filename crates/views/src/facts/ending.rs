@@ -1,9 +1,9 @@
 //! The end of a run: what came back after its load had ended, and what did not, belongs to the phase in which it was due.
 
 use super::RunFacts;
-use rates::Times;
+use rates::OperationTimes;
 use rates::{OPS, OpCount, Tally, TotalFacts};
-use rates::{Unfinished, open_times};
+use rates::{UnfinishedOperations, open_times};
 
 impl RunFacts {
     /// Adds the end to the totals of the phase in which the load ended. Without rows of it (recordings of other tools, older
@@ -11,7 +11,7 @@ impl RunFacts {
     pub(super) fn join_end(&mut self) {
         let ends = std::mem::take(&mut self.ends);
         let Some(phase) = ends.first().map(|row| row.phase.clone()) else { return };
-        let mut unfinished = Unfinished::default();
+        let mut unfinished = UnfinishedOperations::default();
         ends.iter().for_each(|row| unfinished.add(row));
         self.unfinished = Some(unfinished);
         let drained: Vec<TotalFacts> = self.totals.iter().filter(|total| total.phase == "drain").cloned().collect();
@@ -41,8 +41,8 @@ impl RunFacts {
                 target: target.to_string(),
                 op: op.to_string(),
                 count: OpCount { arrivals: Tally::of(0), errors: Tally::of(0), ..OpCount::default() },
-                response: Times::default(),
-                service: Times::default(),
+                response: OperationTimes::default(),
+                service: OperationTimes::default(),
             });
             self.totals.len() - 1
         });

@@ -2,9 +2,9 @@
 
 use super::RunFacts;
 use arrow_array::{Array, ArrowPrimitiveType, BinaryArray, PrimitiveArray, RecordBatch};
-use quantity::histogram::{Histogram, Merger};
-use rates::Times;
-use rates::{Columns, Names};
+use quantity::histogram::{Histogram, HistogramMerger};
+use rates::OperationTimes;
+use rates::{BatchColumns, NameNumbers};
 use rates::{IntervalFacts, OPS, OpCount, Stall, Tally, TotalFacts};
 use recording::{Reader, rows};
 use std::collections::BTreeMap;
@@ -50,8 +50,8 @@ pub(crate) fn totals(reader: &Reader, selection: &Selection, runs: &mut Runs) ->
                     bytes: row.bytes,
                     errors: row.errors.into(),
                 },
-                response: Times::ended(row.response),
-                service: Times::ended(row.service),
+                response: OperationTimes::ended(row.response),
+                service: OperationTimes::ended(row.service),
             });
         }
     }
@@ -83,10 +83,10 @@ type OfTarget = (OpCount, Tally<f64>, Tally<i64>);
 /// State of the fold over `op_interval`.
 struct Fold<'a> {
     runs: &'a mut Runs,
-    names: Names,
+    names: NameNumbers,
     open: Option<Open>,
-    response: Merger,
-    service: Merger,
+    response: HistogramMerger,
+    service: HistogramMerger,
     /// Of each target by its number, when it is in this interval: counts, in flight, backlog.
     targets: Vec<Option<OfTarget>>,
     touched: Vec<usize>,
@@ -100,10 +100,10 @@ struct Fold<'a> {
 pub(crate) fn intervals(reader: &Reader, selection: &Selection, runs: &mut Runs) -> Result<(), AnalyzeError> {
     let mut fold = Fold {
         runs,
-        names: Names::default(),
+        names: NameNumbers::default(),
         open: None,
-        response: Merger::new(),
-        service: Merger::new(),
+        response: HistogramMerger::new(),
+        service: HistogramMerger::new(),
         targets: Vec::new(),
         touched: Vec::new(),
         stalled: BTreeMap::new(),
@@ -121,7 +121,7 @@ pub(crate) fn intervals(reader: &Reader, selection: &Selection, runs: &mut Runs)
 
 impl Fold<'_> {
     fn batch(&mut self, batch: &RecordBatch, selection: &Selection) -> Result<(), AnalyzeError> {
-        let columns = Columns { table: "op_interval", batch };
+        let columns = BatchColumns { table: "op_interval", batch };
         let (t_ns, lengths, run_indices) =
             (columns.longs("t_ns")?, columns.longs("interval_ns")?, columns.ints("run_index")?);
         let titles = columns.texts("run", &mut self.names)?;
@@ -238,8 +238,8 @@ impl Fold<'_> {
             target: name(2),
             op: name(3),
             count: OpCount::default(),
-            response: Times::default(),
-            service: Times::default(),
+            response: OperationTimes::default(),
+            service: OperationTimes::default(),
         });
         total.count += count;
         total.response.ended.merge(&decoded("response", response)?);
@@ -264,7 +264,12 @@ fn decoded(column: &'static str, bytes: &[u8]) -> Result<Histogram, AnalyzeError
     })
 }
 
-fn add(column: &'static str, merger: &mut Merger, array: &BinaryArray, row: usize) -> Result<(), AnalyzeError> {
+fn add(
+    column: &'static str,
+    merger: &mut HistogramMerger,
+    array: &BinaryArray,
+    row: usize,
+) -> Result<(), AnalyzeError> {
     if array.is_null(row) {
         return Ok(());
     }

@@ -1,9 +1,9 @@
 //! The report of a machine that was watched while nothing was driven or traced: all of the recording is one stretch.
 
 use super::figure;
-use crate::model::Figure;
-use crate::{Facts, views};
-use rates::Verdicts;
+use crate::model::ReportFigure;
+use crate::{RecordingFacts, views};
+use rates::Availability;
 use rates::disk::is_partition;
 use rates::{CpuPoint, DiskPoint, NetPoint, is_loopback};
 use view::{Unit, ViewData};
@@ -47,14 +47,14 @@ fn busiest<'a, P>(
 
 /// Whole devices, without partitions and without volumes over other recorded devices: the I/O of a volume is counted on these.
 /// Memory, network and other devices without a controller are among them.
-fn disks(facts: &Facts) -> Vec<Named<'_, DiskPoint>> {
+fn disks(facts: &RecordingFacts) -> Vec<Named<'_, DiskPoint>> {
     let all = facts.disks.iter().map(|(name, points)| (name.as_str(), points.as_slice()));
     let whole = all.filter(|(name, _)| !facts.disks.keys().any(|whole| is_partition(name, whole)));
     whole.filter(|(name, _)| !is_volume(facts, name)).collect()
 }
 
 /// Does this device stand on others that were recorded?
-fn is_volume(facts: &Facts, name: &str) -> bool {
+fn is_volume(facts: &RecordingFacts, name: &str) -> bool {
     let hardware = &facts.manifest.hardware;
     if let Some(over) = hardware.get("over") {
         let below = over[name].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
@@ -67,7 +67,7 @@ fn is_volume(facts: &Facts, name: &str) -> bool {
 }
 
 /// That volumes were left out that moved something.
-fn volumes(facts: &Facts) -> String {
+fn volumes(facts: &RecordingFacts) -> String {
     let moved = |points: &[DiskPoint]| points.iter().any(|point| point.bytes().is_some_and(|bytes| bytes > 0.0));
     let of = facts.disks.iter().filter(|(name, points)| is_volume(facts, name) && moved(points));
     let names: Vec<&str> = of.map(|(name, _)| name.as_str()).collect();
@@ -84,7 +84,7 @@ fn volumes(facts: &Facts) -> String {
 }
 
 /// Interfaces with a wire.
-fn links(facts: &Facts) -> Vec<Named<'_, NetPoint>> {
+fn links(facts: &RecordingFacts) -> Vec<Named<'_, NetPoint>> {
     let links = facts.nets.iter().filter(|(name, _)| !is_loopback(name));
     links.map(|(name, points)| (name.as_str(), points.as_slice())).collect()
 }
@@ -109,7 +109,7 @@ fn percent(value: f64) -> String {
 }
 
 /// What the machine did, in a sentence; [`Facts::without_runs`] goes before.
-pub(super) fn sentence(facts: &Facts) -> String {
+pub(super) fn sentence(facts: &RecordingFacts) -> String {
     let span_s = facts.runs.first().map_or(0.0, |all| (all.end_ns() - all.start_ns) as f64 / 1e9);
     let cpu = course(&facts.cpu, |point| point.t_ns, busy)
         .map(|cpu| format!("CPUs {} busy on average and {} at most", percent(cpu.mean), percent(cpu.most)));
@@ -125,7 +125,7 @@ pub(super) fn sentence(facts: &Facts) -> String {
 }
 
 /// The same as figures.
-pub(super) fn figures(facts: &Facts) -> Vec<Figure> {
+pub(super) fn figures(facts: &RecordingFacts) -> Vec<ReportFigure> {
     let mut figures = Vec::new();
     if let Some(cpu) = course(&facts.cpu, |point| point.t_ns, busy) {
         let single = course(&facts.cpu, |point| point.t_ns, |point| point.busiest);
@@ -153,9 +153,9 @@ pub(super) fn figures(facts: &Facts) -> Vec<Figure> {
 }
 
 /// The views of counters, over all of the recording.
-pub(super) fn drawn(facts: &Facts) -> Vec<ViewData> {
-    let verdicts = Verdicts::of(&facts.manifest);
-    let of_counters = views().iter().filter(|view| Verdicts::table_of(view.id).is_some());
+pub(super) fn drawn(facts: &RecordingFacts) -> Vec<ViewData> {
+    let verdicts = Availability::of(&facts.manifest);
+    let of_counters = views().iter().filter(|view| Availability::table_of(view.id).is_some());
     let drawn = of_counters.filter_map(|view| view.draw(facts, facts.runs.first()).or_else(|| view.missing(&verdicts)));
     drawn.collect()
 }

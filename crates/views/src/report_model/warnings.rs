@@ -1,11 +1,11 @@
 //! What the reader must know before believing a number.
 
 use super::several;
-use crate::model::{RunModel, Warning};
-use crate::{Facts, RunFacts};
+use crate::model::{ReportWarning, RunModel};
+use crate::{RecordingFacts, RunFacts};
 use objectives::Judgement;
-use rates::Verdicts;
-use recording::{Manifest, State};
+use rates::Availability;
+use recording::{Manifest, RecordingState};
 use view::Tone;
 use view::Unit;
 use workload::traced::ends::unseen;
@@ -16,10 +16,10 @@ const SHORTFALL: f64 = 0.01;
 /// Most events that are repeated as warnings.
 const EVENTS: usize = 20;
 
-pub(super) fn warnings(facts: &Facts, runs: &[RunModel]) -> Vec<Warning> {
+pub(super) fn warnings(facts: &RecordingFacts, runs: &[RunModel]) -> Vec<ReportWarning> {
     let mut found = recording(facts);
     for (position, (run, model)) in facts.runs.iter().zip(runs).enumerate() {
-        let mut say = |tone, text| found.push(Warning { tone, text, run: Some(position) });
+        let mut say = |tone, text| found.push(ReportWarning { tone, text, run: Some(position) });
         errors(model, &mut say);
         unfinished(run, &mut say);
         stalls(model, &mut say);
@@ -34,25 +34,25 @@ pub(super) fn warnings(facts: &Facts, runs: &[RunModel]) -> Vec<Warning> {
 
 /// What is to be said of a recording that was not brought to an end, behind its name; `None` of one that was.
 #[must_use]
-pub fn unended(state: State, is_damaged: bool) -> Option<&'static str> {
+pub fn unended(state: RecordingState, is_damaged: bool) -> Option<&'static str> {
     match state {
-        State::Sealed => None,
-        State::Open => Some("is still being written; this is what it held a moment ago."),
-        State::CutShort if is_damaged => Some("was cut short: the program that wrote it was killed."),
-        State::CutShort => {
+        RecordingState::Sealed => None,
+        RecordingState::Open => Some("is still being written; this is what it held a moment ago."),
+        RecordingState::CutShort if is_damaged => Some("was cut short: the program that wrote it was killed."),
+        RecordingState::CutShort => {
             Some("was cut short: the program that wrote it was killed. Everything up to the last interval is here.")
         }
     }
 }
 
-fn recording(facts: &Facts) -> Vec<Warning> {
+fn recording(facts: &RecordingFacts) -> Vec<ReportWarning> {
     let mut found = Vec::new();
-    let mut say = |tone, text: String| found.push(Warning { tone, text, run: None });
+    let mut say = |tone, text: String| found.push(ReportWarning { tone, text, run: None });
     for sentence in &facts.damage {
         say(Tone::Error, format!("The recording is damaged: {sentence}."));
     }
     if let Some(words) = unended(facts.state, !facts.damage.is_empty()) {
-        let tone = if facts.state == State::Open { Tone::Info } else { Tone::Warning };
+        let tone = if facts.state == RecordingState::Open { Tone::Info } else { Tone::Warning };
         say(tone, format!("The recording {words}"));
     }
     for (name, count) in facts.manifest.losses.iter().filter(|loss| *loss.1 > 0) {
@@ -64,7 +64,7 @@ fn recording(facts: &Facts) -> Vec<Warning> {
     if let Some(text) = missed_ends(&facts.manifest) {
         say(Tone::Info, text);
     }
-    for (subject, words) in Verdicts::of(&facts.manifest).troubles() {
+    for (subject, words) in Availability::of(&facts.manifest).troubles() {
         say(Tone::Info, format!("Not measured: {}: {words}.", subject.replace('_', " ")));
     }
     found
@@ -174,7 +174,7 @@ fn generator(run: &RunFacts, model: &RunModel, say: &mut dyn FnMut(Tone, String)
 }
 
 /// Objectives that were missed; one that a run could not judge is worth knowing.
-fn objectives(facts: &Facts, found: &mut Vec<Warning>) {
+fn objectives(facts: &RecordingFacts, found: &mut Vec<ReportWarning>) {
     let (mut hidden, mut shown) = (0, 0);
     for verdict in &facts.objectives {
         let (tone, what) = match verdict.judgement {
@@ -190,16 +190,16 @@ fn objectives(facts: &Facts, found: &mut Vec<Warning>) {
         shown += 1;
         let run = facts.runs.iter().position(|run| run.index == verdict.run_index);
         let text = format!("Objective {what}: {} (fail if {}).", verdict.sentence, verdict.condition);
-        found.push(Warning { tone, text, run });
+        found.push(ReportWarning { tone, text, run });
     }
     if hidden > 0 {
         let text = format!("{} more were missed or not judged; the table has all.", several(hidden, "objective"));
-        found.push(Warning { tone: Tone::Error, text, run: None });
+        found.push(ReportWarning { tone: Tone::Error, text, run: None });
     }
 }
 
 /// Warnings and errors that were recorded as events; single failures are counted already.
-fn events(facts: &Facts, found: &mut Vec<Warning>) {
+fn events(facts: &RecordingFacts, found: &mut Vec<ReportWarning>) {
     // Where the end is known it is told with its figures.
     let is_end_known = facts.runs.iter().all(|run| run.unfinished.is_some());
     let told = facts.events.iter().filter(|event| {
@@ -216,7 +216,7 @@ fn events(facts: &Facts, found: &mut Vec<Warning>) {
                 .strip_prefix(title.as_str())
                 .map_or(event.message.as_str(), |rest| rest.trim_start_matches(": "))
         });
-        found.push(Warning { tone, text: text.to_string(), run });
+        found.push(ReportWarning { tone, text: text.to_string(), run });
     }
 }
 

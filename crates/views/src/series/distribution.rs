@@ -1,12 +1,12 @@
 //! Heat map, histogram and percentile curve.
 
 use super::marks;
-use crate::{Facts, RunFacts};
+use crate::{RecordingFacts, RunFacts};
 use quantity::histogram::Histogram;
 use rates::{IntervalFacts, OPS};
 use std::collections::BTreeMap;
 use view::Drawing;
-use view::{Axis, Body, Line, LineStyle, Mark, Scale};
+use view::{Axis, Body, Line, LineStyle, Scale, TimeMark};
 use view::{Unit, Values};
 use view::{axis, line};
 
@@ -40,7 +40,7 @@ pub(crate) fn extent<'a>(histograms: impl Iterator<Item = &'a Histogram>, bits: 
         .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-pub(crate) fn heat_map(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn heat_map(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let column = |interval: &IntervalFacts| {
         let from = run.seconds(interval.t_ns - interval.interval_ns);
         (from, run.seconds(interval.t_ns), interval.response.clone())
@@ -49,14 +49,14 @@ pub(crate) fn heat_map(_: &Facts, run: &RunFacts) -> Option<Drawing> {
 }
 
 /// Counts of response times by stretches of time (start and end in s).
-pub(crate) fn heat(columns: Vec<(f64, f64, Histogram)>, marks: Vec<Mark>) -> Option<Drawing> {
+pub(crate) fn heat(columns: Vec<(f64, f64, Histogram)>, marks: Vec<TimeMark>) -> Option<Drawing> {
     heat_within(columns, marks, None)
 }
 
 /// The same with rows for all of these times as well, so that several heat maps have the same axis.
 pub(crate) fn heat_within(
     columns: Vec<(f64, f64, Histogram)>,
-    marks: Vec<Mark>,
+    marks: Vec<TimeMark>,
     times: Option<&Histogram>,
 ) -> Option<Drawing> {
     let group = columns.len().div_ceil(COLUMNS).max(1);
@@ -151,14 +151,14 @@ pub(crate) fn distribution(x: Axis, y: Axis, sums: &[(&str, LineStyle, &Histogra
     Some(Drawing { x, y, body: Body::Histogram { edges: edges.into(), lines }, marks: Vec::new() })
 }
 
-pub(crate) fn histogram(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn histogram(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let sums = by_op(run);
     let sums: Vec<_> = sums.iter().map(|(op, sum)| (*op, LineStyle::of_op(op), sum)).collect();
     let x = axis("response time", Unit::Nanoseconds, Scale::Log);
     distribution(x, axis("operations", Unit::Operations, Scale::Log), &sums)
 }
 
-pub(crate) fn percentiles(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn percentiles(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let responses = by_op(run);
     let mut service = Histogram::default();
     run.main_totals().for_each(|total| service.merge(&total.service.at_least()));

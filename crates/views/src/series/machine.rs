@@ -1,16 +1,16 @@
 //! Devices and interfaces of a machine: what they were asked for, and how evenly.
 
 use super::{OfDevice, busiest, clock_of, drawing, each, lines_of, within};
-use crate::{Facts, RunFacts};
+use crate::{RecordingFacts, RunFacts};
 use rates::{DiskPoint, NetPoint, PoolPoint};
 use rates::{MemoryPoint, TasksPoint, WaitPoint};
 use std::collections::BTreeMap;
 use view::Drawing;
 use view::Unit;
-use view::{Axis, Body, Line, LineStyle, Right, Scale};
+use view::{Axis, Body, Line, LineStyle, RightAxis, Scale};
 use view::{axis, line};
 
-pub(crate) fn disk_reads(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn disk_reads(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let share = |point: &DiskPoint| {
         let (reads, writes) = (point.reads?, point.writes?);
         (reads + writes > 0.0).then(|| 100.0 * reads / (reads + writes))
@@ -24,7 +24,7 @@ pub(crate) fn disk_reads(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     )
 }
 
-pub(crate) fn disk_size(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn disk_size(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("mean bytes per request", Unit::Bytes, Scale::Log);
     let read = |point: &DiskPoint| Some(point.read_bytes? / point.reads.filter(|reads| *reads > 0.0)?);
     let write = |point: &DiskPoint| Some(point.write_bytes? / point.writes.filter(|writes| *writes > 0.0)?);
@@ -34,7 +34,7 @@ pub(crate) fn disk_size(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
 /// Of how many devices at least there is a share to tell.
 const SEVERAL: usize = 2;
 
-pub(crate) fn disk_skew(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn disk_skew(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let mut totals: BTreeMap<i64, f64> = BTreeMap::new();
     for point in facts.disks.values().flatten() {
         *totals.entry(point.t_ns).or_default() += point.requests().unwrap_or(0.0);
@@ -74,7 +74,7 @@ fn both(
     if let Body::Lines { right: place, .. } = &mut drawing.body
         && right.iter().any(|line| line.values.range().is_some())
     {
-        *place = Some(Right { y: right_y, lines: right });
+        *place = Some(RightAxis { y: right_y, lines: right });
     }
     Some(drawing)
 }
@@ -99,24 +99,24 @@ fn latency(disks: &BTreeMap<String, Vec<DiskPoint>>, run: &RunFacts) -> Option<D
     both(disks, run, (time, &[("time", |point| point.response_ns.filter(|ns| *ns > 0.0))]), (queue, &right))
 }
 
-pub(crate) fn disk_activity(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn disk_activity(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     activity(&facts.disks, run)
 }
 
-pub(crate) fn disk_latency(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn disk_latency(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     latency(&facts.disks, run)
 }
 
-pub(crate) fn controller_throughput(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn controller_throughput(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     activity(&controllers(facts), run)
 }
 
-pub(crate) fn controller_latency(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn controller_latency(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     latency(&controllers(facts), run)
 }
 
 /// What the devices of each controller did together. Partitions and volumes have none: they would count twice.
-fn controllers(facts: &Facts) -> BTreeMap<String, Vec<DiskPoint>> {
+fn controllers(facts: &RecordingFacts) -> BTreeMap<String, Vec<DiskPoint>> {
     let mut sums: BTreeMap<&str, BTreeMap<i64, DiskPoint>> = BTreeMap::new();
     for (device, points) in &facts.disks {
         let Some(controller) = facts.manifest.hardware["controllers"][device].as_str() else { continue };
@@ -152,7 +152,7 @@ fn add(sum: &mut DiskPoint, point: &DiskPoint) {
     sum.busy = sum.busy.zip(point.busy).map(|(a, b)| a.max(b));
 }
 
-pub(crate) fn net_throughput(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn net_throughput(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("bytes per second", Unit::BytesPerSecond, Scale::Linear);
     each(
         &facts.nets,
@@ -163,7 +163,7 @@ pub(crate) fn net_throughput(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     )
 }
 
-pub(crate) fn net_packets(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn net_packets(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("packets per second", Unit::OpsPerSecond, Scale::Linear);
     each(
         &facts.nets,
@@ -174,7 +174,7 @@ pub(crate) fn net_packets(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     )
 }
 
-pub(crate) fn pool_throughput(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn pool_throughput(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("bytes per second", Unit::BytesPerSecond, Scale::Linear);
     let lines: [OfDevice<'_, PoolPoint>; 2] =
         [("read", |point| point.read_bytes), ("write", |point| point.write_bytes)];
@@ -207,7 +207,7 @@ fn over_samples<P>(
     drawing(run, clock.x, y, drawn)
 }
 
-pub(crate) fn memory_use(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn memory_use(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let lines: [OfMachine<MemoryPoint>; 4] = [
         ("used", |point| point.used),
         ("page cache", |point| point.cached),
@@ -217,13 +217,13 @@ pub(crate) fn memory_use(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     over_samples(run, &facts.memory, |point| point.t_ns, axis("bytes", Unit::Bytes, Scale::Linear), &lines)
 }
 
-pub(crate) fn tasks(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn tasks(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let lines: [OfMachine<TasksPoint>; 2] =
         [("runnable", |point| point.runnable), ("blocked by I/O", |point| point.blocked)];
     over_samples(run, &facts.tasks, |point| point.t_ns, axis("tasks", Unit::Count, Scale::Linear), &lines)
 }
 
-pub(crate) fn run_queue(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn run_queue(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     const LINES: [(LineStyle, OfMachine<WaitPoint>); 3] = [
         (LineStyle::Rank0, ("p50", |point| point.p50)),
         (LineStyle::Rank2, ("p99", |point| point.p99)),
@@ -238,7 +238,7 @@ pub(crate) fn run_queue(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     drawing(run, clock.x, axis("wait for a CPU", Unit::Nanoseconds, Scale::Log), lines)
 }
 
-pub(crate) fn pressure(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+pub(crate) fn pressure(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("% of the time", Unit::Percent, Scale::Linear);
     each(&facts.pressure, run, y, |point| point.some, &[("some", |point| point.some), ("full", |point| point.full)])
 }

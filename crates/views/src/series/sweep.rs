@@ -1,8 +1,8 @@
 //! Views over all runs: the load–response curve with its knee, and figures by the parameters that were swept.
 
 use super::summaries;
-use crate::repeats::{Estimate, Group, groups};
-use crate::{Facts, RunFacts, RunSummary};
+use crate::repeats::{Group, RepeatEstimate, groups};
+use crate::{RecordingFacts, RunFacts, RunSummary};
 use view::Drawing;
 use view::axis;
 use view::{Axis, Body, Knee, LineStyle, Panel, Point, PointLine, Scale};
@@ -106,7 +106,7 @@ pub(crate) fn knee_of<'a, 'b>(all: &'b [Group<'a>]) -> Option<&'b Group<'a>> {
 }
 
 /// Do all runs of a recording lie on one curve?
-pub(crate) fn is_one_curve(facts: &Facts) -> bool {
+pub(crate) fn is_one_curve(facts: &RecordingFacts) -> bool {
     let all = groups(summaries(facts));
     matches!(curves(&all).as_slice(), [only] if only.points.len() + only.at_full_speed.len() == all.len())
 }
@@ -141,7 +141,7 @@ fn knee_words(group: &Group<'_>) -> String {
     )
 }
 
-fn point(x: f64, estimate: Estimate, label: String) -> Point {
+fn point(x: f64, estimate: RepeatEstimate, label: String) -> Point {
     Point { x, y: estimate.mean, label, within: estimate.bounds() }
 }
 
@@ -162,7 +162,7 @@ fn curve_lines(curve: &Curve<'_, '_>, style: LineStyle, is_named: bool) -> Vec<P
     std::iter::once(curve_line((&curve.name, style, mean_of), &curve.points)).chain(marks).collect()
 }
 
-pub(crate) fn load_response(facts: &Facts) -> Option<Drawing> {
+pub(crate) fn load_response(facts: &RecordingFacts) -> Option<Drawing> {
     let all = groups(summaries(facts));
     if all.len() < 2 {
         return None;
@@ -280,7 +280,7 @@ fn value_of<'a>(group: &'a Group<'_>, name: &str) -> Option<&'a str> {
 
 /// One chart per value of the parameters that are not on the axis; `drawn` are the lines where no further parameter
 /// makes lines of its own.
-fn by_parameter(facts: &Facts, y: Axis, drawn: &[Drawn<'_>], only: Figure) -> Option<Drawing> {
+fn by_parameter(facts: &RecordingFacts, y: Axis, drawn: &[Drawn<'_>], only: Figure) -> Option<Drawing> {
     let all = groups(summaries(facts));
     let names = swept(&all);
     // A sweep of nothing but rates is what the load–response curve shows.
@@ -387,23 +387,23 @@ fn swept_panel(
     Panel { title, lines, knee }
 }
 
-pub(crate) fn rate_by(facts: &Facts) -> Option<Drawing> {
+pub(crate) fn rate_by(facts: &RecordingFacts) -> Option<Drawing> {
     let of: Figure = |summary| summary.iops;
     by_parameter(facts, axis("op/s", Unit::OpsPerSecond, Scale::Linear), &[("rate", LineStyle::Total, of)], of)
 }
 
-pub(crate) fn throughput_by(facts: &Facts) -> Option<Drawing> {
+pub(crate) fn throughput_by(facts: &RecordingFacts) -> Option<Drawing> {
     let of: Figure = |summary| summary.bytes_per_s;
     let y = axis("bytes per second", Unit::BytesPerSecond, Scale::Linear);
     by_parameter(facts, y, &[("throughput", LineStyle::Total, of)], of)
 }
 
-pub(crate) fn response_by(facts: &Facts) -> Option<Drawing> {
+pub(crate) fn response_by(facts: &RecordingFacts) -> Option<Drawing> {
     let y = axis("response time", Unit::Nanoseconds, Scale::Log);
     by_parameter(facts, y, &TIMES, |summary| summary.response.mean)
 }
 
-pub(crate) fn matrix(facts: &Facts) -> Option<Drawing> {
+pub(crate) fn matrix(facts: &RecordingFacts) -> Option<Drawing> {
     let all = groups(summaries(facts));
     let mut names = swept(&all);
     names.sort_by_key(|(_, values)| std::cmp::Reverse(values.len()));

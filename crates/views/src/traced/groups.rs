@@ -1,9 +1,9 @@
 //! Totals by name: device, process, file, control group, kind, size.
 
-use quantity::histogram::{Histogram, Merger};
+use quantity::histogram::{Histogram, HistogramMerger};
 use std::collections::HashMap;
 use std::hash::Hash;
-use workload::traced::rows::Traced;
+use workload::traced::rows::NumberedIo;
 
 /// Most names of a kind; later ones are added up as one.
 const NAMES: usize = 1 << 16;
@@ -30,7 +30,7 @@ pub(super) struct Total {
     pub(super) issued: u64,
     pub(super) longest_ns: u64,
     /// `None`: too many names.
-    response: Option<Box<Merger>>,
+    response: Option<Box<HistogramMerger>>,
 }
 
 impl Total {
@@ -43,7 +43,7 @@ impl Total {
         self.response.as_mut().map(|response| response.take())
     }
 
-    fn add(&mut self, row: &Traced, sequential: bool) {
+    fn add(&mut self, row: &NumberedIo, sequential: bool) {
         match row.class {
             0 => self.reads += 1,
             1 => self.writes += 1,
@@ -86,7 +86,7 @@ impl<K> Default for Groups<K> {
 }
 
 impl<K: Hash + Eq + Copy + Ord> Groups<K> {
-    pub(super) fn add(&mut self, name: K, row: &Traced, sequential: bool) {
+    pub(super) fn add(&mut self, name: K, row: &NumberedIo, sequential: bool) {
         let count = self.totals.len();
         if let Some(total) = self.totals.get_mut(&name) {
             return total.add(row, sequential);

@@ -20,7 +20,7 @@ pub(crate) use tables::{
 
 use groups::{Groups, Total};
 use order::{Order, Slow, Windows};
-use quantity::histogram::{Histogram, Merger};
+use quantity::histogram::{Histogram, HistogramMerger};
 use recording::Reader;
 use reuse::Region;
 use timeline::{Addresses, Bin, Timeline, Times};
@@ -83,10 +83,10 @@ struct Fold {
     order: Order,
     reuse: reuse::Reuse,
     ios: [u64; 3],
-    response: [Merger; 3],
-    wait: Merger,
-    device: Merger,
-    depth: Merger,
+    response: [HistogramMerger; 3],
+    wait: HistogramMerger,
+    device: HistogramMerger,
+    depth: HistogramMerger,
     devices: Groups<usize>,
     processes: Groups<usize>,
     files: Groups<usize>,
@@ -100,7 +100,7 @@ impl Fold {
     fn new(first_ns: i64, traced_ns: Option<(i64, i64)>, ended_ns: Option<i64>) -> Self {
         // What was on its way when tracing began may have been queued before.
         let span_ns = traced_ns.map_or((first_ns, first_ns), |(began_ns, end_ns)| (began_ns.min(first_ns), end_ns));
-        let fine = || Merger::with_sub_bits(FINE);
+        let fine = || HistogramMerger::with_sub_bits(FINE);
         Self {
             timeline: Timeline::new(span_ns, ended_ns),
             order: Order::new(span_ns, ended_ns),
@@ -119,7 +119,7 @@ impl Fold {
         }
     }
 
-    fn add(&mut self, row: &rows::Traced) {
+    fn add(&mut self, row: &rows::NumberedIo) {
         let (sequential, depth) = self.order.add(row);
         let stream = sequential[0];
         self.timeline.add(row, sequential);
@@ -160,7 +160,7 @@ impl TracedFacts {
         Ok(fold.map(|fold| Self::of(fold, &names, ended_ns).scaled(sample)))
     }
 
-    fn of(mut fold: Fold, names: &rates::Names, ended_ns: Option<i64>) -> Self {
+    fn of(mut fold: Fold, names: &rates::NameNumbers, ended_ns: Option<i64>) -> Self {
         let named = |groups: Groups<usize>, nobody: &str| -> Vec<(String, Total)> {
             let text = |number: Option<usize>| match number.map(|number| names.name(number)) {
                 Some("") => nobody.to_string(),
@@ -189,7 +189,7 @@ impl TracedFacts {
         addresses.sort_by_key(|(name, _)| devices.iter().position(|device| device.0 == *name));
         let end_ns = fold.timeline.end_ns;
         let origin_ns = fold.timeline.origin_ns;
-        let timed: u64 = fold.response.iter().map(Merger::count).sum();
+        let timed: u64 = fold.response.iter().map(HistogramMerger::count).sum();
         Self {
             sample: 1,
             unended: fold.ios.iter().sum::<u64>().saturating_sub(timed),

@@ -1,10 +1,10 @@
 //! What depends on the order of I/Os: sequential or random, arrivals, depth, and what went on around the slowest.
 
-use quantity::histogram::Merger;
+use quantity::histogram::HistogramMerger;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use workload::traced::rows::Traced;
-use workload::traced::streams::Streams;
+use workload::traced::rows::NumberedIo;
+use workload::traced::streams::SequentialStreams;
 
 /// Processes whose last address is remembered; all are forgotten when there are more.
 const PROCESSES: usize = 1 << 16;
@@ -18,7 +18,7 @@ pub(super) const WINDOWS_NS: [i64; 3] = [10_000_000, 100_000_000, 1_000_000_000]
 struct Device {
     /// Where its last I/O with data ended.
     end: i64,
-    streams: Streams,
+    streams: SequentialStreams,
     /// Completions of those in flight; of those that were to the end of the trace, the greatest number.
     flying: BinaryHeap<Reverse<i64>>,
 }
@@ -26,7 +26,7 @@ struct Device {
 /// One of the slowest I/Os.
 #[derive(Clone, Debug)]
 pub(super) struct Slow {
-    pub(super) row: Traced,
+    pub(super) row: NumberedIo,
     /// In flight on its device when it was queued.
     pub(super) depth: usize,
     /// I/Os of its device that were queued while it was in flight.
@@ -95,7 +95,7 @@ pub(super) struct Order {
     devices: HashMap<usize, Device, ahash::RandomState>,
     processes: HashMap<(usize, i32), i64, ahash::RandomState>,
     /// Time between successive I/Os, all devices together.
-    pub(super) gaps: Merger,
+    pub(super) gaps: HistogramMerger,
     /// Sum of the squares of these times, ns².
     pub(super) gap_squares: f64,
     last_ns: Option<i64>,
@@ -113,7 +113,7 @@ pub(super) struct Order {
 }
 
 /// Until when it was in flight: its end, or for ever. `None` where it had an end that was not seen.
-fn gone_ns(row: &Traced) -> Option<i64> {
+fn gone_ns(row: &NumberedIo) -> Option<i64> {
     row.complete_ns.or(row.is_unfinished.then_some(i64::MAX))
 }
 
@@ -124,7 +124,7 @@ impl Order {
     }
 
     /// Adds an I/O. Did it continue a stream, its device's last, its process's last; and how many were in flight?
-    pub(super) fn add(&mut self, row: &Traced) -> ([bool; 3], usize) {
+    pub(super) fn add(&mut self, row: &NumberedIo) -> ([bool; 3], usize) {
         self.arrive(row.queue_ns);
         let device = self.devices.entry(row.dev).or_default();
         while device.flying.peek().is_some_and(|Reverse(end_ns)| *end_ns <= row.queue_ns) {
@@ -160,7 +160,7 @@ impl Order {
         }
     }
 
-    fn watch(&mut self, row: &Traced, depth: usize) {
+    fn watch(&mut self, row: &NumberedIo, depth: usize) {
         self.number += 1;
         if !self.watched.is_empty() {
             self.watched.retain(|(end_ns, _)| *end_ns > row.queue_ns);
@@ -195,7 +195,7 @@ impl Order {
 
     /// How long it took; of one that had no end, how long it was on its way when the trace ended, for ever where nobody
     /// knows when that was.
-    fn length_ns(&self, row: &Traced) -> u64 {
+    fn length_ns(&self, row: &NumberedIo) -> u64 {
         let end_ns = row.complete_ns.unwrap_or(self.ended_ns);
         u64::try_from(end_ns.saturating_sub(row.queue_ns)).unwrap_or(0)
     }

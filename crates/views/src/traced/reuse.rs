@@ -1,7 +1,7 @@
 //! Which places are used how often, and how soon again: by a sample of blocks, chosen by a hash of their address.
 
 use std::collections::HashMap;
-use workload::traced::rows::Traced;
+use workload::traced::rows::NumberedIo;
 
 /// Size of a block, bytes.
 pub(super) const BLOCK_BYTES: i64 = 4096;
@@ -98,7 +98,7 @@ impl Default for Reuse {
 }
 
 impl Reuse {
-    pub(super) fn add(&mut self, row: &Traced) {
+    pub(super) fn add(&mut self, row: &NumberedIo) {
         if row.class == 2 || row.bytes <= 0 {
             return;
         }

@@ -4,18 +4,18 @@ use super::TracedFacts;
 use super::groups::Total;
 use super::order::WINDOWS_NS;
 use crate::TracedFacts as Facts;
-use crate::model::{Figure, Fold};
+use crate::model::{HistogramSummary, ReportFigure};
 use quantity::text::format_bytes;
 use view::Drawing;
 use view::Tone;
 use view::Unit;
 use view::axis;
-use view::{Body, Column, Scale, Table};
+use view::{Body, Scale, TableColumn, ViewTable};
 
 /// Most rows of a table.
 const ROWS: usize = 50;
 
-fn drawn(table: Table) -> Option<Drawing> {
+fn drawn(table: ViewTable) -> Option<Drawing> {
     let none = || axis("", Unit::None, Scale::Category);
     (table.rows() > 0).then(|| Drawing { x: none(), y: none(), body: Body::Table(table), marks: Vec::new() })
 }
@@ -33,17 +33,19 @@ fn totals(facts: &Facts, heading: &str, named: &[(String, Total)]) -> Option<Dra
     let all: u64 = facts.ios().iter().sum();
     let length_s = facts.length_s();
     let shown = &named[..named.len().min(ROWS)];
-    let folds: Vec<Option<Fold>> =
-        shown.iter().map(|(_, total)| total.clone().response().map(|histogram| Fold::of(&histogram))).collect();
+    let folds: Vec<Option<HistogramSummary>> = shown
+        .iter()
+        .map(|(_, total)| total.clone().response().map(|histogram| HistogramSummary::of(&histogram)))
+        .collect();
     let of = |name: &str, unit: Unit, value: &dyn Fn(&Total) -> Option<f64>| {
-        Column::numbers(name, unit, shown.iter().map(|(_, total)| value(total)))
+        TableColumn::numbers(name, unit, shown.iter().map(|(_, total)| value(total)))
     };
-    let fold = |name: &str, value: fn(&Fold) -> Option<f64>| {
-        Column::numbers(name, Unit::Nanoseconds, folds.iter().map(|fold| fold.as_ref().and_then(value)))
+    let fold = |name: &str, value: fn(&HistogramSummary) -> Option<f64>| {
+        TableColumn::numbers(name, Unit::Nanoseconds, folds.iter().map(|fold| fold.as_ref().and_then(value)))
             .under("response")
     };
     let columns = vec![
-        Column::text(heading, shown.iter().map(|(name, _)| name.clone()).collect()),
+        TableColumn::text(heading, shown.iter().map(|(name, _)| name.clone()).collect()),
         of("I/Os", Unit::Operations, &|total| Some(total.ios() as f64)),
         of("share", Unit::Percent, &|total| part(total.ios(), all)),
         of("rate", Unit::OpsPerSecond, &|total| (length_s > 0.0).then(|| total.ios() as f64 / length_s)),
@@ -63,7 +65,7 @@ fn totals(facts: &Facts, heading: &str, named: &[(String, Total)]) -> Option<Dra
         }),
         of("failed", Unit::Operations, &|total| Some(total.failed as f64)),
     ];
-    drawn(Table { columns, omitted: named.len() - shown.len() })
+    drawn(ViewTable { columns, omitted: named.len() - shown.len() })
 }
 
 pub(crate) fn devices(facts: &Facts, _: Option<&str>) -> Option<Drawing> {
@@ -114,18 +116,18 @@ pub(crate) fn hot_regions(facts: &Facts, _: Option<&str>) -> Option<Drawing> {
         .collect();
     let size = format_bytes(facts.region_bytes.unsigned_abs());
     let columns = vec![
-        Column::text("device", shown.iter().map(|region| region.0.clone()).collect()),
-        Column::text(
+        TableColumn::text("device", shown.iter().map(|region| region.0.clone()).collect()),
+        TableColumn::text(
             &format!("region of {size} at"),
             shown.iter().map(|region| format_bytes(region.1.unsigned_abs())).collect(),
         ),
-        Column::numbers("I/Os", Unit::Operations, shown.iter().map(|region| Some(region.2.ios() as f64))),
-        Column::numbers("share", Unit::Percent, shown.iter().map(|region| part(region.2.ios(), all))),
-        Column::numbers("share so far", Unit::Percent, running),
-        Column::numbers("reads", Unit::Percent, shown.iter().map(|region| part(region.2.reads, region.2.ios()))),
-        Column::numbers("bytes", Unit::Bytes, shown.iter().map(|region| Some(region.2.bytes as f64))),
+        TableColumn::numbers("I/Os", Unit::Operations, shown.iter().map(|region| Some(region.2.ios() as f64))),
+        TableColumn::numbers("share", Unit::Percent, shown.iter().map(|region| part(region.2.ios(), all))),
+        TableColumn::numbers("share so far", Unit::Percent, running),
+        TableColumn::numbers("reads", Unit::Percent, shown.iter().map(|region| part(region.2.reads, region.2.ios()))),
+        TableColumn::numbers("bytes", Unit::Bytes, shown.iter().map(|region| Some(region.2.bytes as f64))),
     ];
-    drawn(Table { columns, omitted: facts.regions.len() - shown.len() })
+    drawn(ViewTable { columns, omitted: facts.regions.len() - shown.len() })
 }
 
 /// Square of the coefficient of variation of the times between I/Os.
@@ -141,23 +143,26 @@ pub(crate) fn bursts(facts: &Facts, _: Option<&str>) -> Option<Drawing> {
     }
     let windows: Vec<_> = facts.windows.iter().zip(WINDOWS_NS).filter(|(windows, _)| windows.windows >= 2.0).collect();
     let of = |name: &str, unit: Unit, value: &dyn Fn(&super::Windows, f64) -> Option<f64>| {
-        Column::numbers(name, unit, windows.iter().map(|(windows, length)| value(windows, *length as f64 / 1e9)))
+        TableColumn::numbers(name, unit, windows.iter().map(|(windows, length)| value(windows, *length as f64 / 1e9)))
     };
     let columns = vec![
-        Column::text("windows of", windows.iter().map(|(_, ns)| Unit::Nanoseconds.format(Some(*ns as f64))).collect()),
+        TableColumn::text(
+            "windows of",
+            windows.iter().map(|(_, ns)| Unit::Nanoseconds.format(Some(*ns as f64))).collect(),
+        ),
         of("mean rate", Unit::OpsPerSecond, &|windows, s| Some(windows.mean() / s)),
         of("greatest rate", Unit::OpsPerSecond, &|windows, s| Some(windows.peak / s)),
         of("greatest ÷ mean", Unit::Count, &|windows, _| Some(windows.peak / windows.mean())),
         of("dispersion", Unit::Count, &|windows, _| windows.dispersion()),
     ];
-    drawn(Table { columns, omitted: 0 })
+    drawn(ViewTable { columns, omitted: 0 })
 }
 
 pub(crate) fn slowest(facts: &Facts, _: Option<&str>) -> Option<Drawing> {
     let rows = &facts.slowest;
-    let text = |name: &str, at: usize| Column::text(name, rows.iter().map(|slow| slow.1[at].clone()).collect());
+    let text = |name: &str, at: usize| TableColumn::text(name, rows.iter().map(|slow| slow.1[at].clone()).collect());
     let number = |name: &str, unit: Unit, value: &dyn Fn(&super::Slow) -> Option<f64>| {
-        Column::numbers(name, unit, rows.iter().map(|slow| value(&slow.0)))
+        TableColumn::numbers(name, unit, rows.iter().map(|slow| value(&slow.0)))
     };
     let around = |name: &str, unit: Unit, value: &dyn Fn(&super::Slow) -> f64| {
         number(name, unit, &|slow| (!facts.is_sample()).then(|| value(slow))).under("around it")
@@ -174,15 +179,15 @@ pub(crate) fn slowest(facts: &Facts, _: Option<&str>) -> Option<Drawing> {
         None => String::new(),
     };
     let mut columns = vec![
-        Column::text("queued at", rows.iter().map(|slow| at(&slow.0)).collect()),
+        TableColumn::text("queued at", rows.iter().map(|slow| at(&slow.0)).collect()),
         number("response", Unit::Nanoseconds, &|slow| ns(slow.row.response_ns())),
         number("wait", Unit::Nanoseconds, &|slow| ns(slow.row.wait_ns())),
         number("device", Unit::Nanoseconds, &|slow| ns(slow.row.device_ns())),
         text("on", 0),
         text("what", 1),
         text("flags", 2),
-        Column::text("size", rows.iter().map(|slow| format_bytes(slow.0.row.bytes.unsigned_abs())).collect()),
-        Column::text("sector", rows.iter().map(|slow| slow.0.row.sector.to_string()).collect()),
+        TableColumn::text("size", rows.iter().map(|slow| format_bytes(slow.0.row.bytes.unsigned_abs())).collect()),
+        TableColumn::text("sector", rows.iter().map(|slow| slow.0.row.sector.to_string()).collect()),
         around("in flight before", Unit::Count, &|slow| slow.depth as f64),
         around("queued meanwhile", Unit::Count, &|slow| slow.during as f64),
         around("of them faster", Unit::Count, &|slow| slow.overtaken_by as f64),
@@ -192,13 +197,13 @@ pub(crate) fn slowest(facts: &Facts, _: Option<&str>) -> Option<Drawing> {
         text("file", 4),
     ];
     if rows.iter().any(|slow| slow.0.row.is_unfinished) {
-        columns.insert(1, Column::text("end", rows.iter().map(|slow| open(&slow.0)).collect()));
+        columns.insert(1, TableColumn::text("end", rows.iter().map(|slow| open(&slow.0)).collect()));
     }
-    drawn(Table { columns, omitted: 0 })
+    drawn(ViewTable { columns, omitted: 0 })
 }
 
-fn figure(label: &str, value: String, detail: String) -> Figure {
-    Figure { label: label.to_string(), value, detail, tone: Tone::Plain }
+fn figure(label: &str, value: String, detail: String) -> ReportFigure {
+    ReportFigure { label: label.to_string(), value, detail, tone: Tone::Plain }
 }
 
 /// Per cent of the I/Os with data that continued a stream, the device's last, the process's last.
@@ -209,13 +214,13 @@ fn sequential(facts: &Facts) -> [Option<f64>; 3] {
 }
 
 /// The figures that matter most.
-pub(crate) fn figures(facts: &Facts) -> Vec<Figure> {
+pub(crate) fn figures(facts: &Facts) -> Vec<ReportFigure> {
     let [reads, writes, others] = facts.ios();
     let all = reads + writes + others;
     let length_s = facts.length_s();
     let per_second = |value: f64| (length_s > 0.0).then(|| value / length_s);
     let bytes: u64 = facts.devices.iter().map(|device| device.1.bytes).sum();
-    let response = Fold::of(&facts.responses());
+    let response = HistogramSummary::of(&facts.responses());
     let time = |value: Option<f64>| Unit::Nanoseconds.format(value);
     let depth: f64 = facts.bins.iter().map(|bin| bin.in_flight_ns).sum();
     let [stream, device, _] = sequential(facts);
@@ -246,9 +251,9 @@ pub(crate) fn figures(facts: &Facts) -> Vec<Figure> {
             Unit::BytesPerSecond.format(per_second(bytes as f64)),
             format!("{} on average", format_bytes(mean_bytes)),
         ),
-        figure("Response p50", time(response.p50), format!("device {}", time(Fold::of(&facts.device).p50))),
-        figure("Response p99", time(response.p99), format!("device {}", time(Fold::of(&facts.device).p99))),
-        figure("Response max", time(response.max), format!("wait {}", time(Fold::of(&facts.wait).max))),
+        figure("Response p50", time(response.p50), format!("device {}", time(HistogramSummary::of(&facts.device).p50))),
+        figure("Response p99", time(response.p99), format!("device {}", time(HistogramSummary::of(&facts.device).p99))),
+        figure("Response max", time(response.max), format!("wait {}", time(HistogramSummary::of(&facts.wait).max))),
         figure(
             "In flight",
             Unit::Count.format(per_second(depth / 1e9).filter(|_| facts.has_times())),
@@ -268,7 +273,7 @@ pub(crate) fn figures(facts: &Facts) -> Vec<Figure> {
             Unit::Count.format(variation(facts)),
             "variation² between arrivals; random: 1".to_string(),
         ),
-        Figure {
+        ReportFigure {
             label: "Errors".to_string(),
             value: Unit::Operations.format(Some(failed as f64)),
             detail: format!("{} flushes, discards and others", Unit::Operations.format(Some(others as f64))),
@@ -280,7 +285,7 @@ pub(crate) fn figures(facts: &Facts) -> Vec<Figure> {
 /// What was traced, in a sentence.
 pub(crate) fn sentence(facts: &Facts) -> String {
     let all: u64 = facts.ios().iter().sum();
-    let response = Fold::of(&facts.responses());
+    let response = HistogramSummary::of(&facts.responses());
     let busiest = facts.devices.first();
     let device = match (facts.devices.len(), busiest) {
         (1, Some((name, _))) => format!("on {name}"),

@@ -1,7 +1,7 @@
 //! What happened when, in at most [`BINS`] stretches of equal length, whatever the length of the trace.
 
-use quantity::histogram::{Histogram, Merger};
-use workload::traced::rows::Traced;
+use quantity::histogram::{Histogram, HistogramMerger};
+use workload::traced::rows::NumberedIo;
 
 /// Most stretches; when more would be needed, pairs become one.
 pub(super) const BINS: usize = 300;
@@ -25,9 +25,9 @@ pub(crate) struct Bin {
     /// Time that I/Os spent in it, ns: from queueing, and from issue.
     pub(crate) in_flight_ns: f64,
     pub(crate) at_device_ns: f64,
-    pub(crate) response: Merger,
-    pub(crate) wait: Merger,
-    pub(crate) device: Merger,
+    pub(crate) response: HistogramMerger,
+    pub(crate) wait: HistogramMerger,
+    pub(crate) device: HistogramMerger,
 }
 
 impl Bin {
@@ -61,7 +61,7 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    fn add(&mut self, bin: usize, row: &Traced) {
+    fn add(&mut self, bin: usize, row: &NumberedIo) {
         let places = i64::try_from(PLACES).unwrap_or(i64::MAX);
         self.step = self.step.max(2048);
         // Divided, not multiplied: no address is beyond what a number can hold, and the loop ends.
@@ -138,7 +138,7 @@ impl Timeline {
     }
 
     /// Adds an I/O; `sequential`: it continued a stream, its device's last, its process's last.
-    pub(crate) fn add(&mut self, row: &Traced, sequential: [bool; 3]) {
+    pub(crate) fn add(&mut self, row: &NumberedIo, sequential: [bool; 3]) {
         // In flight as long as the trace could see.
         let gone_ns = row.complete_ns.or(self.ended_ns.filter(|_| row.is_unfinished));
         self.end_ns = self.end_ns.max(row.last_ns()).max(gone_ns.unwrap_or(i64::MIN));

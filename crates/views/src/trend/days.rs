@@ -3,7 +3,7 @@
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, Int64Array, RecordBatch};
 use rates::disk::{DiskColumns, DiskCounters, DiskDelta, grown, quotient};
-use rates::{Columns, is_loopback};
+use rates::{BatchColumns, is_loopback};
 use recording::{Reader, thinned_to_ns};
 use std::collections::{BTreeMap, HashMap};
 use view::{AnalyzeError, NamePattern, Unit};
@@ -19,7 +19,7 @@ const QUANTILE: f64 = 0.95;
 
 /// Figures whose growth can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Figure {
+pub enum TrendFigure {
     /// All CPUs.
     Cpu,
     /// Memory that is not available.
@@ -34,7 +34,7 @@ pub enum Figure {
     NetThroughput,
 }
 
-impl Figure {
+impl TrendFigure {
     /// All of them.
     pub const ALL: [Self; 6] =
         [Self::Cpu, Self::Memory, Self::DiskThroughput, Self::DiskRate, Self::DiskBusy, Self::NetThroughput];
@@ -163,9 +163,9 @@ impl Sample {
 
 /// A level a day.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Days {
+pub struct DailyLevels {
     /// Of what.
-    pub figure: Figure,
+    pub figure: TrendFigure,
     /// Device or interface; empty for the machine.
     pub thing: String,
     /// First day, UTC, ns since 1970.
@@ -198,7 +198,7 @@ struct Thing {
 
 impl Thing {
     /// Takes the next sample in.
-    fn sample(&mut self, figure: Figure, reader: &Reader, step_ns: i64, now: Sample) {
+    fn sample(&mut self, figure: TrendFigure, reader: &Reader, step_ns: i64, now: Sample) {
         let now_ns = now.t_ns();
         let begun_ns = *self.begun_ns.get_or_insert(now_ns);
         let step = if now_ns == begun_ns { -1 } else { (now_ns - begun_ns).div_euclid(step_ns) };
@@ -209,7 +209,7 @@ impl Thing {
     }
 
     /// The step ended with the newest sample.
-    fn end_step(&mut self, figure: Figure, reader: &Reader, step_ns: i64) {
+    fn end_step(&mut self, figure: TrendFigure, reader: &Reader, step_ns: i64) {
         let Some((_, now)) = self.newest.take() else { return };
         if let Some(was) = &self.before
             && let (was_ns, now_ns) = (was.t_ns(), now.t_ns())
@@ -225,7 +225,7 @@ impl Thing {
     }
 
     /// The recording ended: counters of another one may be of another boot.
-    fn end(&mut self, figure: Figure, reader: &Reader, step_ns: i64) {
+    fn end(&mut self, figure: TrendFigure, reader: &Reader, step_ns: i64) {
         // The rest of a step is a value when it is most of one.
         let is_whole = |((_, new), was): (&(i64, Sample), &Sample)| new.t_ns() - was.t_ns() >= step_ns / 2;
         if self.newest.as_ref().zip(self.before.as_ref()).is_some_and(is_whole) {
@@ -255,7 +255,7 @@ fn of_one_host<'a>(readers: &'a [Reader], host: Option<&str>) -> Result<Vec<&'a 
     }
 }
 
-impl Days {
+impl DailyLevels {
     /// From recordings of one machine (`host`, else the only one that they are of), in any order. The device or interface with the highest levels, of those with
     /// such a name where names are given.
     ///
@@ -263,7 +263,7 @@ impl Days {
     /// A recording that cannot be read; they are of several machines; there is no such thing, or it did nothing.
     pub fn read(
         readers: &[Reader],
-        figure: Figure,
+        figure: TrendFigure,
         select: Option<&NamePattern>,
         host: Option<&str>,
     ) -> Result<Self, AnalyzeError> {
@@ -302,7 +302,8 @@ impl Days {
             }
             None => {
                 // What a machine sends itself loads no link.
-                let links = things.iter().filter(|(name, _)| figure != Figure::NetThroughput || !is_loopback(name));
+                let links =
+                    things.iter().filter(|(name, _)| figure != TrendFigure::NetThroughput || !is_loopback(name));
                 let name = links.max_by(|a, b| total(a.1).total_cmp(&total(b.1)).then(b.0.cmp(a.0)));
                 let name = name.map(|(name, _)| name.clone()).unwrap_or_default();
                 things.remove_entry(&name).ok_or_else(|| nothing("it was not recorded".to_string()))?
@@ -311,7 +312,7 @@ impl Days {
         Self::of(figure, step_ns, chosen).ok_or_else(|| nothing("no step of it was recorded".to_string()))
     }
 
-    fn of(figure: Figure, step_ns: i64, (name, thing): (String, Thing)) -> Option<Self> {
+    fn of(figure: TrendFigure, step_ns: i64, (name, thing): (String, Thing)) -> Option<Self> {
         let seconds = |steps: &[(f64, f64)]| steps.iter().map(|step| step.1).sum::<f64>();
         let mut covered: Vec<f64> = thing.days.values().map(|steps| seconds(steps)).collect();
         covered.sort_by(f64::total_cmp);
@@ -326,13 +327,13 @@ impl Days {
         let first = whole.first()?.0;
         let percent = figure.unit() == Unit::Percent;
         let limit_from = match figure {
-            Figure::NetThroughput => "the link's speed",
-            Figure::Memory => "all memory",
+            TrendFigure::NetThroughput => "the link's speed",
+            TrendFigure::Memory => "all memory",
             _ => "all there is",
         };
         Some(Self {
             figure,
-            thing: if figure.thing().is_some() && figure != Figure::Cpu { name } else { String::new() },
+            thing: if figure.thing().is_some() && figure != TrendFigure::Cpu { name } else { String::new() },
             first_wall_ns: first.saturating_mul(DAY_NS),
             left_out: all - whole.len(),
             step_ns,
@@ -360,12 +361,12 @@ fn name(batch: &RecordBatch, column: Option<&str>, row: usize) -> String {
 
 fn take(
     reader: &Reader,
-    figure: Figure,
+    figure: TrendFigure,
     step_ns: i64,
     batch: &RecordBatch,
     things: &mut HashMap<String, Thing>,
 ) -> Result<(), AnalyzeError> {
-    let columns = Columns { table: figure.table(), batch };
+    let columns = BatchColumns { table: figure.table(), batch };
     let t_ns = columns.longs("t_ns")?;
     let long = |name: &'static str| columns.longs(name);
     let counters: Vec<&Int64Array> = figure.counters().iter().copied().map(long).collect::<Result<_, _>>()?;
@@ -373,7 +374,7 @@ fn take(
     let disks = figure.is_of_disk().then(|| DiskColumns::of(batch));
     for row in 0..batch.num_rows() {
         let name = name(batch, figure.thing(), row);
-        if figure == Figure::Cpu && name != "all" {
+        if figure == TrendFigure::Cpu && name != "all" {
             continue;
         }
         let at = |column: &&Int64Array| column.is_valid(row).then(|| column.value(row));
@@ -383,18 +384,18 @@ fn take(
             continue;
         }
         // Of the CPUs, what a kernel does not count is nothing; of others, all must be known.
-        let now: Option<Vec<i64>> = if figure == Figure::Cpu {
+        let now: Option<Vec<i64>> = if figure == TrendFigure::Cpu {
             Some(counters.iter().chain(&others).map(|column| at(column).unwrap_or(0)).collect())
         } else {
             counters.iter().map(at).collect()
         };
         let Some(now) = now else { continue };
         match figure {
-            Figure::NetThroughput => {
+            TrendFigure::NetThroughput => {
                 let speed = others.first().and_then(at).filter(|speed| *speed > 0);
                 thing.limit = speed.map(|bits| bits as f64 / 8.0).or(thing.limit);
             }
-            Figure::Memory => thing.limit = now.first().map(|total| *total as f64),
+            TrendFigure::Memory => thing.limit = now.first().map(|total| *total as f64),
             _ => {}
         }
         thing.sample(figure, reader, step_ns, Sample::Others { t_ns: t_ns.value(row), counters: now });

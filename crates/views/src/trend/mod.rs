@@ -6,7 +6,7 @@
 mod days;
 mod picture;
 
-pub use days::{Days, Figure};
+pub use days::{DailyLevels, TrendFigure};
 
 use quantity::text::format_wall;
 use serde::Serialize;
@@ -25,7 +25,7 @@ const ALIKE_MOST: f64 = 0.6;
 
 /// Growth per day with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Slope {
+pub struct DailySlope {
     /// Median over all pairs of days.
     pub per_day: f64,
     /// Lower end.
@@ -37,7 +37,7 @@ pub struct Slope {
 /// When a limit is reached, in days since the first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Reach {
+pub enum LimitReach {
     /// Nobody said what the limit is.
     NoLimit,
     /// The trend is there already.
@@ -78,7 +78,7 @@ pub struct Trend {
     /// A level is the 95th percentile of a day's steps of so many seconds.
     pub step_s: f64,
     /// `None`: too few days, or too much alike; `reach` says so.
-    pub slope: Option<Slope>,
+    pub slope: Option<DailySlope>,
     /// The level of the trend on the last day.
     pub now: Option<f64>,
     /// What is not to be exceeded.
@@ -86,7 +86,7 @@ pub struct Trend {
     /// Where that comes from.
     pub limit_from: String,
     /// When the trend is there.
-    pub reach: Reach,
+    pub reach: LimitReach,
     /// The middle of the days, and the trend's level there: all slopes go through it.
     #[serde(skip)]
     middle: (f64, f64),
@@ -125,7 +125,7 @@ fn alike(days: &[(f64, f64)], slope: f64) -> f64 {
 }
 
 /// The slope of Theil and Sen; the interval is wider where neighbouring days are alike (`r`), for they tell less.
-fn slope(days: &[(f64, f64)]) -> Option<(Slope, f64)> {
+fn slope(days: &[(f64, f64)]) -> Option<(DailySlope, f64)> {
     let mut slopes: Vec<f64> = Vec::with_capacity(days.len() * days.len() / 2);
     for (at, first) in days.iter().enumerate() {
         slopes.extend(
@@ -140,13 +140,13 @@ fn slope(days: &[(f64, f64)]) -> Option<(Slope, f64)> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the slopes")]
     let at = |place: f64| slopes.get(place.clamp(0.0, count - 1.0) as usize).copied();
     let (low, high) = (at(((count - width) / 2.0).floor() - 1.0)?, at(((count + width) / 2.0).ceil())?);
-    Some((Slope { per_day, low, high }, r))
+    Some((DailySlope { per_day, low, high }, r))
 }
 
 impl Trend {
     /// Of days in order. `limit` stands instead of the one that the recordings tell of.
     #[must_use]
-    pub fn of(days: &Days, limit: Option<f64>) -> Self {
+    pub fn of(days: &DailyLevels, limit: Option<f64>) -> Self {
         let limit_from = if limit.is_some() { "--limit" } else { days.limit_from };
         let mut trend = Self {
             figure: days.figure.name().to_string(),
@@ -160,7 +160,7 @@ impl Trend {
             now: None,
             limit: limit.or(days.limit),
             limit_from: limit_from.to_string(),
-            reach: Reach::NoLimit,
+            reach: LimitReach::NoLimit,
             middle: (0.0, 0.0),
         };
         let span = trend.last_day();
@@ -171,14 +171,14 @@ impl Trend {
                 span + 1.0,
                 LEAST_SPAN + 1.0
             );
-            trend.reach = Reach::NotTold { why, not_before: None };
+            trend.reach = LimitReach::NotTold { why, not_before: None };
             return trend;
         }
         let Some((slope, r)) = slope(&trend.days) else { return trend };
         if r > ALIKE_MOST {
             let why =
                 format!("neighbouring days are so alike (correlation {r:.2}) that a drift by chance looks like growth");
-            trend.reach = Reach::NotTold { why, not_before: None };
+            trend.reach = LimitReach::NotTold { why, not_before: None };
             return trend;
         }
         let mut starts: Vec<f64> = trend.days.iter().map(|(day, level)| level - slope.per_day * day).collect();
@@ -208,24 +208,26 @@ impl Trend {
         (per_day > 0.0 && day <= self.last_day() * (1.0 + AHEAD)).then_some(day.max(self.last_day()))
     }
 
-    fn reached(&self, slope: Slope) -> Reach {
-        let Some(limit) = self.limit else { return Reach::NoLimit };
+    fn reached(&self, slope: DailySlope) -> LimitReach {
+        let Some(limit) = self.limit else { return LimitReach::NoLimit };
         if self.now.is_some_and(|now| now >= limit) {
-            return Reach::Reached;
+            return LimitReach::Reached;
         }
         let earliest = self.day_of(slope.high, limit);
         if slope.low <= 0.0 {
             let why = if slope.high < 0.0 { "it falls" } else { "no growth that could be told from chance" };
-            return Reach::NotTold { why: why.to_string(), not_before: earliest };
+            return LimitReach::NotTold { why: why.to_string(), not_before: earliest };
         }
         match self.day_of(slope.per_day, limit) {
-            Some(day) => Reach::On { day, earliest: earliest.unwrap_or(day), latest: self.day_of(slope.low, limit) },
+            Some(day) => {
+                LimitReach::On { day, earliest: earliest.unwrap_or(day), latest: self.day_of(slope.low, limit) }
+            }
             None => {
                 let far = AHEAD * self.last_day();
                 let why = format!(
                     "it is more than {far:.0} days away, twice the time that was observed, of which these days say nothing"
                 );
-                Reach::NotTold { why, not_before: earliest }
+                LimitReach::NotTold { why, not_before: earliest }
             }
         }
     }
@@ -277,13 +279,13 @@ impl Trend {
         }
         let limit = format!("{} ({})", show(self.limit), self.limit_from);
         told.push(match &self.reach {
-            Reach::NoLimit => "no limit is known; --limit VALUE says when it would be reached".to_string(),
-            Reach::Reached => format!("{limit} is reached"),
-            Reach::On { day, earliest, latest } => {
+            LimitReach::NoLimit => "no limit is known; --limit VALUE says when it would be reached".to_string(),
+            LimitReach::Reached => format!("{limit} is reached"),
+            LimitReach::On { day, earliest, latest } => {
                 let latest = latest.map_or("later than can be told".to_string(), |day| self.date(day));
                 format!("reaches {limit} on {} (95 %: {} to {latest})", self.date(*day), self.date(*earliest))
             }
-            Reach::NotTold { why, not_before } => {
+            LimitReach::NotTold { why, not_before } => {
                 let before = not_before.map_or(String::new(), |day| format!("; not before {} (95 %)", self.date(day)));
                 format!("no date for {}: {why}{before}", if self.limit.is_some() { &limit } else { "a limit" })
             }

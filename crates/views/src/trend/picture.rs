@@ -1,6 +1,6 @@
 //! A trend as a picture.
 
-use super::{Reach, Trend};
+use super::{LimitReach, Trend};
 use view::{Axis, Body, Line, LineStyle, Scale, ViewData, WallClock};
 use view::{Unit, Values};
 
@@ -10,7 +10,7 @@ impl Trend {
     pub fn picture(&self) -> ViewData {
         let last = self.last_day();
         let end = match &self.reach {
-            Reach::On { day, latest, .. } => latest.unwrap_or(*day).max(*day) + last * 0.05,
+            LimitReach::On { day, latest, .. } => latest.unwrap_or(*day).max(*day) + last * 0.05,
             _ => last * 1.3,
         };
         // The days that there are, and enough of those to come that lines get to the end.
@@ -38,7 +38,7 @@ impl Trend {
         if let Some(limit) = self.limit {
             // A limit far away would make everything else flat.
             let greatest = self.days.iter().map(|day| day.1).fold(0.0, f64::max);
-            if matches!(self.reach, Reach::On { .. } | Reach::Reached) || limit <= greatest * 4.0 {
+            if matches!(self.reach, LimitReach::On { .. } | LimitReach::Reached) || limit <= greatest * 4.0 {
                 lines.push(line("limit", LineStyle::Write, &|_, _| Some(limit)));
             }
         }

@@ -1,11 +1,11 @@
 //! Slopes that are known.
 
-use super::{Days, Figure, Reach, Trend};
+use super::{DailyLevels, LimitReach, Trend, TrendFigure};
 
 /// Levels of `count` days: `start + per_day × day`, with what `noise` adds.
-fn days(count: u32, start: f64, per_day: f64, noise: impl Fn(u32) -> f64) -> Days {
-    Days {
-        figure: Figure::DiskThroughput,
+fn days(count: u32, start: f64, per_day: f64, noise: impl Fn(u32) -> f64) -> DailyLevels {
+    DailyLevels {
+        figure: TrendFigure::DiskThroughput,
         thing: "sda".to_string(),
         first_wall_ns: quantity::text::wall_ns_of((2026, 11, 1), (0, 0, 0)).expect("a date"),
         levels: (0..count).map(|day| (f64::from(day), start + per_day * f64::from(day) + noise(day))).collect(),
@@ -33,7 +33,7 @@ fn a_known_slope_and_its_date() {
     let slope = trend.slope.expect("a slope");
     assert!((slope.per_day - 2e6).abs() < 0.05e6 && slope.low <= 2e6 && 2e6 <= slope.high, "{slope:?}");
     assert!(slope.high - slope.low < 0.3e6, "{slope:?}");
-    let Reach::On { day, earliest, latest } = trend.reach else { panic!("{:?}", trend.reach) };
+    let LimitReach::On { day, earliest, latest } = trend.reach else { panic!("{:?}", trend.reach) };
     let latest = latest.expect("an end");
     assert!((day - 50.0).abs() < 1.5 && earliest <= 50.0 && 50.0 <= latest && latest - earliest < 8.0, "{day}");
     let told = trend.sentences().join("\n");
@@ -51,10 +51,10 @@ fn days_that_were_wild_do_not_turn_it() {
 #[test]
 fn what_does_not_grow_has_no_date() {
     let trend = Trend::of(&days(60, 100e6, 0.0, |day| 5e6 * dice(day)), Some(200e6));
-    let Reach::NotTold { why, .. } = &trend.reach else { panic!("{:?}", trend.reach) };
+    let LimitReach::NotTold { why, .. } = &trend.reach else { panic!("{:?}", trend.reach) };
     assert!(why.contains("chance"), "{why}");
     let falls = Trend::of(&days(30, 100e6, -1e6, |day| 1e5 * dice(day)), Some(200e6));
-    let Reach::NotTold { why, not_before } = &falls.reach else { panic!("{:?}", falls.reach) };
+    let LimitReach::NotTold { why, not_before } = &falls.reach else { panic!("{:?}", falls.reach) };
     assert!(why.contains("falls") && not_before.is_none(), "{why}");
 }
 
@@ -73,14 +73,14 @@ fn the_interval_covers_what_is_true() {
 #[test]
 fn too_little_is_refused() {
     let few = Trend::of(&days(9, 100e6, 2e6, |_| 0.0), Some(200e6));
-    let Reach::NotTold { why, .. } = &few.reach else { panic!("{:?}", few.reach) };
+    let LimitReach::NotTold { why, .. } = &few.reach else { panic!("{:?}", few.reach) };
     assert!(why.contains("9 days within 9") && few.slope.is_none(), "{why}");
     // Growth that is certain, and a limit that is a year away.
     let far = Trend::of(&days(30, 100e6, 1e6, |day| 1e4 * dice(day)), Some(500e6));
-    let Reach::NotTold { why, not_before } = &far.reach else { panic!("{:?}", far.reach) };
+    let LimitReach::NotTold { why, not_before } = &far.reach else { panic!("{:?}", far.reach) };
     assert!(why.contains("58 days") && not_before.is_none(), "{why} {not_before:?}");
-    assert_eq!(Trend::of(&days(30, 100e6, 1e6, dice), Some(50e6)).reach, Reach::Reached);
-    assert_eq!(Trend::of(&days(30, 100e6, 1e6, dice), None).reach, Reach::NoLimit);
+    assert_eq!(Trend::of(&days(30, 100e6, 1e6, dice), Some(50e6)).reach, LimitReach::Reached);
+    assert_eq!(Trend::of(&days(30, 100e6, 1e6, dice), None).reach, LimitReach::NoLimit);
 }
 
 /// Each value so much of the one before, and chance.
@@ -108,7 +108,7 @@ fn days_that_hang_together_are_not_taken_for_growth() {
     }
     // A wave of ten days: neighbours hardly differ, and that is said.
     let wave = |day: u32| 5.0 * (f64::from(day) / 10.0 * std::f64::consts::TAU).sin();
-    let Reach::NotTold { why, .. } = Trend::of(&days(40, 100.0, 0.1, wave), Some(200.0)).reach else { panic!() };
+    let LimitReach::NotTold { why, .. } = Trend::of(&days(40, 100.0, 0.1, wave), Some(200.0)).reach else { panic!() };
     assert!(why.contains("alike (correlation 0."), "{why}");
     assert!(Trend::of(&days(40, 100.0, 0.1, |day| wave(day * 7 % 40)), None).slope.is_some());
 }

@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use views::calibration::{Better, Clock, Flow, Kind, Pair, Round};
-use views::{Conclusion, Method, Question};
+use views::calibration::{BetterDirection, LoadPair, LoadRound, MeasureKind, RateFlow, TimeKind};
+use views::{ComparisonQuestion, Conclusion, JudgingMethod};
 
-const FIGURES: [(&str, Kind); 6] = [
-    ("rate", Kind::Rate(Flow::Operations)),
-    ("mean", Kind::Mean(Clock::Response)),
-    ("0.5", Kind::Quantile(Clock::Response, 0.5)),
-    ("0.9", Kind::Quantile(Clock::Response, 0.9)),
-    ("0.99", Kind::Quantile(Clock::Response, 0.99)),
-    ("0.999", Kind::Quantile(Clock::Response, 0.999)),
+const FIGURES: [(&str, MeasureKind); 6] = [
+    ("rate", MeasureKind::Rate(RateFlow::Operations)),
+    ("mean", MeasureKind::Mean(TimeKind::Response)),
+    ("0.5", MeasureKind::Quantile(TimeKind::Response, 0.5)),
+    ("0.9", MeasureKind::Quantile(TimeKind::Response, 0.9)),
+    ("0.99", MeasureKind::Quantile(TimeKind::Response, 0.99)),
+    ("0.999", MeasureKind::Quantile(TimeKind::Response, 0.999)),
 ];
 
 fn buckets(times: &Histogram) -> Value {
@@ -23,7 +23,7 @@ fn buckets(times: &Histogram) -> Value {
 }
 
 /// A round as `bench/compare_naive.py` reads it.
-fn written(round: &Round) -> Value {
+fn written(round: &LoadRound) -> Value {
     let steps: Vec<Value> = round
         .steps
         .iter()
@@ -37,8 +37,8 @@ fn written(round: &Round) -> Value {
 }
 
 /// What the naive reading says of these pairs; `None` without Python.
-fn naive(pairs: &[(&str, Vec<Round>, Vec<Round>)]) -> Option<Vec<Value>> {
-    let sides = |rounds: &[Round]| rounds.iter().map(written).collect::<Vec<Value>>();
+fn naive(pairs: &[(&str, Vec<LoadRound>, Vec<LoadRound>)]) -> Option<Vec<Value>> {
+    let sides = |rounds: &[LoadRound]| rounds.iter().map(written).collect::<Vec<Value>>();
     let pairs: Vec<Value> =
         pairs.iter().map(|(kind, a, b)| json!({"kind": kind, "a": sides(a), "b": sides(b)})).collect();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/compare_naive.py");
@@ -54,7 +54,7 @@ fn naive(pairs: &[(&str, Vec<Round>, Vec<Round>)]) -> Option<Vec<Value>> {
 }
 
 /// Thirty pairs of all shapes and slownesses, single runs of several lengths and rounds; some of them 5 % slower.
-fn pairs() -> Vec<(&'static str, Vec<Round>, Vec<Round>)> {
+fn pairs() -> Vec<(&'static str, Vec<LoadRound>, Vec<LoadRound>)> {
     let mut all = Vec::new();
     for (index, seed) in (0..24).zip(71..) {
         let (shape, _) = SHAPES[index % SHAPES.len()];
@@ -91,9 +91,9 @@ fn intervals_are_those_of_a_second_naive_reading_of_the_formulas() {
     };
     let (mut compared, mut left_out) = (0, 0);
     for (at, ((kind, a, b), expected)) in pairs.iter().zip(&expected).enumerate() {
-        let judges = Pair::new(a, b, Question::default());
+        let judges = LoadPair::new(a, b, ComparisonQuestion::default());
         for (name, figure) in FIGURES {
-            let judged = judges.judge(figure, Better::Less, true).unwrap();
+            let judged = judges.judge(figure, BetterDirection::Less, true).unwrap();
             if let (Some(ours), Some(theirs)) =
                 (judged.independent.filter(|_| *kind == "single"), expected["independent"].as_f64())
             {
@@ -106,7 +106,7 @@ fn intervals_are_those_of_a_second_naive_reading_of_the_formulas() {
                 left_out += 1;
                 continue;
             };
-            assert_eq!(matches!(judged.method, Method::Rounds(_)), *kind == "rounds");
+            assert_eq!(matches!(judged.method, JudgingMethod::Rounds(_)), *kind == "rounds");
             let end = |end: &str| {
                 expected[name][end].as_f64().unwrap_or_else(|| panic!("{at} {name}: {expected} {judged:?}"))
             };
@@ -120,16 +120,17 @@ fn intervals_are_those_of_a_second_naive_reading_of_the_formulas() {
 }
 
 /// How many of `pairs` pairs are called different in this figure.
-fn different(pairs: usize, kind: Kind, mut pair: impl FnMut() -> (Vec<Round>, Vec<Round>)) -> usize {
-    let is_different = |(a, b): (Vec<Round>, Vec<Round>)| {
-        let judged = Pair::new(&a, &b, Question::default()).judge(kind, Better::Less, true).unwrap();
+fn different(pairs: usize, kind: MeasureKind, mut pair: impl FnMut() -> (Vec<LoadRound>, Vec<LoadRound>)) -> usize {
+    let is_different = |(a, b): (Vec<LoadRound>, Vec<LoadRound>)| {
+        let judged =
+            LoadPair::new(&a, &b, ComparisonQuestion::default()).judge(kind, BetterDirection::Less, true).unwrap();
         matches!(judged.conclusion, Conclusion::Different { .. })
     };
     (0..pairs).map(|_| is_different(pair())).filter(|is_different| *is_different).count()
 }
 
 /// 200 equal pairs of 300 s that move within 10 s: 7 % false alarms and two standard deviations of such a count.
-fn false_alarms(rate: f64, kind: Kind) {
+fn false_alarms(rate: f64, kind: MeasureKind) {
     let (draws, mut draw) = (table(Shape::Lognormal), Draw::new(20_261_127));
     let count = different(200, kind, || {
         let mut one = || {
@@ -144,7 +145,7 @@ fn false_alarms(rate: f64, kind: Kind) {
 }
 
 /// 100 pairs of six interleaved rounds of 30 s, one side 5 % slower: 85 % are found, less two standard deviations.
-fn found(kind: Kind) {
+fn found(kind: MeasureKind) {
     let (draws, mut draw) = (table(Shape::Lognormal), Draw::new(20_261_128));
     let count = different(100, kind, || rounds(&draws, (Order::Alternating, 6, 0.0), 3.0, 1.05, &mut draw));
     let least = 0.85 - 2.0 * (0.85_f64 * 0.15 / 100.0).sqrt();
@@ -153,12 +154,12 @@ fn found(kind: Kind) {
 
 #[test]
 fn equal_loads_are_rarely_called_different() {
-    false_alarms(40.0, Kind::Mean(Clock::Response));
+    false_alarms(40.0, MeasureKind::Mean(TimeKind::Response));
 }
 
 #[test]
 fn five_percent_are_found_by_six_interleaved_rounds() {
-    found(Kind::Mean(Clock::Response));
+    found(MeasureKind::Mean(TimeKind::Response));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Recordings side by side whose ratios are known, because the rows were made by hand.
 
 use recording::rows::{Io, Pressure};
-use recording::{Batch, Label, Manifest, Reader, Sink, Writer};
-use view::{Body, Table};
+use recording::{Label, Manifest, Reader, RowBatch, Sink, Writer};
+use view::{Body, ViewTable};
 use views::Comparison;
 
-fn recorded(folder: &tempfile::TempDir, name: &str, batch: &Batch) -> (String, Reader) {
+fn recorded(folder: &tempfile::TempDir, name: &str, batch: &RowBatch) -> (String, Reader) {
     let path = folder.path().join(name);
     let mut writer = Writer::create(&path, Manifest::new(&[])).unwrap();
     writer.accept(batch).unwrap();
@@ -14,7 +14,7 @@ fn recorded(folder: &tempfile::TempDir, name: &str, batch: &Batch) -> (String, R
     (name.to_string(), Reader::open(&path).unwrap())
 }
 
-fn table(comparison: &Comparison, id: &str) -> Table {
+fn table(comparison: &Comparison, id: &str) -> ViewTable {
     match comparison.draw(id).unwrap().remove(0).body {
         Body::Table(table) => table,
         other => panic!("{id} is no table: {other:?}"),
@@ -22,14 +22,14 @@ fn table(comparison: &Comparison, id: &str) -> Table {
 }
 
 /// A row's cells.
-fn row(table: &Table, first: &str) -> Vec<String> {
+fn row(table: &ViewTable, first: &str) -> Vec<String> {
     let at = (0..table.rows()).find(|at| table.columns[0].cell(*at) == first);
     let at = at.unwrap_or_else(|| panic!("no row {first} in {table:?}"));
     table.columns.iter().map(|column| column.cell(at)).collect()
 }
 
 /// So many seconds in each of which so many ms were lost for I/O, give or take one, and always 5 for CPU.
-fn pressure(io_ms: i64, seconds: i64) -> Batch {
+fn pressure(io_ms: i64, seconds: i64) -> RowBatch {
     let of = |second: i64, resource: &str, total_ms: i64| Pressure {
         t_ns: 1_000_000_000 * (second + 1),
         t_s: second as f64,
@@ -39,7 +39,7 @@ fn pressure(io_ms: i64, seconds: i64) -> Batch {
     };
     let rows =
         (0..=seconds).flat_map(|second| [of(second, "io", io_ms * second + second % 2), of(second, "cpu", 5 * second)]);
-    Batch::from_rows(&rows.collect::<Vec<_>>()).unwrap()
+    RowBatch::from_rows(&rows.collect::<Vec<_>>()).unwrap()
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn the_counter_that_changed_is_told_and_the_others_are_not() {
 }
 
 /// Reads of 4 KiB, one every so many µs for four seconds, each taking `response_us`.
-fn reads(every_us: i64, response_us: i64) -> Batch {
+fn reads(every_us: i64, response_us: i64) -> RowBatch {
     let of = |at: i64| Io {
         queue_ns: at * every_us * 1000,
         issue_ns: Some(at * every_us * 1000),
@@ -92,7 +92,7 @@ fn reads(every_us: i64, response_us: i64) -> Batch {
         bios: Some(1),
         requeues: Some(0),
     };
-    Batch::from_rows(&(0..4_000_000 / every_us).map(of).collect::<Vec<_>>()).unwrap()
+    RowBatch::from_rows(&(0..4_000_000 / every_us).map(of).collect::<Vec<_>>()).unwrap()
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! A trace that ended while I/Os were on their way: where they count, where they do not, and where they stand.
 
 use recording::rows::Io;
-use recording::{Batch, Label, Manifest, Reader, Sink, Writer};
-use view::{Body, Cells, Selection, Table};
+use recording::{Label, Manifest, Reader, RowBatch, Sink, Writer};
+use view::{Body, Cells, Selection, ViewTable};
 use views::{compute, report_model};
 use workload::traced::{
     ends::{TRACE_BEGAN, TRACE_ENDED},
@@ -50,7 +50,7 @@ fn recorded(rows: &[Io], ended_ms: i64, seal: bool) -> (tempfile::TempDir, Reade
     manifest.extra.insert(TRACE_ENDED.to_string(), (ended_ms * 1_000_000).into());
     let mut writer = Writer::create(&path, manifest).unwrap();
     for rows in rows.chunks(1000) {
-        writer.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(rows).unwrap()).unwrap();
         writer.commit().unwrap();
     }
     if seal {
@@ -60,14 +60,14 @@ fn recorded(rows: &[Io], ended_ms: i64, seal: bool) -> (tempfile::TempDir, Reade
     (folder, reader)
 }
 
-fn table(reader: &Reader, id: &str) -> Table {
+fn table(reader: &Reader, id: &str) -> ViewTable {
     match compute(reader, id, &Selection::default()).unwrap().body {
         Body::Table(table) => table,
         other => panic!("{id} is no table: {other:?}"),
     }
 }
 
-fn number(table: &Table, column: &str, row: usize) -> Option<f64> {
+fn number(table: &ViewTable, column: &str, row: usize) -> Option<f64> {
     let found = table.columns.iter().find(|known| known.name == column).unwrap();
     match &found.cells {
         Cells::Numbers(values) => values.get_some(row),
@@ -75,7 +75,7 @@ fn number(table: &Table, column: &str, row: usize) -> Option<f64> {
     }
 }
 
-fn text(table: &Table, column: &str) -> Vec<String> {
+fn text(table: &ViewTable, column: &str) -> Vec<String> {
     let found = table.columns.iter().find(|known| known.name == column).unwrap();
     match &found.cells {
         Cells::Text(cells) => cells.clone(),
@@ -198,7 +198,7 @@ fn rates_are_over_the_time_traced_however_few_ios_came() {
             manifest.extra.insert(name.to_string(), (ms * 1_000_000).into());
         }
         let mut writer = Writer::create(&path, manifest).unwrap();
-        writer.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(rows).unwrap()).unwrap();
         writer.seal().unwrap();
         let reader = Reader::open(&path).unwrap();
         (folder, reader)

@@ -1,8 +1,8 @@
 //! Views of traces whose figures are known, because the rows were made by hand.
 
 use recording::rows::Io;
-use recording::{Batch, Label, Manifest, Reader, Sink, Writer};
-use view::{Body, Cells, Selection, Table, ViewData};
+use recording::{Label, Manifest, Reader, RowBatch, Sink, Writer};
+use view::{Body, Cells, Selection, ViewData, ViewTable};
 use views::{compute, report_model};
 
 /// A write of 4 KiB by `db` on `sda`, 10 µs in the scheduler and 90 µs at the device, queued at `ms`.
@@ -38,7 +38,7 @@ fn recorded(mut rows: Vec<Io>) -> (tempfile::TempDir, Reader) {
     let path = folder.path().join("t.iodyno");
     let mut writer = Writer::create(&path, Manifest::new(&[])).unwrap();
     for rows in rows.chunks(1000) {
-        writer.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+        writer.accept(&RowBatch::from_rows(rows).unwrap()).unwrap();
     }
     writer.commit().unwrap();
     writer.seal().unwrap();
@@ -50,14 +50,14 @@ fn view(reader: &Reader, id: &str) -> ViewData {
     compute(reader, id, &Selection::default()).unwrap_or_else(|error| panic!("{id}: {error}"))
 }
 
-fn table(reader: &Reader, id: &str) -> Table {
+fn table(reader: &Reader, id: &str) -> ViewTable {
     match view(reader, id).body {
         Body::Table(table) => table,
         other => panic!("{id} is no table: {other:?}"),
     }
 }
 
-fn number(table: &Table, column: &str, row: usize) -> f64 {
+fn number(table: &ViewTable, column: &str, row: usize) -> f64 {
     let found = table.columns.iter().find(|known| known.name == column).unwrap_or_else(|| panic!("no {column}"));
     match &found.cells {
         Cells::Numbers(numbers) => numbers[row],

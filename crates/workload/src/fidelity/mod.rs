@@ -7,9 +7,9 @@ mod distance;
 mod verdict;
 
 pub use distance::{correlation, distance};
-pub use verdict::{Circumstances, Measure, Verdict};
+pub use verdict::{FidelityMeasure, FidelityVerdict, ReplayCircumstances};
 
-use quantity::histogram::Merger;
+use quantity::histogram::HistogramMerger;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
@@ -24,7 +24,7 @@ const FINE: u32 = 7;
 
 /// An operation, without its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct OperationKey {
     /// Number of its target.
     pub target: u32,
     /// 0 read, 1 write, 2 discard, 3 flush, 4 write of zeroes.
@@ -37,7 +37,7 @@ pub struct Key {
 
 /// What is counted of one side.
 #[derive(Debug)]
-pub struct Side {
+pub struct FidelitySide {
     /// I/Os by kind.
     pub ops: [u64; 5],
     /// Bytes.
@@ -49,19 +49,19 @@ pub struct Side {
     /// I/Os per bin of [`BIN_NS`].
     pub bins: Vec<u32>,
     /// Times between one and the next.
-    pub gaps: Merger,
+    pub gaps: HistogramMerger,
     /// Response times.
-    pub response: Merger,
+    pub response: HistogramMerger,
     /// I/Os whose end is not known: they count like any other, and have no response time.
     pub unended: u64,
     /// In flight when one was queued.
-    pub depth: Merger,
+    pub depth: HistogramMerger,
     flying: BinaryHeap<Reverse<i64>>,
 }
 
-impl Default for Side {
+impl Default for FidelitySide {
     fn default() -> Self {
-        let fine = || Merger::with_sub_bits(FINE);
+        let fine = || HistogramMerger::with_sub_bits(FINE);
         Self {
             ops: [0; 5],
             bytes: 0,
@@ -77,7 +77,7 @@ impl Default for Side {
     }
 }
 
-impl Side {
+impl FidelitySide {
     /// I/Os.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -90,7 +90,7 @@ impl Side {
         self.first_ns.map_or(0, |first| self.last_ns - first)
     }
 
-    fn add(&mut self, key: &Key, t_ns: i64, response_ns: Option<u64>) {
+    fn add(&mut self, key: &OperationKey, t_ns: i64, response_ns: Option<u64>) {
         self.ops[usize::from(key.op.min(4))] += 1;
         self.bytes += u64::from(key.bytes);
         if self.first_ns.is_some() {
@@ -117,54 +117,55 @@ impl Side {
 
 /// One second of both sides.
 #[derive(Debug)]
-pub struct Second {
+pub struct FidelitySecond {
     /// Issue-time errors of I/Os due in it, ns: those issued too early count as on time.
-    pub late: Merger,
+    pub late: HistogramMerger,
     /// Response times of the trace.
-    pub source_response: Merger,
+    pub source_response: HistogramMerger,
     /// Response times of the replay.
-    pub response: Merger,
+    pub response: HistogramMerger,
     /// Bytes of the trace, and of the replay.
     pub bytes: [u64; 2],
     /// I/Os of the trace, and of the replay.
     pub ios: [u64; 2],
 }
 
-impl Default for Second {
+impl Default for FidelitySecond {
     fn default() -> Self {
-        let (late, source_response, response) = (Merger::default(), Merger::default(), Merger::default());
+        let (late, source_response, response) =
+            (HistogramMerger::default(), HistogramMerger::default(), HistogramMerger::default());
         Self { late, source_response, response, bytes: [0; 2], ios: [0; 2] }
     }
 }
 
 /// The comparison under way.
 #[derive(Debug, Default)]
-pub struct Comparison {
+pub struct FidelityComparison {
     /// What should have happened.
-    pub source: Side,
+    pub source: FidelitySide,
     /// What happened.
-    pub replay: Side,
+    pub replay: FidelitySide,
     /// By second of the run.
-    pub seconds: BTreeMap<u64, Second>,
+    pub seconds: BTreeMap<u64, FidelitySecond>,
     /// Found in both.
     pub matched: u64,
     /// Pairs of neighbours in the replay that stand the other way round in the trace.
     pub inversions: u64,
-    missing: HashMap<Key, VecDeque<(u64, u64)>>,
-    extra: HashMap<Key, VecDeque<i64>>,
+    missing: HashMap<OperationKey, VecDeque<(u64, u64)>>,
+    extra: HashMap<OperationKey, VecDeque<i64>>,
     errors: Vec<i64>,
     sampled: u64,
     number: u64,
     last: u64,
 }
 
-impl Comparison {
-    fn second(&mut self, t_ns: i64) -> &mut Second {
+impl FidelityComparison {
+    fn second(&mut self, t_ns: i64) -> &mut FidelitySecond {
         self.seconds.entry(t_ns.max(0).unsigned_abs() / 1_000_000_000).or_default()
     }
 
     /// An operation of the trace, due `due_ns` after the run's start.
-    pub fn expect(&mut self, key: Key, due_ns: u64, response_ns: Option<u64>) {
+    pub fn expect(&mut self, key: OperationKey, due_ns: u64, response_ns: Option<u64>) {
         let t_ns = due_ns.cast_signed();
         self.source.add(&key, t_ns, response_ns);
         let second = self.second(t_ns);
@@ -189,7 +190,7 @@ impl Comparison {
     }
 
     /// An operation that the kernel saw `t_ns` after the run's start; give them in the order of queueing.
-    pub fn observe(&mut self, key: Key, t_ns: i64, response_ns: Option<u64>) {
+    pub fn observe(&mut self, key: OperationKey, t_ns: i64, response_ns: Option<u64>) {
         self.replay.add(&key, t_ns, response_ns);
         let second = self.second(t_ns);
         second.ios[1] += 1;
@@ -255,7 +256,7 @@ impl Comparison {
     pub fn rates(&self, seconds: bool) -> (Vec<f64>, Vec<f64>) {
         let step = if seconds { SECOND_BINS } else { 1 };
         let bins = self.source.bins.len().max(self.replay.bins.len());
-        let sum = |side: &Side| -> Vec<f64> {
+        let sum = |side: &FidelitySide| -> Vec<f64> {
             (0..bins / step)
                 .map(|at| side.bins.iter().skip(at * step).take(step).map(|count| f64::from(*count)).sum())
                 .collect()

@@ -1,12 +1,12 @@
 use super::*;
 use quantity::histogram::Histogram;
 
-fn key(offset: u64) -> Key {
-    Key { target: 0, op: 0, offset, bytes: 4096 }
+fn key(offset: u64) -> OperationKey {
+    OperationKey { target: 0, op: 0, offset, bytes: 4096 }
 }
 
-fn pair(late: impl Fn(u64) -> i64) -> Comparison {
-    let mut comparison = Comparison::default();
+fn pair(late: impl Fn(u64) -> i64) -> FidelityComparison {
+    let mut comparison = FidelityComparison::default();
     for at in 0..1000 {
         comparison.expect(key(at % 7), at * 1_000_000, Some(100_000));
         comparison.observe(key(at % 7), (at * 1_000_000).cast_signed() + late(at), Some(100_000));
@@ -14,16 +14,16 @@ fn pair(late: impl Fn(u64) -> i64) -> Comparison {
     comparison
 }
 
-fn on_time() -> Circumstances {
+fn on_time() -> ReplayCircumstances {
     let mut caused = Histogram::new(7);
     (0..1000).for_each(|_| caused.record(300));
-    Circumstances { caused, on_time: true, ..Circumstances::default() }
+    ReplayCircumstances { caused, on_time: true, ..ReplayCircumstances::default() }
 }
 
 #[test]
 fn a_replay_that_is_a_little_late_throughout_is_faithful() {
     let comparison = pair(|at| 30_000 + (at % 10).cast_signed() * 1000);
-    let verdict = Verdict::of(Some(&comparison), &on_time());
+    let verdict = FidelityVerdict::of(Some(&comparison), &on_time());
     assert!(verdict.is_faithful, "{verdict:#?}");
     assert!(verdict.sentence.starts_with("faithful"));
 }
@@ -31,7 +31,7 @@ fn a_replay_that_is_a_little_late_throughout_is_faithful() {
 #[test]
 fn one_that_drifts_is_not_and_says_where_the_delay_arose() {
     let comparison = pair(|at| at.cast_signed() * 10_000);
-    let verdict = Verdict::of(Some(&comparison), &on_time());
+    let verdict = FidelityVerdict::of(Some(&comparison), &on_time());
     assert!(!verdict.is_faithful);
     assert!(verdict.sentence.contains("came to the device late"), "{}", verdict.sentence);
     let length = verdict.measures.iter().find(|one| one.name.starts_with("length")).unwrap();
@@ -44,18 +44,18 @@ fn what_is_missing_or_more_is_counted_whatever_its_time() {
     comparison.expect(key(99), 5_000, None);
     comparison.observe(key(98), 6_000, None);
     assert_eq!((comparison.missing(), comparison.extra(), comparison.matched), (1, 1, 1000));
-    assert!(!Verdict::of(Some(&comparison), &on_time()).is_faithful);
+    assert!(!FidelityVerdict::of(Some(&comparison), &on_time()).is_faithful);
 }
 
 #[test]
 fn an_end_that_was_not_seen_is_no_difference() {
-    let mut comparison = Comparison::default();
+    let mut comparison = FidelityComparison::default();
     for at in 0..1000 {
         comparison.expect(key(at % 7), at * 1_000_000, Some(100_000));
         let response_ns = (at % 300 != 1).then_some(100_000);
         comparison.observe(key(at % 7), (at * 1_000_000).cast_signed(), response_ns);
     }
-    let verdict = Verdict::of(Some(&comparison), &on_time());
+    let verdict = FidelityVerdict::of(Some(&comparison), &on_time());
     assert!(verdict.is_faithful, "{verdict:#?}");
     let line = verdict.measures.iter().find(|one| one.name.starts_with("without an end")).unwrap();
     assert_eq!((line.source, line.replay, line.is_kept), (Some(0.0), Some(4.0), None));
@@ -63,7 +63,7 @@ fn an_end_that_was_not_seen_is_no_difference() {
 
 #[test]
 fn neighbours_that_change_places_are_seen() {
-    let mut comparison = Comparison::default();
+    let mut comparison = FidelityComparison::default();
     for at in 0..4 {
         comparison.expect(key(at), at, None);
     }
@@ -79,7 +79,7 @@ fn the_cap_is_the_reason_and_not_its_effects() {
     let mut around = on_time();
     around.capped = 500;
     (0..9000).for_each(|_| around.caused.record(900_000));
-    let verdict = Verdict::of(Some(&comparison), &around);
+    let verdict = FidelityVerdict::of(Some(&comparison), &around);
     assert!(verdict.sentence.contains("waited for the cap"), "{}", verdict.sentence);
     assert!(!verdict.sentence.contains("core"), "{}", verdict.sentence);
 }
@@ -88,7 +88,7 @@ fn the_cap_is_the_reason_and_not_its_effects() {
 fn what_made_the_player_late_is_named() {
     let mut around = on_time();
     (0..9000).for_each(|_| around.caused.record(900_000));
-    let said = |around: &Circumstances| Verdict::of(Some(&pair(|_| 0)), around).sentence;
+    let said = |around: &ReplayCircumstances| FidelityVerdict::of(Some(&pair(|_| 0)), around).sentence;
     assert!(said(&around).contains("its core was not idle"), "{}", said(&around));
     around.stolen = Some(0.0005);
     assert!(said(&around).contains("its core was not idle"), "{}", said(&around));

@@ -1,6 +1,6 @@
 //! From a comparison to figures with limits, and one sentence.
 
-use super::{Comparison, Side, correlation, distance};
+use super::{FidelityComparison, FidelitySide, correlation, distance};
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
 
@@ -17,7 +17,7 @@ const CORRELATION: f64 = 0.9995;
 
 /// What is known besides the comparison.
 #[derive(Clone, Debug, Default)]
-pub struct Circumstances {
+pub struct ReplayCircumstances {
     /// Handed over − due, by the player's own clock.
     pub caused: Histogram,
     /// Operations that waited because as many as allowed were in flight.
@@ -46,7 +46,7 @@ pub struct Circumstances {
 
 /// One line of the fidelity report.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measure {
+pub struct FidelityMeasure {
     /// What.
     pub name: &'static str,
     /// Unit of the figures.
@@ -65,9 +65,9 @@ pub struct Measure {
 
 /// The fidelity report.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
+pub struct FidelityVerdict {
     /// Its lines.
-    pub measures: Vec<Measure>,
+    pub measures: Vec<FidelityMeasure>,
     /// Was the replay faithful?
     pub is_faithful: bool,
     /// One sentence.
@@ -85,12 +85,12 @@ fn place(sorted: &[i64], q: f64) -> Option<i64> {
     sorted.get(place).copied()
 }
 
-struct Lines(Vec<Measure>);
+struct Lines(Vec<FidelityMeasure>);
 
 impl Lines {
     fn shown(&mut self, name: &'static str, unit: &'static str, pair: [Option<f64>; 2], error: Option<f64>) {
         let [source, replay] = pair;
-        self.0.push(Measure { name, unit, source, replay, error, limit: None, is_kept: None });
+        self.0.push(FidelityMeasure { name, unit, source, replay, error, limit: None, is_kept: None });
     }
 
     fn judged(
@@ -102,12 +102,12 @@ impl Lines {
     ) {
         let [source, replay] = pair;
         let is_kept = error.map(|error| if unit == "r" { error >= limit } else { error <= limit });
-        self.0.push(Measure { name, unit, source, replay, error, limit: Some(limit), is_kept });
+        self.0.push(FidelityMeasure { name, unit, source, replay, error, limit: Some(limit), is_kept });
     }
 }
 
 /// Counts, kinds, sizes, addresses, order.
-fn sameness(lines: &mut Lines, comparison: &Comparison) {
+fn sameness(lines: &mut Lines, comparison: &FidelityComparison) {
     let (source, replay) = (&comparison.source, &comparison.replay);
     for (at, name) in ["reads", "writes", "discards", "flushes", "writes of zeroes"].into_iter().enumerate() {
         let (one, other) = (source.ops[at], replay.ops[at]);
@@ -124,9 +124,9 @@ fn sameness(lines: &mut Lines, comparison: &Comparison) {
 }
 
 /// When things happened.
-fn timing(lines: &mut Lines, comparison: &Comparison, on_time: bool) {
+fn timing(lines: &mut Lines, comparison: &FidelityComparison, on_time: bool) {
     let (source, replay) = (&comparison.source, &comparison.replay);
-    let length = [source, replay].map(|side: &Side| Some(side.length_ns() as f64));
+    let length = [source, replay].map(|side: &FidelitySide| Some(side.length_ns() as f64));
     let share = length[0].filter(|ns| *ns > 0.0).zip(length[1]).map(|(one, other)| (other - one).abs() / one);
     let errors = comparison.errors();
     let middle = place(&errors, 0.5).unwrap_or(0);
@@ -152,7 +152,7 @@ fn timing(lines: &mut Lines, comparison: &Comparison, on_time: bool) {
 }
 
 /// How the device took it: shown, since that is what a replay is to find out.
-fn behaviour(lines: &mut Lines, comparison: &Comparison) {
+fn behaviour(lines: &mut Lines, comparison: &FidelityComparison) {
     let pairs = [
         ("time between I/Os (KS distance)", "ns", &comparison.source.gaps, &comparison.replay.gaps),
         ("response time, median (KS distance)", "ns", &comparison.source.response, &comparison.replay.response),
@@ -174,7 +174,7 @@ fn behaviour(lines: &mut Lines, comparison: &Comparison) {
 }
 
 /// What the player itself did.
-fn player(lines: &mut Lines, around: &Circumstances) {
+fn player(lines: &mut Lines, around: &ReplayCircumstances) {
     let caused = |q: f64| around.caused.percentile(q).map(|value| value as f64);
     let none = [None, None];
     if around.on_time {
@@ -196,10 +196,10 @@ fn player(lines: &mut Lines, around: &Circumstances) {
     }
 }
 
-impl Verdict {
+impl FidelityVerdict {
     /// Judges. `comparison` is `None` where the kernel could not be watched: then only the player's own figures count.
     #[must_use]
-    pub fn of(comparison: Option<&Comparison>, around: &Circumstances) -> Self {
+    pub fn of(comparison: Option<&FidelityComparison>, around: &ReplayCircumstances) -> Self {
         let mut lines = Lines(Vec::new());
         if let Some(comparison) = comparison {
             sameness(&mut lines, comparison);
@@ -224,7 +224,11 @@ impl Verdict {
 }
 
 /// Why it was not faithful, the cause before its effects.
-fn reasons(measures: &[Measure], comparison: Option<&Comparison>, around: &Circumstances) -> Vec<String> {
+fn reasons(
+    measures: &[FidelityMeasure],
+    comparison: Option<&FidelityComparison>,
+    around: &ReplayCircumstances,
+) -> Vec<String> {
     let broken = |name: &str| measures.iter().any(|one| one.name.starts_with(name) && one.is_kept == Some(false));
     let mut reasons = Vec::new();
     let mut say = |is_so: bool, sentence: String| {

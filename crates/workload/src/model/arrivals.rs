@@ -1,7 +1,7 @@
 //! How many I/Os come when, and a few rates that stand for them.
 
-use plan::Gaps;
-use plan::generate::Op;
+use plan::GapDistribution;
+use plan::generate::OperationKind;
 
 /// First length of a bin, and the window of the burstiness that is judged, ns.
 pub(super) const BIN_NS: u64 = 100_000_000;
@@ -118,13 +118,13 @@ impl Rhythm {
         Self { begin_ns, length_ns: 0, ios: 0, bin_ns: BIN_NS, bins: Vec::new(), windows: Windows::new(BIN_NS) }
     }
 
-    pub(super) fn add(&mut self, t_ns: i64, op: Op, bytes: u32) {
+    pub(super) fn add(&mut self, t_ns: i64, op: OperationKind, bytes: u32) {
         let since_ns = u64::try_from(t_ns.saturating_sub(self.begin_ns)).unwrap_or(0);
         self.ios += 1;
         self.length_ns = self.length_ns.max(since_ns + 1);
         self.windows.add(since_ns);
         let at = self.place(since_ns);
-        let (is_read, is_write) = (op == Op::Read, op == Op::Write);
+        let (is_read, is_write) = (op == OperationKind::Read, op == OperationKind::Write);
         let moved = u32::from(is_read || is_write);
         self.bins[at].add(&Bin { ios: 1, reads: u32::from(is_read), moved, bytes: u64::from(bytes) });
     }
@@ -193,12 +193,13 @@ impl Rhythm {
     /// A few rates, each for some time, that stand for these arrivals.
     pub(super) fn steps(&self) -> Steps {
         let counts: Vec<f64> = self.whole().iter().map(Bin::ios).collect();
-        let constant = Steps { steps: vec![(self.rate(), self.length_ns)], digest: false, gaps: Gaps::Exponential };
+        let constant =
+            Steps { steps: vec![(self.rate(), self.length_ns)], digest: false, gaps: GapDistribution::Exponential };
         if counts.len() < 2 || counts.iter().sum::<f64>() <= 0.0 {
             return constant;
         }
         let (edges, residual) = if counts.len() <= SEARCHED { changes(&counts) } else { (Vec::new(), f64::INFINITY) };
-        let gaps = if residual < 0.3 { Gaps::Deterministic } else { Gaps::Exponential };
+        let gaps = if residual < 0.3 { GapDistribution::Deterministic } else { GapDistribution::Exponential };
         let bound = self.dispersion().map_or(1.5, |all| (1.0 + 0.15 * (all - 1.0)).max(1.5));
         if residual > bound {
             let mut digest = digest(&counts, self.per_second(), self.bin_ns);
@@ -233,7 +234,7 @@ pub(super) struct Steps {
     pub(super) steps: Vec<(f64, u64)>,
     /// They are not the course of time, but have its distribution.
     pub(super) digest: bool,
-    pub(super) gaps: Gaps,
+    pub(super) gaps: GapDistribution,
 }
 
 fn mean(counts: &[f64]) -> f64 {

@@ -1,6 +1,6 @@
 //! Distances between two loads: what they mean and what is permitted is in docs/model.md.
 
-use super::Portrait;
+use super::WorkloadModel;
 use super::fold::Total;
 use crate::model::arrivals::Bin;
 use serde::Serialize;
@@ -11,7 +11,7 @@ const CURVE: usize = 1000;
 
 /// One figure of two loads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Likeness {
+pub struct FigureLikeness {
     /// What.
     pub figure: &'static str,
     /// Of the trace.
@@ -24,12 +24,12 @@ pub struct Likeness {
     pub permitted: f64,
     /// How `trace` and `model` are shown.
     #[serde(skip)]
-    pub shown: Shown,
+    pub shown: FigureFormat,
 }
 
 /// How a figure is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum FigureFormat {
     /// In percent.
     Share,
     /// Bytes.
@@ -38,14 +38,14 @@ pub enum Shown {
     Number,
 }
 
-impl Likeness {
+impl FigureLikeness {
     /// One of the two values with its unit; `?` when it is not known.
     pub fn shown(&self, value: Option<f64>) -> String {
         match (value, self.shown) {
             (None, _) => "?".to_string(),
-            (Some(value), Shown::Share) => format!("{:.1} %", value * 100.0),
-            (Some(value), Shown::Number) => quantity::text::format_count(value),
-            (Some(value), Shown::Bytes) => format!("{:.1} KiB", value / 1024.0),
+            (Some(value), FigureFormat::Share) => format!("{:.1} %", value * 100.0),
+            (Some(value), FigureFormat::Number) => quantity::text::format_count(value),
+            (Some(value), FigureFormat::Bytes) => format!("{:.1} KiB", value / 1024.0),
         }
     }
 
@@ -56,10 +56,10 @@ impl Likeness {
 }
 
 /// How far `model` is from `trace`, figure by figure.
-pub fn compare(trace: &Portrait, model: &Portrait) -> Vec<Likeness> {
+pub fn compare(trace: &WorkloadModel, model: &WorkloadModel) -> Vec<FigureLikeness> {
     let (a, b) = (Figures::of(trace), Figures::of(model));
     let both = |x: Option<f64>, y: Option<f64>, distance: fn(f64, f64) -> f64| x.zip(y).map(|(x, y)| distance(x, y));
-    let line = |figure, trace: Option<f64>, model: Option<f64>, distance, permitted, shown| Likeness {
+    let line = |figure, trace: Option<f64>, model: Option<f64>, distance, permitted, shown| FigureLikeness {
         figure,
         trace,
         model,
@@ -72,22 +72,22 @@ pub fn compare(trace: &Portrait, model: &Portrait) -> Vec<Likeness> {
     };
     let seconds = |figures: &Figures| figures.seconds.get(figures.seconds.len() * 99 / 100).copied();
     vec![
-        plain("read share", |one| one.read_share, difference, 0.02, Shown::Share),
-        line("size mix", a.largest, b.largest, Some(variation(&a.sizes, &b.sizes)), 0.05, Shown::Share),
-        plain("bytes per I/O", |one| one.mean_bytes, relative, 0.05, Shown::Bytes),
-        plain("IOPS", |one| one.rate, relative, 0.10, Shown::Number),
-        line("IOPS per second", seconds(&a), seconds(&b), area(&a.seconds, &b.seconds), 0.15, Shown::Number),
-        plain("burstiness", |one| one.dispersion, ratio, 1.5, Shown::Number),
-        plain("sequential share", |one| one.sequential, difference, 0.05, Shown::Share),
-        line("hot addresses", a.hot_tenth(), b.hot_tenth(), farthest(&a.heat, &b.heat), 0.10, Shown::Share),
-        plain("places used", |one| one.places, relative, 0.25, Shown::Number),
+        plain("read share", |one| one.read_share, difference, 0.02, FigureFormat::Share),
+        line("size mix", a.largest, b.largest, Some(variation(&a.sizes, &b.sizes)), 0.05, FigureFormat::Share),
+        plain("bytes per I/O", |one| one.mean_bytes, relative, 0.05, FigureFormat::Bytes),
+        plain("IOPS", |one| one.rate, relative, 0.10, FigureFormat::Number),
+        line("IOPS per second", seconds(&a), seconds(&b), area(&a.seconds, &b.seconds), 0.15, FigureFormat::Number),
+        plain("burstiness", |one| one.dispersion, ratio, 1.5, FigureFormat::Number),
+        plain("sequential share", |one| one.sequential, difference, 0.05, FigureFormat::Share),
+        line("hot addresses", a.hot_tenth(), b.hot_tenth(), farthest(&a.heat, &b.heat), 0.10, FigureFormat::Share),
+        plain("places used", |one| one.places, relative, 0.25, FigureFormat::Number),
     ]
 }
 
 /// How far two loads of the same length go together, second by second: correlations, −1 to 1; `None` when one of the two
 /// does not change. And how much the mix of the first changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Course {
+pub struct LoadCourse {
     /// Of the I/Os per second.
     pub ios: Option<f64>,
     /// Of the bytes per second.
@@ -100,7 +100,7 @@ pub struct Course {
     pub size_deviation: f64,
 }
 
-impl Course {
+impl LoadCourse {
     /// Does the trace do now one thing and now another, which a model with the same mix all the time does not?
     #[must_use]
     pub fn is_changing(&self) -> bool {
@@ -112,7 +112,7 @@ impl Course {
 const MIXED: f64 = 20.0;
 
 /// How two loads go together in time.
-pub fn course(trace: &Portrait, model: &Portrait) -> Course {
+pub fn course(trace: &WorkloadModel, model: &WorkloadModel) -> LoadCourse {
     let (a, b) = (trace.rhythm.seconds(), model.rhythm.seconds());
     let of = |value: fn(&Bin) -> Option<f64>| {
         let pairs = a.iter().zip(&b).filter_map(|(x, y)| value(x).zip(value(y)));
@@ -122,7 +122,7 @@ pub fn course(trace: &Portrait, model: &Portrait) -> Course {
     let sizes: Vec<f64> = busy().map(|bin| bin.bytes() / bin.ios()).collect();
     let shares: Vec<f64> = busy().filter_map(Bin::read_share).collect();
     let (mean_size, size_deviation) = spread(&sizes);
-    Course {
+    LoadCourse {
         ios: of(|bin| Some(bin.ios())),
         bytes: of(|bin| Some(bin.bytes())),
         read_share: of(Bin::read_share),
@@ -184,7 +184,7 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(portrait: &Portrait) -> Self {
+    fn of(portrait: &WorkloadModel) -> Self {
         let kinds = portrait.kinds();
         let ios = kinds.each_ref().map(|total: &Total| total.ios as f64);
         let all: f64 = ios.iter().sum();

@@ -1,14 +1,15 @@
 //! A plan with the same counts as a load.
 
-use super::Portrait;
+use super::WorkloadModel;
 use super::fold::{Shape, Total};
 use super::group::{Class, Group, Region};
-use super::processes::{Member, Who, members};
+use super::processes::{IoOwner, Member, members};
 use crate::model::address_distribution::{MEMBERS, Zone, zones};
 use crate::model::arrivals::Steps;
 use plan::{
-    Address, AddressRange, Arrivals, Bound, Burst, Content, Distribution, OpMix, OpenFlags, Order, Plan, Rate, Run,
-    Settings, Span, Stop, TargetSpec, TransferSize, Workload,
+    AddressDistribution, AddressOrder, AddressPattern, AddressRange, Arrivals, BurstPattern, OfferedRate, OpMix,
+    OpenFlags, Plan, PlanSettings, RangeBound, Run, StopCondition, TargetSpec, TextSpan, TransferSize, Workload,
+    WriteContent,
 };
 use std::path::PathBuf;
 
@@ -38,7 +39,7 @@ const ALIGN_BYTES: u64 = 4096;
 
 /// A plan that behaves like a load, and what is to be said of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Model {
+pub struct FittedModel {
     /// One run of a few workloads.
     pub plan: Plan,
     /// A comment for the line of its text that begins so.
@@ -59,7 +60,7 @@ struct Part {
 
 /// A plan that behaves like `portrait`. Targets are `paths`, in the order of their I/Os, the busiest first; what has no
 /// path gets a variable.
-pub fn fit(portrait: &Portrait, paths: &[PathBuf]) -> Model {
+pub fn fit(portrait: &WorkloadModel, paths: &[PathBuf]) -> FittedModel {
     let (groups, is_told) = groups(portrait);
     let all = portrait.ios().max(1) as f64;
     let names = if is_told { numbers(&groups) } else { Vec::new() };
@@ -98,12 +99,12 @@ pub fn fit(portrait: &Portrait, paths: &[PathBuf]) -> Model {
     let steps = portrait.rhythm.steps();
     comments.push(("rd=".to_string(), rhythm_words(&steps)));
     let run = run(portrait, parts, &steps);
-    let plan = Plan { targets, runs: vec![run], settings: Settings::default(), ..Plan::default() };
-    Model { plan, comments }
+    let plan = Plan { targets, runs: vec![run], settings: PlanSettings::default(), ..Plan::default() };
+    FittedModel { plan, comments }
 }
 
 /// Workloads of all targets, with at most so many zones of a region, and the sizes that the targets must have.
-fn workloads(groups: &[Group], names: &[Who], zones: usize) -> (Vec<Part>, Vec<u64>) {
+fn workloads(groups: &[Group], names: &[IoOwner], zones: usize) -> (Vec<Part>, Vec<u64>) {
     let (mut parts, mut sizes) = (Vec::new(), Vec::new());
     for (at, group) in groups.iter().enumerate() {
         let device = if groups.len() > 1 { format!("d{}_", at + 1) } else { String::new() };
@@ -116,7 +117,7 @@ fn workloads(groups: &[Group], names: &[Who], zones: usize) -> (Vec<Part>, Vec<u
 
 /// Devices by what they become: each of the busiest alone, by process, then all others together. Is a process told from
 /// another?
-fn groups(portrait: &Portrait) -> (Vec<Group>, bool) {
+fn groups(portrait: &WorkloadModel) -> (Vec<Group>, bool) {
     let mut devices: Vec<usize> = (0..portrait.devices.len()).filter(|at| portrait.devices[*at].ios > 0).collect();
     devices.sort_by_key(|at| std::cmp::Reverse(portrait.devices[*at].ios));
     let all = portrait.ios() as f64;
@@ -141,8 +142,8 @@ fn groups(portrait: &Portrait) -> (Vec<Group>, bool) {
 }
 
 /// Processes that are told apart, the busiest first: their positions are their numbers.
-fn numbers(groups: &[Group]) -> Vec<Who> {
-    let mut known: Vec<(Who, u64)> = Vec::new();
+fn numbers(groups: &[Group]) -> Vec<IoOwner> {
+    let mut known: Vec<(IoOwner, u64)> = Vec::new();
     for class in groups.iter().flat_map(|group| &group.classes) {
         let Some(who) = class.who else { continue };
         match known.iter_mut().find(|(other, _)| *other == who) {
@@ -155,7 +156,7 @@ fn numbers(groups: &[Group]) -> Vec<Who> {
 }
 
 /// What the names of a process's workloads begin with.
-fn prefix(group: &Group, class: &Class, names: &[Who]) -> String {
+fn prefix(group: &Group, class: &Class, names: &[IoOwner]) -> String {
     match class.who.and_then(|who| names.iter().position(|one| *one == who)) {
         Some(at) => format!("p{}_", at + 1),
         None if group.classes.len() > 1 => "rest_".to_string(),
@@ -164,7 +165,7 @@ fn prefix(group: &Group, class: &Class, names: &[Who]) -> String {
 }
 
 /// A comment before the first workload of each process.
-fn told(parts: &[Part], groups: &[Group], names: &[Who], all: f64) -> Vec<(String, String)> {
+fn told(parts: &[Part], groups: &[Group], names: &[IoOwner], all: f64) -> Vec<(String, String)> {
     let mut out = Vec::new();
     for (at, group) in groups.iter().enumerate() {
         for (number, class) in group.classes.iter().enumerate() {
@@ -203,7 +204,7 @@ impl Group {
                 let mut from = end.saturating_sub(part_of(places, class.overlap[op]));
                 for (number, zone) in found.iter().enumerate() {
                     let to = from + zone.places.max(least);
-                    let order = Order::Sequential { once: false, backward: false };
+                    let order = AddressOrder::Sequential { once: false, backward: false };
                     let streams = rounded(class.scans[op] * zone.shares[op]);
                     let part = of.part((word, number, found.len()), total, zone.shares[op], order, op, streams);
                     placed.push((part, from, to));
@@ -217,7 +218,7 @@ impl Group {
             let of = Naming { group, class: at, prefix: &prefixes[at] };
             placed.push((of.part(("trim", 0, 1), &class.trims, 1.0, seeks(&class.trims), 2, 1), 0, end));
             let flushes = Total { ios: class.flushes, ..Total::default() };
-            let any = Order::Random(Distribution::Uniform);
+            let any = AddressOrder::Random(AddressDistribution::Uniform);
             placed.push((of.part(("flush", 0, 1), &flushes, 1.0, any, 3, 1), 0, end));
         }
         placed.sort_by_key(|(part, ..)| part.class);
@@ -285,7 +286,7 @@ impl Naming<'_> {
         (word, number, count): (&'static str, usize, usize),
         total: &Total,
         share: f64,
-        order: Order,
+        order: AddressOrder,
         op: usize,
         streams: u32,
     ) -> Part {
@@ -308,13 +309,13 @@ impl Naming<'_> {
             transfer: transfer(total),
             write_transfer: None,
             trim_transfer: None,
-            address: Address { order, streams: (streams > 1).then_some(streams), ..Address::default() },
-            content: Content::default(),
+            address: AddressPattern { order, streams: (streams > 1).then_some(streams), ..AddressPattern::default() },
+            content: WriteContent::default(),
             think_ns: 0,
             open: None,
             job: None,
             replay: None,
-            span: Span::default(),
+            span: TextSpan::default(),
         };
         Part {
             group: self.group,
@@ -344,7 +345,7 @@ fn target(group: &Group, at: usize, path: PathBuf, size_bytes: u64) -> TargetSpe
         skip_first_block: is_raw,
         grain_bytes: None,
         unlink: false,
-        span: Span::default(),
+        span: TextSpan::default(),
     }
 }
 
@@ -354,13 +355,13 @@ fn named(prefix: &str, word: &str, number: usize, count: usize) -> String {
 }
 
 /// A run goes on where the I/O before it ended as often as in the trace.
-fn seeks(total: &Total) -> Order {
+fn seeks(total: &Total) -> AddressOrder {
     let seek = 1.0 - total.continued as f64 / total.ios.max(1) as f64;
     let seek = (seek * 1000.0).round() / 10.0 / 100.0;
     if seek >= 0.99 {
-        Order::Random(Distribution::Uniform)
+        AddressOrder::Random(AddressDistribution::Uniform)
     } else {
-        Order::Mixed { seek: seek.max(0.001), distribution: Distribution::Uniform }
+        AddressOrder::Mixed { seek: seek.max(0.001), distribution: AddressDistribution::Uniform }
     }
 }
 
@@ -369,7 +370,7 @@ fn range(from: u64, to: u64, all: u64) -> Option<AddressRange> {
     let part = |at: u64| (at as f64 / all as f64 * 1e6).round() / 1e4 / 100.0;
     (from > 0 || to < all).then(|| {
         let (low, high) = (part(from), part(to));
-        AddressRange { low: Bound::Fraction(low), high: Bound::Fraction(high.max(low + 1e-6)) }
+        AddressRange { low: RangeBound::Fraction(low), high: RangeBound::Fraction(high.max(low + 1e-6)) }
     })
 }
 
@@ -485,9 +486,9 @@ fn shares(parts: &mut [Part]) {
     }
 }
 
-fn run(portrait: &Portrait, parts: Vec<Part>, steps: &Steps) -> Run {
+fn run(portrait: &WorkloadModel, parts: Vec<Part>, steps: &Steps) -> Run {
     let rates: Vec<(f64, u64)> = merged(steps);
-    let burst = (rates.len() > 1).then(|| Burst { steps: rates.clone(), spike: false });
+    let burst = (rates.len() > 1).then(|| BurstPattern { steps: rates.clone(), spike: false });
     let (ios, time_ns) =
         rates.iter().fold((0.0, 0.0), |(ios, time), (rate, ns)| (ios + rate * *ns as f64, time + *ns as f64));
     Run {
@@ -496,7 +497,7 @@ fn run(portrait: &Portrait, parts: Vec<Part>, steps: &Steps) -> Run {
         loops: Vec::new(),
         workloads: parts.into_iter().map(|part| part.workload).collect(),
         depth: None,
-        rate: Rate::PerSecond(if time_ns > 0.0 { ios / time_ns } else { portrait.rhythm.rate() }),
+        rate: OfferedRate::PerSecond(if time_ns > 0.0 { ios / time_ns } else { portrait.rhythm.rate() }),
         told_rate: None,
         arrivals: Arrivals { gaps: steps.gaps, burst },
         // No run is shorter than two of its intervals, however short the trace was.
@@ -504,12 +505,12 @@ fn run(portrait: &Portrait, parts: Vec<Part>, steps: &Steps) -> Run {
         warmup_ns: 0,
         interval_ns: 1_000_000_000,
         pause_ns: 0,
-        stop: Stop::default(),
+        stop: StopCondition::default(),
         objectives: Vec::new(),
         start_commands: Vec::new(),
         end_commands: Vec::new(),
         format: false,
-        span: Span::default(),
+        span: TextSpan::default(),
     }
 }
 

@@ -1,9 +1,9 @@
 //! I/Os in, counts out, in memory that does not grow with their number.
 
-use super::processes::Who;
+use super::processes::IoOwner;
 use crate::model::address_distribution::{Parting, Places};
 use crate::model::arrivals::Rhythm;
-use plan::generate::Op;
+use plan::generate::OperationKind;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
@@ -27,32 +27,32 @@ const SIZES: usize = 1024;
 
 /// One I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ObservedIo {
     /// When it was queued, ns.
     pub t_ns: i64,
     /// When it was completed, ns, if that is known.
     pub complete_ns: Option<i64>,
     /// What.
-    pub op: Op,
+    pub op: OperationKind,
     /// First byte.
     pub offset: u64,
     /// Length; 0 for a flush.
     pub bytes: u32,
     /// Whose it is.
-    pub who: Who,
+    pub who: IoOwner,
 }
 
-impl Seen {
+impl ObservedIo {
     /// As the table `io` has it.
-    pub fn new(t_ns: i64, complete_ns: Option<i64>, op: Op, sector: i64, bytes: i64) -> Self {
+    pub fn new(t_ns: i64, complete_ns: Option<i64>, op: OperationKind, sector: i64, bytes: i64) -> Self {
         let offset = u64::try_from(sector).unwrap_or(0).saturating_mul(512);
-        let bytes = if op == Op::Flush { 0 } else { u32::try_from(bytes).unwrap_or(u32::MAX) };
-        Self { t_ns, complete_ns, op, offset, bytes, who: Who::default() }
+        let bytes = if op == OperationKind::Flush { 0 } else { u32::try_from(bytes).unwrap_or(u32::MAX) };
+        Self { t_ns, complete_ns, op, offset, bytes, who: IoOwner::default() }
     }
 
     /// The same, done by somebody.
     #[must_use]
-    pub fn by(self, who: Who) -> Self {
+    pub fn by(self, who: IoOwner) -> Self {
         Self { who, ..self }
     }
 }
@@ -77,7 +77,7 @@ pub(super) struct Total {
 }
 
 impl Total {
-    fn add(&mut self, seen: &Seen, continued: bool) {
+    fn add(&mut self, seen: &ObservedIo, continued: bool) {
         self.ios += 1;
         self.bytes += u64::from(seen.bytes);
         self.continued += u64::from(continued);
@@ -153,7 +153,7 @@ impl Scans {
 pub(super) struct Device {
     streams: Vec<Stream>,
     /// Who did something lately, and where it is counted.
-    recent: Vec<(Who, usize)>,
+    recent: Vec<(IoOwner, usize)>,
     flying: BinaryHeap<Reverse<i64>>,
     /// Most in flight; 0: not known.
     pub(super) depth: usize,
@@ -168,7 +168,7 @@ pub(super) struct Device {
 
 impl Device {
     /// The stream that an I/O with data continues, or begins; did it continue one?
-    fn stream(&mut self, seen: &Seen, number: u64, half: usize) -> (Stream, bool) {
+    fn stream(&mut self, seen: &ObservedIo, number: u64, half: usize) -> (Stream, bool) {
         let fresh = Stream { end: 0, ios: 0, bytes: 0, number, half };
         let found = self.streams.iter().position(|stream| stream.end == seen.offset);
         match found {
@@ -186,7 +186,7 @@ impl Device {
         (*stream, found.is_some())
     }
 
-    fn fly(&mut self, seen: &Seen) {
+    fn fly(&mut self, seen: &ObservedIo) {
         let Some(complete_ns) = seen.complete_ns else { return };
         while self.flying.peek().is_some_and(|Reverse(end_ns)| *end_ns <= seen.t_ns) {
             self.flying.pop();
@@ -200,7 +200,7 @@ impl Device {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
     pub(super) device: usize,
-    pub(super) who: Who,
+    pub(super) who: IoOwner,
     /// Reads and writes by [`Shape`].
     pub(super) totals: [[Total; 2]; 2],
     pub(super) trims: Total,
@@ -216,14 +216,14 @@ impl Cell {
 
 /// What is kept of a load: a fold over its I/Os.
 #[derive(Clone, Debug)]
-pub struct Portrait {
+pub struct WorkloadModel {
     names: HashMap<String, usize>,
     /// In the order of appearance.
     pub(super) devices: Vec<Device>,
     /// Processes of devices, in the order of appearance.
     pub(super) cells: Vec<Cell>,
     /// Where they are.
-    known: HashMap<(usize, Who), usize>,
+    known: HashMap<(usize, IoOwner), usize>,
     pub(super) places: Places,
     pub(super) rhythm: Rhythm,
     parting: Parting,
@@ -233,7 +233,7 @@ pub struct Portrait {
     pub(super) sequential: u64,
 }
 
-impl Portrait {
+impl WorkloadModel {
     /// Of nothing yet; time is counted from `begin_ns`. To be compared, two need places of the same size: give that of
     /// the first ([`Portrait::place_bytes`]) to the second.
     pub fn new(begin_ns: i64, place_bytes: Option<u64>) -> Self {
@@ -251,7 +251,7 @@ impl Portrait {
     }
 
     /// Adds an I/O; they come in the order of queueing.
-    pub fn add(&mut self, device: &str, seen: &Seen) {
+    pub fn add(&mut self, device: &str, seen: &ObservedIo) {
         let at = match self.names.get(device) {
             Some(at) => *at,
             None => {
@@ -269,7 +269,7 @@ impl Portrait {
     }
 
     /// Adds an I/O of a device by number.
-    pub(super) fn add_at(&mut self, at: usize, seen: &Seen) {
+    pub(super) fn add_at(&mut self, at: usize, seen: &ObservedIo) {
         if self.devices.len() <= at {
             self.devices.resize_with(at + 1, Device::default);
         }
@@ -287,7 +287,7 @@ impl Portrait {
         let (device, cell) = (&mut self.devices[at], &mut self.cells[number]);
         device.ios += 1;
         device.fly(seen);
-        if seen.op == Op::Flush {
+        if seen.op == OperationKind::Flush {
             cell.flushes += 1;
             return;
         }
@@ -295,7 +295,7 @@ impl Portrait {
         let (stream, continued) = device.stream(seen, self.number, self.parting.next());
         self.sequential += u64::from(continued);
         device.end = device.end.max(stream.end);
-        if seen.op == Op::Trim {
+        if seen.op == OperationKind::Trim {
             return cell.trims.add(seen, continued);
         }
         device.unaligned += u64::from(!seen.offset.is_multiple_of(4096) || !seen.bytes.is_multiple_of(4096));
@@ -310,14 +310,14 @@ impl Portrait {
     }
 
     /// Where an I/O of somebody on a device is counted.
-    fn cell(&mut self, device: usize, who: Who) -> usize {
+    fn cell(&mut self, device: usize, who: IoOwner) -> usize {
         let keys = who.keys();
         for (rank, key) in keys.into_iter().enumerate() {
             if let Some(at) = self.known.get(&(device, key)) {
                 return *at;
             }
             // Processes first, then names, then everybody else: there is always room for that.
-            if self.cells.len() < (rank + 1) * CELLS || key == Who::default() {
+            if self.cells.len() < (rank + 1) * CELLS || key == IoOwner::default() {
                 self.known.insert((device, key), self.cells.len());
                 self.cells.push(Cell { device, who: who.counted_as(key), ..Cell::default() });
                 return self.cells.len() - 1;

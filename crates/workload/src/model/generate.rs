@@ -1,11 +1,11 @@
 //! The I/Os that a plan would do, without doing them: what the engine does with a run in an open loop, on targets that
 //! are never late.
 
-use super::Portrait;
-use super::fold::Seen;
-use super::processes::Who;
+use super::WorkloadModel;
+use super::fold::ObservedIo;
+use super::processes::IoOwner;
 use plan::Plan;
-use plan::generate::{GenerateError, Geometry, Operations, Part, Schedule};
+use plan::generate::{ArrivalSchedule, GenerateError, GeneratorPart, Operations, TargetGeometry};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -17,7 +17,7 @@ const TARGET_BYTES: u64 = 1 << 40;
 /// One workload on one target.
 struct Lane {
     target: usize,
-    schedule: Schedule,
+    schedule: ArrivalSchedule,
     operations: Operations,
 }
 
@@ -25,8 +25,8 @@ struct Lane {
 ///
 /// # Errors
 /// A workload that cannot be generated.
-pub fn generate(plan: &Plan, like: &Portrait) -> Result<Portrait, GenerateError> {
-    let mut portrait = Portrait::new(0, Some(like.place_bytes()));
+pub fn generate(plan: &Plan, like: &WorkloadModel) -> Result<WorkloadModel, GenerateError> {
+    let mut portrait = WorkloadModel::new(0, Some(like.place_bytes()));
     let length_ns = like.length_ns();
     let mut lanes = lanes(plan)?;
     let mut due: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
@@ -41,7 +41,8 @@ pub fn generate(plan: &Plan, like: &Portrait) -> Result<Portrait, GenerateError>
         let Some(operation) = lane.operations.next() else { continue };
         let t_ns = i64::try_from(due_ns).unwrap_or(i64::MAX);
         let (op, offset, bytes) = (operation.op, operation.offset, operation.bytes);
-        portrait.add_at(lane.target, &Seen { t_ns, complete_ns: None, op, offset, bytes, who: Who::default() });
+        portrait
+            .add_at(lane.target, &ObservedIo { t_ns, complete_ns: None, op, offset, bytes, who: IoOwner::default() });
         due.push(Reverse((lane.schedule.next_ns(), at)));
     }
     portrait.finish(i64::try_from(length_ns).unwrap_or(i64::MAX));
@@ -51,12 +52,13 @@ pub fn generate(plan: &Plan, like: &Portrait) -> Result<Portrait, GenerateError>
 fn lanes(plan: &Plan) -> Result<Vec<Lane>, GenerateError> {
     let mut lanes = Vec::new();
     let Some(run) = plan.runs.first() else { return Ok(lanes) };
-    let plan::Rate::PerSecond(rate) = run.rate else { return Ok(lanes) };
+    let plan::OfferedRate::PerSecond(rate) = run.rate else { return Ok(lanes) };
     let seed = plan.settings.seed;
     for (at, workload) in run.workloads.iter().enumerate() {
         for target in &workload.targets {
             let Some(spec) = plan.targets.get(*target) else { continue };
-            let geometry = Geometry { size_bytes: spec.size_bytes.unwrap_or(TARGET_BYTES), block_bytes: BLOCK_BYTES };
+            let geometry =
+                TargetGeometry { size_bytes: spec.size_bytes.unwrap_or(TARGET_BYTES), block_bytes: BLOCK_BYTES };
             let rate = rate * workload.share / workload.targets.len() as f64;
             if rate <= 0.0 {
                 continue;
@@ -66,8 +68,8 @@ fn lanes(plan: &Plan) -> Result<Vec<Lane>, GenerateError> {
                 ^ (*target as u64).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
             lanes.push(Lane {
                 target: *target,
-                schedule: Schedule::new(rate, &run.arrivals, mixed, Part::WHOLE)?,
-                operations: Operations::new(workload, spec, geometry, seed, Part::WHOLE)?,
+                schedule: ArrivalSchedule::new(rate, &run.arrivals, mixed, GeneratorPart::WHOLE)?,
+                operations: Operations::new(workload, spec, geometry, seed, GeneratorPart::WHOLE)?,
             });
         }
     }

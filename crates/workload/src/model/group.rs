@@ -1,8 +1,8 @@
 //! What becomes one target: the processes that are told apart there, and the places that they use.
 
-use super::Portrait;
+use super::WorkloadModel;
 use super::fold::{Device, Shape, Total};
-use super::processes::{Member, Who};
+use super::processes::{IoOwner, Member};
 use crate::model::address_distribution::{Counts, KINDS, LATER, MEMBERS, Used, sum};
 
 /// A process has a region of its own when so much of what it does is there, and so much of what is done there is its.
@@ -17,7 +17,7 @@ const FOREIGN: f64 = 0.02;
 /// Processes that are one in a model, on one target.
 pub(super) struct Class {
     /// Who it is, on all devices; `None`: all others together, or nobody is known.
-    pub(super) who: Option<Who>,
+    pub(super) who: Option<IoOwner>,
     pub(super) totals: [[Total; 2]; 2],
     pub(super) trims: Total,
     pub(super) flushes: u64,
@@ -80,7 +80,7 @@ impl Place {
 }
 
 impl Group {
-    pub(super) fn of(portrait: &Portrait, devices: &[usize], members: &[Member]) -> Self {
+    pub(super) fn of(portrait: &WorkloadModel, devices: &[usize], members: &[Member]) -> Self {
         let found: Vec<&Device> = devices.iter().map(|at| &portrait.devices[*at]).collect();
         let (ios, unaligned) = found.iter().fold((0, 0), |(ios, un), one| (ios + one.ios, un + one.unaligned));
         let mut class_of = vec![0; portrait.cells.len()];
@@ -145,7 +145,7 @@ impl Region {
 }
 
 impl Class {
-    fn of(portrait: &Portrait, devices: &[usize], member: &Member) -> Self {
+    fn of(portrait: &WorkloadModel, devices: &[usize], member: &Member) -> Self {
         let cells = || member.cells.iter().map(|at| &portrait.cells[*at]);
         let total = |shape: Shape, op: usize| {
             let mut all = Total::default();

@@ -24,24 +24,24 @@ mod processes;
 #[cfg(test)]
 mod tests;
 
-pub use compare::{Course, Likeness, Shown, compare, course};
-pub use fit::{Model, fit};
-pub use fold::{Portrait, Seen};
+pub use compare::{FigureFormat, FigureLikeness, LoadCourse, compare, course};
+pub use fit::{FittedModel, fit};
+pub use fold::{ObservedIo, WorkloadModel};
 pub use generate::generate;
-pub use processes::{Named, People, Who};
+pub use processes::{IoOwner, NamedProcess, ProcessNames};
 
 use crate::traced::rows;
-use plan::generate::Op;
+use plan::generate::OperationKind;
 use recording::Reader;
 use view::AnalyzeError;
 
 /// What an operation of the table `io` is to a model; `None`: nothing that could be driven.
-pub fn op_of(name: &str, bytes: i64) -> Option<Op> {
+pub fn op_of(name: &str, bytes: i64) -> Option<OperationKind> {
     match name {
-        "read" if bytes > 0 => Some(Op::Read),
-        "write" if bytes > 0 => Some(Op::Write),
-        "discard" | "secure_erase" | "write_zeroes" if bytes > 0 => Some(Op::Trim),
-        "flush" | "write" => Some(Op::Flush),
+        "read" if bytes > 0 => Some(OperationKind::Read),
+        "write" if bytes > 0 => Some(OperationKind::Write),
+        "discard" | "secure_erase" | "write_zeroes" if bytes > 0 => Some(OperationKind::Trim),
+        "flush" | "write" => Some(OperationKind::Flush),
         _ => None,
     }
 }
@@ -51,17 +51,20 @@ pub fn op_of(name: &str, bytes: i64) -> Option<Op> {
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub fn seen(reader: &Reader, mut take: impl FnMut(&str, Seen)) -> Result<u64, AnalyzeError> {
-    let (mut others, mut people) = (0, People::default());
-    let mut known: Vec<Option<Named>> = Vec::new();
+pub fn seen(reader: &Reader, mut take: impl FnMut(&str, ObservedIo)) -> Result<u64, AnalyzeError> {
+    let (mut others, mut people) = (0, ProcessNames::default());
+    let mut known: Vec<Option<NamedProcess>> = Vec::new();
     rows::each(reader, |row, names| match op_of(names.name(row.op), row.bytes) {
         Some(op) => {
             if known.len() <= row.process {
                 known.resize(row.process + 1, None);
             }
             let name = *known[row.process].get_or_insert_with(|| people.named(names.name(row.process)));
-            let who = Who::new(name, Some(row.process_pid));
-            take(names.name(row.dev), Seen::new(row.queue_ns, row.complete_ns, op, row.sector, row.bytes).by(who));
+            let who = IoOwner::new(name, Some(row.process_pid));
+            take(
+                names.name(row.dev),
+                ObservedIo::new(row.queue_ns, row.complete_ns, op, row.sector, row.bytes).by(who),
+            );
         }
         None => others += 1,
     })?;

@@ -1,6 +1,6 @@
 //! Whose an I/O is: processes by number, never by name, and the few of a device that are told apart.
 
-use super::Portrait;
+use super::WorkloadModel;
 use std::collections::{BTreeMap, HashMap};
 
 /// Names that are told apart; what comes later has none.
@@ -16,7 +16,7 @@ const DISPLACED: f64 = 0.05;
 
 /// Whose an I/O is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Who {
+pub struct IoOwner {
     /// Number of a name; 0: not known whose.
     name: u32,
     /// Process, if that is known.
@@ -25,19 +25,19 @@ pub struct Who {
 
 /// Numbers for the names of processes.
 #[derive(Clone, Debug, Default)]
-pub struct People(HashMap<String, u32>);
+pub struct ProcessNames(HashMap<String, u32>);
 
 /// A name by its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedProcess {
     number: u32,
     /// Several processes have it, but they are not told apart.
     is_one: bool,
 }
 
-impl People {
+impl ProcessNames {
     /// The number of a name, numbers at its end aside. The kernel's workers are one.
-    pub fn named(&mut self, name: &str) -> Named {
+    pub fn named(&mut self, name: &str) -> NamedProcess {
         let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || "-_:/#.".contains(letter));
         let (name, is_one) = match name {
             _ if name.starts_with("kworker/") => ("kworker", true),
@@ -45,43 +45,43 @@ impl People {
             _ => (stem, false),
         };
         if name.is_empty() {
-            return Named::default();
+            return NamedProcess::default();
         }
         let number = match self.0.get(name) {
             Some(number) => *number,
-            None if self.0.len() >= NAMES => return Named::default(),
+            None if self.0.len() >= NAMES => return NamedProcess::default(),
             None => {
                 let number = u32::try_from(self.0.len()).map_or(0, |count| count + 1);
                 self.0.insert(name.to_string(), number);
                 number
             }
         };
-        Named { number, is_one }
+        NamedProcess { number, is_one }
     }
 
     /// The one with this name and number; without a name nobody is known.
-    pub fn who(&mut self, name: &str, pid: Option<i32>) -> Who {
-        Who::new(self.named(name), pid)
+    pub fn who(&mut self, name: &str, pid: Option<i32>) -> IoOwner {
+        IoOwner::new(self.named(name), pid)
     }
 }
 
-impl Who {
+impl IoOwner {
     /// The one with this name and number.
-    pub(super) fn new(name: Named, pid: Option<i32>) -> Self {
+    pub(super) fn new(name: NamedProcess, pid: Option<i32>) -> Self {
         let is_known = name.number > 0 && !name.is_one;
         Self { name: name.number, pid: pid.filter(|pid| *pid >= 0 && is_known) }
     }
 
     /// Where it is counted, the finest first: a process, whatever its threads are called; all of its name; all that are
     /// not told apart.
-    pub(super) fn keys(self) -> [Who; 3] {
+    pub(super) fn keys(self) -> [IoOwner; 3] {
         let named = Self { pid: None, ..self };
         let own = if self.pid.is_some() { Self { name: 0, ..self } } else { named };
         [own, named, Self::default()]
     }
 
     /// What stands for all that are counted under `key`.
-    pub(super) fn counted_as(self, key: Who) -> Who {
+    pub(super) fn counted_as(self, key: IoOwner) -> IoOwner {
         if key.pid.is_some() { self } else { key }
     }
 }
@@ -90,7 +90,7 @@ impl Who {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Member {
     /// Who it is, on all devices; `None`: all others together, or nobody is known.
-    pub(super) who: Option<Who>,
+    pub(super) who: Option<IoOwner>,
     /// Positions in [`Portrait::cells`].
     pub(super) cells: Vec<usize>,
     /// What no place had room for is its.
@@ -99,13 +99,13 @@ pub(super) struct Member {
 
 /// A name's processes, together or one by one.
 struct Unit {
-    who: Who,
+    who: IoOwner,
     cells: Vec<usize>,
     ios: u64,
 }
 
 /// Processes of a device by what they become: each of the busiest alone, then all others together; at most `most`.
-pub(super) fn members(portrait: &Portrait, device: usize, most: usize) -> Vec<Member> {
+pub(super) fn members(portrait: &WorkloadModel, device: usize, most: usize) -> Vec<Member> {
     let own = |at: &usize| portrait.cells[*at].device == device && portrait.cells[*at].ios() > 0;
     let cells: Vec<usize> = (0..portrait.cells.len()).filter(own).collect();
     let all: u64 = cells.iter().map(|at| portrait.cells[*at].ios()).sum();
@@ -137,7 +137,7 @@ pub(super) fn members(portrait: &Portrait, device: usize, most: usize) -> Vec<Me
 
 /// The same, if it is known of each where it is. A place tells some processes apart only: what came later may be of one
 /// member; where it is of several, all are one.
-fn placed(portrait: &Portrait, mut members: Vec<Member>) -> Vec<Member> {
+fn placed(portrait: &WorkloadModel, mut members: Vec<Member>) -> Vec<Member> {
     let displaced = |member: &Member| member.cells.iter().map(|at| portrait.places.displaced(*at)).sum::<u64>();
     let most = (0..members.len()).max_by_key(|at| displaced(&members[*at])).unwrap_or(0);
     let is_known = |(at, member): (usize, &Member)| {
@@ -155,7 +155,7 @@ fn placed(portrait: &Portrait, mut members: Vec<Member>) -> Vec<Member> {
 }
 
 /// All processes of a name as one; where a few processes do nearly all that is done under a name, each of them.
-fn units(portrait: &Portrait, cells: &[usize], least: f64) -> Vec<Unit> {
+fn units(portrait: &WorkloadModel, cells: &[usize], least: f64) -> Vec<Unit> {
     let mut names: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for at in cells {
         names.entry(portrait.cells[*at].who.name).or_default().push(*at);
@@ -172,7 +172,7 @@ fn units(portrait: &Portrait, cells: &[usize], least: f64) -> Vec<Unit> {
             out.push(Unit { who: cell.who, ios: cell.ios(), cells: vec![at] });
         }
         if !together.is_empty() {
-            out.push(Unit { who: Who { name, pid: None }, ios: sum(&together), cells: together });
+            out.push(Unit { who: IoOwner { name, pid: None }, ios: sum(&together), cells: together });
         }
     }
     out

@@ -1,27 +1,33 @@
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::allow_attributes, reason = "tests")]
-use super::fold::Seen;
+use super::fold::ObservedIo;
 use super::*;
 use crate::model::address_distribution::{KINDS, Used, zones};
-use plan::Order;
-use plan::generate::Op;
+use plan::AddressOrder;
+use plan::generate::OperationKind;
 use std::path::PathBuf;
 
 /// I/Os of 4 KiB at these times (ms) and places (4 KiB).
-fn portrait(ios: impl IntoIterator<Item = (i64, Op, u64)>) -> Portrait {
-    let mut portrait = Portrait::new(0, None);
+fn portrait(ios: impl IntoIterator<Item = (i64, OperationKind, u64)>) -> WorkloadModel {
+    let mut portrait = WorkloadModel::new(0, None);
     let mut end_ns = 0;
     for (t_ms, op, place) in ios {
-        let bytes = if op == Op::Flush { 0 } else { 4096 };
+        let bytes = if op == OperationKind::Flush { 0 } else { 4096 };
         end_ns = (t_ms + 1) * 1_000_000;
-        let seen =
-            Seen { t_ns: t_ms * 1_000_000, complete_ns: None, op, offset: place * 4096, bytes, who: Who::default() };
+        let seen = ObservedIo {
+            t_ns: t_ms * 1_000_000,
+            complete_ns: None,
+            op,
+            offset: place * 4096,
+            bytes,
+            who: IoOwner::default(),
+        };
         portrait.add("a", &seen);
     }
     portrait.finish(end_ns);
     portrait
 }
 
-fn figure(all: &[Likeness], name: &str) -> Likeness {
+fn figure(all: &[FigureLikeness], name: &str) -> FigureLikeness {
     all.iter().find(|one| one.figure == name).cloned().unwrap_or_else(|| panic!("{name} in {all:?}"))
 }
 
@@ -33,8 +39,11 @@ fn scattered(at: u64) -> u64 {
 
 #[test]
 fn a_load_is_not_far_from_itself() {
-    let ios =
-        || (0..5000_i64).map(|at| (at, if at % 3 == 0 { Op::Write } else { Op::Read }, scattered(at.unsigned_abs())));
+    let ios = || {
+        (0..5000_i64).map(|at| {
+            (at, if at % 3 == 0 { OperationKind::Write } else { OperationKind::Read }, scattered(at.unsigned_abs()))
+        })
+    };
     let (a, b) = (portrait(ios()), portrait(ios()));
     for one in compare(&a, &b) {
         let least = if one.figure == "burstiness" { 1.0 } else { 0.0 };
@@ -46,10 +55,10 @@ fn a_load_is_not_far_from_itself() {
 #[test]
 fn distances_are_what_docs_say() {
     // Reads only against half writes; one rate against twice that; every I/O elsewhere against all in one place.
-    let a = portrait((0..4000_i64).map(|at| (at, Op::Read, scattered(at.unsigned_abs()) % (1 << 20))));
-    let b = portrait(
-        (0..8000_i64).map(|at| (at / 2, if at % 2 == 0 { Op::Read } else { Op::Write }, at.unsigned_abs() % 7 * 2)),
-    );
+    let a = portrait((0..4000_i64).map(|at| (at, OperationKind::Read, scattered(at.unsigned_abs()) % (1 << 20))));
+    let b = portrait((0..8000_i64).map(|at| {
+        (at / 2, if at % 2 == 0 { OperationKind::Read } else { OperationKind::Write }, at.unsigned_abs() % 7 * 2)
+    }));
     let found = compare(&a, &b);
     assert_eq!(figure(&found, "read share").distance, Some(0.5));
     assert_eq!(figure(&found, "size mix").distance, Some(0.5));
@@ -61,7 +70,7 @@ fn distances_are_what_docs_say() {
 
 #[test]
 fn nothing_to_compare_is_not_known() {
-    let (empty, flushes) = (portrait([]), portrait([(0, Op::Flush, 0)]));
+    let (empty, flushes) = (portrait([]), portrait([(0, OperationKind::Flush, 0)]));
     for one in compare(&empty, &flushes) {
         assert!(one.trace.is_none() || one.figure == "IOPS", "{one:?}");
         assert_eq!(one.shown(None), "?");
@@ -71,25 +80,23 @@ fn nothing_to_compare_is_not_known() {
 
 #[test]
 fn a_sequence_is_a_scan_and_what_follows_a_place_is_not() {
-    let scan = portrait((0..40_000_i64).map(|at| (at, Op::Read, at.unsigned_abs())));
+    let scan = portrait((0..40_000_i64).map(|at| (at, OperationKind::Read, at.unsigned_abs())));
     let model = fit(&scan, &[PathBuf::from("/dev/sdx")]);
     let workloads = &model.plan.runs[0].workloads;
     let largest = workloads.iter().max_by(|a, b| a.share.total_cmp(&b.share)).unwrap();
-    assert_eq!(largest.address.order, Order::Sequential { once: false, backward: false });
+    assert_eq!(largest.address.order, AddressOrder::Sequential { once: false, backward: false });
     assert!(largest.share > 0.9, "{}", largest.share);
     assert!(model.plan.targets[0].skip_first_block && model.plan.targets[0].open.direct);
 
     // Runs of four from random places.
-    let runs = portrait(
-        (0..4000_i64)
-            .map(|at| (at, Op::Read, scattered(at.unsigned_abs() / 4) % (1 << 22) * 8 + at.unsigned_abs() % 4)),
-    );
+    let runs =
+        portrait((0..4000_i64).map(|at| {
+            (at, OperationKind::Read, scattered(at.unsigned_abs() / 4) % (1 << 22) * 8 + at.unsigned_abs() % 4)
+        }));
     let model = fit(&runs, &[]);
     assert!(
-        model.plan.runs[0]
-            .workloads
-            .iter()
-            .all(|one| one.address.order == Order::Mixed { seek: 0.25, distribution: plan::Distribution::Uniform })
+        model.plan.runs[0].workloads.iter().all(|one| one.address.order
+            == AddressOrder::Mixed { seek: 0.25, distribution: plan::AddressDistribution::Uniform })
     );
     assert_eq!(model.plan.targets[0].path, PathBuf::from("$lun"));
     let driven = generate(&model.plan, &runs).unwrap();
@@ -99,7 +106,8 @@ fn a_sequence_is_a_scan_and_what_follows_a_place_is_not() {
 #[test]
 fn shares_sum_to_one_and_ranges_lie_in_order() {
     let ios = (0..20_000_u64).map(|at| {
-        let op = [Op::Read, Op::Write, Op::Trim, Op::Flush][usize::try_from(at % 7).unwrap().min(3)];
+        let op = [OperationKind::Read, OperationKind::Write, OperationKind::Trim, OperationKind::Flush]
+            [usize::try_from(at % 7).unwrap().min(3)];
         (i64::try_from(at).unwrap(), op, if at % 3 == 0 { scattered(at) % 4096 } else { scattered(at) % (1 << 22) })
     });
     let run = &fit(&portrait(ios), &[]).plan.runs[0];
@@ -152,7 +160,11 @@ fn a_mix_that_changes_in_time_is_told_since_a_model_has_it_not() {
     while t_ms < 40_000 {
         let is_reading = t_ms / 2000 % 2 == 0;
         t_ms += if is_reading { 1 } else { 2 };
-        times.push((t_ms, if is_reading { Op::Read } else { Op::Write }, scattered(times.len() as u64)));
+        times.push((
+            t_ms,
+            if is_reading { OperationKind::Read } else { OperationKind::Write },
+            scattered(times.len() as u64),
+        ));
     }
     let load = portrait(times);
     let driven = generate(&fit(&load, &[]).plan, &load).unwrap();
@@ -160,8 +172,9 @@ fn a_mix_that_changes_in_time_is_told_since_a_model_has_it_not() {
     assert!(course.ios.unwrap() > 0.95, "{course:?}");
     assert!(course.read_share.is_none_or(|with| with.abs() < 0.5), "{course:?}");
     assert!((course.read_share_deviation - 0.5).abs() < 0.05 && course.is_changing(), "{course:?}");
-    let mixed = (0..40_000_i64)
-        .map(|t_ms| (t_ms, if t_ms % 3 == 0 { Op::Write } else { Op::Read }, scattered(t_ms.unsigned_abs())));
+    let mixed = (0..40_000_i64).map(|t_ms| {
+        (t_ms, if t_ms % 3 == 0 { OperationKind::Write } else { OperationKind::Read }, scattered(t_ms.unsigned_abs()))
+    });
     let mixed = portrait(mixed);
     let course = super::course(&mixed, &mixed);
     assert!(course.read_share_deviation < 0.01 && !course.is_changing(), "{course:?}");
@@ -175,7 +188,7 @@ fn a_rate_that_changes_is_followed_and_one_that_does_not_is_one() {
     while t_ms < 20_000.0 {
         let is_busy = (t_ms / 2000.0) as i64 % 2 == 1;
         t_ms += if is_busy { 1.0 } else { 10.0 };
-        times.push((t_ms as i64, Op::Read, scattered(times.len() as u64)));
+        times.push((t_ms as i64, OperationKind::Read, scattered(times.len() as u64)));
     }
     let load = portrait(times);
     let model = fit(&load, &[]);
@@ -184,23 +197,27 @@ fn a_rate_that_changes_is_followed_and_one_that_does_not_is_one() {
     let driven = generate(&model.plan, &load).unwrap();
     assert!(course(&load, &driven).ios.unwrap() > 0.99);
 
-    let steady = portrait((0..20_000_i64).map(|at| (at, Op::Read, scattered(at.unsigned_abs()))));
+    let steady = portrait((0..20_000_i64).map(|at| (at, OperationKind::Read, scattered(at.unsigned_abs()))));
     let run = &fit(&steady, &[]).plan.runs[0];
-    assert!(run.arrivals.burst.is_none() && run.arrivals.gaps == plan::Gaps::Deterministic, "{:?}", run.arrivals);
+    assert!(
+        run.arrivals.burst.is_none() && run.arrivals.gaps == plan::GapDistribution::Deterministic,
+        "{:?}",
+        run.arrivals
+    );
 }
 
 #[test]
 fn many_devices_become_few_targets() {
-    let mut portrait = Portrait::new(0, None);
+    let mut portrait = WorkloadModel::new(0, None);
     for at in 0..30_000_u64 {
         let device = format!("disk{}", scattered(at) % 700);
-        let seen = Seen {
+        let seen = ObservedIo {
             t_ns: i64::try_from(at).unwrap() * 100_000,
             complete_ns: None,
-            op: Op::Read,
+            op: OperationKind::Read,
             offset: scattered(at) << 9,
             bytes: 512,
-            who: Who::default(),
+            who: IoOwner::default(),
         };
         portrait.add(&device, &seen);
     }
@@ -210,29 +227,29 @@ fn many_devices_become_few_targets() {
 }
 
 /// I/Os of 4 KiB, one a millisecond, of somebody on device `a`: who, what, at which place (4 KiB).
-fn shared(count: u64, mut of: impl FnMut(u64, &mut People) -> (Who, Op, u64)) -> Portrait {
-    let (mut portrait, mut people) = (Portrait::new(0, None), People::default());
+fn shared(count: u64, mut of: impl FnMut(u64, &mut ProcessNames) -> (IoOwner, OperationKind, u64)) -> WorkloadModel {
+    let (mut portrait, mut people) = (WorkloadModel::new(0, None), ProcessNames::default());
     for at in 0..count {
         let (who, op, place) = of(at, &mut people);
         let t_ns = i64::try_from(at).unwrap() * 1_000_000;
-        portrait.add("a", &Seen { t_ns, complete_ns: None, op, offset: place * 4096, bytes: 4096, who });
+        portrait.add("a", &ObservedIo { t_ns, complete_ns: None, op, offset: place * 4096, bytes: 4096, who });
     }
     portrait.finish(i64::try_from(count).unwrap() * 1_000_000);
     portrait
 }
 
 /// Beginnings of the names of workloads.
-fn prefixes(model: &Model) -> std::collections::BTreeSet<String> {
+fn prefixes(model: &FittedModel) -> std::collections::BTreeSet<String> {
     let names = model.plan.runs[0].workloads.iter().map(|one| one.name.split('_').next().unwrap().to_string());
     names.collect()
 }
 
 /// Three processes: pages by chance, a log, and now and then a write in a third place.
-fn three(at: u64, people: &mut People) -> (Who, Op, u64) {
+fn three(at: u64, people: &mut ProcessNames) -> (IoOwner, OperationKind, u64) {
     match at % 10 {
-        0..6 => (people.who("reader", Some(1)), Op::Read, scattered(at) % (1 << 18)),
-        6..9 => (people.who("log", Some(2)), Op::Write, (1 << 19) + (at / 10 * 3 + at % 10 - 6) % (1 << 14)),
-        _ => (people.who("third", None), Op::Write, (1 << 20) + scattered(at) % (1 << 14)),
+        0..6 => (people.who("reader", Some(1)), OperationKind::Read, scattered(at) % (1 << 18)),
+        6..9 => (people.who("log", Some(2)), OperationKind::Write, (1 << 19) + (at / 10 * 3 + at % 10 - 6) % (1 << 14)),
+        _ => (people.who("third", None), OperationKind::Write, (1 << 20) + scattered(at) % (1 << 14)),
     }
 }
 
@@ -251,9 +268,10 @@ fn processes_have_workloads_and_places_of_their_own() {
     let ranges = |process: &'static str| {
         let own = workloads.iter().filter(move |one| one.name.starts_with(process));
         own.map(|one| match one.address.range {
-            Some(plan::AddressRange { low: plan::Bound::Fraction(low), high: plan::Bound::Fraction(high) }) => {
-                (low, high)
-            }
+            Some(plan::AddressRange {
+                low: plan::RangeBound::Fraction(low),
+                high: plan::RangeBound::Fraction(high),
+            }) => (low, high),
             other => panic!("{other:?}"),
         })
     };
@@ -275,7 +293,7 @@ fn processes_have_workloads_and_places_of_their_own() {
 
 #[test]
 fn one_process_is_like_nobody() {
-    let nobody = shared(20_000, |at, people| (Who::default(), three(at, people).1, three(at, people).2));
+    let nobody = shared(20_000, |at, people| (IoOwner::default(), three(at, people).1, three(at, people).2));
     // A second one that does next to nothing does not count.
     for rare in [u64::MAX, 100] {
         let one = shared(20_000, |at, people| {
@@ -295,7 +313,11 @@ fn processes_of_a_name_are_told_apart_when_they_are_few() {
     let load = |processes: u64| {
         shared(20_000, move |at, people| {
             let pid = i32::try_from(at % processes).unwrap();
-            (people.who("fio", Some(pid)), if pid == 0 { Op::Read } else { Op::Write }, scattered(at) % (1 << 18))
+            (
+                people.who("fio", Some(pid)),
+                if pid == 0 { OperationKind::Read } else { OperationKind::Write },
+                scattered(at) % (1 << 18),
+            )
         })
     };
     assert_eq!(prefixes(&fit(&load(2), &[])), ["p1", "p2"].map(String::from).into());
@@ -306,7 +328,7 @@ fn processes_of_a_name_are_told_apart_when_they_are_few() {
         shared(20_000, move |at, people| {
             let number = at % processes;
             let who = people.who(&format!("backend-{number}"), Some(i32::try_from(number).unwrap()));
-            (if at % 4 == 0 { people.who("other", None) } else { who }, Op::Read, scattered(at) % (1 << 18))
+            (if at % 4 == 0 { people.who("other", None) } else { who }, OperationKind::Read, scattered(at) % (1 << 18))
         })
     };
     assert_eq!(prefixes(&fit(&load(30), &[])), ["p1", "p2"].map(String::from).into());
@@ -317,7 +339,7 @@ fn processes_of_a_name_are_told_apart_when_they_are_few() {
             0..25 => people.who(&format!("kworker/u8:{number}"), Some(number)),
             _ => people.who(&format!("thread{number}"), Some(7)),
         };
-        (who, Op::Write, scattered(at) % (1 << 18))
+        (who, OperationKind::Write, scattered(at) % (1 << 18))
     });
     assert_eq!(prefixes(&fit(&load, &[])), ["p1", "p2"].map(String::from).into());
 }
@@ -331,7 +353,7 @@ fn the_busiest_of_many_processes_are_told_apart_and_places_in_common_stay_so() {
             5..8 => people.who("second", Some(2)),
             _ => people.who(&format!("one{}x", at % 5000), Some(i32::try_from(at % 5000).unwrap() + 10)),
         };
-        (who, if at % 10 < 5 { Op::Read } else { Op::Write }, scattered(at) % (1 << 17))
+        (who, if at % 10 < 5 { OperationKind::Read } else { OperationKind::Write }, scattered(at) % (1 << 17))
     });
     let model = fit(&load, &[]);
     assert_eq!(prefixes(&model), ["p1", "p2", "rest"].map(String::from).into());
@@ -347,11 +369,13 @@ fn one_that_comes_where_many_have_been_is_not_lost() {
     // Forty of one name everywhere, each by itself; then another one, for a third of all, at random or in order.
     for is_scan in [false, true] {
         let load = shared(90_000, |at, people| match at {
-            0..60_000 => {
-                (people.who("backend", Some(i32::try_from(at % 40).unwrap())), Op::Read, scattered(at) % (1 << 14))
-            }
-            _ if is_scan => (people.who("backup", Some(99)), Op::Write, at % (1 << 14)),
-            _ => (people.who("vacuum", Some(99)), Op::Write, scattered(at) % (1 << 14)),
+            0..60_000 => (
+                people.who("backend", Some(i32::try_from(at % 40).unwrap())),
+                OperationKind::Read,
+                scattered(at) % (1 << 14),
+            ),
+            _ if is_scan => (people.who("backup", Some(99)), OperationKind::Write, at % (1 << 14)),
+            _ => (people.who("vacuum", Some(99)), OperationKind::Write, scattered(at) % (1 << 14)),
         });
         let model = fit(&load, &[]);
         let driven = generate(&model.plan, &load).unwrap();
@@ -363,7 +387,7 @@ fn one_that_comes_where_many_have_been_is_not_lost() {
 
 #[test]
 fn a_process_has_one_number_on_all_devices() {
-    let (mut portrait, mut people) = (Portrait::new(0, None), People::default());
+    let (mut portrait, mut people) = (WorkloadModel::new(0, None), ProcessNames::default());
     for at in 0..20_000_u64 {
         // The database is on both devices, the busier one with a backup.
         let (device, name) = match at % 5 {
@@ -374,7 +398,8 @@ fn a_process_has_one_number_on_all_devices() {
         let who = people.who(name, None);
         let t_ns = i64::try_from(at).unwrap() * 1_000_000;
         let offset = scattered(at) % (1 << 16) * 4096;
-        portrait.add(device, &Seen { t_ns, complete_ns: None, op: Op::Read, offset, bytes: 4096, who });
+        portrait
+            .add(device, &ObservedIo { t_ns, complete_ns: None, op: OperationKind::Read, offset, bytes: 4096, who });
     }
     portrait.finish(20_000_000_000);
     let names: Vec<String> =

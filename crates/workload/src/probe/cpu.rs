@@ -1,10 +1,10 @@
 //! The event clock live: who ran, who waited for whom, and what interrupts took from whom.
 
 use recording::rows::{CpuEvent, IrqTime, PreemptedBy, ProcessEvent, Stolen};
-use recording::{Batch, RecordingError};
+use recording::{RecordingError, RowBatch};
 use std::collections::{BTreeMap, HashMap};
 use view::Unit;
-use view::{Column, Table};
+use view::{TableColumn, ViewTable};
 
 /// What a table of the event clock is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl CpuFold {
     ///
     /// # Errors
     /// A column is of another type than the catalogue says.
-    pub fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         let none = String::new;
         for row in batch.to_rows::<CpuEvent>()? {
             let busy = row.idle_irq_ns.map(|irq| row.run_ns + irq);
@@ -138,7 +138,7 @@ impl CpuFold {
 
     /// What grew since the mark, over `seconds`, the first `top` rows.
     #[must_use]
-    pub fn table(&self, by: CpuBy, seconds: f64, top: usize) -> Table {
+    pub fn table(&self, by: CpuBy, seconds: f64, top: usize) -> ViewTable {
         let (rows, order) = match by {
             CpuBy::Cpu => (&self.cpus, None),
             CpuBy::Process => (&self.processes, Some(0)),
@@ -155,27 +155,27 @@ impl CpuFold {
         }
         let omitted = grown.len().saturating_sub(top);
         grown.truncate(top);
-        Table { columns: columns(by, &grown, seconds), omitted }
+        ViewTable { columns: columns(by, &grown, seconds), omitted }
     }
 }
 
-fn columns(by: CpuBy, grown: &[(&Key, [Option<f64>; 7])], seconds: f64) -> Vec<Column> {
-    let first = |name: &str| Column::text(name, grown.iter().map(|(key, _)| key.0.clone()).collect());
-    let second = |name: &str| Column::text(name, grown.iter().map(|(key, _)| key.1.clone()).collect());
+fn columns(by: CpuBy, grown: &[(&Key, [Option<f64>; 7])], seconds: f64) -> Vec<TableColumn> {
+    let first = |name: &str| TableColumn::text(name, grown.iter().map(|(key, _)| key.0.clone()).collect());
+    let second = |name: &str| TableColumn::text(name, grown.iter().map(|(key, _)| key.1.clone()).collect());
     let per_s = |name: &str, at: usize| {
         let rate = |value: Option<f64>| value.filter(|_| seconds > 0.0).map(|value| value / seconds);
-        Column::numbers(name, Unit::OpsPerSecond, grown.iter().map(|(_, counters)| rate(counters[at])))
+        TableColumn::numbers(name, Unit::OpsPerSecond, grown.iter().map(|(_, counters)| rate(counters[at])))
     };
     let share = |name: &str, at: usize| {
         // Of all CPUs, each has its own time.
         let cpus = |key: &Key| if key.0 == "all" { grown.len().saturating_sub(1).max(1) as f64 } else { 1.0 };
         let of = |key: &Key, ns: Option<f64>| ns.filter(|_| seconds > 0.0).map(|ns| ns / seconds / 1e7 / cpus(key));
-        Column::numbers(name, Unit::Percent, grown.iter().map(|(key, counters)| of(key, counters[at])))
+        TableColumn::numbers(name, Unit::Percent, grown.iter().map(|(key, counters)| of(key, counters[at])))
     };
     let mean = |name: &str, at: usize| {
         let of = |counters: &[Option<f64>; 7]| counters[at].zip(counters[at + 1]).filter(|(count, _)| *count > 0.0);
         let cells = grown.iter().map(|(_, counters)| of(counters).map(|(count, ns)| ns / count));
-        Column::numbers(name, Unit::Nanoseconds, cells)
+        TableColumn::numbers(name, Unit::Nanoseconds, cells)
     };
     match by {
         CpuBy::Cpu => vec![

@@ -3,12 +3,12 @@
 use super::ROWS;
 use quantity::text::{format_bytes, format_count};
 use recording::rows::FileInterval;
-use recording::{Batch, Label, Reader, RecordingError, Row};
+use recording::{Label, Reader, RecordingError, Row, RowBatch};
 use std::collections::BTreeMap;
 use view::Drawing;
 use view::axis;
 use view::{AnalyzeError, Unit};
-use view::{Body, Column, Scale, Table};
+use view::{Body, Scale, TableColumn, ViewTable};
 
 /// What a row of the table is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,7 +96,7 @@ impl FileFold {
     pub fn read(reader: &Reader) -> Result<Option<Self>, AnalyzeError> {
         let mut fold = Self::default();
         for rows in reader.batches("file_interval")? {
-            fold.accept(&Batch { table: FileInterval::TABLE, rows: rows? })?;
+            fold.accept(&RowBatch { table: FileInterval::TABLE, rows: rows? })?;
         }
         Ok((!fold.sums.is_empty()).then_some(fold))
     }
@@ -105,7 +105,7 @@ impl FileFold {
     ///
     /// # Errors
     /// It has not the columns of its table.
-    pub fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         for row in batch.to_rows::<FileInterval>()? {
             let known = |name: &Option<Label>, other: &str| name.as_deref().unwrap_or(other).to_string();
             let unnamed = row.inode.map_or("(unknown)".to_string(), |inode| format!("(inode {inode})"));
@@ -156,7 +156,7 @@ impl FileFold {
 
     /// The first `top` in this order; those that have nothing of it are left out.
     #[must_use]
-    pub fn table(&self, by: FilesBy, order: FilesOrder, top: usize) -> Table {
+    pub fn table(&self, by: FilesBy, order: FilesOrder, top: usize) -> ViewTable {
         let mut rows: Vec<(&str, &Sums)> = self
             .sums
             .iter()
@@ -173,10 +173,10 @@ impl FileFold {
             FilesBy::Mount => "file system",
         };
         let of = |name: &str, unit: Unit, value: fn(&Sums) -> Option<f64>| {
-            Column::numbers(name, unit, rows.iter().map(|(_, sums)| value(sums)))
+            TableColumn::numbers(name, unit, rows.iter().map(|(_, sums)| value(sums)))
         };
         let columns = vec![
-            Column::text(heading, rows.iter().map(|(name, _)| (*name).to_string()).collect()),
+            TableColumn::text(heading, rows.iter().map(|(name, _)| (*name).to_string()).collect()),
             of("reads", Unit::Operations, |sums| Some(sums.reads as f64)),
             of("logical", Unit::Bytes, |sums| Some(sums.read_bytes as f64)).under("read"),
             of("mapped", Unit::Bytes, |sums| Some(sums.mapped as f64)).under("read"),
@@ -188,7 +188,7 @@ impl FileFold {
             of("writes", Unit::Operations, |sums| Some(sums.writes as f64)),
             of("written", Unit::Bytes, |sums| Some(sums.write_bytes as f64)),
         ];
-        Table { columns, omitted }
+        ViewTable { columns, omitted }
     }
 }
 

@@ -1,13 +1,13 @@
 //! The table `io` live: rates, sizes, response times and addresses per device, process, file or operation.
 
-use crate::traced::rows::{Traced, append};
-use quantity::histogram::{Histogram, Merger};
+use crate::traced::rows::{NumberedIo, append};
+use quantity::histogram::{Histogram, HistogramMerger};
 use quantity::text::{format_bytes, format_ns};
-use rates::Names;
-use recording::Batch;
+use rates::NameNumbers;
+use recording::RowBatch;
 use std::collections::{BTreeMap, HashMap};
 use view::{AnalyzeError, Unit};
-use view::{Column, Table};
+use view::{TableColumn, ViewTable};
 
 /// Most different sizes that are counted one by one; rarer ones join the power of two below.
 const SIZES: usize = 4096;
@@ -65,7 +65,7 @@ pub struct IoGroup {
     pub failed: u64,
     /// Queue to completion, summed.
     response_sum_ns: f64,
-    response: Option<Box<Merger>>,
+    response: Option<Box<HistogramMerger>>,
     /// What was taken out of `response`.
     taken: Histogram,
     /// Reads and writes by bytes.
@@ -89,7 +89,7 @@ impl IoGroup {
         self.taken.clone()
     }
 
-    fn add(&mut self, row: &Traced, is_sync: bool, is_ahead: bool) {
+    fn add(&mut self, row: &NumberedIo, is_sync: bool, is_ahead: bool) {
         match row.class {
             0 => self.reads += 1,
             1 => self.writes += 1,
@@ -118,9 +118,9 @@ impl IoGroup {
 #[derive(Debug)]
 pub struct IoFold {
     by: IoBy,
-    names: Names,
+    names: NameNumbers,
     groups: HashMap<usize, IoGroup>,
-    waiting: Vec<Traced>,
+    waiting: Vec<NumberedIo>,
     /// By the number of a row's flags: `sync`, read-ahead.
     marks: HashMap<usize, (bool, bool)>,
 }
@@ -129,14 +129,14 @@ impl IoFold {
     /// None yet.
     #[must_use]
     pub fn new(by: IoBy) -> Self {
-        Self { by, names: Names::default(), groups: HashMap::new(), waiting: Vec::new(), marks: HashMap::new() }
+        Self { by, names: NameNumbers::default(), groups: HashMap::new(), waiting: Vec::new(), marks: HashMap::new() }
     }
 
     /// Adds a batch; those of other tables are passed over.
     ///
     /// # Errors
     /// It has not the columns of its table.
-    pub fn accept(&mut self, batch: &Batch) -> Result<(), AnalyzeError> {
+    pub fn accept(&mut self, batch: &RowBatch) -> Result<(), AnalyzeError> {
         if batch.table.name != "io" {
             return Ok(());
         }
@@ -188,7 +188,7 @@ impl IoFold {
     }
 
     /// Rates over `interval_s` seconds, a row per group, the first `top`.
-    pub fn table(&mut self, interval_s: f64, top: usize) -> Table {
+    pub fn table(&mut self, interval_s: f64, top: usize) -> ViewTable {
         let heading = self.by.heading();
         let mut groups = self.groups();
         let omitted = groups.len().saturating_sub(top);
@@ -196,23 +196,23 @@ impl IoFold {
         let responses: Vec<Histogram> = groups.iter_mut().map(|(_, group)| group.response()).collect();
         let per_s = |value: f64| (interval_s > 0.0).then(|| value / interval_s);
         let rate = |name: &str, value: fn(&IoGroup) -> u64| {
-            Column::numbers(name, Unit::OpsPerSecond, groups.iter().map(|(_, group)| per_s(value(group) as f64)))
+            TableColumn::numbers(name, Unit::OpsPerSecond, groups.iter().map(|(_, group)| per_s(value(group) as f64)))
         };
         let time = |name: &str, value: &dyn Fn(&Histogram) -> Option<f64>| {
-            Column::numbers(name, Unit::Nanoseconds, responses.iter().map(value)).under("response")
+            TableColumn::numbers(name, Unit::Nanoseconds, responses.iter().map(value)).under("response")
         };
         let mut columns = vec![
-            Column::text(heading, groups.iter().map(|(name, _)| name.clone()).collect()),
+            TableColumn::text(heading, groups.iter().map(|(name, _)| name.clone()).collect()),
             rate("reads", |group| group.reads),
             rate("writes", |group| group.writes),
             rate("async", |group| group.asynchronous),
             rate("other", |group| group.others),
-            Column::numbers(
+            TableColumn::numbers(
                 "throughput",
                 Unit::BytesPerSecond,
                 groups.iter().map(|(_, group)| per_s(group.bytes as f64)),
             ),
-            Column::numbers(
+            TableColumn::numbers(
                 "in flight",
                 Unit::Count,
                 groups.iter().map(|(_, group)| per_s(group.response_sum_ns / 1e9)),
@@ -223,19 +223,19 @@ impl IoFold {
             time("max", &|histogram| histogram.max().map(|ns| ns as f64)),
         ];
         if groups.iter().any(|(_, group)| group.failed > 0) {
-            columns.push(Column::numbers(
+            columns.push(TableColumn::numbers(
                 "failed",
                 Unit::Operations,
                 groups.iter().map(|(_, group)| Some(group.failed as f64)),
             ));
         }
-        Table { columns, omitted }
+        ViewTable { columns, omitted }
     }
 }
 
 /// Counts by value: what a histogram in text shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Distribution {
+pub struct ValueCounts {
     /// Of what.
     pub title: String,
     /// Lower bound in the unit of `title` (bytes or nanoseconds), its words, and how many.
@@ -244,12 +244,12 @@ pub struct Distribution {
 
 impl IoGroup {
     /// Sizes one by one, response times and addresses by powers of two; empty ones are left out.
-    pub fn distributions(&mut self) -> Vec<Distribution> {
+    pub fn distributions(&mut self) -> Vec<ValueCounts> {
         let sizes =
             |of: usize| self.sizes[of].iter().map(|(bytes, count)| (*bytes, format_bytes(*bytes), *count)).collect();
         let mut out = vec![
-            Distribution { title: "size of reads".to_string(), rows: sizes(0) },
-            Distribution { title: "size of writes".to_string(), rows: sizes(1) },
+            ValueCounts { title: "size of reads".to_string(), rows: sizes(0) },
+            ValueCounts { title: "size of writes".to_string(), rows: sizes(1) },
         ];
         let response = self.response();
         let mut octaves: BTreeMap<u32, u64> = BTreeMap::new();
@@ -260,7 +260,7 @@ impl IoGroup {
             let low = 1_u64 << octave;
             (low, format!("{} – {}", format_ns(low), format_ns(low.saturating_mul(2))), *count)
         };
-        out.push(Distribution { title: "response time".to_string(), rows: octaves.iter().map(octave).collect() });
+        out.push(ValueCounts { title: "response time".to_string(), rows: octaves.iter().map(octave).collect() });
         let address = |(octave, count): (&u32, &u64)| match octave.checked_sub(1) {
             None => (0, "0".to_string(), *count),
             Some(power) => {
@@ -268,7 +268,7 @@ impl IoGroup {
                 (low, format!("{} – {}", format_bytes(low), format_bytes(low.saturating_mul(2))), *count)
             }
         };
-        out.push(Distribution { title: "address".to_string(), rows: self.addresses.iter().map(address).collect() });
+        out.push(ValueCounts { title: "address".to_string(), rows: self.addresses.iter().map(address).collect() });
         out.retain(|distribution| !distribution.rows.is_empty());
         out
     }

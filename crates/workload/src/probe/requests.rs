@@ -4,14 +4,14 @@
 use quantity::histogram::{Histogram, STORED_SUB_BITS};
 use quantity::text::format_ns;
 use recording::rows::RequestInterval;
-use recording::{Batch, RecordingError};
+use recording::{RecordingError, RowBatch};
 use std::collections::BTreeMap;
 use view::Unit;
-use view::{Column, Table};
+use view::{TableColumn, ViewTable};
 
 /// Did the thread that answered have to wait for a CPU meanwhile?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preempted {
+pub enum PreemptedState {
     /// It did not.
     No,
     /// It was put aside, or waited when it woke.
@@ -20,7 +20,7 @@ pub enum Preempted {
     Unknown,
 }
 
-impl Preempted {
+impl PreemptedState {
     /// All of them, in the order of their columns.
     pub const ALL: [Self; 3] = [Self::No, Self::Yes, Self::Unknown];
 
@@ -65,7 +65,7 @@ pub struct RequestGroup {
 
 /// A power of two of response times, with how many answers there were in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Octave {
+pub struct ResponseOctave {
     /// Its lower end, ns; the upper one is twice that.
     pub low_ns: u64,
     /// Both in words.
@@ -81,7 +81,7 @@ impl RequestGroup {
 
     /// Response times.
     #[must_use]
-    pub fn responses(&self, of: Preempted) -> &Histogram {
+    pub fn responses(&self, of: PreemptedState) -> &Histogram {
         &self.responses[of as usize]
     }
 
@@ -94,7 +94,7 @@ impl RequestGroup {
     /// Of the answers of which it is known, the share during which the thread waited for a CPU.
     #[must_use]
     pub fn preempted_percent(&self) -> Option<f64> {
-        let [no, yes] = [Preempted::No, Preempted::Yes].map(|of| self.responses(of).count() as f64);
+        let [no, yes] = [PreemptedState::No, PreemptedState::Yes].map(|of| self.responses(of).count() as f64);
         (no + yes > 0.0).then(|| 100.0 * yes / (no + yes))
     }
 
@@ -106,7 +106,7 @@ impl RequestGroup {
 
     /// Answers by powers of two, from the shortest to the longest without a gap.
     #[must_use]
-    pub fn octaves(&self) -> Vec<Octave> {
+    pub fn octaves(&self) -> Vec<ResponseOctave> {
         let mut counts: BTreeMap<u32, [u64; 3]> = BTreeMap::new();
         for (at, histogram) in self.responses.iter().enumerate() {
             for (low, _, count) in histogram.buckets() {
@@ -118,7 +118,7 @@ impl RequestGroup {
         let row = |octave: u32| {
             let low_ns = 1_u64 << octave.min(63);
             let words = format!("{} – {}", format_ns(low_ns), format_ns(low_ns.saturating_mul(2)));
-            Octave { low_ns, words, counts: counts.get(&octave).copied().unwrap_or_default() }
+            ResponseOctave { low_ns, words, counts: counts.get(&octave).copied().unwrap_or_default() }
         };
         (first..=last).map(row).collect()
     }
@@ -144,7 +144,7 @@ impl RequestFold {
     ///
     /// # Errors
     /// It has not the columns of its table.
-    pub fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         for row in batch.to_rows::<RequestInterval>()? {
             self.add(&row);
         }
@@ -161,7 +161,7 @@ impl RequestFold {
         let Some(comm) = row.comm.as_deref() else { return is_first };
         let group = self.groups.entry((row.port, comm.to_string()));
         let group = group.or_insert_with(|| RequestGroup::new(row.port, Some(comm.to_string())));
-        group.responses[Preempted::of(row.preempted) as usize].merge(&row.response);
+        group.responses[PreemptedState::of(row.preempted) as usize].merge(&row.response);
         is_first
     }
 
@@ -196,32 +196,35 @@ impl RequestFold {
 
     /// Rates and response times, the first `top` rows.
     #[must_use]
-    pub fn table(&self, top: usize) -> Table {
+    pub fn table(&self, top: usize) -> ViewTable {
         let mut groups = self.groups();
         let omitted = groups.len().saturating_sub(top);
         groups.truncate(top);
         let mut columns = vec![
-            Column::text("port", groups.iter().map(|group| group.port.to_string()).collect()),
-            Column::text("program", groups.iter().map(|group| group.program.clone().unwrap_or_default()).collect()),
-            Column::numbers("requests", Unit::OpsPerSecond, groups.iter().map(|group| self.rate(group))),
+            TableColumn::text("port", groups.iter().map(|group| group.port.to_string()).collect()),
+            TableColumn::text(
+                "program",
+                groups.iter().map(|group| group.program.clone().unwrap_or_default()).collect(),
+            ),
+            TableColumn::numbers("requests", Unit::OpsPerSecond, groups.iter().map(|group| self.rate(group))),
         ];
-        for of in Preempted::ALL {
-            if of == Preempted::Unknown && groups.iter().all(|group| group.responses(of).count() == 0) {
+        for of in PreemptedState::ALL {
+            if of == PreemptedState::Unknown && groups.iter().all(|group| group.responses(of).count() == 0) {
                 continue;
             }
-            if of == Preempted::Yes {
+            if of == PreemptedState::Yes {
                 let shares = groups.iter().map(RequestGroup::preempted_percent);
-                columns.push(Column::numbers("share", Unit::Percent, shares).under(of.title()));
+                columns.push(TableColumn::numbers("share", Unit::Percent, shares).under(of.title()));
             }
             let time = |name: &str, value: fn(&Histogram) -> Option<u64>| {
                 let cells = groups.iter().map(|group| value(group.responses(of)).map(|ns| ns as f64));
-                Column::numbers(name, Unit::Nanoseconds, cells).under(of.title())
+                TableColumn::numbers(name, Unit::Nanoseconds, cells).under(of.title())
             };
             columns.push(time("p50", |all| all.percentile(0.5)));
             columns.push(time("p99", |all| all.percentile(0.99)));
             columns.push(time("max", Histogram::max));
         }
-        Table { columns, omitted }
+        ViewTable { columns, omitted }
     }
 }
 
@@ -250,11 +253,11 @@ mod tests {
 
     fn fold(rows: &[RequestInterval]) -> RequestFold {
         let mut fold = RequestFold::default();
-        fold.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(rows).unwrap()).unwrap();
         fold
     }
 
-    fn numbers(table: &Table, group: &str, name: &str) -> Vec<Option<f64>> {
+    fn numbers(table: &ViewTable, group: &str, name: &str) -> Vec<Option<f64>> {
         let column = table.columns.iter().find(|column| column.group == group && column.name == name);
         match &column.unwrap_or_else(|| panic!("no {group} {name}")).cells {
             Cells::Numbers(cells) => (0..table.rows()).map(|row| cells.get_some(row)).collect(),
@@ -291,7 +294,7 @@ mod tests {
         ]);
         let groups = fold.groups();
         let [httpd] = groups.as_slice() else { panic!("{groups:?}") };
-        assert_eq!((httpd.count(), httpd.responses(Preempted::No).max()), (Some(4), Some(9 * MS)));
+        assert_eq!((httpd.count(), httpd.responses(PreemptedState::No).max()), (Some(4), Some(9 * MS)));
         assert_eq!(httpd.preempted_percent(), Some(0.0), "of those of which it is known");
         assert_eq!(numbers(&fold.table(9), "not known", "max"), [Some(7e6)]);
     }

@@ -1,7 +1,7 @@
 //! What programs are at, live: stacks by how often they were seen.
 
 use recording::rows::Profile;
-use recording::{Batch, Label, RecordingError};
+use recording::{Label, RecordingError, RowBatch};
 use std::collections::HashMap;
 
 /// Who was seen where.
@@ -35,14 +35,14 @@ impl StackOf {
 
 /// How often, and the CPU time that stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct StackSamples {
     /// Looks.
     pub samples: i64,
     /// CPU time, ns.
     pub cpu_ns: i64,
 }
 
-impl Seen {
+impl StackSamples {
     /// Adds both.
     pub fn add(&mut self, other: Self) {
         self.samples += other.samples;
@@ -58,18 +58,18 @@ pub struct StackGroup {
     /// Name of that of its threads that was seen most.
     pub comm: String,
     /// Everything of it.
-    pub all: Seen,
+    pub all: StackSamples,
     /// Of that: in the kernel.
-    pub kernel: Seen,
+    pub kernel: StackSamples,
     /// Each.
-    pub stacks: Vec<(StackOf, Seen)>,
+    pub stacks: Vec<(StackOf, StackSamples)>,
 }
 
 /// Stacks of an interval, or of all of them.
 #[derive(Debug, Default)]
 pub struct StackFold {
-    stacks: HashMap<StackOf, Seen>,
-    all: Seen,
+    stacks: HashMap<StackOf, StackSamples>,
+    all: StackSamples,
 }
 
 impl StackFold {
@@ -77,9 +77,9 @@ impl StackFold {
     ///
     /// # Errors
     /// A column is of another type than the catalogue says.
-    pub fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         for row in batch.to_rows::<Profile>()? {
-            let seen = Seen { samples: row.samples, cpu_ns: row.cpu_ns };
+            let seen = StackSamples { samples: row.samples, cpu_ns: row.cpu_ns };
             let of = StackOf { pid: row.pid, comm: row.comm, user: row.user, kernel: row.kernel };
             self.stacks.entry(of).or_default().add(seen);
             self.all.add(seen);
@@ -94,13 +94,13 @@ impl StackFold {
 
     /// Everything.
     #[must_use]
-    pub fn all(&self) -> Seen {
+    pub fn all(&self) -> StackSamples {
         self.all
     }
 
     /// All stacks, those seen most first.
     #[must_use]
-    pub fn stacks(&self) -> Vec<(&StackOf, Seen)> {
+    pub fn stacks(&self) -> Vec<(&StackOf, StackSamples)> {
         let mut out: Vec<_> = self.stacks.iter().map(|(of, seen)| (of, *seen)).collect();
         out.sort_by(|a, b| b.1.samples.cmp(&a.1.samples).then_with(|| a.0.cmp(b.0)));
         out
@@ -151,7 +151,7 @@ impl StackFold {
 #[cfg(test)]
 mod tests {
     use super::{StackFold, StackOf};
-    use recording::Batch;
+    use recording::RowBatch;
     use recording::rows::Profile;
 
     fn row(pid: i64, user: Option<&str>, kernel: Option<&str>, samples: i64) -> Profile {
@@ -179,7 +179,7 @@ mod tests {
             row(2, None, None, 1),
         ];
         let mut fold = StackFold::default();
-        fold.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
         assert_eq!((fold.all().samples, fold.all().cpu_ns), (106, 1060));
         let groups = fold.groups(2);
         assert_eq!(groups.iter().map(|group| group.pid).collect::<Vec<_>>(), [1, 2]);
@@ -201,7 +201,7 @@ mod tests {
         let thread = |comm: &str, user, samples| Profile { comm: comm.into(), ..row(3, Some(user), None, samples) };
         // Its stack that was seen most is not that of the thread that was.
         let rows = [thread("main", "a", 5), thread("pool", "b", 4), thread("pool", "c", 4)];
-        fold.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
         assert_eq!(fold.groups(1)[0].comm, "pool");
         let none = StackOf { pid: 1, comm: "x".into(), user: None, kernel: None };
         assert_eq!(none.frames(), "[unknown]");

@@ -3,7 +3,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, Int32Array, RecordBatch};
-use rates::{Columns, Names};
+use rates::{BatchColumns, NameNumbers};
 use recording::Reader;
 use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
@@ -19,7 +19,7 @@ const UNENDED: usize = 1 << 17;
 
 /// One I/O, with numbers for names.
 #[derive(Clone, Copy, Debug)]
-pub struct Traced {
+pub struct NumberedIo {
     /// When it was queued, ns.
     pub queue_ns: i64,
     /// `None`: never given to the driver by itself.
@@ -58,7 +58,7 @@ pub struct Traced {
     pub failed: bool,
 }
 
-impl Traced {
+impl NumberedIo {
     /// Queue to completion.
     #[inline]
     pub fn response_ns(&self) -> Option<u64> {
@@ -161,7 +161,7 @@ pub fn each_traced_until(
 }
 
 /// Gives every row to `take`, in the order of queueing; returns the names that their numbers stand for.
-pub fn each(reader: &Reader, mut take: impl FnMut(&Traced, &Names)) -> Result<Names, AnalyzeError> {
+pub fn each(reader: &Reader, mut take: impl FnMut(&NumberedIo, &NameNumbers)) -> Result<NameNumbers, AnalyzeError> {
     each_until(reader, |row, names| {
         take(row, names);
         ControlFlow::Continue(())
@@ -171,10 +171,10 @@ pub fn each(reader: &Reader, mut take: impl FnMut(&Traced, &Names)) -> Result<Na
 /// [`each`], until `take` has enough.
 fn each_until(
     reader: &Reader,
-    mut take: impl FnMut(&Traced, &Names) -> ControlFlow<()>,
-) -> Result<Names, AnalyzeError> {
-    let mut names = Names::default();
-    let (mut waiting, mut fresh): (Vec<Traced>, Vec<Traced>) = (Vec::with_capacity(2 * BLOCK), Vec::new());
+    mut take: impl FnMut(&NumberedIo, &NameNumbers) -> ControlFlow<()>,
+) -> Result<NameNumbers, AnalyzeError> {
+    let mut names = NameNumbers::default();
+    let (mut waiting, mut fresh): (Vec<NumberedIo>, Vec<NumberedIo>) = (Vec::with_capacity(2 * BLOCK), Vec::new());
     let mut unended = Unended::read(reader, &mut names)?;
     let batches = reader.batches("io")?;
     let mut flow = ControlFlow::Continue(());
@@ -224,11 +224,11 @@ fn all(flow: ControlFlow<()>, next: impl FnOnce() -> ControlFlow<()>) -> Control
 /// if they were in flight when the trace ended.
 struct Unended {
     /// In the order of queueing, the last first; `None`: too many, so they come as they stand.
-    rows: Option<Vec<Traced>>,
+    rows: Option<Vec<NumberedIo>>,
 }
 
 impl Unended {
-    fn read(reader: &Reader, names: &mut Names) -> Result<Self, AnalyzeError> {
+    fn read(reader: &Reader, names: &mut NameNumbers) -> Result<Self, AnalyzeError> {
         let Some(batches) = reader.unended(UNENDED)? else { return Ok(Self { rows: None }) };
         let mut rows = Vec::new();
         for batch in &batches {
@@ -242,12 +242,12 @@ impl Unended {
 
     /// Is this row, as it stands in the table, one of them? One that was written since they were read counts as well: it
     /// is for the next to read.
-    fn has(&self, row: &Traced) -> bool {
+    fn has(&self, row: &NumberedIo) -> bool {
         self.rows.is_some() && row.complete_ns.is_none()
     }
 
     /// Gives those that were queued by then.
-    fn give(&mut self, until_ns: i64, mut take: impl FnMut(&Traced)) {
+    fn give(&mut self, until_ns: i64, mut take: impl FnMut(&NumberedIo)) {
         while let Some(row) = self.rows.as_mut().and_then(|rows| rows.pop_if(|row| row.queue_ns <= until_ns)) {
             take(&row);
         }
@@ -255,8 +255,8 @@ impl Unended {
 }
 
 /// The rows of a batch of the table, with numbers for their names.
-pub fn append(batch: &RecordBatch, names: &mut Names, rows: &mut Vec<Traced>) -> Result<(), AnalyzeError> {
-    let columns = Columns { table: "io", batch };
+pub fn append(batch: &RecordBatch, names: &mut NameNumbers, rows: &mut Vec<NumberedIo>) -> Result<(), AnalyzeError> {
+    let columns = BatchColumns { table: "io", batch };
     let (queue, issue, complete) =
         (columns.longs("queue_ns")?, columns.longs("issue_ns")?, columns.longs("complete_ns")?);
     let (sector, bytes, pid) = (columns.longs("sector")?, columns.longs("bytes")?, columns.ints("pid")?);
@@ -270,7 +270,7 @@ pub fn append(batch: &RecordBatch, names: &mut Names, rows: &mut Vec<Traced>) ->
     let (nobody, read, write) = (names.number(""), names.number("read"), names.number("write"));
     for row in 0..batch.num_rows() {
         let op = op[row];
-        rows.push(Traced {
+        rows.push(NumberedIo {
             queue_ns: queue.value(row),
             issue_ns: issue.is_valid(row).then(|| issue.value(row)),
             complete_ns: complete.is_valid(row).then(|| complete.value(row)),
@@ -302,12 +302,12 @@ pub fn append(batch: &RecordBatch, names: &mut Names, rows: &mut Vec<Traced>) ->
 }
 
 /// Numbers of the names in a column, a missing one as that of the empty name.
-fn labels(batch: &RecordBatch, column: &'static str, names: &mut Names) -> Result<Vec<usize>, AnalyzeError> {
+fn labels(batch: &RecordBatch, column: &'static str, names: &mut NameNumbers) -> Result<Vec<usize>, AnalyzeError> {
     let wrong = || AnalyzeError::Column { table: "io", column, expected: "text" };
     let array = batch.column_by_name(column).ok_or_else(wrong)?;
     // Others may have written it as plain text.
     let Some(labels) = array.as_dictionary_opt::<Int32Type>() else {
-        return Columns { table: "io", batch }.texts(column, names);
+        return BatchColumns { table: "io", batch }.texts(column, names);
     };
     let texts = labels.values().as_string_opt::<i32>().ok_or_else(wrong)?;
     let numbers: Vec<usize> = texts.iter().map(|text| names.number(text.unwrap_or(""))).collect();

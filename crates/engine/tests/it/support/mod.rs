@@ -8,14 +8,14 @@
     reason = "each test uses a part of it"
 )]
 
-use engine::{EngineChoice, Harvest, Input, LaneInterval, Options, Pace, start};
+use engine::{EngineChoice, EngineOptions, IntervalHarvest, LaneInterval, ResolvedRate, RunInput, start};
 use plan::{
-    Address, Arrivals, Content, OpMix, OpenFlags, Order, Plan, Rate, Run, Span, Stop, TargetSpec, TransferSize,
-    Workload,
+    AddressOrder, AddressPattern, Arrivals, OfferedRate, OpMix, OpenFlags, Plan, Run, StopCondition, TargetSpec,
+    TextSpan, TransferSize, Workload, WriteContent,
 };
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use target::{Access, Opened, Policy};
+use target::{OpenTarget, TargetAccess, WritePolicy};
 
 /// A target of a size and depth.
 pub fn target(name: &str, path: &Path, size_bytes: u64, depth: u32) -> TargetSpec {
@@ -33,7 +33,7 @@ pub fn target(name: &str, path: &Path, size_bytes: u64, depth: u32) -> TargetSpe
         skip_first_block: false,
         grain_bytes: None,
         unlink: false,
-        span: Span::default(),
+        span: TextSpan::default(),
     }
 }
 
@@ -51,19 +51,19 @@ pub fn workload(name: &str, targets: &[usize], read: f64) -> Workload {
         transfer: TransferSize::Fixed(4096),
         write_transfer: None,
         trim_transfer: None,
-        address: Address::default(),
-        content: Content::default(),
+        address: AddressPattern::default(),
+        content: WriteContent::default(),
         think_ns: 0,
         open: None,
         job: None,
         replay: None,
-        span: Span::default(),
+        span: TextSpan::default(),
     }
 }
 
 /// One pass from the beginning to the end.
-pub fn once() -> Address {
-    Address { order: Order::Sequential { once: true, backward: false }, ..Address::default() }
+pub fn once() -> AddressPattern {
+    AddressPattern { order: AddressOrder::Sequential { once: true, backward: false }, ..AddressPattern::default() }
 }
 
 /// A run of these workloads.
@@ -74,44 +74,44 @@ pub fn run(workloads: Vec<Workload>) -> Run {
         loops: Vec::new(),
         workloads,
         depth: None,
-        rate: Rate::Max,
+        rate: OfferedRate::Max,
         told_rate: None,
         arrivals: Arrivals::default(),
         elapsed_ns: None,
         warmup_ns: 0,
         interval_ns: 1_000_000_000,
         pause_ns: 0,
-        stop: Stop::default(),
+        stop: StopCondition::default(),
         start_commands: Vec::new(),
         objectives: Vec::new(),
         end_commands: Vec::new(),
         format: false,
-        span: Span::default(),
+        span: TextSpan::default(),
     }
 }
 
 /// A plan of one run, its targets opened.
 pub struct Bench {
     pub plan: Plan,
-    pub targets: Vec<Option<Opened>>,
+    pub targets: Vec<Option<OpenTarget>>,
     pub choice: EngineChoice,
     pub workers: Option<usize>,
-    pub pace: Pace,
+    pub pace: ResolvedRate,
 }
 
 impl Bench {
     pub fn new(targets: Vec<TargetSpec>, run: Run) -> Self {
         let opened = targets
             .iter()
-            .map(|spec| Some(target::open(spec, spec.open, Access::Write, &Policy::default()).unwrap()))
+            .map(|spec| Some(target::open(spec, spec.open, TargetAccess::Write, &WritePolicy::default()).unwrap()))
             .collect();
         let plan = Plan { targets, runs: vec![run], ..Plan::default() };
-        Self { plan, targets: opened, choice: EngineChoice::Auto, workers: None, pace: Pace::Max }
+        Self { plan, targets: opened, choice: EngineChoice::Auto, workers: None, pace: ResolvedRate::Max }
     }
 
     /// What the engine says when it refuses to start.
     pub fn refusal(&self) -> String {
-        let input = Input {
+        let input = RunInput {
             plan: &self.plan,
             run: &self.plan.runs[0],
             rate: self.pace,
@@ -120,12 +120,12 @@ impl Bench {
             varying_seed: 7,
             data_seed: 7,
         };
-        start(input, &Options { choice: self.choice, workers: self.workers }).err().unwrap().to_string()
+        start(input, &EngineOptions { choice: self.choice, workers: self.workers }).err().unwrap().to_string()
     }
 
     /// What the engine says of how it issues I/O, and why.
     pub fn description(&self) -> String {
-        let input = Input {
+        let input = RunInput {
             plan: &self.plan,
             run: &self.plan.runs[0],
             rate: self.pace,
@@ -134,7 +134,7 @@ impl Bench {
             varying_seed: 7,
             data_seed: 7,
         };
-        let running = start(input, &Options { choice: self.choice, workers: self.workers }).unwrap();
+        let running = start(input, &EngineOptions { choice: self.choice, workers: self.workers }).unwrap();
         let description = running.describe();
         assert_eq!(running.finish(Duration::from_secs(5)).unwrap().unfinished(), 0);
         description
@@ -142,7 +142,7 @@ impl Bench {
 
     /// Runs for `time`, or until it ends by itself when `None`; gives the sums of all intervals.
     pub fn go(&self, time: Option<Duration>) -> Vec<LaneInterval> {
-        let input = Input {
+        let input = RunInput {
             plan: &self.plan,
             run: &self.plan.runs[0],
             rate: self.pace,
@@ -151,7 +151,7 @@ impl Bench {
             varying_seed: 7,
             data_seed: 7,
         };
-        let mut running = start(input, &Options { choice: self.choice, workers: self.workers }).unwrap();
+        let mut running = start(input, &EngineOptions { choice: self.choice, workers: self.workers }).unwrap();
         let mut sums: Vec<LaneInterval> = Vec::new();
         let begin = running.started_ns();
         let mut last = 0;
@@ -176,7 +176,7 @@ impl Bench {
     }
 }
 
-fn add(sums: &mut Vec<LaneInterval>, harvest: Harvest) {
+fn add(sums: &mut Vec<LaneInterval>, harvest: IntervalHarvest) {
     assert!(harvest.failures.is_empty(), "{:?}", harvest.failures);
     for lane in harvest.lanes {
         match sums.iter_mut().find(|sum| (sum.workload, sum.target, sum.op) == (lane.workload, lane.target, lane.op)) {

@@ -6,7 +6,7 @@ use recording::rows::RunQueue;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use testkit::{Command, Output};
+use testkit::{CommandOutput, TestCommand};
 
 /// The program that hides, compiled; `None` where it cannot be (or nobody may probe), which is said.
 fn hide(scratch: &Scratch) -> Option<PathBuf> {
@@ -15,7 +15,7 @@ fn hide(scratch: &Scratch) -> Option<PathBuf> {
     }
     let source = format!("{}/../../fixtures/tools/hide.c", env!("CARGO_MANIFEST_DIR"));
     let program = scratch.path("iodyno-hide");
-    let made = Command::new("cc").args(["-O2", "-o", program.to_str().unwrap(), &source]).run();
+    let made = TestCommand::new("cc").args(["-O2", "-o", program.to_str().unwrap(), &source]).run();
     if made.is_err() {
         testkit::lacks("a C compiler");
         return None;
@@ -38,7 +38,7 @@ fn grown(rows: &[&Value], key: &str) -> (f64, f64) {
 }
 
 /// A recording of the program that hides: what the command said, the program's own duty, and that by event, %.
-fn recorded(scratch: &Scratch, program: &Path, made: &str) -> (Output, f64, f64) {
+fn recorded(scratch: &Scratch, program: &Path, made: &str) -> (CommandOutput, f64, f64) {
     // Nice time on the tick's side is its own: nobody else here is nice.
     let command = ["record", "-i", "500ms", "-o", made, "--", "nice", "-n", "19", program.to_str().unwrap(), "6", "1"];
     let ended = scratch.iodyno(&command).run().unwrap().expect_code(0);
@@ -98,7 +98,7 @@ fn live_with_every_part_and_nothing_left_over() {
 fn once_live_with_every_part_and_nothing_left_over() {
     let (_alone, scratch) = (testkit::alone(), Scratch::new());
     let Some(program) = hide(&scratch) else { return };
-    let hidden = Command::new(&program).args(["7", "1"]).spawn().unwrap();
+    let hidden = TestCommand::new(&program).args(["7", "1"]).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(700));
     let cpus = scratch.iodyno(&["stat", "cpu", "--clock", "both", "--each", "--json", "-o", "live", "1", "3"]);
     let cpus = cpus.run().unwrap().expect_code(0).ndjson();
@@ -151,7 +151,7 @@ fn without_the_privilege_the_tick_alone_is_recorded_and_that_is_said() {
     }
     let without = |arguments: &[&str]| {
         let drop = ["--bounding-set", "-all,+dac_override", "--inh-caps", "-all", "--", env!("CARGO_BIN_EXE_iodyno")];
-        Command::new("setpriv").args(drop).args(arguments).dir(scratch.path("")).run().unwrap()
+        TestCommand::new("setpriv").args(drop).args(arguments).dir(scratch.path("")).run().unwrap()
     };
     let made = without(&["record", "-i", "200ms", "-o", "made", "--", "sleep", "0.5"]).expect_code(0);
     assert!(made.stderr.contains("CPU time is of the clock's tick only"), "{}", made.stderr);

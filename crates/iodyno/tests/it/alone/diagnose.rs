@@ -1,10 +1,10 @@
 //! `diagnose` on real causes: each is made, found, and not found once it is gone or half as strong.
 
 use crate::support::{FaultyDisk, Namespace, Scratch};
-use faultfs::{Config, Faultfs};
+use faultfs::{DiskConfig, Faultfs};
 use serde_json::Value;
 use std::time::Duration;
-use testkit::{Child, Command, FileSystem, LoopDevice, Mounted};
+use testkit::{Child, FileSystem, LoopDevice, MountedFileSystem, TestCommand};
 
 const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
 
@@ -49,7 +49,7 @@ fn once_one_thread_that_keeps_a_cpu_busy() {
             "import time\nwhile True:\n  end=time.monotonic()+0.01*{share}\n  while time.monotonic()<end: pass\n  time.sleep(0.01*(1-{share}))\n"
         );
         // Before everything else on that CPU, or whatever runs beside the test takes half of it.
-        Command::new("chrt").args(["-f", "1", "taskset", "-c", "0", "python3", "-c", &turn]).spawn().unwrap()
+        TestCommand::new("chrt").args(["-f", "1", "taskset", "-c", "0", "python3", "-c", &turn]).spawn().unwrap()
     };
     let spinner = spin("1");
     std::thread::sleep(Duration::from_millis(300));
@@ -80,7 +80,8 @@ fn a_recording_is_judged_like_the_machine_and_mistakes_are_told() {
     assert_eq!(judged["schema"], "iodyno.findings/1");
     let seconds = judged["judged_s"].as_f64().unwrap();
     assert!((0.8..1.6).contains(&seconds) || judged["gaps"].as_u64().unwrap() > 0, "{judged}");
-    let shipped = Command::new(IODYNO).args(["diagnose", "--print-thresholds"]).run().unwrap().expect_code(0).stdout;
+    let shipped =
+        TestCommand::new(IODYNO).args(["diagnose", "--print-thresholds"]).run().unwrap().expect_code(0).stdout;
     std::fs::write(scratch.path("shipped.toml"), &shipped).unwrap();
     let speeds = ["diagnose", "-S", "eth0:200hd,wlan0:54", "--print-thresholds"];
     let said = scratch.iodyno(&speeds).run().unwrap().expect_code(0).stdout;
@@ -215,7 +216,7 @@ impl Trouble {
     }
 
     fn fio(&self, job: &[&str]) -> Child {
-        Command::new("fio")
+        TestCommand::new("fio")
             .args(["--name=l", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=libaio", "--time_based"])
             .args([format!("--filename={}", self.faulty.device.path().display())])
             .args(job)
@@ -312,10 +313,10 @@ impl SmallGroup {
     }
 
     /// A command in it.
-    fn command(&self, program: &str) -> Command {
+    fn command(&self, program: &str) -> TestCommand {
         let enter = self.0.iter().map(|folder| format!("echo $$ > {}/cgroup.procs; ", folder.display()));
         let script = format!("{}exec \"$@\"", enter.collect::<String>());
-        Command::new("sh").args(["-c", &script, "sh", program]).limit(Duration::from_secs(120))
+        TestCommand::new("sh").args(["-c", &script, "sh", program]).limit(Duration::from_secs(120))
     }
 }
 
@@ -354,7 +355,7 @@ fn once_a_cache_that_another_program_fills() {
         return;
     }
     let mountpoint = tempfile::tempdir().unwrap();
-    let disk = Faultfs::mount(mountpoint.path(), Config::new(128 << 20)).unwrap();
+    let disk = Faultfs::mount(mountpoint.path(), DiskConfig::new(128 << 20)).unwrap();
     let device = LoopDevice::over(disk.disk()).unwrap();
     let scratch = Scratch::new();
     std::fs::write(scratch.path("t.toml"), "[general]\nclear_s = 2\n").unwrap();
@@ -364,14 +365,14 @@ fn once_a_cache_that_another_program_fills() {
         disk.control("delay 0ms").unwrap();
         let group = SmallGroup::new(96 << 20).unwrap();
         let name = group.0[0].file_name().unwrap().to_string_lossy().into_owned();
-        let mounted = Mounted::device(device.path()).unwrap();
+        let mounted = MountedFileSystem::device(device.path()).unwrap();
         let (hot, fill) = (mounted.path().join("hot"), mounted.path().join("fill"));
         std::fs::write(&hot, vec![7_u8; 24 << 20]).unwrap();
         std::fs::File::create(&fill).unwrap().set_len(400 << 20).unwrap();
         // What was written is in the cache, but not in that of the group.
         std::fs::File::open(&hot).unwrap().sync_all().unwrap();
         let forget = ["-c", "import os,sys\nos.posix_fadvise(os.open(sys.argv[1],0),0,0,os.POSIX_FADV_DONTNEED)\n"];
-        Command::new("python3").args(forget).arg(&hot).run().unwrap().expect_code(0);
+        TestCommand::new("python3").args(forget).arg(&hot).run().unwrap().expect_code(0);
         group.command("cat").arg(&hot).run().unwrap().expect_code(0);
         disk.control("delay 2ms").unwrap();
         let text = format!(
@@ -429,7 +430,7 @@ fn once_programs_too_brief_to_be_seen() {
     .unwrap();
     testkit::copy_program("/bin/true", scratch.path("brief-abc")).unwrap();
     let script = format!("while :; do {}; done", scratch.path("brief-abc").display());
-    let busy = Command::new("sh").args(["-c", &script]).spawn().unwrap();
+    let busy = TestCommand::new("sh").args(["-c", &script]).spawn().unwrap();
     let look = || scratch.iodyno(&["diagnose", "--live", "6s", "--thresholds", "t.toml", "--json"]).spawn().unwrap();
     let judged = seen(look());
     drop(busy);
@@ -437,7 +438,7 @@ fn once_programs_too_brief_to_be_seen() {
     assert!(sentence(finding).contains("runs/s of brief-abc"), "{finding}");
     // At half of what is told of, and when it is over.
     let script = format!("while :; do {}; sleep 0.04; done", scratch.path("brief-abc").display());
-    let half = Command::new("sh").args(["-c", &script]).spawn().unwrap();
+    let half = TestCommand::new("sh").args(["-c", &script]).spawn().unwrap();
     let quiet = seen(look());
     assert!(find(&quiet, "R9", "brief-abc").is_none(), "{quiet}");
     drop(half);
@@ -461,23 +462,23 @@ fn a_mirror_with_damaged_data() {
     make.extend(paths);
     testkit::mkfs_btrfs(&make).unwrap();
     {
-        let mounted = Mounted::device(first.path()).unwrap();
+        let mounted = MountedFileSystem::device(first.path()).unwrap();
         std::fs::write(mounted.path().join("payload"), vec![7_u8; 60 << 20]).unwrap();
     }
     // Everything on the second device but its first megabytes and the copy of its superblock.
     let wipe = ["if=/dev/zero", "bs=1M", "seek=66", "count=234", "conv=notrunc,fsync", "status=none"];
-    Command::new("dd").args(wipe).arg(format!("of={}", paths[1])).run().unwrap().expect_code(0);
-    let mounted = Mounted::device(first.path()).unwrap();
-    let diagnose = Command::new(IODYNO).args(["diagnose", "--live", "7s", "--json"]).spawn().unwrap();
+    TestCommand::new("dd").args(wipe).arg(format!("of={}", paths[1])).run().unwrap().expect_code(0);
+    let mounted = MountedFileSystem::device(first.path()).unwrap();
+    let diagnose = TestCommand::new(IODYNO).args(["diagnose", "--live", "7s", "--json"]).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(2500));
-    let scrub = Command::new("btrfs").args(["scrub", "start", "-B"]).arg(mounted.path()).run().unwrap();
+    let scrub = TestCommand::new("btrfs").args(["scrub", "start", "-B"]).arg(mounted.path()).run().unwrap();
     let judged = seen(diagnose);
     let finding = find(&judged, "R12", "btrfs iodyno-d, device 2");
     let finding = finding.unwrap_or_else(|| panic!("not found: {judged} {}", scrub.stdout));
     assert!(sentence(finding).contains("blocks had a wrong check sum"), "{finding}");
     assert!(sentence(finding).contains("repaired from mirror"), "{finding}");
     // What is repaired stays so: no further finding.
-    let judged = seen(Command::new(IODYNO).args(["diagnose", "--live", "2s", "--json"]).spawn().unwrap());
+    let judged = seen(TestCommand::new(IODYNO).args(["diagnose", "--live", "2s", "--json"]).spawn().unwrap());
     assert!(of(&judged, "R12").is_empty(), "{judged}");
 }
 
@@ -508,7 +509,7 @@ fn soak_idle_a_full_speed_load_and_a_build_are_no_findings() {
         "end=$(($(date +%s)+{third})); while [ $(date +%s) -lt $end ]; do \
          for cpu in $(seq $(nproc)); do python3 -c '{work}' $((500 + RANDOM % 2000)) & done; wait; done"
     );
-    Command::new("bash").args(["-c", &build]).run().unwrap().expect_code(0);
+    TestCommand::new("bash").args(["-c", &build]).run().unwrap().expect_code(0);
     record.wait().unwrap().expect_code(0);
     let judged = scratch.iodyno(&["diagnose", "r", "--json"]).run().unwrap();
     let judged: Value = serde_json::from_str(&judged.stdout).unwrap();

@@ -4,15 +4,15 @@ use crate::support::causes::{FirstComes, flood, hiding_program, large_frames_to_
 use crate::support::{Namespace, Scratch};
 use serde_json::Value;
 use std::time::Duration;
-use testkit::Command;
+use testkit::TestCommand;
 
 /// What `iodyno diagnose` finds in a recording of so many seconds, whatever else this machine suffers from.
 fn diagnosed(scratch: &Scratch, seconds: u32) -> Value {
-    diagnosed_by(scratch, Command::new(env!("CARGO_BIN_EXE_iodyno")), seconds)
+    diagnosed_by(scratch, TestCommand::new(env!("CARGO_BIN_EXE_iodyno")), seconds)
 }
 
 /// The same, recorded by this command.
-fn diagnosed_by(scratch: &Scratch, iodyno: Command, seconds: u32) -> Value {
+fn diagnosed_by(scratch: &Scratch, iodyno: TestCommand, seconds: u32) -> Value {
     let seen = scratch.path("seen");
     let _ = std::fs::remove_dir_all(&seen);
     let length = format!("{seconds}s");
@@ -133,7 +133,7 @@ fn once_a_tick_that_misses_what_hides_from_it() {
     let scratch = Scratch::new();
     let program = hiding_program(scratch.path("iodyno-hide"));
     let run = |work_ns: &str, seconds: u32| {
-        let hidden = Command::new(&program).args(["17", "1", work_ns]).spawn().unwrap();
+        let hidden = TestCommand::new(&program).args(["17", "1", work_ns]).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(600));
         let judged = diagnosed(&scratch, seconds);
         let duty: f64 = hidden.wait().unwrap().expect_code(0).stdout.trim().parse().unwrap();
@@ -176,7 +176,7 @@ fn once_a_flood_of_small_packets_takes_a_cpu_and_who_lost_it_is_named() {
     let send = |work_ms: f64, sleep_ms: f64| flood(&namespace, work_ms, sleep_ms);
     let full = send(1000.0, 0.0);
     let spin = ["-c", "1", "python3", "-c", "while True: pass"];
-    let victim = Command::new("taskset").args(spin).spawn().unwrap();
+    let victim = TestCommand::new("taskset").args(spin).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(500));
     // The receiver's end sees the link.
     let look = || diagnosed_by(&scratch, namespace.peer(env!("CARGO_BIN_EXE_iodyno")), 14);

@@ -5,10 +5,10 @@ use crate::support::Scratch;
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
-use testkit::{BlockOp, BlockRecord, BlockTrace, Command, FileSystem, Layer, LoopDevice, Mounted};
+use testkit::{BlockOp, BlockRecord, FileSystem, Layer, LoopDevice, MountedFileSystem, TestCommand, TracepointCapture};
 
 struct Bench {
-    mounted: Mounted,
+    mounted: MountedFileSystem,
     device: LoopDevice,
     scratch: Scratch,
 }
@@ -34,11 +34,11 @@ impl Bench {
             return None;
         }
         let device = LoopDevice::new(256 << 20).unwrap();
-        if let Err(error) = BlockTrace::start(device.path(), Layer::Bios) {
+        if let Err(error) = TracepointCapture::start(device.path(), Layer::Bios) {
             testkit::lacks(&format!("tracefs: {error}"));
             return None;
         }
-        let mounted = Mounted::make(FileSystem::Ext4, device.path()).unwrap();
+        let mounted = MountedFileSystem::make(FileSystem::Ext4, device.path()).unwrap();
         Some(Self { mounted, device, scratch: Scratch::new() })
     }
 
@@ -48,7 +48,7 @@ impl Bench {
 
     fn watch(&self, work: impl FnOnce()) -> Seen {
         rustix::fs::sync();
-        let bios = BlockTrace::start(self.device.path(), Layer::Bios).unwrap();
+        let bios = TracepointCapture::start(self.device.path(), Layer::Bios).unwrap();
         work();
         let capture = bios.stop();
         assert_eq!(capture.lost, 0, "the tracepoint lost events");
@@ -61,7 +61,7 @@ impl Bench {
 
     fn by_fio(&self, flags: &[&str]) -> Seen {
         self.watch(|| {
-            let fio = Command::new("fio").args(["--output=/dev/null", "--name=job"]).args(flags);
+            let fio = TestCommand::new("fio").args(["--output=/dev/null", "--name=job"]).args(flags);
             fio.dir(self.scratch.path("")).limit(Duration::from_secs(60)).run().unwrap().expect_code(0);
         })
     }

@@ -3,7 +3,7 @@
 use crate::support::{FaultyDisk, Scratch};
 use serde_json::Value;
 use std::time::Duration;
-use testkit::{Command, direct};
+use testkit::{TestCommand, direct};
 
 const BLOCK: usize = 4096;
 
@@ -107,7 +107,7 @@ fn a_disk_on_which_io_fails_is_never_called_healthy() {
     }
     for (disk, case) in disks.iter().zip(&CASES) {
         // A loop device may write its own file through the page cache, where a write never fails.
-        let _ = Command::new("losetup").args(["--direct-io=on"]).arg(disk.device.path()).run();
+        let _ = TestCommand::new("losetup").args(["--direct-io=on"]).arg(disk.device.path()).run();
         if !case.fault.is_empty() {
             disk.disk.control(case.fault).unwrap();
         }

@@ -6,7 +6,7 @@ use recording::rows::{FileInterval, Io};
 use rustix::process::Signal;
 use std::path::Path;
 use std::time::Duration;
-use testkit::{Child, Command, FileSystem, LoopDevice, Mounted, Output};
+use testkit::{Child, CommandOutput, FileSystem, LoopDevice, MountedFileSystem, TestCommand};
 
 struct Probing<'a> {
     _alone: testkit::Alone,
@@ -29,7 +29,7 @@ impl<'a> Probing<'a> {
         Self { _alone: alone, scratch, child }
     }
 
-    fn stop(self) -> Output {
+    fn stop(self) -> CommandOutput {
         // What was done is seen before the interrupt is.
         std::thread::sleep(Duration::from_millis(100));
         self.child.signal(Signal::INT);
@@ -37,7 +37,7 @@ impl<'a> Probing<'a> {
     }
 
     /// The sums of one file over all processes.
-    fn of(self, file: &Path) -> (Output, FileInterval) {
+    fn of(self, file: &Path) -> (CommandOutput, FileInterval) {
         let scratch = self.scratch;
         let output = self.stop().expect_code(0);
         let rows = Reader::open(scratch.path("probed")).unwrap().table::<FileInterval>().unwrap();
@@ -67,7 +67,7 @@ impl<'a> Probing<'a> {
 }
 
 fn dd(arguments: &[String]) {
-    Command::new("dd").args(arguments).run().unwrap().expect_code(0);
+    TestCommand::new("dd").args(arguments).run().unwrap().expect_code(0);
 }
 
 fn read(file: &Path, size: &str, more: &[&str]) {
@@ -89,12 +89,12 @@ fn write(file: &Path, size: &str, count: u32, more: &[&str]) {
 
 /// Throws this file out of the page cache.
 fn forget(file: &Path) {
-    Command::new("sync").arg(file).run().unwrap().expect_code(0);
+    TestCommand::new("sync").arg(file).run().unwrap().expect_code(0);
     let file = std::fs::File::open(file).unwrap();
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
 }
 
-fn mounted(kind: FileSystem) -> Option<(LoopDevice, Mounted)> {
+fn mounted(kind: FileSystem) -> Option<(LoopDevice, MountedFileSystem)> {
     if !testkit::require_root_or_skip() {
         return None;
     }
@@ -103,7 +103,7 @@ fn mounted(kind: FileSystem) -> Option<(LoopDevice, Mounted)> {
         return None;
     }
     let device = LoopDevice::new(kind.min_bytes()).unwrap();
-    let mounted = Mounted::make(kind, device.path()).unwrap();
+    let mounted = MountedFileSystem::make(kind, device.path()).unwrap();
     Some((device, mounted))
 }
 
@@ -162,7 +162,7 @@ fn random_reads_of_every_kind_are_counted() {
     ] {
         forget(&file);
         let probing = Probing::start(&scratch, &["files", "--comm", "fio"]);
-        Command::new("fio")
+        TestCommand::new("fio")
             .args([
                 "--name=r",
                 "--rw=randread",
@@ -231,7 +231,7 @@ fn asynchronous_writes_have_their_device_and_file() {
     let probing = Probing::start(&scratch, &["io", "-d", &name, "--by", "file"]);
     write(&file, "1M", 4, &[]);
     // Write-back of the whole file system, not of a file that somebody waits for.
-    Command::new("sync").arg("-f").arg(mounted.path()).run().unwrap().expect_code(0);
+    TestCommand::new("sync").arg("-f").arg(mounted.path()).run().unwrap().expect_code(0);
     let output = probing.stop().expect_code(0);
     let rows = Reader::open(scratch.path("probed")).unwrap().table::<Io>().unwrap();
     let ours: Vec<&Io> = rows.iter().filter(|io| io.file.as_deref() == file.to_str() && &*io.op == "write").collect();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use testkit::{Child, Command, Output, while_cpus_are_ours};
+use testkit::{Child, CommandOutput, TestCommand, while_cpus_are_ours};
 
 /// How long each answer takes at least.
 const WORK: Duration = Duration::from_millis(20);
@@ -158,7 +158,7 @@ impl<'a> Probing<'a> {
         Self { scratch, child }
     }
 
-    fn stop(self) -> (Output, Vec<RequestInterval>) {
+    fn stop(self) -> (CommandOutput, Vec<RequestInterval>) {
         self.child.signal(Signal::INT);
         let output = self.child.wait().unwrap().expect_code(0);
         (output, Reader::open(self.scratch.path("probed")).unwrap().table().unwrap())
@@ -316,7 +316,7 @@ impl Drop for Spinner {
 /// Before all others that are not as urgent.
 fn urgent() {
     let tid = gettid().as_raw_nonzero().to_string();
-    Command::new("chrt").args(["-f", "-p", "50", &tid]).run().unwrap().expect_code(0);
+    TestCommand::new("chrt").args(["-f", "-p", "50", &tid]).run().unwrap().expect_code(0);
 }
 
 #[test]

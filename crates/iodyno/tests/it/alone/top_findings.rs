@@ -5,7 +5,7 @@ use crate::support::terminal::{GIVEN_BACK, on_a_terminal, tried_on_a_terminal};
 use crate::support::{FaultyDisk, Namespace, Scratch};
 use std::path::Path;
 use std::time::Duration;
-use testkit::{Command, Output};
+use testkit::{CommandOutput, TestCommand};
 
 /// The page with its findings, which close soon after they no longer hold; then these steps.
 fn steps<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -66,13 +66,13 @@ fn once_a_tick_that_misses_what_hides_from_it() {
     let _alone = testkit::alone();
     let scratch = Scratch::new();
     let hidden =
-        Command::new(hiding_program(scratch.path("iodyno-hide"))).args(["30", "1", "2800000"]).spawn().unwrap();
+        TestCommand::new(hiding_program(scratch.path("iodyno-hide"))).args(["30", "1", "2800000"]).spawn().unwrap();
     let beside = scratch.iodyno(&["record", "-o", "beside", "--for", "25s"]).spawn().unwrap();
     let arguments = soon_closed(&scratch);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     // It ends by itself.
     let headline = ["wait The tick misses", "wait points of cpu1", "gone points of cpu1"];
-    let ran: Output = tried_on_a_terminal(Path::new("."), &arguments, &steps(&headline));
+    let ran: CommandOutput = tried_on_a_terminal(Path::new("."), &arguments, &steps(&headline));
     beside.wait().unwrap().expect_code(0);
     let duty: f64 = hidden.wait().unwrap().expect_code(0).stdout.trim().parse().unwrap();
     let all = busy(&scratch);
@@ -101,7 +101,7 @@ fn once_a_flood_of_small_packets_takes_a_cpu() {
     };
     large_frames_to_cpu_1(&namespace);
     let full = flood(&namespace, 1000.0, 0.0);
-    let victim = Command::new("taskset").args(["-c", "1", "python3", "-c", "while True: pass"]).spawn().unwrap();
+    let victim = TestCommand::new("taskset").args(["-c", "1", "python3", "-c", "while True: pass"]).spawn().unwrap();
     let arguments = soon_closed(&scratch);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let end = format!("end {}", full.id());
@@ -127,7 +127,7 @@ fn once_who_writes_to_a_disk_that_is_the_limit() {
     let scratch = Scratch::new();
     scratch.write("clear.toml", "[general]\nclear_s = 2\n[device]\nfor_s = 4\n");
     let load = |job: &[&str]| {
-        Command::new("fio")
+        TestCommand::new("fio")
             .args(["--name=l", "--rw=randwrite", "--bs=4k", "--direct=1", "--ioengine=libaio", "--time_based"])
             .arg(format!("--filename={path}"))
             .args(job)

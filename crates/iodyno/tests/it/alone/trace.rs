@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use testkit::{Child, Command, FileSystem, LoopDevice, Mounted, Output, Zram};
+use testkit::{Child, CommandOutput, FileSystem, LoopDevice, MountedFileSystem, TestCommand, Zram};
 
 thread_local! {
     /// By which way the traces of this test are made; nothing: as a user gets it.
@@ -37,7 +37,7 @@ impl<'a> Tracing<'a> {
     }
 
     /// Ends it; the command's output, and the rows in the order of queueing.
-    fn stop(self) -> (Output, Vec<Io>) {
+    fn stop(self) -> (CommandOutput, Vec<Io>) {
         self.child.signal(rustix::process::Signal::INT);
         let output = self.child.wait().unwrap();
         let mut rows = rows(self.scratch, &self.name);
@@ -374,14 +374,14 @@ fn once_on_file_system(
     kind.make(device.path()).unwrap();
     let node = device.path().to_str().unwrap();
     let mount = if options.is_empty() {
-        Mounted::device(node).unwrap()
+        MountedFileSystem::device(node).unwrap()
     } else {
-        Mounted::mount(&[&["-t", kind.name(), "-o"], options, &[node]].concat()).unwrap()
+        MountedFileSystem::mount(&[&["-t", kind.name(), "-o"], options, &[node]].concat()).unwrap()
     };
     let scratch = Scratch::new();
     let tracing = Tracing::start(&scratch, "files", &["-d", node]);
     load(mount.path());
-    Command::new("sync").arg("-f").arg(mount.path()).run().unwrap().expect_code(0);
+    TestCommand::new("sync").arg("-f").arg(mount.path()).run().unwrap().expect_code(0);
     let (output, rows) = tracing.stop();
     if output.code == Some(6) && output.stderr.contains("the probe at their end") {
         return None;
@@ -392,7 +392,7 @@ fn once_on_file_system(
 
 /// Writes `megabytes` of text that compresses to `path` through the page cache, by dd.
 fn dd(path: &Path, megabytes: u32, more: &[&str]) {
-    Command::new("dd")
+    TestCommand::new("dd")
         .args(["if=/dev/zero", "bs=64k", "status=none"])
         .args([format!("of={}", path.display()), format!("count={}", megabytes * 16)])
         .args(more)
@@ -468,7 +468,7 @@ fn once_direct_and_buffered_reads_know_their_file_whoever_submits_them() {
             let file = root.join("data");
             dd(&file, 16, &["conv=fsync"]);
             for (direct, iodepth) in [("1", "8"), ("0", "1")] {
-                Command::new("fio")
+                TestCommand::new("fio")
                     .args([
                         "--name=known",
                         "--rw=randread",
@@ -549,7 +549,7 @@ fn once_btt_blkparse_and_fio_read_what_is_exported() {
         scratch.iodyno(&arguments).run().unwrap().expect_code(0);
     };
     let tool = |name: &str, arguments: &[&str]| {
-        Command::new(name).args(arguments).dir(scratch.path("")).run().unwrap().expect_code(0).stdout
+        TestCommand::new(name).args(arguments).dir(scratch.path("")).run().unwrap().expect_code(0).stdout
     };
     export("blktrace", "t.blktrace.0");
     let text = tool("blkparse", &["-i", "t"]);
@@ -612,11 +612,11 @@ fn once_reads_of_files_stand_beside_the_io_that_they_cause() {
         return;
     }
     let device = LoopDevice::new(FileSystem::Ext4.min_bytes()).unwrap();
-    let mounted = Mounted::make(FileSystem::Ext4, device.path()).unwrap();
+    let mounted = MountedFileSystem::make(FileSystem::Ext4, device.path()).unwrap();
     let scratch = Scratch::new();
     let file = mounted.path().join("data");
     let dd = |arguments: &[&str]| {
-        Command::new("dd").args(arguments).run().unwrap().expect_code(0);
+        TestCommand::new("dd").args(arguments).run().unwrap().expect_code(0);
     };
     dd(&["if=/dev/zero", &format!("of={}", file.display()), "bs=1M", "count=4", "conv=fsync"]);
     rustix::fs::fadvise(std::fs::File::open(&file).unwrap(), 0, None, rustix::fs::Advice::DontNeed).unwrap();
@@ -639,7 +639,7 @@ fn once_what_fails_has_its_error_number() {
         return;
     }
     let mountpoint = tempfile::tempdir().unwrap();
-    let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::Config::new(16 << 20)).unwrap();
+    let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::DiskConfig::new(16 << 20)).unwrap();
     let device = LoopDevice::over(disk.disk()).unwrap();
     let scratch = Scratch::new();
     let name = device.name();
@@ -647,7 +647,7 @@ fn once_what_fails_has_its_error_number() {
     let tracing = Tracing::start(&scratch, "failed", &["-d", &name, "--comm", "dd"]);
     let source = format!("if={}", device.path().display());
     let dd = |skip: &str| {
-        Command::new("dd").args([&source, "of=/dev/null", "bs=64k", "count=1", "iflag=direct", skip]).run().unwrap()
+        TestCommand::new("dd").args([&source, "of=/dev/null", "bs=64k", "count=1", "iflag=direct", skip]).run().unwrap()
     };
     dd("skip=0").expect_code(0);
     dd("skip=1").expect_code(1);
@@ -665,7 +665,7 @@ fn once_a_partition_is_traced_without_its_neighbours() {
     let scratch = Scratch::new();
     let image = scratch.path("image");
     std::fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
-    Command::new("sfdisk")
+    TestCommand::new("sfdisk")
         .args(["-q", image.to_str().unwrap()])
         .stdin("label: gpt\n,20M\n,20M\n")
         .run()
@@ -673,7 +673,7 @@ fn once_a_partition_is_traced_without_its_neighbours() {
         .expect_code(0);
     let device = LoopDevice::over(&image).unwrap();
     // By ioctl: the kernel may know no partition tables.
-    let partx = |flag: &str| Command::new("partx").arg(flag).arg(device.path()).run().unwrap().expect_code(0);
+    let partx = |flag: &str| TestCommand::new("partx").arg(flag).arg(device.path()).run().unwrap().expect_code(0);
     partx("-a");
     let (first, second) = (format!("{}p1", device.name()), format!("{}p2", device.name()));
     let tell = |name: &str, what: &str| std::fs::read_to_string(format!("/sys/class/block/{name}/{what}"));
@@ -683,12 +683,12 @@ fn once_a_partition_is_traced_without_its_neighbours() {
         let path = scratch.path(name);
         let numbers = tell(name, "dev").unwrap();
         let (major, minor) = numbers.trim().split_once(':').unwrap();
-        Command::new("mknod").args([path.to_str().unwrap(), "b", major, minor]).run().unwrap().expect_code(0);
+        TestCommand::new("mknod").args([path.to_str().unwrap(), "b", major, minor]).run().unwrap().expect_code(0);
         path
     };
     let tracing = Tracing::start(&scratch, "part", &["-d", &second, "--comm", "dd"]);
     for name in [&first, &second] {
-        Command::new("dd")
+        TestCommand::new("dd")
             .args([
                 &format!("if={}", node(name).display()),
                 "of=/dev/null",
@@ -720,7 +720,7 @@ fn once_a_large_write_is_split_and_its_parts_are_marked() {
     let _limit = crate::support::Setting::new(device.sysfs().join("queue/max_sectors_kb"), "64");
     let name = device.name();
     let tracing = Tracing::start(&scratch, "split", &["-d", &name, "--comm", "dd"]);
-    Command::new("dd")
+    TestCommand::new("dd")
         .args(["if=/dev/zero", &format!("of={}", device.path().display()), "bs=1M", "count=2", "oflag=direct"])
         .run()
         .unwrap()
@@ -738,7 +738,7 @@ fn once_a_large_write_is_split_and_its_parts_are_marked() {
 
 fn once_a_control_group_is_told_from_others() {
     let Some(device) = device() else { return };
-    let Ok(groups) = Mounted::mount(&["-t", "cgroup2", "none"]) else {
+    let Ok(groups) = MountedFileSystem::mount(&["-t", "cgroup2", "none"]) else {
         testkit::lacks("control groups, version 2");
         return;
     };
@@ -748,9 +748,9 @@ fn once_a_control_group_is_told_from_others() {
     let name = device.name();
     let tracing = Tracing::start(&scratch, "group", &["-d", &name, "--cgroup", group.to_str().unwrap()]);
     let dd = |count: u32| format!("dd if={} of=/dev/null bs=4k count={count} iflag=direct", device.path().display());
-    Command::new("sh").args(["-c", &dd(7)]).run().unwrap().expect_code(0);
+    TestCommand::new("sh").args(["-c", &dd(7)]).run().unwrap().expect_code(0);
     let inside = format!("echo $$ > {}/cgroup.procs && exec {}", group.display(), dd(11));
-    Command::new("sh").args(["-c", &inside]).run().unwrap().expect_code(0);
+    TestCommand::new("sh").args(["-c", &inside]).run().unwrap().expect_code(0);
     let (output, rows) = tracing.stop();
     std::fs::remove_dir(&group).unwrap();
     output.expect_code(0);

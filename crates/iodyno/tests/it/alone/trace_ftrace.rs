@@ -5,7 +5,7 @@ use recording::Reader;
 use recording::rows::Io;
 use std::path::Path;
 use std::time::Duration;
-use testkit::{Child, Command, LoopDevice, Output, Zram};
+use testkit::{Child, CommandOutput, LoopDevice, TestCommand, Zram};
 
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
 
@@ -33,7 +33,7 @@ fn start(scratch: &Scratch, name: &str, way: &str, device: &str, more: &[&str]) 
 }
 
 /// Ends it by Ctrl-C; rows in the order of queueing.
-fn stop(child: Child, scratch: &Scratch, name: &str) -> (Output, Vec<Io>) {
+fn stop(child: Child, scratch: &Scratch, name: &str) -> (CommandOutput, Vec<Io>) {
     child.signal(rustix::process::Signal::INT);
     let output = child.wait().unwrap();
     let mut rows = Reader::open(scratch.path(name)).unwrap().table::<Io>().unwrap();
@@ -158,7 +158,7 @@ fn a_trace_that_looks_dead_to_another_goes_on() {
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_iodyno"), &other).unwrap();
     let name = device.name();
     let arguments = ["trace", "-o", "first", "-d", &name, "--comm", "fio", "--through", "ftrace"];
-    let mut first = Command::new(&other).args(arguments).dir(scratch.path("")).spawn().unwrap();
+    let mut first = TestCommand::new(&other).args(arguments).dir(scratch.path("")).spawn().unwrap();
     assert!(first.wait_for_stdout("tracing", Duration::from_secs(30)));
     let second = start(&scratch, "second", "ftrace", &name, &[]);
     let log = fio_log(&scratch, device.path(), &["--rw=randread", "--bs=4k", "--size=16m", "--number_ios=500"]);

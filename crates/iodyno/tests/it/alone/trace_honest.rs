@@ -6,7 +6,7 @@ use recording::rows::Io;
 use rustix::process::Signal;
 use std::path::Path;
 use std::time::Duration;
-use testkit::{Child, Command, FileSystem, LoopDevice, Mounted, Output};
+use testkit::{Child, CommandOutput, FileSystem, LoopDevice, MountedFileSystem, TestCommand};
 
 struct Bench {
     _alone: testkit::Alone,
@@ -34,7 +34,7 @@ impl Bench {
     }
 
     fn fio(&self, file: &Path, more: &[&str]) {
-        let output = Command::new("fio")
+        let output = TestCommand::new("fio")
             .args(["--name=known", "--size=64m", "--output-format=json"])
             .arg(format!("--filename={}", file.display()))
             .args(more)
@@ -54,12 +54,12 @@ impl Bench {
         Reader::open(self.scratch.path(name)).unwrap().table::<Io>().unwrap()
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    fn run(&self, arguments: &[&str]) -> CommandOutput {
         self.scratch.iodyno(arguments).run().unwrap()
     }
 }
 
-fn end(child: Child) -> Output {
+fn end(child: Child) -> CommandOutput {
     child.signal(Signal::INT);
     child.wait().unwrap()
 }
@@ -221,7 +221,7 @@ fn mapped_memory_is_not_the_file(bench: &Bench, file_of_memory: &Path) {
             continue;
         }
         kind.make(bench.device.path()).unwrap();
-        let mounted = Mounted::device(bench.device.path().to_str().unwrap()).unwrap();
+        let mounted = MountedFileSystem::device(bench.device.path().to_str().unwrap()).unwrap();
         let file = mounted.path().join("data");
         bench.fio(&file, &["--rw=write", "--bs=1m", "--end_fsync=1"]);
         let rows = trace(kind.name(), &file);
@@ -237,7 +237,7 @@ fn addresses_that_are_hidden_are_told_of() {
     std::fs::set_permissions(open.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     let out = open.path().join("h").display().to_string();
     let program = env!("CARGO_BIN_EXE_iodyno");
-    let output = Command::new("setpriv")
+    let output = TestCommand::new("setpriv")
         .args([
             "--reuid",
             "65534",
@@ -314,7 +314,11 @@ fn a_process_is_traced_without_others() {
     let child = bench.start(&["trace", "--pid", &pid, "-o", "pid"], "tracing");
     bench.reads(&["--number_ios=100"]);
     // Pages that nobody has read yet; read here.
-    Command::new("blockdev").args(["--flushbufs", bench.device.path().to_str().unwrap()]).run().unwrap().expect_code(0);
+    TestCommand::new("blockdev")
+        .args(["--flushbufs", bench.device.path().to_str().unwrap()])
+        .run()
+        .unwrap()
+        .expect_code(0);
     let mut bytes = vec![0; 1 << 20];
     std::io::Read::read_exact(&mut std::fs::File::open(bench.device.path()).unwrap(), &mut bytes).unwrap();
     end(child);
@@ -330,7 +334,7 @@ fn buffered_writes_of_io_uring_are_charged_to_their_process() {
         return;
     }
     FileSystem::Ext4.make(bench.device.path()).unwrap();
-    let mounted = Mounted::device(bench.device.path().to_str().unwrap()).unwrap();
+    let mounted = MountedFileSystem::device(bench.device.path().to_str().unwrap()).unwrap();
     let file = mounted.path().join("data");
     let child = bench.start(&["trace", "-o", "uring"], "tracing");
     let load = ["--rw=write", "--bs=64k", "--direct=0", "--ioengine=io_uring", "--force_async=2", "--end_fsync=1"];

@@ -3,7 +3,7 @@
 use crate::harm::scene::Rule;
 use std::path::Path;
 use std::time::Duration;
-use testkit::{Command, Output};
+use testkit::{CommandOutput, TestCommand};
 
 /// A command line with the target's path in it.
 pub(crate) struct Typed {
@@ -151,18 +151,18 @@ pub(crate) const ALL: &[Typed] = &[
 
 impl Typed {
     /// Types it; `recording` takes the place of `REC`.
-    pub(crate) fn run(&self, path: &Path, work: &Path, recording: &Path) -> Output {
+    pub(crate) fn run(&self, path: &Path, work: &Path, recording: &Path) -> CommandOutput {
         let mut arguments = (self.arguments)(path, work);
         for argument in arguments.iter_mut().filter(|argument| *argument == "REC") {
             *argument = recording.display().to_string();
         }
-        let command = Command::new(env!("CARGO_BIN_EXE_iodyno")).args(&arguments).dir(work);
+        let command = TestCommand::new(env!("CARGO_BIN_EXE_iodyno")).args(&arguments).dir(work);
         command.env("XDG_STATE_HOME", work).limit(Duration::from_secs(120)).run().unwrap()
     }
 
     /// What is wrong with how it ended, if anything, where the target has this rule; `changed` says whether what had to
     /// stay did change.
-    pub(crate) fn judge(&self, rule: Rule, output: &Output, changed: bool) -> Option<String> {
+    pub(crate) fn judge(&self, rule: Rule, output: &CommandOutput, changed: bool) -> Option<String> {
         let code = output.code;
         let wrote = matches!(
             (self.role, rule),

@@ -3,7 +3,7 @@
 use crate::harm::scene::{MIB, Rule, Scene, put, tool};
 use rustix::fs::{Mode, OFlags};
 use std::path::Path;
-use testkit::{FileSystem, LoopDevice, Mounted, Swap};
+use testkit::{FileSystem, LoopDevice, MountedFileSystem, Swap};
 
 /// A row of the table: name, rule, maker (`None` where this machine cannot make it).
 pub(crate) type Row = (&'static str, Rule, fn() -> Option<Scene>);
@@ -84,13 +84,13 @@ fn mounted(how: &str) -> Option<Scene> {
     let device = scene.path.display().to_string();
     match how {
         "here" => {
-            let guard = Mounted::mount(&["-o", "ro,noload", &device]).unwrap();
+            let guard = MountedFileSystem::mount(&["-o", "ro,noload", &device]).unwrap();
             scene.hold(guard);
         }
         "elsewhere" => {
             let line =
                 format!("mount --make-rprivate / && mount -o ro,noload {device} /mnt && echo ready && exec sleep 300");
-            let mut child = testkit::Command::new("unshare").args(["-m", "sh", "-c", &line]).spawn().unwrap();
+            let mut child = testkit::TestCommand::new("unshare").args(["-m", "sh", "-c", &line]).spawn().unwrap();
             assert!(child.wait_for_stdout("ready", std::time::Duration::from_secs(20)), "{}", child.stderr());
             scene.hold(child);
         }
@@ -111,7 +111,7 @@ fn backing(name: fn(&mut Scene, &Path)) -> Option<Scene> {
     let device = LoopDevice::over(&image).unwrap();
     let node = device.path().display().to_string();
     scene.hold(device);
-    let guard = Mounted::mount(&["-o", "ro,noload", &node]).unwrap();
+    let guard = MountedFileSystem::mount(&["-o", "ro,noload", &node]).unwrap();
     scene.hold(guard);
     name(&mut scene, &image);
     scene.kept.push(image);
@@ -232,7 +232,7 @@ pub(crate) const ROWS: &[Row] = &[
     }),
     ("bind mount of a file behind a mounted loop", Rule::Never, || {
         backing(|scene, image| {
-            let guard = Mounted::mount(&["--bind", &image.parent().unwrap().display().to_string()]).unwrap();
+            let guard = MountedFileSystem::mount(&["--bind", &image.parent().unwrap().display().to_string()]).unwrap();
             scene.path = guard.path().join("disk.img");
             scene.hold(guard);
         })

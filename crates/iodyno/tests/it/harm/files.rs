@@ -5,7 +5,7 @@ use crate::harm::scene::{MIB, Rule, Scene, put, tool};
 use rustix::fs::{CWD, FileType, FlockOperation, Mode, mknodat};
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use testkit::{FileSystem, Mounted, Swap};
+use testkit::{FileSystem, MountedFileSystem, Swap};
 
 fn file(bytes: &[u8]) -> Scene {
     let scene = Scene::new();
@@ -40,7 +40,8 @@ fn own_with(more: &[&str], then: fn(&Path)) -> Option<Scene> {
     let name = path.display().to_string();
     let arguments =
         ["run", "--filename", &name, "--size", "4m", "--rw", "write", "--bs", "64k", "-o", "made", "--no-report"];
-    let output = testkit::Command::new(env!("CARGO_BIN_EXE_iodyno")).args(arguments).args(more.iter()).dir(work.path());
+    let output =
+        testkit::TestCommand::new(env!("CARGO_BIN_EXE_iodyno")).args(arguments).args(more.iter()).dir(work.path());
     output.run().unwrap().expect_code(0);
     then(&path);
     Some(scene.target(path))
@@ -89,12 +90,12 @@ fn immutable() -> Option<Scene> {
     struct Immutable(String);
     impl Drop for Immutable {
         fn drop(&mut self) {
-            let _ = testkit::Command::new("chattr").args(["-i", &self.0]).run();
+            let _ = testkit::TestCommand::new("chattr").args(["-i", &self.0]).run();
         }
     }
     let mut scene = foreign();
     let name = scene.path.display().to_string();
-    let done = testkit::Command::new("chattr").args(["+i", &name]).run().ok()?;
+    let done = testkit::TestCommand::new("chattr").args(["+i", &name]).run().ok()?;
     if done.code != Some(0) {
         return None;
     }
@@ -105,7 +106,7 @@ fn immutable() -> Option<Scene> {
 /// A folder of the operating system under another name.
 fn bind_of_system(directory: &str, name: &str) -> Option<Scene> {
     let mut scene = Scene::new();
-    let guard = Mounted::mount(&["--bind", directory]).unwrap();
+    let guard = MountedFileSystem::mount(&["--bind", directory]).unwrap();
     scene.path = guard.path().join(name);
     scene.hold(guard);
     scene.kept.push(Path::new(directory).join(name));
@@ -115,7 +116,7 @@ fn bind_of_system(directory: &str, name: &str) -> Option<Scene> {
 fn read_only_file_system() -> Option<Scene> {
     let mut scene = foreign();
     let parent = scene.folder.display().to_string();
-    let guard = Mounted::mount(&["--bind", "-o", "ro", &parent]).ok()?;
+    let guard = MountedFileSystem::mount(&["--bind", "-o", "ro", &parent]).ok()?;
     scene.path = guard.path().join("thesis.dat");
     scene.hold(guard);
     Some(scene)
@@ -131,7 +132,7 @@ fn overlay(content: fn(&Path)) -> Option<Scene> {
     content(&upper);
     let [low, up, work] = ["lower", "upper", "work"].map(|name| scene.at(name).display().to_string());
     let options = format!("lowerdir={low},upperdir={up},workdir={work}");
-    let guard = Mounted::mount(&["-t", "overlay", "-o", &options, "overlay"]).ok()?;
+    let guard = MountedFileSystem::mount(&["-t", "overlay", "-o", &options, "overlay"]).ok()?;
     scene.path = guard.path().join("thesis.dat");
     scene.hold(guard);
     scene.kept.push(upper);

@@ -10,7 +10,7 @@ use std::path::Path;
 fn recording(folder: &Path) -> std::path::PathBuf {
     let path = folder.join("rec");
     let arguments = ["record", "-o", "rec", "--for", "200ms", "-i", "50ms"];
-    let output = testkit::Command::new(env!("CARGO_BIN_EXE_iodyno")).args(arguments).dir(folder).run().unwrap();
+    let output = testkit::TestCommand::new(env!("CARGO_BIN_EXE_iodyno")).args(arguments).dir(folder).run().unwrap();
     output.expect_code(0);
     path
 }

@@ -37,7 +37,7 @@ pub(crate) struct Scene {
 impl Scene {
     /// In a new folder on the disk.
     pub(crate) fn new() -> Self {
-        let folder = testkit::scratch_dir(testkit::Place::Disk).unwrap();
+        let folder = testkit::scratch_dir(testkit::ScratchPlace::Disk).unwrap();
         let path = folder.path().to_path_buf();
         Self { path: path.clone(), kept: Vec::new(), folder: path, guards: vec![Box::new(folder)] }
     }
@@ -98,7 +98,7 @@ pub(crate) fn put(path: &Path, pieces: &[(u64, &[u8])]) {
 /// Runs a tool, which must succeed.
 #[track_caller]
 pub(crate) fn tool(program: &str, arguments: &[&str]) {
-    let output = testkit::Command::new(program).args(arguments).run().unwrap();
+    let output = testkit::TestCommand::new(program).args(arguments).run().unwrap();
     output.expect_code(0);
 }
 
@@ -141,5 +141,5 @@ fn walk(folder: &Path, found: &mut BTreeMap<String, String>) {
 
 /// A scratch folder for what commands themselves write.
 pub(crate) fn work() -> TempDir {
-    testkit::scratch_dir(testkit::Place::Disk).unwrap()
+    testkit::scratch_dir(testkit::ScratchPlace::Disk).unwrap()
 }

@@ -5,7 +5,7 @@ use crate::harm::scene::MIB;
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use testkit::{Command, LoopDevice, Mounted};
+use testkit::{LoopDevice, MountedFileSystem, TestCommand};
 
 /// Size of each thing.
 const BYTES: u64 = 4 * MIB;
@@ -45,7 +45,7 @@ impl Chance {
 struct Thing {
     file: PathBuf,
     device: Option<LoopDevice>,
-    mounted: Option<Mounted>,
+    mounted: Option<MountedFileSystem>,
     /// Others' data in it, by first sector, length in sectors.
     foreign: BTreeMap<u64, u64>,
     /// The file was not made by iodyno.
@@ -94,7 +94,7 @@ struct Walk {
 
 impl Walk {
     fn new(seed: u64) -> Self {
-        let folder = testkit::scratch_dir(testkit::Place::Disk).unwrap();
+        let folder = testkit::scratch_dir(testkit::ScratchPlace::Disk).unwrap();
         let mut things = Vec::new();
         for number in 0..6 {
             let file = folder.path().join(format!("thing{number}"));
@@ -155,7 +155,7 @@ impl Walk {
         let thing = &mut self.things[at];
         let Some(device) = &thing.device else { return };
         if thing.mounted.take().is_none() {
-            thing.mounted = Mounted::mount(&["-o", "ro,noload", &device.path().display().to_string()]).ok();
+            thing.mounted = MountedFileSystem::mount(&["-o", "ro,noload", &device.path().display().to_string()]).ok();
         }
         let line = format!("{at}: mounted: {}", thing.mounted.is_some());
         self.note(line);
@@ -183,7 +183,7 @@ impl Walk {
         let was_there = target.exists();
         let option = if self.things[at].device.is_some() { "conv=notrunc,fsync" } else { "conv=fsync" };
         let line = format!("dd if={} of={} bs=256k {option} status=none", source.display(), target.display());
-        Command::new("sh").args(["-c", &line]).run().unwrap().expect_code(0);
+        TestCommand::new("sh").args(["-c", &line]).run().unwrap().expect_code(0);
         let thing = &mut self.things[at];
         thing.is_foreign_file |= !was_there;
         thing.look();
@@ -224,11 +224,11 @@ impl Walk {
         if chance.below(5) == 0 {
             add(chance, "--buffer_pattern", &PATTERNS.map(|(value, _)| value));
         }
-        let folder = testkit::scratch_dir(testkit::Place::Disk).unwrap();
+        let folder = testkit::scratch_dir(testkit::ScratchPlace::Disk).unwrap();
         let before: Vec<Option<Vec<u8>>> = self.things.iter().map(|thing| std::fs::read(&thing.file).ok()).collect();
         let protected: Vec<bool> =
             self.things.iter().enumerate().map(|(index, thing)| index != at || thing.is_protected()).collect();
-        let output = Command::new(env!("CARGO_BIN_EXE_iodyno"))
+        let output = TestCommand::new(env!("CARGO_BIN_EXE_iodyno"))
             .args(&arguments)
             .args(["-o", "out"])
             .dir(folder.path())

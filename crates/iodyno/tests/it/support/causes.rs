@@ -9,7 +9,7 @@
 
 use crate::support::Namespace;
 use std::path::PathBuf;
-use testkit::{Child, Command, RealTime};
+use testkit::{Child, RealTime, TestCommand};
 
 /// A program that works and sleeps in turn, with real-time priority on CPU 0.
 pub fn turns(priority: u32, work_ms: f64, sleep_ms: f64) -> Child {
@@ -17,13 +17,13 @@ pub fn turns(priority: u32, work_ms: f64, sleep_ms: f64) -> Child {
         "import time\nwhile True:\n  end=time.monotonic()+{work_ms}/1e3\n  while time.monotonic()<end: pass\n  time.sleep({sleep_ms}/1e3)\n"
     );
     let priority = priority.to_string();
-    Command::new("chrt").args(["-f", &priority, "taskset", "-c", "0", "python3", "-c", &program]).spawn().unwrap()
+    TestCommand::new("chrt").args(["-f", &priority, "taskset", "-c", "0", "python3", "-c", &program]).spawn().unwrap()
 }
 
 /// A program that computes between two ticks only: its arguments are seconds, CPU, and ns of work in each tick.
 pub fn hiding_program(path: PathBuf) -> PathBuf {
     let source = format!("{}/../../fixtures/tools/hide.c", env!("CARGO_MANIFEST_DIR"));
-    Command::new("cc").args(["-O2", "-o", path.to_str().unwrap(), &source]).run().unwrap().expect_code(0);
+    TestCommand::new("cc").args(["-O2", "-o", path.to_str().unwrap(), &source]).run().unwrap().expect_code(0);
     path
 }
 
@@ -33,7 +33,7 @@ pub struct FirstComes(RealTime);
 impl FirstComes {
     /// `None` where there is no such thread, or not the right to do that.
     pub fn new() -> Option<Self> {
-        let found = Command::new("pgrep").args(["-x", "ksoftirqd/1"]).run().ok()?;
+        let found = TestCommand::new("pgrep").args(["-x", "ksoftirqd/1"]).run().ok()?;
         RealTime::give(found.stdout.trim()).ok().map(Self)
     }
 }

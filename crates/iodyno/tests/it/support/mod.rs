@@ -15,7 +15,7 @@ use recording::rows::Io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
-use testkit::{Command, LoopDevice, Output};
+use testkit::{CommandOutput, LoopDevice, TestCommand};
 
 /// A folder for one test, on a real file system (not tmpfs), and what runs in it.
 pub struct Scratch {
@@ -25,7 +25,7 @@ pub struct Scratch {
 impl Scratch {
     /// Under `/var/tmp`.
     pub fn new() -> Self {
-        Self { folder: testkit::scratch_dir(testkit::Place::Disk).expect("/var/tmp is writable") }
+        Self { folder: testkit::scratch_dir(testkit::ScratchPlace::Disk).expect("/var/tmp is writable") }
     }
 
     /// A path in it.
@@ -41,15 +41,15 @@ impl Scratch {
     }
 
     /// `iodyno ARGUMENTS` in this folder, not started yet.
-    pub fn iodyno(&self, arguments: &[&str]) -> Command {
-        Command::new(env!("CARGO_BIN_EXE_iodyno"))
+    pub fn iodyno(&self, arguments: &[&str]) -> TestCommand {
+        TestCommand::new(env!("CARGO_BIN_EXE_iodyno"))
             .args(arguments)
             .dir(self.folder.path())
             .limit(Duration::from_secs(120))
     }
 
     /// Runs `text` as a parameter file with `--json`, the recording in `NAME`.
-    pub fn run(&self, name: &str, text: &str, more: &[&str]) -> Output {
+    pub fn run(&self, name: &str, text: &str, more: &[&str]) -> CommandOutput {
         let file = self.write(&format!("{name}.vdb"), text);
         let mut arguments = vec!["run", file.to_str().expect("utf-8"), "-o", name, "--json"];
         arguments.extend_from_slice(more);
@@ -64,7 +64,7 @@ impl Scratch {
 
 /// Rows of a table of a recording, through `iodyno export`.
 pub fn table_of(recording: &Path, table: &str) -> Vec<serde_json::Value> {
-    Command::new(env!("CARGO_BIN_EXE_iodyno"))
+    TestCommand::new(env!("CARGO_BIN_EXE_iodyno"))
         .args(["export", recording.to_str().expect("utf-8"), table, "--json"])
         .run()
         .expect("iodyno runs")
@@ -77,7 +77,7 @@ pub fn wait_for_samples(recording: &Path, count: usize) {
     let until_ns = testkit::now_ns() + 20_000_000_000;
     let export = ["export", recording.to_str().expect("utf-8"), "sample", "--json"];
     let has_them = || {
-        let output = Command::new(env!("CARGO_BIN_EXE_iodyno")).args(export).run().expect("iodyno runs");
+        let output = TestCommand::new(env!("CARGO_BIN_EXE_iodyno")).args(export).run().expect("iodyno runs");
         output.code == Some(0) && output.ndjson().len() >= count
     };
     while !has_them() && testkit::now_ns() < until_ns {
@@ -100,18 +100,18 @@ pub struct FaultyDisk {
     /// The device.
     pub device: LoopDevice,
     /// Tells the disk what to do.
-    pub disk: faultfs::Handle,
+    pub disk: faultfs::DiskHandle,
     _mountpoint: TempDir,
 }
 
 impl FaultyDisk {
     /// `None` without the privilege to make one, which is said.
     pub fn new() -> Option<Self> {
-        Self::of(faultfs::Config::new(64 << 20))
+        Self::of(faultfs::DiskConfig::new(64 << 20))
     }
 
     /// The same over another disk.
-    pub fn of(config: faultfs::Config) -> Option<Self> {
+    pub fn of(config: faultfs::DiskConfig) -> Option<Self> {
         if !testkit::require_root_or_skip() {
             return None;
         }
@@ -167,15 +167,15 @@ impl Namespace {
     }
 
     /// A command in it.
-    pub fn command(&self, program: &str) -> Command {
-        Command::new("ip").args(["netns", "exec", &self.0, program])
+    pub fn command(&self, program: &str) -> TestCommand {
+        TestCommand::new("ip").args(["netns", "exec", &self.0, program])
     }
 }
 
 impl Namespace {
     /// A command at the other end.
-    pub fn peer(&self, program: &str) -> Command {
-        Command::new("ip").args(["netns", "exec", &format!("{}p", self.0), program])
+    pub fn peer(&self, program: &str) -> TestCommand {
+        TestCommand::new("ip").args(["netns", "exec", &format!("{}p", self.0), program])
     }
 }
 
@@ -219,13 +219,13 @@ impl Namespace {
 impl Drop for Namespace {
     fn drop(&mut self) {
         for namespace in [self.0.clone(), format!("{}p", self.0)] {
-            let _ = Command::new("ip").args(["netns", "del", &namespace]).run();
+            let _ = TestCommand::new("ip").args(["netns", "del", &namespace]).run();
         }
     }
 }
 
 fn ip(arguments: &[&str]) {
-    Command::new("ip").args(arguments).run().unwrap().expect_code(0);
+    TestCommand::new("ip").args(arguments).run().unwrap().expect_code(0);
 }
 
 /// What an I/O was, as fio's own log has it: operation, offset and length in bytes.
@@ -241,7 +241,7 @@ pub fn done(rows: &[Io]) -> Vec<Done> {
 pub fn fio_log(scratch: &Scratch, device: &Path, options: &[&str]) -> Vec<Done> {
     let log = scratch.path("fio.log");
     let _ = std::fs::remove_file(&log);
-    Command::new("fio")
+    TestCommand::new("fio")
         .args(["--name=known", "--direct=1", "--ioengine=libaio", "--thread=0", "--randrepeat=1", "--invalidate=0"])
         .arg(format!("--filename={}", device.display()))
         .arg(format!("--write_iolog={}", log.display()))

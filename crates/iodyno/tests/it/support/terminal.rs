@@ -9,7 +9,7 @@
 
 use std::path::Path;
 use std::time::Duration;
-use testkit::{Command, Output};
+use testkit::{CommandOutput, TestCommand};
 
 /// Runs `top` on a terminal of its own: steps are `wait TEXT`, `gone TEXT` (no longer on the screen), `keys TEXT`, `size COLUMNS
 /// ROWS`, `signal NUMBER`, `close`, and `end PROCESS`, which ends another one; `bytes` prints all
@@ -118,9 +118,9 @@ pub fn on_a_terminal_in(directory: &Path, arguments: &[&str], steps: &[&str]) ->
 }
 
 /// The same, whatever came of it.
-pub fn tried_on_a_terminal(directory: &Path, arguments: &[&str], steps: &[&str]) -> Output {
+pub fn tried_on_a_terminal(directory: &Path, arguments: &[&str], steps: &[&str]) -> CommandOutput {
     let argv: Vec<&str> = std::iter::once(env!("CARGO_BIN_EXE_iodyno")).chain(arguments.iter().copied()).collect();
-    Command::new("python3")
+    TestCommand::new("python3")
         .args(["-c", PTY, &argv.join("\x1f"), &steps.join("\x1f")])
         .limit(Duration::from_secs(150))
         .dir(directory)

@@ -2,13 +2,13 @@
 
 use super::witness_of_content;
 use crate::support::{FaultyDisk, Scratch};
-use faultfs::{Entry, Op};
+use faultfs::{DiskOperation, LogEntry};
 use std::collections::HashSet;
 
 const MIB: usize = 1 << 20;
 
 /// The writes of a run with `general` and `wd` in its file, in the order of the answers.
-fn writes(place: &FaultyDisk, general: &str, wd: &str, options: &[&str]) -> Vec<Entry> {
+fn writes(place: &FaultyDisk, general: &str, wd: &str, options: &[&str]) -> Vec<LogEntry> {
     let scratch = Scratch::new();
     drop(place.disk.take_log());
     let text = format!(
@@ -17,10 +17,10 @@ fn writes(place: &FaultyDisk, general: &str, wd: &str, options: &[&str]) -> Vec<
     );
     let options: Vec<&str> = options.iter().copied().chain(["--no-report"]).collect();
     scratch.run("out", &text, &options).expect_code(0);
-    place.disk.take_log().into_iter().filter(|entry| entry.op == Op::Write).collect()
+    place.disk.take_log().into_iter().filter(|entry| entry.op == DiskOperation::Write).collect()
 }
 
-fn different(writes: &[Entry]) -> usize {
+fn different(writes: &[LogEntry]) -> usize {
     writes.iter().map(|write| write.hash).collect::<HashSet<_>>().len()
 }
 

@@ -2,7 +2,7 @@
 
 use super::witness;
 use crate::support::Scratch;
-use faultfs::Op;
+use faultfs::DiskOperation;
 use std::collections::{BTreeMap, HashSet};
 
 const BLOCK: u64 = 64 << 10;
@@ -28,8 +28,11 @@ fn exact_coverage_reads_every_block_once_in_each_pass_with_any_number_of_workers
         let options = ["--no-report", "--engine", engine, "--workers", workers];
         scratch.run("out", &text, &options).expect_code(0);
         let log = place.disk.take_log();
-        let ours: Vec<u64> =
-            log.iter().filter(|entry| (entry.op, entry.bytes) == (Op::Read, BLOCK)).map(|entry| entry.offset).collect();
+        let ours: Vec<u64> = log
+            .iter()
+            .filter(|entry| (entry.op, entry.bytes) == (DiskOperation::Read, BLOCK))
+            .map(|entry| entry.offset)
+            .collect();
         let mut times: BTreeMap<u64, usize> = BTreeMap::new();
         ours.iter().for_each(|offset| *times.entry(*offset).or_default() += 1);
         assert_eq!(times.len(), blocks, "{engine}, {workers} workers: blocks that were read");

@@ -3,7 +3,7 @@
 
 use super::witness;
 use crate::support::{FaultyDisk, Scratch};
-use faultfs::Op;
+use faultfs::DiskOperation;
 use testkit::witness::in_flight;
 
 /// What runs with `threads=` of the cell.
@@ -83,7 +83,7 @@ impl Cell {
         place.disk.control("delay 0ms").unwrap();
         let log = place.disk.take_log();
         for (bytes, most) in asked {
-            let of_it = log.iter().filter(|entry| (entry.op, entry.bytes) == (Op::Read, bytes));
+            let of_it = log.iter().filter(|entry| (entry.op, entry.bytes) == (DiskOperation::Read, bytes));
             let found = in_flight(of_it.map(|entry| (entry.arrival_ns, entry.reply_ns)));
             assert_eq!(found.max, most, "{self:?}: in flight of {bytes} B");
             let mean = found.mean / f64::from(most);

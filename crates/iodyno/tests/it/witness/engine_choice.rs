@@ -1,17 +1,17 @@
 //! `--engine` left out: what is chosen does as much at once as was asked, or as much as can be had.
 
 use crate::support::Scratch;
-use faultfs::{Config, Faultfs};
+use faultfs::{DiskConfig, Faultfs};
 use std::path::{Path, PathBuf};
-use testkit::{FileSystem, LoopDevice, Mounted};
+use testkit::{FileSystem, LoopDevice, MountedFileSystem};
 
 /// A file whose I/Os take a while, in a file system.
 struct Place {
     name: &'static str,
     file: PathBuf,
-    _mounted: Option<Mounted>,
+    _mounted: Option<MountedFileSystem>,
     _device: Option<LoopDevice>,
-    disk: faultfs::Handle,
+    disk: faultfs::DiskHandle,
     _folder: tempfile::TempDir,
 }
 
@@ -19,7 +19,7 @@ impl Place {
     fn new(file_system: Option<FileSystem>) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let bytes = file_system.map_or(64 << 20, |one| one.min_bytes() + (64 << 20));
-        let disk = Faultfs::mount(folder.path(), Config::new(bytes)).unwrap();
+        let disk = Faultfs::mount(folder.path(), DiskConfig::new(bytes)).unwrap();
         let Some(file_system) = file_system else {
             return Some(Self {
                 name: "fuse",
@@ -35,7 +35,7 @@ impl Place {
             return None;
         }
         let device = LoopDevice::over(disk.disk()).unwrap();
-        let mounted = Mounted::make(file_system, device.path()).unwrap();
+        let mounted = MountedFileSystem::make(file_system, device.path()).unwrap();
         let file = mounted.path().join("data");
         Some(Self {
             name: file_system.name(),

@@ -2,16 +2,16 @@
 //! every request.
 
 use crate::support::Scratch;
-use faultfs::{Entry, Op};
+use faultfs::{DiskOperation, LogEntry};
 use std::time::Duration;
 use tempfile::TempDir;
-use testkit::Command;
+use testkit::TestCommand;
 
 /// Each job has a part of the disk of its own, so that its requests are known by their place.
 const PART: u64 = 1 << 20;
 
 struct Bench {
-    disk: faultfs::Handle,
+    disk: faultfs::DiskHandle,
     path: String,
     scratch: Scratch,
     _mountpoint: TempDir,
@@ -20,23 +20,23 @@ struct Bench {
 /// What a program did.
 struct Seen {
     code: Option<i32>,
-    log: Vec<Entry>,
+    log: Vec<LogEntry>,
     stderr: String,
 }
 
 /// A request: operation, place within the job's part, and whether it failed.
-type Request = (Op, u64, bool);
+type Request = (DiskOperation, u64, bool);
 
 impl Seen {
     /// What the job in part number `part` did, flushes aside.
     fn job(&self, part: u64) -> Vec<Request> {
         let place = part * PART..(part + 1) * PART;
-        let of = self.log.iter().filter(|entry| entry.op != Op::Flush && place.contains(&entry.offset));
+        let of = self.log.iter().filter(|entry| entry.op != DiskOperation::Flush && place.contains(&entry.offset));
         of.map(|entry| (entry.op, entry.offset - place.start, entry.result < 0)).collect()
     }
 
-    fn flushes(&self) -> Vec<&Entry> {
-        self.log.iter().filter(|entry| entry.op == Op::Flush).collect()
+    fn flushes(&self) -> Vec<&LogEntry> {
+        self.log.iter().filter(|entry| entry.op == DiskOperation::Flush).collect()
     }
 }
 
@@ -46,7 +46,7 @@ impl Bench {
             return None;
         }
         let mountpoint = tempfile::tempdir().unwrap();
-        let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::Config::new(8 << 20)).unwrap();
+        let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::DiskConfig::new(8 << 20)).unwrap();
         let path = disk.disk().to_str().unwrap().to_string();
         Some(Self { disk, path, scratch: Scratch::new(), _mountpoint: mountpoint })
     }
@@ -60,7 +60,7 @@ impl Bench {
         }
         let file = self.scratch.write(&format!("{name}.fio"), &text).to_str().unwrap().to_string();
         let fio = self.watch(fault, || {
-            let fio = Command::new("fio").args(["--output=/dev/null", &file]).dir(self.scratch.path(""));
+            let fio = TestCommand::new("fio").args(["--output=/dev/null", &file]).dir(self.scratch.path(""));
             fio.limit(Duration::from_secs(60)).run().unwrap()
         });
         let ours = self.watch(fault, || {
@@ -70,13 +70,13 @@ impl Bench {
         [fio, ours]
     }
 
-    fn watch(&self, fault: &str, work: impl FnOnce() -> testkit::Output) -> Seen {
+    fn watch(&self, fault: &str, work: impl FnOnce() -> testkit::CommandOutput) -> Seen {
         self.disk.control("reset").unwrap();
         self.disk.control(fault).unwrap();
         drop(self.disk.take_log());
         let output = work();
         // Whose data is there is looked at by reads of other sizes.
-        let of_jobs = |entry: &Entry| entry.op == Op::Flush || entry.bytes == 8192;
+        let of_jobs = |entry: &LogEntry| entry.op == DiskOperation::Flush || entry.bytes == 8192;
         let log = self.disk.take_log().into_iter().filter(of_jobs).collect();
         self.disk.control("reset").unwrap();
         Seen { code: output.code, log, stderr: output.stderr }
@@ -196,7 +196,8 @@ fn end_fsync_comes_when_its_own_job_ends() {
     for (program, seen) in [("fio", &fio), ("ours", &ours)] {
         let times = |part: u64| {
             let place = part * PART..(part + 1) * PART;
-            let of = seen.log.iter().filter(move |entry| entry.op != Op::Flush && place.contains(&entry.offset));
+            let of =
+                seen.log.iter().filter(move |entry| entry.op != DiskOperation::Flush && place.contains(&entry.offset));
             of.map(|entry| (entry.arrival_ns, entry.reply_ns)).collect::<Vec<_>>()
         };
         let flushes = seen.flushes();

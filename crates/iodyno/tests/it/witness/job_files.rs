@@ -1,17 +1,17 @@
 //! What comes before a fio job, and when its device is full or its operations overlap: the same file by fio and by us.
 
 use crate::support::Scratch;
-use faultfs::{Entry, Op};
+use faultfs::{DiskOperation, LogEntry};
 use std::time::Duration;
-use testkit::{Command, FileSystem, LoopDevice, Mounted};
+use testkit::{FileSystem, LoopDevice, MountedFileSystem, TestCommand};
 
 fn fio(scratch: &Scratch, text: &str) -> Option<i32> {
     let file = scratch.write("fio.fio", text).to_str().unwrap().to_string();
-    let fio = Command::new("fio").args(["--output=/dev/null", &file]).dir(scratch.path(""));
+    let fio = TestCommand::new("fio").args(["--output=/dev/null", &file]).dir(scratch.path(""));
     fio.limit(Duration::from_secs(60)).run().unwrap().code
 }
 
-fn ours(scratch: &Scratch, text: &str, more: &[&str]) -> testkit::Output {
+fn ours(scratch: &Scratch, text: &str, more: &[&str]) -> testkit::CommandOutput {
     let file = scratch.write("ours.fio", text).to_str().unwrap().to_string();
     let _ = std::fs::remove_dir_all(scratch.path("out"));
     let args = ["run", &file, "-o", "out", "--json", "--no-report"];
@@ -20,27 +20,27 @@ fn ours(scratch: &Scratch, text: &str, more: &[&str]) -> testkit::Output {
 }
 
 /// The disk's log of the jobs' requests, 8 KiB each, done by fio and by us.
-fn on_disk(text: &str, fault: &str) -> Option<[Vec<Entry>; 2]> {
+fn on_disk(text: &str, fault: &str) -> Option<[Vec<LogEntry>; 2]> {
     if !testkit::require_root_or_skip() || !testkit::has_fio() {
         return None;
     }
     let mountpoint = tempfile::tempdir().unwrap();
-    let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::Config::new(8 << 20)).unwrap();
+    let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::DiskConfig::new(8 << 20)).unwrap();
     let path = disk.disk().to_str().unwrap().to_string();
     let scratch = Scratch::new();
     let text = format!("[job]\nfilename={path}\ndirect=1\nbs=8k\n{text}");
     disk.control(fault).unwrap();
     let log = |code: Option<i32>| {
         assert_eq!(code, Some(0));
-        disk.take_log().into_iter().filter(|entry| entry.op != Op::Flush && entry.bytes == 8192).collect()
+        disk.take_log().into_iter().filter(|entry| entry.op != DiskOperation::Flush && entry.bytes == 8192).collect()
     };
     drop(disk.take_log());
     Some([log(fio(&scratch, &text)), log(ours(&scratch, &text, &["--destroy", &path]).code)])
 }
 
 /// Pairs that were on the disk at the same time and touch the same bytes.
-fn overlaps(log: &[Entry]) -> usize {
-    let meet = |a: &Entry, b: &Entry| {
+fn overlaps(log: &[LogEntry]) -> usize {
+    let meet = |a: &LogEntry, b: &LogEntry| {
         let in_time = a.arrival_ns < b.reply_ns && b.arrival_ns < a.reply_ns;
         in_time && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes
     };
@@ -57,7 +57,7 @@ fn operations_that_overlap_wait_for_each_other_where_that_is_asked() {
             assert_eq!(overlaps(log) == 0, is_apart, "{option}, {program}: {} overlaps", overlaps(log));
         }
         // Others go on meanwhile.
-        let meets = |log: &[Entry]| log.windows(2).filter(|pair| pair[1].arrival_ns < pair[0].reply_ns).count();
+        let meets = |log: &[LogEntry]| log.windows(2).filter(|pair| pair[1].arrival_ns < pair[0].reply_ns).count();
         assert!(meets(&fio) > 30 && meets(&ours) > 30, "{option}: {} and {}", meets(&fio), meets(&ours));
     }
 }
@@ -67,7 +67,7 @@ fn a_job_that_wants_it_reads_its_part_before() {
     let jobs = "ioengine=psync\nrw=randread\noffset=1m\nsize=512k\n";
     for (option, reads) in [("", 64), ("pre_read=1\n", 128)] {
         let Some([fio, ours]) = on_disk(&format!("{jobs}{option}"), "quiet") else { return };
-        let of_part = |log: &[Entry]| {
+        let of_part = |log: &[LogEntry]| {
             log.iter().filter(|entry| (1 << 20..3 << 19).contains(&entry.offset)).map(|entry| entry.offset).collect()
         };
         let (theirs, own): (Vec<u64>, Vec<u64>) = (of_part(&fio), of_part(&ours));
@@ -106,7 +106,7 @@ fn a_device_that_is_full_ends_the_job_that_fills_it() {
         testkit::lacks("mkfs.ext4");
         return;
     }
-    let mounted = Mounted::make(FileSystem::Ext4, device.path()).unwrap();
+    let mounted = MountedFileSystem::make(FileSystem::Ext4, device.path()).unwrap();
     let file = mounted.path().join("fill");
     let scratch = Scratch::new();
     for (options, code) in [("fill_device=1", 0), ("fill_device=1\nsize=1m", 0), ("size=1g\nfallocate=none", 1)] {

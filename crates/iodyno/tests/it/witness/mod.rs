@@ -18,7 +18,7 @@ fn witness() -> Option<FaultyDisk> {
 
 /// One whose log has a hash of what every write carried.
 fn witness_of_content() -> Option<FaultyDisk> {
-    without_merges(FaultyDisk::of(faultfs::Config { hash: true, ..faultfs::Config::new(64 << 20) })?)
+    without_merges(FaultyDisk::of(faultfs::DiskConfig { hash: true, ..faultfs::DiskConfig::new(64 << 20) })?)
 }
 
 fn without_merges(place: FaultyDisk) -> Option<FaultyDisk> {

@@ -1,7 +1,7 @@
 //! How targets are opened, and what runs end with.
 
 use crate::support::{Scratch, sum};
-use faultfs::{Entry, Op};
+use faultfs::{DiskOperation, LogEntry};
 use tempfile::TempDir;
 
 // Numbers, not names of a library that the program uses as well: that has one of them wrong.
@@ -11,7 +11,7 @@ const O_SYNC: i32 = 0o4_010_000;
 
 /// A disk that is used as a file, so that its log tells how it was opened.
 struct Place {
-    disk: faultfs::Handle,
+    disk: faultfs::DiskHandle,
     path: String,
     scratch: Scratch,
     _mountpoint: TempDir,
@@ -22,18 +22,18 @@ fn place() -> Option<Place> {
         return None;
     }
     let mountpoint = tempfile::tempdir().unwrap();
-    let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::Config::new(8 << 20)).unwrap();
+    let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::DiskConfig::new(8 << 20)).unwrap();
     let path = disk.disk().to_str().unwrap().to_string();
     Some(Place { disk, path, scratch: Scratch::new(), _mountpoint: mountpoint })
 }
 
 impl Place {
     /// Runs a file of Vdbench's or fio's; its exit code, and what the disk saw of writes and flushes.
-    fn run(&self, file: &str, text: &str) -> (Option<i32>, Vec<Entry>) {
+    fn run(&self, file: &str, text: &str) -> (Option<i32>, Vec<LogEntry>) {
         self.run_with(file, text, &[])
     }
 
-    fn run_with(&self, file: &str, text: &str, more: &[&str]) -> (Option<i32>, Vec<Entry>) {
+    fn run_with(&self, file: &str, text: &str, more: &[&str]) -> (Option<i32>, Vec<LogEntry>) {
         drop(self.disk.take_log());
         let _ = std::fs::remove_dir_all(self.scratch.path("out"));
         let file = self.scratch.write(file, &text.replace("DISK", &self.path));
@@ -42,7 +42,7 @@ impl Place {
         let output = self.scratch.iodyno(&arguments).run().unwrap();
         println!("{}{}", output.stdout, output.stderr);
         let log = self.disk.take_log();
-        let changes = |entry: &Entry| matches!(entry.op, Op::Write | Op::Flush);
+        let changes = |entry: &LogEntry| matches!(entry.op, DiskOperation::Write | DiskOperation::Flush);
         (output.code, log.into_iter().filter(changes).collect())
     }
 }
@@ -75,8 +75,8 @@ fn openflags_are_those_of_each_run_and_workload() {
             let sizes = runs.iter().map(|(_, kilobytes, flags)| (*kilobytes, *flags)).chain([(1, O_DIRECT), (2, 0)]);
             for (kilobytes, flags) in sizes {
                 let bytes = kilobytes << 10;
-                let of_it: Vec<&Entry> =
-                    log.iter().filter(|entry| (entry.op, entry.bytes) == (Op::Write, bytes)).collect();
+                let of_it: Vec<&LogEntry> =
+                    log.iter().filter(|entry| (entry.op, entry.bytes) == (DiskOperation::Write, bytes)).collect();
                 assert!(of_it.len() >= 10, "turned {is_turned}: {} writes of {kilobytes} KiB", of_it.len());
                 let as_asked = of_it.iter().filter(|entry| entry.flags & (O_DIRECT | O_SYNC) == flags).count();
                 assert_eq!(as_asked, of_it.len(), "turned {is_turned}: {kilobytes} KiB must be opened {flags:#o}");
@@ -109,11 +109,12 @@ fn a_run_ends_with_fsync_where_that_is_asked() {
     for (file, text, expected) in cases {
         let (code, log) = place.run(file, &text);
         assert_eq!(code, Some(0), "{file}");
-        let flushes: Vec<&Entry> = log.iter().filter(|entry| entry.op == Op::Flush).collect();
+        let flushes: Vec<&LogEntry> = log.iter().filter(|entry| entry.op == DiskOperation::Flush).collect();
         assert_eq!(flushes.len(), expected, "{file}");
         assert!(flushes.iter().all(|flush| !flush.is_datasync), "{file}: fsync, not fdatasync");
         // Jobs end one after the other, each with as many writes: before the third flush, those of three are over.
-        let writes: Vec<u64> = log.iter().filter(|entry| entry.op == Op::Write).map(|entry| entry.reply_ns).collect();
+        let writes: Vec<u64> =
+            log.iter().filter(|entry| entry.op == DiskOperation::Write).map(|entry| entry.reply_ns).collect();
         for (flush, jobs) in flushes.iter().zip(1..) {
             let before = writes.iter().filter(|reply_ns| **reply_ns <= flush.arrival_ns).count();
             assert!(
@@ -137,7 +138,7 @@ fn an_fsync_that_fails_is_told_and_fails_the_run() {
     let (code, log) = place.run("fails.vdb", text);
     place.disk.control("reset").unwrap();
     assert_eq!(code, Some(3));
-    assert_eq!(log.iter().filter(|entry| entry.op == Op::Flush && entry.result < 0).count(), 1);
+    assert_eq!(log.iter().filter(|entry| entry.op == DiskOperation::Flush && entry.result < 0).count(), 1);
     let events = place.scratch.table("out", "event");
     let told = events.iter().any(|event| event["kind"] == "io_error" && event["message"].to_string().contains("flush"));
     assert!(told, "{events:?}");

@@ -2,7 +2,7 @@
 
 use super::witness;
 use crate::support::Scratch;
-use faultfs::Op;
+use faultfs::DiskOperation;
 
 #[test]
 fn a_thousand_targets_have_together_the_rate_that_was_asked() {
@@ -22,7 +22,7 @@ fn a_thousand_targets_have_together_the_rate_that_was_asked() {
         );
         scratch.run("out", &text, &["--no-report"]).expect_code(0);
         let log = place.disk.take_log();
-        let ours: Vec<_> = log.iter().filter(|entry| (entry.op, entry.bytes) == (Op::Read, 8192)).collect();
+        let ours: Vec<_> = log.iter().filter(|entry| (entry.op, entry.bytes) == (DiskOperation::Read, 8192)).collect();
         let off = (ours.len() as f64 - 3000.0).abs();
         assert!(off <= spread, "{gaps}: {} reads in 2 s at 1,500/s", ours.len());
         let mut windows = vec![0; 1024];

@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _,
 
 /// A collector's directory, and a place outside that nothing may reach.
 struct Scene {
-    home: Home,
+    home: ArchiveFolder,
     outside: PathBuf,
     told: Told,
 }
@@ -39,7 +39,7 @@ fn folder(path: &Path) {
 /// A recording of another command.
 fn run(path: &Path, is_sealed: bool) {
     let mut writer = Writer::create(path, Manifest::new(&["iodyno".into(), "run".into()])).expect("a writer");
-    commit(&mut writer, &[Batch::from_rows(&[disk(1, "sda", 5)]).expect("a batch")]).expect("written");
+    commit(&mut writer, &[RowBatch::from_rows(&[disk(1, "sda", 5)]).expect("a batch")]).expect("written");
     if is_sealed {
         writer.seal().expect("sealed");
     }
@@ -58,7 +58,7 @@ fn newest(scene: &Scene) -> PathBuf {
 fn others_recording(scene: &Scene, path: &Path) {
     let name = path.file_name().expect("a name").to_string_lossy().into_owned();
     let directory = scene.outside.join(format!("other of {name}"));
-    let other = Home::open(&directory, &scene.told).expect("a directory");
+    let other = ArchiveFolder::open(&directory, &scene.told).expect("a directory");
     copy(&tiny(&other, &name, DAY_NS), path);
 }
 
@@ -306,13 +306,13 @@ fn furnish(scene: &Scene) {
 }
 
 /// A recording with rows in the table `disk`.
-fn recorded(home: &Home, name: &str) {
+fn recorded(home: &ArchiveFolder, name: &str) {
     let mut manifest = Manifest::new(&[]);
     (manifest.started_t_ns, manifest.started_wall_ns) = (0, wall(1, (0, 0, 0)));
     manifest.clock_anchors = [0, DAY_NS].map(|t_ns| ClockAnchor { t_ns, wall_ns: t_ns }).to_vec();
     let mut writer = Writer::create_marked(&home.path().join(name), manifest, &home.next_mark(name)).expect("a writer");
     let rows: Vec<Disk> = (0..40).map(|second| disk(second, "sda", second)).collect();
-    commit(&mut writer, &[Batch::from_rows(&rows).expect("a batch")]).expect("written");
+    commit(&mut writer, &[RowBatch::from_rows(&rows).expect("a batch")]).expect("written");
     writer.seal_past().expect("sealed");
 }
 
@@ -323,7 +323,7 @@ fn scene(top: &Path) -> Scene {
     std::fs::create_dir(&outside).expect("made");
     file(&outside.join("precious"), "mine");
     let told = Told::at(wall(1, (0, 0, 0)));
-    let home = Home::open(&directory, &told).expect("a directory");
+    let home = ArchiveFolder::open(&directory, &told).expect("a directory");
     let held = kinds().filter(|(_, kind)| kind.1 == Recording).map(|(number, _)| format!("held-{number}"));
     for name in held.chain((1..=12).map(|day| format!("clean-{day}"))) {
         recorded(&home, &name);
@@ -351,7 +351,7 @@ fn foreign(scene: &Scene) -> BTreeMap<PathBuf, String> {
 
 #[test]
 fn nothing_of_others_is_ever_touched() {
-    let small = testkit::is_root().then(|| testkit::Mounted::tmpfs(24 << 20).expect("a disk"));
+    let small = testkit::is_root().then(|| testkit::MountedFileSystem::tmpfs(24 << 20).expect("a disk"));
     let folder = tempfile::tempdir().expect("a folder");
     let top = small.as_ref().map_or(folder.path(), |small| small.path()).to_path_buf();
     let _mounts = Unmount(top.clone());
@@ -360,11 +360,11 @@ fn nothing_of_others_is_ever_touched() {
     let before = foreign(&scene);
     let policies = [
         nothing(),
-        Retention { tiers: vec![Tier { after_ns: DAY_NS, step_ns: 10_000_000_000 }], ..nothing() },
-        Retention { keep_ns: Some(DAY_NS), ..nothing() },
-        Retention { min_free_bytes: Some(11 << 20), ..nothing() },
-        Retention { max_bytes: Some(1), ..nothing() },
-        Retention { keep_ns: Some(1), max_bytes: Some(1), min_free_bytes: Some(u64::MAX), ..nothing() },
+        RetentionPolicy { tiers: vec![RetentionTier { after_ns: DAY_NS, step_ns: 10_000_000_000 }], ..nothing() },
+        RetentionPolicy { keep_ns: Some(DAY_NS), ..nothing() },
+        RetentionPolicy { min_free_bytes: Some(11 << 20), ..nothing() },
+        RetentionPolicy { max_bytes: Some(1), ..nothing() },
+        RetentionPolicy { keep_ns: Some(1), max_bytes: Some(1), min_free_bytes: Some(u64::MAX), ..nothing() },
     ];
     let mut said = Vec::new();
     for retention in &policies {
@@ -418,7 +418,7 @@ fn a_recording_with_something_that_cannot_be_removed_stays_whole_and_holds_up_no
     }
     let place = tempfile::tempdir().expect("a folder");
     let told = Told::at(wall(1, (0, 0, 0)));
-    let home = Home::open(place.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(place.path(), &told).expect("a directory");
     let days: Vec<String> = (1..=5).map(|day| format!("2026-11-0{day}")).collect();
     for day in &days {
         recorded(&home, day);
@@ -434,7 +434,7 @@ fn a_recording_with_something_that_cannot_be_removed_stays_whole_and_holds_up_no
         return;
     }
     let before = digest(place.path(), &|path| !days[..3].iter().any(|day| path.starts_with(place.path().join(day))));
-    let said = tidy_once(&home, &Retention { max_bytes: Some(1), ..nothing() }, None);
+    let said = tidy_once(&home, &RetentionPolicy { max_bytes: Some(1), ..nothing() }, None);
     let after = digest(place.path(), &|path| !days[..3].iter().any(|day| path.starts_with(place.path().join(day))));
     assert_eq!(before, after, "{said:#?}");
     assert_eq!(names(place.path()), [&days[..3], &days[4..]].concat(), "{said:#?}");
@@ -447,7 +447,7 @@ fn a_recording_with_something_that_cannot_be_removed_stays_whole_and_holds_up_no
         at(1).exists() && said.iter().any(|said| said.starts_with("2026-11-01 was being removed, and is put back"))
     );
     drop(fixed);
-    tidy_once(&home, &Retention { max_bytes: Some(1), ..nothing() }, None);
+    tidy_once(&home, &RetentionPolicy { max_bytes: Some(1), ..nothing() }, None);
     assert_eq!(names(place.path()), &days[4..]);
 }
 
@@ -455,18 +455,18 @@ fn a_recording_with_something_that_cannot_be_removed_stays_whole_and_holds_up_no
 fn a_page_of_ours_goes_with_its_recording_and_outlives_thinning() {
     let place = tempfile::tempdir().expect("a folder");
     let told = Told::at(wall(1, (0, 0, 0)));
-    let home = Home::open(place.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(place.path(), &told).expect("a directory");
     let day = recording(&home, 1, 100);
     let page = recording::sign_page("<html>");
     std::fs::write(day.join(recording::PAGE), &page).expect("written");
     told.pass(2 * DAY_NS, &home);
     recording(&home, 2, 100);
     told.pass(DAY_NS, &home);
-    let tiers = vec![Tier { after_ns: DAY_NS / 2, step_ns: 10_000_000_000 }];
-    let said = tidy_once(&home, &Retention { tiers, ..nothing() }, None);
+    let tiers = vec![RetentionTier { after_ns: DAY_NS / 2, step_ns: 10_000_000_000 }];
+    let said = tidy_once(&home, &RetentionPolicy { tiers, ..nothing() }, None);
     assert!(said.iter().any(|said| said.starts_with("thinned 2026-11-01 ")), "{said:?}");
     assert_eq!(std::fs::read(day.join(recording::PAGE)).expect("there"), page);
-    let said = tidy_once(&home, &Retention { max_bytes: Some(1), ..nothing() }, None);
+    let said = tidy_once(&home, &RetentionPolicy { max_bytes: Some(1), ..nothing() }, None);
     assert!(!day.exists() && said.iter().any(|said| said.starts_with("removed 2026-11-01 ")), "{said:?}");
 }
 
@@ -478,7 +478,7 @@ fn a_directory_that_others_can_write_to_is_refused() {
     let set =
         |path: &Path, mode: u32| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("set");
     let told = Told::at(0);
-    let open = || Home::open(&directory, &told).map(drop).map_err(|error| error.to_string());
+    let open = || ArchiveFolder::open(&directory, &told).map(drop).map_err(|error| error.to_string());
     for (mode, above, word) in
         [(0o777, 0o755, "everybody can write"), (0o1777, 0o755, "everybody can write"), (0o700, 0o777, "in its place")]
     {
@@ -487,7 +487,7 @@ fn a_directory_that_others_can_write_to_is_refused() {
         let error = open().expect_err("others can write there");
         assert!(error.contains(word) && error.contains("--allow-shared"), "{error}");
         assert!(names(&directory).is_empty() && std::fs::read_dir(&directory).expect("it").next().is_none());
-        drop(Home::open_as(&directory, &told, Sharing::Allowed).expect("the user says so"));
+        drop(ArchiveFolder::open_as(&directory, &told, FolderSharing::Allowed).expect("the user says so"));
         std::fs::remove_dir_all(&directory).expect("removed");
         std::fs::create_dir(&directory).expect("made");
     }
@@ -519,7 +519,7 @@ fn a_directory_that_others_use_is_refused_and_left_as_it_is() {
         std::fs::create_dir(place.path().join("lost+found")).expect("made");
         make(place.path());
         let before = digest(place.path(), &|_| false);
-        let error = Home::open(place.path(), &Told::at(0)).expect_err("others use it").to_string();
+        let error = ArchiveFolder::open(place.path(), &Told::at(0)).expect_err("others use it").to_string();
         assert!(error.contains("holds what no collector made") && error.contains("such as"), "{error}");
         assert_eq!(digest(place.path(), &|_| false), before, "{error}");
     }
@@ -541,7 +541,7 @@ fn a_lock_of_others_is_not_written_to() {
         std::fs::create_dir(&directory).expect("made");
         make(&directory.join(".lock"), &place.path().join("outside"));
         let before = digest(place.path(), &|_| false);
-        let error = Home::open(&directory, &Told::at(0)).expect_err(name).to_string();
+        let error = ArchiveFolder::open(&directory, &Told::at(0)).expect_err(name).to_string();
         assert_eq!(digest(place.path(), &|_| false), before, "{name}: {error}");
     }
 }
@@ -560,7 +560,7 @@ fn a_directory_of_an_older_version_goes_on_and_its_recordings_are_left_alone() {
     let before = digest(place.path(), &old);
     let told = Told::at(wall(20, (1, 0, 0)));
     let mut request = request(3);
-    request.retention = Retention { keep_ns: Some(DAY_NS), max_bytes: Some(1), ..Retention::default() };
+    request.retention = RetentionPolicy { keep_ns: Some(DAY_NS), max_bytes: Some(1), ..RetentionPolicy::default() };
     serve_quietly(place.path(), &request, &told);
     assert_eq!(digest(place.path(), &old), before);
     assert_eq!(samples(place.path(), "2026-11-20"), 4);
@@ -575,7 +575,7 @@ fn a_directory_of_an_older_version_goes_on_and_its_recordings_are_left_alone() {
 fn what_a_collector_knows_of_itself_can_be_lost() {
     let place = tempfile::tempdir().expect("a folder");
     let told = Told::at(wall(1, (0, 0, 0)));
-    let home = Home::open(place.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(place.path(), &told).expect("a directory");
     assert_eq!(home.passed_ns(), wall(1, (0, 0, 0)), "a new scale begins with the wall clock");
     for day in 1..=3 {
         recording(&home, day, 60);
@@ -587,21 +587,21 @@ fn what_a_collector_knows_of_itself_can_be_lost() {
     // The state: numbers and time go on from the recordings, whatever the wall clock shows.
     file(&place.path().join(".iodyno-collector-state"), "{");
     told.wall_ns.set(told.wall_ns.get() + 500 * DAY_NS);
-    let home = Home::open(place.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(place.path(), &told).expect("a directory");
     assert_eq!(home.next_mark("x").number, 4);
     assert!(home.passed_ns() <= passed_ns && home.passed_ns() > passed_ns - 2 * DAY_NS);
     drop(home);
     // The work folder, which others have taken: there is another one.
     std::fs::remove_file(work.join(recording::MARK)).expect("removed");
     file(&work.join("precious"), "mine");
-    let home = Home::open(place.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(place.path(), &told).expect("a directory");
     assert_ne!(home.work().path(), work);
-    tidy_once(&home, &Retention { max_bytes: Some(1), ..nothing() }, None);
+    tidy_once(&home, &RetentionPolicy { max_bytes: Some(1), ..nothing() }, None);
     assert_eq!(names(place.path()), ["2026-11-03"]);
     assert_eq!(std::fs::read_to_string(work.join("precious")).expect("there"), "mine");
     drop(home);
     // The identity: it is not guessed.
     file(&place.path().join(".iodyno-collector"), "{}");
-    let error = Home::open(place.path(), &told).expect_err("it is damaged").to_string();
+    let error = ArchiveFolder::open(place.path(), &told).expect_err("it is damaged").to_string();
     assert!(error.contains("does not tell whose directory this is") && error.contains("move it away"), "{error}");
 }

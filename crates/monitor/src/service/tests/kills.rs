@@ -5,9 +5,9 @@ use super::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// One that goes, one that becomes coarser, one without a seal, one to be left alone, and a newest one.
-fn shelf(folder: &Path) -> Home {
+fn shelf(folder: &Path) -> ArchiveFolder {
     let told = Told::at(wall(1, (0, 0, 0)));
-    let home = Home::open(folder, &told).expect("a directory");
+    let home = ArchiveFolder::open(folder, &told).expect("a directory");
     for day in 1..=3 {
         recording(&home, day, 60);
         told.pass(DAY_NS, &home);
@@ -18,7 +18,7 @@ fn shelf(folder: &Path) -> Home {
     let mark = home.next_mark("2026-11-04");
     let mut writer = Writer::create_marked(&folder.join("2026-11-04"), manifest, &mark).expect("a writer");
     let rows: Vec<Disk> = (0..50).map(|second| disk(second, "sda", second)).collect();
-    commit(&mut writer, &[Batch::from_rows(&rows).expect("a batch")]).expect("written");
+    commit(&mut writer, &[RowBatch::from_rows(&rows).expect("a batch")]).expect("written");
     drop(writer);
     told.pass(DAY_NS, &home);
     recording(&home, 5, 60);
@@ -26,20 +26,20 @@ fn shelf(folder: &Path) -> Home {
     home
 }
 
-fn policy() -> Retention {
-    let tiers = vec![Tier { after_ns: DAY_NS / 2, step_ns: 10_000_000_000 }];
+fn policy() -> RetentionPolicy {
+    let tiers = vec![RetentionTier { after_ns: DAY_NS / 2, step_ns: 10_000_000_000 }];
     // The first one ended three days ago, the second one a day: when the next of ours began.
-    Retention { keep_ns: Some(5 * DAY_NS / 2), tiers, ..nothing() }
+    RetentionPolicy { keep_ns: Some(5 * DAY_NS / 2), tiers, ..nothing() }
 }
 
 fn rows(path: &Path) -> usize {
     let reader = Reader::open(path).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(reader.state(), State::Sealed, "{}", path.display());
+    assert_eq!(reader.state(), RecordingState::Sealed, "{}", path.display());
     reader.table::<Disk>().expect("rows").len()
 }
 
 /// Looks after the shelf until it is killed at step `at`; true when it was.
-fn killed_at(folder: &Path, home: Home, at: u32) -> bool {
+fn killed_at(folder: &Path, home: ArchiveFolder, at: u32) -> bool {
     STEPS.set(Some(at));
     let ended = catch_unwind(AssertUnwindSafe(|| tidy_once(&home, &policy(), None)));
     STEPS.set(None);
@@ -64,7 +64,7 @@ fn kill_at_each_step(can_exchange: bool) -> u32 {
         let home = shelf(folder.path());
         let is_killed = killed_at(folder.path(), home, at);
         let told = Told::at(wall(5, (0, 1, 0)));
-        let home = Home::open(folder.path(), &told).expect("a directory");
+        let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
         // The next collector, whose user wants everything kept: what was moved out of its place comes back or is whole elsewhere.
         tidy_once(&home, &nothing(), None);
         let found = whole(folder.path());
@@ -97,7 +97,7 @@ fn a_collector_that_is_killed_while_it_removes_and_thins_leaves_whole_recordings
 fn a_collector_that_is_killed_while_it_begins_leaves_nothing() {
     let folder = quick_folder();
     let told = Told::at(wall(1, (0, 0, 0)));
-    let home = Home::open(folder.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
     // While its folder has nothing in it, and while it has a mark: in the work folder, where it has no day's name yet.
     home.work().create_folder("new-0123-1").expect("made");
     let marked = home.work().create_folder("new-0123-2").expect("made");
@@ -105,12 +105,12 @@ fn a_collector_that_is_killed_while_it_begins_leaves_nothing() {
     let work = home.work().path().to_path_buf();
     drop(home);
     // While the work folder has no mark.
-    let home = Home::open(folder.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
     assert_eq!(tidy_once(&home, &nothing(), None), Vec::<String>::new());
     assert_eq!(home.work().names().expect("names"), [recording::MARK]);
     drop(home);
     std::fs::remove_file(work.join(recording::MARK)).expect("removed");
-    let home = Home::open(folder.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
     assert_eq!(home.work().path(), work, "it is taken again");
     // What is being made now is left alone, and is nowhere else before it has its mark.
     let begun = home.begin("2026-11-01", Manifest::new(&[])).expect("begun");

@@ -46,17 +46,17 @@ impl Shelf for Memory {
 
 /// A machine and its collector.
 struct Years {
-    now: Moment,
+    now: ClockReadings,
     evidence: Evidence,
     memory: Memory,
-    retention: Retention,
+    retention: RetentionPolicy,
     is_synchronised: bool,
     number: u64,
 }
 
 impl Years {
-    fn begin(retention: Retention) -> Self {
-        let now = Moment { wall_ns: 20_000 * DAY_NS, boot_ns: 1, boot: "a".to_string() };
+    fn begin(retention: RetentionPolicy) -> Self {
+        let now = ClockReadings { wall_ns: 20_000 * DAY_NS, boot_ns: 1, boot: "a".to_string() };
         let evidence = Evidence::begin(&now);
         let memory = Memory { total: u64::MAX / 4, ..Memory::default() };
         Self { now, evidence, memory, retention, is_synchronised: true, number: 0 }
@@ -126,7 +126,7 @@ impl Dice {
 
 #[test]
 fn ten_thousand_days_with_a_right_clock_keep_ninety() {
-    let mut years = Years::begin(Retention { min_free_bytes: None, ..Retention::default() });
+    let mut years = Years::begin(RetentionPolicy { min_free_bytes: None, ..RetentionPolicy::default() });
     for day in 1..=10_000_usize {
         years.day();
         assert!(years.kept().1 == day.min(91), "{day} {:?}", years.kept());
@@ -141,7 +141,7 @@ fn ten_thousand_days_with_a_right_clock_keep_ninety() {
 fn ten_thousand_days_with_a_clock_that_jumps_keep_the_newest_week_and_lose_a_tenth_a_day_at_most() {
     for seed in 1..=2 {
         let mut dice = Dice(seed);
-        let mut years = Years::begin(Retention { min_free_bytes: None, ..Retention::default() });
+        let mut years = Years::begin(RetentionPolicy { min_free_bytes: None, ..RetentionPolicy::default() });
         let right_ns = |years: &Years| 20_000 * DAY_NS + i64::try_from(years.number).expect("few") * DAY_NS;
         for _ in 0..10_000 {
             match dice.below(40) {
@@ -169,7 +169,7 @@ fn ten_thousand_days_with_a_clock_that_jumps_keep_the_newest_week_and_lose_a_ten
 #[test]
 fn a_clock_that_is_wrong_by_120_days_loses_nothing() {
     for (step, is_synchronised) in [(120, false), (120, true), (-120, false), (-120, true)] {
-        let mut years = Years::begin(Retention { min_free_bytes: None, ..Retention::default() });
+        let mut years = Years::begin(RetentionPolicy { min_free_bytes: None, ..RetentionPolicy::default() });
         years.is_synchronised = is_synchronised;
         (0..90).for_each(|_| years.day());
         years.now.wall_ns += step * DAY_NS;
@@ -185,7 +185,7 @@ fn a_clock_that_is_wrong_by_120_days_loses_nothing() {
 
 #[test]
 fn a_full_disk_goes_down_to_the_newest_where_it_is_ours_and_to_the_newest_week_where_it_is_not() {
-    let retention = Retention { min_free_bytes: Some(20_000), tiers: Vec::new(), ..Retention::default() };
+    let retention = RetentionPolicy { min_free_bytes: Some(20_000), tiers: Vec::new(), ..RetentionPolicy::default() };
     // Ours: 100,000 bytes for days of 1,000.
     let mut years = Years::begin(retention.clone());
     years.memory.total = 100_000;
@@ -209,7 +209,7 @@ fn a_full_disk_goes_down_to_the_newest_where_it_is_ours_and_to_the_newest_week_w
     assert_eq!(years.kept().1, 27);
     assert!(years.memory.said[0].contains("cannot be kept on a disk of"), "{:?}", years.memory.said);
     // A disk that is full of our own newest ones.
-    let mut years = Years::begin(Retention { min_free_bytes: Some(1500), ..Retention::default() });
+    let mut years = Years::begin(RetentionPolicy { min_free_bytes: Some(1500), ..RetentionPolicy::default() });
     years.memory.total = 4000;
     (0..100).for_each(|_| years.day());
     assert!((1..=2).contains(&years.kept().1), "{:?}", years.kept());
@@ -217,7 +217,8 @@ fn a_full_disk_goes_down_to_the_newest_where_it_is_ours_and_to_the_newest_week_w
 
 #[test]
 fn a_size_that_the_newest_week_exceeds_keeps_that_and_says_so() {
-    let mut years = Years::begin(Retention { min_free_bytes: None, max_bytes: Some(1), ..Retention::default() });
+    let mut years =
+        Years::begin(RetentionPolicy { min_free_bytes: None, max_bytes: Some(1), ..RetentionPolicy::default() });
     (0..30).for_each(|_| years.day());
     assert_eq!(years.kept().1, 7);
     let last = years.memory.said.last().expect("it is said");
@@ -226,7 +227,8 @@ fn a_size_that_the_newest_week_exceeds_keeps_that_and_says_so() {
 
 #[test]
 fn recordings_around_findings_and_restarts_protect_no_more_than_days_do() {
-    let retention = Retention { min_free_bytes: None, max_bytes: Some(1), keep_at_least_ns: 0, ..Retention::default() };
+    let retention =
+        RetentionPolicy { min_free_bytes: None, max_bytes: Some(1), keep_at_least_ns: 0, ..RetentionPolicy::default() };
     let mut years = Years::begin(retention);
     years.day();
     for _ in 0..5 {
@@ -247,11 +249,11 @@ fn on_a_disk(days: u64) {
     let folder = quick_folder();
     std::fs::write(folder.path().join(".lock"), "").expect("written");
     let told = Told::at(wall(1, (0, 0, 0)));
-    let mut home = Home::open(folder.path(), &told).expect("a directory");
+    let mut home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
     std::fs::write(folder.path().join("notes.txt"), "mine").expect("written");
     std::fs::create_dir(folder.path().join(".old-photos")).expect("made");
     std::fs::write(folder.path().join(".old-photos/1.jpg"), "mine").expect("written");
-    let retention = Retention { keep_ns: Some(12 * DAY_NS), tiers: Vec::new(), ..Retention::default() };
+    let retention = RetentionPolicy { keep_ns: Some(12 * DAY_NS), tiers: Vec::new(), ..RetentionPolicy::default() };
     let mut dice = Dice(7);
     for day in 1..=days {
         tiny(&home, &format!("day-{day}"), DAY_NS);
@@ -261,7 +263,7 @@ fn on_a_disk(days: u64) {
             2 => {
                 home.save();
                 drop(home);
-                home = Home::open(folder.path(), &told).expect("a directory");
+                home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
             }
             _ => {}
         }

@@ -1,12 +1,15 @@
 //! What must hold for every text that is read.
 
-use params::{JobSource, Memory, Options, QuickTest, Severity, print_fio, read_fio, read_vdbench, render, simulate};
-use plan::{Plan, Rate};
+use params::{
+    DiagnosticSeverity, JobSource, MemoryLoader, QuickTest, VdbenchOptions, print_fio, read_fio, read_vdbench, render,
+    simulate,
+};
+use plan::{OfferedRate, Plan};
 use std::path::PathBuf;
 
 /// Reads a text and holds what comes out against the promises of plans and findings; gives the number of runs.
 pub(crate) fn check(text: &[u8], choice: u64) -> Option<usize> {
-    let mut files = Memory::one("job.vdb", text);
+    let mut files = MemoryLoader::one("job.vdb", text);
     files.0.insert(PathBuf::from("other"), b"sd=sd9,lun=/tmp/other,size=1m\ninclude=job.vdb\n".to_vec());
     let reading = read_vdbench(&[PathBuf::from("job.vdb")], &options(choice), &files);
     for found in &reading.diagnostics {
@@ -17,7 +20,7 @@ pub(crate) fn check(text: &[u8], choice: u64) -> Option<usize> {
         let end = found.span.start as usize + found.span.len as usize;
         assert!(source.is_none_or(|source| end <= source.text.len().max(80)), "{found:?}");
     }
-    let errors = reading.diagnostics.iter().any(|found| found.severity == Severity::Error);
+    let errors = reading.diagnostics.iter().any(|found| found.severity == DiagnosticSeverity::Error);
     assert!(reading.plan.is_some() || errors, "no plan and no reason");
     let plan = reading.plan?;
     assert!(!errors, "a plan and errors");
@@ -30,7 +33,7 @@ pub(crate) fn check(text: &[u8], choice: u64) -> Option<usize> {
 
 /// The same for a job file; a plan that comes out can be printed and read again.
 pub(crate) fn check_fio(text: &[u8], choice: u64) -> Option<usize> {
-    let mut files = Memory::one("job.fio", text);
+    let mut files = MemoryLoader::one("job.fio", text);
     files.0.insert(PathBuf::from("other"), b"bs=8k\ninclude other\n".to_vec());
     let source = JobSource::File(PathBuf::from("job.fio"));
     let home = |name: &str| (name == "HOME").then(|| "/root".to_string());
@@ -55,7 +58,7 @@ pub(crate) fn check_fio(text: &[u8], choice: u64) -> Option<usize> {
         let printed = print_fio(&plan);
         let again = read_fio(
             &[JobSource::Text("<again>".to_string(), printed.text.clone())],
-            &Options::default(),
+            &VdbenchOptions::default(),
             &files,
             &home,
         );
@@ -64,8 +67,8 @@ pub(crate) fn check_fio(text: &[u8], choice: u64) -> Option<usize> {
     Some(plan.runs.len())
 }
 
-fn options(choice: u64) -> Options {
-    let mut options = Options::default();
+fn options(choice: u64) -> VdbenchOptions {
+    let mut options = VdbenchOptions::default();
     if choice.is_multiple_of(7) {
         options.variables = vec![("x".to_string(), "sd1".to_string()), ("xy".to_string(), "a,b=(".to_string())];
     }
@@ -88,11 +91,11 @@ fn hold(plan: &Plan) {
     for run in &plan.runs {
         assert!(run.interval_ns > 0 && run.elapsed_ns.is_none_or(|elapsed| elapsed >= 2 * run.interval_ns));
         match run.rate {
-            Rate::PerSecond(rate) => assert!(rate > 0.0 && rate <= 1e9, "{rate}"),
-            Rate::CurveMax => curve = true,
-            Rate::CurvePoint { fraction, .. } => assert!(curve && fraction > 0.0),
-            Rate::FractionOfLastMax(fraction) => assert!(fraction > 0.0),
-            Rate::Max => {}
+            OfferedRate::PerSecond(rate) => assert!(rate > 0.0 && rate <= 1e9, "{rate}"),
+            OfferedRate::CurveMax => curve = true,
+            OfferedRate::CurvePoint { fraction, .. } => assert!(curve && fraction > 0.0),
+            OfferedRate::FractionOfLastMax(fraction) => assert!(fraction > 0.0),
+            OfferedRate::Max => {}
         }
         if run.workloads.is_empty() {
             assert!(!plan.unsupported.is_empty(), "{} does nothing", run.title);

@@ -4,9 +4,12 @@ use super::grammar::{self, Statement};
 use super::naive::{self, Rule};
 use crate::same::placeless;
 use crate::support::mutate::Random;
-use params::{Memory, Options, Reading, Severity, read_vdbench, simulate};
-use plan::generate::{Geometry, Operations, Part};
-use plan::{AddressRange, Bound, Distribution, Gaps, Order, Plan, Rate, Run, TargetSpec, TransferSize, Workload};
+use params::{DiagnosticSeverity, MemoryLoader, PlanReading, VdbenchOptions, read_vdbench, simulate};
+use plan::generate::{GeneratorPart, Operations, TargetGeometry};
+use plan::{
+    AddressDistribution, AddressOrder, AddressRange, GapDistribution, OfferedRate, Plan, RangeBound, Run, TargetSpec,
+    TransferSize, Workload,
+};
 use std::path::PathBuf;
 
 /// How iodyno and the witness stand to each other.
@@ -18,8 +21,8 @@ pub(crate) enum Outcome {
     Different(String),
 }
 
-fn read(text: &str) -> Reading {
-    read_vdbench(&[PathBuf::from("job.vdb")], &Options::default(), &Memory::one("job.vdb", text))
+fn read(text: &str) -> PlanReading {
+    read_vdbench(&[PathBuf::from("job.vdb")], &VdbenchOptions::default(), &MemoryLoader::one("job.vdb", text))
 }
 
 /// What iodyno refuses and Vdbench does not: code, part of the message, id of the documentation.
@@ -41,7 +44,7 @@ pub(crate) fn judge(file: &[Statement], random: &mut Random, flipped: Option<Rul
     let text = grammar::render(file, random);
     let reading = read(&text);
     let expected = naive::expand(file, flipped);
-    let errors = || reading.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+    let errors = || reading.diagnostics.iter().filter(|found| found.severity == DiagnosticSeverity::Error);
     match (&reading.plan, expected) {
         (None, Err(_)) => Outcome::BothRefuse,
         (None, Ok(expected)) => {
@@ -105,15 +108,17 @@ fn run_line(run: &Run) -> String {
     // To the digit that it was written with.
     let digits = |value: f64| (value * 1e6).round() / 1e6;
     let rate = match run.rate {
-        Rate::PerSecond(rate) => rate,
-        Rate::Max => 9_999_988.0,
-        Rate::CurveMax => 9_999_977.0,
-        Rate::CurvePoint { fraction, .. } | Rate::FractionOfLastMax(fraction) => -digits(fraction * 100.0),
+        OfferedRate::PerSecond(rate) => rate,
+        OfferedRate::Max => 9_999_988.0,
+        OfferedRate::CurveMax => 9_999_977.0,
+        OfferedRate::CurvePoint { fraction, .. } | OfferedRate::FractionOfLastMax(fraction) => {
+            -digits(fraction * 100.0)
+        }
     };
     let gaps = match run.arrivals.gaps {
-        Gaps::Exponential => "exponential",
-        Gaps::Uniform => "uniform",
-        Gaps::Deterministic => "deterministic",
+        GapDistribution::Exponential => "exponential",
+        GapDistribution::Uniform => "uniform",
+        GapDistribution::Deterministic => "deterministic",
     };
     let seconds = |ns: u64| ns as f64 / 1e9;
     format!(
@@ -130,14 +135,14 @@ fn work_line(run: &Run, workload: &Workload, target: &TargetSpec) -> String {
     let many = workload.targets.len() as f64;
     let address = &workload.address;
     let digits = |value: f64| (value * 1e9).round() / 1e9;
-    let midpoint = |distribution: Distribution| match distribution {
-        Distribution::Poisson(midpoint) => midpoint,
+    let midpoint = |distribution: AddressDistribution| match distribution {
+        AddressDistribution::Poisson(midpoint) => midpoint,
         _ => 0.0,
     };
     let (seek, poisson) = match address.order {
-        Order::Random(distribution) => (100.0, midpoint(distribution)),
-        Order::Mixed { seek, distribution } => (digits(seek * 100.0), midpoint(distribution)),
-        Order::Sequential { once, .. } => (if once { -1.0 } else { 0.0 }, 0.0),
+        AddressOrder::Random(distribution) => (100.0, midpoint(distribution)),
+        AddressOrder::Mixed { seek, distribution } => (digits(seek * 100.0), midpoint(distribution)),
+        AddressOrder::Sequential { once, .. } => (if once { -1.0 } else { 0.0 }, 0.0),
     };
     let stride = address.stride.map_or("-1,-1".to_string(), |(min, max)| format!("{min},{max}"));
     let sizes: Vec<f64> = match &workload.transfer {
@@ -175,13 +180,13 @@ fn window(workload: &Workload, target: &TargetSpec) -> String {
     let floor = |bytes: u64| bytes - bytes % grain;
     let has_hits = address.read_hit + address.write_hit > 0.0;
     let area = address.hit_area_bytes.or(has_hits.then_some(target.hit_area_bytes)).unwrap_or(0);
-    let all = AddressRange { low: Bound::Fraction(0.0), high: Bound::Fraction(1.0) };
+    let all = AddressRange { low: RangeBound::Fraction(0.0), high: RangeBound::Fraction(1.0) };
     let range = address.hot_band.or(address.range).or(target.range).unwrap_or(all);
-    let once = matches!(address.order, Order::Sequential { once: true, .. });
-    let wraps = !once && matches!(range.high, Bound::Fraction(high) if high > 1.0);
-    let bytes = |bound: Bound| match bound {
-        Bound::Bytes(bytes) => bytes,
-        Bound::Fraction(part) => {
+    let once = matches!(address.order, AddressOrder::Sequential { once: true, .. });
+    let wraps = !once && matches!(range.high, RangeBound::Fraction(high) if high > 1.0);
+    let bytes = |bound: RangeBound| match bound {
+        RangeBound::Bytes(bytes) => bytes,
+        RangeBound::Fraction(part) => {
             let exact = size as f64 * part;
             let near = exact.round();
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes of a test")]
@@ -212,9 +217,9 @@ fn addresses(plan: &Plan) -> Result<(), String> {
 
 fn drawn(workload: &Workload, target: &TargetSpec) -> Result<(), String> {
     let size = target.size_bytes.unwrap_or(0);
-    let geometry = Geometry { size_bytes: size, block_bytes: 512 };
+    let geometry = TargetGeometry { size_bytes: size, block_bytes: 512 };
     let mut operations =
-        Operations::new(workload, target, geometry, 1, Part::WHOLE).map_err(|error| error.to_string())?;
+        Operations::new(workload, target, geometry, 1, GeneratorPart::WHOLE).map_err(|error| error.to_string())?;
     let window = window(workload, target);
     let pair = |text: &str| -> Option<(u64, u64)> {
         let (low, high) = text.trim_end_matches("wrap").split_once(',')?;

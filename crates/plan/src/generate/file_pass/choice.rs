@@ -7,7 +7,7 @@ use crate::generate::mix::value_error;
 use crate::generate::permutation::Permutation;
 use crate::generate::rng::{Rng, derive, threshold};
 use crate::generate::skew::Skew;
-use crate::spec::{Bound, Distribution, FileUse, Workload};
+use crate::spec::{AddressDistribution, FileUse, RangeBound, Workload};
 
 /// Which operations of a random order follow the one before.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub(super) enum Choice {
     /// By kind of operation: places of different sizes are not as many.
     Skewed(Box<[Skew; 3]>),
     /// Random numbers up to the first go to the places from the second to the third, as fractions or bytes.
-    Zones(Vec<(u64, Bound, Bound)>),
+    Zones(Vec<(u64, RangeBound, RangeBound)>),
 }
 
 /// Places in an order without a repetition.
@@ -66,7 +66,7 @@ impl Choice {
     pub(super) fn new(
         workload: &Workload,
         files: &FileUse,
-        (seed, distribution): (u64, Distribution),
+        (seed, distribution): (u64, AddressDistribution),
         ways: &[Way; 3],
         (room, rest): (u64, u64),
     ) -> Result<Self, GenerateError> {
@@ -74,12 +74,12 @@ impl Choice {
             return Self::zones(workload, ways, room);
         }
         match distribution {
-            Distribution::Uniform => Ok(Self::Free),
-            Distribution::ExactOnce if files.cuts => {
+            AddressDistribution::Uniform => Ok(Self::Free),
+            AddressDistribution::ExactOnce if files.cuts => {
                 let smallest = ways.iter().map(|way| way.min).min().unwrap_or(1).min(files.smallest_bytes.max(1));
                 Ok(Self::Mapped(Box::new(BlockMap::new(room / smallest))))
             }
-            Distribution::ExactOnce => Ok(Self::once(ways, seed)),
+            AddressDistribution::ExactOnce => Ok(Self::once(ways, seed)),
             skewed => {
                 let mut skews = Vec::with_capacity(ways.len());
                 for way in ways {
@@ -111,14 +111,14 @@ impl Choice {
     fn zones(workload: &Workload, ways: &[Way; 3], room: u64) -> Result<Self, GenerateError> {
         let zones = &workload.address.zones;
         let sum: f64 = zones.iter().map(|(share, _)| share).sum();
-        let (mut from, mut upto, mut out) = (Bound::Bytes(0), 0.0, Vec::with_capacity(zones.len()));
+        let (mut from, mut upto, mut out) = (RangeBound::Bytes(0), 0.0, Vec::with_capacity(zones.len()));
         for &(share, to) in zones {
             if !(share >= 0.0 && sum > 0.0) {
                 let what = "the share of a zone";
                 return Err(value_error(workload, what, share, "0 or more, and more in one of them"));
             }
             upto += share / sum;
-            let is_beyond = matches!(to, Bound::Bytes(bytes) if bytes > room);
+            let is_beyond = matches!(to, RangeBound::Bytes(bytes) if bytes > room);
             let is_short = ways.iter().any(|way| way.zone(from, to).1 == 0);
             if share > 0.0 && (is_beyond || is_short) {
                 let what =

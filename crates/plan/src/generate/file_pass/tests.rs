@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::generate::tests::{target, workload};
-use crate::generate::{Geometry, Operations, Part, Turns};
-use crate::spec::{Bound, Distribution, FileLength, FilePasses, Job, OpMix, StridedZones, TransferSize};
+use crate::generate::{GeneratorPart, Operations, TargetGeometry, TargetTurns};
+use crate::spec::{AddressDistribution, FileLength, FilePasses, Job, OpMix, RangeBound, StridedZones, TransferSize};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1 << 20;
 
-fn of(order: Order, bytes: u64, files: FileUse) -> Workload {
+fn of(order: AddressOrder, bytes: u64, files: FileUse) -> Workload {
     let mut workload = workload();
     workload.transfer = TransferSize::Fixed(bytes);
     workload.address.order = order;
@@ -18,10 +18,10 @@ fn of(order: Order, bytes: u64, files: FileUse) -> Workload {
 
 /// All operations of a job on one device.
 fn all(workload: &Workload, passes: FilePasses, real_bytes: u64) -> Vec<Operation> {
-    let geometry = Geometry { size_bytes: real_bytes, block_bytes: 512 };
-    let mut operations = Operations::new(workload, &target(), geometry, 1, Part::WHOLE).unwrap();
+    let geometry = TargetGeometry { size_bytes: real_bytes, block_bytes: 512 };
+    let mut operations = Operations::new(workload, &target(), geometry, 1, GeneratorPart::WHOLE).unwrap();
     let job = Job { files: Some(passes), ..Job::new(1) };
-    let mut turns = Turns::of(workload, &job, vec![operations.range_bytes()], 1);
+    let mut turns = TargetTurns::of(workload, &job, vec![operations.range_bytes()], 1);
     std::iter::from_fn(|| {
         turns.next(|_, anew| {
             if anew {
@@ -39,9 +39,9 @@ fn once() -> FilePasses {
     FilePasses { size_bytes: None, io_size: None, loops: 1, endless: false, largest_bytes: 4096, ends_by_bytes: true }
 }
 
-const SEQUENTIAL: Order = Order::Sequential { once: false, backward: false };
-const EXACT: Order = Order::Random(Distribution::ExactOnce);
-const FREE: Order = Order::Random(Distribution::Uniform);
+const SEQUENTIAL: AddressOrder = AddressOrder::Sequential { once: false, backward: false };
+const EXACT: AddressOrder = AddressOrder::Random(AddressDistribution::ExactOnce);
+const FREE: AddressOrder = AddressOrder::Random(AddressDistribution::Uniform);
 
 fn starts(operations: &[Operation]) -> Vec<u64> {
     operations.iter().map(|operation| operation.offset).collect()
@@ -90,14 +90,14 @@ fn filesize_is_where_and_size_how_much() {
 fn passes_repeat_as_fios_do() {
     let files = || FileUse { lengths: vec![FileLength::Bytes(MIB)], ..FileUse::default() };
     let count = |passes: FilePasses| all(&of(SEQUENTIAL, 4096, files()), passes, 8 * MIB).len();
-    let io = |bytes| Some(Bound::Bytes(bytes));
+    let io = |bytes| Some(RangeBound::Bytes(bytes));
     assert_eq!(count(FilePasses { loops: 3, ..once() }), 3 * 256);
     // More than its size: passes go on until it is done, whatever the loops say.
     assert_eq!(count(FilePasses { io_size: io(5 * MIB / 2), ..once() }), 640);
     assert_eq!(count(FilePasses { io_size: io(4 * MIB), loops: 2, ..once() }), 1024);
     // Less: so often as the loops say.
     assert_eq!(count(FilePasses { io_size: io(MIB / 4), loops: 3, ..once() }), 192);
-    assert_eq!(count(FilePasses { io_size: Some(Bound::Fraction(0.5)), ..once() }), 128);
+    assert_eq!(count(FilePasses { io_size: Some(RangeBound::Fraction(0.5)), ..once() }), 128);
     let varied = FileUse { varies: true, ..files() };
     let found = all(&of(EXACT, 4096, varied), FilePasses { loops: 2, ..once() }, 8 * MIB);
     let (mut first, mut second) = (starts(&found[..256]), starts(&found[256..]));
@@ -129,8 +129,8 @@ fn a_pass_begins_with_the_flush_that_the_one_before_ended_with() {
     let mut workload = of(SEQUENTIAL, 4096, files);
     workload.mix = OpMix { fsync_every: Some(4), ..OpMix::read_write(0.0) };
     let found = all(&workload, FilePasses { loops: 2, ends_by_bytes: false, ..once() }, MIB);
-    let kinds: Vec<Op> = found.iter().map(|one| one.op).collect();
-    let (write, flush) = ([Op::Write; 4], [Op::Flush; 1]);
+    let kinds: Vec<OperationKind> = found.iter().map(|one| one.op).collect();
+    let (write, flush) = ([OperationKind::Write; 4], [OperationKind::Flush; 1]);
     assert_eq!(kinds, [&write[..], &flush, &flush, &write].concat());
 }
 
@@ -143,10 +143,10 @@ fn a_trimwrite_flushes_once_per_so_many_writes() {
         let found = all(&workload, FilePasses { loops: 2, ..once() }, 8 * MIB);
         let (mut writes, mut flushes) = (0, 0);
         for (at, one) in found.iter().enumerate() {
-            writes += usize::from(one.op == Op::Write);
-            flushes += usize::from(one.op == Op::Flush);
-            let follows = at > 0 && found[at - 1].op == Op::Write && writes % 8 == 0;
-            assert_eq!(one.op == Op::Flush, follows, "operation {at} behind {writes} writes");
+            writes += usize::from(one.op == OperationKind::Write);
+            flushes += usize::from(one.op == OperationKind::Flush);
+            let follows = at > 0 && found[at - 1].op == OperationKind::Write && writes % 8 == 0;
+            assert_eq!(one.op == OperationKind::Flush, follows, "operation {at} behind {writes} writes");
         }
         // The job is over with its last write.
         assert_eq!((writes, flushes), (512, 63), "{order:?}");
@@ -189,10 +189,14 @@ fn every_write_of_a_trimwrite_lies_where_was_trimmed() {
         let found = all(&workload, FilePasses { largest_bytes: 16_384, ..once() }, 4 * MIB);
         assert!(found.len() > 150);
         for pair in found.chunks(2) {
-            assert_eq!(pair.iter().map(|one| one.op).collect::<Vec<_>>(), [Op::Trim, Op::Write][..pair.len()]);
+            assert_eq!(
+                pair.iter().map(|one| one.op).collect::<Vec<_>>(),
+                [OperationKind::Trim, OperationKind::Write][..pair.len()]
+            );
             assert!(pair.len() == 1 || (pair[0].offset, pair[0].bytes) == (pair[1].offset, pair[1].bytes));
         }
-        let written: u64 = found.iter().filter(|one| one.op == Op::Write).map(|one| u64::from(one.bytes)).sum();
+        let written: u64 =
+            found.iter().filter(|one| one.op == OperationKind::Write).map(|one| u64::from(one.bytes)).sum();
         assert!((MIB - 16_384..=MIB + 16_384).contains(&written), "{written}");
     }
     // Smaller writes catch up with each trim.
@@ -202,7 +206,7 @@ fn every_write_of_a_trimwrite_lies_where_was_trimmed() {
         (Some(TransferSize::Fixed(4096)), Some(TransferSize::Fixed(8192)));
     let found = all(&workload, once(), 4 * MIB);
     let seen: Vec<_> = found.iter().take(7).map(|one| (one.op, one.offset)).collect();
-    let (trim, write) = (Op::Trim, Op::Write);
+    let (trim, write) = (OperationKind::Trim, OperationKind::Write);
     let expect = [(trim, 0), (write, 0), (trim, 8192), (write, 4096), (write, 8192), (trim, 16_384), (write, 12_288)];
     assert_eq!(seen, expect);
 }
@@ -247,14 +251,14 @@ fn runs_of_a_random_order_follow_a_random_place_each() {
 /// Of a device, of a part of it, and as fast as may be for a time: reads and writes both come, to the job's end.
 #[test]
 fn a_mix_with_two_sizes_and_skewed_places_is_done_to_its_end() {
-    let skews = [Distribution::Normal(0.1), Distribution::Zipf(1.2), Distribution::Pareto(0.3)];
+    let skews = [AddressDistribution::Normal(0.1), AddressDistribution::Zipf(1.2), AddressDistribution::Pareto(0.3)];
     let both = [(4 * KIB, 8 * KIB), (8 * KIB, 4 * KIB), (4 * KIB, 16 * KIB)];
-    for distribution in skews.into_iter().chain([Distribution::ExactOnce]) {
+    for distribution in skews.into_iter().chain([AddressDistribution::ExactOnce]) {
         for ((read, write), length) in
             both.into_iter().zip([FileLength::Bytes(4 * MIB), FileLength::Rest, FileLength::Rest])
         {
             let files = FileUse { repeats: true, lengths: vec![length], ..FileUse::default() };
-            let mut workload = of(Order::Random(distribution), read, files);
+            let mut workload = of(AddressOrder::Random(distribution), read, files);
             workload.mix = OpMix::read_write(0.5);
             workload.write_transfer = Some(TransferSize::Fixed(write));
             let found = all(&workload, once(), 16 * MIB);
@@ -262,12 +266,12 @@ fn a_mix_with_two_sizes_and_skewed_places_is_done_to_its_end() {
             let end = if length == FileLength::Rest { 16 * MIB } else { 4 * MIB };
             let bytes: u64 = found.iter().map(|one| u64::from(one.bytes)).sum();
             assert!((end..end + 16 * KIB).contains(&bytes), "{seen}: {bytes} bytes of {end}");
-            let writes = found.iter().filter(|one| one.op == Op::Write).count();
+            let writes = found.iter().filter(|one| one.op == OperationKind::Write).count();
             assert!(writes * 3 > found.len() && writes * 3 < found.len() * 2, "{seen}: {writes} of {}", found.len());
             assert!(found.iter().all(|one| one.offset + u64::from(one.bytes) <= end), "{seen}");
             // Writes go to all of it, not to that part alone which lies where the places of reads end.
-            let behind = |op: Op| found.iter().filter(|one| one.op == op && one.offset >= end / 2).count();
-            assert!(behind(Op::Write) > 20 && behind(Op::Read) > 20, "{seen}");
+            let behind = |op: OperationKind| found.iter().filter(|one| one.op == op && one.offset >= end / 2).count();
+            assert!(behind(OperationKind::Write) > 20 && behind(OperationKind::Read) > 20, "{seen}");
         }
     }
 }
@@ -280,8 +284,8 @@ fn a_job_without_a_single_place_is_refused() {
         lengths: vec![FileLength::Bytes(MIB)],
         ..FileUse::default()
     };
-    let geometry = Geometry { size_bytes: 8 * MIB, block_bytes: 512 };
-    let found = Operations::new(&of(FREE, 4096, files), &target(), geometry, 1, Part::WHOLE);
+    let geometry = TargetGeometry { size_bytes: 8 * MIB, block_bytes: 512 };
+    let found = Operations::new(&of(FREE, 4096, files), &target(), geometry, 1, GeneratorPart::WHOLE);
     assert!(found.map(drop).unwrap_err().to_string().contains("no random place holds a transfer"));
 }
 
@@ -290,7 +294,7 @@ fn a_range_of_sizes_stays_inside_of_its_part() {
     let files = FileUse { repeats: true, lengths: vec![FileLength::Bytes(64 * KIB)], ..FileUse::default() };
     let mut workload = of(FREE, 4096, files);
     workload.transfer = TransferSize::Uniform { min: 4096, max: 32_768, align: 4096 };
-    let found = all(&workload, FilePasses { io_size: Some(Bound::Bytes(4 * MIB)), ..once() }, MIB);
+    let found = all(&workload, FilePasses { io_size: Some(RangeBound::Bytes(4 * MIB)), ..once() }, MIB);
     assert!(found.len() > 100 && found.iter().all(|one| one.offset + u64::from(one.bytes) <= 64 * KIB));
     assert!(found.iter().any(|one| one.offset == 60 * KIB));
 }

@@ -1,7 +1,7 @@
 //! Places of one kind of operation.
 
 use crate::floor::floor_u64;
-use crate::spec::Bound;
+use crate::spec::RangeBound;
 
 /// Where operations of one kind are.
 #[derive(Clone, Copy, Debug)]
@@ -21,17 +21,17 @@ pub(super) struct Way {
 
 impl Way {
     /// First place of a zone, and how many it has: percents of the places, or whole places of the bytes.
-    pub(super) fn zone(&self, from: Bound, to: Bound) -> (u64, u64) {
+    pub(super) fn zone(&self, from: RangeBound, to: RangeBound) -> (u64, u64) {
         let part = |part: f64| floor_u64(self.places as f64 * part + 1e-6);
         match (from, to) {
-            (Bound::Bytes(from), Bound::Bytes(to)) => {
+            (RangeBound::Bytes(from), RangeBound::Bytes(to)) => {
                 let first = from / self.align;
                 (first, (to / self.align).min(self.places).saturating_sub(first))
             }
             // Its length is reckoned by itself, not from its end.
-            (Bound::Fraction(from), Bound::Fraction(to)) => (part(from), part(to - from)),
-            (Bound::Bytes(_), Bound::Fraction(to)) => (0, part(to)),
-            (Bound::Fraction(from), Bound::Bytes(to)) => {
+            (RangeBound::Fraction(from), RangeBound::Fraction(to)) => (part(from), part(to - from)),
+            (RangeBound::Bytes(_), RangeBound::Fraction(to)) => (0, part(to)),
+            (RangeBound::Fraction(from), RangeBound::Bytes(to)) => {
                 (part(from), (to / self.align).min(self.places).saturating_sub(part(from)))
             }
         }

@@ -1,6 +1,6 @@
 //! What recorders cost in memory: 1,000 targets × 2 operations × 2 times × 2 buffers.
 
-use quantity::histogram::Recorder;
+use quantity::histogram::HistogramRecorder;
 
 /// Memory of this process now, in bytes.
 fn resident() -> u64 {
@@ -13,9 +13,9 @@ fn resident() -> u64 {
 fn eight_thousand_recorders_stay_below_60_mb() {
     let mut state = 0x1234_5678_9abc_def1_u64;
     let before = resident();
-    let recorders: Vec<Recorder> = (0..8_000)
+    let recorders: Vec<HistogramRecorder> = (0..8_000)
         .map(|_| {
-            let mut recorder = Recorder::new();
+            let mut recorder = HistogramRecorder::new();
             for _ in 0..1_000 {
                 state ^= state << 13;
                 state ^= state >> 7;

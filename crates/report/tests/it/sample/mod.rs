@@ -18,7 +18,7 @@ pub(crate) use machine::{idle_machine, machine, machine_with_zram};
 
 use quantity::histogram::Histogram;
 use recording::rows::{Cpu, Disk, EngineInterval, Event, OpInterval, Phase, RunTotal};
-use recording::{Batch, Manifest, Sink, Writer};
+use recording::{Manifest, RowBatch, Sink, Writer};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -126,7 +126,7 @@ impl Maker {
     }
 
     fn publish<R: recording::Row>(&mut self, rows: &[R]) {
-        self.writer.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+        self.writer.accept(&RowBatch::from_rows(rows).unwrap()).unwrap();
     }
 
     fn seconds(&self) -> f64 {

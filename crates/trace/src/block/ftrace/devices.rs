@@ -1,6 +1,6 @@
 //! Which disk a device number belongs to, and which are wanted.
 
-use crate::block::Filter;
+use crate::block::TraceFilter;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub(crate) struct Devices {
 
 impl Devices {
     /// Those that a filter wants.
-    pub(crate) fn of(filter: &Filter) -> Self {
+    pub(crate) fn of(filter: &TraceFilter) -> Self {
         let mut devices = Self::default();
         for device in &filter.devices {
             let directory = directory(device.number);

@@ -13,10 +13,10 @@ mod pairs;
 mod tasks;
 
 use crate::TraceError;
-use crate::block::chunk::Chunk;
-use crate::block::records::Statistics;
-use crate::block::{Options, ring_bytes};
-use crate::program::{State, Verdict};
+use crate::block::chunk::TraceChunk;
+use crate::block::records::ProbeStatistics;
+use crate::block::{TraceOptions, ring_bytes};
+use crate::program::{ProgramState, ProgramSupport};
 use devices::Devices;
 use event::Kind;
 use instance::Instance;
@@ -55,14 +55,14 @@ pub(crate) struct Shared {
 /// How it stands: events come out some time after they happened.
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    statistics: Statistics,
+    statistics: ProbeStatistics,
     in_flight: Vec<IoRecord>,
     /// When those were in flight: all events before it have been taken.
     until_ns: u64,
 }
 
 impl Shared {
-    pub(crate) fn statistics(&self) -> Statistics {
+    pub(crate) fn statistics(&self) -> ProbeStatistics {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).statistics
     }
 
@@ -76,10 +76,10 @@ impl Shared {
 /// What has been started.
 #[derive(Debug)]
 pub(crate) struct Started {
-    pub(crate) chunks: Receiver<Chunk>,
+    pub(crate) chunks: Receiver<TraceChunk>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) thread: JoinHandle<()>,
-    pub(crate) verdicts: Vec<Verdict>,
+    pub(crate) verdicts: Vec<ProgramSupport>,
     pub(crate) ring_bytes: u32,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Started {
 ///
 /// # Errors
 /// There is no tracefs, this process may not, or something is asked for that this way does not offer.
-pub(crate) fn start(options: &Options) -> Result<Started, TraceError> {
+pub(crate) fn start(options: &TraceOptions) -> Result<Started, TraceError> {
     if !options.filter.cgroups.is_empty() {
         let why = "I/Os cannot be chosen by control group through ftrace: its events do not have it (docs/trace.md)";
         return Err(TraceError::Parameter(why.to_string()));
@@ -95,9 +95,9 @@ pub(crate) fn start(options: &Options) -> Result<Started, TraceError> {
     let ring_bytes = ring_bytes(options)?;
     let devices = Devices::of(&options.filter);
     let instance = Instance::create(u64::from(ring_bytes), devices.kernel_filter().as_deref())?;
-    let verdict = |(tracepoint, loss): &(&'static str, Option<&'static str>)| Verdict {
+    let verdict = |(tracepoint, loss): &(&'static str, Option<&'static str>)| ProgramSupport {
         tracepoint,
-        state: State::Missing,
+        state: ProgramState::Missing,
         loss: *loss,
     };
     let verdicts = instance.missing.iter().map(verdict).collect();
@@ -115,7 +115,7 @@ pub(crate) fn start(options: &Options) -> Result<Started, TraceError> {
 }
 
 /// Takes events out until it is told to stop, then takes the rest. The instance is gone before the sender is.
-fn consume(instance: Instance, mut pairs: Pairs, sender: &SyncSender<Chunk>, shared: &Shared) {
+fn consume(instance: Instance, mut pairs: Pairs, sender: &SyncSender<TraceChunk>, shared: &Shared) {
     let mut merge = Merge::of(&instance);
     let (mut lost, mut asked_ns) = (0, 0);
     loop {
@@ -157,7 +157,12 @@ fn consume(instance: Instance, mut pairs: Pairs, sender: &SyncSender<Chunk>, sha
 
 /// Shows how it stands after the events until some time, given how many were not understood since the last time and how
 /// many are lost in all; then hands over what has ended.
-fn publish(pairs: &mut Pairs, (until_ns, unknown, lost): (u64, u64, u64), sender: &SyncSender<Chunk>, shared: &Shared) {
+fn publish(
+    pairs: &mut Pairs,
+    (until_ns, unknown, lost): (u64, u64, u64),
+    sender: &SyncSender<TraceChunk>,
+    shared: &Shared,
+) {
     pairs.counts.lost_unknown += unknown;
     let mut statistics = pairs.counts;
     let missing = lost + statistics.lost_unknown;
@@ -180,12 +185,12 @@ fn publish(pairs: &mut Pairs, (until_ns, unknown, lost): (u64, u64, u64), sender
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::Filter;
+    use crate::block::TraceFilter;
     use event::Event;
 
     #[test]
     fn what_is_in_flight_has_the_time_until_which_events_were_taken() {
-        let mut pairs = Pairs::new(&Filter::default(), Devices::default(), Tasks::new("/nowhere".into()), true);
+        let mut pairs = Pairs::new(&TraceFilter::default(), Devices::default(), Tasks::new("/nowhere".into()), true);
         let (sender, chunks) = sync_channel(8);
         let shared = Shared::default();
         let (dev, comm) = (4000 << 20, [0; 16]);

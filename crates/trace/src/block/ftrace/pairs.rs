@@ -1,12 +1,12 @@
 //! Makes one record of the events of an I/O. BPF knows a request by its address; here it is known by device, operation
 //! and sector, and a bio of a driver without requests by where it ends, which stays when its driver advances it.
 
-use crate::block::Filter;
-use crate::block::chunk::Chunk;
+use crate::block::TraceFilter;
+use crate::block::chunk::TraceChunk;
 use crate::block::ftrace::devices::Devices;
 use crate::block::ftrace::event::{Event, FLUSH, Kind};
 use crate::block::ftrace::tasks::{Tasks, text};
-use crate::block::records::Statistics;
+use crate::block::records::ProbeStatistics;
 use recording::{FLAGS, IoRecord};
 use std::collections::{BTreeMap, HashMap};
 
@@ -85,7 +85,7 @@ impl Table {
 /// Pairs events.
 #[derive(Debug)]
 pub(crate) struct Pairs {
-    filter: Filter,
+    filter: TraceFilter,
     devices: Devices,
     /// The kernel says when a request begins, before it is inserted or issued.
     has_start: bool,
@@ -99,12 +99,12 @@ pub(crate) struct Pairs {
     flush_issued: HashMap<u32, u64>,
     /// Ends before this may be among what was lost.
     doubt_ns: u64,
-    pub(crate) counts: Statistics,
-    pub(crate) chunk: Chunk,
+    pub(crate) counts: ProbeStatistics,
+    pub(crate) chunk: TraceChunk,
 }
 
 impl Pairs {
-    pub(crate) fn new(filter: &Filter, devices: Devices, tasks: Tasks, has_start: bool) -> Self {
+    pub(crate) fn new(filter: &TraceFilter, devices: Devices, tasks: Tasks, has_start: bool) -> Self {
         Self {
             filter: filter.clone(),
             devices,
@@ -116,8 +116,8 @@ impl Pairs {
             wholes: Table::default(),
             flush_issued: HashMap::new(),
             doubt_ns: 0,
-            counts: Statistics::default(),
-            chunk: Chunk::default(),
+            counts: ProbeStatistics::default(),
+            chunk: TraceChunk::default(),
         }
     }
 
@@ -447,7 +447,7 @@ mod tests {
         Event { ns, kind, tid: 1, comm: [0; 16], dev: DEV, sector, sectors, rest_sector: 0, error: 0, op: 1, flags: 1 }
     }
 
-    fn pairs(filter: &Filter) -> Pairs {
+    fn pairs(filter: &TraceFilter) -> Pairs {
         Pairs::new(filter, Devices::default(), Tasks::new("/nowhere".into()), true)
     }
 
@@ -458,7 +458,7 @@ mod tests {
         ios.map(|io| (io.queue_ns, io.issue_ns, io.complete_ns, io.sector, is_open(&io))).collect()
     }
 
-    fn begun(filter: &Filter) -> Pairs {
+    fn begun(filter: &TraceFilter) -> Pairs {
         let mut pairs = pairs(filter);
         for event in [
             event(10, Kind::Start, 0, 8),
@@ -479,7 +479,7 @@ mod tests {
 
     #[test]
     fn what_is_left_at_the_end_is_told_without_an_end() {
-        let mut pairs = begun(&Filter::default());
+        let mut pairs = begun(&TraceFilter::default());
         assert_eq!(pairs.in_flight().len(), 4);
         pairs.end();
         let open = [(10, 0, 0, 0, true), (20, 25, 0, 100, true), (30, 30, 0, 200, true), (60, 0, 0, 400, true)];
@@ -490,7 +490,7 @@ mod tests {
 
     #[test]
     fn what_may_have_ended_among_what_was_lost_is_not_called_unfinished() {
-        let mut pairs = begun(&Filter::default());
+        let mut pairs = begun(&TraceFilter::default());
         pairs.lost(55);
         pairs.end();
         let open: Vec<_> = told(&pairs).into_iter().filter(|io| io.2 == 0).map(|io| (io.0, io.4)).collect();
@@ -500,7 +500,7 @@ mod tests {
 
     #[test]
     fn sizes_that_are_not_wanted_are_not_told_at_the_end_either() {
-        let mut pairs = begun(&Filter { bytes_max: 4096, ..Filter::default() });
+        let mut pairs = begun(&TraceFilter { bytes_max: 4096, ..TraceFilter::default() });
         pairs.end();
         assert_eq!(told(&pairs).iter().map(|io| io.0).collect::<Vec<_>>(), [40, 10, 20]);
         assert_eq!((pairs.counts.unfinished, pairs.counts.passed_over, pairs.counts.unaccounted()), (2, 2, 0));

@@ -5,7 +5,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use trace::irq::{IrqSums, IrqTrace};
-use trace::profile::{Profile, ProfileTrace};
+use trace::profile::{ProfileSamples, ProfileTrace};
 use trace::sched::{SchedSums, SchedTrace};
 
 /// `None` where it cannot run, which is said.
@@ -286,7 +286,7 @@ fn functions_have_the_share_of_looks_that_they_have_of_the_time() {
     }
     let mut trace = ProfileTrace::start(997).unwrap();
     let child = Spinner(marked(&program).spawn().unwrap());
-    let mut seen = Profile::default();
+    let mut seen = ProfileSamples::default();
     // As many looks as it takes, however busy the machine is.
     for _ in 0..60 {
         std::thread::sleep(std::time::Duration::from_millis(500));
@@ -396,7 +396,7 @@ fn every_look_is_in_one_row_also_where_processes_come_and_go_by_the_thousand() {
     let mut trace = ProfileTrace::start(4999).unwrap();
     let storm = marked("sh").args(["-c", "while :; do /bin/true; done"]).spawn();
     let storm = Spinner(storm.unwrap());
-    let (mut rows, mut booked, mut last) = (0, 0, Profile::default());
+    let (mut rows, mut booked, mut last) = (0, 0, ProfileSamples::default());
     let mut longest_ns = 0;
     for _ in 0..16 {
         let began_ns = testkit::now_ns();

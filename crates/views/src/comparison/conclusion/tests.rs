@@ -1,9 +1,9 @@
 //! Verdicts over rounds made by hand.
 
 use super::*;
-use crate::comparison::second::Step;
+use crate::comparison::second::RoundStep;
 use quantity::histogram::Histogram;
-use rates::Times;
+use rates::OperationTimes;
 
 /// White noise of mean 0 and deviation 1.
 struct Noise(u64);
@@ -21,11 +21,11 @@ impl Noise {
 }
 
 /// So many seconds of 100 operations a second, whose times move by 2 % a second around `mean_ns`, slowly when `rho` is near 1.
-fn round(seconds: usize, mean_ns: f64, rho: f64, seed: u64) -> Round {
+fn round(seconds: usize, mean_ns: f64, rho: f64, seed: u64) -> LoadRound {
     let mut noise = Noise(seed);
     let mut level = 0.0;
     (0..500).for_each(|_| level = rho * level + (1.0 - rho * rho).sqrt() * noise.next());
-    let mut round = Round::default();
+    let mut round = LoadRound::default();
     for _ in 0..seconds {
         level = rho * level + (1.0 - rho * rho).sqrt() * noise.next();
         let mut times = Histogram::default();
@@ -36,18 +36,20 @@ fn round(seconds: usize, mean_ns: f64, rho: f64, seed: u64) -> Round {
         }
         round.response.ended.merge(&times);
         let response = times.collapse(5);
-        round.steps.push(Step { length_s: 1.0, ops: 100.0, bytes: 409_600.0, response, ..Step::default() });
+        round.steps.push(RoundStep { length_s: 1.0, ops: 100.0, bytes: 409_600.0, response, ..RoundStep::default() });
     }
     round
 }
 
 /// Of one run each.
-fn mean_of_one(a: &Round, b: &Round) -> Judged {
+fn mean_of_one(a: &LoadRound, b: &LoadRound) -> JudgedFigure {
     mean_of(std::slice::from_ref(a), std::slice::from_ref(b))
 }
 
-fn mean_of(a: &[Round], b: &[Round]) -> Judged {
-    Pair::new(a, b, Question::default()).judge(Kind::Mean(Clock::Response), Better::Less, true).unwrap()
+fn mean_of(a: &[LoadRound], b: &[LoadRound]) -> JudgedFigure {
+    LoadPair::new(a, b, ComparisonQuestion::default())
+        .judge(MeasureKind::Mean(TimeKind::Response), BetterDirection::Less, true)
+        .unwrap()
 }
 
 #[test]
@@ -62,14 +64,15 @@ fn single_runs_are_told_apart_or_found_the_same() {
     assert_eq!(faster.conclusion, Conclusion::Different { better: Some(true) }, "{faster:?}");
     // What takes as many operations as was asked for has no spread: the threshold of 1 % decides.
     let pair = (vec![a], vec![b]);
-    let rate = Pair::new(&pair.0, &pair.1, Question::default());
-    let rate = rate.judge(Kind::Rate(rates::measure::Flow::Operations), Better::More, true).unwrap();
+    let rate = LoadPair::new(&pair.0, &pair.1, ComparisonQuestion::default());
+    let rate =
+        rate.judge(MeasureKind::Rate(rates::measure::RateFlow::Operations), BetterDirection::More, true).unwrap();
     assert_eq!((rate.conclusion, rate.interval), (Conclusion::Same { within: 0.05 }, Some((1.0, 1.0))));
 }
 
 #[test]
 fn a_run_that_is_too_short_or_too_slow_is_told_how_long_it_should_be() {
-    let needs = |judged: &Judged| match &judged.conclusion {
+    let needs = |judged: &JudgedFigure| match &judged.conclusion {
         Conclusion::NotResolved { needs_s, .. } => *needs_s,
         other => panic!("{other:?}"),
     };
@@ -87,28 +90,28 @@ fn a_run_that_is_too_short_or_too_slow_is_told_how_long_it_should_be() {
 
 #[test]
 fn four_rounds_are_samples_and_three_are_not() {
-    let side = |mean_ns: f64, seed: u64, count: u64| -> Vec<Round> {
-        (0..count).map(|at| Round { began_ns: 0, ..round(30, mean_ns, 0.9, 100 * seed + at) }).collect()
+    let side = |mean_ns: f64, seed: u64, count: u64| -> Vec<LoadRound> {
+        (0..count).map(|at| LoadRound { began_ns: 0, ..round(30, mean_ns, 0.9, 100 * seed + at) }).collect()
     };
     let (a, b) = (side(1e6, 1, 6), side(1.1e6, 2, 6));
     let judged = mean_of(&a, &b);
-    assert_eq!((judged.method, judged.independent), (Method::Rounds(6), Some(6.0)));
+    assert_eq!((judged.method, judged.independent), (JudgingMethod::Rounds(6), Some(6.0)));
     assert_eq!(judged.conclusion, Conclusion::Different { better: Some(false) });
-    assert_eq!(mean_of(&a[..3], &b[..3]).method, Method::Single);
+    assert_eq!(mean_of(&a[..3], &b[..3]).method, JudgingMethod::Single);
     // One with errors takes its partner away; with four left they are still samples.
     let mut faulty = a.clone();
     faulty[2].fault = Some("3 operations failed".to_string());
-    assert_eq!(mean_of(&faulty, &b).method, Method::Rounds(5));
-    let pair = Pair::new(&faulty, &b, Question::default());
+    assert_eq!(mean_of(&faulty, &b).method, JudgingMethod::Rounds(5));
+    let pair = LoadPair::new(&faulty, &b, ComparisonQuestion::default());
     assert_eq!(pair.left_out, Some((1, "3 operations failed".to_string())));
     // Of rounds that all have a fault nothing is said, however few they are.
     for count in [2, 6] {
-        let all_faulty: Vec<Round> =
-            b[..count].iter().map(|one| Round { fault: Some("errors".to_string()), ..one.clone() }).collect();
+        let all_faulty: Vec<LoadRound> =
+            b[..count].iter().map(|one| LoadRound { fault: Some("errors".to_string()), ..one.clone() }).collect();
         let why = "no round is without a fault: errors".to_string();
         assert_eq!(mean_of(&a[..count], &all_faulty).conclusion, Conclusion::NotJudged { why });
     }
-    let short: Vec<Round> = (0..4).map(|at| round(10, 1e6, 0.0, at)).collect();
+    let short: Vec<LoadRound> = (0..4).map(|at| round(10, 1e6, 0.0, at)).collect();
     let judged = mean_of(&short, &short);
     assert!(matches!(&judged.conclusion, Conclusion::NotResolved { why, .. } if why.contains("30 s")), "{judged:?}");
 }
@@ -116,29 +119,29 @@ fn four_rounds_are_samples_and_three_are_not() {
 #[test]
 fn what_cannot_be_judged_says_why() {
     let a = round(300, 1e6, 0.0, 1);
-    let why = |judged: Judged| match judged.conclusion {
+    let why = |judged: JudgedFigure| match judged.conclusion {
         Conclusion::NotJudged { why } | Conclusion::NotResolved { why, .. } => why,
         other => panic!("{other:?}"),
     };
     let mut holes = a.clone();
     holes.missing_s = 100.0;
     assert_eq!(why(mean_of_one(&holes, &a)), "25 % of the time is missing");
-    let quantile = |a: &Round, b: &Round, p: f64| {
+    let quantile = |a: &LoadRound, b: &LoadRound, p: f64| {
         let (a, b) = ([a.clone()], [b.clone()]);
-        let pair = Pair::new(&a, &b, Question::default());
-        pair.judge(Kind::Quantile(Clock::Response, p), Better::Less, true).unwrap()
+        let pair = LoadPair::new(&a, &b, ComparisonQuestion::default());
+        pair.judge(MeasureKind::Quantile(TimeKind::Response, p), BetterDirection::Less, true).unwrap()
     };
     assert_eq!(why(quantile(&a, &a, 0.9999)), "3 operations above it; 20 are needed");
     // Half of the operations take a hundred times as long, as many in every second give or take a few.
     let mut noise = Noise(5);
-    let mut modes = Round::default();
+    let mut modes = LoadRound::default();
     for _ in 0..300 {
         #[expect(clippy::cast_possible_truncation, reason = "a small number")]
         let slow = (50.0 + 5.0 * noise.next()).round() as i64;
         let mut times = Histogram::default();
         (0..100).for_each(|at| times.record(if at < slow { 100_000_000 } else { 1_000_000 }));
         modes.response.ended.merge(&times);
-        modes.steps.push(Step { length_s: 1.0, ops: 100.0, response: times, ..Step::default() });
+        modes.steps.push(RoundStep { length_s: 1.0, ops: 100.0, response: times, ..RoundStep::default() });
     }
     assert_eq!(why(quantile(&modes, &modes, 0.5)), "between two modes");
     // All that was slow came from two seconds.
@@ -148,14 +151,14 @@ fn what_cannot_be_judged_says_why() {
         step.response = Histogram::default();
         (0..300).for_each(|_| step.response.record(50_000_000));
     }
-    stalls.response = Times::default();
+    stalls.response = OperationTimes::default();
     stalls.steps.iter().for_each(|step| stalls.response.ended.merge(&step.response));
     assert!(
         why(quantile(&stalls, &stalls, 0.99)).contains("come from 2.0 s"),
         "{:?}",
         quantile(&stalls, &stalls, 0.99)
     );
-    let lower = Pair::new(std::slice::from_ref(&a), std::slice::from_ref(&a), Question::default());
-    let lower = lower.judge(Kind::Mean(Clock::Response), Better::Less, false).unwrap();
+    let lower = LoadPair::new(std::slice::from_ref(&a), std::slice::from_ref(&a), ComparisonQuestion::default());
+    let lower = lower.judge(MeasureKind::Mean(TimeKind::Response), BetterDirection::Less, false).unwrap();
     assert_eq!(why(lower), "a lower bound: operations had no end");
 }
