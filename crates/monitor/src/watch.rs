@@ -401,6 +401,6 @@ impl Watch<'_> {
 
 /// Ties a monotonic time of now to the wall clock.
 #[must_use]
-pub fn live_wall() -> tui::ClockAnchor {
+pub fn live_wall() -> tui::WallAnchor {
     Box::new(|t_ns| clock::wall_ns() - (i64::try_from(clock::now_ns()).unwrap_or(i64::MAX) - t_ns))
 }

@@ -14,7 +14,7 @@ use quantity::text::format_ns;
 use recording::Reader;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
-use target::{TargetFinding, WritePolicy};
+use target::{InspectionFinding, WritePolicy};
 use views::ROUNDS_MIN;
 
 /// Rounds that are run in place of faulty ones, at most.
@@ -149,10 +149,12 @@ impl Life<'_> {
     fn wants_fill(&self, side: RoundSide) -> Result<bool, SessionError> {
         let load = self.load(side);
         let findings = preflight(&load.plan, &load.policy)?;
-        let is_new = |finding: &TargetFinding| {
+        let is_new = |finding: &InspectionFinding| {
             matches!(
                 finding,
-                TargetFinding::Create { .. } | TargetFinding::Extend { .. } | TargetFinding::ExtendForeign { .. }
+                InspectionFinding::Create { .. }
+                    | InspectionFinding::Extend { .. }
+                    | InspectionFinding::ExtendForeign { .. }
             )
         };
         let mut kept = load.plan.targets.iter().zip(&findings).filter(|(spec, _)| !spec.unlink);

@@ -162,7 +162,7 @@ pub(crate) fn inspect_all(plan: &Plan, policy: &WritePolicy) -> (Vec<TargetFindi
         let access = access_of(plan, index);
         let sets = crate::sync::all_flags_of(plan, index);
         let inspected = target::inspect_with(spec, &sets, access, policy);
-        let changes_foreign = inspected.as_ref().is_ok_and(target::TargetFinding::changes_foreign);
+        let changes_foreign = inspected.as_ref().is_ok_and(target::InspectionFinding::changes_foreign);
         let (found, refusal, size_bytes) = match inspected {
             Ok(finding) => (Some(finding.to_string()), None, Some(finding.size_bytes())),
             Err(error) => {

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
-use target::{OpenTarget, TargetError, TargetFinding, TargetKind, WritePolicy};
+use target::{InspectionFinding, OpenTarget, TargetError, TargetKind, WritePolicy};
 
 /// Everything that a `run` command needs to know.
 pub struct RunRequest {
@@ -162,7 +162,7 @@ fn check(plan: &Plan, policy: &WritePolicy) -> Result<(Objectives, Vec<Condition
 ///
 /// # Errors
 /// Whatever prevents the plan from being executed.
-pub(crate) fn preflight(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<TargetFinding>>, SessionError> {
+pub(crate) fn preflight(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<InspectionFinding>>, SessionError> {
     check(plan, policy)?;
     inspect(plan, policy)
 }
@@ -210,11 +210,11 @@ fn plan_paths(plan: &Plan) -> Vec<(String, PathBuf)> {
 }
 
 /// Inspects every target that a run uses; opens and changes none.
-fn inspect(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<TargetFinding>>, SessionError> {
+fn inspect(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<InspectionFinding>>, SessionError> {
     let is_used = |index: usize| {
         plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.targets.contains(&index))
     };
-    let mut findings: Vec<Option<TargetFinding>> = vec![None; plan.targets.len()];
+    let mut findings: Vec<Option<InspectionFinding>> = vec![None; plan.targets.len()];
     let mut refused: Vec<TargetError> = Vec::new();
     for (index, spec) in plan.targets.iter().enumerate().filter(|(index, _)| is_used(*index)) {
         match target::inspect_with(spec, &all_flags_of(plan, index), access_of(plan, index), policy) {
@@ -229,7 +229,7 @@ fn inspect(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<TargetFinding
     }
     // Nor is one run begun when a later one cannot be.
     let sizes: Vec<Option<u64>> =
-        findings.iter().map(|finding| finding.as_ref().map(TargetFinding::size_bytes)).collect();
+        findings.iter().map(|finding| finding.as_ref().map(InspectionFinding::size_bytes)).collect();
     match engine::check(plan, &sizes).into_iter().next() {
         Some(error) => Err(error.into()),
         None => Ok(findings),

@@ -34,7 +34,7 @@ pub(crate) enum Examined {
 
 /// What `open` would do with a target. Its text form is a sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TargetFinding {
+pub enum InspectionFinding {
     /// Make a file of this size.
     Create {
         /// Size.
@@ -83,7 +83,7 @@ pub enum TargetFinding {
     },
 }
 
-impl TargetFinding {
+impl InspectionFinding {
     /// Size of the target in the run, in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
@@ -105,7 +105,7 @@ impl TargetFinding {
     }
 }
 
-impl std::fmt::Display for TargetFinding {
+impl std::fmt::Display for InspectionFinding {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Create { bytes } => write!(out, "creates a file of {}", format_bytes(*bytes)),
@@ -139,7 +139,11 @@ impl std::fmt::Display for TargetFinding {
 ///
 /// # Errors
 /// The same as `open` would give, except for what only shows when a file is made.
-pub fn inspect(spec: &TargetSpec, access: TargetAccess, policy: &WritePolicy) -> Result<TargetFinding, TargetError> {
+pub fn inspect(
+    spec: &TargetSpec,
+    access: TargetAccess,
+    policy: &WritePolicy,
+) -> Result<InspectionFinding, TargetError> {
     inspect_with(spec, &[spec.open], access, policy)
 }
 
@@ -152,8 +156,8 @@ pub fn inspect_with(
     sets: &[OpenFlags],
     access: TargetAccess,
     policy: &WritePolicy,
-) -> Result<TargetFinding, TargetError> {
-    let find = || -> Result<TargetFinding, ErrorKind> {
+) -> Result<InspectionFinding, TargetError> {
+    let find = || -> Result<InspectionFinding, ErrorKind> {
         let examined = examine(spec, access, policy, Mode::Look)?;
         sets.iter().try_for_each(|flags| check_direct(*flags, &examined))?;
         Ok(describe(spec, access, examined))
@@ -219,36 +223,37 @@ pub(crate) fn check_direct(flags: OpenFlags, examined: &Examined) -> Result<(), 
     }
 }
 
-fn describe(spec: &TargetSpec, access: TargetAccess, examined: Examined) -> TargetFinding {
+fn describe(spec: &TargetSpec, access: TargetAccess, examined: Examined) -> InspectionFinding {
     match examined {
-        Examined::Vacant(_, bytes) => TargetFinding::Create { bytes },
-        Examined::Zeroes(_, bytes) => TargetFinding::Read { bytes },
-        Examined::Nothing(_, bytes) => TargetFinding::Nothing { bytes },
+        Examined::Vacant(_, bytes) => InspectionFinding::Create { bytes },
+        Examined::Zeroes(_, bytes) => InspectionFinding::Read { bytes },
+        Examined::Nothing(_, bytes) => InspectionFinding::Nothing { bytes },
         Examined::Device(_, device) => {
             let bytes = used(spec, device.size_bytes);
             match (device.claim, device.given_up) {
-                (None, _) => TargetFinding::Read { bytes },
+                (None, _) => InspectionFinding::Read { bytes },
                 (Some(_), Some(Foreign { what, offset })) => {
-                    TargetFinding::Destroy { bytes, what: format!("{what} at byte {offset}") }
+                    InspectionFinding::Destroy { bytes, what: format!("{what} at byte {offset}") }
                 }
-                (Some(_), None) => TargetFinding::WriteDevice { bytes },
+                (Some(_), None) => InspectionFinding::WriteDevice { bytes },
             }
         }
         Examined::File(_, file) => {
             let bytes = file.grow_to.unwrap_or_else(|| used(spec, file.size_bytes));
             match (file.claim, file.given_up, file.mark, file.grow_to) {
-                (None, ..) => TargetFinding::Read { bytes },
+                (None, ..) => InspectionFinding::Read { bytes },
                 (Some(_), _, None, Some(to_bytes)) if access == TargetAccess::Read => {
-                    TargetFinding::ExtendForeign { from_bytes: file.size_bytes, to_bytes }
+                    InspectionFinding::ExtendForeign { from_bytes: file.size_bytes, to_bytes }
                 }
-                (Some(_), Some(what), ..) => TargetFinding::Destroy { bytes, what },
-                (Some(_), None, None, _) => {
-                    TargetFinding::Destroy { bytes, what: "the content of a file that iodyno did not make".to_string() }
-                }
+                (Some(_), Some(what), ..) => InspectionFinding::Destroy { bytes, what },
+                (Some(_), None, None, _) => InspectionFinding::Destroy {
+                    bytes,
+                    what: "the content of a file that iodyno did not make".to_string(),
+                },
                 (Some(_), None, Some(_), Some(to_bytes)) => {
-                    TargetFinding::Extend { from_bytes: file.size_bytes, to_bytes }
+                    InspectionFinding::Extend { from_bytes: file.size_bytes, to_bytes }
                 }
-                (Some(_), None, Some(_), None) => TargetFinding::OverwriteOwn { bytes },
+                (Some(_), None, Some(_), None) => InspectionFinding::OverwriteOwn { bytes },
             }
         }
     }

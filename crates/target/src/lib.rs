@@ -46,7 +46,7 @@ mod sysfs;
 mod view;
 
 pub use error::{ErrorKind, TargetError};
-pub use examine::{TargetFinding, inspect, inspect_with};
+pub use examine::{InspectionFinding, inspect, inspect_with};
 pub use opened::{OpenTarget, TargetKind, open, open_with, settle};
 pub use pattern::UserPattern;
 pub use view::{TargetView, block_bytes_at_least};

@@ -312,14 +312,14 @@ fn word(row: &StatRow, at: usize) -> Cow<'_, str> {
 }
 
 /// Ties a monotonic time to the wall clock: nanoseconds since 1970.
-pub type ClockAnchor = Box<dyn Fn(i64) -> i64>;
+pub type WallAnchor = Box<dyn Fn(i64) -> i64>;
 
 /// Writes the figures of each sample to `out`.
 pub struct StatLines<W: Write> {
     out: VisibleOutput<W>,
     fold: StatFold,
     look: StatLook,
-    wall: ClockAnchor,
+    wall: WallAnchor,
     since_heading: usize,
     has_heading: bool,
     /// Subjects of which there were figures.
@@ -341,7 +341,7 @@ impl<W: Write> std::fmt::Debug for StatLines<W> {
 
 impl<W: Write> StatLines<W> {
     /// Writes what `fold` makes of the batches, as `look` says.
-    pub fn new(out: VisibleOutput<W>, fold: StatFold, look: StatLook, wall: ClockAnchor) -> Self {
+    pub fn new(out: VisibleOutput<W>, fold: StatFold, look: StatLook, wall: WallAnchor) -> Self {
         let mut strangers = [look.only.clone(), look.expected.clone()].concat();
         strangers.extend(look.pid.map(|pid| pid.to_string()));
         let out = out.with_form(match look.form {

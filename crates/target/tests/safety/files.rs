@@ -6,7 +6,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use target::{ErrorKind, TargetAccess, TargetFinding, TargetKind, UserPattern, WritePolicy, inspect, open};
+use target::{ErrorKind, InspectionFinding, TargetAccess, TargetKind, UserPattern, WritePolicy, inspect, open};
 use testkit::{LoopDevice, MountedFileSystem, ScratchPlace, Swap, require_root_or_skip, scratch_dir};
 
 const MIB: u64 = 1 << 20;
@@ -19,7 +19,7 @@ fn makes_marks_fills_and_extends_its_own() {
         let asked = spec(&path, Some(4 * MIB));
         assert_eq!(
             inspect(&asked, TargetAccess::Write, &WritePolicy::default()).unwrap(),
-            TargetFinding::Create { bytes: 4 * MIB }
+            InspectionFinding::Create { bytes: 4 * MIB }
         );
         assert!(!path.exists(), "inspect made it");
         let opened = open_for(&path, Some(4 * MIB), TargetAccess::Write).unwrap();
@@ -44,9 +44,9 @@ fn makes_marks_fills_and_extends_its_own() {
         assert_eq!((opened.fill.clone(), opened.writable), (None, false));
         drop(opened);
         let finding = inspect(&spec(&path, None), TargetAccess::Write, &WritePolicy::default()).unwrap();
-        assert_eq!(finding, TargetFinding::OverwriteOwn { bytes: 4 * MIB });
+        assert_eq!(finding, InspectionFinding::OverwriteOwn { bytes: 4 * MIB });
         let finding = inspect(&spec(&path, Some(6 * MIB)), TargetAccess::Read, &WritePolicy::default()).unwrap();
-        assert_eq!(finding, TargetFinding::Extend { from_bytes: 4 * MIB, to_bytes: 6 * MIB });
+        assert_eq!(finding, InspectionFinding::Extend { from_bytes: 4 * MIB, to_bytes: 6 * MIB });
         let opened = open_for(&path, Some(6 * MIB), TargetAccess::Read).unwrap();
         assert_eq!(opened.fill, Some(4 * MIB..6 * MIB));
         assert_eq!(path.metadata().unwrap().len(), 6 * MIB);
@@ -73,7 +73,7 @@ fn foreign_files() {
         assert!(error.is_refusal() && error.to_string().contains("--destroy"), "{error}");
     }
     let finding = inspect(&spec(&path, Some(MIB)), TargetAccess::Read, &destroy(&path)).unwrap();
-    assert_eq!(finding, TargetFinding::ExtendForeign { from_bytes: 13, to_bytes: MIB });
+    assert_eq!(finding, InspectionFinding::ExtendForeign { from_bytes: 13, to_bytes: MIB });
     assert_eq!(std::fs::read(&path).unwrap(), b"years of work");
     let link = scratch.path().join("link");
     std::os::unix::fs::symlink(&path, &link).unwrap();

@@ -3,7 +3,8 @@
 use super::WorkloadModel;
 use super::fold::{Shape, Total};
 use super::group::{Class, Group, Region};
-use super::processes::{IoOwner, Member, members};
+use super::members::{Member, members};
+use super::processes::IoOwner;
 use crate::model::address_distribution::{MEMBERS, Zone, zones};
 use crate::model::arrivals::Steps;
 use plan::{

@@ -2,7 +2,8 @@
 
 use super::WorkloadModel;
 use super::fold::{Device, Shape, Total};
-use super::processes::{IoOwner, Member};
+use super::members::Member;
+use super::processes::IoOwner;
 use crate::model::address_distribution::{Counts, KINDS, LATER, MEMBERS, Used, sum};
 
 /// A process has a region of its own when so much of what it does is there, and so much of what is done there is its.

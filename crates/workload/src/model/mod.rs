@@ -19,6 +19,7 @@ mod fit;
 mod fold;
 mod generate;
 mod group;
+mod members;
 mod processes;
 
 #[cfg(test)]
