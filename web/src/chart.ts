@@ -1,6 +1,6 @@
 // From a view to SVG text and what a cursor over it reads. Pure: no DOM, so it is tested in Node.
 import { decode } from "./model";
-import type { HeatBody, HistogramBody, Line, LinesBody, LineStyle, MatrixBody, PanelsBody, Point, PointLine, PointsBody, Right, Unit, ViewData } from "./model";
+import type { HeatBody, HistogramBody, Line, LinesBody, LineStyle, MatrixBody, PanelsBody, Point, PointLine, PointsBody, RightAxis, Unit, ViewData } from "./model";
 import { format, moment, zone } from "./format";
 import { linear, logarithmic, nines, timeOfDay } from "./scale";
 import type { Scale } from "./scale";
@@ -260,7 +260,7 @@ function drawLines(view: ViewData, body: LinesBody, size: Size, window: Window |
 }
 
 /** Of shares, all there can be; of others, as on the left. */
-function rightScale(right: Right, lines: { values: Float64Array; first: number; last: number }[], height: number): Scale {
+function rightScale(right: RightAxis, lines: { values: Float64Array; first: number; last: number }[], height: number): Scale {
   const log = right.y.scale === "log", count = Math.max(2, Math.floor(height / 34));
   const [low, most] = range(lines, log);
   const high = right.y.unit === "%" && most > 10 ? Math.max(most, 100) : most;

@@ -9,21 +9,21 @@ export interface ReportModel {
   /** What was tested, on what, with what result. */
   sentence: string;
   /** The figures that matter most. */
-  figures: Figure[];
+  figures: ReportFigure[];
   /** The recording. */
   recording: RecordingInfo;
   /** What the reader must know before believing a number. */
-  warnings: Warning[];
+  warnings: ReportWarning[];
   /** Views over all runs. */
   overview: ViewData[];
   /** One per run, in the order of execution. */
   runs: RunModel[];
   /** Hardware, parameters, engine. */
-  appendix: Appendix;
+  appendix: ReportAppendix;
 }
 
 /** One figure with its label. */
-export interface Figure {
+export interface ReportFigure {
   /** What it is. */
   label: string;
   /** Number with unit. */
@@ -55,7 +55,7 @@ export interface RecordingInfo {
 }
 
 /** Something that the reader must know. */
-export interface Warning {
+export interface ReportWarning {
   /** How bad. */
   tone: Tone;
   /** In words. */
@@ -81,7 +81,7 @@ export interface ViewData {
   /** What is drawn. */
   body: Body;
   /** Stretches of the horizontal axis to mark. */
-  marks: Mark[];
+  marks: TimeMark[];
   /** What time it was where a time axis begins; `None` where only the time since then matters. */
   clock?: WallClock;
   /** Of a time axis, both ends of the stretch that was asked for; otherwise all of it is there. */
@@ -99,7 +99,7 @@ export interface RunModel {
   /** One line in words: load, result. */
   sentence: string;
   /** The figures that matter most. */
-  figures: Figure[];
+  figures: ReportFigure[];
   /** In numbers. */
   summary: RunSummary;
   /** Views of this run. */
@@ -107,11 +107,11 @@ export interface RunModel {
 }
 
 /** What stands at the end. */
-export interface Appendix {
+export interface ReportAppendix {
   /** The machine. */
   hardware: HardwareGroup[];
   /** Parameter texts. */
-  sources: Source[];
+  sources: SourceText[];
   /** How the engine worked and what it cost. */
   engine: string[];
   /** What happened, one line each. */
@@ -144,7 +144,7 @@ export interface LinesBody {
   /** In order of the legend. */
   lines: Line[];
   /** Further lines over the same x with an axis of their own. */
-  right?: Right;
+  right?: RightAxis;
 }
 
 /** Counts by column and row, coloured on a logarithmic scale. */
@@ -203,7 +203,7 @@ export interface MatrixBody {
 }
 
 /** Rows and columns of text and numbers. */
-export interface TableBody extends Table {
+export interface TableBody extends ViewTable {
   kind: "table";
 }
 
@@ -218,7 +218,7 @@ export type Body =
   | TableBody;
 
 /** A stretch of the horizontal axis. */
-export interface Mark {
+export interface TimeMark {
   /** Start. */
   from: number;
   /** End. */
@@ -258,9 +258,9 @@ export interface RunSummary {
   /** Reads ÷ operations, per cent. */
   read_percent: number | null;
   /** Response time. */
-  response: Fold;
+  response: HistogramSummary;
   /** Service time. */
-  service: Fold;
+  service: HistogramSummary;
   /**
    * Operations that had no end when the run was given up: their times count as lower bounds. `None` when that was not
    * recorded.
@@ -289,7 +289,7 @@ export interface HardwareGroup {
 }
 
 /** A parameter text. */
-export interface Source {
+export interface SourceText {
   /** File name. */
   name: string;
   /** Text. */
@@ -334,7 +334,7 @@ export interface Line {
 }
 
 /** What stands on the right axis of a chart; drawn dotted. */
-export interface Right {
+export interface RightAxis {
   /** The axis. */
   y: Axis;
   /** In order of the legend. */
@@ -372,9 +372,9 @@ export interface Panel {
 }
 
 /** Rows and columns. */
-export interface Table {
+export interface ViewTable {
   /** Column by column. */
-  columns: Column[];
+  columns: TableColumn[];
   /** Rows that were left out; 0 when all are there. */
   omitted: number;
 }
@@ -385,7 +385,7 @@ export type MarkKind =
   | "stall";
 
 /** Percentiles of one histogram, ns; all `None` when it is empty. */
-export interface Fold {
+export interface HistogramSummary {
   /** Mean. */
   mean: number | null;
   /** Smallest. */
@@ -445,7 +445,7 @@ export interface Point {
 }
 
 /** A column. */
-export interface Column {
+export interface TableColumn {
   /** Heading. */
   name: string;
   /** Heading over several columns ("response time"); empty for none. */

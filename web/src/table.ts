@@ -1,13 +1,13 @@
 // Sortable, searchable tables. Touches the DOM through one element that it fills.
 import { decode } from "./model";
-import type { Column, TableBody } from "./model";
+import type { TableColumn, TableBody } from "./model";
 import { formatCell, headingUnit } from "./format";
 
 const TALL = 25;
 
-interface Prepared { column: Column; text: string[]; numbers: Float64Array | null }
+interface Prepared { column: TableColumn; text: string[]; numbers: Float64Array | null }
 
-function prepare(column: Column): Prepared {
+function prepare(column: TableColumn): Prepared {
   if (column.cells.kind === "text") return { column, text: column.cells.of, numbers: null };
   const numbers = decode(column.cells.of);
   return { column, text: Array.from(numbers, (value) => formatCell(column.unit, value)), numbers };
