@@ -35,10 +35,10 @@ impl ByEvent {
     /// Takes a batch of any table.
     pub(super) fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         match batch.table.name {
-            "cpu_event" => self.cpus.accept(batch),
-            "process_event" => self.runs.accept(batch),
-            "preempted_by" => self.preempted.accept(batch),
-            "stolen" => self.stolen.accept(batch),
+            CpuEvent::NAME => self.cpus.accept(batch),
+            ProcessEvent::NAME => self.runs.accept(batch),
+            PreemptedBy::NAME => self.preempted.accept(batch),
+            Stolen::NAME => self.stolen.accept(batch),
             _ => Ok(()),
         }
     }

@@ -12,7 +12,7 @@ use quantity::histogram::Histogram;
 use rates::cpu_shares;
 use rates::disk::is_partition;
 use rates::disk::{DiskDelta, grown, grown_some};
-use recording::rows::{
+use recording::rows::{self, 
     BtrfsDevice, Cpu, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net, OpInterval, Phase,
     Process, System, Tcp, Thread, TraceInterval, ZfsArc,
 };
@@ -125,31 +125,31 @@ impl Moments {
     /// Takes a batch of any table.
     pub(crate) fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         match batch.table.name {
-            "cpu" => self.cpu.accept(batch)?,
-            "process" => self.process.now.extend(batch.to_rows::<Process>()?),
-            "thread" => self.threads.now.extend(batch.to_rows::<Thread>()?),
-            "disk" => self.disk.accept(batch)?,
-            "net" => self.net.accept(batch)?,
-            "tcp" => self.tcp.accept(batch)?,
-            "system" => self.system.accept(batch)?,
-            "memory" => self.memory.accept(batch)?,
-            "zfs_arc" => self.arc.accept(batch)?,
-            "figure" => self.figures(batch)?,
-            "interrupt" => self.interrupts.now.extend(batch.to_rows::<Interrupt>()?),
-            "btrfs_device" => self.btrfs.now.extend(batch.to_rows::<BtrfsDevice>()?),
-            "listener" => {
+            Cpu::NAME => self.cpu.accept(batch)?,
+            Process::NAME => self.process.now.extend(batch.to_rows::<Process>()?),
+            Thread::NAME => self.threads.now.extend(batch.to_rows::<Thread>()?),
+            Disk::NAME => self.disk.accept(batch)?,
+            Net::NAME => self.net.accept(batch)?,
+            Tcp::NAME => self.tcp.accept(batch)?,
+            System::NAME => self.system.accept(batch)?,
+            Memory::NAME => self.memory.accept(batch)?,
+            ZfsArc::NAME => self.arc.accept(batch)?,
+            Figure::NAME => self.figures(batch)?,
+            Interrupt::NAME => self.interrupts.now.extend(batch.to_rows::<Interrupt>()?),
+            BtrfsDevice::NAME => self.btrfs.now.extend(batch.to_rows::<BtrfsDevice>()?),
+            Listener::NAME => {
                 // One that is gone refuses nobody any more; what was seen of it stays.
                 let rows = batch.to_rows::<Listener>()?.into_iter();
                 self.listeners.extend(rows.filter(|row| row.gone != Some(true)));
             }
-            "exited" => self.exited.extend(batch.to_rows::<Exited>()?),
-            "cgroup" => self.groups.accept(batch)?,
-            "io_interval" => self.ios.extend(batch.to_rows::<IoInterval>()?),
-            "op_interval" => self.load.extend(batch.to_rows::<OpInterval>()?),
-            "phase" => batch.to_rows::<Phase>()?.iter().for_each(|phase| self.phase(phase)),
-            "event" => self.events.extend(batch.to_rows::<Event>()?),
-            "io_error" => self.failures.accept(batch)?,
-            "trace_interval" => self.trace_intervals(batch)?,
+            Exited::NAME => self.exited.extend(batch.to_rows::<Exited>()?),
+            rows::Cgroup::NAME => self.groups.accept(batch)?,
+            IoInterval::NAME => self.ios.extend(batch.to_rows::<IoInterval>()?),
+            OpInterval::NAME => self.load.extend(batch.to_rows::<OpInterval>()?),
+            Phase::NAME => batch.to_rows::<Phase>()?.iter().for_each(|phase| self.phase(phase)),
+            Event::NAME => self.events.extend(batch.to_rows::<Event>()?),
+            rows::IoError::NAME => self.failures.accept(batch)?,
+            TraceInterval::NAME => self.trace_intervals(batch)?,
             _ => self.by_event.accept(batch)?,
         }
         let times = [

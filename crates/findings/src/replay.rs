@@ -1,5 +1,6 @@
 //! From a recording to its findings: rows of all tables in the order of time, sample by sample.
 
+use recording::rows;
 use super::trace_errors::TraceErrors;
 use super::{RuleEngine, Thresholds};
 use arrow_array::RecordBatch;
@@ -131,7 +132,7 @@ fn judge(
             later.drain(..).try_for_each(|batch| engine.accept(&batch))?;
         }
         match tables[at].frame()? {
-            Some(batch) if ["event", "phase"].contains(&batch.table.name) && !is_log => later.push(batch),
+            Some(batch) if [Event::NAME, Phase::NAME].contains(&batch.table.name) && !is_log => later.push(batch),
             Some(batch) => engine.accept(&batch)?,
             None => {}
         }
@@ -228,21 +229,21 @@ impl<R: Row> Table for Frames<R> {
     fn is_counter(&self) -> bool {
         // Tables without rows for what did not change do not mark the time.
         let without = [
-            "op_interval",
-            "phase",
-            "event",
-            "figure",
-            "thread",
-            "interrupt",
-            "listener",
-            "btrfs_device",
-            "exited",
-            "cgroup",
-            "process_event",
-            "preempted_by",
-            "stolen",
-            "io_interval",
-            "io_error",
+            rows::OpInterval::NAME,
+            rows::Phase::NAME,
+            rows::Event::NAME,
+            rows::Figure::NAME,
+            rows::Thread::NAME,
+            rows::Interrupt::NAME,
+            rows::Listener::NAME,
+            rows::BtrfsDevice::NAME,
+            rows::Exited::NAME,
+            rows::Cgroup::NAME,
+            rows::ProcessEvent::NAME,
+            rows::PreemptedBy::NAME,
+            rows::Stolen::NAME,
+            rows::IoInterval::NAME,
+            rows::IoError::NAME,
         ];
         !without.contains(&R::TABLE.name)
     }

@@ -3,7 +3,7 @@
 use arrow_array::Array as _;
 use quantity::histogram::Histogram;
 use rates::{BatchColumns, NameNumbers};
-use recording::rows::{IoError, IoInterval, TraceInterval};
+use recording::rows::{self, IoError, IoInterval, TraceInterval};
 use recording::{Label, Reader, RowBatch, Sizes};
 use std::collections::{BTreeMap, HashMap};
 use view::AnalyzeError;
@@ -47,11 +47,11 @@ impl TraceErrors {
         let mut names = NameNumbers::default();
         let mut intervals: Vec<Interval> = ends.iter().map(|_| Interval::default()).collect();
         let mut rows: Vec<NumberedIo> = Vec::new();
-        for batch in reader.batches("io")? {
+        for batch in reader.batches(rows::Io::NAME)? {
             let batch = batch?;
             rows.clear();
             append(&batch, &mut names, &mut rows)?;
-            let error = BatchColumns { table: "io", batch: &batch }.ints("error")?;
+            let error = BatchColumns { table: rows::Io::NAME, batch: &batch }.ints("error")?;
             for (at, row) in rows.iter().enumerate() {
                 // The last interval ends with the trace; what was counted a moment later is of it.
                 let place = ends.partition_point(|(t_ns, _)| *t_ns < row.last_ns()).min(ends.len() - 1);
@@ -126,8 +126,8 @@ impl TraceErrors {
     /// Does not happen with rows of the catalogue.
     pub(super) fn batch(&self, table: &str) -> Result<Option<RowBatch>, recording::RecordingError> {
         match table {
-            "io_error" => RowBatch::from_rows(&self.errors).map(Some),
-            "io_interval" => RowBatch::from_rows(&self.totals).map(Some),
+            IoError::NAME => RowBatch::from_rows(&self.errors).map(Some),
+            IoInterval::NAME => RowBatch::from_rows(&self.totals).map(Some),
             _ => Ok(None),
         }
     }

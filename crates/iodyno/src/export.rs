@@ -8,7 +8,7 @@ use crate::trace::say_incomplete;
 use output::{FileAccess, Folder, OutputError, OutputFile};
 use quantity::output::{OutputForm, stdout};
 use quantity::text::csv_field;
-use recording::{ExportFormat, Reader};
+use recording::{ExportFormat, Reader, rows};
 use session::SessionError;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -77,7 +77,7 @@ fn logs(args: &ExportArgs, reader: &Reader) -> Result<(), Failure> {
 /// What writes `table` in the asked format.
 fn table_writer<'a>(args: &ExportArgs, reader: &'a Reader, table: &'a str) -> Result<Writing<'a>, Failure> {
     Ok(match args.other_format {
-        Some(_) if table != "io" => {
+        Some(_) if table != rows::Io::NAME => {
             return Err(Failure::new(PARAMETERS, format!("--format is for traces (table io), not for {table}")));
         }
         Some(format) => {
@@ -193,7 +193,7 @@ fn fio_format(format: OtherFormat) -> Option<FioFormat> {
 fn asks_for_trace(args: &ExportArgs) -> bool {
     let is_of_a_trace = |table: &String| {
         let view = views::view(table).is_ok_and(views::View::is_of_a_trace);
-        view || matches!(table.as_str(), "io" | "trace_interval")
+        view || matches!(table.as_str(), rows::Io::NAME | rows::TraceInterval::NAME)
     };
     let is_trace =
         args.other_format.is_some_and(|format| format != OtherFormat::FioLogs && fio_format(format).is_none());

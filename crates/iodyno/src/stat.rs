@@ -10,7 +10,7 @@ use monitor::{EventClock, IdleSubjects, MonitorError, SampleConsumers, StopFlag,
 use quantity::output::stdout;
 use rates::Availability;
 use rates::stat::{CounterSubject, LinkDuplex, SpeedOverride, StatFold, StatOptions, replay};
-use recording::Reader;
+use recording::{Reader, rows};
 use std::path::Path;
 use tui::{CpuUnit, StatForm, StatLines, StatLook, stranger};
 use view::AnalyzeError;
@@ -106,7 +106,7 @@ fn of_recording(
 
 /// Why a recording has no distributions of response times; `None` when it has some.
 fn without_percentiles(reader: &Reader, verdicts: &Availability) -> Result<Option<String>, Failure> {
-    let table = "io_interval";
+    let table = rows::IoInterval::NAME;
     let has_some = reader.tables().map_err(MonitorError::from)?.iter().any(|name| name == table);
     // One that watched disks on which nothing was done has none either, and misses nothing.
     let was_watched = Availability::works(reader.manifest(), table);

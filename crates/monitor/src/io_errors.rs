@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use trace::errors::{ErrorTrace, FailedIos};
 
 /// Name of its table.
-const TABLE: &str = "io_error";
+const TABLE: &str = IoError::NAME;
 
 /// Device, operation, error number and inode.
 type Key = (String, &'static str, i32, Option<u64>);

@@ -1,5 +1,6 @@
 //! Response times of block I/O, interval by interval: the probe of single I/Os, summed into the tables `io_interval` and `io_place`.
 
+use recording::rows;
 use crate::MonitorError;
 use crate::cpu_clock::{event, push};
 use crate::events::lost_row;
@@ -86,7 +87,7 @@ impl Asked {
 
     /// For the manifest: its table, and whether that is measured.
     pub(crate) fn verdict(&self) -> (&'static str, String) {
-        ("io_interval", self.verdict.clone())
+        (rows::IoInterval::NAME, self.verdict.clone())
     }
 
     /// For the manifest: I/Os that are in no row.

@@ -7,7 +7,7 @@ use crate::recording_names::numbered;
 use crate::{MonitorError, StopFlag};
 use quantity::clock;
 use quantity::text::{format_bytes, format_count, format_ns};
-use recording::rows::{Event, TraceInterval};
+use recording::rows::{self, Event, TraceInterval};
 use recording::{ClockAnchor, Manifest, RecordingError, RowBatch, Sink, Writer};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -273,7 +273,7 @@ impl Life<'_> {
         for thread in done {
             let Ok(sealed) = thread.join() else { continue };
             let directory = sealed?;
-            let rows = recording::Reader::open(&directory)?.manifest().rows.get("io").copied().unwrap_or(0);
+            let rows = recording::Reader::open(&directory)?.manifest().rows.get(rows::Io::NAME).copied().unwrap_or(0);
             if rows > 0 {
                 self.parts.io_bytes = size_of(&directory) as f64 / rows as f64;
             }

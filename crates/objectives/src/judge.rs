@@ -118,12 +118,12 @@ impl ConditionJudge {
             return Ok(());
         }
         match batch.table.name {
-            "phase" => batch.to_rows::<Phase>()?.iter().for_each(|row| self.phase(row)),
-            "op_interval" => batch.to_rows::<OpInterval>()?.iter().for_each(|row| self.operation(row)),
-            "engine_interval" => batch.to_rows::<EngineInterval>()?.iter().for_each(|row| self.engine(row)),
-            "run_total" => batch.to_rows::<RunTotal>()?.iter().for_each(|row| self.total(row)),
-            "run_end" => batch.to_rows::<RunEnd>()?.iter().for_each(|row| self.end(row)),
-            "cpu" => batch.to_rows::<Cpu>()?.into_iter().for_each(|row| self.cpu(row)),
+            Phase::NAME => batch.to_rows::<Phase>()?.iter().for_each(|row| self.phase(row)),
+            OpInterval::NAME => batch.to_rows::<OpInterval>()?.iter().for_each(|row| self.operation(row)),
+            EngineInterval::NAME => batch.to_rows::<EngineInterval>()?.iter().for_each(|row| self.engine(row)),
+            RunTotal::NAME => batch.to_rows::<RunTotal>()?.iter().for_each(|row| self.total(row)),
+            RunEnd::NAME => batch.to_rows::<RunEnd>()?.iter().for_each(|row| self.end(row)),
+            Cpu::NAME => batch.to_rows::<Cpu>()?.into_iter().for_each(|row| self.cpu(row)),
             _ => {}
         }
         Ok(())

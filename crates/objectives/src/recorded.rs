@@ -8,13 +8,13 @@ use super::{Condition, Judgement, ObjectiveVerdict, SelectableNames};
 use rates::column_texts;
 use rates::io_errors::is_lacking;
 use rates::{Availability, FigureBounds};
-use recording::rows::{Event, IoError, OpInterval, Phase, RunTotal};
+use recording::rows::{self, Event, IoError, OpInterval, Phase, RunTotal};
 use recording::{Label, Reader};
 use std::collections::{BTreeMap, BTreeSet};
 use view::AnalyzeError;
 
 /// The table of I/Os that failed.
-const FAILURES: &str = "io_error";
+const FAILURES: &str = IoError::NAME;
 /// What stands in the place of a run's title.
 const SUBJECT: &str = "the machine";
 
@@ -44,7 +44,7 @@ pub(super) fn is_without_runs(reader: &Reader) -> Result<bool, AnalyzeError> {
 /// A recording that cannot be read.
 pub(super) fn names(reader: &Reader) -> Result<SelectableNames, AnalyzeError> {
     let mut devices = BTreeSet::new();
-    for batch in reader.columns("disk", &["device"])? {
+    for batch in reader.columns(rows::Disk::NAME, &["device"])? {
         let batch = batch?;
         for name in column_texts(&batch, "device").unwrap_or_default() {
             if !devices.contains(name) {

@@ -3,7 +3,7 @@
 //! figures would stand.
 
 use crate::stat::CounterSubject;
-use recording::Manifest;
+use recording::{Manifest, rows};
 use std::collections::BTreeMap;
 
 /// Where a manifest keeps them.
@@ -56,14 +56,14 @@ impl Availability {
     #[must_use]
     pub fn table_of(view: &str) -> Option<&'static str> {
         match view.split_once('.')? {
-            ("run", "cpu") => Some("cpu"),
-            ("cpu", _) => Some("run_queue"),
-            ("disk" | "controller", _) => Some("disk"),
-            ("net", _) => Some("net"),
-            ("pool", _) => Some("zfs_pool"),
-            ("memory", _) => Some("memory"),
-            ("system", _) => Some("system"),
-            ("pressure", _) => Some("pressure"),
+            ("run", "cpu") => Some(rows::Cpu::NAME),
+            ("cpu", _) => Some(rows::RunQueue::NAME),
+            ("disk" | "controller", _) => Some(rows::Disk::NAME),
+            ("net", _) => Some(rows::Net::NAME),
+            ("pool", _) => Some(rows::ZfsPool::NAME),
+            ("memory", _) => Some(rows::Memory::NAME),
+            ("system", _) => Some(rows::System::NAME),
+            ("pressure", _) => Some(rows::Pressure::NAME),
             _ => None,
         }
     }
@@ -93,14 +93,14 @@ impl Availability {
 /// The subject that a table is filled by, where that has another name.
 fn subject_of(table: &str) -> Option<&'static str> {
     Some(match table {
-        "system" => "cpu",
-        "udp" | "listener" => "tcp",
-        "nic_counter" => "net",
-        "softnet" => "interrupt",
-        "cgroup_io" => "cgroup",
-        "zfs_arc" | "zfs_pool" | "zfs_dataset" => "zfs",
-        "preempted_by" | "process_event" | "run_queue" => "cpu_event",
-        "stolen" => "irq_time",
+        rows::System::NAME => "cpu",
+        rows::Udp::NAME | rows::Listener::NAME => "tcp",
+        rows::NicCounter::NAME => "net",
+        rows::Softnet::NAME => "interrupt",
+        rows::CgroupIo::NAME => "cgroup",
+        rows::ZfsArc::NAME | rows::ZfsPool::NAME | rows::ZfsDataset::NAME => "zfs",
+        rows::PreemptedBy::NAME | rows::ProcessEvent::NAME | rows::RunQueue::NAME => "cpu_event",
+        rows::Stolen::NAME => "irq_time",
         _ => return None,
     })
 }

@@ -24,7 +24,7 @@ pub use net::{LinkDuplex, SpeedOverride};
 pub use replay::replay;
 
 use crate::disk::{DiskDelta, grown_some};
-use recording::rows::Disk;
+use recording::rows::{self, Disk};
 use recording::{RecordingError, Row, RowBatch};
 use std::collections::HashMap;
 
@@ -208,22 +208,22 @@ impl CounterSubject {
     #[must_use]
     pub fn table(self) -> &'static str {
         match self {
-            Self::Cpu => "cpu",
-            Self::System => "system",
-            Self::Memory => "memory",
-            Self::Pressure => "pressure",
-            Self::Disk | Self::DiskPercentiles => "disk",
-            Self::Net => "net",
-            Self::Tcp => "tcp",
-            Self::Udp => "udp",
-            Self::Process => "process",
-            Self::CpuClock => "cpu_event",
-            Self::ProcessClock => "process_event",
-            Self::Cgroup => "cgroup",
-            Self::Irq | Self::IrqCpu => "interrupt",
-            Self::Pool => "zfs_pool",
-            Self::Fs => "file_system",
-            Self::Listen => "listener",
+            Self::Cpu => rows::Cpu::NAME,
+            Self::System => rows::System::NAME,
+            Self::Memory => rows::Memory::NAME,
+            Self::Pressure => rows::Pressure::NAME,
+            Self::Disk | Self::DiskPercentiles => Disk::NAME,
+            Self::Net => rows::Net::NAME,
+            Self::Tcp => rows::Tcp::NAME,
+            Self::Udp => rows::Udp::NAME,
+            Self::Process => rows::Process::NAME,
+            Self::CpuClock => rows::CpuEvent::NAME,
+            Self::ProcessClock => rows::ProcessEvent::NAME,
+            Self::Cgroup => rows::Cgroup::NAME,
+            Self::Irq | Self::IrqCpu => rows::Interrupt::NAME,
+            Self::Pool => rows::ZfsPool::NAME,
+            Self::Fs => rows::FileSystem::NAME,
+            Self::Listen => rows::Listener::NAME,
         }
     }
 

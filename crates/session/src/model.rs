@@ -8,7 +8,7 @@ use import::ImportError;
 use import::ImportOptions;
 use params::{MemoryLoader, VdbenchOptions};
 use plan::Plan;
-use recording::Reader;
+use recording::{Reader, rows};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use workload::model::{self, FigureLikeness, IoOwner, LoadCourse, ObservedIo, ProcessNames, WorkloadModel};
@@ -164,7 +164,7 @@ fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, ObservedIo)) -> Resul
     };
     if request.format.is_none() && recording::is_recording(&request.input) {
         let reader = Reader::open(&request.input)?;
-        if !reader.tables()?.iter().any(|table| table == "io") {
+        if !reader.tables()?.iter().any(|table| table == rows::Io::NAME) {
             return Err(SessionError::NoTrace(request.input.clone()));
         }
         let began_ns = workload::traced::ends::traced_span_ns(reader.manifest()).map(|span_ns| span_ns.0);

@@ -1,5 +1,6 @@
 //! CPU time by event where that is measured, by the kernel's tick elsewhere, and which of both it was.
 
+use recording::rows;
 use super::{DrillTarget, Grid, PageInterval, PageScene, PageSheet, count_or, short_or};
 use rates::stat::{CounterSubject, StatBlock, StatRow};
 use std::collections::{BTreeMap, HashMap};
@@ -117,7 +118,7 @@ impl PageScene<'_> {
             let most = rates.iter().max_by(|a, b| a.1.total_cmp(b.1)).and_then(|(cpu, _)| u32::try_from(*cpu).ok());
             grid.push(cells, most.map_or(DrillTarget::Nothing, |cpu| DrillTarget::Sheet(PageSheet::OneCpu(cpu))));
         }
-        self.say_missing(&mut grid, "interrupt");
+        self.say_missing(&mut grid, rows::Interrupt::NAME);
         grid
     }
 
@@ -152,7 +153,7 @@ impl PageScene<'_> {
         }
         if grid.rows.is_empty() {
             let is_timed = self.lately().any(PageInterval::is_by_event);
-            grid.note = Some(match (is_timed, self.verdicts.of_table("stolen")) {
+            grid.note = Some(match (is_timed, self.verdicts.of_table(rows::Stolen::NAME)) {
                 (true, _) => "from nobody as much as 1 ms".to_string(),
                 (false, why) => why.unwrap_or("interrupts were not timed by event in this time").to_string(),
             });

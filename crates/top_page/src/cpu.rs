@@ -127,7 +127,7 @@ impl PageScene<'_> {
                 DrillTarget::Nothing,
             );
         }
-        self.say_missing(&mut grid, "interrupt");
+        self.say_missing(&mut grid, rows::Interrupt::NAME);
         grid
     }
 }

@@ -1,5 +1,6 @@
 //! What stands below the rows of resources, and on the pages behind them.
 
+use recording::rows;
 use super::clock::{ByEvent, ms_cell};
 use super::resources::{milliseconds, percent};
 use super::{DrillTarget, Grid, PageInterval, PageScene, PageSheet, is_open, short_or};
@@ -89,7 +90,7 @@ impl PageScene<'_> {
         }
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
         ranked.into_iter().for_each(|(_, cells, drill)| grid.push(cells, drill));
-        self.say_missing(&mut grid, "process");
+        self.say_missing(&mut grid, rows::Process::NAME);
         grid
     }
 
@@ -281,7 +282,7 @@ impl PageScene<'_> {
     fn by_memory(&self) -> Grid {
         let mut grid = Grid::new("processes that did something, largest first", &["process", "RSS", "majflt", "cpu%"]);
         let Some((now, block)) = self.now().and_then(|now| Some((now, now.block(CounterSubject::Process)?))) else {
-            self.say_missing(&mut grid, "process");
+            self.say_missing(&mut grid, rows::Process::NAME);
             return grid;
         };
         let by_event = ByEvent::of(now);

@@ -3,7 +3,7 @@
 use quantity::histogram::Histogram;
 use rates::io_errors::{EOPNOTSUPP, is_lacking};
 use rates::stat::{CounterSubject, StatBlock, StatFold, StatOptions, StatRow};
-use recording::rows::{
+use recording::rows::{self, 
     Cpu, Event, Exited, FileInterval, Interrupt, IoError, IoInterval, IoPlace, IrqTime, Listener, Memory, NicCounter,
     Profile, RequestInterval, RunQueue, Stolen,
 };
@@ -414,38 +414,38 @@ impl Sink for PageFold {
     fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.stat.accept(batch)?;
         match batch.table.name {
-            "cpu" => {
+            Cpu::NAME => {
                 let first: Vec<Cpu> =
                     RowBatch { table: batch.table, rows: batch.rows.slice(0, 1.min(batch.rows.num_rows())) }
                         .to_rows()?;
                 self.next.clock = first.into_iter().next().map(|row| row.clock).or(self.next.clock.take());
                 self.newest_ns = self.newest_ns.max(crate::samples::last_ns(&batch.rows));
             }
-            "memory" => self.memory(&batch.to_rows()?),
-            "interrupt" => self.interrupts(batch.to_rows()?),
-            "cpu_event" => self.is_timed = true,
-            "run_queue" => {
+            Memory::NAME => self.memory(&batch.to_rows()?),
+            Interrupt::NAME => self.interrupts(batch.to_rows()?),
+            rows::CpuEvent::NAME => self.is_timed = true,
+            RunQueue::NAME => {
                 let rows = batch.to_rows::<RunQueue>()?.into_iter();
                 rows.for_each(|row| self.next.run_waits.get_or_insert_default().merge(&row.wait));
             }
-            "irq_time" => {
+            IrqTime::NAME => {
                 self.is_timed = true;
                 self.handlers(batch.to_rows()?);
             }
-            "stolen" => self.victims(batch.to_rows()?),
-            "nic_counter" => self.nics(batch.to_rows()?),
-            "event" => self.events(batch.to_rows()?),
-            "io_interval" => self.ios(batch.to_rows()?),
-            "io_error" => self.failures(batch.to_rows()?),
-            "io_place" => self.next.places.extend(batch.to_rows::<IoPlace>()?),
-            "file_interval" => self.next.files.extend(batch.to_rows::<FileInterval>()?),
-            "profile" => self.next.stacks.extend(batch.to_rows::<Profile>()?),
-            "request_interval" => self.next.requests.extend(batch.to_rows::<RequestInterval>()?),
-            "listener" => {
+            Stolen::NAME => self.victims(batch.to_rows()?),
+            NicCounter::NAME => self.nics(batch.to_rows()?),
+            Event::NAME => self.events(batch.to_rows()?),
+            IoInterval::NAME => self.ios(batch.to_rows()?),
+            IoError::NAME => self.failures(batch.to_rows()?),
+            IoPlace::NAME => self.next.places.extend(batch.to_rows::<IoPlace>()?),
+            FileInterval::NAME => self.next.files.extend(batch.to_rows::<FileInterval>()?),
+            Profile::NAME => self.next.stacks.extend(batch.to_rows::<Profile>()?),
+            RequestInterval::NAME => self.next.requests.extend(batch.to_rows::<RequestInterval>()?),
+            Listener::NAME => {
                 let rows = batch.to_rows::<Listener>()?.into_iter();
                 self.next.listeners.extend(rows.filter(|row| row.gone != Some(true)));
             }
-            "exited" => {
+            Exited::NAME => {
                 let seconds = self.before_ns.zip(self.newest_ns).map(|(before, now)| (now - before) as f64 / 1e9);
                 self.ended(&batch.to_rows()?, seconds.filter(|seconds| *seconds > 0.0).unwrap_or(1.0));
             }

@@ -3,7 +3,7 @@
 use arrow_array::Array as _;
 use quantity::histogram::HistogramMerger;
 use rates::{BatchColumns, NameNumbers};
-use recording::rows::{IoInterval, IoPlace};
+use recording::rows::{self, IoInterval, IoPlace};
 use recording::{Label, RowBatch, Sizes};
 use std::collections::HashMap;
 use view::AnalyzeError;
@@ -148,13 +148,13 @@ impl IoIntervals {
     /// # Errors
     /// It has not the columns of its table.
     pub fn accept(&mut self, batch: &RowBatch) -> Result<(), AnalyzeError> {
-        if batch.table.name != "io" {
+        if batch.table.name != rows::Io::NAME {
             return Ok(());
         }
         let mut rows = std::mem::take(&mut self.waiting);
         append(&batch.rows, &mut self.names, &mut rows)?;
         let flags = batch.rows.column_by_name("flags");
-        let owners = BatchColumns { table: "io", batch: &batch.rows }.ints("owner_pid")?;
+        let owners = BatchColumns { table: rows::Io::NAME, batch: &batch.rows }.ints("owner_pid")?;
         // They come as they were completed, but continue each other as they were asked for.
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.sort_by_key(|at| rows.get(*at).map(|row| row.queue_ns));

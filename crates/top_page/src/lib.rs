@@ -37,36 +37,37 @@ pub use strip::TimeStrip;
 pub use strip_cells::StripLine;
 pub use strip_heat::{StripHeat, StripMap};
 
+use recording::rows;
 use findings::{Finding, FindingSeverity};
 use rates::Availability;
 
 /// Tables that the page reads.
 pub const TABLES: [&str; 25] = [
-    "cpu",
-    "cpu_event",
-    "run_queue",
-    "system",
-    "memory",
-    "pressure",
-    "disk",
-    "net",
-    "tcp",
-    "udp",
-    "process",
-    "process_event",
-    "stolen",
-    "nic_counter",
-    "exited",
-    "interrupt",
-    "irq_time",
-    "event",
-    "io_interval",
-    "io_error",
-    "io_place",
-    "file_interval",
-    "listener",
-    "profile",
-    "request_interval",
+    rows::Cpu::NAME,
+    rows::CpuEvent::NAME,
+    rows::RunQueue::NAME,
+    rows::System::NAME,
+    rows::Memory::NAME,
+    rows::Pressure::NAME,
+    rows::Disk::NAME,
+    rows::Net::NAME,
+    rows::Tcp::NAME,
+    rows::Udp::NAME,
+    rows::Process::NAME,
+    rows::ProcessEvent::NAME,
+    rows::Stolen::NAME,
+    rows::NicCounter::NAME,
+    rows::Exited::NAME,
+    rows::Interrupt::NAME,
+    rows::IrqTime::NAME,
+    rows::Event::NAME,
+    rows::IoInterval::NAME,
+    rows::IoError::NAME,
+    rows::IoPlace::NAME,
+    rows::FileInterval::NAME,
+    rows::Listener::NAME,
+    rows::Profile::NAME,
+    rows::RequestInterval::NAME,
 ];
 
 /// So long a time the small curves show.

@@ -1,5 +1,6 @@
 //! The page of the network: interfaces, their queues, TCP and UDP, and who listens.
 
+use recording::rows;
 use super::details::with_pid;
 use super::{DrillTarget, Grid, PageScene, PageSheet, short_or};
 use rates::stat::CounterSubject;
@@ -143,7 +144,7 @@ impl PageScene<'_> {
             ];
             grid.push(cells, row.pid.map_or(DrillTarget::Nothing, |pid| DrillTarget::Sheet(PageSheet::Process(pid))));
         }
-        self.say_missing(&mut grid, "listener");
+        self.say_missing(&mut grid, rows::Listener::NAME);
         if !is_listed && grid.note.is_none() {
             grid.note = Some(
                 "told of when they are first seen, and while somebody waits: others are not in this time".to_string(),

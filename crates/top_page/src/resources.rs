@@ -6,7 +6,7 @@ use rates::disk::is_partition;
 use rates::disk::quotient;
 use rates::is_loopback;
 use rates::stat::CounterSubject;
-use recording::rows::Event;
+use recording::rows::{self, Event};
 
 /// A resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,7 +292,7 @@ impl PageScene<'_> {
     fn disk_errors(&self, now: &PageInterval, name: &str) -> (String, ResourceLevel) {
         let minute = self.last_minute();
         let counted: i64 = minute.iter().map(|moment| moment.failed(name)).sum();
-        if counted > 0 || self.verdicts.is_measured("io_error") || minute.iter().any(|moment| moment.counts_failures) {
+        if counted > 0 || self.verdicts.is_measured(rows::IoError::NAME) || minute.iter().any(|moment| moment.counts_failures) {
             // A moment without a row of the device is one in which it did nothing.
             let ops =
                 |moment: &PageInterval| Some(moment.figure(CounterSubject::Disk, name, "ops_per_s")? * moment.seconds);

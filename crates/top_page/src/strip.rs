@@ -6,7 +6,7 @@ use super::strip_trace;
 use arrow_array::Array as _;
 use rates::BatchColumns;
 use rates::disk::{DiskColumns, DiskCounters, DiskDelta};
-use recording::Reader;
+use recording::{Reader, rows};
 use std::collections::HashMap;
 use view::AnalyzeError;
 
@@ -76,11 +76,11 @@ fn resolution(thinned_to_ns: Option<i64>, interval_s: f64) -> String {
 fn cpu(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
     let mut before: Option<(i64, i64, i64)> = None;
     for batch in reader.columns(
-        "cpu",
+        rows::Cpu::NAME,
         &["t_ns", "cpu", "user_ns", "nice_ns", "system_ns", "idle_ns", "iowait_ns", "irq_ns", "softirq_ns", "steal_ns"],
     )? {
         let batch = batch?;
-        let columns = BatchColumns { table: "cpu", batch: &batch };
+        let columns = BatchColumns { table: rows::Cpu::NAME, batch: &batch };
         let (t_ns, idle) = (columns.longs("t_ns")?, columns.longs("idle_ns")?);
         let iowait = columns.longs("iowait_ns")?;
         let busy = ["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns", "steal_ns"];
@@ -103,9 +103,9 @@ fn cpu(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
 /// Time in which some task waited for I/O, ns per second.
 fn pressure(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
     let mut before = HashMap::new();
-    for batch in reader.columns("pressure", &["t_ns", "resource", "some_ns"])? {
+    for batch in reader.columns(rows::Pressure::NAME, &["t_ns", "resource", "some_ns"])? {
         let batch = batch?;
-        let columns = BatchColumns { table: "pressure", batch: &batch };
+        let columns = BatchColumns { table: rows::Pressure::NAME, batch: &batch };
         let (t_ns, some) = (columns.longs("t_ns")?, columns.longs("some_ns")?);
         let Some(names) = rates::column_texts(&batch, "resource") else { continue };
         for row in (0..batch.num_rows()).filter(|row| names[*row] == "io" && some.is_valid(*row)) {
@@ -124,7 +124,7 @@ fn disks(
 ) -> Result<(), AnalyzeError> {
     let mut before: HashMap<String, DiskCounters> = HashMap::new();
     let columns: Vec<&str> = ["t_ns", "device"].into_iter().chain(columns.concat()).collect();
-    for batch in reader.columns("disk", &columns)? {
+    for batch in reader.columns(rows::Disk::NAME, &columns)? {
         let batch = batch?;
         let counters = DiskColumns::of(&batch);
         let Some(names) = rates::column_texts(&batch, "device") else { continue };

@@ -5,11 +5,11 @@ use super::heat::edge;
 use super::strip_cells::Cells;
 use quantity::histogram::{Histogram, HistogramMerger};
 use rates::BatchColumns;
-use recording::Reader;
+use recording::{Reader, rows};
 use view::AnalyzeError;
 
 /// Tables that have response times of single operations; the first one that has any is shown: of a run, what its load saw.
-const TABLES: [&str; 2] = ["op_interval", "io_interval"];
+const TABLES: [&str; 2] = [rows::OpInterval::NAME, rows::IoInterval::NAME];
 /// So many powers of two, ns; what takes longer than the last one stands in it.
 pub(super) const OCTAVES: usize = 40;
 

@@ -6,7 +6,7 @@ use super::strip_heat::{OCTAVES, StripHeat};
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, RecordBatch};
 use rates::BatchColumns;
-use recording::Reader;
+use recording::{Reader, rows};
 use std::collections::HashMap;
 use view::AnalyzeError;
 
@@ -16,9 +16,9 @@ pub(super) fn read(reader: &Reader, mut rates: Cells) -> Result<Option<(Cells, O
     let mut heat = vec![vec![0; OCTAVES]; rates.count()];
     let mut devices: HashMap<String, usize> = HashMap::new();
     let mut counts: HashMap<(i64, usize), u64> = HashMap::new();
-    for batch in reader.columns("io", &["queue_ns", "complete_ns", "dev"])? {
+    for batch in reader.columns(rows::Io::NAME, &["queue_ns", "complete_ns", "dev"])? {
         let batch = batch?;
-        let columns = BatchColumns { table: "io", batch: &batch };
+        let columns = BatchColumns { table: rows::Io::NAME, batch: &batch };
         let (queued, completed) = (columns.longs("queue_ns")?, columns.longs("complete_ns")?);
         let numbers = numbers(&batch, &mut devices);
         for (row, device) in numbers.into_iter().enumerate().filter(|(row, _)| completed.is_valid(*row)) {

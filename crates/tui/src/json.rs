@@ -188,7 +188,7 @@ impl<W: Write> JsonLines<W> {
 
 impl<W: Write> Sink for JsonLines<W> {
     fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
-        if batch.table.name == "run_end" {
+        if batch.table.name == RunEnd::NAME {
             self.ends.extend(batch.to_rows::<RunEnd>()?);
         }
         self.fold.accept(batch)

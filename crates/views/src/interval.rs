@@ -106,12 +106,12 @@ impl LineFold {
     /// A batch whose columns are not those of its table.
     pub fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         match batch.table.name {
-            "phase" => batch.to_rows::<Phase>()?.into_iter().for_each(|row| {
+            Phase::NAME => batch.to_rows::<Phase>()?.into_iter().for_each(|row| {
                 self.runs.entry(row.run_index).or_default().follow(row.phase, &row.event, row.t_ns);
             }),
-            "op_interval" => batch.to_rows::<OpInterval>()?.iter().for_each(|row| self.operation(row)),
-            "engine_interval" => batch.to_rows::<EngineInterval>()?.iter().for_each(|row| self.engine(row)),
-            "cpu" => {
+            OpInterval::NAME => batch.to_rows::<OpInterval>()?.iter().for_each(|row| self.operation(row)),
+            EngineInterval::NAME => batch.to_rows::<EngineInterval>()?.iter().for_each(|row| self.engine(row)),
+            Cpu::NAME => {
                 for row in batch.to_rows::<Cpu>()?.into_iter().filter(|row| row.cpu == "all") {
                     self.cpu = self.last_cpu.as_ref().and_then(|before| rates::cpu_shares(&row, before));
                     self.last_cpu = Some(row);

@@ -13,7 +13,7 @@ use crate::{RecordingFacts, RequestFacts, RunFacts, TracedFacts, View, tables, t
 use objectives::Judgement;
 use quantity::text::{format_bytes, format_wall};
 use rates::Availability;
-use recording::Reader;
+use recording::{Reader, rows};
 use serde_json::Value;
 use view::Tone;
 use view::thin::thinned;
@@ -118,7 +118,7 @@ fn no_finding(findings: &findings::RuleEngine) -> Option<String> {
 
 /// Of a recording of which no view shows anything.
 fn nothing_shown(tables: &[String]) -> String {
-    let kept: Vec<&str> = tables.iter().map(String::as_str).filter(|table| *table != "event").collect();
+    let kept: Vec<&str> = tables.iter().map(String::as_str).filter(|table| *table != rows::Event::NAME).collect();
     match kept.as_slice() {
         [] => "Nothing was measured.".to_string(),
         kept => format!(

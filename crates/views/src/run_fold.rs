@@ -27,16 +27,16 @@ impl RunFold {
     /// A batch whose columns are not those of its table.
     pub fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         match batch.table.name {
-            "op_interval" => batch.to_rows::<OpInterval>()?.iter().for_each(|row| self.operation(row)),
-            "engine_interval" => {
+            OpInterval::NAME => batch.to_rows::<OpInterval>()?.iter().for_each(|row| self.operation(row)),
+            EngineInterval::NAME => {
                 self.all.extend(batch.to_rows::<EngineInterval>()?.iter().map(|row| (row.t_ns, row.interval_ns)));
             }
-            "phase" => {
+            Phase::NAME => {
                 batch.to_rows::<Phase>()?.into_iter().for_each(|row| self.run.follow(row.phase, &row.event, row.t_ns));
             }
-            "run_total" => batch.to_rows::<RunTotal>()?.into_iter().for_each(|row| self.total(row)),
-            "run_end" => self.run.ends.extend(batch.to_rows::<RunEnd>()?),
-            "cpu" => {
+            RunTotal::NAME => batch.to_rows::<RunTotal>()?.into_iter().for_each(|row| self.total(row)),
+            RunEnd::NAME => self.run.ends.extend(batch.to_rows::<RunEnd>()?),
+            Cpu::NAME => {
                 for row in batch.to_rows::<Cpu>()?.into_iter().filter(|row| row.cpu == "all") {
                     self.cpu.extend(self.last_cpu.as_ref().and_then(|before| rates::cpu_shares(&row, before)));
                     self.last_cpu = Some(row);

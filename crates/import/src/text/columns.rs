@@ -2,6 +2,7 @@
 //!
 //! A tool prints rates; a recording holds counters. A rate times the length of its interval is what the counter grew by.
 
+use recording::rows;
 use How::{Gauge, InQueue, PerOp, Rate, Redundant, Total, Wait};
 
 /// A table that rows of tools go to.
@@ -482,15 +483,15 @@ impl Subject {
     /// Name of the table.
     pub(super) fn table(self) -> &'static str {
         match self {
-            Self::Cpu => "cpu",
-            Self::System => "system",
-            Self::Memory => "memory",
-            Self::Pressure => "pressure",
-            Self::Disk => "disk",
-            Self::Net => "net",
-            Self::Tcp => "tcp",
-            Self::Udp => "udp",
-            Self::Process => "process",
+            Self::Cpu => rows::Cpu::NAME,
+            Self::System => rows::System::NAME,
+            Self::Memory => rows::Memory::NAME,
+            Self::Pressure => rows::Pressure::NAME,
+            Self::Disk => rows::Disk::NAME,
+            Self::Net => rows::Net::NAME,
+            Self::Tcp => rows::Tcp::NAME,
+            Self::Udp => rows::Udp::NAME,
+            Self::Process => rows::Process::NAME,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What only the kernel's probes know: response times of block I/O with who and which file, and reads and writes of files.
 
+use recording::rows;
 use super::missing::{OFF, brief};
 use super::requests::RequestWatch;
 use crate::MonitorError;
@@ -91,7 +92,7 @@ impl Probes {
             Some(why) => Some(format!("unsupported here: {why}")),
         };
         let words =
-            [("io_interval", word(self.blocks.as_ref().err())), ("file_interval", word(self.files.as_ref().err()))];
+            [(rows::IoInterval::NAME, word(self.blocks.as_ref().err())), (rows::FileInterval::NAME, word(self.files.as_ref().err()))];
         let words = words.into_iter().filter_map(|(subject, word)| Some((subject, word?)));
         let words = words.chain(self.clock.iter().flat_map(|clock| clock.verdicts()));
         words.chain(self.errors.iter().map(IoErrors::verdict)).collect()

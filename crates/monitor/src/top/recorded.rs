@@ -4,7 +4,7 @@ use super::{Source, WINDOW_SAMPLES};
 use crate::MonitorError;
 use crate::numbers::signed;
 use findings::{Finding, Thresholds, findings_between, findings_until};
-use recording::{Reader, RecordingState, RowBatch};
+use recording::{Reader, RecordingState, RowBatch, rows};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use top_page::{IoIntervals, MachineFacts, ServerFacts, TABLES, TRACED_EVERY_NS, 
 
 /// Tables of which the first one that has rows tells when samples were taken.
 const PACE: [&str; 10] =
-    ["cpu", "system", "memory", "disk", "net", "tcp", "process", "io_interval", "request_interval", "io"];
+    [rows::Cpu::NAME, rows::System::NAME, rows::Memory::NAME, rows::Disk::NAME, rows::Net::NAME, rows::Tcp::NAME, rows::Process::NAME, rows::IoInterval::NAME, rows::RequestInterval::NAME, rows::Io::NAME];
 /// Cells of the strip; a terminal is hardly wider.
 const STRIP_CELLS: usize = 720;
 /// So often the findings so far are shown, in samples.
@@ -68,7 +68,7 @@ type Pace = ((i64, i64), f64);
 pub(crate) fn pace(reader: &Reader) -> Result<Option<Pace>, MonitorError> {
     for table in PACE {
         let Some(span) = reader.span(table)? else { continue };
-        if table == "io" {
+        if table == rows::Io::NAME {
             return Ok(Some((span, TRACED_EVERY_NS as f64 / 1e9)));
         }
         let mut length_ns = 20_000_000_000;
@@ -105,15 +105,15 @@ impl Recorded {
         let Some((span, interval_s)) = pace(&reader)? else {
             return Err(MonitorError::NoSamples(path.to_path_buf()));
         };
-        let is_trace = !has(&reader, "io_interval", span) && has(&reader, "io", span);
+        let is_trace = !has(&reader, rows::IoInterval::NAME, span) && has(&reader, rows::Io::NAME, span);
         let unless = |is_there: bool, words: &str| (!is_there).then(|| words.to_string());
         let missing = [
-            unless(is_trace || has(&reader, "io_interval", span), "single I/Os were not recorded"),
-            unless(has(&reader, "file_interval", span), "files were not recorded"),
-            unless(has(&reader, "profile", span), "what programs are at was not recorded (iodyno record --profile)"),
+            unless(is_trace || has(&reader, rows::IoInterval::NAME, span), "single I/Os were not recorded"),
+            unless(has(&reader, rows::FileInterval::NAME, span), "files were not recorded"),
+            unless(has(&reader, rows::Profile::NAME, span), "what programs are at was not recorded (iodyno record --profile)"),
         ];
         let is_damaged = reader.damage()?.costs_rows();
-        let has_requests = has(&reader, "request_interval", span);
+        let has_requests = has(&reader, rows::RequestInterval::NAME, span);
         let (found, end) = (Arc::new(Mutex::new(Found::default())), Arc::new(AtomicBool::new(false)));
         let spawn = |what: &'static str, work: Box<dyn FnOnce() + Send>| {
             let thread = std::thread::Builder::new().name(what.to_string()).spawn(work);
@@ -329,7 +329,7 @@ fn from_trace(reader: &Reader, range: &Range<i64>, origin_ns: i64) -> Result<Vec
         .of_one_in(workload::traced::sample::sample(reader.manifest()));
     let mut batches = Vec::new();
     let mut end_ns: Option<i64> = None;
-    for batch in reader.between(&["io"], from_ns..range.end)? {
+    for batch in reader.between(&[rows::Io::NAME], from_ns..range.end)? {
         for (second, part) in top_page::by_second(&batch) {
             let this_end_ns = (second + 1) * TRACED_EVERY_NS;
             if let Some(end_ns) = end_ns.replace(this_end_ns).filter(|end_ns| *end_ns != this_end_ns) {

@@ -180,7 +180,7 @@ impl Tape {
         let is_recording = replay.format.is_none() && recording::is_recording(&replay.trace);
         if is_recording {
             let reader = Reader::open(&replay.trace)?;
-            if !reader.tables()?.iter().any(|table| table == "io") {
+            if !reader.tables()?.iter().any(|table| table == Io::NAME) {
                 return Err(SessionError::NoTrace(replay.trace.clone()));
             }
         }

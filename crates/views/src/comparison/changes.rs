@@ -9,12 +9,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use rates::measure::{BetterDirection, MeasureKind, RateFlow};
-use recording::{ColumnKind, ColumnSchema, Reader, TableSchema};
+use recording::{ColumnKind, ColumnSchema, Reader, TableSchema, rows};
 use std::collections::BTreeMap;
 use view::{AnalyzeError, Unit};
 
 /// Tables of counters whose rows are few: those of each process, vector or thread would drown the rest.
-const TABLES: [&str; 8] = ["cpu", "system", "memory", "pressure", "disk", "net", "tcp", "udp"];
+const TABLES: [&str; 8] = [rows::Cpu::NAME, rows::System::NAME, rows::Memory::NAME, rows::Pressure::NAME, rows::Disk::NAME, rows::Net::NAME, rows::Tcp::NAME, rows::Udp::NAME];
 /// Most steps of a counter: there are hundreds of them.
 const MOST_STEPS: f64 = 300.0;
 /// Stretches in each of which something must have happened for a counter that was 0 on the other side.
@@ -249,7 +249,7 @@ fn collect(
             #[expect(clippy::cast_possible_truncation, reason = "it was an integer of that size")]
             let t_ns = *t_ns as i64;
             // Of the CPUs one by one there are too many; `all` stands for them.
-            if (from_ns..=to_ns).contains(&t_ns) && (table.name != "cpu" || label == "all") {
+            if (from_ns..=to_ns).contains(&t_ns) && (table.name != rows::Cpu::NAME || label == "all") {
                 series.entry((place, label.clone())).or_default().push((t_ns, *value));
             }
         }

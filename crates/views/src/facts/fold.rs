@@ -109,7 +109,7 @@ pub(crate) fn intervals(reader: &Reader, selection: &Selection, runs: &mut Runs)
         stalled: BTreeMap::new(),
         rest: BTreeMap::new(),
     };
-    for batch in reader.batches("op_interval")? {
+    for batch in reader.batches(rows::OpInterval::NAME)? {
         fold.batch(&batch?, selection)?;
     }
     fold.close();
@@ -121,7 +121,7 @@ pub(crate) fn intervals(reader: &Reader, selection: &Selection, runs: &mut Runs)
 
 impl Fold<'_> {
     fn batch(&mut self, batch: &RecordBatch, selection: &Selection) -> Result<(), AnalyzeError> {
-        let columns = BatchColumns { table: "op_interval", batch };
+        let columns = BatchColumns { table: rows::OpInterval::NAME, batch };
         let (t_ns, lengths, run_indices) =
             (columns.longs("t_ns")?, columns.longs("interval_ns")?, columns.ints("run_index")?);
         let titles = columns.texts("run", &mut self.names)?;
@@ -258,7 +258,7 @@ fn decoded(column: &'static str, bytes: &[u8]) -> Result<Histogram, AnalyzeError
         return Ok(Histogram::default());
     }
     Histogram::decode(bytes).map_err(|error| AnalyzeError::Histogram {
-        table: "op_interval",
+        table: rows::OpInterval::NAME,
         column,
         reason: error.to_string(),
     })
@@ -274,7 +274,7 @@ fn add(
         return Ok(());
     }
     merger.add(array.value(row)).map_err(|error| AnalyzeError::Histogram {
-        table: "op_interval",
+        table: rows::OpInterval::NAME,
         column,
         reason: error.to_string(),
     })

@@ -4,7 +4,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, Int64Array, RecordBatch};
 use rates::disk::{DiskColumns, DiskCounters, DiskDelta, grown, quotient};
 use rates::{BatchColumns, is_loopback};
-use recording::{Reader, thinned_to_ns};
+use recording::{Reader, thinned_to_ns, rows};
 use std::collections::{BTreeMap, HashMap};
 use view::{AnalyzeError, NamePattern, Unit};
 
@@ -71,10 +71,10 @@ impl TrendFigure {
 
     fn table(self) -> &'static str {
         match self {
-            Self::Cpu => "cpu",
-            Self::Memory => "memory",
-            Self::DiskThroughput | Self::DiskRate | Self::DiskBusy => "disk",
-            Self::NetThroughput => "net",
+            Self::Cpu => rows::Cpu::NAME,
+            Self::Memory => rows::Memory::NAME,
+            Self::DiskThroughput | Self::DiskRate | Self::DiskBusy => rows::Disk::NAME,
+            Self::NetThroughput => rows::Net::NAME,
         }
     }
 
@@ -141,7 +141,7 @@ impl TrendFigure {
 
     /// Is it one of a disk?
     fn is_of_disk(self) -> bool {
-        self.table() == "disk"
+        self.table() == rows::Disk::NAME
     }
 }
 

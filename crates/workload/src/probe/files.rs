@@ -95,7 +95,7 @@ impl FileFold {
     /// A recording that cannot be read.
     pub fn read(reader: &Reader) -> Result<Option<Self>, AnalyzeError> {
         let mut fold = Self::default();
-        for rows in reader.batches("file_interval")? {
+        for rows in reader.batches(FileInterval::NAME)? {
             fold.accept(&RowBatch { table: FileInterval::TABLE, rows: rows? })?;
         }
         Ok((!fold.sums.is_empty()).then_some(fold))

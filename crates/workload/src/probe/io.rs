@@ -137,7 +137,7 @@ impl IoFold {
     /// # Errors
     /// It has not the columns of its table.
     pub fn accept(&mut self, batch: &RowBatch) -> Result<(), AnalyzeError> {
-        if batch.table.name != "io" {
+        if batch.table.name != recording::rows::Io::NAME {
             return Ok(());
         }
         let mut rows = std::mem::take(&mut self.waiting);

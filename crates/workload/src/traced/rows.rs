@@ -4,7 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, Int32Array, RecordBatch};
 use rates::{BatchColumns, NameNumbers};
-use recording::Reader;
+use recording::{Reader, rows};
 use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
 use view::AnalyzeError;
@@ -176,7 +176,7 @@ fn each_until(
     let mut names = NameNumbers::default();
     let (mut waiting, mut fresh): (Vec<NumberedIo>, Vec<NumberedIo>) = (Vec::with_capacity(2 * BLOCK), Vec::new());
     let mut unended = Unended::read(reader, &mut names)?;
-    let batches = reader.batches("io")?;
+    let batches = reader.batches(rows::Io::NAME)?;
     let mut flow = ControlFlow::Continue(());
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(WAITING);
@@ -256,7 +256,7 @@ impl Unended {
 
 /// The rows of a batch of the table, with numbers for their names.
 pub fn append(batch: &RecordBatch, names: &mut NameNumbers, rows: &mut Vec<NumberedIo>) -> Result<(), AnalyzeError> {
-    let columns = BatchColumns { table: "io", batch };
+    let columns = BatchColumns { table: rows::Io::NAME, batch };
     let (queue, issue, complete) =
         (columns.longs("queue_ns")?, columns.longs("issue_ns")?, columns.longs("complete_ns")?);
     let (sector, bytes, pid) = (columns.longs("sector")?, columns.longs("bytes")?, columns.ints("pid")?);
@@ -303,11 +303,11 @@ pub fn append(batch: &RecordBatch, names: &mut NameNumbers, rows: &mut Vec<Numbe
 
 /// Numbers of the names in a column, a missing one as that of the empty name.
 fn labels(batch: &RecordBatch, column: &'static str, names: &mut NameNumbers) -> Result<Vec<usize>, AnalyzeError> {
-    let wrong = || AnalyzeError::Column { table: "io", column, expected: "text" };
+    let wrong = || AnalyzeError::Column { table: rows::Io::NAME, column, expected: "text" };
     let array = batch.column_by_name(column).ok_or_else(wrong)?;
     // Others may have written it as plain text.
     let Some(labels) = array.as_dictionary_opt::<Int32Type>() else {
-        return BatchColumns { table: "io", batch }.texts(column, names);
+        return BatchColumns { table: rows::Io::NAME, batch }.texts(column, names);
     };
     let texts = labels.values().as_string_opt::<i32>().ok_or_else(wrong)?;
     let numbers: Vec<usize> = texts.iter().map(|text| names.number(text.unwrap_or(""))).collect();
