@@ -12,9 +12,9 @@ use quantity::histogram::Histogram;
 use rates::cpu_shares;
 use rates::disk::is_partition;
 use rates::disk::{DiskDelta, grown, grown_some};
-use recording::rows::{self, 
-    BtrfsDevice, Cpu, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net, OpInterval, Phase,
-    Process, System, Tcp, Thread, TraceInterval, ZfsArc,
+use recording::rows::{
+    self, BtrfsDevice, Cpu, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net, OpInterval,
+    Phase, Process, System, Tcp, Thread, TraceInterval, ZfsArc,
 };
 use recording::{Label, RecordingError, RowBatch};
 use std::collections::{HashMap, HashSet, VecDeque};

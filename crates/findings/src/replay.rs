@@ -1,11 +1,11 @@
 //! From a recording to its findings: rows of all tables in the order of time, sample by sample.
 
-use recording::rows;
 use super::trace_errors::TraceErrors;
 use super::{RuleEngine, Thresholds};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
+use recording::rows;
 use recording::rows::{
     BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Figure, Interrupt, IoError, IoInterval, Listener, Memory,
     Net, OpInterval, Phase, PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread, TraceInterval, ZfsArc,

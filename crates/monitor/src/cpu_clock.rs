@@ -70,8 +70,8 @@ impl CpuClock {
         };
         // Without the first one, the second would ask for the same and say the same.
         let started = sched.as_ref().map(|_| IrqTrace::start());
-        verdicts.push((rows::IrqTime::NAME, started.as_ref().map_or(word.clone(), |irq| verdict(irq.as_ref()))));
-        verdicts.push((rows::CpuEvent::NAME, word));
+        verdicts.push((IrqTime::NAME, started.as_ref().map_or(word.clone(), |irq| verdict(irq.as_ref()))));
+        verdicts.push((CpuEvent::NAME, word));
         let irq = match started {
             Some(Ok(irq)) => Some(irq),
             Some(Err(error)) => {
@@ -136,7 +136,7 @@ impl CpuClock {
             Some(Ok(sums)) => Some(sums),
             Some(Err(error)) => {
                 self.irq = None;
-                self.give_up(rows::IrqTime::NAME, &error);
+                self.give_up(IrqTime::NAME, &error);
                 None
             }
             None => None,
@@ -145,7 +145,7 @@ impl CpuClock {
             Some(Ok(sums)) => Some(sums),
             Some(Err(error)) => {
                 self.sched = None;
-                self.give_up(rows::CpuEvent::NAME, &error);
+                self.give_up(CpuEvent::NAME, &error);
                 None
             }
             None => None,

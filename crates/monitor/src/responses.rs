@@ -1,10 +1,10 @@
 //! Response times of block I/O, interval by interval: the probe of single I/Os, summed into the tables `io_interval` and `io_place`.
 
-use recording::rows;
 use crate::MonitorError;
 use crate::cpu_clock::{event, push};
 use crate::events::lost_row;
 use crate::numbers::signed;
+use recording::rows;
 use recording::{RecordingError, RowBatch};
 use std::time::Duration;
 use top_page::IoIntervals;

@@ -1,8 +1,8 @@
 //! CPU time by event where that is measured, by the kernel's tick elsewhere, and which of both it was.
 
-use recording::rows;
 use super::{DrillTarget, Grid, PageInterval, PageScene, PageSheet, count_or, short_or};
 use rates::stat::{CounterSubject, StatBlock, StatRow};
+use recording::rows;
 use std::collections::{BTreeMap, HashMap};
 
 /// Figures of processes by event, by their number.

@@ -3,6 +3,7 @@
 use super::clock::EVENT;
 use super::{DrillTarget, Grid, PageInterval, PageScene, PageSheet, short_or};
 use rates::stat::CounterSubject;
+use recording::rows;
 use std::collections::{BTreeMap, HashMap};
 use workload::probe::{StackOf, StackSamples};
 

@@ -1,11 +1,11 @@
 //! What stands below the rows of resources, and on the pages behind them.
 
-use recording::rows;
 use super::clock::{ByEvent, ms_cell};
 use super::resources::{milliseconds, percent};
 use super::{DrillTarget, Grid, PageInterval, PageScene, PageSheet, is_open, short_or};
 use quantity::histogram::Histogram;
 use rates::stat::{CounterSubject, StatBlock, StatRow};
+use recording::rows;
 use recording::rows::{FileInterval, IoInterval};
 use std::collections::BTreeMap;
 

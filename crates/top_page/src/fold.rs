@@ -3,9 +3,9 @@
 use quantity::histogram::Histogram;
 use rates::io_errors::{EOPNOTSUPP, is_lacking};
 use rates::stat::{CounterSubject, StatBlock, StatFold, StatOptions, StatRow};
-use recording::rows::{self, 
-    Cpu, Event, Exited, FileInterval, Interrupt, IoError, IoInterval, IoPlace, IrqTime, Listener, Memory, NicCounter,
-    Profile, RequestInterval, RunQueue, Stolen,
+use recording::rows::{
+    self, Cpu, Event, Exited, FileInterval, Interrupt, IoError, IoInterval, IoPlace, IrqTime, Listener, Memory,
+    NicCounter, Profile, RequestInterval, RunQueue, Stolen,
 };
 use recording::{Label, RecordingError, RowBatch, Sink};
 use std::collections::{BTreeMap, BTreeSet, HashMap};

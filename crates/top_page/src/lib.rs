@@ -37,9 +37,9 @@ pub use strip::TimeStrip;
 pub use strip_cells::StripLine;
 pub use strip_heat::{StripHeat, StripMap};
 
-use recording::rows;
 use findings::{Finding, FindingSeverity};
 use rates::Availability;
+use recording::rows;
 
 /// Tables that the page reads.
 pub const TABLES: [&str; 25] = [

@@ -1,9 +1,9 @@
 //! The page of the network: interfaces, their queues, TCP and UDP, and who listens.
 
-use recording::rows;
 use super::details::with_pid;
 use super::{DrillTarget, Grid, PageScene, PageSheet, short_or};
 use rates::stat::CounterSubject;
+use recording::rows;
 use recording::rows::Listener;
 use std::collections::BTreeMap;
 

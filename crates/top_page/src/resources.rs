@@ -292,7 +292,10 @@ impl PageScene<'_> {
     fn disk_errors(&self, now: &PageInterval, name: &str) -> (String, ResourceLevel) {
         let minute = self.last_minute();
         let counted: i64 = minute.iter().map(|moment| moment.failed(name)).sum();
-        if counted > 0 || self.verdicts.is_measured(rows::IoError::NAME) || minute.iter().any(|moment| moment.counts_failures) {
+        if counted > 0
+            || self.verdicts.is_measured(rows::IoError::NAME)
+            || minute.iter().any(|moment| moment.counts_failures)
+        {
             // A moment without a row of the device is one in which it did nothing.
             let ops =
                 |moment: &PageInterval| Some(moment.figure(CounterSubject::Disk, name, "ops_per_s")? * moment.seconds);

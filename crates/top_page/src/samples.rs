@@ -7,8 +7,18 @@ use arrow_array::{Array as _, PrimitiveArray, RecordBatch};
 use recording::{RowBatch, rows};
 
 /// Tables that are read once per sample; the first of them that is there sets the pace.
-const PACE: [&str; 10] =
-    [rows::Cpu::NAME, rows::System::NAME, rows::Memory::NAME, rows::Disk::NAME, rows::Net::NAME, rows::Tcp::NAME, rows::Pressure::NAME, rows::Process::NAME, rows::IoInterval::NAME, rows::RequestInterval::NAME];
+const PACE: [&str; 10] = [
+    rows::Cpu::NAME,
+    rows::System::NAME,
+    rows::Memory::NAME,
+    rows::Disk::NAME,
+    rows::Net::NAME,
+    rows::Tcp::NAME,
+    rows::Pressure::NAME,
+    rows::Process::NAME,
+    rows::IoInterval::NAME,
+    rows::RequestInterval::NAME,
+];
 
 fn times(rows: &RecordBatch) -> Option<&PrimitiveArray<Int64Type>> {
     rows.column_by_name("t_ns").and_then(|column| column.as_primitive_opt::<Int64Type>())

@@ -2,8 +2,8 @@
 //!
 //! A tool prints rates; a recording holds counters. A rate times the length of its interval is what the counter grew by.
 
-use recording::rows;
 use How::{Gauge, InQueue, PerOp, Rate, Redundant, Total, Wait};
+use recording::rows;
 
 /// A table that rows of tools go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,6 +1,5 @@
 //! What only the kernel's probes know: response times of block I/O with who and which file, and reads and writes of files.
 
-use recording::rows;
 use super::missing::{OFF, brief};
 use super::requests::RequestWatch;
 use crate::MonitorError;
@@ -11,6 +10,7 @@ use crate::io_errors::IoErrors;
 use crate::profile::Profiler;
 use crate::responses::Responses;
 use recording::RowBatch;
+use recording::rows;
 use recording::rows::FileInterval;
 use top_page::{ServerFacts, WatchedRequests};
 use trace::files::{self, FileTrace};
@@ -91,8 +91,10 @@ impl Probes {
             Some(why) if why == OFF => None,
             Some(why) => Some(format!("unsupported here: {why}")),
         };
-        let words =
-            [(rows::IoInterval::NAME, word(self.blocks.as_ref().err())), (rows::FileInterval::NAME, word(self.files.as_ref().err()))];
+        let words = [
+            (rows::IoInterval::NAME, word(self.blocks.as_ref().err())),
+            (rows::FileInterval::NAME, word(self.files.as_ref().err())),
+        ];
         let words = words.into_iter().filter_map(|(subject, word)| Some((subject, word?)));
         let words = words.chain(self.clock.iter().flat_map(|clock| clock.verdicts()));
         words.chain(self.errors.iter().map(IoErrors::verdict)).collect()

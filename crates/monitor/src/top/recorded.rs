@@ -12,8 +12,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use top_page::{IoIntervals, MachineFacts, ServerFacts, TABLES, TRACED_EVERY_NS, TimeStrip};
 
 /// Tables of which the first one that has rows tells when samples were taken.
-const PACE: [&str; 10] =
-    [rows::Cpu::NAME, rows::System::NAME, rows::Memory::NAME, rows::Disk::NAME, rows::Net::NAME, rows::Tcp::NAME, rows::Process::NAME, rows::IoInterval::NAME, rows::RequestInterval::NAME, rows::Io::NAME];
+const PACE: [&str; 10] = [
+    rows::Cpu::NAME,
+    rows::System::NAME,
+    rows::Memory::NAME,
+    rows::Disk::NAME,
+    rows::Net::NAME,
+    rows::Tcp::NAME,
+    rows::Process::NAME,
+    rows::IoInterval::NAME,
+    rows::RequestInterval::NAME,
+    rows::Io::NAME,
+];
 /// Cells of the strip; a terminal is hardly wider.
 const STRIP_CELLS: usize = 720;
 /// So often the findings so far are shown, in samples.
@@ -110,7 +120,10 @@ impl Recorded {
         let missing = [
             unless(is_trace || has(&reader, rows::IoInterval::NAME, span), "single I/Os were not recorded"),
             unless(has(&reader, rows::FileInterval::NAME, span), "files were not recorded"),
-            unless(has(&reader, rows::Profile::NAME, span), "what programs are at was not recorded (iodyno record --profile)"),
+            unless(
+                has(&reader, rows::Profile::NAME, span),
+                "what programs are at was not recorded (iodyno record --profile)",
+            ),
         ];
         let is_damaged = reader.damage()?.costs_rows();
         let has_requests = has(&reader, rows::RequestInterval::NAME, span);

@@ -14,7 +14,16 @@ use std::collections::BTreeMap;
 use view::{AnalyzeError, Unit};
 
 /// Tables of counters whose rows are few: those of each process, vector or thread would drown the rest.
-const TABLES: [&str; 8] = [rows::Cpu::NAME, rows::System::NAME, rows::Memory::NAME, rows::Pressure::NAME, rows::Disk::NAME, rows::Net::NAME, rows::Tcp::NAME, rows::Udp::NAME];
+const TABLES: [&str; 8] = [
+    rows::Cpu::NAME,
+    rows::System::NAME,
+    rows::Memory::NAME,
+    rows::Pressure::NAME,
+    rows::Disk::NAME,
+    rows::Net::NAME,
+    rows::Tcp::NAME,
+    rows::Udp::NAME,
+];
 /// Most steps of a counter: there are hundreds of them.
 const MOST_STEPS: f64 = 300.0;
 /// Stretches in each of which something must have happened for a counter that was 0 on the other side.

@@ -4,7 +4,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, Int64Array, RecordBatch};
 use rates::disk::{DiskColumns, DiskCounters, DiskDelta, grown, quotient};
 use rates::{BatchColumns, is_loopback};
-use recording::{Reader, thinned_to_ns, rows};
+use recording::{Reader, rows, thinned_to_ns};
 use std::collections::{BTreeMap, HashMap};
 use view::{AnalyzeError, NamePattern, Unit};
 
