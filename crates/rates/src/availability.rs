@@ -99,8 +99,8 @@ fn subject_of(table: &str) -> Option<&'static str> {
         rows::Softnet::NAME => "interrupt",
         rows::CgroupIo::NAME => "cgroup",
         rows::ZfsArc::NAME | rows::ZfsPool::NAME | rows::ZfsDataset::NAME => "zfs",
-        rows::PreemptedBy::NAME | rows::ProcessEvent::NAME | rows::RunQueue::NAME => "cpu_event",
-        rows::Stolen::NAME => "irq_time",
+        rows::PreemptedBy::NAME | rows::ProcessEvent::NAME | rows::RunQueue::NAME => rows::CpuEvent::NAME,
+        rows::Stolen::NAME => rows::IrqTime::NAME,
         _ => return None,
     })
 }

@@ -308,3 +308,55 @@ fn a_public_type_has_a_name_of_its_own_that_says_something() {
     assert!(owners.len() > 400, "only {} public types found", owners.len());
     assert!(100 * single.len() <= 35 * owners.len(), "{} of {}: {single:?}", single.len(), owners.len());
 }
+
+/// String literals in code, those inside of macros too.
+fn literals_in(tokens: TokenStream, found: &mut Vec<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Literal(literal) => found.push(literal.to_string()),
+            TokenTree::Group(group) => literals_in(group.stream(), found),
+            _ => {}
+        }
+    }
+}
+
+/// Sources of a crate that are no tests.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder of sources").flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() && name != "tests" && name != "testing" {
+            sources(&path, found);
+        } else if name.ends_with(".rs") && name != "tests.rs" && name != "testing.rs" {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn tables_are_named_by_the_constants_of_the_catalogue() {
+    // A name of one word may be something else; `io_error` is a kind of event and a class of the kernel's messages, too.
+    let names: Vec<String> = recording::catalogue().iter().map(|table| table.name.to_string()).collect();
+    let sure: Vec<&String> = names.iter().filter(|name| name.contains('_') && *name != "io_error").collect();
+    assert!(sure.len() > 20, "only {} tables of two words", sure.len());
+    // Who collects knows subjects by these names; the SQL reference shows statements.
+    let others = ["recording", "collect", "query"];
+    let mut found = Vec::new();
+    let mut constants = 0;
+    for (name, root) in crates().into_iter().filter(|(name, _)| !others.contains(&name.as_str())) {
+        let mut files = Vec::new();
+        sources(root.parent().expect("a folder"), &mut files);
+        for file in files {
+            let text = std::fs::read_to_string(&file).expect("a source");
+            constants += text.matches("::NAME").count();
+            let parsed = syn::parse_file(&text).expect("Rust");
+            let mut literals = Vec::new();
+            let items = parsed.items.iter().filter(|item| !is_test(attributes_of(item)));
+            items.for_each(|item| literals_in(item.to_token_stream(), &mut literals));
+            let wrong = literals.iter().filter(|text| sure.iter().any(|name| **text == format!("\"{name}\"")));
+            found.extend(wrong.map(|text| format!("{name}: {}: {text}", file.display())));
+        }
+    }
+    assert!(constants > 100, "only {constants} uses of the constants found");
+    assert!(found.is_empty(), "use rows::TABLE::NAME:\n{}", found.join("\n"));
+}
