@@ -186,7 +186,7 @@ fn show_run_on(request: &RunRequest, shown: Shown, mut face: Box<dyn Face>) -> R
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     let outcome = session::execute(request, face.as_mut(), &stop)?;
-    // A reader that has gone away has nothing more to be told, so failures of the face do not matter here.
+    // The face fails only if its reader is gone, and then there is no output to write: ignore it.
     let _ = face.finish(&[]);
     for message in &outcome.messages {
         say!("iodyno: {message}");

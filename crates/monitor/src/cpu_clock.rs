@@ -32,9 +32,9 @@ pub(crate) struct CpuClock {
     sched: Option<SchedTrace>,
     irq: Option<IrqTrace>,
     is_fine: bool,
-    /// By kind, vector and CPU: how often, and how long, when last told.
+    /// By kind, vector and CPU: count and time in the last row.
     vectors: HashMap<(&'static str, Arc<str>, u32), (u64, u64)>,
-    /// By process, kind and vector: how long when last told.
+    /// By process, kind and vector: time in the last row.
     stolen: HashMap<(u32, &'static str, Arc<str>), u64>,
     lost: u64,
     /// Processes that ran before the last sample, where that is known.
@@ -110,7 +110,7 @@ impl CpuClock {
         self.stolen.clear();
     }
 
-    /// What the programs in the kernel cost so far, while somebody counts it.
+    /// What the programs in the kernel cost so far, while BPF statistics are enabled.
     pub(crate) fn cost(&self) -> ProbeCost {
         let costs = self.sched.iter().map(SchedTrace::cost).chain(self.irq.iter().map(IrqTrace::cost));
         costs.fold(ProbeCost::default(), ProbeCost::and)
@@ -223,7 +223,7 @@ impl CpuClock {
         let is_news = |row: &&trace::irq::StolenTime| {
             let told = known.get(&(row.pid, row.kind, Arc::clone(&row.vector))).copied();
             let after_ns = if is_fine { 1 } else { TOLD_AFTER_NS };
-            // Less than was told is another process of that number.
+            // Less time than in the last row: another process has this number now.
             let is_news = told.is_none_or(|told| row.ns < told || row.ns - told >= after_ns);
             if is_news {
                 known.insert((row.pid, row.kind, Arc::clone(&row.vector)), row.ns);
@@ -266,7 +266,7 @@ pub(crate) fn sample_both(
         events = Some(clock.sample(due_ns, origin_ns));
         clock.ran()
     });
-    // Where no processes are wanted, nobody asked.
+    // Without the subject `process`, `machine` did not call the closure.
     let events = events.or_else(|| clock.map(|clock| clock.sample(due_ns, origin_ns)));
     let times = sample_row(machine.last_times(), origin_ns).map(|row| RowBatch::from_rows(&[row]));
     let events = events.unwrap_or_else(|| Ok(Vec::new())).and_then(|mut events| {

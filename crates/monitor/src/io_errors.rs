@@ -18,7 +18,7 @@ type Key = (String, &'static str, i32, Option<u64>);
 pub(crate) struct IoErrors {
     trace: Option<ErrorTrace>,
     verdict: String,
-    /// How many when last told.
+    /// The count in the last row.
     told: HashMap<Key, u64>,
     /// How many before the recording began.
     before: HashMap<Key, u64>,

@@ -73,14 +73,14 @@ pub struct Metrics {
 struct Newest {
     table: &'static TableSchema,
     rows: BTreeMap<Labels, Told>,
-    /// Of [`FAILURES`]: what was told when the recording began, and when that was, s.
+    /// Of [`FAILURES`]: the values when the recording began, and when that was, s.
     before: BTreeMap<Labels, Vec<Option<f64>>>,
     began_s: Option<f64>,
     /// Sums of all intervals so far, by column.
     sums: BTreeMap<(&'static str, Labels), Histogram>,
 }
 
-/// What a thing was last told to be.
+/// The last values of one set of labels.
 #[derive(Debug)]
 struct Told {
     t_ns: i64,
@@ -180,7 +180,7 @@ impl Newest {
         self.forget((0..batch.rows.num_rows()).map(t_ns).max().unwrap_or(0));
     }
 
-    /// Another recording counts from 0: what was told is what it begins with, as counters must not fall.
+    /// Another recording counts from 0: the last values are added to its own, as counters must not fall.
     fn follow_recordings(&mut self, batch: &RowBatch, t_ns: i64) {
         let since_s = batch.rows.column_by_name("t_s").map(numbers).and_then(|all| all.first().copied().flatten());
         let began_s = t_ns as f64 / 1e9 - since_s.unwrap_or(0.0);
@@ -284,7 +284,7 @@ fn disk_of(device: &str) -> Option<&str> {
     }
 }
 
-/// What says that a row is the last of its thing: it has no value for anybody to see.
+/// The column that marks the last row of a thing; it is no metric.
 const GONE: &str = "gone";
 
 /// The columns that are one number a row; of failures only their count: when and where is of one of them each.

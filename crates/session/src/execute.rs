@@ -75,7 +75,7 @@ fn varying_seed(plan: &Plan) -> Option<u64> {
     plan.settings.is_seed_fresh.then(|| RandomState::new().hash_one(std::process::id()) >> 12)
 }
 
-/// Objectives of runs that never began that are told one by one.
+/// The most objectives of runs that never began that are shown one by one.
 const PENDING_SHOWN: usize = 5;
 
 /// The plan's runs, none of which has begun.
@@ -88,7 +88,7 @@ fn progress(plan: &Plan) -> PlanProgress {
 ///
 /// # Errors
 /// Whatever prevents the run from starting, before any I/O; and a recording that can no longer be written. Trouble
-/// with a target in mid-run ends the run and is told by the [`Outcome`].
+/// with a target in mid-run ends the run and is reported in the [`Outcome`].
 pub fn execute(request: &RunRequest, face: &mut dyn Face, stop: &StopFlag) -> Result<CommandOutcome, SessionError> {
     let plan = &request.plan;
     let (objectives, conditions) = check(plan, &request.policy)?;

@@ -35,7 +35,7 @@ pub struct ModelRequest {
     pub for_ns: Option<u64>,
     /// Devices or files that the model is for, the busiest first; missing ones become variables.
     pub targets: Vec<PathBuf>,
-    /// Processes are not told apart.
+    /// Processes are not modelled separately.
     pub by_device: bool,
     /// Other traces to hold against this one: of a replay of it, of a run of its model.
     pub others: Vec<PathBuf>,

@@ -14,7 +14,7 @@ fn start(scratch: &Scratch, disk: &FaultyDisk, name: &str, text: &str, more: &[&
     scratch.iodyno(&arguments).spawn().unwrap()
 }
 
-/// Intervals of the load that were told so far, as lines of JSON or of the table (`1.0 s`).
+/// Intervals of the load that were printed so far, as lines of JSON or of the table (`1.0 s`).
 fn intervals(stdout: &str) -> usize {
     let is_row = |line: &str| {
         let mut words = line.split_whitespace();
@@ -23,7 +23,7 @@ fn intervals(stdout: &str) -> usize {
     stdout.lines().filter(|line| line.contains("iodyno.interval/1") || is_row(line)).count()
 }
 
-/// Waits until so many intervals of the load were told.
+/// Waits until so many intervals of the load were printed.
 fn wait_for_intervals(child: &mut Child, count: usize) {
     let is_there = child.wait_until(Duration::from_secs(30), |stdout| intervals(stdout) >= count);
     assert!(is_there, "{}", child.stderr());

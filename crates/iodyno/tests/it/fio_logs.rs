@@ -139,7 +139,7 @@ fn averaged_logs_have_fios_columns_and_its_tools_read_them() {
     tools_read(&scratch);
 }
 
-/// fio's own tools, with a `gnuplot` that keeps what it is told.
+/// fio's own tools, with a `gnuplot` that keeps its script.
 fn tools_read(scratch: &Scratch) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::create_dir(scratch.path("bin")).unwrap();

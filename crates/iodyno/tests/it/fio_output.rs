@@ -124,7 +124,7 @@ fn submission_latency_is_in_every_output() {
     let terse = scratch.iodyno(&["export", "r", "--format", "fio-terse"]).run().unwrap().expect_code(0).stdout;
     let means: Vec<f64> = terse.lines().map(|line| line.split(';').nth(46 + 6).unwrap().parse().unwrap()).collect();
     assert!(means.len() == 2 && means.iter().all(|mean| *mean > 0.0), "{terse}");
-    // Whoever asks the recording itself finds it by workload.
+    // The recording itself has it by workload.
     let csv = scratch.iodyno(&["export", "r", "run_total", "--csv"]).run().unwrap().expect_code(0).stdout;
     assert!(csv.lines().next().unwrap().contains(",wait_ns_mean,"), "{csv}");
 }

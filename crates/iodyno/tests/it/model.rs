@@ -230,10 +230,10 @@ fn processes_of_a_device_have_workloads_of_their_own() {
     let (_, text) = model(&scratch, "mails", &mails, &[]);
     alike(&text, "p2_", done(&mails, |io| io.owner_pid == Some(400)), mails.len());
 
-    // By device only, and where nobody is known, there are no processes.
+    // By device only, and where the trace has no processes, the model has none.
     let (by_device, text) = model(&scratch, "devices", &rows, &["--by", "device"]);
     assert!(!text.contains("p1_") && !text.contains("Process"), "{text}");
-    // What is told apart is not farther from the trace.
+    // A model by process is not farther from the trace.
     for (one, other) in by_process["figures"].as_array().unwrap().iter().zip(by_device["figures"].as_array().unwrap()) {
         for (part, process, device) in [("seen", one, other), ("unseen", &one["unseen"], &other["unseen"])] {
             let (process, device) = (process["distance"].as_f64().unwrap(), device["distance"].as_f64().unwrap());

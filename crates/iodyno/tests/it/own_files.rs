@@ -289,7 +289,7 @@ fn a_copy_is_judged_by_its_content() {
     bench.fio(&path, &PATTERN).expect_code(0);
     tool("cp", &["-a", from, to]);
     bench.fio(&copy, &PATTERN).expect_code(0);
-    // With foreign bytes in it: told by its time, and without that by its content.
+    // With foreign bytes in it: recognised by its time, and without that by its content.
     for keeps_time in [false, true] {
         tool("cp", &["-a", from, to]);
         write_at(&copy, b"precious", 2 * MIB);

@@ -304,7 +304,7 @@ fn prometheus_gets_the_newest_sample_and_old_scripts_their_text() {
 #[test]
 fn a_closed_standard_error_loses_words_and_nothing_else() {
     let scratch = Scratch::new();
-    // Nobody reads what it says: as behind `2>&1 | head`, or a journal that went away.
+    // Standard error has no reader: as behind `2>&1 | head`, or a journal that went away.
     let script = format!(
         "{} record --for 1s -o r 2>&1 >/dev/null | true; exit ${{PIPESTATUS[0]}}",
         env!("CARGO_BIN_EXE_iodyno")
@@ -391,7 +391,7 @@ fn what_is_kept_is_not_said_of_a_single_recording() {
 fn a_signal_for_the_collector_reaches_its_command() {
     let scratch = Scratch::new();
     for (signal, code, told) in [(Signal::INT, 130, "INT"), (Signal::TERM, 143, "TERM")] {
-        // One that ends well when it is told to, and says which signal that was.
+        // A command that ends well on a signal, and says which signal that was.
         let script = "trap 'echo INT > told; exit 0' INT; trap 'echo TERM > told; exit 0' TERM; : > ready; while :; do sleep 0.05; done";
         let name = format!("r{code}");
         let arguments = ["record", "-o", &name, "-i", "50ms", "--clock", "tick", "--", "bash", "-c", script];
@@ -417,7 +417,7 @@ fn a_host_that_is_renamed_goes_on_and_its_next_recording_has_the_new_name() {
     let scratch = Scratch::new();
     let directory = scratch.path("collected");
     let named = |name: &str, again: Option<&str>, count: usize| {
-        // In a namespace of its own, so that nobody else's host is renamed.
+        // In a namespace of its own, so that no other host is renamed.
         let script = format!(
             "hostname {name}; exec {} record -d {} -i 50ms --min-free 0 --clock tick",
             env!("CARGO_BIN_EXE_iodyno"),

@@ -149,7 +149,7 @@ fn a_speed_that_nobody_knows_makes_no_percentage() {
             assert!(row[key].is_null(), "{key} of {name} is made up: {row}");
         }
     }
-    // The same in words, in nicstat's form, in the list; and a percentage as soon as somebody says the speed.
+    // The same in words, in nicstat's form, in the list; and a percentage as soon as the user gives the speed.
     let lines = stat(&["0.2", "1"]).run().unwrap().expect_code(0).stdout;
     let parseable = stat(&["-p", "0.2", "1"]).run().unwrap().expect_code(0).stdout;
     let list = stat(&["-l"]).run().unwrap().expect_code(0).stdout;
@@ -316,7 +316,7 @@ struct HeldBack {
 }
 
 impl HeldBack {
-    /// Where version 2 has the controller `cpu`, there, else where version 1 has it; `None` when nobody has.
+    /// Where version 2 has the controller `cpu`, there, else where version 1 has it; `None` when neither has.
     fn new() -> Option<Self> {
         let at = |place: &str| std::path::PathBuf::from("/sys/fs/cgroup").join(place);
         let has_cpu = |file: &str| {
@@ -441,7 +441,7 @@ fn counters_of_a_driver_are_those_that_ethtool_shows() {
     assert!(zfs == "works" || zfs.starts_with("not applicable: "), "{zfs}");
 }
 
-/// A loop device of a number that nobody has used, so that its counters are 0; removed at the end.
+/// A loop device of a number that was never used, so that its counters are 0; removed at the end.
 struct NewLoop {
     number: testkit::LoopNumber,
     path: String,
@@ -525,7 +525,7 @@ fn see_the_first_ios(quiet: bool) {
     let errors = values(&shown, "rate_error_percent");
     assert!(errors.iter().all(|percent| *percent > 0.0 && *percent < 50.0), "{errors:?}");
     drop(device);
-    // Nobody asks for it by name: the recording has its first I/Os all the same.
+    // No option names the device: the recording has its first I/Os all the same.
     let device = NewLoop::new(backing.to_str().unwrap()).unwrap();
     let directory = scratch.path("new");
     let record = ["record", "-i", "250ms", "--for", "5s", "-o", directory.to_str().unwrap()];

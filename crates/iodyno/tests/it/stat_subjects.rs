@@ -581,11 +581,11 @@ fn ss(namespace: &Namespace) -> Option<BTreeMap<String, [f64; 2]>> {
     Some(told.stdout.lines().filter_map(row).collect())
 }
 
-/// Listens with a backlog of 5, and takes nobody in until it is told to.
+/// Listens with a backlog of 5, and accepts no connection until a signal comes.
 const DEAF: &str = "import signal,socket\nsignal.pthread_sigmask(signal.SIG_BLOCK,{signal.SIGUSR1})\n\
     s=socket.socket()\ns.bind(('127.0.0.1',1521))\ns.listen(5)\nprint('ready',flush=True)\n\
     signal.sigwait({signal.SIGUSR1})\nall=[]\nwhile True: all.append(s.accept())\n";
-/// Listens, and nobody comes.
+/// Listens, and gets no connection.
 const IDLE: &str = "import socket,time\ns=socket.socket()\ns.bind(('127.0.0.1',1522))\ns.listen(64)\n\
     print('ready',flush=True)\ntime.sleep(60)\n";
 /// Calls forty times.

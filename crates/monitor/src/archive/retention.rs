@@ -3,7 +3,7 @@
 //!
 //! A recording is this collector's when the mark in its folder and the one in its manifest agree, have the collector's identity
 //! and the folder's name, and when it holds nothing but files that iodyno wrote there, by name, length and checksum, all of which
-//! can be removed. All else is left alone, and told.
+//! can be removed. The collector leaves all else alone, and reports it.
 //!
 //! What goes is first moved to the work folder, in one step, so that half a recording never stands under its name. A collector
 //! that was killed meanwhile has left it there, and the next one goes on: `gone-…`, `fresh-…` and `new-…` are removed, `old-…` is put
@@ -27,7 +27,7 @@ use std::ffi::OsStr;
 const GONE: &str = "gone-";
 const FRESH: &str = "fresh-";
 const OLD: &str = "old-";
-/// So many names of what is left alone are told at once.
+/// The most names in one message about what is left alone.
 const NAMES: usize = 4;
 
 /// Something to say, and to note in the recording under way.
@@ -123,7 +123,7 @@ impl Files<'_> {
         (kept, under_way)
     }
 
-    /// What no collector made is counted, and told once.
+    /// Counts the entries that no collector made, and reports them once.
     fn say_alone(&mut self) {
         if self.alone.is_empty() {
             return;

@@ -29,7 +29,7 @@ use views::ZONE_AHEAD_S;
 const NAP_NS: u64 = 100_000_000;
 /// Old recordings are looked after so often.
 const TIDY_EVERY_NS: u64 = 600_000_000_000;
-/// A disk without room is told of so often.
+/// At most one message about a full disk in this time.
 const COMPLAIN_EVERY_NS: u64 = 60_000_000_000;
 /// So many events wait for room on the disk.
 const EVENTS: usize = 1000;
@@ -101,7 +101,7 @@ impl ServiceOutcome {
     }
 }
 
-/// Collects until somebody asks to stop; gives each sample to its `company`, and says what there is to say to `tell`.
+/// Collects until a stop is requested; gives each sample to its `company`, and each message to `tell`.
 ///
 /// # Errors
 /// The directory cannot be written to at the start.

@@ -1,4 +1,4 @@
-//! Days, full disks and old recordings with a clock that is told what to show.
+//! Days, full disks and old recordings with a clock that the test sets.
 
 mod foreign;
 mod kills;
@@ -18,13 +18,13 @@ use std::path::{Path, PathBuf};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A clock that goes when somebody naps.
+/// A clock that advances only when the collector naps.
 struct Told {
     now_ns: Cell<u64>,
     wall_ns: Cell<i64>,
     /// The wall clock is set by so much at this monotonic time.
     set: Cell<Option<(u64, i64)>>,
-    /// From this monotonic time on nobody runs for so long.
+    /// From this monotonic time on no process runs for so long.
     held: Cell<Option<(u64, u64)>>,
     is_synchronised: Cell<bool>,
 }

@@ -510,7 +510,7 @@ fn losses_are_counted_and_end_with_exit_code_6() {
     let Some(device) = device() else { return };
     let scratch = Scratch::new();
     let tracing = Tracing::start(&scratch, "lost", &["-d", &device.name(), "--comm", "fio", "--buffer", "64k"]);
-    // Nobody empties the ring while the load runs.
+    // The trace does not empty the ring while the load runs.
     tracing.child.signal(rustix::process::Signal::STOP);
     let log = fio(&scratch, &device, &["--rw=randread", "--bs=4k", "--iodepth=4", "--size=64m", "--number_ios=3000"]);
     tracing.child.signal(rustix::process::Signal::CONT);
@@ -678,7 +678,7 @@ fn once_a_partition_is_traced_without_its_neighbours() {
     let (first, second) = (format!("{}p1", device.name()), format!("{}p2", device.name()));
     let tell = |name: &str, what: &str| std::fs::read_to_string(format!("/sys/class/block/{name}/{what}"));
     let start = tell(&second, "start").unwrap();
-    // Nobody may be there who makes nodes in /dev.
+    // udev may not run here, so the test makes the nodes itself.
     let node = |name: &str| {
         let path = scratch.path(name);
         let numbers = tell(name, "dev").unwrap();

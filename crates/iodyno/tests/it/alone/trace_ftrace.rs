@@ -117,7 +117,7 @@ fn losses_are_counted_and_end_with_exit_code_6() {
     let Some(device) = device() else { return };
     let scratch = Scratch::new();
     let tracing = start(&scratch, "lost", "ftrace", &device.name(), &["--buffer", "64k"]);
-    // Nobody empties the buffers while the load runs.
+    // The trace does not empty the buffers while the load runs.
     tracing.signal(rustix::process::Signal::STOP);
     let log = fio_log(
         &scratch,

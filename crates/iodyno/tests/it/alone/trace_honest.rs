@@ -313,7 +313,7 @@ fn a_process_is_traced_without_others() {
     let pid = std::process::id().to_string();
     let child = bench.start(&["trace", "--pid", &pid, "-o", "pid"], "tracing");
     bench.reads(&["--number_ios=100"]);
-    // Pages that nobody has read yet; read here.
+    // Pages that are not in memory yet; read here.
     TestCommand::new("blockdev")
         .args(["--flushbufs", bench.device.path().to_str().unwrap()])
         .run()
