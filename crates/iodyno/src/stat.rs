@@ -298,7 +298,7 @@ fn cpus(recording: Option<&Path>) -> Result<u32, Failure> {
         None => collect::hardware(&[]),
     };
     let cpus = hardware["cpu"]["online"].as_u64().and_then(|cpus| u32::try_from(cpus).ok());
-    cpus.ok_or_else(|| Failure::new(PARAMETERS, "--of-system: nobody tells how many CPUs there are"))
+    cpus.ok_or_else(|| Failure::new(PARAMETERS, "--of-system: the number of CPUs is unknown"))
 }
 
 /// `nicstat -l`: what is known of the links.

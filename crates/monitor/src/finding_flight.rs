@@ -76,7 +76,7 @@ impl FindingFlight {
     /// # Errors
     /// The probe cannot be loaded, or there is no thread for it.
     pub fn start(plan: FlightPlan, thresholds: Thresholds) -> Result<Self, MonitorError> {
-        let (troubles, told) = channel();
+        let (troubles, reported) = channel();
         let (say, said) = channel();
         let stop = StopFlag::default();
         let watched = stop.clone();
@@ -84,7 +84,7 @@ impl FindingFlight {
             let FlightPlan { options, before_ns, after_ns, memory_bytes, directory, command_line, collector } = plan;
             let request = FlightRequest {
                 options,
-                trigger: DumpTrigger::Told(told),
+                trigger: DumpTrigger::Reported(reported),
                 before_ns,
                 after_ns,
                 memory_bytes,

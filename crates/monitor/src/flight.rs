@@ -59,7 +59,7 @@ pub enum DumpTrigger {
     /// I/Os themselves: this holds.
     Condition(Condition),
     /// A finding of the rules of `diagnose`, sent through this channel.
-    Told(Receiver<ReportedTrouble>),
+    Reported(Receiver<ReportedTrouble>),
 }
 
 impl DumpTrigger {
@@ -68,7 +68,7 @@ impl DumpTrigger {
     pub fn text(&self) -> &str {
         match self {
             Self::Condition(condition) => condition.text(),
-            Self::Told(_) => "a finding",
+            Self::Reported(_) => "a finding",
         }
     }
 }
@@ -212,7 +212,7 @@ pub fn flight(
         let_go: (0, 0),
         watch: match &request.trigger {
             DumpTrigger::Condition(condition) => Some(ConditionWatch::new(condition.clone(), signed(started_ns))),
-            DumpTrigger::Told(_) => None,
+            DumpTrigger::Reported(_) => None,
         },
         state: State::Armed,
         tick_ns: started_ns,
@@ -355,8 +355,8 @@ impl Life<'_> {
             let is_trouble = watch.accept(signed(from_ns), signed(now_ns), &lanes);
             return is_trouble.then(|| ReportedTrouble { subjects: Vec::new(), reason: watch.reason() });
         }
-        let DumpTrigger::Told(told) = &self.request.trigger else { return None };
-        told.try_iter().reduce(ReportedTrouble::join)
+        let DumpTrigger::Reported(reported) = &self.request.trigger else { return None };
+        reported.try_iter().reduce(ReportedTrouble::join)
     }
 
     /// Drops records older than any dump can need: trouble may have begun in the second that is under way.
@@ -516,7 +516,7 @@ impl Life<'_> {
     fn free_name(&self) -> PathBuf {
         let base = match &self.request.trigger {
             DumpTrigger::Condition(_) => self.request.directory.clone(),
-            DumpTrigger::Told(_) => {
+            DumpTrigger::Reported(_) => {
                 let mut name = self.request.directory.file_name().unwrap_or_default().to_os_string();
                 name.push(format!("-{}.iodyno", quantity::text::format_stamp(clock::wall_ns())));
                 self.request.directory.with_file_name(name)
@@ -549,7 +549,7 @@ mod tests {
     use super::ReportedTrouble;
 
     #[test]
-    fn troubles_of_one_time_are_told_together_and_each_once() {
+    fn joined_troubles_name_each_subject_once() {
         let trouble = |subjects: &[&str], reason: &str| ReportedTrouble {
             subjects: subjects.iter().map(ToString::to_string).collect(),
             reason: reason.to_string(),

@@ -168,7 +168,7 @@ pub fn watch(
         writer,
         company,
         outcome: WatchOutcome { samples: 0, missed: 0, status: None, is_cut: false, messages: Vec::new() },
-        told: false,
+        is_signalled: false,
     };
     let lived = watch.live(request, start_ns, watched, stop);
     watch.finish(lived, stop)
@@ -185,7 +185,7 @@ struct Watch<'a> {
     origin_ns: u64,
     outcome: WatchOutcome,
     /// Was the signal to end passed on to the command?
-    told: bool,
+    is_signalled: bool,
 }
 
 /// Sends the command the signal that was meant to end it. Ctrl-C at a terminal reached it as well: it is not to get it twice.
@@ -230,7 +230,7 @@ impl Watch<'_> {
             if let Some(watched) = watched.as_deref_mut().filter(|_| !stop.is_requested()) {
                 // A key that was pressed while it was being started may have come before it was there.
                 if let (Some(child), Some(signal)) = (watched.begin()?, stop.signal()) {
-                    self.told = true;
+                    self.is_signalled = true;
                     send(signal, child);
                 }
             }
@@ -273,8 +273,8 @@ impl Watch<'_> {
                 }
                 if stop.is_urgent() {
                     let _ = child.kill();
-                } else if let Some(signal) = stop.signal().filter(|_| !self.told) {
-                    self.told = true;
+                } else if let Some(signal) = stop.signal().filter(|_| !self.is_signalled) {
+                    self.is_signalled = true;
                     pass_on(signal, child);
                 }
             } else if stop.is_requested() {

@@ -98,7 +98,7 @@ pub fn execute(request: &RunRequest, face: &mut dyn Face, stop: &StopFlag) -> Re
     manifest.sources = plan.sources.iter().map(|source| (source.name.clone(), source.text.clone())).collect();
     manifest.hardware = collect::hardware(&plan_paths(plan));
     manifest.extra.insert(SUBJECTS.into(), subjects([]));
-    manifest.extra.insert(objectives::OBJECTIVES.into(), crate::objectives::told(plan));
+    manifest.extra.insert(objectives::OBJECTIVES.into(), crate::objectives::for_manifest(plan));
     manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
     let data_seed = data_seed(plan);
     manifest.extra.insert(views::PROGRAM_PID.into(), std::process::id().into());
@@ -552,9 +552,9 @@ impl Life<'_, '_> {
     fn judge(&mut self, run: &Run, title: &str, result: &RunResult) -> Result<(), SessionError> {
         let mut is_silent = false;
         let mut say = |severity: &str, kind: &str, sentence: String| {
-            let told = self.spine.event(severity, kind, Some(title), None, &sentence);
+            let noted = self.spine.event(severity, kind, Some(title), None, &sentence);
             self.spine.messages.push(sentence);
-            told
+            noted
         };
         if result.unfinished > 0 {
             say(

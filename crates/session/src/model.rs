@@ -351,12 +351,12 @@ impl ModelOutcome {
             }
             lines.push(line);
         }
-        let told =
+        let correlations =
             [("IOPS", self.course.ios), ("bytes", self.course.bytes), ("share of reads", self.course.read_share)];
-        let told: Vec<String> =
-            told.iter().filter_map(|(what, of)| Some(format!("{what} {:.2}", of.as_ref()?))).collect();
-        if !told.is_empty() {
-            lines.push(format!("second by second, trace and model have a correlation of {}", told.join(", ")));
+        let correlations: Vec<String> =
+            correlations.iter().filter_map(|(what, of)| Some(format!("{what} {:.2}", of.as_ref()?))).collect();
+        if !correlations.is_empty() {
+            lines.push(format!("second by second, trace and model have a correlation of {}", correlations.join(", ")));
         }
         if self.course.is_changing() {
             lines.push(format!(

@@ -153,9 +153,9 @@ fn tools_read(scratch: &Scratch) {
     match tool("fio_generate_plots", &["title"]) {
         Ok(output) => {
             output.expect_code(0);
-            let told = std::fs::read_to_string(&kept).unwrap();
+            let script = std::fs::read_to_string(&kept).unwrap();
             for kind in ["lat", "iops", "slat", "clat", "bw"] {
-                assert!(told.contains(&format!("'mix_{kind}.1.log' using")), "{kind}: {told}");
+                assert!(script.contains(&format!("'mix_{kind}.1.log' using")), "{kind}: {script}");
             }
         }
         Err(_) => {

@@ -486,9 +486,9 @@ fn a_steady_state_has_its_block() {
         json["jobs"].as_array().unwrap().iter().map(of).collect()
     };
     let ours = found("ours.json");
-    let told: Vec<(&str, u64, usize)> =
+    let reported: Vec<(&str, u64, usize)> =
         ours.iter().map(|job| (job.0.as_str().unwrap(), job.2.as_u64().unwrap(), job.5)).collect();
-    assert_eq!(told, [("iops:900.000000%", 1, 2), ("bw_slope:1.000000", 0, 2)]);
+    assert_eq!(reported, [("iops:900.000000%", 1, 2), ("bw_slope:1.000000", 0, 2)]);
     let json = of_file(&scratch, "ours.json");
     let data = &json["jobs"][0]["steadystate"]["data"];
     let iops: Vec<u64> = data["iops"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();

@@ -108,7 +108,7 @@ fn stacks_are_recorded_when_asked() {
     let of = |row: &Value, key: &str| row[key].as_f64().unwrap();
     assert!(rows.iter().all(|row| (of(row, "cpu_ns") - of(row, "samples") * 1e9 / 497.0).abs() < 1e6), "{:?}", rows[0]);
     scratch.iodyno(&["record", "-o", "plain", "--for", "1s"]).run().unwrap().expect_code(0);
-    assert!(scratch.table("plain", "profile").is_empty(), "nobody asked");
+    assert!(scratch.table("plain", "profile").is_empty(), "no option asked for it");
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn segments_that_are_sent_again() {
 }
 
 #[test]
-fn a_speed_that_nobody_knows_makes_no_percentage() {
+fn an_unknown_speed_makes_no_percentage() {
     let Some(namespace) = Namespace::new("speed") else { return };
     let run = |program: &str, arguments: &[&str]| namespace.command(program).args(arguments).run().unwrap();
     // sysfs says -1 of a bridge without members, and nothing of the others; what this kernel has not is left out.
@@ -159,8 +159,8 @@ fn a_speed_that_nobody_knows_makes_no_percentage() {
         assert_eq!(line(&parseable).split(':').nth(6), Some("?"), "{parseable}");
         assert_eq!(line(&list).split_whitespace().nth(2), Some("?"), "{list}");
     }
-    let told = format!("{}:100fd", unknown[0]);
-    let known = stat(&["-i", unknown[0], "-S", &told, "--json", "0.2", "1"]).run().unwrap().expect_code(0).ndjson();
+    let speed = format!("{}:100fd", unknown[0]);
+    let known = stat(&["-i", unknown[0], "-S", &speed, "--json", "0.2", "1"]).run().unwrap().expect_code(0).ndjson();
     assert_eq!(known[0]["speed_mbit_per_s"], 100.0);
     assert!(known[0]["util_percent"].is_number(), "{known:?}");
 }
@@ -426,8 +426,8 @@ fn counters_of_a_driver_are_those_that_ethtool_shows() {
     assert!(before.iter().any(|(name, value)| name == "peer_ifindex" && *value > 0), "{before:?}");
     assert!(before.len() > 1, "{before:?}");
     for ((name, from), (_, to)) in before.iter().zip(&after) {
-        let told = rows.iter().find(|row| row["interface"] == "v0" && row["name"] == name.as_str());
-        match told {
+        let row = rows.iter().find(|row| row["interface"] == "v0" && row["name"] == name.as_str());
+        match row {
             Some(row) => assert!((*from..=*to).contains(&row["value"].as_i64().unwrap()), "{row}: {from} to {to}"),
             None => assert_eq!(*from, 0, "{name} is missing: {rows:?}"),
         }

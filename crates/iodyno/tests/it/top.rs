@@ -184,7 +184,7 @@ fn the_page_of_a_disk_shows_sizes_and_addresses() {
     let marked: Vec<&str> = rows.iter().map(|row| row.trim()).filter(|row| row.contains(' ')).collect();
     assert!(marked.iter().any(|row| row.starts_with("47M") && row.contains('@')), "{text}");
     let writes: Vec<&str> = text.lines().find(|line| line.starts_with(" write")).unwrap().split_whitespace().collect();
-    assert_eq!((writes[3], writes[4], *writes.last().unwrap()), ("64Ki", "64Ki", "0%"), "somebody waits: {text}");
+    assert_eq!((writes[3], writes[4], *writes.last().unwrap()), ("64Ki", "64Ki", "0%"), "no process waits: {text}");
     let recording = the_one(folder.path(), ".iodyno");
     let path = recording.to_str().unwrap();
     let rows = TestCommand::new(IODYNO).args(["export", path, "io_place", "--json"]).run().unwrap().expect_code(0);

@@ -37,15 +37,16 @@ pub(crate) struct Said {
     pub(crate) message: String,
 }
 
-/// Looks after a directory; the recording of number `open` is being written and left alone. `told` has what was said before.
+/// Looks after a directory; leaves recording number `open` alone, as it is being written. `reported` has the keys
+/// of earlier messages.
 pub(crate) fn tidy(
     home: &ArchiveFolder,
     retention: &RetentionPolicy,
     open: Option<u64>,
-    told: &mut BTreeSet<String>,
+    reported: &mut BTreeSet<String>,
     stop: &StopFlag,
 ) -> Vec<Said> {
-    let mut files = Files { home, told, stop, said: Vec::new(), alone: Vec::new() };
+    let mut files = Files { home, reported, stop, said: Vec::new(), alone: Vec::new() };
     files.clean();
     let (kept, open) = files.survey(open);
     files.say_alone();
@@ -86,7 +87,7 @@ struct Ours {
 /// The recordings in a collector's directory.
 struct Files<'a> {
     home: &'a ArchiveFolder,
-    told: &'a mut BTreeSet<String>,
+    reported: &'a mut BTreeSet<String>,
     stop: &'a StopFlag,
     said: Vec<Said>,
     /// What no collector made, by name.
@@ -437,7 +438,7 @@ impl Shelf for Files<'_> {
     }
 
     fn say_once(&mut self, key: &str, said: String) {
-        if self.told.insert(key.to_string()) {
+        if self.reported.insert(key.to_string()) {
             self.say("warning", said);
         }
     }

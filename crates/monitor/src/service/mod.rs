@@ -179,11 +179,11 @@ impl Service<'_> {
         let end_ns = self.request.for_ns.map(|length_ns| start_ns.saturating_add(length_ns));
         let (mut due_ns, mut tidied_ns) = (start_ns, start_ns);
         // What happens after it is said that it is recorded lies behind the first sample.
-        let mut is_told = false;
+        let mut is_announced = false;
         loop {
             self.be_there()?;
             self.sample(due_ns);
-            if !std::mem::replace(&mut is_told, true) {
+            if !std::mem::replace(&mut is_announced, true) {
                 (self.tell)(&format!("recording to {}, a recording a day; Ctrl-C ends it", self.home.path().display()));
             }
             self.follow_time();

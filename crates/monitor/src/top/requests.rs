@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_probe_runs_while_somebody_looks() {
+    fn the_probe_runs_while_its_page_is_open() {
         if !testkit::require_root_or_skip() {
             return;
         }

@@ -83,7 +83,7 @@ impl Screen {
         self.wait(Duration::ZERO)?;
         if !event::poll(Duration::ZERO)? {
             let is_there = self.wait(within)?;
-            if !(event::poll(Duration::ZERO)? || is_there && self.is_told_again()?) {
+            if !(event::poll(Duration::ZERO)? || is_there && self.reports_key_again()?) {
                 return Ok(self.has_another_size()?.then_some(None));
             }
         }
@@ -96,7 +96,7 @@ impl Screen {
 
     /// Makes the terminal report a key again; true: crossterm has seen it. Of a key and a new size that come
     /// together, crossterm takes one, and would see the other with the next key or size only.
-    fn is_told_again(&self) -> io::Result<bool> {
+    fn reports_key_again(&self) -> io::Result<bool> {
         let keys = self.keys();
         // The settings as they are: setting them wakes who waits for keys.
         tcsetattr(keys, OptionalActions::Now, &tcgetattr(keys)?)?;
@@ -127,7 +127,7 @@ impl Screen {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         match poll(&mut asked, Some(&within)) {
             Err(Errno::INTR) => poll(&mut asked, Some(&now))?,
-            told => told?,
+            polled => polled?,
         };
         if asked[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
             return Err(io::Error::new(io::ErrorKind::BrokenPipe, "the terminal was closed"));

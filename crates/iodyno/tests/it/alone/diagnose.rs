@@ -72,7 +72,7 @@ fn once_one_thread_that_keeps_a_cpu_busy() {
 }
 
 #[test]
-fn a_recording_is_judged_like_the_machine_and_mistakes_are_told() {
+fn a_recording_is_judged_like_the_machine_and_mistakes_are_reported() {
     let scratch = Scratch::new();
     scratch.iodyno(&["record", "-o", "r", "-i", "100ms", "--for", "1s"]).run().unwrap().expect_code(0);
     let judged = scratch.iodyno(&["diagnose", "r", "--json"]).run().unwrap().expect_code(0);

@@ -321,7 +321,7 @@ fn urgent() {
 
 #[test]
 #[ignore = "times: make exam"]
-fn who_waits_for_a_cpu_is_told_apart() {
+fn requests_that_wait_for_a_cpu_are_separate() {
     if !testkit::require_root_or_skip() {
         return;
     }

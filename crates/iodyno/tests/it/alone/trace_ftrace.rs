@@ -141,7 +141,7 @@ fn what_a_killed_trace_leaves_is_removed_by_the_next() {
     let tracing = start(&scratch, "killed", "ftrace", &device.name(), &[]);
     tracing.signal(rustix::process::Signal::KILL);
     let _ = tracing.wait();
-    assert_eq!(instances().len(), 1, "nobody could remove it");
+    assert_eq!(instances().len(), 1, "the killed trace could not remove it");
     let tracing = start(&scratch, "next", "ftrace", &device.name(), &[]);
     assert_eq!(instances().len(), 1);
     stop(tracing, &scratch, "next").0.expect_code(0);
