@@ -23,7 +23,7 @@ use views::{ComparisonQuestion, ROUND_S_MIN};
 /// A longer value of a variable is no name of a side.
 const LABEL_MAX: usize = 24;
 /// Sentences about rounds that went wrong in the JUnit file.
-const TROUBLES_TOLD: usize = 5;
+const TROUBLES_SHOWN: usize = 5;
 /// Rounds whose order a dry run writes out.
 const ORDER_MAX: u32 = 20;
 
@@ -110,7 +110,7 @@ fn trouble(outcome: &AbOutcome) -> Option<String> {
         None if outcome.ending.exit_code() != 0 => outcome.ending.word().to_string(),
         None => return None,
     };
-    let words = std::iter::once(end).chain(outcome.messages.iter().take(TROUBLES_TOLD).cloned());
+    let words = std::iter::once(end).chain(outcome.messages.iter().take(TROUBLES_SHOWN).cloned());
     Some(words.collect::<Vec<String>>().join("; "))
 }
 

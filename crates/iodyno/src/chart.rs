@@ -79,8 +79,8 @@ fn batch(file: &Path) -> Result<u8, Failure> {
             continue;
         }
         let parsed = Cli::try_parse_from(&words).map_err(|error| {
-            let told = error.to_string();
-            at(PARAMETERS, told.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string())
+            let message = error.to_string();
+            at(PARAMETERS, message.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string())
         })?;
         match &parsed.command {
             Command::Chart(chart) if chart.batch.is_none() => {

@@ -55,8 +55,8 @@ fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Resu
     let path = reader.directory();
     if conditions.is_empty() {
         let verdicts = ::objectives::objectives(reader).map_err(unreadable)?;
-        let told = reader.manifest().extra.get(::objectives::OBJECTIVES).and_then(|told| told.as_array());
-        if verdicts.is_empty() && told.is_some_and(|told| !told.is_empty()) {
+        let listed = reader.manifest().extra.get(::objectives::OBJECTIVES).and_then(|listed| listed.as_array());
+        if verdicts.is_empty() && listed.is_some_and(|listed| !listed.is_empty()) {
             let help = "ended before any of its objectives could be judged";
             return Err(Failure::new(RECORDING, format!("{} {help}", path.display())));
         }

@@ -26,7 +26,7 @@ fn absent_flags() -> impl Iterator<Item = &'static str> {
     params::fio_absent_names().filter(move |name| seen.insert(name.replace('_', "-")))
 }
 
-/// A flag of fio's that is not here, so that it is told from a mistake in spelling.
+/// A flag that fio has and iodyno does not: the message then does not call it a spelling mistake.
 fn absent(name: &'static str) -> Arg {
     let long = name.replace('_', "-");
     let alias = (long != name).then_some(name);

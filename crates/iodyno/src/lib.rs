@@ -89,9 +89,13 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         say_lines!("iodyno: {sentence}");
         return ExitCode::from(exit::PARAMETERS);
     }
-    let told: Vec<String> = arguments.iter().map(|argument| in_words(argument)).collect();
-    let strange: Vec<&str> =
-        arguments.iter().zip(&told).filter(|(it, _)| it.to_str().is_none()).map(|(_, words)| words.as_str()).collect();
+    let printable: Vec<String> = arguments.iter().map(|argument| in_words(argument)).collect();
+    let strange: Vec<&str> = arguments
+        .iter()
+        .zip(&printable)
+        .filter(|(it, _)| it.to_str().is_none())
+        .map(|(_, words)| words.as_str())
+        .collect();
     let strange = strange.join("`, `");
     let parsed = command()
         .try_get_matches_from(vdbench_args::normalise(arguments))
@@ -113,7 +117,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         }
     };
     let ready = memory::limit(cli.memory.as_deref(), &cli.command).and_then(|()| output_checks::apply(&cli.command));
-    let result = ready.and_then(|()| run_command(&cli.command, &flags, &told));
+    let result = ready.and_then(|()| run_command(&cli.command, &flags, &printable));
     match result {
         Ok(0) if out::failed() => ExitCode::from(exit::RECORDING),
         Ok(code) => ExitCode::from(code),

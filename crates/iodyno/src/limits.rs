@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 /// Linux' number of the signal that a write beyond `ulimit -f` sends.
 const SIGXFSZ: i32 = 25;
 
-/// Makes a write beyond the largest size of a file an error (EFBIG), which is told like a full disk's; by default the kernel
+/// Makes a write beyond the file size limit an error (EFBIG), reported like a full disk's; by default the kernel
 /// ends the process. A handler and not `SIG_IGN`, which commands that are started here would inherit.
 pub(crate) fn survive_them() {
     // Where it cannot be had, a write beyond the limit ends the process as it does any other.

@@ -48,7 +48,7 @@ pub(crate) fn end_junit(command: &Command, failure: &Failure) {
         Command::Check(args) => (&args.junit, OverwritePolicy::Never),
         _ => return,
     };
-    // What has this name and is no such file stays as it is, and that was the error, or is told beside it.
+    // A file of this name that is no JUnit file stays as it is. Either that was the error, or a second message says so.
     let written = path.as_deref().map_or(Ok(()), |path| session::end_junit_file(path, force, &failure.message));
     if let Err(error) = written.map_err(|error| error.to_string())
         && error != failure.message

@@ -101,11 +101,11 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String], stop: &S
     crate::diagnose::brief(&directory);
     say!("recording {} ({} samples, {} missed)", directory.display(), outcome.samples, outcome.missed);
     if status.is_none() && !args.command.is_empty() {
-        // Told to end before the command began.
+        // A signal came before the command began.
         return Ok(stop.signal().map_or(0, |signal| u8::try_from(128 + signal).unwrap_or(1)));
     }
     Ok(status.map_or(0, |status| {
-        // Whoever ended it sees that, also where the command ends well when it is told to.
+        // The exit status shows the signal, even if the command handles it and exits with 0.
         if let Some(signal) = stop.signal() {
             return u8::try_from(128 + signal).unwrap_or(1);
         }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use target::WritePolicy;
 
 /// Targets that a message names.
-const TARGETS_TOLD: usize = 8;
+const TARGETS_SHOWN: usize = 8;
 
 /// Executes the parameter files, or shows what would happen; gives the exit code.
 pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Result<u8, Failure> {
@@ -147,7 +147,7 @@ pub(crate) fn check_destroy(plan: &Plan, policy: &WritePolicy) -> Result<(), Fai
         return Ok(());
     }
     let name = |spec: &plan::TargetSpec| spec.path.display().to_string();
-    let mut targets: Vec<String> = plan.targets.iter().take(TARGETS_TOLD).map(name).collect();
+    let mut targets: Vec<String> = plan.targets.iter().take(TARGETS_SHOWN).map(name).collect();
     let more = plan.targets.len() - targets.len();
     targets.extend((more > 0).then(|| format!("{more} more")));
     let message = format!(
@@ -186,7 +186,7 @@ fn show_run_on(request: &RunRequest, shown: Shown, mut face: Box<dyn Face>) -> R
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     let outcome = session::execute(request, face.as_mut(), &stop)?;
-    // A reader that has gone away has nothing more to be told, so failures of the face do not matter here.
+    // The face fails only if its reader is gone, and then there is no output to write: ignore it.
     let _ = face.finish(&[]);
     for message in &outcome.messages {
         say!("iodyno: {message}");

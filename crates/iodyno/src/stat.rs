@@ -33,7 +33,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     if let Some(path) = &args.recording {
         return of_recording(path, &subjects, &options, look);
     }
-    // What is not there will not come: nobody is to wait for it.
+    // A subject that this machine does not provide never has rows: do not wait for it.
     let verdicts = Availability::new(collect::verdicts(Path::new("/")));
     let missing = subjects.iter().copied().filter(|subject| verdicts.of_subject(*subject).is_some()).collect();
     let subjects = absent(missing, &verdicts, subjects.len(), "").map(|missing| {
@@ -83,7 +83,7 @@ fn of_recording(
     let wall = Box::new(move |t_ns| manifest.wall_ns_at(t_ns));
     let mut lines = StatLines::new(stdout(), StatFold::new(subjects, options), look, wall);
     match replay(&reader, subjects, &mut lines) {
-        // Whoever read it has seen enough.
+        // The reader closed the output pipe.
         Err(AnalyzeError::Recording(error)) if tui::is_closed(&error) => Ok(0),
         Err(error) => Err(Failure::new(RECORDING, error.to_string())),
         Ok(()) => {
@@ -134,7 +134,7 @@ fn absent(
         format!("no figures of {}: {why}", subject.name())
     };
     if let Some(first) = missing.first().filter(|_| missing.len() == asked) {
-        // What this machine has not, and what somebody forgot to record, are two things.
+        // Two cases: the machine does not provide the subject, or the user did not record it.
         let code = if verdicts.of_subject(*first).is_some() { PRIVILEGE } else { PARAMETERS };
         let all: Vec<String> = missing.iter().map(words).collect();
         return Err(Failure::new(code, all.join("; ")));
@@ -298,7 +298,7 @@ fn cpus(recording: Option<&Path>) -> Result<u32, Failure> {
         None => collect::hardware(&[]),
     };
     let cpus = hardware["cpu"]["online"].as_u64().and_then(|cpus| u32::try_from(cpus).ok());
-    cpus.ok_or_else(|| Failure::new(PARAMETERS, "--of-system: nobody tells how many CPUs there are"))
+    cpus.ok_or_else(|| Failure::new(PARAMETERS, "--of-system: the number of CPUs is unknown"))
 }
 
 /// `nicstat -l`: what is known of the links.

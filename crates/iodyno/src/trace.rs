@@ -383,7 +383,7 @@ mod tests {
     use super::{flight_memory, rotate, sizes};
 
     #[test]
-    fn an_age_and_a_size_are_told_apart() {
+    fn the_rotate_option_reads_ages_and_sizes() {
         let check = |text: &str| rotate(&[text.to_string()]).ok().map(|rotate| (rotate.bytes, rotate.age_ns));
         assert_eq!(check("1g"), Some((Some(1 << 30), None)));
         assert_eq!(check("30mib"), Some((Some(30 << 20), None)));

@@ -12,8 +12,8 @@ use trace::sched::{CpuRun, SchedSums, SchedTrace};
 use trace::{ProbeCost, TraceError};
 
 /// Time or events after which something has a row of its own again: what is rarer costs no space.
-const TOLD_AFTER_NS: u64 = 1_000_000;
-const TOLD_AFTER_COUNT: u64 = 100;
+const NEW_ROW_AFTER_NS: u64 = 1_000_000;
+const NEW_ROW_AFTER_COUNT: u64 = 100;
 
 /// Is CPU time by event wanted?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,9 +32,9 @@ pub(crate) struct CpuClock {
     sched: Option<SchedTrace>,
     irq: Option<IrqTrace>,
     is_fine: bool,
-    /// By kind, vector and CPU: how often, and how long, when last told.
+    /// By kind, vector and CPU: count and time in the last row.
     vectors: HashMap<(&'static str, Arc<str>, u32), (u64, u64)>,
-    /// By process, kind and vector: how long when last told.
+    /// By process, kind and vector: time in the last row.
     stolen: HashMap<(u32, &'static str, Arc<str>), u64>,
     lost: u64,
     /// Processes that ran before the last sample, where that is known.
@@ -58,7 +58,7 @@ impl CpuClock {
         }
         let is_fine = wanted == EventClock::Needed;
         let (mut said, mut verdicts) = (Vec::new(), Vec::new());
-        let started = SchedTrace::start(if is_fine { 0 } else { TOLD_AFTER_NS });
+        let started = SchedTrace::start(if is_fine { 0 } else { NEW_ROW_AFTER_NS });
         let word = verdict(started.as_ref());
         let sched = match started {
             Ok(sched) => Some(sched),
@@ -110,7 +110,7 @@ impl CpuClock {
         self.stolen.clear();
     }
 
-    /// What the programs in the kernel cost so far, while somebody counts it.
+    /// What the programs in the kernel cost so far, while BPF statistics are enabled.
     pub(crate) fn cost(&self) -> ProbeCost {
         let costs = self.sched.iter().map(SchedTrace::cost).chain(self.irq.iter().map(IrqTrace::cost));
         costs.fold(ProbeCost::default(), ProbeCost::and)
@@ -198,7 +198,8 @@ impl CpuClock {
             let (count, ns) = known.entry((row.kind, Arc::clone(&row.vector), row.cpu)).or_insert((0, 0));
             let grown = (row.count.saturating_sub(*count), row.ns.saturating_sub(*ns));
             let is_first = *count == 0;
-            let is_news = is_first || grown.0 >= if is_fine { 1 } else { TOLD_AFTER_COUNT } || grown.1 >= TOLD_AFTER_NS;
+            let is_news =
+                is_first || grown.0 >= if is_fine { 1 } else { NEW_ROW_AFTER_COUNT } || grown.1 >= NEW_ROW_AFTER_NS;
             if is_news {
                 (*count, *ns) = (row.count, row.ns);
             }
@@ -221,10 +222,10 @@ impl CpuClock {
     fn stolen_rows(&mut self, sums: &IrqSums, (t_ns, t_s): (i64, f64)) -> Vec<Stolen> {
         let (known, is_fine) = (&mut self.stolen, self.is_fine);
         let is_news = |row: &&trace::irq::StolenTime| {
-            let told = known.get(&(row.pid, row.kind, Arc::clone(&row.vector))).copied();
-            let after_ns = if is_fine { 1 } else { TOLD_AFTER_NS };
-            // Less than was told is another process of that number.
-            let is_news = told.is_none_or(|told| row.ns < told || row.ns - told >= after_ns);
+            let last_ns = known.get(&(row.pid, row.kind, Arc::clone(&row.vector))).copied();
+            let after_ns = if is_fine { 1 } else { NEW_ROW_AFTER_NS };
+            // Less time than in the last row: another process has this number now.
+            let is_news = last_ns.is_none_or(|last_ns| row.ns < last_ns || row.ns - last_ns >= after_ns);
             if is_news {
                 known.insert((row.pid, row.kind, Arc::clone(&row.vector)), row.ns);
             }
@@ -266,7 +267,7 @@ pub(crate) fn sample_both(
         events = Some(clock.sample(due_ns, origin_ns));
         clock.ran()
     });
-    // Where no processes are wanted, nobody asked.
+    // Without the subject `process`, `machine` did not call the closure.
     let events = events.or_else(|| clock.map(|clock| clock.sample(due_ns, origin_ns)));
     let times = sample_row(machine.last_times(), origin_ns).map(|row| RowBatch::from_rows(&[row]));
     let events = events.unwrap_or_else(|| Ok(Vec::new())).and_then(|mut events| {
@@ -390,7 +391,7 @@ mod tests {
     use recording::rows::Process;
 
     #[test]
-    fn where_the_probe_runs_processes_are_told_of_as_without_it() {
+    fn the_probe_and_the_tick_sample_the_same_processes() {
         if !testkit::require_root_or_skip() {
             return;
         }
@@ -411,9 +412,9 @@ mod tests {
             let new = std::process::Command::new("sh").args(["-c", script]).spawn().map(Reaped).expect("started");
             std::thread::sleep(std::time::Duration::from_millis(100));
             let (batches, events) = sample_both(&mut machine, Some(&mut clock), 0, 0);
-            let (told, all) = (pids(&batches), pids(&whole.sample(0, 0)));
-            assert!(told.contains(&new.pid()) && all.contains(&new.pid()), "{told:?} {all:?}");
-            assert!(!told.contains(&asleep.pid()) && !all.contains(&asleep.pid()), "{told:?} {all:?}");
+            let (sampled, all) = (pids(&batches), pids(&whole.sample(0, 0)));
+            assert!(sampled.contains(&new.pid()) && all.contains(&new.pid()), "{sampled:?} {all:?}");
+            assert!(!sampled.contains(&asleep.pid()) && !all.contains(&asleep.pid()), "{sampled:?} {all:?}");
             assert!(events.expect("rows").iter().any(|batch| batch.table.name == "process_event"));
         }
         // It is not known in a sample in which a CPU's sums never held still.

@@ -62,7 +62,7 @@ pub fn named_zone(name: &str) -> Result<LocalZone, String> {
     LocalZone::parse(&bytes).ok_or_else(|| format!("{path} is no time zone file"))
 }
 
-/// The time zone of this machine; UTC where it cannot be told.
+/// The time zone of this machine; UTC if it is unknown.
 #[must_use]
 pub fn local_zone() -> LocalZone {
     let name = std::env::var("TZ").ok().filter(|name| !name.is_empty());

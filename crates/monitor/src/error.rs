@@ -21,11 +21,11 @@ pub enum MonitorError {
     /// Nothing of a page is in it.
     #[error("{} is a recording without samples of a machine or I/Os: there is nothing to show of it", .0.display())]
     NoSamples(PathBuf),
-    /// Nobody collects there.
+    /// No collector writes in this directory.
     #[error("no collector writes in {}: start one with `iodyno record -d {}`{}", .directory.display(), .directory.display(),
         .newest.as_ref().map(|path| format!(", or look at the newest recording with `iodyno top {}`", path.display())).unwrap_or_default())]
     NotCollecting {
-        /// Where somebody was looked for.
+        /// The directory that was searched.
         directory: PathBuf,
         /// The newest recording there.
         newest: Option<PathBuf>,

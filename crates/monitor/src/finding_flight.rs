@@ -76,7 +76,7 @@ impl FindingFlight {
     /// # Errors
     /// The probe cannot be loaded, or there is no thread for it.
     pub fn start(plan: FlightPlan, thresholds: Thresholds) -> Result<Self, MonitorError> {
-        let (troubles, told) = channel();
+        let (troubles, reported) = channel();
         let (say, said) = channel();
         let stop = StopFlag::default();
         let watched = stop.clone();
@@ -84,7 +84,7 @@ impl FindingFlight {
             let FlightPlan { options, before_ns, after_ns, memory_bytes, directory, command_line, collector } = plan;
             let request = FlightRequest {
                 options,
-                trigger: DumpTrigger::Told(told),
+                trigger: DumpTrigger::Reported(reported),
                 before_ns,
                 after_ns,
                 memory_bytes,
@@ -118,7 +118,7 @@ impl FindingFlight {
 
     /// Rows for the collector's recording that began at `origin_ns`: what was written since the last call.
     pub(crate) fn news(&mut self, origin_ns: u64) -> Vec<Event> {
-        // One that has ended before its time, as on a full disk, is told of at once: nothing else would be written.
+        // A recorder that has ended early, as on a full disk, is reported at once: no later message would say so.
         if self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
             return self.end(origin_ns);
         }
@@ -164,7 +164,7 @@ impl FindingFlight {
                 subjects: vec![finding.key()],
                 reason: format!("{} {}", finding.rule.name(), finding.sentence),
             };
-            // It has ended: what it last said is told at the end.
+            // Fails only if the recorder has ended; `end` then reports its last message.
             let _ = self.troubles.as_ref().map(|troubles| troubles.send(trouble));
         }
         self.seen = findings.len();
@@ -187,7 +187,7 @@ impl Sink for FindingFlight {
     }
 }
 
-/// What the collector's recording is told of the recorder's news.
+/// Sends the recorder's news to the collector's recording.
 fn tell(say: &Sender<Said>, news: &FlightNews<'_>, request: &FlightRequest) {
     let said = match news {
         FlightNews::Armed(words) => {

@@ -42,10 +42,10 @@ pub struct FlightRequest {
     pub memory_bytes: u64,
     /// Ends after so many dumps.
     pub dumps: u64,
-    /// How long; `None`: until somebody stops it.
+    /// How long; `None`: until a stop is requested.
     pub duration_ns: Option<u64>,
-    /// The recording of the first dump; those of later ones have `-2`, `-3`, … behind the name. Of dumps that somebody else
-    /// asks for, the beginning of the names, with the time behind it.
+    /// The recording of the first dump; those of later ones have `-2`, `-3`, … behind the name. Of dumps that findings
+    /// trigger, the beginning of the names, with the time behind it.
     pub directory: PathBuf,
     /// The command line, for the manifests.
     pub command_line: Vec<String>,
@@ -58,8 +58,8 @@ pub struct FlightRequest {
 pub enum DumpTrigger {
     /// I/Os themselves: this holds.
     Condition(Condition),
-    /// Somebody else sees trouble, and says so.
-    Told(Receiver<ReportedTrouble>),
+    /// A finding of the rules of `diagnose`, sent through this channel.
+    Reported(Receiver<ReportedTrouble>),
 }
 
 impl DumpTrigger {
@@ -68,22 +68,22 @@ impl DumpTrigger {
     pub fn text(&self) -> &str {
         match self {
             Self::Condition(condition) => condition.text(),
-            Self::Told(_) => "a finding",
+            Self::Reported(_) => "a finding",
         }
     }
 }
 
-/// Trouble that somebody else sees.
+/// Trouble that a finding reports.
 #[derive(Clone, Debug)]
 pub struct ReportedTrouble {
-    /// Whose it is, where somebody else saw it.
+    /// The keys of the findings.
     pub subjects: Vec<String>,
     /// In words.
     pub reason: String,
 }
 
 impl ReportedTrouble {
-    /// Is it, at least in part, of others than these? Trouble that the recorder itself sees is of nobody.
+    /// Has it a subject that is not among these? Trouble that the recorder itself sees has no subject.
     fn is_other_than(&self, subjects: &[String]) -> bool {
         self.subjects.iter().any(|subject| !subjects.contains(subject))
     }
@@ -117,7 +117,7 @@ pub enum FlightNews<'a> {
 pub struct FlightDump {
     /// The recording.
     pub directory: PathBuf,
-    /// Whose trouble it is, where somebody else saw it.
+    /// The keys of the findings that triggered it; empty if a condition did.
     pub subjects: Vec<String>,
     /// Why it was written.
     pub reason: String,
@@ -189,10 +189,11 @@ struct Life<'a> {
     outcome: FlightOutcome,
 }
 
-/// Waits for trouble until there were as many dumps as asked for, the time is over or somebody stops it.
+/// Waits for trouble until there were as many dumps as asked for, the time is over or a stop is requested.
 ///
 /// # Errors
-/// The probe cannot be loaded, or not be read any more. A dump that cannot be written is told of, and the watch goes on.
+/// The probe cannot be loaded, or not be read any more. A dump that cannot be written is reported as
+/// [`FlightNews::Failed`], and the watch goes on.
 pub fn flight(
     request: &FlightRequest,
     news: &mut dyn FnMut(FlightNews<'_>),
@@ -211,7 +212,7 @@ pub fn flight(
         let_go: (0, 0),
         watch: match &request.trigger {
             DumpTrigger::Condition(condition) => Some(ConditionWatch::new(condition.clone(), signed(started_ns))),
-            DumpTrigger::Told(_) => None,
+            DumpTrigger::Reported(_) => None,
         },
         state: State::Armed,
         tick_ns: started_ns,
@@ -223,7 +224,7 @@ pub fn flight(
     };
     (life.news)(FlightNews::Armed(&notes));
     life.outcome.interrupted = life.live(started_ns, stop)?;
-    // What somebody waits for is written, shorter than asked.
+    // A dump that is under way is written, shorter than asked.
     if matches!(life.state, State::Waiting { .. }) {
         life.tick(clock::now_ns())?;
     }
@@ -354,11 +355,11 @@ impl Life<'_> {
             let is_trouble = watch.accept(signed(from_ns), signed(now_ns), &lanes);
             return is_trouble.then(|| ReportedTrouble { subjects: Vec::new(), reason: watch.reason() });
         }
-        let DumpTrigger::Told(told) = &self.request.trigger else { return None };
-        told.try_iter().reduce(ReportedTrouble::join)
+        let DumpTrigger::Reported(reported) = &self.request.trigger else { return None };
+        reported.try_iter().reduce(ReportedTrouble::join)
     }
 
-    /// Lets go what is older than anybody can ask for: trouble may have begun in the second that is under way.
+    /// Drops records older than any dump can need: trouble may have begun in the second that is under way.
     fn forget(&mut self, now_ns: u64) {
         let kept_ns = now_ns.saturating_sub(self.request.before_ns + TICK_NS);
         self.ring.forget_before(kept_ns);
@@ -515,7 +516,7 @@ impl Life<'_> {
     fn free_name(&self) -> PathBuf {
         let base = match &self.request.trigger {
             DumpTrigger::Condition(_) => self.request.directory.clone(),
-            DumpTrigger::Told(_) => {
+            DumpTrigger::Reported(_) => {
                 let mut name = self.request.directory.file_name().unwrap_or_default().to_os_string();
                 name.push(format!("-{}.iodyno", quantity::text::format_stamp(clock::wall_ns())));
                 self.request.directory.with_file_name(name)
@@ -548,7 +549,7 @@ mod tests {
     use super::ReportedTrouble;
 
     #[test]
-    fn troubles_of_one_time_are_told_together_and_each_once() {
+    fn joined_troubles_name_each_subject_once() {
         let trouble = |subjects: &[&str], reason: &str| ReportedTrouble {
             subjects: subjects.iter().map(ToString::to_string).collect(),
             reason: reason.to_string(),

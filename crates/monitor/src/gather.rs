@@ -35,7 +35,7 @@ impl GatheredTools {
             let name = format!("{tool}.out");
             let path = directory.join(&name);
             let mut out = folder.create_new_log(&name)?;
-            // Tells an import what was asked, and whoever reads it.
+            // Shows the command to readers, and to an import.
             let failed = || OutputError::io("write", &path);
             writeln!(out, "$ {tool} {} {seconds}", arguments.join(" ")).map_err(failed())?;
             let started = Command::new(tool)

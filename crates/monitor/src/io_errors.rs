@@ -18,8 +18,8 @@ type Key = (String, &'static str, i32, Option<u64>);
 pub(crate) struct IoErrors {
     trace: Option<ErrorTrace>,
     verdict: String,
-    /// How many when last told.
-    told: HashMap<Key, u64>,
+    /// The count in the last row.
+    recorded: HashMap<Key, u64>,
     /// How many before the recording began.
     before: HashMap<Key, u64>,
     lost: u64,
@@ -42,7 +42,7 @@ impl IoErrors {
             // Why there are no probes, the event clock says.
             Err(_) => None,
         };
-        Self { trace, verdict, told: HashMap::new(), before: HashMap::new(), lost: 0, said }
+        Self { trace, verdict, recorded: HashMap::new(), before: HashMap::new(), lost: 0, said }
     }
 
     /// For the manifest: whether failures are counted, and why not.
@@ -52,7 +52,7 @@ impl IoErrors {
 
     /// A recording begins with the next sample: it counts from here.
     pub(crate) fn begin_anew(&mut self) {
-        self.before.clone_from(&self.told);
+        self.before.clone_from(&self.recorded);
     }
 
     /// Rows of what has failed since the last call.
@@ -89,7 +89,7 @@ impl IoErrors {
     fn row(&mut self, failed: FailedIos, (t_ns, t_s): (i64, f64)) -> Option<IoError> {
         let key = (failed.device.clone(), failed.op, failed.errno, failed.inode);
         let before = self.before.get(&key).copied().unwrap_or(0);
-        if self.told.insert(key, failed.count) == Some(failed.count) {
+        if self.recorded.insert(key, failed.count) == Some(failed.count) {
             return None;
         }
         Some(IoError {

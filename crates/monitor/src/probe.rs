@@ -56,7 +56,7 @@ pub struct ProbeRequest {
     pub of: ProbeOf,
     /// Length of an interval.
     pub interval_ns: u64,
-    /// How many; `None`: until somebody stops it.
+    /// How many; `None`: until a stop is requested.
     pub count: Option<u64>,
     /// Where a recording goes; `None`: nothing is kept.
     pub directory: Option<PathBuf>,
@@ -192,7 +192,7 @@ struct Life<'a> {
     outcome: ProbeOutcome,
 }
 
-/// Probes until the count is reached or somebody stops it. The face gets a commit when the probe runs, and then the
+/// Probes until the count is reached or a stop is requested. The face gets a commit when the probe runs, and then the
 /// batches of each interval and a commit.
 ///
 /// # Errors
@@ -364,7 +364,7 @@ impl Life<'_> {
         self.shown(shown);
     }
 
-    /// What was under way when somebody stopped it is a last interval of its own. What comes after all intervals that were
+    /// The interval under way at a stop request is a last, shorter one. What comes after all intervals that were
     /// asked for goes into the recording only: totals are over those intervals.
     fn finish(mut self, is_stopped: bool) -> Result<ProbeOutcome, MonitorError> {
         let mut has_rest = is_stopped;

@@ -101,7 +101,7 @@ impl Profiler {
         vec![("profile_table_full", self.lost), ("profile_stacks_full", self.lost_stacks)]
     }
 
-    /// What the program in the kernel costs so far, while somebody counts it.
+    /// What the program in the kernel costs so far, while BPF statistics are enabled.
     pub(crate) fn cost(&self) -> ProbeCost {
         self.trace.as_ref().map(ProfileTrace::cost).unwrap_or_default()
     }
@@ -179,7 +179,7 @@ mod tests {
             return;
         }
         let mut profiler = started.unwrap();
-        // Again where somebody else had the CPU between two looks at the clock: one that ended where the names are found
+        // Repeated if another task had the CPU between two looks at the clock: one that ended where the names are found
         // would be late each time.
         let mut seen = Vec::new();
         for _ in 0..5 {

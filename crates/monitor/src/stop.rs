@@ -31,12 +31,12 @@ impl StopFlag {
         Some(self.0.signal.load(Ordering::Relaxed)).filter(|signal| *signal > 0)
     }
 
-    /// Has anybody asked to stop?
+    /// Was a stop requested?
     pub fn is_requested(&self) -> bool {
         self.0.count.load(Ordering::Relaxed) > 0
     }
 
-    /// Has anybody asked twice?
+    /// Was a stop requested twice?
     pub fn is_urgent(&self) -> bool {
         self.0.count.load(Ordering::Relaxed) > 1
     }

@@ -37,7 +37,7 @@ pub struct TraceRequest {
     pub directory: PathBuf,
     /// When another recording begins, with `-2`, `-3`, … behind its name.
     pub rotate: RotationLimits,
-    /// How long; `None`: until somebody stops it.
+    /// How long; `None`: until a stop is requested.
     pub duration_ns: Option<u64>,
     /// The command line, for the manifest.
     pub command_line: Vec<String>,
@@ -124,7 +124,7 @@ struct Parts {
     io_bytes: f64,
 }
 
-/// Traces until the time is over or somebody stops it.
+/// Traces until the time is over or a stop is requested.
 ///
 /// # Errors
 /// The probe cannot be loaded (nothing is written then), or the recording cannot be written.

@@ -168,7 +168,7 @@ pub fn watch(
         writer,
         company,
         outcome: WatchOutcome { samples: 0, missed: 0, status: None, is_cut: false, messages: Vec::new() },
-        told: false,
+        is_signalled: false,
     };
     let lived = watch.live(request, start_ns, watched, stop);
     watch.finish(lived, stop)
@@ -185,7 +185,7 @@ struct Watch<'a> {
     origin_ns: u64,
     outcome: WatchOutcome,
     /// Was the signal to end passed on to the command?
-    told: bool,
+    is_signalled: bool,
 }
 
 /// Sends the command the signal that was meant to end it. Ctrl-C at a terminal reached it as well: it is not to get it twice.
@@ -198,7 +198,7 @@ fn pass_on(signal: i32, child: &Child) {
 
 fn send(signal: i32, child: &Child) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    // A command that has just ended cannot be sent anything; it is not reaped yet, so nobody else is.
+    // A command that has just ended gets no signal; it is not reaped yet, so no other process has its number.
     if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
         let _ = rustix::process::kill_process(pid, signal);
     }
@@ -226,11 +226,11 @@ impl Watch<'_> {
         loop {
             let sampled_ns = clock::now_ns();
             self.sample(due_ns)?;
-            // Who was told to end before the command began need not begin it.
+            // If a stop was requested before the command began, it does not begin.
             if let Some(watched) = watched.as_deref_mut().filter(|_| !stop.is_requested()) {
                 // A key that was pressed while it was being started may have come before it was there.
                 if let (Some(child), Some(signal)) = (watched.begin()?, stop.signal()) {
-                    self.told = true;
+                    self.is_signalled = true;
                     send(signal, child);
                 }
             }
@@ -250,7 +250,7 @@ impl Watch<'_> {
                 self.sleep(due_or_end_ns, watched.as_deref_mut().and_then(|watched| watched.child.as_mut()), stop)?;
             if ended || end_ns.is_some_and(|end_ns| clock::now_ns() >= end_ns && due_ns > end_ns) {
                 // The interval under way counts as well where it is kept; of a small part of one no rate can be made. What was
-                // asked for (`--for`) is over then, and a command's end is always told of.
+                // asked for (`--for`) is over then, and a command's end is always recorded.
                 let now_ns = clock::now_ns();
                 let is_short = now_ns.saturating_sub(sampled_ns) < interval_ns / SHORT;
                 let is_wanted = self.writer.is_some() && (!is_short || self.outcome.status.is_some());
@@ -273,8 +273,8 @@ impl Watch<'_> {
                 }
                 if stop.is_urgent() {
                     let _ = child.kill();
-                } else if let Some(signal) = stop.signal().filter(|_| !self.told) {
-                    self.told = true;
+                } else if let Some(signal) = stop.signal().filter(|_| !self.is_signalled) {
+                    self.is_signalled = true;
                     pass_on(signal, child);
                 }
             } else if stop.is_requested() {

@@ -72,17 +72,17 @@ pub struct Metrics {
 #[derive(Debug)]
 struct Newest {
     table: &'static TableSchema,
-    rows: BTreeMap<Labels, Told>,
-    /// Of [`FAILURES`]: what was told when the recording began, and when that was, s.
+    rows: BTreeMap<Labels, LastValues>,
+    /// Of [`FAILURES`]: the values when the recording began, and when that was, s.
     before: BTreeMap<Labels, Vec<Option<f64>>>,
     began_s: Option<f64>,
     /// Sums of all intervals so far, by column.
     sums: BTreeMap<(&'static str, Labels), Histogram>,
 }
 
-/// What a thing was last told to be.
+/// The last values of one set of labels.
 #[derive(Debug)]
-struct Told {
+struct LastValues {
     t_ns: i64,
     /// Its names for a scraper, where those are not all: without [`IDENTITIES`].
     shown: Option<Labels>,
@@ -175,38 +175,38 @@ impl Newest {
             let before = self.before.get(&labels);
             let before = |at: usize| before.and_then(|values| values[at]).unwrap_or(0.0);
             let values = values.iter().enumerate().map(|(at, all)| Some(all[row]? + before(at))).collect();
-            self.rows.insert(labels, Told { t_ns: t_ns(row), shown, values });
+            self.rows.insert(labels, LastValues { t_ns: t_ns(row), shown, values });
         }
         self.forget((0..batch.rows.num_rows()).map(t_ns).max().unwrap_or(0));
     }
 
-    /// Another recording counts from 0: what was told is what it begins with, as counters must not fall.
+    /// Another recording counts from 0: the last values are added to its own, as counters must not fall.
     fn follow_recordings(&mut self, batch: &RowBatch, t_ns: i64) {
         let since_s = batch.rows.column_by_name("t_s").map(numbers).and_then(|all| all.first().copied().flatten());
         let began_s = t_ns as f64 / 1e9 - since_s.unwrap_or(0.0);
         // Not to the last digit: one is a float.
         if self.began_s.is_some_and(|known_s| (began_s - known_s).abs() > 0.01) {
-            self.before = self.rows.iter().map(|(labels, told)| (labels.clone(), told.values.clone())).collect();
+            self.before = self.rows.iter().map(|(labels, last)| (labels.clone(), last.values.clone())).collect();
         }
         self.began_s = Some(began_s);
     }
 
     fn forget(&mut self, now_ns: i64) {
         if self.table.name.starts_with("cgroup") {
-            self.rows.retain(|_, told| now_ns - told.t_ns < FORGET_NS);
+            self.rows.retain(|_, last| now_ns - last.t_ns < FORGET_NS);
         }
         if self.rows.len() > KNOWN {
-            let mut times: Vec<i64> = self.rows.values().map(|told| told.t_ns).collect();
+            let mut times: Vec<i64> = self.rows.values().map(|last| last.t_ns).collect();
             let first = times.len() - KNOWN / 2;
             let (_, since_ns, _) = times.select_nth_unstable(first);
             let since_ns = *since_ns;
-            self.rows.retain(|_, told| told.t_ns >= since_ns);
+            self.rows.retain(|_, last| last.t_ns >= since_ns);
         }
     }
 
     /// Its rows without those that count once more what others count, so that a sum over all of them is right: all CPUs
     /// together where there is each, and partitions where there is their disk.
-    fn without_parts(&self) -> Vec<(&Labels, &Told)> {
+    fn without_parts(&self) -> Vec<(&Labels, &LastValues)> {
         const ALL: (&str, &str) = ("cpu", "all");
         let is =
             |labels: &Labels, (name, value): (&str, &str)| labels.iter().any(|(key, of)| *key == name && of == value);
@@ -232,9 +232,9 @@ impl Newest {
             let (name, unit, scale) = named(self.table, column);
             // What has one name for a scraper is one: sockets of one service at one address.
             let mut sums: BTreeMap<&Labels, f64> = BTreeMap::new();
-            for (labels, told) in &rows {
-                if let Some(value) = told.values[at] {
-                    *sums.entry(told.shown.as_ref().unwrap_or(labels)).or_default() += value * scale;
+            for (labels, last) in &rows {
+                if let Some(value) = last.values[at] {
+                    *sums.entry(last.shown.as_ref().unwrap_or(labels)).or_default() += value * scale;
                 }
             }
             let known: Vec<(&Labels, f64)> = sums.into_iter().collect();
@@ -284,7 +284,7 @@ fn disk_of(device: &str) -> Option<&str> {
     }
 }
 
-/// What says that a row is the last of its thing: it has no value for anybody to see.
+/// The column that marks the last row of a thing; it is no metric.
 const GONE: &str = "gone";
 
 /// The columns that are one number a row; of failures only their count: when and where is of one of them each.

@@ -41,20 +41,20 @@ fn interrupt(t_ns: i64, cpu: i32, count: i64) -> Interrupt {
 }
 
 #[test]
-fn what_did_not_change_stays_and_cpus_are_told_apart() {
+fn unchanged_values_stay_and_each_cpu_has_its_own() {
     let mut metrics = Metrics::default();
     page(&mut metrics, &[interrupt(1, 0, 500), interrupt(1, 1, 7)]);
-    let told = page(&mut metrics, &[interrupt(2, 0, 900)]);
+    let text = page(&mut metrics, &[interrupt(2, 0, 900)]);
     for (cpu, count) in [(0, 900), (1, 7)] {
         let line =
             format!("iodyno_interrupt_count_total{{kind=\"softirq\",vector=\"NET_RX\",cpu=\"{cpu}\"}} {count}\n");
-        assert!(told.contains(&line), "{told}");
+        assert!(text.contains(&line), "{text}");
     }
     // Where each sample has all of them, one without a row is gone.
     let softnet = |cpu: i32| Softnet { t_ns: 3, t_s: 0.0, cpu, packets: 1, drops: 0, squeezed: 0, received_rps: None };
     page(&mut metrics, &[softnet(0), softnet(1)]);
-    let told = page(&mut metrics, &[softnet(0)]);
-    assert!(told.contains("softnet_packets_total{cpu=\"0\"}") && !told.contains("softnet_packets_total{cpu=\"1\"}"));
+    let text = page(&mut metrics, &[softnet(0)]);
+    assert!(text.contains("softnet_packets_total{cpu=\"0\"}") && !text.contains("softnet_packets_total{cpu=\"1\"}"));
 }
 
 fn socket(port: i64, inode: i64, pid: i64, gone: bool) -> Listener {
@@ -79,21 +79,21 @@ fn sockets_are_known_by_address_and_name_and_go() {
     let mut metrics = Metrics::default();
     // Who holds it is not known yet.
     page(&mut metrics, &[Listener { pid: None, comm: None, ..socket(80, 160, 9, false) }]);
-    let told = page(&mut metrics, &[socket(80, 160, 9, false), socket(443, 886, 9, false)]);
-    assert_eq!(told.matches("iodyno_listener_drops_total").count(), 2, "{told}");
+    let text = page(&mut metrics, &[socket(80, 160, 9, false), socket(443, 886, 9, false)]);
+    assert_eq!(text.matches("iodyno_listener_drops_total").count(), 2, "{text}");
     let line = |port: i64, drops: i64| {
         format!("iodyno_listener_drops_total{{address=\"0.0.0.0\",port=\"{port}\",comm=\"nginx\"}} {drops}\n")
     };
     assert!(
-        told.contains(&line(80, 80)) && told.contains(&line(443, 443)) && !told.contains("listener_gone"),
-        "{told}"
+        text.contains(&line(80, 80)) && text.contains(&line(443, 443)) && !text.contains("listener_gone"),
+        "{text}"
     );
     // Four sockets of one service at one address are one thing with the drops of all.
-    let told =
+    let text =
         page(&mut metrics, &[socket(443, 887, 10, false), socket(443, 888, 11, false), socket(443, 889, 12, false)]);
-    assert!(told.contains(&line(443, 4 * 443)), "{told}");
-    let told = page(&mut metrics, &[socket(80, 160, 9, true)]);
-    assert!(!told.contains("port=\"80\"") && told.contains(&line(443, 4 * 443)), "{told}");
+    assert!(text.contains(&line(443, 4 * 443)), "{text}");
+    let text = page(&mut metrics, &[socket(80, 160, 9, true)]);
+    assert!(!text.contains("port=\"80\"") && text.contains(&line(443, 4 * 443)), "{text}");
 }
 
 #[test]
@@ -101,13 +101,13 @@ fn a_service_that_is_restarted_twenty_times_is_one_series() {
     let mut metrics = Metrics::default();
     let mut series = BTreeSet::new();
     for start in 0..20 {
-        let told = page(&mut metrics, &[socket(80, 1000 + start, 50 + start, false)]);
+        let text = page(&mut metrics, &[socket(80, 1000 + start, 50 + start, false)]);
         series.extend(
-            told.lines()
+            text.lines()
                 .filter(|line| line.starts_with("iodyno_listener_drops"))
                 .map(|line| line.split(' ').next().map(String::from)),
         );
-        assert_eq!(told.matches("iodyno_listener_drops_total").count(), 1, "{told}");
+        assert_eq!(text.matches("iodyno_listener_drops_total").count(), 1, "{text}");
         page(&mut metrics, &[socket(80, 1000 + start, 50 + start, true)]);
     }
     assert_eq!(series.len(), 1, "{series:?}");
@@ -137,24 +137,24 @@ fn failed_ios_are_counted_by_device_operation_and_error() {
     let (log, other) = (Some(("log", 7)), Some(("log", 8)));
     let at = (101, 100);
     let rows = [failure(at, "read", 5, log, 3), failure(at, "read", 5, other, 4), failure(at, "write", 28, None, 1)];
-    let told = page(&mut metrics, &rows);
+    let text = page(&mut metrics, &rows);
     assert!(
-        told.contains("# TYPE iodyno_io_error_count counter\n# HELP iodyno_io_error_count How many I/Os failed."),
-        "{told}"
+        text.contains("# TYPE iodyno_io_error_count counter\n# HELP iodyno_io_error_count How many I/Os failed."),
+        "{text}"
     );
     let line = |op: &str, error: i32, count: i64| {
         format!("iodyno_io_error_count_total{{dev=\"sda\",op=\"{op}\",error=\"{error}\"}} {count}\n")
     };
-    assert!(told.contains(&line("read", 5, 7)) && told.contains(&line("write", 28, 1)), "{told}");
-    assert_eq!(told.matches("\niodyno_io_error_").count(), 2, "no file, no sector, no time: {told}");
+    assert!(text.contains(&line("read", 5, 7)) && text.contains(&line("write", 28, 1)), "{text}");
+    assert_eq!(text.matches("\niodyno_io_error_").count(), 2, "no file, no sector, no time: {text}");
     // A row tells only what has grown.
-    let told = page(&mut metrics, &[failure((102, 100), "read", 5, log, 5)]);
-    assert!(told.contains(&line("read", 5, 9)) && told.contains(&line("write", 28, 1)), "{told}");
+    let text = page(&mut metrics, &[failure((102, 100), "read", 5, log, 5)]);
+    assert!(text.contains(&line("read", 5, 9)) && text.contains(&line("write", 28, 1)), "{text}");
     // The recording of the next day counts from 0; the counter does not fall, and misses nothing.
-    let told = page(&mut metrics, &[failure((202, 200), "read", 5, log, 6)]);
-    assert!(told.contains(&line("read", 5, 15)) && told.contains(&line("write", 28, 1)), "{told}");
-    let told = page(&mut metrics, &[failure((203, 200), "read", 5, log, 8), failure((203, 200), "write", 28, None, 2)]);
-    assert!(told.contains(&line("read", 5, 17)) && told.contains(&line("write", 28, 3)), "{told}");
+    let text = page(&mut metrics, &[failure((202, 200), "read", 5, log, 6)]);
+    assert!(text.contains(&line("read", 5, 15)) && text.contains(&line("write", 28, 1)), "{text}");
+    let text = page(&mut metrics, &[failure((203, 200), "read", 5, log, 8), failure((203, 200), "write", 28, None, 2)]);
+    assert!(text.contains(&line("read", 5, 17)) && text.contains(&line("write", 28, 3)), "{text}");
 }
 
 #[test]
@@ -174,11 +174,11 @@ fn a_sum_over_cpus_or_disks_counts_everything_once() {
         lines.map(|line| line.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok()).expect("a number")).sum()
     };
     let mut metrics = Metrics::default();
-    let told = page(&mut metrics, &[cpu("all", 5_000_000_000), cpu("0", 2_000_000_000), cpu("1", 3_000_000_000)]);
-    assert!((sum(&told, "iodyno_cpu_user_seconds_total") - 5.0).abs() < 1e-9, "{told}");
+    let text = page(&mut metrics, &[cpu("all", 5_000_000_000), cpu("0", 2_000_000_000), cpu("1", 3_000_000_000)]);
+    assert!((sum(&text, "iodyno_cpu_user_seconds_total") - 5.0).abs() < 1e-9, "{text}");
     // What comes from elsewhere may have nothing else.
-    let told = page(&mut metrics, &[cpu("all", 5_000_000_000)]);
-    assert!((sum(&told, "iodyno_cpu_user_seconds_total") - 5.0).abs() < 1e-9, "{told}");
+    let text = page(&mut metrics, &[cpu("all", 5_000_000_000)]);
+    assert!((sum(&text, "iodyno_cpu_user_seconds_total") - 5.0).abs() < 1e-9, "{text}");
     let disk = |device: &str| Disk {
         t_ns: 5,
         t_s: 0.0,
@@ -201,11 +201,11 @@ fn a_sum_over_cpus_or_disks_counts_everything_once() {
         "mmcblk0boot0",
         "xvdb1",
     ];
-    let told = page(&mut metrics, &all.map(disk));
+    let text = page(&mut metrics, &all.map(disk));
     for (device, is_there) in
         all.into_iter().zip([true, false, false, true, false, true, true, true, true, true, true, true])
     {
-        assert_eq!(told.contains(&format!("device=\"{device}\"")), is_there, "{device}: {told}");
+        assert_eq!(text.contains(&format!("device=\"{device}\"")), is_there, "{device}: {text}");
     }
 }
 
@@ -217,7 +217,7 @@ fn distributions_are_those_of_all_intervals() {
         [900, 5_000, 2_000_000].into_iter().for_each(|ns| wait.record(ns));
         page(&mut metrics, &[RunQueue { t_ns, t_s: 0.0, interval_ns: 1, wait }]);
     }
-    let told = metrics.text();
+    let text = metrics.text();
     for line in [
         "# TYPE iodyno_run_queue_wait_seconds histogram\n",
         "iodyno_run_queue_wait_seconds_bucket{le=\"0.000001024\"} 3\n",
@@ -227,7 +227,7 @@ fn distributions_are_those_of_all_intervals() {
         "iodyno_run_queue_wait_seconds_count 9\n",
         "iodyno_run_queue_wait_seconds_sum 0.0060177\n",
     ] {
-        assert!(told.contains(line), "{line} {told}");
+        assert!(text.contains(line), "{line} {text}");
     }
     assert!(!metrics.protobuf().is_empty());
 }
@@ -237,7 +237,7 @@ fn names_without_number_are_bounded() {
     let mut metrics = Metrics::default();
     let many = i32::try_from(KNOWN).expect("few") + 1;
     let all: Vec<Interrupt> = (0..many).map(|cpu| interrupt(i64::from(cpu), cpu, 1)).collect();
-    let told = page(&mut metrics, &all);
-    assert_eq!(told.matches("iodyno_interrupt_count_total").count(), KNOWN / 2);
-    assert!(told.contains(&format!("cpu=\"{}\"", many - 1)), "the newest stay");
+    let text = page(&mut metrics, &all);
+    assert_eq!(text.matches("iodyno_interrupt_count_total").count(), KNOWN / 2);
+    assert!(text.contains(&format!("cpu=\"{}\"", many - 1)), "the newest stay");
 }

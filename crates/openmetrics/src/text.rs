@@ -4,7 +4,7 @@ use super::{Family, Labels, Points};
 use quantity::histogram::Histogram;
 use std::fmt::Write as _;
 
-/// Bounds of the buckets that are told: 2^10 to 2^36 ns, 1 µs to 69 s. The same at each scrape, or a rate of them would miss
+/// Bounds of the histogram buckets: 2^10 to 2^36 ns, 1 µs to 69 s. The same at each scrape: otherwise a rate misses
 /// what was counted before one appeared.
 pub(super) const OCTAVES: std::ops::RangeInclusive<u32> = 10..=36;
 

@@ -118,7 +118,7 @@ impl QueryError {
         }
     }
 
-    /// A table that nobody knows.
+    /// An unknown table.
     pub(crate) fn unknown_table<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Self {
         let help = did_you_mean(name, known.clone())
             .unwrap_or_else(|| format!("tables: {}", known.collect::<Vec<_>>().join(", ")));

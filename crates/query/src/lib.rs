@@ -1,5 +1,5 @@
 //! SQL over recordings, on an embedded engine: every table of one or many recordings, open ones too, with functions
-//! that merge histograms. Apart from the other crates, so that nobody pays for the engine's build who does not ask.
+//! that merge histograms. Apart from the other crates, so that a build without it does not compile the engine.
 
 mod column_help;
 mod database;

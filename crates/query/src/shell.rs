@@ -258,7 +258,7 @@ impl Words {
         if earlier.ends_with('.') {
             return (start, matching(&mut columns));
         }
-        // Everything there is would help nobody who has typed nothing.
+        // No list of all functions and keywords before the user has typed a letter.
         let mut functions = self.functions.iter().filter(|_| !word.is_empty()).map(|name| format!("{name}("));
         let mut keywords = KEYWORDS.iter().filter(|_| !word.is_empty()).map(ToString::to_string);
         (start, matching(&mut columns.by_ref().chain(functions.by_ref()).chain(keywords.by_ref())))

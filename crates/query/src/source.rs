@@ -79,7 +79,7 @@ impl QuerySources {
         Ok(names)
     }
 
-    /// The columns of a table in all recordings together; `None` when nobody knows it.
+    /// The columns of a table in all recordings together; `None` when no recording has it.
     pub(crate) fn schema(&self, table: &str) -> Result<Option<SchemaRef>, QueryError> {
         let known = recording::table(table);
         let mut fields: Vec<Field> = Vec::new();

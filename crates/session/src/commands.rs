@@ -1,6 +1,6 @@
 //! The commands that a parameter file wants run before and after (`startcmd=`, `endcmd=`).
 //!
-//! They run as whoever runs iodyno, which is why `--dry-run` shows them. Their output is kept in the recording's
+//! They run as the user who runs iodyno, which is why `--dry-run` shows them. Their output is kept in the recording's
 //! folder, in `commands.log`.
 
 use crate::SessionError;

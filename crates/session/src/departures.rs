@@ -1,6 +1,6 @@
 //! A part of the plan in words: every field whose value is not the quiet default, by the name it has in the plan's JSON.
 //!
-//! It goes through the serialised form, so that a field that is new in the plan is shown without anybody's help.
+//! It goes through the serialised form, so that a field that is new in the plan is shown without a change here.
 
 use plan::{AddressPattern, Arrivals, PlanSettings, WriteContent};
 use quantity::text::{format_bytes, format_ns};
@@ -101,7 +101,7 @@ fn word(name: &str, value: &Value) -> String {
     }
 }
 
-/// Six digits after the point tell more than anybody asked for; sums of shares have more.
+/// At most six digits after the point; sums of shares have more.
 fn plain(number: &serde_json::Number) -> String {
     match number.as_f64() {
         Some(value) if number.is_f64() && value.abs() >= 1e-6 => format!("{}", (value * 1e6).round() / 1e6),

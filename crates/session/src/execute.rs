@@ -75,7 +75,7 @@ fn varying_seed(plan: &Plan) -> Option<u64> {
     plan.settings.is_seed_fresh.then(|| RandomState::new().hash_one(std::process::id()) >> 12)
 }
 
-/// Objectives of runs that never began that are told one by one.
+/// The most objectives of runs that never began that are shown one by one.
 const PENDING_SHOWN: usize = 5;
 
 /// The plan's runs, none of which has begun.
@@ -88,7 +88,7 @@ fn progress(plan: &Plan) -> PlanProgress {
 ///
 /// # Errors
 /// Whatever prevents the run from starting, before any I/O; and a recording that can no longer be written. Trouble
-/// with a target in mid-run ends the run and is told by the [`Outcome`].
+/// with a target in mid-run ends the run and is reported in the [`Outcome`].
 pub fn execute(request: &RunRequest, face: &mut dyn Face, stop: &StopFlag) -> Result<CommandOutcome, SessionError> {
     let plan = &request.plan;
     let (objectives, conditions) = check(plan, &request.policy)?;
@@ -98,7 +98,7 @@ pub fn execute(request: &RunRequest, face: &mut dyn Face, stop: &StopFlag) -> Re
     manifest.sources = plan.sources.iter().map(|source| (source.name.clone(), source.text.clone())).collect();
     manifest.hardware = collect::hardware(&plan_paths(plan));
     manifest.extra.insert(SUBJECTS.into(), subjects([]));
-    manifest.extra.insert(objectives::OBJECTIVES.into(), crate::objectives::told(plan));
+    manifest.extra.insert(objectives::OBJECTIVES.into(), crate::objectives::for_manifest(plan));
     manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
     let data_seed = data_seed(plan);
     manifest.extra.insert(views::PROGRAM_PID.into(), std::process::id().into());
@@ -552,9 +552,9 @@ impl Life<'_, '_> {
     fn judge(&mut self, run: &Run, title: &str, result: &RunResult) -> Result<(), SessionError> {
         let mut is_silent = false;
         let mut say = |severity: &str, kind: &str, sentence: String| {
-            let told = self.spine.event(severity, kind, Some(title), None, &sentence);
+            let noted = self.spine.event(severity, kind, Some(title), None, &sentence);
             self.spine.messages.push(sentence);
-            told
+            noted
         };
         if result.unfinished > 0 {
             say(

@@ -11,31 +11,31 @@ pub trait Face: Sink {
     /// A run begins.
     ///
     /// # Errors
-    /// Nobody reads any more.
+    /// The reader has closed the output.
     fn run_started(&mut self, header: RunHeader) -> Result<(), RecordingError>;
 
     /// A run has ended; its totals were accepted before.
     ///
     /// # Errors
-    /// Nobody reads any more.
+    /// The reader has closed the output.
     fn run_ended(&mut self) -> Result<(), RecordingError>;
 
     /// What came of the objectives of the run that has ended.
     ///
     /// # Errors
-    /// Nobody reads any more.
+    /// The reader has closed the output.
     fn verdicts(&mut self, verdicts: &[ObjectiveVerdict]) -> Result<(), RecordingError>;
 
     /// A sentence for the user.
     ///
     /// # Errors
-    /// Nobody reads any more.
+    /// The reader has closed the output.
     fn note(&mut self, sentence: &str) -> Result<(), RecordingError>;
 
     /// The command is over; `lines` are its last words.
     ///
     /// # Errors
-    /// Nobody reads any more.
+    /// The reader has closed the output.
     fn finish(&mut self, lines: &[String]) -> Result<(), RecordingError>;
 }
 

@@ -8,7 +8,7 @@ use std::io;
 use tool_output::fio_out::JobErrors;
 
 /// Jobs that are spoken of one by one; of the others only their number is said.
-const JOBS_TOLD: usize = 10;
+const JOBS_SHOWN: usize = 10;
 
 /// A sentence about a job.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,21 +39,21 @@ pub(crate) fn said(plan: &Plan, run: &Run, title: &str, fates: &[JobFate]) -> Ve
     let mut out = Vec::new();
     let faults = jobs().filter_map(|(workload, fate)| Some((workload, fate.fault?)));
     let failed: Vec<Said> = faults.map(|(workload, fault)| of_fault(plan, title, &workload.name, &fault)).collect();
-    let more = failed.len().saturating_sub(JOBS_TOLD);
+    let more = failed.len().saturating_sub(JOBS_SHOWN);
     let worst = failed.iter().map(|said| said.ending).max();
-    out.extend(failed.into_iter().take(JOBS_TOLD));
+    out.extend(failed.into_iter().take(JOBS_SHOWN));
     if let (1.., Some(ending)) = (more, worst) {
         let sentence = format!("{title}: {more} more jobs ended with an error");
         out.push(Said { severity: "error", kind: "job_error", sentence, ending });
     }
     let plain = |severity, kind, sentence| Said { severity, kind, sentence, ending: CommandEnding::Fine };
-    for (workload, fate) in jobs().filter(|(_, fate)| fate.passed_over > 0).take(JOBS_TOLD) {
+    for (workload, fate) in jobs().filter(|(_, fate)| fate.passed_over > 0).take(JOBS_SHOWN) {
         let first = error(fate.first_passed_over.unwrap_or(0));
         let (name, count) = (&workload.name, fate.passed_over);
         let sentence = format!("{title}: job {name} went on after {count} failed operations, of the first: {first}");
         out.push(plain("warning", "errors_passed", sentence));
     }
-    for (workload, _) in jobs().filter(|(_, fate)| fate.is_full).take(JOBS_TOLD) {
+    for (workload, _) in jobs().filter(|(_, fate)| fate.is_full).take(JOBS_SHOWN) {
         let sentence = format!("{title}: job {} ended because its device is full (fill_device)", workload.name);
         out.push(plain("info", "device_full", sentence));
     }
@@ -62,8 +62,8 @@ pub(crate) fn said(plan: &Plan, run: &Run, title: &str, fates: &[JobFate]) -> Ve
             jobs().filter(|(_, fate)| fate.taken_along_by == Some(at)).map(|(other, _)| other.name.as_str()).collect();
         let others = match with.len() {
             0 => continue,
-            1..=JOBS_TOLD => with.join(", "),
-            count => format!("{}, … ({count} jobs)", with[..JOBS_TOLD].join(", ")),
+            1..=JOBS_SHOWN => with.join(", "),
+            count => format!("{}, … ({count} jobs)", with[..JOBS_SHOWN].join(", ")),
         };
         let sentence = format!("{title}: job {} ended, and with it {others} (exitall)", workload.name);
         out.push(plain("info", "job_exit", sentence));

@@ -35,7 +35,7 @@ pub struct ModelRequest {
     pub for_ns: Option<u64>,
     /// Devices or files that the model is for, the busiest first; missing ones become variables.
     pub targets: Vec<PathBuf>,
-    /// Processes are not told apart.
+    /// Processes are not modelled separately.
     pub by_device: bool,
     /// Other traces to hold against this one: of a replay of it, of a run of its model.
     pub others: Vec<PathBuf>,
@@ -351,12 +351,12 @@ impl ModelOutcome {
             }
             lines.push(line);
         }
-        let told =
+        let correlations =
             [("IOPS", self.course.ios), ("bytes", self.course.bytes), ("share of reads", self.course.read_share)];
-        let told: Vec<String> =
-            told.iter().filter_map(|(what, of)| Some(format!("{what} {:.2}", of.as_ref()?))).collect();
-        if !told.is_empty() {
-            lines.push(format!("second by second, trace and model have a correlation of {}", told.join(", ")));
+        let correlations: Vec<String> =
+            correlations.iter().filter_map(|(what, of)| Some(format!("{what} {:.2}", of.as_ref()?))).collect();
+        if !correlations.is_empty() {
+            lines.push(format!("second by second, trace and model have a correlation of {}", correlations.join(", ")));
         }
         if self.course.is_changing() {
             lines.push(format!(

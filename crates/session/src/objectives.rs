@@ -40,7 +40,7 @@ pub fn objective_mistakes(plan: &Plan) -> Vec<(Objective, ConditionError)> {
 }
 
 /// The objectives of a plan for the manifest: a run that is killed has judged nothing, and is judged by them later.
-pub(crate) fn told(plan: &Plan) -> serde_json::Value {
+pub(crate) fn for_manifest(plan: &Plan) -> serde_json::Value {
     let of_all = plan.objectives.iter().map(|objective| serde_json::json!({ "condition": objective.text }));
     let of_runs = plan.runs.iter().flat_map(|run| run.objectives.iter().map(move |objective| (run, objective)));
     let of_runs =

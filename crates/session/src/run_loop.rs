@@ -106,7 +106,7 @@ struct Under<'a, 'b> {
     phase: &'static str,
     measured_ns: u64,
     steady: Option<Watch>,
-    /// The monitor file as it was when the run began: what an earlier run was told is not said again.
+    /// The monitor file as it was when the run began: a request to an earlier run does not end this one.
     monitor_before: Option<(u64, i64, i64)>,
     playback: Option<Playback>,
     logs: Option<Logs>,

@@ -66,7 +66,7 @@ impl<'a> Spine<'a> {
         }
     }
 
-    /// Gives the face up when nobody reads it any more; the recording goes on.
+    /// Drops the face when its reader has closed the output; the recording goes on.
     fn face(&mut self, tell: impl FnOnce(&mut dyn Face) -> Result<(), RecordingError>) {
         let Some(face) = self.face.as_mut() else { return };
         if let Err(error) = tell(&mut **face) {

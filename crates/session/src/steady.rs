@@ -198,7 +198,7 @@ mod tests {
             assert_eq!(by_deviation.attained(), None);
         }
         by_deviation.push(301.0);
-        assert!(by_deviation.attained().is_some_and(|told| told.contains("steady for 5 s")));
+        assert!(by_deviation.attained().is_some_and(|reason| reason.contains("steady for 5 s")));
 
         let mut by_slope = watch(true, 0.01);
         for at in 0..10 {

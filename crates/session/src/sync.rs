@@ -101,7 +101,7 @@ struct Done {
 /// Wishes under way, all at the same time.
 pub(crate) struct Syncing {
     tell: Sender<Done>,
-    told: Receiver<Done>,
+    results: Receiver<Done>,
     /// When each that is under way began.
     waited: BTreeMap<(usize, usize), u64>,
     done: Vec<Done>,
@@ -111,8 +111,8 @@ pub(crate) struct Syncing {
 
 impl Syncing {
     pub(crate) fn new() -> Self {
-        let (tell, told) = channel();
-        Self { tell, told, waited: BTreeMap::new(), done: Vec::new(), begun: BTreeSet::new() }
+        let (tell, results) = channel();
+        Self { tell, results, waited: BTreeMap::new(), done: Vec::new(), begun: BTreeSet::new() }
     }
 
     /// Were the wishes of this workload begun?
@@ -149,7 +149,7 @@ impl Syncing {
 
     /// The workloads whose wishes have all come back since the last look, with them.
     pub(crate) fn take(&mut self) -> Vec<(usize, IntervalHarvest)> {
-        while let Ok(done) = self.told.try_recv() {
+        while let Ok(done) = self.results.try_recv() {
             self.take_in(done);
         }
         let is_waited = |workload: usize| self.waited.keys().any(|(other, _)| *other == workload);
@@ -164,11 +164,11 @@ impl Syncing {
     /// Waits for all of them, no longer than `patience`.
     pub(crate) fn finish(mut self, patience: Duration, stop: &StopFlag) -> Synced {
         let until_ns = clock::now_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
-        while let Ok(done) = self.told.try_recv() {
+        while let Ok(done) = self.results.try_recv() {
             self.take_in(done);
         }
         while !self.waited.is_empty() && clock::now_ns() < until_ns && !stop.is_urgent() {
-            match self.told.recv_timeout(NAP) {
+            match self.results.recv_timeout(NAP) {
                 Ok(done) => self.take_in(done),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,

@@ -60,8 +60,9 @@ impl<W: Write> StackLines<W> {
             return vec![object.to_string()];
         }
         let when = if is_total { "all of" } else { "elapsed" };
-        let looks = format_count(fold.all().samples as f64);
-        let mut lines = vec![format!("{when} {}: somebody ran at {looks} looks", format_ns(self.clock.elapsed_ns()))];
+        let samples = format_count(fold.all().samples as f64);
+        let mut lines =
+            vec![format!("{when} {}: {samples} samples hit a running task", format_ns(self.clock.elapsed_ns()))];
         let groups = fold.groups(self.look.top);
         let (shown, others) = groups.split_at(self.look.top.min(groups.len()));
         for group in shown {

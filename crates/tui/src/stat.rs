@@ -60,11 +60,11 @@ pub struct StatLook {
     pub pid: Option<i64>,
     /// Of what CPU time of processes is shown, in columns for people.
     pub cpu_unit: CpuUnit,
-    /// Names that there must be something of, besides `only`: interfaces whose speed was told.
+    /// Names that must have rows, besides `only`: interfaces whose speed the user gave.
     pub expected: Vec<String>,
 }
 
-/// What the CPU time of processes is told in.
+/// Unit of the CPU time of processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum CpuUnit {
     /// Per cent of one CPU.
@@ -326,7 +326,7 @@ pub struct StatLines<W: Write> {
     seen: Vec<CounterSubject>,
     /// Names that were asked for and of which nothing came yet.
     strangers: Vec<String>,
-    /// Told of them, once there are figures.
+    /// Receives a sentence about each of them, once there are figures.
     complain: Option<ComplaintSink>,
 }
 
@@ -362,7 +362,7 @@ impl<W: Write> StatLines<W> {
         }
     }
 
-    /// Tells `complain` in a sentence which names that were asked for are nobody's in the first interval.
+    /// Gives `complain` a sentence for each name that was asked for and has no row in the first interval.
     pub fn complain_to(&mut self, complain: ComplaintSink) {
         self.complain = Some(complain);
     }
@@ -388,14 +388,14 @@ impl<W: Write> StatLines<W> {
         }
     }
 
-    /// Says which names are nobody's, if that has not been said: also where nothing of the subject had any figures.
+    /// Says which names have no row, if that has not been said: also where nothing of the subject had any figures.
     pub fn complain_of_strangers(&mut self, subject: CounterSubject) {
         if let Some(mut complain) = self.complain.take() {
             self.strangers.iter().for_each(|name| complain(&stranger(subject, name)));
         }
     }
 
-    /// Were there figures of this subject? Those that nobody wanted to see count.
+    /// Were there figures of this subject? Figures that are not shown count too.
     pub fn has_seen(&self, subject: CounterSubject) -> bool {
         self.seen.contains(&subject)
     }
@@ -501,7 +501,7 @@ impl<W: Write> Sink for StatLines<W> {
     }
 }
 
-/// What is said of a name that is nobody's.
+/// The message about a name without a row.
 pub fn stranger(subject: CounterSubject, name: &str) -> String {
     let what = match subject {
         CounterSubject::Net | CounterSubject::Tcp | CounterSubject::Udp => "interface",

@@ -177,7 +177,7 @@ fn block(columns: &[&TableColumn], rows: usize, lines: &mut Vec<PaintedLine>) {
 /// The tables at the end of a command: all runs when there are several, else the operations of the only one.
 pub fn summary_tables(facts: &RecordingFacts, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    // Repeated runs are told by their means; the report and the recording have each of them.
+    // Repeated runs are shown by their means; the report and the recording have each of them.
     let drawn = |id: &str| views::view(id).ok().and_then(|view| view.draw(facts, None));
     let overview = drawn("sweep.repeats").or_else(|| drawn("sweep.runs"));
     if let Some(view::Body::Table(table)) = overview.map(|view| view.body) {
@@ -190,7 +190,7 @@ pub fn summary_tables(facts: &RecordingFacts, width: usize) -> Vec<String> {
         lines.extend(table_lines(&views::totals_table(run), width));
         lines.push(String::new());
     }
-    // Of one run they were told a few lines above; those that were all met need no table.
+    // A single run's objectives were printed a few lines above; if all are met, no table is needed.
     let is_all_met = facts.objectives.iter().all(|verdict| verdict.judgement == Judgement::Met);
     let several = facts.runs.iter().filter(|run| run.title != "format").count() > 1;
     if several && is_all_met && !facts.objectives.is_empty() {

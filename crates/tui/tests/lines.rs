@@ -219,7 +219,7 @@ impl std::io::Write for Closed {
 }
 
 #[test]
-fn a_closed_output_is_told_apart() {
+fn a_closed_output_is_its_own_error() {
     let mut lines = JsonLines::new(VisibleOutput::new(Closed));
     lines.accept(&batches()[0]).unwrap();
     assert!(tui::is_closed(&lines.commit().unwrap_err()));

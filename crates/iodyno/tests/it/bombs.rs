@@ -52,13 +52,13 @@ fn recording(scratch: &Scratch, name: &str) -> PathBuf {
     writer.seal().unwrap()
 }
 
-/// Puts batches in the place of a table, all in one row group; `told` is what the manifest says of its rows.
-fn replace(directory: &Path, table: &str, batches: &[RecordBatch], told: usize) -> u64 {
+/// Puts batches in the place of a table, all in one row group; the manifest states `stated_rows` rows.
+fn replace(directory: &Path, table: &str, batches: &[RecordBatch], stated_rows: usize) -> u64 {
     let path = directory.join("manifest.json");
     let mut manifest: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     // As a recording of format 1, which has no checksums: those with them need not be believed either, but these must not
     // be taken for damaged before their rows are looked at.
-    manifest["rows"][table] = told.into();
+    manifest["rows"][table] = stated_rows.into();
     manifest["format_version"] = 1.into();
     for name in ["parts", "checksum"] {
         manifest.as_object_mut().unwrap().remove(name);

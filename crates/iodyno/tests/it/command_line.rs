@@ -175,7 +175,7 @@ fn no_recording_is_made_among_devices_and_settings() {
 }
 
 #[test]
-fn the_largest_size_of_a_file_is_told_and_ends_no_process() {
+fn the_file_size_limit_is_reported_and_ends_no_process() {
     let scratch = Scratch::new();
     record(&scratch);
     for (limit, line) in
@@ -191,7 +191,7 @@ fn the_largest_size_of_a_file_is_told_and_ends_no_process() {
     assert_eq!(later.code, Some(6), "{}", later.stderr);
     assert!(!scratch.table("later", "cpu").is_empty());
     // A command that is recorded has the system's own default again.
-    let line = "\"$I\" record -o told --clock tick -- sh -c 'kill -XFSZ $$'";
+    let line = "\"$I\" record -o limited --clock tick -- sh -c 'kill -XFSZ $$'";
     assert_eq!(shell(&scratch, line).code, Some(128 + 25));
 }
 
@@ -222,12 +222,12 @@ fn two_recordings_at_once_have_two_names_or_one_begins_nothing() {
 #[test]
 fn what_a_command_cost_is_three_lines() {
     let scratch = Scratch::new();
-    let told = scratch.iodyno(&["record", "-o", "r", "--", "true"]).run().unwrap().expect_code(0).stderr;
-    let lines: Vec<&str> = told.lines().map(|line| line.split(' ').next().unwrap_or_default()).collect();
+    let stderr = scratch.iodyno(&["record", "-o", "r", "--", "true"]).run().unwrap().expect_code(0).stderr;
+    let lines: Vec<&str> = stderr.lines().map(|line| line.split(' ').next().unwrap_or_default()).collect();
     for name in ["time", "CPU", "I/O"] {
-        assert!(lines.contains(&name), "{told}");
+        assert!(lines.contains(&name), "{stderr}");
     }
-    assert!(!told.contains("\\n"), "{told}");
+    assert!(!stderr.contains("\\n"), "{stderr}");
 }
 
 #[test]
@@ -278,14 +278,14 @@ fn what_another_user_may_not_read_or_write_is_exit_code_8() {
         command.run().unwrap().expect_code(8).stderr
     };
     for line in ["report r", "export r cpu", "compare r r", "check r --fail-if errors>0", "chart r --list"] {
-        let told = other(line);
-        assert!(told.contains("it belongs to root") && told.contains("chmod -R g+rX r"), "{line}: {told}");
-        assert!(told.contains("--mode 0640 --group"), "{line}: {told}");
+        let stderr = other(line);
+        assert!(stderr.contains("it belongs to root") && stderr.contains("chmod -R g+rX r"), "{line}: {stderr}");
+        assert!(stderr.contains("--mode 0640 --group"), "{line}: {stderr}");
     }
     scratch.write("a.fio", "[a]\nfilename=x\nsize=1m\nrw=read\nruntime=1\n");
     for line in ["convert a.fio -o a.vdb", "record --for 200ms -o x", "run a.fio -o y"] {
-        let told = other(line);
-        assert!(told.contains("Permission denied"), "{line}: {told}");
+        let stderr = other(line);
+        assert!(stderr.contains("Permission denied"), "{line}: {stderr}");
     }
     // The owner did as it was said.
     for line in ["chgrp -R 65534 r", "chmod -R g+rX r"] {

@@ -121,7 +121,7 @@ fn a_day(scratch: &Scratch, day: i64, bytes_per_s: i64) {
 }
 
 #[test]
-fn growth_is_told_with_a_date_and_too_little_is_refused() {
+fn a_trend_gives_the_date_of_a_limit_and_refuses_too_few_days() {
     let scratch = Scratch::new();
     // 100 MB/s on the first day, 2 MB/s more each day, give or take 1 %: 200 MB/s after 50 days, on 21 December.
     for day in 0..21 {
@@ -132,14 +132,14 @@ fn growth_is_told_with_a_date_and_too_little_is_refused() {
         all.extend_from_slice(more);
         scratch.iodyno(&all).run().unwrap().expect_code(0).stdout
     };
-    let told = trend(&["--limit", "180MB/s", "-o", "growth.png"]);
+    let text = trend(&["--limit", "180MB/s", "-o", "growth.png"]);
     for words in
         ["disk.throughput of sda: 21 days from 2026-11-01 to 2026-11-21", "reaches 180 MB/s (--limit) on 2026-12-1"]
     {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(text.contains(words), "{words}: {text}");
     }
     assert!(std::fs::read(scratch.path("growth.png")).unwrap().starts_with(b"\x89PNG"));
-    assert!(told.contains("chart days disk.throughput --trend --limit 180MB/s -o growth.png"), "the command: {told}");
+    assert!(text.contains("chart days disk.throughput --trend --limit 180MB/s -o growth.png"), "the command: {text}");
     let json: serde_json::Value = serde_json::from_str(&trend(&["--limit", "180MB/s", "--json"])).unwrap();
     let per_day = json["slope"]["per_day"].as_f64().unwrap();
     assert!((per_day - 2e6).abs() < 0.1e6, "{json:#}");

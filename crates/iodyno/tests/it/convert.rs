@@ -51,9 +51,9 @@ fn a_sweep_comes_back_of_a_flatfile_with_its_loop_values() {
         let starts = rows.filter(|row| row["event"] == "start" && row["phase"] == "measure" && row["run"] == "rd1");
         starts.map(|row| row["detail"].as_str().unwrap().to_string()).collect()
     };
-    let told = details("out");
-    assert_eq!(told.iter().collect::<std::collections::BTreeSet<_>>().len(), 2, "{told:?}");
-    assert_eq!(details("back"), told);
+    let original = details("out");
+    assert_eq!(original.iter().collect::<std::collections::BTreeSet<_>>().len(), 2, "{original:?}");
+    assert_eq!(details("back"), original);
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn a_dry_run_finds_what_would_fail_in_a_run() {
 }
 
 #[test]
-fn people_are_told_every_option_that_changes_the_load() {
+fn the_dry_run_names_every_option_that_changes_the_load() {
     let scratch = Scratch::new();
     let base = |sd: &str, wd: &str, rd: &str| {
         format!(
@@ -156,16 +156,16 @@ fn people_are_told_every_option_that_changes_the_load() {
         ("", "", ",distribution=d", "arrivals.gaps deterministic"),
         ("", "", ",pause=3", "pause_ns 3.00 s"),
     ] {
-        let told = said(sd, wd, rd);
+        let text = said(sd, wd, rd);
         assert!(
-            told.contains(words) && !plain.contains(words),
-            "{sd}{wd}{rd}: `{words}` is missing or always there:\n{told}"
+            text.contains(words) && !plain.contains(words),
+            "{sd}{wd}{rd}: `{words}` is missing or always there:\n{text}"
         );
     }
 }
 
 #[test]
-fn a_share_of_the_greatest_rate_with_none_before_it_is_told_before_anything_runs() {
+fn a_share_of_the_greatest_rate_with_none_before_it_is_refused_before_anything_runs() {
     let scratch = Scratch::new();
     let text = format!(
         "sd=sd1,lun={},size=1m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=100,elapsed=2,interval=1\nrd=rd2,wd=wd1,iorate=(50%),elapsed=2,interval=1\n",

@@ -14,7 +14,7 @@ fn start(scratch: &Scratch, disk: &FaultyDisk, name: &str, text: &str, more: &[&
     scratch.iodyno(&arguments).spawn().unwrap()
 }
 
-/// Intervals of the load that were told so far, as lines of JSON or of the table (`1.0 s`).
+/// Intervals of the load that were printed so far, as lines of JSON or of the table (`1.0 s`).
 fn intervals(stdout: &str) -> usize {
     let is_row = |line: &str| {
         let mut words = line.split_whitespace();
@@ -23,7 +23,7 @@ fn intervals(stdout: &str) -> usize {
     stdout.lines().filter(|line| line.contains("iodyno.interval/1") || is_row(line)).count()
 }
 
-/// Waits until so many intervals of the load were told.
+/// Waits until so many intervals of the load were printed.
 fn wait_for_intervals(child: &mut Child, count: usize) {
     let is_there = child.wait_until(Duration::from_secs(30), |stdout| intervals(stdout) >= count);
     assert!(is_there, "{}", child.stderr());
@@ -120,8 +120,8 @@ fn come_back_after_the_end(quiet: bool) {
     stall_after_first_interval(&mut child, &disk, "stall 3s");
     let output = child.wait().unwrap().expect_code(5);
     // Of the stall's 3 s at most 2 are the run's: more is known only of what came back behind its end.
-    let (_, told) = output.stderr.split_once("objective missed in rd1: response_ns_max was ").unwrap();
-    let seconds: f64 = told.split_once(" s, more than 1s").unwrap().0.parse().unwrap();
+    let (_, rest) = output.stderr.split_once("objective missed in rd1: response_ns_max was ").unwrap();
+    let seconds: f64 = rest.split_once(" s, more than 1s").unwrap().0.parse().unwrap();
     assert!(seconds > 2.0 && (!quiet || seconds >= 2.99), "{}", text_of(&output));
     let ends = scratch.table("out", "run_end");
     assert_eq!(sum(&ends, "in_flight", |_| true) + sum(&ends, "waiting", |_| true), 0, "{ends:?}");
@@ -215,8 +215,8 @@ fn a_stopped_iodyno_is_an_event_and_not_the_targets_response() {
     assert!(output.stderr.contains("iodyno itself did not run for"), "{}", text_of(&output));
     assert!(output.stderr.contains("in flight or due then are in no figure"), "{}", output.stderr);
     let events = scratch.table("out", "event");
-    let told: Vec<&Value> = events.iter().filter(|row| row["kind"] == "paused").collect();
-    assert_eq!(told.len(), 1, "{told:?}");
+    let pauses: Vec<&Value> = events.iter().filter(|row| row["kind"] == "paused").collect();
+    assert_eq!(pauses.len(), 1, "{pauses:?}");
     let totals = scratch.table("out", "run_total");
     let longest = |phase: &str| {
         let rows = totals.iter().filter(|row| row["phase"] == phase);

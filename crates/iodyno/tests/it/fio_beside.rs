@@ -87,11 +87,11 @@ impl Bench {
         // Its own account must be that of the kernel.
         let totals = self.scratch.table(&out, "run_total");
         for (op, count) in seen.counts() {
-            let told = crate::support::sum(&totals, "ops", |row| row["op"] == op && row["phase"] != "warmup");
+            let measured = crate::support::sum(&totals, "ops", |row| row["op"] == op && row["phase"] != "warmup");
             let warm = crate::support::sum(&totals, "ops", |row| row["op"] == op && row["phase"] == "warmup");
-            if (told + warm).abs_diff(i64::try_from(count).unwrap()) > 2 {
+            if (measured + warm).abs_diff(i64::try_from(count).unwrap()) > 2 {
                 return Err(format!(
-                    "{options}\nthe recording has {told} + {warm} operations `{op}`, the kernel saw {count}"
+                    "{options}\nthe recording has {measured} + {warm} operations `{op}`, the kernel saw {count}"
                 ));
             }
         }

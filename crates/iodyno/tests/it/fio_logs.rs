@@ -139,7 +139,7 @@ fn averaged_logs_have_fios_columns_and_its_tools_read_them() {
     tools_read(&scratch);
 }
 
-/// fio's own tools, with a `gnuplot` that keeps what it is told.
+/// fio's own tools, with a `gnuplot` that keeps its script.
 fn tools_read(scratch: &Scratch) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::create_dir(scratch.path("bin")).unwrap();
@@ -153,9 +153,9 @@ fn tools_read(scratch: &Scratch) {
     match tool("fio_generate_plots", &["title"]) {
         Ok(output) => {
             output.expect_code(0);
-            let told = std::fs::read_to_string(&kept).unwrap();
+            let script = std::fs::read_to_string(&kept).unwrap();
             for kind in ["lat", "iops", "slat", "clat", "bw"] {
-                assert!(told.contains(&format!("'mix_{kind}.1.log' using")), "{kind}: {told}");
+                assert!(script.contains(&format!("'mix_{kind}.1.log' using")), "{kind}: {script}");
             }
         }
         Err(_) => {

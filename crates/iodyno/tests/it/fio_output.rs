@@ -124,7 +124,7 @@ fn submission_latency_is_in_every_output() {
     let terse = scratch.iodyno(&["export", "r", "--format", "fio-terse"]).run().unwrap().expect_code(0).stdout;
     let means: Vec<f64> = terse.lines().map(|line| line.split(';').nth(46 + 6).unwrap().parse().unwrap()).collect();
     assert!(means.len() == 2 && means.iter().all(|mean| *mean > 0.0), "{terse}");
-    // Whoever asks the recording itself finds it by workload.
+    // The recording itself has it by workload.
     let csv = scratch.iodyno(&["export", "r", "run_total", "--csv"]).run().unwrap().expect_code(0).stdout;
     assert!(csv.lines().next().unwrap().contains(",wait_ns_mean,"), "{csv}");
 }
@@ -486,9 +486,9 @@ fn a_steady_state_has_its_block() {
         json["jobs"].as_array().unwrap().iter().map(of).collect()
     };
     let ours = found("ours.json");
-    let told: Vec<(&str, u64, usize)> =
+    let reported: Vec<(&str, u64, usize)> =
         ours.iter().map(|job| (job.0.as_str().unwrap(), job.2.as_u64().unwrap(), job.5)).collect();
-    assert_eq!(told, [("iops:900.000000%", 1, 2), ("bw_slope:1.000000", 0, 2)]);
+    assert_eq!(reported, [("iops:900.000000%", 1, 2), ("bw_slope:1.000000", 0, 2)]);
     let json = of_file(&scratch, "ours.json");
     let data = &json["jobs"][0]["steadystate"]["data"];
     let iops: Vec<u64> = data["iops"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();

@@ -168,7 +168,7 @@ impl Ground {
 
     /// The operations of a program's threads, cut at the marks, which are left out.
     ///
-    /// `None`: where a mark was not seen, what came before it and behind it cannot be told apart.
+    /// `None`: where a mark was not seen, the operations before it cannot be separated from those behind it.
     fn apart(&self, records: &[BlockRecord], comm: &str, count: usize) -> Vec<Option<Vec<Seen>>> {
         // The main thread reads to see whose data is there, udev to see what changed; what io_uring cannot begin without waiting
         // it leaves to threads of the kernel's.

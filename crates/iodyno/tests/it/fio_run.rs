@@ -417,7 +417,7 @@ fn examples_of_fios_own_are_read() {
 }
 
 #[test]
-fn a_log_of_fio_is_played_where_it_is_told_to() {
+fn a_log_of_fio_is_played_on_the_chosen_target() {
     play_log(false);
 }
 

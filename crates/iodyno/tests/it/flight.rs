@@ -182,8 +182,8 @@ fn once_a_finding_of_the_collector_writes_the_ios_around_it() {
     let first_ns = of_device.iter().map(|io| io.queue_ns).min().unwrap();
     assert!(first_ns < stalled_ns - 2_000_000_000, "{} s before", (stalled_ns - first_ns) as f64 / 1e9);
 
-    let told = bench.scratch.iodyno(&["diagnose", "night.iodyno"]).run().unwrap().expect_code(9).stdout;
-    assert!(told.contains(&format!("the I/Os around it are in {}", ours[0])), "{told}");
+    let stdout = bench.scratch.iodyno(&["diagnose", "night.iodyno"]).run().unwrap().expect_code(9).stdout;
+    assert!(stdout.contains(&format!("the I/Os around it are in {}", ours[0])), "{stdout}");
     let judged = bench.scratch.iodyno(&["diagnose", "night.iodyno", "--json"]).run().unwrap().stdout;
     let judged: serde_json::Value = serde_json::from_str(&judged).unwrap();
     let findings = judged["findings"].as_array().unwrap();
@@ -221,7 +221,7 @@ fn a_full_disk_costs_the_dump_and_not_the_watch() {
 
 #[test]
 #[ignore = "times: make exam"]
-fn the_first_stall_on_a_full_disk_is_told_of() {
+fn the_first_stall_on_a_full_disk_is_reported() {
     testkit::while_cpus_are_ours(|| fill_the_disk(1));
 }
 

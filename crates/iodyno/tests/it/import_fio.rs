@@ -70,9 +70,9 @@ fn what_fio_did_not_count_is_named_and_not_zero() {
         scratch.iodyno(&["report", path.to_str().unwrap()]).run().unwrap().expect_code(0);
         std::fs::read_to_string(path.join("report.html")).unwrap()
     });
-    assert!(page.contains("errors not counted"), "the sentence says that nobody knows");
+    assert!(page.contains("errors not counted"), "the sentence says so");
     assert!(page.contains("failures were not counted"), "so does the figure");
-    assert!(!page.contains("no errors"), "nobody may say so");
+    assert!(!page.contains("no errors"), "the page claims that there were none");
     // An objective about what is unknown is not judged, which is neither met nor missed.
     let check = scratch.iodyno(&["check", path.to_str().unwrap(), "--fail-if", "errors > 0"]).run().unwrap();
     assert!(check.stdout.contains("not judged"), "{} {}", check.stdout, check.stderr);
@@ -220,7 +220,7 @@ fn once_averaged_logs_and_histograms_are_imported_with_the_json_and_alone() {
 }
 
 #[test]
-fn what_is_no_log_or_only_a_part_of_one_is_told_with_its_place() {
+fn a_file_that_is_no_complete_log_is_refused_with_its_place() {
     let scratch = Scratch::new();
     scratch.write("bad_lat.1.log", "1, 5, 0, 4096\n2, many, 0, 4096\n");
     let bad = scratch.path("bad_lat.1.log");

@@ -255,7 +255,7 @@ const FACES: &[(&str, Face, &[&str])] = &[
         "trend",
         |scratch| {
             let of = |figure: &str| said(scratch, &["chart", "old", figure, "--trend", "--json"]);
-            [of("disk.rate"), of("disk.throughput")].map(|told| told.replace([' ', '\n'], "")).to_vec()
+            [of("disk.rate"), of("disk.throughput")].map(|text| text.replace([' ', '\n'], "")).to_vec()
         },
         &["[0.0,1020.0]", "[0.0,4177920.0]"],
     ),
@@ -292,9 +292,9 @@ fn import_discards(heading: &str, row: &str, command: &str) -> Scratch {
     let start = ["--start", "2026-11-20T10:00:00", "--interval", "60s"];
     scratch.iodyno(&["import", "iostat.txt", "-o", "old"]).args(start).run().unwrap().expect_code(0);
     for (face, of, expected) in FACES {
-        let told = of(&scratch).join("\n");
+        let text = of(&scratch).join("\n");
         for words in *expected {
-            assert!(told.contains(words), "{face}: no {words} in {told}");
+            assert!(text.contains(words), "{face}: no {words} in {text}");
         }
     }
     scratch

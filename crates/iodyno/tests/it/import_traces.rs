@@ -95,13 +95,13 @@ proptest! {
             prop_assert_eq!(&there_and_back(&scratch, "ours", format), &blk, "{}", format);
         }
         // fio's log has whole µs from the first I/O on, and no more than where, what and when.
-        let mut told: Vec<Io> = ours.iter().map(|io| Io {
+        let mut expected: Vec<Io> = ours.iter().map(|io| Io {
             queue_ns: io.queue_ns / 1000 * 1000,
             issue_ns: None, complete_ns: None, flags: None, tid: None, comm: None, error: None, bios: None, requeues: None,
             ..io.clone()
         }).collect();
-        told.sort_by_key(|io| (io.complete_ns, io.queue_ns, io.sector));
-        prop_assert_eq!(&there_and_back(&scratch, "ours", "fio-iolog"), &told);
+        expected.sort_by_key(|io| (io.complete_ns, io.queue_ns, io.sector));
+        prop_assert_eq!(&there_and_back(&scratch, "ours", "fio-iolog"), &expected);
     }
 }
 
@@ -118,11 +118,11 @@ fn shown(scratch: &Scratch, recording: &str, sentence: &str) {
 }
 
 /// What blktrace's formats tell of a row of ours.
-fn told(io: &Io) -> Io {
+fn as_blktrace(io: &Io) -> Io {
     let known = ["sync", "meta", "fua", "preflush", "readahead"];
     // That of a flush is what it does.
-    let is_told = |flag: &&str| known.contains(flag) && !(&*io.op == "flush" && *flag == "preflush");
-    let flags: Vec<&str> = io.flags.as_ref().unwrap().split('+').filter(is_told).collect();
+    let is_known = |flag: &&str| known.contains(flag) && !(&*io.op == "flush" && *flag == "preflush");
+    let flags: Vec<&str> = io.flags.as_ref().unwrap().split('+').filter(is_known).collect();
     Io {
         flags: Some(Label::from(flags.join("+").as_str())),
         pid: None,
@@ -164,7 +164,7 @@ fn a_real_trace_comes_back_from_our_export_and_from_blkparse() {
             queue_ns: io.queue_ns - origin_ns,
             issue_ns: since(io.issue_ns),
             complete_ns: since(io.complete_ns),
-            ..told(io)
+            ..as_blktrace(io)
         })
         .collect();
     assert!(ours.len() > 1900 && ours.iter().any(|io| &*io.op == "flush"), "{}", ours.len());

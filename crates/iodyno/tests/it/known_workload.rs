@@ -28,7 +28,7 @@ fn traced_by(engine: &str, parameters: &str) -> Option<(Vec<BlockRecord>, Vec<se
     let capture = trace.stop();
     assert_eq!(capture.lost, 0, "the tracepoints lost events; the comparison would mean nothing");
     // What blkid, udev and our own inspection read is small and buffered: page-cache reads of 4 KiB multiples. The run
-    // itself is told apart by the totals, so everything else must be at the edges of the device.
+    // itself is recognised by the totals, so everything else must be at the edges of the device.
     Some((capture.records, scratch.table("out", "run_total")))
 }
 

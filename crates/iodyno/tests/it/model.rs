@@ -230,10 +230,10 @@ fn processes_of_a_device_have_workloads_of_their_own() {
     let (_, text) = model(&scratch, "mails", &mails, &[]);
     alike(&text, "p2_", done(&mails, |io| io.owner_pid == Some(400)), mails.len());
 
-    // By device only, and where nobody is known, there are no processes.
+    // By device only, and where the trace has no processes, the model has none.
     let (by_device, text) = model(&scratch, "devices", &rows, &["--by", "device"]);
     assert!(!text.contains("p1_") && !text.contains("Process"), "{text}");
-    // What is told apart is not farther from the trace.
+    // A model by process is not farther from the trace.
     for (one, other) in by_process["figures"].as_array().unwrap().iter().zip(by_device["figures"].as_array().unwrap()) {
         for (part, process, device) in [("seen", one, other), ("unseen", &one["unseen"], &other["unseen"])] {
             let (process, device) = (process["distance"].as_f64().unwrap(), device["distance"].as_f64().unwrap());
@@ -241,8 +241,9 @@ fn processes_of_a_device_have_workloads_of_their_own() {
             assert!(process <= device + 0.1 * one["permitted"].as_f64().unwrap(), "{} {part}", one["figure"]);
         }
     }
-    let nobody = |io: &Io| Io { pid: None, tid: None, comm: None, owner_pid: None, owner_comm: None, ..io.clone() };
-    let unknown: Vec<Io> = rows.iter().map(nobody).collect();
+    let without_process =
+        |io: &Io| Io { pid: None, tid: None, comm: None, owner_pid: None, owner_comm: None, ..io.clone() };
+    let unknown: Vec<Io> = rows.iter().map(without_process).collect();
     assert_eq!(model(&scratch, "unknown", &unknown, &[]).1, text);
     // One process is what it was.
     let one: Vec<Io> =
@@ -450,7 +451,7 @@ fn a_trace_of_another_tool_has_the_same_model_without_a_recording() {
 }
 
 #[test]
-fn a_time_that_no_trace_has_is_told_as_one() {
+fn an_impossible_time_is_refused_with_its_reason() {
     let scratch = Scratch::new();
     let good = crate::support::loads::oltp(2);
     for (number, strange_ns) in [i64::MIN, 1_000_000_000_000_000_000, i64::MAX].into_iter().enumerate() {
@@ -459,8 +460,8 @@ fn a_time_that_no_trace_has_is_told_as_one() {
             rows[place].queue_ns = strange_ns;
             let name = format!("r{number}-{place}");
             record(&scratch.path(&name), &rows);
-            let told = scratch.iodyno(&["model", &name, "-o", "m.vdb"]).run().unwrap().expect_code(6).stderr;
-            assert!(told.contains("more than 10 years apart") && !told.contains("bug"), "{told}");
+            let stderr = scratch.iodyno(&["model", &name, "-o", "m.vdb"]).run().unwrap().expect_code(6).stderr;
+            assert!(stderr.contains("more than 10 years apart") && !stderr.contains("bug"), "{stderr}");
             assert!(!scratch.path("m.vdb").exists());
         }
     }

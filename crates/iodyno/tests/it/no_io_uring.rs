@@ -57,7 +57,7 @@ fn the_synchronous_engine_steps_in_and_says_so() {
 }
 
 #[test]
-fn who_insists_on_io_uring_is_told_what_is_missing() {
+fn a_run_that_insists_on_io_uring_names_what_is_missing() {
     let scratch = Scratch::new();
     let ended =
         run(&scratch, Errno::PERM.raw_os_error(), &parameters(&scratch), &["--engine", "io_uring"]).expect_code(8);

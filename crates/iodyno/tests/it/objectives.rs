@@ -117,7 +117,7 @@ fn two_runs(scratch: &Scratch, elapsed: &str, more: &str) {
 }
 
 /// `(run, condition, verdict, sentence)` of verdicts or of rows.
-fn told(lines: &[serde_json::Value], condition: &str) -> Vec<[String; 4]> {
+fn sorted_verdicts(lines: &[serde_json::Value], condition: &str) -> Vec<[String; 4]> {
     let one = |line: &serde_json::Value| {
         ["run", condition, "verdict", "sentence"].map(|name| line[name].as_str().unwrap().to_string())
     };
@@ -190,11 +190,11 @@ fn a_run_that_was_interrupted_has_met_nothing_and_the_run_behind_it_neither() {
     assert!(junit.contains("tests=\"6\" failures=\"6\" errors=\"0\" skipped=\"0\""), "{junit}");
     // What was written, what was shown, and what is worked out later are the same.
     let checked = scratch.iodyno(&["check", "out", "--json"]).run().unwrap().expect_code(5).ndjson();
-    let checked = told(&checked, "fail_if");
+    let checked = sorted_verdicts(&checked, "fail_if");
     assert_eq!(checked.iter().filter(|one| one[2] == "undecided").count(), 5, "{checked:?}");
-    assert_eq!(told(&scratch.table("out", "objective"), "condition"), checked);
+    assert_eq!(sorted_verdicts(&scratch.table("out", "objective"), "condition"), checked);
     let shown: Vec<_> = ran.ndjson().into_iter().filter(|line| line["schema"] == "iodyno.objective/1").collect();
-    assert_eq!(told(&shown, "fail_if"), checked);
+    assert_eq!(sorted_verdicts(&shown, "fail_if"), checked);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_command_that_was_interrupted_between_two_runs_leaves_the_first_as_it_was() 
     assert!(judged.stdout.contains("objective met in rd1: errors was 0"), "{} {}", judged.stdout, judged.stderr);
     assert!(judged.stderr.contains("rd2 never began: the command was interrupted"), "{}", judged.stderr);
     let checked = scratch.iodyno(&["check", "out", "--json"]).run().unwrap().expect_code(5).ndjson();
-    assert_eq!(told(&scratch.table("out", "objective"), "condition"), told(&checked, "fail_if"));
+    assert_eq!(sorted_verdicts(&scratch.table("out", "objective"), "condition"), sorted_verdicts(&checked, "fail_if"));
     // Of one that came to its end nothing is missing.
     scratch.iodyno(&["check", "out", "--fail-if", "errors{run=rd1} > 0"]).run().unwrap().expect_code(0);
 }
@@ -233,7 +233,7 @@ fn what_failed_operations_cut_short_has_met_nothing() {
         assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
     }
     let checked = scratch.iodyno(&["check", "out", "--json"]).run().unwrap().expect_code(5).ndjson();
-    assert_eq!(told(&scratch.table("out", "objective"), "condition"), told(&checked, "fail_if"));
+    assert_eq!(sorted_verdicts(&scratch.table("out", "objective"), "condition"), sorted_verdicts(&checked, "fail_if"));
 }
 
 /// Half of the intervals are empty, one operation is due at the very end of one: nothing waited.

@@ -65,8 +65,8 @@ impl Bench {
         let output = run().expect_code(REFUSED);
         // No comparison that would print them.
         assert!(std::fs::read(path).unwrap() == before, "{why}: it was written");
-        let told = format!("{}{}", output.stdout, output.stderr);
-        assert!(told.contains("--destroy"), "{why}: {told}");
+        let text = format!("{}{}", output.stdout, output.stderr);
+        assert!(text.contains("--destroy"), "{why}: {text}");
     }
 }
 
@@ -187,7 +187,7 @@ fn what_a_flag_gave_up_and_the_run_did_not_overwrite_is_still_refused() {
     for (index, bytes) in [8 * MIB, 40 * MIB].into_iter().enumerate() {
         let path = bench.path(&format!("text{index}"));
         let name = path.to_str().unwrap();
-        std::fs::write(&path, "a line of somebody's text\n".repeat(usize::try_from(bytes / 26).unwrap())).unwrap();
+        std::fs::write(&path, "a line of another's text!\n".repeat(usize::try_from(bytes / 26).unwrap())).unwrap();
         let run = |more: &[&str]| {
             let arguments = ["run", "--name", "a", "--filename", name, "--rw", "write", "--bs", "64k"];
             bench.iodyno(&arguments).args(more).run().unwrap()
@@ -289,7 +289,7 @@ fn a_copy_is_judged_by_its_content() {
     bench.fio(&path, &PATTERN).expect_code(0);
     tool("cp", &["-a", from, to]);
     bench.fio(&copy, &PATTERN).expect_code(0);
-    // With foreign bytes in it: told by its time, and without that by its content.
+    // With foreign bytes in it: recognised by its time, and without that by its content.
     for keeps_time in [false, true] {
         tool("cp", &["-a", from, to]);
         write_at(&copy, b"precious", 2 * MIB);
@@ -451,8 +451,8 @@ fn a_pattern_that_cannot_be_remembered_wants_destroy() {
     let path = bench.path("file");
     let nowhere = |more: &[&str]| bench.command(&path, more).env("IODYNO_STATE_DIR", "/proc/nowhere").run().unwrap();
     let output = nowhere(&PATTERN).expect_code(0);
-    let told = format!("{}{}", output.stdout, output.stderr);
-    assert!(told.contains("not remembered") && told.contains("--destroy"), "{told}");
+    let text = format!("{}{}", output.stdout, output.stderr);
+    assert!(text.contains("not remembered") && text.contains("--destroy"), "{text}");
     bench.is_refused(&path, "an unknown pattern", || nowhere(&PATTERN));
     bench.fio(&path, &["--destroy", path.to_str().unwrap(), PATTERN[0], PATTERN[1]]).expect_code(0);
     bench.fio(&path, &PATTERN).expect_code(0);
@@ -524,7 +524,7 @@ fn on_every_file_system() {
 }
 
 #[test]
-fn a_lease_of_another_program_is_told_and_not_waited_out() {
+fn a_lease_of_another_program_is_reported_and_not_waited_out() {
     let bench = Bench::new();
     let path = bench.path("file");
     bench.fio(&path, &[]).expect_code(0);

@@ -1,9 +1,9 @@
 //! `stat` beside iostat, nicstat, mpstat and pidstat, over the same load, where those are right.
 //!
 //! The load lies within the interval of both, so that both see the same counts; what differs is the length of their
-//! intervals, since nobody wakes up exactly on time. That gives one factor for all rates, near 1, which is taken from one
+//! intervals, as no process wakes up exactly on time. That gives one factor for all rates, near 1, taken from one
 //! column; with it, every other column must agree to the last digit that the other tool prints. Where those tools are wrong
-//! (shaped links, listeners that drop, speeds that nobody knows), `stat.rs` has the tests.
+//! (shaped links, listeners that drop, unknown speeds), `stat.rs` has the tests.
 
 use crate::support::Namespace;
 use serde_json::Value;
@@ -205,7 +205,7 @@ fn once_an_interface_without_a_speed_as_nicstat() {
     let fields: Vec<&str> = text.lines().filter(|line| line.contains(":b0:")).nth(1).unwrap().split(':').collect();
     let factor = factor(number(&ours["tx_kib_per_s"]), fields[3]);
     check("wPk/s", number(&ours["tx_packets_per_s"]), factor, fields[5]);
-    // It carries 27 Mbit/s of nobody knows what; nicstat takes the -1 for 65,535 Mbit/s.
+    // It carries 27 Mbit/s, and its speed is unknown (-1); nicstat takes that for 65,535 Mbit/s.
     println!("%Util: nicstat {}, here {}", fields[6], ours["util_percent"]);
     for key in ["util_percent", "rx_util_percent", "tx_util_percent", "speed_mbit_per_s"] {
         assert!(ours[key].is_null(), "{key} is made up: {ours}");
@@ -260,7 +260,7 @@ fn processes_as_pidstat() {
 }
 
 fn once_processes_as_pidstat() {
-    // Works once it is told to, which is when both look at it.
+    // Works once it reads a line, which the test sends when both tools look at it.
     let work = "import time,sys\nsys.stdin.readline()\nend=time.process_time()+0.8\nwhile time.process_time()<end: pass\n\
                 print('done',flush=True)\ntime.sleep(60)\n";
     let piped = std::process::Stdio::piped;

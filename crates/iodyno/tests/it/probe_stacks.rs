@@ -28,7 +28,7 @@ __attribute__((noinline)) void a(unsigned long way, int depth) {
 int main(void) { for (unsigned long way = 1; ; way = way * 6364136223846793005ul + 1442695040888963407ul) a(way >> 40, 20); }
 ";
 
-/// The program, compiled; `None` where it cannot be (or nobody may probe), which is said.
+/// The program, compiled; `None` where it cannot be (or probes are not permitted), which is said.
 fn two_parts(scratch: &Scratch) -> Option<PathBuf> {
     compiled(scratch, TWO_PARTS)
 }
@@ -39,7 +39,7 @@ fn compiled(scratch: &Scratch, text: &str) -> Option<PathBuf> {
     }
     let (source, program) = (scratch.path("parts.c"), scratch.path("parts"));
     std::fs::write(&source, text).unwrap();
-    // Optimised, gcc gives functions that call nobody no frame, and their callers are not seen.
+    // Optimised, gcc gives leaf functions no frame, and their callers are not seen.
     let arguments = ["-O0", "-fno-omit-frame-pointer", "-o", program.to_str().unwrap(), source.to_str().unwrap()];
     let Ok(made) = TestCommand::new("cc").args(arguments).run() else {
         testkit::lacks("a C compiler");
@@ -108,7 +108,7 @@ fn stacks_are_recorded_when_asked() {
     let of = |row: &Value, key: &str| row[key].as_f64().unwrap();
     assert!(rows.iter().all(|row| (of(row, "cpu_ns") - of(row, "samples") * 1e9 / 497.0).abs() < 1e6), "{:?}", rows[0]);
     scratch.iodyno(&["record", "-o", "plain", "--for", "1s"]).run().unwrap().expect_code(0);
-    assert!(scratch.table("plain", "profile").is_empty(), "nobody asked");
+    assert!(scratch.table("plain", "profile").is_empty(), "no option asked for it");
 }
 
 #[test]

@@ -156,10 +156,10 @@ fn a_full_disk_costs_the_samples_that_had_no_room() {
     assert!(!child.has_ended(), "{}", child.stderr());
     std::fs::remove_file(&ballast).unwrap();
     let path = recordings(&directory).pop().unwrap();
-    let told = |path: &Path| {
+    let is_recorded = |path: &Path| {
         Reader::open(path).unwrap().table::<Event>().unwrap().iter().any(|event| event.kind == "disk full")
     };
-    wait_for("the event", Duration::from_secs(20), || told(&path));
+    wait_for("the event", Duration::from_secs(20), || is_recorded(&path));
     let known = samples(&path).len();
     wait_for("samples after it", Duration::from_secs(20), || samples(&path).len() >= known + 3);
     child.signal(Signal::TERM);
@@ -304,7 +304,7 @@ fn prometheus_gets_the_newest_sample_and_old_scripts_their_text() {
 #[test]
 fn a_closed_standard_error_loses_words_and_nothing_else() {
     let scratch = Scratch::new();
-    // Nobody reads what it says: as behind `2>&1 | head`, or a journal that went away.
+    // Standard error has no reader: as behind `2>&1 | head`, or a journal that went away.
     let script = format!(
         "{} record --for 1s -o r 2>&1 >/dev/null | true; exit ${{PIPESTATUS[0]}}",
         env!("CARGO_BIN_EXE_iodyno")
@@ -390,9 +390,9 @@ fn what_is_kept_is_not_said_of_a_single_recording() {
 #[test]
 fn a_signal_for_the_collector_reaches_its_command() {
     let scratch = Scratch::new();
-    for (signal, code, told) in [(Signal::INT, 130, "INT"), (Signal::TERM, 143, "TERM")] {
-        // One that ends well when it is told to, and says which signal that was.
-        let script = "trap 'echo INT > told; exit 0' INT; trap 'echo TERM > told; exit 0' TERM; : > ready; while :; do sleep 0.05; done";
+    for (signal, code, caught) in [(Signal::INT, 130, "INT"), (Signal::TERM, 143, "TERM")] {
+        // A command that ends well on a signal, and says which signal that was.
+        let script = "trap 'echo INT > caught; exit 0' INT; trap 'echo TERM > caught; exit 0' TERM; : > ready; while :; do sleep 0.05; done";
         let name = format!("r{code}");
         let arguments = ["record", "-o", &name, "-i", "50ms", "--clock", "tick", "--", "bash", "-c", script];
         let child = scratch.iodyno(&arguments).spawn().unwrap();
@@ -400,10 +400,10 @@ fn a_signal_for_the_collector_reaches_its_command() {
         child.signal(signal);
         let ended = child.wait().unwrap().expect_code(code);
         assert!(ended.stderr.contains("by tick"), "what it cost is said: {}", ended.stderr);
-        assert_eq!(std::fs::read_to_string(scratch.path("told")).unwrap().trim(), told);
+        assert_eq!(std::fs::read_to_string(scratch.path("caught")).unwrap().trim(), caught);
         let reader = Reader::open(scratch.path(&name)).unwrap();
         assert_eq!(reader.state(), RecordingState::Sealed);
-        for file in ["ready", "told"] {
+        for file in ["ready", "caught"] {
             std::fs::remove_file(scratch.path(file)).unwrap();
         }
     }
@@ -417,7 +417,7 @@ fn a_host_that_is_renamed_goes_on_and_its_next_recording_has_the_new_name() {
     let scratch = Scratch::new();
     let directory = scratch.path("collected");
     let named = |name: &str, again: Option<&str>, count: usize| {
-        // In a namespace of its own, so that nobody else's host is renamed.
+        // In a namespace of its own, so that no other host is renamed.
         let script = format!(
             "hostname {name}; exec {} record -d {} -i 50ms --min-free 0 --clock tick",
             env!("CARGO_BIN_EXE_iodyno"),

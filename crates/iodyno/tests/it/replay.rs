@@ -256,7 +256,7 @@ fn what_does_not_fit_is_said_folded_or_refused() {
     assert_eq!(total(&Reader::open(scratch.path("folded.iodyno")).unwrap(), "read"), 266);
     let none = play(&["--map", "sda=img", "-o", "none.iodyno"]).expect_code(2);
     assert!(none.stderr.contains("the trace has no such device; it has host_0"), "{}", none.stderr);
-    // Somebody's file is not written to.
+    // A file with the user's data is not written to.
     std::fs::write(scratch.path("letter.txt"), vec![b'x'; 16 << 20]).unwrap();
     let refused = play(&["--map", "0=letter.txt", "-o", "refused.iodyno"]).expect_code(7);
     assert!(refused.stderr.contains("--destroy"), "{}", refused.stderr);

@@ -116,7 +116,7 @@ fn a_replay_of_nothing_is_refused_with_what_left_it_empty() {
     let scratch = Scratch::new();
     std::fs::write(scratch.path("trace.csv"), reads(200)).unwrap();
     for (more, expect) in [
-        (&["--comm", "nobody"][..], "200 left out by a filter"),
+        (&["--comm", "nosuch"][..], "200 left out by a filter"),
         (&["--pid", "999999"][..], "200 left out by a filter"),
         (&["--file", "/no/*"][..], "200 left out by a filter"),
         (&["--only", "flush"][..], "200 left out by a filter"),
@@ -169,7 +169,7 @@ fn what_comes_after_the_stretch_is_not_read() {
 }
 
 #[test]
-fn wrong_words_are_told_in_the_words_of_replay() {
+fn wrong_words_are_refused_in_the_words_of_replay() {
     let scratch = Scratch::new();
     std::fs::write(scratch.path("trace.csv"), reads(10)).unwrap();
     for (more, code, expect) in [

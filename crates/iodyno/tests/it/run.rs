@@ -93,7 +93,7 @@ fn a_dry_run_touches_nothing() {
 }
 
 #[test]
-fn mistakes_are_told_together_with_their_places() {
+fn mistakes_are_reported_together_with_their_places() {
     let scratch = Scratch::new();
     let file = scratch
         .write("bad.vdb", "sd=sd1,lun=/tmp/x,size=1m,thread=abc\nwd=wd1,sd=sd9\nrd=rd1,wd=wd1,iorat=max,elapsed=3\n");
@@ -178,8 +178,8 @@ fn refusals_say_what_is_the_matter() {
     scratch.write("precious", &"precious ".repeat(10_000));
     let says = |output: testkit::CommandOutput, code: i32, words: &[&str], not: &str| {
         let output = output.expect_code(code);
-        let told = format!("{}{}", output.stdout, output.stderr);
-        assert!(words.iter().all(|word| told.contains(word)) && !told.contains(not), "{told}");
+        let text = format!("{}{}", output.stdout, output.stderr);
+        assert!(words.iter().all(|word| text.contains(word)) && !text.contains(not), "{text}");
     };
     let device = job(&scratch, "a", "/dev/nope1", &["--rw", "randread", "--size", "1m"]);
     says(device, 7, &["there is no such device"], "operating system");
@@ -195,7 +195,7 @@ fn refusals_say_what_is_the_matter() {
 
 /// `chattr` binds root as well.
 #[test]
-fn what_is_immutable_is_told_as_such() {
+fn an_immutable_target_is_named_as_such() {
     if !testkit::require_root_or_skip() {
         return;
     }

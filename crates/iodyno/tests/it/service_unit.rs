@@ -180,7 +180,7 @@ fn the_shipped_unit_collects_seals_and_starts_again() {
     }
     let scratch = Scratch::new();
     let Some(systemd) = Systemd::start(&scratch) else { return };
-    // Somebody else's, for whose I/O a capability is needed.
+    // A process of another user: reading its I/O needs a capability.
     let target = systemd.pid.to_string();
     let busy =
         ["-t", &target, "-a", "-r", "-S", "65534", "-G", "65534", "--", "sh", "-c", "while :; do /bin/true; done"];
@@ -209,7 +209,7 @@ fn the_shipped_unit_collects_seals_and_starts_again() {
     let free = Reader::open(scratch.path("free")).unwrap();
     let subjects = |reader: &Reader| reader.manifest().extra["subjects"].as_object().unwrap().clone();
     let (mut kept, mut all) = (subjects(&stopped), subjects(&free));
-    // systemd runs in a PID namespace of its own here, in which taskstats answers nobody; see below.
+    // systemd runs in a PID namespace of its own here, in which taskstats gives no answers; see below.
     for subjects in [&mut kept, &mut all] {
         subjects.remove("exited");
     }

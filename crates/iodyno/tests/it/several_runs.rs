@@ -18,7 +18,7 @@ fn first_and_last_are_those_that_measured() {
     let scratch = Scratch::new();
     let file = scratch.write("a.vdb", &plan(&scratch, "errors > 0"));
     let ran = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out"]).run().unwrap().expect_code(0);
-    assert!(ran.stdout.contains("objectives: all 2 met"), "no table of what nobody needs to look at: {}", ran.stdout);
+    assert!(ran.stdout.contains("objectives: all 2 met"), "a table of objectives that are all met: {}", ran.stdout);
 
     let title = |run: &str| {
         scratch

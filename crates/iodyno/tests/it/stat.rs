@@ -117,7 +117,7 @@ fn segments_that_are_sent_again() {
 }
 
 #[test]
-fn a_speed_that_nobody_knows_makes_no_percentage() {
+fn an_unknown_speed_makes_no_percentage() {
     let Some(namespace) = Namespace::new("speed") else { return };
     let run = |program: &str, arguments: &[&str]| namespace.command(program).args(arguments).run().unwrap();
     // sysfs says -1 of a bridge without members, and nothing of the others; what this kernel has not is left out.
@@ -149,7 +149,7 @@ fn a_speed_that_nobody_knows_makes_no_percentage() {
             assert!(row[key].is_null(), "{key} of {name} is made up: {row}");
         }
     }
-    // The same in words, in nicstat's form, in the list; and a percentage as soon as somebody says the speed.
+    // The same in words, in nicstat's form, in the list; and a percentage as soon as the user gives the speed.
     let lines = stat(&["0.2", "1"]).run().unwrap().expect_code(0).stdout;
     let parseable = stat(&["-p", "0.2", "1"]).run().unwrap().expect_code(0).stdout;
     let list = stat(&["-l"]).run().unwrap().expect_code(0).stdout;
@@ -159,8 +159,8 @@ fn a_speed_that_nobody_knows_makes_no_percentage() {
         assert_eq!(line(&parseable).split(':').nth(6), Some("?"), "{parseable}");
         assert_eq!(line(&list).split_whitespace().nth(2), Some("?"), "{list}");
     }
-    let told = format!("{}:100fd", unknown[0]);
-    let known = stat(&["-i", unknown[0], "-S", &told, "--json", "0.2", "1"]).run().unwrap().expect_code(0).ndjson();
+    let speed = format!("{}:100fd", unknown[0]);
+    let known = stat(&["-i", unknown[0], "-S", &speed, "--json", "0.2", "1"]).run().unwrap().expect_code(0).ndjson();
     assert_eq!(known[0]["speed_mbit_per_s"], 100.0);
     assert!(known[0]["util_percent"].is_number(), "{known:?}");
 }
@@ -316,7 +316,7 @@ struct HeldBack {
 }
 
 impl HeldBack {
-    /// Where version 2 has the controller `cpu`, there, else where version 1 has it; `None` when nobody has.
+    /// Where version 2 has the controller `cpu`, there, else where version 1 has it; `None` when neither has.
     fn new() -> Option<Self> {
         let at = |place: &str| std::path::PathBuf::from("/sys/fs/cgroup").join(place);
         let has_cpu = |file: &str| {
@@ -426,8 +426,8 @@ fn counters_of_a_driver_are_those_that_ethtool_shows() {
     assert!(before.iter().any(|(name, value)| name == "peer_ifindex" && *value > 0), "{before:?}");
     assert!(before.len() > 1, "{before:?}");
     for ((name, from), (_, to)) in before.iter().zip(&after) {
-        let told = rows.iter().find(|row| row["interface"] == "v0" && row["name"] == name.as_str());
-        match told {
+        let row = rows.iter().find(|row| row["interface"] == "v0" && row["name"] == name.as_str());
+        match row {
             Some(row) => assert!((*from..=*to).contains(&row["value"].as_i64().unwrap()), "{row}: {from} to {to}"),
             None => assert_eq!(*from, 0, "{name} is missing: {rows:?}"),
         }
@@ -441,7 +441,7 @@ fn counters_of_a_driver_are_those_that_ethtool_shows() {
     assert!(zfs == "works" || zfs.starts_with("not applicable: "), "{zfs}");
 }
 
-/// A loop device of a number that nobody has used, so that its counters are 0; removed at the end.
+/// A loop device of a number that was never used, so that its counters are 0; removed at the end.
 struct NewLoop {
     number: testkit::LoopNumber,
     path: String,
@@ -525,7 +525,7 @@ fn see_the_first_ios(quiet: bool) {
     let errors = values(&shown, "rate_error_percent");
     assert!(errors.iter().all(|percent| *percent > 0.0 && *percent < 50.0), "{errors:?}");
     drop(device);
-    // Nobody asks for it by name: the recording has its first I/Os all the same.
+    // No option names the device: the recording has its first I/Os all the same.
     let device = NewLoop::new(backing.to_str().unwrap()).unwrap();
     let directory = scratch.path("new");
     let record = ["record", "-i", "250ms", "--for", "5s", "-o", directory.to_str().unwrap()];

@@ -88,7 +88,7 @@ fn interrupts_of_a_second() {
         if counted > 0.0 {
             assert!(number(row, "most_percent") > 99.9 / online.max(number(row, "cpus")), "{row}");
         } else {
-            assert!(row["most_cpu"].is_null(), "nobody took most of nothing: {row}");
+            assert!(row["most_cpu"].is_null(), "no CPU took most of nothing: {row}");
         }
     }
     // All that ever came is there.
@@ -213,7 +213,7 @@ fn pools_of_a_machine_with_zfs() {
 }
 
 #[test]
-fn what_this_machine_has_not_is_said_and_waited_for_by_nobody() {
+fn a_subject_that_this_machine_lacks_is_refused_at_once() {
     if Path::new("/proc/spl/kstat/zfs").exists() {
         testkit::lacks("a machine without ZFS");
         return;
@@ -500,7 +500,7 @@ fn percentiles_of_a_driver_without_requests_are_those_of_its_bios() {
     };
     let (rows, took_ms) = rows_of_reads(&[&zram.name()], &zram.path(), 200);
     let row = &rows[&zram.name()];
-    assert!((199.5..205.0).contains(&reads_of(row)), "nobody else reads: {row}");
+    assert!((199.5..205.0).contains(&reads_of(row)), "no other process reads: {row}");
     // The kernel had each for a part of the time that it took here; buckets are 3.1 % wide.
     let [p50, p99, max] = ["read_p50_ms", "read_p99_ms", "read_max_ms"].map(|key| number(row, key));
     assert!(0.0 < p50 && p50 <= p99 && p99 <= max, "{row}");
@@ -510,7 +510,7 @@ fn percentiles_of_a_driver_without_requests_are_those_of_its_bios() {
 
 #[test]
 #[ignore = "times: make exam"]
-fn percentiles_of_a_volume_and_of_what_it_lies_on_are_told_apart() {
+fn a_volume_and_its_disk_have_percentiles_of_their_own() {
     if !testkit::require_root_or_skip() {
         return;
     }
@@ -548,9 +548,9 @@ fn percentiles_that_cannot_be_had_are_unknown_and_those_of_nothing_are_none() {
         (0..20).for_each(|block| drop(testkit::direct::read(&file, block * 4096, 4096).unwrap()));
         shown.wait().unwrap().expect_code(0)
     };
-    let nobody = of(65534, &["--json"]);
-    assert!(nobody.stderr.contains("percentiles are ?"), "{}", nobody.stderr);
-    let rows = nobody.ndjson();
+    let unprivileged = of(65534, &["--json"]);
+    assert!(unprivileged.stderr.contains("percentiles are ?"), "{}", unprivileged.stderr);
+    let rows = unprivileged.ndjson();
     assert!(rows.iter().any(|row| number(row, "read_per_s") > 0.0), "{rows:?}");
     assert!(rows.iter().all(|row| row["read_p99_ms"].is_null() && row["read_max_ms"].is_null()), "{rows:?}");
     let lines = of(65534, &[]);
@@ -568,8 +568,8 @@ fn percentiles_that_cannot_be_had_are_unknown_and_those_of_nothing_are_none() {
 
 /// Recv-Q and Send-Q by address and port, as `ss -ltn` has them; `None` where there is no `ss`, which is said.
 fn ss(namespace: &Namespace) -> Option<BTreeMap<String, [f64; 2]>> {
-    let told = namespace.command("ss").arg("-ltnH").run().unwrap();
-    if told.code != Some(0) {
+    let listed = namespace.command("ss").arg("-ltnH").run().unwrap();
+    if listed.code != Some(0) {
         testkit::lacks("ss");
         return None;
     }
@@ -578,14 +578,14 @@ fn ss(namespace: &Namespace) -> Option<BTreeMap<String, [f64; 2]>> {
         let number = |at: usize| words.get(at)?.parse::<f64>().ok();
         Some(((*words.get(3)?).to_string(), [number(1)?, number(2)?]))
     };
-    Some(told.stdout.lines().filter_map(row).collect())
+    Some(listed.stdout.lines().filter_map(row).collect())
 }
 
-/// Listens with a backlog of 5, and takes nobody in until it is told to.
+/// Listens with a backlog of 5, and accepts no connection until a signal comes.
 const DEAF: &str = "import signal,socket\nsignal.pthread_sigmask(signal.SIG_BLOCK,{signal.SIGUSR1})\n\
     s=socket.socket()\ns.bind(('127.0.0.1',1521))\ns.listen(5)\nprint('ready',flush=True)\n\
     signal.sigwait({signal.SIGUSR1})\nall=[]\nwhile True: all.append(s.accept())\n";
-/// Listens, and nobody comes.
+/// Listens, and gets no connection.
 const IDLE: &str = "import socket,time\ns=socket.socket()\ns.bind(('127.0.0.1',1522))\ns.listen(64)\n\
     print('ready',flush=True)\ntime.sleep(60)\n";
 /// Calls forty times.
@@ -634,7 +634,7 @@ fn listeners_of_a_namespace() {
     let last = full.last().unwrap();
     let dropped: f64 = full.iter().map(|row| number(row, "drops_per_s") * number(row, "interval_s")).sum();
     assert!(dropped >= 34.0 && (dropped - number(last, "drops")).abs() < 1e-6, "{dropped}: {last}");
-    assert_eq!(number(last, "queue"), 0.0, "it takes in whoever comes: {last}");
+    assert_eq!(number(last, "queue"), 0.0, "the server accepts every connection: {last}");
     // The other one had nothing to do, and is gone in the end.
     assert!(quiet.len() >= 5 && quiet.len() < 16, "{quiet:?}");
     assert!(quiet.iter().all(|row| (number(row, "queue"), number(row, "backlog")) == (0.0, 64.0)), "{quiet:?}");
@@ -687,9 +687,9 @@ fn whose_a_listener_is_takes_privilege_to_see() {
         let shown = stat(&["listen", "--json", "-i", &name, "300ms", "1"]).user(user).run().unwrap();
         shown.expect_code(0).ndjson().remove(0)
     };
-    let [root, nobody] = [0, 65534].map(seen_by);
+    let [root, other] = [0, 65534].map(seen_by);
     assert_eq!(number(&root, "pid"), f64::from(std::process::id()), "in the first line: {root}");
     assert!(root["comm"].is_string(), "{root}");
-    assert!(nobody["pid"].is_null() && nobody["comm"].is_null(), "{nobody}");
-    assert_eq!((number(&nobody, "queue"), number(&nobody, "drops")), (0.0, 0.0), "{nobody}");
+    assert!(other["pid"].is_null() && other["comm"].is_null(), "{other}");
+    assert_eq!((number(&other, "queue"), number(&other, "drops")), (0.0, 0.0), "{other}");
 }

@@ -45,7 +45,7 @@ fn it_ends_when_its_terminal_is_closed() {
     assert_eq!(on_a_terminal(&["top", "--no-probes"], &["wait LIVE", "close"]), "ended True\n");
 }
 
-/// Somebody who only computes; found by the filter, opened with Enter, once more for one of its stacks.
+/// A process that only computes; found by the filter, opened with Enter, once more for one of its stacks.
 #[test]
 fn a_process_leads_to_the_functions_that_it_is_in() {
     if !testkit::require_root_or_skip() {
@@ -77,7 +77,7 @@ fn a_process_leads_to_the_functions_that_it_is_in() {
     assert_eq!(said, format!("exit 0\n{GIVEN_BACK}"));
 }
 
-/// Somebody who only computes, on CPU 0 and on no other, is seen there: what runs, how busy it is by event, its interrupts.
+/// A process that only computes, on CPU 0 only, is seen there: what runs, its busy time by event, its interrupts.
 #[test]
 fn a_cpu_leads_to_what_runs_on_it() {
     if !testkit::require_root_or_skip() {
@@ -132,7 +132,7 @@ fn the_one(directory: &Path, ending: &str) -> PathBuf {
     found.remove(0)
 }
 
-/// Somebody writes 64 KiB at a time, 50 MiB into a device of 64 MiB: live, in the text and the recording of a snapshot.
+/// A process writes 64 KiB at a time, 50 MiB to a device of 64 MiB: live, in the text and the recording of a snapshot.
 #[test]
 fn the_page_of_a_disk_shows_sizes_and_addresses() {
     if !testkit::require_root_or_skip() {
@@ -184,7 +184,7 @@ fn the_page_of_a_disk_shows_sizes_and_addresses() {
     let marked: Vec<&str> = rows.iter().map(|row| row.trim()).filter(|row| row.contains(' ')).collect();
     assert!(marked.iter().any(|row| row.starts_with("47M") && row.contains('@')), "{text}");
     let writes: Vec<&str> = text.lines().find(|line| line.starts_with(" write")).unwrap().split_whitespace().collect();
-    assert_eq!((writes[3], writes[4], *writes.last().unwrap()), ("64Ki", "64Ki", "0%"), "somebody waits: {text}");
+    assert_eq!((writes[3], writes[4], *writes.last().unwrap()), ("64Ki", "64Ki", "0%"), "no process waits: {text}");
     let recording = the_one(folder.path(), ".iodyno");
     let path = recording.to_str().unwrap();
     let rows = TestCommand::new(IODYNO).args(["export", path, "io_place", "--json"]).run().unwrap().expect_code(0);
@@ -198,7 +198,7 @@ fn the_page_of_a_disk_shows_sizes_and_addresses() {
     assert_eq!(on_a_terminal(&["top", path], &again), format!("exit 0\n{GIVEN_BACK}"));
 }
 
-/// A server that takes 20 ms for each answer, and somebody who asks it until `is_over`; its port.
+/// A server that takes 20 ms for each answer, and a client that asks it until `is_over`; its port.
 fn slow_server(is_over: &Arc<AtomicBool>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -386,7 +386,7 @@ fn a_long_recording_is_read_where_it_is_looked_at() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r");
     forty_minutes(&path);
-    // What lies far before the page is damaged: whoever reads it fails.
+    // Rows from long before the time that the page shows are damaged: reading them fails.
     let host = std::fs::read_dir(path.join("process")).unwrap().next().unwrap().unwrap().path();
     let part = std::fs::OpenOptions::new().write(true).open(host.join("000001.parquet")).unwrap();
     let quarter = usize::try_from(part.metadata().unwrap().len() / 4).unwrap();

@@ -140,7 +140,7 @@ fn without_any_privilege_on_a_file_of_ones_own() {
     if !testkit::require_root_or_skip() {
         return;
     }
-    let folder = tempfile::Builder::new().prefix("iodyno-nobody-").tempdir_in("/var/tmp").unwrap();
+    let folder = tempfile::Builder::new().prefix("iodyno-unprivileged-").tempdir_in("/var/tmp").unwrap();
     std::os::unix::fs::chown(folder.path(), Some(65534), Some(65534)).unwrap();
     let file = folder.path().join("a.vdb");
     std::fs::write(

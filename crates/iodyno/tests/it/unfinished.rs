@@ -150,7 +150,7 @@ fn and_through_ftrace() {
 }
 
 #[test]
-fn sizes_that_are_not_wanted_are_not_told() {
+fn unfinished_ios_of_unwanted_sizes_are_left_out() {
     let Some(bench) = Bench::new() else { return };
     let trace = bench.traced("tracing", &["--size", "16k-"]);
     let hanging = bench.load();

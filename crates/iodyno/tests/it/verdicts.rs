@@ -212,10 +212,10 @@ fn a_recording_in_which_nothing_was_run_is_judged_by_the_errors_of_its_devices()
     }
     assert!(check("r", "errors{target=sdc} > 0", 2).contains("there is no target `sdc`"));
     assert!(check("healthy", "errors > 0", 0).contains("objective met in the machine: errors was 0"));
-    let told = check("unknown", "errors > 0", 5);
-    assert!(told.contains("were not counted in this recording (unsupported here: needs CAP_BPF)"), "{told}");
-    let told = check("r", "iops < 100", 5);
-    assert!(told.contains("nothing was run in this recording") && told.contains("iodyno diagnose"), "{told}");
+    let text = check("unknown", "errors > 0", 5);
+    assert!(text.contains("were not counted in this recording (unsupported here: needs CAP_BPF)"), "{text}");
+    let text = check("r", "iops < 100", 5);
+    assert!(text.contains("nothing was run in this recording") && text.contains("iodyno diagnose"), "{text}");
     assert!(check("r", "errors > 0 for 2s", 5).contains("without `for`"));
 }
 
@@ -507,7 +507,7 @@ fn ci_reads_why_nothing_was_judged() {
 }
 
 #[test]
-fn a_machine_that_was_busy_with_others_is_told_with_their_names() {
+fn a_comparison_names_the_processes_that_kept_the_machine_busy() {
     let scratch = Scratch::new();
     let beside = |name: &str, seed: u64, beside: Beside| {
         written_beside(&scratch, name, &[wanted("rd1", 1e6, seed)], Some(beside));
@@ -591,7 +591,7 @@ fn a_run_in_which_nothing_succeeded_is_there_and_worse_and_keeps_no_gate_green()
 }
 
 #[test]
-fn that_some_operations_failed_is_told_and_their_bytes_are_not_those_of_others() {
+fn a_comparison_counts_failed_operations_and_no_bytes_of_theirs_as_foreign() {
     let scratch = Scratch::new();
     written_beside(&scratch, "whole", &[wanted("rd1", 1e6, 1)], Some(Beside::default()));
     let failing = Wanted { failing: 4, ..wanted("rd1", 1e6, 2) };

@@ -37,7 +37,7 @@ const LOST_FOUND: &str = "lost+found";
 const FORMAT: u32 = 1;
 /// A longer file is none of ours.
 const FILE_BYTES: u64 = 64 << 10;
-/// So many foreign names are told.
+/// The most foreign names in one message.
 const NAMES: usize = 4;
 
 #[derive(Debug, Serialize, Deserialize)]

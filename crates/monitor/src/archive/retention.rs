@@ -3,7 +3,7 @@
 //!
 //! A recording is this collector's when the mark in its folder and the one in its manifest agree, have the collector's identity
 //! and the folder's name, and when it holds nothing but files that iodyno wrote there, by name, length and checksum, all of which
-//! can be removed. All else is left alone, and told.
+//! can be removed. The collector leaves all else alone, and reports it.
 //!
 //! What goes is first moved to the work folder, in one step, so that half a recording never stands under its name. A collector
 //! that was killed meanwhile has left it there, and the next one goes on: `gone-…`, `fresh-…` and `new-…` are removed, `old-…` is put
@@ -27,7 +27,7 @@ use std::ffi::OsStr;
 const GONE: &str = "gone-";
 const FRESH: &str = "fresh-";
 const OLD: &str = "old-";
-/// So many names of what is left alone are told at once.
+/// The most names in one message about what is left alone.
 const NAMES: usize = 4;
 
 /// Something to say, and to note in the recording under way.
@@ -37,15 +37,16 @@ pub(crate) struct Said {
     pub(crate) message: String,
 }
 
-/// Looks after a directory; the recording of number `open` is being written and left alone. `told` has what was said before.
+/// Looks after a directory; leaves recording number `open` alone, as it is being written. `reported` has the keys
+/// of earlier messages.
 pub(crate) fn tidy(
     home: &ArchiveFolder,
     retention: &RetentionPolicy,
     open: Option<u64>,
-    told: &mut BTreeSet<String>,
+    reported: &mut BTreeSet<String>,
     stop: &StopFlag,
 ) -> Vec<Said> {
-    let mut files = Files { home, told, stop, said: Vec::new(), alone: Vec::new() };
+    let mut files = Files { home, reported, stop, said: Vec::new(), alone: Vec::new() };
     files.clean();
     let (kept, open) = files.survey(open);
     files.say_alone();
@@ -86,7 +87,7 @@ struct Ours {
 /// The recordings in a collector's directory.
 struct Files<'a> {
     home: &'a ArchiveFolder,
-    told: &'a mut BTreeSet<String>,
+    reported: &'a mut BTreeSet<String>,
     stop: &'a StopFlag,
     said: Vec<Said>,
     /// What no collector made, by name.
@@ -123,7 +124,7 @@ impl Files<'_> {
         (kept, under_way)
     }
 
-    /// What no collector made is counted, and told once.
+    /// Counts the entries that no collector made, and reports them once.
     fn say_alone(&mut self) {
         if self.alone.is_empty() {
             return;
@@ -437,7 +438,7 @@ impl Shelf for Files<'_> {
     }
 
     fn say_once(&mut self, key: &str, said: String) {
-        if self.told.insert(key.to_string()) {
+        if self.reported.insert(key.to_string()) {
             self.say("warning", said);
         }
     }

@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What samples have told so far.
+/// The metrics of all samples so far.
 #[derive(Debug, Default)]
 struct Newest {
     metrics: Metrics,

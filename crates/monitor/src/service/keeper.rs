@@ -40,7 +40,7 @@ impl Keeper {
         let unsealed = Arc::new(AtomicU64::new(0));
         let failures = Arc::clone(&unsealed);
         let (busy, at, retention, stop) = (Arc::clone(&is_tidying), Arc::clone(home), retention.clone(), stop.clone());
-        let mut told = BTreeSet::new();
+        let mut reported = BTreeSet::new();
         let work = move || {
             for job in inbox {
                 match job {
@@ -53,7 +53,7 @@ impl Keeper {
                         }
                     }
                     Job::Tidy { open } => {
-                        for said in tidy(&at, &retention, open, &mut told, &stop) {
+                        for said in tidy(&at, &retention, open, &mut reported, &stop) {
                             let _ = tell.send(said);
                         }
                         busy.store(false, Ordering::Release);

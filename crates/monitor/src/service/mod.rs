@@ -29,7 +29,7 @@ use views::ZONE_AHEAD_S;
 const NAP_NS: u64 = 100_000_000;
 /// Old recordings are looked after so often.
 const TIDY_EVERY_NS: u64 = 600_000_000_000;
-/// A disk without room is told of so often.
+/// At most one message about a full disk in this time.
 const COMPLAIN_EVERY_NS: u64 = 60_000_000_000;
 /// So many events wait for room on the disk.
 const EVENTS: usize = 1000;
@@ -101,7 +101,7 @@ impl ServiceOutcome {
     }
 }
 
-/// Collects until somebody asks to stop; gives each sample to its `company`, and says what there is to say to `tell`.
+/// Collects until a stop is requested; gives each sample to its `company`, and each message to `tell`.
 ///
 /// # Errors
 /// The directory cannot be written to at the start.
@@ -179,11 +179,11 @@ impl Service<'_> {
         let end_ns = self.request.for_ns.map(|length_ns| start_ns.saturating_add(length_ns));
         let (mut due_ns, mut tidied_ns) = (start_ns, start_ns);
         // What happens after it is said that it is recorded lies behind the first sample.
-        let mut is_told = false;
+        let mut is_announced = false;
         loop {
             self.be_there()?;
             self.sample(due_ns);
-            if !std::mem::replace(&mut is_told, true) {
+            if !std::mem::replace(&mut is_announced, true) {
                 (self.tell)(&format!("recording to {}, a recording a day; Ctrl-C ends it", self.home.path().display()));
             }
             self.follow_time();

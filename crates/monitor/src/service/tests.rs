@@ -1,4 +1,4 @@
-//! Days, full disks and old recordings with a clock that is told what to show.
+//! Days, full disks and old recordings with a clock that the test sets.
 
 mod foreign;
 mod kills;
@@ -18,18 +18,18 @@ use std::path::{Path, PathBuf};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A clock that goes when somebody naps.
-struct Told {
+/// A clock that advances only when the collector naps.
+struct ManualClock {
     now_ns: Cell<u64>,
     wall_ns: Cell<i64>,
     /// The wall clock is set by so much at this monotonic time.
     set: Cell<Option<(u64, i64)>>,
-    /// From this monotonic time on nobody runs for so long.
+    /// From this monotonic time on no process runs for so long.
     held: Cell<Option<(u64, u64)>>,
     is_synchronised: Cell<bool>,
 }
 
-impl Told {
+impl ManualClock {
     fn at(wall_ns: i64) -> Self {
         // Rows carry the machine's own monotonic time.
         Self {
@@ -49,7 +49,7 @@ impl Told {
     }
 }
 
-impl ServiceClock for Told {
+impl ServiceClock for ManualClock {
     fn now_ns(&self) -> u64 {
         self.now_ns.get()
     }
@@ -134,7 +134,7 @@ fn samples(directory: &Path, name: &str) -> usize {
     reader.table::<Cpu>().expect("rows").iter().filter(|row| row.cpu == "all").count()
 }
 
-fn serve_quietly(directory: &Path, request: &ServiceRequest, clock: &Told) -> ServiceOutcome {
+fn serve_quietly(directory: &Path, request: &ServiceRequest, clock: &ManualClock) -> ServiceOutcome {
     let home = Arc::new(ArchiveFolder::open(directory, clock).expect("a directory"));
     serve(&home, request, clock, SampleConsumers::default(), &mut |_| {}, &StopFlag::default()).expect("it serves")
 }
@@ -142,7 +142,7 @@ fn serve_quietly(directory: &Path, request: &ServiceRequest, clock: &Told) -> Se
 #[test]
 fn a_day_ends_at_midnight_and_nothing_is_between() {
     let folder = tempfile::tempdir().expect("a folder");
-    let outcome = serve_quietly(folder.path(), &request(20), &Told::at(wall(20, (23, 59, 50))));
+    let outcome = serve_quietly(folder.path(), &request(20), &ManualClock::at(wall(20, (23, 59, 50))));
     assert_eq!((outcome.recordings, outcome.missed, outcome.unwritten), (2, 0, 0));
     assert_eq!(names(folder.path()), ["2026-11-20", "2026-11-21"]);
     let (first, second) = (samples(folder.path(), "2026-11-20"), samples(folder.path(), "2026-11-21"));
@@ -150,17 +150,17 @@ fn a_day_ends_at_midnight_and_nothing_is_between() {
     assert_eq!((first, second), (11, 11));
     assert_eq!(first + second, usize::try_from(outcome.samples).expect("few"));
     // A second start on the same day has a recording of its own.
-    serve_quietly(folder.path(), &request(2), &Told::at(wall(21, (8, 0, 0))));
+    serve_quietly(folder.path(), &request(2), &ManualClock::at(wall(21, (8, 0, 0))));
     assert_eq!(names(folder.path()), ["2026-11-20", "2026-11-21", "2026-11-21-2"]);
 }
 
 #[test]
 fn clocks_that_are_set_make_no_days_and_are_noted() {
     let folder = tempfile::tempdir().expect("a folder");
-    let told = Told::at(wall(20, (23, 59, 55)));
+    let clock = ManualClock::at(wall(20, (23, 59, 55)));
     // Just after midnight the clock is set back to before it.
-    told.set.set(Some((told.now_ns() + 8 * SECOND_NS, -20_000_000_000)));
-    let outcome = serve_quietly(folder.path(), &request(40), &told);
+    clock.set.set(Some((clock.now_ns() + 8 * SECOND_NS, -20_000_000_000)));
+    let outcome = serve_quietly(folder.path(), &request(40), &clock);
     assert_eq!(outcome.recordings, 2, "{:?}", names(folder.path()));
     let reader = Reader::open(folder.path().join("2026-11-21")).expect("a recording");
     let events = reader.table::<Event>().expect("rows");
@@ -173,10 +173,10 @@ fn clocks_that_are_set_make_no_days_and_are_noted() {
 #[test]
 fn a_suspend_over_midnight_begins_a_day_and_is_noted() {
     let folder = tempfile::tempdir().expect("a folder");
-    let told = Told::at(wall(20, (23, 0, 0)));
+    let clock = ManualClock::at(wall(20, (23, 0, 0)));
     // The monotonic clock stands still in a suspend: for it, the wall clock is set ahead.
-    told.set.set(Some((told.now_ns() + 5 * SECOND_NS, 7_200_000_000_000)));
-    let outcome = serve_quietly(folder.path(), &request(15), &told);
+    clock.set.set(Some((clock.now_ns() + 5 * SECOND_NS, 7_200_000_000_000)));
+    let outcome = serve_quietly(folder.path(), &request(15), &clock);
     assert_eq!((outcome.missed, outcome.recordings), (0, 2), "{:?}", names(folder.path()));
     assert_eq!(names(folder.path()), ["2026-11-20", "2026-11-21"]);
     let events =
@@ -189,10 +189,10 @@ fn a_suspend_over_midnight_begins_a_day_and_is_noted() {
 #[test]
 fn time_in_which_the_collector_could_not_run_is_a_gap() {
     let folder = tempfile::tempdir().expect("a folder");
-    let told = Told::at(wall(20, (12, 0, 0)));
+    let clock = ManualClock::at(wall(20, (12, 0, 0)));
     // As of a guest that its host holds up, or SIGSTOP.
-    told.held.set(Some((told.now_ns() + 5 * SECOND_NS, 60 * SECOND_NS)));
-    let outcome = serve_quietly(folder.path(), &request(80), &told);
+    clock.held.set(Some((clock.now_ns() + 5 * SECOND_NS, 60 * SECOND_NS)));
+    let outcome = serve_quietly(folder.path(), &request(80), &clock);
     let held = 58..=61;
     assert!(held.contains(&outcome.missed), "{outcome:?}");
     let events = Reader::open(folder.path().join("2026-11-20")).expect("a recording").table::<Event>().expect("rows");
@@ -204,21 +204,21 @@ fn time_in_which_the_collector_could_not_run_is_a_gap() {
 #[test]
 fn one_collector_per_directory() {
     let folder = tempfile::tempdir().expect("a folder");
-    let told = Told::at(wall(20, (1, 0, 0)));
-    let held = ArchiveFolder::open(folder.path(), &told).expect("one collector");
-    let error = ArchiveFolder::open(folder.path(), &told).expect_err("a second collector").to_string();
+    let clock = ManualClock::at(wall(20, (1, 0, 0)));
+    let held = ArchiveFolder::open(folder.path(), &clock).expect("one collector");
+    let error = ArchiveFolder::open(folder.path(), &clock).expect_err("a second collector").to_string();
     assert!(error.contains(&std::process::id().to_string()), "{error}");
     drop(held);
-    serve_quietly(folder.path(), &request(1), &told);
+    serve_quietly(folder.path(), &request(1), &clock);
 }
 
 #[test]
 fn what_was_killed_is_sealed_by_the_next() {
     let folder = tempfile::tempdir().expect("a folder");
-    let told = Told::at(wall(20, (1, 0, 0)));
-    serve_quietly(folder.path(), &request(3), &told);
+    let clock = ManualClock::at(wall(20, (1, 0, 0)));
+    serve_quietly(folder.path(), &request(3), &clock);
     // As a killed collector leaves it: a journal, and a recording that was only begun.
-    let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(folder.path(), &clock).expect("a directory");
     let begun = home.next_mark("2026-11-18");
     std::fs::create_dir(folder.path().join("2026-11-18")).expect("made");
     begun.write(&home.folder().subfolder("2026-11-18").expect("it")).expect("marked");
@@ -246,7 +246,7 @@ fn what_was_killed_is_sealed_by_the_next() {
     assert!(said.len() == 1 && said[0].contains("fresh-2-x"), "one that is being written is left alone: {said:?}");
     drop(writer);
     drop(home);
-    let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(folder.path(), &clock).expect("a directory");
     let said = tidy_once(&home, &nothing(), None);
     assert!(
         said[..2].iter().zip([17, 18]).all(|(said, day)| said.starts_with(&format!("removed 2026-11-{day}"))),
@@ -333,11 +333,11 @@ fn greatest(path: &Path, device: &str) -> (usize, i64) {
 #[test]
 fn thinning_keeps_maxima_and_sums() {
     let folder = tempfile::tempdir().expect("a folder");
-    let told = Told::at(wall(1, (0, 0, 0)));
-    let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
+    let clock = ManualClock::at(wall(1, (0, 0, 0)));
+    let home = ArchiveFolder::open(folder.path(), &clock).expect("a directory");
     let path = recording(&home, 1, 1000);
     // The next day ends it.
-    told.pass(DAY_NS, &home);
+    clock.pass(DAY_NS, &home);
     recording(&home, 2, 1);
     let last =
         |path: &Path| Reader::open(path).expect("it").table::<Disk>().expect("rows").last().cloned().expect("a row");
@@ -347,23 +347,23 @@ fn thinning_keeps_maxima_and_sums() {
         RetentionTier { after_ns: 5 * DAY_NS, step_ns: 300_000_000_000 },
     ];
     let retention = RetentionPolicy { tiers, ..nothing() };
-    told.pass(DAY_NS - 1, &home);
+    clock.pass(DAY_NS - 1, &home);
     assert_eq!(tidy_once(&home, &retention, None), Vec::<String>::new());
     assert_eq!(greatest(&path, "sda"), before, "not old enough");
-    told.pass(DAY_NS / 2, &home);
+    clock.pass(DAY_NS / 2, &home);
     let said = tidy_once(&home, &retention, None);
     assert!(said.len() == 1 && said[0].starts_with("thinned 2026-11-01 to samples 10.0 s apart ("), "{said:?}");
     let coarser = greatest(&path, "sda");
     assert!(coarser.0 < before.0 / 3 && coarser.1 == before.1, "{before:?} {coarser:?}");
     assert_eq!((last(&path), greatest(&path, "sdb").1), (end.clone(), 2500));
-    told.pass(6 * DAY_NS, &home);
+    clock.pass(6 * DAY_NS, &home);
     tidy_once(&home, &retention, None);
     let coarsest = greatest(&path, "sda");
     assert!(coarsest.0 < 20 && coarsest.1 == before.1, "{coarsest:?}");
     assert_eq!(last(&path), end);
     // Once is enough: of this one, that is; the other one is due as well.
     let changed = std::fs::metadata(&path).and_then(|found| found.modified()).expect("a time");
-    told.pass(2 * DAY_NS, &home);
+    clock.pass(2 * DAY_NS, &home);
     tidy_once(&home, &retention, None);
     assert_eq!(std::fs::metadata(&path).and_then(|found| found.modified()).expect("a time"), changed);
     assert_eq!(home.work().names().expect("names"), [recording::MARK]);
@@ -372,12 +372,12 @@ fn thinning_keeps_maxima_and_sums() {
 #[test]
 fn the_oldest_go_first() {
     let folder = tempfile::tempdir().expect("a folder");
-    let told = Told::at(wall(1, (0, 0, 0)));
-    let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
+    let clock = ManualClock::at(wall(1, (0, 0, 0)));
+    let home = ArchiveFolder::open(folder.path(), &clock).expect("a directory");
     let mut paths = Vec::new();
     for day in 1..=4 {
         paths.push(recording(&home, day, 100));
-        told.pass(DAY_NS, &home);
+        clock.pass(DAY_NS, &home);
     }
     std::fs::create_dir(folder.path().join("notes")).expect("made");
     // Recordings 1 to 4 ended three, two, one and no days ago.
@@ -412,18 +412,18 @@ fn retention_events(path: &Path) -> Vec<String> {
 #[test]
 fn what_goes_is_an_event_of_the_recording_under_way_and_is_said() {
     let folder = tempfile::tempdir().expect("a folder");
-    let told = Told::at(wall(1, (0, 0, 0)));
-    let home = Arc::new(ArchiveFolder::open(folder.path(), &told).expect("a directory"));
+    let clock = ManualClock::at(wall(1, (0, 0, 0)));
+    let home = Arc::new(ArchiveFolder::open(folder.path(), &clock).expect("a directory"));
     for day in 1..=3 {
         recording(&home, day, 100);
-        told.pass(DAY_NS, &home);
+        clock.pass(DAY_NS, &home);
     }
     std::fs::write(folder.path().join("2026-11-01/notes.txt"), "mine").expect("written");
     let mut request = request(2);
     request.retention.max_bytes = Some(1);
     let mut said = Vec::new();
     let mut tell = |words: &str| said.push(words.to_string());
-    serve(&home, &request, &told, SampleConsumers::default(), &mut tell, &StopFlag::default()).expect("it serves");
+    serve(&home, &request, &clock, SampleConsumers::default(), &mut tell, &StopFlag::default()).expect("it serves");
     let events = retention_events(&folder.path().join("2026-11-04"));
     assert!(
         events.iter().any(|event| event.starts_with("removed 2026-11-02 (") && event.contains("more than 1 B")),
@@ -440,18 +440,18 @@ fn what_goes_is_an_event_of_the_recording_under_way_and_is_said() {
 fn a_clock_that_jumps_ahead_removes_nothing_and_the_recording_says_so() {
     for (is_synchronised, word) in [(false, "not taken for older"), (true, "trusted")] {
         let folder = tempfile::tempdir().expect("a folder");
-        let told = Told::at(wall(1, (0, 0, 0)));
-        let home = Arc::new(ArchiveFolder::open(folder.path(), &told).expect("a directory"));
+        let clock = ManualClock::at(wall(1, (0, 0, 0)));
+        let home = Arc::new(ArchiveFolder::open(folder.path(), &clock).expect("a directory"));
         for day in 1..=20 {
             tiny(&home, &format!("2026-11-{day:02}"), DAY_NS / 2);
-            told.pass(DAY_NS, &home);
+            clock.pass(DAY_NS, &home);
         }
-        told.is_synchronised.set(is_synchronised);
-        told.set.set(Some((told.now_ns() + 5 * SECOND_NS, 120 * DAY_NS)));
+        clock.is_synchronised.set(is_synchronised);
+        clock.set.set(Some((clock.now_ns() + 5 * SECOND_NS, 120 * DAY_NS)));
         let mut request = request(1200);
         request.interval_ns = 10 * SECOND_NS;
         request.retention = RetentionPolicy { tiers: Vec::new(), min_free_bytes: None, ..RetentionPolicy::default() };
-        serve(&home, &request, &told, SampleConsumers::default(), &mut |_| {}, &StopFlag::default())
+        serve(&home, &request, &clock, SampleConsumers::default(), &mut |_| {}, &StopFlag::default())
             .expect("it serves");
         let left = names(folder.path());
         // The one under way before the jump and the one behind it are there as well.

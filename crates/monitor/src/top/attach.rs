@@ -38,10 +38,10 @@ pub(crate) struct Attached {
 
 /// It is there, and writes nothing.
 const SILENT: &str = "the collector is silent";
-/// Nobody writes in this directory.
+/// Shown if no collector writes in this directory.
 const ENDED: &str = "the collector has ended";
 
-/// The newest recording in a directory that somebody is writing, or the directory itself.
+/// The newest recording that a collector is writing in a directory, or the directory itself.
 fn newest_open(directory: &Path) -> Result<PathBuf, MonitorError> {
     if let Ok(reader) = Reader::open(directory) {
         return match reader.state() {

@@ -1,4 +1,4 @@
-//! Moments that somebody wants to come back to. They are kept as long as the page is open: a recording that is sealed is not
+//! Moments that the user wants to come back to. They last as long as the page is open: a sealed recording is not
 //! written to.
 
 /// Moments, ns on the monotonic clock.

@@ -1,6 +1,6 @@
 //! Why a probe has nothing to show, in a line of the page.
 
-/// Why there are none, by somebody's wish.
+/// Why there are no figures: the user switched probes off.
 pub(super) const OFF: &str = "off (--no-probes)";
 
 /// In one line, with what to do.

@@ -115,7 +115,7 @@ pub(crate) trait Source {
     }
     /// Why there are no distributions of response times, nothing of files, and nothing of what programs are at.
     fn missing(&self) -> [Option<String>; 3];
-    /// Where somebody looks at what programs are at: what costs something is done only then.
+    /// The CPUs whose stacks the page shows: sampling costs CPU time, and is done only then.
     fn look_at_stacks(&mut self, _looks: ProfiledCpus) {}
     /// The same of servers.
     fn look_at_requests(&mut self, _watch: WatchedRequests) {}
@@ -125,7 +125,7 @@ pub(crate) trait Source {
     fn save(&self, directory: &std::path::Path) -> Option<Result<PathBuf, MonitorError>>;
 }
 
-/// Shows the page until somebody quits; gives true when it was a signal that ended it.
+/// Shows the page until the user quits; gives true when it was a signal that ended it.
 ///
 /// # Errors
 /// A recording that cannot be read, a terminal that goes away.

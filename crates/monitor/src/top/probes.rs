@@ -25,11 +25,11 @@ const SOON: &str = "looked at from now on: with the next sample";
 pub(crate) struct Probes {
     blocks: Result<Box<Responses>, String>,
     files: Result<Box<FileTrace>, String>,
-    /// What programs are at, while somebody looks at a process or at a CPU; or why that cannot be had.
+    /// The stacks of programs, while the page shows a process or a CPU; or why there are none.
     stacks: Result<Option<Box<Profiler>>, String>,
-    /// Where somebody looks.
+    /// The CPUs whose stacks the page shows.
     looks: ProfiledCpus,
-    /// By somebody's wish nothing is loaded.
+    /// The user switched probes off.
     is_off: bool,
     /// CPU time by event.
     clock: Option<Box<CpuClock>>,
@@ -52,7 +52,7 @@ impl Probes {
         Self { blocks, files, clock, errors, from_ns: quantity::clock::now_ns(), ..Self::new(false) }
     }
 
-    /// None, by somebody's wish.
+    /// No probes: the user switched them off.
     pub(crate) fn off() -> Self {
         Self::new(true)
     }

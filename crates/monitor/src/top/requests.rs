@@ -1,4 +1,4 @@
-//! Servers of this machine, looked at while somebody has their page open: who listens, and how long those on one port take.
+//! Servers of this machine, sampled while their page is open: who listens, and how long those on one port take.
 
 use super::missing::{OFF, brief};
 use crate::MonitorError;
@@ -22,7 +22,7 @@ const SOON: &str = "watched from now on: with the next sample";
 /// What is looked at, and what is known of it.
 pub(crate) struct RequestWatch {
     watch: WatchedRequests,
-    /// By somebody's wish nothing is watched.
+    /// The user switched probes off.
     is_off: bool,
     probe: Option<Box<RequestTrace>>,
     missing: Option<String>,
@@ -112,7 +112,7 @@ fn next_list_ns(begun_ns: u64, end_ns: u64) -> u64 {
     end_ns.saturating_add(took_ns.saturating_mul(LIST_SELDOM).max(LIST_EVERY_NS))
 }
 
-/// In one line; a kernel that is too old is told which one is needed.
+/// In one line; on a kernel that is too old, which version is needed.
 fn why(error: &TraceError) -> String {
     if matches!(error, TraceError::NoTracepoint { .. }) { error.to_string() } else { brief(error) }
 }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_probe_runs_while_somebody_looks() {
+    fn the_probe_runs_while_its_page_is_open() {
         if !testkit::require_root_or_skip() {
             return;
         }

@@ -111,7 +111,7 @@ pub(crate) fn moments(batches: &[RowBatch]) -> Result<Vec<PageInterval>, Monitor
     Ok(fold.take())
 }
 
-/// How far a time that somebody wrote is from the moment `wall_ns` (UTC): `-10m`, `+30s`, `2026-11-20 03:12`; `hh:mm`,
+/// How far a time that the user typed is from the moment `wall_ns` (UTC): `-10m`, `+30s`, `2026-11-20 03:12`; `hh:mm`,
 /// `hh:mm:ss`, the last such time at or before that moment, or the next one where that is before the first of all, `first_ns`.
 pub(crate) fn moment_of(text: &str, wall_ns: i64, first_ns: i64) -> Option<i64> {
     let text = text.trim();

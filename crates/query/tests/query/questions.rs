@@ -44,7 +44,7 @@ fn the_second_minute_by_workload_is_what_was_recorded() {
 }
 
 #[test]
-fn several_recordings_are_told_apart_and_an_open_one_grows() {
+fn rows_name_their_recording_and_an_open_one_grows() {
     let (_keep, at) = results();
     let writer = write_open(&at.join("results/wednesday"));
     let count = "select recording, count(*) as n, min(time) as first from op_interval group by 1 order by 1";

@@ -228,7 +228,7 @@ impl Playback {
             None => 0,
         };
         let changes = match self.reading.take() {
-            // Of a replay that was stopped the rest of the trace is of no interest; the thread ends as nobody receives.
+            // A stopped replay does not need the rest of the trace; the thread ends, as its receiver is dropped.
             Some(reading) if !is_cut => reading.join().unwrap_or_else(|_| Ok(ReplayChanges::default()))?,
             _ => ReplayChanges::default(),
         };
@@ -260,7 +260,7 @@ impl Watched {
         }
         let statistics = self.trace.final_statistics()?;
         self.row(&statistics, spine)?;
-        // How the run itself ended is told by others.
+        // The session records how the run itself ended.
         // A replay begins with its first I/O, whatever was done before that.
         let ended_ns = self.trace.ended_ns();
         let end =

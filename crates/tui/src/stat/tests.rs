@@ -167,7 +167,7 @@ fn whole_numbers_are_whole_in_csv() {
 }
 
 #[test]
-fn names_that_nobody_has_are_said_once() {
+fn a_name_without_rows_is_reported_once() {
     use std::sync::{Arc, Mutex};
     let said = Arc::new(Mutex::new(Vec::new()));
     let look =

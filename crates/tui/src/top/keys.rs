@@ -4,7 +4,7 @@ use super::state::{Cycle, Prompt, TopState};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use top_page::{DrillTarget, PageSheet};
 
-/// What a key asks of whoever owns the time and the samples.
+/// What a key asks of the owner of the time and the samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageCommand {
     /// Nothing but to be drawn anew.

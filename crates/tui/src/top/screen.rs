@@ -38,7 +38,7 @@ fn take() -> io::Result<()> {
 
 /// Gives the terminal back, as dropping a [`Screen`] does: for a process that ends without that.
 pub fn give_back() {
-    // What can still be given back is; there is nobody to tell of the rest.
+    // Gives back what it can; there is no terminal left for an error message.
     let _ = execute!(io::stdout(), terminal::LeaveAlternateScreen, cursor::Show);
     let _ = terminal::disable_raw_mode();
 }
@@ -83,7 +83,7 @@ impl Screen {
         self.wait(Duration::ZERO)?;
         if !event::poll(Duration::ZERO)? {
             let is_there = self.wait(within)?;
-            if !(event::poll(Duration::ZERO)? || is_there && self.is_told_again()?) {
+            if !(event::poll(Duration::ZERO)? || is_there && self.reports_key_again()?) {
                 return Ok(self.has_another_size()?.then_some(None));
             }
         }
@@ -94,9 +94,9 @@ impl Screen {
         })
     }
 
-    /// Makes the terminal tell again that a key is there; true: crossterm has heard of it. Of a key and a new size that are told of
-    /// at once, crossterm takes one, and would hear of the other with the next key or size only.
-    fn is_told_again(&self) -> io::Result<bool> {
+    /// Makes the terminal report a key again; true: crossterm has seen it. Of a key and a new size that come
+    /// together, crossterm takes one, and would see the other with the next key or size only.
+    fn reports_key_again(&self) -> io::Result<bool> {
         let keys = self.keys();
         // The settings as they are: setting them wakes who waits for keys.
         tcsetattr(keys, OptionalActions::Now, &tcgetattr(keys)?)?;
@@ -127,7 +127,7 @@ impl Screen {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         match poll(&mut asked, Some(&within)) {
             Err(Errno::INTR) => poll(&mut asked, Some(&now))?,
-            told => told?,
+            polled => polled?,
         };
         if asked[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
             return Err(io::Error::new(io::ErrorKind::BrokenPipe, "the terminal was closed"));
@@ -135,7 +135,7 @@ impl Screen {
         Ok(asked[0].revents().contains(PollFlags::IN))
     }
 
-    /// Gives the terminal back and stops this process, until somebody lets it go on.
+    /// Gives the terminal back and stops this process, until it is continued (SIGCONT).
     ///
     /// # Errors
     /// The terminal has gone away.

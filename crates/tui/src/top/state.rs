@@ -15,7 +15,7 @@ pub enum PageMode {
     Recorded,
 }
 
-/// On which CPUs somebody looks at what programs are at.
+/// The CPUs whose stacks the page shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProfiledCpus {
     /// On none.
@@ -206,7 +206,7 @@ impl TopState {
         (self.selected, self.scroll, self.explained) = (0, 0, None);
     }
 
-    /// Begins to draw: lines that can be chosen are told anew.
+    /// Begins to draw: the lines that can be chosen are collected anew.
     pub(crate) fn begin(&mut self) {
         self.lines.clear();
         (self.disk_line, self.net_line) = (None, None);

@@ -443,7 +443,7 @@ fn what_does_not_work_says_so_where_its_figures_would_stand() {
         ("disk", "broken: there is no /proc/diskstats"),
         ("tcp", "broken: /proc/net/snmp: Permission denied (os error 13)"),
         ("pressure", "unsupported here: there is no /proc/pressure/cpu"),
-        ("memory", "broken: a word that nobody sees, for there are figures"),
+        ("memory", "broken: a reason that the page hides, for there are figures"),
     ];
     fixture.machine.verdicts = Availability::new(words.map(|(name, words)| (name.into(), words.into())).into());
     fixture.with(|page| {
@@ -456,7 +456,7 @@ fn what_does_not_work_says_so_where_its_figures_would_stand() {
         ] {
             assert!(first.lines().any(|line| line.contains(name) && line.contains(expect)), "{name}: {first}");
         }
-        assert!(!first.contains("nobody sees"), "{first}");
+        assert!(!first.contains("the page hides"), "{first}");
         for (key, expect) in [
             ('d', "broken: there is no /proc/diskstats"),
             ('n', "broken: /proc/net/snmp: Permission denied"),
@@ -677,7 +677,7 @@ fn response_times_of_a_run_stand_on_its_strip() {
 }
 
 #[test]
-fn bookmarks_stand_on_the_strip_and_their_keys_are_told() {
+fn bookmarks_stand_on_the_strip_and_the_page_names_their_keys() {
     Fixture::new().with(|page| {
         let marks = [SECOND_NS, 38 * SECOND_NS, SECONDS * SECOND_NS];
         let text = recorded(page, &marks, PLAIN);

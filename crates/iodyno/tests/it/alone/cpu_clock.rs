@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use testkit::{CommandOutput, TestCommand};
 
-/// The program that hides, compiled; `None` where it cannot be (or nobody may probe), which is said.
+/// The program that hides, compiled; `None` where it cannot be (or probes are not permitted), which is said.
 fn hide(scratch: &Scratch) -> Option<PathBuf> {
     if !testkit::require_root_or_skip() {
         return None;
@@ -39,7 +39,7 @@ fn grown(rows: &[&Value], key: &str) -> (f64, f64) {
 
 /// A recording of the program that hides: what the command said, the program's own duty, and that by event, %.
 fn recorded(scratch: &Scratch, program: &Path, made: &str) -> (CommandOutput, f64, f64) {
-    // Nice time on the tick's side is its own: nobody else here is nice.
+    // Nice time on the tick's side is its own: no other process here is nice.
     let command = ["record", "-i", "500ms", "-o", made, "--", "nice", "-n", "19", program.to_str().unwrap(), "6", "1"];
     let ended = scratch.iodyno(&command).run().unwrap().expect_code(0);
     let duty: f64 = ended.stdout.trim().parse().unwrap();

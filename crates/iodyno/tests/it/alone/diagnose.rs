@@ -72,7 +72,7 @@ fn once_one_thread_that_keeps_a_cpu_busy() {
 }
 
 #[test]
-fn a_recording_is_judged_like_the_machine_and_mistakes_are_told() {
+fn a_recording_is_judged_like_the_machine_and_mistakes_are_reported() {
     let scratch = Scratch::new();
     scratch.iodyno(&["record", "-o", "r", "-i", "100ms", "--for", "1s"]).run().unwrap().expect_code(0);
     let judged = scratch.iodyno(&["diagnose", "r", "--json"]).run().unwrap().expect_code(0);
@@ -113,7 +113,7 @@ fn once_a_listener_with_a_short_backlog() {
     let _alone = testkit::alone();
     let scratch = Scratch::new();
     std::fs::write(scratch.path("t.toml"), "[general]\nclear_s = 2\n").unwrap();
-    // The server takes nobody in for so many seconds, and then everybody.
+    // The server accepts no connection for so many seconds, and then every one.
     let run = |backlog: u32, calls: u32, deaf_s: u32, length: &str| {
         let name = format!("r{backlog}-{calls}-{deaf_s}");
         let serve = format!(
@@ -273,7 +273,7 @@ fn once_a_disk_that_is_half_as_bad() {
     let _alone = testkit::alone();
     let Some(trouble) = Trouble::new("[device]\nfor_s = 4\n") else { return };
     let name = trouble.faulty.device.name();
-    // One second without an answer; two would be told.
+    // One second without an answer; two would be a finding.
     let load = trouble.fio(&["--iodepth=4", "--rate_iops=200", "--runtime=9"]);
     let diagnose = trouble.watch("7s");
     std::thread::sleep(Duration::from_secs(3));
@@ -281,7 +281,7 @@ fn once_a_disk_that_is_half_as_bad() {
     let judged = seen(diagnose);
     drop(load);
     assert!(find(&judged, "R7", &name).is_none(), "{judged}");
-    // Every answer takes a hundred times as long as at first, and half of the time nobody waits for one.
+    // Every answer takes a hundred times as long as at first, and half of the time no I/O is in flight.
     let load = trouble.fio(&["--iodepth=1", "--rate_iops=100", "--runtime=4"]);
     let diagnose = trouble.watch("13s");
     load.wait().unwrap().expect_code(0);
@@ -296,7 +296,7 @@ fn once_a_disk_that_is_half_as_bad() {
 struct SmallGroup(Vec<std::path::PathBuf>);
 
 impl SmallGroup {
-    /// Where version 2 has the controller `memory`, there, else where version 1 has it; `None` when nobody has.
+    /// Where version 2 has the controller `memory`, there, else where version 1 has it; `None` when neither has.
     fn new(bytes: u64) -> Option<Self> {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let at = |place: &str| std::path::PathBuf::from("/sys/fs/cgroup").join(place);
@@ -436,7 +436,7 @@ fn once_programs_too_brief_to_be_seen() {
     drop(busy);
     let finding = find(&judged, "R9", "brief-abc").unwrap_or_else(|| panic!("not found: {judged}"));
     assert!(sentence(finding).contains("runs/s of brief-abc"), "{finding}");
-    // At half of what is told of, and when it is over.
+    // At half of the rate that makes a finding, and when it is over.
     let script = format!("while :; do {}; sleep 0.04; done", scratch.path("brief-abc").display());
     let half = TestCommand::new("sh").args(["-c", &script]).spawn().unwrap();
     let quiet = seen(look());

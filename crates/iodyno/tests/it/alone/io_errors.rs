@@ -193,10 +193,10 @@ fn what_a_recorded_command_fails_at_first_is_found() {
     let found = finding(&judged, &name).unwrap_or_else(|| panic!("{judged}"));
     assert!(figure(found, "failed reads") >= Some(1.0), "{found}");
     let check = |text: &str, code| scratch.iodyno(&["check", "r", "--fail-if", text]).run().unwrap().expect_code(code);
-    let told = check(&format!("errors{{target={name}, op=read}} > 0"), 5).stderr;
+    let stderr = check(&format!("errors{{target={name}, op=read}} > 0"), 5).stderr;
     assert!(
-        told.contains(&format!("objective missed in the machine: errors{{target={name}, op=read}} was ")),
-        "{told}"
+        stderr.contains(&format!("objective missed in the machine: errors{{target={name}, op=read}} was ")),
+        "{stderr}"
     );
     check(&format!("errors{{target={name}, op=write}} > 0"), 0);
 }
@@ -220,12 +220,12 @@ for memory in [mmap.mmap(file.fileno(), 65536), mmap.mmap(-1, 65536)]:
         print(error.errno)
 ";
     let record = ["record", "-o", "r", "--", "python3", "-c", script, disk.device.path().to_str().unwrap()];
-    let told = scratch.iodyno(&record).run().unwrap();
-    if told.code == Some(3) {
+    let ran = scratch.iodyno(&record).run().unwrap();
+    if ran.code == Some(3) {
         testkit::lacks("python3");
         return;
     }
-    assert_eq!(told.stdout, "5\n5\n", "{}", told.stderr);
+    assert_eq!(ran.stdout, "5\n5\n", "{}", ran.stderr);
     let counted = failures(&scratch, "r", &disk.device.name());
     assert!(counted.iter().any(|row| row["op"] == "read" && row["error"] == 5), "{counted:?}");
     let files: Vec<&Value> = counted.iter().filter(|row| !row["file"].is_null()).collect();

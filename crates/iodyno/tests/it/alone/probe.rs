@@ -184,7 +184,7 @@ fn random_reads_of_every_kind_are_counted() {
             (true, _) => {
                 assert_eq!((sum.direct_reads, sum.direct_read_bytes, sum.reads), (500, expected, 0), "{engine}")
             }
-            // Every place once, and the kernel was told that they are random: none is read ahead.
+            // Every place once, and fio advised the kernel that they are random: none is read ahead.
             (false, "mmap") => assert!(sum.mapped_bytes >= expected && sum.filled_bytes >= expected, "{sum:?}"),
             (false, _) => {
                 assert_eq!((sum.reads, sum.read_bytes, sum.touched_bytes), (500, expected, expected), "{engine}");
@@ -230,7 +230,7 @@ fn asynchronous_writes_have_their_device_and_file() {
     let name = device.name();
     let probing = Probing::start(&scratch, &["io", "-d", &name, "--by", "file"]);
     write(&file, "1M", 4, &[]);
-    // Write-back of the whole file system, not of a file that somebody waits for.
+    // Write-back of the whole file system, not of a file that a process waits for.
     TestCommand::new("sync").arg("-f").arg(mounted.path()).run().unwrap().expect_code(0);
     let output = probing.stop().expect_code(0);
     let rows = Reader::open(scratch.path("probed")).unwrap().table::<Io>().unwrap();

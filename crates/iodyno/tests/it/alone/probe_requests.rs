@@ -261,7 +261,7 @@ fn what_is_a_request_and_what_is_an_answer() {
         client.send(NOTHING);
         assert_eq!(client.stream.read(&mut [0]).unwrap(), 0);
     }
-    // Nobody asks.
+    // A connection without a request.
     drop(Client::connect("127.0.0.1", server.port));
     // In two parts: from the first one on.
     let mut client = Client::connect("127.0.0.1", server.port);
@@ -272,7 +272,7 @@ fn what_is_a_request_and_what_is_an_answer() {
     std::thread::sleep(Duration::from_millis(60));
     client.stream.write_all(b".").unwrap();
     client.receive();
-    // By a thread that nobody knew before.
+    // By a thread that is new to the probe.
     client.ask(HAND_OVER);
     let (_, rows) = probing.stop();
     let known = answers(&rows, server.port, &KNOWN);
@@ -321,7 +321,7 @@ fn urgent() {
 
 #[test]
 #[ignore = "times: make exam"]
-fn who_waits_for_a_cpu_is_told_apart() {
+fn requests_that_wait_for_a_cpu_are_separate() {
     if !testkit::require_root_or_skip() {
         return;
     }

@@ -83,13 +83,13 @@ tests! {
     write_back_is_charged_to_the_writer_and_its_file: once_write_back_is_charged_to_the_writer_and_its_file,
     compressed_write_back_is_charged_to_the_writer_as_well: once_compressed_write_back_is_charged_to_the_writer_as_well,
     renamed_and_unlinked_files_keep_the_name_that_they_had_when_they_were_seen: once_renamed_and_unlinked_files_keep_the_name_that_they_had_when_they_were_seen,
-    direct_and_buffered_reads_know_their_file_whoever_submits_them: once_direct_and_buffered_reads_know_their_file_whoever_submits_them,
+    direct_and_buffered_reads_know_their_file_with_every_engine: once_direct_and_buffered_reads_know_their_file_with_every_engine,
     btt_blkparse_and_fio_read_what_is_exported: once_btt_blkparse_and_fio_read_what_is_exported,
     reads_of_files_stand_beside_the_io_that_they_cause: once_reads_of_files_stand_beside_the_io_that_they_cause,
     what_fails_has_its_error_number: once_what_fails_has_its_error_number,
     a_partition_is_traced_without_its_neighbours: once_a_partition_is_traced_without_its_neighbours,
     a_large_write_is_split_and_its_parts_are_marked: once_a_large_write_is_split_and_its_parts_are_marked,
-    a_control_group_is_told_from_others: once_a_control_group_is_told_from_others,
+    a_control_group_is_traced_without_others: once_a_control_group_is_traced_without_others,
     a_long_trace_is_cut_into_recordings_without_losing_a_row: once_a_long_trace_is_cut_into_recordings_without_losing_a_row,
 }
 
@@ -462,7 +462,7 @@ fn once_renamed_and_unlinked_files_keep_the_name_that_they_had_when_they_were_se
     assert!(of("before").is_some() && of("before") == of("after"), "one inode under two names");
 }
 
-fn once_direct_and_buffered_reads_know_their_file_whoever_submits_them() {
+fn once_direct_and_buffered_reads_know_their_file_with_every_engine() {
     for engine in ["psync", "libaio", "io_uring"] {
         let traced = on_file_system(FileSystem::Ext4, &[], |root| {
             let file = root.join("data");
@@ -510,7 +510,7 @@ fn losses_are_counted_and_end_with_exit_code_6() {
     let Some(device) = device() else { return };
     let scratch = Scratch::new();
     let tracing = Tracing::start(&scratch, "lost", &["-d", &device.name(), "--comm", "fio", "--buffer", "64k"]);
-    // Nobody empties the ring while the load runs.
+    // The trace does not empty the ring while the load runs.
     tracing.child.signal(rustix::process::Signal::STOP);
     let log = fio(&scratch, &device, &["--rw=randread", "--bs=4k", "--iodepth=4", "--size=64m", "--number_ios=3000"]);
     tracing.child.signal(rustix::process::Signal::CONT);
@@ -678,7 +678,7 @@ fn once_a_partition_is_traced_without_its_neighbours() {
     let (first, second) = (format!("{}p1", device.name()), format!("{}p2", device.name()));
     let tell = |name: &str, what: &str| std::fs::read_to_string(format!("/sys/class/block/{name}/{what}"));
     let start = tell(&second, "start").unwrap();
-    // Nobody may be there who makes nodes in /dev.
+    // udev may not run here, so the test makes the nodes itself.
     let node = |name: &str| {
         let path = scratch.path(name);
         let numbers = tell(name, "dev").unwrap();
@@ -736,7 +736,7 @@ fn once_a_large_write_is_split_and_its_parts_are_marked() {
     assert!(splits >= 30, "{splits}");
 }
 
-fn once_a_control_group_is_told_from_others() {
+fn once_a_control_group_is_traced_without_others() {
     let Some(device) = device() else { return };
     let Ok(groups) = MountedFileSystem::mount(&["-t", "cgroup2", "none"]) else {
         testkit::lacks("control groups, version 2");

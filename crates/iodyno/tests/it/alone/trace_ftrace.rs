@@ -117,7 +117,7 @@ fn losses_are_counted_and_end_with_exit_code_6() {
     let Some(device) = device() else { return };
     let scratch = Scratch::new();
     let tracing = start(&scratch, "lost", "ftrace", &device.name(), &["--buffer", "64k"]);
-    // Nobody empties the buffers while the load runs.
+    // The trace does not empty the buffers while the load runs.
     tracing.signal(rustix::process::Signal::STOP);
     let log = fio_log(
         &scratch,
@@ -141,7 +141,7 @@ fn what_a_killed_trace_leaves_is_removed_by_the_next() {
     let tracing = start(&scratch, "killed", "ftrace", &device.name(), &[]);
     tracing.signal(rustix::process::Signal::KILL);
     let _ = tracing.wait();
-    assert_eq!(instances().len(), 1, "nobody could remove it");
+    assert_eq!(instances().len(), 1, "the killed trace could not remove it");
     let tracing = start(&scratch, "next", "ftrace", &device.name(), &[]);
     assert_eq!(instances().len(), 1);
     stop(tracing, &scratch, "next").0.expect_code(0);

@@ -231,7 +231,7 @@ fn mapped_memory_is_not_the_file(bench: &Bench, file_of_memory: &Path) {
 }
 
 #[test]
-fn addresses_that_are_hidden_are_told_of() {
+fn a_trace_says_that_the_kernel_hides_addresses() {
     let Some(bench) = Bench::new() else { return };
     let open = tempfile::tempdir().unwrap();
     std::fs::set_permissions(open.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
@@ -275,7 +275,7 @@ fn what_would_trace_nothing_is_refused() {
 }
 
 #[test]
-fn a_flight_recorder_watches_all_devices_unless_told_otherwise() {
+fn a_flight_recorder_without_a_device_watches_all() {
     let Some(bench) = Bench::new() else { return };
     let until = ["trace", "--until", "response > 1h", "--before", "30s", "--after", "10s", "--for", "1s"];
     says(&bench.run(&until).stdout, "watching all devices");
@@ -293,7 +293,7 @@ fn a_trace_of_less_than_a_second_has_a_page() {
 }
 
 #[test]
-fn a_probe_leaves_what_a_trace_leaves_and_groups_as_told() {
+fn a_probe_leaves_what_a_trace_leaves_and_groups_by_its_option() {
     let Some(bench) = Bench::new() else { return };
     for (by, expected) in [("process", "fio"), ("op", "read")] {
         let child = bench.start(&["probe", "io", "--by", by, "-o", by], "\n");
@@ -313,7 +313,7 @@ fn a_process_is_traced_without_others() {
     let pid = std::process::id().to_string();
     let child = bench.start(&["trace", "--pid", &pid, "-o", "pid"], "tracing");
     bench.reads(&["--number_ios=100"]);
-    // Pages that nobody has read yet; read here.
+    // Pages that are not in memory yet; read here.
     TestCommand::new("blockdev")
         .args(["--flushbufs", bench.device.path().to_str().unwrap()])
         .run()

@@ -119,7 +119,7 @@ pub fn oltp(seconds: u32) -> Vec<Io> {
     load.finish()
 }
 
-/// Two scans of a large table, 256 KiB at a time, that run for some seconds and rest for some; between them somebody
+/// Two scans of a large table, 256 KiB at a time, that run for some seconds and rest for some; between them a process
 /// looks things up.
 pub fn scan(seconds: u32) -> Vec<Io> {
     let mut load = Load::new(12);

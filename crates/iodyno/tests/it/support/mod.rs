@@ -93,7 +93,7 @@ pub fn sum(rows: &[serde_json::Value], column: &str, pass: impl Fn(&serde_json::
         .sum()
 }
 
-/// A loop device over a disk of 64 MiB that stalls and fails as it is told; needs root.
+/// A loop device over a disk of 64 MiB that stalls and fails on command; needs root.
 ///
 /// Dropped in this order: the device before the file that it is over, that before the place where it is mounted.
 pub struct FaultyDisk {

@@ -7,7 +7,7 @@ while read -r _ point kind _; do
   # Not those that other tests mount elsewhere.
   case $kind:$point in cgroup:/sys/fs/cgroup/* | cgroup2:/sys/fs/cgroup | cgroup2:/sys/fs/cgroup/*) ;; *) continue ;; esac
   mkdir -p "$point/$name"
-  # In version 1 nobody may enter a group without CPUs and memory.
+  # In version 1 a process cannot enter a group without CPUs and memory.
   if [ $kind = cgroup ] && [ -e "$point/cpuset.cpus" ]; then
     for file in cpuset.cpus cpuset.mems; do cat "$point/$file" >"$point/$name/$file"; done
   fi

@@ -117,8 +117,8 @@ fn a_job_stops_at_its_first_error_and_the_others_go_on() {
         let jobs = [options, others, &format!("stonewall\n{others}")];
         let [fio, ours] = bench.both(&format!("errors{number}"), fault, &jobs);
         for part in 0..3 {
-            let told = || format!("{options} with `{fault}`: job {part}; {:?} {}", ours.code, ours.stderr);
-            assert_eq!(fio.job(part), ours.job(part), "{}", told());
+            let context = || format!("{options} with `{fault}`: job {part}; {:?} {}", ours.code, ours.stderr);
+            assert_eq!(fio.job(part), ours.job(part), "{}", context());
         }
         assert_eq!(ours.job(0).len(), requests, "{options} with `{fault}`");
         assert_eq!([ours.job(1).len(), ours.job(2).len()], [64, 64], "{options}: the others go on");

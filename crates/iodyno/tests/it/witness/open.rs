@@ -130,7 +130,7 @@ fn a_run_ends_with_fsync_where_that_is_asked() {
 }
 
 #[test]
-fn an_fsync_that_fails_is_told_and_fails_the_run() {
+fn a_failed_fsync_is_recorded_and_fails_the_run() {
     let Some(place) = place() else { return };
     place.disk.control("eio flush").unwrap();
     let text = "sd=sd1,lun=DISK,size=8m\nwd=wd1,sd=sd1,rdpct=0,xfersize=4k\n\
@@ -140,8 +140,9 @@ fn an_fsync_that_fails_is_told_and_fails_the_run() {
     assert_eq!(code, Some(3));
     assert_eq!(log.iter().filter(|entry| entry.op == DiskOperation::Flush && entry.result < 0).count(), 1);
     let events = place.scratch.table("out", "event");
-    let told = events.iter().any(|event| event["kind"] == "io_error" && event["message"].to_string().contains("flush"));
-    assert!(told, "{events:?}");
+    let is_recorded =
+        events.iter().any(|event| event["kind"] == "io_error" && event["message"].to_string().contains("flush"));
+    assert!(is_recorded, "{events:?}");
 }
 
 #[test]

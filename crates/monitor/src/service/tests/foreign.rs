@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _,
 struct Scene {
     home: ArchiveFolder,
     outside: PathBuf,
-    told: Told,
+    clock: ManualClock,
 }
 
 /// Where something is put.
@@ -58,7 +58,7 @@ fn newest(scene: &Scene) -> PathBuf {
 fn others_recording(scene: &Scene, path: &Path) {
     let name = path.file_name().expect("a name").to_string_lossy().into_owned();
     let directory = scene.outside.join(format!("other of {name}"));
-    let other = ArchiveFolder::open(&directory, &scene.told).expect("a directory");
+    let other = ArchiveFolder::open(&directory, &scene.clock).expect("a directory");
     copy(&tiny(&other, &name, DAY_NS), path);
 }
 
@@ -322,16 +322,16 @@ fn scene(top: &Path) -> Scene {
     let (directory, outside) = (top.join("collected"), top.join("outside"));
     std::fs::create_dir(&outside).expect("made");
     file(&outside.join("precious"), "mine");
-    let told = Told::at(wall(1, (0, 0, 0)));
-    let home = ArchiveFolder::open(&directory, &told).expect("a directory");
+    let clock = ManualClock::at(wall(1, (0, 0, 0)));
+    let home = ArchiveFolder::open(&directory, &clock).expect("a directory");
     let held = kinds().filter(|(_, kind)| kind.1 == Recording).map(|(number, _)| format!("held-{number}"));
     for name in held.chain((1..=12).map(|day| format!("clean-{day}"))) {
         recorded(&home, &name);
-        told.pass(DAY_NS, &home);
+        clock.pass(DAY_NS, &home);
     }
     recorded(&home, "2026-12-31");
-    told.pass(200 * DAY_NS, &home);
-    let scene = Scene { home, outside, told };
+    clock.pass(200 * DAY_NS, &home);
+    let scene = Scene { home, outside, clock };
     furnish(&scene);
     scene
 }
@@ -417,12 +417,12 @@ fn a_recording_with_something_that_cannot_be_removed_stays_whole_and_holds_up_no
         return;
     }
     let place = tempfile::tempdir().expect("a folder");
-    let told = Told::at(wall(1, (0, 0, 0)));
-    let home = ArchiveFolder::open(place.path(), &told).expect("a directory");
+    let clock = ManualClock::at(wall(1, (0, 0, 0)));
+    let home = ArchiveFolder::open(place.path(), &clock).expect("a directory");
     let days: Vec<String> = (1..=5).map(|day| format!("2026-11-0{day}")).collect();
     for day in &days {
         recorded(&home, day);
-        told.pass(DAY_NS, &home);
+        clock.pass(DAY_NS, &home);
     }
     let at = |day: usize| place.path().join(&days[day - 1]);
     let fixed = [
@@ -454,14 +454,14 @@ fn a_recording_with_something_that_cannot_be_removed_stays_whole_and_holds_up_no
 #[test]
 fn a_page_of_ours_goes_with_its_recording_and_outlives_thinning() {
     let place = tempfile::tempdir().expect("a folder");
-    let told = Told::at(wall(1, (0, 0, 0)));
-    let home = ArchiveFolder::open(place.path(), &told).expect("a directory");
+    let clock = ManualClock::at(wall(1, (0, 0, 0)));
+    let home = ArchiveFolder::open(place.path(), &clock).expect("a directory");
     let day = recording(&home, 1, 100);
     let page = recording::sign_page("<html>");
     std::fs::write(day.join(recording::PAGE), &page).expect("written");
-    told.pass(2 * DAY_NS, &home);
+    clock.pass(2 * DAY_NS, &home);
     recording(&home, 2, 100);
-    told.pass(DAY_NS, &home);
+    clock.pass(DAY_NS, &home);
     let tiers = vec![RetentionTier { after_ns: DAY_NS / 2, step_ns: 10_000_000_000 }];
     let said = tidy_once(&home, &RetentionPolicy { tiers, ..nothing() }, None);
     assert!(said.iter().any(|said| said.starts_with("thinned 2026-11-01 ")), "{said:?}");
@@ -477,8 +477,8 @@ fn a_directory_that_others_can_write_to_is_refused() {
     std::fs::create_dir(&directory).expect("made");
     let set =
         |path: &Path, mode: u32| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("set");
-    let told = Told::at(0);
-    let open = || ArchiveFolder::open(&directory, &told).map(drop).map_err(|error| error.to_string());
+    let clock = ManualClock::at(0);
+    let open = || ArchiveFolder::open(&directory, &clock).map(drop).map_err(|error| error.to_string());
     for (mode, above, word) in
         [(0o777, 0o755, "everybody can write"), (0o1777, 0o755, "everybody can write"), (0o700, 0o777, "in its place")]
     {
@@ -487,7 +487,7 @@ fn a_directory_that_others_can_write_to_is_refused() {
         let error = open().expect_err("others can write there");
         assert!(error.contains(word) && error.contains("--allow-shared"), "{error}");
         assert!(names(&directory).is_empty() && std::fs::read_dir(&directory).expect("it").next().is_none());
-        drop(ArchiveFolder::open_as(&directory, &told, FolderSharing::Allowed).expect("the user says so"));
+        drop(ArchiveFolder::open_as(&directory, &clock, FolderSharing::Allowed).expect("the user says so"));
         std::fs::remove_dir_all(&directory).expect("removed");
         std::fs::create_dir(&directory).expect("made");
     }
@@ -519,7 +519,7 @@ fn a_directory_that_others_use_is_refused_and_left_as_it_is() {
         std::fs::create_dir(place.path().join("lost+found")).expect("made");
         make(place.path());
         let before = digest(place.path(), &|_| false);
-        let error = ArchiveFolder::open(place.path(), &Told::at(0)).expect_err("others use it").to_string();
+        let error = ArchiveFolder::open(place.path(), &ManualClock::at(0)).expect_err("others use it").to_string();
         assert!(error.contains("holds what no collector made") && error.contains("such as"), "{error}");
         assert_eq!(digest(place.path(), &|_| false), before, "{error}");
     }
@@ -541,7 +541,7 @@ fn a_lock_of_others_is_not_written_to() {
         std::fs::create_dir(&directory).expect("made");
         make(&directory.join(".lock"), &place.path().join("outside"));
         let before = digest(place.path(), &|_| false);
-        let error = ArchiveFolder::open(&directory, &Told::at(0)).expect_err(name).to_string();
+        let error = ArchiveFolder::open(&directory, &ManualClock::at(0)).expect_err(name).to_string();
         assert_eq!(digest(place.path(), &|_| false), before, "{name}: {error}");
     }
 }
@@ -558,10 +558,10 @@ fn a_directory_of_an_older_version_goes_on_and_its_recordings_are_left_alone() {
     }
     let old = |path: &Path| !path.to_string_lossy().contains("2026-08-");
     let before = digest(place.path(), &old);
-    let told = Told::at(wall(20, (1, 0, 0)));
+    let clock = ManualClock::at(wall(20, (1, 0, 0)));
     let mut request = request(3);
     request.retention = RetentionPolicy { keep_ns: Some(DAY_NS), max_bytes: Some(1), ..RetentionPolicy::default() };
-    serve_quietly(place.path(), &request, &told);
+    serve_quietly(place.path(), &request, &clock);
     assert_eq!(digest(place.path(), &old), before);
     assert_eq!(samples(place.path(), "2026-11-20"), 4);
     let events = retention_events(&place.path().join("2026-11-20"));
@@ -574,27 +574,27 @@ fn a_directory_of_an_older_version_goes_on_and_its_recordings_are_left_alone() {
 #[test]
 fn what_a_collector_knows_of_itself_can_be_lost() {
     let place = tempfile::tempdir().expect("a folder");
-    let told = Told::at(wall(1, (0, 0, 0)));
-    let home = ArchiveFolder::open(place.path(), &told).expect("a directory");
+    let clock = ManualClock::at(wall(1, (0, 0, 0)));
+    let home = ArchiveFolder::open(place.path(), &clock).expect("a directory");
     assert_eq!(home.passed_ns(), wall(1, (0, 0, 0)), "a new scale begins with the wall clock");
     for day in 1..=3 {
         recording(&home, day, 60);
-        told.pass(DAY_NS, &home);
+        clock.pass(DAY_NS, &home);
     }
     home.save();
     let (passed_ns, work) = (home.passed_ns(), home.work().path().to_path_buf());
     drop(home);
     // The state: numbers and time go on from the recordings, whatever the wall clock shows.
     file(&place.path().join(".iodyno-collector-state"), "{");
-    told.wall_ns.set(told.wall_ns.get() + 500 * DAY_NS);
-    let home = ArchiveFolder::open(place.path(), &told).expect("a directory");
+    clock.wall_ns.set(clock.wall_ns.get() + 500 * DAY_NS);
+    let home = ArchiveFolder::open(place.path(), &clock).expect("a directory");
     assert_eq!(home.next_mark("x").number, 4);
     assert!(home.passed_ns() <= passed_ns && home.passed_ns() > passed_ns - 2 * DAY_NS);
     drop(home);
     // The work folder, which others have taken: there is another one.
     std::fs::remove_file(work.join(recording::MARK)).expect("removed");
     file(&work.join("precious"), "mine");
-    let home = ArchiveFolder::open(place.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(place.path(), &clock).expect("a directory");
     assert_ne!(home.work().path(), work);
     tidy_once(&home, &RetentionPolicy { max_bytes: Some(1), ..nothing() }, None);
     assert_eq!(names(place.path()), ["2026-11-03"]);
@@ -602,6 +602,6 @@ fn what_a_collector_knows_of_itself_can_be_lost() {
     drop(home);
     // The identity: it is not guessed.
     file(&place.path().join(".iodyno-collector"), "{}");
-    let error = ArchiveFolder::open(place.path(), &told).expect_err("it is damaged").to_string();
+    let error = ArchiveFolder::open(place.path(), &clock).expect_err("it is damaged").to_string();
     assert!(error.contains("does not tell whose directory this is") && error.contains("move it away"), "{error}");
 }

@@ -6,11 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// One that goes, one that becomes coarser, one without a seal, one to be left alone, and a newest one.
 fn shelf(folder: &Path) -> ArchiveFolder {
-    let told = Told::at(wall(1, (0, 0, 0)));
-    let home = ArchiveFolder::open(folder, &told).expect("a directory");
+    let clock = ManualClock::at(wall(1, (0, 0, 0)));
+    let home = ArchiveFolder::open(folder, &clock).expect("a directory");
     for day in 1..=3 {
         recording(&home, day, 60);
-        told.pass(DAY_NS, &home);
+        clock.pass(DAY_NS, &home);
     }
     std::fs::write(folder.join("2026-11-03/notes.txt"), "mine").expect("written");
     let mut manifest = Manifest::new(&[]);
@@ -20,7 +20,7 @@ fn shelf(folder: &Path) -> ArchiveFolder {
     let rows: Vec<Disk> = (0..50).map(|second| disk(second, "sda", second)).collect();
     commit(&mut writer, &[RowBatch::from_rows(&rows).expect("a batch")]).expect("written");
     drop(writer);
-    told.pass(DAY_NS, &home);
+    clock.pass(DAY_NS, &home);
     recording(&home, 5, 60);
     home.save();
     home
@@ -63,8 +63,8 @@ fn kill_at_each_step(can_exchange: bool) -> u32 {
         let folder = quick_folder();
         let home = shelf(folder.path());
         let is_killed = killed_at(folder.path(), home, at);
-        let told = Told::at(wall(5, (0, 1, 0)));
-        let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
+        let clock = ManualClock::at(wall(5, (0, 1, 0)));
+        let home = ArchiveFolder::open(folder.path(), &clock).expect("a directory");
         // The next collector, whose user wants everything kept: what was moved out of its place comes back or is whole elsewhere.
         tidy_once(&home, &nothing(), None);
         let found = whole(folder.path());
@@ -73,7 +73,7 @@ fn kill_at_each_step(can_exchange: bool) -> u32 {
         assert_eq!(found[2..], [Some(122), Some(50), Some(122)], "step {at}");
         assert_eq!(home.work().names().expect("names"), [recording::MARK], "step {at}: nothing is left");
         // And one with the same wishes ends where one that was not killed would have.
-        told.pass(DAY_NS, &home);
+        clock.pass(DAY_NS, &home);
         tidy_once(&home, &policy(), None);
         let found = whole(folder.path());
         assert!(found[0].is_none() && found[1].is_some_and(|rows| rows < 100), "step {at}: {found:?}");
@@ -96,8 +96,8 @@ fn a_collector_that_is_killed_while_it_removes_and_thins_leaves_whole_recordings
 #[test]
 fn a_collector_that_is_killed_while_it_begins_leaves_nothing() {
     let folder = quick_folder();
-    let told = Told::at(wall(1, (0, 0, 0)));
-    let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
+    let clock = ManualClock::at(wall(1, (0, 0, 0)));
+    let home = ArchiveFolder::open(folder.path(), &clock).expect("a directory");
     // While its folder has nothing in it, and while it has a mark: in the work folder, where it has no day's name yet.
     home.work().create_folder("new-0123-1").expect("made");
     let marked = home.work().create_folder("new-0123-2").expect("made");
@@ -105,12 +105,12 @@ fn a_collector_that_is_killed_while_it_begins_leaves_nothing() {
     let work = home.work().path().to_path_buf();
     drop(home);
     // While the work folder has no mark.
-    let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(folder.path(), &clock).expect("a directory");
     assert_eq!(tidy_once(&home, &nothing(), None), Vec::<String>::new());
     assert_eq!(home.work().names().expect("names"), [recording::MARK]);
     drop(home);
     std::fs::remove_file(work.join(recording::MARK)).expect("removed");
-    let home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
+    let home = ArchiveFolder::open(folder.path(), &clock).expect("a directory");
     assert_eq!(home.work().path(), work, "it is taken again");
     // What is being made now is left alone, and is nowhere else before it has its mark.
     let begun = home.begin("2026-11-01", Manifest::new(&[])).expect("begun");

@@ -248,8 +248,8 @@ fn recordings_around_findings_and_restarts_protect_no_more_than_days_do() {
 fn on_a_disk(days: u64) {
     let folder = quick_folder();
     std::fs::write(folder.path().join(".lock"), "").expect("written");
-    let told = Told::at(wall(1, (0, 0, 0)));
-    let mut home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
+    let clock = ManualClock::at(wall(1, (0, 0, 0)));
+    let mut home = ArchiveFolder::open(folder.path(), &clock).expect("a directory");
     std::fs::write(folder.path().join("notes.txt"), "mine").expect("written");
     std::fs::create_dir(folder.path().join(".old-photos")).expect("made");
     std::fs::write(folder.path().join(".old-photos/1.jpg"), "mine").expect("written");
@@ -258,16 +258,16 @@ fn on_a_disk(days: u64) {
     for day in 1..=days {
         tiny(&home, &format!("day-{day}"), DAY_NS);
         match dice.below(30) {
-            0 => told.wall_ns.set(told.wall_ns.get() + 120 * DAY_NS),
-            1 => told.wall_ns.set(told.wall_ns.get() - 120 * DAY_NS),
+            0 => clock.wall_ns.set(clock.wall_ns.get() + 120 * DAY_NS),
+            1 => clock.wall_ns.set(clock.wall_ns.get() - 120 * DAY_NS),
             2 => {
                 home.save();
                 drop(home);
-                home = ArchiveFolder::open(folder.path(), &told).expect("a directory");
+                home = ArchiveFolder::open(folder.path(), &clock).expect("a directory");
             }
             _ => {}
         }
-        told.pass(DAY_NS, &home);
+        clock.pass(DAY_NS, &home);
         tidy_once(&home, &retention, None);
         let count = u64::try_from(names(folder.path()).len()).expect("few") - 1;
         assert!(count == day.min(13), "day {day}: {count}");
