@@ -6,7 +6,7 @@ use recording::rows::BtrfsDevice;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Remembers what it told.
+/// Remembers the last text of each file.
 #[derive(Debug)]
 pub(crate) struct Btrfs {
     folder: PathBuf,

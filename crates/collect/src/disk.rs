@@ -33,24 +33,24 @@ pub(crate) fn parse<'a, T>(text: &[u8], wanted: impl Fn(DeviceNumber) -> Option<
 /// A device and where its counters stand.
 pub(crate) type Named<'a> = (DiskCounters, std::borrow::Cow<'a, str>);
 
-/// Devices that are told of: those that ever did something, and those that were asked for by name. Idle RAM and loop devices
-/// by the dozen cost no rows.
+/// Selects the devices that get rows: those that ever did something, and those that were asked for by name. Dozens of
+/// idle RAM and loop devices thus cost no rows.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    /// Told of however idle they are.
+    /// These have rows however idle they are.
     asked: BTreeSet<String>,
     /// Those of the last sample, and when that was; `None`: there was none.
     last: Option<(HashSet<DeviceNumber>, Stamp)>,
 }
 
 impl Told {
-    /// From now on these are told of as well.
+    /// From now on these have rows as well.
     pub(crate) fn ask(&mut self, names: &[String]) {
         self.asked.extend(names.iter().cloned());
     }
 
-    /// Those to tell of now, and those whose counters stood at 0 at the sample before, when there was no row of them: what
-    /// they did since then is the difference, like anybody's.
+    /// Devices that have a row now, and those whose counters stood at 0 at the sample before, when they had no row: the
+    /// difference to 0 is what they did since then.
     pub(crate) fn choose<'a>(&mut self, text: &'a [u8], stamp: Stamp) -> (Vec<Named<'a>>, Vec<(Named<'a>, Stamp)>) {
         let (mut now, mut new, mut numbers) = (Vec::new(), Vec::new(), HashSet::new());
         for line in lines(text) {
@@ -133,7 +133,7 @@ mod tests {
             of(&mut told, &(line("sda", 0, 5) + "7 1 loop1 0 0 0 0 0 0 0 0 0 0 0\n"), 10),
             (vec![some("sda", 5)], vec![])
         );
-        // One began, one came that had worked before anybody saw it, one was asked for.
+        // One began to work, one had worked before its first sample, one was asked for.
         let text = line("sda", 0, 6) + &line("loop1", 1, 7) + &line("loop3", 3, 9) + idle;
         let zero = |name: &str| (name.to_string(), Some(0), 10);
         let (now, new) = of(&mut told, &text, 20);

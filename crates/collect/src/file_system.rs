@@ -1,7 +1,8 @@
 //! Mounted file systems: what they hold and what is free, from `/proc/self/mountinfo` and statvfs(3).
 //!
-//! A server that does not answer blocks whoever asks it, for ever. Each such file system is asked by a thread of its own, which
-//! is waited for a little; while that hangs, the figures are missing, and that is said once.
+//! A server that does not answer blocks the thread that asks it for ever. Each such file system has a thread of its
+//! own; the caller waits for it for a short time. While that thread hangs, the figures are missing, and one message
+//! says so.
 
 use crate::devices::{DeviceResolver, MountPoint};
 use crate::nfs;
@@ -22,7 +23,7 @@ const EVERY_NS: u64 = 10_000_000_000;
 const MOST: usize = 512;
 /// Servers are waited for so long.
 const PATIENCE_NS: u64 = 200_000_000;
-/// Kinds whose figures come from somebody who may not answer.
+/// Kinds whose figures come from a server, which may not answer.
 const REMOTE: [&str; 19] = [
     "nfs",
     "nfs4",
@@ -131,8 +132,8 @@ impl Lane {
     }
 }
 
-/// Threads by the mount that each asks for; one for all that are on this machine. They outlive whoever reads mounts: one that
-/// waits for a dead server cannot be ended, and the next reader must not start another one.
+/// Threads by the mount that each asks for; one for all that are on this machine. They outlive the reader of mounts: a
+/// thread that waits for a dead server cannot be ended, and the next reader must not start another one.
 static LANES: Mutex<BTreeMap<PathBuf, Lane>> = Mutex::new(BTreeMap::new());
 
 /// Reads mounts.
@@ -184,7 +185,7 @@ impl FileSystems {
         for mount in &mounts {
             let path = place(mount);
             if lies_below(mount, &automatic) && self.every_ns > 0 {
-                // Whoever looks there now and then keeps it mounted for ever.
+                // Reading it now and then would keep it mounted for ever.
             } else if lies_below(mount, &remote) {
                 asked.entry(path.clone()).or_default().push(path);
             } else if PROMPT.contains(&&*mount.file_system) && !lies_below(mount, &automatic) {
@@ -265,7 +266,7 @@ impl NfsMounts {
     }
 }
 
-/// Somebody else has to answer for it.
+/// Another machine or process has to answer for it.
 fn is_remote(mount: &MountPoint) -> bool {
     REMOTE.contains(&&*mount.file_system) || mount.file_system.starts_with("fuse")
 }

@@ -6,19 +6,19 @@ use recording::Label;
 use recording::rows::Interrupt;
 use std::collections::HashMap;
 
-/// A vector on a CPU is told of when it grew by so much since it was last told: slow ones cost no rows.
+/// A vector on a CPU has a row when it grew by so much since its last row: slow ones cost no rows.
 const TOLD_AFTER: i64 = 100;
 
-/// Remembers what it told.
+/// Remembers the count of each last row.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupts {
-    /// Everything that ever came is told of each time.
+    /// Every vector that ever fired has a row in each sample.
     tells_all: bool,
     told: HashMap<(bool, Vec<u8>, usize), i64>,
 }
 
 impl Interrupts {
-    /// For somebody who looks at interrupts and at nothing else.
+    /// `tells_all` is for a command that records interrupts and nothing else.
     pub(crate) fn telling_all(tells_all: bool) -> Self {
         Self { tells_all, ..Self::default() }
     }
@@ -106,7 +106,7 @@ mod tests {
         assert!(interrupts.rows(more.as_bytes(), false, at).is_empty(), "99 are not told of yet");
         let more = TEXT.replace("10109396", "10109496");
         assert_eq!(told(interrupts.rows(more.as_bytes(), false, at)), [("36 virtio1-req.0".into(), 2, 10_109_496)]);
-        // Counters of a device that was replaced begin anew, and that is told.
+        // Counters of a device that was replaced begin anew, and this makes a row.
         let less = TEXT.replace("10109396", "7");
         assert_eq!(told(interrupts.rows(less.as_bytes(), false, at)), [("36 virtio1-req.0".into(), 2, 7)]);
     }

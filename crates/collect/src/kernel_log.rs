@@ -72,7 +72,8 @@ impl KernelLog {
         let mut events: Vec<Event> = found
             .into_iter()
             .map(|((level, text), (t_ns, count))| {
-                // The log has a clock of its own, which is near ours; what is told now was not before the last sample.
+                // The log has a clock of its own, which is near ours; a message that comes now was not logged before
+                // the last sample.
                 let t_ns = t_ns.clamp(self.start_ns, stamp.t_ns);
                 let at = Stamp::at(u64::try_from(t_ns).unwrap_or(0), t0_ns);
                 event(at, severity(level), text, count)

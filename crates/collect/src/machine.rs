@@ -121,9 +121,9 @@ impl MachineReader {
         self.sample_those_that_ran((t_ns, t0_ns), &mut || None)
     }
 
-    /// As [`Machine::sample`] where somebody may know which processes ran since the last sample, those included that have
-    /// ended: `ran` is asked right before processes are read, and not where they are not wanted. Only they are read then,
-    /// and all of them now and then; with `None` all are.
+    /// As [`Machine::sample`], where the caller may know which processes ran since the last sample, those included that
+    /// have ended: `ran` is called right before processes are read, and only where they are wanted. Only they are read
+    /// then, and all of them now and then; with `None` all are.
     pub fn sample_those_that_ran(
         &mut self,
         (t_ns, t0_ns): (u64, u64),

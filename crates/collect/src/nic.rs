@@ -35,7 +35,7 @@ struct Request {
     rest: [u64; 2],
 }
 
-/// Asks, and remembers what it told.
+/// Asks, and remembers the last answer.
 #[derive(Debug)]
 pub(crate) struct NicCounters {
     socket: OwnedFd,
@@ -43,7 +43,7 @@ pub(crate) struct NicCounters {
     next_ns: u64,
 }
 
-/// Names and values of one interface when it was last told of.
+/// Names and values of one interface at its last rows.
 #[derive(Debug, Default)]
 struct Known {
     text: Vec<u8>,

@@ -102,7 +102,7 @@ mod tests {
         assert!(after.user_ns + after.system_ns > before.user_ns + before.system_ns);
         assert_eq!((after.pid, after.tid == me), (me, false));
         assert!(after.cpu.is_some() && after.start_ns == before.start_ns);
-        // Asked again after it was not, all are told of again.
+        // Asked for again after a pause, all have rows again.
         threads.sample(&[], Stamp::at(2, 0));
         assert!(!threads.sample(&[me], Stamp::at(3, 0)).is_empty());
         assert!(threads.sample(&[i64::MAX], Stamp::at(4, 0)).is_empty());

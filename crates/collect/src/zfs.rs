@@ -15,7 +15,7 @@ const DATASETS_EVERY_NS: u64 = 10_000_000_000;
 /// So many data sets of a pool are looked at.
 const MOST_DATASETS: usize = 1024;
 
-/// Remembers what it told.
+/// Remembers the last values of each data set.
 #[derive(Debug)]
 pub(crate) struct Zfs {
     folder: PathBuf,

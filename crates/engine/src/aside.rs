@@ -35,7 +35,8 @@ impl CpuReservation {
         if cpus.is_empty() && ours.count() > 1 && is_allowed() {
             let interrupts = std::fs::read_to_string("/proc/interrupts").unwrap_or_default();
             let quiet = by_quiet(&interrupts, numbers(&ours));
-            // One that nobody has taken is left for everything else, or two that play would starve each other's helpers.
+            // One CPU that no other replay has claimed stays free for all other threads, or two replays would starve
+            // each other's helpers.
             let mut free: Vec<(u32, UnixDatagram)> =
                 quiet.iter().filter_map(|cpu| Some((*cpu, claim(*cpu)?))).take(2).collect();
             free.truncate(if free.len() == 2 { 1 } else { 0 });
@@ -185,7 +186,7 @@ ERR:          0
         assert_eq!(chosen.len(), usize::from(super::is_allowed()));
         assert!(chosen.iter().all(|cpu| ours.is_set(*cpu as usize)));
         assert_eq!(sched_getaffinity(None).unwrap(), ours);
-        // All of them: nobody would be left.
+        // With all of them, no CPU would be left for other threads.
         let all: Vec<u32> = numbers(&ours).collect();
         let aside = CpuReservation::of(&all);
         assert_eq!(sched_getaffinity(None).unwrap(), ours);

@@ -76,7 +76,7 @@ impl Fate {
 #[derive(Debug, Default)]
 pub struct JobFates {
     jobs: Vec<Fate>,
-    /// Counts up when jobs were told to end.
+    /// Counts how often a job got the order to end.
     changes: AtomicU32,
     ends_all: AtomicBool,
 }
@@ -111,7 +111,7 @@ impl JobFates {
         self.jobs.iter().any(|fate| fate.end.as_ref().is_some_and(|end| end.takes_along.is_some()))
     }
 
-    /// How often jobs were told to end.
+    /// How often a job got the order to end.
     #[inline]
     pub(crate) fn changes(&self) -> u32 {
         self.changes.load(Ordering::Acquire)

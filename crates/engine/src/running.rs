@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long workers get to go home when they are told to; those that hang in the kernel are left behind.
+/// How long workers have to end after the order to stop; those that hang in the kernel are left behind.
 const GIVE_UP_NS: u64 = 50_000_000;
 
 /// What a thread does.
@@ -48,7 +48,7 @@ pub(crate) struct Team {
 struct TeamJob {
     workload: usize,
     span: Arc<JobSpan>,
-    /// Begin and end as they were last told.
+    /// Begin and end at the last harvest.
     told: (Option<u64>, Option<u64>),
 }
 
@@ -332,7 +332,7 @@ impl RunningRun {
         for team in &mut self.teams {
             team.stats.exchange(&mut team.spare);
         }
-        // The last interval ends with the load, however late somebody comes to harvest it.
+        // The last interval ends with the load, however late the harvest comes.
         let ends_ns = self.ends_ns.filter(|ends_ns| self.harvested_ns < *ends_ns).unwrap_or(u64::MAX);
         let t_ns = clock::now_ns().min(ends_ns).max(self.harvested_ns + 1);
         let interval_ns = t_ns - self.harvested_ns;
@@ -442,7 +442,7 @@ impl RunningRun {
         let (harvest, open) = self.open_ends();
         for team in self.teams.drain(..) {
             let is_done = team.status.done.load(Ordering::Acquire);
-            // Threads that hang in a system call are left behind; they hold nothing that anybody needs.
+            // Threads that hang in a system call are left behind; they hold nothing that other threads need.
             for thread in team.threads.into_iter().filter(|_| is_done) {
                 if let Ok(Err(error)) = thread.join() {
                     return Err(error);

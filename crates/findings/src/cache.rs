@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// So much of the past is kept: what lies before and after the moment when a cache was full, and a little more.
 const KEPT_NS: i64 = 480_000_000_000;
-/// A control group that was not told of for so long is forgotten: it is looked at once a minute at least when it does anything.
+/// A control group that had no row for so long is forgotten: the collector reads a group at least once a minute when it
+/// does anything.
 const FORGET_NS: i64 = 180_000_000_000;
 /// So many control groups are remembered.
 const GROUPS: usize = 64;
@@ -30,7 +31,7 @@ pub(crate) struct CacheRule {
     groups: BTreeMap<Label, Group>,
 }
 
-/// A group that was told of.
+/// A group that had a row.
 struct Group {
     /// When, and how it stood.
     last_ns: i64,
@@ -102,7 +103,7 @@ impl Sample {
             cached,
             free,
             hits,
-            // Of the whole machine: nobody tells them apart by group for little.
+            // Of the whole machine: counting them by group is not cheap.
             refaults: moment.memory.as_ref().and_then(|memory| memory.refaults_per_s),
             reads: moment
                 .disks
@@ -417,7 +418,7 @@ mod tests {
         // 60 GB at 80 MB/s are 750 s; so much of them is left.
         let left_s = all[0].evidence.iter().find(|one| one.name == "full in").unwrap().value.unwrap();
         assert!((left_s + 62.0 - 750.0).abs() < 3.0, "{left_s}");
-        // Half as fast it takes longer than anybody waits for.
+        // Half as fast, it takes longer than the rule waits for.
         let mut slow = Bench::new();
         slow.steps(90, 1.0, |step| step.memory(30e9, 30e9, 0.0));
         assert!(slow.engine().findings().is_empty());

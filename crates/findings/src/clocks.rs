@@ -136,7 +136,7 @@ mod tests {
             assert_eq!(stolen(&missed), None, "not known is not 0");
         }
         assert!(stolen(&run(Some(true), (40.0, 6.0, 20.0), true)).is_some_and(|percent| (percent - 6.0).abs() < 0.01));
-        // Nobody is there who could.
+        // Without a hypervisor no time can be stolen.
         let adds = run(Some(false), (40.0, 0.0, 20.0), false);
         assert!(adds.engine().findings()[0].sentence.starts_with("The tick adds 20 points"));
         assert_eq!(stolen(&adds), Some(0.0));

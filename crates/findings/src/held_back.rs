@@ -36,8 +36,8 @@ impl Rule for HeldBackRule {
     }
 }
 
-/// Sums of what was told of a group, by the time that this is of: it may be looked at more rarely than the rest, and where
-/// nothing was told of it nothing happened. `None` where something is not counted.
+/// Sums of a group's rows, by the time that they cover: the collector may read it more rarely than the rest, and where
+/// it has no row nothing happened. `None` where something is not counted.
 fn over<'a>(stretch: Stretch<'_>, told: &[&'a GroupUse]) -> Option<Held<'a>> {
     let now = told.last()?;
     let known: Vec<&&GroupUse> = told.iter().filter(|group| group.seconds > 0.0).collect();

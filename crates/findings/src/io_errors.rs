@@ -31,7 +31,7 @@ struct Known {
     first: Option<(i64, Option<i64>)>,
     /// The kernel's messages are all that there is: it leaves most of them out.
     is_told: bool,
-    /// Some of them failed before the time that is told: of what else completed then nothing is known.
+    /// Some of them failed before the time of the finding: what else completed then is not known.
     has_earlier: bool,
     /// Something else failed than what the device cannot do.
     is_trouble: bool,
@@ -92,11 +92,11 @@ impl IoErrorsRule {
                 }
                 device_told = Some(device.to_string());
             } else if device_told.is_some() || self.devices.values().any(|known| known.is_told) {
-                // They failed since the message before, and that was told of within the time of the finding.
+                // They failed since the message before, which came within the time of the finding.
                 suppressed += suppressed_requests(&event.message).unwrap_or(0) * event.count.max(1);
             }
         }
-        // Which device the messages were about is not told: there must be only one.
+        // The message does not name the device: there must be only one.
         let is_only = self.devices.values().filter(|known| known.last_ns == now.t_ns).count() == 1;
         let Some(device) = device_told.filter(|_| is_only && suppressed > 0) else { return };
         if let Some(known) = self.devices.get_mut(&device).filter(|known| known.is_told)

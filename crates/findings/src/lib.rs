@@ -68,7 +68,7 @@ pub enum RuleId {
     R6,
     /// A device answers nothing, or lost a path.
     R7,
-    /// Work is put aside for other work, or interrupts take its time.
+    /// Other work preempts it, or interrupts take its time.
     R8,
     /// Programs that live too briefly to be seen use the CPUs.
     R9,
@@ -179,7 +179,7 @@ impl RuleId {
 pub enum FindingSeverity {
     /// Good to know; the exit code of `diagnose` does not count it.
     Note,
-    /// Somebody suffers.
+    /// Work on this machine suffers.
     Finding,
 }
 

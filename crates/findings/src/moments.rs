@@ -47,7 +47,7 @@ pub(crate) struct Moments {
     interrupts: Sparse<(Label, Label, i32), Interrupt>,
     btrfs: Sparse<(String, i64), BtrfsDevice>,
     listeners: Vec<Listener>,
-    /// By address and port: what a listener has dropped, as it was last told.
+    /// By address and port: what a listener has dropped, at its last row.
     listen_drops: HashMap<(String, i64), i64>,
     exited: Vec<Exited>,
     groups: Groups,
@@ -138,7 +138,7 @@ impl Moments {
             "interrupt" => self.interrupts.now.extend(batch.to_rows::<Interrupt>()?),
             "btrfs_device" => self.btrfs.now.extend(batch.to_rows::<BtrfsDevice>()?),
             "listener" => {
-                // One that is gone refuses nobody any more; what was seen of it stays.
+                // A listener that is gone drops no more connections; what was seen of it stays.
                 let rows = batch.to_rows::<Listener>()?.into_iter();
                 self.listeners.extend(rows.filter(|row| row.gone != Some(true)));
             }
@@ -167,7 +167,7 @@ impl Moments {
         Ok(())
     }
 
-    /// What each listener of this sample dropped since it was last told of: it has a row whenever it dropped something.
+    /// What each listener of this sample dropped since its last row: it has a row whenever it dropped something.
     fn listen_drops(&mut self) -> Vec<f64> {
         let known = &mut self.listen_drops;
         let of = |row: &Listener| {
@@ -270,7 +270,7 @@ impl Moments {
             |row| row.cpu.clone(),
             |row, was| {
                 let mut shares = cpu_shares(row, was)?;
-                // Where there is no hypervisor nobody steals, whatever the kernel counts.
+                // Without a hypervisor no time is stolen, whatever the kernel counts.
                 if is_guest == Some(false) {
                     shares.steal = Some(0.0);
                 }
@@ -459,7 +459,8 @@ impl Processes {
         for row in self.now.drain(..) {
             let key = (row.pid, row.start_ns);
             let was = self.before.insert(key, row.clone());
-            // Whoever joins late does not know what it had used before; a start is to the tick, by a clock that counts sleep.
+            // An engine that joins late does not know what a process had used before; a start is exact to the tick, by
+            // a clock that counts sleep.
             let is_old = was.is_none()
                 && row.start_ns.is_some_and(|start_ns| ((newest_ns - start_ns) as f64) > (seconds + 1.0) * 1e9);
             if !is_first && !is_old && seconds > 0.0 {

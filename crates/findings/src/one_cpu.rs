@@ -163,7 +163,7 @@ fn owners(stretch: Stretch<'_>) -> Option<BTreeMap<(i64, i64), Owner>> {
     Some(owners)
 }
 
-/// Puts beside what the tick found what each process ran by event. Threads are told apart by the tick only: they stay where it
+/// Adds what each process ran by event to what the tick found. Only the tick distinguishes threads: they stay where it
 /// sees most of what their process ran.
 fn by_event(stretch: Stretch<'_>, owners: &mut BTreeMap<(i64, i64), Owner>) {
     if !stretch.iter().all(|moment| moment.runs.is_some()) {

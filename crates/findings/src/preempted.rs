@@ -1,4 +1,4 @@
-//! R8: work that waits for somebody else's, put aside for it or behind it, or whose CPU time interrupts take.
+//! R8: work that another process preempts or that waits behind it, or whose CPU time interrupts take.
 
 use super::moment::Moment;
 use super::window::{Stretch, Window};
@@ -24,8 +24,8 @@ impl Sum {
         self.run_s + self.wait_s
     }
 
-    /// Nobody waits for what waits here for its own sake: threads of the kernel work for others, and it is they who would be
-    /// told of; and iodyno's own load waits for what it makes the machine do, and says itself how late it was.
+    /// No user waits for these processes as such: threads of the kernel work for others, whose own waits are the
+    /// findings; and iodyno's own load waits for what it makes the machine do, and reports its own lateness.
     fn is_no_subject(&self) -> bool {
         self.is_kernel || self.comm.starts_with("iodyno")
     }
@@ -181,7 +181,7 @@ fn put_aside(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Pree
     })
 }
 
-/// Part of one CPU below which interrupts are no loss to anybody, however little the process runs besides.
+/// Part of one CPU below which interrupts cost no process anything, however little it runs besides.
 const FELT: f64 = 0.01;
 
 /// Interrupts take a part of its run time.
@@ -278,8 +278,8 @@ mod tests {
         assert!(found.sentence.contains("97 % of that waiting"), "{}", found.sentence);
     }
 
-    /// A program that wakes so often while another one runs, and waits for so long of the time, for a part of it because
-    /// of that one; it is hardly ever put aside.
+    /// A program that wakes so often while another one runs, and waits for so long of the time, for a part of it
+    /// because of that one; it is hardly ever preempted.
     fn in_step(wait_percent: f64, by_one: f64, by: i64) -> Bench {
         let mut bench = Bench::new();
         bench.steps(14, 1.0, |step| {
@@ -344,7 +344,7 @@ mod tests {
         server(30.0, 3095.0, 0.4).is_silent();
     }
 
-    /// A program that only computes, put aside for another one, with the other CPU so busy.
+    /// A program that only computes, preempted by another one, with the other CPU so busy.
     fn computing(other: f64) -> Bench {
         let mut bench = Bench::new();
         bench.steps(14, 1.0, |step| {
@@ -370,7 +370,7 @@ mod tests {
 
     #[test]
     fn programs_of_one_name_share_full_cpus() {
-        // Measured where two builds ran at once on two CPUs: this compiler sleeps more often than it is put aside.
+        // Measured where two builds ran at once on two CPUs: this compiler sleeps more often than it is preempted.
         let run = |by: &str, per_s: f64| {
             let mut bench = Bench::new();
             bench.steps(14, 1.0, |step| {
@@ -411,8 +411,8 @@ mod tests {
 
     #[test]
     fn what_waits_for_a_cpu_that_the_hypervisor_stops_waits_for_nobody_here() {
-        // Measured on an idle machine whose host takes a CPU for hundreds of milliseconds: the collector stands on it, and a
-        // thread of the kernel behind the collector. Told of as stolen, and not.
+        // Measured on an idle machine whose host takes a CPU for hundreds of milliseconds: the collector stands on it,
+        // and a thread of the kernel behind the collector. With the time reported as stolen, and without.
         let run = |stolen: f64, long: f64| {
             let mut bench = Bench::new();
             bench.steps(14, 1.0, |step| {

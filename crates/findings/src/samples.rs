@@ -5,7 +5,7 @@ use recording::{RecordingError, RowBatch};
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Above so many processes or threads that were ever seen, those that were not told of for so long are forgotten.
+/// Above so many processes or threads that were ever seen, the rule forgets those that had no row for so long.
 pub(super) const KNOWN: usize = 20_000;
 pub(super) const FORGET_NS: i64 = 3_600_000_000_000;
 
@@ -54,9 +54,9 @@ pub(super) struct Sparse<K, R> {
     pub(super) now: Vec<R>,
     /// The first sample was seen, which tells of everything.
     seen: bool,
-    /// What comes is not the beginning: what was not told of yet may have been counted for long.
+    /// The stream does not start at the beginning: a counter that had no row yet may have grown for long.
     pub(super) joins: bool,
-    /// When a thing began and when a row is of, where that is told: what began since the last row is new even so.
+    /// When a thing began and when a row is of, where rows say so: what began since the last row is new even so.
     times: Option<Times<R>>,
     /// The newest row taken.
     told_ns: i64,
@@ -69,7 +69,7 @@ impl<K, R> Default for Sparse<K, R> {
 }
 
 impl<K, R> Sparse<K, R> {
-    /// Of things whose beginning is told; `times`: when one began, when a row is of.
+    /// Of things whose rows say when they began; `times`: when one began, when a row is of.
     pub(super) fn of_beginners(times: Times<R>) -> Self {
         Self { times: Some(times), ..Self::default() }
     }
@@ -81,15 +81,15 @@ impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
         Ok(())
     }
 
-    /// Keeps those that pass. What is forgotten is not new when it comes again: it is as if this had joined then, and only
-    /// what is told to have begun since is new.
+    /// Keeps those that pass. What is forgotten is not new when it comes again: it is as if this had joined then, and
+    /// only what began since, by its own row, is new.
     pub(super) fn forget(&mut self, keeps: impl Fn(&R) -> bool) {
         let known = self.before.len();
         self.before.retain(|_, row| keeps(row));
         self.joins |= self.before.len() < known;
     }
 
-    /// What `of` makes of each row and the one before, if there was one; false when nothing was ever told.
+    /// What `of` makes of each row and the one before, if there was one; false when no row ever came.
     pub(super) fn grown<T>(
         &mut self,
         key: impl Fn(&R) -> K,
@@ -119,7 +119,7 @@ mod tests {
     use recording::Label;
     use recording::rows::ProcessEvent;
 
-    /// What is told of a process that began then.
+    /// The row of a process that began then.
     fn ran(pid: i64, start_ns: i64, t_ns: i64, run_ns: i64) -> ProcessEvent {
         ProcessEvent {
             t_ns,

@@ -17,11 +17,11 @@ struct Known {
     last_ns: i64,
     count: i64,
     message: String,
-    /// Something was told that was not put right by itself.
+    /// The kernel reported trouble that it did not put right by itself.
     is_trouble: bool,
 }
 
-/// What messages of a class are told as.
+/// The words of the finding for messages of a class.
 struct Kind {
     class: &'static str,
     what: &'static str,
@@ -119,7 +119,7 @@ impl Rule for ToldRule {
     }
 }
 
-/// What a message is told as; `None` where another rule does, or it is nothing.
+/// The words for a message; `None` where another rule covers it, or it is harmless.
 fn kind_of(event: &Event) -> Option<&'static Kind> {
     // Requests that fail are counted by R13; the steps of one killing are one.
     let others = [

@@ -68,7 +68,7 @@ fn one_run(context: &mut Context, group: &[&JobSection], targets: &mut Targets, 
     if group.iter().any(|job| job.options.replay.iolog.is_some()) {
         let name = run_name(group);
         let run = replay::run(context, group, targets, (&name, interval_ns));
-        // What could not be was told, and then there is no plan.
+        // A replay that could not be set up was reported, and then there is no plan.
         return commands(group, run.unwrap_or_else(|| Run::of_replay(&name, nothing(group))));
     }
     let first = &group[0].options;

@@ -1,4 +1,4 @@
-//! What was taken from processes, told as sums that never fall, though the kernel's table holds only those of late.
+//! The time that was taken from processes, as sums that never fall, though the kernel's table holds only those of late.
 
 use super::StolenTime;
 use crate::names::Cursor;

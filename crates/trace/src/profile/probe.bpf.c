@@ -102,7 +102,7 @@ int on_sample(void *ctx)
 	struct key key = { .tgid = bpf_get_current_pid_tgid() >> 32 };
 	struct counters *counted = bpf_map_lookup_elem(&counters, &zero);
 	struct stack *stack = bpf_map_lookup_elem(&scratch, &zero);
-	/* Nobody asks what an idle CPU is at. */
+	/* Idle CPUs are not profiled. */
 	if (!counted || !stack || !key.tgid)
 		return 0;
 	counted->samples++;

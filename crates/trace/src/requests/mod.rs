@@ -50,7 +50,7 @@ pub struct ServerAnswers {
     pub port: u16,
     /// Name of the process that wrote them, 15 bytes.
     pub comm: Arc<str>,
-    /// The thread that wrote was put aside, or had to wait for a CPU when it woke, after the request had been read.
+    /// The thread that wrote was preempted, or had to wait for a CPU when it woke, after the request had been read.
     /// `None` where that is not known: another thread read the request, and this one was not watched yet.
     pub preempted: Option<bool>,
     /// From reading the request to writing, ns; as many as there were answers.
@@ -138,7 +138,7 @@ impl RequestTrace {
             let (key, now) = (Key::of(&raw), Sums::of(&value));
             let before = self.seen.get(&key).unwrap_or(&nothing);
             let mut response = now.since(before, number);
-            // It answered nobody for an interval: room for others. What it has answered since then comes with it.
+            // It answered no request for an interval: room for others. What it has answered since then comes with it.
             let last = if response.is_none() && crowded { take(&self.answered, &raw) } else { None };
             match last {
                 Some(last) => {

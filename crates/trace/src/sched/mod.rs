@@ -1,5 +1,5 @@
-//! Run time by event: what each CPU and each process ran, how long it was ready and did not run, and who was put aside
-//! for whom. The clock's tick does not matter here: what hides from it is seen.
+//! Run time by event: what each CPU and each process ran, how long it was ready and did not run, and which process
+//! preempted it. The clock's tick does not matter here: what hides from it is seen.
 //!
 //! The probe sums in the kernel; [`SchedTrace::read`] gives the sums since the probe began, those of tasks that run at
 //! that moment included.
@@ -57,9 +57,9 @@ pub struct SchedSums {
     pub t_ns: u64,
     /// Every CPU that switched at least once, by number.
     pub cpus: Vec<CpuRun>,
-    /// Processes that were not told of before, or ran since then.
+    /// Processes that had no row before, or ran since then.
     pub processes: Vec<ProcessRun>,
-    /// Pairs that were not told of before, or met since then.
+    /// Pairs that had no row before, or met since then.
     pub preemptions: Vec<PreemptionCount>,
     /// How long those tasks had been ready that ran since the last reading, ns; `None`: no task had.
     pub waits: Option<Histogram>,
@@ -106,11 +106,11 @@ pub struct ProcessRun {
     pub wait_ns: u64,
     /// They left a CPU by their own will.
     pub switches: u64,
-    /// They were put aside.
+    /// They were preempted.
     pub preemptions: u64,
 }
 
-/// How often one process waited for another: was put aside for it, or woke and waited behind it.
+/// How often one process waited for another: was preempted by it, or woke and waited behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreemptionCount {
     /// The one that was ready.
@@ -131,7 +131,7 @@ pub struct PreemptionCount {
     pub behind_ns: u64,
 }
 
-/// A process, with what was told of it.
+/// A process, with the sums of its last row.
 #[derive(Debug)]
 struct Known {
     comm: Arc<str>,
@@ -177,8 +177,8 @@ impl std::fmt::Debug for SchedTrace {
 }
 
 impl SchedTrace {
-    /// Loads the probe and begins to count. A process is told of when it ran or waited for `told_after_ns` since it last
-    /// was; 0: whenever it ran.
+    /// Loads the probe and begins to count. A process has a row when it ran or waited for that many nanoseconds since
+    /// its last row; 0: whenever it ran.
     ///
     /// # Errors
     /// Missing capabilities or kernel features.
@@ -226,7 +226,7 @@ impl SchedTrace {
         self.loaded.cost()
     }
 
-    /// Forgets what was told, so that the next sums are whole.
+    /// Forgets the sums of all last rows, so that the next sums are whole.
     pub fn tell_all(&mut self) {
         self.processes.values_mut().for_each(|known| known.told = None);
         self.pairs.tell_all();
@@ -237,7 +237,7 @@ impl SchedTrace {
     /// # Errors
     /// The kernel's tables cannot be read.
     pub fn read(&mut self) -> Result<SchedSums, TraceError> {
-        // Threads before CPUs: a task that leaves its CPU in between is told of next time, and none twice.
+        // Threads before CPUs: a task that leaves its CPU in between has its row next time, and none has two.
         let threads = entries(&self.threads).map_err(|why| unreadable(&why))?;
         let mut sums = SchedSums::default();
         let mut running = Vec::new();
@@ -365,7 +365,7 @@ impl SchedTrace {
             let sums = known.sums;
             let new = sums.since(&known.told.unwrap_or_default());
             let is_small = new.run_ns < after_ns && new.wait_ns < after_ns;
-            // The last word of one that has ended is always told.
+            // One that has ended always has a last row.
             let is_known = known.told == Some(sums) || (known.told.is_some() && is_small && known.lived == self.round);
             if is_known {
                 continue;
@@ -409,7 +409,7 @@ impl SchedTrace {
     }
 }
 
-/// A pair is told of when it met so often since it last was, or waited so long, unless everything is asked for.
+/// A pair has a row when it met so often since its last row, or waited so long, unless the caller asks for everything.
 const WAITS_TOLD: u64 = 10;
 const WAIT_TOLD_NS: u64 = 100_000_000;
 
@@ -417,8 +417,8 @@ fn unreadable(why: &libbpf_rs::Error) -> TraceError {
     TraceError::Consumer(format!("cannot read the sums of run times: {why}"))
 }
 
-/// Visits every CPU, so that each has switched once and it is known what runs there. A CPU whose task lets nobody in is
-/// not waited for: it is counted from its first switch on.
+/// Visits every CPU, so that each has switched once and it is known what runs there. A CPU whose task lets no other
+/// task in is not waited for: it is counted from its first switch on.
 fn go_round() {
     let visit = || {
         let Ok(mine) = rustix::thread::sched_getaffinity(None) else { return };

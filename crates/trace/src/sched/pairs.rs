@@ -1,4 +1,4 @@
-//! Who waited for whom, told as sums that never fall, though the kernel's table holds only pairs of late.
+//! Which process waited for which, as sums that never fall, though the kernel's table holds only pairs of late.
 
 use super::totals::{Pair, PairKey};
 use crate::table::{Entry, IDLE_READINGS};
@@ -15,7 +15,7 @@ struct Held {
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
     held: HashMap<PairKey, Held>,
-    /// Sums, and what was told of them.
+    /// Sums, and those of the last row.
     sums: HashMap<PairKey, (Pair, Pair)>,
 }
 
@@ -48,12 +48,12 @@ impl Pairs {
         }
     }
 
-    /// The next sums are all told.
+    /// The next reading has rows of all sums.
     pub(super) fn tell_all(&mut self) {
         self.sums.values_mut().for_each(|(_, told)| *told = Pair::default());
     }
 
-    /// Sums that are news by what came since they were told; pairs of those that are no more alive are forgotten then.
+    /// Sums that grew enough since their last row to be news; pairs of those that are no more alive are forgotten then.
     pub(super) fn news(
         &mut self,
         is_news: &dyn Fn(&Pair) -> bool,
@@ -80,7 +80,7 @@ mod tests {
         ([victim, by].map(u32::to_ne_bytes).concat(), value)
     }
 
-    /// Numbers of victims that were taken out, and the sums that are told.
+    /// Numbers of victims that were taken out, and the sums that have rows.
     fn read(pairs: &mut Pairs, entries: &[Entry], crowded: bool, alive: &[u32]) -> (Vec<u32>, Vec<(u32, u64, u64)>) {
         let mut taken = Vec::new();
         let mut take = |raw: &[u8]| {

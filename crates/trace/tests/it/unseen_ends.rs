@@ -1,4 +1,4 @@
-//! I/Os whose end the kernel did not let the probe see: told of without it, and never mixed up with those after them.
+//! I/Os whose end the kernel did not let the probe see: reported without it, and never mixed up with those after them.
 
 use std::path::Path;
 use std::time::Duration;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// As many may be in flight; so many bios may wait for their requests.
 const TABLE: usize = 1 << 16;
-/// An attempt that nobody has repeated for so long has been given up.
+/// The kernel has given up an attempt that it has not repeated for so long.
 const ATTEMPT_NS: u64 = 60_000_000_000;
 /// `EAGAIN`.
 const AGAIN: i32 = -11;
@@ -161,7 +161,7 @@ impl Pairs {
         self.doubt_ns = now_ns;
     }
 
-    /// Names are told anew.
+    /// Names are sent anew.
     pub(crate) fn forget_names(&mut self) {
         self.tasks.forget();
     }

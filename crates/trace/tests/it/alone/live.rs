@@ -137,8 +137,9 @@ fn who_woke_and_waited_behind_whom() {
 fn once_who_woke_and_waited_behind_whom() {
     let Some(mut trace) = started(0) else { return };
     let _alone = testkit::alone();
-    // The second one is awake for a moment only, mostly between two turns of the first: it is put aside now and then, and waits
-    // for the first one's end whenever it wakes. It begins before, for it would be put aside while it starts.
+    // The second one is awake for a moment only, mostly between two turns of the first: the first preempts it now and
+    // then, and it waits for the first one's end whenever it wakes. It begins before, for it would be preempted while
+    // it starts.
     let second = turns(1, 0.2, 1.0);
     std::thread::sleep(std::time::Duration::from_millis(500));
     let first = turns(2, 4.0, 1.0);
@@ -153,7 +154,7 @@ fn once_who_woke_and_waited_behind_whom() {
             pair.map_or((0, 0, 0), |pair| (pair.behind, pair.behind_ns, pair.wait_ns))
         };
         let (before, now) = (of(&begun), of(&sums));
-        // Without news, nothing is told.
+        // Without news, there is no row.
         (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1), now.2.saturating_sub(before.2))
     };
     let (behind, behind_ns, aside_ns) = grown(&second, &first);
@@ -275,7 +276,7 @@ fn functions_have_the_share_of_looks_that_they_have_of_the_time() {
     let (source, program) = (folder.path().join("parts.c"), folder.path().join("parts"));
     std::fs::write(&source, TWO_PARTS).unwrap();
     let made = Command::new("cc")
-        // Optimised, gcc gives functions that call nobody no frame, and their callers are not seen.
+        // Optimised, gcc gives leaf functions no frame, and their callers are not seen.
         .args(["-O0", "-fno-omit-frame-pointer", "-o"])
         .arg(&program)
         .arg(&source)
@@ -287,7 +288,7 @@ fn functions_have_the_share_of_looks_that_they_have_of_the_time() {
     let mut trace = ProfileTrace::start(997).unwrap();
     let child = Spinner(marked(&program).spawn().unwrap());
     let mut seen = ProfileSamples::default();
-    // As many looks as it takes, however busy the machine is.
+    // As many samples as it takes, however busy the machine is.
     for _ in 0..60 {
         std::thread::sleep(std::time::Duration::from_millis(500));
         let more = trace.read().unwrap();
@@ -305,13 +306,13 @@ fn functions_have_the_share_of_looks_that_they_have_of_the_time() {
     let looks = one + three;
     let all = seen.stacks.iter().map(|one| one.count).sum::<u64>() as f64;
     assert!(looks > 1000.0 && looks > 0.9 * all, "{one} and {three} of {all}: {seen:?}");
-    // Four standard deviations of so many looks, and a hundredth for what surrounds the loops.
+    // Four standard deviations of so many samples, and a hundredth for what surrounds the loops.
     let error = 4.0 * (0.75_f64 * 0.25 / looks).sqrt() + 0.01;
     assert!((three / looks - 0.75).abs() < error, "{three} of {looks}, ± {error}");
     let called =
         |one: &&trace::profile::StackCount| one.user.as_deref().is_some_and(|user| user.contains("main;three_parts"));
     assert!(seen.stacks.iter().any(|one| called(&one)), "its caller is known: {seen:?}");
-    // A look may have met it while it still was a copy of this process.
+    // A sample may have hit it while it still was a copy of this process.
     assert!(seen.stacks.iter().filter(called).all(|one| one.comm.as_ref() == "parts"), "{seen:?}");
     assert_eq!(seen.lost, 0);
 }
@@ -409,7 +410,7 @@ fn every_look_is_in_one_row_also_where_processes_come_and_go_by_the_thousand() {
     drop(storm);
     assert!(rows > 3000, "{rows} rows fill the table");
     let counted = last.samples - last.lost;
-    // Rows are read behind the sum: looks of the time between are in them as well, until the sum of the next reading.
+    // Rows are read behind the sum: samples of the time between are in them as well, until the sum of the next reading.
     let after = trace.read().unwrap();
     let (slack, until) = (50 + counted / 200, after.samples - after.lost);
     let is_right = booked + slack >= counted && booked <= until + slack;
