@@ -147,9 +147,10 @@ mod tests {
              4,12,5000001,-;sd 0:0:0:0: [sda] retry\n3,15,5000002,-;I/O error, dev sda, sector 8\nnonsense\n";
         end.write_all(text.as_bytes()).unwrap();
         let events = log.sample(Stamp::at(6_000_000_000, 0), 0);
-        let told: Vec<_> = events.iter().map(|one| (one.severity.as_str(), one.message.as_str(), one.count)).collect();
+        let logged: Vec<_> =
+            events.iter().map(|one| (one.severity.as_str(), one.message.as_str(), one.count)).collect();
         assert_eq!(
-            told,
+            logged,
             [
                 ("error", "I/O error, dev sda, sector 8", 2),
                 ("warning", "sd 0:0:0:0: [sda] retry", 1),

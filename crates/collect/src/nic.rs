@@ -91,13 +91,15 @@ impl NicCounters {
         let shared = Label::from(interface);
         for (at, (name, value)) in known.names.iter().zip(&values).enumerate() {
             let was = known.values.get(at).copied().unwrap_or(0);
-            let Some(told) = i64::try_from(*value).ok().filter(|_| *value != was && !name.is_empty()) else { continue };
+            let Some(changed) = i64::try_from(*value).ok().filter(|_| *value != was && !name.is_empty()) else {
+                continue;
+            };
             rows.push(NicCounter {
                 t_ns: stamp.t_ns,
                 t_s: stamp.t_s,
                 interface: shared.clone(),
                 name: name.clone(),
-                value: told,
+                value: changed,
             });
         }
         known.values = values;
@@ -214,7 +216,7 @@ mod tests {
         let again = look(120).unwrap();
         assert!(
             again.iter().all(|row| &*row.name != "peer_ifindex"),
-            "what did not change is not told again: {again:?}"
+            "a counter that did not change has no second row: {again:?}"
         );
         drop(pair);
         look(140);

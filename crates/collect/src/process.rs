@@ -360,12 +360,12 @@ mod tests {
             round += 1;
             let rows = processes.sample(Stamp::at(round, 0), ran.map(<[i64]>::to_vec)).unwrap();
             let ticks = |row: &Process| row.user_ns.unwrap() / 10_000_000;
-            let mut told: Vec<_> = rows.iter().map(|row| (row.pid, ticks(row))).collect();
-            told.sort_unstable();
-            told
+            let mut listed: Vec<_> = rows.iter().map(|row| (row.pid, ticks(row))).collect();
+            listed.sort_unstable();
+            listed
         };
         tree(root, &[(1, "S", 5, 10), (2, "S", 6, 11), (3, "S", 7, 12)]);
-        assert_eq!(sample(Some(&[])), [(1, 5), (2, 6), (3, 7)], "all at first, whatever is told");
+        assert_eq!(sample(Some(&[])), [(1, 5), (2, 6), (3, 7)], "all at first, whichever ran");
         assert_eq!(sample(Some(&[2])), [], "it ran for less than a tick");
         // 2 ran, 4 is new, 3 has ended; 1 is not looked at.
         tree(root, &[(1, "S", 50, 10), (2, "S", 8, 11), (4, "S", 1, 20)]);
@@ -401,9 +401,12 @@ mod tests {
         // Others of this machine may wait for a device, and they have rows each time.
         let waiting: Vec<i64> = processes.with_waiting(Vec::new());
         let rows = processes.sample(Stamp::at(1, 0), Some(vec![pid])).unwrap();
-        let told: Vec<i64> = rows.iter().map(|row| row.pid).collect();
-        assert!(told.contains(&pid), "{told:?}");
-        assert!(told.iter().all(|told| *told == pid || waiting.contains(told)), "{told:?}, {waiting:?} waited");
+        let listed: Vec<i64> = rows.iter().map(|row| row.pid).collect();
+        assert!(listed.contains(&pid), "{listed:?}");
+        assert!(
+            listed.iter().all(|listed| *listed == pid || waiting.contains(listed)),
+            "{listed:?}, {waiting:?} waited"
+        );
         assert!(processes.known[&pid].stat.is_some() && processes.known.len() > 1);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -455,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_is_told_of_however_idle() {
+    fn a_requested_process_has_rows_however_idle() {
         let folder = tempfile::tempdir().unwrap();
         tree(folder.path(), &[(1, "S", 5, 10), (2, "S", 6, 11), (3, "S", 7, 12)]);
         let mut processes = Processes::new(folder.path().to_path_buf(), 10_000_000);

@@ -76,12 +76,12 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
-    fn the_thread_that_works_is_told_of() {
+    fn a_thread_that_works_has_a_row() {
         let stop = Arc::new(AtomicBool::new(false));
         let runs = Arc::new(AtomicBool::new(false));
-        let (spin, told) = (Arc::clone(&stop), Arc::clone(&runs));
+        let (spin, started) = (Arc::clone(&stop), Arc::clone(&runs));
         let work = move || {
-            told.store(true, Ordering::Relaxed);
+            started.store(true, Ordering::Relaxed);
             while !spin.load(Ordering::Relaxed) {}
         };
         let worker = std::thread::Builder::new().name("iodyno-spin".to_string()).spawn(work).unwrap();

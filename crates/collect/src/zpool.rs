@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_hangs_holds_nobody_up_and_nonsense_tells_nothing() {
+    fn a_zpool_command_that_hangs_blocks_no_sample_and_nonsense_gives_no_figures() {
         let (_root, mut asker) = with("exec sleep 1000");
         let began_ns = quantity::clock::now_ns();
         asker.look(1);

@@ -49,7 +49,7 @@ struct TeamJob {
     workload: usize,
     span: Arc<JobSpan>,
     /// Begin and end at the last harvest.
-    told: (Option<u64>, Option<u64>),
+    last_span: (Option<u64>, Option<u64>),
 }
 
 impl Team {
@@ -69,13 +69,13 @@ impl TeamJob {
     /// What is to be said of it, if anything; the run began at `started_ns` of the clock.
     fn interval(&mut self, stat: Option<&mut JobStat>, started_ns: u64) -> Option<JobInterval> {
         let span = self.span.get();
-        let is_new = std::mem::replace(&mut self.told, span) != span;
+        let is_new = std::mem::replace(&mut self.last_span, span) != span;
         let of_clock = |t_ns: Option<u64>| t_ns.map(|t_ns| started_ns + t_ns);
         let counted = stat.map(|stat| [&mut stat.depth, &mut stat.submitted, &mut stat.completed].map(Tally::take));
         let [depth, submitted, completed] = counted.unwrap_or_default();
-        let is_told = is_new || depth.count() > 0 || completed.count() > 0;
+        let has_news = is_new || depth.count() > 0 || completed.count() > 0;
         let (began_ns, ended_ns) = (of_clock(span.0), of_clock(span.1));
-        is_told.then_some(JobInterval { workload: self.workload, began_ns, ended_ns, depth, submitted, completed })
+        has_news.then_some(JobInterval { workload: self.workload, began_ns, ended_ns, depth, submitted, completed })
     }
 }
 
@@ -213,7 +213,8 @@ fn team(
     let status = Arc::new(Status::default());
     let lanes: Vec<(usize, usize)> =
         group.lanes.iter().map(|lane| (lane.workload, group.files[lane.file].plan_index)).collect();
-    let of_job = |job: &JobSpec| TeamJob { workload: job.workload, span: Arc::clone(&job.span), told: (None, None) };
+    let of_job =
+        |job: &JobSpec| TeamJob { workload: job.workload, span: Arc::clone(&job.span), last_span: (None, None) };
     let jobs: Vec<TeamJob> = group.jobs.iter().map(of_job).collect();
     let spawn = |name: String, work: Work| {
         let builder = std::thread::Builder::new().name(name).stack_size(256 << 10);
@@ -224,27 +225,27 @@ fn team(
     let placement = group.placement.clone();
     if chosen.is_uring {
         // A ring belongs to the thread that made it (SINGLE_ISSUER), so it is made there; errors come back by channel.
-        let (told, tell) = std::sync::mpsc::channel();
+        let (ready_sender, ready) = std::sync::mpsc::channel();
         let gate = Arc::clone(gate);
         let work = move || {
             let (budget, stats, control, status) = shared;
             let _done = Done(Arc::clone(&status));
             if let Err(error) = placement::apply(&placement) {
-                let _ = told.send(Some(error));
+                let _ = ready_sender.send(Some(error));
                 return Ok(());
             }
             let worker = match Worker::new(group, budget, stats, control, status) {
                 Ok(worker) => worker,
                 Err(error) => {
-                    let _ = told.send(Some(error));
+                    let _ = ready_sender.send(Some(error));
                     return Ok(());
                 }
             };
-            let _ = told.send(None);
+            let _ = ready_sender.send(None);
             gate.wait().map_or(Ok(()), |started_ns| worker.run(started_ns))
         };
         threads.push(spawn(format!("iodyno-{number}"), Box::new(work))?);
-        if let Ok(Some(error)) = tell.recv() {
+        if let Ok(Some(error)) = ready.recv() {
             return Err(error);
         }
     } else {

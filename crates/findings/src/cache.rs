@@ -464,10 +464,10 @@ mod tests {
 
     /// A group that may have 512 MB fills them in 50 s and stands at `most`; the machine has 30 GB to spare.
     fn group(most: f64, limit: Option<f64>, is_felt: bool) -> Bench {
-        group_told(most, is_felt, |step, cached| step.group("/db", cached, limit))
+        group_bench(most, is_felt, |step, cached| step.group("/db", cached, limit))
     }
 
-    fn group_told(most: f64, is_felt: bool, tell: impl Fn(&mut Step<'_>, f64)) -> Bench {
+    fn group_bench(most: f64, is_felt: bool, tell: impl Fn(&mut Step<'_>, f64)) -> Bench {
         let mut bench = Bench::new();
         for second in 0..90 {
             let is_full = f64::from(second) >= 50.0;
@@ -505,9 +505,9 @@ mod tests {
     #[test]
     fn a_control_group_is_full_at_its_memory_high() {
         let tell = |step: &mut Step<'_>, cached: f64| step.group_at_high("/db", cached + 20e6, 512e6, [0.0, 0.0]);
-        let bench = group_told(491e6, true, tell);
+        let bench = group_bench(491e6, true, tell);
         assert_eq!(bench.only(RuleId::R6).subject, "page cache of control group /db");
-        group_told(245e6, true, tell).is_silent();
+        group_bench(245e6, true, tell).is_silent();
     }
 
     #[test]

@@ -105,7 +105,7 @@ pub(crate) struct RunUse {
     pub(crate) wait_s: f64,
     /// Left a CPU by its own will.
     pub(crate) switches: f64,
-    /// Put aside.
+    /// How often another task preempted it.
     pub(crate) preemptions: f64,
 }
 
@@ -115,7 +115,7 @@ pub(crate) struct PreemptedUse {
     pub(crate) pid: i64,
     pub(crate) by_pid: i64,
     pub(crate) by_comm: String,
-    /// Put aside for it.
+    /// How often that process preempted it.
     pub(crate) count: f64,
     pub(crate) wait_s: f64,
     /// It woke while the other one ran.

@@ -185,8 +185,8 @@ impl Moments {
         let counted_ns = self.newest_ns.take();
         self.has_counters |= counted_ns.is_some();
         // Where nothing was counted, as in another machine's log, what happened marks the time.
-        let told_ns = self.events.iter().map(|event| event.t_ns).max().filter(|_| !self.has_counters);
-        let t_ns = counted_ns.or(told_ns)?;
+        let event_ns = self.events.iter().map(|event| event.t_ns).max().filter(|_| !self.has_counters);
+        let t_ns = counted_ns.or(event_ns)?;
         let last_ns = self.last_ns.replace(t_ns);
         let seconds = last_ns.map_or(0.0, |last_ns| (t_ns - last_ns) as f64 / 1e9);
         let mut moment = Moment { t_ns, seconds, events: std::mem::take(&mut self.events), ..Moment::default() };

@@ -352,7 +352,7 @@ fn link(interface: &str, since_ns: i64, is_over: bool) -> Symptom {
         ),
         evidence: Vec::new(),
         next: format!(
-            "Look at cable, port and switch (`ethtool {interface}`), unless somebody turned it off (`ip link show {interface}`)."
+            "Look at cable, port and switch (`ethtool {interface}`), unless it is off on purpose (`ip link show {interface}`)."
         ),
         explains: Vec::new(),
         clear_s: Some(if is_over { ENDED } else { 0.0 }),
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_down_is_told_of_for_as_long_as_its_interface_is_there() {
+    fn a_link_that_is_down_stays_open_until_its_interface_is_gone() {
         let mut bench = Bench::new();
         let both = |step: &mut Step<'_>| {
             step.cpu(0, [1.0, 0.0, 0.0]);

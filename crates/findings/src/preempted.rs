@@ -67,7 +67,7 @@ impl Rule for PreemptedRule {
 struct Waits<'a> {
     pid: i64,
     comm: &'a str,
-    /// Put aside for it.
+    /// How often it preempted the subject.
     count: f64,
     aside_s: f64,
     /// It ran, and ran on, when this one woke.
@@ -85,7 +85,7 @@ impl Waits<'_> {
         let per_s = |count: f64| figure(Some((count / seconds).round()), "");
         let Self { pid, comm, .. } = self;
         if self.aside_s >= self.behind_s {
-            return format!("{comm}[{pid}] puts it aside {}/s", per_s(self.count));
+            return format!("{comm}[{pid}] preempts it {}/s", per_s(self.count));
         }
         format!("{}/s it wakes and stands behind {comm}[{pid}], which runs on first", per_s(self.behind))
     }
@@ -97,7 +97,7 @@ impl Waits<'_> {
             let waits = FindingEvidence::new(format!("waits {who}"), 100.0 * wait_s / seconds, "% of one CPU");
             vec![FindingEvidence::new(who, count / seconds, "1/s"), waits]
         };
-        let aside = (self.count > 0.0).then(|| of("put aside for", self.count, self.aside_s));
+        let aside = (self.count > 0.0).then(|| of("preempted by", self.count, self.aside_s));
         let behind = (self.behind > 0.0).then(|| of("behind", self.behind, self.behind_s));
         aside.into_iter().chain(behind).flatten().collect()
     }
@@ -273,7 +273,7 @@ mod tests {
         let bench = server(30.0, 3095.0, 0.97);
         let found = bench.only(RuleId::R8);
         assert_eq!(found.subject, "mysqld[4711]");
-        assert!(found.sentence.contains("sysbench[815] puts it aside 3,002/s"), "{}", found.sentence);
+        assert!(found.sentence.contains("sysbench[815] preempts it 3,002/s"), "{}", found.sentence);
         assert!(found.sentence.contains("waits for a CPU 43 %"), "{}", found.sentence);
         assert!(found.sentence.contains("97 % of that waiting"), "{}", found.sentence);
     }
@@ -301,10 +301,10 @@ mod tests {
         assert_eq!(found.subject, "player[7]");
         let words = "250/s it wakes and stands behind mixer[8], which runs on first, 92 % of that waiting";
         assert!(found.sentence.contains(words), "{}", found.sentence);
-        assert!(!found.sentence.contains("aside"), "{}", found.sentence);
+        assert!(!found.sentence.contains("preempts"), "{}", found.sentence);
         let evidence = found.evidence.iter().map(|one| one.name.as_str()).collect::<Vec<_>>();
         assert!(
-            evidence.contains(&"put aside for mixer[8]") && evidence.contains(&"waits behind mixer[8]"),
+            evidence.contains(&"preempted by mixer[8]") && evidence.contains(&"waits behind mixer[8]"),
             "{found:?}"
         );
     }
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_a_cpu_that_the_hypervisor_stops_waits_for_nobody_here() {
+    fn a_process_on_a_cpu_that_the_hypervisor_stops_is_not_preempted() {
         // Measured on an idle machine whose host takes a CPU for hundreds of milliseconds: the collector stands on it,
         // and a thread of the kernel behind the collector. With the time reported as stolen, and without.
         let run = |stolen: f64, long: f64| {

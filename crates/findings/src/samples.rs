@@ -59,12 +59,12 @@ pub(super) struct Sparse<K, R> {
     /// When a thing began and when a row is of, where rows say so: what began since the last row is new even so.
     times: Option<Times<R>>,
     /// The newest row taken.
-    told_ns: i64,
+    newest_ns: i64,
 }
 
 impl<K, R> Default for Sparse<K, R> {
     fn default() -> Self {
-        Self { before: HashMap::new(), now: Vec::new(), seen: false, joins: false, times: None, told_ns: 0 }
+        Self { before: HashMap::new(), now: Vec::new(), seen: false, joins: false, times: None, newest_ns: 0 }
     }
 }
 
@@ -98,7 +98,7 @@ impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
         let mut found = Vec::with_capacity(self.now.len());
         let is_first = !self.seen;
         self.seen |= !self.now.is_empty();
-        let since_ns = self.told_ns;
+        let since_ns = self.newest_ns;
         for row in self.now.drain(..) {
             let (key, times) = (key(&row), self.times.map(|times| times(&row)));
             let was = self.before.get(&key);
@@ -106,7 +106,7 @@ impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
             if !is_first && (was.is_some() || is_new || !self.joins) {
                 found.extend(of(&row, was));
             }
-            self.told_ns = self.told_ns.max(times.map_or(0, |(_, t_ns)| t_ns));
+            self.newest_ns = self.newest_ns.max(times.map_or(0, |(_, t_ns)| t_ns));
             self.before.insert(key, row);
         }
         (found, self.seen)
@@ -139,7 +139,7 @@ mod tests {
     fn what_began_is_new_even_after_something_was_forgotten() {
         const S: i64 = 1_000_000_000;
         let mut runs: Sparse<i64, ProcessEvent> = Sparse::of_beginners(|row| (row.start_ns, row.t_ns));
-        let mut told = |rows: Vec<ProcessEvent>, forgets: bool| -> Vec<(i64, i64)> {
+        let mut growth = |rows: Vec<ProcessEvent>, forgets: bool| -> Vec<(i64, i64)> {
             runs.now = rows;
             let grown = |row: &ProcessEvent, was: Option<&ProcessEvent>| {
                 Some((row.pid, row.run_ns - was.map_or(0, |was| was.run_ns)))
@@ -150,11 +150,11 @@ mod tests {
             }
             found
         };
-        assert_eq!(told(vec![ran(1, 0, S, 7), ran(2, 0, S, 5)], false), [], "the beginning");
-        assert_eq!(told(vec![ran(1, 0, 2 * S, 9), ran(3, 0, 2 * S, 4)], true), [(1, 2), (3, 4)]);
+        assert_eq!(growth(vec![ran(1, 0, S, 7), ran(2, 0, S, 5)], false), [], "the beginning");
+        assert_eq!(growth(vec![ran(1, 0, 2 * S, 9), ran(3, 0, 2 * S, 4)], true), [(1, 2), (3, 4)]);
         // 1 was forgotten; 4 began since.
         let rows = vec![ran(1, 0, 3 * S, 30), ran(2, 0, 3 * S, 6), ran(4, 2 * S + S / 2, 3 * S, 3)];
-        assert_eq!(told(rows, false), [(2, 1), (4, 3)]);
-        assert_eq!(told(vec![ran(1, 0, 4 * S, 31)], false), [(1, 1)]);
+        assert_eq!(growth(rows, false), [(2, 1), (4, 3)]);
+        assert_eq!(growth(vec![ran(1, 0, 4 * S, 31)], false), [(1, 1)]);
     }
 }

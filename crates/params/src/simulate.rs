@@ -15,7 +15,7 @@ pub fn simulate(plan: &Plan) -> Vec<String> {
         .iter()
         .map(|run| {
             let rate = if run.loops.iter().any(|(name, _)| name == "iorate" || name == "fwdrate") {
-                run.told_rate.unwrap_or(*first_rates.entry(run.name.as_str()).or_insert(run.rate))
+                run.simulated_rate.unwrap_or(*first_rates.entry(run.name.as_str()).or_insert(run.rate))
             } else {
                 run.rate
             };

@@ -146,7 +146,7 @@ pub enum ErrorKind {
     },
     /// Which loop devices there are cannot be seen.
     #[error(
-        "refused to write: failed to read /sys/block ({source}), so that it cannot be told whether this file is mounted by a loop device; mount sysfs (mount -t sysfs sysfs /sys), or name a file that is not there yet, no flag overrides this"
+        "refused to write: failed to read /sys/block ({source}), so iodyno cannot check whether this file is mounted by a loop device; mount sysfs (mount -t sysfs sysfs /sys), or name a file that is not there yet, no flag overrides this"
     )]
     NoSysfs {
         /// Why.

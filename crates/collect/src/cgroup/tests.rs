@@ -95,7 +95,7 @@ fn a_mount_point_whose_name_is_no_text_hides_no_group() {
 }
 
 #[test]
-fn only_what_did_something_is_told_again() {
+fn only_an_active_group_has_another_row() {
     let root = version_2();
     let service = root.path().join("sys/fs/cgroup/system.slice/mail one.service");
     let mut groups = Cgroups::new(root.path(), false).unwrap();

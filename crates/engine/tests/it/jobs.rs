@@ -195,8 +195,8 @@ fn a_job_runs_where_it_is_placed() {
     let placement = JobPlacement { cpus: vec![900], ..JobPlacement::default() };
     let bad = job("bad", &[0], Job { placement, ..Job::new(1) });
     let bench = Bench::new(vec![spec], run(vec![bad]));
-    let told = bench.refusal();
-    assert!(told.contains("cpus_allowed"), "{told}");
+    let refusal = bench.refusal();
+    assert!(refusal.contains("cpus_allowed"), "{refusal}");
 }
 
 #[test]

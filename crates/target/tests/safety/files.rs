@@ -274,7 +274,7 @@ fn a_user_without_rights() {
         let program = scratch.path().join("program");
         testkit::copy_program(std::env::current_exe().unwrap(), &program).unwrap();
         let output = testkit::TestCommand::new(&program)
-            .args(["--exact", "files::as_nobody", "--nocapture", "--ignored"])
+            .args(["--exact", "files::as_a_user_without_rights", "--nocapture", "--ignored"])
             .env("IODYNO_TEST_PATH", path)
             .user(65534)
             .run()
@@ -291,7 +291,7 @@ fn a_user_without_rights() {
 /// Not a test of its own: what [`a_user_without_rights`] runs as another user.
 #[test]
 #[ignore = "started by a_user_without_rights"]
-fn as_nobody() {
+fn as_a_user_without_rights() {
     let Some(path) = std::env::var_os("IODYNO_TEST_PATH") else { return };
     for result in [
         open_for(Path::new(&path), Some(MIB), TargetAccess::Write).map(drop),

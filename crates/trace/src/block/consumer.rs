@@ -496,9 +496,9 @@ impl Consumer {
         self.shared.unfinished.store(ios.len() as u64 - ended, Ordering::Relaxed);
         self.shared.ended_unseen.store(ended, Ordering::Relaxed);
         self.shared.passed_over.store(others.len() as u64, Ordering::Relaxed);
-        let told = |io: &IoRecord| if idle.has_ended(io) { *io } else { io.unfinished() };
+        let marked = |io: &IoRecord| if idle.has_ended(io) { *io } else { io.unfinished() };
         for part in ios.chunks(CHUNK_RECORDS) {
-            self.chunk.ios.extend(part.iter().map(|io| told(io).to_raw()));
+            self.chunk.ios.extend(part.iter().map(|io| marked(io).to_raw()));
             self.send();
         }
     }

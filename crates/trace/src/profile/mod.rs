@@ -152,13 +152,13 @@ impl ProfileTrace {
         Self::start_on(hz, None)
     }
 
-    /// The same, but where a CPU is named no other is looked at; one that is off is looked at when it comes back.
+    /// The same, but where a CPU is named no other is sampled; one that is off is sampled when it comes back.
     ///
     /// # Errors
     /// As of [`Self::start`].
     pub fn start_on(hz: u32, cpu: Option<u32>) -> Result<Self, TraceError> {
         if !(1..=HZ_MAX).contains(&hz) {
-            return Err(TraceError::Parameter(format!("{hz} looks a second: between 1 and {HZ_MAX} are possible")));
+            return Err(TraceError::Parameter(format!("{hz} samples a second: between 1 and {HZ_MAX} are possible")));
         }
         let mut loaded = SET.load(&Constants::default(), |_| Ok(()))?;
         let (counts, stacks, counters) = (loaded.map("counts")?, loaded.map("stacks")?, loaded.map("counters")?);
@@ -209,7 +209,7 @@ impl ProfileTrace {
     /// # Errors
     /// The kernel's tables cannot be read.
     pub fn read(&mut self) -> Result<ProfileSamples, TraceError> {
-        // One that goes off again at this moment is looked at when it comes back.
+        // One that goes off again at this moment is sampled when it comes back.
         let _ = self.loaded.attach_to(PROGRAMS[0].name, self.clocks.follow());
         // Before the counts: of what comes in between there is a row already, and nothing seems lost.
         let counters = self.counted()?;
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn stacks_that_nobody_counts_make_room_and_those_just_met_keep_their_names() {
+    fn stacks_without_samples_make_room_and_those_just_sampled_keep_their_names() {
         let Some(mut trace) = started() else { return };
         let mine = |profile: super::ProfileSamples| {
             let rows = profile.stacks.into_iter().filter(|row| row.pid == u32::MAX);

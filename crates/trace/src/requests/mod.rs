@@ -22,7 +22,7 @@ pub(crate) const SET: ProbeSet =
     ProbeSet { object: include_bytes!(concat!(env!("OUT_DIR"), "/requests.bpf.o")), programs: &PROGRAMS };
 
 const NOTHING: &str = "reads and writes of sockets cannot be seen";
-const TO_THE_END: &str = "answers are timed to the end of the write, and whoever is woken by it may count as pre-emption (Linux 6.16 has the tracepoint)";
+const TO_THE_END: &str = "answers are timed to the end of the write, and a task that it wakes may count as preemption (Linux 6.16 has the tracepoint)";
 const NO_WAITS: &str = "it is unknown whether a thread waited for a CPU";
 const PROGRAMS: [Program; 7] = [
     Program { name: "on_exit", tracepoint: "sched_process_exit", need: Need::Always(NO_WAITS) },

@@ -299,7 +299,7 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	__u32 leaves = prev->pid, comes = next->pid;
-	/* Put aside though it could have gone on. */
+	/* Preempted: it could have gone on. */
 	if (leaves && (preempt || !prev->__state)) {
 		struct server_thread *thread = bpf_map_lookup_elem(&threads, &leaves);
 		if (thread) {

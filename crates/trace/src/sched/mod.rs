@@ -137,7 +137,7 @@ struct Known {
     comm: Arc<str>,
     parent: u32,
     sums: Sums,
-    told: Option<Sums>,
+    last_row: Option<Sums>,
     /// The last reading in which one of its threads lived.
     lived: u64,
 }
@@ -152,7 +152,7 @@ pub struct SchedTrace {
     waited: Waits,
     cpu_count: u32,
     /// Run time that a process has a row for.
-    told_after_ns: u64,
+    row_after_ns: u64,
     /// As they were last read.
     cpus: HashMap<u32, CpuRun>,
     seen: HashMap<ThreadKey, Sums>,
@@ -182,7 +182,7 @@ impl SchedTrace {
     ///
     /// # Errors
     /// Missing capabilities or kernel features.
-    pub fn start(told_after_ns: u64) -> Result<Self, TraceError> {
+    pub fn start(row_after_ns: u64) -> Result<Self, TraceError> {
         let cpu_count = u32::try_from(libbpf_rs::num_possible_cpus().unwrap_or(1)).unwrap_or(1);
         let mut loaded = SET.load(&Constants::default(), |open| {
             set_room(open, "slots", cpu_count)?;
@@ -200,7 +200,7 @@ impl SchedTrace {
             waits,
             waited: Waits::default(),
             cpu_count,
-            told_after_ns,
+            row_after_ns,
             cpus: HashMap::new(),
             seen: HashMap::new(),
             processes: HashMap::new(),
@@ -228,7 +228,7 @@ impl SchedTrace {
 
     /// Forgets the sums of all last rows, so that the next sums are whole.
     pub fn tell_all(&mut self) {
-        self.processes.values_mut().for_each(|known| known.told = None);
+        self.processes.values_mut().for_each(|known| known.last_row = None);
         self.pairs.tell_all();
     }
 
@@ -317,7 +317,7 @@ impl SchedTrace {
                 comm: thread.leader_comm.as_str().into(),
                 parent: thread.parent,
                 sums: Sums::default(),
-                told: None,
+                last_row: None,
                 lived: 0,
             });
             if is_leader && *known.comm != *thread.comm {
@@ -359,18 +359,19 @@ impl SchedTrace {
     }
 
     fn news(&mut self) -> Vec<ProcessRun> {
-        let after_ns = self.told_after_ns.max(1);
+        let after_ns = self.row_after_ns.max(1);
         let mut out = Vec::new();
         for ((pid, start_ns), known) in &mut self.processes {
             let sums = known.sums;
-            let new = sums.since(&known.told.unwrap_or_default());
+            let new = sums.since(&known.last_row.unwrap_or_default());
             let is_small = new.run_ns < after_ns && new.wait_ns < after_ns;
             // One that has ended always has a last row.
-            let is_known = known.told == Some(sums) || (known.told.is_some() && is_small && known.lived == self.round);
+            let is_known =
+                known.last_row == Some(sums) || (known.last_row.is_some() && is_small && known.lived == self.round);
             if is_known {
                 continue;
             }
-            known.told = Some(sums);
+            known.last_row = Some(sums);
             out.push(ProcessRun {
                 pid: *pid,
                 start_ns: *start_ns,
@@ -387,7 +388,8 @@ impl SchedTrace {
     }
 
     fn pair_news(&mut self) -> Vec<PreemptionCount> {
-        let (after, after_ns) = if self.told_after_ns > 0 { (WAITS_TOLD, WAIT_TOLD_NS) } else { (1, u64::MAX) };
+        let (after, after_ns) =
+            if self.row_after_ns > 0 { (ROW_AFTER_WAITS, ROW_AFTER_WAIT_NS) } else { (1, u64::MAX) };
         let is_news = |new: &Pair| new.count + new.behind >= after || new.wait_ns + new.behind_ns >= after_ns;
         let names = &self.names;
         let news = self.pairs.news(&is_news, &|pid| names.contains_key(&pid));
@@ -410,8 +412,8 @@ impl SchedTrace {
 }
 
 /// A pair has a row when it met so often since its last row, or waited so long, unless the caller asks for everything.
-const WAITS_TOLD: u64 = 10;
-const WAIT_TOLD_NS: u64 = 100_000_000;
+const ROW_AFTER_WAITS: u64 = 10;
+const ROW_AFTER_WAIT_NS: u64 = 100_000_000;
 
 fn unreadable(why: &libbpf_rs::Error) -> TraceError {
     TraceError::Consumer(format!("cannot read the sums of run times: {why}"))

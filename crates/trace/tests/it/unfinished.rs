@@ -64,7 +64,7 @@ fn once(device: &Path, through: TraceSource) -> Option<u64> {
     assert_eq!(ios.len() as u64, counted.emitted + counted.unfinished, "{counted:?}");
     // A thread has one in flight, so two of a time and a place are one that was reported twice.
     let different: HashSet<_> = ios.iter().map(|io| (io.queue_ns, io.sector, io.issuer)).collect();
-    assert_eq!(different.len(), ios.len(), "told twice");
+    assert_eq!(different.len(), ios.len(), "reported twice");
     let open: Vec<_> = ios.iter().filter(|io| io.complete_ns == 0).collect();
     assert_eq!(open.len() as u64, counted.unfinished + counted.lost_end);
     // Those whose end the kernel let no probe see (docs/trace.md) are few.
@@ -75,7 +75,7 @@ fn once(device: &Path, through: TraceSource) -> Option<u64> {
 }
 
 #[test]
-fn what_is_in_flight_at_the_end_is_told_once() {
+fn an_io_in_flight_at_the_end_is_reported_once() {
     if !testkit::require_root_or_skip() {
         return;
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Counts since each finding began, by subject and class.
 #[derive(Default)]
-pub(crate) struct ToldRule {
+pub(crate) struct KernelMessagesRule {
     known: BTreeMap<(String, &'static str), Known>,
 }
 
@@ -96,7 +96,7 @@ const KINDS: [Kind; 13] = [
     },
 ];
 
-impl Rule for ToldRule {
+impl Rule for KernelMessagesRule {
     fn look(&mut self, window: &Window, thresholds: &Thresholds) -> Vec<Symptom> {
         let limit = &thresholds.told;
         let Some(now) = window.now() else { return Vec::new() };
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nothing_is_not_told() {
+    fn a_harmless_message_makes_no_finding() {
         for message in
             ["random: crng init done", "ata1: SATA link up 6.0 Gbps (SStatus 133 SControl 300)", "ata1: EH complete"]
         {

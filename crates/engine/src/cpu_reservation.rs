@@ -171,15 +171,15 @@ ERR:          0
             let _ = wait.recv();
             sched_getaffinity(None).unwrap()
         });
-        let aside = CpuReservation::of(&[last]);
-        assert_eq!(aside.cpus(), [last]);
+        let reservation = CpuReservation::of(&[last]);
+        assert_eq!(reservation.cpus(), [last]);
         let now = sched_getaffinity(None).unwrap();
         assert!(!now.is_set(last as usize) && now.count() == ours.count() - 1);
         let heir = std::thread::spawn(|| sched_getaffinity(None).unwrap()).join().unwrap();
         assert_eq!(heir, now, "threads made meanwhile keep off as well");
         go.send(()).unwrap();
         assert_eq!(waiting.join().unwrap(), now, "threads made before, too");
-        drop(aside);
+        drop(reservation);
         assert_eq!(sched_getaffinity(None).unwrap(), ours);
         // Nothing is asked: one of them, where it helps.
         let chosen = CpuReservation::of(&[]).cpus().to_vec();
@@ -188,8 +188,8 @@ ERR:          0
         assert_eq!(sched_getaffinity(None).unwrap(), ours);
         // With all of them, no CPU would be left for other threads.
         let all: Vec<u32> = numbers(&ours).collect();
-        let aside = CpuReservation::of(&all);
+        let reservation = CpuReservation::of(&all);
         assert_eq!(sched_getaffinity(None).unwrap(), ours);
-        drop(aside);
+        drop(reservation);
     }
 }
