@@ -6,17 +6,17 @@ use recording::rows::BtrfsDevice;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Remembers what it told.
+/// Remembers the last text of each file.
 #[derive(Debug)]
 pub(crate) struct Btrfs {
     folder: PathBuf,
-    told: HashMap<PathBuf, Vec<u8>>,
+    last_texts: HashMap<PathBuf, Vec<u8>>,
 }
 
 impl Btrfs {
     /// Under `root`.
     pub(crate) fn new(root: &Path) -> Self {
-        Self { folder: root.join("sys/fs/btrfs"), told: HashMap::new() }
+        Self { folder: root.join("sys/fs/btrfs"), last_texts: HashMap::new() }
     }
 
     /// Rows of devices that are new or whose errors changed. Machines without such file systems have none.
@@ -31,11 +31,11 @@ impl Btrfs {
                 let number = device.file_name().to_str().and_then(|name| counter(name.as_bytes()));
                 let path = device.path().join("error_stats");
                 let (Some(number), Ok(text)) = (number, std::fs::read(&path)) else { continue };
-                if self.told.get(&path) == Some(&text) {
+                if self.last_texts.get(&path) == Some(&text) {
                     continue;
                 }
                 rows.push(row(&text, name.clone(), number, stamp));
-                self.told.insert(path, text);
+                self.last_texts.insert(path, text);
             }
         }
         rows

@@ -165,7 +165,7 @@ mod tests {
             ("sys/class/sas_phy/phy-0:0:3/negotiated_linkrate", "6.0 Gbit"),
         ]);
         check(wide, &files, Some((600_000_000, "SAS 6.0 Gbit/s x1")));
-        // The port that the expander hangs on, where the disk's own is not told.
+        // The port that the expander hangs on, where sysfs does not show the disk's own.
         files.pop();
         check(wide, &files, Some((2_400_000_000, "SAS 12.0 Gbit/s x2")));
         let sata = [("sys/class/ata_link/link3/sata_spd", "6.0 Gbps")];

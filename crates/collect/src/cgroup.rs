@@ -28,7 +28,7 @@ const LONGEST_NS: u64 = 60_000_000_000;
 /// A little less than the share asks for, so that a sample each second is not left out every now and then.
 const SLACK_NS: u64 = 100_000_000;
 
-/// Where groups are mounted, and what was told of them.
+/// Where groups are mounted, and the last values of each.
 #[derive(Debug)]
 pub(crate) struct Cgroups {
     root: PathBuf,
@@ -49,7 +49,7 @@ pub(crate) struct Mounts {
     pub(crate) first: Vec<(String, PathBuf)>,
 }
 
-/// A group when it was last told of.
+/// A group at its last row.
 #[derive(Debug)]
 struct Known {
     activity: [Option<i64>; 3],

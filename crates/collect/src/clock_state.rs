@@ -14,8 +14,9 @@ pub fn boot_id() -> String {
     ID.get_or_init(read).clone()
 }
 
-/// Is the wall clock synchronised with others, as chrony, ntpd, ptp4l or systemd-timesyncd have told the kernel? Where the kernel
-/// may not be asked (systemd's `ProtectClock=`), only systemd-timesyncd's own word counts. False where it is not known.
+/// Is the wall clock synchronised with others, according to what chrony, ntpd, ptp4l or systemd-timesyncd reported to
+/// the kernel? Where the kernel may not be asked (systemd's `ProtectClock=`), only systemd-timesyncd's own word counts.
+/// False where it is not known.
 #[must_use]
 pub fn is_clock_synchronised() -> bool {
     kernel_says().unwrap_or_else(|| Path::new("/run/systemd/timesync/synchronized").exists())

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn interrupts_that_nobody_measures_are_not_0() {
+    fn unmeasured_interrupt_time_is_not_0() {
         let text = |irq: i64, interrupts: i64| {
             format!("cpu  9 9 9 9 9 {irq} 9 9 0 0\ncpu0 9 9 9 9 9 0 9 9 0 0\nintr {interrupts} 5 6\n")
         };
@@ -105,7 +105,7 @@ mod tests {
         };
         assert_eq!(irq(0, 100_001), [None, None]);
         assert_eq!(irq(0, 5000), [Some(0), Some(0)], "just booted: it may come yet");
-        assert_eq!(irq(3, 100_001), [Some(3), Some(0)], "a CPU that nobody interrupts");
+        assert_eq!(irq(3, 100_001), [Some(3), Some(0)], "a CPU without interrupts");
         assert_eq!(parse(b"cpu  1 2 3 4\nintr 999999\n", 1)[0].irq_ns, None);
     }
 }

@@ -33,24 +33,24 @@ pub(crate) fn parse<'a, T>(text: &[u8], wanted: impl Fn(DeviceNumber) -> Option<
 /// A device and where its counters stand.
 pub(crate) type Named<'a> = (DiskCounters, std::borrow::Cow<'a, str>);
 
-/// Devices that are told of: those that ever did something, and those that were asked for by name. Idle RAM and loop devices
-/// by the dozen cost no rows.
+/// Selects the devices that get rows: those that ever did something, and those that were asked for by name. Dozens of
+/// idle RAM and loop devices thus cost no rows.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
-    /// Told of however idle they are.
+pub(crate) struct DiskSelection {
+    /// These have rows however idle they are.
     asked: BTreeSet<String>,
     /// Those of the last sample, and when that was; `None`: there was none.
     last: Option<(HashSet<DeviceNumber>, Stamp)>,
 }
 
-impl Told {
-    /// From now on these are told of as well.
+impl DiskSelection {
+    /// From now on these have rows as well.
     pub(crate) fn ask(&mut self, names: &[String]) {
         self.asked.extend(names.iter().cloned());
     }
 
-    /// Those to tell of now, and those whose counters stood at 0 at the sample before, when there was no row of them: what
-    /// they did since then is the difference, like anybody's.
+    /// Devices that have a row now, and those whose counters stood at 0 at the sample before, when they had no row: the
+    /// difference to 0 is what they did since then.
     pub(crate) fn choose<'a>(&mut self, text: &'a [u8], stamp: Stamp) -> (Vec<Named<'a>>, Vec<(Named<'a>, Stamp)>) {
         let (mut now, mut new, mut numbers) = (Vec::new(), Vec::new(), HashSet::new());
         for line in lines(text) {
@@ -60,7 +60,7 @@ impl Told {
                 continue;
             }
             numbers.insert(counters.number);
-            if let Some((_, before)) = self.last.as_ref().filter(|(told, _)| !told.contains(&counters.number)) {
+            if let Some((_, before)) = self.last.as_ref().filter(|(listed, _)| !listed.contains(&counters.number)) {
                 let zero = DiskCounters { values: counters.values.map(|value| value.map(|_| 0)), ..counters.clone() };
                 new.push(((zero, name.clone()), *before));
             }
@@ -118,30 +118,30 @@ mod tests {
     #[test]
     fn a_device_that_begins_to_work_was_at_0_at_the_sample_before() {
         let line = |name: &str, minor: u32, reads: i64| format!("7 {minor} {name} {reads} 0 8 1 0 0 0 0 0 1 1\n");
-        let of = |told: &mut Told, text: &str, t_ns: u64| {
-            let (now, new) = told.choose(text.as_bytes(), Stamp::at(t_ns, 0));
+        let of = |selection: &mut DiskSelection, text: &str, t_ns: u64| {
+            let (now, new) = selection.choose(text.as_bytes(), Stamp::at(t_ns, 0));
             let now: Vec<_> = now.into_iter().map(|(one, name)| (name.into_owned(), one.values[0])).collect();
             let new: Vec<_> =
                 new.into_iter().map(|((one, name), at)| (name.into_owned(), one.values[0], at.t_ns)).collect();
             (now, new)
         };
         let idle = "7 2 loop2 0 0 0 0 0 0 0 0 0 0 0\n";
-        let mut told = Told::default();
-        told.ask(&["loop2".to_string()]);
+        let mut selection = DiskSelection::default();
+        selection.ask(&["loop2".to_string()]);
         let some = |name: &str, reads| (name.to_string(), Some(reads));
         assert_eq!(
-            of(&mut told, &(line("sda", 0, 5) + "7 1 loop1 0 0 0 0 0 0 0 0 0 0 0\n"), 10),
+            of(&mut selection, &(line("sda", 0, 5) + "7 1 loop1 0 0 0 0 0 0 0 0 0 0 0\n"), 10),
             (vec![some("sda", 5)], vec![])
         );
-        // One began, one came that had worked before anybody saw it, one was asked for.
+        // One began to work, one had worked before its first sample, one was asked for.
         let text = line("sda", 0, 6) + &line("loop1", 1, 7) + &line("loop3", 3, 9) + idle;
         let zero = |name: &str| (name.to_string(), Some(0), 10);
-        let (now, new) = of(&mut told, &text, 20);
+        let (now, new) = of(&mut selection, &text, 20);
         assert_eq!(now, [some("sda", 6), some("loop1", 7), some("loop3", 9), some("loop2", 0)]);
         assert_eq!(new, [zero("loop1"), zero("loop3"), zero("loop2")]);
-        assert_eq!(of(&mut told, &text, 30).1, [], "said once");
+        assert_eq!(of(&mut selection, &text, 30).1, [], "said once");
         // A kernel that does not count something does not say 0 of it.
-        let (_, new) = told.choose(b"8 9 sdz 1 2 3 4 5 6 7 8 9 10 11\n", Stamp::at(40, 0));
+        let (_, new) = selection.choose(b"8 9 sdz 1 2 3 4 5 6 7 8 9 10 11\n", Stamp::at(40, 0));
         assert_eq!((new[0].0.0.values[10], new[0].0.0.values[11]), (Some(0), None));
     }
 }

@@ -95,7 +95,7 @@ impl Ends {
     }
 }
 
-/// Reads what is told of one task; messages about whole processes repeat it and are left out.
+/// Reads the figures of one task; messages about whole processes repeat them and are left out.
 fn task(message: &[u8]) -> Option<Task> {
     let aggregate = attribute(message.get(GENL_HEADER..)?, TASKSTATS_TYPE_AGGR_PID)?;
     let stats = attribute(aggregate, TASKSTATS_TYPE_STATS)?;
@@ -126,7 +126,7 @@ mod tests {
                 return;
             }
         };
-        // A name of its own, so that nobody else's ends are counted.
+        // A unique name, so that the test counts no other processes' ends.
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("iodyno-ends-abc");
         testkit::copy_program("/bin/true", &program).unwrap();

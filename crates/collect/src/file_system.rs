@@ -1,7 +1,8 @@
 //! Mounted file systems: what they hold and what is free, from `/proc/self/mountinfo` and statvfs(3).
 //!
-//! A server that does not answer blocks whoever asks it, for ever. Each such file system is asked by a thread of its own, which
-//! is waited for a little; while that hangs, the figures are missing, and that is said once.
+//! A server that does not answer blocks the thread that asks it for ever. Each such file system has a thread of its
+//! own; the caller waits for it for a short time. While that thread hangs, the figures are missing, and one message
+//! says so.
 
 use crate::devices::{DeviceResolver, MountPoint};
 use crate::nfs;
@@ -22,7 +23,7 @@ const EVERY_NS: u64 = 10_000_000_000;
 const MOST: usize = 512;
 /// Servers are waited for so long.
 const PATIENCE_NS: u64 = 200_000_000;
-/// Kinds whose figures come from somebody who may not answer.
+/// Kinds whose figures come from a server, which may not answer.
 const REMOTE: [&str; 19] = [
     "nfs",
     "nfs4",
@@ -99,8 +100,8 @@ impl Lane {
         let (answer, answers) = channel();
         let work = move || {
             while let Ok(path) = asked.recv() {
-                let told = sizes(&path);
-                if answer.send((path, told)).is_err() {
+                let found = sizes(&path);
+                if answer.send((path, found)).is_err() {
                     break;
                 }
             }
@@ -119,20 +120,20 @@ impl Lane {
     }
 
     /// What has been answered by then.
-    fn take(&mut self, until_ns: u64, told: &mut BTreeMap<PathBuf, Option<Sizes>>) {
+    fn take(&mut self, until_ns: u64, answers: &mut BTreeMap<PathBuf, Option<Sizes>>) {
         while !self.open.is_empty() {
             let left = Duration::from_nanos(until_ns.saturating_sub(now_ns()));
             let Ok((path, sizes)) = self.answers.recv_timeout(left) else {
                 break;
             };
             self.open.remove(&path);
-            told.insert(path, sizes);
+            answers.insert(path, sizes);
         }
     }
 }
 
-/// Threads by the mount that each asks for; one for all that are on this machine. They outlive whoever reads mounts: one that
-/// waits for a dead server cannot be ended, and the next reader must not start another one.
+/// Threads by the mount that each asks for; one for all that are on this machine. They outlive the reader of mounts: a
+/// thread that waits for a dead server cannot be ended, and the next reader must not start another one.
 static LANES: Mutex<BTreeMap<PathBuf, Lane>> = Mutex::new(BTreeMap::new());
 
 /// Reads mounts.
@@ -179,25 +180,25 @@ impl FileSystems {
         let (remote, automatic) = (above(is_remote), above(|mount| mount.file_system == "autofs"));
         let lies_below =
             |mount: &MountPoint, of: &[&str]| of.iter().any(|above| Path::new(&mount.mount_point).starts_with(above));
-        let mut told = BTreeMap::new();
+        let mut answers = BTreeMap::new();
         let mut asked: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
         for mount in &mounts {
             let path = place(mount);
             if lies_below(mount, &automatic) && self.every_ns > 0 {
-                // Whoever looks there now and then keeps it mounted for ever.
+                // Reading it now and then would keep it mounted for ever.
             } else if lies_below(mount, &remote) {
                 asked.entry(path.clone()).or_default().push(path);
             } else if PROMPT.contains(&&*mount.file_system) && !lies_below(mount, &automatic) {
-                told.insert(path.clone(), sizes(&path));
+                answers.insert(path.clone(), sizes(&path));
             } else {
                 asked.entry(PathBuf::new()).or_default().push(path);
             }
         }
-        let silent = ask(&asked, &mut told);
+        let silent = ask(&asked, &mut answers);
         self.say(&silent, verdicts);
         let mut rows: Vec<FileSystem> = mounts
             .iter()
-            .filter_map(|mount| self.row(&map, mount, told.get(&place(mount)).copied().flatten(), stamp))
+            .filter_map(|mount| self.row(&map, mount, answers.get(&place(mount)).copied().flatten(), stamp))
             .collect();
         rows.sort_by(|a, b| a.mount.cmp(&b.mount));
         rows
@@ -265,13 +266,13 @@ impl NfsMounts {
     }
 }
 
-/// Somebody else has to answer for it.
+/// Another machine or process has to answer for it.
 fn is_remote(mount: &MountPoint) -> bool {
     REMOTE.contains(&&*mount.file_system) || mount.file_system.starts_with("fuse")
 }
 
 /// Asks all lanes at once, and waits for them a little; who has not answered since he was asked the last time.
-fn ask(asked: &BTreeMap<PathBuf, Vec<PathBuf>>, told: &mut BTreeMap<PathBuf, Option<Sizes>>) -> BTreeSet<PathBuf> {
+fn ask(asked: &BTreeMap<PathBuf, Vec<PathBuf>>, answers: &mut BTreeMap<PathBuf, Option<Sizes>>) -> BTreeSet<PathBuf> {
     let mut silent = BTreeSet::new();
     if asked.is_empty() {
         return silent;
@@ -285,19 +286,19 @@ fn ask(asked: &BTreeMap<PathBuf, Vec<PathBuf>>, told: &mut BTreeMap<PathBuf, Opt
         }
         if let Some(lane) = lanes.get_mut(key) {
             // What came late is as good: sizes change slowly.
-            lane.take(0, told);
+            lane.take(0, answers);
             silent.extend(lane.open.iter().filter(|path| paths.contains(path)).cloned());
-            let fresh: Vec<PathBuf> = paths.iter().filter(|path| !told.contains_key(*path)).cloned().collect();
+            let fresh: Vec<PathBuf> = paths.iter().filter(|path| !answers.contains_key(*path)).cloned().collect();
             lane.ask(&fresh);
         }
     }
     let until_ns = now_ns() + PATIENCE_NS;
     for lane in asked.keys() {
         if let Some(lane) = lanes.get_mut(lane) {
-            lane.take(until_ns, told);
+            lane.take(until_ns, answers);
         }
     }
-    silent.retain(|path| !told.contains_key(path));
+    silent.retain(|path| !answers.contains_key(path));
     silent
 }
 
@@ -341,14 +342,14 @@ fn once_each(mounts: &[MountPoint]) -> (Vec<MountPoint>, usize) {
 }
 
 fn sizes(path: &Path) -> Option<Sizes> {
-    let told = rustix::fs::statvfs(path).ok()?;
-    let bytes = |blocks: u64| i64::try_from(blocks.saturating_mul(told.f_frsize)).ok();
+    let stat = rustix::fs::statvfs(path).ok()?;
+    let bytes = |blocks: u64| i64::try_from(blocks.saturating_mul(stat.f_frsize)).ok();
     Some(Sizes {
-        total: bytes(told.f_blocks)?,
-        free: bytes(told.f_bfree)?,
-        available: bytes(told.f_bavail)?,
-        inodes: i64::try_from(told.f_files).ok()?,
-        inodes_free: i64::try_from(told.f_ffree).ok()?,
+        total: bytes(stat.f_blocks)?,
+        free: bytes(stat.f_bfree)?,
+        available: bytes(stat.f_bavail)?,
+        inodes: i64::try_from(stat.f_files).ok()?,
+        inodes_free: i64::try_from(stat.f_ffree).ok()?,
     })
 }
 

@@ -115,7 +115,7 @@ fn describe_target(name: &str, path: &Path, resolution: &ResolvedPath) -> Value 
     })
 }
 
-/// Model, number of CPUs online, cores and sockets where told.
+/// Model, number of CPUs online; cores and sockets where the kernel reports them.
 fn cpu(root: &Path) -> Value {
     let text = std::fs::read(root.join("proc/cpuinfo")).unwrap_or_default();
     let value = |line: &[u8], key: &str| -> Option<String> {

@@ -6,19 +6,19 @@ use recording::Label;
 use recording::rows::Interrupt;
 use std::collections::HashMap;
 
-/// A vector on a CPU is told of when it grew by so much since it was last told: slow ones cost no rows.
-const TOLD_AFTER: i64 = 100;
+/// A vector on a CPU has a row when it grew by so much since its last row: slow ones cost no rows.
+const ROW_AFTER: i64 = 100;
 
-/// Remembers what it told.
+/// Remembers the count of each last row.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupts {
-    /// Everything that ever came is told of each time.
+    /// Every vector that ever fired has a row in each sample.
     tells_all: bool,
-    told: HashMap<(bool, Vec<u8>, usize), i64>,
+    last_counts: HashMap<(bool, Vec<u8>, usize), i64>,
 }
 
 impl Interrupts {
-    /// For somebody who looks at interrupts and at nothing else.
+    /// `tells_all` is for a command that records interrupts and nothing else.
     pub(crate) fn telling_all(tells_all: bool) -> Self {
         Self { tells_all, ..Self::default() }
     }
@@ -45,12 +45,12 @@ impl Interrupts {
             }
             let last = parts.last();
             for (at, (cpu, count)) in cpus.iter().zip(counts).enumerate() {
-                let told = self.told.entry((is_soft, name.to_vec(), at)).or_insert(0);
-                let is_due = if self.tells_all { count > 0 } else { count - *told >= TOLD_AFTER };
-                if !is_due && count >= *told {
+                let last_count = self.last_counts.entry((is_soft, name.to_vec(), at)).or_insert(0);
+                let is_due = if self.tells_all { count > 0 } else { count - *last_count >= ROW_AFTER };
+                if !is_due && count >= *last_count {
                     continue;
                 }
-                *told = count;
+                *last_count = count;
                 rows.push(Interrupt {
                     t_ns: stamp.t_ns,
                     t_s: stamp.t_s,
@@ -94,21 +94,21 @@ mod tests {
     #[test]
     fn vectors_by_cpu_and_only_what_grew() {
         let mut interrupts = Interrupts::default();
-        let told = |rows: Vec<Interrupt>| {
+        let figures = |rows: Vec<Interrupt>| {
             rows.into_iter().map(|row| (row.vector.to_string(), row.cpu, row.count)).collect::<Vec<_>>()
         };
         let at = Stamp::at(0, 0);
-        let first = told(interrupts.rows(TEXT.as_bytes(), false, at));
+        let first = figures(interrupts.rows(TEXT.as_bytes(), false, at));
         let expect = [("36 virtio1-req.0", 2, 10_109_396), ("LOC", 0, 13_602_353), ("LOC", 2, 17_097_124)];
         assert_eq!(first, expect.map(|(name, cpu, count)| (name.to_string(), cpu, count)));
         assert!(interrupts.rows(TEXT.as_bytes(), false, at).is_empty());
         let more = TEXT.replace("10109396", "10109495");
-        assert!(interrupts.rows(more.as_bytes(), false, at).is_empty(), "99 are not told of yet");
+        assert!(interrupts.rows(more.as_bytes(), false, at).is_empty(), "99 more make no row yet");
         let more = TEXT.replace("10109396", "10109496");
-        assert_eq!(told(interrupts.rows(more.as_bytes(), false, at)), [("36 virtio1-req.0".into(), 2, 10_109_496)]);
-        // Counters of a device that was replaced begin anew, and that is told.
+        assert_eq!(figures(interrupts.rows(more.as_bytes(), false, at)), [("36 virtio1-req.0".into(), 2, 10_109_496)]);
+        // Counters of a device that was replaced begin anew, and this makes a row.
         let less = TEXT.replace("10109396", "7");
-        assert_eq!(told(interrupts.rows(less.as_bytes(), false, at)), [("36 virtio1-req.0".into(), 2, 7)]);
+        assert_eq!(figures(interrupts.rows(less.as_bytes(), false, at)), [("36 virtio1-req.0".into(), 2, 7)]);
     }
 
     #[test]

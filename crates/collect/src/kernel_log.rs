@@ -72,7 +72,8 @@ impl KernelLog {
         let mut events: Vec<Event> = found
             .into_iter()
             .map(|((level, text), (t_ns, count))| {
-                // The log has a clock of its own, which is near ours; what is told now was not before the last sample.
+                // The log has a clock of its own, which is near ours; a message that comes now was not logged before
+                // the last sample.
                 let t_ns = t_ns.clamp(self.start_ns, stamp.t_ns);
                 let at = Stamp::at(u64::try_from(t_ns).unwrap_or(0), t0_ns);
                 event(at, severity(level), text, count)
@@ -146,9 +147,10 @@ mod tests {
              4,12,5000001,-;sd 0:0:0:0: [sda] retry\n3,15,5000002,-;I/O error, dev sda, sector 8\nnonsense\n";
         end.write_all(text.as_bytes()).unwrap();
         let events = log.sample(Stamp::at(6_000_000_000, 0), 0);
-        let told: Vec<_> = events.iter().map(|one| (one.severity.as_str(), one.message.as_str(), one.count)).collect();
+        let logged: Vec<_> =
+            events.iter().map(|one| (one.severity.as_str(), one.message.as_str(), one.count)).collect();
         assert_eq!(
-            told,
+            logged,
             [
                 ("error", "I/O error, dev sda, sector 8", 2),
                 ("warning", "sd 0:0:0:0: [sda] retry", 1),

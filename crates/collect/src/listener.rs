@@ -98,12 +98,12 @@ impl Listeners {
         self.unheld.retain(|inode| there.contains(inode));
         let found = self.look_for_holders(&sockets, stamp);
         let is_other_limit = std::mem::replace(&mut self.limit, limit) != limit;
-        let is_told = |socket: &&Socket| {
+        let has_row = |socket: &&Socket| {
             let known = self.known.get(&socket.inode);
             let is_as_before = known.is_some_and(|was| (was.drops, was.backlog) == (socket.drops, socket.backlog));
             socket.queue > 0 || !is_as_before || is_other_limit || found.contains(&socket.inode)
         };
-        rows.extend(sockets.iter().filter(is_told).map(|socket| row(socket, limit, &self.holders, stamp)));
+        rows.extend(sockets.iter().filter(has_row).map(|socket| row(socket, limit, &self.holders, stamp)));
         self.known = sockets.into_iter().map(|socket| (socket.inode, socket)).collect();
         Ok(rows)
     }
@@ -243,7 +243,7 @@ mod tests {
             rows.into_iter().find(|row| row.port == port).map(|row| (row.drops, row.queue))
         };
         assert_eq!(drops(&server), Some((Some(0), 0)));
-        assert_eq!(drops(&other), None, "told of already, and nothing happened");
+        assert_eq!(drops(&other), None, "it has had its row, and nothing happened");
         let wait = std::time::Duration::from_millis(200);
         let callers: Vec<_> = (0..5).map(|_| TcpStream::connect_timeout(&address, wait)).collect();
         assert_eq!(callers.iter().filter(|caller| caller.is_ok()).count(), 2, "one more than the backlog");
@@ -252,7 +252,7 @@ mod tests {
         for _ in 0..2 {
             server.accept().unwrap();
         }
-        assert_eq!(drops(&server), None, "nobody waits, and it dropped nothing more");
+        assert_eq!(drops(&server), None, "no connection waits, and it dropped nothing more");
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_gone_is_told_of_once() {
+    fn a_listener_that_is_gone_has_one_last_row() {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = i64::from(server.local_addr().unwrap().port());
         let _client = TcpStream::connect(server.local_addr().unwrap()).unwrap();
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_a_new_one_is_told_at_once_or_later() {
+    fn a_new_listener_shows_its_process_at_once_or_later() {
         let port = |server: &TcpListener| i64::from(server.local_addr().unwrap().port());
         let _old = TcpListener::bind("127.0.0.1:0").unwrap();
         let [mut seldom, mut at_once] =

@@ -1,6 +1,6 @@
 //! The whole machine: every subject that was asked for, once per interval.
 
-use crate::disk::Told;
+use crate::disk::DiskSelection;
 use crate::process::{Processes, RequestedProcesses};
 use crate::qdisc::{Asker, Qdisc};
 use crate::rare::Rare;
@@ -30,7 +30,7 @@ pub struct MachineReader {
     vmstat: Subject,
     pressure: Vec<(&'static str, Subject)>,
     disk: Subject,
-    disks_told: Told,
+    disk_selection: DiskSelection,
     net: Subject,
     snmp: Subject,
     netstat: Subject,
@@ -83,7 +83,7 @@ impl MachineReader {
                 .map(|(resource, path)| (resource, Subject::new(path, true)))
                 .collect(),
             disk: file("proc/diskstats"),
-            disks_told: Told::default(),
+            disk_selection: DiskSelection::default(),
             net: file("proc/net/dev"),
             snmp: file("proc/net/snmp"),
             netstat: file("proc/net/netstat"),
@@ -105,7 +105,7 @@ impl MachineReader {
 
     /// Tells of these block devices and processes in every sample, however idle they are; of a program by its name.
     pub fn tell_of(&mut self, devices: &[String], processes: &RequestedProcesses) {
-        self.disks_told.ask(devices);
+        self.disk_selection.ask(devices);
         self.processes.ask(processes);
     }
 
@@ -121,9 +121,9 @@ impl MachineReader {
         self.sample_those_that_ran((t_ns, t0_ns), &mut || None)
     }
 
-    /// As [`Machine::sample`] where somebody may know which processes ran since the last sample, those included that have
-    /// ended: `ran` is asked right before processes are read, and not where they are not wanted. Only they are read then,
-    /// and all of them now and then; with `None` all are.
+    /// As [`Machine::sample`], where the caller may know which processes ran since the last sample, those included that
+    /// have ended: `ran` is called right before processes are read, and only where they are wanted. Only they are read
+    /// then, and all of them now and then; with `None` all are.
     pub fn sample_those_that_ran(
         &mut self,
         (t_ns, t0_ns): (u64, u64),
@@ -191,7 +191,7 @@ impl MachineReader {
         let begin_ns = now_ns();
         let Some(text) = self.disk.read(&mut self.buffers[0], &mut self.verdicts) else { return };
         let stamp = Stamp::between(begin_ns, now_ns(), t_ns, t0_ns);
-        let (now, new) = self.disks_told.choose(text, stamp);
+        let (now, new) = self.disk_selection.choose(text, stamp);
         let new = new.iter().filter_map(|((counters, name), before)| disk_row(counters, name, "", *before));
         // A batch of its own: each has a device once.
         push(batches, &new.collect::<Vec<Disk>>());

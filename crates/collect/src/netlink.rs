@@ -33,7 +33,7 @@ impl Netlink {
 
     /// Lets so many bytes wait to be received, if the system grants it; otherwise as many as by default.
     pub(crate) fn make_room(&self, bytes: usize) {
-        // Without CAP_NET_ADMIN what does not fit is lost, and that is told.
+        // Without CAP_NET_ADMIN messages that do not fit are lost, and the kernel reports that.
         let _ = sockopt::set_socket_recv_buffer_size_force(&self.socket, bytes);
     }
 

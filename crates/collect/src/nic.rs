@@ -35,7 +35,7 @@ struct Request {
     rest: [u64; 2],
 }
 
-/// Asks, and remembers what it told.
+/// Asks, and remembers the last answer.
 #[derive(Debug)]
 pub(crate) struct NicCounters {
     socket: OwnedFd,
@@ -43,7 +43,7 @@ pub(crate) struct NicCounters {
     next_ns: u64,
 }
 
-/// Names and values of one interface when it was last told of.
+/// Names and values of one interface at its last rows.
 #[derive(Debug, Default)]
 struct Known {
     text: Vec<u8>,
@@ -91,13 +91,15 @@ impl NicCounters {
         let shared = Label::from(interface);
         for (at, (name, value)) in known.names.iter().zip(&values).enumerate() {
             let was = known.values.get(at).copied().unwrap_or(0);
-            let Some(told) = i64::try_from(*value).ok().filter(|_| *value != was && !name.is_empty()) else { continue };
+            let Some(changed) = i64::try_from(*value).ok().filter(|_| *value != was && !name.is_empty()) else {
+                continue;
+            };
             rows.push(NicCounter {
                 t_ns: stamp.t_ns,
                 t_s: stamp.t_s,
                 interface: shared.clone(),
                 name: name.clone(),
-                value: told,
+                value: changed,
             });
         }
         known.values = values;
@@ -214,7 +216,7 @@ mod tests {
         let again = look(120).unwrap();
         assert!(
             again.iter().all(|row| &*row.name != "peer_ifindex"),
-            "what did not change is not told again: {again:?}"
+            "a counter that did not change has no second row: {again:?}"
         );
         drop(pair);
         look(140);

@@ -17,7 +17,7 @@ pub(crate) struct Processes {
     tick_ns: i64,
     page_bytes: i64,
     buffer: Vec<u8>,
-    /// By number: what it had used up when it was last told of, and in which round it was last seen.
+    /// By number: what it had used up at its last row, and in which round it was last seen.
     known: HashMap<i64, Known>,
     round: u64,
     last_ns: Option<i64>,
@@ -33,7 +33,7 @@ pub(crate) struct Processes {
     asked: RequestedProcesses,
 }
 
-/// Processes that are told of however idle they are.
+/// Processes that have rows however idle they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestedProcesses {
     /// By number.
@@ -52,8 +52,8 @@ fn has_delays(root: &Path) -> bool {
     }
 }
 
-/// All processes are listed at least once in so many samples, whatever is told of those that ran: one that came or went
-/// without being told of is seen then.
+/// Lists all processes at least once in so many samples, whatever the caller knows of those that ran: this finds
+/// processes whose start or end was not reported.
 const LISTED_EVERY: u32 = 16;
 
 /// A process that used so much of one CPU has its threads looked at.
@@ -104,13 +104,13 @@ impl Processes {
         }
     }
 
-    /// From now on these are told of in every sample.
+    /// From now on these have rows in every sample.
     pub(crate) fn ask(&mut self, asked: &RequestedProcesses) {
         self.asked = asked.clone();
     }
 
-    /// Rows of the processes that used CPU time or faulted since they were last told of, and of new ones. A process that
-    /// starts and ends between two samples is not seen.
+    /// Rows of the processes that used CPU time or faulted since their last row, and of new ones. A process that starts
+    /// and ends between two samples is not seen.
     ///
     /// `ran`: every process that ran since the last sample, also one that has ended meanwhile. Only they are looked at
     /// then, and those that wait for a device; what did not run is as it was. `None`: it is not known who ran.
@@ -131,7 +131,7 @@ impl Processes {
         let since_ns = self.last_ns.replace(stamp.t_ns).map(|last_ns| stamp.t_ns - last_ns);
         let mut rows = Vec::new();
         for pid in pids {
-            // Gone since it was told of: not an error.
+            // Gone meanwhile: not an error.
             if let Some((length, opened)) = self.read(pid) {
                 rows.extend(self.look(pid, (length, opened), stamp, since_ns));
             } else {
@@ -155,7 +155,7 @@ impl Processes {
         Ok(entries.flatten().filter_map(number).collect())
     }
 
-    /// Those that ran, each once, and those that wait for a device, which are told of in each sample.
+    /// Those that ran, each once, and those that wait for a device, which have rows in each sample.
     fn with_waiting(&self, mut ran: Vec<i64>) -> Vec<i64> {
         ran.extend(self.known.iter().filter(|(_, known)| known.print.is_none()).map(|(pid, _)| *pid));
         ran.sort_unstable();
@@ -182,8 +182,8 @@ impl Processes {
             row.io_delay_ns = None;
         }
         let used = [row.user_ns, row.system_ns, row.major_faults, row.io_delay_ns];
-        // What waits for a device uses nothing, and is what one looks for when a device stalls.
-        // What was asked for is told of as well.
+        // A process that uses nothing has a row if it waits for a device (a reader looks for it when a device stalls)
+        // or was asked for.
         let is_asked = self.asked.pids.contains(&pid) || self.asked.names.contains(&row.comm);
         let waits = row.state.as_deref() == Some("D") || is_asked;
         let print = if waits { None } else { print };
@@ -225,7 +225,7 @@ impl Processes {
         file.read(&mut self.buffer).ok()
     }
 
-    /// Reads what is told of a process into the buffer: its length, and the file when that was opened and may stay so.
+    /// Reads the status of a process into the buffer: its length, and the file when that was opened and may stay so.
     fn read(&mut self, pid: i64) -> Option<(usize, Option<File>)> {
         // A file of a process that has ended cannot be read; its number may have been given to another one.
         let open = self.known.get(&pid).and_then(|known| known.stat.as_ref());
@@ -355,22 +355,22 @@ mod tests {
         let root = folder.path();
         let mut processes = Processes::new(root.to_path_buf(), 10_000_000);
         let mut round = 0;
-        // Number and user ticks of those that are told of.
+        // Number and user ticks of those that have rows.
         let mut sample = |ran: Option<&[i64]>| -> Vec<(i64, i64)> {
             round += 1;
             let rows = processes.sample(Stamp::at(round, 0), ran.map(<[i64]>::to_vec)).unwrap();
             let ticks = |row: &Process| row.user_ns.unwrap() / 10_000_000;
-            let mut told: Vec<_> = rows.iter().map(|row| (row.pid, ticks(row))).collect();
-            told.sort_unstable();
-            told
+            let mut listed: Vec<_> = rows.iter().map(|row| (row.pid, ticks(row))).collect();
+            listed.sort_unstable();
+            listed
         };
         tree(root, &[(1, "S", 5, 10), (2, "S", 6, 11), (3, "S", 7, 12)]);
-        assert_eq!(sample(Some(&[])), [(1, 5), (2, 6), (3, 7)], "all at first, whatever is told");
+        assert_eq!(sample(Some(&[])), [(1, 5), (2, 6), (3, 7)], "all at first, whichever ran");
         assert_eq!(sample(Some(&[2])), [], "it ran for less than a tick");
         // 2 ran, 4 is new, 3 has ended; 1 is not looked at.
         tree(root, &[(1, "S", 50, 10), (2, "S", 8, 11), (4, "S", 1, 20)]);
         assert_eq!(sample(Some(&[4, 2, 3, 2, 99])), [(2, 8), (4, 1)], "each once");
-        // What waits for a device does not run, and is told of each time.
+        // A process that waits for a device does not run, and has a row each time.
         tree(root, &[(1, "S", 50, 10), (2, "D", 8, 11), (4, "S", 1, 20)]);
         assert_eq!(
             (sample(Some(&[2])), sample(Some(&[])), sample(Some(&[]))),
@@ -398,12 +398,15 @@ mod tests {
         processes.sample(Stamp::at(0, 0), None).unwrap();
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
         let pid = i64::from(child.id());
-        // Others of this machine may wait for a device, and they are told of each time.
+        // Others of this machine may wait for a device, and they have rows each time.
         let waiting: Vec<i64> = processes.with_waiting(Vec::new());
         let rows = processes.sample(Stamp::at(1, 0), Some(vec![pid])).unwrap();
-        let told: Vec<i64> = rows.iter().map(|row| row.pid).collect();
-        assert!(told.contains(&pid), "{told:?}");
-        assert!(told.iter().all(|told| *told == pid || waiting.contains(told)), "{told:?}, {waiting:?} waited");
+        let listed: Vec<i64> = rows.iter().map(|row| row.pid).collect();
+        assert!(listed.contains(&pid), "{listed:?}");
+        assert!(
+            listed.iter().all(|listed| *listed == pid || waiting.contains(listed)),
+            "{listed:?}, {waiting:?} waited"
+        );
         assert!(processes.known[&pid].stat.is_some() && processes.known.len() > 1);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -450,12 +453,12 @@ mod tests {
         };
         assert_eq!(delay(Some("0\n"), ""), None);
         assert_eq!(delay(Some("1\n"), ""), Some(70_000_000));
-        // Kernels before the sysctl measured it, if nobody forbade it.
+        // Kernels before the sysctl measured it, unless the command line forbade it.
         assert_eq!((delay(None, "quiet"), delay(None, "quiet nodelayacct ro")), (Some(70_000_000), None));
     }
 
     #[test]
-    fn what_was_asked_for_is_told_of_however_idle() {
+    fn a_requested_process_has_rows_however_idle() {
         let folder = tempfile::tempdir().unwrap();
         tree(folder.path(), &[(1, "S", 5, 10), (2, "S", 6, 11), (3, "S", 7, 12)]);
         let mut processes = Processes::new(folder.path().to_path_buf(), 10_000_000);

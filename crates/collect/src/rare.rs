@@ -62,7 +62,7 @@ impl Rare {
             ends: (wants(SubjectName::Exited) && is_here)
                 .then(|| or_say(Ends::new(), "tasks that ended", verdicts))
                 .flatten(),
-            // Whoever asks for nothing else gets what he asks for, at any cost.
+            // A user who asks for this subject alone gets it, at any cost.
             groups: wants(SubjectName::Cgroup)
                 .then(|| or_say(Cgroups::new(root, wanted.len() > 1), "control groups", verdicts))
                 .flatten(),

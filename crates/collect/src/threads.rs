@@ -76,12 +76,12 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
-    fn the_thread_that_works_is_told_of() {
+    fn a_thread_that_works_has_a_row() {
         let stop = Arc::new(AtomicBool::new(false));
         let runs = Arc::new(AtomicBool::new(false));
-        let (spin, told) = (Arc::clone(&stop), Arc::clone(&runs));
+        let (spin, started) = (Arc::clone(&stop), Arc::clone(&runs));
         let work = move || {
-            told.store(true, Ordering::Relaxed);
+            started.store(true, Ordering::Relaxed);
             while !spin.load(Ordering::Relaxed) {}
         };
         let worker = std::thread::Builder::new().name("iodyno-spin".to_string()).spawn(work).unwrap();
@@ -102,7 +102,7 @@ mod tests {
         assert!(after.user_ns + after.system_ns > before.user_ns + before.system_ns);
         assert_eq!((after.pid, after.tid == me), (me, false));
         assert!(after.cpu.is_some() && after.start_ns == before.start_ns);
-        // Asked again after it was not, all are told of again.
+        // Asked for again after a pause, all have rows again.
         threads.sample(&[], Stamp::at(2, 0));
         assert!(!threads.sample(&[me], Stamp::at(3, 0)).is_empty());
         assert!(threads.sample(&[i64::MAX], Stamp::at(4, 0)).is_empty());

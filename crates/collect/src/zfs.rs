@@ -15,19 +15,24 @@ const DATASETS_EVERY_NS: u64 = 10_000_000_000;
 /// So many data sets of a pool are looked at.
 const MOST_DATASETS: usize = 1024;
 
-/// Remembers what it told.
+/// Remembers the last values of each data set.
 #[derive(Debug)]
 pub(crate) struct Zfs {
     folder: PathBuf,
     datasets_ns: u64,
-    told: HashMap<PathBuf, [Option<i64>; 6]>,
+    last_values: HashMap<PathBuf, [Option<i64>; 6]>,
     asker: Asker,
 }
 
 impl Zfs {
     /// Under `root`.
     pub(crate) fn new(root: &Path) -> Self {
-        Self { folder: root.join("proc/spl/kstat/zfs"), datasets_ns: 0, told: HashMap::new(), asker: Asker::new(root) }
+        Self {
+            folder: root.join("proc/spl/kstat/zfs"),
+            datasets_ns: 0,
+            last_values: HashMap::new(),
+            asker: Asker::new(root),
+        }
     }
 
     /// Adds what there is to tell.
@@ -54,7 +59,7 @@ impl Zfs {
             for pool in &pools {
                 self.datasets(pool, stamp, &mut rows, &mut seen);
             }
-            self.told.retain(|path, _| seen.contains(path));
+            self.last_values.retain(|path, _| seen.contains(path));
             push(batches, &rows);
         }
     }
@@ -70,7 +75,7 @@ impl Zfs {
             let values =
                 ["reads", "nread", "writes", "nwritten", "nunlinks", "nunlinked"].map(|name| stat(&text, name));
             seen.insert(path.clone());
-            if self.told.get(&path) == Some(&values) {
+            if self.last_values.get(&path) == Some(&values) {
                 continue;
             }
             if let Some(dataset) = dataset_name(&text) {
@@ -88,7 +93,7 @@ impl Zfs {
                     unlinked,
                 });
             }
-            self.told.insert(path, values);
+            self.last_values.insert(path, values);
         }
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Time between two runs.
 const EVERY_NS: u64 = 60_000_000_000;
-/// What was told is not shown any longer than this: then it is not known.
+/// An answer counts for so long; after that the space is not known.
 const OLD_NS: u64 = 3 * EVERY_NS;
 /// It is waited for so many naps of this length.
 const NAP: Duration = Duration::from_millis(20);
@@ -80,14 +80,14 @@ impl Asker {
             let (sender, receiver) = channel();
             let naps = self.naps;
             let started = std::thread::Builder::new().name("zpool".to_string()).spawn(move || {
-                // Nobody takes it when the collector has ended.
+                // No receiver is left when the collector has ended.
                 let _ = sender.send(ask(&program, naps));
             });
             self.under_way = started.is_ok().then_some(receiver);
         }
     }
 
-    /// What was told of a pool last.
+    /// The last known space of a pool.
     pub(crate) fn of(&self, pool: &str) -> Space {
         self.known.get(pool).cloned().unwrap_or_default()
     }
@@ -111,7 +111,7 @@ fn ask(program: &Path, naps: u32) -> Option<Spaces> {
             Err(_) => break,
         }
     }
-    // One that waits in the kernel goes when that lets it: this thread waits for it, and nobody for this thread.
+    // A process that waits in the kernel ends when the kernel lets it: only this thread waits for it.
     let _ = child.kill().and_then(|()| child.wait());
     None
 }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_hangs_holds_nobody_up_and_nonsense_tells_nothing() {
+    fn a_zpool_command_that_hangs_blocks_no_sample_and_nonsense_gives_no_figures() {
         let (_root, mut asker) = with("exec sleep 1000");
         let began_ns = quantity::clock::now_ns();
         asker.look(1);

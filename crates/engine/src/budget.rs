@@ -15,7 +15,8 @@ pub(crate) struct Budget {
     bytes: [Option<Meter>; 3],
     /// Both count from here on: the warm-up does not.
     from_ns: u64,
-    /// What is due from here on, in time of the run, is not of the run: its length does not hang on when somebody looks.
+    /// Operations due from here on (time of the run) do not belong to the run: its length does not depend on when a
+    /// thread checks.
     end_ns: Option<u64>,
     spent: AtomicBool,
 }

@@ -1,5 +1,5 @@
-//! The page cache of what a job reads and writes, by fio's rules: it is dropped where the job begins with a file, and the
-//! kernel is told how the file will be read.
+//! The page cache of what a job reads and writes, by fio's rules: the job drops it where it begins with a file, and
+//! advises the kernel how it will read the file.
 //!
 //! A drop that fails leaves a load that is faster than asked for, and nothing else: like fio we go on.
 

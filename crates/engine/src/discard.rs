@@ -60,7 +60,7 @@ pub(crate) fn drop_buffers(device: BorrowedFd<'_>) -> Result<(), Errno> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn kernels_are_told_apart_by_their_release() {
+    fn the_release_distinguishes_kernels() {
         for (release, expect) in
             [("6.18.44-fc", true), ("6.12", true), ("6.11.9", false), ("5.15.0-generic", false), ("7.0-rc1", true)]
         {

@@ -60,7 +60,7 @@ struct Fate {
     /// It is being said.
     ending: AtomicBool,
     /// Another one's end ends it.
-    told: AtomicBool,
+    must_end: AtomicBool,
     /// When it stopped before its own limits, ns of the run; 0: it did not.
     stopped_ns: AtomicU64,
     state: Mutex<JobFate>,
@@ -76,7 +76,7 @@ impl Fate {
 #[derive(Debug, Default)]
 pub struct JobFates {
     jobs: Vec<Fate>,
-    /// Counts up when jobs were told to end.
+    /// Counts how often a job got the order to end.
     changes: AtomicU32,
     ends_all: AtomicBool,
 }
@@ -111,15 +111,15 @@ impl JobFates {
         self.jobs.iter().any(|fate| fate.end.as_ref().is_some_and(|end| end.takes_along.is_some()))
     }
 
-    /// How often jobs were told to end.
+    /// How often a job got the order to end.
     #[inline]
     pub(crate) fn changes(&self) -> u32 {
         self.changes.load(Ordering::Acquire)
     }
 
     /// Is the job to end because another one has?
-    pub(crate) fn is_told(&self, job: usize) -> bool {
-        self.jobs.get(job).is_some_and(|fate| fate.told.load(Ordering::Acquire))
+    pub(crate) fn must_end(&self, job: usize) -> bool {
+        self.jobs.get(job).is_some_and(|fate| fate.must_end.load(Ordering::Acquire))
     }
 
     /// Has it ended, its files made durable if that belongs to its end?
@@ -224,7 +224,7 @@ impl JobFates {
                 EndScope::Running => fate.begun.load(Ordering::Acquire),
                 EndScope::All => true,
             };
-            if is_meant && !fate.drained.load(Ordering::Acquire) && !fate.told.swap(true, Ordering::AcqRel) {
+            if is_meant && !fate.drained.load(Ordering::Acquire) && !fate.must_end.swap(true, Ordering::AcqRel) {
                 fate.state().taken_along_by = Some(job);
             }
         }
@@ -311,7 +311,7 @@ mod tests {
             fates.begin(0);
             fates.begin(2);
             fates.drained(0, false);
-            assert_eq!([1, 2, 3].map(|job| fates.is_told(job)), expected, "{takes_along:?}");
+            assert_eq!([1, 2, 3].map(|job| fates.must_end(job)), expected, "{takes_along:?}");
             assert_eq!(fates.ends_all(), expected == [true; 3]);
             assert_eq!(fates.changes() > 0, expected != [false; 3]);
         }
@@ -324,7 +324,7 @@ mod tests {
         fates.begin(0);
         assert_eq!(fates.failed(0, 3, &failure(OperationKind::Write, -5)), Failed::Stops);
         fates.drained(0, false);
-        assert!(fates.is_told(1) && fates.of(1).taken_along_by == Some(0));
+        assert!(fates.must_end(1) && fates.of(1).taken_along_by == Some(0));
         assert_eq!(fates.of(0).fault.map(|fault| (fault.errno, fault.target)), Some((EIO, 3)));
     }
 

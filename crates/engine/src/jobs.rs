@@ -65,7 +65,7 @@ impl Jobs {
             return;
         }
         *seen = changes;
-        for job in self.jobs.iter_mut().filter(|job| job.spec.fates.is_told(job.spec.workload)) {
+        for job in self.jobs.iter_mut().filter(|job| job.spec.fates.must_end(job.spec.workload)) {
             job.stop(now_ns);
         }
     }

@@ -8,13 +8,13 @@
 //! *Due* is the schedule's time in an open loop, the time when the slot became free in a closed one; response time is
 //! completion − due, service time completion − submission.
 
-mod aside;
 mod budget;
 mod cache;
 mod check;
 mod choose;
 mod cost;
 mod cpu;
+mod cpu_reservation;
 mod discard;
 mod dues;
 mod error;
@@ -43,10 +43,10 @@ mod tally;
 mod uring;
 mod waiting;
 
-pub use aside::CpuReservation;
 pub use cache::{pre_read, prepare};
 pub use check::check;
 pub use cost::{OwnCost, own_cost};
+pub use cpu_reservation::CpuReservation;
 pub use error::EngineError;
 pub use fates::{JobFate, JobFates, JobFault};
 pub use group::pattern_of;

@@ -1,6 +1,6 @@
 //! Buffers of a worker: one mapping, aligned to pages, a place per slot.
 //!
-//! Reads do not share places although nobody looks at what they bring: with `O_DIRECT`, file systems and devices that
+//! Reads do not share places although the engine discards their data: with `O_DIRECT`, file systems and devices that
 //! verify checksums do so in this memory, and two reads into one place fail each other (btrfs even counts corruption).
 #![expect(unsafe_code, reason = "maps memory and lends parts of it to the kernel")]
 
@@ -59,7 +59,7 @@ impl Memory {
     pub(crate) fn write_place(&mut self, slot: usize, bytes: usize) -> &mut [u8] {
         assert!(slot < self.places && bytes <= self.place, "slot {slot} with {bytes} bytes has no place");
         // SAFETY: within the mapping by the assertion; the kernel only reads it, and only while the slot is in flight,
-        // when nobody asks for it here.
+        // when the engine does not ask for it here.
         unsafe { std::slice::from_raw_parts_mut(self.base.add(slot * self.place), bytes) }
     }
 

@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long workers get to go home when they are told to; those that hang in the kernel are left behind.
+/// How long workers have to end after the order to stop; those that hang in the kernel are left behind.
 const GIVE_UP_NS: u64 = 50_000_000;
 
 /// What a thread does.
@@ -48,8 +48,8 @@ pub(crate) struct Team {
 struct TeamJob {
     workload: usize,
     span: Arc<JobSpan>,
-    /// Begin and end as they were last told.
-    told: (Option<u64>, Option<u64>),
+    /// Begin and end at the last harvest.
+    last_span: (Option<u64>, Option<u64>),
 }
 
 impl Team {
@@ -69,13 +69,13 @@ impl TeamJob {
     /// What is to be said of it, if anything; the run began at `started_ns` of the clock.
     fn interval(&mut self, stat: Option<&mut JobStat>, started_ns: u64) -> Option<JobInterval> {
         let span = self.span.get();
-        let is_new = std::mem::replace(&mut self.told, span) != span;
+        let is_new = std::mem::replace(&mut self.last_span, span) != span;
         let of_clock = |t_ns: Option<u64>| t_ns.map(|t_ns| started_ns + t_ns);
         let counted = stat.map(|stat| [&mut stat.depth, &mut stat.submitted, &mut stat.completed].map(Tally::take));
         let [depth, submitted, completed] = counted.unwrap_or_default();
-        let is_told = is_new || depth.count() > 0 || completed.count() > 0;
+        let has_news = is_new || depth.count() > 0 || completed.count() > 0;
         let (began_ns, ended_ns) = (of_clock(span.0), of_clock(span.1));
-        is_told.then_some(JobInterval { workload: self.workload, began_ns, ended_ns, depth, submitted, completed })
+        has_news.then_some(JobInterval { workload: self.workload, began_ns, ended_ns, depth, submitted, completed })
     }
 }
 
@@ -213,7 +213,8 @@ fn team(
     let status = Arc::new(Status::default());
     let lanes: Vec<(usize, usize)> =
         group.lanes.iter().map(|lane| (lane.workload, group.files[lane.file].plan_index)).collect();
-    let of_job = |job: &JobSpec| TeamJob { workload: job.workload, span: Arc::clone(&job.span), told: (None, None) };
+    let of_job =
+        |job: &JobSpec| TeamJob { workload: job.workload, span: Arc::clone(&job.span), last_span: (None, None) };
     let jobs: Vec<TeamJob> = group.jobs.iter().map(of_job).collect();
     let spawn = |name: String, work: Work| {
         let builder = std::thread::Builder::new().name(name).stack_size(256 << 10);
@@ -224,27 +225,27 @@ fn team(
     let placement = group.placement.clone();
     if chosen.is_uring {
         // A ring belongs to the thread that made it (SINGLE_ISSUER), so it is made there; errors come back by channel.
-        let (told, tell) = std::sync::mpsc::channel();
+        let (ready_sender, ready) = std::sync::mpsc::channel();
         let gate = Arc::clone(gate);
         let work = move || {
             let (budget, stats, control, status) = shared;
             let _done = Done(Arc::clone(&status));
             if let Err(error) = placement::apply(&placement) {
-                let _ = told.send(Some(error));
+                let _ = ready_sender.send(Some(error));
                 return Ok(());
             }
             let worker = match Worker::new(group, budget, stats, control, status) {
                 Ok(worker) => worker,
                 Err(error) => {
-                    let _ = told.send(Some(error));
+                    let _ = ready_sender.send(Some(error));
                     return Ok(());
                 }
             };
-            let _ = told.send(None);
+            let _ = ready_sender.send(None);
             gate.wait().map_or(Ok(()), |started_ns| worker.run(started_ns))
         };
         threads.push(spawn(format!("iodyno-{number}"), Box::new(work))?);
-        if let Ok(Some(error)) = tell.recv() {
+        if let Ok(Some(error)) = ready.recv() {
             return Err(error);
         }
     } else {
@@ -332,7 +333,7 @@ impl RunningRun {
         for team in &mut self.teams {
             team.stats.exchange(&mut team.spare);
         }
-        // The last interval ends with the load, however late somebody comes to harvest it.
+        // The last interval ends with the load, however late the harvest comes.
         let ends_ns = self.ends_ns.filter(|ends_ns| self.harvested_ns < *ends_ns).unwrap_or(u64::MAX);
         let t_ns = clock::now_ns().min(ends_ns).max(self.harvested_ns + 1);
         let interval_ns = t_ns - self.harvested_ns;
@@ -442,7 +443,7 @@ impl RunningRun {
         let (harvest, open) = self.open_ends();
         for team in self.teams.drain(..) {
             let is_done = team.status.done.load(Ordering::Acquire);
-            // Threads that hang in a system call are left behind; they hold nothing that anybody needs.
+            // Threads that hang in a system call are left behind; they hold nothing that other threads need.
             for thread in team.threads.into_iter().filter(|_| is_done) {
                 if let Ok(Err(error)) = thread.join() {
                     return Err(error);

@@ -399,7 +399,7 @@ impl Scheduler {
         }
     }
 
-    /// All that came back was told to [`Scheduler::returned`]: tells of each job how many operations that were.
+    /// After [`Scheduler::returned`] has taken all that came back: gives each job the number of its own operations.
     #[inline]
     pub(crate) fn came_back(&mut self, each: impl FnMut(usize, u32)) {
         if let Some(jobs) = &mut self.jobs {

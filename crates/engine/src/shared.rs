@@ -94,7 +94,7 @@ impl Gate {
         let mut start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
         let started_ns = loop {
             match *start {
-                Some(told) => break told,
+                Some(known) => break known,
                 None => start = self.opened.wait(start).unwrap_or_else(PoisonError::into_inner),
             }
         };

@@ -151,7 +151,7 @@ impl Crew {
         state.scheduler.handed_over(|job, count, in_flight| handed_over = Some((job, count, in_flight)));
         drop(state);
         if wants_timer {
-            // Somebody must look at the next due time while this thread is busy.
+            // Another thread must watch the next due time while this one is busy.
             self.changed.notify_one();
         }
         if pause {

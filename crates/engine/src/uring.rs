@@ -118,7 +118,7 @@ impl Worker {
         })
     }
 
-    /// Works until the load has ended or is told to.
+    /// Works until the load has ended or the run stops it.
     pub(crate) fn run(mut self, started_ns: u64) -> Result<(), EngineError> {
         self.started_ns = started_ns;
         self.status.begin();

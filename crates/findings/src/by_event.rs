@@ -115,7 +115,7 @@ fn cpu_use(row: &CpuEvent, was: &CpuEvent) -> Option<CpuEventUse> {
     let some = |now: Option<i64>, was: Option<i64>| grown(now?, was?);
     let irq = some(row.irq_ns, was.irq_ns)? + some(row.softirq_ns, was.softirq_ns)?;
     let busy = run + some(row.idle_irq_ns, was.idle_irq_ns)?;
-    // A stretch that had begun before is told of when it ends, whole.
+    // A stretch that had begun before is in the row of its end, whole.
     let long = some(row.long_ns, was.long_ns).unwrap_or(0.0).min(run);
     let percent = |part: f64| (run + idle > 0.0).then(|| 100.0 * part / (run + idle));
     let seconds = (row.t_ns - was.t_ns) as f64 / 1e9;
@@ -132,6 +132,6 @@ fn cpu_use(row: &CpuEvent, was: &CpuEvent) -> Option<CpuEventUse> {
 /// All threads of the kernel come from `kthreadd`, which is process 2; what the idle task (0) is made of is the kernel's too.
 fn is_kernel(row: &ProcessEvent) -> bool {
     const KTHREADD: i64 = 2;
-    // In a container, 2 may be anybody; the kernel's own has no parent.
+    // In a container, PID 2 may be any process; the kernel's own has no parent.
     row.parent == KTHREADD || row.pid == 0 || (row.pid == KTHREADD && row.parent == 0)
 }

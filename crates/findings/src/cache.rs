@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// So much of the past is kept: what lies before and after the moment when a cache was full, and a little more.
 const KEPT_NS: i64 = 480_000_000_000;
-/// A control group that was not told of for so long is forgotten: it is looked at once a minute at least when it does anything.
+/// A control group that had no row for so long is forgotten: the collector reads a group at least once a minute when it
+/// does anything.
 const FORGET_NS: i64 = 180_000_000_000;
 /// So many control groups are remembered.
 const GROUPS: usize = 64;
@@ -30,7 +31,7 @@ pub(crate) struct CacheRule {
     groups: BTreeMap<Label, Group>,
 }
 
-/// A group that was told of.
+/// A group that had a row.
 struct Group {
     /// When, and how it stood.
     last_ns: i64,
@@ -102,7 +103,7 @@ impl Sample {
             cached,
             free,
             hits,
-            // Of the whole machine: nobody tells them apart by group for little.
+            // Of the whole machine: counting them by group is not cheap.
             refaults: moment.memory.as_ref().and_then(|memory| memory.refaults_per_s),
             reads: moment
                 .disks
@@ -417,7 +418,7 @@ mod tests {
         // 60 GB at 80 MB/s are 750 s; so much of them is left.
         let left_s = all[0].evidence.iter().find(|one| one.name == "full in").unwrap().value.unwrap();
         assert!((left_s + 62.0 - 750.0).abs() < 3.0, "{left_s}");
-        // Half as fast it takes longer than anybody waits for.
+        // Half as fast, it takes longer than the rule waits for.
         let mut slow = Bench::new();
         slow.steps(90, 1.0, |step| step.memory(30e9, 30e9, 0.0));
         assert!(slow.engine().findings().is_empty());
@@ -463,10 +464,10 @@ mod tests {
 
     /// A group that may have 512 MB fills them in 50 s and stands at `most`; the machine has 30 GB to spare.
     fn group(most: f64, limit: Option<f64>, is_felt: bool) -> Bench {
-        group_told(most, is_felt, |step, cached| step.group("/db", cached, limit))
+        group_bench(most, is_felt, |step, cached| step.group("/db", cached, limit))
     }
 
-    fn group_told(most: f64, is_felt: bool, tell: impl Fn(&mut Step<'_>, f64)) -> Bench {
+    fn group_bench(most: f64, is_felt: bool, tell: impl Fn(&mut Step<'_>, f64)) -> Bench {
         let mut bench = Bench::new();
         for second in 0..90 {
             let is_full = f64::from(second) >= 50.0;
@@ -504,9 +505,9 @@ mod tests {
     #[test]
     fn a_control_group_is_full_at_its_memory_high() {
         let tell = |step: &mut Step<'_>, cached: f64| step.group_at_high("/db", cached + 20e6, 512e6, [0.0, 0.0]);
-        let bench = group_told(491e6, true, tell);
+        let bench = group_bench(491e6, true, tell);
         assert_eq!(bench.only(RuleId::R6).subject, "page cache of control group /db");
-        group_told(245e6, true, tell).is_silent();
+        group_bench(245e6, true, tell).is_silent();
     }
 
     #[test]

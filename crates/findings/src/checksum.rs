@@ -90,8 +90,8 @@ fn symptom(name: &str, known: &Known, clear_s: f64) -> Symptom {
         evidence: vec![
             FindingEvidence::new("blocks with a wrong check sum", known.corruption, ""),
             FindingEvidence::new("failed reads, writes, flushes", known.io, ""),
-            FindingEvidence::new("repairs that the kernel told of", known.repaired as f64, ""),
-            FindingEvidence::new("not repairable, as it told", known.not_repairable as f64, ""),
+            FindingEvidence::new("repairs that the kernel reported", known.repaired as f64, ""),
+            FindingEvidence::new("not repairable, as the kernel reported", known.not_repairable as f64, ""),
         ],
         next: format!(
             "Look at the path to that device (cable, controller, memory) and its own counters (smartctl); `{}` reads everything once; replace the device when it goes on.",

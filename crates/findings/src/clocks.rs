@@ -113,21 +113,24 @@ mod tests {
     }
 
     #[test]
-    fn where_it_is_not_told_what_is_stolen_the_tick_adds_nothing_for_sure() {
-        let run = |hypervisor: Option<bool>, (tick, stolen, event): (f64, f64, f64), is_told: bool| {
+    fn unknown_steal_time_is_not_time_that_the_tick_adds() {
+        let run = |hypervisor: Option<bool>, (tick, stolen, event): (f64, f64, f64), is_known: bool| {
             let mut bench = Bench::new().of_machine(&serde_json::json!({"cpu": {"hypervisor": hypervisor}}));
             bench.steps(14, 1.0, |step| {
                 step.cpu_stolen(1, [tick - stolen, 0.0, 0.0], stolen);
                 step.cpu_event(1, event, 0.5);
-                if !is_told {
-                    step.cpu_steal_untold(1);
+                if !is_known {
+                    step.cpu_steal_unknown(1);
                 }
             });
             bench
         };
         let stolen = |bench: &Bench| {
             let all = &bench.engine().findings()[0].evidence;
-            all.iter().find(|one| one.name == "of that stolen by the hypervisor").expect("told").value
+            all.iter()
+                .find(|one| one.name == "of that stolen by the hypervisor")
+                .expect("evidence of stolen time")
+                .value
         };
         // A CPU that was stopped may look so.
         for hypervisor in [None, Some(true)] {
@@ -136,7 +139,7 @@ mod tests {
             assert_eq!(stolen(&missed), None, "not known is not 0");
         }
         assert!(stolen(&run(Some(true), (40.0, 6.0, 20.0), true)).is_some_and(|percent| (percent - 6.0).abs() < 0.01));
-        // Nobody is there who could.
+        // Without a hypervisor no time can be stolen.
         let adds = run(Some(false), (40.0, 0.0, 20.0), false);
         assert!(adds.engine().findings()[0].sentence.starts_with("The tick adds 20 points"));
         assert_eq!(stolen(&adds), Some(0.0));

@@ -371,15 +371,15 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_told_with_its_own_time_whatever_came_before_and_after() {
-        let told = |bench: &Bench| -> Vec<(FindingSeverity, i64, i64)> {
+    fn the_limit_has_its_own_time_whatever_came_before_and_after() {
+        let episodes = |bench: &Bench| -> Vec<(FindingSeverity, i64, i64)> {
             let whole = |ns: i64| (ns + 500_000_000) / 1_000_000_000 - 1000;
             let of = |one: &Finding| (one.severity, whole(one.start_ns), whole(one.last_ns));
             bench.engine().findings().iter().map(of).collect()
         };
         let (limit, busy) = (FindingSeverity::Finding, FindingSeverity::Note);
         let bench = one_by_one_and_sixty_four([60, 40, 60]);
-        assert_eq!(told(&bench), [(busy, 0, 60), (limit, 60, 100), (busy, 100, 160)]);
+        assert_eq!(episodes(&bench), [(busy, 0, 60), (limit, 60, 100), (busy, 100, 160)]);
         let sentences: Vec<&str> = bench.engine().findings().iter().map(|one| one.sentence.as_str()).collect();
         assert!(
             sentences[0].starts_with("sda is busy but not saturated for 1 min: busy 99 %, 200 op/s"),
@@ -395,14 +395,17 @@ mod tests {
             "{sentences:#?}"
         );
         // It ends with its last second, and a recording may, too.
-        assert_eq!(told(&one_by_one_and_sixty_four([60, 40, 0])), [(busy, 0, 60), (limit, 60, 100)]);
-        assert_eq!(told(&one_by_one_and_sixty_four([28, 22, 28])), [(busy, 0, 28), (limit, 28, 50), (busy, 50, 78)]);
+        assert_eq!(episodes(&one_by_one_and_sixty_four([60, 40, 0])), [(busy, 0, 60), (limit, 60, 100)]);
+        assert_eq!(
+            episodes(&one_by_one_and_sixty_four([28, 22, 28])),
+            [(busy, 0, 28), (limit, 28, 50), (busy, 50, 78)]
+        );
         // What lets go for a few seconds was the limit all the time.
         let mut bench = one_by_one_and_sixty_four([30, 20, 4]);
         let again =
             DiskStep { reads_per_s: 200.0, response_ms: 320.0, queue: 64.0, busy_percent: 99.0, ..DiskStep::default() };
         bench.steps(20, 1.0, |step| step.disk("sda", again));
-        assert_eq!(told(&bench), [(busy, 0, 30), (limit, 30, 74)]);
+        assert_eq!(episodes(&bench), [(busy, 0, 30), (limit, 30, 74)]);
     }
 
     #[test]
@@ -547,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_are_not_told_of_twice() {
+    fn a_busy_partition_makes_no_second_finding() {
         let mut bench = Bench::new();
         bench.steps(5, 1.0, |step| {
             ["sda", "sda1"].iter().for_each(|name| step.disk(name, write([100.0, 400.0, 0.5, 5.0], 50.0)))

@@ -58,8 +58,8 @@ impl RuleEngine {
         }
     }
 
-    /// As [`Engine::new`], of what begins in the middle of a recording: what was not told of yet may have been counted
-    /// for long before.
+    /// As [`Engine::new`], for a stream that begins in the middle of a recording: a counter that had no row yet may
+    /// have grown for long before.
     #[must_use]
     pub fn joining(thresholds: Thresholds) -> Self {
         let mut engine = Self::new(thresholds);
@@ -67,7 +67,7 @@ impl RuleEngine {
         engine
     }
 
-    /// The same of the machine with this inventory, as a manifest has it: where there is no hypervisor, nobody steals CPU time.
+    /// Sets the machine's inventory, as a manifest has it: without a hypervisor, no CPU time is stolen.
     #[must_use]
     pub fn of_machine(mut self, hardware: &serde_json::Value) -> Self {
         self.moments.is_guest = hardware["cpu"]["hypervisor"].as_bool();
@@ -208,7 +208,7 @@ impl RuleEngine {
         }
     }
 
-    /// Whoever is explained by another finding that is open is not told of as a cause of its own.
+    /// A finding that another open finding explains is not reported as a cause of its own.
     fn explain(&mut self) {
         let mut links = Vec::new();
         for ((rule, subject), open) in &self.open {

@@ -12,7 +12,7 @@ type Key = (Label, Label, i32, Option<i32>, Option<Label>, Option<i64>);
 /// What failed since the last moment.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
-    /// As each was last told.
+    /// The last count of each.
     counted: HashMap<Key, i64>,
     since: Vec<IoFailure>,
     /// What comes is not the beginning of a recording.

@@ -91,7 +91,7 @@ mod tests {
             "{}",
             found[0].sentence
         );
-        // That a CPU is busy with interrupts is told of as well, as the cause.
+        // The CPU that is busy with interrupts is a finding as well, as the cause.
         assert!(found[0].explained_by.is_some());
         assert_eq!(bench.only(RuleId::R4).subject, "cpu1");
     }

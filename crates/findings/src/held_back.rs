@@ -31,16 +31,16 @@ impl Rule for HeldBackRule {
         for group in stretch.iter().flat_map(|moment: &Moment| &moment.groups) {
             groups.entry(&group.path).or_default().push(group);
         }
-        let held = groups.values().filter_map(|told| over(stretch, told));
+        let held = groups.values().filter_map(|rows| over(stretch, rows));
         held.filter(|held| is_held(held, limit)).map(|held| symptom(stretch, &held)).collect()
     }
 }
 
-/// Sums of what was told of a group, by the time that this is of: it may be looked at more rarely than the rest, and where
-/// nothing was told of it nothing happened. `None` where something is not counted.
-fn over<'a>(stretch: Stretch<'_>, told: &[&'a GroupUse]) -> Option<Held<'a>> {
-    let now = told.last()?;
-    let known: Vec<&&GroupUse> = told.iter().filter(|group| group.seconds > 0.0).collect();
+/// Sums of a group's rows, by the time that they cover: the collector may read it more rarely than the rest, and where
+/// it has no row nothing happened. `None` where something is not counted.
+fn over<'a>(stretch: Stretch<'_>, rows: &[&'a GroupUse]) -> Option<Held<'a>> {
+    let now = rows.last()?;
+    let known: Vec<&&GroupUse> = rows.iter().filter(|group| group.seconds > 0.0).collect();
     let seconds = known.iter().map(|group| group.seconds).sum::<f64>().max(stretch.seconds());
     let sum = |of: fn(&GroupUse) -> Option<f64>| known.iter().map(|group| of(group)).sum::<Option<f64>>();
     Some(Held {

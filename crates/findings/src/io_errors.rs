@@ -30,8 +30,8 @@ struct Known {
     /// When the first of all kinds failed, ns, and its sector.
     first: Option<(i64, Option<i64>)>,
     /// The kernel's messages are all that there is: it leaves most of them out.
-    is_told: bool,
-    /// Some of them failed before the time that is told: of what else completed then nothing is known.
+    is_from_log: bool,
+    /// Some of them failed before the time of the finding: what else completed then is not known.
     has_earlier: bool,
     /// Something else failed than what the device cannot do.
     is_trouble: bool,
@@ -53,7 +53,7 @@ impl Rule for IoErrorsRule {
         for failure in now.failures.iter().filter(|failure| failure.errno != Some(EAGAIN)) {
             self.known(&failure.device, now).add(failure, now);
         }
-        self.told(now);
+        self.count_logged(now);
         for (device, known) in &mut self.devices {
             for (op, failed) in &mut known.ops {
                 failed.completed = failed.completed.zip(completed(now, device, op)).map(|(all, more)| all + more);
@@ -78,28 +78,28 @@ impl IoErrorsRule {
     }
 
     /// What the kernel's messages tell of devices whose failures are not counted.
-    fn told(&mut self, now: &Moment) {
-        let mut device_told = None;
+    fn count_logged(&mut self, now: &Moment) {
+        let mut logged_device = None;
         let mut suppressed = 0;
         for event in now.events.iter().filter(|event| event.kind == "kernel") {
             if let Some((device, op)) = failed_request(&event.message) {
                 let known = self.known(device, now);
-                if known.errors() == 0.0 || known.is_told {
-                    known.is_told = true;
+                if known.errors() == 0.0 || known.is_from_log {
+                    known.is_from_log = true;
                     known.has_earlier |= event.t_ns < known.since_ns;
                     known.count(op, event.count as f64, now);
                     known.is_trouble |= !event.message.contains("operation not supported");
                 }
-                device_told = Some(device.to_string());
-            } else if device_told.is_some() || self.devices.values().any(|known| known.is_told) {
-                // They failed since the message before, and that was told of within the time of the finding.
+                logged_device = Some(device.to_string());
+            } else if logged_device.is_some() || self.devices.values().any(|known| known.is_from_log) {
+                // They failed since the message before, which came within the time of the finding.
                 suppressed += suppressed_requests(&event.message).unwrap_or(0) * event.count.max(1);
             }
         }
-        // Which device the messages were about is not told: there must be only one.
+        // The message does not name the device: there must be only one.
         let is_only = self.devices.values().filter(|known| known.last_ns == now.t_ns).count() == 1;
-        let Some(device) = device_told.filter(|_| is_only && suppressed > 0) else { return };
-        if let Some(known) = self.devices.get_mut(&device).filter(|known| known.is_told)
+        let Some(device) = logged_device.filter(|_| is_only && suppressed > 0) else { return };
+        if let Some(known) = self.devices.get_mut(&device).filter(|known| known.is_from_log)
             && let Some(op) = known.failed().last().map(|(op, _)| op.clone())
         {
             known.count(&op, suppressed as f64, now);
@@ -123,7 +123,7 @@ impl Known {
     }
 
     fn add(&mut self, failure: &IoFailure, now: &Moment) {
-        if std::mem::take(&mut self.is_told) {
+        if std::mem::take(&mut self.is_from_log) {
             self.ops.values_mut().for_each(|failed| failed.errors = 0.0);
             self.has_earlier = false;
         }
@@ -162,7 +162,7 @@ impl Known {
     }
 
     fn symptom(&self, device: &str, clear_s: f64) -> Symptom {
-        let at_least = if self.is_told { "at least " } else { "" };
+        let at_least = if self.is_from_log { "at least " } else { "" };
         let failed = self.failed().map(|(op, failed)| {
             let share = self.share_percent(failed).map_or(String::new(), |share| {
                 format!(" ({} of all {})", Unit::Percent.format(Some(share)), plural(op, 2.0))
@@ -178,7 +178,7 @@ impl Known {
         };
         let sector = self.first.and_then(|(_, sector)| sector);
         let from = sector.map_or(String::new(), |sector| format!(", the first at sector {sector}"));
-        let source = if self.is_told { " The kernel tells of no more than ten in five seconds." } else { "" };
+        let source = if self.is_from_log { " The kernel tells of no more than ten in five seconds." } else { "" };
         let sentence = format!(
             "{device}: {} within {{for}}{why}{from}.{}{}{source}",
             failed.join(", "),
@@ -196,7 +196,7 @@ impl Known {
             rule: RuleId::R13,
             subject: device.to_string(),
             severity: if self.is_trouble { FindingSeverity::Finding } else { FindingSeverity::Note },
-            confidence: if self.is_told { RuleConfidence::Likely } else { RuleConfidence::Certain },
+            confidence: if self.is_from_log { RuleConfidence::Likely } else { RuleConfidence::Certain },
             since_ns: self.since_ns,
             sentence,
             evidence,

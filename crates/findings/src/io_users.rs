@@ -1,4 +1,5 @@
-//! What the probe of block I/O told of a device over a window: how long I/Os took, where they were, and whose they were.
+//! What the probe of block I/O saw of a device over a window: how long I/Os took, where they were, and which processes
+//! issued them.
 
 use super::window::Stretch;
 use super::{FindingEvidence, figure};
@@ -14,7 +15,7 @@ const LEAST_PERCENT: f64 = 80.0;
 const NAMED: usize = 3;
 /// Those with less than so much of what was moved are not.
 const NAMED_PERCENT: f64 = 5.0;
-/// A direction with less than so much of what was moved is not told of.
+/// A direction with a smaller share of the bytes moved is left out.
 const DIRECTION_PERCENT: f64 = 10.0;
 /// A file with so much of what a process moved stands for all of it.
 const FILE_PERCENT: f64 = 50.0;
@@ -23,7 +24,7 @@ const FILE_PERCENT: f64 = 50.0;
 #[derive(Debug, Default)]
 pub(super) struct Followed {
     response: Histogram,
-    /// Reads and writes of which it is told whether they lie beside another one, and those that do.
+    /// Reads and writes for which it is known whether they are adjacent to another one, and those that are.
     placed: f64,
     beside: f64,
     /// Reads and writes.
@@ -34,7 +35,7 @@ pub(super) struct Followed {
 #[derive(Debug, Default)]
 struct Users {
     bytes: f64,
-    /// By number; what is nobody's is not there.
+    /// By number; I/O without a known process is left out.
     by_process: BTreeMap<i32, User>,
 }
 
@@ -105,7 +106,7 @@ impl Followed {
         })
     }
 
-    /// " Writers: fio[12] 82 % (/data/a), …"; nothing where nobody is known.
+    /// " Writers: fio[12] 82 % (/data/a), …"; empty where no process is known.
     pub(super) fn users_words(&self) -> String {
         let all: f64 = self.users.iter().map(|users| users.bytes).sum();
         let mut words = String::new();

@@ -19,6 +19,7 @@ mod held_back;
 mod io_errors;
 mod io_users;
 mod kernel_cpu;
+mod kernel_messages;
 mod listen_queue;
 mod moment;
 mod moments;
@@ -35,7 +36,6 @@ mod stall;
 #[cfg(test)]
 mod testing;
 mod thresholds;
-mod told;
 mod trace_errors;
 mod window;
 
@@ -68,7 +68,7 @@ pub enum RuleId {
     R6,
     /// A device answers nothing, or lost a path.
     R7,
-    /// Work is put aside for other work, or interrupts take its time.
+    /// Other work preempts it, or interrupts take its time.
     R8,
     /// Programs that live too briefly to be seen use the CPUs.
     R9,
@@ -141,7 +141,7 @@ impl RuleId {
             Self::R5 => "device is the limit",
             Self::R6 => "cache fills",
             Self::R7 => "device stalls or loses a path",
-            Self::R8 => "work is put aside",
+            Self::R8 => "work is preempted",
             Self::R9 => "short-lived programs use the CPUs",
             Self::R10 => "the clocks disagree",
             Self::R12 => "check sums are wrong",
@@ -179,7 +179,7 @@ impl RuleId {
 pub enum FindingSeverity {
     /// Good to know; the exit code of `diagnose` does not count it.
     Note,
-    /// Somebody suffers.
+    /// Work on this machine suffers.
     Finding,
 }
 
@@ -347,7 +347,7 @@ pub(crate) fn rules() -> Vec<Box<dyn Rule>> {
         Box::new(frames::FramesRule),
         Box::new(checksum::ChecksumRule::default()),
         Box::new(io_errors::IoErrorsRule::default()),
-        Box::new(told::ToldRule::default()),
+        Box::new(kernel_messages::KernelMessagesRule::default()),
     ]
 }
 

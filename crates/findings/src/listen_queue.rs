@@ -365,7 +365,7 @@ mod tests {
             found.sentence
         );
         assert!(found.next.contains("does nothing, since 5 < 4096"), "{}", found.next);
-        // The queue alone is a sign as well; the kernel's count alone too, of somebody.
+        // The queue alone is a sign as well; so is the kernel's count alone, which does not name the listener.
         assert_eq!(run(6, 0).only(RuleId::R2).confidence, RuleConfidence::Likely);
         assert_eq!(run(3, 27).only(RuleId::R2).subject, "tcp");
         // Where each listener's own count is known, that tells who it was, though no sample met a full queue.

@@ -52,7 +52,7 @@ pub(crate) struct Moment {
     pub(crate) cpu_events: Vec<CpuEventUse>,
     /// Processes that ran, by event; `None`: there is no event clock.
     pub(crate) runs: Option<Vec<RunUse>>,
-    /// Who was put aside for whom, or woke and waited behind whom.
+    /// Which process preempted which, or made it wait when it woke.
     pub(crate) preempted: Vec<PreemptedUse>,
     /// Time that interrupts took; `None`: interrupts are not timed.
     pub(crate) stolen: Option<Vec<StolenUse>>,
@@ -105,7 +105,7 @@ pub(crate) struct RunUse {
     pub(crate) wait_s: f64,
     /// Left a CPU by its own will.
     pub(crate) switches: f64,
-    /// Put aside.
+    /// How often another task preempted it.
     pub(crate) preemptions: f64,
 }
 
@@ -115,7 +115,7 @@ pub(crate) struct PreemptedUse {
     pub(crate) pid: i64,
     pub(crate) by_pid: i64,
     pub(crate) by_comm: String,
-    /// Put aside for it.
+    /// How often that process preempted it.
     pub(crate) count: f64,
     pub(crate) wait_s: f64,
     /// It woke while the other one ran.
@@ -178,7 +178,7 @@ pub(crate) struct CpuUse {
     pub(crate) system: f64,
     /// Interrupts and soft interrupts.
     pub(crate) irq: f64,
-    /// Not idle, time stolen by the hypervisor included as far as it is told.
+    /// Not idle, time stolen by the hypervisor included as far as the kernel reports it.
     pub(crate) busy: f64,
     /// Time that the hypervisor gave to others, of an idle CPU too; `None`: the kernel does not tell, and there may be one.
     pub(crate) stolen: Option<f64>,
@@ -289,7 +289,7 @@ pub(crate) struct MemoryUse {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GroupUse {
     pub(crate) path: recording::Label,
-    /// Since it was told of before; 0 for the first time.
+    /// Since its row before; 0 for the first row.
     pub(crate) seconds: f64,
     pub(crate) memory_bytes: f64,
     pub(crate) cached_bytes: f64,
@@ -329,8 +329,9 @@ impl Moment {
         self.links.iter().find(|link| link.interface == interface)
     }
 
-    /// For how long the hypervisor stopped one CPU, whichever it stopped for longest, s: what it says that it stole, and what
-    /// ran at long stretches without the tick's coming by. Whoever waits for that CPU waits for nobody on this machine.
+    /// For how long the hypervisor stopped one CPU, whichever it stopped for longest, s: what it says that it stole,
+    /// and what ran at long stretches without the tick's coming by. A process that waits for that CPU waits for no
+    /// other process of this machine.
     pub(crate) fn stopped_s(&self) -> f64 {
         let of = |event: &CpuEventUse| {
             let tick = self.cpu(&event.cpu)?;

@@ -47,7 +47,7 @@ pub(crate) struct Moments {
     interrupts: Sparse<(Label, Label, i32), Interrupt>,
     btrfs: Sparse<(String, i64), BtrfsDevice>,
     listeners: Vec<Listener>,
-    /// By address and port: what a listener has dropped, as it was last told.
+    /// By address and port: what a listener has dropped, at its last row.
     listen_drops: HashMap<(String, i64), i64>,
     exited: Vec<Exited>,
     groups: Groups,
@@ -167,7 +167,7 @@ impl Moments {
         Ok(())
     }
 
-    /// What each listener of this sample dropped since it was last told of: it has a row whenever it dropped something.
+    /// What each listener of this sample dropped since its last row: it has a row whenever it dropped something.
     fn listen_drops(&mut self) -> Vec<f64> {
         let known = &mut self.listen_drops;
         let of = |row: &Listener| {
@@ -185,8 +185,8 @@ impl Moments {
         let counted_ns = self.newest_ns.take();
         self.has_counters |= counted_ns.is_some();
         // Where nothing was counted, as in another machine's log, what happened marks the time.
-        let told_ns = self.events.iter().map(|event| event.t_ns).max().filter(|_| !self.has_counters);
-        let t_ns = counted_ns.or(told_ns)?;
+        let event_ns = self.events.iter().map(|event| event.t_ns).max().filter(|_| !self.has_counters);
+        let t_ns = counted_ns.or(event_ns)?;
         let last_ns = self.last_ns.replace(t_ns);
         let seconds = last_ns.map_or(0.0, |last_ns| (t_ns - last_ns) as f64 / 1e9);
         let mut moment = Moment { t_ns, seconds, events: std::mem::take(&mut self.events), ..Moment::default() };
@@ -270,7 +270,7 @@ impl Moments {
             |row| row.cpu.clone(),
             |row, was| {
                 let mut shares = cpu_shares(row, was)?;
-                // Where there is no hypervisor nobody steals, whatever the kernel counts.
+                // Without a hypervisor no time is stolen, whatever the kernel counts.
                 if is_guest == Some(false) {
                     shares.steal = Some(0.0);
                 }
@@ -459,7 +459,8 @@ impl Processes {
         for row in self.now.drain(..) {
             let key = (row.pid, row.start_ns);
             let was = self.before.insert(key, row.clone());
-            // Whoever joins late does not know what it had used before; a start is to the tick, by a clock that counts sleep.
+            // An engine that joins late does not know what a process had used before; a start is exact to the tick, by
+            // a clock that counts sleep.
             let is_old = was.is_none()
                 && row.start_ns.is_some_and(|start_ns| ((newest_ns - start_ns) as f64) > (seconds + 1.0) * 1e9);
             if !is_first && !is_old && seconds > 0.0 {

@@ -95,7 +95,7 @@ impl Seen<'_> {
         let now = self.stretch.iter().next_back();
         let highest = now.into_iter().flat_map(|now| &now.cpus).filter_map(|cpu| cpu.cpu.parse::<usize>().ok()).max();
         if highest.is_some_and(|highest| highest >= self.cpus) {
-            return format!("the {} that were told of (the machine has more)", self.cpus);
+            return format!("the {} recorded (the machine has more)", self.cpus);
         }
         self.cpus.to_string()
     }
@@ -163,7 +163,7 @@ fn owners(stretch: Stretch<'_>) -> Option<BTreeMap<(i64, i64), Owner>> {
     Some(owners)
 }
 
-/// Puts beside what the tick found what each process ran by event. Threads are told apart by the tick only: they stay where it
+/// Adds what each process ran by event to what the tick found. Only the tick distinguishes threads: they stay where it
 /// sees most of what their process ran.
 fn by_event(stretch: Stretch<'_>, owners: &mut BTreeMap<(i64, i64), Owner>) {
     if !stretch.iter().all(|moment| moment.runs.is_some()) {
@@ -244,7 +244,7 @@ fn nameless(seen: &Seen<'_>) -> Symptom {
         confidence: RuleConfidence::Likely,
         since_ns: seen.stretch.start_ns(),
         sentence: format!(
-            "cpu{cpu} is saturated ({:.0} %: {:.0} % user, {:.0} % kernel) for {{for}}; the system shows only {all:.1} % because one CPU is {:.1} % of {}. Whose thread it is was not recorded; whoever it is, is limited by a single thread.",
+            "cpu{cpu} is saturated ({:.0} %: {:.0} % user, {:.0} % kernel) for {{for}}; the system shows only {all:.1} % because one CPU is {:.1} % of {}. The recording does not name the process; a single thread limits it.",
             busiest.busy,
             busiest.user,
             busiest.system,
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_one_process_are_told_apart() {
+    fn threads_of_one_process_stay_apart() {
         let run = |second: f64| {
             let mut bench = Bench::new();
             bench.steps(12, 1.0, |step| {

@@ -1,5 +1,5 @@
 //! R7, second half: paths to storage that are lost, taken over and given back, from the messages of the kernel and of
-//! multipathing. Many lines, one finding. Network links that are down are told of apart.
+//! multipathing. Many lines, one finding. Network links that are down are findings of their own.
 
 use super::moment::Moment;
 use super::path_words::{Said, Step, is_port, kernel_name, said};
@@ -15,7 +15,7 @@ pub(crate) struct PathRule {
     episodes: Vec<Episode>,
     /// When each path was lost.
     losses: BTreeMap<String, Vec<i64>>,
-    /// Paths that a device has left, and the most that it was told to have.
+    /// Paths that a device has left, and the largest number that a message gave it.
     left: BTreeMap<String, (u32, u32)>,
     /// Network links that are down.
     links: BTreeMap<String, DownLink>,
@@ -49,7 +49,7 @@ struct Episode {
     lost_ns: i64,
     timeout: Option<(i64, String)>,
     degraded_ns: Option<i64>,
-    /// Devices that lost a path, and when each had all of them again, where that is told.
+    /// Devices that lost a path, and when each had all of them again, where a message says so.
     devices: BTreeMap<String, Option<i64>>,
     failover_ns: Option<i64>,
     taken_over_ns: Option<i64>,
@@ -278,12 +278,12 @@ impl Episode {
         sentence
     }
 
-    /// ": now 1 of 2 paths of mpatha" where that was told.
+    /// ": now 1 of 2 paths of mpatha" where a message gave the numbers.
     fn now_left(&self, left: &BTreeMap<String, (u32, u32)>) -> String {
         let lost = u32::try_from(self.paths.values().filter(|back| back.is_none()).count()).unwrap_or(0);
         let fewest = left.iter().min_by_key(|(_, (count, _))| *count);
         fewest.map_or(String::new(), |(device, (count, most))| {
-            // Before the first message nobody told how many there were.
+            // Before the first message the number of paths was not known.
             let most = if most > count { *most } else { count + lost };
             format!(". It is now {count} of {most} paths of {device}")
         })
@@ -352,7 +352,7 @@ fn link(interface: &str, since_ns: i64, is_over: bool) -> Symptom {
         ),
         evidence: Vec::new(),
         next: format!(
-            "Look at cable, port and switch (`ethtool {interface}`), unless somebody turned it off (`ip link show {interface}`)."
+            "Look at cable, port and switch (`ethtool {interface}`), unless it is off on purpose (`ip link show {interface}`)."
         ),
         explains: Vec::new(),
         clear_s: Some(if is_over { ENDED } else { 0.0 }),
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_down_is_told_of_for_as_long_as_its_interface_is_there() {
+    fn a_link_that_is_down_stays_open_until_its_interface_is_gone() {
         let mut bench = Bench::new();
         let both = |step: &mut Step<'_>| {
             step.cpu(0, [1.0, 0.0, 0.0]);

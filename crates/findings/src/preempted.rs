@@ -1,4 +1,4 @@
-//! R8: work that waits for somebody else's, put aside for it or behind it, or whose CPU time interrupts take.
+//! R8: work that another process preempts or that waits behind it, or whose CPU time interrupts take.
 
 use super::moment::Moment;
 use super::window::{Stretch, Window};
@@ -24,8 +24,8 @@ impl Sum {
         self.run_s + self.wait_s
     }
 
-    /// Nobody waits for what waits here for its own sake: threads of the kernel work for others, and it is they who would be
-    /// told of; and iodyno's own load waits for what it makes the machine do, and says itself how late it was.
+    /// No user waits for these processes as such: threads of the kernel work for others, whose own waits are the
+    /// findings; and iodyno's own load waits for what it makes the machine do, and reports its own lateness.
     fn is_no_subject(&self) -> bool {
         self.is_kernel || self.comm.starts_with("iodyno")
     }
@@ -67,7 +67,7 @@ impl Rule for PreemptedRule {
 struct Waits<'a> {
     pid: i64,
     comm: &'a str,
-    /// Put aside for it.
+    /// How often it preempted the subject.
     count: f64,
     aside_s: f64,
     /// It ran, and ran on, when this one woke.
@@ -85,7 +85,7 @@ impl Waits<'_> {
         let per_s = |count: f64| figure(Some((count / seconds).round()), "");
         let Self { pid, comm, .. } = self;
         if self.aside_s >= self.behind_s {
-            return format!("{comm}[{pid}] puts it aside {}/s", per_s(self.count));
+            return format!("{comm}[{pid}] preempts it {}/s", per_s(self.count));
         }
         format!("{}/s it wakes and stands behind {comm}[{pid}], which runs on first", per_s(self.behind))
     }
@@ -97,7 +97,7 @@ impl Waits<'_> {
             let waits = FindingEvidence::new(format!("waits {who}"), 100.0 * wait_s / seconds, "% of one CPU");
             vec![FindingEvidence::new(who, count / seconds, "1/s"), waits]
         };
-        let aside = (self.count > 0.0).then(|| of("put aside for", self.count, self.aside_s));
+        let aside = (self.count > 0.0).then(|| of("preempted by", self.count, self.aside_s));
         let behind = (self.behind > 0.0).then(|| of("behind", self.behind, self.behind_s));
         aside.into_iter().chain(behind).flatten().collect()
     }
@@ -181,7 +181,7 @@ fn put_aside(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Pree
     })
 }
 
-/// Part of one CPU below which interrupts are no loss to anybody, however little the process runs besides.
+/// Part of one CPU below which interrupts cost no process anything, however little it runs besides.
 const FELT: f64 = 0.01;
 
 /// Interrupts take a part of its run time.
@@ -273,13 +273,13 @@ mod tests {
         let bench = server(30.0, 3095.0, 0.97);
         let found = bench.only(RuleId::R8);
         assert_eq!(found.subject, "mysqld[4711]");
-        assert!(found.sentence.contains("sysbench[815] puts it aside 3,002/s"), "{}", found.sentence);
+        assert!(found.sentence.contains("sysbench[815] preempts it 3,002/s"), "{}", found.sentence);
         assert!(found.sentence.contains("waits for a CPU 43 %"), "{}", found.sentence);
         assert!(found.sentence.contains("97 % of that waiting"), "{}", found.sentence);
     }
 
-    /// A program that wakes so often while another one runs, and waits for so long of the time, for a part of it because
-    /// of that one; it is hardly ever put aside.
+    /// A program that wakes so often while another one runs, and waits for so long of the time, for a part of it
+    /// because of that one; it is hardly ever preempted.
     fn in_step(wait_percent: f64, by_one: f64, by: i64) -> Bench {
         let mut bench = Bench::new();
         bench.steps(14, 1.0, |step| {
@@ -301,10 +301,10 @@ mod tests {
         assert_eq!(found.subject, "player[7]");
         let words = "250/s it wakes and stands behind mixer[8], which runs on first, 92 % of that waiting";
         assert!(found.sentence.contains(words), "{}", found.sentence);
-        assert!(!found.sentence.contains("aside"), "{}", found.sentence);
+        assert!(!found.sentence.contains("preempts"), "{}", found.sentence);
         let evidence = found.evidence.iter().map(|one| one.name.as_str()).collect::<Vec<_>>();
         assert!(
-            evidence.contains(&"put aside for mixer[8]") && evidence.contains(&"waits behind mixer[8]"),
+            evidence.contains(&"preempted by mixer[8]") && evidence.contains(&"waits behind mixer[8]"),
             "{found:?}"
         );
     }
@@ -344,7 +344,7 @@ mod tests {
         server(30.0, 3095.0, 0.4).is_silent();
     }
 
-    /// A program that only computes, put aside for another one, with the other CPU so busy.
+    /// A program that only computes, preempted by another one, with the other CPU so busy.
     fn computing(other: f64) -> Bench {
         let mut bench = Bench::new();
         bench.steps(14, 1.0, |step| {
@@ -370,7 +370,7 @@ mod tests {
 
     #[test]
     fn programs_of_one_name_share_full_cpus() {
-        // Measured where two builds ran at once on two CPUs: this compiler sleeps more often than it is put aside.
+        // Measured where two builds ran at once on two CPUs: this compiler sleeps more often than it is preempted.
         let run = |by: &str, per_s: f64| {
             let mut bench = Bench::new();
             bench.steps(14, 1.0, |step| {
@@ -410,9 +410,9 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_a_cpu_that_the_hypervisor_stops_waits_for_nobody_here() {
-        // Measured on an idle machine whose host takes a CPU for hundreds of milliseconds: the collector stands on it, and a
-        // thread of the kernel behind the collector. Told of as stolen, and not.
+    fn a_process_on_a_cpu_that_the_hypervisor_stops_is_not_preempted() {
+        // Measured on an idle machine whose host takes a CPU for hundreds of milliseconds: the collector stands on it,
+        // and a thread of the kernel behind the collector. With the time reported as stolen, and without.
         let run = |stolen: f64, long: f64| {
             let mut bench = Bench::new();
             bench.steps(14, 1.0, |step| {

@@ -5,7 +5,7 @@ use recording::{RecordingError, RowBatch};
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Above so many processes or threads that were ever seen, those that were not told of for so long are forgotten.
+/// Above so many processes or threads that were ever seen, the rule forgets those that had no row for so long.
 pub(super) const KNOWN: usize = 20_000;
 pub(super) const FORGET_NS: i64 = 3_600_000_000_000;
 
@@ -54,22 +54,22 @@ pub(super) struct Sparse<K, R> {
     pub(super) now: Vec<R>,
     /// The first sample was seen, which tells of everything.
     seen: bool,
-    /// What comes is not the beginning: what was not told of yet may have been counted for long.
+    /// The stream does not start at the beginning: a counter that had no row yet may have grown for long.
     pub(super) joins: bool,
-    /// When a thing began and when a row is of, where that is told: what began since the last row is new even so.
+    /// When a thing began and when a row is of, where rows say so: what began since the last row is new even so.
     times: Option<Times<R>>,
     /// The newest row taken.
-    told_ns: i64,
+    newest_ns: i64,
 }
 
 impl<K, R> Default for Sparse<K, R> {
     fn default() -> Self {
-        Self { before: HashMap::new(), now: Vec::new(), seen: false, joins: false, times: None, told_ns: 0 }
+        Self { before: HashMap::new(), now: Vec::new(), seen: false, joins: false, times: None, newest_ns: 0 }
     }
 }
 
 impl<K, R> Sparse<K, R> {
-    /// Of things whose beginning is told; `times`: when one began, when a row is of.
+    /// Of things whose rows say when they began; `times`: when one began, when a row is of.
     pub(super) fn of_beginners(times: Times<R>) -> Self {
         Self { times: Some(times), ..Self::default() }
     }
@@ -81,15 +81,15 @@ impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
         Ok(())
     }
 
-    /// Keeps those that pass. What is forgotten is not new when it comes again: it is as if this had joined then, and only
-    /// what is told to have begun since is new.
+    /// Keeps those that pass. What is forgotten is not new when it comes again: it is as if this had joined then, and
+    /// only what began since, by its own row, is new.
     pub(super) fn forget(&mut self, keeps: impl Fn(&R) -> bool) {
         let known = self.before.len();
         self.before.retain(|_, row| keeps(row));
         self.joins |= self.before.len() < known;
     }
 
-    /// What `of` makes of each row and the one before, if there was one; false when nothing was ever told.
+    /// What `of` makes of each row and the one before, if there was one; false when no row ever came.
     pub(super) fn grown<T>(
         &mut self,
         key: impl Fn(&R) -> K,
@@ -98,7 +98,7 @@ impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
         let mut found = Vec::with_capacity(self.now.len());
         let is_first = !self.seen;
         self.seen |= !self.now.is_empty();
-        let since_ns = self.told_ns;
+        let since_ns = self.newest_ns;
         for row in self.now.drain(..) {
             let (key, times) = (key(&row), self.times.map(|times| times(&row)));
             let was = self.before.get(&key);
@@ -106,7 +106,7 @@ impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
             if !is_first && (was.is_some() || is_new || !self.joins) {
                 found.extend(of(&row, was));
             }
-            self.told_ns = self.told_ns.max(times.map_or(0, |(_, t_ns)| t_ns));
+            self.newest_ns = self.newest_ns.max(times.map_or(0, |(_, t_ns)| t_ns));
             self.before.insert(key, row);
         }
         (found, self.seen)
@@ -119,7 +119,7 @@ mod tests {
     use recording::Label;
     use recording::rows::ProcessEvent;
 
-    /// What is told of a process that began then.
+    /// The row of a process that began then.
     fn ran(pid: i64, start_ns: i64, t_ns: i64, run_ns: i64) -> ProcessEvent {
         ProcessEvent {
             t_ns,
@@ -139,7 +139,7 @@ mod tests {
     fn what_began_is_new_even_after_something_was_forgotten() {
         const S: i64 = 1_000_000_000;
         let mut runs: Sparse<i64, ProcessEvent> = Sparse::of_beginners(|row| (row.start_ns, row.t_ns));
-        let mut told = |rows: Vec<ProcessEvent>, forgets: bool| -> Vec<(i64, i64)> {
+        let mut growth = |rows: Vec<ProcessEvent>, forgets: bool| -> Vec<(i64, i64)> {
             runs.now = rows;
             let grown = |row: &ProcessEvent, was: Option<&ProcessEvent>| {
                 Some((row.pid, row.run_ns - was.map_or(0, |was| was.run_ns)))
@@ -150,11 +150,11 @@ mod tests {
             }
             found
         };
-        assert_eq!(told(vec![ran(1, 0, S, 7), ran(2, 0, S, 5)], false), [], "the beginning");
-        assert_eq!(told(vec![ran(1, 0, 2 * S, 9), ran(3, 0, 2 * S, 4)], true), [(1, 2), (3, 4)]);
+        assert_eq!(growth(vec![ran(1, 0, S, 7), ran(2, 0, S, 5)], false), [], "the beginning");
+        assert_eq!(growth(vec![ran(1, 0, 2 * S, 9), ran(3, 0, 2 * S, 4)], true), [(1, 2), (3, 4)]);
         // 1 was forgotten; 4 began since.
         let rows = vec![ran(1, 0, 3 * S, 30), ran(2, 0, 3 * S, 6), ran(4, 2 * S + S / 2, 3 * S, 3)];
-        assert_eq!(told(rows, false), [(2, 1), (4, 3)]);
-        assert_eq!(told(vec![ran(1, 0, 4 * S, 31)], false), [(1, 1)]);
+        assert_eq!(growth(rows, false), [(2, 1), (4, 3)]);
+        assert_eq!(growth(vec![ran(1, 0, 4 * S, 31)], false), [(1, 1)]);
     }
 }

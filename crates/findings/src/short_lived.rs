@@ -34,7 +34,7 @@ impl Rule for ShortLivedRule {
         }
         let all_s: f64 = names.values().map(|sum| sum.cpu_s).sum();
         let per_s = |sum: &Sum| sum.processes.max(1.0).max(sum.tasks - sum.processes) / stretch.seconds();
-        // One that runs now and then, or for long, is seen by whoever looks: a build is no fault.
+        // A process that runs now and then, or for long, shows up in any sample: a build is no fault.
         let is_brief = |sum: &Sum| sum.cpu_s * 1e3 <= limit.each_ms * sum.tasks;
         let often = names.iter().filter(|(_, sum)| per_s(sum) >= limit.per_s && is_brief(sum));
         let Some((name, sum)) = often.max_by(|a, b| a.1.cpu_s.total_cmp(&b.1.cpu_s)) else { return Vec::new() };

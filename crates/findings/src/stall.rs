@@ -179,19 +179,19 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_answers_nothing_is_one_also_where_only_its_queue_is_told() {
+    fn a_device_that_answers_nothing_stalls_also_where_only_its_queue_is_known() {
         let of = |queue: f64| {
             let mut bench = Bench::new();
-            let untold = |step: &mut super::super::testing::Step<'_>, row: DiskStep| {
+            let queue_only = |step: &mut super::super::testing::Step<'_>, row: DiskStep| {
                 step.disk("sda", row);
                 // As of iostat and sar, which do not print what is in flight.
                 *step.counters("sda")[13] = None;
             };
-            bench.steps(30, 1.0, |step| untold(step, busy(0)));
+            bench.steps(30, 1.0, |step| queue_only(step, busy(0)));
             let begin_s = bench.now_s();
-            bench.steps(20, 1.0, |step| untold(step, DiskStep { queue, ..silent(0) }));
+            bench.steps(20, 1.0, |step| queue_only(step, DiskStep { queue, ..silent(0) }));
             let length_s = bench.now_s() - begin_s;
-            bench.steps(60, 1.0, |step| untold(step, busy(0)));
+            bench.steps(60, 1.0, |step| queue_only(step, busy(0)));
             (bench, begin_s, length_s)
         };
         let (bench, begin_s, length_s) = of(32.0);

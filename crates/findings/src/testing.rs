@@ -266,8 +266,8 @@ impl Step<'_> {
         add("all".to_string());
     }
 
-    /// The kernel does not tell what was stolen from a CPU.
-    pub(crate) fn cpu_steal_untold(&mut self, number: usize) {
+    /// The kernel does not report the time stolen from a CPU.
+    pub(crate) fn cpu_steal_unknown(&mut self, number: usize) {
         self.bench.cpus.get_mut(&number.to_string()).unwrap().steal_ns = None;
     }
 

@@ -267,7 +267,7 @@ thresholds! {
         clear_s = 60.0, "s";
     }
     /// R14: the kernel's messages tell of resets, time-outs, file systems that fail, processes that were killed or hang.
-    told: Told {
+    told: KernelMessages {
         /// This many resets of one device are trouble; fewer are a note.
         resets = 3.0, "";
         /// It closes when the kernel has printed no further message for this long.
@@ -407,13 +407,13 @@ mod tests {
         assert_eq!(read.speed_bits_per_s("eth1"), None);
         assert_eq!(Thresholds::parse(&read.to_toml()).unwrap(), read);
         let mut read = Thresholds::parse("[speed]\na = \"10ghd\"\nb = \"100mfd\"\nc = \"1g\"\n").unwrap();
-        let told = |read: &Thresholds, link: &str| (read.speed_bits_per_s(link), read.is_full_duplex(link));
-        assert_eq!(told(&read, "a"), (Some(1e10), Some(false)));
-        assert_eq!(told(&read, "b"), (Some(1e8), Some(true)));
-        assert_eq!(told(&read, "c"), (Some(1e9), None));
+        let link_of = |read: &Thresholds, link: &str| (read.speed_bits_per_s(link), read.is_full_duplex(link));
+        assert_eq!(link_of(&read, "a"), (Some(1e10), Some(false)));
+        assert_eq!(link_of(&read, "b"), (Some(1e8), Some(true)));
+        assert_eq!(link_of(&read, "c"), (Some(1e9), None));
         let link = SpeedOverride { interface: "a".to_string(), bits_per_s: 2.5e6, duplex: LinkDuplex::Full };
         read.set_speed(&link);
-        assert_eq!(told(&read, "a"), (Some(2.5e6), Some(true)));
+        assert_eq!(link_of(&read, "a"), (Some(2.5e6), Some(true)));
         assert_eq!(Thresholds::parse(&read.to_toml()).unwrap(), read);
     }
 

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 
-/// Why something stays, whoever wants to remove it.
+/// Why something stays, whichever command wants to remove it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeepReason {
     /// It is immutable or append-only (`chattr +i`, `+a`).

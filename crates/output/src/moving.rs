@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_told_apart() {
+    fn a_directory_equals_itself_only() {
         let place = tempfile::tempdir().unwrap();
         let top = Folder::open(place.path()).unwrap().with_access(FileAccess::PRIVATE);
         let one = top.create_folder("one").unwrap();

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::mutate::{Random, mutate};
 
-/// The input being read, for whoever finds that it takes too long.
+/// The input being read, for the watchdog that finds that it takes too long.
 static CURRENT: AtomicU64 = AtomicU64::new(0);
 /// When it was begun.
 static BEGUN_NS: AtomicU64 = AtomicU64::new(0);

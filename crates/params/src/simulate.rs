@@ -15,7 +15,7 @@ pub fn simulate(plan: &Plan) -> Vec<String> {
         .iter()
         .map(|run| {
             let rate = if run.loops.iter().any(|(name, _)| name == "iorate" || name == "fwdrate") {
-                run.told_rate.unwrap_or(*first_rates.entry(run.name.as_str()).or_insert(run.rate))
+                run.simulated_rate.unwrap_or(*first_rates.entry(run.name.as_str()).or_insert(run.rate))
             } else {
                 run.rate
             };
@@ -48,8 +48,8 @@ fn loops(run: &Run) -> String {
     run.loops.iter().map(|(name, value)| vdbench_loop(name, value)).collect::<Vec<_>>().join(" ")
 }
 
-/// Shares that must hold, rates and priorities of single workloads need a controlled rate also at full speed; and so does a
-/// run at another rate of a list, of which this is told.
+/// Shares that must hold, rates and priorities of single workloads need a controlled rate also at full speed; and so
+/// does a run at another rate of a list, whose title states that rate.
 fn controlled(run: &Run) -> &'static str {
     if run.is_controlled() || !run.rate.is_max() { "Controlled" } else { "Uncontrolled" }
 }

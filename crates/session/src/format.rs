@@ -104,7 +104,7 @@ fn run_of(plan: &Plan, fills: &[Fill]) -> Option<Run> {
         workloads,
         depth: None,
         rate: OfferedRate::Max,
-        told_rate: None,
+        simulated_rate: None,
         arrivals: plan::Arrivals::default(),
         elapsed_ns: None,
         warmup_ns: 0,

@@ -23,7 +23,7 @@ pub(crate) enum Mode {
     Take,
 }
 
-/// Nobody else may write to the target, mount it, … while this lives: `O_EXCL` on a device, a lock on a file.
+/// While this lives, no other program may write to the target, mount it, …: `O_EXCL` on a device, a lock on a file.
 #[derive(Debug)]
 pub(crate) struct Claim {
     fd: OwnedFd,
@@ -109,8 +109,8 @@ fn claim_beside(root: &Path, sibling: &Sibling, mode: Mode) -> Result<Option<Arc
     if is_gone { Ok(None) } else { claimed.map(Some) }
 }
 
-/// Claims a file with a lock that other iodynos respect, after seeing that nobody holds a record lock (as qemu does on
-/// disk images). File systems without locks are let pass.
+/// Claims a file with a lock that other iodynos respect, after seeing that no process holds a record lock (as qemu does
+/// on disk images). File systems without locks are let pass.
 pub(crate) fn claim_file(node: &Node, mode: Mode) -> Result<Arc<Claim>, ErrorKind> {
     let direction = if mode == Mode::Take { OFlags::RDWR } else { OFlags::RDONLY };
     claim(Subject::File(node.identity()), mode, || {
@@ -179,7 +179,7 @@ pub(crate) fn examine(
     }
     node.may_write()?;
     let claim = claim_device(node, mode)?;
-    // Whoever used it between the first check and the claim is gone or visible now.
+    // A program that used it between the first check and the claim is gone or visible now.
     in_use::check_device(Path::new("/"), node.device())?;
     let size_bytes = size_of(claim.fd(), &node.path)?;
     let known = ours::known_on_device(node.device());

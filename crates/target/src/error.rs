@@ -19,7 +19,7 @@ pub struct TargetError {
 }
 
 impl TargetError {
-    /// True when somebody's data or a system in use was protected (exit code 7).
+    /// True when existing data or a system in use was protected (exit code 7).
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         use ErrorKind as K;
@@ -105,7 +105,7 @@ pub enum ErrorKind {
         /// Path of the loop device.
         device: String,
     },
-    /// Somebody else holds the device exclusively.
+    /// Another program or the kernel holds the device exclusively.
     #[error("refused to write: the device is opened exclusively by another program or by the kernel{}; end that first, no flag overrides this", .by.as_ref().map(|by| format!(" (open in {by})")).unwrap_or_default())]
     Exclusive {
         /// Processes that have it open, as far as can be seen.
@@ -129,7 +129,7 @@ pub enum ErrorKind {
         /// By whom.
         by: String,
     },
-    /// Somebody else holds a lock on the file.
+    /// Another program holds a lock on the file.
     #[error(
         "refused to write: the file is locked by another program (perhaps another iodyno); end that first, no flag overrides this"
     )]
@@ -146,7 +146,7 @@ pub enum ErrorKind {
     },
     /// Which loop devices there are cannot be seen.
     #[error(
-        "refused to write: failed to read /sys/block ({source}), so that it cannot be told whether this file is mounted by a loop device; mount sysfs (mount -t sysfs sysfs /sys), or name a file that is not there yet, no flag overrides this"
+        "refused to write: failed to read /sys/block ({source}), so iodyno cannot check whether this file is mounted by a loop device; mount sysfs (mount -t sysfs sysfs /sys), or name a file that is not there yet, no flag overrides this"
     )]
     NoSysfs {
         /// Why.
@@ -181,7 +181,7 @@ pub enum ErrorKind {
         /// What it is, with its article.
         what: &'static str,
     },
-    /// A file that somebody else made.
+    /// A file that iodyno did not make.
     #[error("refused to write: a file of {} is there that iodyno did not make (it lacks the mark `{mark}`); if its content may be lost, add `--destroy {}`", format_bytes(*bytes), flag.display())]
     ForeignFile {
         /// Its size.
@@ -347,7 +347,7 @@ impl ErrorKind {
         Some(Self::Immutable { action, at, attribute, letter })
     }
 
-    /// Sorts a system error: permission and read-only media are told apart from the rest.
+    /// Sorts a system error: distinguishes permission and read-only media from the rest.
     pub(crate) fn from_io(action: &'static str, at: &Path, source: impl Into<std::io::Error>) -> Self {
         let source = source.into();
         if source.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error())

@@ -124,7 +124,7 @@ impl std::fmt::Display for InspectionFinding {
                 write!(out, "DESTROYS {what}, as --destroy allows, in {}", format_bytes(*bytes))
             }
             Self::WriteDevice { bytes } => {
-                write!(out, "overwrites {} on which nothing of anybody's was found", format_bytes(*bytes))
+                write!(out, "overwrites {} (no existing data found)", format_bytes(*bytes))
             }
             Self::Read { bytes } => write!(out, "reads {}", format_bytes(*bytes)),
             Self::Nothing { bytes } => {

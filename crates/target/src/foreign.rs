@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What iodyno wrote is told sector by sector.
+/// The check for iodyno's own data goes sector by sector.
 pub(crate) const SECTOR_BYTES: usize = 512;
 /// Reads of a device at the same time.
 const DEPTH: usize = 64;
@@ -26,7 +26,7 @@ pub(crate) struct Foreign {
 }
 
 /// A target's bytes, in which every sector that iodyno wrote reads as zeroes. A short signature that happens to stand
-/// in our own random data is thus never seen, and one that somebody wrote over our data is.
+/// in our own random data is thus never seen, and one that another program wrote over our data is.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
     fd: BorrowedFd<'a>,
@@ -101,7 +101,7 @@ impl<'a> View<'a> {
         if let Some(bytes) = self.peek(offset, len) {
             return Ok(Some(bytes));
         }
-        // In the middle: read whole sectors, so that our own can be told.
+        // In the middle: read whole sectors, so that our own can be recognised.
         let align = ALIGN_BYTES as u64;
         let low = offset / align * align;
         let high = end.next_multiple_of(align).min(self.size_bytes);

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn mounts_of_other_namespaces_are_told_with_a_process() {
+    fn a_mount_of_another_namespace_names_a_process() {
         let root = machine("md0", None);
         for (pid, namespace) in [("self", 1), ("300", 2), ("301", 2), ("302", 1)] {
             let process = root.path().join("proc").join(pid);

@@ -1,6 +1,6 @@
-//! Opens what a plan names, after proving that nothing of anybody's lives there.
+//! Opens the targets of a plan, after proving that they hold no foreign data.
 //!
-//! This crate stands between a parameter file and somebody's data, so it is written to be read. [`open()`] goes through
+//! This crate stands between a parameter file and existing data, so it is written to be read. [`open()`] goes through
 //! these steps, in this order, and stops at the first that finds something:
 //!
 //! 1. **Whose path is it?** Symbolic links are resolved once; the node is then held by an `O_PATH | O_NOFOLLOW`

@@ -51,7 +51,7 @@ pub(crate) enum Bond {
     MayStand,
 }
 
-/// A regular file, as far as it can be told from others.
+/// What identifies a regular file, as far as that is possible.
 #[derive(Clone, Debug)]
 pub(crate) struct FileIdentity {
     /// Its file system and inode.
@@ -141,7 +141,7 @@ impl Backing {
         self.size_bytes.is_none_or(|bytes| bytes == used / SECTOR * SECTOR)
     }
 
-    /// What the loop device has to do with this file. When that cannot be told, it may stand on it.
+    /// What the loop device has to do with this file. When that is unknown, it may stand on it.
     pub(crate) fn bond(&self, root: &Path, file: &FileIdentity) -> Option<Bond> {
         let is_it = |own: (u64, u64)| {
             // The same inode under another file system's number: an overlay shows one file so, and there is nothing

@@ -85,7 +85,7 @@ impl Node {
         (self.stat.st_dev, self.stat.st_ino)
     }
 
-    /// Does it lie on an overlay, where it has another identity than the file below? When that cannot be told, it may.
+    /// Does it lie on an overlay, where it has another identity than the file below? When that is unknown, it may.
     pub(crate) fn is_overlaid(&self) -> bool {
         fstatfs(&self.handle).map_or(true, |state| crate::loops::is_overlay(state.f_type))
     }
@@ -143,7 +143,7 @@ pub(crate) fn find_below(path: &Path, folders: usize) -> Result<Place, ErrorKind
         Ok(resolved) => hold(resolved).map(Place::Present),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             if path.symlink_metadata().is_ok() {
-                // Creating "through" it would put a file where nobody looked.
+                // Creating "through" it would put a file at a place that no check has seen.
                 return Err(ErrorKind::NotATarget { what: "a symbolic link to nothing" });
             }
             vacancy(path, folders).map(Place::Absent)

@@ -47,7 +47,7 @@ pub enum TargetKind {
     Nothing,
 }
 
-/// An open target. While it lives, nobody else can mount a device, or open it exclusively.
+/// An open target. While it lives, no other program can mount a device, or open it exclusively.
 #[derive(Debug)]
 pub struct OpenTarget {
     /// Name in the plan.

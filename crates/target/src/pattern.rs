@@ -1,4 +1,4 @@
-//! What iodyno writes, told from everything else by its content: marked sectors, and the data of a user's patterns.
+//! Recognises what iodyno wrote by its content: marked sectors, and the data of a user's patterns.
 
 use plan::generate::SECTOR_MAGIC;
 

@@ -1,4 +1,4 @@
-//! Directories in which no file is written, whoever made it.
+//! Directories in which iodyno writes no file, even one of its own.
 
 use crate::ErrorKind;
 use crate::sysfs::unescape;

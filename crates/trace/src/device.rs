@@ -36,10 +36,10 @@ impl BlockDevice {
     pub(crate) fn is_rotating(&self) -> bool {
         let at = format!("/sys/dev/block/{}:{}", self.number >> 20, self.number & 0xf_ffff);
         // A partition has no queue of its own.
-        let told = ["queue", "../queue"]
+        let flag = ["queue", "../queue"]
             .iter()
             .find_map(|queue| std::fs::read_to_string(format!("{at}/{queue}/rotational")).ok());
-        told.is_some_and(|told| told.trim() == "1")
+        flag.is_some_and(|flag| flag.trim() == "1")
     }
 }
 

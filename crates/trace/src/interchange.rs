@@ -225,7 +225,7 @@ struct Formatter<'a> {
     format: InterchangeFormat,
     origin_ns: i64,
     sequence: u32,
-    /// Thread names that blktrace's readers have been told.
+    /// Thread names that the output for blktrace's readers already has.
     names: HashMap<i32, String>,
     devices: HashMap<String, (u32, u32)>,
     /// Devices that the iolog has opened, and its last time.

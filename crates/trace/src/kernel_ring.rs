@@ -70,8 +70,8 @@ impl KernelRing {
         let _ = epoll::wait(&self.wakes, &mut events, Some(&limit));
     }
 
-    /// Passes on what was there when it was called, in the order of writing. Not what comes meanwhile: whoever is slower
-    /// than the writers would never get back to looking whether it is to end.
+    /// Passes on what was there when it was called, in the order of writing. Not what comes meanwhile: a reader that is
+    /// slower than the writers would never return to check whether it is to end.
     pub(crate) fn consume(&mut self, mut take: impl FnMut(&[u8])) {
         let mut given_back = self.at;
         // A small ring is given back in small parts: its writers wait for none.

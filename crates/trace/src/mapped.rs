@@ -40,7 +40,7 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: mapped in `new` with this length; whoever looked there held a borrow of `self`.
+        // SAFETY: mapped in `new` with this length; every reader of it held a borrow of `self`.
         let _ = unsafe { munmap(self.at.as_ptr().cast(), self.bytes) };
     }
 }

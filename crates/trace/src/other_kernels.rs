@@ -128,7 +128,7 @@ fn what_other_kernels_lack_is_known_and_done_without() {
                 "task_struct___cpu_outside.cpu",
             ],
         ),
-        // But for these: `bi_bdev` and `bd_queue` are read as they are, and this kernel is told that it is too old.
+        // But for these: `bi_bdev` and `bd_queue` are read as they are, and the probe refuses this kernel as too old.
         (
             "5.10",
             [&["block_io_done", "block_io_start"], &faults[..], &["writeback_dirty_folio"]].concat(),

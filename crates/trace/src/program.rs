@@ -367,7 +367,7 @@ mod tests {
     use super::{check_age, recursion_misses};
 
     #[test]
-    fn kernels_that_are_too_old_are_told_so() {
+    fn the_error_on_an_old_kernel_says_that_it_is_too_old() {
         for new in ["5.12.0", "6.1.0-50-cloud-amd64", "6.18.0", "10.0", "odd"] {
             assert!(check_age(new).is_ok(), "{new}");
         }

@@ -11,7 +11,7 @@ pub(crate) fn addresses(names: &[&'static str]) -> HashMap<&'static str, u64> {
     }
 }
 
-/// A function that every kernel has. Where its address is not told, none is.
+/// A function that every kernel has. Where its address is hidden, all addresses are.
 pub(crate) const ALWAYS: &str = "_stext";
 
 fn find(text: impl BufRead, names: &[&'static str]) -> HashMap<&'static str, u64> {

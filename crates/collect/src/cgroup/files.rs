@@ -58,7 +58,8 @@ impl<'a> Group<'a> {
         Self { mounts, path: &path[1..] }
     }
 
-    /// What tells whether it did anything: CPU time (or, where nobody counts that, memory), waiting, I/O by device.
+    /// Shows whether the group did anything: CPU time (or memory, where the kernel does not count CPU time), waiting,
+    /// I/O by device.
     pub(super) fn activity(&self, row: &mut Cgroup, buffer: &mut Vec<u8>) -> Option<BTreeMap<String, Io>> {
         if let Some(text) = self.second("cpu.stat", buffer) {
             let ns = |name: &str| named(text, name)?.checked_mul(1000);
@@ -141,7 +142,7 @@ impl<'a> Group<'a> {
         row.oom_kills = self.first("memory", "memory.oom_control", buffer).and_then(|text| named(text, "oom_kill"));
     }
 
-    /// I/O by number of the device; `None` when nobody counts it.
+    /// I/O by number of the device; `None` when the kernel does not count it.
     fn io(&self, buffer: &mut Vec<u8>) -> Option<BTreeMap<String, Io>> {
         if let Some(text) = self.second("io.stat", buffer) {
             return Some(io_second(text));

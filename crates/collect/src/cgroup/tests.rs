@@ -95,7 +95,7 @@ fn a_mount_point_whose_name_is_no_text_hides_no_group() {
 }
 
 #[test]
-fn only_what_did_something_is_told_again() {
+fn only_an_active_group_has_another_row() {
     let root = version_2();
     let service = root.path().join("sys/fs/cgroup/system.slice/mail one.service");
     let mut groups = Cgroups::new(root.path(), false).unwrap();
@@ -172,7 +172,7 @@ fn version_1_and_both_side_by_side() {
     assert_eq!((row.memory_max_events, row.oom_kills, row.oom_events), (Some(4), Some(2), None));
     assert_eq!((row.read_bytes, row.write_ios, row.io_some_ns), (Some(4096), Some(2), Some(70_000)));
     assert_eq!((&*devices[0].device, devices[0].discard_bytes, devices[0].discard_ios), ("8:0", Some(0), None));
-    // Memory of a group whose CPU time nobody counts.
+    // Memory of a group whose CPU time the kernel does not count.
     folder(root.path(), "sys/fs/cgroup/memory/alone", &[("memory.usage_in_bytes", "1\n")]);
     let mut again = || groups.sample((2, 0), &mut Vec::new()).0.iter().any(|row| &*row.path == "/alone");
     assert_eq!([again(), again()], [true, false]);

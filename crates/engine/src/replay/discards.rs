@@ -1,6 +1,6 @@
 //! Discards of devices where io_uring takes none (before Linux 6.12): threads that issue them and wait.
 //!
-//! The thread that plays never waits for them; the end of one is told with the time at which it was seen.
+//! The replay thread never waits for them; each end comes with the time at which a worker saw it.
 
 use crate::discard;
 use crate::error::EngineError;
@@ -89,7 +89,7 @@ impl Discards {
 
 fn work(wanted: &Mutex<Receiver<Wanted>>, done: &Done) {
     loop {
-        // Whoever waits for the next holds the lock, the others wait for that.
+        // The worker that waits for the next one holds the lock; the other workers wait for the lock.
         let next = wanted.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Wanted { slot, fd, operation }) = next else { return };
         let result = discard::wait(fd.as_fd(), true, operation).map_or_else(|error| -error.raw_os_error(), |()| 0);

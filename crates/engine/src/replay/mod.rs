@@ -100,7 +100,7 @@ pub fn replay(input: RunInput<'_>, feed: ReplayFeed) -> Result<(RunningRun, Arc<
         (Arc::new(Control::default()), Arc::new(Gate::default()), Arc::new(Status::default()));
     let stats = Arc::new(Slot::new(stages.len()));
     let (tell_chunks, chunks) = channel();
-    let (told, tell) = channel();
+    let (ready_sender, ready) = channel();
     let is_open = feed.pacing == ReplayPacing::OnTime;
     let how = match feed.pacing {
         ReplayPacing::OnTime => "at traced times",
@@ -126,16 +126,16 @@ pub fn replay(input: RunInput<'_>, feed: ReplayFeed) -> Result<(RunningRun, Arc<
         {
             Ok(player) => player,
             Err(error) => {
-                let _ = told.send(Err(error));
+                let _ = ready_sender.send(Err(error));
                 return Ok(());
             }
         };
-        let _ = told.send(Ok(player.is_real_time()));
+        let _ = ready_sender.send(Ok(player.is_real_time()));
         waiting.wait().map_or(Ok(()), |started_ns| player.run(started_ns))
     };
     let builder = std::thread::Builder::new().name("iodyno-replay".to_string()).stack_size(256 << 10);
     let thread = builder.spawn(work).map_err(EngineError::system("start the replay's thread"))?;
-    let is_real_time = match tell.recv() {
+    let is_real_time = match ready.recv() {
         Ok(Err(error)) => return Err(error),
         Ok(Ok(is_real_time)) => is_real_time,
         Err(_) => false,

@@ -97,7 +97,7 @@ impl Sequence {
         }
     }
 
-    /// The operation that [`Sequence::next`] told of.
+    /// The operation that [`Sequence::next`] returned.
     #[inline]
     pub(crate) fn upcoming(&self) -> Option<&ReplayIo> {
         if self.is_chained() {
@@ -106,7 +106,7 @@ impl Sequence {
         self.chunk.get(self.at)
     }
 
-    /// Takes the operation that [`Sequence::next`] told of.
+    /// Takes the operation that [`Sequence::next`] returned.
     #[inline]
     pub(crate) fn take(&mut self, now_ns: u64) -> Option<Played> {
         if self.is_chained() {

@@ -10,8 +10,8 @@ const MARGIN: f64 = 0.02;
 const BURST: f64 = 0.015;
 
 /// Keeps a thread below the share of a CPU that the kernel leaves to real-time priority (`sched_rt_runtime_us` of
-/// `sched_rt_period_us`, 95 %); beyond that it takes the CPU away for the rest of the second, 50 ms at one go, even from
-/// a thread that nobody waits for.
+/// `sched_rt_period_us`, 95 %); beyond that it takes the CPU away for the rest of the second, 50 ms at one go, even
+/// from a thread that no other one competes with.
 ///
 /// A thread that slept too little goes on with ordinary priority for a while: it loses nothing where its CPU is its own.
 #[derive(Debug)]

@@ -157,7 +157,7 @@ impl Player {
         self.is_real_time
     }
 
-    /// Plays until nothing is left or it is told to end.
+    /// Plays until no operation is left or the run stops it.
     pub(super) fn run(mut self, started_ns: u64) -> Result<(), EngineError> {
         self.started_ns = started_ns;
         self.status.begin();
@@ -211,7 +211,7 @@ impl Player {
 
     /// Waits in the kernel until something has been completed, at most `longest_ns`.
     fn sleep(&mut self, longest_ns: u64) -> Result<(), EngineError> {
-        // Discards of other threads wake nobody.
+        // The end of another thread's discard wakes no thread.
         let is_awaited = self.discards.as_ref().is_some_and(Discards::is_busy);
         let longest_ns = if is_awaited { longest_ns.min(LOOK_NS) } else { longest_ns };
         self.ring.enter(1, Some(longest_ns)).map_err(EngineError::system("wait for io_uring"))?;

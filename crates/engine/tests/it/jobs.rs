@@ -191,12 +191,12 @@ fn a_job_runs_where_it_is_placed() {
         let lanes = Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![one, two])) }.go(None);
         assert_eq!((ops(&lanes, 0), ops(&lanes, 1)), (2000, 2000), "{choice:?}");
     }
-    // A CPU that is not there is told.
+    // A CPU that does not exist is refused.
     let placement = JobPlacement { cpus: vec![900], ..JobPlacement::default() };
     let bad = job("bad", &[0], Job { placement, ..Job::new(1) });
     let bench = Bench::new(vec![spec], run(vec![bad]));
-    let told = bench.refusal();
-    assert!(told.contains("cpus_allowed"), "{told}");
+    let refusal = bench.refusal();
+    assert!(refusal.contains("cpus_allowed"), "{refusal}");
 }
 
 #[test]

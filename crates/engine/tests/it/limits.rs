@@ -1,4 +1,4 @@
-//! What ends a run by amount: exact to one transfer, whoever issues it.
+//! What ends a run by amount: exact to one transfer, whichever thread issues it.
 
 use crate::support::{Bench, filled, run, scratch, workload};
 use engine::{EngineChoice, ResolvedRate};

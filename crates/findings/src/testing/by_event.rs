@@ -56,7 +56,7 @@ impl Step<'_> {
         row
     }
 
-    /// One process was put aside for another so often per second, and waited for so many per cent of the time.
+    /// One process preempted another so often per second, which waited for so many per cent of the time.
     pub(crate) fn preempted(&mut self, pid: i64, (by_pid, by): (i64, &str), per_s: f64, waits: f64) {
         let seconds = self.seconds;
         let row = self.pair(pid, by_pid, by);

@@ -3,7 +3,7 @@
 use super::{Step, ns, whole};
 use recording::rows::{BtrfsDevice, Cgroup, Figure, IoInterval, Memory, OpInterval, ZfsArc};
 
-/// A cache of which nothing is told.
+/// A cache without figures.
 fn empty_arc() -> ZfsArc {
     ZfsArc {
         t_ns: 0,

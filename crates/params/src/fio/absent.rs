@@ -1,5 +1,5 @@
-//! fio's options that change the load and are not here, each with the sentence that says so: they are told from
-//! mistakes in spelling, in files and on the command line.
+//! fio's options that change the load and are not here, each with the sentence that says so: this distinguishes them
+//! from mistakes in spelling, in files and on the command line.
 
 /// Options that are not here for one reason.
 pub(super) struct Absent {

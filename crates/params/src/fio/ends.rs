@@ -121,7 +121,7 @@ fn error_number(name: &str) -> Option<i32> {
 }
 
 /// The options that say what ends a job; its group is not among them.
-pub(super) fn told(end: &JobEnd) -> Vec<(&'static str, String)> {
+pub(super) fn end_options(end: &JobEnd) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let usual = [EIO, EILSEQ];
     let is_usual = |list: &Vec<i32>| list.is_empty() || *list == usual;

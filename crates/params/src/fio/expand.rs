@@ -68,7 +68,7 @@ fn one_run(context: &mut Context, group: &[&JobSection], targets: &mut Targets, 
     if group.iter().any(|job| job.options.replay.iolog.is_some()) {
         let name = run_name(group);
         let run = replay::run(context, group, targets, (&name, interval_ns));
-        // What could not be was told, and then there is no plan.
+        // A replay that could not be set up was reported, and then there is no plan.
         return commands(group, run.unwrap_or_else(|| Run::of_replay(&name, nothing(group))));
     }
     let first = &group[0].options;
@@ -83,7 +83,7 @@ fn one_run(context: &mut Context, group: &[&JobSection], targets: &mut Targets, 
         workloads: Vec::new(),
         depth: None,
         rate: OfferedRate::Max,
-        told_rate: None,
+        simulated_rate: None,
         arrivals: Arrivals::default(),
         elapsed_ns: None,
         warmup_ns,
@@ -120,11 +120,11 @@ fn one_run(context: &mut Context, group: &[&JobSection], targets: &mut Targets, 
 /// Jobs that run together are measured from the same moment on: what one of them did in the warm-up of another would be in no figure.
 fn unlike_ramps(one: &JobSection, other: &JobSection) -> Diagnostic {
     let span = [other, one].iter().find_map(|job| job.options.spans.get("ramp_time").copied()).unwrap_or(other.span);
-    let told = |job: &JobSection| match job.options.ramp_ns {
+    let ramp = |job: &JobSection| match job.options.ramp_ns {
         0 => format!("`{}` has no ramp_time", job.name),
         ns => format!("`{}` has ramp_time={}", job.name, seconds(ns)),
     };
-    let message = format!("{}, {}, and both run at the same time", told(one), told(other));
+    let message = format!("{}, {}, and both run at the same time", ramp(one), ramp(other));
     let help = "give all jobs of a group the same ramp_time= (in [global]), or put `stonewall` into the second one";
     Diagnostic::error("ramp-time", span, message).help(help)
 }

@@ -267,7 +267,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Takes one line in; every mistake is told.
+    /// Takes one line in; reports every mistake.
     pub(super) fn take(&mut self, context: &mut Context, line: &Line) {
         let Some(option) = catalogue::find(&line.key) else {
             if !context.full()
@@ -309,7 +309,7 @@ impl Options {
         }
     }
 
-    /// A mistake is told as "what is wrong".
+    /// A mistake is returned as "what is wrong".
     fn set(&mut self, name: &str, value: Option<&str>, is_switch: bool) -> Result<(), String> {
         if is_switch {
             let on = switch(value)?;

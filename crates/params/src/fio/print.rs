@@ -148,7 +148,7 @@ fn section(plan: &Plan, run: &Run, at: usize, workload: &Workload, lines: &mut L
         let group = |other: &Workload| other.job.as_ref()?.end.as_ref().map(|end| end.group);
         let before = at.checked_sub(1).and_then(|before| group(&run.workloads[before]));
         lines.add_if(before.unwrap_or(0) != end.group, "new_group", || "1".to_string());
-        ends::told(end).into_iter().for_each(|(name, value)| lines.add(name, &value));
+        ends::end_options(end).into_iter().for_each(|(name, value)| lines.add(name, &value));
     }
     objectives(plan, run, at, workload, lines, unsaid);
 }

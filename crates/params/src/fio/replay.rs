@@ -14,7 +14,8 @@ use std::path::PathBuf;
 /// Smallest piece of a trace.
 const SECTOR: u64 = 512;
 
-/// The run of a group in which a job plays a trace; `None`: no job does, or it cannot be, which was told then.
+/// The run of a group in which a job plays a trace; `None`: no job does, or it could not be set up, which `context`
+/// then reports.
 pub(super) fn run(
     context: &mut Context,
     group: &[&JobSection],

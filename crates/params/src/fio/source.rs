@@ -324,7 +324,7 @@ fn reserved(word: &str) -> String {
     }
 }
 
-/// What the kernel told this process of the size of pages.
+/// The kernel's page size.
 fn page_bytes() -> Option<u64> {
     const AT_PAGESZ: u64 = 6;
     let pairs = std::fs::read("/proc/self/auxv").ok()?;

@@ -38,7 +38,7 @@ pub(crate) fn expand(context: &mut Context, material: &Material<'_>, definitions
             let shown: String = definition.name.chars().take(40).collect();
             let message = format!("rd={shown} is defined twice");
             let found = Diagnostic::error("duplicate", definition.span, message);
-            context.push(found.help("give each its own name: results are told apart by it"));
+            context.push(found.help("give each its own name: the name distinguishes the results"));
         }
         if definition.replay.is_some() {
             out.extend(replay::run(context, definition, material));
@@ -267,8 +267,8 @@ fn rate_of(value: RateValue) -> (OfferedRate, String) {
     }
 }
 
-/// The single rate of a definition that runs an inherited list: `-s` tells it.
-fn told_rate(definition: &Definition) -> Option<OfferedRate> {
+/// The single rate of a definition that runs an inherited list: `-s` prints it.
+fn simulated_rate(definition: &Definition) -> Option<OfferedRate> {
     definition.rate_list.as_ref()?;
     match definition.rate.as_ref()? {
         (RateParam::List { values, list: false }, _) => values.first().map(|value| rate_of(*value).0),
@@ -372,7 +372,7 @@ fn loops(
                 workloads: workloads.clone(),
                 depth,
                 rate: *rate,
-                told_rate: told_rate(definition),
+                simulated_rate: simulated_rate(definition),
                 arrivals: arrivals.clone(),
                 elapsed_ns: Some(definition.elapsed_ns),
                 warmup_ns: definition.warmup_ns,

@@ -6,6 +6,7 @@
 mod expand;
 mod files;
 mod general;
+mod jobs_to_workloads;
 mod keys;
 mod line;
 mod material;
@@ -22,7 +23,6 @@ mod shares;
 mod source;
 mod statement;
 mod storage;
-mod unjob;
 mod value;
 mod workload;
 

@@ -1,7 +1,7 @@
 //! A plan as a Vdbench parameter file.
 
+use super::jobs_to_workloads::jobs_to_workloads;
 use super::print_runs::{Block, blocks, is_overridden};
-use super::unjob::without_jobs;
 use crate::printed::PrintedPlan;
 use crate::shortest::{bytes, inverse};
 use plan::{
@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 /// The parameter file: general parameters, `sd=`, `wd=`, `rd=`. What Vdbench's language cannot say is listed.
 pub fn print_vdbench(plan: &Plan) -> PrintedPlan {
     let mut unsaid = Vec::new();
-    let plan = &without_jobs(plan, &mut unsaid);
+    let plan = &jobs_to_workloads(plan, &mut unsaid);
     let mut text = String::new();
     general(plan, &mut text, &mut unsaid);
     storages(plan, &mut text, &mut unsaid);

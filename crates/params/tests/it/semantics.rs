@@ -396,9 +396,10 @@ fn titles_are_those_that_scripts_parse() {
         "rd1; I/O rate: 1001; For loops: threads=1.500k rdpct=33"
     );
     // Small halves go up, others to the even number.
-    for (rate, told) in [("0.5", "1"), ("1.5", "2"), ("2.5", "3"), ("0.4", "0"), ("1000.5", "1000"), ("1001.5", "1002")]
+    for (rate, printed) in
+        [("0.5", "1"), ("1.5", "2"), ("2.5", "3"), ("0.4", "0"), ("1000.5", "1000"), ("1001.5", "1002")]
     {
-        assert_eq!(line(&format!("iorate={rate}")), format!("rd1; I/O rate: {told}; For loops: None"));
+        assert_eq!(line(&format!("iorate={rate}")), format!("rd1; I/O rate: {printed}; For loops: None"));
     }
     assert_eq!(line("iorate=max,seekpct=-1"), "rd1; I/O rate: Uncontrolled MAX; For loops: seekpct=1%");
     assert_eq!(line("iorate=50%"), "rd1; I/O rate: 5000; For loops: None");
@@ -419,7 +420,7 @@ fn a_list_of_rates_stays_whatever_rate_comes_after_it() {
     let codes = |reading: &PlanReading| reading.diagnostics.iter().map(|found| found.code).collect::<Vec<_>>();
     let rates = |plan: &Plan| plan.runs.iter().map(|run| run.rate).collect::<Vec<_>>();
     let listed = [OfferedRate::PerSecond(100.0), OfferedRate::PerSecond(200.0)];
-    for (rest, warned, title, told) in [
+    for (rest, warned, title, printed) in [
         ("threads=2", false, "rd1", "100"),
         ("iorate=2500", true, "rd1", "2500"),
         ("iorate=max", true, "rd1", "Controlled MAX"),
@@ -430,7 +431,7 @@ fn a_list_of_rates_stays_whatever_rate_comes_after_it() {
         let plan = good(reading);
         assert_eq!((rates(&plan), plan.runs[1].title.as_str()), (listed.to_vec(), title), "{rest}");
         let line = simulate(&plan).swap_remove(1);
-        let expect = format!("Simulating RD=rd1; I/O rate: {told}; elapsed=30; For loops: ");
+        let expect = format!("Simulating RD=rd1; I/O rate: {printed}; elapsed=30; For loops: ");
         assert!(line.starts_with(&expect) && line.ends_with("iorate=200"), "{line}");
     }
     assert_eq!(rates(&plan_of(&text("iorate=(7,8)"))), [OfferedRate::PerSecond(7.0), OfferedRate::PerSecond(8.0)]);

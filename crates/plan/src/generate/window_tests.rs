@@ -194,10 +194,10 @@ fn a_hit_area_has_room_for_two_transfers_of_the_largest_run() {
     ] {
         assert_eq!(is_refused(&workload, area, target.clone()), expect, "{area} of {target:?}");
     }
-    let told = with(&workload, 64 * KIB, raw(64 * KIB)).unwrap_err().to_string();
+    let refusal = with(&workload, 64 * KIB, raw(64 * KIB)).unwrap_err().to_string();
     assert!(
-        told.contains("has 0 bytes in whole transfers behind the device's first") && told.contains("hitarea="),
-        "{told}"
+        refusal.contains("has 0 bytes in whole transfers behind the device's first") && refusal.contains("hitarea="),
+        "{refusal}"
     );
     // forhitarea= sets it aside even where nothing hits; without hits it does not matter.
     workload.address.read_hit = 0.0;

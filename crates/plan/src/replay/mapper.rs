@@ -334,7 +334,7 @@ impl ReplayMapper {
             return;
         }
         self.changes.zeroed += u64::from(zeroes);
-        // Nobody is known to have waited for one without an end.
+        // No later operation is known to have waited for one without an end.
         if let (true, Some(response_ns)) = (chained, source.response_ns) {
             self.chains.add(thread, self.changes.played, since_ns.saturating_add(response_ns));
         }

@@ -89,7 +89,7 @@ fn an_io_waits_for_the_completion_before_it_in_its_thread() {
 }
 
 #[test]
-fn what_comes_late_or_has_no_end_makes_nobody_wait() {
+fn an_operation_that_comes_late_or_has_no_end_makes_no_other_wait() {
     for pacing in [ReplayPacing::Closed, ReplayPacing::Dependencies] {
         let mut mapper = ReplayMapper::new(&Replay { pacing, ..wish() }, &sizes(1 << 30), |_| 0, 1.0);
         let open = TracedRequest { complete_ns: None, ..io(150, "read", 0, 512) };
@@ -197,7 +197,7 @@ fn filters_choose_by_process_name_and_file() {
         (ReplayFilter { comms: vec!["db".into()], ..ReplayFilter::default() }, 3),
         (ReplayFilter { files: vec!["/y/*".into()], ..ReplayFilter::default() }, 1),
         (ReplayFilter { ops, ..ReplayFilter::default() }, 1),
-        (ReplayFilter { comms: vec!["nobody".into()], ..ReplayFilter::default() }, 0),
+        (ReplayFilter { comms: vec!["absent".into()], ..ReplayFilter::default() }, 0),
     ] {
         let mut mapper = ReplayMapper::new(&Replay { filter, ..wish() }, &sizes(1 << 20), |_| 0, 1.0);
         assert_eq!(all(&mut mapper, &ios).len(), expect);

@@ -38,7 +38,7 @@ pub struct FileUse {
     /// Before the job begins, all its parts are read with transfers of this many bytes; what that cost is in no figure.
     #[serde(default)]
     pub pre_read_bytes: Option<u64>,
-    /// What the kernel is told about buffered reads.
+    /// The advice that the kernel gets about buffered reads.
     pub hint: ReadHint,
     /// At the end a target begins anew by itself (`time_based`); otherwise it is through.
     pub rewinds: bool,
@@ -60,7 +60,7 @@ pub struct StridedZones {
     pub skip_bytes: u64,
 }
 
-/// What the kernel is told about how a file will be read (`posix_fadvise(2)`).
+/// How a file will be read: advice to the kernel (`posix_fadvise(2)`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReadHint {
     /// Nothing: it reads ahead as far as what it sees suggests.

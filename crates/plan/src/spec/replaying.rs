@@ -50,7 +50,7 @@ impl Run {
             workloads: vec![workload],
             depth: None,
             rate: OfferedRate::Max,
-            told_rate: None,
+            simulated_rate: None,
             arrivals: Arrivals::default(),
             elapsed_ns: None,
             warmup_ns: 0,

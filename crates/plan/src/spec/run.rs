@@ -26,9 +26,9 @@ pub struct Run {
     pub depth: Option<u32>,
     /// How fast.
     pub rate: OfferedRate,
-    /// The rate that Vdbench's `-s` tells of a run with a list of rates, where it is not the first of the list.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told_rate: Option<OfferedRate>,
+    /// The rate that Vdbench's `-s` prints for a run with a list of rates, where it is not the first of the list.
+    #[serde(rename = "told_rate", default, skip_serializing_if = "Option::is_none")]
+    pub simulated_rate: Option<OfferedRate>,
     /// How arrivals are spread in time when the rate is a number.
     pub arrivals: Arrivals,
     /// Measured time after the warm-up; `None`: until the work ends by itself (format, one pass to the end).

@@ -204,7 +204,7 @@ fn opened_exclusively() {
     let other = rustix::fs::open(device.path(), flags, Mode::empty()).unwrap();
     refused(device.path(), Some(device.path()), &["opened exclusively by another program"], Flag::None);
     drop(other);
-    // And while it is ours, it is nobody else's, but one plan may name it twice.
+    // And while it is ours, no other program gets it, but one plan may name it twice.
     let opened = open_for(device.path(), None, TargetAccess::Write).unwrap();
     assert!(rustix::fs::open(device.path(), flags, Mode::empty()).is_err());
     assert!(open_for(device.path(), None, TargetAccess::Write).unwrap().writable);

@@ -79,7 +79,7 @@ fn foreign_files() {
     std::os::unix::fs::symlink(&path, &link).unwrap();
     refused(&link, Some(&path), &what, Flag::Destroy);
     assert_eq!(open_for(&path, None, TargetAccess::Read).unwrap().size_bytes, 13);
-    // An empty one is somebody's as well.
+    // An empty one belongs to another program as well.
     let empty = scratch.path().join("empty");
     std::fs::write(&empty, "").unwrap();
     let error = open_for(&empty, Some(MIB), TargetAccess::Write).unwrap_err();
@@ -257,7 +257,7 @@ fn a_user_without_rights() {
     if !require_root_or_skip() {
         return;
     }
-    // The user for a file of root's, a device, and a directory that is not its own; see `as_nobody`.
+    // The user for a file of root's, a device, and a directory that is not its own.
     let scratch = scratch_dir(ScratchPlace::Disk).unwrap();
     std::fs::set_permissions(scratch.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let own = scratch.path().join("own");
@@ -269,11 +269,12 @@ fn a_user_without_rights() {
     let new = scratch.path().join("new");
     let before = scratch.path().metadata().unwrap().mtime_nsec();
     for (path, words) in [(&own, "write"), (&secret, "read"), (&device.path().to_owned(), "write"), (&new, "create")] {
-        // A process of its own: credentials belong to the process. A copy, since nobody may not enter the build folder.
+        // A process of its own: credentials belong to the process. A copy, since a user without rights may not enter
+        // the build folder.
         let program = scratch.path().join("program");
         testkit::copy_program(std::env::current_exe().unwrap(), &program).unwrap();
         let output = testkit::TestCommand::new(&program)
-            .args(["--exact", "files::as_nobody", "--nocapture", "--ignored"])
+            .args(["--exact", "files::as_a_user_without_rights", "--nocapture", "--ignored"])
             .env("IODYNO_TEST_PATH", path)
             .user(65534)
             .run()
@@ -287,10 +288,10 @@ fn a_user_without_rights() {
     assert!(!new.exists());
 }
 
-/// Not a test of its own: what [`a_user_without_rights`] runs as somebody else.
+/// Not a test of its own: what [`a_user_without_rights`] runs as another user.
 #[test]
 #[ignore = "started by a_user_without_rights"]
-fn as_nobody() {
+fn as_a_user_without_rights() {
     let Some(path) = std::env::var_os("IODYNO_TEST_PATH") else { return };
     for result in [
         open_for(Path::new(&path), Some(MIB), TargetAccess::Write).map(drop),

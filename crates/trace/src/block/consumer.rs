@@ -135,7 +135,7 @@ impl BlockTrace {
             TraceSource::Ftrace => Self::through_ftrace(options, ftrace::NOTE.to_string()),
             TraceSource::Either => Self::through_bpf(options).or_else(|why| {
                 let note = format!("BPF cannot be used here ({why}), so it is {}", ftrace::NOTE);
-                // Those who may do neither are told what BPF needs.
+                // A user who may do neither gets the message about what BPF needs.
                 if why.is_privilege() { Self::through_ftrace(options, note).map_err(|_| why) } else { Err(why) }
             }),
         }
@@ -158,7 +158,7 @@ impl BlockTrace {
         let kernel = Kernel::running()?;
         let mut verdicts = SET.verdicts(&kernel)?;
         if !options.files {
-            // Nobody asks whose cached data are written.
+            // The caller does not ask whose cached data are written.
             let names = DIRTY_TRACEPOINTS;
             verdicts.iter_mut().filter(|verdict| names.contains(&verdict.tracepoint)).for_each(|verdict| {
                 (verdict.state, verdict.loss) = (ProgramState::NotNeeded, None);
@@ -430,7 +430,7 @@ struct Consumer {
 }
 
 impl Consumer {
-    /// Takes records out until it is told to stop, then takes the rest and what is in flight.
+    /// Takes records out until the order to stop, then takes the rest and what is in flight.
     fn consume(mut self, mut loaded: Loaded, mut ring: KernelRing) {
         while !self.shared.stop.load(Ordering::Relaxed) {
             // A wait that timed out: the probe wakes only when the ring is a quarter full.
@@ -458,7 +458,7 @@ impl Consumer {
     fn send(&mut self) {
         let full = std::mem::take(&mut self.chunk);
         self.chunk.ios.reserve(CHUNK_RECORDS);
-        // Nobody listens any more only when the trace is being dropped.
+        // The receiver is gone only when the trace is being dropped.
         let _ = self.sender.send(full);
     }
 
@@ -496,16 +496,16 @@ impl Consumer {
         self.shared.unfinished.store(ios.len() as u64 - ended, Ordering::Relaxed);
         self.shared.ended_unseen.store(ended, Ordering::Relaxed);
         self.shared.passed_over.store(others.len() as u64, Ordering::Relaxed);
-        let told = |io: &IoRecord| if idle.has_ended(io) { *io } else { io.unfinished() };
+        let marked = |io: &IoRecord| if idle.has_ended(io) { *io } else { io.unfinished() };
         for part in ios.chunks(CHUNK_RECORDS) {
-            self.chunk.ios.extend(part.iter().map(|io| told(io).to_raw()));
+            self.chunk.ios.extend(part.iter().map(|io| marked(io).to_raw()));
             self.send();
         }
     }
 }
 
 /// Waits until no program that was detached runs any more: one on a CPU that was stopped would end an I/O that has been
-/// told as unfinished. The barrier is a grace period of the kernel's RCU, and programs run inside one.
+/// reported as unfinished. The barrier is a grace period of the kernel's RCU, and programs run inside one.
 fn quiesce() {
     if membarrier(MembarrierCommand::Global).is_err() {
         // Refused where some CPUs have no tick (`nohz_full`).

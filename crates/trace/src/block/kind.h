@@ -162,8 +162,8 @@ static __always_inline void find_origin(struct bio *bio, struct start *start, st
 	if (!end || !bpf_core_field_exists(((struct btrfs_bio *)0)->inode))
 		return;
 	if (end == end_btrfs_simple || end == end_btrfs_orig_write) {
-		/* Compressed data are in pages of nobody, those of direct I/O may be another file's; the bio lies in one that
-		 * knows. */
+		/* Compressed data are in pages without an owner, those of direct I/O may be another file's; the bio lies in one
+		 * that knows. */
 		struct btrfs_bio *outer = (void *)bio - bpf_core_field_offset(struct btrfs_bio, bio);
 		struct btrfs_inode *inode = BPF_CORE_READ(outer, inode);
 		if (!inode)

@@ -228,7 +228,7 @@ fn ring_bytes(options: &TraceOptions) -> Result<u32, TraceError> {
     u32::try_from(bytes).map_err(|_| TraceError::Parameter("a buffer of more than 2 GiB is not possible".to_string()))
 }
 
-/// What is not known where functions cannot be told by their addresses.
+/// What is not known where the addresses of functions are hidden.
 const HIDDEN: ProgramSupport = ProgramSupport {
     tracepoint: "the address of every kernel function (/proc/kallsyms)",
     state: ProgramState::Hidden,

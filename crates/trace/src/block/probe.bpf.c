@@ -31,7 +31,7 @@ static __always_inline bool leaves_some(void)
 	return only_devices || only_ops != ~0u || sample_limit != ~0u || only_pids || only_comms || only_cgroups;
 }
 
-/* Hands a finished I/O over; `now` is 0 when nobody knows when it finished. */
+/* Hands a finished I/O over; `now` is 0 when its end was not seen. */
 static __always_inline void emit(struct counters *count, struct start *start, __u64 now)
 {
 	if (start->bytes < bytes_min || start->bytes > bytes_max) {
@@ -201,7 +201,7 @@ static __always_inline void finish(__u64 key, struct start *start, __u64 now)
 	struct counters *count = cpu_counters();
 	if (count)
 		emit(count, start, now);
-	/* Should the entry stay, it is nobody's. */
+	/* Should the entry stay, it belongs to no I/O. */
 	start->queue_ns = 0;
 	forget_start(key);
 }

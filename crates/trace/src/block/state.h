@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
-/* What the probe of block I/O is told before loading, what it remembers, and how it finds it again. */
+/* The parameters of the probe of block I/O before loading, what it remembers, and how it finds it again. */
 #ifndef IODYNO_BLOCK_STATE_H
 #define IODYNO_BLOCK_STATE_H
 
@@ -19,7 +19,7 @@
 #define BIO_CLONED 2
 /* BLK_STS_AGAIN, the same since 4.13. */
 #define STATUS_AGAIN 12
-/* An attempt that nobody has repeated for so long has been given up. */
+/* The kernel has given up an attempt that it has not repeated for so long. */
 #define ATTEMPT_NS 60000000000ull
 
 /* Our own flags, stable whatever the kernel's are. */
@@ -159,7 +159,7 @@ struct {
 	__type(value, struct start);
 } in_flight SEC(".maps");
 
-/* How many there are: mostly 0, and then nobody need look. */
+/* How many there are: mostly 0, and then no lookup is needed. */
 __u64 displaced;
 
 /* From outside: numbers of tasks given before are no longer known there. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
-/* I/Os that failed, counted by device, operation, error and file. Of one that succeeds, the only cost is to be told of it
- * and to look at one number. mod.rs reads the counts. */
+/* I/Os that failed, counted by device, operation, error and file. Of one that succeeds, the only cost is the event
+ * itself and one comparison. mod.rs reads the counts. */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>

@@ -149,7 +149,7 @@ impl FileTrace {
             if !counts.is_empty() {
                 out.push(self.activity(&key, counts));
             } else if is_crowded {
-                // Nobody has used it for an interval: room for others.
+                // No process has used it for an interval: room for others.
                 let _ = self.sums.delete(&key);
                 self.seen.remove(&key);
             }

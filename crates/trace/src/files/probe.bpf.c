@@ -160,7 +160,7 @@ static __always_inline bool is_pseudo(unsigned long magic)
 	return false;
 }
 
-/* The sums of an inode and of the current process; NULL when nobody wants them. */
+/* The sums of an inode and of the current process; NULL when they are not wanted. */
 static __always_inline struct totals *totals_of(struct inode *inode, struct key *key)
 {
 	struct counters *count = cpu_counters();

@@ -1,4 +1,4 @@
-//! What was taken from processes, told as sums that never fall, though the kernel's table holds only those of late.
+//! The time that was taken from processes, as sums that never fall, though the kernel's table holds only those of late.
 
 use super::StolenTime;
 use crate::names::Cursor;
@@ -168,7 +168,7 @@ mod tests {
             let sums = table.read(&mut victims, false, &[1, 2]);
             assert_eq!(sums, BTreeMap::from([(1, 5), (2, u64::from(reading) + 1)]));
         }
-        assert_eq!(table.read(&mut victims, false, &[1, 2])[&1], 5, "told once more as it leaves");
+        assert_eq!(table.read(&mut victims, false, &[1, 2])[&1], 5, "one last row as it leaves");
         assert_eq!(table.0.borrow().keys().collect::<Vec<_>>(), [&(2, 7)]);
         for _ in 0..200 {
             assert!(!table.read(&mut victims, false, &[1, 2]).contains_key(&1));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_can_be_asked_for_the_latest_are_known_for_long() {
+    fn the_latest_victims_are_known_for_long_where_the_living_are_not() {
         let mut victims = Victims::default();
         for pid in 0..20 {
             // Once as it comes, and once as it leaves.

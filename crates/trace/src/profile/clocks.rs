@@ -1,4 +1,4 @@
-//! The clocks by which CPUs are looked at: one of the kernel's per CPU, which any machine has, virtual ones included.
+//! The clocks that trigger samples of CPUs: one of the kernel per CPU, which all machines have, virtual ones included.
 
 use crate::TraceError;
 use libbpf_sys::{PERF_COUNT_SW_CPU_CLOCK, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE, perf_event_attr};
@@ -13,7 +13,7 @@ const ONLINE: &str = "/sys/devices/system/cpu/online";
 #[derive(Debug)]
 pub(super) struct Clocks {
     hz: u32,
-    /// No other CPU is looked at.
+    /// Samples no other CPU.
     only: Option<u32>,
     cpus: BTreeSet<u32>,
 }
@@ -36,7 +36,7 @@ impl Clocks {
                 // It is off, or does not exist.
                 Err(why) if why.raw_os_error() == Some(libc::ENODEV) => {}
                 Err(why) if why.raw_os_error() == Some(libc::EINVAL) => {
-                    let words = format!("{hz} looks a second are more than kernel.perf_event_max_sample_rate allows");
+                    let words = format!("{hz} samples a second are more than kernel.perf_event_max_sample_rate allows");
                     return Err(TraceError::Parameter(words));
                 }
                 Err(why) => return Err(TraceError::Forbidden { why: format!("perf_event_open: {why}") }),
@@ -86,7 +86,7 @@ fn open_one(cpu: u32, hz: u32) -> io::Result<OwnedFd> {
     what.__bindgen_anon_1.sample_freq = u64::from(hz);
     what.set_freq(1);
     what.set_exclude_idle(1);
-    #[expect(unsafe_code, reason = "nobody has a safe call for it")]
+    #[expect(unsafe_code, reason = "no crate has a safe call for it")]
     // SAFETY: the kernel reads `size` bytes behind the pointer during the call and gives a descriptor that is ours, or a
     // negative error; the other arguments are numbers: every process, that CPU, no group.
     let fd = unsafe {
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(clocks.news(&listed("0-1")), [1], "it lost its clock");
         assert!(clocks.news(&listed("")).is_empty(), "not known");
         let mut one = Clocks { hz: 99, only: Some(2), cpus: listed("2") };
-        assert!(one.news(&listed("0-3")).is_empty(), "nobody asked for the others");
+        assert!(one.news(&listed("0-3")).is_empty(), "the others were not asked for");
         assert!(one.news(&listed("0-1")).is_empty());
         assert_eq!(one.news(&listed("0-3")), [2], "it is on again");
     }

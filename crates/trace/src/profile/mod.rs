@@ -1,5 +1,5 @@
-//! What programs are at: every CPU is looked at so many times a second, and the functions through which whoever runs there
-//! came to where it is are counted, those of the kernel and those of the program.
+//! What programs are at: samples every CPU so many times a second, and counts the call stacks of the tasks that run
+//! there, those of the kernel and those of the program.
 //!
 //! The probe counts in the kernel; [`ProfileTrace::read`] gives what was counted since it was last asked, with names.
 
@@ -44,15 +44,15 @@ pub const HZ_MAX: u32 = 10_000;
 pub struct ProfileSamples {
     /// Each process, thread name and pair of stacks, in no order.
     pub stacks: Vec<StackCount>,
-    /// Looks since the probe began at which somebody ran.
+    /// Samples since the probe began that hit a running task.
     pub samples: u64,
     /// Of them: not counted, for want of room.
     pub lost: u64,
-    /// Stacks that found no room; such a look is counted without it.
+    /// Stacks that found no room; such a sample is counted without it.
     pub lost_stacks: u64,
 }
 
-/// How often somebody was seen there.
+/// How many samples hit this stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackCount {
     /// The process.
@@ -93,7 +93,7 @@ struct Counters {
     new_stacks: u64,
 }
 
-/// What became of looks.
+/// What became of the samples.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ledger {
     /// In rows.
@@ -104,11 +104,11 @@ struct Ledger {
 }
 
 impl Ledger {
-    /// Books `more` looks; those that are lost in all, the kernel's own included.
+    /// Books `more` samples; returns those that are lost in all, the kernel's own included.
     fn book(&mut self, counters: &Counters, more: u64) -> u64 {
         self.booked += more;
         let missing = counters.samples.saturating_sub(counters.lost).saturating_sub(self.booked);
-        // A look that was under way comes with the next reading.
+        // A sample that was under way comes with the next reading.
         self.lost = self.lost.max(missing.min(self.missing));
         self.missing = missing;
         counters.lost + self.lost
@@ -127,7 +127,8 @@ pub struct ProfileTrace {
     /// Folded stacks by hash, those of programs by process as well.
     kernel_known: HashMap<u64, Arc<str>>,
     user_known: HashMap<(u32, u64), Arc<str>>,
-    /// Stacks that were taken out of the kernel's table at the last reading: a look may have met them there just before.
+    /// Stacks that were taken out of the kernel's table at the last reading: a sample may have hit them there just
+    /// before.
     left: HashMap<u64, Vec<u64>>,
     /// Stacks that had been put into the table and are not there any more.
     gone: u64,
@@ -143,25 +144,25 @@ impl std::fmt::Debug for ProfileTrace {
 }
 
 impl ProfileTrace {
-    /// Loads the probe and begins to look, `hz` times a second at each CPU.
+    /// Loads the probe and begins to sample each CPU, `hz` times a second.
     ///
     /// # Errors
-    /// Missing capabilities or kernel features; more looks than the kernel allows.
+    /// Missing capabilities or kernel features; more samples than the kernel allows.
     pub fn start(hz: u32) -> Result<Self, TraceError> {
         Self::start_on(hz, None)
     }
 
-    /// The same, but where a CPU is named no other is looked at; one that is off is looked at when it comes back.
+    /// The same, but where a CPU is named no other is sampled; one that is off is sampled when it comes back.
     ///
     /// # Errors
     /// As of [`Self::start`].
     pub fn start_on(hz: u32, cpu: Option<u32>) -> Result<Self, TraceError> {
         if !(1..=HZ_MAX).contains(&hz) {
-            return Err(TraceError::Parameter(format!("{hz} looks a second: between 1 and {HZ_MAX} are possible")));
+            return Err(TraceError::Parameter(format!("{hz} samples a second: between 1 and {HZ_MAX} are possible")));
         }
         let mut loaded = SET.load(&Constants::default(), |_| Ok(()))?;
         let (counts, stacks, counters) = (loaded.map("counts")?, loaded.map("stacks")?, loaded.map("counters")?);
-        // Addresses of the kernel's functions before the first look, for they take a while.
+        // Addresses of the kernel's functions before the first sample, for they take a while.
         let kernel = KernelNames::running();
         let (clocks, events) = Clocks::open(hz, cpu)?;
         loaded.attach_to("on_sample", events)?;
@@ -183,7 +184,7 @@ impl ProfileTrace {
         })
     }
 
-    /// CPU time that a look stands for, ns.
+    /// CPU time that a sample stands for, ns.
     #[must_use]
     pub fn period_ns(&self) -> u64 {
         1_000_000_000 / u64::from(self.hz)
@@ -208,7 +209,7 @@ impl ProfileTrace {
     /// # Errors
     /// The kernel's tables cannot be read.
     pub fn read(&mut self) -> Result<ProfileSamples, TraceError> {
-        // One that goes off again at this moment is looked at when it comes back.
+        // One that goes off again at this moment is sampled when it comes back.
         let _ = self.loaded.attach_to(PROGRAMS[0].name, self.clocks.follow());
         // Before the counts: of what comes in between there is a row already, and nothing seems lost.
         let counters = self.counted()?;
@@ -428,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn stacks_that_nobody_counts_make_room_and_those_just_met_keep_their_names() {
+    fn stacks_without_samples_make_room_and_those_just_sampled_keep_their_names() {
         let Some(mut trace) = started() else { return };
         let mine = |profile: super::ProfileSamples| {
             let rows = profile.stacks.into_iter().filter(|row| row.pid == u32::MAX);
@@ -441,7 +442,7 @@ mod tests {
             assert_eq!(mine(trace.read().unwrap()), []);
             let left = trace.stacks.keys().count();
             assert!(left < 100, "{left} stacks stay");
-            // A look had met one there, and is counted only now.
+            // A sample had hit one there, and is counted only now.
             put_count(&trace, first + 5, 1);
             assert_eq!(mine(trace.read().unwrap()), [(Some(format!("{:#x}", first + 5)), 1)]);
             let kept = trace.counted().unwrap().new_stacks - trace.gone;

@@ -2,7 +2,7 @@
 
 use cpp_demangle::{DemangleOptions, Symbol};
 
-/// Longer symbols are left as they are: reading them takes long, and nobody does.
+/// Longer symbols are left as they are: demangling them takes long, and they are unreadable anyway.
 const SYMBOL_MAX: usize = 4096;
 
 /// The name behind a symbol that the compiler of Rust or C++ made: without hash, parameters and result. Others are left as

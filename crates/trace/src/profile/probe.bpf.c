@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
-/* What CPUs are at, looked at so many times a second: who runs, and through which functions it came there, in the kernel and
- * in the program. Counted per process, thread name and pair of stacks; mod.rs reads the counts.
+/* What CPUs are at, sampled so many times a second: which task runs, and through which functions it came there, in the
+ * kernel and in the program. Counted per process, thread name and pair of stacks; mod.rs reads the counts.
  *
  * A stack is known by a hash of 64 bits. The kernel's own map of stacks has one place for each hash of a few bits, so that
  * of two stacks that fall on one place the second is lost. */
@@ -102,7 +102,7 @@ int on_sample(void *ctx)
 	struct key key = { .tgid = bpf_get_current_pid_tgid() >> 32 };
 	struct counters *counted = bpf_map_lookup_elem(&counters, &zero);
 	struct stack *stack = bpf_map_lookup_elem(&scratch, &zero);
-	/* Nobody asks what an idle CPU is at. */
+	/* Idle CPUs are not profiled. */
 	if (!counted || !stack || !key.tgid)
 		return 0;
 	counted->samples++;

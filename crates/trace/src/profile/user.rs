@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_fifo_and_another_file_is_not_taken_for_the_mapping() {
+    fn the_reader_waits_for_no_fifo_and_takes_no_other_file_for_the_mapping() {
         let folder = tempfile::tempdir().unwrap();
         let (mapping, address) = own();
         let (done, answers) = channel();

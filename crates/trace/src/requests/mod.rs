@@ -22,7 +22,7 @@ pub(crate) const SET: ProbeSet =
     ProbeSet { object: include_bytes!(concat!(env!("OUT_DIR"), "/requests.bpf.o")), programs: &PROGRAMS };
 
 const NOTHING: &str = "reads and writes of sockets cannot be seen";
-const TO_THE_END: &str = "answers are timed to the end of the write, and whoever is woken by it may count as pre-emption (Linux 6.16 has the tracepoint)";
+const TO_THE_END: &str = "answers are timed to the end of the write, and a task that it wakes may count as preemption (Linux 6.16 has the tracepoint)";
 const NO_WAITS: &str = "it is unknown whether a thread waited for a CPU";
 const PROGRAMS: [Program; 7] = [
     Program { name: "on_exit", tracepoint: "sched_process_exit", need: Need::Always(NO_WAITS) },
@@ -50,7 +50,7 @@ pub struct ServerAnswers {
     pub port: u16,
     /// Name of the process that wrote them, 15 bytes.
     pub comm: Arc<str>,
-    /// The thread that wrote was put aside, or had to wait for a CPU when it woke, after the request had been read.
+    /// The thread that wrote was preempted, or had to wait for a CPU when it woke, after the request had been read.
     /// `None` where that is not known: another thread read the request, and this one was not watched yet.
     pub preempted: Option<bool>,
     /// From reading the request to writing, ns; as many as there were answers.
@@ -138,7 +138,7 @@ impl RequestTrace {
             let (key, now) = (Key::of(&raw), Sums::of(&value));
             let before = self.seen.get(&key).unwrap_or(&nothing);
             let mut response = now.since(before, number);
-            // It answered nobody for an interval: room for others. What it has answered since then comes with it.
+            // It answered no request for an interval: room for others. What it has answered since then comes with it.
             let last = if response.is_none() && crowded { take(&self.answered, &raw) } else { None };
             match last {
                 Some(last) => {

@@ -166,7 +166,7 @@ int BPF_PROG(on_receive, struct sock *sk, int length, int flags)
 		return 0;
 	if (!watched_port(sk))
 		return 0;
-	/* What a connection that was reset has left: nobody can be answered, and on_state has seen its end already. */
+	/* What a connection that was reset has left: no client waits for an answer, and on_state has seen its end. */
 	if (sk->__sk_common.skc_state == TCP_CLOSE)
 		return 0;
 	__u64 socket = (__u64)sk;
@@ -299,7 +299,7 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	__u32 leaves = prev->pid, comes = next->pid;
-	/* Put aside though it could have gone on. */
+	/* Preempted: it could have gone on. */
 	if (leaves && (preempt || !prev->__state)) {
 		struct server_thread *thread = bpf_map_lookup_elem(&threads, &leaves);
 		if (thread) {
@@ -313,7 +313,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		return 0;
 	__u64 woken_ns = thread->woken_ns;
 	thread->woken_ns = 0;
-	/* It woke while the CPU had others to run. One that had to be woken up itself kept nobody waiting. */
+	/* It woke while the CPU had others to run. One that had to be woken up itself kept no task waiting. */
 	__u64 now = bpf_ktime_get_ns();
 	if (woken_ns && leaves && now - woken_ns >= WAIT_NS_MIN)
 		thread->waited_ns = now;

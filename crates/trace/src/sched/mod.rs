@@ -1,5 +1,5 @@
-//! Run time by event: what each CPU and each process ran, how long it was ready and did not run, and who was put aside
-//! for whom. The clock's tick does not matter here: what hides from it is seen.
+//! Run time by event: what each CPU and each process ran, how long it was ready and did not run, and which process
+//! preempted it. The clock's tick does not matter here: what hides from it is seen.
 //!
 //! The probe sums in the kernel; [`SchedTrace::read`] gives the sums since the probe began, those of tasks that run at
 //! that moment included.
@@ -57,9 +57,9 @@ pub struct SchedSums {
     pub t_ns: u64,
     /// Every CPU that switched at least once, by number.
     pub cpus: Vec<CpuRun>,
-    /// Processes that were not told of before, or ran since then.
+    /// Processes that had no row before, or ran since then.
     pub processes: Vec<ProcessRun>,
-    /// Pairs that were not told of before, or met since then.
+    /// Pairs that had no row before, or met since then.
     pub preemptions: Vec<PreemptionCount>,
     /// How long those tasks had been ready that ran since the last reading, ns; `None`: no task had.
     pub waits: Option<Histogram>,
@@ -106,11 +106,11 @@ pub struct ProcessRun {
     pub wait_ns: u64,
     /// They left a CPU by their own will.
     pub switches: u64,
-    /// They were put aside.
+    /// They were preempted.
     pub preemptions: u64,
 }
 
-/// How often one process waited for another: was put aside for it, or woke and waited behind it.
+/// How often one process waited for another: was preempted by it, or woke and waited behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreemptionCount {
     /// The one that was ready.
@@ -131,13 +131,13 @@ pub struct PreemptionCount {
     pub behind_ns: u64,
 }
 
-/// A process, with what was told of it.
+/// A process, with the sums of its last row.
 #[derive(Debug)]
 struct Known {
     comm: Arc<str>,
     parent: u32,
     sums: Sums,
-    told: Option<Sums>,
+    last_row: Option<Sums>,
     /// The last reading in which one of its threads lived.
     lived: u64,
 }
@@ -152,7 +152,7 @@ pub struct SchedTrace {
     waited: Waits,
     cpu_count: u32,
     /// Run time that a process has a row for.
-    told_after_ns: u64,
+    row_after_ns: u64,
     /// As they were last read.
     cpus: HashMap<u32, CpuRun>,
     seen: HashMap<ThreadKey, Sums>,
@@ -177,12 +177,12 @@ impl std::fmt::Debug for SchedTrace {
 }
 
 impl SchedTrace {
-    /// Loads the probe and begins to count. A process is told of when it ran or waited for `told_after_ns` since it last
-    /// was; 0: whenever it ran.
+    /// Loads the probe and begins to count. A process has a row when it ran or waited for that many nanoseconds since
+    /// its last row; 0: whenever it ran.
     ///
     /// # Errors
     /// Missing capabilities or kernel features.
-    pub fn start(told_after_ns: u64) -> Result<Self, TraceError> {
+    pub fn start(row_after_ns: u64) -> Result<Self, TraceError> {
         let cpu_count = u32::try_from(libbpf_rs::num_possible_cpus().unwrap_or(1)).unwrap_or(1);
         let mut loaded = SET.load(&Constants::default(), |open| {
             set_room(open, "slots", cpu_count)?;
@@ -200,7 +200,7 @@ impl SchedTrace {
             waits,
             waited: Waits::default(),
             cpu_count,
-            told_after_ns,
+            row_after_ns,
             cpus: HashMap::new(),
             seen: HashMap::new(),
             processes: HashMap::new(),
@@ -226,9 +226,9 @@ impl SchedTrace {
         self.loaded.cost()
     }
 
-    /// Forgets what was told, so that the next sums are whole.
+    /// Forgets the sums of all last rows, so that the next sums are whole.
     pub fn tell_all(&mut self) {
-        self.processes.values_mut().for_each(|known| known.told = None);
+        self.processes.values_mut().for_each(|known| known.last_row = None);
         self.pairs.tell_all();
     }
 
@@ -237,7 +237,7 @@ impl SchedTrace {
     /// # Errors
     /// The kernel's tables cannot be read.
     pub fn read(&mut self) -> Result<SchedSums, TraceError> {
-        // Threads before CPUs: a task that leaves its CPU in between is told of next time, and none twice.
+        // Threads before CPUs: a task that leaves its CPU in between has its row next time, and none has two.
         let threads = entries(&self.threads).map_err(|why| unreadable(&why))?;
         let mut sums = SchedSums::default();
         let mut running = Vec::new();
@@ -317,7 +317,7 @@ impl SchedTrace {
                 comm: thread.leader_comm.as_str().into(),
                 parent: thread.parent,
                 sums: Sums::default(),
-                told: None,
+                last_row: None,
                 lived: 0,
             });
             if is_leader && *known.comm != *thread.comm {
@@ -359,18 +359,19 @@ impl SchedTrace {
     }
 
     fn news(&mut self) -> Vec<ProcessRun> {
-        let after_ns = self.told_after_ns.max(1);
+        let after_ns = self.row_after_ns.max(1);
         let mut out = Vec::new();
         for ((pid, start_ns), known) in &mut self.processes {
             let sums = known.sums;
-            let new = sums.since(&known.told.unwrap_or_default());
+            let new = sums.since(&known.last_row.unwrap_or_default());
             let is_small = new.run_ns < after_ns && new.wait_ns < after_ns;
-            // The last word of one that has ended is always told.
-            let is_known = known.told == Some(sums) || (known.told.is_some() && is_small && known.lived == self.round);
+            // One that has ended always has a last row.
+            let is_known =
+                known.last_row == Some(sums) || (known.last_row.is_some() && is_small && known.lived == self.round);
             if is_known {
                 continue;
             }
-            known.told = Some(sums);
+            known.last_row = Some(sums);
             out.push(ProcessRun {
                 pid: *pid,
                 start_ns: *start_ns,
@@ -387,7 +388,8 @@ impl SchedTrace {
     }
 
     fn pair_news(&mut self) -> Vec<PreemptionCount> {
-        let (after, after_ns) = if self.told_after_ns > 0 { (WAITS_TOLD, WAIT_TOLD_NS) } else { (1, u64::MAX) };
+        let (after, after_ns) =
+            if self.row_after_ns > 0 { (ROW_AFTER_WAITS, ROW_AFTER_WAIT_NS) } else { (1, u64::MAX) };
         let is_news = |new: &Pair| new.count + new.behind >= after || new.wait_ns + new.behind_ns >= after_ns;
         let names = &self.names;
         let news = self.pairs.news(&is_news, &|pid| names.contains_key(&pid));
@@ -409,16 +411,16 @@ impl SchedTrace {
     }
 }
 
-/// A pair is told of when it met so often since it last was, or waited so long, unless everything is asked for.
-const WAITS_TOLD: u64 = 10;
-const WAIT_TOLD_NS: u64 = 100_000_000;
+/// A pair has a row when it met so often since its last row, or waited so long, unless the caller asks for everything.
+const ROW_AFTER_WAITS: u64 = 10;
+const ROW_AFTER_WAIT_NS: u64 = 100_000_000;
 
 fn unreadable(why: &libbpf_rs::Error) -> TraceError {
     TraceError::Consumer(format!("cannot read the sums of run times: {why}"))
 }
 
-/// Visits every CPU, so that each has switched once and it is known what runs there. A CPU whose task lets nobody in is
-/// not waited for: it is counted from its first switch on.
+/// Visits every CPU, so that each has switched once and it is known what runs there. A CPU whose task lets no other
+/// task in is not waited for: it is counted from its first switch on.
 fn go_round() {
     let visit = || {
         let Ok(mine) = rustix::thread::sched_getaffinity(None) else { return };

@@ -1,4 +1,4 @@
-//! Who waited for whom, told as sums that never fall, though the kernel's table holds only pairs of late.
+//! Which process waited for which, as sums that never fall, though the kernel's table holds only pairs of late.
 
 use super::totals::{Pair, PairKey};
 use crate::table::{Entry, IDLE_READINGS};
@@ -15,7 +15,7 @@ struct Held {
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
     held: HashMap<PairKey, Held>,
-    /// Sums, and what was told of them.
+    /// Sums, and those of the last row.
     sums: HashMap<PairKey, (Pair, Pair)>,
 }
 
@@ -48,21 +48,21 @@ impl Pairs {
         }
     }
 
-    /// The next sums are all told.
+    /// The next reading has rows of all sums.
     pub(super) fn tell_all(&mut self) {
-        self.sums.values_mut().for_each(|(_, told)| *told = Pair::default());
+        self.sums.values_mut().for_each(|(_, last_row)| *last_row = Pair::default());
     }
 
-    /// Sums that are news by what came since they were told; pairs of those that are no more alive are forgotten then.
+    /// Sums that grew enough since their last row to be news; pairs of those that are no more alive are forgotten then.
     pub(super) fn news(
         &mut self,
         is_news: &dyn Fn(&Pair) -> bool,
         is_alive: &dyn Fn(u32) -> bool,
     ) -> Vec<(PairKey, Pair)> {
         let mut out = Vec::new();
-        self.sums.retain(|key, (sum, told)| {
-            if is_news(&sum.since(told)) {
-                *told = *sum;
+        self.sums.retain(|key, (sum, last_row)| {
+            if is_news(&sum.since(last_row)) {
+                *last_row = *sum;
                 out.push((*key, *sum));
             }
             is_alive(key.victim) && is_alive(key.by)
@@ -80,7 +80,7 @@ mod tests {
         ([victim, by].map(u32::to_ne_bytes).concat(), value)
     }
 
-    /// Numbers of victims that were taken out, and the sums that are told.
+    /// Numbers of victims that were taken out, and the sums that have rows.
     fn read(pairs: &mut Pairs, entries: &[Entry], crowded: bool, alive: &[u32]) -> (Vec<u32>, Vec<(u32, u64, u64)>) {
         let mut taken = Vec::new();
         let mut take = |raw: &[u8]| {
@@ -89,13 +89,13 @@ mod tests {
         };
         let is_alive = |pid: u32| alive.contains(&pid);
         pairs.read(entries.to_vec(), crowded, &mut take, &is_alive);
-        let mut told: Vec<_> = pairs
+        let mut rows: Vec<_> = pairs
             .news(&|new| new.count > 0, &is_alive)
             .into_iter()
             .map(|(key, sum)| (key.victim, sum.count, sum.wait_ns))
             .collect();
-        told.sort_unstable();
-        (taken, told)
+        rows.sort_unstable();
+        (taken, rows)
     }
 
     #[test]
@@ -105,8 +105,8 @@ mod tests {
         assert_eq!(read(&mut pairs, &[entry(1, 2, 5)], false, &alive), (vec![], vec![(1, 5, 50)]));
         for busy in 1..IDLE_READINGS {
             let now = [entry(1, 2, 5), entry(3, 2, u64::from(busy))];
-            let told = vec![(3, u64::from(busy), u64::from(busy) * 10)];
-            assert_eq!(read(&mut pairs, &now, false, &alive), (vec![], told));
+            let rows = vec![(3, u64::from(busy), u64::from(busy) * 10)];
+            assert_eq!(read(&mut pairs, &now, false, &alive), (vec![], rows));
         }
         assert_eq!(read(&mut pairs, &[entry(1, 2, 5)], false, &alive), (vec![1], vec![]));
         for _ in 0..200 {
@@ -115,8 +115,8 @@ mod tests {
         assert_eq!(read(&mut pairs, &[entry(1, 2, 2)], false, &alive), (vec![], vec![(1, 7, 70)]));
         assert_eq!(read(&mut pairs, &[entry(1, 2, 9)], false, &alive), (vec![], vec![(1, 14, 140)]));
         pairs.tell_all();
-        let told = read(&mut pairs, &[], false, &alive).1;
-        assert!(told.contains(&(1, 14, 140)) && told.len() == 2, "{told:?}");
+        let rows = read(&mut pairs, &[], false, &alive).1;
+        assert!(rows.contains(&(1, 14, 140)) && rows.len() == 2, "{rows:?}");
     }
 
     #[test]

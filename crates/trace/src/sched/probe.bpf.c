@@ -16,7 +16,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define LONG_NS 20000000
 #define CPUS_MAX 4096
 #define TASK_DEAD 0x80
-/* Who waits for less is not behind anybody: that much a switch itself takes, and who wakes another one and then sleeps. */
+/* A shorter wait is not behind another task: a switch itself takes as long, and so does a waker that then sleeps. */
 #define BEHIND_NS_MIN 10000
 
 /* What a CPU did. `end` and `begin` count the changes: as the reader copies upwards, it has a whole one when both are
@@ -191,7 +191,7 @@ static __always_inline void leaves(struct slot *slot, struct task_struct *prev, 
 		ADD(pair->count, 1);
 }
 
-/* It was put aside for nobody, but woke while others ran. */
+/* No task preempted it, but it woke while others ran. */
 static __always_inline void waited_behind(struct slot *slot, struct thread *thread, __u64 queued_ns, __u64 now)
 {
 	__u64 wait_ns = now - queued_ns;
@@ -217,7 +217,7 @@ static __always_inline void count_wait(__u64 wait_ns)
 	struct waits *mine = bpf_map_lookup_elem(&waits, &zero);
 	if (!mine || bucket >= WAIT_BUCKETS)
 		return;
-	/* Nobody else writes here: a CPU has one switch at a time. */
+	/* No other program writes here: a CPU has one switch at a time. */
 	mine->sum_ns += wait_ns;
 	mine->buckets[bucket]++;
 }

@@ -121,7 +121,7 @@ impl PairKey {
 /// How often, and how long, one process waited for another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pair {
-    /// Put aside for it.
+    /// How often that process preempted it.
     pub(super) count: u64,
     pub(super) wait_ns: u64,
     /// It woke while the other one ran.

@@ -33,7 +33,7 @@ impl Waits {
         sum
     }
 
-    /// What came since `before`; the shortest and the longest are the bounds of their buckets. `None`: nobody waited.
+    /// What came since `before`; the shortest and the longest are the bounds of their buckets. `None`: no task waited.
     pub(super) fn since(&self, before: &Self) -> Option<Histogram> {
         let grown = self.buckets.iter().zip(&before.buckets).map(|(now, before)| now.saturating_sub(*before));
         let counts: Vec<(u32, u64)> = (0..).zip(grown).filter(|(_, count)| *count > 0).collect();

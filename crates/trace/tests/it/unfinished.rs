@@ -1,4 +1,4 @@
-//! A trace that is ended in the middle of a load: every I/O is told once, with its end or without.
+//! A trace that ends in the middle of a load: reports every I/O once, with its end or without.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -22,7 +22,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Traces one after the other while 8 threads read; gives how many I/Os were told without an end.
+/// Traces one after the other while 8 threads read; gives the number of I/Os reported without an end.
 fn under_load(device: &Path, through: TraceSource) -> u64 {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -44,7 +44,7 @@ fn under_load(device: &Path, through: TraceSource) -> u64 {
     })
 }
 
-/// How many I/Os one trace told without an end; none where some were lost, as a stopped CPU may make it.
+/// How many I/Os one trace reported without an end; none where some were lost, as a stopped CPU may make it.
 fn once(device: &Path, through: TraceSource) -> Option<u64> {
     let devices = vec![BlockDevice::find(device.to_str().unwrap()).unwrap()];
     let filter = TraceFilter { devices, ..TraceFilter::default() };
@@ -62,9 +62,9 @@ fn once(device: &Path, through: TraceSource) -> Option<u64> {
         return None;
     }
     assert_eq!(ios.len() as u64, counted.emitted + counted.unfinished, "{counted:?}");
-    // A thread has one in flight, so two of a time and a place are one that was told twice.
+    // A thread has one in flight, so two of a time and a place are one that was reported twice.
     let different: HashSet<_> = ios.iter().map(|io| (io.queue_ns, io.sector, io.issuer)).collect();
-    assert_eq!(different.len(), ios.len(), "told twice");
+    assert_eq!(different.len(), ios.len(), "reported twice");
     let open: Vec<_> = ios.iter().filter(|io| io.complete_ns == 0).collect();
     assert_eq!(open.len() as u64, counted.unfinished + counted.lost_end);
     // Those whose end the kernel let no probe see (docs/trace.md) are few.
@@ -75,7 +75,7 @@ fn once(device: &Path, through: TraceSource) -> Option<u64> {
 }
 
 #[test]
-fn what_is_in_flight_at_the_end_is_told_once() {
+fn an_io_in_flight_at_the_end_is_reported_once() {
     if !testkit::require_root_or_skip() {
         return;
     }

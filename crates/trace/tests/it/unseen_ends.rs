@@ -1,4 +1,4 @@
-//! I/Os whose end the kernel did not let the probe see: told of without it, and never mixed up with those after them.
+//! I/Os whose end the kernel did not let the probe see: reported without it, and never mixed up with those after them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -82,8 +82,8 @@ fn check_filters(device: &Path, is_counted: bool, quiet: bool) {
     }
     // Those that the kernel itself let no probe see (docs/trace.md) are counted like those that are left out here, and are few.
     let unseen = |first: bool| rows.iter().filter(|row| (row.1 < LEFT_OUT_BELOW) == first && !row.3).count();
-    let told = unseen(true) + unseen(false);
-    assert!(told as u64 == counted.lost_end + counted.unfinished, "{told} have no end: {counted:?}");
+    let reported = unseen(true) + unseen(false);
+    assert!(reported as u64 == counted.lost_end + counted.unfinished, "{reported} have no end: {counted:?}");
     let is_few = unseen(false) <= 1 + rows.len() / 200;
     assert!(!quiet || is_few, "{} of {} ends were not seen: {counted:?}", unseen(false), rows.len());
     assert_eq!((counted.started, counted.unaccounted()), (3 * IOS, 0), "{counted:?}");

@@ -499,7 +499,7 @@ fn run(portrait: &WorkloadModel, parts: Vec<Part>, steps: &Steps) -> Run {
         workloads: parts.into_iter().map(|part| part.workload).collect(),
         depth: None,
         rate: OfferedRate::PerSecond(if time_ns > 0.0 { ios / time_ns } else { portrait.rhythm.rate() }),
-        told_rate: None,
+        simulated_rate: None,
         arrivals: Arrivals { gaps: steps.gaps, burst },
         // No run is shorter than two of its intervals, however short the trace was.
         elapsed_ns: Some(portrait.length_ns().div_ceil(1_000_000_000).max(2) * 1_000_000_000),

@@ -75,7 +75,7 @@ pub fn run(workloads: Vec<Workload>) -> Run {
         workloads,
         depth: None,
         rate: OfferedRate::Max,
-        told_rate: None,
+        simulated_rate: None,
         arrivals: Arrivals::default(),
         elapsed_ns: None,
         warmup_ns: 0,

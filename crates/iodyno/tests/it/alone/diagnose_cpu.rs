@@ -45,7 +45,7 @@ fn once_a_server_that_is_put_aside_for_another_program() {
     let server = turns(1, 1.1, 0.14);
     let hog = turns(2, 2.0, 2.0);
     std::thread::sleep(Duration::from_millis(500));
-    let by = format!("[{}] puts it aside", hog.id());
+    let by = format!("[{}] preempts it", hog.id());
     let leaving = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_secs(14));
         drop(hog);
@@ -62,7 +62,7 @@ fn once_a_server_that_is_put_aside_for_another_program() {
     std::thread::sleep(Duration::from_millis(500));
     let judged = diagnosed(&scratch, 14);
     let found = find(&judged, "R8", &subject).map(|finding| finding["sentence"].clone());
-    assert!(!found.is_some_and(|sentence| sentence.as_str().unwrap().contains("puts it aside")), "{judged}");
+    assert!(!found.is_some_and(|sentence| sentence.as_str().unwrap().contains("preempts it")), "{judged}");
     drop(mild);
 }
 

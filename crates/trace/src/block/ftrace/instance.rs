@@ -1,4 +1,5 @@
-//! Our own instance of the kernel's tracer: its buffers and switches are nobody else's, and it is taken away at the end.
+//! Our own instance of the kernel's tracer: no other program uses its buffers and switches, and it is removed at the
+//! end.
 
 use crate::TraceError;
 use crate::block::ftrace::event::{Decoder, EVENTS, Kind};

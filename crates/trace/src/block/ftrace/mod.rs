@@ -114,7 +114,7 @@ pub(crate) fn start(options: &TraceOptions) -> Result<Started, TraceError> {
     Ok(Started { chunks, shared, thread, verdicts, ring_bytes })
 }
 
-/// Takes events out until it is told to stop, then takes the rest. The instance is gone before the sender is.
+/// Takes events out until the order to stop, then takes the rest. The instance is gone before the sender is.
 fn consume(instance: Instance, mut pairs: Pairs, sender: &SyncSender<TraceChunk>, shared: &Shared) {
     let mut merge = Merge::of(&instance);
     let (mut lost, mut asked_ns) = (0, 0);
@@ -177,7 +177,7 @@ fn publish(
     shared.cpu_ns.store(clock::thread_cpu_ns(), Ordering::Relaxed);
     let chunk = std::mem::take(&mut pairs.chunk);
     if !chunk.is_empty() {
-        // Nobody listens any more only when the trace is being dropped.
+        // The receiver is gone only when the trace is being dropped.
         let _ = sender.send(chunk);
     }
 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// As many may be in flight; so many bios may wait for their requests.
 const TABLE: usize = 1 << 16;
-/// An attempt that nobody has repeated for so long has been given up.
+/// The kernel has given up an attempt that it has not repeated for so long.
 const ATTEMPT_NS: u64 = 60_000_000_000;
 /// `EAGAIN`.
 const AGAIN: i32 = -11;
@@ -161,7 +161,7 @@ impl Pairs {
         self.doubt_ns = now_ns;
     }
 
-    /// Names are told anew.
+    /// Names are sent anew.
     pub(crate) fn forget_names(&mut self) {
         self.tasks.forget();
     }
@@ -452,7 +452,7 @@ mod tests {
     }
 
     /// Queueing, issue, end, sector and whether it is called unfinished.
-    fn told(pairs: &Pairs) -> Vec<(u64, u64, u64, u64, bool)> {
+    fn rows(pairs: &Pairs) -> Vec<(u64, u64, u64, u64, bool)> {
         let is_open = |io: &IoRecord| io.unfinished() == *io;
         let ios = pairs.chunk.ios();
         ios.map(|io| (io.queue_ns, io.issue_ns, io.complete_ns, io.sector, is_open(&io))).collect()
@@ -478,12 +478,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_at_the_end_is_told_without_an_end() {
+    fn an_io_in_flight_at_the_end_is_reported_without_an_end() {
         let mut pairs = begun(&TraceFilter::default());
         assert_eq!(pairs.in_flight().len(), 4);
         pairs.end();
         let open = [(10, 0, 0, 0, true), (20, 25, 0, 100, true), (30, 30, 0, 200, true), (60, 0, 0, 400, true)];
-        assert_eq!(told(&pairs), [&[(40, 41, 50, 300, false)][..], &open].concat());
+        assert_eq!(rows(&pairs), [&[(40, 41, 50, 300, false)][..], &open].concat());
         assert_eq!((pairs.counts.unfinished, pairs.counts.emitted, pairs.counts.unaccounted()), (4, 1, 0));
         assert!(pairs.in_flight().is_empty());
     }
@@ -493,16 +493,16 @@ mod tests {
         let mut pairs = begun(&TraceFilter::default());
         pairs.lost(55);
         pairs.end();
-        let open: Vec<_> = told(&pairs).into_iter().filter(|io| io.2 == 0).map(|io| (io.0, io.4)).collect();
+        let open: Vec<_> = rows(&pairs).into_iter().filter(|io| io.2 == 0).map(|io| (io.0, io.4)).collect();
         assert_eq!(open, [(10, false), (20, false), (30, false), (60, true)]);
         assert_eq!((pairs.counts.unfinished, pairs.counts.lost_end, pairs.counts.unaccounted()), (1, 3, 0));
     }
 
     #[test]
-    fn sizes_that_are_not_wanted_are_not_told_at_the_end_either() {
+    fn an_io_of_an_unwanted_size_is_left_out_at_the_end_too() {
         let mut pairs = begun(&TraceFilter { bytes_max: 4096, ..TraceFilter::default() });
         pairs.end();
-        assert_eq!(told(&pairs).iter().map(|io| io.0).collect::<Vec<_>>(), [40, 10, 20]);
+        assert_eq!(rows(&pairs).iter().map(|io| io.0).collect::<Vec<_>>(), [40, 10, 20]);
         assert_eq!((pairs.counts.unfinished, pairs.counts.passed_over, pairs.counts.unaccounted()), (2, 2, 0));
     }
 }

@@ -28,7 +28,7 @@ impl Tasks {
         Self { saved_path, ..Self::default() }
     }
 
-    /// A task's number; `name` is told of it when it is new.
+    /// A task's number; calls `name` with it when it is new.
     pub(crate) fn number(&mut self, tid: u32, comm: &[u8; 16], name: impl FnOnce(u32, Actor)) -> u32 {
         let key = (tid, *comm);
         if let Some(number) = self.numbers.get(&key) {
@@ -40,13 +40,14 @@ impl Tasks {
         self.next
     }
 
-    /// Numbers are told anew when they are used next.
+    /// Numbers are sent anew when they are used next.
     pub(crate) fn forget(&mut self) {
         self.numbers.clear();
         self.processes.clear();
     }
 
-    /// The process of a thread; its own number when nobody knows any more, as most processes have one thread.
+    /// The process of a thread; its own number when the process is not known any more, as most processes have one
+    /// thread.
     pub(crate) fn process(&mut self, tid: u32, comm: &[u8; 16]) -> u32 {
         if let Some(process) = self.processes.get(&(tid, *comm)) {
             return *process;

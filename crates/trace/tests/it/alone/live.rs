@@ -9,12 +9,12 @@ use trace::profile::{ProfileSamples, ProfileTrace};
 use trace::sched::{SchedSums, SchedTrace};
 
 /// `None` where it cannot run, which is said.
-fn started(told_after_ns: u64) -> Option<SchedTrace> {
+fn started(row_after_ns: u64) -> Option<SchedTrace> {
     if !testkit::is_root() {
         testkit::lacks("root");
         return None;
     }
-    Some(SchedTrace::start(told_after_ns).unwrap())
+    Some(SchedTrace::start(row_after_ns).unwrap())
 }
 
 fn own_cpu_ns() -> u64 {
@@ -71,19 +71,19 @@ fn run_time_is_what_the_process_itself_says() {
     // What the hypervisor steals is the process's by event, and not by its own clock.
     testkit::while_cpus_are_ours(|| {
         let Some(mut trace) = started(0) else { return };
-        let (told, own) = told_and_own(&mut trace);
+        let (by_event, own) = by_event_and_own(&mut trace);
         // What reading costs is in one of them only; other tests of this process run in both.
-        assert!(told.abs_diff(own) <= own / 50 + 5_000_000, "{told} ns by event, {own} ns by its own clock");
+        assert!(by_event.abs_diff(own) <= own / 50 + 5_000_000, "{by_event} ns by event, {own} ns by its own clock");
     });
 }
 
 /// CPU time of this process over half a second of work and sleep, by event and by its own clock, ns.
-fn told_and_own(trace: &mut SchedTrace) -> (u64, u64) {
+fn by_event_and_own(trace: &mut SchedTrace) -> (u64, u64) {
     let me = std::process::id();
     let of = |sums: &SchedSums| sums.processes.iter().find(|process| process.pid == me).cloned();
     spin(50_000_000);
     let (first, first_ns) = (trace.read().unwrap(), own_cpu_ns());
-    let before = of(&first).expect("it runs, so it is told of");
+    let before = of(&first).expect("it runs, so it has a row");
     // Half of the time, so that switches are in it.
     for _ in 0..50 {
         spin(4_000_000);
@@ -91,7 +91,7 @@ fn told_and_own(trace: &mut SchedTrace) -> (u64, u64) {
     }
     let (then_ns, then) = (own_cpu_ns(), trace.read().unwrap());
     let after = of(&then).expect("it ran again");
-    let (told, own) = (after.run_ns - before.run_ns, then_ns - first_ns);
+    let (by_event, own) = (after.run_ns - before.run_ns, then_ns - first_ns);
     assert!(after.switches >= before.switches + 50, "it slept 50 times: {after:?}");
     assert_eq!((&*after.comm, after.start_ns), (&*before.comm, before.start_ns));
     for (one, other) in first.cpus.iter().zip(&then.cpus) {
@@ -100,11 +100,11 @@ fn told_and_own(trace: &mut SchedTrace) -> (u64, u64) {
         assert!(passed.abs_diff(wall) < 1_000_000, "CPU {}: {passed} of {wall} ns", one.cpu);
     }
     assert_eq!(then.lost, 0);
-    (told, own)
+    (by_event, own)
 }
 
 #[test]
-fn who_was_put_aside_for_whom() {
+fn the_probe_names_who_preempted_whom() {
     let Some(mut trace) = started(0) else { return };
     let _alone = testkit::alone();
     let spinners = [Spinner::on(0), Spinner::on(0)];
@@ -113,7 +113,7 @@ fn who_was_put_aside_for_whom() {
     let sums = trace.read().unwrap();
     let pair = |pid: u32, by: u32| sums.preemptions.iter().find(|pair| pair.pid == pid && pair.by_pid == by);
     for (pid, by) in [(pids[0], pids[1]), (pids[1], pids[0])] {
-        let pair = pair(pid, by).unwrap_or_else(|| panic!("{pid} was never put aside for {by}: {sums:?}"));
+        let pair = pair(pid, by).unwrap_or_else(|| panic!("{pid} was never preempted by {by}: {sums:?}"));
         assert!(pair.count >= 10 && pair.wait_ns > 50_000_000, "{pair:?}");
         let process = sums.processes.iter().find(|process| process.pid == pid).unwrap();
         assert!(process.wait_ns >= pair.wait_ns && process.preemptions >= pair.count, "{process:?}");
@@ -137,8 +137,9 @@ fn who_woke_and_waited_behind_whom() {
 fn once_who_woke_and_waited_behind_whom() {
     let Some(mut trace) = started(0) else { return };
     let _alone = testkit::alone();
-    // The second one is awake for a moment only, mostly between two turns of the first: it is put aside now and then, and waits
-    // for the first one's end whenever it wakes. It begins before, for it would be put aside while it starts.
+    // The second one is awake for a moment only, mostly between two turns of the first: the first preempts it now and
+    // then, and it waits for the first one's end whenever it wakes. It begins before, for it would be preempted while
+    // it starts.
     let second = turns(1, 0.2, 1.0);
     std::thread::sleep(std::time::Duration::from_millis(500));
     let first = turns(2, 4.0, 1.0);
@@ -153,19 +154,19 @@ fn once_who_woke_and_waited_behind_whom() {
             pair.map_or((0, 0, 0), |pair| (pair.behind, pair.behind_ns, pair.wait_ns))
         };
         let (before, now) = (of(&begun), of(&sums));
-        // Without news, nothing is told.
+        // Without news, there is no row.
         (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1), now.2.saturating_sub(before.2))
     };
     let (behind, behind_ns, aside_ns) = grown(&second, &first);
     assert!(behind >= 50 && behind_ns > 300_000_000, "{behind} times, {behind_ns} ns: {sums:?}");
-    assert!(behind_ns > aside_ns, "{behind_ns} ns behind, {aside_ns} ns put aside");
+    assert!(behind_ns > aside_ns, "{behind_ns} ns behind, {aside_ns} ns preempted");
     assert!(behind_ns < 1_600_000_000, "no more than there is: {behind_ns} ns");
     let (_, other_ns, _) = grown(&first, &second);
     assert!(other_ns < behind_ns / 10, "the first one hardly waits for the second: {other_ns} ns of {behind_ns}");
 }
 
 #[test]
-fn small_things_are_told_of_once_and_all_when_asked() {
+fn small_sums_have_one_row_and_all_sums_when_asked() {
     let Some(mut trace) = started(3_600_000_000_000) else { return };
     let mut child = marked("sleep").arg("30").spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(100));
@@ -275,7 +276,7 @@ fn functions_have_the_share_of_looks_that_they_have_of_the_time() {
     let (source, program) = (folder.path().join("parts.c"), folder.path().join("parts"));
     std::fs::write(&source, TWO_PARTS).unwrap();
     let made = Command::new("cc")
-        // Optimised, gcc gives functions that call nobody no frame, and their callers are not seen.
+        // Optimised, gcc gives leaf functions no frame, and their callers are not seen.
         .args(["-O0", "-fno-omit-frame-pointer", "-o"])
         .arg(&program)
         .arg(&source)
@@ -287,7 +288,7 @@ fn functions_have_the_share_of_looks_that_they_have_of_the_time() {
     let mut trace = ProfileTrace::start(997).unwrap();
     let child = Spinner(marked(&program).spawn().unwrap());
     let mut seen = ProfileSamples::default();
-    // As many looks as it takes, however busy the machine is.
+    // As many samples as it takes, however busy the machine is.
     for _ in 0..60 {
         std::thread::sleep(std::time::Duration::from_millis(500));
         let more = trace.read().unwrap();
@@ -302,16 +303,16 @@ fn functions_have_the_share_of_looks_that_they_have_of_the_time() {
         seen.stacks.iter().filter(is_there).map(|one| one.count).sum::<u64>() as f64
     };
     let (one, three) = (of("one_part"), of("three_parts"));
-    let looks = one + three;
+    let samples = one + three;
     let all = seen.stacks.iter().map(|one| one.count).sum::<u64>() as f64;
-    assert!(looks > 1000.0 && looks > 0.9 * all, "{one} and {three} of {all}: {seen:?}");
-    // Four standard deviations of so many looks, and a hundredth for what surrounds the loops.
-    let error = 4.0 * (0.75_f64 * 0.25 / looks).sqrt() + 0.01;
-    assert!((three / looks - 0.75).abs() < error, "{three} of {looks}, ± {error}");
+    assert!(samples > 1000.0 && samples > 0.9 * all, "{one} and {three} of {all}: {seen:?}");
+    // Four standard deviations of so many samples, and a hundredth for what surrounds the loops.
+    let error = 4.0 * (0.75_f64 * 0.25 / samples).sqrt() + 0.01;
+    assert!((three / samples - 0.75).abs() < error, "{three} of {samples}, ± {error}");
     let called =
         |one: &&trace::profile::StackCount| one.user.as_deref().is_some_and(|user| user.contains("main;three_parts"));
     assert!(seen.stacks.iter().any(|one| called(&one)), "its caller is known: {seen:?}");
-    // A look may have met it while it still was a copy of this process.
+    // A sample may have hit it while it still was a copy of this process.
     assert!(seen.stacks.iter().filter(called).all(|one| one.comm.as_ref() == "parts"), "{seen:?}");
     assert_eq!(seen.lost, 0);
 }
@@ -331,7 +332,7 @@ fn who_is_in_the_kernel_is_seen_there_and_who_sleeps_is_not() {
     let seen = trace.read().unwrap();
     let of = |spinner: &Spinner| seen.stacks.iter().filter(|one| one.pid == spinner.0.id()).collect::<Vec<_>>();
     let in_kernel: u64 = of(&copy).iter().filter(|one| one.kernel.is_some()).map(|one| one.count).sum();
-    assert!(in_kernel > 50, "{in_kernel} looks: {seen:?}");
+    assert!(in_kernel > 50, "{in_kernel} samples: {seen:?}");
     if trace.words().is_none() {
         let reads =
             |one: &&trace::profile::StackCount| one.kernel.as_deref().is_some_and(|stack| stack.contains("vfs_read"));
@@ -368,7 +369,7 @@ fn where_one_cpu_is_looked_at_who_runs_on_another_is_not_seen() {
     };
     let (here, elsewhere) = (on("1"), on("0"));
     let mut trace = ProfileTrace::start_on(997, Some(1)).unwrap();
-    let mut looks = |of: &Spinner, other: &Spinner| {
+    let mut samples = |of: &Spinner, other: &Spinner| {
         let seen = trace.read().unwrap();
         let count =
             |one: &Spinner| seen.stacks.iter().filter(|row| row.pid == one.0.id()).map(|row| row.count).sum::<u64>();
@@ -378,7 +379,7 @@ fn where_one_cpu_is_looked_at_who_runs_on_another_is_not_seen() {
     // As long as it takes, however busy the machine is.
     for _ in 0..40 {
         std::thread::sleep(std::time::Duration::from_millis(250));
-        let (one, other) = looks(&here, &elsewhere);
+        let (one, other) = samples(&here, &elsewhere);
         sum = (sum.0 + one, sum.1 + other);
         if sum.0 > 200 {
             break;
@@ -409,7 +410,7 @@ fn every_look_is_in_one_row_also_where_processes_come_and_go_by_the_thousand() {
     drop(storm);
     assert!(rows > 3000, "{rows} rows fill the table");
     let counted = last.samples - last.lost;
-    // Rows are read behind the sum: looks of the time between are in them as well, until the sum of the next reading.
+    // Rows are read behind the sum: samples of the time between are in them as well, until the sum of the next reading.
     let after = trace.read().unwrap();
     let (slack, until) = (50 + counted / 200, after.samples - after.lost);
     let is_right = booked + slack >= counted && booked <= until + slack;

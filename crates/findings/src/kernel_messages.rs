@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Counts since each finding began, by subject and class.
 #[derive(Default)]
-pub(crate) struct ToldRule {
+pub(crate) struct KernelMessagesRule {
     known: BTreeMap<(String, &'static str), Known>,
 }
 
@@ -17,11 +17,11 @@ struct Known {
     last_ns: i64,
     count: i64,
     message: String,
-    /// Something was told that was not put right by itself.
+    /// The kernel reported trouble that it did not put right by itself.
     is_trouble: bool,
 }
 
-/// What messages of a class are told as.
+/// The words of the finding for messages of a class.
 struct Kind {
     class: &'static str,
     what: &'static str,
@@ -96,7 +96,7 @@ const KINDS: [Kind; 13] = [
     },
 ];
 
-impl Rule for ToldRule {
+impl Rule for KernelMessagesRule {
     fn look(&mut self, window: &Window, thresholds: &Thresholds) -> Vec<Symptom> {
         let limit = &thresholds.told;
         let Some(now) = window.now() else { return Vec::new() };
@@ -119,7 +119,7 @@ impl Rule for ToldRule {
     }
 }
 
-/// What a message is told as; `None` where another rule does, or it is nothing.
+/// The words for a message; `None` where another rule covers it, or it is harmless.
 fn kind_of(event: &Event) -> Option<&'static Kind> {
     // Requests that fail are counted by R13; the steps of one killing are one.
     let others = [
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nothing_is_not_told() {
+    fn a_harmless_message_makes_no_finding() {
         for message in
             ["random: crng init done", "ata1: SATA link up 6.0 Gbps (SStatus 133 SControl 300)", "ata1: EH complete"]
         {

@@ -35,7 +35,8 @@ impl CpuReservation {
         if cpus.is_empty() && ours.count() > 1 && is_allowed() {
             let interrupts = std::fs::read_to_string("/proc/interrupts").unwrap_or_default();
             let quiet = by_quiet(&interrupts, numbers(&ours));
-            // One that nobody has taken is left for everything else, or two that play would starve each other's helpers.
+            // One CPU that no other replay has claimed stays free for all other threads, or two replays would starve
+            // each other's helpers.
             let mut free: Vec<(u32, UnixDatagram)> =
                 quiet.iter().filter_map(|cpu| Some((*cpu, claim(*cpu)?))).take(2).collect();
             free.truncate(if free.len() == 2 { 1 } else { 0 });
@@ -170,25 +171,25 @@ ERR:          0
             let _ = wait.recv();
             sched_getaffinity(None).unwrap()
         });
-        let aside = CpuReservation::of(&[last]);
-        assert_eq!(aside.cpus(), [last]);
+        let reservation = CpuReservation::of(&[last]);
+        assert_eq!(reservation.cpus(), [last]);
         let now = sched_getaffinity(None).unwrap();
         assert!(!now.is_set(last as usize) && now.count() == ours.count() - 1);
         let heir = std::thread::spawn(|| sched_getaffinity(None).unwrap()).join().unwrap();
         assert_eq!(heir, now, "threads made meanwhile keep off as well");
         go.send(()).unwrap();
         assert_eq!(waiting.join().unwrap(), now, "threads made before, too");
-        drop(aside);
+        drop(reservation);
         assert_eq!(sched_getaffinity(None).unwrap(), ours);
         // Nothing is asked: one of them, where it helps.
         let chosen = CpuReservation::of(&[]).cpus().to_vec();
         assert_eq!(chosen.len(), usize::from(super::is_allowed()));
         assert!(chosen.iter().all(|cpu| ours.is_set(*cpu as usize)));
         assert_eq!(sched_getaffinity(None).unwrap(), ours);
-        // All of them: nobody would be left.
+        // With all of them, no CPU would be left for other threads.
         let all: Vec<u32> = numbers(&ours).collect();
-        let aside = CpuReservation::of(&all);
+        let reservation = CpuReservation::of(&all);
         assert_eq!(sched_getaffinity(None).unwrap(), ours);
-        drop(aside);
+        drop(reservation);
     }
 }
