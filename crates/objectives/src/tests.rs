@@ -227,7 +227,7 @@ fn a_stall_goes_on_with_what_held_before_it_and_hides_nothing() {
 #[test]
 fn silence_is_no_stall_of_no_length_where_nothing_tells_what_was_due() {
     use Judgement::{Met, Missed, Unknown};
-    // As other tools tell it: what came back, and no more.
+    // As other tools report it: completions, and no more.
     let told = |text: &str, seconds: &[Second]| {
         judged_with(text, seconds, (None, None), |row| {
             (row.arrivals, row.in_flight_mean, row.backlog, row.errors) = (None, None, None, None);

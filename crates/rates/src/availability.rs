@@ -31,7 +31,7 @@ impl Availability {
         Self(words.filter_map(|(name, words)| Some((name.clone(), words.as_str()?.to_string()))).collect())
     }
 
-    /// Why a table has no rows; `None` when its subject works, or nobody knows.
+    /// Why a table has no rows; `None` when its subject works, or the reason is unknown.
     #[must_use]
     pub fn of_table(&self, table: &str) -> Option<&str> {
         // The narrower one goes first.
@@ -74,8 +74,8 @@ impl Availability {
         self.of_table(Self::table_of(id)?)
     }
 
-    /// Subjects that a machine of this kind could have and this one does not let be measured, with the reason. What is not
-    /// applicable is missed by nobody.
+    /// Subjects that a machine of this kind could have, and that cannot be measured on this machine, with the reason.
+    /// Subjects that are not applicable are left out.
     pub fn troubles(&self) -> impl Iterator<Item = (&str, &str)> {
         // A column that a kernel does not have is a property of it: `?` says so where it stands.
         let of_kernel = ["not applicable", "not measured"];

@@ -31,7 +31,7 @@ impl CpuPoint {
         self.user + self.system + self.irq
     }
 
-    /// What nobody else could have used here: that, and what the hypervisor took away.
+    /// CPU time that other programs could not use: that of [`Self::used`], and what the hypervisor took away.
     #[must_use]
     pub fn busy(&self) -> f64 {
         self.used() + self.steal.unwrap_or(0.0)
@@ -49,7 +49,7 @@ pub struct DiskPoint {
     pub writes: Option<f64>,
     /// Discards per second.
     pub discards: Option<f64>,
-    /// Requests of all kinds per second, where they were not told apart.
+    /// Requests of all kinds per second, where the source does not split them by kind.
     pub all: Option<f64>,
     /// Bytes read per second.
     pub read_bytes: Option<f64>,
@@ -57,7 +57,7 @@ pub struct DiskPoint {
     pub write_bytes: Option<f64>,
     /// Bytes discarded per second.
     pub discard_bytes: Option<f64>,
-    /// Bytes of all kinds per second, where they were not told apart.
+    /// Bytes of all kinds per second, where the source does not split them by kind.
     pub all_bytes: Option<f64>,
     /// Mean time of a request in the device's queue and the device, ns; `None` when there was none.
     pub response_ns: Option<f64>,
@@ -348,14 +348,14 @@ pub fn nets(rows: impl Iterator<Item = Net>) -> BTreeMap<String, Vec<NetPoint>> 
 /// The format whose devices are pools and their parts, `pool/mirror/disk`.
 const ZPOOL: &str = "zpool-iostat";
 
-/// The devices that are pools in what `zpool iostat` told.
+/// The devices that are pools in the output of `zpool iostat`.
 pub fn told_pools(figures: impl Iterator<Item = Figure>) -> BTreeSet<String> {
     let told = figures.filter(|figure| &*figure.tool == ZPOOL && !figure.thing.contains('/'));
     told.map(|figure| figure.thing.to_string()).collect()
 }
 
-/// Rates between successive samples of every pool: from the module's counters, and from what `zpool iostat` told, which are
-/// those of the devices `told`.
+/// Rates between successive samples of every pool: from the module's counters, and from the output of `zpool iostat`,
+/// whose devices are `printed`.
 pub fn pools(
     rows: impl Iterator<Item = ZfsPool>,
     disks: &BTreeMap<String, Vec<DiskPoint>>,

@@ -120,7 +120,7 @@ pub(crate) fn has_frame_of(directory: &Path, manifest: &Manifest) -> bool {
         .is_ok_and(|frame| frame.is_some())
 }
 
-/// Is somebody writing this journal now?
+/// Does a process write this journal now?
 pub(crate) fn is_alive(directory: &Path) -> bool {
     let Ok(file) = regular::open(&directory.join(JOURNAL)) else { return false };
     match flock(&file, FlockOperation::NonBlockingLockShared) {

@@ -22,7 +22,7 @@ const TICK: [(&str, &str); 7] = [
     ("idle", "idle_percent"),
 ];
 
-/// Of an interrupt's handlers, where somebody times them: share of the CPU's time, the longest in ns.
+/// Of an interrupt's handlers, where a probe times them: share of the CPU's time, the longest in ns.
 type Timed = Option<(f64, i64)>;
 
 impl PageScene<'_> {
@@ -84,7 +84,7 @@ impl PageScene<'_> {
         }
         if grid.rows.is_empty() {
             let all_together = self.lately().flat_map(|moment| &moment.stacks).any(|row| row.cpu.is_none());
-            // Nobody looked, or began to while it idled: no row tells.
+            // The profiler was off, or began while the CPU idled: the rows do not say which.
             let idle =
                 if seconds > 0.0 { "nobody was seen on it in this time" } else { "it was idle, or not looked at" };
             grid.note = Some(match self.no_stacks {
@@ -108,7 +108,7 @@ impl PageScene<'_> {
             let timed = Some((handler.percent, handler.max_ns));
             vectors.insert((&handler.vector, &handler.kind), (handler.per_s, timed));
         }
-        // The counts of /proc/interrupts are there also where nobody times handlers.
+        // The counts of /proc/interrupts are there also where no probe times handlers.
         for rate in self.lately().flat_map(|moment| &moment.interrupts).filter(|rate| rate.cpu == wanted) {
             vectors.entry((&rate.vector, &rate.kind)).or_default().0 = rate.per_s;
         }

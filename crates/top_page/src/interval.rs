@@ -28,7 +28,7 @@ struct Sum {
     response: HistogramMerger,
     sizes: HistogramMerger,
     asynchronous: i64,
-    /// Of how many it is not told whether anybody waits for them.
+    /// I/Os without flags: whether a task waits for them is unknown.
     untold: i64,
     /// Of reads and writes: those that continue a stream.
     sequential: Option<i64>,

@@ -17,7 +17,7 @@ struct Sum {
     response: Histogram,
     sizes: Histogram,
     asynchronous: i64,
-    /// I/Os of which it is not known whether anybody waits for them.
+    /// I/Os without flags: whether a task waits for them is unknown.
     untold: i64,
 }
 
@@ -69,7 +69,7 @@ impl Sum {
 }
 
 /// The lower end of the bucket in which a quantile lies, never below the least value. Sizes are round numbers, which begin
-/// buckets: what is shown is the size itself, where the upper end would be a size that nobody used.
+/// buckets: what is shown is the size itself, where the upper end would be a size that did not occur.
 fn lower_quantile(sizes: &Histogram, quantile: f64) -> Option<u64> {
     let upper = sizes.percentile(quantile)?;
     let bucket = sizes.buckets().find(|(low, high, _)| (*low..*high).contains(&upper));
@@ -77,8 +77,8 @@ fn lower_quantile(sizes: &Histogram, quantile: f64) -> Option<u64> {
 }
 
 impl PageScene<'_> {
-    /// Operations on a device over the last ten seconds. `async` is the share that nobody waits for, as `probe io` has it:
-    /// writes without `sync` (write-back), and read-ahead.
+    /// Operations on a device over the last ten seconds. `async` is the share for which no task waits, as `probe io`
+    /// has it: writes without `sync` (write-back), and read-ahead.
     pub(super) fn operations(&self, device: &str) -> Grid {
         let mut grid = Grid::new(
             format!("operations on {device}, last 10 s (async: nobody waits for them)"),

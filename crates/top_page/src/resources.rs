@@ -67,8 +67,8 @@ pub struct ResourceRow {
     pub pressure: [Option<f64>; 2],
     /// Used share of the last moments, 0 to 1, oldest first.
     pub curve: Vec<Option<f64>>,
-    /// Is the curve a share of its own greatest value, because nobody knows how much there could be (TCP, links without a
-    /// speed)? Then a high one is no trouble.
+    /// Is the curve a share of its own greatest value, because the maximum is not known (TCP, links without a speed)?
+    /// Then a high value is no trouble.
     pub is_relative: bool,
     /// Where Enter leads.
     pub drill: DrillTarget,

@@ -252,7 +252,7 @@ impl RunFacts {
         !self.fidelity.is_empty()
     }
 
-    /// How its I/Os were paced, when nobody asked for a rate.
+    /// How its I/Os were paced, when no rate was set.
     pub(crate) fn pace(&self) -> &'static str {
         if self.is_replay() { "as traced" } else { "at full speed" }
     }

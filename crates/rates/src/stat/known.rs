@@ -6,8 +6,8 @@ use std::hash::Hash;
 /// So many things are remembered at most.
 pub(super) const KNOWN: usize = 20_000;
 
-/// Where more than [`KNOWN`] are known, forgets those that were not told of for longest, half of that number stays. True
-/// when something was forgotten: what is not known from then on is not new for that.
+/// Where more than [`KNOWN`] things are known, forgets those whose last row is oldest, and keeps half of that number.
+/// True when something was forgotten: from then on, an unknown thing need not be new.
 pub(super) fn forget<K: Eq + Hash, V>(known: &mut HashMap<K, V>, told_ns: impl Fn(&V) -> i64) -> bool {
     if known.len() <= KNOWN {
         return false;
@@ -17,7 +17,7 @@ pub(super) fn forget<K: Eq + Hash, V>(known: &mut HashMap<K, V>, told_ns: impl F
     let (_, since_ns, _) = times.select_nth_unstable(first);
     let since_ns = *since_ns;
     let before = known.len();
-    // What is told of in one sample stays, however much it is.
+    // Things with a row in the newest sample stay, however many they are.
     known.retain(|_, value| told_ns(value) >= since_ns);
     known.len() < before
 }

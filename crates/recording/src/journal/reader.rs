@@ -27,7 +27,7 @@ pub(crate) struct JournalReader {
     pub(crate) order: Order,
     /// What the frames say of the manifest, where that is asked for.
     pub(super) of_manifest: Option<Changes>,
-    /// Somebody writes it: what is not whole at its end will be.
+    /// A writer appends to it: an incomplete frame at its end will be completed.
     pub(crate) waits: bool,
     /// Bytes that belonged to no whole frame.
     pub(crate) skipped: u64,

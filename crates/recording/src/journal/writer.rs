@@ -145,7 +145,7 @@ impl JournalWriter {
         Ok(fits)
     }
 
-    /// Adds I/Os packed; they are rows for whoever reads. Many go out at once.
+    /// Adds I/Os packed; a reader gets them as rows. Many go out at once.
     pub(crate) fn add_ios(&mut self, names: &IoNames, records: &[RawIo]) -> Result<(), RecordingError> {
         self.add_frame(Io::TABLE.name, |pending| packed::pack(names, records, pending))?;
         if self.pending.len() < LARGE_BYTES { Ok(()) } else { self.commit() }
@@ -183,7 +183,7 @@ impl JournalWriter {
     /// Writes whole frames.
     fn write(&mut self, frames: &[u8]) -> Result<(), RecordingError> {
         if let Err(error) = self.file.write_all(frames) {
-            // Some of it may have been about the manifest: all of that is told again.
+            // The frames may have held changes of the manifest: the next commit writes all of them again.
             self.told = Changes::default();
             // What arrived of it must not stand before later frames. Its writer hears of it: later frames take its numbers.
             if self.file.set_len(self.whole).is_ok() {

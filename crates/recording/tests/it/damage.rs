@@ -1,4 +1,4 @@
-//! What is damaged is found, counted and told; what is whole is read.
+//! Damage is found, counted and reported; what is whole is read.
 
 use recording::rows::{Event, System};
 use recording::{

@@ -1,4 +1,4 @@
-//! `kill -9` at random moments: every interval that was told of after its commit is in the recording.
+//! `kill -9` at random moments: every interval that the writer reported as committed is in the recording.
 
 use quantity::clock::now_ns;
 use recording::rows::{Event, Phase};

@@ -88,7 +88,7 @@ impl Scale {
             .filter(|time| *time)
             .and_then(|_| TIME_STEPS.iter().copied().find(|step| (high - low) / step <= count as f64))
             .unwrap_or_else(|| nice_step(high - low, count));
-        // Where nothing happened, parts of one byte or one operation would be told.
+        // Where nothing happened, the ticks would be parts of one byte or one operation.
         let step = if low == 0.0 && high == 1.0 && unit.is_counted() { 1.0 } else { step };
         if nice {
             low = (low / step + 1e-9).floor() * step;

@@ -200,7 +200,7 @@ fn objectives(facts: &RecordingFacts, found: &mut Vec<ReportWarning>) {
 
 /// Warnings and errors that were recorded as events; single failures are counted already.
 fn events(facts: &RecordingFacts, found: &mut Vec<ReportWarning>) {
-    // Where the end is known it is told with its figures.
+    // Where the end is known, the run's figures have it.
     let is_end_known = facts.runs.iter().all(|run| run.unfinished.is_some());
     let told = facts.events.iter().filter(|event| {
         matches!(event.severity.as_str(), "warning" | "error")

@@ -1,5 +1,5 @@
 //! Is a workload growing, and when does it reach its limit? A level a day, the robust slope of Theil and Sen with Sen's
-//! confidence interval, and a date with its uncertainty, or the reason why none can be told.
+//! confidence interval, and a date with its uncertainty, or the reason why there is no date.
 //!
 //! Sen, "Estimates of the regression coefficient based on Kendall's tau", J. Am. Stat. Assoc. 63 (1968).
 
@@ -38,7 +38,7 @@ pub struct DailySlope {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum LimitReach {
-    /// Nobody said what the limit is.
+    /// No limit is set.
     NoLimit,
     /// The trend is there already.
     Reached,
@@ -51,7 +51,7 @@ pub enum LimitReach {
         /// By the flattest; `None`: not within the time that the days can speak of.
         latest: Option<f64>,
     },
-    /// Not told, and why; perhaps a day before which it is not.
+    /// No date, and why; perhaps a day before which the limit is not reached.
     NotTold {
         /// In words.
         why: String,

@@ -8,7 +8,7 @@ const PLACE_BYTES: u64 = 1 << 20;
 /// Most places; when there are more, two become one.
 const PLACES: usize = 1 << 17;
 
-/// Processes that are told apart in one place; what comes later counts as [`LATER`].
+/// Processes that are counted separately in one place; later ones count as [`LATER`].
 const PROCESSES: usize = 16;
 /// Stands for the processes that a place had no room for.
 pub(super) const LATER: usize = u32::MAX as usize;

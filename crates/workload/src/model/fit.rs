@@ -116,8 +116,8 @@ fn workloads(groups: &[Group], names: &[IoOwner], zones: usize) -> (Vec<Part>, V
     (parts, sizes)
 }
 
-/// Devices by what they become: each of the busiest alone, by process, then all others together. Is a process told from
-/// another?
+/// Devices by what they become: each of the busiest alone, by process, then all others together. Does the model have
+/// more than one process?
 fn groups(portrait: &WorkloadModel) -> (Vec<Group>, bool) {
     let mut devices: Vec<usize> = (0..portrait.devices.len()).filter(|at| portrait.devices[*at].ios > 0).collect();
     devices.sort_by_key(|at| std::cmp::Reverse(portrait.devices[*at].ios));
@@ -142,7 +142,7 @@ fn groups(portrait: &WorkloadModel) -> (Vec<Group>, bool) {
     (groups, is_told)
 }
 
-/// Processes that are told apart, the busiest first: their positions are their numbers.
+/// Processes with workloads of their own, the busiest first: their positions are their numbers.
 fn numbers(groups: &[Group]) -> Vec<IoOwner> {
     let mut known: Vec<(IoOwner, u64)> = Vec::new();
     for class in groups.iter().flat_map(|group| &group.classes) {
@@ -187,7 +187,7 @@ fn told(parts: &[Part], groups: &[Group], names: &[IoOwner], all: f64) -> Vec<(S
 }
 
 impl Group {
-    /// Adds its workloads, whose names begin as told for each class; gives the size that its target must have.
+    /// Adds its workloads, whose names begin with the prefix of their class; gives the size that its target must have.
     fn parts(&self, group: usize, prefixes: &[String], most: usize, out: &mut Vec<Part>) -> u64 {
         let least = self.largest().div_ceil(self.place_bytes).max(1) * 2;
         // Places from, to, by workload; ranges follow when all are known.

@@ -15,14 +15,14 @@ const SCAN_IOS: u32 = 16;
 const SCAN_BYTES: u64 = 1 << 20;
 /// Scan I/Os among which the different streams are counted.
 const SCAN_BLOCK: u32 = 64;
-/// Devices that are told apart; what comes later is one more.
+/// Devices that are counted separately; all later ones count as one more.
 const DEVICES: usize = 256;
-/// Processes that are told apart, of all devices together; what comes later is counted by its name, and of twice as many
-/// as one more.
+/// Processes that are counted separately, of all devices together; later ones are counted by name, and beyond twice as
+/// many as one more.
 const CELLS: usize = 256;
 /// Processes of a device that are found at once.
 const RECENT: usize = 8;
-/// Sizes that are told apart of one kind of I/O.
+/// Sizes that are counted separately, of one kind of I/O.
 const SIZES: usize = 1024;
 
 /// One I/O.
@@ -50,7 +50,7 @@ impl ObservedIo {
         Self { t_ns, complete_ns, op, offset, bytes, who: IoOwner::default() }
     }
 
-    /// The same, done by somebody.
+    /// The same, issued by `who`.
     #[must_use]
     pub fn by(self, who: IoOwner) -> Self {
         Self { who, ..self }
@@ -309,7 +309,7 @@ impl WorkloadModel {
         self.places.add((at, number), seen.offset, shape as usize * 2 + op, stream.half, is_visit);
     }
 
-    /// Where an I/O of somebody on a device is counted.
+    /// Where an I/O of `who` on a device is counted.
     fn cell(&mut self, device: usize, who: IoOwner) -> usize {
         let keys = who.keys();
         for (rank, key) in keys.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What becomes one target: the processes that are told apart there, and the places that they use.
+//! What becomes one target: the processes that are counted separately there, and the places that they use.
 
 use super::WorkloadModel;
 use super::fold::{Device, Shape, Total};
@@ -17,7 +17,7 @@ const FOREIGN: f64 = 0.02;
 
 /// Processes that are one in a model, on one target.
 pub(super) struct Class {
-    /// Who it is, on all devices; `None`: all others together, or nobody is known.
+    /// The owner, on all devices; `None`: all others together, or no owner is known.
     pub(super) who: Option<IoOwner>,
     pub(super) totals: [[Total; 2]; 2],
     pub(super) trims: Total,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// A process with less than this share of its device's I/Os is one of the others.
 const SHARE_MIN: f64 = 0.02;
-/// Processes of one name that are told apart; when there are more, a name is one.
+/// Processes of one name that are counted separately; when there are more, a name is one.
 const SAME_NAME: usize = 4;
 /// Part of the I/Os of a name that such processes have together; where it is less, a name is one.
 const SAME_NAME_PART: f64 = 0.8;
@@ -16,9 +16,9 @@ const DISPLACED: f64 = 0.05;
 /// Processes of a device that are one in a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Member {
-    /// Who it is, on all devices; `None`: all others together, or nobody is known.
+    /// The owner, on all devices; `None`: all others together, or no owner is known.
     pub(super) who: Option<IoOwner>,
-    /// Positions in [`Portrait::cells`].
+    /// Positions in [`WorkloadModel::cells`].
     pub(super) cells: Vec<usize>,
     /// What no place had room for is its.
     pub(super) has_later: bool,

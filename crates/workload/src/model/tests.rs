@@ -226,7 +226,7 @@ fn many_devices_become_few_targets() {
     assert!(model.plan.targets.len() <= 5 && model.plan.runs[0].workloads.len() <= 30);
 }
 
-/// I/Os of 4 KiB, one a millisecond, of somebody on device `a`: who, what, at which place (4 KiB).
+/// I/Os of 4 KiB on device `a`, one a millisecond; `of` gives the owner, the operation and the place (4 KiB) of each.
 fn shared(count: u64, mut of: impl FnMut(u64, &mut ProcessNames) -> (IoOwner, OperationKind, u64)) -> WorkloadModel {
     let (mut portrait, mut people) = (WorkloadModel::new(0, None), ProcessNames::default());
     for at in 0..count {

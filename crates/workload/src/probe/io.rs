@@ -57,7 +57,7 @@ pub struct IoGroup {
     pub writes: u64,
     /// Flushes, discards and all others.
     pub others: u64,
-    /// Among all: those that nobody waits for: writes without `sync`, and read-ahead.
+    /// Those of all for which no task waits: writes without `sync`, and read-ahead.
     pub asynchronous: u64,
     /// Bytes.
     pub bytes: u64,

@@ -58,7 +58,7 @@ impl PreemptedState {
 pub struct RequestGroup {
     /// The port.
     pub port: i32,
-    /// The program; `None`: the port was watched, and nobody answered.
+    /// The program; `None`: the port was watched, and no program answered.
     pub program: Option<String>,
     responses: [Histogram; 3],
 }
@@ -165,7 +165,7 @@ impl RequestFold {
         is_first
     }
 
-    /// By port, those with most answers first; a port on which nobody answered has one without a program.
+    /// By port, those with most answers first; a port on which no program answered has one without a program.
     #[must_use]
     pub fn groups(&self) -> Vec<RequestGroup> {
         let mut groups: Vec<RequestGroup> = self.groups.values().cloned().collect();

@@ -197,7 +197,7 @@ fn each_until(
                     unended.give(row.queue_ns, |row| flow = all(flow, || take(row, &names)));
                     flow = all(flow, || take(row, &names));
                     if flow.is_break() {
-                        // The other thread ends when nobody receives.
+                        // The other thread ends when its receiver is gone.
                         return Ok(());
                     }
                 }

@@ -83,7 +83,7 @@ fn a_run_that_is_too_short_or_too_slow_is_told_how_long_it_should_be() {
     // A time constant of 100 s: 2,000 s would do.
     let slow = mean_of(&[round(300, 1e6, 0.99, 1)], &[round(300, 1.02e6, 0.99, 2)]);
     assert!(needs(&slow) > 500.0 && slow.independent.unwrap() < INDEPENDENT, "{slow:?}");
-    // Twice as slow is told all the same.
+    // Twice as slow is resolved all the same.
     let twice = mean_of(&[round(300, 1e6, 0.99, 1)], &[round(300, 2e6, 0.99, 2)]);
     assert_eq!(twice.conclusion, Conclusion::Different { better: Some(false) }, "{twice:?}");
 }
