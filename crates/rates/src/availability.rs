@@ -118,7 +118,7 @@ mod tests {
             ("pressure", "unsupported here: there is no /proc/pressure/cpu"),
         ];
         let mut manifest = Manifest::new(&[]);
-        assert_eq!(Availability::of(&manifest).of_table("pressure"), None, "nobody knows");
+        assert_eq!(Availability::of(&manifest).of_table("pressure"), None, "the reason is unknown");
         manifest.extra.insert(SUBJECTS.to_string(), words.into_iter().collect());
         let verdicts = Availability::of(&manifest);
         let check = |table: &str, expect: Option<&str>| assert_eq!(verdicts.of_table(table), expect, "{table}");
@@ -128,7 +128,7 @@ mod tests {
         check("zfs_pool", Some("not applicable: no pool is imported"));
         check("pressure", Some("unsupported here: there is no /proc/pressure/cpu"));
         let troubles: Vec<&str> = verdicts.troubles().map(|trouble| trouble.0).collect();
-        assert_eq!(troubles, ["pressure"], "nobody misses what is not applicable");
+        assert_eq!(troubles, ["pressure"], "subjects that are not applicable are left out");
         assert_eq!(verdicts.of_view("net.throughput"), None);
         assert_eq!(verdicts.of_subject(CounterSubject::Pool), Some("not applicable: no pool is imported"));
     }

@@ -112,9 +112,9 @@ mod tests {
                 std::fs::write(&journal, &notes).unwrap();
                 let said = seal_abandoned(&directory).unwrap_err().to_string();
                 // The journal of another recording also lets the manifest be in doubt.
-                let is_told =
+                let is_foreign =
                     said.contains("is not the journal of this recording") || said.contains("another recording's");
-                assert!(is_told, "{said}");
+                assert!(is_foreign, "{said}");
                 assert_eq!(std::fs::read(&journal).unwrap(), notes);
             }
             // One that was left between sealing and its removal goes.

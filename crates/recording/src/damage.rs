@@ -1,7 +1,7 @@
 //! What of a recording is damaged: lost frames of the journal, sealed files that are not what was written.
 
-use crate::between::{last_time, time_behind};
 use crate::journal::JournalReader;
+use crate::range_read::{last_time, time_behind};
 use crate::{Manifest, Reader, RecordingError};
 use quantity::text::format_wall;
 use serde::{Deserialize, Serialize};

@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(functions, ["vfs_read kernel", "read program", "main program"]);
         assert_eq!(scene.stacks(9).note.as_deref(), Some("not seen on a CPU in this time"));
         let fresh = PageScene { moments: &moments[2..], ..scene };
-        assert_eq!(fresh.stacks(7).rows[0].cells[1], "30.0", "what was before nobody looked does not count");
+        assert_eq!(fresh.stacks(7).rows[0].cells[1], "30.0", "the time before the profiler ran does not count");
         let mut again = moments.clone();
         again[2].stacks.iter_mut().for_each(|row| row.interval_ns = 400_000_000);
         let away = PageScene { moments: &again, ..scene };

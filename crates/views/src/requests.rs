@@ -329,7 +329,7 @@ mod tests {
         let httpd = [(0.5, Some(4.0)), (1.5, Some(0.0)), (2.5, Some(1.0)), (5.5, None), (8.5, Some(1.0))];
         assert_eq!(course(&rate, "80 httpd"), httpd, "a gap where nothing was watched");
         let sshd = [(0.5, Some(1.0)), (1.5, None), (2.5, None), (5.5, None), (8.5, Some(0.0))];
-        assert_eq!(course(&rate, "22 sshd"), sshd, "nobody asked is 0, not watched is nothing");
+        assert_eq!(course(&rate, "22 sshd"), sshd, "no requests are 0, an unwatched port has no rate");
     }
 
     #[test]

@@ -278,6 +278,6 @@ mod tests {
         let old = |queue, drops| vec![Listener { inode: None, gone: None, ..listener(80, queue, drops) }];
         let shown = blocks(&options, &[old(0, Some(100)), old(2, Some(3)), old(0, None)]);
         let rates: Vec<_> = shown.iter().map(|block| figures(block, ["queue", "drops_per_s"]).remove(0).1).collect();
-        assert_eq!(rates, [[Some(2.0), None], [Some(0.0), None]], "it began anew; not told is not 0");
+        assert_eq!(rates, [[Some(2.0), None], [Some(0.0), None]], "the count began anew; an unknown count is not 0");
     }
 }

@@ -103,7 +103,7 @@ impl Scale {
             ticks.push(Tick { at, label: tick(unit, at, span) });
             index += 1.0;
         }
-        told_apart(&mut ticks, unit, step);
+        distinguish(&mut ticks, unit, step);
         Self { low, high, log: false, ticks, minor: Vec::new() }
     }
 
@@ -142,7 +142,7 @@ impl Scale {
         let mut ticks: Vec<Tick> =
             chosen.into_iter().map(|at| Tick { at, label: tick(unit, at, high - low) }).collect();
         let least = ticks.first().map_or(1.0, |tick| tick.at);
-        told_apart(&mut ticks, unit, least);
+        distinguish(&mut ticks, unit, least);
         Self { low, high, log: true, ticks, minor }
     }
 
@@ -188,7 +188,7 @@ pub(crate) fn tick(unit: Unit, value: f64, span: f64) -> String {
 }
 
 /// Labels that three digits make equal, or other than their ticks, with the digits that a step needs.
-fn told_apart(ticks: &mut [Tick], unit: Unit, step: f64) {
+fn distinguish(ticks: &mut [Tick], unit: Unit, step: f64) {
     let alike = ticks.windows(2).any(|pair| pair[0].label == pair[1].label);
     // Below this, three digits are two or one.
     const FINE: f64 = 0.01;

@@ -161,9 +161,9 @@ impl TracedFacts {
     }
 
     fn of(mut fold: Fold, names: &rates::NameNumbers, ended_ns: Option<i64>) -> Self {
-        let named = |groups: Groups<usize>, nobody: &str| -> Vec<(String, Total)> {
+        let named = |groups: Groups<usize>, unnamed: &str| -> Vec<(String, Total)> {
             let text = |number: Option<usize>| match number.map(|number| names.name(number)) {
-                Some("") => nobody.to_string(),
+                Some("") => unnamed.to_string(),
                 Some(name) => name.to_string(),
                 None => "(all others)".to_string(),
             };

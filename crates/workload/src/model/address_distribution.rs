@@ -69,7 +69,7 @@ pub(super) fn sum(counts: [u32; 2]) -> u64 {
 
 /// Counts of all places.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct AddressModel {
     pub(super) bytes: u64,
     most: usize,
     counts: HashMap<(u32, u64), Place>,
@@ -119,7 +119,7 @@ impl Place {
     }
 }
 
-impl Places {
+impl AddressModel {
     pub(super) fn new(bytes: Option<u64>) -> Self {
         // What is compared with another must not become coarser than it.
         let most = if bytes.is_some() { 4 * PLACES } else { PLACES };
