@@ -120,7 +120,7 @@ fn written(item: &Item) -> Option<String> {
     (attributes.iter().any(derives) || BY_HAND.iter().any(|(known, _)| *known == name)).then_some(name)
 }
 
-/// What serde is told of a type, a variant or a field.
+/// The serde attributes of a type, a variant or a field.
 #[derive(Debug, Default)]
 struct Serde {
     rename: Option<String>,

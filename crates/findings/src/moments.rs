@@ -138,7 +138,7 @@ impl Moments {
             Interrupt::NAME => self.interrupts.now.extend(batch.to_rows::<Interrupt>()?),
             BtrfsDevice::NAME => self.btrfs.now.extend(batch.to_rows::<BtrfsDevice>()?),
             Listener::NAME => {
-                // One that is gone refuses nobody any more; what was seen of it stays.
+                // A listener that is gone drops no more connections; what was seen of it stays.
                 let rows = batch.to_rows::<Listener>()?.into_iter();
                 self.listeners.extend(rows.filter(|row| row.gone != Some(true)));
             }

@@ -73,9 +73,9 @@ pub(crate) fn tell(prefix: &str, is_json: bool, verdicts: &[ObjectiveVerdict]) -
         if is_json {
             crate::out::json(session::json_verdict(verdict));
         } else if verdict.judgement.fails() {
-            say!("iodyno: {prefix}{}", verdict.told());
+            say!("iodyno: {prefix}{}", verdict.summary());
         } else {
-            outln!("{prefix}{}", verdict.told());
+            outln!("{prefix}{}", verdict.summary());
         }
     }
     verdicts.iter().any(|verdict| verdict.judgement.fails())

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_wrote_a_pattern_for_is_other() {
+    fn a_message_without_a_pattern_is_other() {
         for message in [
             "",
             "nvme nvme0: Shutdown timeout set to 8 seconds",

@@ -36,7 +36,7 @@ impl Dimension {
         Self { percent: false, ..self }
     }
 
-    /// Of a product; `None` when nobody would know what it is.
+    /// Dimension of a product; `None` when the product has no meaning.
     pub(super) fn times(self, other: Self) -> Option<Self> {
         self.combined(other, 1)
     }

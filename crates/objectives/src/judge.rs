@@ -586,7 +586,7 @@ pub fn objectives(reader: &Reader) -> Result<Vec<ObjectiveVerdict>, AnalyzeError
         }
     }
     // A run that was killed has judged nothing.
-    let told: Vec<(usize, Option<String>)> = told(reader.manifest())
+    let stated: Vec<(usize, Option<String>)> = manifest_conditions(reader.manifest())
         .into_iter()
         .map(|(condition, run)| {
             let place = conditions.iter().position(|known| *known == condition).unwrap_or_else(|| {
@@ -605,7 +605,7 @@ pub fn objectives(reader: &Reader) -> Result<Vec<ObjectiveVerdict>, AnalyzeError
             title.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(" (round "))
         };
         let is_meant = |wanted: &Option<String>| wanted.as_deref().is_none_or(is_of);
-        let of_manifest = || told.iter().filter(|(_, wanted)| is_meant(wanted)).map(|(place, _)| *place).collect();
+        let of_manifest = || stated.iter().filter(|(_, wanted)| is_meant(wanted)).map(|(place, _)| *place).collect();
         places.get(&run).cloned().unwrap_or_else(of_manifest)
     })
 }
@@ -616,16 +616,16 @@ pub const OBJECTIVES: &str = "objectives";
 const FAIL_IF: &str = "<--fail-if>";
 
 /// The conditions that a recording was made with, by its manifest.
-fn told(manifest: &Manifest) -> Vec<(Condition, Option<String>)> {
+fn manifest_conditions(manifest: &Manifest) -> Vec<(Condition, Option<String>)> {
     let condition = |text: &str| Condition::parse(text).ok();
-    let Some(told) = manifest.extra.get(OBJECTIVES).and_then(|told| told.as_array()) else {
+    let Some(stated) = manifest.extra.get(OBJECTIVES).and_then(|stated| stated.as_array()) else {
         let texts = manifest.sources.iter().filter(|(name, _)| name == FAIL_IF);
         return texts.filter_map(|(_, text)| Some((condition(text)?, None))).collect();
     };
-    let one = |told: &serde_json::Value| {
-        Some((condition(told["condition"].as_str()?)?, told["run"].as_str().map(str::to_string)))
+    let one = |entry: &serde_json::Value| {
+        Some((condition(entry["condition"].as_str()?)?, entry["run"].as_str().map(str::to_string)))
     };
-    told.iter().filter_map(one).collect()
+    stated.iter().filter_map(one).collect()
 }
 
 fn judged(
@@ -654,19 +654,19 @@ fn judged(
     }
     let runs: Vec<i32> = judge.runs.keys().copied().filter(|run| !fillings.contains(run)).collect();
     let titles: BTreeMap<i32, &Phase> = phases.iter().map(|row| (row.run_index, row)).collect();
-    let told = PlanEnd::of(reader);
-    if let Some(told) = &told {
-        told.cut.iter().for_each(|(run, halt)| judge.cut_short(*run, *halt));
+    let plan_end = PlanEnd::of(reader);
+    if let Some(end) = &plan_end {
+        end.cut.iter().for_each(|(run, halt)| judge.cut_short(*run, *halt));
         // The run that was under way.
         let last = runs.last().filter(|run| judge.runs.get(*run).is_some_and(|record| !record.is_over));
-        if let (Some(run), Some(halt)) = (last, told.halt) {
+        if let (Some(run), Some(halt)) = (last, end.halt) {
             judge.cut_short(*run, halt);
         }
     }
     let title = |run: i32| titles.get(&run).map_or("", |row| row.run.as_str());
     let mut verdicts: Vec<ObjectiveVerdict> =
         runs.iter().flat_map(|run| judge.verdicts(*run, &which(*run, title(*run)))).collect();
-    let Some((mut progress, halt)) = told.and_then(|told| Some((told.progress, told.halt?))) else {
+    let Some((mut progress, halt)) = plan_end.and_then(|end| Some((end.progress, end.halt?))) else {
         return Ok(verdicts);
     };
     runs.iter().filter_map(|run| titles.get(run)).for_each(|row| progress.begin(&row.run, &row.detail));

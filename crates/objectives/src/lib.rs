@@ -129,8 +129,8 @@ pub struct ComparedRecordings {
 }
 
 impl ObjectiveVerdict {
-    /// The whole story in one line.
-    pub fn told(&self) -> String {
+    /// The verdict in one line: the run, the reason and the condition.
+    pub fn summary(&self) -> String {
         let run = format!("{} {}", self.run, self.detail);
         let of = self.compared.as_ref().map_or(String::new(), |compared| format!(" of {}", compared.recording));
         let run = format!("{}{of}", run.trim_end());

@@ -48,7 +48,7 @@ pub(super) struct Measure {
     pub(super) aliases: &'static [&'static str],
     pub(super) quantity: Quantity,
     pub(super) dimension: Dimension,
-    /// Can it be told apart by workload, target and operation?
+    /// Does the measure exist for each workload, target and operation?
     pub(super) by_lane: bool,
     pub(super) help: &'static str,
 }

@@ -227,16 +227,16 @@ fn a_stall_goes_on_with_what_held_before_it_and_hides_nothing() {
 #[test]
 fn silence_is_no_stall_of_no_length_where_nothing_tells_what_was_due() {
     use Judgement::{Met, Missed, Unknown};
-    // As other tools tell it: what came back, and no more.
-    let told = |text: &str, seconds: &[Second]| {
+    // As other tools report it: completions, and no more.
+    let imported = |text: &str, seconds: &[Second]| {
         judged_with(text, seconds, (None, None), |row| {
             (row.arrivals, row.in_flight_mean, row.backlog, row.errors) = (None, None, None, None);
         })
         .judgement
     };
-    assert_eq!(told("longest_stall > 2s", &[STALL; 150]), Unknown);
-    assert_eq!(told("longest_stall > 2s", &[FAST, STALL, STALL, STALL, FAST]), Unknown);
-    assert_eq!(told("longest_stall > 2s", &[FAST, FAST, FAST]), Met);
+    assert_eq!(imported("longest_stall > 2s", &[STALL; 150]), Unknown);
+    assert_eq!(imported("longest_stall > 2s", &[FAST, STALL, STALL, STALL, FAST]), Unknown);
+    assert_eq!(imported("longest_stall > 2s", &[FAST, FAST, FAST]), Met);
     check("longest_stall > 2s", &[STALL; 150], Missed);
 }
 
@@ -341,7 +341,7 @@ fn a_sentence_says_what_was_measured_and_what_was_asked() {
     assert_eq!(said("not iops > 100"), "iops was 95.0 op/s, not more than 100");
     let verdict = judged("response_ns_max > 5ms", &run);
     assert_eq!(
-        verdict.told(),
+        verdict.summary(),
         format!("objective missed in rd1 threads=4: {} (fail if response_ns_max > 5ms)", verdict.sentence)
     );
     assert_eq!(verdict.evidence[0].measure, "response_ns_max");
@@ -504,9 +504,11 @@ fn an_objective_that_is_undecided_fails() {
     let verdict = judged_with_end("response_ns_p99 > 10s", &[FAST], Some(end((0, 30), 2_000_000_000, "measure")));
     assert!(verdict.judgement.fails() && verdict.evidence[0].at_least, "{verdict:?}");
     assert!(
-        verdict.told().starts_with("objective undecided in rd1 threads=4, so not met: response_ns_p99 was at least 2"),
+        verdict
+            .summary()
+            .starts_with("objective undecided in rd1 threads=4, so not met: response_ns_p99 was at least 2"),
         "{}",
-        verdict.told()
+        verdict.summary()
     );
 }
 

@@ -272,7 +272,7 @@ impl Histogram {
             return;
         }
         self.merge_buckets(&other.buckets);
-        // Only bytes that nobody measured come near the end of these.
+        // Only damaged input comes near the end of these ranges; no measurement does.
         self.count = self.count.saturating_add(other.count);
         self.sum = self.sum.saturating_add(other.sum);
         self.min = self.min.min(other.min);

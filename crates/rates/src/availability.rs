@@ -31,7 +31,7 @@ impl Availability {
         Self(words.filter_map(|(name, words)| Some((name.clone(), words.as_str()?.to_string()))).collect())
     }
 
-    /// Why a table has no rows; `None` when its subject works, or nobody knows.
+    /// Why a table has no rows; `None` when its subject works, or the reason is unknown.
     #[must_use]
     pub fn of_table(&self, table: &str) -> Option<&str> {
         // The narrower one goes first.
@@ -74,8 +74,8 @@ impl Availability {
         self.of_table(Self::table_of(id)?)
     }
 
-    /// Subjects that a machine of this kind could have and this one does not let be measured, with the reason. What is not
-    /// applicable is missed by nobody.
+    /// Subjects that a machine of this kind could have, and that cannot be measured on this machine, with the reason.
+    /// Subjects that are not applicable are left out.
     pub fn troubles(&self) -> impl Iterator<Item = (&str, &str)> {
         // A column that a kernel does not have is a property of it: `?` says so where it stands.
         let of_kernel = ["not applicable", "not measured"];
@@ -118,7 +118,7 @@ mod tests {
             ("pressure", "unsupported here: there is no /proc/pressure/cpu"),
         ];
         let mut manifest = Manifest::new(&[]);
-        assert_eq!(Availability::of(&manifest).of_table("pressure"), None, "nobody knows");
+        assert_eq!(Availability::of(&manifest).of_table("pressure"), None, "the reason is unknown");
         manifest.extra.insert(SUBJECTS.to_string(), words.into_iter().collect());
         let verdicts = Availability::of(&manifest);
         let check = |table: &str, expect: Option<&str>| assert_eq!(verdicts.of_table(table), expect, "{table}");
@@ -128,7 +128,7 @@ mod tests {
         check("zfs_pool", Some("not applicable: no pool is imported"));
         check("pressure", Some("unsupported here: there is no /proc/pressure/cpu"));
         let troubles: Vec<&str> = verdicts.troubles().map(|trouble| trouble.0).collect();
-        assert_eq!(troubles, ["pressure"], "nobody misses what is not applicable");
+        assert_eq!(troubles, ["pressure"], "subjects that are not applicable are left out");
         assert_eq!(verdicts.of_view("net.throughput"), None);
         assert_eq!(verdicts.of_subject(CounterSubject::Pool), Some("not applicable: no pool is imported"));
     }

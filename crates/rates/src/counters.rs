@@ -31,7 +31,7 @@ impl CpuPoint {
         self.user + self.system + self.irq
     }
 
-    /// What nobody else could have used here: that, and what the hypervisor took away.
+    /// CPU time that other programs could not use: that of [`Self::used`], and what the hypervisor took away.
     #[must_use]
     pub fn busy(&self) -> f64 {
         self.used() + self.steal.unwrap_or(0.0)
@@ -49,7 +49,7 @@ pub struct DiskPoint {
     pub writes: Option<f64>,
     /// Discards per second.
     pub discards: Option<f64>,
-    /// Requests of all kinds per second, where they were not told apart.
+    /// Requests of all kinds per second, where the source does not split them by kind.
     pub all: Option<f64>,
     /// Bytes read per second.
     pub read_bytes: Option<f64>,
@@ -57,7 +57,7 @@ pub struct DiskPoint {
     pub write_bytes: Option<f64>,
     /// Bytes discarded per second.
     pub discard_bytes: Option<f64>,
-    /// Bytes of all kinds per second, where they were not told apart.
+    /// Bytes of all kinds per second, where the source does not split them by kind.
     pub all_bytes: Option<f64>,
     /// Mean time of a request in the device's queue and the device, ns; `None` when there was none.
     pub response_ns: Option<f64>,
@@ -348,18 +348,18 @@ pub fn nets(rows: impl Iterator<Item = Net>) -> BTreeMap<String, Vec<NetPoint>> 
 /// The format whose devices are pools and their parts, `pool/mirror/disk`.
 const ZPOOL: &str = "zpool-iostat";
 
-/// The devices that are pools in what `zpool iostat` told.
-pub fn told_pools(figures: impl Iterator<Item = Figure>) -> BTreeSet<String> {
-    let told = figures.filter(|figure| &*figure.tool == ZPOOL && !figure.thing.contains('/'));
-    told.map(|figure| figure.thing.to_string()).collect()
+/// The devices that are pools in the output of `zpool iostat`.
+pub fn printed_pools(figures: impl Iterator<Item = Figure>) -> BTreeSet<String> {
+    let pools = figures.filter(|figure| &*figure.tool == ZPOOL && !figure.thing.contains('/'));
+    pools.map(|figure| figure.thing.to_string()).collect()
 }
 
-/// Rates between successive samples of every pool: from the module's counters, and from what `zpool iostat` told, which are
-/// those of the devices `told`.
+/// Rates between successive samples of every pool: from the module's counters, and from the output of `zpool iostat`,
+/// whose devices are `printed`.
 pub fn pools(
     rows: impl Iterator<Item = ZfsPool>,
     disks: &BTreeMap<String, Vec<DiskPoint>>,
-    told: &BTreeSet<String>,
+    printed: &BTreeSet<String>,
 ) -> BTreeMap<String, Vec<PoolPoint>> {
     let mut last = Before::new(|row: &ZfsPool| &row.pool, |row| row.t_ns);
     let mut points: BTreeMap<String, Vec<PoolPoint>> = BTreeMap::new();
@@ -380,7 +380,7 @@ pub fn pools(
         });
     }
     let point = |of: &DiskPoint| PoolPoint { t_ns: of.t_ns, read_bytes: of.read_bytes, write_bytes: of.write_bytes };
-    for (device, of) in disks.iter().filter(|(device, _)| told.contains(*device)) {
+    for (device, of) in disks.iter().filter(|(device, _)| printed.contains(*device)) {
         points.entry(device.clone()).or_default().extend(of.iter().map(point));
     }
     points
@@ -392,8 +392,8 @@ fn difference(all: Option<i64>, rest: Option<i64>) -> Option<f64> {
 }
 
 /// What new programs could have; kernels before 3.14, and some imports, do not tell it.
-fn available(told: Option<i64>, free: Option<i64>, cached: Option<i64>) -> Option<i64> {
-    told.or_else(|| Some(free? + cached?))
+fn available(reported: Option<i64>, free: Option<i64>, cached: Option<i64>) -> Option<i64> {
+    reported.or_else(|| Some(free? + cached?))
 }
 
 /// Samples of memory.
@@ -455,7 +455,7 @@ mod tests {
 
     #[test]
     fn memory_that_is_used_is_what_is_not_available() {
-        let used = |told, free, cached| difference(Some(100), available(told, free, cached));
+        let used = |reported, free, cached| difference(Some(100), available(reported, free, cached));
         assert_eq!(used(Some(60), Some(10), Some(40)), Some(40.0));
         assert_eq!(used(None, Some(10), Some(40)), Some(50.0), "as old kernels tell it");
         assert_eq!(used(None, None, Some(40)), None, "not known is not 0");

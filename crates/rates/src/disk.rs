@@ -157,8 +157,8 @@ pub struct DiskDelta {
 }
 
 impl DiskDelta {
-    /// From one sample to the next. `None` where no time passed, and where a counter of requests or sectors fell or is told by
-    /// one of the two only: the device began anew, and what it did in between is not known.
+    /// From one sample to the next. `None` where no time passed, and where a counter of requests or sectors fell or is
+    /// in one of the two samples only: the device began anew, and what it did in between is not known.
     pub fn of(now: &Disk, before: &Disk) -> Option<Self> {
         Self::between(&now.into(), &before.into())
     }
@@ -211,7 +211,7 @@ impl DiskDelta {
         sum(self.moving().map(|kind| kind.ios)).or(self.any.ios)
     }
 
-    /// Were the kinds of operations not told apart?
+    /// Does the source count all kinds of operations together?
     pub fn is_of_any_kind(&self) -> bool {
         self.moving().iter().all(|kind| kind.ios.is_none())
     }
@@ -245,7 +245,7 @@ impl DiskDelta {
     pub fn ticks_ms(&self) -> Option<f64> {
         let is_known = |kind: &&KindDelta| kind.ticks_ms.is_some() || kind.ios.unwrap_or(0.0) == 0.0;
         let by_kind = sum(self.moving().map(|kind| kind.ticks_ms)).filter(|_| self.moving().iter().all(is_known));
-        // By Little's law, where only the queue was told, as by iostat of Solaris.
+        // By Little's law, where the source has only the queue, as iostat of Solaris.
         by_kind.or(self.weighted_ms)
     }
 

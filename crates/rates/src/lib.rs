@@ -19,7 +19,7 @@ pub use availability::{Availability, SUBJECTS, WORKS};
 pub use columns::{BatchColumns, NameNumbers, column_texts};
 pub use counters::{
     CpuPoint, DiskPoint, MemoryPoint, NetPoint, PoolPoint, PressurePoint, TasksPoint, WaitPoint, cpu, disks,
-    is_loopback, memory, nets, pools, pressure, shares as cpu_shares, tasks, told_pools, waits,
+    is_loopback, memory, nets, pools, pressure, printed_pools, shares as cpu_shares, tasks, waits,
 };
 pub use ending::{UnfinishedOperations, open_times};
 pub use interval::{IntervalFacts, OPS, OpCount, PhaseSpan, Stall, TotalFacts, base_title, is_stalled, sum_of};

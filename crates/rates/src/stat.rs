@@ -498,8 +498,8 @@ impl StatFold {
         self.streams.iter_mut().try_for_each(|stream| stream.accept(batch))
     }
 
-    /// How far the rates of the last interval may be off at most, per cent of themselves: within the time in which a subject was
-    /// read, nobody knows when each of its counters was. `None` where the table `sample` does not tell.
+    /// How far the rates of the last interval may be off at most, per cent of themselves: the time of each counter is
+    /// known only to the time that reading its subject took. `None` where the table `sample` does not have that time.
     #[must_use]
     pub fn rate_error_percent(&self) -> Option<f64> {
         let [Some((now_ns, window_ns)), Some((before_ns, window_before_ns))] = self.read else { return None };

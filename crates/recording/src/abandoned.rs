@@ -1,4 +1,4 @@
-//! Recordings whose writer was killed: their journal holds everything, and can be sealed by somebody else.
+//! Recordings whose writer was killed: their journal holds everything, and another process can seal it.
 
 use crate::inventory::is_journal_of;
 use crate::journal::{JOURNAL, remove_journal};
@@ -7,10 +7,10 @@ use output::Folder;
 use rustix::fs::{FlockOperation, flock};
 use std::path::Path;
 
-/// What a recording that was sealed by somebody else says of its end.
+/// `exit` in the manifest of a recording that another process than its writer sealed.
 pub(crate) const KILLED: &str = "killed";
 
-/// Seals the recording in `directory` when nobody writes it any more; false when it is sealed, or being written.
+/// Seals the recording in `directory` when its writer is gone; false when it is sealed, or being written.
 ///
 /// # Errors
 /// It is no recording, its journal is another's file, or a table could not be written; the journal stays then.
@@ -112,9 +112,9 @@ mod tests {
                 std::fs::write(&journal, &notes).unwrap();
                 let said = seal_abandoned(&directory).unwrap_err().to_string();
                 // The journal of another recording also lets the manifest be in doubt.
-                let is_told =
+                let is_foreign =
                     said.contains("is not the journal of this recording") || said.contains("another recording's");
-                assert!(is_told, "{said}");
+                assert!(is_foreign, "{said}");
                 assert_eq!(std::fs::read(&journal).unwrap(), notes);
             }
             // One that was left between sealing and its removal goes.

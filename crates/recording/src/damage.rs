@@ -1,7 +1,7 @@
 //! What of a recording is damaged: lost frames of the journal, sealed files that are not what was written.
 
-use crate::between::{last_time, time_behind};
 use crate::journal::JournalReader;
+use crate::range_read::{last_time, time_behind};
 use crate::{Manifest, Reader, RecordingError};
 use quantity::text::format_wall;
 use serde::{Deserialize, Serialize};
@@ -221,7 +221,7 @@ impl Reader {
     pub fn verify(&self) -> Result<RecordingDamage, RecordingError> {
         let mut damage = self.damage()?;
         if self.open_journal()?.is_none() {
-            // Those that cannot even be opened are told already.
+            // `damage` has those that cannot even be opened.
             let wrong = self.parts()?.filter(|file| file.open().is_ok()).filter_map(|file| file.check().err());
             damage.files.extend(wrong.map(|error| error.what()));
         }

@@ -83,7 +83,7 @@ pub enum RecordingError {
     },
     /// A sealed table has other rows than the manifest says.
     #[error(
-        "table {table} has {found} rows in its files, and manifest.json says {told}: they were exchanged, or one is missing{}",
+        "table {table} has {found} rows in its files, and manifest.json says {stated}: they were exchanged, or one is missing{}",
         path.as_ref().map_or(String::new(), |path| format!(" ({})", path.display()))
     )]
     Rows {
@@ -91,8 +91,8 @@ pub enum RecordingError {
         table: String,
         /// Rows in its files.
         found: u64,
-        /// Rows that the manifest tells.
-        told: u64,
+        /// Rows that the manifest states.
+        stated: u64,
         /// Its first file; `None` where there is none.
         path: Option<PathBuf>,
     },

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// So many names that are in the way are told.
+/// An error lists at most so many names that are in the way.
 const NAMES: usize = 5;
 /// Since this version the manifest of a sealed recording has the length and the checksums of its files.
 const HAS_PARTS: u32 = 2;

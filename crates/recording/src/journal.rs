@@ -1,7 +1,7 @@
 //! The journal: one append-only file of framed record batches, readable after any crash.
 //!
 //! A frame is a header ([`crate::frame`]) and a payload: a table's name (a length byte and the bytes) and one batch as an
-//! Arrow IPC stream, compressed ([`crate::squeeze`]) where that makes it shorter, or I/Os of a trace packed
+//! Arrow IPC stream, compressed ([`crate::compress`]) where that makes it shorter, or I/Os of a trace packed
 //! ([`crate::packed`]), so that each frame stands for itself. The first frame has the manifest, later ones what changed of it.
 //! All batches of a commit go out with one write; only I/Os go out before it when there are many. A reader stops at
 //! nothing: what is damaged is skipped to the next whole frame, and counted, by numbers. A frame that only began at the end
@@ -120,7 +120,7 @@ pub(crate) fn has_frame_of(directory: &Path, manifest: &Manifest) -> bool {
         .is_ok_and(|frame| frame.is_some())
 }
 
-/// Is somebody writing this journal now?
+/// Does a process write this journal now?
 pub(crate) fn is_alive(directory: &Path) -> bool {
     let Ok(file) = regular::open(&directory.join(JOURNAL)) else { return false };
     match flock(&file, FlockOperation::NonBlockingLockShared) {

@@ -4,11 +4,11 @@
 //! table (docs/recording.md). A row type stands in [`rows`], its catalogue entry is made with it.
 
 mod abandoned;
-mod between;
 mod bus;
 mod catalogue;
 mod cell;
 mod column;
+mod compress;
 mod damage;
 mod error;
 mod export;
@@ -23,6 +23,7 @@ mod mark;
 mod packed;
 mod page;
 mod parts;
+mod range_read;
 mod reader;
 mod regular;
 mod repair;
@@ -31,7 +32,6 @@ mod schema;
 mod seal;
 mod sealed;
 mod several;
-mod squeeze;
 mod sums;
 mod sync;
 mod thin;
@@ -40,7 +40,6 @@ mod unended;
 mod writer;
 
 pub use abandoned::seal_abandoned;
-pub use between::RecordingFollower;
 pub use bus::{RowBatch, Sink};
 pub use catalogue::{catalogue, catalogue_markdown, table};
 pub use cell::{CellType, PERCENTILES, Sizes};
@@ -54,6 +53,7 @@ pub use manifest::{ClockAnchor, FORMAT_VERSION, Manifest, REQUESTED};
 pub use mark::{CollectorMark, MARK};
 pub use packed::{FLAGS, IO_RECORD_BYTES, IoFile, IoNames, IoRecord, IoTask, RawIo, io_rows, op_name, status_errno};
 pub use page::{PAGE, copy_page, sign_page};
+pub use range_read::RecordingFollower;
 pub use reader::{BatchReader, Reader, RecordingState, RowReader, is_recording};
 pub use repair::repair;
 pub use schema::{ColumnKind, ColumnSchema, Row, TableSchema};

@@ -276,7 +276,7 @@ fn checksum(text: &[u8]) -> Option<bool> {
     Some(digits == format!("{:016x}", sum(before)).as_bytes())
 }
 
-/// A recording of another user, whose name is told where it is known.
+/// The error for a recording of another user, with the name of that user where it is known.
 fn denied(directory: &Path, file: &str) -> RecordingError {
     let owner = std::fs::metadata(directory).ok().map(|found| {
         let number = found.uid().to_string();

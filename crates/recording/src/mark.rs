@@ -64,7 +64,7 @@ pub(crate) fn small_file(folder: &Folder, name: &str, most: u64) -> Option<Vec<u
     (text.len() as u64 <= most).then_some(text)
 }
 
-/// A file that could not be made is told of as other files of a recording.
+/// The error for a file that could not be made, as for other files of a recording.
 pub(crate) fn of_output(error: OutputError) -> RecordingError {
     match error {
         OutputError::Io { action, path, source } => RecordingError::Io { action, path, source },

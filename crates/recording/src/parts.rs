@@ -35,13 +35,17 @@ pub(crate) fn check(metadata: &ParquetMetaData, length: u64) -> Result<(), Strin
         }
     }
     for pair in metadata.file_metadata().key_value_metadata().into_iter().flatten() {
-        let told = pair.value.as_deref().filter(|_| pair.key == ARROW_SCHEMA_META_KEY);
-        if told.is_some_and(|told| ipc::check_schema(told).is_none()) {
+        let schema = pair.value.as_deref().filter(|_| pair.key == ARROW_SCHEMA_META_KEY);
+        if schema.is_some_and(|schema| ipc::check_schema(schema).is_none()) {
             return Err("its description of the columns (ARROW:schema) is damaged".to_string());
         }
     }
-    let told = metadata.file_metadata().num_rows();
-    if rows == told { Ok(()) } else { Err(format!("it says that it has {told} rows, and its row groups have {rows}")) }
+    let stated = metadata.file_metadata().num_rows();
+    if rows == stated {
+        Ok(())
+    } else {
+        Err(format!("it says that it has {stated} rows, and its row groups have {rows}"))
+    }
 }
 
 /// Where a column chunk lies: its beginning and its length. The library's own way panics where they are negative.

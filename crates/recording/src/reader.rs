@@ -201,7 +201,7 @@ impl Reader {
         Ok(Some(Arc::clone(first.schema())))
     }
 
-    /// The same files opened and looked at, see [`crate::parts`], their rows compared with those that the manifest tells.
+    /// The same files opened and looked at, see [`crate::parts`]; their rows are compared with the manifest's number.
     pub(crate) fn builders(&self, table: &str) -> Result<Vec<(SealedFile, Builder)>, RecordingError> {
         let files = self.files_of(table)?;
         let path = files.first().map(|file| file.path().to_path_buf());
@@ -209,7 +209,9 @@ impl Reader {
         let opened = opened.collect::<Result<Vec<_>, RecordingError>>()?;
         let found: u64 = opened.iter().map(|(_, file)| file.metadata().file_metadata().num_rows().unsigned_abs()).sum();
         match if opened.is_empty() { None } else { self.sealed()?.rows_of(table) } {
-            Some(told) if told != found => Err(RecordingError::Rows { table: table.to_string(), found, told, path }),
+            Some(stated) if stated != found => {
+                Err(RecordingError::Rows { table: table.to_string(), found, stated, path })
+            }
             _ => Ok(opened),
         }
     }

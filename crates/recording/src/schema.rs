@@ -88,7 +88,7 @@ impl TableSchema {
     }
 
     /// The columns with a row's moment on the monotonic clock, ns, the first that is not null: `t_ns`, or the end of an
-    /// I/O, or where that was not told its start.
+    /// I/O, or its start where the end is not known.
     #[must_use]
     pub fn moment(&self) -> Vec<&'static str> {
         let has = |name: &&str| self.columns.iter().any(|column| column.name == *name);

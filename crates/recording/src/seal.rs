@@ -1,5 +1,5 @@
 //! From the journal to one Parquet file per table, batch by batch. Each file has the manifest in its metadata, so that a
-//! recording of which only the files are left can be told and read.
+//! recording of which only the files are left can be recognised and read.
 
 use crate::inventory::is_copy_of;
 use crate::journal::{JournalReader, UNREADABLE};
@@ -34,7 +34,7 @@ pub(crate) fn properties(schema: &Schema) -> WriterProperties {
         .set_compression(Compression::ZSTD(level))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .set_statistics_enabled(EnabledStatistics::Chunk)
-        // Kept in memory for every page to the end of the file; nobody looks rows up by number.
+        // Kept in memory for every page to the end of the file; no reader looks rows up by number.
         .set_offset_index_disabled(true)
         .set_created_by("iodyno".to_string());
     for field in schema.fields() {

@@ -233,15 +233,15 @@ pub(crate) fn is_part_of(path: &Path, manifest: &Manifest) -> bool {
 
 /// Are sealed files in `directory` of the recording of this identity? One is enough; `None` where none tells.
 pub(crate) fn files_are_of(directory: &Path, id: &str) -> Option<bool> {
-    let mut told = None;
+    let mut is_same = None;
     for path in files_below(directory).ok()? {
         let Ok(builder) = SealedFile::unknown(directory, path).builder("") else { continue };
         match manifest_of(&builder) {
             Some(said) if said.id == id => return Some(true),
-            said => told = told.or(said.map(|_| false)),
+            said => is_same = is_same.or(said.map(|_| false)),
         }
     }
-    told
+    is_same
 }
 
 /// Paths of all files `TABLE/host=HOST/NAME.parquet`, in order; nothing is followed that is a link.

@@ -5,8 +5,8 @@ use arrow_array::RecordBatch;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Recordings in the order in which they were named. Their rows are told apart by the recording's index, and ordered
-/// across hosts by `time`, which every batch carries.
+/// Recordings in the order in which they were named. Each row comes with the index of its recording. `time`, which
+/// every batch carries, orders rows across hosts.
 #[derive(Debug)]
 pub struct Recordings {
     readers: Vec<Reader>,

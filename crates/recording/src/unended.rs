@@ -1,5 +1,5 @@
-//! I/Os of a trace that have no end, found without reading the others: they stand where nobody looks for them, behind
-//! the I/Os that were completed while they were in flight.
+//! I/Os of a trace that have no end, found without reading the others: they stand behind the I/Os that were completed
+//! while they were in flight, where a range read does not look.
 
 use crate::journal::JournalReader;
 use crate::rows::Io;

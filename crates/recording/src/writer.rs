@@ -54,7 +54,7 @@ impl Writer {
     fn new_folder(directory: &Path) -> Result<Folder, RecordingError> {
         match Folder::create(directory, FileAccess::of_recordings()) {
             Err(OutputError::Taken { path, .. }) => Err(RecordingError::Exists(path)),
-            // Told from a file in it that cannot be written: here it is the path that was named.
+            // `Output`: the named folder itself cannot be made; other errors are of files in it.
             made => made.map_err(RecordingError::Output),
         }
     }
@@ -104,8 +104,8 @@ impl Writer {
         self.manifest.write(&self.folder)
     }
 
-    /// Keeps the wall clock's anchors: one a minute, and one at once when the wall clock was set, which is told as how far
-    /// it went, in ns. `now` is the present moment on both clocks.
+    /// Keeps the wall clock's anchors: one a minute, and one at once when the wall clock was set. Returns how far a set
+    /// clock went, in ns. `now` is the present moment on both clocks.
     ///
     /// # Errors
     /// The manifest could not be written.
@@ -121,7 +121,7 @@ impl Writer {
         Ok(is_step.then_some(step_ns))
     }
 
-    /// I/Os of the interval under way as the probe's records: rows of `io` for whoever reads, at a fraction of their cost.
+    /// I/Os of the interval under way as the probe's records: a reader gets rows of `io`, at a fraction of their cost.
     ///
     /// # Errors
     /// They could not be taken.

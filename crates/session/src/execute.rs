@@ -336,7 +336,7 @@ impl Life<'_, '_> {
             verdicts.extend(self.spine.judge_pending(&pending, run_index, halt, &which)?);
         }
         self.objectives.learn(&verdicts);
-        self.spine.messages.extend(verdicts.iter().take(PENDING_SHOWN).map(ObjectiveVerdict::told));
+        self.spine.messages.extend(verdicts.iter().take(PENDING_SHOWN).map(ObjectiveVerdict::summary));
         let more = verdicts.len().saturating_sub(PENDING_SHOWN);
         let more = (more > 0).then(|| format!("{more} more objectives are undecided: their runs never began"));
         self.spine.messages.extend(more);
@@ -506,7 +506,7 @@ impl Life<'_, '_> {
         let verdicts = self.spine.judge(run_index, &which)?;
         self.objectives.learn(&verdicts);
         for verdict in verdicts.iter().filter(|verdict| verdict.judgement != Judgement::Met) {
-            self.spine.messages.push(verdict.told());
+            self.spine.messages.push(verdict.summary());
             if verdict.judgement.fails() {
                 self.ending = self.ending.max(CommandEnding::ObjectiveMissed);
             }

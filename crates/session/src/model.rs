@@ -126,7 +126,7 @@ fn whole(
     traced_ns: Option<(i64, i64)>,
     place_bytes: Option<u64>,
 ) -> Result<(WorkloadModel, Vec<String>), SessionError> {
-    let mut portrait: Option<WorkloadModel> = None;
+    let mut observed: Option<WorkloadModel> = None;
     // A manifest that was written by others may tell of times that no trace has.
     let possible = |from_ns: i64, to_ns: i64| to_ns.checked_sub(from_ns).is_some_and(|ns| ns <= LENGTH_NS_MAX);
     let mut end_ns = 0;
@@ -137,14 +137,14 @@ fn whole(
             end_ns = end_ns.max(traced_ns.map_or(0, |(_, to_ns)| to_ns));
             WorkloadModel::new(traced_ns.map_or(seen.t_ns, |(from_ns, _)| from_ns.min(seen.t_ns)), place_bytes)
         };
-        portrait.get_or_insert_with(begin).add(device, &seen);
+        observed.get_or_insert_with(begin).add(device, &seen);
     })?;
-    let Some(mut portrait) = portrait else {
+    let Some(mut observed) = observed else {
         let what = "there is nothing in it that could be driven".to_string();
         return Err(ImportError::NothingSelected { path: request.input.clone(), what }.into());
     };
-    portrait.finish(end_ns);
-    Ok((portrait, notes))
+    observed.finish(end_ns);
+    Ok((observed, notes))
 }
 
 /// Gives every I/O that was asked for to `take`; what is to be said of the trace.
@@ -242,12 +242,12 @@ struct Made {
 }
 
 impl Made {
-    fn of(portrait: &WorkloadModel, targets: &[PathBuf]) -> Result<Self, SessionError> {
-        let model = model::fit(portrait, targets);
+    fn of(observed: &WorkloadModel, targets: &[PathBuf]) -> Result<Self, SessionError> {
+        let model = model::fit(observed, targets);
         let printed = params::print_vdbench(&model.plan);
         let text = WIDTHS
             .iter()
-            .map(|width| page(&printed.text, &model.comments, portrait, *width))
+            .map(|width| page(&printed.text, &model.comments, observed, *width))
             .find(|text| text.lines().count() <= LINES_MAX)
             .unwrap_or_else(|| printed.text.clone());
         let plan = read(&text, &model.plan)?;
@@ -276,12 +276,12 @@ fn read(text: &str, plan: &Plan) -> Result<Plan, SessionError> {
 }
 
 /// The parameter file with its comments, lines folded at `width`.
-fn page(printed: &str, comments: &[(String, String)], portrait: &WorkloadModel, width: usize) -> String {
-    let length = quantity::text::format_ns(portrait.length_ns());
+fn page(printed: &str, comments: &[(String, String)], observed: &WorkloadModel, width: usize) -> String {
+    let length = quantity::text::format_ns(observed.length_ns());
     let mut out = format!(
         "* Behaves like a trace of {} I/Os in {length} on {}; made by `iodyno model` (docs/model.md).\n",
-        portrait.ios(),
-        if portrait.devices() == 1 { "one device".to_string() } else { format!("{} devices", portrait.devices()) },
+        observed.ios(),
+        if observed.devices() == 1 { "one device".to_string() } else { format!("{} devices", observed.devices()) },
     );
     let variables: Vec<&str> = printed
         .lines()

@@ -98,7 +98,7 @@ impl PageScene<'_> {
     /// Vectors by rate, with the CPU that has most of them.
     pub(super) fn interrupts(&self) -> Grid {
         let mut grid =
-            Grid::new("interrupts per second (100 or more since they were last told of)", &["vector", "kind", "all"]);
+            Grid::new("interrupts per second (100 or more since their last row)", &["vector", "kind", "all"]);
         let Some(now) = self.now() else { return grid };
         let mut cpus: Vec<i32> = now.interrupts.iter().map(|rate| rate.cpu).collect();
         cpus.sort_unstable();
@@ -154,7 +154,7 @@ impl PageScene<'_> {
         if grid.rows.is_empty() {
             let is_timed = self.lately().any(PageInterval::is_by_event);
             grid.note = Some(match (is_timed, self.verdicts.of_table(rows::Stolen::NAME)) {
-                (true, _) => "from nobody as much as 1 ms".to_string(),
+                (true, _) => "no process lost 1 ms or more".to_string(),
                 (false, why) => why.unwrap_or("interrupts were not timed by event in this time").to_string(),
             });
         }

@@ -23,7 +23,7 @@ const TICK: [(&str, &str); 7] = [
     ("idle", "idle_percent"),
 ];
 
-/// Of an interrupt's handlers, where somebody times them: share of the CPU's time, the longest in ns.
+/// Of an interrupt's handlers, where a probe times them: share of the CPU's time, the longest in ns.
 type Timed = Option<(f64, i64)>;
 
 impl PageScene<'_> {
@@ -85,9 +85,9 @@ impl PageScene<'_> {
         }
         if grid.rows.is_empty() {
             let all_together = self.lately().flat_map(|moment| &moment.stacks).any(|row| row.cpu.is_none());
-            // Nobody looked, or began to while it idled: no row tells.
+            // The profiler was off, or began while the CPU idled: the rows do not say which.
             let idle =
-                if seconds > 0.0 { "nobody was seen on it in this time" } else { "it was idle, or not looked at" };
+                if seconds > 0.0 { "no sample hit a task on it in this time" } else { "it was idle, or not looked at" };
             grid.note = Some(match self.no_stacks {
                 _ if all_together => "CPUs were looked at together: which of them it was is not recorded".to_string(),
                 why => why.unwrap_or(idle).to_string(),
@@ -109,7 +109,7 @@ impl PageScene<'_> {
             let timed = Some((handler.percent, handler.max_ns));
             vectors.insert((&handler.vector, &handler.kind), (handler.per_s, timed));
         }
-        // The counts of /proc/interrupts are there also where nobody times handlers.
+        // The counts of /proc/interrupts are there also where no probe times handlers.
         for rate in self.lately().flat_map(|moment| &moment.interrupts).filter(|rate| rate.cpu == wanted) {
             vectors.entry((&rate.vector, &rate.kind)).or_default().0 = rate.per_s;
         }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn who_runs_on_it_is_told_only_where_it_alone_was_looked_at() {
+    fn the_page_shows_the_tasks_of_a_cpu_only_where_the_profiler_sampled_that_cpu_alone() {
         let moments = [
             // All CPUs, for the page of a process.
             moment(1, vec![look(None, "db", 7, "main;old", 99)]),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn handlers_are_not_measured_across_a_time_in_which_nobody_did() {
+    fn handlers_have_no_figures_across_a_time_without_a_probe() {
         let mut fold = PageFold::default();
         // The page is open for two seconds, left, and open again for longer than before.
         let seconds = [(1, Some(1)), (2, Some(2)), (3, None), (4, None), (5, None), (6, Some(3)), (7, Some(4))];
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn interrupts_that_nobody_times_are_counted_all_the_same() {
+    fn the_page_counts_interrupts_whose_handlers_no_probe_times() {
         let mut now = moment(1, Vec::new());
         now.interrupts.push(InterruptRate { kind: "irq".into(), vector: "LOC".into(), cpu: 3, per_s: 250.0 });
         now.interrupts.push(InterruptRate { kind: "irq".into(), vector: "RES".into(), cpu: 1, per_s: 9.0 });

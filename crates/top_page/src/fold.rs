@@ -26,7 +26,7 @@ const SUBJECTS: [CounterSubject; 12] = [
     CounterSubject::Cgroup,
 ];
 
-/// After so many moments in a row without CPU time by event nobody measures it any more: what comes later is of probes that
+/// After so many moments in a row without CPU time by event, the probes are gone: what comes later is of probes that
 /// were loaded anew. One alone may be without, where its rows are of the moment beside it.
 const UNTIMED_MAX: u32 = 2;
 
@@ -71,7 +71,7 @@ pub struct PageInterval {
     pub memory_mib: Option<f64>,
     /// How CPU time was measured: `tick`, `event`.
     pub clock: Option<String>,
-    /// I/O errors that the kernel told of; `None`: its log cannot be read.
+    /// I/O errors in the kernel log; `None`: the log cannot be read.
     pub io_errors: Option<i64>,
     /// I/Os that failed, by device, counted one by one.
     pub failures: BTreeMap<String, i64>,
@@ -202,9 +202,9 @@ pub struct PageFold {
     /// When the first moment was.
     began_ns: Option<i64>,
     interrupts: HashMap<(Label, Label, i32), (i64, i64)>,
-    /// By kind, vector and CPU: when last told, how often and how long.
+    /// By kind, vector and CPU: time, count and duration of the last row.
     handlers: HashMap<(Label, Label, i32), (i64, i64, i64)>,
-    /// By process, kind and vector: when last told, how often and how long.
+    /// By process, kind and vector: time, count and duration of the last row.
     stolen: HashMap<(i64, Label, Label), (i64, i64, i64)>,
     /// What a process lost before it was first met is not known.
     joins: bool,
@@ -216,7 +216,7 @@ pub struct PageFold {
     untimed: u32,
     is_timed: bool,
     oom_kills: Option<i64>,
-    /// By device, operation, error, process and file: failures as they were last told.
+    /// By device, operation, error, process and file: failures in the last row.
     failed: HashMap<Failure, i64>,
     reads_log: bool,
     done: Vec<PageInterval>,
@@ -307,7 +307,7 @@ impl PageFold {
             let now = (row.t_ns, row.count, row.ns);
             let before = self.stolen.insert((row.pid, row.kind.clone(), row.vector.clone()), now);
             let (count, ns) = match before {
-                // Less than was told is another process of that number, or a probe that was loaded anew.
+                // Less than in the last row: another process of that number, or a probe that was loaded anew.
                 Some((_, count, ns)) if now.1 >= count && now.2 >= ns => (now.1 - count, now.2 - ns),
                 None if self.joins => continue,
                 _ => (now.1, now.2),
@@ -350,7 +350,7 @@ impl PageFold {
         for row in rows {
             let is_trouble = !is_lacking(&row.op, Some(row.error));
             let key = (row.dev.clone(), row.op, row.error, row.pid, row.file, row.inode);
-            // Nothing of it was told before when its first one failed behind the first moment.
+            // It has no earlier row when its first failure came after the first moment.
             let is_new = !self.joins || self.began_ns.is_some_and(|began_ns| row.first_ns > began_ns);
             let before = self.failed.insert(key, row.count).or(is_new.then_some(0));
             let grown = before.map_or(0, |before| row.count - before);

@@ -28,8 +28,8 @@ struct Sum {
     response: HistogramMerger,
     sizes: HistogramMerger,
     asynchronous: i64,
-    /// Of how many it is not told whether anybody waits for them.
-    untold: i64,
+    /// I/Os without flags: whether a task waits for them is unknown.
+    unflagged: i64,
     /// Of reads and writes: those that continue a stream.
     sequential: Option<i64>,
     errors: i64,
@@ -50,7 +50,7 @@ impl Sum {
         }
         match is_asynchronous {
             Some(is) => self.asynchronous += i64::from(is) * count,
-            None => self.untold += count,
+            None => self.unflagged += count,
         }
     }
 
@@ -59,7 +59,7 @@ impl Sum {
         self.bytes += other.bytes;
         self.errors += other.errors;
         self.asynchronous += other.asynchronous;
-        self.untold += other.untold;
+        self.unflagged += other.unflagged;
         if let Some(sequential) = other.sequential {
             *self.sequential.get_or_insert(0) += sequential;
         }
@@ -165,8 +165,8 @@ impl IoIntervals {
                 let has = |mark: &str| names.name(row.flags).split('+').any(|flag| flag == mark);
                 (has("sync"), has("readahead"))
             });
-            let is_told = flags.is_none_or(|flags| flags.is_valid(at));
-            let is_asynchronous = is_told.then_some((row.class == 1 && !is_sync) || (row.class == 0 && is_ahead));
+            let has_flags = flags.is_none_or(|flags| flags.is_valid(at));
+            let is_asynchronous = has_flags.then_some((row.class == 1 && !is_sync) || (row.class == 0 && is_ahead));
             let sum = self.sums.entry((row.dev, row.op, pid, row.process, row.file)).or_default();
             sum.add(row, is_asynchronous, self.sample.0);
             // What a sample's I/O continues is mostly not in the sample.
@@ -232,9 +232,9 @@ impl IoIntervals {
             }
             rest.entry((key.0, key.1)).or_default().merge(&mut sum);
         }
-        let nobody = self.names.number("");
+        let unnamed = self.names.number("");
         for ((dev, op), mut sum) in rest {
-            rows.push(self.row((dev, op, -1, nobody, nobody), &mut sum, (from_ns, t_ns, origin_ns)));
+            rows.push(self.row((dev, op, -1, unnamed, unnamed), &mut sum, (from_ns, t_ns, origin_ns)));
         }
         // Names of what is long gone are not kept for ever.
         if self.names.len() > 100_000 {
@@ -260,7 +260,7 @@ impl IoIntervals {
             ios: sum.ios,
             bytes: sum.bytes,
             response: sum.response.take(),
-            asynchronous: (sum.untold == 0).then_some(sum.asynchronous),
+            asynchronous: (sum.unflagged == 0).then_some(sum.asynchronous),
             sizes: Sizes(sum.sizes.take()),
             sequential: sum.sequential.take(),
             errors: Some(sum.errors),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_places_and_what_nobody_waits_for_are_summed() {
+    fn the_interval_sums_sizes_places_and_asynchronous_ios() {
         let mut sums = IoIntervals::with_capacities(|dev| (dev == "sda").then_some(64 << 20));
         let rows = [
             io("sda", "write", Some("sync+direct"), (0, 4096)),
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(of("sda", "write"), (2, Some(1), Some(4096), Some(65_536)));
         assert_eq!(of("sda", "read"), (3, Some(1), Some(512), Some(131_072)));
         assert_eq!(of("sda", "flush"), (1, Some(0), None, None));
-        assert_eq!(of("sdb", "read"), (1, None, Some(512), Some(512)), "not told");
+        assert_eq!(of("sdb", "read"), (1, None, Some(512), Some(512)), "I/Os without flags");
         let places: Vec<_> = places.iter().map(|row| (row.band, row.reads, row.writes, row.bytes)).collect();
         let last = i32::try_from(BANDS - 1).expect("few");
         assert_eq!(places, [(0, 0, 2, 69_632), (1, 1, 0, 131_072), (last, 2, 0, 4608)]);

@@ -147,7 +147,7 @@ impl PageScene<'_> {
         self.say_missing(&mut grid, rows::Listener::NAME);
         if !is_listed && grid.note.is_none() {
             grid.note = Some(
-                "told of when they are first seen, and while somebody waits: others are not in this time".to_string(),
+                "listeners have rows when new and while connections wait: others have none in this time".to_string(),
             );
         }
         grid

@@ -17,8 +17,8 @@ struct Sum {
     response: Histogram,
     sizes: Histogram,
     asynchronous: i64,
-    /// I/Os of which it is not known whether anybody waits for them.
-    untold: i64,
+    /// I/Os without flags: whether a task waits for them is unknown.
+    unflagged: i64,
 }
 
 impl Sum {
@@ -29,7 +29,7 @@ impl Sum {
         self.sizes.merge(&row.sizes.0);
         match row.asynchronous {
             Some(asynchronous) => self.asynchronous += asynchronous,
-            None => self.untold += row.ios,
+            None => self.unflagged += row.ios,
         }
     }
 
@@ -39,7 +39,7 @@ impl Sum {
         self.response.merge(&other.response);
         self.sizes.merge(&other.sizes);
         self.asynchronous += other.asynchronous;
-        self.untold += other.untold;
+        self.unflagged += other.unflagged;
     }
 
     fn cells(&self, name: &str, seconds: f64) -> Vec<String> {
@@ -50,7 +50,7 @@ impl Sum {
         };
         let time =
             |quantile| self.response.percentile(quantile).map_or_else(|| "?".to_string(), |ns| milliseconds(ns as f64));
-        let asynchronous = match self.untold {
+        let asynchronous = match self.unflagged {
             0 => format!("{:.0}%", 100.0 * self.asynchronous as f64 / self.ios.max(1) as f64),
             _ => "?".to_string(),
         };
@@ -69,7 +69,7 @@ impl Sum {
 }
 
 /// The lower end of the bucket in which a quantile lies, never below the least value. Sizes are round numbers, which begin
-/// buckets: what is shown is the size itself, where the upper end would be a size that nobody used.
+/// buckets: what is shown is the size itself, where the upper end would be a size that did not occur.
 fn lower_quantile(sizes: &Histogram, quantile: f64) -> Option<u64> {
     let upper = sizes.percentile(quantile)?;
     let bucket = sizes.buckets().find(|(low, high, _)| (*low..*high).contains(&upper));
@@ -77,11 +77,11 @@ fn lower_quantile(sizes: &Histogram, quantile: f64) -> Option<u64> {
 }
 
 impl PageScene<'_> {
-    /// Operations on a device over the last ten seconds. `async` is the share that nobody waits for, as `probe io` has it:
-    /// writes without `sync` (write-back), and read-ahead.
+    /// Operations on a device over the last ten seconds. `async` is the share for which no task waits, as `probe io`
+    /// has it: writes without `sync` (write-back), and read-ahead.
     pub(super) fn operations(&self, device: &str) -> Grid {
         let mut grid = Grid::new(
-            format!("operations on {device}, last 10 s (async: nobody waits for them)"),
+            format!("operations on {device}, last 10 s (async: no task waits for them)"),
             &["", "IO/s", "B/s", "size p50", "size p99", "resp p50", "resp p99", "async"],
         );
         let mut sums: Vec<(String, Sum)> = Vec::new();

@@ -9,7 +9,7 @@ use workload::probe::{PreemptedState, RequestFold, RequestGroup, ResponseOctave}
 /// Columns of the longest bar.
 const BAR: u64 = 16;
 
-/// What of requests somebody looks at: it costs something, and is done only then.
+/// What of requests the page shows: measuring costs something, and is done only for what is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WatchedRequests {
     /// Nothing.
@@ -38,7 +38,7 @@ struct Server {
 }
 
 impl PageScene<'_> {
-    /// Ports on which somebody listens, and those that were watched.
+    /// Ports with a listener, and those that were watched.
     pub(super) fn ports(&self) -> Grid {
         let mut grid = Grid::new("whose requests? Enter watches a port until Esc", &["port", "program", "address"]);
         let mut servers: BTreeMap<u16, Server> = BTreeMap::new();

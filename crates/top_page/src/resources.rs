@@ -67,8 +67,8 @@ pub struct ResourceRow {
     pub pressure: [Option<f64>; 2],
     /// Used share of the last moments, 0 to 1, oldest first.
     pub curve: Vec<Option<f64>>,
-    /// Is the curve a share of its own greatest value, because nobody knows how much there could be (TCP, links without a
-    /// speed)? Then a high one is no trouble.
+    /// Is the curve a share of its own greatest value, because the maximum is not known (TCP, links without a speed)?
+    /// Then a high value is no trouble.
     pub is_relative: bool,
     /// Where Enter leads.
     pub drill: DrillTarget,
@@ -149,13 +149,13 @@ impl PageScene<'_> {
     /// Did I/Os of a device fail in the last minute, by count or by the kernel's messages?
     fn is_failing(&self, device: &str) -> bool {
         let is_counted = self.last_minute().iter().any(|moment| moment.failing.contains(device));
-        is_counted || self.told_errors(device).any(|event| !event.message.contains("operation not supported"))
+        is_counted || self.logged_errors(device).any(|event| !event.message.contains("operation not supported"))
     }
 
-    /// The kernel's messages of the last minute that tell of failures of a device.
-    fn told_errors(&self, device: &str) -> impl Iterator<Item = &Event> {
-        let told = self.last_minute().iter().flat_map(|moment| &moment.events).filter(|event| event.kind == "kernel");
-        told.filter(move |event| is_io_error(&event.message) && names_device(&event.message, device))
+    /// The kernel's messages of the last minute about failures of a device.
+    fn logged_errors(&self, device: &str) -> impl Iterator<Item = &Event> {
+        let logged = self.last_minute().iter().flat_map(|moment| &moment.events).filter(|event| event.kind == "kernel");
+        logged.filter(move |event| is_io_error(&event.message) && names_device(&event.message, device))
     }
 
     /// A device on which I/Os fail, else the one with the longest use; among equals the one with the longest queue.
@@ -307,10 +307,10 @@ impl PageScene<'_> {
         }
         // Another tool's figures say nothing of errors, and neither does a log that cannot be read.
         let is_unknown = now.io_errors.is_none() || now.figure(CounterSubject::Disk, name, "in_flight").is_none();
-        match self.told_errors(name).map(|event| event.count).sum() {
+        match self.logged_errors(name).map(|event| event.count).sum() {
             0 if is_unknown => ("?".to_string(), ResourceLevel::Fine),
             0 => ("0/min".to_string(), ResourceLevel::Fine),
-            told => (format!(">={told}/min"), ResourceLevel::Full),
+            logged => (format!(">={logged}/min"), ResourceLevel::Full),
         }
     }
 
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_failed_are_told_in_more_than_one_word() {
+    fn the_kernel_reports_failed_requests_in_several_wordings() {
         for message in [
             "I/O error, dev sda, sector 8 op 0x0:(READ)",
             "Buffer I/O error on dev dm-0, logical block 0, async page read",

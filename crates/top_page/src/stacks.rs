@@ -6,7 +6,7 @@ use recording::rows::Profile;
 use std::collections::HashMap;
 use workload::probe::{StackOf, StackSamples};
 
-/// A first row that covers less of its moment than this began within it, when somebody began to look.
+/// A first row that covers less of its moment than this began within it, when the profiler was started.
 const WHOLE: f64 = 0.9;
 /// Stacks on the page of a process; the rest stands for little.
 const STACKS_MAX: usize = 40;
@@ -65,7 +65,7 @@ impl PageScene<'_> {
     pub(super) fn each_look(&self, cpu: Option<i32>, mut take: impl FnMut(&Profile)) -> f64 {
         let from_ns = self.lately().next().map_or(i64::MAX, |first| first.t_ns);
         let mut looked = None;
-        // `unseen_s`: since the last row. Somebody looked and nobody was seen, or nobody looked: the next row tells.
+        // `unseen_s`: since the last row. No sample hit a task, or the profiler was off: the next row shows which.
         let (mut seconds, mut unseen_s) = (0.0, 0.0);
         for moment in self.moments {
             let is_late = moment.t_ns >= from_ns;
@@ -122,7 +122,7 @@ mod tests {
         let read = || row(7, Some("main;read"), Some("vfs_read"), 30);
         let moments = [
             moment(1, vec![row(7, Some("old"), None, 99)]),
-            // Nobody was seen, though somebody looked.
+            // The profiler ran, and no sample hit a task.
             moment(13, Vec::new()),
             moment(14, vec![read(), row(8, Some("other"), None, 50)]),
             moment(15, vec![read(), row(7, Some("main;work"), None, 20)]),
@@ -139,11 +139,11 @@ mod tests {
         assert_eq!(functions, ["vfs_read kernel", "read program", "main program"]);
         assert_eq!(scene.stacks(9).note.as_deref(), Some("not seen on a CPU in this time"));
         let fresh = PageScene { moments: &moments[2..], ..scene };
-        assert_eq!(fresh.stacks(7).rows[0].cells[1], "30.0", "what was before nobody looked does not count");
+        assert_eq!(fresh.stacks(7).rows[0].cells[1], "30.0", "the time before the profiler ran does not count");
         let mut again = moments.clone();
         again[2].stacks.iter_mut().for_each(|row| row.interval_ns = 400_000_000);
         let away = PageScene { moments: &again, ..scene };
-        // 0.6 s in 1.4 s: the second without rows, and the beginning of the next one, nobody looked.
+        // 0.6 s in 1.4 s: in the second without rows, and at the beginning of the next one, the profiler was off.
         assert_eq!(away.stacks(7).rows[0].cells[1], "42.9", "the page was left and opened again");
         let missing = PageScene { no_stacks: Some("needs root"), ..scene };
         assert_eq!(missing.stacks(9).note.as_deref(), Some("needs root"));

@@ -47,7 +47,7 @@ impl Cells {
         self.values.iter().all(Option::is_none)
     }
 
-    /// The cell of what was told of at this time.
+    /// The cell of a sample of this time.
     pub(super) fn place(&self, t_ns: i64) -> usize {
         let count = self.values.len();
         // The middle of the interval: samples are never exactly on time.

@@ -202,7 +202,7 @@ impl<W: Write> Terminal<W> {
     /// The output cannot be written.
     pub fn verdicts(&mut self, verdicts: &[ObjectiveVerdict]) -> Result<(), RecordingError> {
         for verdict in verdicts {
-            let line = verdict.told();
+            let line = verdict.summary();
             let style = match verdict.judgement {
                 Judgement::Missed | Judgement::Undecided => Style::Red,
                 Judgement::Unknown => Style::Yellow,

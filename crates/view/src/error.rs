@@ -90,7 +90,7 @@ pub enum AnalyzeError {
 }
 
 impl AnalyzeError {
-    /// Did somebody ask for what there is not?
+    /// Does the request name something that does not exist?
     #[must_use]
     pub fn is_parameter(&self) -> bool {
         matches!(

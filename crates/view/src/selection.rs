@@ -68,8 +68,8 @@ impl NamePattern {
 }
 
 /// What the expression's reader says is in the last line, under a drawing of where.
-fn last_line(told: &str) -> String {
-    told.lines().last().unwrap_or(told).trim_start_matches("error: ").to_string()
+fn last_line(message: &str) -> String {
+    message.lines().last().unwrap_or(message).trim_start_matches("error: ").to_string()
 }
 
 /// A moment of a recording.

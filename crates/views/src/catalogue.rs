@@ -78,7 +78,7 @@ impl View {
 
     /// What stands in the place of the view when its subject did not let itself be measured: the verdict's words.
     pub fn missing(&self, verdicts: &Availability) -> Option<ViewData> {
-        // Nobody misses the pools of a machine without ZFS.
+        // A machine without ZFS lacks no pools: its views of pools are left out.
         let is_missed = |words: &&str| !(self.id.starts_with("pool.") && words.starts_with("not applicable"));
         let words = verdicts.of_view(self.id).filter(is_missed)?;
         let table = ViewTable { columns: vec![TableColumn::text("not measured", vec![words.to_string()])], omitted: 0 };

@@ -199,7 +199,7 @@ fn warnings(comparison: &Comparison) -> Vec<ReportWarning> {
             Judgement::Missed => Tone::Error,
             Judgement::Unknown | Judgement::Undecided => Tone::Warning,
         };
-        let text = format!("{}.", verdict.told());
+        let text = format!("{}.", verdict.summary());
         warnings.push(ReportWarning { tone, text, run: usize::try_from(verdict.run_index).ok() });
     }
     for pair in 0..comparison.pairs.len() {

@@ -121,13 +121,13 @@ impl RecordingFacts {
             }
         }
         let disks = with_rows(reader, |rows| rates::disks(rows))?;
-        let told = with_rows(reader, |rows| rates::told_pools(rows))?;
+        let printed = with_rows(reader, |rows| rates::printed_pools(rows))?;
         Ok(Self {
             manifest: reader.manifest().clone(),
             state: reader.state(),
             damage: reader.damage()?.sentences(reader.manifest()),
             cpu: with_rows(reader, |rows| rates::cpu(rows, selection.names.as_ref()))?,
-            pools: with_rows(reader, |rows| rates::pools(rows, &disks, &told))?,
+            pools: with_rows(reader, |rows| rates::pools(rows, &disks, &printed))?,
             disks,
             nets: with_rows(reader, |rows| rates::nets(rows))?,
             memory: with_rows(reader, |rows| rates::memory(rows))?,
@@ -252,7 +252,7 @@ impl RunFacts {
         !self.fidelity.is_empty()
     }
 
-    /// How its I/Os were paced, when nobody asked for a rate.
+    /// How its I/Os were paced, when no rate was set.
     pub(crate) fn pace(&self) -> &'static str {
         if self.is_replay() { "as traced" } else { "at full speed" }
     }

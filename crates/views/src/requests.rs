@@ -59,7 +59,7 @@ impl Stretch {
         }
     }
 
-    /// Was nobody watched before the other began? Intervals touch; half of one is more than rounding.
+    /// Was no port watched between this one and the next? Intervals touch; half of one is more than rounding.
     fn is_apart_from(&self, next: &Self) -> bool {
         next.from_s - self.to_s > (self.to_s - self.from_s) / self.intervals as f64 / 2.0
     }
@@ -86,7 +86,7 @@ pub struct RequestFacts {
 }
 
 impl RequestFacts {
-    /// All of a recording; `None` when nobody was watched.
+    /// All of a recording; `None` when no port was watched.
     ///
     /// # Errors
     /// A recording that cannot be read.
@@ -153,7 +153,7 @@ impl RequestFacts {
     }
 
     /// What came before the last interval becomes a part of the stretch before it, until that is as long as may be; and when
-    /// there are too many stretches, all may be twice as long. Nothing is put together over a time in which nobody was
+    /// there are too many stretches, all may be twice as long. Nothing is put together over a time in which no port was
     /// watched, unless there are too many of these.
     fn shorten(&mut self) {
         let [.., before, ended, _] = self.stretches.as_slice() else { return };
@@ -329,7 +329,7 @@ mod tests {
         let httpd = [(0.5, Some(4.0)), (1.5, Some(0.0)), (2.5, Some(1.0)), (5.5, None), (8.5, Some(1.0))];
         assert_eq!(course(&rate, "80 httpd"), httpd, "a gap where nothing was watched");
         let sshd = [(0.5, Some(1.0)), (1.5, None), (2.5, None), (5.5, None), (8.5, Some(0.0))];
-        assert_eq!(course(&rate, "22 sshd"), sshd, "nobody asked is 0, not watched is nothing");
+        assert_eq!(course(&rate, "22 sshd"), sshd, "no requests are 0, an unwatched port has no rate");
     }
 
     #[test]
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_gap_in_a_long_recording_stays_a_gap() {
-        // Somebody looked for 5,000 s, then not for a minute, then again.
+        // The port was watched for 5,000 s, then not for a minute, then again.
         let seconds = (1..=5_000).chain(5_061..=10_000);
         let facts = facts(seconds.map(|end_s| row(end_s, 80, Some("httpd"), Some(false), &[1])));
         assert!(facts.stretches.len() <= STRETCHES + 2, "{}", facts.stretches.len());

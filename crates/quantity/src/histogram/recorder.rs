@@ -116,7 +116,7 @@ impl HistogramRecorder {
             buckets.extend(used.map(|(slot, count)| ((first + slot) as u32, u64::from(*count))));
         }
         for (bucket, full) in &self.spilled {
-            // Whoever spilled has a count in its slot.
+            // A bucket that spilled has a count in its slot.
             if let Ok(at) = buckets.binary_search_by_key(bucket, |entry| entry.0) {
                 buckets[at].1 += full;
             }

@@ -40,7 +40,7 @@ pub(super) const COLUMNS: &[StatColumn] = columns! {
 pub(super) struct Groups {
     since_boot: bool,
     joins: bool,
-    /// What was last told of each.
+    /// The last row of each.
     before: HashMap<Label, Cgroup>,
     now: Vec<Cgroup>,
     before_ns: Option<i64>,

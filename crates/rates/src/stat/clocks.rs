@@ -141,7 +141,7 @@ pub(super) struct Processes {
     /// Time taken, by process and vector.
     stolen: Vec<(i64, String, i64)>,
     before: [HashMap<(i64, i64), Used>; 2],
-    /// With the time at which it was told.
+    /// With the time of its last row.
     stolen_before: HashMap<(i64, String), (i64, i64)>,
     /// Something was forgotten: what is not known may be old.
     forgot: [bool; 3],

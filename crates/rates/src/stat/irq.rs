@@ -51,7 +51,7 @@ pub(super) struct Vectors {
     before_ns: Option<i64>,
     times_before: HashMap<Key, (i64, i64, i64)>,
     times: Vec<IrqTime>,
-    /// What is not told of yet may have been counted for long.
+    /// The reader joined a running recording: a vector without a row may have been counted for long.
     joins: bool,
 }
 
@@ -70,8 +70,8 @@ impl Vectors {
         }
     }
 
-    /// ms per second and µs each, of what has been told of now. The probe tells of a vector from its first interrupt on, so
-    /// that one which has no row yet had none at the sample before, at `since_ns`.
+    /// ms per second and µs each, of the vectors with a row in this sample. The probe writes rows of a vector from its
+    /// first interrupt on: a vector that is new had no interrupt up to the sample before, at `since_ns`.
     fn times(&mut self, since_ns: Option<i64>) -> HashMap<Key, (f64, Option<f64>)> {
         let mut known = HashMap::new();
         for row in self.times.drain(..) {
@@ -107,7 +107,7 @@ impl Stream for Vectors {
         for row in std::mem::take(&mut self.now) {
             let key = (row.kind, row.vector, row.cpu);
             let before = self.before.insert(key.clone(), (row.t_ns, row.count));
-            // The clock began at boot, and so did the counters. One that was not told of before has no interval yet.
+            // The clock began at boot, and so did the counters. A vector without an earlier row has no interval yet.
             let Some((from_ns, from)) = before.or((since_boot && self.since_boot).then_some((0, 0))) else { continue };
             let time = times.get(&key);
             let grown = row.count - from;
@@ -142,7 +142,7 @@ fn together(on: &[OnCpu]) -> Vec<Option<f64>> {
     let took: Vec<(i32, f64)> =
         on.iter().filter_map(|one| Some((one.cpu, one.per_s.filter(|rate| *rate > 0.0)?))).collect();
     let most = took.iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| per_s.is_some());
-    // A CPU whose time is not told of took less than a millisecond; all of them unknown is not known.
+    // A CPU without a row of times took less than a millisecond; without any such row, the time is not known.
     let timed = on.iter().any(|one| one.ms_per_s.is_some());
     let ms_per_s = timed.then(|| on.iter().filter_map(|one| one.ms_per_s).sum::<f64>());
     let count = |one: &OnCpu| Some(one.ms_per_s? * 1e3 / one.us_each.filter(|us| *us > 0.0)?);

@@ -1,7 +1,8 @@
 //! TCP sockets that listen, the longest queue first.
 //!
-//! A socket has a row when it is new, when somebody waits, when something of it changed (as what it dropped), and when it is
-//! gone. One without a row in a sample has an empty queue, and is otherwise as it was last told.
+//! A socket has a row when it is new, when connections wait in its queue, when a figure of it changed (such as its
+//! drops), and when it is gone. A socket without a row in a sample has an empty queue; its other figures are those of
+//! its last row.
 
 use super::FigureDigits::{Fixed, Percent, Scaled};
 use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, TextColumn, columns};
@@ -117,7 +118,8 @@ impl Listeners {
                 None => (!is_first && !self.joins).then_some(0),
             };
             let grown = row.drops.zip(from).map(|(now, from)| now - from);
-            // Where the number is not told, another socket of that port counts from 0, and what the first one dropped is not known.
+            // Without an inode, another socket of that port counts from 0, and the drops of the first one are not
+            // known.
             self.known.insert(key, Socket { last: row, dropped: grown.filter(|grown| *grown >= 0) });
         }
     }
@@ -216,7 +218,7 @@ mod tests {
         let value = |key: &str| blocks[0].value(row, key);
         assert_eq!((value("backlog"), value("full_percent")), (Some(5.0), Some(120.0)));
         assert_eq!((value("drops"), value("limit"), value("pid")), (Some(30.0), Some(4096.0), Some(2521.0)));
-        // Nobody has a row: nobody waits, and what they dropped is as it was; whose drops are not told has none to show.
+        // No listener changed: no rows, empty queues, the same drops. A socket without a count of drops shows none.
         assert_eq!((blocks[1].t_ns, blocks[1].seconds), (3_000_000_000, 1.0));
         let expect = [of(1521, [Some(0.0), Some(0.0)]), of(80, [Some(0.0), Some(0.0)]), of(22, [Some(0.0), None])];
         assert_eq!(figures(&blocks[1], keys), expect);
@@ -228,7 +230,7 @@ mod tests {
         let options = StatOptions { since_boot: true, ..StatOptions::default() };
         let blocks = blocks(&options, &[vec![listener(80, 3, Some(7))]]);
         assert!(blocks[0].since_boot);
-        // It began to listen some time after boot, and nobody knows when.
+        // It began to listen at an unknown time after boot.
         assert_eq!(figures(&blocks[0], ["queue", "drops_per_s"]), [of(80, [Some(3.0), None])]);
     }
 
@@ -257,7 +259,7 @@ mod tests {
         let shown = blocks(&options, &[first.clone(), vec![gone], vec![listener(80, 0, Some(51))]]);
         assert_eq!(figures(&shown[0], keys), [of(22, [Some(5.0), Some(0.0)])]);
         assert_eq!(figures(&shown[1], keys)[0], of(80, [Some(5.0), Some(1.0)]));
-        // Who joined cannot know what a socket dropped before it was first told of.
+        // A reader that joined late does not know what a socket dropped before its first row.
         let joined = StatOptions { joins: true, ..StatOptions::default() };
         let shown = blocks(&joined, &[first, vec![again]]);
         assert_eq!(figures(&shown[0], keys)[1], of(80, [Some(128.0), None]));
@@ -276,6 +278,6 @@ mod tests {
         let old = |queue, drops| vec![Listener { inode: None, gone: None, ..listener(80, queue, drops) }];
         let shown = blocks(&options, &[old(0, Some(100)), old(2, Some(3)), old(0, None)]);
         let rates: Vec<_> = shown.iter().map(|block| figures(block, ["queue", "drops_per_s"]).remove(0).1).collect();
-        assert_eq!(rates, [[Some(2.0), None], [Some(0.0), None]], "it began anew; not told is not 0");
+        assert_eq!(rates, [[Some(2.0), None], [Some(0.0), None]], "the count began anew; an unknown count is not 0");
     }
 }

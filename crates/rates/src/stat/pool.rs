@@ -36,7 +36,7 @@ pub(super) struct Pools {
     pools: HashMap<String, ZfsPool>,
     arc: Option<ZfsArc>,
     disks: HashMap<String, Disk>,
-    /// Of imported pools and their parts: allocated and free, bytes; known by having been told of.
+    /// Allocated and free bytes of imported pools and their parts: each that had a row.
     sizes: BTreeMap<String, [Option<f64>; 2]>,
     now: Vec<ZfsPool>,
     arc_now: Option<ZfsArc>,
@@ -116,7 +116,7 @@ impl Stream for Pools {
 
 fn arc_percent(step: &Step<'_, ZfsArc>) -> Option<f64> {
     let (hits, misses) = (step.delta_some(|row| row.hits)?, step.delta_some(|row| row.misses)?);
-    // Nobody asked it.
+    // Without requests there is no share.
     (hits + misses > 0.0).then(|| 100.0 * hits / (hits + misses))
 }
 

@@ -27,7 +27,7 @@ pub(super) const COLUMNS: &[StatColumn] = columns! {
 pub(super) struct Processes {
     since_boot: bool,
     joins: bool,
-    /// By number and start, with what was last told.
+    /// By number and start, with the last row of each.
     before: HashMap<(i64, Option<i64>), Process>,
     now: Vec<Process>,
     before_ns: Option<i64>,

@@ -70,8 +70,8 @@ impl Stream for Disks {
         let mut sums = std::mem::take(&mut self.sums);
         let mut block = self.disks.commit()?;
         for row in &mut block.rows {
-            // Nobody has seen the I/Os since boot. Those of a partition are its disk's: where they lie does not tell whether
-            // they were sent to the partition, which is what its counters count.
+            // The I/Os since boot were not traced. Those of a partition are its disk's: their addresses do not say
+            // whether they were sent to the partition, which is what its counters count.
             let of_device = sums.get_mut(&row.name).filter(|_| !block.since_boot);
             let values = match of_device {
                 Some(sums) => sums.each_mut().map(percentiles_ms).concat(),

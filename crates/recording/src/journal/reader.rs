@@ -1,11 +1,11 @@
 //! The reading end of a journal.
 
 use super::{BATCH_BYTES_MAX, JOURNAL, OF_MANIFEST, recording_of};
+use crate::compress::BatchDecompressor;
 use crate::frame::{HEADER_MAX, Header, Layout, MAGIC_BYTES, Order};
 use crate::ipc;
 use crate::manifest::Changes;
 use crate::packed;
-use crate::squeeze::Unsqueezer;
 use crate::{Manifest, RecordingError, regular};
 use arrow_array::RecordBatch;
 use std::fs::File;
@@ -19,7 +19,7 @@ pub(crate) struct JournalReader {
     path: PathBuf,
     at: u64,
     end: u64,
-    unsqueezer: Unsqueezer,
+    decompressor: BatchDecompressor,
     layout: Layout,
     /// Hash of the recording's identity; `None`: that of the first frame.
     recording: Option<u64>,
@@ -27,7 +27,7 @@ pub(crate) struct JournalReader {
     pub(crate) order: Order,
     /// What the frames say of the manifest, where that is asked for.
     pub(super) of_manifest: Option<Changes>,
-    /// Somebody writes it: what is not whole at its end will be.
+    /// A writer appends to it: an incomplete frame at its end will be completed.
     pub(crate) waits: bool,
     /// Bytes that belonged to no whole frame.
     pub(crate) skipped: u64,
@@ -60,7 +60,7 @@ impl JournalReader {
             path,
             at: 0,
             end,
-            unsqueezer: Unsqueezer::default(),
+            decompressor: BatchDecompressor::default(),
             layout,
             recording,
             order: Order::from_the_start(),
@@ -283,7 +283,7 @@ impl JournalReader {
     /// Takes in what a frame says of the manifest.
     fn hear(&mut self, stream: &[u8]) {
         let Some(changes) = &mut self.of_manifest else { return };
-        let plain = self.unsqueezer.plain(stream, BATCH_BYTES_MAX);
+        let plain = self.decompressor.plain(stream, BATCH_BYTES_MAX);
         match plain.and_then(|plain| serde_json::from_slice(&plain).ok()) {
             Some(said) => changes.add(said),
             None => self.order.lost += 1,
@@ -338,7 +338,7 @@ impl JournalReader {
         if packed::is_packed(stream) {
             return packed::unpack(stream);
         }
-        ipc::batch(self.unsqueezer.plain(stream, BATCH_BYTES_MAX)?)
+        ipc::batch(self.decompressor.plain(stream, BATCH_BYTES_MAX)?)
     }
 
     /// Could [`Self::batch_of`] read this frame? Of I/Os no rows are made for that.

@@ -1,11 +1,11 @@
 //! The writing end of a journal.
 
 use super::{BATCH_BYTES_MAX, JOURNAL, OF_MANIFEST, recording_of, remove_journal};
+use crate::compress::BatchCompressor;
 use crate::frame::{self, FRAME_MAX, HEADER_MAX};
 use crate::manifest::Changes;
 use crate::packed::{self, IoNames, RawIo};
 use crate::rows::Io;
-use crate::squeeze::Squeezer;
 use crate::sync::Syncer;
 use crate::{Manifest, RecordingError, Row, RowBatch};
 use arrow_array::RecordBatch;
@@ -33,14 +33,14 @@ pub(crate) struct JournalWriter {
     path: PathBuf,
     /// Frames of the commit under way.
     pending: Vec<u8>,
-    squeezer: Squeezer,
+    compressor: BatchCompressor,
     /// Hash of the recording's identity.
     recording: u64,
     /// Number of the next frame, and of the next after the last whole commit.
     number: u64,
     whole_number: u64,
     /// What the frames say of the manifest.
-    told: Changes,
+    recorded: Changes,
     /// Length of the file up to the last whole commit.
     whole: u64,
     synced_ns: u64,
@@ -64,11 +64,11 @@ impl JournalWriter {
             file,
             path,
             pending: Vec::new(),
-            squeezer: Squeezer::default(),
+            compressor: BatchCompressor::default(),
             recording: recording_of(manifest),
             number: 0,
             whole_number: 0,
-            told: Changes::default(),
+            recorded: Changes::default(),
             whole: 0,
             synced_ns: quantity::clock::now_ns(),
             syncer,
@@ -90,11 +90,11 @@ impl JournalWriter {
 
     /// Adds to the commit under way what has changed of the manifest.
     pub(crate) fn tell(&mut self, manifest: &Manifest) -> Result<(), RecordingError> {
-        let changes = self.told.of(manifest)?;
+        let changes = self.recorded.of(manifest)?;
         if changes.is_empty() {
             return Ok(());
         }
-        let fits = self.add_squeezed(OF_MANIFEST, BATCH_BYTES_MAX, |plain| {
+        let fits = self.add_compressed(OF_MANIFEST, BATCH_BYTES_MAX, |plain| {
             serde_json::to_writer(plain, &changes).map_err(|error| ArrowError::JsonError(error.to_string()))
         })?;
         if fits { Ok(()) } else { Err(RecordingError::format(OF_MANIFEST)("more than 256 MiB")) }
@@ -107,7 +107,7 @@ impl JournalWriter {
 
     /// Adds rows as frames of at most `most` bytes before compression.
     pub(super) fn add_rows(&mut self, name: &str, rows: &RecordBatch, most: usize) -> Result<(), RecordingError> {
-        let fits = self.add_squeezed(name, most, |plain| {
+        let fits = self.add_compressed(name, most, |plain| {
             StreamWriter::try_new(plain, &rows.schema())
                 .and_then(|mut writer| writer.write(rows).and_then(|()| writer.finish()))
         })?;
@@ -123,20 +123,20 @@ impl JournalWriter {
     }
 
     /// Adds a frame of what `write` gives; adds nothing and is false where that is longer than `most` bytes.
-    fn add_squeezed(
+    fn add_compressed(
         &mut self,
         name: &str,
         most: usize,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), ArrowError>,
     ) -> Result<bool, RecordingError> {
         let (before, number) = (self.pending.len(), self.number);
-        let mut squeezer = std::mem::take(&mut self.squeezer);
+        let mut compressor = std::mem::take(&mut self.compressor);
         let mut fits = true;
         let added = self.add_frame(name, |pending| {
-            fits = squeezer.squeeze(pending, most, write).map_err(RecordingError::format(name))?;
+            fits = compressor.compress(pending, most, write).map_err(RecordingError::format(name))?;
             Ok(())
         });
-        self.squeezer = squeezer;
+        self.compressor = compressor;
         added?;
         if !fits {
             self.pending.truncate(before);
@@ -145,7 +145,7 @@ impl JournalWriter {
         Ok(fits)
     }
 
-    /// Adds I/Os packed; they are rows for whoever reads. Many go out at once.
+    /// Adds I/Os packed; a reader gets them as rows. Many go out at once.
     pub(crate) fn add_ios(&mut self, names: &IoNames, records: &[RawIo]) -> Result<(), RecordingError> {
         self.add_frame(Io::TABLE.name, |pending| packed::pack(names, records, pending))?;
         if self.pending.len() < LARGE_BYTES { Ok(()) } else { self.commit() }
@@ -183,8 +183,8 @@ impl JournalWriter {
     /// Writes whole frames.
     fn write(&mut self, frames: &[u8]) -> Result<(), RecordingError> {
         if let Err(error) = self.file.write_all(frames) {
-            // Some of it may have been about the manifest: all of that is told again.
-            self.told = Changes::default();
+            // The frames may have held changes of the manifest: the next commit writes all of them again.
+            self.recorded = Changes::default();
             // What arrived of it must not stand before later frames. Its writer hears of it: later frames take its numbers.
             if self.file.set_len(self.whole).is_ok() {
                 self.number = self.whole_number;

@@ -1,6 +1,6 @@
 //! Block I/Os as a probe's records, with the names that they use: what a trace writes while its load runs. Rows of the
-//! table `io` are made of them when somebody reads them, at the latest when the recording is sealed: that costs many
-//! times what writing costs, and nothing that is being measured has to wait for it.
+//! table `io` are made of them when they are read, at the latest when the recording is sealed: that costs many times
+//! what writing costs, and nothing that is being measured has to wait for it.
 //!
 //! In a frame of the journal they stand in place of an Arrow stream: `magic (8 bytes), length of the names (u32 LE), the
 //! names as JSON, blocks of records` ([`planes`]) in the byte order of the machine that wrote them. A frame has all names
@@ -75,7 +75,7 @@ pub struct IoRecord {
     pub dev: u32,
     /// Number of the task that issued it; 0: unknown.
     pub issuer: u32,
-    /// Number of the task that wrote its data into the page cache; 0: nobody, or unknown.
+    /// Number of the task that wrote its data into the page cache; 0: none, or unknown.
     pub owner: u32,
     /// Number of its file; 0: none, or unknown.
     pub file: u32,

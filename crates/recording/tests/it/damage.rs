@@ -1,4 +1,4 @@
-//! What is damaged is found, counted and told; what is whole is read.
+//! Damage is found, counted and reported; what is whole is read.
 
 use recording::rows::{Event, System};
 use recording::{
@@ -134,7 +134,7 @@ fn a_frame_that_cannot_be_read_is_lost_though_its_checksums_are_right() {
 }
 
 #[test]
-fn a_damaged_frame_is_told_with_the_time_around_it() {
+fn the_reader_reports_a_damaged_frame_with_the_time_around_it() {
     let folder = tempfile::tempdir().unwrap();
     let directory = killed(folder.path(), "r", 6);
     let mut all = frames(&directory);
@@ -462,7 +462,7 @@ fn a_manifest_of_another_recording_is_outvoted() {
 }
 
 #[test]
-fn a_manifest_from_before_sealing_gives_way_and_a_journal_that_is_gone_or_emptied_is_told() {
+fn a_manifest_from_before_sealing_gives_way_and_the_reader_reports_a_missing_or_empty_journal() {
     let folder = tempfile::tempdir().unwrap();
     let writer = written(&folder.path().join("r"), 5);
     let before = std::fs::read(folder.path().join("r/manifest.json")).unwrap();

@@ -1,4 +1,4 @@
-//! `kill -9` at random moments: every interval that was told of after its commit is in the recording.
+//! `kill -9` at random moments: every interval that the writer reported as committed is in the recording.
 
 use quantity::clock::now_ns;
 use recording::rows::{Event, Phase};
@@ -60,11 +60,11 @@ fn nothing_that_was_committed_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let mut state = now_ns() | 1;
     println!("seed {state}");
-    let (mut cut, mut told_of) = (0, 0);
+    let (mut cut, mut commits) = (0, 0);
     // On a busy machine many are killed before they have written anything: then there are more of them.
-    let is_enough = |cut: u64, told_of: i64| cut > KILLS / 2 && told_of > 500;
+    let is_enough = |cut: u64, commits: i64| cut > KILLS / 2 && commits > 500;
     for kill in 0..KILLS * 20 {
-        if kill >= KILLS && is_enough(cut, told_of) {
+        if kill >= KILLS && is_enough(cut, commits) {
             break;
         }
         state ^= state << 13;
@@ -87,9 +87,9 @@ fn nothing_that_was_committed_is_lost() {
         std::thread::sleep(Duration::from_micros(state % 60_000));
         child.kill().unwrap();
         child.wait().unwrap();
-        let told = reading.join().unwrap();
+        let committed = reading.join().unwrap();
         if !directory.join("manifest.json").exists() {
-            assert_eq!(told, 0, "told before there was a recording");
+            assert_eq!(committed, 0, "the writer committed before there was a recording");
             continue;
         }
         let reader = Reader::open(&directory).unwrap();
@@ -98,10 +98,10 @@ fn nothing_that_was_committed_is_lost() {
         let phases: Vec<i64> = reader.table::<Phase>().unwrap().iter().map(|row| row.t_ns).collect();
         let numbers = |rows: &[i64]| (1..=i64::try_from(rows.len()).unwrap()).collect::<Vec<_>>();
         assert_eq!((&events, &phases), (&numbers(&events), &numbers(&phases)));
-        assert!(phases.last().copied().unwrap_or(0) >= told, "{told} told, {} there", phases.len());
-        told_of += told;
+        assert!(phases.last().copied().unwrap_or(0) >= committed, "{committed} committed, {} there", phases.len());
+        commits += committed;
         cut += 1;
     }
-    println!("{cut} recordings cut short, {told_of} commits told of, all there");
-    assert!(is_enough(cut, told_of), "killed too early to mean anything: {cut} recordings, {told_of} commits");
+    println!("{cut} recordings cut short, {commits} commits reported, all there");
+    assert!(is_enough(cut, commits), "killed too early to mean anything: {cut} recordings, {commits} commits");
 }

@@ -7,9 +7,9 @@
     reason = "helpers of tests"
 )]
 
-mod between;
 mod cost;
 mod damage;
 mod kill;
+mod range_read;
 mod recording;
 mod unended;

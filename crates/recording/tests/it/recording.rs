@@ -253,7 +253,7 @@ fn a_reader_from_before_the_seal_reads_on_after_it() {
 }
 
 #[test]
-fn a_wall_clock_that_is_set_is_followed_and_told() {
+fn the_writer_follows_a_wall_clock_that_is_set_and_reports_the_step() {
     let (_folder, directory) = fresh();
     let mut writer = Writer::create(&directory, Manifest::new(&["test".into()])).unwrap();
     let start = ClockAnchor::now();
@@ -265,7 +265,7 @@ fn a_wall_clock_that_is_set_is_followed_and_told() {
     assert_eq!(writer.follow_clock(at(1, 0)).unwrap(), None);
     let hour = writer.follow_clock(at(2, -3600)).unwrap().unwrap();
     assert!((hour + 3600 * second).abs() < second / 10, "an hour back, not {hour} ns");
-    assert_eq!(writer.follow_clock(at(3, -3600)).unwrap(), None, "told once");
+    assert_eq!(writer.follow_clock(at(3, -3600)).unwrap(), None, "the writer reports the step once");
     assert_eq!(writer.follow_clock(at(90, -3600)).unwrap(), None, "a minute's anchor is no step");
     let reader = Reader::open(&directory).unwrap();
     let manifest = reader.manifest();

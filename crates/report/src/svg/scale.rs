@@ -88,7 +88,7 @@ impl Scale {
             .filter(|time| *time)
             .and_then(|_| TIME_STEPS.iter().copied().find(|step| (high - low) / step <= count as f64))
             .unwrap_or_else(|| nice_step(high - low, count));
-        // Where nothing happened, parts of one byte or one operation would be told.
+        // Where nothing happened, the ticks would be parts of one byte or one operation.
         let step = if low == 0.0 && high == 1.0 && unit.is_counted() { 1.0 } else { step };
         if nice {
             low = (low / step + 1e-9).floor() * step;
@@ -103,7 +103,7 @@ impl Scale {
             ticks.push(Tick { at, label: tick(unit, at, span) });
             index += 1.0;
         }
-        told_apart(&mut ticks, unit, step);
+        distinguish(&mut ticks, unit, step);
         Self { low, high, log: false, ticks, minor: Vec::new() }
     }
 
@@ -142,7 +142,7 @@ impl Scale {
         let mut ticks: Vec<Tick> =
             chosen.into_iter().map(|at| Tick { at, label: tick(unit, at, high - low) }).collect();
         let least = ticks.first().map_or(1.0, |tick| tick.at);
-        told_apart(&mut ticks, unit, least);
+        distinguish(&mut ticks, unit, least);
         Self { low, high, log: true, ticks, minor }
     }
 
@@ -188,7 +188,7 @@ pub(crate) fn tick(unit: Unit, value: f64, span: f64) -> String {
 }
 
 /// Labels that three digits make equal, or other than their ticks, with the digits that a step needs.
-fn told_apart(ticks: &mut [Tick], unit: Unit, step: f64) {
+fn distinguish(ticks: &mut [Tick], unit: Unit, step: f64) {
     let alike = ticks.windows(2).any(|pair| pair[0].label == pair[1].label);
     // Below this, three digits are two or one.
     const FINE: f64 = 0.01;

@@ -52,7 +52,7 @@ impl Theme {
         self.pick("#b3261e", "#ff8f86")
     }
 
-    /// Letters of this tone: each told apart by lightness too, and the words say the same.
+    /// Letters of this tone: tones differ in lightness too, and the words say the same.
     pub(crate) fn tone(self, tone: Tone) -> &'static str {
         match tone {
             Tone::Plain | Tone::Info => self.ink(),

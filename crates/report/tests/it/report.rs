@@ -366,7 +366,7 @@ fn the_device_that_moved_most_may_have_no_controller() {
     let (_directory, reader) = reader(crate::sample::machine_with_zram);
     let model = views::report_model(&reader).unwrap();
     assert!(model.sentence.contains("zram0, the device that moved most"), "{}", model.sentence);
-    assert!(model.sentence.contains("(dm-0 stands on others, and is told there)"), "{}", model.sentence);
+    assert!(model.sentence.contains("(dm-0 is on other devices, and counted there)"), "{}", model.sentence);
 }
 
 #[test]

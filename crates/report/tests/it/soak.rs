@@ -1,7 +1,7 @@
 //! A thousand targets for three hours at one-second intervals: the report is made in 20 s.
 //! `cargo test --release -p report --test it -- --ignored soak --nocapture`
 
-#![expect(clippy::too_many_lines, reason = "one story, told in order")]
+#![expect(clippy::too_many_lines, reason = "one scenario, step by step")]
 
 use quantity::clock::now_ns;
 use quantity::histogram::Histogram;

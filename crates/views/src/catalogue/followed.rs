@@ -155,7 +155,7 @@ pub(super) static FOLLOWED: [View; 35] = [
         "Operations and flags",
         ViewKind::Table,
         traced::kinds,
-        "What I/Os were marked with: `sync` means that somebody waits; reads always are.",
+        "What I/Os were marked with: `sync` means that a task waits; reads always are.",
     ),
     traced("trace.size_table", "Sizes one by one", ViewKind::Table, traced::by_size, "The sizes that occur most."),
     traced(

@@ -72,14 +72,14 @@ pub(super) static MACHINE: [View; 14] = [
         "Pool throughput",
         ViewKind::TimeSeries,
         series::pool_throughput,
-        "Bytes per second read from and written to pools of ZFS: by the module's counters, or as `zpool iostat` told.",
+        "Bytes per second read from and written to pools of ZFS: by the module's counters, or from `zpool iostat`.",
     ),
     run(
         "memory.use",
         "Memory",
         ViewKind::TimeSeries,
         series::memory_use,
-        "Used: all that is not available to new programs. The page cache is given back when somebody needs it; dirty is not on a disk yet.",
+        "Used: all that is not available to new programs. The page cache is given back when programs need it; dirty is not on a disk yet.",
     ),
     run(
         "system.tasks",

@@ -93,7 +93,7 @@ pub struct JudgedFigure {
 }
 
 impl JudgedFigure {
-    /// The smallest change that could be told, a fraction: about half of the interval.
+    /// The smallest change that could be resolved, a fraction: about half of the interval.
     #[must_use]
     pub fn resolvable(&self) -> Option<f64> {
         self.interval.map(|(low, high)| (0.5 * (high / low).ln()).exp() - 1.0)

@@ -86,7 +86,7 @@ pub(crate) fn percent(fraction: f64) -> String {
 }
 
 /// What is said of one figure of a side in a pair, a sentence with a full stop.
-fn told(comparison: &Comparison, (side, pair): (usize, usize), measure: &LoadMeasure) -> String {
+fn figure_sentence(comparison: &Comparison, (side, pair): (usize, usize), measure: &LoadMeasure) -> String {
     let (base, label, run) = (comparison.label(0), comparison.label(side), comparison.pair_name(pair));
     let Some(judged) = comparison.judged(side, pair, measure) else {
         let why = why_unknown(comparison, (side, pair), measure);
@@ -126,7 +126,7 @@ pub(crate) fn sentence(comparison: &Comparison, pair: usize) -> String {
     if others.is_empty() {
         return format!("Only {} has run {}.", first.label, comparison.pair_name(pair));
     }
-    others.into_iter().map(|side| told(comparison, (side, pair), measure)).collect::<Vec<String>>().join(" ")
+    others.into_iter().map(|side| figure_sentence(comparison, (side, pair), measure)).collect::<Vec<String>>().join(" ")
 }
 
 /// Over all pairs: how many differ, and which.

@@ -73,12 +73,12 @@ fn volumes(facts: &RecordingFacts) -> String {
     let names: Vec<&str> = of.map(|(name, _)| name.as_str()).collect();
     match names.as_slice() {
         [] => String::new(),
-        [only] => format!(" ({only} stands on others, and is told there)"),
+        [only] => format!(" ({only} is on other devices, and counted there)"),
         [names @ .., last] if names.len() < 4 => {
-            format!(" ({} and {last} stand on others, and are told there)", names.join(", "))
+            format!(" ({} and {last} are on other devices, and counted there)", names.join(", "))
         }
         [first, second, more @ ..] => {
-            format!(" ({first}, {second} and {} more stand on others, and are told there)", more.len())
+            format!(" ({first}, {second} and {} more are on other devices, and counted there)", more.len())
         }
     }
 }

@@ -200,14 +200,14 @@ fn objectives(facts: &RecordingFacts, found: &mut Vec<ReportWarning>) {
 
 /// Warnings and errors that were recorded as events; single failures are counted already.
 fn events(facts: &RecordingFacts, found: &mut Vec<ReportWarning>) {
-    // Where the end is known it is told with its figures.
+    // Where the end is known, the run's figures have it.
     let is_end_known = facts.runs.iter().all(|run| run.unfinished.is_some());
-    let told = facts.events.iter().filter(|event| {
+    let shown = facts.events.iter().filter(|event| {
         matches!(event.severity.as_str(), "warning" | "error")
             && !matches!(event.kind.as_str(), "io_error" | "io_errors")
             && !(is_end_known && matches!(event.kind.as_str(), "unfinished" | "backlog"))
     });
-    for event in told.take(EVENTS) {
+    for event in shown.take(EVENTS) {
         let tone = if event.severity == "error" { Tone::Error } else { Tone::Warning };
         let run = event.run.as_ref().and_then(|title| facts.runs.iter().position(|run| run.title == *title));
         let text = event.run.as_ref().map_or(event.message.as_str(), |title| {

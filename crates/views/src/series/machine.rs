@@ -56,7 +56,7 @@ pub(crate) fn disk_skew(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawin
     each(&shares, run, y, |share| Some(share.1), &[("", |share: &(i64, f64)| Some(share.1))])
 }
 
-/// Devices of a picture with two axes: more could not be told apart.
+/// Devices of a chart with two axes: the reader could not distinguish more.
 const FEW: usize = 2;
 
 /// Lines on two axes.

@@ -41,7 +41,7 @@ pub struct TracedFacts {
     pub(crate) times: Vec<Times>,
     /// By name of the device, busiest first.
     addresses: Vec<(String, Addresses)>,
-    /// When the trace ended, if that is told.
+    /// When the trace ended, if that is known.
     ended_ns: Option<i64>,
     /// I/Os by class.
     ios: [u64; 3],
@@ -96,7 +96,7 @@ struct Fold {
 }
 
 impl Fold {
-    /// `first_ns`: of the first I/O; `traced_ns`: from when to when was traced, if that is told.
+    /// `first_ns`: of the first I/O; `traced_ns`: from when to when was traced, if that is known.
     fn new(first_ns: i64, traced_ns: Option<(i64, i64)>, ended_ns: Option<i64>) -> Self {
         // What was on its way when tracing began may have been queued before.
         let span_ns = traced_ns.map_or((first_ns, first_ns), |(began_ns, end_ns)| (began_ns.min(first_ns), end_ns));
@@ -161,9 +161,9 @@ impl TracedFacts {
     }
 
     fn of(mut fold: Fold, names: &rates::NameNumbers, ended_ns: Option<i64>) -> Self {
-        let named = |groups: Groups<usize>, nobody: &str| -> Vec<(String, Total)> {
+        let named = |groups: Groups<usize>, unnamed: &str| -> Vec<(String, Total)> {
             let text = |number: Option<usize>| match number.map(|number| names.name(number)) {
-                Some("") => nobody.to_string(),
+                Some("") => unnamed.to_string(),
                 Some(name) => name.to_string(),
                 None => "(all others)".to_string(),
             };

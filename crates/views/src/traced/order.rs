@@ -193,8 +193,8 @@ impl Order {
         self.slow.insert(self.number, slow);
     }
 
-    /// How long it took; of one that had no end, how long it was on its way when the trace ended, for ever where nobody
-    /// knows when that was.
+    /// How long it took; of one that had no end, how long it was in flight when the trace ended, for ever where that
+    /// time is not known.
     fn length_ns(&self, row: &NumberedIo) -> u64 {
         let end_ns = row.complete_ns.unwrap_or(self.ended_ns);
         u64::try_from(end_ns.saturating_sub(row.queue_ns)).unwrap_or(0)

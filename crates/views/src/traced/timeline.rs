@@ -95,7 +95,7 @@ impl Addresses {
 pub(crate) struct Timeline {
     pub(crate) origin_ns: i64,
     pub(crate) end_ns: i64,
-    /// When the trace ended, if that is told.
+    /// When the trace ended, if that is known.
     ended_ns: Option<i64>,
     pub(crate) bin_ns: i64,
     pub(crate) bins: Vec<Bin>,

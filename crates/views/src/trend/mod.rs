@@ -1,5 +1,5 @@
 //! Is a workload growing, and when does it reach its limit? A level a day, the robust slope of Theil and Sen with Sen's
-//! confidence interval, and a date with its uncertainty, or the reason why none can be told.
+//! confidence interval, and a date with its uncertainty, or the reason why there is no date.
 //!
 //! Sen, "Estimates of the regression coefficient based on Kendall's tau", J. Am. Stat. Assoc. 63 (1968).
 
@@ -38,7 +38,7 @@ pub struct DailySlope {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum LimitReach {
-    /// Nobody said what the limit is.
+    /// No limit is set.
     NoLimit,
     /// The trend is there already.
     Reached,
@@ -51,8 +51,9 @@ pub enum LimitReach {
         /// By the flattest; `None`: not within the time that the days can speak of.
         latest: Option<f64>,
     },
-    /// Not told, and why; perhaps a day before which it is not.
-    NotTold {
+    /// No date, and why; perhaps a day before which the limit is not reached.
+    #[serde(rename = "not_told")]
+    NoDate {
         /// In words.
         why: String,
         /// By the steepest slope of the interval, when that is within the time that the days can speak of.
@@ -171,14 +172,14 @@ impl Trend {
                 span + 1.0,
                 LEAST_SPAN + 1.0
             );
-            trend.reach = LimitReach::NotTold { why, not_before: None };
+            trend.reach = LimitReach::NoDate { why, not_before: None };
             return trend;
         }
         let Some((slope, r)) = slope(&trend.days) else { return trend };
         if r > ALIKE_MOST {
             let why =
                 format!("neighbouring days are so alike (correlation {r:.2}) that a drift by chance looks like growth");
-            trend.reach = LimitReach::NotTold { why, not_before: None };
+            trend.reach = LimitReach::NoDate { why, not_before: None };
             return trend;
         }
         let mut starts: Vec<f64> = trend.days.iter().map(|(day, level)| level - slope.per_day * day).collect();
@@ -215,8 +216,8 @@ impl Trend {
         }
         let earliest = self.day_of(slope.high, limit);
         if slope.low <= 0.0 {
-            let why = if slope.high < 0.0 { "it falls" } else { "no growth that could be told from chance" };
-            return LimitReach::NotTold { why: why.to_string(), not_before: earliest };
+            let why = if slope.high < 0.0 { "it falls" } else { "no growth beyond chance" };
+            return LimitReach::NoDate { why: why.to_string(), not_before: earliest };
         }
         match self.day_of(slope.per_day, limit) {
             Some(day) => {
@@ -227,7 +228,7 @@ impl Trend {
                 let why = format!(
                     "it is more than {far:.0} days away, twice the time that was observed, of which these days say nothing"
                 );
-                LimitReach::NotTold { why, not_before: earliest }
+                LimitReach::NoDate { why, not_before: earliest }
             }
         }
     }
@@ -259,7 +260,7 @@ impl Trend {
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let show = |value: Option<f64>| self.unit.format(value);
-        let mut told = vec![format!(
+        let mut lines = vec![format!(
             "{}: {} from {} to {}, of each the 95th percentile of its steps of {:.0} min",
             self.name(),
             days_of(self.days.len()),
@@ -268,29 +269,29 @@ impl Trend {
             self.step_s / 60.0
         )];
         if self.left_out > 0 {
-            told.push(format!(
+            lines.push(format!(
                 "left out: {}, of which less than half as much was recorded as of the others",
                 days_of(self.left_out)
             ));
         }
         if let Some(slope) = self.slope {
             let [per_day, low, high] = [slope.per_day, slope.low, slope.high].map(|value| self.signed(value));
-            told.push(format!("now {}, {per_day} a day (95 %: {low} to {high})", show(self.now)));
+            lines.push(format!("now {}, {per_day} a day (95 %: {low} to {high})", show(self.now)));
         }
         let limit = format!("{} ({})", show(self.limit), self.limit_from);
-        told.push(match &self.reach {
+        lines.push(match &self.reach {
             LimitReach::NoLimit => "no limit is known; --limit VALUE says when it would be reached".to_string(),
             LimitReach::Reached => format!("{limit} is reached"),
             LimitReach::On { day, earliest, latest } => {
-                let latest = latest.map_or("later than can be told".to_string(), |day| self.date(day));
+                let latest = latest.map_or("later than these days can show".to_string(), |day| self.date(day));
                 format!("reaches {limit} on {} (95 %: {} to {latest})", self.date(*day), self.date(*earliest))
             }
-            LimitReach::NotTold { why, not_before } => {
+            LimitReach::NoDate { why, not_before } => {
                 let before = not_before.map_or(String::new(), |day| format!("; not before {} (95 %)", self.date(day)));
                 format!("no date for {}: {why}{before}", if self.limit.is_some() { &limit } else { "a limit" })
             }
         });
-        told
+        lines
     }
 }
 

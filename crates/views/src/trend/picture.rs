@@ -44,12 +44,12 @@ impl Trend {
         }
         let dates = Axis { label: "date".to_string(), unit: Unit::Seconds, scale: Scale::Time };
         let x: Vec<f64> = x.into_iter().map(|day| day * 86_400.0).collect();
-        let told: Vec<String> = self.sentences().into_iter().skip(1).collect();
+        let sentences: Vec<String> = self.sentences().into_iter().skip(1).collect();
         ViewData {
             id: format!("trend.{}", self.figure),
             title: format!("Trend of {}", self.name()),
             subject: format!("from {}", self.date(0.0)),
-            explanation: told.join(". "),
+            explanation: sentences.join(". "),
             y: Axis {
                 label: format!("95th percentile of steps of {:.0} min", self.step_s / 60.0),
                 unit: self.unit,

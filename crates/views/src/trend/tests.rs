@@ -36,9 +36,9 @@ fn a_known_slope_and_its_date() {
     let LimitReach::On { day, earliest, latest } = trend.reach else { panic!("{:?}", trend.reach) };
     let latest = latest.expect("an end");
     assert!((day - 50.0).abs() < 1.5 && earliest <= 50.0 && 50.0 <= latest && latest - earliest < 8.0, "{day}");
-    let told = trend.sentences().join("\n");
-    assert!(told.contains("reaches 200 MB/s (--limit) on 2026-12-2"), "{told}");
-    assert!(told.contains("30 days from 2026-11-01 to 2026-11-30"), "{told}");
+    let text = trend.sentences().join("\n");
+    assert!(text.contains("reaches 200 MB/s (--limit) on 2026-12-2"), "{text}");
+    assert!(text.contains("30 days from 2026-11-01 to 2026-11-30"), "{text}");
 }
 
 #[test]
@@ -51,10 +51,10 @@ fn days_that_were_wild_do_not_turn_it() {
 #[test]
 fn what_does_not_grow_has_no_date() {
     let trend = Trend::of(&days(60, 100e6, 0.0, |day| 5e6 * dice(day)), Some(200e6));
-    let LimitReach::NotTold { why, .. } = &trend.reach else { panic!("{:?}", trend.reach) };
+    let LimitReach::NoDate { why, .. } = &trend.reach else { panic!("{:?}", trend.reach) };
     assert!(why.contains("chance"), "{why}");
     let falls = Trend::of(&days(30, 100e6, -1e6, |day| 1e5 * dice(day)), Some(200e6));
-    let LimitReach::NotTold { why, not_before } = &falls.reach else { panic!("{:?}", falls.reach) };
+    let LimitReach::NoDate { why, not_before } = &falls.reach else { panic!("{:?}", falls.reach) };
     assert!(why.contains("falls") && not_before.is_none(), "{why}");
 }
 
@@ -73,11 +73,11 @@ fn the_interval_covers_what_is_true() {
 #[test]
 fn too_little_is_refused() {
     let few = Trend::of(&days(9, 100e6, 2e6, |_| 0.0), Some(200e6));
-    let LimitReach::NotTold { why, .. } = &few.reach else { panic!("{:?}", few.reach) };
+    let LimitReach::NoDate { why, .. } = &few.reach else { panic!("{:?}", few.reach) };
     assert!(why.contains("9 days within 9") && few.slope.is_none(), "{why}");
     // Growth that is certain, and a limit that is a year away.
     let far = Trend::of(&days(30, 100e6, 1e6, |day| 1e4 * dice(day)), Some(500e6));
-    let LimitReach::NotTold { why, not_before } = &far.reach else { panic!("{:?}", far.reach) };
+    let LimitReach::NoDate { why, not_before } = &far.reach else { panic!("{:?}", far.reach) };
     assert!(why.contains("58 days") && not_before.is_none(), "{why} {not_before:?}");
     assert_eq!(Trend::of(&days(30, 100e6, 1e6, dice), Some(50e6)).reach, LimitReach::Reached);
     assert_eq!(Trend::of(&days(30, 100e6, 1e6, dice), None).reach, LimitReach::NoLimit);
@@ -108,7 +108,7 @@ fn days_that_hang_together_are_not_taken_for_growth() {
     }
     // A wave of ten days: neighbours hardly differ, and that is said.
     let wave = |day: u32| 5.0 * (f64::from(day) / 10.0 * std::f64::consts::TAU).sin();
-    let LimitReach::NotTold { why, .. } = Trend::of(&days(40, 100.0, 0.1, wave), Some(200.0)).reach else { panic!() };
+    let LimitReach::NoDate { why, .. } = Trend::of(&days(40, 100.0, 0.1, wave), Some(200.0)).reach else { panic!() };
     assert!(why.contains("alike (correlation 0."), "{why}");
     assert!(Trend::of(&days(40, 100.0, 0.1, |day| wave(day * 7 % 40)), None).slope.is_some());
 }

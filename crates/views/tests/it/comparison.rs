@@ -43,7 +43,7 @@ fn pressure(io_ms: i64, seconds: i64) -> RowBatch {
 }
 
 #[test]
-fn the_counter_that_changed_is_told_and_the_others_are_not() {
+fn the_comparison_lists_the_counter_that_changed_and_no_others() {
     let folder = tempfile::tempdir().unwrap();
     let sides = [recorded(&folder, "calm", &pressure(10, 130)), recorded(&folder, "busy", &pressure(30, 130))];
     let comparison = Comparison::read(&sides, None).unwrap();
@@ -112,7 +112,7 @@ fn traces_are_held_against_each_other() {
     assert_eq!(row(&figures, "share of reads")[5], "", "what was asked for has no verdict");
     assert_eq!(comparison.draw("compare.heatmap").unwrap().len(), 2, "one of each");
     let model = views::comparison_model(&comparison);
-    let told = "the trace: whether fast differs from slow is not resolved (4.00 s measured)";
-    assert!(model.sentence.starts_with(told), "{}", model.sentence);
+    let expected = "the trace: whether fast differs from slow is not resolved (4.00 s measured)";
+    assert!(model.sentence.starts_with(expected), "{}", model.sentence);
     assert!(model.warnings.iter().any(|warning| warning.text.contains("what the kernel saw")), "{:?}", model.warnings);
 }

@@ -190,11 +190,11 @@ fn no_address_and_no_time_keeps_the_analysis_from_ending() {
 /// 600 I/Os in the second second of a trace of four, or two within a millisecond.
 #[test]
 fn rates_are_over_the_time_traced_however_few_ios_came() {
-    let traced = |rows: &[Io], told: bool| {
+    let traced = |rows: &[Io], has_span: bool| {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.iodyno");
         let mut manifest = Manifest::new(&[]);
-        for (name, ms) in [(TRACE_BEGAN, 10_000_i64), (TRACE_ENDED, 14_000)].into_iter().filter(|_| told) {
+        for (name, ms) in [(TRACE_BEGAN, 10_000_i64), (TRACE_ENDED, 14_000)].into_iter().filter(|_| has_span) {
             manifest.extra.insert(name.to_string(), (ms * 1_000_000).into());
         }
         let mut writer = Writer::create(&path, manifest).unwrap();

@@ -172,7 +172,7 @@ fn addresses_fall_into_their_rows_however_the_map_grows() {
 }
 
 #[test]
-fn hot_spots_are_told_from_even_use() {
+fn the_views_separate_hot_spots_from_even_use() {
     // Half of the I/Os in one MiB of a hundred.
     let rows = (0..2000).map(|at| io(at, 2048 * if at % 2 == 0 { 3 } else { at / 2 % 100 })).collect();
     let (_folder, reader) = recorded(rows);
@@ -197,7 +197,7 @@ fn the_report_of_a_trace_is_about_the_trace_and_one_without_has_no_views_of_it()
 }
 
 #[test]
-fn what_was_not_told_is_in_no_figure_of_times() {
+fn ios_without_times_are_in_no_figure_of_times() {
     let all = || (0..1000).map(|at| io(at, 8 * ((at * 7919) % 1000)));
     let half = all().enumerate().map(|(at, row)| match at % 2 {
         0 => row,
@@ -224,7 +224,7 @@ fn what_was_not_told_is_in_no_figure_of_times() {
         "trace.wait",
     ] {
         let drawn = compute(&reader, view, &Selection::default());
-        assert!(drawn.is_err(), "{view} shows times that nobody knows");
+        assert!(drawn.is_err(), "{view} shows times that are unknown");
     }
     for view in ["trace.iops", "trace.addresses", "trace.inter_arrival", "trace.working_set", "trace.sizes"] {
         let drawn = compute(&reader, view, &Selection::default());

@@ -8,7 +8,7 @@ const PLACE_BYTES: u64 = 1 << 20;
 /// Most places; when there are more, two become one.
 const PLACES: usize = 1 << 17;
 
-/// Processes that are told apart in one place; what comes later counts as [`LATER`].
+/// Processes that are counted separately in one place; later ones count as [`LATER`].
 const PROCESSES: usize = 16;
 /// Stands for the processes that a place had no room for.
 pub(super) const LATER: usize = u32::MAX as usize;
@@ -69,7 +69,7 @@ pub(super) fn sum(counts: [u32; 2]) -> u64 {
 
 /// Counts of all places.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct AddressModel {
     pub(super) bytes: u64,
     most: usize,
     counts: HashMap<(u32, u64), Place>,
@@ -119,7 +119,7 @@ impl Place {
     }
 }
 
-impl Places {
+impl AddressModel {
     pub(super) fn new(bytes: Option<u64>) -> Self {
         // What is compared with another must not become coarser than it.
         let most = if bytes.is_some() { 4 * PLACES } else { PLACES };

@@ -104,7 +104,7 @@ impl Bin {
 
 /// The fold over arrivals.
 #[derive(Clone, Debug)]
-pub(super) struct Rhythm {
+pub(super) struct ArrivalModel {
     begin_ns: i64,
     length_ns: u64,
     ios: u64,
@@ -113,7 +113,7 @@ pub(super) struct Rhythm {
     windows: Windows,
 }
 
-impl Rhythm {
+impl ArrivalModel {
     pub(super) fn new(begin_ns: i64) -> Self {
         Self { begin_ns, length_ns: 0, ios: 0, bin_ns: BIN_NS, bins: Vec::new(), windows: Windows::new(BIN_NS) }
     }

@@ -113,7 +113,7 @@ const MIXED: f64 = 20.0;
 
 /// How two loads go together in time.
 pub fn course(trace: &WorkloadModel, model: &WorkloadModel) -> LoadCourse {
-    let (a, b) = (trace.rhythm.seconds(), model.rhythm.seconds());
+    let (a, b) = (trace.arrivals.seconds(), model.arrivals.seconds());
     let of = |value: fn(&Bin) -> Option<f64>| {
         let pairs = a.iter().zip(&b).filter_map(|(x, y)| value(x).zip(value(y)));
         correlation(&pairs.collect::<Vec<_>>())
@@ -184,8 +184,8 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(portrait: &WorkloadModel) -> Self {
-        let kinds = portrait.kinds();
+    fn of(model: &WorkloadModel) -> Self {
+        let kinds = model.kinds();
         let ios = kinds.each_ref().map(|total: &Total| total.ios as f64);
         let all: f64 = ios.iter().sum();
         let of = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
@@ -195,18 +195,18 @@ impl Figures {
                 *sizes.entry((kind, size.max(&1).ilog2())).or_default() += *count as f64 / all;
             }
         }
-        let heat = portrait.places.heat();
-        let mut seconds = portrait.rhythm.sliding();
+        let heat = model.places.heat();
+        let mut seconds = model.arrivals.sliding();
         seconds.sort_by(f64::total_cmp);
         Self {
             read_share: of(ios[0], ios[0] + ios[1]),
             largest: sizes.values().copied().reduce(f64::max),
             sizes,
             mean_bytes: of(kinds.iter().map(|total| total.bytes as f64).sum(), all),
-            rate: (portrait.ios() > 0).then(|| portrait.rhythm.rate()),
+            rate: (model.ios() > 0).then(|| model.arrivals.rate()),
             seconds,
-            dispersion: portrait.rhythm.dispersion(),
-            sequential: of(portrait.sequential as f64, all),
+            dispersion: model.arrivals.dispersion(),
+            sequential: of(model.sequential as f64, all),
             places: (!heat.is_empty()).then_some(heat.len() as f64),
             heat,
         }

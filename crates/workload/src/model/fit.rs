@@ -59,15 +59,15 @@ struct Part {
     workload: Workload,
 }
 
-/// A plan that behaves like `portrait`. Targets are `paths`, in the order of their I/Os, the busiest first; what has no
+/// A plan that behaves like `observed`. Targets are `paths`, in the order of their I/Os, the busiest first; what has no
 /// path gets a variable.
-pub fn fit(portrait: &WorkloadModel, paths: &[PathBuf]) -> FittedModel {
-    let (groups, is_told) = groups(portrait);
-    let all = portrait.ios().max(1) as f64;
-    let names = if is_told { numbers(&groups) } else { Vec::new() };
+pub fn fit(observed: &WorkloadModel, paths: &[PathBuf]) -> FittedModel {
+    let (groups, has_processes) = groups(observed);
+    let all = observed.ios().max(1) as f64;
+    let names = if has_processes { numbers(&groups) } else { Vec::new() };
     let zones = ZONES[groups.len().clamp(1, ZONES.len()) - 1];
     let (mut parts, mut sizes) = workloads(&groups, &names, zones);
-    if is_told {
+    if has_processes {
         let is_much = |parts: &[Part]| parts.iter().filter(|part| part.weight >= NOTHING * all).count() > WORKLOADS;
         for zones in (1..zones).rev() {
             if is_much(&parts) {
@@ -94,12 +94,12 @@ pub fn fit(portrait: &WorkloadModel, paths: &[PathBuf]) -> FittedModel {
     reduce(&mut parts);
     rename(&mut parts, &groups);
     shares(&mut parts);
-    if is_told {
-        comments.extend(told(&parts, &groups, &names, all));
+    if has_processes {
+        comments.extend(process_comments(&parts, &groups, &names, all));
     }
-    let steps = portrait.rhythm.steps();
-    comments.push(("rd=".to_string(), rhythm_words(&steps)));
-    let run = run(portrait, parts, &steps);
+    let steps = observed.arrivals.steps();
+    comments.push(("rd=".to_string(), arrival_words(&steps)));
+    let run = run(observed, parts, &steps);
     let plan = Plan { targets, runs: vec![run], settings: PlanSettings::default(), ..Plan::default() };
     FittedModel { plan, comments }
 }
@@ -116,33 +116,33 @@ fn workloads(groups: &[Group], names: &[IoOwner], zones: usize) -> (Vec<Part>, V
     (parts, sizes)
 }
 
-/// Devices by what they become: each of the busiest alone, by process, then all others together. Is a process told from
-/// another?
-fn groups(portrait: &WorkloadModel) -> (Vec<Group>, bool) {
-    let mut devices: Vec<usize> = (0..portrait.devices.len()).filter(|at| portrait.devices[*at].ios > 0).collect();
-    devices.sort_by_key(|at| std::cmp::Reverse(portrait.devices[*at].ios));
-    let all = portrait.ios() as f64;
+/// Devices by what they become: each of the busiest alone, by process, then all others together. Does the model have
+/// more than one process?
+fn groups(observed: &WorkloadModel) -> (Vec<Group>, bool) {
+    let mut devices: Vec<usize> = (0..observed.devices.len()).filter(|at| observed.devices[*at].ios > 0).collect();
+    devices.sort_by_key(|at| std::cmp::Reverse(observed.devices[*at].ios));
+    let all = observed.ios() as f64;
     let own = |(at, device): (usize, &usize)| {
-        at < TARGETS && (at == 0 || portrait.devices[*device].ios as f64 >= SHARE_MIN * all)
+        at < TARGETS && (at == 0 || observed.devices[*device].ios as f64 >= SHARE_MIN * all)
     };
     let alone = devices.iter().enumerate().take_while(|(at, device)| own((*at, device))).count();
     let count = alone + usize::from(devices.len() > alone);
     let most = PROCESSES[count.clamp(1, PROCESSES.len()) - 1];
-    let one = |device: &usize| Group::of(portrait, &[*device], &members(portrait, *device, most));
+    let one = |device: &usize| Group::of(observed, &[*device], &members(observed, *device, most));
     let mut groups: Vec<Group> = devices[..alone].iter().map(one).collect();
     if devices.len() > alone {
-        let is_other = |at: &usize| devices[alone..].contains(&portrait.cells[*at].device);
-        let cells = (0..portrait.cells.len()).filter(is_other).collect();
+        let is_other = |at: &usize| devices[alone..].contains(&observed.cells[*at].device);
+        let cells = (0..observed.cells.len()).filter(is_other).collect();
         let others = Member { who: None, cells, has_later: true };
-        groups.push(Group::of(portrait, &devices[alone..], &[others]));
+        groups.push(Group::of(observed, &devices[alone..], &[others]));
     }
-    let mut told = groups.iter().flat_map(|group| &group.classes).filter_map(|class| class.who);
-    let first = told.next();
-    let is_told = groups.iter().any(|group| group.classes.len() > 1) || told.any(|who| Some(who) != first);
-    (groups, is_told)
+    let mut owners = groups.iter().flat_map(|group| &group.classes).filter_map(|class| class.who);
+    let first = owners.next();
+    let has_processes = groups.iter().any(|group| group.classes.len() > 1) || owners.any(|who| Some(who) != first);
+    (groups, has_processes)
 }
 
-/// Processes that are told apart, the busiest first: their positions are their numbers.
+/// Processes with workloads of their own, the busiest first: their positions are their numbers.
 fn numbers(groups: &[Group]) -> Vec<IoOwner> {
     let mut known: Vec<(IoOwner, u64)> = Vec::new();
     for class in groups.iter().flat_map(|group| &group.classes) {
@@ -166,7 +166,7 @@ fn prefix(group: &Group, class: &Class, names: &[IoOwner]) -> String {
 }
 
 /// A comment before the first workload of each process.
-fn told(parts: &[Part], groups: &[Group], names: &[IoOwner], all: f64) -> Vec<(String, String)> {
+fn process_comments(parts: &[Part], groups: &[Group], names: &[IoOwner], all: f64) -> Vec<(String, String)> {
     let mut out = Vec::new();
     for (at, group) in groups.iter().enumerate() {
         for (number, class) in group.classes.iter().enumerate() {
@@ -187,7 +187,7 @@ fn told(parts: &[Part], groups: &[Group], names: &[IoOwner], all: f64) -> Vec<(S
 }
 
 impl Group {
-    /// Adds its workloads, whose names begin as told for each class; gives the size that its target must have.
+    /// Adds its workloads, whose names begin with the prefix of their class; gives the size that its target must have.
     fn parts(&self, group: usize, prefixes: &[String], most: usize, out: &mut Vec<Part>) -> u64 {
         let least = self.largest().div_ceil(self.place_bytes).max(1) * 2;
         // Places from, to, by workload; ranges follow when all are known.
@@ -487,7 +487,7 @@ fn shares(parts: &mut [Part]) {
     }
 }
 
-fn run(portrait: &WorkloadModel, parts: Vec<Part>, steps: &Steps) -> Run {
+fn run(observed: &WorkloadModel, parts: Vec<Part>, steps: &Steps) -> Run {
     let rates: Vec<(f64, u64)> = merged(steps);
     let burst = (rates.len() > 1).then(|| BurstPattern { steps: rates.clone(), spike: false });
     let (ios, time_ns) =
@@ -498,11 +498,11 @@ fn run(portrait: &WorkloadModel, parts: Vec<Part>, steps: &Steps) -> Run {
         loops: Vec::new(),
         workloads: parts.into_iter().map(|part| part.workload).collect(),
         depth: None,
-        rate: OfferedRate::PerSecond(if time_ns > 0.0 { ios / time_ns } else { portrait.rhythm.rate() }),
+        rate: OfferedRate::PerSecond(if time_ns > 0.0 { ios / time_ns } else { observed.arrivals.rate() }),
         simulated_rate: None,
         arrivals: Arrivals { gaps: steps.gaps, burst },
         // No run is shorter than two of its intervals, however short the trace was.
-        elapsed_ns: Some(portrait.length_ns().div_ceil(1_000_000_000).max(2) * 1_000_000_000),
+        elapsed_ns: Some(observed.length_ns().div_ceil(1_000_000_000).max(2) * 1_000_000_000),
         warmup_ns: 0,
         interval_ns: 1_000_000_000,
         pause_ns: 0,
@@ -542,7 +542,7 @@ fn digits(value: f64) -> f64 {
     }
 }
 
-fn rhythm_words(steps: &Steps) -> String {
+fn arrival_words(steps: &Steps) -> String {
     let seconds = steps.steps.iter().map(|(_, ns)| *ns as f64).sum::<f64>() / 1e9;
     let count = steps.steps.len();
     match (count, steps.digest) {

@@ -1,8 +1,8 @@
 //! I/Os in, counts out, in memory that does not grow with their number.
 
 use super::processes::IoOwner;
-use crate::model::address_distribution::{Parting, Places};
-use crate::model::arrivals::Rhythm;
+use crate::model::address_distribution::{AddressModel, Parting};
+use crate::model::arrivals::ArrivalModel;
 use plan::generate::OperationKind;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -15,14 +15,14 @@ const SCAN_IOS: u32 = 16;
 const SCAN_BYTES: u64 = 1 << 20;
 /// Scan I/Os among which the different streams are counted.
 const SCAN_BLOCK: u32 = 64;
-/// Devices that are told apart; what comes later is one more.
+/// Devices that are counted separately; all later ones count as one more.
 const DEVICES: usize = 256;
-/// Processes that are told apart, of all devices together; what comes later is counted by its name, and of twice as many
-/// as one more.
+/// Processes that are counted separately, of all devices together; later ones are counted by name, and beyond twice as
+/// many as one more.
 const CELLS: usize = 256;
 /// Processes of a device that are found at once.
 const RECENT: usize = 8;
-/// Sizes that are told apart of one kind of I/O.
+/// Sizes that are counted separately, of one kind of I/O.
 const SIZES: usize = 1024;
 
 /// One I/O.
@@ -50,7 +50,7 @@ impl ObservedIo {
         Self { t_ns, complete_ns, op, offset, bytes, who: IoOwner::default() }
     }
 
-    /// The same, done by somebody.
+    /// The same, issued by `who`.
     #[must_use]
     pub fn by(self, who: IoOwner) -> Self {
         Self { who, ..self }
@@ -224,8 +224,8 @@ pub struct WorkloadModel {
     pub(super) cells: Vec<Cell>,
     /// Where they are.
     known: HashMap<(usize, IoOwner), usize>,
-    pub(super) places: Places,
-    pub(super) rhythm: Rhythm,
+    pub(super) places: AddressModel,
+    pub(super) arrivals: ArrivalModel,
     parting: Parting,
     /// Streams begun.
     number: u64,
@@ -235,15 +235,15 @@ pub struct WorkloadModel {
 
 impl WorkloadModel {
     /// Of nothing yet; time is counted from `begin_ns`. To be compared, two need places of the same size: give that of
-    /// the first ([`Portrait::place_bytes`]) to the second.
+    /// the first ([`WorkloadModel::place_bytes`]) to the second.
     pub fn new(begin_ns: i64, place_bytes: Option<u64>) -> Self {
         Self {
             names: HashMap::new(),
             devices: Vec::new(),
             cells: Vec::new(),
             known: HashMap::new(),
-            places: Places::new(place_bytes),
-            rhythm: Rhythm::new(begin_ns),
+            places: AddressModel::new(place_bytes),
+            arrivals: ArrivalModel::new(begin_ns),
             parting: Parting::default(),
             number: 0,
             sequential: 0,
@@ -273,7 +273,7 @@ impl WorkloadModel {
         if self.devices.len() <= at {
             self.devices.resize_with(at + 1, Device::default);
         }
-        self.rhythm.add(seen.t_ns, seen.op, seen.bytes);
+        self.arrivals.add(seen.t_ns, seen.op, seen.bytes);
         let recent = self.devices[at].recent.iter().find(|(who, _)| *who == seen.who);
         let number = match recent {
             Some((_, number)) => *number,
@@ -309,7 +309,7 @@ impl WorkloadModel {
         self.places.add((at, number), seen.offset, shape as usize * 2 + op, stream.half, is_visit);
     }
 
-    /// Where an I/O of somebody on a device is counted.
+    /// Where an I/O of `who` on a device is counted.
     fn cell(&mut self, device: usize, who: IoOwner) -> usize {
         let keys = who.keys();
         for (rank, key) in keys.into_iter().enumerate() {
@@ -328,22 +328,22 @@ impl WorkloadModel {
 
     /// Ends the fold at this time: what came after the last I/O was quiet.
     pub fn finish(&mut self, end_ns: i64) {
-        self.rhythm.finish(end_ns);
+        self.arrivals.finish(end_ns);
     }
 
     /// I/Os.
     pub fn ios(&self) -> u64 {
-        self.rhythm.ios()
+        self.arrivals.ios()
     }
 
     /// Length, ns.
     pub fn length_ns(&self) -> u64 {
-        self.rhythm.length_ns()
+        self.arrivals.length_ns()
     }
 
     /// Beginning and end, ns.
     pub fn span_ns(&self) -> (i64, i64) {
-        let begin_ns = self.rhythm.begin_ns();
+        let begin_ns = self.arrivals.begin_ns();
         (begin_ns, begin_ns.saturating_add(i64::try_from(self.length_ns()).unwrap_or(i64::MAX)))
     }
 

@@ -26,7 +26,7 @@ struct Lane {
 /// # Errors
 /// A workload that cannot be generated.
 pub fn generate(plan: &Plan, like: &WorkloadModel) -> Result<WorkloadModel, GenerateError> {
-    let mut portrait = WorkloadModel::new(0, Some(like.place_bytes()));
+    let mut model = WorkloadModel::new(0, Some(like.place_bytes()));
     let length_ns = like.length_ns();
     let mut lanes = lanes(plan)?;
     let mut due: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
@@ -41,12 +41,11 @@ pub fn generate(plan: &Plan, like: &WorkloadModel) -> Result<WorkloadModel, Gene
         let Some(operation) = lane.operations.next() else { continue };
         let t_ns = i64::try_from(due_ns).unwrap_or(i64::MAX);
         let (op, offset, bytes) = (operation.op, operation.offset, operation.bytes);
-        portrait
-            .add_at(lane.target, &ObservedIo { t_ns, complete_ns: None, op, offset, bytes, who: IoOwner::default() });
+        model.add_at(lane.target, &ObservedIo { t_ns, complete_ns: None, op, offset, bytes, who: IoOwner::default() });
         due.push(Reverse((lane.schedule.next_ns(), at)));
     }
-    portrait.finish(i64::try_from(length_ns).unwrap_or(i64::MAX));
-    Ok(portrait)
+    model.finish(i64::try_from(length_ns).unwrap_or(i64::MAX));
+    Ok(model)
 }
 
 fn lanes(plan: &Plan) -> Result<Vec<Lane>, GenerateError> {

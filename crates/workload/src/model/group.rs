@@ -1,4 +1,4 @@
-//! What becomes one target: the processes that are told apart there, and the places that they use.
+//! What becomes one target: the processes that are counted separately there, and the places that they use.
 
 use super::WorkloadModel;
 use super::fold::{Device, Shape, Total};
@@ -17,7 +17,7 @@ const FOREIGN: f64 = 0.02;
 
 /// Processes that are one in a model, on one target.
 pub(super) struct Class {
-    /// Who it is, on all devices; `None`: all others together, or nobody is known.
+    /// The owner, on all devices; `None`: all others together, or no owner is known.
     pub(super) who: Option<IoOwner>,
     pub(super) totals: [[Total; 2]; 2],
     pub(super) trims: Total,
@@ -81,16 +81,16 @@ impl Place {
 }
 
 impl Group {
-    pub(super) fn of(portrait: &WorkloadModel, devices: &[usize], members: &[Member]) -> Self {
-        let found: Vec<&Device> = devices.iter().map(|at| &portrait.devices[*at]).collect();
+    pub(super) fn of(observed: &WorkloadModel, devices: &[usize], members: &[Member]) -> Self {
+        let found: Vec<&Device> = devices.iter().map(|at| &observed.devices[*at]).collect();
         let (ios, unaligned) = found.iter().fold((0, 0), |(ios, un), one| (ios + one.ios, un + one.unaligned));
-        let mut class_of = vec![0; portrait.cells.len()];
+        let mut class_of = vec![0; observed.cells.len()];
         for (class, member) in members.iter().enumerate() {
             member.cells.iter().for_each(|at| class_of[*at] = class);
         }
         let later = members.iter().position(|member| member.has_later).unwrap_or(members.len().saturating_sub(1));
         let mut places = Vec::new();
-        for counted in portrait.places.of(devices) {
+        for counted in observed.places.of(devices) {
             let mut place = Place::default();
             for (cell, counts) in counted {
                 let class = if cell == LATER { later } else { class_of[cell] };
@@ -99,7 +99,7 @@ impl Group {
             }
             places.push(place);
         }
-        let mut classes: Vec<Class> = members.iter().map(|member| Class::of(portrait, devices, member)).collect();
+        let mut classes: Vec<Class> = members.iter().map(|member| Class::of(observed, devices, member)).collect();
         for (at, class) in classes.iter_mut().enumerate() {
             // Alone, a device has the beginnings of its scans among the other short I/Os.
             for op in (0..2).filter(|op| members.len() > 1 && class.lengthen(*op)) {
@@ -112,8 +112,8 @@ impl Group {
             classes,
             depth: found.iter().map(|device| device.depth).sum(),
             is_aligned: unaligned * 100 <= ios,
-            place_bytes: portrait.places.bytes,
-            ios: portrait.ios(),
+            place_bytes: observed.places.bytes,
+            ios: observed.ios(),
             regions: regions(&places, members.len()),
         }
     }
@@ -146,8 +146,8 @@ impl Region {
 }
 
 impl Class {
-    fn of(portrait: &WorkloadModel, devices: &[usize], member: &Member) -> Self {
-        let cells = || member.cells.iter().map(|at| &portrait.cells[*at]);
+    fn of(observed: &WorkloadModel, devices: &[usize], member: &Member) -> Self {
+        let cells = || member.cells.iter().map(|at| &observed.cells[*at]);
         let total = |shape: Shape, op: usize| {
             let mut all = Total::default();
             cells().for_each(|cell| all.join(&cell.totals[shape as usize][op]));
@@ -156,7 +156,7 @@ impl Class {
         let mut trims = Total::default();
         cells().for_each(|cell| trims.join(&cell.trims));
         let streams = |op: usize| {
-            let of = |device: &usize| portrait.devices[*device].scans[op].mean(|cell| member.cells.contains(&cell));
+            let of = |device: &usize| observed.devices[*device].scans[op].mean(|cell| member.cells.contains(&cell));
             devices.iter().map(of).sum()
         };
         Self {

@@ -4,9 +4,9 @@
 //! | file | concern |
 //! | --- | --- |
 //! | `fold` | I/Os in, counts out |
-//! | `processes` | whose I/Os they are; the few processes of a device that are told apart |
-//! | `places` | how often which place is used; places of equal heat put together |
-//! | `rhythm` | how many I/Os come when; a few rates that stand for them |
+//! | `processes` | whose I/Os they are; the few processes of a device that are counted separately |
+//! | `address_distribution` | how often which place is used; places of equal heat put together |
+//! | `arrivals` | how many I/Os come when; a few rates that stand for them |
 //! | `group` | what becomes one target: its processes, and where they are |
 //! | `fit` | a plan with the same counts |
 //! | `generate` | the I/Os that a plan would do, without doing them |

@@ -1,8 +1,8 @@
-//! Whose an I/O is: processes by number, never by name, and the few of a device that are told apart.
+//! The owner of an I/O: processes by number, never by name, and the few of a device that are counted separately.
 
 use std::collections::HashMap;
 
-/// Names that are told apart; what comes later has none.
+/// Names that are distinguished; later ones count as no name.
 const NAMES: usize = 1 << 16;
 
 /// Whose an I/O is.
@@ -22,7 +22,7 @@ pub struct ProcessNames(HashMap<String, u32>);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NamedProcess {
     number: u32,
-    /// Several processes have it, but they are not told apart.
+    /// Several processes have it, and they count as one.
     is_one: bool,
 }
 
@@ -50,7 +50,7 @@ impl ProcessNames {
         NamedProcess { number, is_one }
     }
 
-    /// The one with this name and number; without a name nobody is known.
+    /// The owner with this name and number; without a name it is unknown.
     pub fn who(&mut self, name: &str, pid: Option<i32>) -> IoOwner {
         IoOwner::new(self.named(name), pid)
     }
@@ -64,7 +64,7 @@ impl IoOwner {
     }
 
     /// Where it is counted, the finest first: a process, whatever its threads are called; all of its name; all that are
-    /// not told apart.
+    /// counted as one.
     pub(super) fn keys(self) -> [IoOwner; 3] {
         let named = Self { pid: None, ..self };
         let own = if self.pid.is_some() { Self { name: 0, ..self } } else { named };

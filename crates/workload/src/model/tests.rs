@@ -7,8 +7,8 @@ use plan::generate::OperationKind;
 use std::path::PathBuf;
 
 /// I/Os of 4 KiB at these times (ms) and places (4 KiB).
-fn portrait(ios: impl IntoIterator<Item = (i64, OperationKind, u64)>) -> WorkloadModel {
-    let mut portrait = WorkloadModel::new(0, None);
+fn observed(ios: impl IntoIterator<Item = (i64, OperationKind, u64)>) -> WorkloadModel {
+    let mut observed = WorkloadModel::new(0, None);
     let mut end_ns = 0;
     for (t_ms, op, place) in ios {
         let bytes = if op == OperationKind::Flush { 0 } else { 4096 };
@@ -21,10 +21,10 @@ fn portrait(ios: impl IntoIterator<Item = (i64, OperationKind, u64)>) -> Workloa
             bytes,
             who: IoOwner::default(),
         };
-        portrait.add("a", &seen);
+        observed.add("a", &seen);
     }
-    portrait.finish(end_ns);
-    portrait
+    observed.finish(end_ns);
+    observed
 }
 
 fn figure(all: &[FigureLikeness], name: &str) -> FigureLikeness {
@@ -44,7 +44,7 @@ fn a_load_is_not_far_from_itself() {
             (at, if at % 3 == 0 { OperationKind::Write } else { OperationKind::Read }, scattered(at.unsigned_abs()))
         })
     };
-    let (a, b) = (portrait(ios()), portrait(ios()));
+    let (a, b) = (observed(ios()), observed(ios()));
     for one in compare(&a, &b) {
         let least = if one.figure == "burstiness" { 1.0 } else { 0.0 };
         assert_eq!(one.distance, Some(least), "{}", one.figure);
@@ -55,8 +55,8 @@ fn a_load_is_not_far_from_itself() {
 #[test]
 fn distances_are_what_docs_say() {
     // Reads only against half writes; one rate against twice that; every I/O elsewhere against all in one place.
-    let a = portrait((0..4000_i64).map(|at| (at, OperationKind::Read, scattered(at.unsigned_abs()) % (1 << 20))));
-    let b = portrait((0..8000_i64).map(|at| {
+    let a = observed((0..4000_i64).map(|at| (at, OperationKind::Read, scattered(at.unsigned_abs()) % (1 << 20))));
+    let b = observed((0..8000_i64).map(|at| {
         (at / 2, if at % 2 == 0 { OperationKind::Read } else { OperationKind::Write }, at.unsigned_abs() % 7 * 2)
     }));
     let found = compare(&a, &b);
@@ -70,7 +70,7 @@ fn distances_are_what_docs_say() {
 
 #[test]
 fn nothing_to_compare_is_not_known() {
-    let (empty, flushes) = (portrait([]), portrait([(0, OperationKind::Flush, 0)]));
+    let (empty, flushes) = (observed([]), observed([(0, OperationKind::Flush, 0)]));
     for one in compare(&empty, &flushes) {
         assert!(one.trace.is_none() || one.figure == "IOPS", "{one:?}");
         assert_eq!(one.shown(None), "?");
@@ -80,7 +80,7 @@ fn nothing_to_compare_is_not_known() {
 
 #[test]
 fn a_sequence_is_a_scan_and_what_follows_a_place_is_not() {
-    let scan = portrait((0..40_000_i64).map(|at| (at, OperationKind::Read, at.unsigned_abs())));
+    let scan = observed((0..40_000_i64).map(|at| (at, OperationKind::Read, at.unsigned_abs())));
     let model = fit(&scan, &[PathBuf::from("/dev/sdx")]);
     let workloads = &model.plan.runs[0].workloads;
     let largest = workloads.iter().max_by(|a, b| a.share.total_cmp(&b.share)).unwrap();
@@ -90,7 +90,7 @@ fn a_sequence_is_a_scan_and_what_follows_a_place_is_not() {
 
     // Runs of four from random places.
     let runs =
-        portrait((0..4000_i64).map(|at| {
+        observed((0..4000_i64).map(|at| {
             (at, OperationKind::Read, scattered(at.unsigned_abs() / 4) % (1 << 22) * 8 + at.unsigned_abs() % 4)
         }));
     let model = fit(&runs, &[]);
@@ -110,7 +110,7 @@ fn shares_sum_to_one_and_ranges_lie_in_order() {
             [usize::try_from(at % 7).unwrap().min(3)];
         (i64::try_from(at).unwrap(), op, if at % 3 == 0 { scattered(at) % 4096 } else { scattered(at) % (1 << 22) })
     });
-    let run = &fit(&portrait(ios), &[]).plan.runs[0];
+    let run = &fit(&observed(ios), &[]).plan.runs[0];
     let sum: f64 = run.workloads.iter().map(|one| one.share).sum();
     assert!((sum - 1.0).abs() < 1e-9, "{sum}");
     assert!(
@@ -154,7 +154,7 @@ fn hot_places_are_found_with_their_share() {
 }
 
 #[test]
-fn a_mix_that_changes_in_time_is_told_since_a_model_has_it_not() {
+fn the_comparison_shows_a_mix_that_changes_in_time_because_a_model_has_one_mix() {
     // Reads for two seconds, then half as many writes for two seconds, and so on.
     let (mut t_ms, mut times) = (0, Vec::new());
     while t_ms < 40_000 {
@@ -166,7 +166,7 @@ fn a_mix_that_changes_in_time_is_told_since_a_model_has_it_not() {
             scattered(times.len() as u64),
         ));
     }
-    let load = portrait(times);
+    let load = observed(times);
     let driven = generate(&fit(&load, &[]).plan, &load).unwrap();
     let course = super::course(&load, &driven);
     assert!(course.ios.unwrap() > 0.95, "{course:?}");
@@ -175,7 +175,7 @@ fn a_mix_that_changes_in_time_is_told_since_a_model_has_it_not() {
     let mixed = (0..40_000_i64).map(|t_ms| {
         (t_ms, if t_ms % 3 == 0 { OperationKind::Write } else { OperationKind::Read }, scattered(t_ms.unsigned_abs()))
     });
-    let mixed = portrait(mixed);
+    let mixed = observed(mixed);
     let course = super::course(&mixed, &mixed);
     assert!(course.read_share_deviation < 0.01 && !course.is_changing(), "{course:?}");
 }
@@ -190,14 +190,14 @@ fn a_rate_that_changes_is_followed_and_one_that_does_not_is_one() {
         t_ms += if is_busy { 1.0 } else { 10.0 };
         times.push((t_ms as i64, OperationKind::Read, scattered(times.len() as u64)));
     }
-    let load = portrait(times);
+    let load = observed(times);
     let model = fit(&load, &[]);
     let burst = model.plan.runs[0].arrivals.burst.clone().unwrap();
     assert_eq!(burst.steps.len(), 10, "{burst:?}");
     let driven = generate(&model.plan, &load).unwrap();
     assert!(course(&load, &driven).ios.unwrap() > 0.99);
 
-    let steady = portrait((0..20_000_i64).map(|at| (at, OperationKind::Read, scattered(at.unsigned_abs()))));
+    let steady = observed((0..20_000_i64).map(|at| (at, OperationKind::Read, scattered(at.unsigned_abs()))));
     let run = &fit(&steady, &[]).plan.runs[0];
     assert!(
         run.arrivals.burst.is_none() && run.arrivals.gaps == plan::GapDistribution::Deterministic,
@@ -208,7 +208,7 @@ fn a_rate_that_changes_is_followed_and_one_that_does_not_is_one() {
 
 #[test]
 fn many_devices_become_few_targets() {
-    let mut portrait = WorkloadModel::new(0, None);
+    let mut observed = WorkloadModel::new(0, None);
     for at in 0..30_000_u64 {
         let device = format!("disk{}", scattered(at) % 700);
         let seen = ObservedIo {
@@ -219,23 +219,23 @@ fn many_devices_become_few_targets() {
             bytes: 512,
             who: IoOwner::default(),
         };
-        portrait.add(&device, &seen);
+        observed.add(&device, &seen);
     }
-    portrait.finish(3_000_000_000);
-    let model = fit(&portrait, &[]);
+    observed.finish(3_000_000_000);
+    let model = fit(&observed, &[]);
     assert!(model.plan.targets.len() <= 5 && model.plan.runs[0].workloads.len() <= 30);
 }
 
-/// I/Os of 4 KiB, one a millisecond, of somebody on device `a`: who, what, at which place (4 KiB).
+/// I/Os of 4 KiB on device `a`, one a millisecond; `of` gives the owner, the operation and the place (4 KiB) of each.
 fn shared(count: u64, mut of: impl FnMut(u64, &mut ProcessNames) -> (IoOwner, OperationKind, u64)) -> WorkloadModel {
-    let (mut portrait, mut people) = (WorkloadModel::new(0, None), ProcessNames::default());
+    let (mut observed, mut people) = (WorkloadModel::new(0, None), ProcessNames::default());
     for at in 0..count {
         let (who, op, place) = of(at, &mut people);
         let t_ns = i64::try_from(at).unwrap() * 1_000_000;
-        portrait.add("a", &ObservedIo { t_ns, complete_ns: None, op, offset: place * 4096, bytes: 4096, who });
+        observed.add("a", &ObservedIo { t_ns, complete_ns: None, op, offset: place * 4096, bytes: 4096, who });
     }
-    portrait.finish(i64::try_from(count).unwrap() * 1_000_000);
-    portrait
+    observed.finish(i64::try_from(count).unwrap() * 1_000_000);
+    observed
 }
 
 /// Beginnings of the names of workloads.
@@ -292,8 +292,8 @@ fn processes_have_workloads_and_places_of_their_own() {
 }
 
 #[test]
-fn one_process_is_like_nobody() {
-    let nobody = shared(20_000, |at, people| (IoOwner::default(), three(at, people).1, three(at, people).2));
+fn a_model_of_one_process_equals_one_of_unknown_processes() {
+    let unnamed = shared(20_000, |at, people| (IoOwner::default(), three(at, people).1, three(at, people).2));
     // A second one that does next to nothing does not count.
     for rare in [u64::MAX, 100] {
         let one = shared(20_000, |at, people| {
@@ -304,12 +304,12 @@ fn one_process_is_like_nobody() {
                 place,
             )
         });
-        assert_eq!(fit(&one, &[]), fit(&nobody, &[]));
+        assert_eq!(fit(&one, &[]), fit(&unnamed, &[]));
     }
 }
 
 #[test]
-fn processes_of_a_name_are_told_apart_when_they_are_few() {
+fn the_model_separates_processes_of_one_name_when_they_are_few() {
     let load = |processes: u64| {
         shared(20_000, move |at, people| {
             let pid = i32::try_from(at % processes).unwrap();
@@ -345,7 +345,7 @@ fn processes_of_a_name_are_told_apart_when_they_are_few() {
 }
 
 #[test]
-fn the_busiest_of_many_processes_are_told_apart_and_places_in_common_stay_so() {
+fn the_model_separates_the_busiest_of_many_processes_and_keeps_places_in_common() {
     // Two busy ones among thousands, all over the same places.
     let load = shared(60_000, |at, people| {
         let who = match at % 10 {
@@ -387,7 +387,7 @@ fn one_that_comes_where_many_have_been_is_not_lost() {
 
 #[test]
 fn a_process_has_one_number_on_all_devices() {
-    let (mut portrait, mut people) = (WorkloadModel::new(0, None), ProcessNames::default());
+    let (mut observed, mut people) = (WorkloadModel::new(0, None), ProcessNames::default());
     for at in 0..20_000_u64 {
         // The database is on both devices, the busier one with a backup.
         let (device, name) = match at % 5 {
@@ -398,12 +398,12 @@ fn a_process_has_one_number_on_all_devices() {
         let who = people.who(name, None);
         let t_ns = i64::try_from(at).unwrap() * 1_000_000;
         let offset = scattered(at) % (1 << 16) * 4096;
-        portrait
+        observed
             .add(device, &ObservedIo { t_ns, complete_ns: None, op: OperationKind::Read, offset, bytes: 4096, who });
     }
-    portrait.finish(20_000_000_000);
+    observed.finish(20_000_000_000);
     let names: Vec<String> =
-        fit(&portrait, &[]).plan.runs[0].workloads.iter().map(|one| one.name[..5].to_string()).collect();
+        fit(&observed, &[]).plan.runs[0].workloads.iter().map(|one| one.name[..5].to_string()).collect();
     assert!(["d1_p1", "d1_p2", "d2_p1"].iter().all(|name| names.iter().any(|one| one == name)), "{names:?}");
     assert!(names.iter().all(|name| name != "d2_p2"), "{names:?}");
 }

@@ -40,7 +40,7 @@ impl IoBy {
         }
     }
 
-    fn nobody(self) -> &'static str {
+    fn unnamed(self) -> &'static str {
         match self {
             Self::File => "(no file)",
             _ => "(unknown)",
@@ -57,7 +57,7 @@ pub struct IoGroup {
     pub writes: u64,
     /// Flushes, discards and all others.
     pub others: u64,
-    /// Among all: those that nobody waits for: writes without `sync`, and read-ahead.
+    /// Those of all for which no task waits: writes without `sync`, and read-ahead.
     pub asynchronous: u64,
     /// Bytes.
     pub bytes: u64,
@@ -176,10 +176,10 @@ impl IoFold {
     /// The groups with their names, most I/Os first.
     pub fn groups(&mut self) -> Vec<(String, &mut IoGroup)> {
         let names = &self.names;
-        let nobody = self.by.nobody();
+        let unnamed = self.by.unnamed();
         let name = |number: usize| match number {
             usize::MAX => "(all others)",
-            number => Some(names.name(number)).filter(|name| !name.is_empty()).unwrap_or(nobody),
+            number => Some(names.name(number)).filter(|name| !name.is_empty()).unwrap_or(unnamed),
         };
         let mut groups: Vec<(String, &mut IoGroup)> =
             self.groups.iter_mut().map(|(number, group)| (name(*number).to_string(), group)).collect();

@@ -58,7 +58,7 @@ impl PreemptedState {
 pub struct RequestGroup {
     /// The port.
     pub port: i32,
-    /// The program; `None`: the port was watched, and nobody answered.
+    /// The program; `None`: the port was watched, and no program answered.
     pub program: Option<String>,
     responses: [Histogram; 3],
 }
@@ -165,7 +165,7 @@ impl RequestFold {
         is_first
     }
 
-    /// By port, those with most answers first; a port on which nobody answered has one without a program.
+    /// By port, those with most answers first; a port on which no program answered has one without a program.
     #[must_use]
     pub fn groups(&self) -> Vec<RequestGroup> {
         let mut groups: Vec<RequestGroup> = self.groups.values().cloned().collect();
@@ -276,7 +276,11 @@ mod tests {
         let table = fold.table(10);
         let Cells::Text(programs) = &table.columns[1].cells else { panic!() };
         assert_eq!(programs, &["httpd", "haproxy", ""]);
-        assert_eq!(numbers(&table, "", "requests"), [Some(4.0), Some(1.0), None], "nobody answered: not known, not 0");
+        assert_eq!(
+            numbers(&table, "", "requests"),
+            [Some(4.0), Some(1.0), None],
+            "no program answered: not known, not 0"
+        );
         assert_eq!(numbers(&table, "not pre-empted", "max"), [Some(3e6), Some(1e6), None]);
         assert_eq!(numbers(&table, "pre-empted", "max"), [Some(40e6), None, None]);
         assert_eq!(numbers(&table, "pre-empted", "share"), [Some(25.0), Some(0.0), None]);
@@ -285,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_add_up_and_a_port_that_was_silent_once_is_not_told_of_twice() {
+    fn intervals_add_up_and_a_port_that_was_silent_once_has_one_row() {
         let fold = fold(&[
             row(80, None, None, &[]),
             row(80, Some("httpd"), Some(false), &[1, 9]),

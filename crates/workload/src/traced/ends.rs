@@ -9,8 +9,8 @@ pub const TRACE_ENDED: &str = "trace_ended_t_ns";
 /// In the manifest of a trace: when it began to see I/Os, `CLOCK_MONOTONIC`, ns.
 pub const TRACE_BEGAN: &str = "trace_began_t_ns";
 
-/// From when to when was traced, ns: what rates are over, however few I/Os came. `None` where that is not told, as in what
-/// is imported: then the time from the first to the last I/O is all that is known.
+/// From when to when was traced, ns: rates are over this time, however few I/Os came. `None` where the manifest lacks
+/// it, as in imported traces: then the time from the first to the last I/O is all that is known.
 #[must_use]
 pub fn traced_span_ns(manifest: &Manifest) -> Option<(i64, i64)> {
     let began_ns = manifest.extra.get(TRACE_BEGAN)?.as_i64()?;
@@ -19,7 +19,7 @@ pub fn traced_span_ns(manifest: &Manifest) -> Option<(i64, i64)> {
     ended_ns.checked_sub(began_ns).filter(|length_ns| *length_ns > 0).map(|_| (began_ns, ended_ns))
 }
 
-/// When the trace of a recording ended, if that is told.
+/// When the trace of a recording ended, if the manifest has it.
 pub fn ended_ns(manifest: &Manifest) -> Option<i64> {
     manifest.extra.get(TRACE_ENDED)?.as_i64()
 }

@@ -197,7 +197,7 @@ fn each_until(
                     unended.give(row.queue_ns, |row| flow = all(flow, || take(row, &names)));
                     flow = all(flow, || take(row, &names));
                     if flow.is_break() {
-                        // The other thread ends when nobody receives.
+                        // The other thread ends when its receiver is gone.
                         return Ok(());
                     }
                 }
@@ -267,7 +267,7 @@ pub fn append(batch: &RecordBatch, names: &mut NameNumbers, rows: &mut Vec<Numbe
     let (dev, op, flags) = (label("dev")?, label("op")?, label("flags")?);
     let (comm, owner) = (label("comm")?, label("owner_comm")?);
     let (cgroup, file) = (label("cgroup")?, label("file")?);
-    let (nobody, read, write) = (names.number(""), names.number("read"), names.number("write"));
+    let (unnamed, read, write) = (names.number(""), names.number("read"), names.number("write"));
     for row in 0..batch.num_rows() {
         let op = op[row];
         rows.push(NumberedIo {
@@ -288,8 +288,8 @@ pub fn append(batch: &RecordBatch, names: &mut NameNumbers, rows: &mut Vec<Numbe
                 2
             },
             flags: flags[row],
-            process: if owner[row] == nobody { comm[row] } else { owner[row] },
-            process_pid: number(if owner[row] == nobody { pid } else { owner_pid }, row),
+            process: if owner[row] == unnamed { comm[row] } else { owner[row] },
+            process_pid: number(if owner[row] == unnamed { pid } else { owner_pid }, row),
             pid: number(pid, row),
             tid: number(tid, row),
             comm: comm[row],
@@ -311,8 +311,8 @@ fn labels(batch: &RecordBatch, column: &'static str, names: &mut NameNumbers) ->
     };
     let texts = labels.values().as_string_opt::<i32>().ok_or_else(wrong)?;
     let numbers: Vec<usize> = texts.iter().map(|text| names.number(text.unwrap_or(""))).collect();
-    let nobody = names.number("");
+    let unnamed = names.number("");
     Ok((0..labels.len())
-        .map(|row| labels.key(row).and_then(|key| numbers.get(key).copied()).unwrap_or(nobody))
+        .map(|row| labels.key(row).and_then(|key| numbers.get(key).copied()).unwrap_or(unnamed))
         .collect())
 }

@@ -53,7 +53,7 @@ fn mean_of(a: &[LoadRound], b: &[LoadRound]) -> JudgedFigure {
 }
 
 #[test]
-fn single_runs_are_told_apart_or_found_the_same() {
+fn two_single_runs_differ_or_are_the_same() {
     let (a, b) = (round(300, 1e6, 0.3, 1), round(300, 1e6, 0.3, 2));
     let same = mean_of_one(&a, &b);
     assert_eq!(same.conclusion, Conclusion::Same { within: 0.05 }, "{same:?}");
@@ -71,7 +71,7 @@ fn single_runs_are_told_apart_or_found_the_same() {
 }
 
 #[test]
-fn a_run_that_is_too_short_or_too_slow_is_told_how_long_it_should_be() {
+fn the_verdict_on_a_run_that_is_too_short_or_too_slow_says_how_long_it_should_be() {
     let needs = |judged: &JudgedFigure| match &judged.conclusion {
         Conclusion::NotResolved { needs_s, .. } => *needs_s,
         other => panic!("{other:?}"),
@@ -83,7 +83,7 @@ fn a_run_that_is_too_short_or_too_slow_is_told_how_long_it_should_be() {
     // A time constant of 100 s: 2,000 s would do.
     let slow = mean_of(&[round(300, 1e6, 0.99, 1)], &[round(300, 1.02e6, 0.99, 2)]);
     assert!(needs(&slow) > 500.0 && slow.independent.unwrap() < INDEPENDENT, "{slow:?}");
-    // Twice as slow is told all the same.
+    // Twice as slow is resolved all the same.
     let twice = mean_of(&[round(300, 1e6, 0.99, 1)], &[round(300, 2e6, 0.99, 2)]);
     assert_eq!(twice.conclusion, Conclusion::Different { better: Some(false) }, "{twice:?}");
 }

@@ -16,29 +16,29 @@ const TIMES_MAX: usize = 256;
 const ANY_BYTES: usize = 128 << 10;
 
 /// May so many compressed bytes stand for so many?
-fn is_possible(squeezed: usize, plain: usize) -> bool {
-    plain <= ANY_BYTES.max(squeezed.saturating_mul(TIMES_MAX))
+fn is_possible(compressed: usize, plain: usize) -> bool {
+    plain <= ANY_BYTES.max(compressed.saturating_mul(TIMES_MAX))
 }
 
 /// Writes batches compressed.
 #[derive(Default)]
-pub(crate) struct Squeezer {
+pub(crate) struct BatchCompressor {
     /// `None` before the first batch, and where there is no memory for it.
-    compressor: Option<CCtx<'static>>,
+    zstd: Option<CCtx<'static>>,
     plain: Vec<u8>,
-    squeezed: Vec<u8>,
+    compressed: Vec<u8>,
 }
 
-impl std::fmt::Debug for Squeezer {
+impl std::fmt::Debug for BatchCompressor {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Squeezer").finish_non_exhaustive()
+        out.debug_struct("BatchCompressor").finish_non_exhaustive()
     }
 }
 
-impl Squeezer {
+impl BatchCompressor {
     /// Adds to `out` what `write` writes, as it is where compression does not make it shorter; false, and nothing added, where
     /// that is more than `most` bytes.
-    pub(crate) fn squeeze(
+    pub(crate) fn compress(
         &mut self,
         out: &mut Vec<u8>,
         most: usize,
@@ -50,35 +50,35 @@ impl Squeezer {
             self.plain = Vec::new();
             return Ok(false);
         }
-        self.squeezed.clear();
-        self.squeezed.reserve(zstd_safe::compress_bound(self.plain.len()));
-        if self.compressor.is_none() {
-            self.compressor = CCtx::try_create();
+        self.compressed.clear();
+        self.compressed.reserve(zstd_safe::compress_bound(self.plain.len()));
+        if self.zstd.is_none() {
+            self.zstd = CCtx::try_create();
         }
-        let (plain, squeezed) = (&self.plain, &mut self.squeezed);
-        let length = self.compressor.as_mut().and_then(|zstd| zstd.compress(squeezed, plain, LEVEL).ok());
+        let (plain, compressed) = (&self.plain, &mut self.compressed);
+        let length = self.zstd.as_mut().and_then(|zstd| zstd.compress(compressed, plain, LEVEL).ok());
         let is_shorter = length.is_some_and(|length| length < plain.len() && is_possible(length, plain.len()));
-        let chosen: &[u8] = if is_shorter { squeezed } else { plain };
+        let chosen: &[u8] = if is_shorter { compressed } else { plain };
         out.extend_from_slice(chosen);
         Ok(true)
     }
 }
 
-/// Reads what [`Squeezer`] wrote.
+/// Reads what [`BatchCompressor`] wrote.
 #[derive(Default)]
-pub(crate) struct Unsqueezer {
-    decompressor: Option<DCtx<'static>>,
+pub(crate) struct BatchDecompressor {
+    zstd: Option<DCtx<'static>>,
 }
 
-impl std::fmt::Debug for Unsqueezer {
+impl std::fmt::Debug for BatchDecompressor {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Unsqueezer").finish_non_exhaustive()
+        out.debug_struct("BatchDecompressor").finish_non_exhaustive()
     }
 }
 
-impl Unsqueezer {
+impl BatchDecompressor {
     /// What was given to be written, of at most `most` bytes; `None` for what is not whole, longer, or stands for more than
-    /// [`Squeezer`] lets it.
+    /// [`BatchCompressor`] lets it.
     pub(crate) fn plain(&mut self, bytes: &[u8], most: usize) -> Option<Vec<u8>> {
         if !bytes.starts_with(&MAGIC) {
             return (bytes.len() <= most).then(|| bytes.to_vec());
@@ -88,7 +88,7 @@ impl Unsqueezer {
         let length = usize::try_from(length).ok().filter(|length| *length <= most)?;
         is_possible(bytes.len(), length).then_some(())?;
         let mut plain = Vec::with_capacity(length);
-        self.decompressor.get_or_insert_with(DCtx::create).decompress(&mut plain, bytes).ok()?;
+        self.zstd.get_or_insert_with(DCtx::create).decompress(&mut plain, bytes).ok()?;
         Some(plain)
     }
 }
@@ -98,10 +98,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn squeezed(squeezer: &mut Squeezer, bytes: &[u8]) -> Vec<u8> {
+    fn compressed(compressor: &mut BatchCompressor, bytes: &[u8]) -> Vec<u8> {
         let mut out = b"before".to_vec();
-        squeezer
-            .squeeze(&mut out, usize::MAX, |plain| {
+        compressor
+            .compress(&mut out, usize::MAX, |plain| {
                 plain.extend_from_slice(bytes);
                 Ok(())
             })
@@ -117,13 +117,13 @@ mod tests {
             times in 0_usize..50,
             second in prop::collection::vec(any::<u8>(), 0..3000),
         ) {
-            let (mut squeezer, mut unsqueezer) = (Squeezer::default(), Unsqueezer::default());
+            let (mut compressor, mut decompressor) = (BatchCompressor::default(), BatchDecompressor::default());
             for plain in [first.repeat(times), second, Vec::new()] {
                 // What begins like something compressed is no Arrow stream.
                 prop_assume!(!plain.starts_with(&MAGIC));
-                let short = squeezed(&mut squeezer, &plain);
+                let short = compressed(&mut compressor, &plain);
                 prop_assert!(short.len() <= plain.len());
-                prop_assert_eq!(unsqueezer.plain(&short, 1 << 20), Some(plain));
+                prop_assert_eq!(decompressor.plain(&short, 1 << 20), Some(plain));
             }
         }
 
@@ -131,7 +131,7 @@ mod tests {
         fn any_bytes_are_refused_or_read(bytes in prop::collection::vec(any::<u8>(), 0..500)) {
             let mut damaged = MAGIC.to_vec();
             damaged.extend(&bytes);
-            let read = Unsqueezer::default().plain(&damaged, 1 << 16).map(|plain| plain.len());
+            let read = BatchDecompressor::default().plain(&damaged, 1 << 16).map(|plain| plain.len());
             prop_assert!(read.is_none_or(|length| length <= 1 << 16));
         }
     }
@@ -142,17 +142,17 @@ mod tests {
         let plain = vec![7; 8 << 20];
         let bomb = zstd::bulk::compress(&plain, 19).unwrap();
         assert!(bomb.len() < 4096);
-        assert_eq!(Unsqueezer::default().plain(&bomb, 256 << 20), None);
-        let written = squeezed(&mut Squeezer::default(), &plain);
-        assert_eq!(Unsqueezer::default().plain(&written, 256 << 20), Some(plain));
+        assert_eq!(BatchDecompressor::default().plain(&bomb, 256 << 20), None);
+        let written = compressed(&mut BatchCompressor::default(), &plain);
+        assert_eq!(BatchDecompressor::default().plain(&written, 256 << 20), Some(plain));
     }
 
     #[test]
     fn counters_shrink_and_what_is_too_long_is_refused() {
         let plain: Vec<u8> = (0_u64..4000).flat_map(|at| (1_000_000 + at * 3).to_le_bytes()).collect();
-        let short = squeezed(&mut Squeezer::default(), &plain);
+        let short = compressed(&mut BatchCompressor::default(), &plain);
         assert!(short.len() * 3 < plain.len(), "{}", short.len());
-        assert_eq!(Unsqueezer::default().plain(&short, plain.len() - 1), None);
-        assert_eq!(Unsqueezer::default().plain(&short[..short.len() - 1], plain.len()), None);
+        assert_eq!(BatchDecompressor::default().plain(&short, plain.len() - 1), None);
+        assert_eq!(BatchDecompressor::default().plain(&short[..short.len() - 1], plain.len()), None);
     }
 }

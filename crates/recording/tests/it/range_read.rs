@@ -95,7 +95,7 @@ fn half_a_frame_is_waited_for() {
     let path = directory.join("journal");
     let whole = std::fs::read(&path).unwrap();
     // Byte by byte, as a slow disk may show it: no frame comes early, and none is lost.
-    // Whoever begins to follow may find the first frame half written, or the second.
+    // A follower that begins may find the first frame half written, or the second.
     for begun in [whole.len() / 3 - 20, whole.len() / 3 + 20, 3, 0] {
         std::fs::write(&path, &whole[..begun]).unwrap();
         let mut follower = open(&directory, 0);

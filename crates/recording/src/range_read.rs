@@ -187,7 +187,7 @@ fn journal_span(journal: &mut JournalReader, table: &str) -> Result<Option<(i64,
             break first;
         }
     };
-    // The last one is near the end; how near, nobody knows.
+    // The last one is near the end; how near is not known.
     let (end, mut back) = (journal.end(), 1 << 18);
     loop {
         let start = end.saturating_sub(back);
@@ -203,7 +203,7 @@ fn journal_span(journal: &mut JournalReader, table: &str) -> Result<Option<(i64,
     }
 }
 
-/// Follows a recording that somebody writes.
+/// Follows a recording that is being written.
 #[derive(Debug)]
 pub struct RecordingFollower {
     directory: PathBuf,
