@@ -40,7 +40,7 @@ pub(super) fn find(folder: &Path) -> Option<PathBuf> {
     <[PathBuf; 1]>::try_from(found).ok().map(|[only]| only)
 }
 
-/// The logs that the jobs were told to write, when they are in the same folder as the JSON.
+/// The logs that the jobs' `write_*_log` options name, when they are in the same folder as the JSON.
 fn logs_beside(path: &Path, jobs: &[Value], global: &Value) -> Result<Option<Logs>, ImportError> {
     let mut prefixes: BTreeSet<&str> = BTreeSet::new();
     for job in jobs {

@@ -176,7 +176,7 @@ fn runs_of_one_name_have_the_loop_values_that_summary_html_has() {
     // A page of another number of runs tells nothing; the columns do.
     let columns = sweep("xfersize threads rdpct", ["4096 1 100", "4096 8 100", "8192 1 100", "8192 8 100"]);
     assert_eq!(details(&read(&page(&all[..2]), &columns)), all);
-    // Neither: they are told apart all the same.
+    // Neither page nor columns: the runs get numbers.
     std::fs::remove_file(path.with_file_name("summary.html")).expect("removed");
     let lost = vdbench::read(&path, &text).expect("it is good");
     assert_eq!(details(&lost), ["run=1", "run=2", "run=3", "run=4"]);

@@ -136,7 +136,7 @@ fn owners(files: &[Placed]) -> Owners {
                 keys.entry((subject, thing)).or_default().extend(&filled);
             }
         }
-        // A thing of which a file tells a part only has no rows: what is told of it is in the table figure.
+        // A thing whose required columns are incomplete has no rows: its values go to the table figure.
         keys.retain(|(subject, _), filled| subject.required().iter().all(|key| filled.contains(key)));
         for ((subject, thing), filled) in keys {
             tellers.entry((subject, thing.clone())).or_default().push((filled.len(), index));

@@ -1,5 +1,5 @@
 //! Text that other tools printed for people, into the tables of a recording: one reader per tool, by the words of its
-//! headings. What a tool told as rates becomes counters again ([`emit`]); what no table has a place for, figures.
+//! headings. Rates become counters again ([`emit`]); values without a column in a table become figures.
 
 mod columns;
 mod emit;
@@ -210,7 +210,7 @@ fn passed(
 pub(super) struct Texts {
     path: PathBuf,
     files: Vec<(PathBuf, &'static TextFormat)>,
-    /// Files of the folder that nobody knows.
+    /// Files of the folder whose format is unknown.
     unknown: Vec<PathBuf>,
 }
 

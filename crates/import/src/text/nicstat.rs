@@ -73,7 +73,7 @@ fn is_stamped(line: &str) -> Option<(i64, &str)> {
 }
 
 /// A line of -p: time, name, figures. The name of an alias has a colon in it (`eth0:1`): how many fields there are tells
-/// where it ends, for no two layouts differ by one. Nothing is told by a figure's digits: large ones have no point.
+/// where it ends, for no two layouts differ by one. The digits of a figure do not help: large ones have no point.
 fn parseable(line: &str) -> Option<Parseable<'_>> {
     let (seconds, rest) = is_stamped(line)?;
     let fields: Vec<&str> = rest.split(':').collect();

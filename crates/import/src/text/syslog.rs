@@ -24,7 +24,7 @@ pub(super) fn sniff(head: &str) -> bool {
 struct Message<'a> {
     clock: EventClock,
     at: i64,
-    /// Of a clock on the wall whose distance from UTC is not told.
+    /// `at` is local time, and the message does not state its distance from UTC.
     is_local: bool,
     host: Option<&'a str>,
     text: &'a str,

@@ -44,7 +44,7 @@ const TWO_NAMES: [(&str, &str); 2] = [("avgqu-sz", "aqu-sz"), ("avgrq-sz", "areq
 /// One sample's time.
 struct Sample {
     when: When,
-    /// Start of its interval, where that is told.
+    /// Start of its interval, where the file states it.
     since: Option<When>,
     /// The mean since boot.
     is_start: bool,

@@ -546,7 +546,7 @@ fn times_of_a_zone() {
     }
     let utc = |hours: &[&str]| -> Vec<String> { hours.iter().map(|hour| format!("2026-10-25 {hour}:00")).collect() };
     assert_eq!(times("sar.txt", &sar, &zone(berlin())), utc(&["00:20", "00:40", "01:00", "01:20", "01:40", "02:00"]));
-    // Date and time; and a distance that is told wins.
+    // Date and time; a distance from UTC in the file wins over the option.
     let iostat = |stamps: [&str; 3]| {
         let figures =
             "Device tps kB_read/s kB_wrtn/s kB_dscd/s kB_read kB_wrtn kB_dscd\nvda 1.00 2.00 3.00 0.00 4 5 0\n";

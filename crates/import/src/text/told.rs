@@ -13,7 +13,7 @@ pub(super) enum EventClock {
     /// 1970, UTC.
     #[default]
     Wall,
-    /// The same, but the year is not told.
+    /// The same, but the messages have no year.
     Yearless,
     /// Start of the machine.
     Boot,
@@ -22,7 +22,7 @@ pub(super) enum EventClock {
 /// One printed field.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cell {
-    /// Not told.
+    /// The tool printed no value.
     Missing,
     Number(f64),
     Text(String),
@@ -63,12 +63,12 @@ pub(super) struct Block {
     pub(super) is_start: bool,
 }
 
-/// What is told of one thing: row by row.
+/// The values of one thing, row by row.
 #[derive(Debug, Default)]
 pub(super) struct Series {
     /// Number of the block of each row.
     pub(super) blocks: Vec<u32>,
-    /// The figures of each row, one after the other; NaN where none was told.
+    /// The figures of each row, one after the other; NaN where the tool printed none.
     pub(super) cells: Vec<f64>,
 }
 

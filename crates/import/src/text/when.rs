@@ -19,7 +19,7 @@ pub(super) enum When {
     Wall(i64),
     /// Date and time without a zone, as if in UTC, ns since 1970; and so long before.
     Local(i64, i64),
-    /// Not told: one interval after the block before.
+    /// The tool printed no time: one interval after the block before.
     Next,
 }
 

@@ -30,7 +30,7 @@ pub(super) fn scaled(word: &str) -> Option<f64> {
     }
 }
 
-/// A field: a number, text, or not told. Rates below 0 are what tools print for what they may not know.
+/// A field: a number, text, or missing. Tools print rates below 0 for values that they do not know.
 pub(super) fn cell(word: &str) -> Cell {
     match number(word) {
         Some(value) if value < 0.0 => Cell::Missing,

@@ -85,7 +85,7 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError
             state.groups = found.into_iter().map(String::from).collect();
         } else if words.first() == Some(&"pool") && words.contains(&"read") {
             if words.contains(&"used") {
-                // Before alloc and free were told apart.
+                // Old versions print `used` and `avail` instead of `alloc` and `free`.
                 state.groups = ["capacity", "operations", "bandwidth"].map(String::from).to_vec();
             }
             state.columns = headings(&state.groups, &words);

@@ -92,7 +92,7 @@ struct Device {
 #[derive(Debug)]
 pub(super) struct Pairs {
     seen: Seen,
-    /// Name of the files: that of the device, unless somebody chose another.
+    /// Name of the files: that of the device, unless the user of blktrace set another (`-o`).
     base: String,
     devices: HashMap<u32, Device>,
     ready: VecDeque<Io>,
@@ -106,7 +106,7 @@ impl Pairs {
     /// The next I/O that is complete.
     pub(super) fn pop(&mut self) -> Option<Io> {
         let io = self.ready.pop_front()?;
-        // Without issues nobody saw whether there was more than one.
+        // Without issue events the number of requeues is unknown.
         let requeues = io.requeues.filter(|_| self.seen.issue);
         Some(Io { requeues, ..io })
     }
