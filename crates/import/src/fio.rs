@@ -45,11 +45,11 @@ fn logs_beside(path: &Path, jobs: &[Value], global: &Value) -> Result<Option<Log
     let mut prefixes: BTreeSet<&str> = BTreeSet::new();
     for job in jobs {
         for key in ["write_lat_log", "write_hist_log", "write_iops_log", "write_bw_log"] {
-            let told = job["job options"][key].as_str().or_else(|| global[key].as_str());
+            let prefix = job["job options"][key].as_str().or_else(|| global[key].as_str());
             // Without a value the job's name is the prefix; a folder before it is not where the JSON is.
-            let told =
-                told.map(|prefix| if prefix.is_empty() { job["jobname"].as_str().unwrap_or("") } else { prefix });
-            prefixes.extend(told.and_then(|prefix| prefix.rsplit('/').next()));
+            let prefix =
+                prefix.map(|prefix| if prefix.is_empty() { job["jobname"].as_str().unwrap_or("") } else { prefix });
+            prefixes.extend(prefix.and_then(|prefix| prefix.rsplit('/').next()));
         }
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

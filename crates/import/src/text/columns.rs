@@ -475,7 +475,7 @@ impl Subject {
 
     /// May a row take its columns from several sections of a file? sar prints the traffic of a link and its errors
     /// (`-n EDEV`) under separate headings.
-    pub(super) fn is_told_in_parts(self) -> bool {
+    pub(super) fn may_span_sections(self) -> bool {
         self == Self::Net
     }
 

@@ -5,8 +5,8 @@
 //! than one.
 
 use super::columns::{How, Spec, Subject};
+use super::parsed_file::{Section, Series};
 use super::place::Placed;
-use super::told::{Section, Series};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Cumulative values of a thing, by column of its table; a column without values is not in it.
@@ -47,17 +47,17 @@ struct Step {
 
 impl<'a> Lane<'a> {
     pub(super) fn new(file: &'a Placed, at: usize, thing: &str, taken: &mut BTreeSet<&'static str>) -> Option<Self> {
-        let section = &file.told.sections[at];
+        let section = &file.parsed.sections[at];
         let subject = section.subject?;
         let series = section.series.get(thing)?;
         let width = section.columns.len().max(1);
-        let is_told = |column: usize| series.cells.iter().skip(column).step_by(width).any(|value| !value.is_nan());
+        let has_values = |column: usize| series.cells.iter().skip(column).step_by(width).any(|value| !value.is_nan());
         let specs: Vec<(usize, &'static Spec)> = section
             .columns
             .iter()
             .enumerate()
             .flat_map(|(column, of)| of.specs.iter().map(move |spec| (column, *spec)))
-            .filter(|(column, spec)| spec.how.fills() && !taken.contains(spec.key) && is_told(*column))
+            .filter(|(column, spec)| spec.how.fills() && !taken.contains(spec.key) && has_values(*column))
             .collect();
         taken.extend(specs.iter().map(|(_, spec)| spec.key));
         let of_all = subject == Subject::Cpu && thing == "all";
@@ -67,8 +67,8 @@ impl<'a> Lane<'a> {
             times: &file.times[at],
             step_ns: file.steps[at],
             specs,
-            scale: if of_all { file.told.cpus.unwrap_or(1.0) } else { 1.0 },
-            leaves_out_idle: file.told.leaves_out_idle || section.leaves_out_idle(),
+            scale: if of_all { file.parsed.cpus.unwrap_or(1.0) } else { 1.0 },
+            leaves_out_idle: file.parsed.leaves_out_idle || section.leaves_out_idle(),
             subject,
         })
     }

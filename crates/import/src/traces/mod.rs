@@ -403,7 +403,7 @@ fn finish(trace: &Trace, context: &mut Context, output: &mut Output<'_>) -> Resu
     if output.late > 0 {
         context.notes.push(format!("I/Os so late in the file that they are out of order here: {}", output.late));
     }
-    let mut notes = vec![format!("not told by {}: {}", format.name, format.missing)];
+    let mut notes = vec![format!("{} does not record: {}", format.name, format.missing)];
     notes.extend(context.words());
     if context.unfinished > 0 {
         notes.push(format!("I/Os that had not been completed when the trace ended (no rows): {}", context.unfinished));

@@ -249,8 +249,8 @@ impl Device {
             if until > end {
                 let rest = Bio { sector: end, bytes: (until - end) * 512, is_rest: true, ..bio.clone() };
                 // Older kernels tell of its queueing, before or after this.
-                let is_told = self.bios.get(&end).is_some_and(|there| there.iter().any(|bio| bio.is_same(&rest)));
-                if !is_told {
+                let is_queued = self.bios.get(&end).is_some_and(|there| there.iter().any(|bio| bio.is_same(&rest)));
+                if !is_queued {
                     put(&mut self.bios, end, rest);
                     self.open += 1;
                 }

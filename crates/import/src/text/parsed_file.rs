@@ -1,7 +1,7 @@
 //! What one file tells: sections with a heading each, their blocks in time, and figures of things in them.
 
 use super::columns::{How, Spec, Subject, subject_of};
-use super::when::{Timeline, When};
+use super::timestamp::{Timeline, When};
 use quantity::zone::LocalZone;
 use recording::rows::Event;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -114,7 +114,7 @@ impl Section {
 
 /// The content of one file.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ParsedFile {
     /// Name of the format.
     pub(super) tool: &'static str,
     /// What local times are of; `None`: they are taken for UTC.
@@ -159,7 +159,7 @@ pub(super) fn is_same_host(a: &str, b: &str) -> bool {
     a == b || begins(a, b) || begins(b, a)
 }
 
-impl Told {
+impl ParsedFile {
     pub(super) fn new(tool: &'static str) -> Self {
         Self { tool, ..Self::default() }
     }
@@ -207,7 +207,7 @@ impl Told {
         }
         let of = |header: &str| subject.map(|subject| subject.of(header)).unwrap_or_default();
         let filled = |key: &&str| headers.iter().any(|header| of(header).iter().any(|spec| spec.key == *key));
-        let subject = subject.filter(|subject| subject.is_told_in_parts() || subject.required().iter().all(filled));
+        let subject = subject.filter(|subject| subject.may_span_sections() || subject.required().iter().all(filled));
         let columns = headers
             .iter()
             .map(|header| Column {
