@@ -85,7 +85,7 @@ pub enum ImportError {
     /// A pipe can be read once only.
     #[error("{0} is no regular file: say what it is with --format NAME")]
     Pipe(PathBuf),
-    /// Nobody knows this content.
+    /// No import format fits this content.
     #[error("{path}{place} none of the formats that can be imported ({known}); --format NAME forces one")]
     Unknown {
         /// File or directory.

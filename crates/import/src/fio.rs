@@ -40,16 +40,16 @@ pub(super) fn find(folder: &Path) -> Option<PathBuf> {
     <[PathBuf; 1]>::try_from(found).ok().map(|[only]| only)
 }
 
-/// The logs that the jobs were told to write, when they are in the same folder as the JSON.
+/// The logs that the jobs' `write_*_log` options name, when they are in the same folder as the JSON.
 fn logs_beside(path: &Path, jobs: &[Value], global: &Value) -> Result<Option<Logs>, ImportError> {
     let mut prefixes: BTreeSet<&str> = BTreeSet::new();
     for job in jobs {
         for key in ["write_lat_log", "write_hist_log", "write_iops_log", "write_bw_log"] {
-            let told = job["job options"][key].as_str().or_else(|| global[key].as_str());
+            let prefix = job["job options"][key].as_str().or_else(|| global[key].as_str());
             // Without a value the job's name is the prefix; a folder before it is not where the JSON is.
-            let told =
-                told.map(|prefix| if prefix.is_empty() { job["jobname"].as_str().unwrap_or("") } else { prefix });
-            prefixes.extend(told.and_then(|prefix| prefix.rsplit('/').next()));
+            let prefix =
+                prefix.map(|prefix| if prefix.is_empty() { job["jobname"].as_str().unwrap_or("") } else { prefix });
+            prefixes.extend(prefix.and_then(|prefix| prefix.rsplit('/').next()));
         }
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -66,8 +66,8 @@ fn names() -> String {
 /// Reads the results or the trace at `path` (a file, or a folder of them) into a new recording in `directory`.
 ///
 /// # Errors
-/// Nobody knows the content, it is damaged (file and line are named; nothing is left in `directory` then), or the
-/// recording cannot be written.
+/// No format fits the content, the content is damaged (the error names file and line; nothing is left in `directory`),
+/// or the recording cannot be written.
 pub fn import(
     path: &Path,
     directory: &Path,
@@ -139,7 +139,7 @@ pub fn import(
 /// queueing. Gives what was passed over, in words.
 ///
 /// # Errors
-/// Nobody knows the content, or it is malformed: `take` may have had I/Os from before the place.
+/// No format fits the content, or the content is malformed: `take` may already have had the I/Os before that place.
 pub fn read_trace(path: &Path, options: &ImportOptions, take: &mut dyn FnMut(Io)) -> Result<Vec<String>, ImportError> {
     read_trace_until(path, options, &mut |io| {
         take(io);
@@ -166,7 +166,7 @@ pub fn read_trace_until(
     }
 }
 
-/// Nobody knows it; a text is shown where it begins.
+/// The error for content that no format fits; of a text, it shows the first line that is not blank.
 fn unknown(path: &Path) -> ImportError {
     let text = if path.is_file() { head(path).unwrap_or_default() } else { String::new() };
     let first = text.lines().enumerate().find(|(_, line)| !line.trim().is_empty());

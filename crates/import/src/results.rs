@@ -19,7 +19,7 @@ pub(crate) struct Results {
     pub(crate) program: String,
     /// Start, UTC ns since 1970.
     pub(crate) started_wall_ns: i64,
-    /// That is what clocks showed in a zone that is not told.
+    /// `started_wall_ns` is local time, and the file does not state the zone.
     pub(crate) is_local: bool,
     pub(crate) intervals: Vec<OpInterval>,
     pub(crate) totals: Vec<RunTotal>,

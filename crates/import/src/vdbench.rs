@@ -127,8 +127,8 @@ impl<'a> Run<'a> {
         for line in &self.lines {
             // Late lines are put where their interval ended, so that intervals touch; a real gap stays one.
             let nominal = last_ns + self.interval_ns;
-            let told = line.wall_ns - self.origin_ns;
-            let t_ns = if (told - nominal).abs() < self.interval_ns { nominal } else { told.max(nominal) };
+            let printed_ns = line.wall_ns - self.origin_ns;
+            let t_ns = if (printed_ns - nominal).abs() < self.interval_ns { nominal } else { printed_ns.max(nominal) };
             last_ns = t_ns;
             let is_warm = line.interval < first_measured;
             let phase = if is_warm { "warmup" } else { "measure" };
@@ -182,10 +182,15 @@ impl<'a> Run<'a> {
         let ops = whole(line.get("rate").unwrap_or(0.0) * length_s);
         let reads = whole(ops as f64 * line.get("read%").unwrap_or(0.0) / 100.0).min(ops);
         let per_op = line.get("bytes/io").unwrap_or(0.0);
-        let told = line.get("mb/sec").unwrap_or(0.0) * length_s * 1_048_576.0;
+        let printed_bytes = line.get("mb/sec").unwrap_or(0.0) * length_s * 1_048_576.0;
         // bytes/io is exact when all operations are of one size; then MB/sec agrees with it.
         let exact = per_op * ops as f64;
-        let bytes = if told == 0.0 || (told - exact).abs() <= 0.001 * told + 104.9 * length_s { exact } else { told };
+        let bytes = if printed_bytes == 0.0 || (printed_bytes - exact).abs() <= 0.001 * printed_bytes + 104.9 * length_s
+        {
+            exact
+        } else {
+            printed_bytes
+        };
         let share = |part: i64| if ops > 0 { whole(bytes * part as f64 / ops as f64) } else { 0 };
         let only = |part: i64| part == ops;
         let side = |part: i64, mean: &str, max: &str| Side {

@@ -14,7 +14,8 @@ fn only_op(rw: &str) -> Option<&'static str> {
     }
 }
 
-/// Takes a job's failures over into its rows, where it is told which they are of. Gives what is to be said.
+/// Puts a job's count of failed operations into its rows, if fio's output shows which rows they belong to; else
+/// returns a note.
 pub(super) fn take_over(
     job: &Value,
     rw: Option<&str>,

@@ -103,8 +103,7 @@ impl Grid {
             (Some(log), _, _) => self.of_lines(log)?,
             (None, Some(log), _) => self.of_histograms(log)?,
             (None, None, Some(log)) if !logs.contains_key(&Kind::Bandwidth) => {
-                notes
-                    .push(format!("{} was left out: without write_bw_log= nobody knows the bytes", log.path.display()));
+                notes.push(format!("{} was left out: without write_bw_log= the bytes are unknown", log.path.display()));
                 return Ok((Lanes::default(), 0, notes));
             }
             (None, None, Some(log)) => self.of_rates(log, logs)?,

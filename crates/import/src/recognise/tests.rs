@@ -176,7 +176,7 @@ fn runs_of_one_name_have_the_loop_values_that_summary_html_has() {
     // A page of another number of runs tells nothing; the columns do.
     let columns = sweep("xfersize threads rdpct", ["4096 1 100", "4096 8 100", "8192 1 100", "8192 8 100"]);
     assert_eq!(details(&read(&page(&all[..2]), &columns)), all);
-    // Neither: they are told apart all the same.
+    // Neither page nor columns: the runs get numbers.
     std::fs::remove_file(path.with_file_name("summary.html")).expect("removed");
     let lost = vdbench::read(&path, &text).expect("it is good");
     assert_eq!(details(&lost), ["run=1", "run=2", "run=3", "run=4"]);
@@ -240,23 +240,23 @@ fn what_fio_does_not_tell_is_not_0() {
 
 #[test]
 fn operations_that_failed_under_continue_on_error_are_errors() {
-    let told = FIO.replace("\"error\" : 0,", "\"error\" : 0, \"total_err\" : 1, \"first_error\" : 5,");
-    let mixed = read("fio", &told).expect("it is good");
+    let failing = FIO.replace("\"error\" : 0,", "\"error\" : 0, \"total_err\" : 1, \"first_error\" : 5,");
+    let mixed = read("fio", &failing).expect("it is good");
     assert!(mixed.totals.iter().all(|row| row.errors.is_none()), "nothing says of which kind");
     assert!(
         mixed.notes.iter().any(|note| note.contains("job mix: 1 of its operations failed (the first with error 5)"))
     );
-    let reads = told.replace("randrw", "randread").replace("\"total_ios\" : 2", "\"total_ios\" : 0");
+    let reads = failing.replace("randrw", "randread").replace("\"total_ios\" : 2", "\"total_ios\" : 0");
     let results = read("fio", &reads).expect("it is good");
     let [total] = results.totals.as_slice() else { panic!("one row") };
     assert_eq!((total.ops, total.errors, total.first_error), (3, Some(1), Some(5)));
     assert_eq!((results.intervals[0].ops, results.intervals[0].errors), (3, Some(1)));
-    let none = read("fio", &told.replace("\"total_err\" : 1", "\"total_err\" : 0")).expect("it is good");
+    let none = read("fio", &failing.replace("\"total_err\" : 1", "\"total_err\" : 0")).expect("it is good");
     assert!(none.totals.iter().all(|row| row.errors == Some(0)), "none is a number");
 }
 
 #[test]
-fn what_is_malformed_is_told_with_its_line() {
+fn the_error_names_the_line_of_malformed_results() {
     let swapped = FLAT.replace("00:00:00.015", "noon");
     let cases = [
         ("vdbench", "empty", String::new()),

@@ -474,9 +474,9 @@ impl Subject {
         }
     }
 
-    /// May several sections of a file tell of a thing together what a row needs? sar prints what went over a link, and what
-    /// went wrong on it (`-n EDEV`), under headings of their own.
-    pub(super) fn is_told_in_parts(self) -> bool {
+    /// May a row take its columns from several sections of a file? sar prints the traffic of a link and its errors
+    /// (`-n EDEV`) under separate headings.
+    pub(super) fn may_span_sections(self) -> bool {
         self == Self::Net
     }
 

@@ -3,8 +3,8 @@
 use super::Texts;
 use super::columns::Subject;
 use super::lanes::{COUNTER_MAX, Lane, Sums, Thing};
+use super::parsed_file::Section;
 use super::place::Placed;
-use super::told::Section;
 use crate::ImportError;
 use crate::options::ImportSummary;
 use crate::printed::seconds;
@@ -30,7 +30,7 @@ pub(super) fn write(
     command_line: &[String],
 ) -> Result<ImportSummary, ImportError> {
     let first = files.iter().flat_map(|file| file.times.iter().flatten().copied()).min();
-    let of_events = files.iter().flat_map(|file| file.told.events.iter().map(|(at, _)| *at)).min();
+    let of_events = files.iter().flat_map(|file| file.parsed.events.iter().map(|(at, _)| *at)).min();
     let steps = files.iter().flat_map(|file| file.steps.iter()).copied().max().unwrap_or(0);
     // A first interval begins one step before its block.
     let origin_ns =
@@ -40,11 +40,11 @@ pub(super) fn write(
     let mut manifest = imported_manifest(command_line);
     manifest.started_wall_ns = origin_ns;
     manifest.clock_anchors = vec![ClockAnchor { t_ns: 0, wall_ns: origin_ns }];
-    if let Some(host) = files.iter().find_map(|file| file.told.host.clone()) {
+    if let Some(host) = files.iter().find_map(|file| file.parsed.host.clone()) {
         manifest.host = host;
     }
-    manifest.kernel = files.iter().find_map(|file| file.told.system.clone()).unwrap_or_default();
-    let formats: BTreeSet<&'static str> = files.iter().map(|file| file.told.tool).collect();
+    manifest.kernel = files.iter().find_map(|file| file.parsed.system.clone()).unwrap_or_default();
+    let formats: BTreeSet<&'static str> = files.iter().map(|file| file.parsed.tool).collect();
     let shown = texts.path.display().to_string();
     let program = formats.iter().copied().collect::<Vec<&str>>().join(", ");
     let mut output =
@@ -65,7 +65,7 @@ pub(super) fn write(
         &notes,
     ))?)?;
     writer.commit()?;
-    let format = files.first().map_or("", |file| file.told.tool);
+    let format = files.first().map_or("", |file| file.parsed.tool);
     Ok(ImportSummary { directory: writer.seal_past()?, format, notes })
 }
 
@@ -76,21 +76,21 @@ fn notes(texts: &Texts, files: &[Placed], owners: &Owners) -> Vec<String> {
     for (index, file) in files.iter().enumerate() {
         let name = file.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let before = if several { format!("{name}: ") } else { String::new() };
-        notes.extend(file.told.notes.iter().map(|note| format!("{before}{note}")));
-        notes.extend(file.told.tallies.iter().map(|(what, count)| format!("{before}{what}: {count}")));
+        notes.extend(file.parsed.notes.iter().map(|note| format!("{before}{note}")));
+        notes.extend(file.parsed.tallies.iter().map(|(what, count)| format!("{before}{what}: {count}")));
         let begins = |section: &Section| {
             let mut blocks = section.blocks.iter().enumerate();
             section.blocks.len() > 1
                 && section.has_rates()
                 && blocks.any(|(at, block)| block.is_start && has_rows(section, at))
         };
-        if file.told.sections.iter().any(begins) {
+        if file.parsed.sections.iter().any(begins) {
             notes.push(format!(
                 "{before}its first sample is the mean since boot, and no interval: its rates were left out"
             ));
         }
         let only = |section: &Section| section.blocks.len() == 1 && section.blocks[0].is_start && section.has_rates();
-        if let Some(at) = file.told.sections.iter().position(only) {
+        if let Some(at) = file.parsed.sections.iter().position(only) {
             let length = format_ns(file.steps[at].unsigned_abs());
             notes.push(format!("{before}there is one sample only, probably the mean since boot: it was taken for an interval of {length}"));
         }
@@ -109,7 +109,7 @@ fn notes(texts: &Texts, files: &[Placed], owners: &Owners) -> Vec<String> {
     }
     for path in &texts.unknown {
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        notes.push(format!("{name}: nobody knows this content; it was left out"));
+        notes.push(format!("{name}: unknown format; it was left out"));
     }
     notes
 }
@@ -120,7 +120,7 @@ fn has_rows(section: &Section, block: usize) -> bool {
 }
 
 fn tells(file: &Placed, subject: Subject, thing: &str) -> bool {
-    file.told.sections.iter().any(|section| section.subject == Some(subject) && section.series.contains_key(thing))
+    file.parsed.sections.iter().any(|section| section.subject == Some(subject) && section.series.contains_key(thing))
 }
 
 /// Of each thing, the files whose figures become its rows: those of the tool that fills most columns, one after the other in time.
@@ -128,7 +128,7 @@ fn owners(files: &[Placed]) -> Owners {
     let mut tellers: BTreeMap<(Subject, String), Vec<(usize, usize)>> = BTreeMap::new();
     for (index, file) in files.iter().enumerate() {
         let mut keys: BTreeMap<(Subject, &String), BTreeSet<&'static str>> = BTreeMap::new();
-        for section in &file.told.sections {
+        for section in &file.parsed.sections {
             let Some(subject) = section.subject else { continue };
             let filled = section.columns.iter().flat_map(|column| &column.specs).filter(|spec| spec.how.fills());
             let filled: BTreeSet<&'static str> = filled.map(|spec| spec.key).collect();
@@ -136,7 +136,7 @@ fn owners(files: &[Placed]) -> Owners {
                 keys.entry((subject, thing)).or_default().extend(&filled);
             }
         }
-        // A thing of which a file tells a part only has no rows: what is told of it is in the table figure.
+        // A thing whose required columns are incomplete has no rows: its values go to the table figure.
         keys.retain(|(subject, _), filled| subject.required().iter().all(|key| filled.contains(key)));
         for ((subject, thing), filled) in keys {
             tellers.entry((subject, thing.clone())).or_default().push((filled.len(), index));
@@ -146,9 +146,9 @@ fn owners(files: &[Placed]) -> Owners {
         .into_iter()
         .map(|((subject, thing), mut found)| {
             found.sort_by_key(|(filled, index)| (Reverse(*filled), *index));
-            let tool = files[found[0].1].told.tool;
+            let tool = files[found[0].1].parsed.tool;
             let mut chosen: Vec<(i64, i64, usize)> = Vec::new();
-            for (_, index) in found.iter().filter(|(_, index)| files[*index].told.tool == tool) {
+            for (_, index) in found.iter().filter(|(_, index)| files[*index].parsed.tool == tool) {
                 let Some((from_ns, to_ns)) = span(&files[*index], subject, &thing) else { continue };
                 if chosen.iter().all(|(from, to, _)| to_ns <= *from || from_ns >= *to) {
                     chosen.push((from_ns, to_ns, *index));
@@ -162,7 +162,7 @@ fn owners(files: &[Placed]) -> Owners {
 
 /// First and last time at which a file tells of a thing.
 fn span(file: &Placed, subject: Subject, thing: &str) -> Option<(i64, i64)> {
-    let of = file.told.sections.iter().zip(&file.times);
+    let of = file.parsed.sections.iter().zip(&file.times);
     let times = of
         .filter(|(section, _)| section.subject == Some(subject) && section.series.contains_key(thing))
         .filter_map(|(_, times)| Some((*times.first()?, *times.last()?)));
@@ -199,8 +199,8 @@ impl Output {
                 let mut lanes = Vec::new();
                 for index in owner {
                     let mut taken = BTreeSet::new();
-                    let sections = 0..files[*index].told.sections.len();
-                    let found = sections.filter(|at| files[*index].told.sections[*at].subject == Some(subject));
+                    let sections = 0..files[*index].parsed.sections.len();
+                    let found = sections.filter(|at| files[*index].parsed.sections[*at].subject == Some(subject));
                     lanes.extend(found.filter_map(|at| Lane::new(&files[*index], at, name, &mut taken)));
                 }
                 let mut thing = Thing::new(name, lanes);
@@ -212,7 +212,7 @@ impl Output {
                         thing.set("full_duplex", 1.0);
                     } else {
                         self.notes.insert(format!(
-                            "{name}: %Util was that of both directions together, which old versions of nicstat print for every link: whether it was full duplex is not told"
+                            "{name}: %Util is that of both directions together, which old versions of nicstat print for every link: the duplex mode is unknown"
                         ));
                     }
                 }
@@ -273,8 +273,8 @@ impl Output {
     fn figures(&mut self, files: &[Placed], owners: &Owners) -> Result<(), ImportError> {
         let mut rows = Vec::new();
         for (index, file) in files.iter().enumerate() {
-            let tool = Label::from(file.told.tool);
-            for (section, times) in file.told.sections.iter().zip(&file.times) {
+            let tool = Label::from(file.parsed.tool);
+            for (section, times) in file.parsed.sections.iter().zip(&file.times) {
                 let names: Vec<Label> =
                     section.columns.iter().map(|column| Label::from(column.name.as_str())).collect();
                 let owns = |thing: &str| {
@@ -291,7 +291,7 @@ impl Output {
                     let interval_ns = (!section.blocks[block].is_start && block > 0).then(|| t_ns - times[block - 1]);
                     let t_ns = t_ns.saturating_sub(self.origin_ns);
                     for ((thing, is_owned, series), next) in things.iter().zip(&mut next) {
-                        if series.blocks.get(*next).is_none_or(|told| *told as usize != block) {
+                        if series.blocks.get(*next).is_none_or(|row_block| *row_block as usize != block) {
                             continue;
                         }
                         let cells = &series.cells[*next * names.len()..][..names.len()];
@@ -339,7 +339,7 @@ impl Output {
     fn happened(&mut self, files: &[Placed]) -> Result<(), ImportError> {
         let mut found: Vec<Event> = Vec::new();
         for file in files {
-            for (at, event) in &file.told.events {
+            for (at, event) in &file.parsed.events {
                 let t_ns = at.saturating_sub(self.origin_ns);
                 self.end_ns = self.end_ns.max(t_ns);
                 found.push(Event { t_ns, t_s: seconds(t_ns), ..event.clone() });

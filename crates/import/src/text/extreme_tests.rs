@@ -5,7 +5,7 @@ mod others;
 mod printers;
 
 use super::FORMATS;
-use super::told::Told;
+use super::parsed_file::ParsedFile;
 use crate::source::Lines;
 use crate::{ImportOptions, import};
 use printers::{BANNER, printed};
@@ -185,14 +185,14 @@ fn read(format: &str, text: &str) -> Result<BTreeMap<(String, String), Vec<f64>>
     let format = FORMATS.iter().find(|known| known.name == format).expect("a format");
     // A table is never chosen by itself.
     assert!(format.name == "table" || (format.sniff)(text), "{} is not known by its look:\n{text}", format.name);
-    let mut told = Told::new(format.name);
+    let mut parsed = ParsedFile::new(format.name);
     let mut lines = Lines::open(&path).expect("it opens");
-    (format.read)(&mut lines, &mut told).map_err(|error| error.to_string())?;
-    if !told.tallies.is_empty() {
-        return Err(format!("{:?}", told.tallies));
+    (format.read)(&mut lines, &mut parsed).map_err(|error| error.to_string())?;
+    if !parsed.tallies.is_empty() {
+        return Err(format!("{:?}", parsed.tallies));
     }
     let mut found: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
-    for section in &told.sections {
+    for section in &parsed.sections {
         for (thing, series) in &section.series {
             for row in series.cells.chunks(section.columns.len()) {
                 for (column, value) in section.columns.iter().zip(row) {

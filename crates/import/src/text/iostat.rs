@@ -1,8 +1,8 @@
 //! iostat of Linux (sysstat: -x, -d, -s, -t, -N, -p, -k, -m, old and new columns) and of Solaris (-x, -n, -c, -z), by headings.
 
 use super::columns::Subject;
-use super::told::{Cell, Told};
-use super::when::{self, SECOND_NS, When, dates, month, of_day};
+use super::parsed_file::{Cell, ParsedFile};
+use super::timestamp::{self, SECOND_NS, When, dates, month, of_day};
 use super::words::{banner, command, field, has_flag, is_utc, number};
 use super::{Passed, passed};
 use crate::ImportError;
@@ -42,7 +42,7 @@ struct State {
     now: Option<When>,
 }
 
-pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(super) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     let mut state = State::default();
     let mut under = Under::Nothing;
     while lines.advance()? {
@@ -51,27 +51,27 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError
         if let Some(command) = command(&text, "iostat") {
             state = State { is_plain: has_flag(&command, 'y'), ..State::default() };
             under = Under::Nothing;
-        } else if banner(&text, told) {
+        } else if banner(&text, parsed) {
             (state.begun, state.now) = (Vec::new(), None);
         } else if is_devices(&words) {
             let is_last = words.last() == Some(&"device") || words.last() == Some(&"Device");
             let columns = if is_last { &words[..words.len() - 1] } else { &words[1..] };
-            let section = told.section(columns, Some(Subject::Disk));
+            let section = parsed.section(columns, Some(Subject::Disk));
             under = Under::Devices { section, width: words.len(), is_last };
-            begin(told, section, &mut state);
+            begin(parsed, section, &mut state);
         } else if words.first() == Some(&"avg-cpu:") || words == ["us", "sy", "wt", "id"] {
             let columns = if words[0] == "us" { &words[..] } else { &words[1..] };
-            let section = told.section(columns, Some(Subject::Cpu));
+            let section = parsed.section(columns, Some(Subject::Cpu));
             under = Under::Cpu { section, width: columns.len() };
-            begin(told, section, &mut state);
+            begin(parsed, section, &mut state);
         } else if words == ["cpu"] || text.trim_start().starts_with("extended device statistics") {
             // Headings over headings.
-        } else if let Some(when) = stamp(&words, told) {
+        } else if let Some(when) = stamp(&words, parsed) {
             state.now = Some(when);
         } else {
             let parted = parted(&words, &under);
             let words = parted.as_ref().map_or(&words, |parted| parted);
-            row(lines, told, &under, words)?;
+            row(lines, parsed, &under, words)?;
             if matches!(under, Under::Cpu { .. }) {
                 under = Under::Nothing;
             }
@@ -98,26 +98,26 @@ fn parted<'a>(words: &[&'a str], under: &Under) -> Option<Vec<&'a str>> {
     (words.len() < *width && found.len() == *width).then_some(found)
 }
 
-fn begin(told: &mut Told, section: usize, state: &mut State) {
+fn begin(parsed: &mut ParsedFile, section: usize, state: &mut State) {
     let is_first = !state.begun.contains(&section);
     if is_first {
         state.begun.push(section);
     }
-    told.block(section, state.now.unwrap_or(When::Next), is_first && !state.is_plain);
+    parsed.block(section, state.now.unwrap_or(When::Next), is_first && !state.is_plain);
 }
 
-fn row(lines: &Lines, told: &mut Told, under: &Under, words: &[&str]) -> Result<(), ImportError> {
+fn row(lines: &Lines, parsed: &mut ParsedFile, under: &Under, words: &[&str]) -> Result<(), ImportError> {
     let (section, thing, figures) = match under {
         Under::Nothing => {
-            told.tally("lines that are not iostat's (messages, prompts) left out");
+            parsed.tally("lines that are not iostat's (messages, prompts) left out");
             return Ok(());
         }
-        Under::Cpu { section, width } => match passed(lines, told, words, (0, *width))? {
+        Under::Cpu { section, width } => match passed(lines, parsed, words, (0, *width))? {
             Passed::Row => (*section, "all", words),
             Passed::Over => return Ok(()),
         },
         Under::Devices { section, width, is_last } => {
-            match passed(lines, told, words, (usize::from(!is_last), *width))? {
+            match passed(lines, parsed, words, (usize::from(!is_last), *width))? {
                 Passed::Row if *is_last => (*section, words[words.len() - 1], &words[..words.len() - 1]),
                 Passed::Row => (*section, words[0], &words[1..]),
                 Passed::Over => return Ok(()),
@@ -126,17 +126,17 @@ fn row(lines: &Lines, told: &mut Told, under: &Under, words: &[&str]) -> Result<
     };
     let mut cells = Vec::with_capacity(figures.len());
     for (at, word) in figures.iter().enumerate() {
-        match field(&told.sections[section].columns[at].name, word) {
+        match field(&parsed.sections[section].columns[at].name, word) {
             Cell::Text(text) => return Err(lines.malformed(format!("`{text}` stands where a number is expected"))),
             cell => cells.push(cell),
         }
     }
-    told.row(section, thing.trim_end_matches(':'), &cells);
+    parsed.row(section, thing.trim_end_matches(':'), &cells);
     Ok(())
 }
 
 /// A line with the time of what follows: of sysstat's -t (`11/20/26 10:27:20 PM`, ISO 8601), of Solaris' -T d and -T u.
-pub(super) fn stamp(words: &[&str], told: &mut Told) -> Option<When> {
+pub(super) fn stamp(words: &[&str], parsed: &mut ParsedFile) -> Option<When> {
     match words {
         // -t of sysstat before 9: the time of day; the day stands in the first line.
         ["Time:", time] => Some(When::OfDay(of_day(time, None)?)),
@@ -147,8 +147,8 @@ pub(super) fn stamp(words: &[&str], told: &mut Told) -> Option<When> {
                 [] => None,
                 [day] => Some(When::Local(day + ns, 0)),
                 several => {
-                    if told.dates.is_empty() && told.date_ns.is_none() {
-                        told.dates = several.to_vec();
+                    if parsed.dates.is_empty() && parsed.date_ns.is_none() {
+                        parsed.dates = several.to_vec();
                     }
                     Some(When::OfDay(ns))
                 }
@@ -156,7 +156,7 @@ pub(super) fn stamp(words: &[&str], told: &mut Told) -> Option<When> {
         }
         [iso] if iso.contains('T') && iso.len() >= 19 => {
             let (date, time) = iso.split_once('T')?;
-            when::at(*dates(date).first()?, time)
+            timestamp::at(*dates(date).first()?, time)
         }
         [seconds] if seconds.len() >= 9 => Some(When::Wall(seconds.parse::<i64>().ok()?.checked_mul(SECOND_NS)?)),
         // Fri Nov 20 10:27:20 UTC 2026

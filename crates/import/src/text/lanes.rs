@@ -1,15 +1,15 @@
-//! From figures per second to counters: what is told of one thing, section by section, step by step in time.
+//! From figures per second to counters: the values of one thing, section by section, step by step in time.
 //!
 //! A rate times the length of its interval is what the counter grew by. Sums are kept with their fractions and rounded when
 //! a row is made, so that no rounding adds up: a difference of two rows is off by less than one, and the whole by less
 //! than one.
 
 use super::columns::{How, Spec, Subject};
+use super::parsed_file::{Section, Series};
 use super::place::Placed;
-use super::told::{Section, Series};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Cumulative values of a thing, by column of its table; what is not told is not in it.
+/// Cumulative values of a thing, by column of its table; a column without values is not in it.
 pub(super) type Sums = BTreeMap<&'static str, f64>;
 
 /// What a table holds: nearly 2⁶³. Above 2⁵³ sums have a step of up to 1,024, which is 1,024 ns of a century of CPU time;
@@ -47,17 +47,17 @@ struct Step {
 
 impl<'a> Lane<'a> {
     pub(super) fn new(file: &'a Placed, at: usize, thing: &str, taken: &mut BTreeSet<&'static str>) -> Option<Self> {
-        let section = &file.told.sections[at];
+        let section = &file.parsed.sections[at];
         let subject = section.subject?;
         let series = section.series.get(thing)?;
         let width = section.columns.len().max(1);
-        let is_told = |column: usize| series.cells.iter().skip(column).step_by(width).any(|value| !value.is_nan());
+        let has_values = |column: usize| series.cells.iter().skip(column).step_by(width).any(|value| !value.is_nan());
         let specs: Vec<(usize, &'static Spec)> = section
             .columns
             .iter()
             .enumerate()
             .flat_map(|(column, of)| of.specs.iter().map(move |spec| (column, *spec)))
-            .filter(|(column, spec)| spec.how.fills() && !taken.contains(spec.key) && is_told(*column))
+            .filter(|(column, spec)| spec.how.fills() && !taken.contains(spec.key) && has_values(*column))
             .collect();
         taken.extend(specs.iter().map(|(_, spec)| spec.key));
         let of_all = subject == Subject::Cpu && thing == "all";
@@ -67,8 +67,8 @@ impl<'a> Lane<'a> {
             times: &file.times[at],
             step_ns: file.steps[at],
             specs,
-            scale: if of_all { file.told.cpus.unwrap_or(1.0) } else { 1.0 },
-            leaves_out_idle: file.told.leaves_out_idle || section.leaves_out_idle(),
+            scale: if of_all { file.parsed.cpus.unwrap_or(1.0) } else { 1.0 },
+            leaves_out_idle: file.parsed.leaves_out_idle || section.leaves_out_idle(),
             subject,
         })
     }
@@ -183,8 +183,8 @@ impl<'a> Lane<'a> {
         }
         // Little's law, where it gives more digits of the printed queue. Both are printed with the same digits: below 1,000
         // requests per second the time of a request (ms) times their rate is the finer. Where it says something else than
-        // was printed (the queue holds flushes and what has not ended as well), what was printed holds. And where times are
-        // told by kind, the queue is needed for nothing else.
+        // was printed (the queue holds flushes and what has not ended as well), what was printed holds. And where the
+        // tool prints times by kind, the queue is needed for nothing else.
         let is_by_kind = grown.contains_key("read_ticks_ms") || grown.contains_key("write_ticks_ms");
         let of = |key: &str| grown.get(key).copied();
         let by_kind = [of("read_ios"), of("write_ios"), of("discard_ios")].into_iter().flatten().reduce(|a, b| a + b);

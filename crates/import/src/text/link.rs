@@ -15,15 +15,15 @@ pub(super) struct Link {
 /// Speeds that links have.
 const SPEEDS: [f64; 10] = [1e7, 1e8, 1e9, 2.5e9, 5e9, 1e10, 2.5e10, 4e10, 5e10, 1e11];
 /// Below this the printed digits fit several speeds.
-const TOLD: f64 = 0.1;
+const LOWEST_UTIL: f64 = 0.1;
 
 /// The speed that fits all that was printed of an interface; `None` when none does, several do, or too little went over it.
 pub(super) fn of(files: &[Placed], owners: &[usize], name: &str) -> Option<Link> {
     let mut samples: Vec<[f64; 3]> = Vec::new();
-    for section in owners.iter().flat_map(|index| &files[*index].told.sections) {
+    for section in owners.iter().flat_map(|index| &files[*index].parsed.sections) {
         let find = |header: &str| section.columns.iter().position(|column| column.name == header);
         let bytes = |key: &str| {
-            let spec = |column: &super::told::Column| column.specs.iter().find(|spec| spec.key == key).copied();
+            let spec = |column: &super::parsed_file::Column| column.specs.iter().find(|spec| spec.key == key).copied();
             section.columns.iter().enumerate().find_map(|(at, column)| Some((at, spec(column)?)))
         };
         let (Some(rx), Some(tx), Some(util)) = (bytes("rx_bytes"), bytes("tx_bytes"), find("%Util")) else { continue };
@@ -36,7 +36,7 @@ pub(super) fn of(files: &[Placed], owners: &[usize], name: &str) -> Option<Link>
             series.cells.chunks(section.columns.len().max(1)).map(|row| [rate(row, rx), rate(row, tx), row[util]]),
         );
     }
-    samples.retain(|[rx, tx, util]| *util >= TOLD && *util < 100.0 && rx.is_finite() && tx.is_finite());
+    samples.retain(|[rx, tx, util]| *util >= LOWEST_UTIL && *util < 100.0 && rx.is_finite() && tx.is_finite());
     let fits = |link: &Link| {
         !samples.is_empty()
             && samples.iter().all(|[rx, tx, util]| {

@@ -1,5 +1,5 @@
 //! Text that other tools printed for people, into the tables of a recording: one reader per tool, by the words of its
-//! headings. What a tool told as rates becomes counters again ([`emit`]); what no table has a place for, figures.
+//! headings. Rates become counters again ([`emit`]); values without a column in a table become figures.
 
 mod columns;
 mod emit;
@@ -10,15 +10,15 @@ mod link;
 mod netstat;
 mod nicstat;
 mod pairs;
+mod parsed_file;
 mod place;
 mod ss;
 mod syslog;
 mod sysstat;
 mod sysstat_json;
 mod table;
-mod told;
+mod timestamp;
 mod vmstat;
-mod when;
 mod words;
 mod zpool;
 mod zpool_status;
@@ -26,9 +26,9 @@ mod zpool_status;
 use crate::ImportError;
 use crate::options::{ImportOptions, ImportSummary};
 use crate::source::{self, Lines};
+use parsed_file::ParsedFile;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use told::Told;
 
 /// Bytes at the beginning of a file by which its format is known.
 const SNIFFED: usize = 64 << 10;
@@ -44,7 +44,7 @@ pub(super) struct TextFormat {
     /// What it is.
     pub(super) help: &'static str,
     sniff: fn(&str) -> bool,
-    read: fn(&mut Lines, &mut Told) -> Result<(), ImportError>,
+    read: fn(&mut Lines, &mut ParsedFile) -> Result<(), ImportError>,
 }
 
 /// All of them, in the order in which they are tried.
@@ -186,7 +186,7 @@ enum Passed {
 /// is an error: what a tool printed must not vanish.
 fn passed(
     lines: &Lines,
-    told: &mut Told,
+    parsed: &mut ParsedFile,
     words: &[&str],
     (names, width): (usize, usize),
 ) -> Result<Passed, ImportError> {
@@ -196,11 +196,11 @@ fn passed(
     }
     let begins = words.iter().skip(names).take_while(|word| words::is_figure(word)).count();
     if lines.may_be_cut() {
-        told.note(&format!("line {} is cut off, and left out", lines.number()));
+        parsed.note(&format!("line {} is cut off, and left out", lines.number()));
     } else if width > 0 && (begins >= 2 || (words.len() >= 3 && figures * 2 > words.len())) {
         return Err(lines.malformed(format!("has {} fields under {width} headings", words.len())));
     } else {
-        told.tally("lines of other kinds (messages, prompts) left out");
+        parsed.tally("lines of other kinds (messages, prompts) left out");
     }
     Ok(Passed::Over)
 }
@@ -210,7 +210,7 @@ fn passed(
 pub(super) struct Texts {
     path: PathBuf,
     files: Vec<(PathBuf, &'static TextFormat)>,
-    /// Files of the folder that nobody knows.
+    /// Files of the folder whose format is unknown.
     unknown: Vec<PathBuf>,
 }
 
@@ -262,21 +262,21 @@ pub(super) fn import(
     let mut all = Vec::new();
     let zone = options.zone.clone().map(Rc::new);
     for (path, format) in &texts.files {
-        let mut told = Told::new(format.name);
-        told.zone.clone_from(&zone);
-        (told.is_excerpt, told.all_cpus) = (options.is_excerpt, options.cpus);
-        told.wanted_host.clone_from(&options.host);
+        let mut parsed = ParsedFile::new(format.name);
+        parsed.zone.clone_from(&zone);
+        (parsed.is_excerpt, parsed.all_cpus) = (options.is_excerpt, options.cpus);
+        parsed.wanted_host.clone_from(&options.host);
         let mut lines = Lines::open(path)?;
-        (format.read)(&mut lines, &mut told)?;
-        let is_other = told.host.is_none() && !told.hosts.is_empty();
-        if told.is_empty() && !is_other {
+        (format.read)(&mut lines, &mut parsed)?;
+        let is_other = parsed.host.is_none() && !parsed.hosts.is_empty();
+        if parsed.is_empty() && !is_other {
             let what = format!("there is no row in it ({} was expected)", format.help);
             return Err(ImportError::Malformed { path: path.clone(), line: lines.number(), what });
         }
-        if told.is_bare() && !is_other {
-            told.note("there are headings, and no rows below them");
+        if parsed.is_bare() && !is_other {
+            parsed.note("there are headings, and no rows below them");
         }
-        all.push((path.clone(), told));
+        all.push((path.clone(), parsed));
     }
     let all = of_one_host(&texts.path, all, options.host.as_deref())?;
     let placed = place::place(all, options)?;
@@ -287,13 +287,13 @@ pub(super) fn import(
 /// manifest would be read as one that did what both did.
 fn of_one_host(
     path: &Path,
-    mut files: Vec<(PathBuf, Told)>,
+    mut files: Vec<(PathBuf, ParsedFile)>,
     wanted: Option<&str>,
-) -> Result<Vec<(PathBuf, Told)>, ImportError> {
+) -> Result<Vec<(PathBuf, ParsedFile)>, ImportError> {
     let mut hosts: Vec<(String, String)> = Vec::new();
-    for (file, told) in &files {
-        for host in &told.hosts {
-            if !hosts.iter().any(|(known, _)| told::is_same_host(known, host)) {
+    for (file, parsed) in &files {
+        for host in &parsed.hosts {
+            if !hosts.iter().any(|(known, _)| parsed_file::is_same_host(known, host)) {
                 let name = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
                 hosts.push((host.clone(), name));
             }
@@ -310,19 +310,21 @@ fn of_one_host(
         }
         return Ok(files);
     };
-    if !hosts.iter().any(|(host, _)| told::is_same_host(host, wanted)) {
+    if !hosts.iter().any(|(host, _)| parsed_file::is_same_host(host, wanted)) {
         let known =
             if hosts.is_empty() { "no machine is named there".to_string() } else { format!("there is {}", shown()) };
         return Err(ImportError::NoHost { path: path.to_path_buf(), host: wanted.to_string(), known });
     }
     let all = files.len();
-    files.retain(|(_, told)| told.hosts.is_empty() || told.hosts.iter().any(|host| told::is_same_host(host, wanted)));
+    files.retain(|(_, parsed)| {
+        parsed.hosts.is_empty() || parsed.hosts.iter().any(|host| parsed_file::is_same_host(host, wanted))
+    });
     let left_out = all - files.len();
-    for (_, told) in files.iter_mut().filter(|(_, told)| told.hosts.is_empty()) {
-        told.note(&format!("it names no machine: it was taken to be of {wanted}"));
+    for (_, parsed) in files.iter_mut().filter(|(_, parsed)| parsed.hosts.is_empty()) {
+        parsed.note(&format!("it names no machine: it was taken to be of {wanted}"));
     }
-    if let Some((_, told)) = files.first_mut().filter(|_| left_out > 0) {
-        told.note(&format!("files of other machines left out: {left_out}"));
+    if let Some((_, parsed)) = files.first_mut().filter(|_| left_out > 0) {
+        parsed.note(&format!("files of other machines left out: {left_out}"));
     }
     Ok(files)
 }

@@ -1,7 +1,7 @@
 //! Snapshots of counters by name: `netstat -s` of Linux and of Solaris (`netstat -sP tcp`), `nstat`.
 
-use super::told::{Cell, Told};
-use super::when::When;
+use super::parsed_file::{Cell, ParsedFile};
+use super::timestamp::When;
 use super::words::{command, number};
 use crate::ImportError;
 use crate::source::Lines;
@@ -55,7 +55,7 @@ fn solaris(line: &str) -> Option<Vec<(&str, f64)>> {
     (!found.is_empty() && name.is_empty()).then_some(found)
 }
 
-pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(super) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     let (mut protocol, mut is_nstat) = (String::new(), false);
     let mut snapshots = Snapshots::default();
     while lines.advance()? {
@@ -70,8 +70,8 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError
         } else if is_nstat {
             let words: Vec<&str> = text.split_whitespace().collect();
             match words.as_slice() {
-                [name, value, _] if number(value).is_some() => add(told, name, number(value).unwrap_or(0.0)),
-                _ if lines.may_be_cut() => told.note(&format!("line {} is cut off, and left out", lines.number())),
+                [name, value, _] if number(value).is_some() => add(parsed, name, number(value).unwrap_or(0.0)),
+                _ if lines.may_be_cut() => parsed.note(&format!("line {} is cut off, and left out", lines.number())),
                 _ => {
                     return Err(
                         lines.malformed("is not a name with a value and a rate, as nstat writes them".to_string())
@@ -81,14 +81,14 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError
         } else if let Some(name) = text.strip_suffix(':').filter(|name| !name.starts_with(' ') && !name.contains(' ')) {
             protocol = name.to_string();
         } else if !protocol.is_empty() && text.starts_with(' ') {
-            linux(told, &protocol, text.trim());
+            linux(parsed, &protocol, text.trim());
         } else {
-            told.tally("lines that are not netstat's (messages, prompts) left out");
+            parsed.tally("lines that are not netstat's (messages, prompts) left out");
         }
     }
-    snapshots.give(told);
+    snapshots.give(parsed);
     if is_nstat {
-        told.note(
+        parsed.note(
             "nstat: its values were taken for those since boot (-a); without -a they are those since nstat ran last",
         );
     }
@@ -113,26 +113,26 @@ impl Snapshots {
 
     /// With an interval, netstat prints what was counted since boot, and then what was counted in each interval: a counter
     /// of it falls, which counters do not.
-    fn give(self, told: &mut Told) {
+    fn give(self, parsed: &mut ParsedFile) {
         let falls = |(_, values): &(String, Vec<f64>)| values.windows(2).any(|pair| pair[1] < pair[0]);
         let is_interval = |(name, _): &&(String, Vec<f64>)| !name.ends_with("CurrEstab");
         let by_interval = self.values.iter().filter(is_interval).any(falls);
         if by_interval {
-            told.note("its first sample counts since boot, and the others by interval: they were added to it");
+            parsed.note("its first sample counts since boot, and the others by interval: they were added to it");
         }
         for one in &self.values {
             let sums = by_interval && is_interval(&one);
             let mut sum = 0.0;
             for value in &one.1 {
                 sum = if sums { sum + value } else { *value };
-                add(told, &one.0, sum);
+                add(parsed, &one.0, sum);
             }
         }
     }
 }
 
 /// `24727 segments received`, `TCPTimeouts: 2`, `Quick ack mode was activated 35 times`.
-fn linux(told: &mut Told, protocol: &str, text: &str) {
+fn linux(parsed: &mut ParsedFile, protocol: &str, text: &str) {
     let Some((at, value)) = text.split_whitespace().enumerate().find_map(|(at, word)| Some((at, number(word)?))) else {
         // The heading of a histogram.
         return;
@@ -142,16 +142,16 @@ fn linux(told: &mut Told, protocol: &str, text: &str) {
     let phrase = words.join(" ");
     let known = PHRASES.iter().find(|(of, words, _)| *of == protocol && *words == phrase).map(|(_, _, name)| *name);
     match (known, phrase.strip_suffix(':')) {
-        (Some(name), _) => add(told, name, value),
-        (None, Some(name)) => add(told, &format!("{protocol}{name}"), value),
-        (None, None) => add(told, &format!("{protocol}: {phrase}"), value),
+        (Some(name), _) => add(parsed, name, value),
+        (None, Some(name)) => add(parsed, &format!("{protocol}{name}"), value),
+        (None, None) => add(parsed, &format!("{protocol}: {phrase}"), value),
     }
 }
 
 /// One value of a snapshot; a name that comes again is of the next one.
-fn add(told: &mut Told, name: &str, value: f64) {
-    let section = told.section(&[name], None);
-    if told.block(section, When::Next, true) {
-        told.row(section, "", &[Cell::Number(value)]);
+fn add(parsed: &mut ParsedFile, name: &str, value: f64) {
+    let section = parsed.section(&[name], None);
+    if parsed.block(section, When::Next, true) {
+        parsed.row(section, "", &[Cell::Number(value)]);
     }
 }

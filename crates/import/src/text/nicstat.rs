@@ -1,8 +1,8 @@
 //! nicstat in all its layouts (default, -s, -x, -U, -M, -t, -u, -a, -l, -p, -z), of Linux and Solaris, old and new.
 
 use super::columns::Subject;
-use super::told::{Cell, Told};
-use super::when::{SECOND_NS, When, of_day};
+use super::parsed_file::{Cell, ParsedFile};
+use super::timestamp::{SECOND_NS, When, of_day};
 use super::words::{cell, command, is_figure, number};
 use super::{Passed, passed};
 use crate::ImportError;
@@ -73,7 +73,7 @@ fn is_stamped(line: &str) -> Option<(i64, &str)> {
 }
 
 /// A line of -p: time, name, figures. The name of an alias has a colon in it (`eth0:1`): how many fields there are tells
-/// where it ends, for no two layouts differ by one. Nothing is told by a figure's digits: large ones have no point.
+/// where it ends, for no two layouts differ by one. The digits of a figure do not help: large ones have no point.
 fn parseable(line: &str) -> Option<Parseable<'_>> {
     let (seconds, rest) = is_stamped(line)?;
     let fields: Vec<&str> = rest.split(':').collect();
@@ -127,7 +127,7 @@ impl Sample {
     }
 }
 
-pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(super) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     let mut under: Option<Under> = None;
     let mut sample = Sample::default();
     let mut in_list = false;
@@ -141,29 +141,29 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError
                 (under, in_list) = (Some(fresh), false);
                 sample.headings += 1;
             } else if let Some(Parseable { when, thing, subject, columns, figures }) = parseable(&text) {
-                let section = told.section(columns, Some(subject));
+                let section = parsed.section(columns, Some(subject));
                 let is_start = sample.is_start(when);
-                if told.continued(section, when, is_start) {
+                if parsed.continued(section, when, is_start) {
                     let cells: Vec<Cell> = figures.into_iter().map(cell).collect();
-                    told.row(section, thing, &cells);
+                    parsed.row(section, thing, &cells);
                 }
             } else if is_stamped(&text).is_some() && under.is_none() && !in_list {
                 if !lines.may_be_cut() {
                     let what = "is no line of nicstat -p: time, name, and 2, 6 or 11 figures (10 of TCP, 4 of UDP)";
                     return Err(lines.malformed(what.to_string()));
                 }
-                told.note(&format!("line {} is cut off, and left out", lines.number()));
+                parsed.note(&format!("line {} is cut off, and left out", lines.number()));
             } else if in_list {
-                link(told, &text);
+                link(parsed, &text);
             } else if let Some(under) = &under {
-                row(lines, told, under, &mut sample, &text)?;
+                row(lines, parsed, under, &mut sample, &text)?;
             } else {
-                told.tally("lines that are not nicstat's (messages, prompts) left out");
+                parsed.tally("lines that are not nicstat's (messages, prompts) left out");
             }
         }
     }
-    if told.sections.iter().any(|section| section.subject == Some(Subject::Tcp)) {
-        told.note(
+    if parsed.sections.iter().any(|section| section.subject == Some(Subject::Tcp)) {
+        parsed.note(
             "nicstat on Linux always prints 0 for Drops, %ReTX, InKB and OutKB of TCP: they are kept as figures, not as counters",
         );
     }
@@ -197,10 +197,16 @@ fn pieces(text: &str) -> Vec<String> {
     pieces
 }
 
-fn row(lines: &Lines, told: &mut Told, under: &Under, sample: &mut Sample, text: &str) -> Result<(), ImportError> {
+fn row(
+    lines: &Lines,
+    parsed: &mut ParsedFile,
+    under: &Under,
+    sample: &mut Sample,
+    text: &str,
+) -> Result<(), ImportError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let before = 1 + usize::from(under.when.is_none());
-    if matches!(passed(lines, told, &words, (before, before + under.columns.len()))?, Passed::Over) {
+    if matches!(passed(lines, parsed, &words, (before, before + under.columns.len()))?, Passed::Over) {
         return Ok(());
     }
     let when = match under.when {
@@ -219,30 +225,30 @@ fn row(lines: &Lines, told: &mut Told, under: &Under, sample: &mut Sample, text:
     }
     let thing = if under.subject == Subject::Net { words[before - 1] } else { "" };
     let columns: Vec<&str> = under.columns.iter().map(String::as_str).collect();
-    let section = told.section(&columns, Some(under.subject));
+    let section = parsed.section(&columns, Some(under.subject));
     let is_start = sample.is_start(when);
     if under.when.is_none() {
         for empty in sample.left_out(when) {
-            told.block(section, empty, false);
+            parsed.block(section, empty, false);
         }
     }
-    if told.continued(section, when, is_start) {
-        told.row(section, thing, &cells);
+    if parsed.continued(section, when, is_start) {
+        parsed.row(section, thing, &cells);
     }
     Ok(())
 }
 
 /// A line of -l: what is known of a link. 65,535 Mbit/s is nicstat's word for not knowing.
-fn link(told: &mut Told, text: &str) {
+fn link(parsed: &mut ParsedFile, text: &str) {
     let words: Vec<&str> = text.split_whitespace().collect();
     let [name, _, speed, duplex, state] = words.as_slice() else {
-        told.tally("lines that are not nicstat's (messages, prompts) left out");
+        parsed.tally("lines that are not nicstat's (messages, prompts) left out");
         return;
     };
-    let section = told.plain_section(&["Mbit/s", "Duplex", "State"]);
+    let section = parsed.plain_section(&["Mbit/s", "Duplex", "State"]);
     let speed = number(speed).filter(|speed| *speed != 65_535.0).map_or(Cell::Missing, Cell::Number);
-    if !told.sections[section].blocks.is_empty() || told.block(section, When::Next, true) {
-        told.row(section, name, &[speed, Cell::Text((*duplex).to_string()), Cell::Text((*state).to_string())]);
+    if !parsed.sections[section].blocks.is_empty() || parsed.block(section, When::Next, true) {
+        parsed.row(section, name, &[speed, Cell::Text((*duplex).to_string()), Cell::Text((*state).to_string())]);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Names with values, one snapshot each: `vmstat -s`, `netstat -s` of Linux and Solaris, `nstat`.
 
-use super::told::{Cell, Told};
-use super::when::When;
+use super::parsed_file::{Cell, ParsedFile};
+use super::timestamp::When;
 use super::words::number;
 
 /// Is it the output of `vmstat -s`?
@@ -10,7 +10,7 @@ pub(super) fn is_vmstat_s(head: &str) -> bool {
 }
 
 /// Takes a line of `vmstat -s`: numbers with names behind them, several where line breaks were lost.
-pub(super) fn vmstat_s(line: &str, told: &mut Told) -> bool {
+pub(super) fn vmstat_s(line: &str, parsed: &mut ParsedFile) -> bool {
     let mut found: Vec<(String, f64)> = Vec::new();
     let mut rest = line.find(|c: char| c.is_ascii_digit()).map_or("", |at| &line[at..]);
     while let Some(end) = rest.find(|c: char| !c.is_ascii_digit()) {
@@ -26,15 +26,15 @@ pub(super) fn vmstat_s(line: &str, told: &mut Told) -> bool {
         return false;
     }
     for (name, value) in found {
-        add(told, &name, value);
+        add(parsed, &name, value);
     }
     true
 }
 
 /// One value with its name: a section of its own, for a snapshot has one row.
-fn add(told: &mut Told, name: &str, value: f64) {
-    let section = told.section(&[name], None);
-    if told.block(section, When::Next, true) {
-        told.row(section, "", &[Cell::Number(value)]);
+fn add(parsed: &mut ParsedFile, name: &str, value: f64) {
+    let section = parsed.section(&[name], None);
+    if parsed.block(section, When::Next, true) {
+        parsed.row(section, "", &[Cell::Number(value)]);
     }
 }

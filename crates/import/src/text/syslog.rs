@@ -1,8 +1,8 @@
 //! Messages of the kernel and of daemons: syslog of Linux and Solaris (multipath as well), journalctl's short forms, dmesg.
 //! Each becomes an event; the same one again and again is one event with a count.
 
-use super::told::{EventClock, OF_OTHERS, Told};
-use super::when::{SECOND_NS, When, at, dates, month, of_day};
+use super::parsed_file::{EventClock, OF_OTHERS, ParsedFile};
+use super::timestamp::{SECOND_NS, When, at, dates, month, of_day};
 use super::words::number;
 use crate::ImportError;
 use crate::source::Lines;
@@ -24,7 +24,7 @@ pub(super) fn sniff(head: &str) -> bool {
 struct Message<'a> {
     clock: EventClock,
     at: i64,
-    /// Of a clock on the wall whose distance from UTC is not told.
+    /// `at` is local time, and the message does not state its distance from UTC.
     is_local: bool,
     host: Option<&'a str>,
     text: &'a str,
@@ -62,59 +62,59 @@ fn message(line: &str) -> Option<Message<'_>> {
     Some(Message { clock: EventClock::Wall, at, is_local, host: Some(host), text })
 }
 
-pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(super) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     while lines.advance()? {
         let line = lines.line();
         let Some(message) = message(&line) else {
-            if told.is_of_other() {
+            if parsed.is_of_other() {
                 continue;
             }
             if line.starts_with([' ', '\t'])
-                && let Some((_, event)) = told.events.last_mut()
+                && let Some((_, event)) = parsed.events.last_mut()
             {
                 go_on(event, line.trim());
                 continue;
             }
-            told.tally("lines that are no messages left out");
+            parsed.tally("lines that are no messages left out");
             continue;
         };
-        told.event_clock = message.clock;
+        parsed.event_clock = message.clock;
         if let Some(host) = message.host {
-            told.of_host(host);
+            parsed.of_host(host);
         }
-        if told.is_of_other() {
-            told.tally(OF_OTHERS);
+        if parsed.is_of_other() {
+            parsed.tally(OF_OTHERS);
             continue;
         }
         // Solaris: what goes on from the line before has blanks where the program's name would stand.
         if message.text.starts_with("   ")
-            && let Some((_, event)) = told.events.last_mut()
+            && let Some((_, event)) = parsed.events.last_mut()
         {
             go_on(event, message.text.trim());
             continue;
         }
         let text = message.text.trim();
         if let Some(times) = repeated(text)
-            && let Some((_, event)) = told.events.last_mut()
+            && let Some((_, event)) = parsed.events.last_mut()
         {
             event.count = event.count.saturating_add(times);
             continue;
         }
         let mut at = message.at;
-        if let Some(zone) = told.zone.as_ref().filter(|_| message.is_local) {
-            at = zone.utc_ns(at, told.events.last().map(|(last, _)| *last));
+        if let Some(zone) = parsed.zone.as_ref().filter(|_| message.is_local) {
+            at = zone.utc_ns(at, parsed.events.last().map(|(last, _)| *last));
         }
         // December is followed by January.
-        if let Some((last, _)) = told.events.last()
+        if let Some((last, _)) = parsed.events.last()
             && message.clock == EventClock::Yearless
         {
             let year = quantity::text::civil(*last).0.0;
             at = in_year(at, year);
-            if last.saturating_sub(at) > 180 * super::when::DAY_NS {
+            if last.saturating_sub(at) > 180 * super::timestamp::DAY_NS {
                 at = in_year(at, year + 1);
             }
         }
-        let same = told
+        let same = parsed
             .events
             .iter_mut()
             .rev()
@@ -122,7 +122,7 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError
             .find(|(last, event)| event.message == text && at.saturating_sub(*last) <= SAME_NS);
         match same {
             Some((_, event)) => event.count = event.count.saturating_add(1),
-            None => told.events.push((at, event(text))),
+            None => parsed.events.push((at, event(text))),
         }
     }
     Ok(())

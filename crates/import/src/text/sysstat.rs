@@ -1,8 +1,8 @@
 //! The text of sysstat's tools that print a time with each line: mpstat, pidstat and sar, with all their headings.
 
 use super::columns::{Subject, subject_of};
-use super::told::{Cell, Told};
-use super::when::{SECOND_NS, When, of_day};
+use super::parsed_file::{Cell, ParsedFile};
+use super::timestamp::{SECOND_NS, When, of_day};
 use super::words::{banner, cell, field, is_figure, number};
 use crate::ImportError;
 use crate::source::Lines;
@@ -117,11 +117,11 @@ struct Under {
 }
 
 impl Under {
-    fn of(words: &[&str], told: &mut Told) -> Self {
+    fn of(words: &[&str], parsed: &mut ParsedFile) -> Self {
         let at = |name: &str| words.iter().position(|word| *word == name);
         let pid = at("PID").or_else(|| at("TGID"));
         if let (Some(pid), Some(command)) = (pid, at("Command")) {
-            return Self::of_tasks(words, pid, command, told);
+            return Self::of_tasks(words, pid, command, parsed);
         }
         let (first, last) = (words.first().copied().unwrap_or_default(), words.last().copied().unwrap_or_default());
         let is_first = KEYS.contains(&first);
@@ -144,26 +144,26 @@ impl Under {
         let kind = if is_named { Kind::Named { is_first } } else { Kind::Whole(resource) };
         let key = if is_first { first } else { last };
         let section = match subject {
-            Some(_) => told.section(&names, subject),
-            None => told.plain_section_of(if is_named { key } else { "" }, &names),
+            Some(_) => parsed.section(&names, subject),
+            None => parsed.plain_section_of(if is_named { key } else { "" }, &names),
         };
         let other =
-            if subject == Some(Subject::System) && is_named { told.plain_section_of(key, &names) } else { section };
+            if subject == Some(Subject::System) && is_named { parsed.plain_section_of(key, &names) } else { section };
         let is_sum = key == "INTR" && names.first().is_some_and(|name| ["all", "intr/s"].contains(name));
-        let interrupts = is_sum.then(|| told.section(&["intr/s"], Some(Subject::System)));
+        let interrupts = is_sum.then(|| parsed.section(&["intr/s"], Some(Subject::System)));
         let columns = columns.into_iter().map(|at| (at, words[at].to_string())).collect();
         Self { kind, width: words.len(), section, other, interrupts, columns, tail }
     }
 
-    fn of_tasks(words: &[&str], pid: usize, command: usize, told: &mut Told) -> Self {
+    fn of_tasks(words: &[&str], pid: usize, command: usize, parsed: &mut ParsedFile) -> Self {
         let tid = words.iter().position(|word| *word == "TID");
         let columns: Vec<usize> = (0..command).filter(|at| *at != pid && Some(*at) != tid).collect();
         let names: Vec<&str> = columns.iter().map(|at| words[*at]).collect();
-        told.leaves_out_idle = true;
-        let section = told.section(&names, Some(Subject::Process));
+        parsed.leaves_out_idle = true;
+        let section = parsed.section(&names, Some(Subject::Process));
         let mut of_threads = names.clone();
         of_threads.push("(threads)");
-        let other = told.section(&of_threads, None);
+        let other = parsed.section(&of_threads, None);
         let columns = columns.into_iter().map(|at| (at, words[at].to_string())).collect();
         let kind = Kind::Task { pid, tid, command };
         Self { kind, width: words.len(), section, other, interrupts: None, columns, tail: Some(command) }
@@ -181,46 +181,46 @@ fn subject(first: &str, last: &str, names: &[&str], is_named: bool) -> Option<Su
     subject_of(names).filter(|subject| is_named || *subject != Subject::Disk)
 }
 
-pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(super) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     let mut under: Option<Under> = None;
     // Sections that had a heading since the machine was restarted; none: it was not.
     let mut since_restart: Option<BTreeSet<usize>> = None;
     while lines.advance()? {
         let text = lines.line();
-        if banner(&text, told) || text.starts_with("Average:") || text.starts_with("Summary:") {
+        if banner(&text, parsed) || text.starts_with("Average:") || text.starts_with("Summary:") {
             continue;
         }
         let Some(stamped) = Stamped::of(&text) else {
             if text.trim_start().starts_with(|c: char| c.is_ascii_digit()) && under.is_some() && !lines.may_be_cut() {
                 return Err(lines.malformed("begins with no time that sysstat writes".to_string()));
             }
-            told.tally("lines that are not sysstat's (messages, prompts) left out");
+            parsed.tally("lines that are not sysstat's (messages, prompts) left out");
             continue;
         };
         if stamped.words.contains(&"RESTART") {
-            told.note("the machine was restarted in between: what happened until the next heading is not known");
+            parsed.note("the machine was restarted in between: what happened until the next heading is not known");
             since_restart = Some(BTreeSet::new());
         } else if stamped.words.first() == Some(&"COM") {
-            told.tally("comments left out");
+            parsed.tally("comments left out");
         } else if stamped.is_heading() {
-            let fresh = Under::of(&stamped.words, told);
+            let fresh = Under::of(&stamped.words, parsed);
             for section in [Some(fresh.section), Some(fresh.other), fresh.interrupts].into_iter().flatten() {
                 if stamped.when != When::Next {
                     let is_restarted = since_restart.as_mut().is_some_and(|seen| seen.insert(section));
-                    told.since(section, stamped.when, is_restarted);
+                    parsed.since(section, stamped.when, is_restarted);
                 }
             }
             under = Some(fresh);
         } else if let Some(under) = &under {
-            row(lines, told, under, &stamped)?;
+            row(lines, parsed, under, &stamped)?;
         } else {
-            told.tally("rows before the first heading left out");
+            parsed.tally("rows before the first heading left out");
         }
     }
     Ok(())
 }
 
-fn row(lines: &Lines, told: &mut Told, under: &Under, stamped: &Stamped<'_>) -> Result<(), ImportError> {
+fn row(lines: &Lines, parsed: &mut ParsedFile, under: &Under, stamped: &Stamped<'_>) -> Result<(), ImportError> {
     let words = &stamped.words;
     let is_task = matches!(under.kind, Kind::Task { .. });
     let is_short = match under.tail {
@@ -230,7 +230,7 @@ fn row(lines: &Lines, told: &mut Told, under: &Under, stamped: &Stamped<'_>) -> 
     };
     if is_short || (words.len() > under.width && under.tail.is_none()) {
         if lines.may_be_cut() {
-            told.note(&format!("line {} is cut off, and left out", lines.number()));
+            parsed.note(&format!("line {} is cut off, and left out", lines.number()));
             return Ok(());
         }
         return Err(lines.malformed(format!("has {} fields under {} headings", words.len(), under.width)));
@@ -255,12 +255,12 @@ fn row(lines: &Lines, told: &mut Told, under: &Under, stamped: &Stamped<'_>) -> 
         }
     }
     if let Some(interrupts) = under.interrupts.filter(|_| thing == "sum")
-        && told.continued(interrupts, stamped.when, false)
+        && parsed.continued(interrupts, stamped.when, false)
     {
-        told.row(interrupts, "", &cells[..1]);
+        parsed.row(interrupts, "", &cells[..1]);
     }
-    if told.continued(section, stamped.when, false) {
-        told.row(section, &thing, &cells);
+    if parsed.continued(section, stamped.when, false) {
+        parsed.row(section, &thing, &cells);
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! JSON of sysstat: `sadf -j`, `iostat -o JSON`, `mpstat -o JSON`.
 
 use super::columns::Subject;
-use super::told::{Cell, Told};
-use super::when::{self, SECOND_NS, When, dates, of_day};
+use super::parsed_file::{Cell, ParsedFile};
+use super::timestamp::{self, SECOND_NS, When, dates, of_day};
 use super::words;
 use crate::ImportError;
 use crate::source::Lines;
@@ -44,13 +44,13 @@ const TWO_NAMES: [(&str, &str); 2] = [("avgqu-sz", "aqu-sz"), ("avgrq-sz", "areq
 /// One sample's time.
 struct Sample {
     when: When,
-    /// Start of its interval, where that is told.
+    /// Start of its interval, where the file states it.
     since: Option<When>,
     /// The mean since boot.
     is_start: bool,
 }
 
-pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(super) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     let mut text = String::new();
     let mut line = 1;
     while lines.advance()? {
@@ -67,18 +67,18 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError
     let missing = |what: &str| lines.malformed_at(1, format!("this is no output of sysstat: {what}"));
     let hosts = json["sysstat"]["hosts"].as_array().ok_or_else(|| missing("it has no sysstat.hosts"))?;
     for host in hosts {
-        told.of_host(host["nodename"].as_str().unwrap_or_default());
-        if told.is_of_other() {
-            told.tally("other machines left out");
+        parsed.of_host(host["nodename"].as_str().unwrap_or_default());
+        if parsed.is_of_other() {
+            parsed.tally("other machines left out");
             continue;
         }
         let release = host["release"]
             .as_str()
             .map(|release| format!("{} {release}", host["sysname"].as_str().unwrap_or("Linux")));
-        told.system = release.or(told.system.take());
-        told.cpus = host["number-of-cpus"].as_f64().filter(|cpus| *cpus >= 1.0).or(told.cpus);
+        parsed.system = release.or(parsed.system.take());
+        parsed.cpus = host["number-of-cpus"].as_f64().filter(|cpus| *cpus >= 1.0).or(parsed.cpus);
         if let Some(date) = host["date"].as_str().or(host["file-date"].as_str()) {
-            words::date(date, told);
+            words::date(date, parsed);
         }
         let samples = host["statistics"].as_array().ok_or_else(|| missing("a host has no statistics"))?;
         let is_iostat = samples
@@ -89,7 +89,7 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError
             let (when, since) = stamp(&sample["timestamp"]);
             let time = Sample { when, since, is_start: is_iostat && at == 0 };
             for (part, value) in parts.iter().filter(|(part, _)| *part != "timestamp") {
-                walk(part, value, &time, told);
+                walk(part, value, &time, parsed);
             }
         }
     }
@@ -107,7 +107,7 @@ fn stamp(value: &Value) -> (When, Option<When>) {
         };
         let half = words.last().copied().filter(|half| ["AM", "PM"].contains(half));
         if let (Some(day), None) = (day, half) {
-            return (when::at(day, time).unwrap_or(When::Next), None);
+            return (timestamp::at(day, time).unwrap_or(When::Next), None);
         }
         let Some(ns) = of_day(time, half) else { return (When::Next, None) };
         return (day.map_or(When::OfDay(ns), |day| When::Local(day + ns, 0)), None);
@@ -127,18 +127,18 @@ fn stamp(value: &Value) -> (When, Option<When>) {
 }
 
 /// Takes a part: a list of things, one thing, or parts of its own.
-fn walk(part: &str, value: &Value, time: &Sample, told: &mut Told) {
+fn walk(part: &str, value: &Value, time: &Sample, parsed: &mut ParsedFile) {
     match value {
-        Value::Array(rows) => rows.iter().for_each(|row| walk(part, row, time, told)),
+        Value::Array(rows) => rows.iter().for_each(|row| walk(part, row, time, parsed)),
         Value::Object(fields) => {
-            row(part, fields, time, told);
+            row(part, fields, time, parsed);
             let is_named = fields.values().any(Value::is_string);
             for (name, inner) in fields.iter().filter(|(_, inner)| inner.is_array() || inner.is_object()) {
                 if is_named {
                     // The interrupts of one CPU: name and value each.
-                    named(part, fields, inner, time, told);
+                    named(part, fields, inner, time, parsed);
                 } else {
-                    walk(name, inner, time, told);
+                    walk(name, inner, time, parsed);
                 }
             }
         }
@@ -151,7 +151,7 @@ fn name(fields: &Map<String, Value>) -> Option<&str> {
     fields.values().find_map(Value::as_str)
 }
 
-fn row(part: &str, fields: &Map<String, Value>, time: &Sample, told: &mut Told) {
+fn row(part: &str, fields: &Map<String, Value>, time: &Sample, parsed: &mut ParsedFile) {
     // Some versions print a figure under its old name too: the same once more, not more of it.
     let is_twice = |name: &str| TWO_NAMES.iter().any(|(old, new)| name == *old && fields.contains_key(*new));
     let numbers: Vec<(&str, f64)> = fields
@@ -181,11 +181,11 @@ fn row(part: &str, fields: &Map<String, Value>, time: &Sample, told: &mut Told) 
     let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
     let cells: Vec<Cell> =
         numbers.iter().map(|(_, value)| if *value < 0.0 { Cell::Missing } else { Cell::Number(*value) }).collect();
-    add(&headers, subject, &of, &cells, time, told);
+    add(&headers, subject, &of, &cells, time, parsed);
 }
 
 /// Rows of name and value inside a named thing.
-fn named(part: &str, outer: &Map<String, Value>, inner: &Value, time: &Sample, told: &mut Told) {
+fn named(part: &str, outer: &Map<String, Value>, inner: &Value, time: &Sample, parsed: &mut ParsedFile) {
     let pairs: Vec<(String, f64)> = inner
         .as_array()
         .into_iter()
@@ -195,24 +195,31 @@ fn named(part: &str, outer: &Map<String, Value>, inner: &Value, time: &Sample, t
     let headers: Vec<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();
     let cells: Vec<Cell> = pairs.iter().map(|(_, value)| Cell::Number(*value)).collect();
     if !headers.is_empty() {
-        add(&headers, None, name(outer).unwrap_or_default(), &cells, time, told);
+        add(&headers, None, name(outer).unwrap_or_default(), &cells, time, parsed);
     }
 }
 
-fn add(headers: &[&str], subject: Option<Subject>, thing: &str, cells: &[Cell], time: &Sample, told: &mut Told) {
+fn add(
+    headers: &[&str],
+    subject: Option<Subject>,
+    thing: &str,
+    cells: &[Cell],
+    time: &Sample,
+    parsed: &mut ParsedFile,
+) {
     let section = match subject {
-        Some(_) => told.section(headers, subject),
-        None => told.plain_section(headers),
+        Some(_) => parsed.section(headers, subject),
+        None => parsed.plain_section(headers),
     };
     if let Some(since) = time.since {
-        told.since(section, since, false);
+        parsed.since(section, since, false);
     }
     let is_open = match time.when {
         // Without times, a thing that comes again begins the next sample.
-        When::Next => told.has_no(section, thing) || told.block(section, When::Next, time.is_start),
-        when => told.continued(section, when, time.is_start),
+        When::Next => parsed.has_no(section, thing) || parsed.block(section, When::Next, time.is_start),
+        when => parsed.continued(section, when, time.is_start),
     };
     if is_open {
-        told.row(section, thing, cells);
+        parsed.row(section, thing, cells);
     }
 }

@@ -1,7 +1,7 @@
 //! Any table: a heading without numbers, and rows of as many words. Never chosen by itself.
 
-use super::told::{Cell, Told};
-use super::when::When;
+use super::parsed_file::{Cell, ParsedFile};
+use super::timestamp::When;
 use super::words::plain;
 use crate::ImportError;
 use crate::source::Lines;
@@ -17,7 +17,7 @@ fn figure(word: &str) -> Option<Cell> {
     plain(word).or_else(with_exponent)
 }
 
-pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(super) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     let mut headings: Vec<String> = Vec::new();
     while lines.advance()? {
         let text = lines.line();
@@ -34,17 +34,17 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError
                 .filter_map(|(heading, word)| Some((heading.as_str(), figure(word)?)))
                 .collect();
             let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-            let section = told.plain_section(&names);
+            let section = parsed.plain_section(&names);
             let name = name.join(" ");
-            if !told.has_no(section, &name) {
-                told.block(section, When::Next, true);
+            if !parsed.has_no(section, &name) {
+                parsed.block(section, When::Next, true);
             }
             let cells: Vec<Cell> = columns.into_iter().map(|(_, cell)| cell).collect();
-            told.row(section, &name, &cells);
+            parsed.row(section, &name, &cells);
         } else if numbers > 1 && !headings.is_empty() && !lines.may_be_cut() {
             return Err(lines.malformed(format!("has {} fields under {} headings", words.len(), headings.len())));
         } else {
-            told.tally("lines that are neither headings nor rows left out");
+            parsed.tally("lines that are neither headings nor rows left out");
         }
     }
     Ok(())

@@ -178,7 +178,7 @@ fn processes(import: &Import) -> Vec<String> {
 }
 
 /// All files of a folder of fixtures: tables, notes and rates.
-fn told(folder: &str, starts: &str) -> String {
+fn folder_summary(folder: &str, starts: &str) -> String {
     let entries = std::fs::read_dir(fixture(folder)).expect("fixtures");
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
     files.sort();
@@ -240,10 +240,10 @@ fn told(folder: &str, starts: &str) -> String {
 #[test]
 fn each_tool_gives_what_it_printed() {
     for tool in ["vmstat", "iostat", "mpstat", "nicstat", "pidstat", "sar", "netstat", "nstat", "ss", "zpool"] {
-        insta::assert_snapshot!(format!("today_{tool}"), told("", tool));
+        insta::assert_snapshot!(format!("today_{tool}"), folder_summary("", tool));
     }
     for tool in ["000", "001", "002", "003", "004"] {
-        insta::assert_snapshot!(format!("old_{tool}"), told("old", tool));
+        insta::assert_snapshot!(format!("old_{tool}"), folder_summary("old", tool));
     }
 }
 
@@ -269,7 +269,7 @@ const NICSTAT: &str = "    Time      Int   rKB/s   wKB/s   rPk/s   wPk/s    rAvs
     10:27:20     eth0   187.4    1.21   16.98   15.98 11302.5   77.25  0.00   0.00\n";
 
 #[test]
-fn what_is_malformed_is_told_with_its_line() {
+fn the_error_names_the_line_of_malformed_text() {
     let cases = [
         ("vmstat", "a word for a number", VMSTAT.replace("3388", "many")),
         ("vmstat", "a column less in the middle", VMSTAT.replace(" 927 ", " ")),
@@ -342,13 +342,13 @@ fn a_folder_of_several_tools_is_one_recording() {
         "{:?}",
         import.notes
     );
-    assert!(import.notes.iter().any(|note| note.starts_with("README: nobody knows")), "{:?}", import.notes);
+    assert!(import.notes.iter().any(|note| note.starts_with("README: unknown format")), "{:?}", import.notes);
     let figures = import.rows::<Figure>();
     assert!(figures.iter().any(|row| &*row.tool == "vmstat" && &*row.name == "us" && row.value == Some(36.0)));
 }
 
 #[test]
-fn the_interval_is_said_where_it_is_not_told() {
+fn the_interval_option_spaces_samples_without_times() {
     let options = ImportOptions { interval_ns: Some(5_000_000_000), ..options() };
     let import = of_text("vmstat.txt", VMSTAT, &options).expect("it is good");
     let rows = import.rows::<System>();
@@ -502,8 +502,8 @@ fn errors_and_drops_of_links_as_sar_tells_them_are_those_of_the_table() {
     let alone = of_text("sar.txt", &(of(one, &both[1..]) + &of(two, &both[1..])), &options()).expect("it is good");
     assert_eq!(alone.rows::<Net>(), []);
     let figures = alone.rows::<Figure>();
-    let told = figures.iter().filter(|row| &*row.name == "rxdrop/s" && row.value == Some(500.0));
-    assert_eq!(told.count(), 2);
+    let dropped = figures.iter().filter(|row| &*row.name == "rxdrop/s" && row.value == Some(500.0));
+    assert_eq!(dropped.count(), 2);
 
     let sadf = SADF.replace("\"rxerr\": 0.00, \"txerr\": 0.00", "\"rxerr\": 4.00, \"txerr\": 2.00");
     let import = of_text("sa20.json", &sadf, &ImportOptions::default()).expect("it is good");
@@ -546,7 +546,7 @@ fn times_of_a_zone() {
     }
     let utc = |hours: &[&str]| -> Vec<String> { hours.iter().map(|hour| format!("2026-10-25 {hour}:00")).collect() };
     assert_eq!(times("sar.txt", &sar, &zone(berlin())), utc(&["00:20", "00:40", "01:00", "01:20", "01:40", "02:00"]));
-    // Date and time; and a distance that is told wins.
+    // Date and time; a distance from UTC in the file wins over the option.
     let iostat = |stamps: [&str; 3]| {
         let figures =
             "Device tps kB_read/s kB_wrtn/s kB_dscd/s kB_read kB_wrtn kB_dscd\nvda 1.00 2.00 3.00 0.00 4 5 0\n";
@@ -557,10 +557,10 @@ fn times_of_a_zone() {
     let local = iostat(["10/25/26 02:30:00", "10/25/26 02:00:00", "10/25/26 03:00:00"]);
     assert_eq!(times("io.txt", &local, &zone(berlin()))[1..], utc(&["01:00", "02:00"]));
     assert_eq!(times("io.txt", &local, &zone(LocalZone::fixed(7200)))[1..], utc(&["01:00"]), "there it goes back");
-    let told = iostat(["2026-10-25T04:00:00+0200", "2026-10-25T04:30:00+0200", "2026-10-25T04:00:00+0100"]);
+    let with_offset = iostat(["2026-10-25T04:00:00+0200", "2026-10-25T04:30:00+0200", "2026-10-25T04:00:00+0100"]);
     let expect = utc(&["02:00", "02:30", "03:00"]);
-    assert_eq!(times("io.txt", &told, &zone(LocalZone::fixed(-18_000)))[..], expect[..]);
-    assert_eq!(times("io.txt", &told, &ImportOptions::default())[..], expect[..]);
+    assert_eq!(times("io.txt", &with_offset, &zone(LocalZone::fixed(-18_000)))[..], expect[..]);
+    assert_eq!(times("io.txt", &with_offset, &ImportOptions::default())[..], expect[..]);
     let begin = quantity::text::wall_ns_of((2026, 10, 25), (2, 0, 0));
     let options = ImportOptions { start_ns: begin, ..zone(LocalZone::fixed(7200)) };
     let import = of_text("vmstat.txt", VMSTAT, &options).expect("it is good");
@@ -638,9 +638,10 @@ fn files_of_two_machines_are_not_read_as_one() {
     let error = of_text("messages", log, &options()).map(|_| ()).expect_err("they are two").to_string();
     assert!(error.contains("(h01 in messages, h02 in messages)"), "{error}");
     let import = of_text("messages", log, &of("h01")).expect("it is good");
-    let told = import.rows::<Event>().into_iter().filter(|row| row.kind == "kernel");
+    let messages = import.rows::<Event>().into_iter().filter(|row| row.kind == "kernel");
     assert!(
-        told.map(|row| (row.message, row.count))
+        messages
+            .map(|row| (row.message, row.count))
             .eq([("kernel: early".to_string(), 1), ("kernel: sda: one".to_string(), 1)])
     );
 }

@@ -2,8 +2,8 @@
 
 use super::columns::Subject;
 use super::pairs;
-use super::told::{Cell, Told};
-use super::when::{SECOND_NS, When, dates, of_day};
+use super::parsed_file::{Cell, ParsedFile};
+use super::timestamp::{SECOND_NS, When, dates, of_day};
 use super::words::{cell, command, has_flag, is_utc, number};
 use super::{Passed, passed};
 use crate::ImportError;
@@ -66,7 +66,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(names: &[&str], told: &mut Told) -> Self {
+    fn of(names: &[&str], parsed: &mut ParsedFile) -> Self {
         let cpu_from = names.iter().position(|name| *name == "us").unwrap_or(names.len());
         let columns = names.iter().rposition(|name| OF_CPU.contains(name)).map_or(names.len(), |last| last + 1);
         let disks_from = names.iter().position(|name| *name == "sr").map_or(usize::MAX, |at| at + 1);
@@ -84,7 +84,7 @@ impl Layout {
             let of: Vec<&str> = at.iter().map(|at| names[*at]).collect();
             if !at.is_empty() {
                 let thing = if number == 0 { "all" } else { "" };
-                groups.push(Group { section: told.section(&of, subject), thing, at });
+                groups.push(Group { section: parsed.section(&of, subject), thing, at });
             }
         }
         let is_sized = names.iter().take(columns).map(|name| OF_UNIT.contains(name)).collect();
@@ -109,59 +109,59 @@ fn unit(command: &[&str]) -> Option<f64> {
     }
 }
 
-pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(super) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     let mut layout: Option<Layout> = None;
     let (mut kib, mut is_first, mut in_disks) = (None, true, false);
     while lines.advance()? {
         let text = lines.line();
         if let Some(command) = command(&text, "vmstat") {
             (is_first, kib) = (!has_flag(&command, 'y'), unit(&command));
-            if pairs::vmstat_s(&text, told) {
+            if pairs::vmstat_s(&text, parsed) {
                 continue;
             }
         } else if is_disks(&text) {
             in_disks = true;
-            let section = told.section(&OF_DISKS, Some(Subject::Disk));
-            told.block(section, When::Next, true);
+            let section = parsed.section(&OF_DISKS, Some(Subject::Disk));
+            parsed.block(section, When::Next, true);
         } else if let Some((names, rest)) = heading(&text) {
             in_disks = false;
-            let fresh = Layout::of(&names, told);
+            let fresh = Layout::of(&names, parsed);
             let width = fresh.width + 2 * usize::from(fresh.is_stamped);
             if rest.len() % width != 0 {
                 let what = format!("has {} numbers behind its {width} headings: line breaks were lost", rest.len());
                 return Err(lines.malformed(what));
             }
             for row in rest.chunks(width) {
-                add(lines, told, &fresh, row, kib, &mut is_first)?;
+                add(lines, parsed, &fresh, row, kib, &mut is_first)?;
             }
             layout = Some(fresh);
         } else {
             let words: Vec<&str> = text.split_whitespace().collect();
             if in_disks && words.len() == 11 && words[1..].iter().all(|word| number(word).is_some()) {
                 let cells: Vec<Cell> = words[1..].iter().map(|word| cell(word)).collect();
-                let section = told.section(&OF_DISKS, Some(Subject::Disk));
-                told.row(section, words[0], &cells);
+                let section = parsed.section(&OF_DISKS, Some(Subject::Disk));
+                parsed.row(section, words[0], &cells);
                 continue;
             }
             let is_title =
                 words.iter().any(|word| ["memory", "procs", "kthr", "disk-"].contains(word) || word.starts_with("--"));
             // Names of -s have the words of titles in them.
-            if pairs::vmstat_s(&text, told) || is_title {
+            if pairs::vmstat_s(&text, parsed) || is_title {
                 continue;
             }
             let width = layout.as_ref().map_or(0, |layout| layout.width + 2 * usize::from(layout.is_stamped));
-            match passed(lines, told, &words, (0, width))? {
+            match passed(lines, parsed, &words, (0, width))? {
                 Passed::Over => {}
                 Passed::Row => {
                     if let Some(layout) = &layout {
-                        add(lines, told, layout, &words, kib, &mut is_first)?;
+                        add(lines, parsed, layout, &words, kib, &mut is_first)?;
                     }
                 }
             }
         }
     }
     if kib.is_none() && layout.is_some() {
-        told.note(
+        parsed.note(
             "vmstat: memory is taken to be in KiB, which is its default (-S changes it, and the heading does not tell)",
         );
     }
@@ -170,7 +170,7 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError
 
 fn add(
     lines: &Lines,
-    told: &mut Told,
+    parsed: &mut ParsedFile,
     layout: &Layout,
     words: &[&str],
     kib: Option<f64>,
@@ -195,9 +195,9 @@ fn add(
         When::Next
     };
     for group in &layout.groups {
-        if told.block(group.section, when, *is_first) {
+        if parsed.block(group.section, when, *is_first) {
             let of: Vec<Cell> = group.at.iter().map(|at| cells.get(*at).cloned().unwrap_or(Cell::Missing)).collect();
-            told.row(group.section, group.thing, &of);
+            parsed.row(group.section, group.thing, &of);
         }
     }
     *is_first = false;

@@ -1,7 +1,7 @@
 //! Words, numbers and banners of text that was made for people.
 
-use super::told::{Cell, Told};
-use super::when;
+use super::parsed_file::{Cell, ParsedFile};
+use super::timestamp;
 
 /// A decimal number, with a point or (in some countries) a comma.
 pub(super) fn number(word: &str) -> Option<f64> {
@@ -30,7 +30,7 @@ pub(super) fn scaled(word: &str) -> Option<f64> {
     }
 }
 
-/// A field: a number, text, or not told. Rates below 0 are what tools print for what they may not know.
+/// A field: a number, text, or missing. Tools print rates below 0 for values that they do not know.
 pub(super) fn cell(word: &str) -> Cell {
     match number(word) {
         Some(value) if value < 0.0 => Cell::Missing,
@@ -87,21 +87,21 @@ fn with_letter(word: &str) -> Option<f64> {
 }
 
 /// sysstat's first line: `Linux 6.18.44 (db7) 11/20/26 _x86_64_ (2 CPU)`. Takes over what it tells.
-pub(super) fn banner(line: &str, told: &mut Told) -> bool {
+pub(super) fn banner(line: &str, parsed: &mut ParsedFile) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_banner = words.len() >= 4 && words[0] == "Linux" && words[2].starts_with('(') && words[2].ends_with(')');
     if !is_banner {
         return false;
     }
-    told.of_host(words[2].trim_matches(['(', ')']));
-    if told.is_of_other() {
+    parsed.of_host(words[2].trim_matches(['(', ')']));
+    if parsed.is_of_other() {
         return true;
     }
-    told.system = Some(format!("Linux {}", words[1]));
-    date(words[3], told);
+    parsed.system = Some(format!("Linux {}", words[1]));
+    date(words[3], parsed);
     let cpus = words.iter().rev().nth(1).and_then(|word| number(word.trim_start_matches('(')));
     if line.trim_end().ends_with("CPU)") {
-        told.cpus = cpus.filter(|cpus| *cpus >= 1.0).or(told.cpus);
+        parsed.cpus = cpus.filter(|cpus| *cpus >= 1.0).or(parsed.cpus);
     }
     true
 }
@@ -112,13 +112,13 @@ pub(super) fn is_utc(zone: &str) -> bool {
 }
 
 /// A date of the file's first time.
-pub(super) fn date(text: &str, told: &mut Told) {
-    if told.date_ns.is_some() || !told.dates.is_empty() {
+pub(super) fn date(text: &str, parsed: &mut ParsedFile) {
+    if parsed.date_ns.is_some() || !parsed.dates.is_empty() {
         return;
     }
-    match when::dates(text).as_slice() {
-        [only] => told.date_ns = Some(*only),
-        several => told.dates = several.to_vec(),
+    match timestamp::dates(text).as_slice() {
+        [only] => parsed.date_ns = Some(*only),
+        several => parsed.dates = several.to_vec(),
     }
 }
 
@@ -187,11 +187,11 @@ mod tests {
 
     #[test]
     fn a_banner_tells_host_day_and_cpus() {
-        let mut told = Told::new("iostat");
-        assert!(banner("Linux 6.18.44 (db7) \t11/20/26 \t_x86_64_\t(2 CPU)", &mut told));
-        assert_eq!((told.host.as_deref(), told.cpus), (Some("db7"), Some(2.0)));
-        assert!(told.date_ns.is_some());
-        assert!(!banner("Linux is fine", &mut told));
+        let mut parsed = ParsedFile::new("iostat");
+        assert!(banner("Linux 6.18.44 (db7) \t11/20/26 \t_x86_64_\t(2 CPU)", &mut parsed));
+        assert_eq!((parsed.host.as_deref(), parsed.cpus), (Some("db7"), Some(2.0)));
+        assert!(parsed.date_ns.is_some());
+        assert!(!banner("Linux is fine", &mut parsed));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::columns::Subject;
 use super::iostat::stamp;
-use super::told::{Cell, Told};
-use super::when::When;
+use super::parsed_file::{Cell, ParsedFile};
+use super::timestamp::When;
 use super::words::{command, has_flag, scaled};
 use crate::ImportError;
 use crate::source::Lines;
@@ -61,7 +61,7 @@ struct State {
     is_other: bool,
 }
 
-pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(super) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     let columns = PLAIN.map(String::from).to_vec();
     let mut state = State {
         groups: Vec::new(),
@@ -79,28 +79,28 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError
             (state.is_first, state.is_new) = (!has_flag(&command, 'y'), true);
         } else if words.first() == Some(&"NAME") {
             state.is_other = true;
-            told.tally("lines that are not zpool's (messages, prompts) left out");
+            parsed.tally("lines that are not zpool's (messages, prompts) left out");
         } else if let Some(found) = groups(&text) {
             state.is_other = false;
             state.groups = found.into_iter().map(String::from).collect();
         } else if words.first() == Some(&"pool") && words.contains(&"read") {
             if words.contains(&"used") {
-                // Before alloc and free were told apart.
+                // Old versions print `used` and `avail` instead of `alloc` and `free`.
                 state.groups = ["capacity", "operations", "bandwidth"].map(String::from).to_vec();
             }
             state.columns = headings(&state.groups, &words);
         } else if words.iter().all(|word| word.bytes().all(|byte| byte == b'-')) && words.len() > 1 {
             // A rule.
-        } else if let Some(when) = stamp(&words, told) {
+        } else if let Some(when) = stamp(&words, parsed) {
             (state.now, state.is_new) = (Some(when), true);
         } else {
-            row(lines, told, &mut state, &text)?;
+            row(lines, parsed, &mut state, &text)?;
         }
     }
     Ok(())
 }
 
-fn row(lines: &Lines, told: &mut Told, state: &mut State, text: &str) -> Result<(), ImportError> {
+fn row(lines: &Lines, parsed: &mut ParsedFile, state: &mut State, text: &str) -> Result<(), ImportError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let heading = |at: usize| state.columns.get(at).map_or("", String::as_str);
     let cells: Vec<Option<Cell>> =
@@ -108,7 +108,7 @@ fn row(lines: &Lines, told: &mut Told, state: &mut State, text: &str) -> Result<
     let good = cells.iter().filter(|cell| cell.is_some()).count();
     if words.len() != state.columns.len() + 1 || good < cells.len() {
         if lines.may_be_cut() {
-            told.note(&format!("line {} is cut off, and left out", lines.number()));
+            parsed.note(&format!("line {} is cut off, and left out", lines.number()));
         } else if !state.is_other
             && (cells.iter().take_while(|cell| cell.is_some()).count() >= 2
                 || (good * 2 > words.len() && words.len() > 3))
@@ -116,7 +116,7 @@ fn row(lines: &Lines, told: &mut Told, state: &mut State, text: &str) -> Result<
             let what = format!("has {} fields that are figures under {} headings", good, state.columns.len());
             return Err(lines.malformed(what));
         } else {
-            told.tally("lines that are not zpool's (messages, prompts) left out");
+            parsed.tally("lines that are not zpool's (messages, prompts) left out");
         }
         return Ok(());
     }
@@ -125,12 +125,12 @@ fn row(lines: &Lines, told: &mut Told, state: &mut State, text: &str) -> Result<
     state.path.push(words[0].trim_start_matches('/').to_string());
     let thing = state.path.join("/");
     let columns: Vec<&str> = state.columns.iter().map(String::as_str).collect();
-    let section = told.section(&columns, Some(Subject::Disk));
+    let section = parsed.section(&columns, Some(Subject::Disk));
     // A pool that comes again begins the next sample.
-    if std::mem::take(&mut state.is_new) || !told.has_no(section, &thing) {
-        told.block(section, state.now.take().unwrap_or(When::Next), std::mem::take(&mut state.is_first));
+    if std::mem::take(&mut state.is_new) || !parsed.has_no(section, &thing) {
+        parsed.block(section, state.now.take().unwrap_or(When::Next), std::mem::take(&mut state.is_first));
     }
     let cells: Vec<Cell> = cells.into_iter().flatten().collect();
-    told.row(section, &thing, &cells);
+    parsed.row(section, &thing, &cells);
     Ok(())
 }

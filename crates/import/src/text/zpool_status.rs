@@ -1,7 +1,7 @@
 //! Errors of each device of a pool: the table of `zpool status`. Line breaks may be lost.
 
-use super::told::{Cell, Told};
-use super::when::When;
+use super::parsed_file::{Cell, ParsedFile};
+use super::timestamp::When;
 use super::words::{number, scaled};
 use crate::ImportError;
 use crate::source::Lines;
@@ -30,15 +30,15 @@ fn is_row(state: &str, counts: [&str; 3]) -> bool {
         && counts.iter().all(|word| count(word).is_some())
 }
 
-pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
-    let section = told.plain_section(&HEADING[1..]);
+pub(super) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
+    let section = parsed.plain_section(&HEADING[1..]);
     let mut is_under = false;
     while lines.advance()? {
         let text = lines.line();
         let mut rest: &[&str] = &text.split_whitespace().collect::<Vec<&str>>();
         while !rest.is_empty() {
             if rest.starts_with(&HEADING) {
-                is_under = told.block(section, When::Next, true);
+                is_under = parsed.block(section, When::Next, true);
                 rest = &rest[HEADING.len()..];
                 continue;
             }
@@ -51,7 +51,7 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError
                         return Err(lines.malformed(format!("has no three counts behind {name} {state}")));
                     };
                     let figures = [read, write, sums].map(Cell::Number);
-                    told.row(section, name, &[&[Cell::Text((*state).to_string())][..], &figures].concat());
+                    parsed.row(section, name, &[&[Cell::Text((*state).to_string())][..], &figures].concat());
                     is_under = is_whole;
                     rest = more;
                 }

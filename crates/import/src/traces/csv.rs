@@ -124,7 +124,7 @@ fn tencent(line: &[u8], context: &mut Context) -> Result<Option<Io>, String> {
     context.io(queue_ns, dev, op, sector, times(size, 512, "Size")?).map(Some)
 }
 
-/// A blank type: nobody saw the answer, so neither the kind nor the end is known.
+/// A blank type: the trace has no response for this request, so neither its kind nor its end is known.
 fn systor(line: &[u8], context: &mut Context) -> Result<Option<Io>, String> {
     if line == SYSTOR_HEADING {
         return Ok(None);

@@ -28,7 +28,7 @@ const SNIFFED: usize = 64 << 10;
 
 /// Alibaba's table of devices beside its trace.
 const CAPACITIES: &str = "device_size.csv";
-/// Names of devices that are told when none of them was asked for.
+/// Where a trace has none of the requested I/Os, the error lists at most so many of its devices.
 const NAMES_SHOWN: usize = 20;
 /// An I/O does not stand later in a trace than this.
 const LATE_NS: i64 = 600_000_000_000;
@@ -283,7 +283,7 @@ pub(super) fn import(
     }
     let mut context = Context::default();
     context.notes.clone_from(&trace.notes);
-    // Until it is sealed nobody knows how it ends.
+    // The recording has no exit status until it is sealed.
     let manifest = Manifest { exit: None, ..imported_manifest(command_line) };
     let mut output = Output::new(directory, manifest, trace.format.origin_ns());
     trace.others.iter().try_for_each(|file| csv::capacities(file, &mut context))?;
@@ -403,7 +403,7 @@ fn finish(trace: &Trace, context: &mut Context, output: &mut Output<'_>) -> Resu
     if output.late > 0 {
         context.notes.push(format!("I/Os so late in the file that they are out of order here: {}", output.late));
     }
-    let mut notes = vec![format!("not told by {}: {}", format.name, format.missing)];
+    let mut notes = vec![format!("{} does not record: {}", format.name, format.missing)];
     notes.extend(context.words());
     if context.unfinished > 0 {
         notes.push(format!("I/Os that had not been completed when the trace ended (no rows): {}", context.unfinished));

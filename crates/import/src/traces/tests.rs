@@ -139,7 +139,7 @@ fn files_of_a_folder_are_one_trace_in_the_order_of_time() {
 }
 
 #[test]
-fn a_folder_of_several_formats_wants_to_be_told_which() {
+fn a_folder_of_several_formats_needs_the_format_option() {
     let (msr, fiu) = (text("msr.csv"), text("fiu.blkparse"));
     let files: [(&str, &[u8]); 2] = [("a", msr.as_bytes()), ("b", fiu.as_bytes())];
     let error = import_files(&files, None).map(|_| ()).expect_err("which?").to_string();
@@ -290,7 +290,7 @@ fn traces_without_some_steps_give_what_they_have() {
             import_files(&[("trace", (text.join("\n") + "\n").as_bytes())], None).expect("it is good");
         lines(&reader)
             .lines()
-            .filter(|line| !line.starts_with("began") && !line.contains("not told"))
+            .filter(|line| !line.starts_with("began") && !line.contains("does not record"))
             .collect::<Vec<_>>()
             .join("\n")
     };
@@ -325,7 +325,7 @@ fn said(format: Option<&str>, bytes: &[u8]) -> String {
 }
 
 #[test]
-fn what_is_malformed_is_told_with_its_place_and_reason() {
+fn the_error_names_the_place_and_reason_in_a_malformed_trace() {
     let mut shown = Vec::new();
     let mut check = |what: &str, format: Option<&str>, text: &[u8]| {
         shown.push(format!("{what}: {}", said(format, text)));

@@ -25,8 +25,8 @@ const COLUMNS: [(&str, &str); 8] = [
 /// Loop values of each run, as Vdbench shows them (`threads=1 xfersize=4k`), empty for a run without loops.
 pub(super) fn read(path: &Path, runs: &[Run<'_>], notes: &mut Vec<String>) -> Vec<String> {
     let pages = PAGES.iter().filter_map(|name| std::fs::read_to_string(path.with_file_name(name)).ok());
-    let told = pages.map(|page| starts(&page)).find(|starts| fits(starts, runs));
-    if let Some(starts) = told {
+    let fitting = pages.map(|page| starts(&page)).find(|starts| fits(starts, runs));
+    if let Some(starts) = fitting {
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         let values = runs.iter().map(|run| {
             let nth = seen.entry(&run.name).or_default();
@@ -64,7 +64,7 @@ fn shown(text: &str) -> String {
 fn fits(starts: &[(String, String)], runs: &[Run<'_>]) -> bool {
     let count = |name: &str| {
         let mine = runs.iter().filter(|run| run.name == name).count();
-        (mine, starts.iter().filter(|(told, _)| told == name).count())
+        (mine, starts.iter().filter(|(other, _)| other == name).count())
     };
     !starts.is_empty() && runs.iter().all(|run| count(&run.name).0 == count(&run.name).1)
 }
@@ -73,13 +73,13 @@ fn fits(starts: &[(String, String)], runs: &[Run<'_>]) -> bool {
 fn differing(run: &Run<'_>, runs: &[Run<'_>]) -> String {
     let value = |run: &Run<'_>, column: &str| run.lines.first().and_then(|line: &&Line| line.get(column));
     let same: Vec<&Run<'_>> = runs.iter().filter(|other| other.name == run.name).collect();
-    let told = COLUMNS.iter().filter_map(|(column, name)| {
+    let values = COLUMNS.iter().filter_map(|(column, name)| {
         let mine = value(run, column)?;
         let differs =
             same.iter().any(|other| value(other, column).is_some_and(|theirs| theirs.to_bits() != mine.to_bits()));
         differs.then(|| format!("{name}={}", figure(column, mine)))
     });
-    told.collect::<Vec<String>>().join(" ")
+    values.collect::<Vec<String>>().join(" ")
 }
 
 fn figure(column: &str, value: f64) -> String {
@@ -113,7 +113,7 @@ fn number_what_is_equal(runs: &[Run<'_>], details: &mut [String], notes: &mut Ve
     }
     for name in numbered {
         notes.push(format!(
-            "{name} ran several times, and what differed is told by no summary.html beside the flatfile: its runs are numbered, and not taken for repetitions"
+            "{name} ran several times, and no summary.html beside the flatfile says what differed: its runs are numbered, and not taken for repetitions"
         ));
     }
 }

@@ -201,7 +201,7 @@ fn a_real_blktrace_has_a_report() {
     let scratch = Scratch::new();
     let input = fixture("loop0.blktrace.1.gz");
     let output = scratch.iodyno(&["import", input.to_str().unwrap(), "-o", "rec"]).run().unwrap().expect_code(0);
-    assert!(output.stderr.contains("not told by blktrace"), "{}", output.stderr);
+    assert!(output.stderr.contains("blktrace does not record"), "{}", output.stderr);
     shown(&scratch, "rec", "579 I/Os traced in");
     // As blkparse counts them in both CPUs' files: nothing is lost beside the one in the middle of which it was stopped.
     let devices = scratch.table("rec", "trace.devices");

@@ -2,8 +2,8 @@
 
 use crate::ImportError;
 use crate::source::Lines;
-use crate::text::told::{Cell, Told};
-use crate::text::when::{When, month, of_day};
+use crate::text::parsed_file::{Cell, ParsedFile};
+use crate::text::timestamp::{When, month, of_day};
 use crate::text::words::{number, plain};
 use quantity::text::wall_ns_of;
 
@@ -26,17 +26,17 @@ fn stamped(line: &str) -> Option<(i64, &str)> {
     Some((midnight + ns, &line[at..]))
 }
 
-pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(in crate::text) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     let mut open: Option<Distribution> = None;
     let mut title = String::new();
     let mut names: Vec<String> = Vec::new();
     while lines.advance()? {
         let text = lines.line();
         if let Some((wall_ns, rest)) = stamped(&text) {
-            close(told, &mut open);
-            figures(lines, told, wall_ns, rest, &names)?;
+            close(parsed, &mut open);
+            figures(lines, parsed, wall_ns, rest, &names)?;
         } else if text.contains(HEADING) {
-            close(told, &mut open);
+            close(parsed, &mut open);
             for (at, part) in text.split("value").enumerate() {
                 // What stands before a heading is what it is of; line breaks between may be lost.
                 let Some((_, values)) =
@@ -45,7 +45,7 @@ pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), Im
                     title = if at == 0 && !part.trim().is_empty() { joined(part) } else { title };
                     continue;
                 };
-                close(told, &mut open);
+                close(parsed, &mut open);
                 let mut fresh = Distribution { title: title.clone(), rows: Vec::new() };
                 let rest = fresh.add(values);
                 title = joined(&rest);
@@ -56,12 +56,12 @@ pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), Im
             if rest.split_whitespace().next().is_some() {
                 if rest.contains('|') {
                     if lines.may_be_cut() {
-                        told.note(&format!("line {} is cut off, and left out", lines.number()));
+                        parsed.note(&format!("line {} is cut off, and left out", lines.number()));
                         continue;
                     }
                     return Err(lines.malformed("is no row of a distribution (value, bar, count)".to_string()));
                 }
-                close(told, &mut open);
+                close(parsed, &mut open);
                 title = joined(&rest);
             }
         } else if text.split_whitespace().next() == Some("Date-time") {
@@ -70,8 +70,8 @@ pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), Im
             title = joined(&text);
         }
     }
-    close(told, &mut open);
-    if told.is_empty() {
+    close(parsed, &mut open);
+    if parsed.is_empty() {
         return Err(lines.malformed("there is neither a distribution nor a line with date and time in it".to_string()));
     }
     Ok(())
@@ -113,20 +113,26 @@ impl Distribution {
     }
 }
 
-fn close(told: &mut Told, open: &mut Option<Distribution>) {
+fn close(parsed: &mut ParsedFile, open: &mut Option<Distribution>) {
     let Some(Distribution { title, rows }) = open.take().filter(|distribution| !distribution.rows.is_empty()) else {
         return;
     };
     let names: Vec<&str> = rows.iter().map(|(name, _)| name.as_str()).collect();
-    let section = told.plain_section(&names);
-    if told.has_no(section, &title) || told.block(section, When::Next, true) {
+    let section = parsed.plain_section(&names);
+    if parsed.has_no(section, &title) || parsed.block(section, When::Next, true) {
         let cells: Vec<Cell> = rows.iter().map(|(_, count)| Cell::Number(*count)).collect();
-        told.row(section, &title, &cells);
+        parsed.row(section, &title, &cells);
     }
 }
 
 /// `reads : 0, writes : 578`, `throughput 3 queries/sec`, or bare numbers under a heading.
-fn figures(lines: &Lines, told: &mut Told, wall_ns: i64, rest: &str, names: &[String]) -> Result<(), ImportError> {
+fn figures(
+    lines: &Lines,
+    parsed: &mut ParsedFile,
+    wall_ns: i64,
+    rest: &str,
+    names: &[String],
+) -> Result<(), ImportError> {
     let rest = rest.trim_start_matches([':', ',']).trim();
     let bare: Option<Vec<Cell>> = rest.split_whitespace().map(plain).collect();
     let pairs: Vec<(String, Cell)> = match bare {
@@ -138,14 +144,14 @@ fn figures(lines: &Lines, told: &mut Told, wall_ns: i64, rest: &str, names: &[St
         None => named(rest),
     };
     if pairs.is_empty() {
-        told.tally("lines with date and time, but no figures, left out");
+        parsed.tally("lines with date and time, but no figures, left out");
         return Ok(());
     }
     let columns: Vec<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();
-    let section = told.plain_section(&columns);
-    if told.block(section, When::Local(wall_ns, 0), false) {
+    let section = parsed.plain_section(&columns);
+    if parsed.block(section, When::Local(wall_ns, 0), false) {
         let cells: Vec<Cell> = pairs.into_iter().map(|(_, value)| value).collect();
-        told.row(section, "", &cells);
+        parsed.row(section, "", &cells);
     }
     Ok(())
 }

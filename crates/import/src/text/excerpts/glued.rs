@@ -2,8 +2,8 @@
 
 use crate::ImportError;
 use crate::source::Lines;
-use crate::text::told::{Cell, Told};
-use crate::text::when::When;
+use crate::text::parsed_file::{Cell, ParsedFile};
+use crate::text::timestamp::When;
 use crate::text::words::number;
 
 /// Heading of a table of compressors; the first row may be glued to it.
@@ -17,28 +17,28 @@ pub(in crate::text) fn sniff(head: &str) -> bool {
     head.contains(UTILITY) || head.contains(LOAD)
 }
 
-pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(in crate::text) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     let mut is_utility = false;
     while lines.advance()? {
         let text = lines.line();
         if let Some((_, rows)) = text.split_once(LOAD) {
-            load(lines, told, rows.trim())?;
+            load(lines, parsed, rows.trim())?;
         } else if let Some((_, row)) = text.split_once(UTILITY) {
             is_utility = true;
-            let section = told.plain_section(&["Reduction (%)", "Elapsed (s)"]);
-            told.block(section, When::Next, true);
-            utility(lines, told, row)?;
+            let section = parsed.plain_section(&["Reduction (%)", "Elapsed (s)"]);
+            parsed.block(section, When::Next, true);
+            utility(lines, parsed, row)?;
         } else if is_utility {
-            utility(lines, told, &text)?;
+            utility(lines, parsed, &text)?;
         } else {
-            told.tally("lines that are no rows left out");
+            parsed.tally("lines that are no rows left out");
         }
     }
     Ok(())
 }
 
 /// `pigz --fast 71.18 1.04`.
-fn utility(lines: &Lines, told: &mut Told, row: &str) -> Result<(), ImportError> {
+fn utility(lines: &Lines, parsed: &mut ParsedFile, row: &str) -> Result<(), ImportError> {
     let words: Vec<&str> = row.split_whitespace().collect();
     match words.as_slice() {
         [] => {}
@@ -46,10 +46,10 @@ fn utility(lines: &Lines, told: &mut Told, row: &str) -> Result<(), ImportError>
             let (Some(reduction), Some(elapsed)) = (number(reduction), number(elapsed)) else {
                 return Err(lines.malformed("is not a name and two numbers".to_string()));
             };
-            let section = told.plain_section(&["Reduction (%)", "Elapsed (s)"]);
-            told.row(section, &name.join(" "), &[Cell::Number(reduction), Cell::Number(elapsed)]);
+            let section = parsed.plain_section(&["Reduction (%)", "Elapsed (s)"]);
+            parsed.row(section, &name.join(" "), &[Cell::Number(reduction), Cell::Number(elapsed)]);
         }
-        _ if lines.may_be_cut() => told.note(&format!("line {} is cut off, and left out", lines.number())),
+        _ if lines.may_be_cut() => parsed.note(&format!("line {} is cut off, and left out", lines.number())),
         _ => return Err(lines.malformed("is not a name and two numbers".to_string())),
     }
     Ok(())
@@ -57,7 +57,7 @@ fn utility(lines: &Lines, told: &mut Told, row: &str) -> Result<(), ImportError>
 
 /// Rows of a whole number and six numbers with two decimals each: a number ends behind those. How many connections there
 /// were is what all rows begin with.
-fn load(lines: &Lines, told: &mut Told, rows: &str) -> Result<(), ImportError> {
+fn load(lines: &Lines, parsed: &mut ParsedFile, rows: &str) -> Result<(), ImportError> {
     let mut figures: Vec<&str> = Vec::new();
     let mut rest = rows;
     while let Some(point) = rest.find('.').filter(|point| rest.is_char_boundary(point + 3) && rest.len() >= point + 3) {
@@ -76,15 +76,15 @@ fn load(lines: &Lines, told: &mut Told, rows: &str) -> Result<(), ImportError> {
     let same = |length: &usize| firsts.iter().all(|first| first[..*length] == firsts[0][..*length]);
     let length = (1..shortest).rev().find(same).unwrap_or(0);
     let connections = &firsts[0][..length];
-    told.note(&format!(
+    parsed.note(&format!(
         "blanks were lost between its columns: `{connections}`, with which all rows begin, was taken for the connections"
     ));
-    let section = told.plain_section(&LOAD_COLUMNS);
+    let section = parsed.plain_section(&LOAD_COLUMNS);
     for row in figures.chunks(LOAD_COLUMNS.len()) {
-        told.block(section, When::Next, false);
+        parsed.block(section, When::Next, false);
         let values = row.iter().enumerate().map(|(at, figure)| if at == 0 { &figure[length..] } else { *figure });
         let cells: Vec<Cell> = values.map(|value| number(value).map_or(Cell::Missing, Cell::Number)).collect();
-        told.row(section, &format!("{connections} connections"), &cells);
+        parsed.row(section, &format!("{connections} connections"), &cells);
     }
     Ok(())
 }

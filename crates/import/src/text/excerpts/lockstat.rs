@@ -2,8 +2,8 @@
 
 use crate::ImportError;
 use crate::source::Lines;
-use crate::text::told::{Cell, Told};
-use crate::text::when::When;
+use crate::text::parsed_file::{Cell, ParsedFile};
+use crate::text::timestamp::When;
 use crate::text::words::number;
 
 const HEADING: &str = "Profiling interrupt:";
@@ -13,8 +13,8 @@ pub(in crate::text) fn sniff(head: &str) -> bool {
     head.split(HEADING).skip(1).any(|rest| rest.split_whitespace().next().and_then(number).is_some())
 }
 
-pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
-    let section = told.plain_section(&["Count", "%", "cuml%"]);
+pub(in crate::text) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
+    let section = parsed.plain_section(&["Count", "%", "cuml%"]);
     let mut has_heading = false;
     while lines.advance()? {
         let text = lines.line();
@@ -26,24 +26,24 @@ pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), Im
             let [events, seconds, per_s] = figures[..] else {
                 return Err(lines.malformed("tells no events, seconds and events per second".to_string()));
             };
-            let whole = told.plain_section(&["events", "seconds", "events/sec"]);
-            told.block(whole, When::Next, true);
-            told.row(whole, "profiling interrupt", &[events, seconds, per_s].map(Cell::Number));
-            has_heading = told.block(section, When::Next, true);
+            let whole = parsed.plain_section(&["events", "seconds", "events/sec"]);
+            parsed.block(whole, When::Next, true);
+            parsed.row(whole, "profiling interrupt", &[events, seconds, per_s].map(Cell::Number));
+            has_heading = parsed.block(section, When::Next, true);
         } else if let ([count, percent, sum, rest @ ..], true) = (words.as_slice(), has_heading)
             && !rest.is_empty()
         {
             let cells: Option<Vec<Cell>> =
                 [count, percent, sum].iter().map(|word| Some(Cell::Number(number(word)?))).collect();
             match cells {
-                Some(cells) => told.row(section, &rest.join(" "), &cells),
-                None if lines.may_be_cut() => told.note(&format!("line {} is cut off, and left out", lines.number())),
+                Some(cells) => parsed.row(section, &rest.join(" "), &cells),
+                None if lines.may_be_cut() => parsed.note(&format!("line {} is cut off, and left out", lines.number())),
                 None => {
                     return Err(lines.malformed("is not a count, two shares and a function".to_string()));
                 }
             }
         } else {
-            told.tally("lines that are not lockstat's (messages, prompts) left out");
+            parsed.tally("lines that are not lockstat's (messages, prompts) left out");
         }
     }
     Ok(())

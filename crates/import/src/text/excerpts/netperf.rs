@@ -2,8 +2,8 @@
 
 use crate::ImportError;
 use crate::source::Lines;
-use crate::text::told::{Cell, Told};
-use crate::text::when::When;
+use crate::text::parsed_file::{Cell, ParsedFile};
+use crate::text::timestamp::When;
 use crate::text::words::number;
 
 /// Stands in the line before each result.
@@ -29,7 +29,7 @@ fn unit(word: &str) -> Option<f64> {
     })
 }
 
-pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(in crate::text) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     let (mut test, mut scale) = (String::new(), None);
     while lines.advance()? {
         // Blanks that do not break come from pages of the web.
@@ -46,15 +46,15 @@ pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), Im
             let values: Vec<f64> = words.iter().filter_map(|word| number(word)).collect();
             if values.len() != COLUMNS.len() || words.len() != COLUMNS.len() {
                 if words.iter().all(|word| number(word).is_none()) || lines.may_be_cut() {
-                    told.tally("lines that are not netperf's (messages, prompts) left out");
+                    parsed.tally("lines that are not netperf's (messages, prompts) left out");
                     continue;
                 }
                 return Err(lines.malformed("is not three sizes, a time and a throughput".to_string()));
             }
-            let section = told.plain_section(&COLUMNS);
-            told.block(section, When::Next, true);
+            let section = parsed.plain_section(&COLUMNS);
+            parsed.block(section, When::Next, true);
             let cells: Vec<Cell> = values.iter().take(4).map(|value| Cell::Number(*value)).collect();
-            told.row(section, &test, &[cells, vec![Cell::Number(values[4] * scale)]].concat());
+            parsed.row(section, &test, &[cells, vec![Cell::Number(values[4] * scale)]].concat());
         }
     }
     Ok(())

@@ -2,8 +2,8 @@
 
 use crate::ImportError;
 use crate::source::Lines;
-use crate::text::told::{Cell, Told};
-use crate::text::when::When;
+use crate::text::parsed_file::{Cell, ParsedFile};
+use crate::text::timestamp::When;
 use crate::text::words::number;
 
 pub(in crate::text) fn sniff(head: &str) -> bool {
@@ -16,12 +16,12 @@ fn mount(line: &str) -> Option<(&str, &str)> {
     (place.starts_with('/') && server.contains(':')).then(|| (place.trim(), server.trim()))
 }
 
-pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(in crate::text) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     let mut place: Option<String> = None;
     while lines.advance()? {
         let text = lines.line();
         if let Some((found, server)) = mount(&text) {
-            add(told, found, "server", Cell::Text(server.to_string()));
+            add(parsed, found, "server", Cell::Text(server.to_string()));
             place = Some(found.to_string());
             continue;
         }
@@ -31,20 +31,20 @@ pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), Im
                 for option in options.trim().split(',').filter(|option| !option.is_empty()) {
                     let (name, value) = option.split_once('=').unwrap_or((option, "yes"));
                     let cell = number(value).map_or_else(|| Cell::Text(value.to_string()), Cell::Number);
-                    add(told, place, name.trim(), cell);
+                    add(parsed, place, name.trim(), cell);
                 }
             }
-            _ if lines.may_be_cut() => told.note(&format!("line {} is cut off, and left out", lines.number())),
-            _ => told.tally("lines that are not nfsstat's (messages, prompts) left out"),
+            _ if lines.may_be_cut() => parsed.note(&format!("line {} is cut off, and left out", lines.number())),
+            _ => parsed.tally("lines that are not nfsstat's (messages, prompts) left out"),
         }
     }
     Ok(())
 }
 
-fn add(told: &mut Told, place: &str, name: &str, cell: Cell) {
-    let section = told.plain_section(&[name]);
-    if !told.has_no(section, place) {
-        told.block(section, When::Next, true);
+fn add(parsed: &mut ParsedFile, place: &str, name: &str, cell: Cell) {
+    let section = parsed.plain_section(&[name]);
+    if !parsed.has_no(section, place) {
+        parsed.block(section, When::Next, true);
     }
-    told.row(section, place, &[cell]);
+    parsed.row(section, place, &[cell]);
 }

@@ -2,8 +2,8 @@
 
 use crate::ImportError;
 use crate::source::Lines;
-use crate::text::told::{Cell, Told};
-use crate::text::when::When;
+use crate::text::parsed_file::{Cell, ParsedFile};
+use crate::text::timestamp::When;
 use crate::text::words::number;
 
 const HEADING: &str = "Top 5 Timed Events";
@@ -34,17 +34,17 @@ fn words(text: &str) -> Vec<&str> {
     found
 }
 
-pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(in crate::text) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     let mut text = String::new();
     while lines.advance()? {
         text.push_str(&lines.line());
         text.push('\n');
     }
-    let section = told.plain_section(&["Waits", "Time (s)", "Avg wait (ms)", "%Total Call Time"]);
+    let section = parsed.plain_section(&["Waits", "Time (s)", "Avg wait (ms)", "%Total Call Time"]);
     let mut parts = text.split(HEADING);
     // What stands before a heading says whose waits they are.
     let mut title = name(parts.next().unwrap_or_default());
-    told.block(section, When::Next, true);
+    parsed.block(section, When::Next, true);
     for part in parts {
         let body = part.rsplit_once("------").map_or(part, |(_, rest)| rest);
         let (rows, rest) = rows(&words(body));
@@ -60,7 +60,7 @@ pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), Im
         }
         for (event, cells) in rows {
             let whose = if title.is_empty() { event } else { format!("{title}: {event}") };
-            told.row(section, &whose, &cells);
+            parsed.row(section, &whose, &cells);
         }
         title = name(&rest);
     }

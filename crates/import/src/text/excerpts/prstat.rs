@@ -3,8 +3,8 @@
 use crate::ImportError;
 use crate::source::Lines;
 use crate::text::columns::Subject;
-use crate::text::told::{Cell, Told};
-use crate::text::when::{SECOND_NS, When, of_day};
+use crate::text::parsed_file::{Cell, ParsedFile};
+use crate::text::timestamp::{SECOND_NS, When, of_day};
 use crate::text::words::{cell, number, scaled};
 
 /// Headings of the default view; -m and -L have others with the same ends.
@@ -21,9 +21,9 @@ fn is_pstime(head: &str) -> bool {
     head.split_whitespace().collect::<Vec<&str>>().join(" ").contains(PSTIME)
 }
 
-pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(in crate::text) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     let mut headings: Option<Vec<String>> = None;
-    told.leaves_out_idle = true;
+    parsed.leaves_out_idle = true;
     while lines.advance()? {
         let mut text = lines.line();
         for last in LAST {
@@ -38,14 +38,14 @@ pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), Im
             if is_heading && words.contains(&"PID") {
                 headings = Some(words.into_iter().map(String::from).collect());
                 let names = headings.clone().unwrap_or_default();
-                let section = section(told, &names);
-                told.block(section, When::Next, false);
+                let section = section(parsed, &names);
+                parsed.block(section, When::Next, false);
             } else if words[0] == "Total:" {
-                total(told, &words);
+                total(parsed, &words);
             } else if let Some(names) = &headings {
-                rows(lines, told, names, &words)?;
+                rows(lines, parsed, names, &words)?;
             } else {
-                told.tally("lines that are not prstat's (messages, prompts) left out");
+                parsed.tally("lines that are not prstat's (messages, prompts) left out");
             }
         }
     }
@@ -59,40 +59,40 @@ fn figures(names: &[String]) -> Vec<usize> {
     (0..names.len()).filter(|index| !other.contains(index)).collect()
 }
 
-fn section(told: &mut Told, names: &[String]) -> usize {
+fn section(parsed: &mut ParsedFile, names: &[String]) -> usize {
     let columns: Vec<&str> = figures(names)
         .into_iter()
         .map(|at| if LAST.contains(&names[at].as_str()) { "NLWP" } else { names[at].as_str() })
         .collect();
     let subject = if names.iter().any(|name| name == "PROCESS/LWPID") { None } else { Some(Subject::Process) };
     match subject {
-        Some(_) => told.section(&columns, subject),
-        None => told.plain_section(&columns),
+        Some(_) => parsed.section(&columns, subject),
+        None => parsed.plain_section(&columns),
     }
 }
 
 /// `Total: 1 processes, 45 lwps, load averages: 0.63, 0.33, 0.18`.
-fn total(told: &mut Told, words: &[&str]) {
+fn total(parsed: &mut ParsedFile, words: &[&str]) {
     let numbers: Vec<f64> = words.iter().filter_map(|word| number(word.trim_end_matches(','))).collect();
     if let [processes, threads, load, load_5m, load_15m] = numbers.as_slice() {
-        let section = told.section(&["processes", "lwps", "ldavg-1", "ldavg-5", "ldavg-15"], Some(Subject::System));
-        if told.block(section, When::Next, false) {
+        let section = parsed.section(&["processes", "lwps", "ldavg-1", "ldavg-5", "ldavg-15"], Some(Subject::System));
+        if parsed.block(section, When::Next, false) {
             let cells = [processes, threads, load, load_5m, load_15m].map(|value| Cell::Number(*value));
-            told.row(section, "", &cells);
+            parsed.row(section, "", &cells);
         }
     } else {
-        told.tally("totals without the five figures of prstat left out");
+        parsed.tally("totals without the five figures of prstat left out");
     }
 }
 
 /// Rows, several behind each other where line breaks were lost.
-fn rows(lines: &Lines, told: &mut Told, names: &[String], words: &[&str]) -> Result<(), ImportError> {
+fn rows(lines: &Lines, parsed: &mut ParsedFile, names: &[String], words: &[&str]) -> Result<(), ImportError> {
     let at = |name: &str| names.iter().position(|found| found == name);
     let (pid, command) = (at("PID").unwrap_or(0), at("COMMAND"));
     let width = names.len();
     let mut words: Vec<&str> = words.to_vec();
     if command.is_some() {
-        unglue(told, &mut words, pid);
+        unglue(parsed, &mut words, pid);
     }
     let mut rest = &words[..];
     while rest.len() >= width && number(rest[pid]).is_some() {
@@ -111,18 +111,18 @@ fn rows(lines: &Lines, told: &mut Told, names: &[String], words: &[&str]) -> Res
             Some(command) => row[command..].join(" "),
             None => row[width - 1].rsplit_once('/').map_or(row[width - 1], |(name, _)| name).to_string(),
         };
-        let section = section(told, names);
-        told.row(section, &format!("{} {name}", row[pid]), &cells);
+        let section = section(parsed, names);
+        parsed.row(section, &format!("{} {name}", row[pid]), &cells);
     }
     if rest.is_empty() {
         return Ok(());
     }
     if lines.may_be_cut() {
-        told.note(&format!("line {} is cut off, and left out", lines.number()));
+        parsed.note(&format!("line {} is cut off, and left out", lines.number()));
     } else if rest.len() > 1 && number(rest[pid.min(rest.len() - 1)]).is_some() {
         return Err(lines.malformed(format!("has {} fields under {width} headings", rest.len())));
     } else {
-        told.tally("lines that are not prstat's (messages, prompts) left out");
+        parsed.tally("lines that are not prstat's (messages, prompts) left out");
     }
     Ok(())
 }
@@ -132,7 +132,7 @@ const LOST: &str = "\u{fffd}";
 
 /// Where a line break was lost, the user of the next row is glued to the end of the command before, which is cut off: it is
 /// known only where it is one that stood by itself.
-fn unglue<'a>(told: &mut Told, words: &mut Vec<&'a str>, pid: usize) {
+fn unglue<'a>(parsed: &mut ParsedFile, words: &mut Vec<&'a str>, pid: usize) {
     let users: Vec<&'a str> =
         if begins(words, pid) { words.first().copied().into_iter().collect() } else { Vec::new() };
     let mut at = words.len();
@@ -144,7 +144,7 @@ fn unglue<'a>(told: &mut Told, words: &mut Vec<&'a str>, pid: usize) {
         let glued = words[at];
         let user = users.iter().copied().find(|user| glued.ends_with(user));
         if user.is_none() {
-            told.note(
+            parsed.note(
                 "line breaks were lost before users' names, which are glued to the command before: those are not known",
             );
         }

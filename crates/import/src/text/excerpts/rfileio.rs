@@ -2,8 +2,8 @@
 
 use crate::ImportError;
 use crate::source::Lines;
-use crate::text::told::{Cell, Told};
-use crate::text::when::When;
+use crate::text::parsed_file::{Cell, ParsedFile};
+use crate::text::timestamp::When;
 use crate::text::words::number;
 
 pub(in crate::text) fn sniff(head: &str) -> bool {
@@ -17,7 +17,7 @@ fn title(line: &str) -> Option<(&str, &str)> {
     ["Read IOPS", "Read Bandwidth", "Write IOPS", "Write Bandwidth"].contains(&what).then_some((what, unit))
 }
 
-pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
+pub(in crate::text) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
     let mut under: Option<String> = None;
     while lines.advance()? {
         let text = lines.line();
@@ -25,17 +25,17 @@ pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), Im
             under = Some(format!("{what} ({unit})"));
             for level in ["logical", "physical"] {
                 let name = format!("{what} ({unit}), {level}");
-                let section = told.plain_section(&[name.as_str()]);
-                told.block(section, When::Next, true);
+                let section = parsed.plain_section(&[name.as_str()]);
+                parsed.block(section, When::Next, true);
             }
         } else if let Some((what, percent)) = text.split_once("miss-rate:") {
             let Some(value) = number(percent.trim().trim_end_matches('%')) else {
                 return Err(lines.malformed(format!("`{}` is no miss rate", percent.trim())));
             };
             let name = format!("{} miss-rate (%)", what.trim());
-            let section = told.plain_section(&[name.as_str()]);
-            told.block(section, When::Next, true);
-            told.row(section, "", &[Cell::Number(value)]);
+            let section = parsed.plain_section(&[name.as_str()]);
+            parsed.block(section, When::Next, true);
+            parsed.row(section, "", &[Cell::Number(value)]);
         } else if let Some(what) = under.as_ref().filter(|_| !text.trim().is_empty()) {
             // A path may hold blanks; more of them stand between the columns.
             let last = |text: &'_ str| {
@@ -45,14 +45,14 @@ pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), Im
             match row {
                 Some(((path, level), Some(value))) if ["logical", "physical"].contains(&level.as_str()) => {
                     let name = format!("{what}, {level}");
-                    let section = told.plain_section(&[name.as_str()]);
-                    told.row(section, path.trim(), &[Cell::Number(value)]);
+                    let section = parsed.plain_section(&[name.as_str()]);
+                    parsed.row(section, path.trim(), &[Cell::Number(value)]);
                 }
-                _ if lines.may_be_cut() => told.note(&format!("line {} is cut off, and left out", lines.number())),
+                _ if lines.may_be_cut() => parsed.note(&format!("line {} is cut off, and left out", lines.number())),
                 _ => return Err(lines.malformed("is not a file, `logical` or `physical`, and a number".to_string())),
             }
         } else {
-            told.tally("lines that are not rfileio's (messages, prompts) left out");
+            parsed.tally("lines that are not rfileio's (messages, prompts) left out");
         }
     }
     Ok(())

@@ -2,8 +2,8 @@
 
 use crate::ImportError;
 use crate::source::Lines;
-use crate::text::told::{Cell, Told};
-use crate::text::when::When;
+use crate::text::parsed_file::{Cell, ParsedFile};
+use crate::text::timestamp::When;
 use crate::text::words::number;
 
 const NAMES: [&str; 3] = ["real", "user", "sys"];
@@ -34,8 +34,8 @@ pub(in crate::text) fn sniff(head: &str) -> bool {
     (0..NAMES.len()).all(has)
 }
 
-pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ImportError> {
-    let section = told.plain_section(&["real (s)", "user (s)", "sys (s)"]);
+pub(in crate::text) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
+    let section = parsed.plain_section(&["real (s)", "user (s)", "sys (s)"]);
     let (mut title, mut command) = (String::new(), String::new());
     let mut cells = vec![Cell::Missing; NAMES.len()];
     while lines.advance()? {
@@ -48,8 +48,8 @@ pub(in crate::text) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), Im
             cells[at] = Cell::Number(value);
             if !cells.contains(&Cell::Missing) {
                 let thing = if title.is_empty() { command.clone() } else { format!("{title}: {command}") };
-                told.block(section, When::Next, true);
-                told.row(section, &thing, &cells);
+                parsed.block(section, When::Next, true);
+                parsed.row(section, &thing, &cells);
                 cells = vec![Cell::Missing; NAMES.len()];
             }
         } else if let Some((_, behind)) = line.split_once("time ").filter(|(before, _)| before.trim().len() <= 1) {

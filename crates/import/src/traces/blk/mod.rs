@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_are_no_text_are_told_apart() {
+    fn file_names_that_are_not_utf8_stay_distinct() {
         let path = |name: &'static [u8]| PathBuf::from(OsStr::from_bytes(name));
         let paths = [b"d/\xff.blktrace.0".as_slice(), b"d/\xfe.blktrace.0.gz", b"d/\xff.blktrace.1"].map(path);
         let sources: Vec<Vec<PathBuf>> = together(&paths).into_iter().map(|source| source.paths).collect();

@@ -92,7 +92,7 @@ struct Device {
 #[derive(Debug)]
 pub(super) struct Pairs {
     seen: Seen,
-    /// Name of the files: that of the device, unless somebody chose another.
+    /// Name of the files: that of the device, unless the user of blktrace set another (`-o`).
     base: String,
     devices: HashMap<u32, Device>,
     ready: VecDeque<Io>,
@@ -106,7 +106,7 @@ impl Pairs {
     /// The next I/O that is complete.
     pub(super) fn pop(&mut self) -> Option<Io> {
         let io = self.ready.pop_front()?;
-        // Without issues nobody saw whether there was more than one.
+        // Without issue events the number of requeues is unknown.
         let requeues = io.requeues.filter(|_| self.seen.issue);
         Some(Io { requeues, ..io })
     }
@@ -249,8 +249,8 @@ impl Device {
             if until > end {
                 let rest = Bio { sector: end, bytes: (until - end) * 512, is_rest: true, ..bio.clone() };
                 // Older kernels tell of its queueing, before or after this.
-                let is_told = self.bios.get(&end).is_some_and(|there| there.iter().any(|bio| bio.is_same(&rest)));
-                if !is_told {
+                let is_queued = self.bios.get(&end).is_some_and(|there| there.iter().any(|bio| bio.is_same(&rest)));
+                if !is_queued {
                     put(&mut self.bios, end, rest);
                     self.open += 1;
                 }

@@ -19,7 +19,7 @@ pub(super) enum When {
     Wall(i64),
     /// Date and time without a zone, as if in UTC, ns since 1970; and so long before.
     Local(i64, i64),
-    /// Not told: one interval after the block before.
+    /// The tool printed no time: one interval after the block before.
     Next,
 }
 
@@ -73,7 +73,7 @@ impl Timeline {
         }
         let at = match (self.epoch, epoch) {
             (Epoch::Day, Epoch::Day) => self.of_day(value),
-            (mine, told) if mine == told => value,
+            (mine, given) if mine == given => value,
             (Epoch::Sample, _) => self.last.map_or(0, |last| last.saturating_add(1)),
             _ => self.last.map_or(value, |last| last.saturating_add(SECOND_NS)),
         };

@@ -1,7 +1,7 @@
 //! What one file tells: sections with a heading each, their blocks in time, and figures of things in them.
 
 use super::columns::{How, Spec, Subject, subject_of};
-use super::when::{Timeline, When};
+use super::timestamp::{Timeline, When};
 use quantity::zone::LocalZone;
 use recording::rows::Event;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -13,7 +13,7 @@ pub(super) enum EventClock {
     /// 1970, UTC.
     #[default]
     Wall,
-    /// The same, but the year is not told.
+    /// The same, but the messages have no year.
     Yearless,
     /// Start of the machine.
     Boot,
@@ -22,7 +22,7 @@ pub(super) enum EventClock {
 /// One printed field.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cell {
-    /// Not told.
+    /// The tool printed no value.
     Missing,
     Number(f64),
     Text(String),
@@ -63,12 +63,12 @@ pub(super) struct Block {
     pub(super) is_start: bool,
 }
 
-/// What is told of one thing: row by row.
+/// The values of one thing, row by row.
 #[derive(Debug, Default)]
 pub(super) struct Series {
     /// Number of the block of each row.
     pub(super) blocks: Vec<u32>,
-    /// The figures of each row, one after the other; NaN where none was told.
+    /// The figures of each row, one after the other; NaN where the tool printed none.
     pub(super) cells: Vec<f64>,
 }
 
@@ -114,7 +114,7 @@ impl Section {
 
 /// The content of one file.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ParsedFile {
     /// Name of the format.
     pub(super) tool: &'static str,
     /// What local times are of; `None`: they are taken for UTC.
@@ -159,7 +159,7 @@ pub(super) fn is_same_host(a: &str, b: &str) -> bool {
     a == b || begins(a, b) || begins(b, a)
 }
 
-impl Told {
+impl ParsedFile {
     pub(super) fn new(tool: &'static str) -> Self {
         Self { tool, ..Self::default() }
     }
@@ -207,7 +207,7 @@ impl Told {
         }
         let of = |header: &str| subject.map(|subject| subject.of(header)).unwrap_or_default();
         let filled = |key: &&str| headers.iter().any(|header| of(header).iter().any(|spec| spec.key == *key));
-        let subject = subject.filter(|subject| subject.is_told_in_parts() || subject.required().iter().all(filled));
+        let subject = subject.filter(|subject| subject.may_span_sections() || subject.required().iter().all(filled));
         let columns = headers
             .iter()
             .map(|header| Column {
