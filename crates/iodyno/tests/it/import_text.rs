@@ -186,7 +186,7 @@ fn source_documents_give_the_findings_that_they_are_about() {
             "cpu48",
             "the system shows only 0.4 % because one CPU is 0.4 % of 256",
         ),
-        ("002-mpstat-t5440.txt", &["--interval", "10s"], "R1", "cpu48", "of the 3 that were told of"),
+        ("002-mpstat-t5440.txt", &["--interval", "10s"], "R1", "cpu48", "of the 3 recorded"),
         ("001-mpstat-stuck-cpu1.txt", &["--interval", "5s"], "R4", "cpu1", "stuck in the kernel: 100 %"),
         (
             "003-mpxio-messages.log",
