@@ -135,15 +135,12 @@ fn as_blktrace(io: &Io) -> Io {
     }
 }
 
-#[test]
-fn a_real_trace_comes_back_from_our_export_and_from_blkparse() {
-    if !testkit::require_root_or_skip() {
-        return;
+/// A trace `rec` of fio on a device; `None` when the kernel left out a probe of it.
+fn trace_of_fio(scratch: &Scratch, device: &LoopDevice, name: &str) -> Option<Vec<Io>> {
+    if scratch.path("rec").exists() {
+        std::fs::remove_dir_all(scratch.path("rec")).unwrap();
     }
-    let (scratch, device) = (Scratch::new(), LoopDevice::new(64 << 20).unwrap());
-    std::fs::write(device.sysfs().join("queue/nomerges"), "2").unwrap();
-    let name = device.name();
-    let mut child = scratch.iodyno(&["trace", "-d", &name, "--comm", "fio", "-o", "rec"]).spawn().unwrap();
+    let mut child = scratch.iodyno(&["trace", "-d", name, "--comm", "fio", "-o", "rec"]).spawn().unwrap();
     assert!(child.wait_for_stdout("tracing", Duration::from_secs(20)), "{:?}", child.wait());
     TestCommand::new("fio")
         .args(["--name=a", "--direct=1", "--ioengine=libaio", "--iodepth=8", "--rw=randrw", "--bsrange=4k-64k"])
@@ -154,8 +151,26 @@ fn a_real_trace_comes_back_from_our_export_and_from_blkparse() {
         .unwrap()
         .expect_code(0);
     child.signal(rustix::process::Signal::INT);
-    child.wait().unwrap().expect_code(0);
+    let ended = child.wait().unwrap();
+    if ended.code == Some(6) {
+        return None;
+    }
+    ended.expect_code(0);
     let traced = rows(&scratch.path("rec"));
+    traced.iter().all(|io| io.complete_ns.is_some()).then_some(traced)
+}
+
+#[test]
+fn a_real_trace_comes_back_from_our_export_and_from_blkparse() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let (scratch, device) = (Scratch::new(), LoopDevice::new(64 << 20).unwrap());
+    std::fs::write(device.sysfs().join("queue/nomerges"), "2").unwrap();
+    let name = device.name();
+    // The kernel leaves a probe out about once in 20,000 I/Os (docs/trace.md): such a trace is made again.
+    let whole = (0..3).find_map(|_| trace_of_fio(&scratch, &device, &name));
+    let traced = whole.expect("one of three traces has every I/O");
     let origin_ns = traced.iter().map(|io| io.queue_ns).min().unwrap();
     let since = |ns: Option<i64>| ns.map(|ns| ns - origin_ns);
     let ours: Vec<Io> = traced
