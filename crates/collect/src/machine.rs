@@ -55,7 +55,7 @@ impl MachineReader {
         Self::with_root(Path::new("/"), wanted)
     }
 
-    /// As [`Machine::new`] with the `/proc` and `/sys` under `root`. Queueing disciplines are always this machine's, so
+    /// As [`MachineReader::new`] with the `/proc` and `/sys` under `root`. Queueing disciplines are always this machine's, so
     /// they are asked for only when `root` is `/`.
     #[must_use]
     pub fn with_root(root: &Path, wanted: &[SubjectName]) -> Self {
@@ -121,7 +121,7 @@ impl MachineReader {
         self.sample_those_that_ran((t_ns, t0_ns), &mut || None)
     }
 
-    /// As [`Machine::sample`], where the caller may know which processes ran since the last sample, those included that
+    /// As [`MachineReader::sample`], where the caller may know which processes ran since the last sample, those included that
     /// have ended: `ran` is called right before processes are read, and only where they are wanted. Only they are read
     /// then, and all of them now and then; with `None` all are.
     pub fn sample_those_that_ran(

@@ -42,7 +42,7 @@ impl CounterSampler {
         Self::with_root(Path::new("/"), targets)
     }
 
-    /// As [`Sampler::new`] with the `/proc` and `/sys` under `root`.
+    /// As [`CounterSampler::new`] with the `/proc` and `/sys` under `root`.
     #[must_use]
     pub fn with_root(root: &Path, targets: &[(String, PathBuf)]) -> Self {
         let map = DeviceResolver::new(root);

@@ -1,4 +1,4 @@
-//! What a run may issue in all (`Stop`), shared by all workers.
+//! What a run may issue in all (`StopCondition`), shared by all workers.
 
 use crate::RunInput;
 use crate::pool::used_targets;

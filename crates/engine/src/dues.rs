@@ -10,7 +10,7 @@ use plan::{Arrivals, GapDistribution, Workload};
 pub(crate) enum Dues {
     /// Any kind, as the mix has it.
     Mixed(Timer),
-    /// By [`Op::index`].
+    /// By [`OperationKind::index`].
     ByKind(Box<[Option<Timer>; 4]>),
 }
 

@@ -234,7 +234,7 @@ impl JobFates {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Jobs whose files are to be made durable before others see that they have ended: [`Fates::synced`] says that they are.
+    /// Jobs whose files are to be made durable before others see that they have ended: [`JobFates::synced`] says that they are.
     #[must_use]
     pub fn unsynced(&self) -> Vec<usize> {
         let waits = |fate: &Fate| {

@@ -139,7 +139,7 @@ pub fn start(input: RunInput<'_>, options: &EngineOptions) -> Result<RunningRun,
     start_keeping(input, options, &[])
 }
 
-/// The same, and keeps every operation of the workloads that `each` says true of, by their index ([`Harvest::ios`]).
+/// The same, and keeps every operation of the workloads that `each` says true of, by their index ([`IntervalHarvest::ios`]).
 ///
 /// # Errors
 /// See [`start`].
@@ -296,7 +296,7 @@ impl RunningRun {
     }
 
     /// How the run's jobs end. Who starts a run in which jobs end with an `fsync` has to carry it out:
-    /// [`Fates::unsynced`] tells when, [`Fates::synced`] that it is done.
+    /// [`JobFates::unsynced`] tells when, [`JobFates::synced`] that it is done.
     #[must_use]
     pub fn fates(&self) -> Arc<JobFates> {
         Arc::clone(&self.fates)

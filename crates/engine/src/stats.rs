@@ -92,7 +92,7 @@ impl Alike {
 /// Everything of one interval of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
-    /// By lane, then by [`Op::index`]; made at first use.
+    /// By lane, then by [`OperationKind::index`]; made at first use.
     lanes: Vec<[Option<Box<OpStat>>; 4]>,
     /// Lanes that were touched since the last clear.
     pub(crate) touched: Vec<usize>,

@@ -58,7 +58,7 @@ impl RuleEngine {
         }
     }
 
-    /// As [`Engine::new`], for a stream that begins in the middle of a recording: a counter that had no row yet may
+    /// As [`RuleEngine::new`], for a stream that begins in the middle of a recording: a counter that had no row yet may
     /// have grown for long before.
     #[must_use]
     pub fn joining(thresholds: Thresholds) -> Self {

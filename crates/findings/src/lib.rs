@@ -1,6 +1,6 @@
 //! Findings: sentences about causes, with the figures that they rest on, computed from counters, live or recorded.
 //!
-//! One [`Engine`] takes batches as they come and judges at the end of each sample. A rule is a file here: it looks at a
+//! One [`RuleEngine`] takes batches as they come and judges at the end of each sample. A rule is a file here: it looks at a
 //! window of `moment::Moment`s and says what holds now (`Symptom`); the engine makes findings of that, which open,
 //! last and close, one per rule and subject. Rules never read counters themselves, so that old recordings and the machine
 //! at hand are judged by the same code; what a recording does not hold, no rule speaks of.

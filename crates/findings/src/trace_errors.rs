@@ -10,7 +10,7 @@ use view::AnalyzeError;
 use workload::traced::rows::{NumberedIo, append};
 use workload::traced::sample::sample;
 
-/// Device, operation, error number, number and name of the process, file; numbers of `Names`.
+/// Device, operation, error number, number and name of the process, file; numbers of `NameNumbers`.
 type Key = (usize, usize, i32, i32, usize, usize);
 
 /// Rows of a trace in which something failed.

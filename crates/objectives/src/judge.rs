@@ -75,7 +75,7 @@ struct End {
 #[derive(Debug, Default)]
 struct Interval {
     length_ns: i64,
-    /// By [`Judge::asked`].
+    /// By [`ConditionJudge::asked`].
     values: Vec<Option<f64>>,
     /// Nothing completed although something was waiting at some time.
     silent: bool,

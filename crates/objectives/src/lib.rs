@@ -1,7 +1,7 @@
 //! Conditions over what was measured: `response_ns_p99{op=read} > 5ms for 10s`.
 //!
-//! Pure: [`Condition::parse`] reads one, a [`Judge`] is fed with rows of a live run or of a recording and gives, for each
-//! run, a [`Verdict`] with what was measured, where, when, and a sentence. The language is described in
+//! Pure: [`Condition::parse`] reads one, a [`ConditionJudge`] is fed with rows of a live run or of a recording and gives, for each
+//! run, a [`ObjectiveVerdict`] with what was measured, where, when, and a sentence. The language is described in
 //! docs/objectives.md.
 
 mod compared;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// In the manifest: how often all runs are to be done, as far as that was known beforehand.
 pub const ROUNDS: &str = "rounds";
-/// In the manifest: the runs that were cut short, by their position, each with a [word](Halt::word) for why.
+/// In the manifest: the runs that were cut short, by their position, each with a [word](RunHalt::word) for why.
 pub const CUT_SHORT: &str = "cut_short";
 
 /// Was this made by a command with runs, whether they began or not?

@@ -35,13 +35,13 @@ impl FileAccess {
     /// Only the owner: 0600 for files, 0700 for folders.
     pub const PRIVATE: Self = Self::Exactly { mode: DEFAULT_MODE, group: None };
 
-    /// For recordings and what stands in them: what `--mode` and `--group` said, [`Access::PRIVATE`] without them.
+    /// For recordings and what stands in them: what `--mode` and `--group` said, [`FileAccess::PRIVATE`] without them.
     #[must_use]
     pub fn of_recordings() -> Self {
         OF_RECORDINGS.get().copied().unwrap_or(Self::PRIVATE)
     }
 
-    /// Sets what [`Access::of_recordings`] gives in this process; only the first call counts.
+    /// Sets what [`FileAccess::of_recordings`] gives in this process; only the first call counts.
     pub fn set_of_recordings(self) {
         let _ = OF_RECORDINGS.set(self);
     }

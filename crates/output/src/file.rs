@@ -33,7 +33,7 @@ impl From<bool> for OverwritePolicy {
 /// A file under way. It gets its name when it is [finished](Self::finish): one that is interrupted, or meets a full disk,
 /// leaves nothing, and what it should have replaced is as it was.
 ///
-/// It goes to a new regular file, or with [`Force::Yes`] in the place of an existing one, whose permissions and owner it
+/// It goes to a new regular file, or with [`OverwritePolicy::Yes`] in the place of an existing one, whose permissions and owner it
 /// keeps. A symbolic link is refused, also with force: where it leads can change between the look and the write. `-`,
 /// `/dev/stdout` and `/dev/fd/1` are standard output, `/dev/null` takes everything; no other device, FIFO, socket or directory
 /// is written to, and no new file is made below `/dev` (outside `/dev/shm`), where a name that is missing is a device that is

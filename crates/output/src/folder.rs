@@ -36,7 +36,7 @@ impl Folder {
     }
 
     /// Makes a new directory, and the directories above it that are missing (these as the umask says); not those of a path
-    /// with `..`, which would lead out of them again. One that this process has [reserved](crate::Reserved) is taken over.
+    /// with `..`, which would lead out of them again. One that this process has [reserved](crate::ReservedFolder) is taken over.
     ///
     /// # Errors
     /// Something has that name ([`OutputError::Taken`]), it is among devices or settings of the kernel, or the directory

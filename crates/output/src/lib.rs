@@ -5,9 +5,9 @@
 //! * A [`Folder`] is a directory held open by a descriptor. Everything in it is reached by one name at a time, relative to the
 //!   descriptor and without following a symbolic link. Another user who may write in the folder cannot lead a write out of it.
 //! * An [`OutputFile`] is the file of an option like `-o`: a new regular file, which gets its name when it is complete.
-//! * [`Access`] says who may read what iodyno records.
+//! * [`FileAccess`] says who may read what iodyno records.
 //! * [`keep_file`] and [`keep_folder`] note what a command reads: that is never written over.
-//! * A [`Reserved`] directory is taken before a command starts that is to be recorded in it.
+//! * A [`ReservedFolder`] directory is taken before a command starts that is to be recorded in it.
 //! * [`component`] and [`table_name`] check names that came out of a file.
 //!
 //! What a path that the user typed leads through is the user's: links in it are followed, except the last component of an

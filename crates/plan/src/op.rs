@@ -15,7 +15,7 @@ pub enum OperationKind {
 }
 
 impl OperationKind {
-    /// Every kind, in the order of [`Op::index`].
+    /// Every kind, in the order of [`OperationKind::index`].
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Trim, Self::Flush];
 
     /// Position in arrays by kind, `0..4`.

@@ -1,4 +1,4 @@
-//! What of a trace is played again, where, and when: the wish ([`Replay`]), and [`Mapper`], which turns traced I/Os
+//! What of a trace is played again, where, and when: the wish ([`Replay`]), and [`ReplayMapper`], which turns traced I/Os
 //! into operations on targets. No I/O.
 
 mod chains;

@@ -1,7 +1,7 @@
 //! The plan as a value: targets, runs and workloads with every default resolved and every for-loop expanded.
 //!
 //! All times are nanoseconds, all sizes bytes, all shares fractions of 1. Nothing in here knows which language the
-//! plan was written in; [`Span`]s point back into the text so that a later conflict can still name its line.
+//! plan was written in; [`TextSpan`]s point back into the text so that a later conflict can still name its line.
 
 mod address;
 mod content;

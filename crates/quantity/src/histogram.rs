@@ -125,7 +125,7 @@ impl Histogram {
         self.count > 0 && self.buckets.is_empty()
     }
 
-    /// Records one value; for tests and importers, hot paths use [`Recorder`].
+    /// Records one value; for tests and importers, hot paths use [`HistogramRecorder`].
     pub fn record(&mut self, value_ns: u64) {
         if self.is_summary() {
             let mut one = Self::new(self.sub_bits);

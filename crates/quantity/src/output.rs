@@ -1,6 +1,6 @@
 //! The only way to standard output and standard error: whatever is written there is made visible (see [`crate::visible`]).
 //!
-//! Styles and movements of the cursor cannot be part of a text: they are [`Part::Own`], which takes only what stands in the
+//! Styles and movements of the cursor cannot be part of a text: they are [`LinePart::Own`], which takes only what stands in the
 //! program's source. So no name can carry one, and a text that was forgotten to be made visible is made so here.
 
 use crate::visible::{decode, visible, visible_json, visible_lines};

@@ -88,7 +88,7 @@ fn progress(plan: &Plan) -> PlanProgress {
 ///
 /// # Errors
 /// Whatever prevents the run from starting, before any I/O; and a recording that can no longer be written. Trouble
-/// with a target in mid-run ends the run and is reported in the [`Outcome`].
+/// with a target in mid-run ends the run and is reported in the [`CommandOutcome`].
 pub fn execute(request: &RunRequest, face: &mut dyn Face, stop: &StopFlag) -> Result<CommandOutcome, SessionError> {
     let plan = &request.plan;
     let (objectives, conditions) = check(plan, &request.policy)?;

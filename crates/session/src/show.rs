@@ -13,7 +13,7 @@ use views::Comparison;
 
 /// Writes the HTML report of the recording in `directory`, by default into it; returns its path. Of a directory of `ab` it is the
 /// page that holds its sides against each other. A report in the recording is
-/// written anew when it is one of iodyno's; any other file only with [`Force::Yes`].
+/// written anew when it is one of iodyno's; any other file only with [`OverwritePolicy::Yes`].
 ///
 /// # Errors
 /// The recording cannot be read, something else has the file's name, or the file cannot be written.
@@ -118,7 +118,7 @@ fn comparison_page(comparison: &Comparison) -> Result<String, SessionError> {
     Ok(report::html(&views::comparison_model(comparison))?)
 }
 
-/// May this name be given to a JUnit file? One of ours is written anew, any other file only with [`Force::Yes`].
+/// May this name be given to a JUnit file? One of ours is written anew, any other file only with [`OverwritePolicy::Yes`].
 ///
 /// # Errors
 /// It may not, or nothing can be made there.
@@ -134,7 +134,7 @@ pub fn junit_file(suites: &[JunitSuite], output: &Path, force: OverwritePolicy) 
     Ok(OutputFile::write_whole(output, junit_force(output, force), report::junit(suites).as_bytes())?)
 }
 
-/// Makes the file, or replaces what an earlier command left in it, when work begins: it is [`Suite::not_ended`] then. What another
+/// Makes the file, or replaces what an earlier command left in it, when work begins: it is [`JunitSuite::not_ended`] then. What another
 /// program left is replaced at the end.
 ///
 /// # Errors

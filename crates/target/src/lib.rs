@@ -8,7 +8,7 @@
 //!    nothing. Directories, FIFOs, sockets and character devices are no targets, files under `/etc`, `/usr`, … are not
 //!    written.
 //! 2. **Is it in use?** Mounts, swap, stacked devices, loop devices, members of a mounted btrfs, exports, other devices
-//!    over the same bytes, and at last `O_EXCL`, which is held until [`Opened`] is dropped. *No flag overrides these.*
+//!    over the same bytes, and at last `O_EXCL`, which is held until [`OpenTarget`] is dropped. *No flag overrides these.*
 //! 3. **Does anything live there?** A file must carry iodyno's mark and be as the last run left it (size and time of
 //!    change); the content must be zero or iodyno's own, seen by known signatures (for a good message) and by every byte of
 //!    the first and last MiB (for safety); of a device also by what stands where partitions may begin and end, and by

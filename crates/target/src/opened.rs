@@ -292,7 +292,7 @@ pub fn open(
     open_with(spec, &[flags], access, policy)
 }
 
-/// As [`open()`], with a descriptor for each of these sets of flags ([`Opened::view`]); without any, with the target's own.
+/// As [`open()`], with a descriptor for each of these sets of flags ([`OpenTarget::view`]); without any, with the target's own.
 /// All are of the same thing, which is claimed once.
 ///
 /// # Errors

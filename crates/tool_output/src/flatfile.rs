@@ -19,11 +19,11 @@ use recording::Reader;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// Where in the manifest's `extra` the runs' [`Requested`] stand.
+/// Where in the manifest's `extra` the runs' [`RequestedLoad`] stand.
 pub use recording::REQUESTED;
 
 /// Writes the five files of the recording into `folder`; returns their paths. Files of these names are replaced only with
-/// [`Force::Yes`], and none is written when one of them may not be.
+/// [`OverwritePolicy::Yes`], and none is written when one of them may not be.
 ///
 /// # Errors
 /// A recording that cannot be read, a name that is taken, a file that cannot be written.

@@ -18,7 +18,7 @@ pub const TRACED_EVERY_NS: i64 = 1_000_000_000;
 /// Parts of a device's capacity whose I/Os are counted by themselves.
 pub const BANDS: usize = 64;
 
-/// Device, operation, process, its name, file; numbers of `Names`.
+/// Device, operation, process, its name, file; numbers of `NameNumbers`.
 type Key = (usize, usize, i32, usize, usize);
 
 #[derive(Default)]

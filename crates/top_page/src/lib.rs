@@ -1,6 +1,6 @@
 //! The page of `iodyno top`: a machine at one moment and the minute before, from a recording, live or old.
 //!
-//! [`PageFold`] takes samples and makes a [`Moment`] of each; a [`Scene`] is some moments in a row with the findings of
+//! [`PageFold`] takes samples and makes a [`PageInterval`] of each; a [`PageScene`] is some moments in a row with the findings of
 //! their time, and gives everything that the page shows as plain values. What was not measured is `None`, shown as `?`.
 
 mod clock;

@@ -1,8 +1,8 @@
 //! Follows I/O in the kernel, one probe set per folder: mod.rs, probe.bpf.c. Owns the BPF loader and all BPF.
 //!
 //! A probe set declares its programs with the tracepoint that each needs and what is lost without it (`program`); the
-//! loader looks into the kernel's BTF, loads what fits, and returns a [`Verdict`] for each. Only loading needs privilege.
-//! Where no BPF can be loaded, block I/O is traced through ftrace ([`block::Through`]).
+//! loader looks into the kernel's BTF, loads what fits, and returns a [`ProgramSupport`] for each. Only loading needs privilege.
+//! Where no BPF can be loaded, block I/O is traced through ftrace ([`block::TraceSource`]).
 
 pub mod block;
 mod buckets;

@@ -1,6 +1,6 @@
 //! Views, tables, summaries: recordings in, plain values out. Pure, never measures and never draws.
 //!
-//! [`Facts`] reads a recording once and keeps what every view needs; [`views`] is the one catalogue of views that all
+//! [`RecordingFacts`] reads a recording once and keeps what every view needs; [`views`] is the one catalogue of views that all
 //! faces draw; [`report_model`] puts a whole report together; [`IntervalLine`] is one interval as terminal and JSON show it.
 //! Percentiles always come from merged histograms and are never averaged.
 

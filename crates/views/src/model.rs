@@ -96,7 +96,7 @@ pub struct HistogramSummary {
     pub at_least: AtLeast,
 }
 
-/// Which figures of a [`Fold`] are lower bounds.
+/// Which figures of a [`HistogramSummary`] are lower bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AtLeast(u8);
@@ -109,7 +109,7 @@ impl AtLeast {
     }
 }
 
-/// One figure of a [`Fold`].
+/// One figure of a [`HistogramSummary`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SummaryFigure {
     /// The mean.

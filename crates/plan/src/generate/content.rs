@@ -4,7 +4,7 @@
 //! writer, the number of its write and the sector's number, so that no two sectors are alike and no write repeats what
 //! was there before: a store that finds equal data, or leaves out writes that change nothing, has no less to do with
 //! the second write of a place than with the first. For a compression ratio `r`, about `1 ÷ r` of every 4 KiB is kept
-//! and the remainder is zero. Where duplicates are asked for ([`Dedup`](spec::Dedup)), blocks of their size have a seed
+//! and the remainder is zero. Where duplicates are asked for ([`DedupContent`](spec::DedupContent)), blocks of their size have a seed
 //! each, and copies have the same.
 
 use super::GenerateError;

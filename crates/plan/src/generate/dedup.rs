@@ -16,7 +16,7 @@ pub(crate) struct Copies {
     choice: u64,
     copied: u64,
     source: Source,
-    /// See [`Volume::splits_blocks`].
+    /// See [`WriteVolume::splits_blocks`].
     pub(crate) splits_blocks: bool,
 }
 

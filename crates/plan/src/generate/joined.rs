@@ -7,7 +7,7 @@ use super::{GenerateError, GeneratorPart, OperationKind, TargetGeometry};
 use crate::spec::{AddressPattern, TargetSpec, TransferSize, Workload};
 use std::path::PathBuf;
 
-/// The stream of operations of one workload on all its targets joined; see [`Joined::next`].
+/// The stream of operations of one workload on all its targets joined; see [`JoinedStream::next`].
 #[derive(Clone, Debug)]
 pub struct JoinedStream {
     operations: Operations,

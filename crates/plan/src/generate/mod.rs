@@ -11,14 +11,14 @@
 //! | `block_map` | which blocks were visited, where transfers of different sizes must not overlap |
 //! | `jump`, `hot_band` | where a seek goes |
 //! | `skew`, `permutation` | uneven and exact-once choices among `n` places in O(1) memory |
-//! | [`Turns`] | which target of a job is next, and its end |
-//! | [`Joined`] | several targets as one address space |
+//! | [`TargetTurns`] | which target of a job is next, and its end |
+//! | [`JoinedStream`] | several targets as one address space |
 //! | `mix` | which operation and which transfer size comes next |
 //! | `volume` | where data goes, and its seeds |
 //! | `dedup` | which blocks of the data are copies of others |
 //! | `rng` | random numbers |
 //!
-//! Everything follows from one seed: the same seed, names and [`Part`] give the same stream; another workload, target
+//! Everything follows from one seed: the same seed, names and [`GeneratorPart`] give the same stream; another workload, target
 //! or part gives an independent one.
 
 mod address;

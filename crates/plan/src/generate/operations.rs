@@ -32,7 +32,7 @@ pub struct Operations {
 #[derive(Clone, Debug)]
 struct Hits {
     places: Places,
-    /// Random numbers below this hit, by [`Op::index`].
+    /// Random numbers below this hit, by [`OperationKind::index`].
     below: [u64; 4],
     always: [bool; 4],
 }
@@ -53,7 +53,7 @@ impl Operations {
     /// The stream of `workload` on `target`.
     ///
     /// Random orders give each part independent choices over the whole range; once-only and sequential orders give
-    /// each part a share of its own. One sequential stream therefore wants [`Part::WHOLE`] (see
+    /// each part a share of its own. One sequential stream therefore wants [`GeneratorPart::WHOLE`] (see
     /// [`Operations::parts_max`]).
     ///
     /// # Errors
@@ -230,7 +230,7 @@ impl Operations {
         self.next_but([false; 4])
     }
 
-    /// As [`Operations::next`], of another kind than those that are held back ([`Op::index`]), when it goes by fio's rules and
+    /// As [`Operations::next`], of another kind than those that are held back ([`OperationKind::index`]), when it goes by fio's rules and
     /// its mix has another.
     #[inline]
     pub fn next_but(&mut self, held: [bool; 4]) -> Option<Operation> {

@@ -33,7 +33,7 @@ impl WriteVolume {
     }
 }
 
-/// The [`Volume::writer`] of one part of a workload on one target, in a run with this seed.
+/// The [`WriteVolume::writer`] of one part of a workload on one target, in a run with this seed.
 #[must_use]
 pub fn writer_of(run_seed: u64, workload: usize, target: usize, part: u32) -> u64 {
     derive(derive(derive(run_seed, workload as u64), target as u64), u64::from(part))

@@ -21,6 +21,6 @@ pub struct ReplayIo {
     pub zeroes: bool,
     /// Number, from 1, of the operation whose completion it waits for; 0: of none.
     pub after: u64,
-    /// It begins so long after that completion ([`Pacing::Closed`](super::Pacing::Closed)), ns.
+    /// It begins so long after that completion ([`Pacing::Closed`](super::ReplayPacing::Closed)), ns.
     pub think_ns: u64,
 }

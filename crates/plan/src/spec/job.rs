@@ -28,7 +28,7 @@ pub struct Job {
     pub bytes: Option<u64>,
     /// Ends when so many times the bytes of its ranges have been issued.
     pub passes: Option<f64>,
-    /// Goes through its files by fio's rules, and ends with them. Its workload then has [`Address::files`](crate::Address::files).
+    /// Goes through its files by fio's rules, and ends with them. Its workload then has [`AddressPattern::files`](crate::AddressPattern::files).
     #[serde(default)]
     pub files: Option<FilePasses>,
     /// Ends when this many operations have been issued.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Everything that one command is going to do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Texts that the plan came from; [`Span::source`] indexes them.
+    /// Texts that the plan came from; [`TextSpan::source`] indexes them.
     pub sources: Vec<ParameterText>,
     /// What is read or written, in the order of definition.
     pub targets: Vec<TargetSpec>,

@@ -144,7 +144,7 @@ impl ReplayFilter {
     }
 }
 
-/// [`Op`], as it stands in a plan.
+/// [`OperationKind`], as it stands in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplayOp {

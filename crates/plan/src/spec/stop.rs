@@ -15,7 +15,7 @@ pub struct StopCondition {
     pub operations: Option<u64>,
     /// What was measured has become steady.
     pub steady: Option<SteadyRule>,
-    /// Which failed operation ends it; `None`: the one behind [`Settings::errors_max`](crate::Settings::errors_max), over all runs.
+    /// Which failed operation ends it; `None`: the one behind [`PlanSettings::errors_max`](crate::PlanSettings::errors_max), over all runs.
     #[serde(default)]
     pub errors: Option<ErrorRule>,
 }

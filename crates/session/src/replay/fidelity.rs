@@ -26,7 +26,7 @@ const CHUNK: usize = 4096;
 const STORED: u32 = 5;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Kinds of [`Key::op`].
+/// Kinds of [`OperationKey::op`].
 const FLUSH: u8 = 3;
 /// See [`FLUSH`].
 const ZEROES: u8 = 4;

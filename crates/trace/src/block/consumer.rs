@@ -358,7 +358,7 @@ impl BlockTrace {
         Some(ended_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0)
     }
 
-    /// For benches, once: what makes records up, if [`Options::flood`] was set.
+    /// For benches, once: what makes records up, if [`TraceOptions::flood`] was set.
     #[must_use]
     pub fn take_flood(&mut self) -> Option<SyntheticFlood> {
         match &mut self.source {

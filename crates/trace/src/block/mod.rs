@@ -1,8 +1,8 @@
 //! Every block I/O: when queued, issued and completed, where, how large, what kind, by whom, for which file.
 //!
 //! [`BlockTrace::start`] loads the probe and starts a consumer thread that does nothing but copy records out of the ring;
-//! [`Columns`] finds the names that they use, on whichever thread the caller likes; rows of the table `io` are made of them
-//! at once for those who look ([`Columns::batch`]), or by the recording when it is read ([`Columns::pack`]).
+//! [`TraceNames`] finds the names that they use, on whichever thread the caller likes; rows of the table `io` are made of them
+//! at once for those who look ([`TraceNames::batch`]), or by the recording when it is read ([`TraceNames::pack`]).
 
 mod chunk;
 mod columns;

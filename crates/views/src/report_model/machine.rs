@@ -108,7 +108,7 @@ fn percent(value: f64) -> String {
     Unit::Percent.format(Some(value))
 }
 
-/// What the machine did, in a sentence; [`Facts::without_runs`] goes before.
+/// What the machine did, in a sentence; [`RecordingFacts::without_runs`] goes before.
 pub(super) fn sentence(facts: &RecordingFacts) -> String {
     let span_s = facts.runs.first().map_or(0.0, |all| (all.end_ns() - all.start_ns) as f64 / 1e9);
     let cpu = course(&facts.cpu, |point| point.t_ns, busy)

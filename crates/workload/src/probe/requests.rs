@@ -70,7 +70,7 @@ pub struct ResponseOctave {
     pub low_ns: u64,
     /// Both in words.
     pub words: String,
-    /// In the order of [`Preempted::ALL`].
+    /// In the order of [`PreemptedState::ALL`].
     pub counts: [u64; 3],
 }
 
