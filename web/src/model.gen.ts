@@ -458,7 +458,7 @@ export interface TableColumn {
   tones?: Tone[];
 }
 
-/** Which figures of a [`Fold`] are lower bounds. */
+/** Which figures of a [`HistogramSummary`] are lower bounds. */
 export type AtLeast = number;
 
 /** Text. */
