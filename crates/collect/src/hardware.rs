@@ -1,7 +1,7 @@
 //! What the machine is made of, as far as it explains a result.
 
-use crate::ceiling::{self, Limit};
 use crate::devices::{DeviceNumber, DeviceResolver, ResolvedPath, kernel_name};
+use crate::link_bandwidth::{self, Limit};
 use crate::net;
 use crate::text::{lines, small, words as words_of};
 use quantity::text::format_throughput;
@@ -73,7 +73,7 @@ fn interfaces(root: &Path) -> Map<String, Value> {
         let link = net::link(root, &name);
         let driver = std::fs::read_link(folder.join("device/driver")).ok();
         let driver = driver.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-        let limit = ceiling::of_interface(hardware.as_deref(), link.speed_bits_per_s);
+        let limit = link_bandwidth::of_interface(hardware.as_deref(), link.speed_bits_per_s);
         let described = json!({
             "driver": driver.or(is_bond.then(|| "bonding".to_string())),
             "mbit_per_s": link.speed_bits_per_s.map(|bits| bits / 1_000_000),
@@ -203,7 +203,7 @@ fn describe_device(root: &Path, directory: &Path) -> Value {
     let queue = |name: &str| small(&disk.join("queue").join(name));
     let number = |name: &str| queue(name).and_then(|text| text.parse::<u64>().ok());
     let device = |names: &[&str]| names.iter().find_map(|name| small(&disk.join(name)));
-    let limit = ceiling::of_disk(root, disk);
+    let limit = link_bandwidth::of_disk(root, disk);
     json!({
         "size_bytes": small(&directory.join("size")).and_then(|text| text.parse::<u64>().ok()).map(|sectors| sectors * 512),
         "partition": directory.join("partition").exists(),

@@ -4,7 +4,6 @@
 //! cannot be read at all is said by an event, never by a zero.
 
 mod btrfs;
-mod ceiling;
 mod cgroup;
 mod child;
 mod clock_state;
@@ -16,6 +15,7 @@ mod file_system;
 mod hardware;
 mod interrupts;
 mod kernel_log;
+mod link_bandwidth;
 mod listener;
 mod machine;
 mod memory;
@@ -27,8 +27,8 @@ mod pressure;
 mod process;
 mod protocols;
 mod qdisc;
-mod rare;
 mod sampler;
+mod sparse_subjects;
 mod subject;
 mod system;
 mod text;

@@ -3,8 +3,8 @@
 use crate::disk::DiskSelection;
 use crate::process::{Processes, RequestedProcesses};
 use crate::qdisc::{Asker, Qdisc};
-use crate::rare::Rare;
 use crate::sampler::{cpu_row, disk_row};
+use crate::sparse_subjects::Rare;
 use crate::subject::{SampleTimes, Stamp, Subject, Verdict, push};
 use crate::threads::Threads;
 use crate::what::SubjectName;

@@ -11,7 +11,7 @@
 
 use crate::discard;
 use crate::pool::{self, RATE_PER_WORKER, used_targets};
-use crate::ring::Ring;
+use crate::uring_queue::Ring;
 use crate::{EngineChoice, EngineError, EngineOptions, ResolvedRate, RunInput};
 use plan::{OpenFlags, Workload};
 use target::TargetKind;

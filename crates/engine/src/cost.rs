@@ -4,7 +4,7 @@ use crate::budget::Budget;
 use crate::group::{FileSlot, GroupSpec, LaneSpec};
 use crate::shared::{Control, Status};
 use crate::stats::Slot;
-use crate::uring::Worker;
+use crate::uring_worker::Worker;
 use plan::generate::{GeneratorPart, Operations, TargetGeometry};
 use plan::{AddressPattern, OpMix, OpenFlags, TargetSpec, TextSpan, TransferSize, Workload, WriteContent};
 use quantity::clock;

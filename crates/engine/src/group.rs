@@ -2,8 +2,8 @@
 
 use crate::cache::Cached;
 use crate::discard::is_device;
-use crate::dues::Dues;
-use crate::fates::JobFates;
+use crate::due_times::DueTimes;
+use crate::job_status::JobStatuses;
 use crate::mapping::Mapping;
 use crate::opening::{descriptor, flags_of};
 use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
@@ -57,7 +57,7 @@ pub(crate) struct JobSpec {
     pub(crate) lanes: std::ops::Range<usize>,
     pub(crate) job: Job,
     /// Due times counted from its start; `None` in a closed loop.
-    pub(crate) schedule: Option<Dues>,
+    pub(crate) schedule: Option<DueTimes>,
     pub(crate) turns: TargetTurns,
     /// Due times of those kinds of operation that alone have a rate.
     pub(crate) paced: [Option<ArrivalSchedule>; 4],
@@ -68,7 +68,7 @@ pub(crate) struct JobSpec {
     /// When the warm-up of the run ends, ns.
     pub(crate) warm_ns: u64,
     /// How it ends is said there, and how others do.
-    pub(crate) fates: Arc<JobFates>,
+    pub(crate) statuses: Arc<JobStatuses>,
 }
 
 /// A file or device that a group uses.
@@ -140,10 +140,10 @@ pub(crate) fn divide(
     input: &RunInput<'_>,
     workers: usize,
     splits: bool,
-    fates: &Arc<JobFates>,
+    statuses: &Arc<JobStatuses>,
 ) -> Result<Vec<GroupSpec>, EngineError> {
     if has_jobs(input) {
-        return divide_jobs(input, workers, fates);
+        return divide_jobs(input, workers, statuses);
     }
     let mut pools = pools(input);
     if !splits {
@@ -181,7 +181,11 @@ pub(crate) fn divide(
 }
 
 /// Divides jobs over groups: each job stays whole, those of one flow stay together, and each group has one placement.
-fn divide_jobs(input: &RunInput<'_>, workers: usize, fates: &Arc<JobFates>) -> Result<Vec<GroupSpec>, EngineError> {
+fn divide_jobs(
+    input: &RunInput<'_>,
+    workers: usize,
+    statuses: &Arc<JobStatuses>,
+) -> Result<Vec<GroupSpec>, EngineError> {
     let workloads = &input.run.workloads;
     let mut groups: Vec<GroupSpec> = Vec::new();
     for (at, workload) in workloads.iter().enumerate() {
@@ -204,7 +208,7 @@ fn divide_jobs(input: &RunInput<'_>, workers: usize, fates: &Arc<JobFates>) -> R
                 least.min_by_key(|number| groups[*number].depth()).unwrap_or(0)
             }
         };
-        add_job(input, &mut groups[chosen], at, job, fates)?;
+        add_job(input, &mut groups[chosen], at, job, statuses)?;
     }
     Ok(groups)
 }
@@ -215,7 +219,7 @@ fn add_job(
     group: &mut GroupSpec,
     at: usize,
     job: Job,
-    fates: &Arc<JobFates>,
+    statuses: &Arc<JobStatuses>,
 ) -> Result<(), EngineError> {
     let workload = &input.run.workloads[at];
     let first = group.lanes.len();
@@ -242,10 +246,10 @@ fn add_job(
     let seed = seed_of(input, workload) ^ (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let own = Arrivals { gaps: job.gaps, burst: None };
     let schedule = match (workload.rate, input.rate) {
-        (Some(rate), _) => Some(Dues::of_job(workload, rate, &own, seed)?),
+        (Some(rate), _) => Some(DueTimes::of_job(workload, rate, &own, seed)?),
         (None, ResolvedRate::PerSecond(rate)) => {
             let share = input.run.shared_rate(rate) * workload.share;
-            Some(Dues::mixed(schedule_of(share, &input.run.arrivals, seed, GeneratorPart::WHOLE)?))
+            Some(DueTimes::mixed(schedule_of(share, &input.run.arrivals, seed, GeneratorPart::WHOLE)?))
         }
         (None, ResolvedRate::Max) => None,
     };
@@ -270,9 +274,9 @@ fn add_job(
             paced[kind] = Some(ArrivalSchedule::new(rate, &own, seed.wrapping_add(kind as u64), GeneratorPart::WHOLE)?);
         }
     }
-    let (targets, warm_ns, fates) = (workload.targets.clone(), input.run.warmup_ns, Arc::clone(fates));
+    let (targets, warm_ns, statuses) = (workload.targets.clone(), input.run.warmup_ns, Arc::clone(statuses));
     let span = Arc::default();
-    group.jobs.push(JobSpec { workload: at, lanes, job, schedule, turns, paced, span, targets, warm_ns, fates });
+    group.jobs.push(JobSpec { workload: at, lanes, job, schedule, turns, paced, span, targets, warm_ns, statuses });
     Ok(())
 }
 

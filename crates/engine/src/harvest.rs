@@ -1,9 +1,9 @@
 //! What the coordinator takes home from an interval.
 
 use crate::budget::Budget;
-use crate::dues::Dues;
-use crate::fates::JobFates;
+use crate::due_times::DueTimes;
 use crate::group::GroupSpec;
+use crate::job_status::JobStatuses;
 use crate::stats::{FirstError, OpStat};
 use crate::waiting::{Arrival, Source, Waiting};
 use plan::generate::{Operation, OperationKind, Operations, TargetTurns};
@@ -422,7 +422,7 @@ struct Counter {
 #[derive(Clone, Debug)]
 struct Due {
     stream: Stream,
-    dues: Dues,
+    dues: DueTimes,
     /// When the schedule's time begins, and when it ends.
     start_ns: u64,
     end_ns: u64,
@@ -488,7 +488,7 @@ impl Source for Due {
 }
 
 impl Counter {
-    fn new(stream: Stream, dues: Dues, start_ns: u64, end_ns: u64) -> Self {
+    fn new(stream: Stream, dues: DueTimes, start_ns: u64, end_ns: u64) -> Self {
         let next_ns = Some(start_ns + dues.next_ns());
         Self { due: Due { stream, dues, start_ns, end_ns, next_ns }, waiting: Waiting::default() }
     }
@@ -515,7 +515,7 @@ impl Arrived {
                     let lane_of = (lane.workload, group.files[lane.file].plan_index);
                     let stream = Stream::Lane(lane_of, Box::new(lane.operations.clone()));
                     own[at] = Some(counters.len());
-                    counters.push(Counter::new(stream, Dues::mixed(schedule.clone()), 0, u64::MAX));
+                    counters.push(Counter::new(stream, DueTimes::mixed(schedule.clone()), 0, u64::MAX));
                 }
             }
             for job in group.jobs.iter().filter(|job| is_predictable(&job.job)) {
@@ -545,9 +545,9 @@ impl Arrived {
     }
 
     /// Nothing more arrives of jobs that stopped before their limits.
-    pub(crate) fn stop_jobs(&mut self, fates: &JobFates) {
+    pub(crate) fn stop_jobs(&mut self, statuses: &JobStatuses) {
         for counter in &mut self.counters {
-            let Some(stopped_ns) = counter.due.workload().and_then(|job| fates.stopped_ns(job)) else { continue };
+            let Some(stopped_ns) = counter.due.workload().and_then(|job| statuses.stopped_ns(job)) else { continue };
             counter.due.end_ns = counter.due.end_ns.min(stopped_ns);
             counter.due.next_ns = counter.due.next_ns.filter(|next_ns| *next_ns < stopped_ns);
         }

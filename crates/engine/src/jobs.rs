@@ -3,15 +3,15 @@
 //! Each job is looked at as a whole: has it begun, may it go on, is a slot free, is something due? What one job waits
 //! for does not hold up another. No I/O and no clock in here.
 
-mod apart;
 mod job;
+mod overlap;
 mod search;
 
 use crate::budget::Budget;
 use crate::failure::RawFailure;
-use crate::fates::{Failed, JobFates};
 use crate::group::{JobSpec, LaneSpec};
 use crate::issue::{Issue, Next};
+use crate::job_status::{Failed, JobStatuses};
 use job::{Job, Ready};
 use plan::JobFlow;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const IN_A_ROW: u32 = 8;
 #[derive(Debug)]
 pub(crate) struct Jobs {
     /// Where jobs may end with others, and how many changes of that have been seen.
-    others: Option<(Arc<JobFates>, u32)>,
+    others: Option<(Arc<JobStatuses>, u32)>,
     /// Does any job look at what comes back?
     has_watch: bool,
     jobs: Vec<Job>,
@@ -47,25 +47,25 @@ impl Jobs {
             job_of[spec.lanes.clone()].fill(number);
         }
         let has_flows = specs.iter().any(|spec| spec.job.flow.is_some());
-        let fates = specs.first().map(|spec| Arc::clone(&spec.fates)).filter(|fates| fates.takes_along());
+        let statuses = specs.first().map(|spec| Arc::clone(&spec.statuses)).filter(|statuses| statuses.takes_along());
         let limits = |spec: &JobSpec| spec.job.end.as_ref().is_some_and(|end| end.slowest_ns != [None; 3]);
         let has_watch = specs.iter().any(|spec| spec.job.keeps_apart || limits(spec));
         let jobs = specs.into_iter().map(Job::new).collect();
         let (busy, back) = (Vec::new(), Vec::new());
-        let others = fates.map(|fates| (fates, 0));
+        let others = statuses.map(|statuses| (statuses, 0));
         Self { others, has_watch, jobs, job_of, turn: 0, in_a_row: IN_A_ROW, in_flight: 0, has_flows, busy, back }
     }
 
     /// Ends those that end with others; once per batch.
     #[inline]
     pub(crate) fn look(&mut self, now_ns: u64) {
-        let Some((fates, seen)) = &mut self.others else { return };
-        let changes = fates.changes();
+        let Some((statuses, seen)) = &mut self.others else { return };
+        let changes = statuses.changes();
         if *seen == changes {
             return;
         }
         *seen = changes;
-        for job in self.jobs.iter_mut().filter(|job| job.spec.fates.must_end(job.spec.workload)) {
+        for job in self.jobs.iter_mut().filter(|job| job.spec.statuses.must_end(job.spec.workload)) {
             job.stop(now_ns);
         }
     }
@@ -79,7 +79,7 @@ impl Jobs {
             job.came_back(u32::try_from(failure.lane).unwrap_or(u32::MAX), failure.offset, failure.t_ns);
         }
         let target = job.target_of(failure.lane);
-        let failed = job.spec.fates.failed(job.spec.workload, target, failure);
+        let failed = job.spec.statuses.failed(job.spec.workload, target, failure);
         if matches!(failed, Failed::Stops | Failed::IsFull { stops: true }) {
             job.stop(failure.t_ns);
         }
@@ -102,7 +102,7 @@ impl Jobs {
     /// The run's end stops all that have not ended.
     pub(crate) fn leave(&self) {
         for job in &self.jobs {
-            job.spec.fates.leave(job.spec.workload, job.is_flushed);
+            job.spec.statuses.leave(job.spec.workload, job.is_flushed);
         }
     }
 

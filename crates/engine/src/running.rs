@@ -4,19 +4,19 @@ use crate::budget::Budget;
 use crate::choose::Chosen;
 use crate::cpu::CostClock;
 use crate::failure::{RawFailure, describe};
-use crate::fates::JobFates;
 use crate::group::{GroupSpec, JobSpec, divide};
 use crate::harvest::{
     Arrived, BUSY_SHARE, FailedOperation, FinishedRun, IntervalHarvest, JobInterval, KeptIo, LaneEnd, LaneEnds,
     LaneInterval, LaneMap, WorkerInterval, is_predictable,
 };
-use crate::played::Played;
+use crate::job_status::JobStatuses;
 use crate::pool::used_targets;
+use crate::replay_progress::Played;
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, RawIo, Slot};
-use crate::sync::Crew;
+use crate::sync::SyncWorkers;
 use crate::tally::{JobSpan, JobStat, Tally};
-use crate::uring::Worker;
+use crate::uring_worker::Worker;
 use crate::{EngineError, EngineOptions, ResolvedRate, RunInput, choose, placement};
 use quantity::clock;
 use quantity::histogram::Histogram;
@@ -32,7 +32,7 @@ const GIVE_UP_NS: u64 = 50_000_000;
 type Work = Box<dyn FnOnce() -> Result<(), EngineError> + Send>;
 
 /// One worker, or the crew of a synchronous group.
-pub(crate) struct Team {
+pub(crate) struct WorkerSet {
     stats: Arc<Slot>,
     spare: Buffer,
     status: Arc<Status>,
@@ -52,7 +52,7 @@ struct TeamJob {
     last_span: (Option<u64>, Option<u64>),
 }
 
-impl Team {
+impl WorkerSet {
     /// One thread with its lanes.
     pub(crate) fn new(
         stats: Arc<Slot>,
@@ -89,9 +89,9 @@ pub(crate) enum Offered {
 
 /// What a run that has been started consists of.
 pub(crate) struct Parts {
-    pub(crate) teams: Vec<Team>,
+    pub(crate) teams: Vec<WorkerSet>,
     pub(crate) control: Arc<Control>,
-    pub(crate) fates: Arc<JobFates>,
+    pub(crate) statuses: Arc<JobStatuses>,
     pub(crate) started_ns: u64,
     /// When nothing is issued any more, by the plan.
     pub(crate) ends_ns: Option<u64>,
@@ -107,9 +107,9 @@ const LATE_PART: u64 = 500;
 
 /// A run that has been started.
 pub struct RunningRun {
-    teams: Vec<Team>,
+    teams: Vec<WorkerSet>,
     control: Arc<Control>,
-    fates: Arc<JobFates>,
+    statuses: Arc<JobStatuses>,
     started_ns: u64,
     /// When nothing is issued any more, by the plan.
     ends_ns: Option<u64>,
@@ -145,8 +145,8 @@ pub fn start(input: RunInput<'_>, options: &EngineOptions) -> Result<RunningRun,
 /// See [`start`].
 pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]) -> Result<RunningRun, EngineError> {
     let chosen = choose::choose(&input, options)?;
-    let fates = Arc::new(JobFates::new(&input));
-    let mut groups = divide(&input, chosen.groups, chosen.is_uring, &fates)?;
+    let statuses = Arc::new(JobStatuses::new(&input));
+    let mut groups = divide(&input, chosen.groups, chosen.is_uring, &statuses)?;
     let arrived = Arrived::new(&groups, Budget::new(&input));
     let control = Arc::new(Control::default());
     let budget = Arc::new(Budget::new(&input));
@@ -197,7 +197,7 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
     let offered = Offered::Scheduled(arrived);
     let ends_ns = budget.end_ns().map(|end_ns| started_ns + end_ns);
     let engine = chosen.name;
-    Ok(RunningRun::of(Parts { teams, control, fates, started_ns, ends_ns, offered, is_open, engine, description }))
+    Ok(RunningRun::of(Parts { teams, control, statuses, started_ns, ends_ns, offered, is_open, engine, description }))
 }
 
 /// Spawns the threads of one group.
@@ -207,7 +207,7 @@ fn team(
     chosen: &Chosen,
     (budget, control): (&Arc<Budget>, &Arc<Control>),
     gate: &Arc<Gate>,
-) -> Result<Team, EngineError> {
+) -> Result<WorkerSet, EngineError> {
     let stats = Arc::new(Slot::new(group.lanes.len()));
     let spare = Buffer::new(group.lanes.len());
     let status = Arc::new(Status::default());
@@ -250,7 +250,7 @@ fn team(
         }
     } else {
         let (budget, stats, control, status) = shared;
-        let crew = Crew::new(group, budget, stats, control, status);
+        let crew = SyncWorkers::new(group, budget, stats, control, status);
         for thread in 0..crew.threads() {
             let (crew, gate) = (Arc::clone(&crew), Arc::clone(gate));
             let placement = placement.clone();
@@ -264,19 +264,19 @@ fn team(
             threads.push(spawn(format!("iodyno-{number}.{thread}"), Box::new(work))?);
         }
     }
-    Ok(Team { stats, spare, status, threads, lanes, jobs, cost: CostClock::new(chosen.is_uring, number == 0) })
+    Ok(WorkerSet { stats, spare, status, threads, lanes, jobs, cost: CostClock::new(chosen.is_uring, number == 0) })
 }
 
 impl RunningRun {
     /// Has begun at `parts.started_ns`.
     pub(crate) fn of(parts: Parts) -> Self {
-        let Parts { teams, control, fates, started_ns, ends_ns, offered, is_open, engine, description } = parts;
+        let Parts { teams, control, statuses, started_ns, ends_ns, offered, is_open, engine, description } = parts;
         let is_closed = is_open.contains(&false);
         let lanes = LaneMap::default();
         Self {
             teams,
             control,
-            fates,
+            statuses,
             started_ns,
             ends_ns,
             harvested_ns: started_ns,
@@ -296,10 +296,10 @@ impl RunningRun {
     }
 
     /// How the run's jobs end. Who starts a run in which jobs end with an `fsync` has to carry it out:
-    /// [`JobFates::unsynced`] tells when, [`JobFates::synced`] that it is done.
+    /// [`JobStatuses::unsynced`] tells when, [`JobStatuses::synced`] that it is done.
     #[must_use]
-    pub fn fates(&self) -> Arc<JobFates> {
-        Arc::clone(&self.fates)
+    pub fn statuses(&self) -> Arc<JobStatuses> {
+        Arc::clone(&self.statuses)
     }
 
     /// `CLOCK_MONOTONIC` of the run's time zero, ns.
@@ -376,7 +376,7 @@ impl RunningRun {
         let until_ns = self.control.stopped_at_ns().map_or(end_ns, |stopped| end_ns.min(stopped + 1));
         match &mut self.offered {
             Offered::Scheduled(arrived) => {
-                arrived.stop_jobs(&self.fates);
+                arrived.stop_jobs(&self.statuses);
                 arrived.advance(until_ns, |lane, op| self.lanes.arrived(lane, op));
             }
             Offered::Played(played) => played.advance(until_ns, |lane, op| self.lanes.arrived(lane, op)),
@@ -384,7 +384,7 @@ impl RunningRun {
         let lanes = self.lanes.take(interval_ns, &self.is_open, self.started_ns);
         self.harvested_ns = t_ns;
         // What waits of a job that was stopped is not waited for any more.
-        let is_wanted = |lane: &&LaneInterval| self.fates.stopped_ns(lane.workload).is_none();
+        let is_wanted = |lane: &&LaneInterval| self.statuses.stopped_ns(lane.workload).is_none();
         let has_backlog = lanes.iter().filter(is_wanted).any(|lane| lane.backlog > 0);
         workers.iter_mut().for_each(|worker| self.judge(worker, interval_ns, has_backlog));
         jobs.sort_by_key(|job: &JobInterval| job.workload);

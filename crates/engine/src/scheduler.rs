@@ -8,9 +8,9 @@
 
 use crate::budget::Budget;
 use crate::failure::RawFailure;
-use crate::fates::Failed;
 use crate::group::{GroupSpec, LaneSpec};
 use crate::issue::{Issue, Next};
+use crate::job_status::Failed;
 use crate::jobs::Jobs;
 use plan::generate::{Operation, OperationKind};
 use std::cmp::Reverse;

@@ -4,7 +4,7 @@
 //! taken once per batch and held by the coordinator for the length of a swap, so it never waits for I/O on either side.
 
 use crate::failure::RawFailure;
-use crate::fates::Failed;
+use crate::job_status::Failed;
 use crate::pending::Pending;
 use crate::tally::JobStat;
 use plan::generate::OperationKind;

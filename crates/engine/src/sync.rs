@@ -26,7 +26,7 @@ use std::time::Duration;
 const NAP_NS: u64 = 20_000_000;
 
 /// What the threads of a group share.
-pub(crate) struct Crew {
+pub(crate) struct SyncWorkers {
     state: Mutex<State>,
     changed: Condvar,
     /// By target; none for `/dev/null`.
@@ -51,7 +51,7 @@ struct State {
     failures_in_a_row: u32,
 }
 
-impl Crew {
+impl SyncWorkers {
     pub(crate) fn new(
         mut group: GroupSpec,
         budget: Arc<Budget>,

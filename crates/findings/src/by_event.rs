@@ -1,8 +1,8 @@
 //! From rows of the event clock to what rules look at.
 
-use super::moment::{CpuEventUse, Moment, PreemptedUse, RunUse, StolenUse};
+use super::interval_sample::{CpuEventUse, IntervalSample, PreemptedUse, RunUse, StolenUse};
 use super::samples::{FORGET_NS, KNOWN, Samples, Sparse};
-use rates::disk::grown;
+use rates::disk::delta;
 use recording::rows::{CpuEvent, PreemptedBy, ProcessEvent, Stolen};
 use recording::{Label, RecordingError, RowBatch};
 
@@ -44,12 +44,12 @@ impl ByEvent {
     }
 
     /// Puts into the moment what came since the last one; nothing where there is no event clock.
-    pub(super) fn fill(&mut self, moment: &mut Moment) {
+    pub(super) fn fill(&mut self, moment: &mut IntervalSample) {
         let (is_here, has_irq) = (!self.cpus.now.is_empty(), self.cpus.now.iter().any(|row| row.stolen_ns.is_some()));
         moment.cpu_events = self.cpus.pairs(|row| row.cpu.clone(), cpu_use);
         moment.cpu_events.retain(|one| one.cpu != "all");
-        let since = |now: i64, was: Option<i64>| grown(now, was.unwrap_or(0));
-        let (runs, _) = self.runs.grown(
+        let since = |now: i64, was: Option<i64>| delta(now, was.unwrap_or(0));
+        let (runs, _) = self.runs.with_previous(
             |row| (row.pid, row.start_ns),
             |row, was| {
                 Some(RunUse {
@@ -67,7 +67,7 @@ impl ByEvent {
         let named = |name: &Option<Label>| name.as_deref().unwrap_or("?").to_string();
         moment.preempted = self
             .preempted
-            .grown(
+            .with_previous(
                 |row| (row.pid, row.by_pid),
                 |row, was| {
                     // Recordings from before they were counted have none.
@@ -84,7 +84,7 @@ impl ByEvent {
                 },
             )
             .0;
-        let (stolen, _) = self.stolen.grown(
+        let (stolen, _) = self.stolen.with_previous(
             |row| (row.pid, row.kind.clone(), row.vector.clone()),
             |row, was| {
                 let stolen_s = since(row.ns, was.map(|was| was.ns))? / 1e9;
@@ -111,15 +111,15 @@ impl ByEvent {
 
 /// `None` where interrupts are not timed: those while no task ran would be missing.
 fn cpu_use(row: &CpuEvent, was: &CpuEvent) -> Option<CpuEventUse> {
-    let (run, idle) = (grown(row.run_ns, was.run_ns)?, grown(row.idle_ns, was.idle_ns)?);
-    let some = |now: Option<i64>, was: Option<i64>| grown(now?, was?);
+    let (run, idle) = (delta(row.run_ns, was.run_ns)?, delta(row.idle_ns, was.idle_ns)?);
+    let some = |now: Option<i64>, was: Option<i64>| delta(now?, was?);
     let irq = some(row.irq_ns, was.irq_ns)? + some(row.softirq_ns, was.softirq_ns)?;
     let busy = run + some(row.idle_irq_ns, was.idle_irq_ns)?;
     // A stretch that had begun before is in the row of its end, whole.
     let long = some(row.long_ns, was.long_ns).unwrap_or(0.0).min(run);
     let percent = |part: f64| (run + idle > 0.0).then(|| 100.0 * part / (run + idle));
     let seconds = (row.t_ns - was.t_ns) as f64 / 1e9;
-    let switches = grown(row.switches, was.switches).filter(|_| seconds > 0.0);
+    let switches = delta(row.switches, was.switches).filter(|_| seconds > 0.0);
     Some(CpuEventUse {
         cpu: row.cpu.clone(),
         busy: percent(busy)?,

@@ -1,8 +1,9 @@
 //! From symptoms to findings.
 
-use super::moments::{Before, Moments};
+use super::interval_samples::{Before, IntervalSamples};
+use super::rules::rules;
 use super::window::Window;
-use super::{Finding, IOS_ARE_IN, Rule, RuleId, Symptom, Thresholds, rules};
+use super::{Finding, IOS_ARE_IN, Rule, RuleId, Symptom, Thresholds};
 use recording::rows::Event;
 use recording::{RecordingError, RowBatch, Sink};
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ const OPEN_MAX: usize = 8;
 pub struct RuleEngine {
     thresholds: Thresholds,
     rules: Vec<Box<dyn Rule>>,
-    moments: Moments,
+    moments: IntervalSamples,
     window: Window,
     /// Open ones, by rule and subject: the place among `findings`, and what it explains.
     open: HashMap<(RuleId, String), Open>,
@@ -45,7 +46,7 @@ impl RuleEngine {
     #[must_use]
     pub fn new(thresholds: Thresholds) -> Self {
         Self {
-            moments: Moments::new(thresholds.general.lost_after_intervals),
+            moments: IntervalSamples::new(thresholds.general.lost_after_intervals),
             thresholds,
             rules: rules(),
             window: Window::default(),

@@ -1,7 +1,7 @@
 //! I/Os that failed, from the tables that count them.
 
-use super::moment::{IoFailure, Moment};
-use rates::disk::grown;
+use super::interval_sample::{IntervalSample, IoFailure};
+use rates::disk::delta;
 use recording::rows::{IoError, IoInterval};
 use recording::{Label, RecordingError, RowBatch};
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ impl Failures {
             // What began to fail before the first moment that is seen failed at another time.
             let is_seen = !self.joins || self.began_ns.is_some_and(|began_ns| row.first_ns > began_ns);
             let before = before.or(is_seen.then_some(0));
-            let Some(count) = before.and_then(|before| grown(row.count, before)).filter(|count| *count > 0.0) else {
+            let Some(count) = before.and_then(|before| delta(row.count, before)).filter(|count| *count > 0.0) else {
                 continue;
             };
             let process = row.comm.as_deref().map(|comm| named(comm, row.pid));
@@ -49,7 +49,7 @@ impl Failures {
     }
 
     /// Puts into the moment what failed since the last one, by event; else as sums of single I/Os tell it.
-    pub(super) fn fill(&mut self, moment: &mut Moment) {
+    pub(super) fn fill(&mut self, moment: &mut IntervalSample) {
         self.began_ns.get_or_insert(moment.t_ns);
         moment.failures = std::mem::take(&mut self.since);
         if self.counted.is_empty() {
@@ -95,7 +95,7 @@ mod tests {
         let rows = [vec![row("sda", 5, 7)], vec![row("sda", 5, 9), row("sdb", 12, 1)], vec![row("sdb", 12, 150)]];
         let mut moment = |(rows, t_ns): (Vec<IoError>, i64)| {
             failures.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
-            let mut moment = Moment { t_ns, ..Moment::default() };
+            let mut moment = IntervalSample { t_ns, ..IntervalSample::default() };
             failures.fill(&mut moment);
             moment.failures.into_iter().map(|failure| (failure.device, failure.count)).collect()
         };

@@ -1,8 +1,8 @@
 //! From rows of control groups to what rules look at.
 
-use super::moment::GroupUse;
+use super::interval_sample::GroupUse;
 use super::samples::{FORGET_NS, KNOWN};
-use rates::disk::grown_some;
+use rates::disk::delta_opt;
 use recording::rows::Cgroup;
 use recording::{Label, RecordingError, RowBatch};
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ impl Groups {
 fn group_use(row: Cgroup, was: Option<&Cgroup>) -> Option<GroupUse> {
     let limit_bytes = [row.memory_max_bytes, row.memory_high_bytes].into_iter().flatten().min()?;
     let memory_bytes = row.memory_bytes?;
-    let since = |of: fn(&Cgroup) -> Option<i64>| grown_some(of(&row), was.and_then(of));
+    let since = |of: fn(&Cgroup) -> Option<i64>| delta_opt(of(&row), was.and_then(of));
     Some(GroupUse {
         seconds: was.map_or(0.0, |was| (row.t_ns - was.t_ns) as f64 / 1e9),
         memory_bytes: memory_bytes as f64,

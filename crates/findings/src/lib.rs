@@ -1,38 +1,20 @@
 //! Findings: sentences about causes, with the figures that they rest on, computed from counters, live or recorded.
 //!
-//! One [`RuleEngine`] takes batches as they come and judges at the end of each sample. A rule is a file here: it looks at a
+//! One [`RuleEngine`] takes batches as they come and judges at the end of each sample. A rule is a file of `rules`: it looks at a
 //! window of `moment::Moment`s and says what holds now (`Symptom`); the engine makes findings of that, which open,
 //! last and close, one per rule and subject. Rules never read counters themselves, so that old recordings and the machine
 //! at hand are judged by the same code; what a recording does not hold, no rule speaks of.
 
-mod baseline;
 mod by_event;
-mod cache;
-mod checksum;
-mod clocks;
-mod device;
 mod engine;
 mod failures;
-mod frames;
 mod groups;
-mod held_back;
-mod io_errors;
-mod io_users;
-mod kernel_cpu;
-mod kernel_messages;
-mod listen_queue;
-mod moment;
-mod moments;
-mod network;
-mod one_cpu;
-mod page;
-mod path_words;
-mod paths;
-mod preempted;
+mod interval_sample;
+mod interval_samples;
 mod replay;
+mod rules;
+mod rules_doc;
 mod samples;
-mod short_lived;
-mod stall;
 #[cfg(test)]
 mod testing;
 mod thresholds;
@@ -40,12 +22,12 @@ mod trace_errors;
 mod window;
 
 pub use engine::RuleEngine;
-pub use page::rules_markdown;
-pub use page::table;
 pub use replay::{findings, findings_between, findings_until};
+pub use rules_doc::rules_markdown;
+pub use rules_doc::table;
 pub use thresholds::{Threshold, Thresholds, ThresholdsError};
 
-use moment::Moment;
+use interval_sample::IntervalSample;
 use serde::Serialize;
 use view::Unit;
 use window::Window;
@@ -329,30 +311,11 @@ pub(crate) trait Rule {
     fn lost(&mut self) {}
 }
 
-/// All rules.
-pub(crate) fn rules() -> Vec<Box<dyn Rule>> {
-    vec![
-        Box::new(one_cpu::OneCpuRule),
-        Box::new(listen_queue::ListenQueueRule),
-        Box::new(network::NetworkRule),
-        Box::new(kernel_cpu::KernelCpuRule::default()),
-        Box::new(device::DeviceRule::default()),
-        Box::new(cache::CacheRule::default()),
-        Box::new(held_back::HeldBackRule),
-        Box::new(stall::StallRule::default()),
-        Box::new(paths::PathRule::default()),
-        Box::new(preempted::PreemptedRule),
-        Box::new(short_lived::ShortLivedRule),
-        Box::new(clocks::ClocksRule),
-        Box::new(frames::FramesRule),
-        Box::new(checksum::ChecksumRule::default()),
-        Box::new(io_errors::IoErrorsRule::default()),
-        Box::new(kernel_messages::KernelMessagesRule::default()),
-    ]
-}
-
 /// The mean of what `of` gives, weighted by the length of each moment; `None` when it gives nothing for one of them.
-pub(crate) fn mean<'a>(moments: impl Iterator<Item = &'a Moment>, of: impl Fn(&Moment) -> Option<f64>) -> Option<f64> {
+pub(crate) fn mean<'a>(
+    moments: impl Iterator<Item = &'a IntervalSample>,
+    of: impl Fn(&IntervalSample) -> Option<f64>,
+) -> Option<f64> {
     let (mut sum, mut seconds) = (0.0, 0.0);
     for moment in moments {
         sum += of(moment)? * moment.seconds;

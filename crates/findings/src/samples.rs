@@ -90,7 +90,7 @@ impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
     }
 
     /// What `of` makes of each row and the one before, if there was one; false when no row ever came.
-    pub(super) fn grown<T>(
+    pub(super) fn with_previous<T>(
         &mut self,
         key: impl Fn(&R) -> K,
         of: impl Fn(&R, Option<&R>) -> Option<T>,
@@ -144,7 +144,7 @@ mod tests {
             let grown = |row: &ProcessEvent, was: Option<&ProcessEvent>| {
                 Some((row.pid, row.run_ns - was.map_or(0, |was| was.run_ns)))
             };
-            let found = runs.grown(|row| row.pid, grown).0;
+            let found = runs.with_previous(|row| row.pid, grown).0;
             if forgets {
                 runs.forget(|row| row.pid != 1);
             }

@@ -1,6 +1,6 @@
 //! The last moments, as rules see them.
 
-use super::moment::Moment;
+use super::interval_sample::IntervalSample;
 use std::collections::VecDeque;
 
 /// So much is kept at least; no rule's window is longer.
@@ -9,13 +9,13 @@ const KEPT_S: f64 = 120.0;
 /// Moments without a gap between them, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
-    moments: VecDeque<Moment>,
+    moments: VecDeque<IntervalSample>,
     seconds: f64,
 }
 
 impl Window {
     /// Adds a moment, and forgets those that no rule asks for any more.
-    pub(crate) fn push(&mut self, moment: Moment) {
+    pub(crate) fn push(&mut self, moment: IntervalSample) {
         self.seconds += moment.seconds;
         self.moments.push_back(moment);
         while let Some(first) = self.moments.front()
@@ -33,12 +33,12 @@ impl Window {
     }
 
     /// The newest.
-    pub(crate) fn now(&self) -> Option<&Moment> {
+    pub(crate) fn now(&self) -> Option<&IntervalSample> {
         self.moments.back()
     }
 
     /// The moments that ended within the last `seconds`, from the oldest; fewer while there are not so many.
-    pub(crate) fn within(&self, seconds: f64) -> impl DoubleEndedIterator<Item = &Moment> + Clone {
+    pub(crate) fn within(&self, seconds: f64) -> impl DoubleEndedIterator<Item = &IntervalSample> + Clone {
         let mut length = 0.0;
         let count = self.moments.iter().rev().take_while(|moment| {
             let fits = length < seconds * 0.95;
@@ -50,40 +50,40 @@ impl Window {
 
     /// The newest moments that together last `seconds`, to within a twentieth (samples come a little early or late);
     /// `None` when there are not so many yet.
-    pub(crate) fn last(&self, seconds: f64) -> Option<Stretch<'_>> {
+    pub(crate) fn last(&self, seconds: f64) -> Option<WindowSlice<'_>> {
         let mut length = 0.0;
         for (count, moment) in self.moments.iter().rev().enumerate() {
             length += moment.seconds;
             if length >= seconds * 0.95 {
                 let to = self.moments.len();
-                return Some(Stretch { moments: &self.moments, skip: to - count - 1, to });
+                return Some(WindowSlice { moments: &self.moments, skip: to - count - 1, to });
             }
         }
         None
     }
 
     /// The newest moments that began at this time or later, and no more than the last `seconds`; `None` when there are none.
-    pub(crate) fn since(&self, from_ns: i64, seconds: f64) -> Option<Stretch<'_>> {
+    pub(crate) fn since(&self, from_ns: i64, seconds: f64) -> Option<WindowSlice<'_>> {
         // Begins are reckoned from lengths and are off by a nanosecond: its middle says on which side a moment is.
-        let is_within = |moment: &&Moment| (moment.start_ns() / 2 + moment.t_ns / 2) > from_ns;
+        let is_within = |moment: &&IntervalSample| (moment.start_ns() / 2 + moment.t_ns / 2) > from_ns;
         let count = self.within(seconds).rev().take_while(is_within).count();
         let to = self.moments.len();
-        (count > 0).then(|| Stretch { moments: &self.moments, skip: to - count, to })
+        (count > 0).then(|| WindowSlice { moments: &self.moments, skip: to - count, to })
     }
 }
 
 /// Some moments of a window, one after the other.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stretch<'a> {
-    moments: &'a VecDeque<Moment>,
+pub(crate) struct WindowSlice<'a> {
+    moments: &'a VecDeque<IntervalSample>,
     skip: usize,
     /// Behind the last one.
     to: usize,
 }
 
-impl<'a> Stretch<'a> {
+impl<'a> WindowSlice<'a> {
     /// From the oldest.
-    pub(crate) fn iter(self) -> impl DoubleEndedIterator<Item = &'a Moment> + Clone {
+    pub(crate) fn iter(self) -> impl DoubleEndedIterator<Item = &'a IntervalSample> + Clone {
         self.moments.range(self.skip..self.to)
     }
 
@@ -94,7 +94,7 @@ impl<'a> Stretch<'a> {
 
     /// When it began, ns.
     pub(crate) fn start_ns(self) -> i64 {
-        self.iter().next().map_or(0, Moment::start_ns)
+        self.iter().next().map_or(0, IntervalSample::start_ns)
     }
 
     /// How long it is.
@@ -103,7 +103,7 @@ impl<'a> Stretch<'a> {
     }
 
     /// The mean over the stretch; `None` when one moment does not know.
-    pub(crate) fn mean(self, of: impl Fn(&Moment) -> Option<f64>) -> Option<f64> {
+    pub(crate) fn mean(self, of: impl Fn(&IntervalSample) -> Option<f64>) -> Option<f64> {
         super::mean(self.iter(), of)
     }
 }

@@ -3,7 +3,7 @@
 use super::names::{Clock, Quantity};
 use super::plan_progress::{PendingRun, PlanEnd, RunHalt, add_names};
 use super::samples::Sample;
-use super::sentence::{Stretch, World, first, holds, in_words};
+use super::sentence::{ConditionSpan, World, first, holds, in_words};
 use super::syntax::{Comparison, Measured, Selector, Truth};
 use super::{Condition, Judgement, ObjectiveVerdict, SelectableNames, recorded};
 use quantity::histogram::Histogram;
@@ -369,7 +369,7 @@ fn undecided(measures: &[&Measured], record: &Record, whole: &dyn Fn(&Measured) 
 }
 
 /// The stretch of the first `for` of a tree.
-fn held(truth: &Truth, longest: &dyn Fn(&Truth) -> Option<Stretch>) -> Option<Stretch> {
+fn held(truth: &Truth, longest: &dyn Fn(&Truth) -> Option<ConditionSpan>) -> Option<ConditionSpan> {
     match truth {
         Truth::Compare(..) => None,
         Truth::And(a, b) | Truth::Or(a, b) => held(a, longest).or_else(|| held(b, longest)),
@@ -491,11 +491,12 @@ impl Record {
     ///
     /// An interval in which nothing completed although something was waiting has no times to compare; it goes on with
     /// what held before it, and begins nothing. `None` when the part could be judged in no interval.
-    fn longest(&self, truth: &Truth, base: usize, asked: &[(Measured, usize)]) -> Option<Stretch> {
+    fn longest(&self, truth: &Truth, base: usize, asked: &[(Measured, usize)]) -> Option<ConditionSpan> {
         let telling = first(truth);
         let falls =
             telling.is_some_and(|(comparison, ..)| matches!(comparison, Comparison::Less | Comparison::LessOrEqual));
-        let (mut best, mut now, mut known): (Stretch, Option<Stretch>, bool) = (Stretch::default(), None, false);
+        let (mut best, mut now, mut known): (ConditionSpan, Option<ConditionSpan>, bool) =
+            (ConditionSpan::default(), None, false);
         for (t_ns, interval) in &self.intervals {
             let figure = |measured: &Measured| {
                 let wanted = |one: &&(usize, &(Measured, usize))| {
@@ -507,19 +508,19 @@ impl Record {
             let outcome = holds(truth, &figure);
             known |= outcome.is_some();
             let from_ns = t_ns - interval.length_ns;
-            let touches = |stretch: &Stretch| from_ns - stretch.to_ns <= interval.length_ns / 10;
+            let touches = |stretch: &ConditionSpan| from_ns - stretch.to_ns <= interval.length_ns / 10;
             now = match (outcome, now.filter(touches)) {
                 (Some(true), before) => {
-                    let mut stretch = before.unwrap_or(Stretch { from_ns, to_ns: from_ns, worst: None });
+                    let mut stretch = before.unwrap_or(ConditionSpan { from_ns, to_ns: from_ns, worst: None });
                     let value = telling.and_then(|(_, left, _)| super::sentence::number(&left.number, &figure));
                     let value = value.map(|figure| figure.low);
                     stretch.worst = match (stretch.worst, value) {
                         (Some(a), Some(b)) => Some(if falls { a.min(b) } else { a.max(b) }),
                         (a, b) => a.or(b),
                     };
-                    Some(Stretch { to_ns: *t_ns, ..stretch })
+                    Some(ConditionSpan { to_ns: *t_ns, ..stretch })
                 }
-                (None, Some(before)) if interval.silent => Some(Stretch { to_ns: *t_ns, ..before }),
+                (None, Some(before)) if interval.silent => Some(ConditionSpan { to_ns: *t_ns, ..before }),
                 _ => None,
             };
             if let Some(stretch) = now.filter(|stretch| stretch.length_ns() > best.length_ns()) {

@@ -8,13 +8,13 @@ use view::Unit;
 
 /// A time in which a condition held, ns, and the most telling value of its first comparison in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Stretch {
+pub(super) struct ConditionSpan {
     pub(super) from_ns: i64,
     pub(super) to_ns: i64,
     pub(super) worst: Option<f64>,
 }
 
-impl Stretch {
+impl ConditionSpan {
     pub(super) fn length_ns(&self) -> i64 {
         self.to_ns - self.from_ns
     }
@@ -25,7 +25,7 @@ pub(super) struct World<'a> {
     /// A figure over the whole run.
     pub(super) whole: &'a dyn Fn(&Measured) -> Option<FigureBounds>,
     /// The longest stretch in which a part held.
-    pub(super) longest: &'a dyn Fn(&Truth) -> Option<Stretch>,
+    pub(super) longest: &'a dyn Fn(&Truth) -> Option<ConditionSpan>,
     /// `CLOCK_MONOTONIC` at the run's start.
     pub(super) start_ns: i64,
 }
@@ -80,7 +80,7 @@ pub(super) fn first(truth: &Truth) -> Option<(Comparison, &Side, &Side)> {
 pub(super) const TOLERANCE: f64 = 0.005;
 
 #[expect(clippy::cast_precision_loss, reason = "a length of time")]
-fn long_enough(stretch: &Stretch, ns: u64) -> bool {
+fn long_enough(stretch: &ConditionSpan, ns: u64) -> bool {
     stretch.length_ns() as f64 >= ns as f64 * (1.0 - TOLERANCE)
 }
 

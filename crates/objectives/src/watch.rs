@@ -2,7 +2,7 @@
 
 use super::Condition;
 use super::samples::Sample;
-use super::sentence::{Stretch, TOLERANCE, World, both, holds};
+use super::sentence::{ConditionSpan, TOLERANCE, World, both, holds};
 use super::syntax::{Measured, Truth};
 use quantity::histogram::Histogram;
 use rates::FigureBounds;
@@ -121,12 +121,12 @@ impl ConditionWatch {
     }
 
     /// Since when the inside of a `for` has held, and whether that is long enough.
-    fn stretch(&self, inner: &Truth) -> Option<(Stretch, bool)> {
+    fn stretch(&self, inner: &Truth) -> Option<(ConditionSpan, bool)> {
         let mut insides = Vec::new();
         lasting(&self.condition.truth, &mut insides);
         let found = insides.iter().zip(&self.since).find(|((known, _), _)| *known == inner);
         let ((_, ns), since) = found?;
-        let stretch = Stretch { from_ns: (*since)?, to_ns: self.to_ns, worst: None };
+        let stretch = ConditionSpan { from_ns: (*since)?, to_ns: self.to_ns, worst: None };
         Some((stretch, stretch.length_ns() as f64 >= *ns as f64 * (1.0 - TOLERANCE)))
     }
 

@@ -18,18 +18,18 @@ const TICK_MS: f64 = 1.0;
 const PRINTED_MS: f64 = 0.005;
 
 /// Growth of a counter; `None` when it ran backwards: a device was replaced, a driver reset it.
-pub fn grown(now: i64, before: i64) -> Option<f64> {
+pub fn delta(now: i64, before: i64) -> Option<f64> {
     let grown = now.checked_sub(before)?;
     (grown >= 0).then_some(grown as f64)
 }
 
 /// Growth of a counter that the source may lack; `None` as well where one of the samples does not have it.
-pub fn grown_some(now: Option<i64>, before: Option<i64>) -> Option<f64> {
-    grown(now?, before?)
+pub fn delta_opt(now: Option<i64>, before: Option<i64>) -> Option<f64> {
+    delta(now?, before?)
 }
 
 /// `part ÷ whole`; `None` where that is no number: nothing of nothing, or something of nothing.
-pub fn quotient(part: f64, whole: f64) -> Option<f64> {
+pub fn ratio(part: f64, whole: f64) -> Option<f64> {
     Some(part / whole).filter(|quotient| whole > 0.0 && quotient.is_finite())
 }
 
@@ -175,7 +175,7 @@ impl DiskDelta {
             let (now, before) = (of(now), before.map(of));
             let count = |of: fn(Counts) -> Option<i64>| match (of(now), before.map_or(of(now).map(|_| 0), of)) {
                 (None, None) => Some(None),
-                (now, was) => grown_some(now, was).map(Some),
+                (now, was) => delta_opt(now, was).map(Some),
             };
             // Times are 32 bits wide on many kernels and fall by themselves.
             let ticks_ms = count(|counts| counts.ticks_ms).flatten();
@@ -186,7 +186,7 @@ impl DiskDelta {
                 ticks_ms,
             })
         };
-        let time = |of: fn(&DiskCounters) -> Option<i64>| grown_some(of(now), before.map_or(Some(0), of));
+        let time = |of: fn(&DiskCounters) -> Option<i64>| delta_opt(of(now), before.map_or(Some(0), of));
         Some(Self {
             seconds,
             read: kind(|counters| counters.read)?,
@@ -238,11 +238,11 @@ impl DiskDelta {
 
     /// Bytes of an operation.
     pub fn mean_bytes(&self) -> Option<f64> {
-        quotient(self.bytes()?, self.ops()?)
+        ratio(self.bytes()?, self.ops()?)
     }
 
     /// Time that all operations took together; `None` where that of one kind is not known.
-    pub fn ticks_ms(&self) -> Option<f64> {
+    pub fn total_latency_ms(&self) -> Option<f64> {
         let is_known = |kind: &&KindDelta| kind.ticks_ms.is_some() || kind.ios.unwrap_or(0.0) == 0.0;
         let by_kind = sum(self.moving().map(|kind| kind.ticks_ms)).filter(|_| self.moving().iter().all(is_known));
         // By Little's law, where the source has only the queue, as iostat of Solaris.
@@ -250,23 +250,23 @@ impl DiskDelta {
     }
 
     /// Mean time of an operation in queue and device; `None` when none completed.
-    pub fn response_ns(&self) -> Option<f64> {
-        quotient(self.ticks_ms()? * 1e6, self.ops()?)
+    pub fn mean_await_ns(&self) -> Option<f64> {
+        ratio(self.total_latency_ms()? * 1e6, self.ops()?)
     }
 
     /// By so much [`Self::ticks_ms`] may be off because times are counted in steps; what one interval has too little, the next
     /// has too much.
-    pub fn step_ms(&self) -> f64 {
+    pub fn tick_error_ms(&self) -> f64 {
         TICK_MS * self.moving().iter().filter(|kind| kind.ios.unwrap_or(0.0) > 0.0).count().max(1) as f64
     }
 
     /// By so much it may be off because another tool printed so few digits, in each interval.
-    pub fn digits_ms(&self) -> f64 {
+    pub fn rounding_error_ms(&self) -> f64 {
         if self.is_printed { PRINTED_MS * self.ops().unwrap_or(0.0) } else { 0.0 }
     }
 
     /// Mean number of requests in queue and device.
-    pub fn queue(&self) -> Option<f64> {
+    pub fn mean_queue_depth(&self) -> Option<f64> {
         let ticks_ms = || sum(self.moving().map(|kind| kind.ticks_ms));
         self.weighted_ms.or_else(ticks_ms).map(|ms| ms / 1e3 / self.seconds)
     }

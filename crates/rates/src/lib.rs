@@ -3,12 +3,12 @@
 
 mod availability;
 mod columns;
-mod counters;
 pub mod cpu_share;
 pub mod disk;
 mod ending;
 mod interval;
 pub mod io_errors;
+mod machine_rates;
 pub mod measure;
 mod part;
 pub mod stat;
@@ -17,12 +17,12 @@ mod times;
 
 pub use availability::{Availability, SUBJECTS, WORKS};
 pub use columns::{BatchColumns, NameNumbers, column_texts};
-pub use counters::{
+pub use ending::{UnfinishedOperations, open_times};
+pub use interval::{IntervalFacts, OPS, OpCount, PhaseSpan, Stall, TotalFacts, base_title, is_stalled, sum_of};
+pub use machine_rates::{
     CpuPoint, DiskPoint, MemoryPoint, NetPoint, PoolPoint, PressurePoint, TasksPoint, WaitPoint, cpu, disks,
     is_loopback, memory, nets, pools, pressure, printed_pools, shares as cpu_shares, tasks, waits,
 };
-pub use ending::{UnfinishedOperations, open_times};
-pub use interval::{IntervalFacts, OPS, OpCount, PhaseSpan, Stall, TotalFacts, base_title, is_stalled, sum_of};
 pub use part::{LoadPart, LoadSlice};
 pub use tally::Tally;
 pub use times::{FigureBounds, OperationTimes};

@@ -23,7 +23,7 @@ mod responses;
 pub use net::{LinkDuplex, SpeedOverride};
 pub use replay::replay;
 
-use crate::disk::{DiskDelta, grown_some};
+use crate::disk::{DiskDelta, delta_opt};
 use recording::rows::{self, Disk};
 use recording::{RecordingError, Row, RowBatch};
 use std::collections::HashMap;
@@ -335,7 +335,7 @@ impl<R> Step<'_, R> {
             Some(row) => counter(row),
             None => Some(0),
         };
-        grown_some(counter(self.now), before)
+        delta_opt(counter(self.now), before)
     }
 
     /// Growth per second.

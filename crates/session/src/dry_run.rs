@@ -1,6 +1,6 @@
 //! What a run would do, without doing any of it.
 
-use crate::departures::departures;
+use crate::non_defaults::departures;
 use plan::{DataLimit, OfferedRate, Plan, Run};
 use quantity::text::{format_bytes, format_ns};
 use serde::Serialize;

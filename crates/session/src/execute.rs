@@ -1,15 +1,15 @@
 //! One `run` command's life: targets, format, all runs in order, a clean end.
 
+use crate::batch_sink::{Spine, loops_text};
 use crate::dry_run::{access_of, duration_of};
-use crate::face::Face;
 use crate::format::Fill;
+use crate::frontend::Face;
 use crate::half_round::HalfRound;
 use crate::objectives::{Objectives, objective_mistakes};
 use crate::outcome::{CommandEnding, CommandOutcome};
 use crate::rates::{Achieved, Decision};
 use crate::run_context::RunContext;
 use crate::run_loop::{Cause, RunResult, execute as execute_run};
-use crate::spine::{Spine, loops_text};
 use crate::sync::{all_flags_of, flags_of};
 use crate::{SessionError, commands, format, half_round, job_ends};
 use engine::{EngineChoice, EngineOptions, ResolvedRate};
@@ -522,7 +522,7 @@ impl Life<'_, '_> {
         (title, run_index): (&str, i32),
         result: &RunResult,
     ) -> Result<(), SessionError> {
-        let met = job_ends::errors(run, run_index, &result.fates);
+        let met = job_ends::errors(run, run_index, &result.statuses);
         if !met.is_empty() {
             self.job_errors.extend(met);
             let all = serde_json::json!(self.job_errors);
@@ -540,7 +540,7 @@ impl Life<'_, '_> {
         if !result.is_read_before {
             self.ending = self.ending.max(CommandEnding::TargetFailed);
         }
-        for said in job_ends::said(plan, run, title, &result.fates) {
+        for said in job_ends::said(plan, run, title, &result.statuses) {
             self.spine.event(said.severity, said.kind, Some(title), None, &said.sentence)?;
             self.spine.messages.push(said.sentence);
             self.ending = self.ending.max(said.ending);
@@ -587,7 +587,7 @@ impl Life<'_, '_> {
                     self.ending = self.ending.max(CommandEnding::TargetFailed);
                 }
                 // Failures that a job was to go on after are its own business, and said with it.
-                let passed_over: u64 = result.fates.iter().map(|fate| fate.passed_over).sum();
+                let passed_over: u64 = result.statuses.iter().map(|status| status.passed_over).sum();
                 if result.all.errors > passed_over {
                     say("error", "io_errors", format!("{title}: {} operations failed", result.all.errors))?;
                     self.ending = self.ending.max(CommandEnding::TargetFailed);

@@ -1,7 +1,7 @@
 //! What is said of jobs that did not come to the end of their own limits.
 
 use crate::outcome::CommandEnding;
-use engine::{JobFate, JobFault};
+use engine::{JobFault, JobStatus};
 use plan::{Plan, Run};
 use quantity::text::format_ns;
 use std::io;
@@ -21,23 +21,24 @@ pub(crate) struct Said {
 }
 
 /// What errors the jobs of a run met, for outputs that have numbers for it.
-pub(crate) fn errors(run: &Run, run_index: i32, fates: &[JobFate]) -> Vec<JobErrors> {
-    let jobs = run.workloads.iter().zip(fates).filter(|(_, fate)| fate.fault.is_some() || fate.passed_over > 0);
-    jobs.map(|(workload, fate)| JobErrors {
+pub(crate) fn errors(run: &Run, run_index: i32, statuses: &[JobStatus]) -> Vec<JobErrors> {
+    let jobs =
+        run.workloads.iter().zip(statuses).filter(|(_, status)| status.fault.is_some() || status.passed_over > 0);
+    jobs.map(|(workload, status)| JobErrors {
         run_index,
         workload: workload.name.clone(),
-        ended_by: fate.fault.map_or(0, |fault| fault.errno),
-        passed_over: fate.passed_over,
-        first_passed_over: fate.first_passed_over.unwrap_or(0),
+        ended_by: status.fault.map_or(0, |fault| fault.errno),
+        passed_over: status.passed_over,
+        first_passed_over: status.first_passed_over.unwrap_or(0),
     })
     .collect()
 }
 
 /// The sentences about the jobs of a run, those about failures first.
-pub(crate) fn said(plan: &Plan, run: &Run, title: &str, fates: &[JobFate]) -> Vec<Said> {
-    let jobs = || run.workloads.iter().zip(fates);
+pub(crate) fn said(plan: &Plan, run: &Run, title: &str, statuses: &[JobStatus]) -> Vec<Said> {
+    let jobs = || run.workloads.iter().zip(statuses);
     let mut out = Vec::new();
-    let faults = jobs().filter_map(|(workload, fate)| Some((workload, fate.fault?)));
+    let faults = jobs().filter_map(|(workload, status)| Some((workload, status.fault?)));
     let failed: Vec<Said> = faults.map(|(workload, fault)| of_fault(plan, title, &workload.name, &fault)).collect();
     let more = failed.len().saturating_sub(JOBS_SHOWN);
     let worst = failed.iter().map(|said| said.ending).max();
@@ -47,19 +48,21 @@ pub(crate) fn said(plan: &Plan, run: &Run, title: &str, fates: &[JobFate]) -> Ve
         out.push(Said { severity: "error", kind: "job_error", sentence, ending });
     }
     let plain = |severity, kind, sentence| Said { severity, kind, sentence, ending: CommandEnding::Fine };
-    for (workload, fate) in jobs().filter(|(_, fate)| fate.passed_over > 0).take(JOBS_SHOWN) {
-        let first = error(fate.first_passed_over.unwrap_or(0));
-        let (name, count) = (&workload.name, fate.passed_over);
+    for (workload, status) in jobs().filter(|(_, status)| status.passed_over > 0).take(JOBS_SHOWN) {
+        let first = error(status.first_passed_over.unwrap_or(0));
+        let (name, count) = (&workload.name, status.passed_over);
         let sentence = format!("{title}: job {name} went on after {count} failed operations, of the first: {first}");
         out.push(plain("warning", "errors_passed", sentence));
     }
-    for (workload, _) in jobs().filter(|(_, fate)| fate.is_full).take(JOBS_SHOWN) {
+    for (workload, _) in jobs().filter(|(_, status)| status.is_full).take(JOBS_SHOWN) {
         let sentence = format!("{title}: job {} ended because its device is full (fill_device)", workload.name);
         out.push(plain("info", "device_full", sentence));
     }
     for (at, workload) in run.workloads.iter().enumerate() {
-        let with: Vec<&str> =
-            jobs().filter(|(_, fate)| fate.taken_along_by == Some(at)).map(|(other, _)| other.name.as_str()).collect();
+        let with: Vec<&str> = jobs()
+            .filter(|(_, status)| status.taken_along_by == Some(at))
+            .map(|(other, _)| other.name.as_str())
+            .collect();
         let others = match with.len() {
             0 => continue,
             1..=JOBS_SHOWN => with.join(", "),

@@ -4,17 +4,18 @@
 //! through the spine: into the journal first, then to the face.
 
 mod ab;
+mod batch_sink;
 mod commands;
-mod departures;
 mod dry_run;
 mod error;
 mod execute;
-mod face;
 mod format;
+mod frontend;
 mod half_round;
 mod job_ends;
 mod logs;
 mod model;
+mod non_defaults;
 mod objectives;
 mod outcome;
 mod pause;
@@ -25,7 +26,6 @@ mod rows;
 mod run_context;
 mod run_loop;
 mod show;
-mod spine;
 mod steady;
 mod sync;
 
@@ -34,7 +34,7 @@ pub use dry_run::{DryRun, TargetFinding, dry_run};
 pub use engine::EngineChoice;
 pub use error::SessionError;
 pub use execute::{RunRequest, execute};
-pub use face::{Face, error_face, json_face, terminal_face};
+pub use frontend::{Face, error_face, json_face, terminal_face};
 pub use half_round::{HalfRound, RoundSide, half_rounds};
 pub use model::{ModelOutcome, ModelRequest, model};
 pub use objectives::{never_judged, objective_mistakes};

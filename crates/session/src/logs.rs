@@ -2,7 +2,7 @@
 //!
 //! The engine is harvested more often then; everything else sees the parts of an interval put together.
 
-use crate::rows::Stretch;
+use crate::rows::RowSpan;
 use engine::IntervalHarvest;
 use monitor::signed;
 use plan::generate::OperationKind;
@@ -75,7 +75,7 @@ impl Logs {
     }
 
     /// What goes into the recording of this harvest.
-    pub(crate) fn rows(&self, stretch: &Stretch<'_>, harvest: &mut IntervalHarvest) -> (Vec<LogInterval>, Vec<LogIo>) {
+    pub(crate) fn rows(&self, stretch: &RowSpan<'_>, harvest: &mut IntervalHarvest) -> (Vec<LogInterval>, Vec<LogIo>) {
         let ios = std::mem::take(&mut harvest.ios);
         if !matches!(stretch.phase, "measure" | "drain") {
             return (Vec::new(), Vec::new());

@@ -25,7 +25,7 @@ fn of_run(run: &Run, plan: &Plan, targets: &[Option<OpenTarget>]) -> RequestedLo
     };
     RequestedLoad {
         run: run.title.clone(),
-        detail: crate::spine::loops_text(run),
+        detail: crate::batch_sink::loops_text(run),
         transfer_bytes: same(run.workloads.iter().map(|workload| match workload.transfer {
             TransferSize::Fixed(bytes) => Some(bytes),
             TransferSize::Mix(_) | TransferSize::Uniform { .. } => None,

@@ -13,7 +13,7 @@ const STORED_SUB_BITS: u32 = 5;
 
 /// What every row of one stretch of a run has in common.
 #[derive(Clone, Debug)]
-pub(crate) struct Stretch<'a> {
+pub(crate) struct RowSpan<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) run: &'a Run,
     /// Title of the run, with the number of the repetition when there are several.
@@ -26,7 +26,7 @@ pub(crate) struct Stretch<'a> {
     pub(crate) origin_ns: u64,
 }
 
-impl Stretch<'_> {
+impl RowSpan<'_> {
     /// Seconds since the recording's start.
     pub(crate) fn seconds(&self, t_ns: u64) -> f64 {
         t_ns.saturating_sub(self.origin_ns) as f64 / 1e9
@@ -239,7 +239,7 @@ impl Totals {
     }
 
     /// What has no end, a row per lane that did anything; the load ended at `end_ns`, in the stretch's phase.
-    pub(crate) fn ends(&self, stretch: &Stretch<'_>, finished: &FinishedRun, end_ns: u64) -> Vec<RunEnd> {
+    pub(crate) fn ends(&self, stretch: &RowSpan<'_>, finished: &FinishedRun, end_ns: u64) -> Vec<RunEnd> {
         let t_ns = finished.harvest.t_ns;
         let active = self.lanes.keys().map(|(_, workload, target, op)| (*workload, *target, *op));
         let open = finished.open.iter().map(|end| (end.workload, end.target, end.op.index()));
@@ -273,7 +273,7 @@ impl Totals {
     }
 
     /// Rows for the recording; called once, when the run has ended.
-    pub(crate) fn rows(self, stretch: &Stretch<'_>) -> Vec<RunTotal> {
+    pub(crate) fn rows(self, stretch: &RowSpan<'_>) -> Vec<RunTotal> {
         self.lanes
             .into_iter()
             .map(|((phase, workload, target, op), total)| RunTotal {

@@ -1,16 +1,16 @@
 //! One run: starts the engine, ends an interval at each tick, passes rows on, and knows when it is over.
 
 use crate::SessionError;
+use crate::batch_sink::Spine;
 use crate::logs::Logs;
 use crate::pause::{Heartbeat, LIMIT_NS, Pause};
 use crate::replay::{self, Playback};
-use crate::rows::{Stretch, Sum, Totals};
+use crate::rows::{RowSpan, Sum, Totals};
 use crate::run_context::RunContext;
-use crate::spine::Spine;
 use crate::steady::Watch;
 use crate::sync;
 use crate::sync::Syncing;
-use engine::{IntervalHarvest, JobFate, JobFates, LaneEnd, RunInput, RunningRun};
+use engine::{IntervalHarvest, JobStatus, JobStatuses, LaneEnd, RunInput, RunningRun};
 use monitor::CounterReaders;
 use objectives::RunHalt;
 use plan::{ErrorRule, Plan};
@@ -78,7 +78,7 @@ pub(crate) struct RunResult {
     /// Operations that had not come back when the engine gave up waiting.
     pub(crate) unfinished: u64,
     /// How the job of each workload ended.
-    pub(crate) fates: Vec<JobFate>,
+    pub(crate) statuses: Vec<JobStatus>,
     /// A job ended that takes along all runs behind this one.
     pub(crate) ends_all: bool,
     /// All was read before that was to be.
@@ -118,7 +118,7 @@ struct Under<'a, 'b> {
     /// End of the last interval.
     harvested_ns: u64,
     paused: Option<Paused>,
-    fates: Arc<JobFates>,
+    statuses: Arc<JobStatuses>,
     syncing: Syncing,
 }
 
@@ -219,7 +219,7 @@ pub(crate) fn execute(
         looked_ns: clock::now_ns(),
         harvested_ns: running.started_ns(),
         paused: None,
-        fates: running.fates(),
+        statuses: running.statuses(),
         syncing: Syncing::new(),
     };
     under.spine.phase(context, first, "start", clock::now_ns())?;
@@ -260,7 +260,7 @@ fn pre_read(context: &RunContext<'_>, input: &RunInput<'_>, spine: &mut Spine<'_
 
 impl Under<'_, '_> {
     /// The stretch that rows of this moment belong to.
-    fn stretch(&self) -> Stretch<'_> {
+    fn stretch(&self) -> RowSpan<'_> {
         self.spine.stretch(self.context, self.phase)
     }
 
@@ -541,11 +541,11 @@ impl Under<'_, '_> {
 
     /// Makes durable what jobs wrote that have ended, where their end is not complete without that; others go on meanwhile.
     fn sync_jobs(&mut self) -> Result<(), SessionError> {
-        let begins: Vec<usize> = self.fates.unsynced().into_iter().filter(|job| !self.syncing.has(*job)).collect();
+        let begins: Vec<usize> = self.statuses.unsynced().into_iter().filter(|job| !self.syncing.has(*job)).collect();
         if !begins.is_empty() {
             let wishes = self.wishes(|job| begins.contains(&job))?;
             let has_wish = |job: &&usize| wishes.iter().any(|wish| wish.workload() == **job);
-            begins.iter().filter(|job| !has_wish(job)).for_each(|job| self.fates.synced(*job));
+            begins.iter().filter(|job| !has_wish(job)).for_each(|job| self.statuses.synced(*job));
             self.syncing.begin(wishes);
         }
         if self.syncing.is_empty() {
@@ -563,7 +563,7 @@ impl Under<'_, '_> {
             let (rows, failures) = (stretch.op_intervals(&harvest), stretch.failures(&harvest));
             self.spine.rows(&rows)?;
             self.spine.rows(&failures)?;
-            self.fates.synced(job);
+            self.statuses.synced(job);
         }
         Ok(())
     }
@@ -572,8 +572,8 @@ impl Under<'_, '_> {
     fn sync(&mut self, hangs: bool) -> Result<Vec<LaneEnd>, SessionError> {
         let RunContext { run, title, stop, .. } = *self.context;
         let is_left = |job: usize| {
-            let fate = self.fates.of(job);
-            fate.has_begun && fate.fault.is_none() && !fate.is_flushed && !self.syncing.has(job)
+            let status = self.statuses.of(job);
+            status.has_begun && status.fault.is_none() && !status.is_flushed && !self.syncing.has(job)
         };
         // Behind what hangs, or when there is no time, only those that are under way count.
         let begins = !hangs && !stop.is_urgent();
@@ -626,9 +626,9 @@ impl Under<'_, '_> {
         // What came back while iodyno did not run has only a bound, and is not unfinished.
         let unfinished = finished.unfinished();
         finished.open.extend(bounds);
-        let fates = (0..self.context.run.workloads.len()).map(|job| self.fates.of(job)).collect();
+        let statuses = (0..self.context.run.workloads.len()).map(|job| self.statuses.of(job)).collect();
         if cause == Cause::Done {
-            self.fates.close();
+            self.statuses.close();
         }
         let measured = self.totals.sum(&["measure", "format"]);
         let all = self.totals.sum(&["format", "warmup", "measure", "paused", "drain"]);
@@ -654,8 +654,8 @@ impl Under<'_, '_> {
             waiting: finished.waiting(),
             oldest_ns: finished.oldest_ns(),
             unfinished,
-            fates,
-            ends_all: self.fates.ends_all(),
+            statuses,
+            ends_all: self.statuses.ends_all(),
             is_read_before: true,
             steady: self.steady.as_ref().map(|watch| watch.state(self.context.run_index)),
         })

@@ -1,10 +1,10 @@
 //! Does anything but zeroes and iodyno's own data stand on a target?
 
 use crate::ErrorKind;
-use crate::foreign::{Foreign, SECTOR_BYTES, View};
+use crate::foreign::{Foreign, SECTOR_BYTES, ScannedBlocks};
 use crate::pattern::Known;
+use crate::sample_plan::{self, Medium};
 use crate::signature;
-use crate::survey::{self, Medium};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{Advice, fadvise, ioctl_blksszget};
 use std::hash::{BuildHasher, RandomState};
@@ -31,7 +31,7 @@ pub(crate) fn look(fd: BorrowedFd<'_>, size_bytes: u64, flag: &Path, known: &Kno
     let sector = SECTOR_BYTES as u64;
     // Both edges begin at a sector, also in a file whose size is odd.
     let tail = size_bytes.saturating_sub(EDGE_BYTES) / sector * sector;
-    let view = View::read(fd, size_bytes, flag, known, &[0..size_bytes.min(EDGE_BYTES), tail..size_bytes])?;
+    let view = ScannedBlocks::read(fd, size_bytes, flag, known, &[0..size_bytes.min(EDGE_BYTES), tail..size_bytes])?;
     let found = signature::find(&view)?;
     let signature = found.is_some();
     Ok(Edges { foreign: found.or_else(|| view.first_byte()), signature, own_sectors: view.own_sectors })
@@ -47,12 +47,12 @@ pub(crate) struct Survey {
 }
 
 /// Looks at a device: at its edges, at the edges of all likely partitions, at copies of superblocks, where an earlier look
-/// found something (`remembered`), and at samples of the rest ([`survey::parts`]). `direct` is opened with `O_DIRECT`
+/// found something (`remembered`), and at samples of the rest ([`sample_plan::parts`]). `direct` is opened with `O_DIRECT`
 /// where that works, so that neither the page cache is filled nor what it remembers of an earlier content is believed.
 ///
 /// # Errors
 /// [`ErrorKind::Unprovable`] when a part cannot be read.
-pub(crate) fn survey(
+pub(crate) fn scan_device(
     direct: BorrowedFd<'_>,
     size_bytes: u64,
     medium: Medium,
@@ -70,8 +70,8 @@ pub(crate) fn survey(
         count += 1;
         keys.hash_one(count)
     };
-    let parts = survey::parts(size_bytes, u64::from(block), medium, remembered, random);
-    let view = View::read(direct, size_bytes, flag, known, &parts)?;
+    let parts = sample_plan::parts(size_bytes, u64::from(block), medium, remembered, random);
+    let view = ScannedBlocks::read(direct, size_bytes, flag, known, &parts)?;
     let Some(first) = view.first_byte() else { return Ok(Survey::default()) };
     // It is refused; the rest is about a name that helps.
     let named = signature::find(&view)?.or_else(|| signature::find_in_partitions(&view)).unwrap_or(first);

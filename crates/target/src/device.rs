@@ -5,7 +5,7 @@ use crate::footprint::Sibling;
 use crate::foreign::Foreign;
 use crate::node::Node;
 use crate::sysfs::{self, Number};
-use crate::{ErrorKind, TargetAccess, in_use, ours};
+use crate::{ErrorKind, TargetAccess, in_use, ownership};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, FlockOperation, Mode as Permissions, OFlags, SeekFrom, fcntl_lock, flock, openat, seek};
 use rustix::io::Errno;
@@ -16,11 +16,11 @@ use std::time::Duration;
 
 /// Whether an examination may take what the run needs, or only look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum ProbeMode {
     /// Read-only descriptors, claims given back at once.
-    Look,
+    ReadOnly,
     /// For the run.
-    Take,
+    Claim,
 }
 
 /// While this lives, no other program may write to the target, mount it, …: `O_EXCL` on a device, a lock on a file.
@@ -51,7 +51,7 @@ static CLAIMS: Mutex<BTreeMap<Subject, Weak<Claim>>> = Mutex::new(BTreeMap::new(
 /// Returns the claim on a subject, made by `make` when this process has none.
 fn claim(
     subject: Subject,
-    mode: Mode,
+    mode: ProbeMode,
     make: impl FnOnce() -> Result<Claim, ErrorKind>,
 ) -> Result<Arc<Claim>, ErrorKind> {
     let mut claims = CLAIMS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +59,7 @@ fn claim(
         return Ok(held);
     }
     let held = Arc::new(make()?);
-    if mode == Mode::Take {
+    if mode == ProbeMode::Claim {
         claims.retain(|_, claim| claim.strong_count() > 0);
         claims.insert(subject, Arc::downgrade(&held));
     }
@@ -73,13 +73,13 @@ pub(crate) fn is_claimed(identity: (u64, u64)) -> bool {
 }
 
 /// Claims a block device with `O_EXCL`, and with it the devices over the same bytes.
-fn claim_device(node: &Node, mode: Mode) -> Result<Arc<Claim>, ErrorKind> {
+fn claim_device(node: &Node, mode: ProbeMode) -> Result<Arc<Claim>, ErrorKind> {
     let root = Path::new("/");
     let mut beside = Vec::new();
     for sibling in in_use::beside(root, node.device()) {
         beside.extend(claim_beside(root, &sibling, mode)?);
     }
-    let direction = if mode == Mode::Take { OFlags::RDWR } else { OFlags::RDONLY };
+    let direction = if mode == ProbeMode::Claim { OFlags::RDWR } else { OFlags::RDONLY };
     claim(Subject::Device(node.device()), mode, || {
         let taken = patiently(|| node.reopen(direction | OFlags::EXCL), |result| !matches!(result, Err(Errno::BUSY)));
         let fd = taken.map_err(|error| match error {
@@ -91,7 +91,7 @@ fn claim_device(node: &Node, mode: Mode) -> Result<Arc<Claim>, ErrorKind> {
 }
 
 /// Claims a device over the same bytes; `None` when it is gone.
-fn claim_beside(root: &Path, sibling: &Sibling, mode: Mode) -> Result<Option<Arc<Claim>>, ErrorKind> {
+fn claim_beside(root: &Path, sibling: &Sibling, mode: ProbeMode) -> Result<Option<Arc<Claim>>, ErrorKind> {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
     let open = || openat(CWD, &sibling.node, flags, Permissions::empty());
     let mut is_gone = false;
@@ -111,8 +111,8 @@ fn claim_beside(root: &Path, sibling: &Sibling, mode: Mode) -> Result<Option<Arc
 
 /// Claims a file with a lock that other iodynos respect, after seeing that no process holds a record lock (as qemu does
 /// on disk images). File systems without locks are let pass.
-pub(crate) fn claim_file(node: &Node, mode: Mode) -> Result<Arc<Claim>, ErrorKind> {
-    let direction = if mode == Mode::Take { OFlags::RDWR } else { OFlags::RDONLY };
+pub(crate) fn claim_file(node: &Node, mode: ProbeMode) -> Result<Arc<Claim>, ErrorKind> {
+    let direction = if mode == ProbeMode::Claim { OFlags::RDWR } else { OFlags::RDONLY };
     claim(Subject::File(node.identity()), mode, || {
         let fd = node.reopen(direction).map_err(|error| ErrorKind::from_io("write", &node.path, error))?;
         lock(&fd, mode)?;
@@ -122,8 +122,8 @@ pub(crate) fn claim_file(node: &Node, mode: Mode) -> Result<Arc<Claim>, ErrorKin
 
 /// Claims a file that was just made.
 pub(crate) fn claim_new(fd: OwnedFd, identity: (u64, u64)) -> Result<Arc<Claim>, ErrorKind> {
-    claim(Subject::File(identity), Mode::Take, || {
-        lock(&fd, Mode::Take)?;
+    claim(Subject::File(identity), ProbeMode::Claim, || {
+        lock(&fd, ProbeMode::Claim)?;
         Ok(Claim { fd, _beside: Vec::new() })
     })
 }
@@ -141,12 +141,12 @@ fn patiently<T>(mut attempt: impl FnMut() -> T, is_done: impl Fn(&T) -> bool) ->
     attempt()
 }
 
-fn lock(fd: &OwnedFd, mode: Mode) -> Result<(), ErrorKind> {
+fn lock(fd: &OwnedFd, mode: ProbeMode) -> Result<(), ErrorKind> {
     let held = |result| matches!(result, Err(Errno::WOULDBLOCK | Errno::ACCESS));
     // A record lock for writing needs a descriptor for writing.
     let probe = match mode {
-        Mode::Take => FlockOperation::NonBlockingLockExclusive,
-        Mode::Look => FlockOperation::NonBlockingLockShared,
+        ProbeMode::Claim => FlockOperation::NonBlockingLockExclusive,
+        ProbeMode::ReadOnly => FlockOperation::NonBlockingLockShared,
     };
     let attempt = || held(flock(fd, FlockOperation::NonBlockingLockExclusive)) || held(fcntl_lock(fd, probe));
     if patiently(attempt, |held| !held) { Err(ErrorKind::Locked) } else { Ok(()) }
@@ -158,20 +158,20 @@ pub(crate) struct Device {
     pub(crate) claim: Option<Arc<Claim>>,
     pub(crate) size_bytes: u64,
     /// What `--destroy` gave up.
-    pub(crate) given_up: Option<Foreign>,
+    pub(crate) overwritten_by_consent: Option<Foreign>,
 }
 
 /// Examines a block device: in use? ours or empty? `may_destroy` says that a flag names it, `flag` how to name it.
 pub(crate) fn examine(
     node: &Node,
     access: TargetAccess,
-    mode: Mode,
+    mode: ProbeMode,
     may_destroy: bool,
     flag: &Path,
 ) -> Result<Device, ErrorKind> {
     if access == TargetAccess::Read {
         let fd = node.reopen(OFlags::RDONLY).map_err(|error| ErrorKind::from_io("read", &node.path, error))?;
-        return Ok(Device { claim: None, size_bytes: size_of(fd.as_fd(), &node.path)?, given_up: None });
+        return Ok(Device { claim: None, size_bytes: size_of(fd.as_fd(), &node.path)?, overwritten_by_consent: None });
     }
     in_use::check_device(Path::new("/"), node.device())?;
     if sysfs::is_read_only(Path::new("/"), node.device()) {
@@ -182,24 +182,24 @@ pub(crate) fn examine(
     // A program that used it between the first check and the claim is gone or visible now.
     in_use::check_device(Path::new("/"), node.device())?;
     let size_bytes = size_of(claim.fd(), &node.path)?;
-    let known = ours::known_on_device(node.device());
+    let known = ownership::known_on_device(node.device());
     let medium = sysfs::medium(Path::new("/"), node.device());
     // Not every driver has direct I/O.
     let direct = node.reopen(OFlags::RDONLY | OFlags::DIRECT).ok();
     let fd = direct.as_ref().map_or(claim.fd(), |direct| direct.as_fd());
-    let remembered = ours::ForeignPlaces::of(node.device());
-    let given_up = match content::survey(fd, size_bytes, medium, flag, &known, remembered.places()) {
-        Ok(survey) => {
+    let remembered = ownership::ForeignPlaces::of(node.device());
+    let overwritten_by_consent = match content::scan_device(fd, size_bytes, medium, flag, &known, remembered.places()) {
+        Ok(scan) => {
             // Also of a dry run, and also of what a flag gives up: it may not overwrite all of it.
-            remembered.replace(&survey.places);
-            survey.foreign
+            remembered.replace(&scan.places);
+            scan.foreign
         }
         Err(_) if may_destroy => None,
         Err(error) => return Err(error),
     };
-    match given_up {
-        Some(foreign) if !may_destroy => Err(ours::foreign_error(foreign, flag)),
-        given_up => Ok(Device { claim: Some(claim), size_bytes, given_up }),
+    match overwritten_by_consent {
+        Some(foreign) if !may_destroy => Err(ownership::foreign_error(foreign, flag)),
+        overwritten_by_consent => Ok(Device { claim: Some(claim), size_bytes, overwritten_by_consent }),
     }
 }
 

@@ -1,10 +1,10 @@
 //! The examination, creation and growth of regular files.
 
-use crate::device::{Claim, Mode, claim_file, claim_new, is_claimed};
+use crate::device::{Claim, ProbeMode, claim_file, claim_new, is_claimed};
 use crate::node::{Node, Vacancy};
-use crate::ours::{self, Mark};
+use crate::ownership::{self, OwnershipTag};
 use crate::registry::Registry;
-use crate::{ErrorKind, TargetAccess, WritePolicy, evidence, in_use, place};
+use crate::{ErrorKind, TargetAccess, WritePolicy, in_use, place, verify_own_file};
 use plan::{LayoutKind, TargetSpec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
@@ -16,8 +16,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The mark of a file of which nothing was written yet.
-pub(crate) const UNFILLED: Mark =
-    Mark { filled_bytes: Some(0), patterns: Vec::new(), pieces: false, given_up: false, settled: None };
+pub(crate) const UNFILLED: OwnershipTag = OwnershipTag {
+    filled_bytes: Some(0),
+    patterns: Vec::new(),
+    pieces: false,
+    overwritten_by_consent: false,
+    settled: None,
+};
 
 /// A regular file that may be used as asked.
 #[derive(Debug)]
@@ -28,11 +33,11 @@ pub(crate) struct Existing {
     /// Size to extend it to.
     pub(crate) grow_to: Option<u64>,
     /// Its mark, if it is ours.
-    pub(crate) mark: Option<Mark>,
+    pub(crate) mark: Option<OwnershipTag>,
     /// What `--destroy` gave up.
-    pub(crate) given_up: Option<String>,
+    pub(crate) overwritten_by_consent: Option<String>,
     /// What is in it after the run is only ours when it shows.
-    pub(crate) must_prove: bool,
+    pub(crate) needs_verify: bool,
 }
 
 /// The size that a file must have at least.
@@ -51,7 +56,7 @@ pub(crate) fn examine(
     node: &Node,
     access: TargetAccess,
     policy: &WritePolicy,
-    mode: Mode,
+    mode: ProbeMode,
 ) -> Result<Existing, ErrorKind> {
     let size_bytes = u64::try_from(node.stat.st_size).unwrap_or(0);
     let grow_to = wanted_bytes(spec).filter(|asked| *asked > size_bytes);
@@ -63,12 +68,19 @@ pub(crate) fn examine(
     }
     if access == TargetAccess::Read && grow_to.is_none() {
         let fd = node.reopen(OFlags::RDONLY).map_err(|error| ErrorKind::from_io("read", &node.path, error))?;
-        let mark = ours::mark_of(fd.as_fd(), Registry::find().as_ref());
+        let mark = ownership::mark_of(fd.as_fd(), Registry::find().as_ref());
         // Our own file that was made and never filled: filling it is a write like any other, and goes on below.
         let used_bytes = used(spec, size_bytes);
         let needs_fill = mark.as_ref().is_some_and(|mark| first_unwritten(fd.as_fd(), mark, used_bytes) < used_bytes);
         if !needs_fill || policy.never_create {
-            return Ok(Existing { claim: None, size_bytes, grow_to, mark, given_up: None, must_prove: false });
+            return Ok(Existing {
+                claim: None,
+                size_bytes,
+                grow_to,
+                mark,
+                overwritten_by_consent: None,
+                needs_verify: false,
+            });
         }
     }
     place::check(&node.path)?;
@@ -77,7 +89,7 @@ pub(crate) fn examine(
     // Before permissions: a foreign file is refused as such to everybody who may read it.
     let mark = {
         let fd = node.reopen(OFlags::RDONLY).map_err(|error| ErrorKind::from_io("read", &node.path, error))?;
-        ours::mark_of(fd.as_fd(), Registry::find().as_ref())
+        ownership::mark_of(fd.as_fd(), Registry::find().as_ref())
     };
     if mark.is_none() && !may_destroy {
         let flag = spec.path.clone();
@@ -85,7 +97,7 @@ pub(crate) fn examine(
             Some(asked_bytes) if access == TargetAccess::Read => {
                 ErrorKind::ForeignExtension { size_bytes, asked_bytes, flag }
             }
-            _ => ErrorKind::ForeignFile { bytes: size_bytes, mark: ours::XATTR, flag },
+            _ => ErrorKind::ForeignFile { bytes: size_bytes, mark: ownership::XATTR, flag },
         });
     }
     if mark.is_none() {
@@ -96,23 +108,24 @@ pub(crate) fn examine(
     let is_proved = mark.is_some() && is_claimed(node.identity());
     let claim = claim_file(node, mode)?;
     let (fd, flag) = (claim.fd(), &spec.path);
-    let (given_up, must_prove) = match &mark {
+    let (overwritten_by_consent, needs_verify) = match &mark {
         // What the first name gave up stays given up.
-        Some(mark) if is_proved => {
-            (may_destroy.then(|| evidence::what_is_lost(fd, size_bytes, None, flag)).flatten(), mark.given_up)
-        }
+        Some(mark) if is_proved => (
+            may_destroy.then(|| verify_own_file::what_is_lost(fd, size_bytes, None, flag)).flatten(),
+            mark.overwritten_by_consent,
+        ),
         Some(mark) if !may_destroy => {
-            evidence::prove(fd, size_bytes, mark, flag)?;
+            verify_own_file::prove(fd, size_bytes, mark, flag)?;
             (None, false)
         }
         // The flag is not needed.
-        Some(mark) if evidence::is_as_left(fd, size_bytes, mark, flag) => (None, false),
-        _ => (evidence::what_is_lost(fd, size_bytes, mark.as_ref(), flag), true),
+        Some(mark) if verify_own_file::is_as_left(fd, size_bytes, mark, flag) => (None, false),
+        _ => (verify_own_file::what_is_lost(fd, size_bytes, mark.as_ref(), flag), true),
     };
     if let Some(bytes) = grow_to.filter(|_| takes_room(spec)) {
         check_space(claim.fd(), bytes - size_bytes, &node.path)?;
     }
-    Ok(Existing { claim: Some(claim), size_bytes, grow_to, mark, given_up, must_prove })
+    Ok(Existing { claim: Some(claim), size_bytes, grow_to, mark, overwritten_by_consent, needs_verify })
 }
 
 /// Examines a place where a file would be made; returns its size.
@@ -224,7 +237,8 @@ fn furnish(vacancy: &Vacancy, fd: OwnedFd, bytes: u64, how: LayoutKind) -> Resul
     let registry = Registry::find();
     // Before anything else, so that a file that is left half-made is known.
     let filled_bytes = UNFILLED.filled_bytes.filter(|_| how == LayoutKind::Filled);
-    created.unmarked = ours::set_mark(created.claim.fd(), &Mark { filled_bytes, ..UNFILLED }, registry.as_ref()).err();
+    created.unmarked =
+        ownership::set_mark(created.claim.fd(), &OwnershipTag { filled_bytes, ..UNFILLED }, registry.as_ref()).err();
     grow(created.claim.fd(), (0, bytes), how, &path)?;
     Ok(created)
 }
@@ -277,7 +291,7 @@ pub(crate) fn grow(fd: BorrowedFd<'_>, (from, to): (u64, u64), how: LayoutKind, 
 ///
 /// The mark decides and not the file system, for which a part that was allocated and read is written, and which has holes
 /// where a load has trimmed.
-pub(crate) fn first_unwritten(fd: BorrowedFd<'_>, mark: &Mark, size_bytes: u64) -> u64 {
+pub(crate) fn first_unwritten(fd: BorrowedFd<'_>, mark: &OwnershipTag, size_bytes: u64) -> u64 {
     mark.filled_bytes.unwrap_or_else(|| first_hole(fd, size_bytes)).min(size_bytes)
 }
 
@@ -285,7 +299,7 @@ impl Existing {
     /// How far the file was written, as it was found; `size_bytes` when all of it was.
     pub(crate) fn filled_bytes(&self, fd: BorrowedFd<'_>) -> u64 {
         match &self.mark {
-            Some(mark) if self.given_up.is_none() => first_unwritten(fd, mark, self.size_bytes),
+            Some(mark) if self.overwritten_by_consent.is_none() => first_unwritten(fd, mark, self.size_bytes),
             // What another program has made of it the mark does not know.
             Some(mark) => first_unwritten(fd, mark, self.size_bytes).min(first_hole(fd, self.size_bytes)),
             None => first_hole(fd, self.size_bytes),

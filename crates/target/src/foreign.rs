@@ -2,7 +2,7 @@
 
 use crate::ErrorKind;
 use crate::pattern::Known;
-use crate::survey;
+use crate::sample_plan;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::{Errno, pread};
 use std::ops::Range;
@@ -28,7 +28,7 @@ pub(crate) struct Foreign {
 /// A target's bytes, in which every sector that iodyno wrote reads as zeroes. A short signature that happens to stand
 /// in our own random data is thus never seen, and one that another program wrote over our data is.
 #[derive(Debug)]
-pub(crate) struct View<'a> {
+pub(crate) struct ScannedBlocks<'a> {
     fd: BorrowedFd<'a>,
     flag: &'a Path,
     known: &'a Known,
@@ -56,7 +56,7 @@ impl Piece {
     }
 }
 
-impl<'a> View<'a> {
+impl<'a> ScannedBlocks<'a> {
     /// Reads parts of a target, several at the same time.
     pub(crate) fn read(
         fd: BorrowedFd<'a>,
@@ -92,7 +92,7 @@ impl<'a> View<'a> {
         }
         pieces.sort_unstable_by_key(|piece| piece.offset);
         let own_sectors = pieces.iter().map(|piece| piece.own_sectors).sum();
-        Ok(View { fd, flag, known, size_bytes, pieces, own_sectors })
+        Ok(ScannedBlocks { fd, flag, known, size_bytes, pieces, own_sectors })
     }
 
     /// Bytes `[offset, offset + len)` with our own sectors blanked; `None` when they lie outside the target.
@@ -136,7 +136,7 @@ impl<'a> View<'a> {
         };
         let mut places: Vec<u64> = remembered.iter().filter(is_foreign).copied().collect();
         let found: Vec<u64> = self.pieces.iter().filter_map(Piece::first_foreign).collect();
-        let room = survey::MAX_REMEMBERED.saturating_sub(places.len());
+        let room = sample_plan::MAX_REMEMBERED.saturating_sub(places.len());
         let step = found.len().div_ceil(room.max(1)).max(1);
         places.extend(found.into_iter().step_by(step).take(room));
         places.sort_unstable();

@@ -1,14 +1,14 @@
 //! Targets that are open for a run.
 
-use crate::device::{Claim, Mode};
-use crate::evidence::{self, Effort, Left};
-use crate::examine::{Examined, check_direct, examine};
+use crate::device::{Claim, ProbeMode};
 use crate::file::{self, Created, Existing, used};
 use crate::node::Node;
-use crate::ours::{self, Mark, Settled};
+use crate::open_flags::{Further, TargetView, alignment, file_system, open_flags, open_node};
+use crate::ownership::{self, OwnershipTag, Settled};
 use crate::pattern::UserPattern;
 use crate::registry::Registry;
-use crate::view::{Further, TargetView, alignment, file_system, open_flags, open_node};
+use crate::safety_check::{Examined, check_direct, check_safety};
+use crate::verify_own_file::{self, Effort, Left};
 use crate::{ErrorKind, TargetAccess, TargetError, WritePolicy};
 use plan::{LayoutKind, OpenFlags, TargetSpec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -115,9 +115,9 @@ impl OpenTarget {
         let registry = Registry::find();
         let noted = match self.kind {
             TargetKind::BlockDevice { major, minor } => {
-                ours::add_pattern_to_device((major, minor), pattern, registry.as_ref())
+                ownership::add_pattern_to_device((major, minor), pattern, registry.as_ref())
             }
-            TargetKind::File { .. } => ours::add_pattern_to_file(self.io.as_fd(), pattern, registry.as_ref()),
+            TargetKind::File { .. } => ownership::add_pattern_to_file(self.io.as_fd(), pattern, registry.as_ref()),
             TargetKind::Zeroes | TargetKind::Nothing => Ok(()),
         };
         noted.map_err(|why| format!("the pattern is not remembered, and the next run will want --destroy: {why}"))
@@ -136,10 +136,10 @@ impl OpenTarget {
     fn left(&self, effort: Effort) -> rustix::io::Result<Option<(Settled, bool)>> {
         let Some(claim) = &self._claim else { return Ok(None) };
         let registry = Registry::find();
-        let mark = ours::mark_of(self.io.as_fd(), registry.as_ref()).unwrap_or_default();
+        let mark = ownership::mark_of(self.io.as_fd(), registry.as_ref()).unwrap_or_default();
         let known = mark.known(registry.as_ref());
         let settled = Settled::apart(self.io.as_fd())?;
-        let left = evidence::look_after(claim.fd(), settled.size_bytes(), &known, effort);
+        let left = verify_own_file::look_after(claim.fd(), settled.size_bytes(), &known, effort);
         if self.is_ever_direct() {
             // Out of the way of a next run's direct I/O.
             let _ = fadvise(claim.fd(), 0, None, Advice::DontNeed);
@@ -147,8 +147,8 @@ impl OpenTarget {
         let is_believed = match left {
             Left::Ours => true,
             // What a flag gave up and others wrote meanwhile is left to the next run's look, which is a longer one.
-            Left::OursInSamples => !mark.given_up,
-            Left::Foreign => !mark.given_up && !mark.is_known_by_content(&known),
+            Left::OursInSamples => !mark.overwritten_by_consent,
+            Left::Foreign => !mark.overwritten_by_consent && !mark.is_known_by_content(&known),
         };
         let is_still = settled.is_same(Settled::now(self.io.as_fd())?);
         Ok((is_believed && is_still).then_some((settled, left == Left::Ours)))
@@ -167,7 +167,7 @@ impl OpenTarget {
                 mark.filled_bytes = Some(settled.size_bytes());
             }
             mark.pieces &= !is_ours;
-            mark.given_up &= !is_ours;
+            mark.overwritten_by_consent &= !is_ours;
         })
     }
 
@@ -185,18 +185,18 @@ impl OpenTarget {
     }
 
     /// Changes the mark as it is now: a plan may name one file twice.
-    fn change_mark(&self, change: impl FnOnce(&mut Mark)) -> Result<(), String> {
+    fn change_mark(&self, change: impl FnOnce(&mut OwnershipTag)) -> Result<(), String> {
         if !self.is_marked || !self.writable {
             return Ok(());
         }
         let registry = Registry::find();
-        let before = ours::mark_of(self.io.as_fd(), registry.as_ref());
+        let before = ownership::mark_of(self.io.as_fd(), registry.as_ref());
         let mut mark = before.clone().unwrap_or_default();
         change(&mut mark);
         if before.as_ref() == Some(&mark) {
             return Ok(());
         }
-        ours::set_mark(self.io.as_fd(), &mark, registry.as_ref())
+        ownership::set_mark(self.io.as_fd(), &mark, registry.as_ref())
     }
 
     /// The target as it is opened with these flags: those of one of the sets that it was opened for. With others: as with
@@ -307,7 +307,7 @@ pub fn open_with(
     let flags = sets.first().copied().unwrap_or(spec.open);
     let open = || -> Result<OpenTarget, ErrorKind> {
         let extra = open_flags(flags)?;
-        let examined = examine(spec, access, policy, Mode::Take)?;
+        let examined = check_safety(spec, access, policy, ProbeMode::Claim)?;
         // Before a file grows: direct I/O that is not to be had is found out here.
         sets.iter().try_for_each(|set| check_direct(*set, &examined))?;
         let direct = sets.iter().any(|set| open_flags(*set).is_ok_and(|flags| flags.contains(OFlags::DIRECT)));
@@ -321,7 +321,7 @@ pub fn open_with(
                 }
                 let size_bytes = used(spec, device.size_bytes);
                 let mut opened = describe(spec, &node, io, extra.contains(OFlags::DIRECT), size_bytes)?;
-                if let Some(foreign) = device.given_up {
+                if let Some(foreign) = device.overwritten_by_consent {
                     opened.notes.push(format!("--destroy gives up {} at byte {}", foreign.what, foreign.offset));
                 }
                 opened.writable = device.claim.is_some();
@@ -376,8 +376,13 @@ fn open_file(spec: &TargetSpec, node: &Node, existing: Existing, extra: OFlags) 
             Some(mark) if !is_filled && (existing.grow_to.is_some() || mark.filled_bytes.is_none()) => None,
             _ => Some(existing.filled_bytes(io.as_fd())),
         };
-        let now = Mark { settled: None, filled_bytes, given_up: existing.must_prove, ..mark.unwrap_or_default() };
-        if let Err(reason) = ours::set_mark(io.as_fd(), &now, Registry::find().as_ref()) {
+        let now = OwnershipTag {
+            settled: None,
+            filled_bytes,
+            overwritten_by_consent: existing.needs_verify,
+            ..mark.unwrap_or_default()
+        };
+        if let Err(reason) = ownership::set_mark(io.as_fd(), &now, Registry::find().as_ref()) {
             notes.push(format!("the file cannot be marked as iodyno's own: {reason}"));
         }
         mark = Some(now);
@@ -430,7 +435,7 @@ fn open_created(spec: &TargetSpec, created: &Created<'_>, bytes: u64, extra: OFl
 }
 
 /// From the first byte that was never written to the end, beginning at a whole MiB.
-fn set_fill(opened: &mut OpenTarget, mark: &Mark) {
+fn set_fill(opened: &mut OpenTarget, mark: &OwnershipTag) {
     let first = file::first_unwritten(opened.as_fd(), mark, opened.size_bytes);
     opened.fill = (first < opened.size_bytes).then_some(first >> 20 << 20..opened.size_bytes);
 }

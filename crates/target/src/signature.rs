@@ -3,13 +3,13 @@
 //! Nothing depends on this list being complete: whatever it does not know is still refused for its non-zero bytes.
 
 use crate::ErrorKind;
-use crate::foreign::{Foreign, View};
+use crate::foreign::{Foreign, ScannedBlocks};
 use crate::magics::{
     At::{End, Start},
     HINTS, MAGICS, MD_MAGIC, Magic,
 };
 use crate::pattern::is_partition;
-use crate::survey;
+use crate::sample_plan;
 
 /// The same, big-endian (only superblock 0.90 is written in the machine's own order).
 const MD_MAGIC_SWAPPED: [u8; 4] = [0xa9, 0x2b, 0x4e, 0xfc];
@@ -22,7 +22,7 @@ const ZFS_UBERBLOCK: [u8; 8] = [0x0c, 0xb1, 0xba, 0, 0, 0, 0, 0];
 const LIKELY_STARTS: [u64; 2] = [63 * 512, 2048 * 512];
 
 /// The first known signature on a target.
-pub(crate) fn find(view: &View<'_>) -> Result<Option<Foreign>, ErrorKind> {
+pub(crate) fn find(view: &ScannedBlocks<'_>) -> Result<Option<Foreign>, ErrorKind> {
     for (what, at, magic) in MAGICS {
         let offset = match at {
             Start(offset) => Some(*offset),
@@ -48,11 +48,11 @@ pub(crate) fn find(view: &View<'_>) -> Result<Option<Foreign>, ErrorKind> {
 
 /// The first known signature, among what was read, of something that begins or ends where a partition may. For what
 /// [`find`] has no name for.
-pub(crate) fn find_in_partitions(view: &View<'_>) -> Option<Foreign> {
+pub(crate) fn find_in_partitions(view: &ScannedBlocks<'_>) -> Option<Foreign> {
     let named = |what: &str, offset: u64, sector: u64| {
         foreign(&format!("{what} (of a partition that begins at sector {sector})"), offset)
     };
-    for start in survey::starts(view.size_bytes) {
+    for start in sample_plan::starts(view.size_bytes) {
         let (sector, likely) = (start / 512, start == 0 || LIKELY_STARTS.contains(&start));
         let hints = HINTS.iter().filter(|_| likely);
         let strong = MAGICS.iter().filter(|(.., bytes)| start > 0 && (bytes.len() > 2 || likely));
@@ -67,12 +67,12 @@ pub(crate) fn find_in_partitions(view: &View<'_>) -> Option<Foreign> {
             return Some(foreign(&format!("{what} (of a partition that ends at sector {sector})"), offset));
         }
     }
-    let copy = survey::copies(view.size_bytes).into_iter().find(|copy| is_ext(view, *copy));
+    let copy = sample_plan::copies(view.size_bytes).into_iter().find(|copy| is_ext(view, *copy));
     copy.map(|copy| foreign("an ext2/ext3/ext4 file system (backup superblock)", copy + EXT_MAGIC))
 }
 
 /// A magic that stands where a partition from `start` would have it, or one that ends there (at 0: the device itself).
-fn at_partition(view: &View<'_>, start: u64, (what, at, magic): &Magic) -> Option<(&'static str, u64)> {
+fn at_partition(view: &ScannedBlocks<'_>, start: u64, (what, at, magic): &Magic) -> Option<(&'static str, u64)> {
     let end = if start == 0 { view.size_bytes } else { start };
     let offset = match at {
         Start(offset) => start.checked_add(*offset)?,
@@ -85,7 +85,7 @@ fn at_partition(view: &View<'_>, start: u64, (what, at, magic): &Magic) -> Optio
 const EXT_MAGIC: u64 = 0x38;
 
 /// Is a superblock of ext2/3/4 here? Its magic number has two bytes only, so other fields must make sense as well.
-fn is_ext(view: &View<'_>, superblock: u64) -> bool {
+fn is_ext(view: &ScannedBlocks<'_>, superblock: u64) -> bool {
     let Some(bytes) = view.peek(superblock, 0x50) else { return false };
     let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     // Numbers of inodes and blocks, logarithm of the block size, revision.
@@ -96,7 +96,7 @@ fn foreign(what: &str, offset: u64) -> Foreign {
     Foreign { what: what.to_string(), offset }
 }
 
-fn stands(view: &View<'_>, offset: u64, magic: &[u8]) -> Result<bool, ErrorKind> {
+fn stands(view: &ScannedBlocks<'_>, offset: u64, magic: &[u8]) -> Result<bool, ErrorKind> {
     Ok(view.at(offset, magic.len() as u64)?.as_deref() == Some(magic))
 }
 
@@ -110,7 +110,7 @@ fn md_at_the_end(end: u64) -> impl Iterator<Item = (&'static str, u64)> {
 
 /// Each label is 16 KiB of other things, 112 KiB of configuration (an XDR list of names and values), and 128 KiB of
 /// uberblocks, 1 KiB or more each. Labels begin at multiples of 256 KiB.
-fn zfs(view: &View<'_>) -> Result<Option<Foreign>, ErrorKind> {
+fn zfs(view: &ScannedBlocks<'_>) -> Result<Option<Foreign>, ErrorKind> {
     let end = view.size_bytes / ZFS_LABEL_BYTES * ZFS_LABEL_BYTES;
     let labels =
         [Some(0), Some(ZFS_LABEL_BYTES), end.checked_sub(2 * ZFS_LABEL_BYTES), end.checked_sub(ZFS_LABEL_BYTES)];
@@ -135,7 +135,7 @@ fn zfs(view: &View<'_>) -> Result<Option<Foreign>, ErrorKind> {
 }
 
 /// `55 AA` at the end of the first sector: a partition table when an entry makes sense, otherwise a boot sector.
-fn mbr(view: &View<'_>) -> Result<Option<Foreign>, ErrorKind> {
+fn mbr(view: &ScannedBlocks<'_>) -> Result<Option<Foreign>, ErrorKind> {
     let Some(sector) = view.at(0, 512)?.filter(|sector| sector.ends_with(&[0x55, 0xaa])) else { return Ok(None) };
     let table = sector[446..510].chunks_exact(16).any(is_partition);
     Ok(Some(foreign(if table { "an MBR partition table" } else { "a boot sector" }, 510)))

@@ -3,7 +3,7 @@
 use super::fold::is_io_error;
 use super::{DrillTarget, PageInterval, PageScene, PageSheet, count_or, short, short_bytes, short_or, short_time};
 use rates::disk::is_partition;
-use rates::disk::quotient;
+use rates::disk::ratio;
 use rates::is_loopback;
 use rates::stat::CounterSubject;
 use recording::rows::{self, Event};
@@ -300,7 +300,7 @@ impl PageScene<'_> {
             let ops =
                 |moment: &PageInterval| Some(moment.figure(CounterSubject::Disk, name, "ops_per_s")? * moment.seconds);
             let ops: f64 = minute.iter().filter_map(ops).sum();
-            let share = quotient(100.0 * counted as f64, ops).filter(|_| counted > 0);
+            let share = ratio(100.0 * counted as f64, ops).filter(|_| counted > 0);
             let share = share.map_or(String::new(), |share| format!("  {}", percent(Some(share.min(100.0)))));
             let count = counted as f64;
             return (format!("{}/min{share}", count_or(Some(count))), ResourceLevel::of_trouble(Some(count)));

@@ -147,7 +147,7 @@ fn disks(
 /// Mean response of the slowest device of each moment, ns, and the least one in a cell. A few I/Os tell nothing of a device.
 fn responses(reader: &Reader, mut cells: Cells) -> Result<(Cells, f64), AnalyzeError> {
     disks(reader, &[&DiskColumns::OPS, &DiskColumns::TIMES], cells.gap_ns, |t_ns, delta| {
-        let response_ns = delta.response_ns().filter(|_| delta.ops().is_some_and(|ops| ops >= IOS_LEAST));
+        let response_ns = delta.mean_await_ns().filter(|_| delta.ops().is_some_and(|ops| ops >= IOS_LEAST));
         response_ns.into_iter().for_each(|ns| cells.put(t_ns, ns));
     })?;
     let least = cells.values.iter().flatten().copied().filter(|ns| *ns > 0.0).reduce(f64::min);

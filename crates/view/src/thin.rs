@@ -22,10 +22,10 @@ pub fn thinned(mut view: ViewData) -> ViewData {
     let is_gap = |at: &usize| lines.iter().all(|line| line.values[*at].is_nan());
     let stretch = |from: usize| {
         let to = (from + step).min(x.len());
-        Stretch { from, to, gap: (from..to).find(is_gap) }
+        PointRun { from, to, gap: (from..to).find(is_gap) }
     };
-    let stretches: Vec<Stretch> = (0..x.len()).step_by(step).map(stretch).collect();
-    *x = stretches.iter().flat_map(Stretch::kept).map(|at| x[at]).collect();
+    let stretches: Vec<PointRun> = (0..x.len()).step_by(step).map(stretch).collect();
+    *x = stretches.iter().flat_map(PointRun::kept).map(|at| x[at]).collect();
     for line in &mut lines {
         line.values = stretches.iter().flat_map(|stretch| stretch.ends_of(&line.values)).collect();
     }
@@ -35,14 +35,14 @@ pub fn thinned(mut view: ViewData) -> ViewData {
 }
 
 /// Points that follow each other, `from..to`.
-struct Stretch {
+struct PointRun {
     from: usize,
     to: usize,
     /// A point at which no line has a value: what was not measured is to be seen, however short it was.
     gap: Option<usize>,
 }
 
-impl Stretch {
+impl PointRun {
     /// The points that are left, ascending: two and the gap, or all where there are no more.
     fn kept(&self) -> Vec<usize> {
         if self.to - self.from <= 3 {

@@ -51,7 +51,7 @@ pub use wall_clock::ZONE_AHEAD_S;
 #[doc(hidden)]
 pub mod calibration {
     pub use crate::comparison::LoadPair;
-    pub use crate::comparison::second::{LoadRound, RoundStep};
+    pub use crate::comparison::per_second::{LoadRound, RoundStep};
     pub use rates::measure::{BetterDirection, MeasureKind, RateFlow, TimeKind};
 
     /// What is said of this figure of the second side in the first pair that all have.

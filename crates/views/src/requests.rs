@@ -23,7 +23,7 @@ type Server = (i32, String);
 
 /// What was recorded in some intervals, one after the other.
 #[derive(Debug)]
-struct Stretch {
+struct RequestSpan {
     from_s: f64,
     to_s: f64,
     /// When the last of the intervals ended.
@@ -34,7 +34,7 @@ struct Stretch {
     responses: BTreeMap<Server, Histogram>,
 }
 
-impl Stretch {
+impl RequestSpan {
     /// Without rows as yet.
     fn of_interval(row: &RequestInterval) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl Stretch {
 pub struct RequestFacts {
     fold: RequestFold,
     /// In the order of time.
-    stretches: Vec<Stretch>,
+    stretches: Vec<RequestSpan>,
     /// Intervals that a stretch may have.
     most_intervals: usize,
 }
@@ -138,7 +138,7 @@ impl RequestFacts {
         let is_first = self.fold.add(row);
         let is_new = self.stretches.last().is_none_or(|last| last.t_ns < row.t_ns);
         if is_new {
-            self.stretches.push(Stretch::of_interval(row));
+            self.stretches.push(RequestSpan::of_interval(row));
         }
         let Some(last) = self.stretches.last_mut() else { return };
         if is_first {
@@ -163,7 +163,7 @@ impl RequestFacts {
             self.stretches[at].append(ended);
         } else if self.stretches.len() > STRETCHES {
             self.most_intervals = 2 * self.most_intervals.max(1);
-            self.put_together(Stretch::is_apart_from);
+            self.put_together(RequestSpan::is_apart_from);
             if self.stretches.len() > STRETCHES {
                 self.put_together(|_, _| false);
             }
@@ -171,7 +171,7 @@ impl RequestFacts {
     }
 
     /// Neighbours that are not to be kept apart, while they are not too long; the last one is under way.
-    fn put_together(&mut self, apart: fn(&Stretch, &Stretch) -> bool) {
+    fn put_together(&mut self, apart: fn(&RequestSpan, &RequestSpan) -> bool) {
         let last = self.stretches.pop();
         for next in std::mem::take(&mut self.stretches) {
             match self.stretches.last_mut() {
@@ -197,9 +197,9 @@ impl RequestFacts {
     }
 
     /// Moments and what was between them; `None` where nothing was watched, so that no line leads over it.
-    fn course(&self) -> Vec<(f64, Option<&Stretch>)> {
+    fn course(&self) -> Vec<(f64, Option<&RequestSpan>)> {
         let mut course = Vec::new();
-        let mut before: Option<&Stretch> = None;
+        let mut before: Option<&RequestSpan> = None;
         for stretch in &self.stretches {
             if let Some(before) = before.filter(|before| before.is_apart_from(stretch)) {
                 course.push(((before.to_s + stretch.from_s) / 2.0, None));
@@ -216,7 +216,7 @@ fn key(group: &RequestGroup) -> Server {
     (group.port, group.program.clone().unwrap_or_default())
 }
 
-fn over_time(course: &[(f64, Option<&Stretch>)], y: Axis, lines: Vec<Line>) -> Drawing {
+fn over_time(course: &[(f64, Option<&RequestSpan>)], y: Axis, lines: Vec<Line>) -> Drawing {
     let x: Vec<f64> = course.iter().map(|(at_s, _)| *at_s).collect();
     let elapsed = axis("elapsed time", Unit::Seconds, Scale::Time);
     Drawing { x: elapsed, y, body: Body::Lines { x: x.into(), lines, right: None }, marks: Vec::new() }
@@ -250,7 +250,7 @@ pub(crate) fn response(facts: &RequestFacts, name: &str) -> Option<Drawing> {
 
 pub(crate) fn response_heatmap(facts: &RequestFacts, name: &str) -> Option<Drawing> {
     let server = key(&facts.server(name)?);
-    let column = |stretch: &Stretch| {
+    let column = |stretch: &RequestSpan| {
         let responses = stretch.responses.get(&server).cloned();
         (stretch.from_s, stretch.to_s, responses.unwrap_or_else(|| Histogram::new(STORED_SUB_BITS)))
     };

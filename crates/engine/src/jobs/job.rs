@@ -1,12 +1,12 @@
 //! A job under way: may it begin, may it go on, is a slot free, is something due?
 
-use super::apart::Apart;
+use super::overlap::OverlapSerializer;
 use super::search::Search;
 use crate::budget::Budget;
 use crate::cache::Cached;
-use crate::fates::JobFault;
 use crate::group::{JobSpec, LaneSpec};
 use crate::issue::Issue;
+use crate::job_status::JobFault;
 use plan::ThinkTime;
 use plan::generate::OperationKind;
 use std::collections::VecDeque;
@@ -58,7 +58,7 @@ pub(super) struct Job {
     /// Was its last operation a flush?
     pub(super) is_flushed: bool,
     /// Where no operation begins while one in flight overlaps it.
-    pub(super) apart: Option<Box<Apart>>,
+    pub(super) apart: Option<Box<OverlapSerializer>>,
 }
 
 /// Where a job is with its pauses.
@@ -111,7 +111,7 @@ impl Job {
     /// Ends before its own limits.
     pub(super) fn stop(&mut self, now_ns: u64) {
         if !self.ended {
-            self.spec.fates.stop(self.spec.workload, now_ns);
+            self.spec.statuses.stop(self.spec.workload, now_ns);
             self.end(now_ns);
         }
     }
@@ -119,7 +119,7 @@ impl Job {
     /// Others wait for this job's last completion.
     pub(super) fn tell_end(&self) {
         self.spec.span.end(self.end_ns.max(self.returned_ns).max(self.began_ns.unwrap_or(0)));
-        self.spec.fates.drained(self.spec.workload, self.is_flushed);
+        self.spec.statuses.drained(self.spec.workload, self.is_flushed);
     }
 
     /// Time to begin?
@@ -127,7 +127,7 @@ impl Job {
         if self.began_ns.is_some() {
             return None;
         }
-        let waits = |at: &usize| !self.spec.fates.has_ended(*at);
+        let waits = |at: &usize| !self.spec.statuses.has_ended(*at);
         if self.spec.job.after.iter().any(waits) {
             return Some(Ready::At(now_ns + LOOK_NS));
         }
@@ -138,7 +138,7 @@ impl Job {
         }
         self.began_ns = Some(start_ns);
         self.spec.span.begin(start_ns);
-        self.spec.fates.begin(self.spec.workload);
+        self.spec.statuses.begin(self.spec.workload);
         for (due_ns, schedule) in self.kind_due_ns.iter_mut().zip(&mut self.spec.paced) {
             *due_ns = schedule.as_mut().map_or(0, |schedule| start_ns + schedule.next_ns());
         }
@@ -317,7 +317,7 @@ impl Job {
             bytes: issue.operation.bytes,
             service_ns: Some(service_ns),
         };
-        self.spec.fates.too_slow(self.spec.workload, fault);
+        self.spec.statuses.too_slow(self.spec.workload, fault);
         self.stop(now_ns);
     }
 

@@ -1,6 +1,6 @@
 //! What jobs issue, and when.
 
-use super::apart::Apart;
+use super::overlap::OverlapSerializer;
 use super::search::Search;
 use super::*;
 use plan::LatencyGoal;
@@ -16,7 +16,7 @@ impl Bench {
         let lane =
             || crate::cost::lane(Operations::new(&workload, &target, geometry, 1, GeneratorPart::WHOLE).unwrap());
         let lanes: Vec<LaneSpec> = jobs.iter().map(|_| lane()).collect();
-        let fates = Arc::new(JobFates::plain(jobs.len()));
+        let statuses = Arc::new(JobStatuses::plain(jobs.len()));
         let spec = |(at, job): (usize, plan::Job)| {
             let turns = TargetTurns::new(&job, vec![1 << 30], 1);
             JobSpec {
@@ -29,7 +29,7 @@ impl Bench {
                 span: Arc::default(),
                 targets: vec![0],
                 warm_ns: 0,
-                fates: Arc::clone(&fates),
+                statuses: Arc::clone(&statuses),
             }
         };
         Self(Jobs::new(jobs.into_iter().enumerate().map(spec).collect(), lanes.len()), lanes)
@@ -67,7 +67,7 @@ fn slots_that_a_search_does_not_use_do_not_age() {
 
 #[test]
 fn an_operation_waits_while_one_in_flight_overlaps_it() {
-    let mut apart = Apart::default();
+    let mut apart = OverlapSerializer::default();
     let issue = |lane, offset, bytes| {
         let operation = Operation { op: OperationKind::Write, offset, bytes };
         Issue { lane, operation, due_ns: 1 }
@@ -107,7 +107,7 @@ fn a_low_water_mark_refills_all_slots_at_once() {
     let operations = Operations::new(&workload, &target, geometry, 1, GeneratorPart::WHOLE).unwrap();
     let mut lanes = vec![crate::cost::lane(operations)];
     let job = plan::Job { depth_low: 1, ..plan::Job::new(4) };
-    let fates = Arc::new(JobFates::plain(1));
+    let statuses = Arc::new(JobStatuses::plain(1));
     let turns = TargetTurns::new(&job, vec![1 << 30], 1);
     let spec = JobSpec {
         workload: 0,
@@ -119,7 +119,7 @@ fn a_low_water_mark_refills_all_slots_at_once() {
         span: Arc::default(),
         targets: vec![0],
         warm_ns: 0,
-        fates,
+        statuses,
     };
     let mut jobs = Jobs::new(vec![spec], 1);
     let mut issued = |jobs: &mut Jobs, now_ns| {

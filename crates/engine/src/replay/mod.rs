@@ -11,8 +11,8 @@ mod worker;
 
 use crate::opening::{descriptor, flags_of};
 use crate::placement;
-use crate::played::{Played, ReplayChunk};
-use crate::running::{Offered, Parts, RunningRun, Team};
+use crate::replay_progress::{Played, ReplayChunk};
+use crate::running::{Offered, Parts, RunningRun, WorkerSet};
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot};
 use crate::{EngineError, RunInput, discard, group};
@@ -145,11 +145,11 @@ pub fn replay(input: RunInput<'_>, feed: ReplayFeed) -> Result<(RunningRun, Arc<
     gate.open(Some(started_ns));
     let priority = if is_real_time { "real-time priority" } else { "ordinary priority: times are less exact" };
     let description = format!("io_uring, {} target(s), {how}, {priority}{place}", lanes.len());
-    let teams = vec![Team::new(stats, spare, status, vec![thread], lanes)];
+    let teams = vec![WorkerSet::new(stats, spare, status, vec![thread], lanes)];
     let offered = Offered::Played(Played::new(chunks));
     let is_open = vec![is_open];
-    let (fates, engine) = (Arc::default(), "io_uring");
-    let parts = Parts { teams, control, fates, started_ns, ends_ns: None, offered, is_open, engine, description };
+    let (statuses, engine) = (Arc::default(), "io_uring");
+    let parts = Parts { teams, control, statuses, started_ns, ends_ns: None, offered, is_open, engine, description };
     Ok((RunningRun::of(parts), hindrances))
 }
 

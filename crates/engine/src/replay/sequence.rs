@@ -1,6 +1,6 @@
 //! Which operation of a replay is next, and when. No I/O and no clock in here.
 
-use crate::played::ReplayChunk;
+use crate::replay_progress::ReplayChunk;
 use plan::replay::{ReplayIo, ReplayPacing};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};

@@ -6,14 +6,14 @@ use super::share::Share;
 use super::{ReplayFeed, ReplayHindrances, Stage};
 use crate::EngineError;
 use crate::failure::RawFailure;
-use crate::fates::Failed;
+use crate::job_status::Failed;
 use crate::memory::Memory;
 use crate::pending::PendingOp;
 use crate::placement::real_time;
-use crate::played::ReplayChunk;
-use crate::ring::{Request, Ring};
+use crate::replay_progress::ReplayChunk;
 use crate::shared::{Control, Status};
 use crate::stats::{Alike, Slot};
+use crate::uring_queue::{Request, Ring};
 use plan::generate::{Operation, OperationKind};
 use plan::replay::{ReplayIo, ReplayPacing};
 use quantity::clock;
@@ -242,7 +242,7 @@ impl Player {
         }
         self.stamp();
         if self.may_defer(now_ns) {
-            return self.ring.hand_over().map_err(EngineError::system("submit to io_uring"));
+            return self.ring.submit_nowait().map_err(EngineError::system("submit to io_uring"));
         }
         self.ring.enter(0, None).map_err(EngineError::system("submit to io_uring"))?;
         self.reap(self.now_ns());

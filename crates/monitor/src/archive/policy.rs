@@ -47,7 +47,7 @@ impl Default for RetentionPolicy {
 
 /// An old recording of this collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct RecordingEntry {
     /// Name of its directory.
     pub(crate) name: String,
     /// Place in the order in which the collector began them.
@@ -68,7 +68,7 @@ pub(crate) struct Kept {
 
 /// Room on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct DiskSpace {
     /// What there is.
     pub(crate) total: u64,
     /// What is free for everybody.
@@ -76,13 +76,13 @@ pub(crate) struct Room {
 }
 
 /// Where recordings are.
-pub(crate) trait Shelf {
+pub(crate) trait RecordingStore {
     /// Removes one; false when it stays.
-    fn remove(&mut self, recording: &Kept, why: &str) -> bool;
+    fn remove(&mut self, recording: &RecordingEntry, why: &str) -> bool;
     /// Makes one coarser; false when it stays as it is.
-    fn thin(&mut self, recording: &Kept, step_ns: i64) -> bool;
+    fn thin(&mut self, recording: &RecordingEntry, step_ns: i64) -> bool;
     /// Room on the disk now; `None` where it is not known.
-    fn room(&mut self) -> Option<Room>;
+    fn room(&mut self) -> Option<DiskSpace>;
     /// Says something, once in the life of a process for each `key`.
     fn say_once(&mut self, key: &str, said: String);
     /// Is everything to be left for the next time?
@@ -115,7 +115,7 @@ pub(crate) fn share(count: usize, keep_ns: Option<i64>) -> u64 {
 }
 
 /// Puts them in their order and finds out when each ended: at the latest when the next day began.
-pub(crate) fn order(kept: &mut [Kept], now: &Now) {
+pub(crate) fn order(kept: &mut [RecordingEntry], now: &Now) {
     kept.sort_by_key(|recording| recording.number);
     let mut next_ns = now.open_begun_ns.unwrap_or(now.passed_ns);
     for recording in kept.iter_mut().rev() {
@@ -127,7 +127,7 @@ pub(crate) fn order(kept: &mut [Kept], now: &Now) {
 }
 
 /// Place of the first of those that stay: the newest that cover `at_least_ns`, and the newest day in any case.
-pub(crate) fn first_protected(kept: &[Kept], at_least_ns: i64) -> usize {
+pub(crate) fn first_protected(kept: &[RecordingEntry], at_least_ns: i64) -> usize {
     let mut covered_ns = 0_i64;
     for (place, recording) in kept.iter().enumerate().rev() {
         if recording.is_flight {
@@ -145,22 +145,28 @@ pub(crate) fn first_protected(kept: &[Kept], at_least_ns: i64) -> usize {
 
 /// Applies the policy; gives what of the budget is left.
 pub(crate) fn retain(
-    mut kept: Vec<Kept>,
+    mut kept: Vec<RecordingEntry>,
     now: Now,
     retention: &RetentionPolicy,
     budget: Budget,
-    shelf: &mut dyn Shelf,
+    store: &mut dyn RecordingStore,
 ) -> Budget {
     order(&mut kept, &now);
     let mut left = budget;
-    by_age(&mut kept, now, retention, &mut left, shelf);
-    by_size(&mut kept, now, retention, shelf);
-    by_room(&mut kept, now, retention, shelf);
-    by_tier(&kept, now, retention, &mut left, shelf);
+    by_age(&mut kept, now, retention, &mut left, store);
+    by_size(&mut kept, now, retention, store);
+    by_room(&mut kept, now, retention, store);
+    by_tier(&kept, now, retention, &mut left, store);
     left
 }
 
-fn by_age(kept: &mut Vec<Kept>, now: Now, retention: &RetentionPolicy, left: &mut Budget, shelf: &mut dyn Shelf) {
+fn by_age(
+    kept: &mut Vec<RecordingEntry>,
+    now: Now,
+    retention: &RetentionPolicy,
+    left: &mut Budget,
+    store: &mut dyn RecordingStore,
+) {
     let Some(keep_ns) = retention.keep_ns else { return };
     let safe = first_protected(kept, retention.keep_at_least_ns.min(keep_ns));
     let why = format!("it ended more than {} ago", format_ns(keep_ns.unsigned_abs()));
@@ -171,7 +177,7 @@ fn by_age(kept: &mut Vec<Kept>, now: Now, retention: &RetentionPolicy, left: &mu
     kept.retain(|recording| {
         is_due &= place < safe && now.passed_ns.saturating_sub(recording.end_ns) > keep_ns;
         place += 1;
-        if !is_due || shelf.is_enough() {
+        if !is_due || store.is_enough() {
             return true;
         }
         if left.removals == 0 {
@@ -179,7 +185,7 @@ fn by_age(kept: &mut Vec<Kept>, now: Now, retention: &RetentionPolicy, left: &mu
             return true;
         }
         left.removals -= 1;
-        !shelf.remove(recording, &why)
+        !store.remove(recording, &why)
     });
     if withheld > 0 {
         let said = format!(
@@ -187,43 +193,43 @@ fn by_age(kept: &mut Vec<Kept>, now: Now, retention: &RetentionPolicy, left: &mu
              case the clock is wrong",
             format_ns(keep_ns.unsigned_abs())
         );
-        shelf.say_once("age", said);
+        store.say_once("age", said);
     }
 }
 
-fn total(kept: &[Kept], now: Now) -> u64 {
+fn total(kept: &[RecordingEntry], now: Now) -> u64 {
     kept.iter().map(|recording| recording.bytes).sum::<u64>() + now.open_bytes
 }
 
-fn by_size(kept: &mut Vec<Kept>, now: Now, retention: &RetentionPolicy, shelf: &mut dyn Shelf) {
+fn by_size(kept: &mut Vec<RecordingEntry>, now: Now, retention: &RetentionPolicy, store: &mut dyn RecordingStore) {
     let Some(max) = retention.max_bytes else { return };
     let safe = first_protected(kept, retention.keep_at_least_ns);
     let why = format!("all together took more than {}", format_bytes(max));
     let mut all = total(kept, now);
     let mut place = 0;
     kept.retain(|recording| {
-        let may_go = place < safe && all > max && !shelf.is_enough();
+        let may_go = place < safe && all > max && !store.is_enough();
         place += 1;
-        if !may_go || !shelf.remove(recording, &why) {
+        if !may_go || !store.remove(recording, &why) {
             return true;
         }
         all -= recording.bytes;
         false
     });
     let is_kept = first_protected(kept, retention.keep_at_least_ns) < first_protected(kept, 0);
-    if all > max && is_kept && !shelf.is_enough() {
+    if all > max && is_kept && !store.is_enough() {
         let said = format!(
             "the recordings that stay take {}, more than --max-size {}: the newest {} go only with a smaller --keep-at-least",
             format_bytes(all),
             format_bytes(max),
             format_ns(retention.keep_at_least_ns.unsigned_abs())
         );
-        shelf.say_once("size", said);
+        store.say_once("size", said);
     }
 }
 
 /// What stays free: as asked, or a tenth of a disk that has not twice as much.
-fn least_free(asked: u64, room: Room, shelf: &mut dyn Shelf) -> u64 {
+fn least_free(asked: u64, room: DiskSpace, store: &mut dyn RecordingStore) -> u64 {
     if asked <= room.total / 2 {
         return asked;
     }
@@ -234,13 +240,13 @@ fn least_free(asked: u64, room: Room, shelf: &mut dyn Shelf) -> u64 {
         format_bytes(room.total),
         format_bytes(least)
     );
-    shelf.say_once("small disk", said);
+    store.say_once("small disk", said);
     least
 }
 
-fn by_room(kept: &mut Vec<Kept>, now: Now, retention: &RetentionPolicy, shelf: &mut dyn Shelf) {
-    let Some((asked, first)) = retention.min_free_bytes.zip(shelf.room()) else { return };
-    let least = least_free(asked, first, shelf);
+fn by_room(kept: &mut Vec<RecordingEntry>, now: Now, retention: &RetentionPolicy, store: &mut dyn RecordingStore) {
+    let Some((asked, first)) = retention.min_free_bytes.zip(store.room()) else { return };
+    let least = least_free(asked, first, store);
     let why = format!("less than {} was free on the disk", format_bytes(least));
     let (newest, week) = (first_protected(kept, 0), first_protected(kept, retention.keep_at_least_ns));
     let (mut freed, mut ours) = (0_u64, total(kept, now));
@@ -249,38 +255,44 @@ fn by_room(kept: &mut Vec<Kept>, now: Now, retention: &RetentionPolicy, shelf: &
         let at = place;
         place += 1;
         // Some file systems free what was removed later: it counts at once.
-        let free = shelf.room().map_or(0, |room| room.free).max(first.free.saturating_add(freed));
+        let free = store.room().map_or(0, |room| room.free).max(first.free.saturating_add(freed));
         is_short = free < least;
         others = first.total.saturating_sub(first.free).saturating_sub(ours.saturating_add(freed));
         let is_theirs = others > ours;
         let may_go = at < if is_theirs { week } else { newest };
-        if !is_short || !may_go || shelf.is_enough() || !shelf.remove(recording, &why) {
+        if !is_short || !may_go || store.is_enough() || !store.remove(recording, &why) {
             return true;
         }
         freed += recording.bytes;
         ours = ours.saturating_sub(recording.bytes);
         false
     });
-    let free = shelf.room().map_or(0, |room| room.free).max(first.free.saturating_add(freed));
-    if is_short && free < least && !shelf.is_enough() {
+    let free = store.room().map_or(0, |room| room.free).max(first.free.saturating_add(freed));
+    if is_short && free < least && !store.is_enough() {
         let said = format!(
             "less than {} is free on the disk, and the newest recordings stay: this collector's take {}, everything else {}",
             format_bytes(least),
             format_bytes(ours),
             format_bytes(others)
         );
-        shelf.say_once("room", said);
+        store.say_once("room", said);
     }
 }
 
-fn by_tier(kept: &[Kept], now: Now, retention: &RetentionPolicy, left: &mut Budget, shelf: &mut dyn Shelf) {
+fn by_tier(
+    kept: &[RecordingEntry],
+    now: Now,
+    retention: &RetentionPolicy,
+    left: &mut Budget,
+    store: &mut dyn RecordingStore,
+) {
     for recording in kept {
         let age_ns = now.passed_ns.saturating_sub(recording.end_ns);
         let due = retention.tiers.iter().filter(|tier| age_ns > tier.after_ns).map(|tier| tier.step_ns).max();
         let Some(step_ns) = due.filter(|step_ns| *step_ns > recording.step_ns) else { continue };
-        if left.thinnings == 0 || shelf.is_enough() {
+        if left.thinnings == 0 || store.is_enough() {
             return;
         }
-        left.thinnings -= u64::from(shelf.thin(recording, step_ns));
+        left.thinnings -= u64::from(store.thin(recording, step_ns));
     }
 }

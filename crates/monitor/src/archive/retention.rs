@@ -10,7 +10,7 @@
 //! back where its name is free.
 
 use super::home::{ArchiveFolder, NEW, length_ns, random};
-use super::policy::{Budget, Kept, Now, RetentionPolicy, Room, Shelf, retain};
+use super::policy::{Budget, DiskSpace, Now, RecordingEntry, RecordingStore, RetentionPolicy, retain};
 use crate::StopFlag;
 use crate::manifest_keys::FLIGHT_CONDITION;
 use output::{EntryKind, Folder, OutputError};
@@ -32,20 +32,20 @@ const NAMES: usize = 4;
 
 /// Something to say, and to note in the recording under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct LogMessage {
     pub(crate) severity: &'static str,
     pub(crate) message: String,
 }
 
 /// Looks after a directory; leaves recording number `open` alone, as it is being written. `reported` has the keys
 /// of earlier messages.
-pub(crate) fn tidy(
+pub(crate) fn enforce_retention(
     home: &ArchiveFolder,
     retention: &RetentionPolicy,
     open: Option<u64>,
     reported: &mut BTreeSet<String>,
     stop: &StopFlag,
-) -> Vec<Said> {
+) -> Vec<LogMessage> {
     let mut files = Files { home, reported, stop, said: Vec::new(), alone: Vec::new() };
     files.clean();
     let (kept, open) = files.survey(open);
@@ -89,18 +89,18 @@ struct Files<'a> {
     home: &'a ArchiveFolder,
     reported: &'a mut BTreeSet<String>,
     stop: &'a StopFlag,
-    said: Vec<Said>,
+    said: Vec<LogMessage>,
     /// What no collector made, by name.
     alone: Vec<String>,
 }
 
 impl Files<'_> {
     fn say(&mut self, severity: &'static str, message: String) {
-        self.said.push(Said { severity, message });
+        self.said.push(LogMessage { severity, message });
     }
 
     /// All recordings that are not being written, sealed; and the one that is.
-    fn survey(&mut self, open: Option<u64>) -> (Vec<Kept>, Option<Kept>) {
+    fn survey(&mut self, open: Option<u64>) -> (Vec<RecordingEntry>, Option<RecordingEntry>) {
         let (mut kept, mut under_way) = (Vec::new(), None);
         for name in self.home.folder().names().unwrap_or_default() {
             if self.home.is_furniture(&name) {
@@ -183,7 +183,7 @@ impl Files<'_> {
     }
 
     /// Seals what its collector could not; `None` while it is being written, and where there is no room to seal it.
-    fn sealed(&mut self, mut ours: Ours) -> Option<Kept> {
+    fn sealed(&mut self, mut ours: Ours) -> Option<RecordingEntry> {
         if ours.inventory.has_journal() {
             if is_written(&ours.folder) {
                 return None;
@@ -208,7 +208,7 @@ impl Files<'_> {
     }
 
     /// Looks at a recording once more, for something of others since the survey.
-    fn again(&mut self, recording: &Kept) -> Option<Ours> {
+    fn again(&mut self, recording: &RecordingEntry) -> Option<Ours> {
         match self.look(OsStr::new(&recording.name)) {
             Ok(Found::Ours(ours)) if ours.mark.number == recording.number => self.verified(*ours),
             Ok(Found::Alone(why)) => {
@@ -237,7 +237,7 @@ impl Files<'_> {
     }
 
     /// Moves a recording to the work folder and removes it there; false when it stays.
-    fn take(&mut self, recording: &Kept) -> Result<bool, OutputError> {
+    fn take(&mut self, recording: &RecordingEntry) -> Result<bool, OutputError> {
         let Some(ours) = self.again(recording) else { return Ok(false) };
         let (home, work) = (self.home.folder(), self.home.work());
         let name = format!("{GONE}{}-{}", recording.number, random());
@@ -261,7 +261,7 @@ impl Files<'_> {
     }
 
     /// Makes a recording coarser, in its place: the old one stays until the new one is whole.
-    fn replace(&mut self, recording: &Kept, step_ns: i64) -> Result<bool, Box<dyn std::error::Error>> {
+    fn replace(&mut self, recording: &RecordingEntry, step_ns: i64) -> Result<bool, Box<dyn std::error::Error>> {
         let Some(ours) = self.again(recording) else { return Ok(false) };
         let (home, work) = (self.home.folder(), self.home.work());
         let name = format!("{FRESH}{}-{}", recording.number, random());
@@ -305,7 +305,7 @@ impl Files<'_> {
     }
 
     /// Puts a recording back into its place, which its coarser copy has.
-    fn put_back(&mut self, recording: &Kept, old: &str) -> Result<(), OutputError> {
+    fn put_back(&mut self, recording: &RecordingEntry, old: &str) -> Result<(), OutputError> {
         let (home, work) = (self.home.folder(), self.home.work());
         let fresh = format!("{FRESH}{}-{}", recording.number, random());
         home.move_to(&recording.name, work, &fresh)?;
@@ -399,8 +399,8 @@ impl Files<'_> {
     }
 }
 
-impl Shelf for Files<'_> {
-    fn remove(&mut self, recording: &Kept, why: &str) -> bool {
+impl RecordingStore for Files<'_> {
+    fn remove(&mut self, recording: &RecordingEntry, why: &str) -> bool {
         match self.take(recording) {
             Ok(true) => {
                 self.say("info", format!("removed {} ({}): {why}", recording.name, format_bytes(recording.bytes)));
@@ -414,7 +414,7 @@ impl Shelf for Files<'_> {
         }
     }
 
-    fn thin(&mut self, recording: &Kept, step_ns: i64) -> bool {
+    fn thin(&mut self, recording: &RecordingEntry, step_ns: i64) -> bool {
         match self.replace(recording, step_ns) {
             Ok(true) => {
                 let after = self.again(recording).map_or(0, |ours| ours.inventory.bytes);
@@ -431,10 +431,10 @@ impl Shelf for Files<'_> {
         }
     }
 
-    fn room(&mut self) -> Option<Room> {
+    fn room(&mut self) -> Option<DiskSpace> {
         let found = rustix::fs::fstatvfs(self.home.folder()).ok()?;
         let size = |blocks: u64| blocks.saturating_mul(found.f_frsize);
-        Some(Room { total: size(found.f_blocks), free: size(found.f_bavail) })
+        Some(DiskSpace { total: size(found.f_blocks), free: size(found.f_bavail) })
     }
 
     fn say_once(&mut self, key: &str, said: String) {
@@ -448,8 +448,8 @@ impl Shelf for Files<'_> {
     }
 }
 
-fn kept_of(ours: &Ours) -> Kept {
-    Kept {
+fn kept_of(ours: &Ours) -> RecordingEntry {
+    RecordingEntry {
         name: ours.mark.name.clone(),
         number: ours.mark.number,
         begun_ns: ours.mark.begun_ns,

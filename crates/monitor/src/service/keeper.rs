@@ -3,7 +3,7 @@
 use crate::StopFlag;
 use crate::archive::home::ArchiveFolder;
 use crate::archive::policy::RetentionPolicy;
-use crate::archive::retention::{Said, tidy};
+use crate::archive::retention::{LogMessage, enforce_retention};
 use recording::{RecordingError, Writer};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ enum Job {
 /// The other end of the thread.
 pub(super) struct Keeper {
     jobs: Option<Sender<Job>>,
-    news: Receiver<Said>,
+    news: Receiver<LogMessage>,
     thread: Option<JoinHandle<()>>,
     /// Looking after old recordings is under way or asked for: once is enough.
     is_tidying: Arc<AtomicBool>,
@@ -35,7 +35,7 @@ impl Keeper {
         stop: &StopFlag,
     ) -> Result<Self, RecordingError> {
         let (jobs, inbox) = channel::<Job>();
-        let (tell, news) = channel::<Said>();
+        let (tell, news) = channel::<LogMessage>();
         let is_tidying = Arc::new(AtomicBool::new(false));
         let unsealed = Arc::new(AtomicU64::new(0));
         let failures = Arc::clone(&unsealed);
@@ -49,11 +49,11 @@ impl Keeper {
                             failures.fetch_add(1, Ordering::AcqRel);
                             let message =
                                 format!("failed to seal a recording: {error}; what is there of it stays as it is");
-                            let _ = tell.send(Said { severity: "warning", message });
+                            let _ = tell.send(LogMessage { severity: "warning", message });
                         }
                     }
                     Job::Tidy { open } => {
-                        for said in tidy(&at, &retention, open, &mut reported, &stop) {
+                        for said in enforce_retention(&at, &retention, open, &mut reported, &stop) {
                             let _ = tell.send(said);
                         }
                         busy.store(false, Ordering::Release);
@@ -87,7 +87,7 @@ impl Keeper {
     }
 
     /// What there is to say.
-    pub(super) fn news(&self) -> Vec<Said> {
+    pub(super) fn news(&self) -> Vec<LogMessage> {
         self.news.try_iter().collect()
     }
 

@@ -9,7 +9,7 @@ use crate::archive::evidence::ClockReadings;
 use crate::archive::home::FolderSharing;
 use crate::archive::kill_steps::{CAN_EXCHANGE, STEPS};
 use crate::archive::policy::{DAY_NS, RetentionTier};
-use crate::archive::retention::tidy;
+use crate::archive::retention::enforce_retention;
 use recording::rows::{Cpu, Disk, Event};
 use recording::{Reader, RecordingState};
 use std::cell::Cell;
@@ -99,7 +99,7 @@ fn nothing() -> RetentionPolicy {
 
 /// Looks after a directory once; what was said before is said again.
 fn tidy_once(home: &ArchiveFolder, retention: &RetentionPolicy, open: Option<u64>) -> Vec<String> {
-    tidy(home, retention, open, &mut BTreeSet::new(), &StopFlag::default())
+    enforce_retention(home, retention, open, &mut BTreeSet::new(), &StopFlag::default())
         .into_iter()
         .map(|said| said.message)
         .collect()

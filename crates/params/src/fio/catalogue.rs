@@ -1,6 +1,6 @@
 //! Every option of fio's that is known here: the one list from which files are read, flags are made and docs are written.
 
-use super::absent::ABSENT;
+use super::unsupported::ABSENT;
 
 /// What an option is for: the headings of `--help` and of docs/fio.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,11 +4,9 @@
 //! the files; `catalogue` holds every option and `absent` those that are not here, `print` makes a job file of a plan, for which `unjob` makes jobs of what
 //! is none.
 
-mod absent;
 mod arithmetic;
 pub(crate) mod catalogue;
 mod ends;
-mod expand;
 mod jobs;
 mod options;
 mod print;
@@ -16,7 +14,9 @@ mod replay;
 mod replay_options;
 mod source;
 mod targets;
-mod unjob;
+mod to_jobs;
+mod to_plan;
+mod unsupported;
 mod value;
 mod words;
 mod words_out;
@@ -188,7 +188,7 @@ fn plan(context: &mut Context, sections: &[source::Section], options: &VdbenchOp
     }
     let mut targets = Targets::default();
     let interval_ns = options.interval_ns.unwrap_or(1_000_000_000);
-    let mut runs = expand::runs(context, &jobs, &mut targets, interval_ns);
+    let mut runs = to_plan::runs(context, &jobs, &mut targets, interval_ns);
     for run in &mut runs {
         run.warmup_ns = options.warmup_ns.unwrap_or(run.warmup_ns);
         if let Some(elapsed_ns) = options.elapsed_ns {

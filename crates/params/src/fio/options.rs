@@ -1,10 +1,10 @@
 //! The options of one job, read and typed; what a job does not say it has from `[global]`.
 
-use super::absent;
 use super::catalogue::{self, OPTIONS, OptionEffect};
 use super::ends::EndOptions;
 use super::replay_options::{ReplayOptions, kinds};
 use super::source::Line;
+use super::unsupported;
 use super::value::{Amount, MICROSECOND_NS, PerOp, Units, names, per_op};
 use super::words::{
     PrioritySplit, ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes,
@@ -733,7 +733,7 @@ fn is_as_always(name: &str) -> bool {
 
 /// What there is to say of a name that is none of [`OPTIONS`]; `None`: the line asks for nothing.
 fn unknown(line: &Line) -> Option<Diagnostic> {
-    if let Some(why) = absent::why(&line.key) {
+    if let Some(why) = unsupported::why(&line.key) {
         if matches!(line.value.as_deref(), Some("0" | "false" | "none")) {
             return None;
         }

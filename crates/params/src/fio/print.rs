@@ -1,9 +1,9 @@
 //! A plan as a fio job file.
 
 use super::ends;
-use super::expand::base_name;
 use super::options::spread;
-use super::unjob::as_jobs;
+use super::to_jobs::as_jobs;
+use super::to_plan::base_name;
 use super::words::{as_range, in_multiples, is_unaligned};
 use super::words_out::{Lines, list, percent, share_text, time};
 use crate::printed::PrintedPlan;

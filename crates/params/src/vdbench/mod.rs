@@ -3,7 +3,6 @@
 //! `source` makes lines, `scan` parameters, `statement` definitions; one file per section reads these; `expand` and
 //! `shares` make runs of them, and this file the plan. `keys` holds every keyword.
 
-mod expand;
 mod files;
 mod general;
 mod jobs_to_workloads;
@@ -23,6 +22,7 @@ mod shares;
 mod source;
 mod statement;
 mod storage;
+mod to_plan;
 mod value;
 mod workload;
 
@@ -116,7 +116,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &VdbenchOptions,
         groups: &groups,
         seed: general.settings.seed,
     };
-    let mut runs = expand::expand(context, &material, &definitions);
+    let mut runs = to_plan::expand(context, &material, &definitions);
     works.iter().for_each(|work| storage_names.look_over(context, &work.targets));
     if runs.is_empty() && !context.failed() {
         context.push(Diagnostic::error("no-runs", TextSpan::default(), "the rd= definitions make no runs"));

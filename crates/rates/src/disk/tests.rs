@@ -54,13 +54,13 @@ fn discards(second: i64) -> Disk {
 #[test]
 fn discards_are_operations_and_flushes_are_not() {
     let delta = DiskDelta::of(&discards(5), &discards(3)).unwrap();
-    let figures = [delta.per_s(delta.ops()), delta.per_s(delta.bytes()), delta.mean_bytes(), delta.response_ns()];
+    let figures = [delta.per_s(delta.ops()), delta.per_s(delta.bytes()), delta.mean_bytes(), delta.mean_await_ns()];
     assert_eq!(figures, [Some(1020.0), Some(4_177_920.0), Some(4096.0), Some(1e6)]);
     assert_eq!(
-        (delta.per_s(delta.completions()), delta.queue(), delta.busy_percent()),
+        (delta.per_s(delta.completions()), delta.mean_queue_depth(), delta.busy_percent()),
         (Some(1027.0), Some(1.02), Some(50.0))
     );
-    assert_eq!((delta.step_ms(), delta.digits_ms()), (3.0, 0.0), "three kinds, each to a millisecond");
+    assert_eq!((delta.tick_error_ms(), delta.rounding_error_ms()), (3.0, 0.0), "three kinds, each to a millisecond");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn one_figure_for_all_kinds_counts_where_no_kind_is_known() {
     };
     let delta = DiskDelta::of(&row(3), &row(1)).unwrap();
     assert_eq!((delta.per_s(delta.ops()), delta.mean_bytes()), (Some(1020.0), Some(4096.0)));
-    assert_eq!((delta.response_ns(), delta.queue(), delta.busy_percent()), (None, None, None));
+    assert_eq!((delta.mean_await_ns(), delta.mean_queue_depth(), delta.busy_percent()), (None, None, None));
 }
 
 #[test]
@@ -88,9 +88,13 @@ fn what_began_anew_is_not_known() {
     assert_eq!(DiskDelta::of(&now, &was), None);
     now = Disk { write_ticks_ms: Some(3), weighted_ticks_ms: Some(2), ..discards(5) };
     let delta = DiskDelta::of(&now, &was).unwrap();
-    assert_eq!((delta.ops(), delta.response_ns()), (Some(2040.0), None), "a time that is 32 bits wide falls by itself");
+    assert_eq!(
+        (delta.ops(), delta.mean_await_ns()),
+        (Some(2040.0), None),
+        "a time that is 32 bits wide falls by itself"
+    );
     let none = DiskDelta::of(&Disk { t_ns: 2, ..NOTHING }, &NOTHING).unwrap();
-    assert_eq!((none.ops(), none.bytes(), none.mean_bytes(), none.response_ns()), (None, None, None, None));
+    assert_eq!((none.ops(), none.bytes(), none.mean_bytes(), none.mean_await_ns()), (None, None, None, None));
 }
 
 #[test]
@@ -122,7 +126,13 @@ fn columns_tell_what_rows_tell() {
     let columns = DiskColumns::of(&batch);
     let (by_column, by_row) =
         (DiskDelta::between(&columns.at(1), &columns.at(0)).unwrap(), DiskDelta::of(&rows[1], &rows[0]).unwrap());
-    for of in [DiskDelta::ops, DiskDelta::bytes, DiskDelta::response_ns, DiskDelta::queue, DiskDelta::busy_percent] {
+    for of in [
+        DiskDelta::ops,
+        DiskDelta::bytes,
+        DiskDelta::mean_await_ns,
+        DiskDelta::mean_queue_depth,
+        DiskDelta::busy_percent,
+    ] {
         assert_eq!(of(&by_column), of(&by_row));
         assert!(of(&by_row).is_some());
     }

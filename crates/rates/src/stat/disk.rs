@@ -71,12 +71,12 @@ impl super::Figures<Disk> for Figures {
         values.extend([
             delta.per_s(delta.flush.ios),
             ratio(delta.flush.ticks_ms, delta.flush.ios),
-            delta.queue(),
+            delta.mean_queue_depth(),
             delta.busy_percent(),
             in_flight,
             delta.per_s(delta.ops()),
             delta.per_s(kib(delta.bytes())),
-            ratio(delta.ticks_ms(), delta.ops()),
+            ratio(delta.total_latency_ms(), delta.ops()),
             ratio(kib(delta.bytes()), delta.ops()),
         ]);
         values

@@ -2,8 +2,8 @@
 
 use super::{Playback, at};
 use crate::SessionError;
+use crate::batch_sink::Spine;
 use crate::run_context::RunContext;
-use crate::spine::Spine;
 use monitor::signed;
 use plan::generate::OperationKind;
 use plan::replay::{ReplayChanges, ReplayIo, ReplayPacing};

@@ -4,8 +4,8 @@ mod fidelity;
 mod source;
 
 use crate::SessionError;
+use crate::batch_sink::Spine;
 use crate::run_context::RunContext;
-use crate::spine::Spine;
 use engine::{CpuReservation, ReplayChunk, ReplayFeed, ReplayHindrances, RunInput, RunningRun};
 use monitor::{CounterReaders, RecordingEnd, interval_row, signed};
 use plan::replay::{ReplayChanges, ReplayMapper, ReplayPacing};

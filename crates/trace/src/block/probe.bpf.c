@@ -4,7 +4,7 @@
  * A request is known by its address from block_io_start (6.5; block_rq_insert or block_rq_issue before) to
  * block_rq_complete; a bio of a driver without requests (zram, dm, md) from block_bio_queue to block_bio_complete.
  * Who issued it is asked at the start: at completion the current task is a bystander. */
-#include "kind.h"
+#include "filter.h"
 #include <bpf/bpf_tracing.h>
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -4,9 +4,9 @@
 //! The probe sums in the kernel; [`SchedTrace::read`] gives the sums since the probe began, those of tasks that run at
 //! that moment included.
 
-mod pairs;
 mod totals;
 mod waits;
+mod waker_waitee;
 
 use crate::constants::Constants;
 use crate::namespace::sees_all_processes;
@@ -14,7 +14,6 @@ use crate::program::{Loaded, Need, ProbeSet, Program};
 use crate::table::{Entry, entries, is_crowded, room, set_room, take};
 use crate::{ProgramSupport, TraceError};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use pairs::Pairs;
 use quantity::clock;
 use quantity::histogram::Histogram;
 use rustix::thread::CpuSet;
@@ -22,6 +21,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use totals::{Pair, Slot, Sums, Thread, ThreadKey};
 use waits::Waits;
+use waker_waitee::Pairs;
 
 /// What build.rs compiled.
 pub(crate) const SET: ProbeSet =

@@ -7,7 +7,7 @@ use crate::RunFacts;
 use crate::other_load::{BYTES, CPU, Others, in_parentheses, rounded};
 use rates::CpuPoint;
 use rates::OpCount;
-use rates::disk::{DiskDelta, grown_some};
+use rates::disk::{DiskDelta, delta_opt};
 use recording::Reader;
 use recording::rows::{Cpu, Disk, Process};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -128,7 +128,7 @@ fn processes(
             continue;
         }
         let others = found.entry(spans[place].run).or_default();
-        let grown = |now: i64, before: i64| grown_some(Some(now), Some(before)).unwrap_or(0.0);
+        let grown = |now: i64, before: i64| delta_opt(Some(now), Some(before)).unwrap_or(0.0);
         let used_ns = grown(cpu_ns, before.0);
         *others.cpu_ns.entry(row.comm.clone()).or_default() += used_ns;
         *others.bytes.entry(row.comm).or_default() += grown(bytes, before.1);

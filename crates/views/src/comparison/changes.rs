@@ -4,7 +4,7 @@
 //! differ: the intervals are those with which all together give a false alarm in one of twenty comparisons.
 
 use super::conclusion::{ComparisonQuestion, Conclusion, FLOOR_S, JudgedFigure, LoadPair};
-use super::second::{LoadRound, RoundStep, steps};
+use super::per_second::{LoadRound, RoundStep, steps};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};

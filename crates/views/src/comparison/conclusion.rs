@@ -1,10 +1,12 @@
 //! What is said of a difference: different, the same, not resolved, or not judged.
 
-use super::gate::{ABOVE, INDEPENDENT, TAIL_S, autoregression, autoregression_freedom, gate_figures};
-use super::gate::{independent, independent_of, tail};
+use super::length_check::{ABOVE, INDEPENDENT, TAIL_S, autoregression, autoregression_freedom, gate_figures};
+use super::length_check::{independent, independent_of, tail};
+use super::per_second::LoadRound;
 use super::rounds::{self, FEWEST, SHORTEST_S};
-use super::second::LoadRound;
-use super::single::{COSINES, Interval, freedom, interval, is_between_modes, series, theta, variance, whole, woodruff};
+use super::two_run_test::{
+    COSINES, Interval, freedom, interval, is_between_modes, series, theta, variance, whole, woodruff,
+};
 use crate::student::student;
 use rates::measure::{BetterDirection, LoadMeasure, MeasureKind, TimeKind};
 use std::borrow::Cow;

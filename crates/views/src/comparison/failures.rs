@@ -4,7 +4,7 @@
 //! logarithm: the statistics of the others cannot judge it, and need not.
 
 use super::conclusion::{MISSING, SLIP, VERDICT_S};
-use super::gate::ABOVE;
+use super::length_check::ABOVE;
 use super::{Comparison, Conclusion, JudgedFigure, Load, RatioIntervals};
 use rates::measure::{BetterDirection, LoadMeasure, MeasureKind, RateFlow};
 use view::Unit;

@@ -1,7 +1,7 @@
 //! The loads of recordings: which runs belong together, and what each did.
 
 use super::Load;
-use super::second::{LoadRound, MOST_STEPS, RoundStep, steps};
+use super::per_second::{LoadRound, MOST_STEPS, RoundStep, steps};
 use crate::other_load::Others;
 use crate::repeats::{Group, groups};
 use crate::series::measured;

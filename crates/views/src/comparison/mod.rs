@@ -9,13 +9,13 @@ mod changes;
 pub(crate) mod conclusion;
 mod difference;
 pub(crate) mod failures;
-mod gate;
+mod length_check;
 mod loads;
 mod objectives;
+pub(crate) mod per_second;
 pub(crate) mod rounds;
-pub(crate) mod second;
-pub(crate) mod single;
 mod traced_load;
+pub(crate) mod two_run_test;
 mod views;
 pub(crate) mod words;
 
@@ -33,11 +33,11 @@ use crate::series::measured;
 use crate::{RecordingFacts, TracedFacts};
 use ::objectives::ObjectiveVerdict;
 use loads::{merged, paired};
+use per_second::LoadRound;
 use rates::OperationTimes;
 use rates::measure::{LoadMeasure, MEASURES, MeasureKind, measure_of};
 use rates::{LoadPart, LoadSlice};
 use recording::Reader;
-use second::LoadRound;
 use view::{AnalyzeError, Selection};
 
 /// What a run did in its measured time, or a trace saw.

@@ -2,9 +2,9 @@
 //!
 //! Nothing is assumed of what happens within a round, so slow movements do no harm, as long as the rounds of both sides alternate.
 
-use super::gate::ABOVE;
-use super::second::LoadRound;
-use super::single::{Interval, theta, whole, width};
+use super::length_check::ABOVE;
+use super::per_second::LoadRound;
+use super::two_run_test::{Interval, theta, whole, width};
 use crate::student::student;
 use rates::measure::MeasureKind;
 

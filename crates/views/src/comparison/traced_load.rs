@@ -1,7 +1,7 @@
 //! A trace as a load, to be held against another.
 
 use super::Load;
-use super::second::{LoadRound, MOST_STEPS, RoundStep, steps};
+use super::per_second::{LoadRound, MOST_STEPS, RoundStep, steps};
 use crate::TracedFacts;
 use crate::other_load::Others;
 use rates::LoadSlice;

@@ -2,7 +2,7 @@
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, Int64Array, RecordBatch};
-use rates::disk::{DiskColumns, DiskCounters, DiskDelta, grown, quotient};
+use rates::disk::{DiskColumns, DiskCounters, DiskDelta, delta, ratio};
 use rates::{BatchColumns, is_loopback};
 use recording::{Reader, rows, thinned_to_ns};
 use std::collections::{BTreeMap, HashMap};
@@ -131,12 +131,12 @@ impl TrendFigure {
         if self == Self::Memory {
             return Some((now.first()? - now.get(1)?) as f64);
         }
-        let grown: Vec<f64> = now.iter().zip(was).map(|(now, was)| grown(*now, *was)).collect::<Option<_>>()?;
+        let growth: Vec<f64> = now.iter().zip(was).map(|(now, was)| delta(*now, *was)).collect::<Option<_>>()?;
         if self == Self::Cpu {
-            let busy: f64 = grown.iter().take(self.counters().len()).sum();
-            return quotient(100.0 * busy, grown.iter().sum());
+            let busy: f64 = growth.iter().take(self.counters().len()).sum();
+            return ratio(100.0 * busy, growth.iter().sum());
         }
-        grown.iter().take(2).copied().reduce(f64::max).map(|most| most / seconds)
+        growth.iter().take(2).copied().reduce(f64::max).map(|most| most / seconds)
     }
 
     /// Is it one of a disk?

@@ -243,7 +243,7 @@ fn mean(counts: &[f64]) -> f64 {
 
 /// A stretch with the place where a change explains most.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
+struct ArrivalSpan {
     from: usize,
     to: usize,
     at: usize,
@@ -262,13 +262,13 @@ fn changes(counts: &[f64]) -> (Vec<usize>, f64) {
     let stretch = |from: usize, to: usize| {
         let length = (to - from) as f64;
         let all = upto[to] - upto[from];
-        let mut best = Stretch { from, to, at: from, gain: 0.0 };
+        let mut best = ArrivalSpan { from, to, at: from, gain: 0.0 };
         for at in from + 1..to {
             let (left, part) = ((at - from) as f64, upto[at] - upto[from]);
             let difference = part / left - (all - part) / (length - left);
             let gain = difference * difference * left * (length - left) / length;
             if gain > best.gain {
-                best = Stretch { at, gain, ..best };
+                best = ArrivalSpan { at, gain, ..best };
             }
         }
         // In units of what independent arrivals would vary by.
@@ -280,7 +280,7 @@ fn changes(counts: &[f64]) -> (Vec<usize>, f64) {
         let widest =
             (0..stretches.len()).max_by(|a, b| weight(&stretches[*a], &upto).total_cmp(&weight(&stretches[*b], &upto)));
         let Some(chosen) = widest.filter(|at| stretches[*at].gain > CHANGE) else { break };
-        let Stretch { from, to, at, .. } = stretches[chosen];
+        let ArrivalSpan { from, to, at, .. } = stretches[chosen];
         stretches[chosen] = stretch(from, at);
         stretches.insert(chosen + 1, stretch(at, to));
     }
@@ -297,7 +297,7 @@ fn changes(counts: &[f64]) -> (Vec<usize>, f64) {
 }
 
 /// What a change in a stretch explains of all variance; none when it may be chance.
-fn weight(stretch: &Stretch, upto: &[f64]) -> f64 {
+fn weight(stretch: &ArrivalSpan, upto: &[f64]) -> f64 {
     if stretch.gain <= CHANGE {
         return 0.0;
     }

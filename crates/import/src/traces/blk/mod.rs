@@ -1,7 +1,7 @@
 //! blktrace's events, as its binary records or as blkparse's text, and the I/Os that they are parts of.
 
 mod binary;
-mod pairs;
+mod match_issue_complete;
 mod text;
 
 use super::context::Context;
@@ -9,7 +9,7 @@ use super::{Records, Source};
 use crate::ImportError;
 use crate::source::Lines;
 use binary::Streams;
-use pairs::{Pairs, Seen};
+use match_issue_complete::{Pairs, Seen};
 use recording::Label;
 use recording::rows::Io;
 use std::collections::VecDeque;

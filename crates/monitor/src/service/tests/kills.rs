@@ -5,7 +5,7 @@ use super::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// One that goes, one that becomes coarser, one without a seal, one to be left alone, and a newest one.
-fn shelf(folder: &Path) -> ArchiveFolder {
+fn store(folder: &Path) -> ArchiveFolder {
     let clock = ManualClock::at(wall(1, (0, 0, 0)));
     let home = ArchiveFolder::open(folder, &clock).expect("a directory");
     for day in 1..=3 {
@@ -38,7 +38,7 @@ fn rows(path: &Path) -> usize {
     reader.table::<Disk>().expect("rows").len()
 }
 
-/// Looks after the shelf until it is killed at step `at`; true when it was.
+/// Looks after the store until it is killed at step `at`; true when it was.
 fn killed_at(folder: &Path, home: ArchiveFolder, at: u32) -> bool {
     STEPS.set(Some(at));
     let ended = catch_unwind(AssertUnwindSafe(|| tidy_once(&home, &policy(), None)));
@@ -61,7 +61,7 @@ fn kill_at_each_step(can_exchange: bool) -> u32 {
     let mut at = 0;
     loop {
         let folder = quick_folder();
-        let home = shelf(folder.path());
+        let home = store(folder.path());
         let is_killed = killed_at(folder.path(), home, at);
         let clock = ManualClock::at(wall(5, (0, 1, 0)));
         let home = ArchiveFolder::open(folder.path(), &clock).expect("a directory");

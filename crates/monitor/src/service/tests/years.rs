@@ -1,13 +1,13 @@
-//! Years of days: the policy by itself with a shelf in memory, and with recordings on a disk.
+//! Years of days: the policy by itself with a store in memory, and with recordings on a disk.
 
 use super::*;
 use crate::archive::evidence::Evidence;
-use crate::archive::policy::{Budget, Kept, Now, Room, Shelf, retain, share};
+use crate::archive::policy::{Budget, DiskSpace, Now, RecordingEntry, RecordingStore, retain, share};
 
 /// Recordings in memory, on a disk of `total` bytes of which others have taken `others`.
 #[derive(Default)]
 struct Memory {
-    kept: Vec<Kept>,
+    kept: Vec<RecordingEntry>,
     total: u64,
     others: u64,
     removed: Vec<u64>,
@@ -21,20 +21,20 @@ impl Memory {
     }
 }
 
-impl Shelf for Memory {
-    fn remove(&mut self, recording: &Kept, _why: &str) -> bool {
+impl RecordingStore for Memory {
+    fn remove(&mut self, recording: &RecordingEntry, _why: &str) -> bool {
         self.kept.retain(|kept| kept.number != recording.number);
         self.removed.push(recording.number);
         true
     }
-    fn thin(&mut self, recording: &Kept, step_ns: i64) -> bool {
+    fn thin(&mut self, recording: &RecordingEntry, step_ns: i64) -> bool {
         let kept = self.kept.iter_mut().find(|kept| kept.number == recording.number).expect("it");
         (kept.bytes, kept.step_ns) = (kept.bytes / 2, step_ns);
         self.thinned += 1;
         true
     }
-    fn room(&mut self) -> Option<Room> {
-        Some(Room { total: self.total, free: self.total.saturating_sub(self.others + self.bytes()) })
+    fn room(&mut self) -> Option<DiskSpace> {
+        Some(DiskSpace { total: self.total, free: self.total.saturating_sub(self.others + self.bytes()) })
     }
     fn say_once(&mut self, _key: &str, said: String) {
         self.said.push(said);
@@ -79,7 +79,7 @@ impl Years {
         self.number += 1;
         let begun_ns = self.evidence.passed_ns();
         let name = format!("day {}", self.number);
-        let recording = Kept {
+        let recording = RecordingEntry {
             name,
             number: self.number,
             begun_ns,
@@ -233,8 +233,12 @@ fn recordings_around_findings_and_restarts_protect_no_more_than_days_do() {
     years.day();
     for _ in 0..5 {
         years.number += 1;
-        let flight =
-            Kept { number: years.number, is_flight: true, length_ns: 70 * DAY_NS, ..years.memory.kept[0].clone() };
+        let flight = RecordingEntry {
+            number: years.number,
+            is_flight: true,
+            length_ns: 70 * DAY_NS,
+            ..years.memory.kept[0].clone()
+        };
         years.memory.kept.push(flight);
     }
     years.tidy();

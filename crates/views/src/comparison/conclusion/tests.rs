@@ -1,7 +1,7 @@
 //! Verdicts over rounds made by hand.
 
 use super::*;
-use crate::comparison::second::RoundStep;
+use crate::comparison::per_second::RoundStep;
 use quantity::histogram::Histogram;
 use rates::OperationTimes;
 

@@ -1,0 +1,506 @@
+//! From cumulative counters of CPUs and devices to rates between successive samples.
+
+use crate::disk::{DiskDelta, delta};
+use recording::rows::{Cpu, Disk, Figure, Memory, Net, Pressure, RunQueue, System, ZfsPool};
+use std::collections::{BTreeMap, BTreeSet};
+use view::NamePattern;
+
+/// Use of the CPUs between two samples, per cent of all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CpuPoint {
+    /// End, ns.
+    pub t_ns: i64,
+    /// User and nice.
+    pub user: f64,
+    /// System.
+    pub system: f64,
+    /// Interrupts and soft interrupts.
+    pub irq: f64,
+    /// Stolen by the hypervisor.
+    pub steal: Option<f64>,
+    /// Idle with I/O outstanding.
+    pub iowait: f64,
+    /// Busy share of the busiest single CPU, stolen time included; `None` when CPUs were not sampled singly.
+    pub busiest: Option<f64>,
+}
+
+impl CpuPoint {
+    /// What this machine used: user, system and interrupts.
+    #[must_use]
+    pub fn used(&self) -> f64 {
+        self.user + self.system + self.irq
+    }
+
+    /// CPU time that other programs could not use: that of [`Self::used`], and what the hypervisor took away.
+    #[must_use]
+    pub fn busy(&self) -> f64 {
+        self.used() + self.steal.unwrap_or(0.0)
+    }
+}
+
+/// A device between two samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DiskPoint {
+    /// End, ns.
+    pub t_ns: i64,
+    /// Reads per second.
+    pub reads: Option<f64>,
+    /// Writes per second.
+    pub writes: Option<f64>,
+    /// Discards per second.
+    pub discards: Option<f64>,
+    /// Requests of all kinds per second, where the source does not split them by kind.
+    pub all: Option<f64>,
+    /// Bytes read per second.
+    pub read_bytes: Option<f64>,
+    /// Bytes written per second.
+    pub write_bytes: Option<f64>,
+    /// Bytes discarded per second.
+    pub discard_bytes: Option<f64>,
+    /// Bytes of all kinds per second, where the source does not split them by kind.
+    pub all_bytes: Option<f64>,
+    /// Mean time of a request in the device's queue and the device, ns; `None` when there was none.
+    pub response_ns: Option<f64>,
+    /// Mean number of requests in the queue and the device.
+    pub queue: Option<f64>,
+    /// Share of the time with at least one request, per cent; not saturation.
+    pub busy: Option<f64>,
+}
+
+impl DiskPoint {
+    /// Bytes per second of all kinds; `None` where none is known.
+    #[must_use]
+    pub fn bytes(&self) -> Option<f64> {
+        sum([self.read_bytes, self.write_bytes, self.discard_bytes, self.all_bytes])
+    }
+
+    /// Requests per second of all kinds but flushes; `None` where none is known.
+    #[must_use]
+    pub fn requests(&self) -> Option<f64> {
+        sum([self.reads, self.writes, self.discards, self.all])
+    }
+}
+
+/// An interface between two samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct NetPoint {
+    /// End, ns.
+    pub t_ns: i64,
+    /// Bytes received per second.
+    pub rx_bytes: Option<f64>,
+    /// Bytes sent per second.
+    pub tx_bytes: Option<f64>,
+    /// Packets received per second.
+    pub rx_packets: Option<f64>,
+    /// Packets sent per second.
+    pub tx_packets: Option<f64>,
+}
+
+impl NetPoint {
+    /// Bytes per second in both directions; `None` where neither is known.
+    #[must_use]
+    pub fn bytes(&self) -> Option<f64> {
+        sum([self.rx_bytes, self.tx_bytes])
+    }
+}
+
+/// A pool between two samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PoolPoint {
+    /// End, ns.
+    pub t_ns: i64,
+    /// Bytes read per second.
+    pub read_bytes: Option<f64>,
+    /// Bytes written per second.
+    pub write_bytes: Option<f64>,
+}
+
+impl PoolPoint {
+    /// Bytes per second in both directions; `None` where neither is known.
+    #[must_use]
+    pub fn bytes(&self) -> Option<f64> {
+        sum([self.read_bytes, self.write_bytes])
+    }
+}
+
+/// Memory at a sample, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MemoryPoint {
+    /// When, ns.
+    pub t_ns: i64,
+    /// What programs and the kernel have and would not give back: all but what is available.
+    pub used: Option<f64>,
+    /// Page cache.
+    pub cached: Option<f64>,
+    /// Changed and not on the disk yet.
+    pub dirty: Option<f64>,
+    /// Swap in use.
+    pub swapped: Option<f64>,
+}
+
+/// Tasks at a sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TasksPoint {
+    /// When, ns.
+    pub t_ns: i64,
+    /// Those that ran or could have run.
+    pub runnable: Option<f64>,
+    /// Those that waited for I/O without being interruptible.
+    pub blocked: Option<f64>,
+}
+
+/// How long tasks waited for a CPU in an interval, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WaitPoint {
+    /// End, ns.
+    pub t_ns: i64,
+    /// Half of them no longer.
+    pub p50: Option<f64>,
+    /// 99 % of them no longer.
+    pub p99: Option<f64>,
+    /// The longest.
+    pub max: Option<f64>,
+}
+
+/// Pressure of a resource between two samples, per cent of the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PressurePoint {
+    /// End, ns.
+    pub t_ns: i64,
+    /// At least one task waited for it.
+    pub some: Option<f64>,
+    /// All tasks that were not idle did.
+    pub full: Option<f64>,
+}
+
+/// Of what is known; `None` where nothing is.
+fn sum<const N: usize>(parts: [Option<f64>; N]) -> Option<f64> {
+    parts.into_iter().flatten().reduce(|sum, part| sum + part)
+}
+
+/// The samples before, by name: rows are read one after the other, and only the last two of each thing are kept.
+struct Before<R> {
+    last: BTreeMap<String, Last<R>>,
+    name: fn(&R) -> &str,
+    t_ns: fn(&R) -> i64,
+}
+
+/// What was seen last of a thing.
+struct Last<R> {
+    row: R,
+    before: Option<R>,
+    step_ns: i64,
+}
+
+impl<R> Before<R> {
+    fn new(name: fn(&R) -> &str, t_ns: fn(&R) -> i64) -> Self {
+        Self { last: BTreeMap::new(), name, t_ns }
+    }
+
+    /// This sample and the one before it. One that follows within a tenth of the step before, as the last of a recording does,
+    /// is left to the next: a rate over so little is chance.
+    fn of(&mut self, row: R) -> Option<(&R, &R)> {
+        if !self.last.contains_key((self.name)(&row)) {
+            self.last.insert((self.name)(&row).to_string(), Last { row, before: None, step_ns: 0 });
+            return None;
+        }
+        let last = self.last.get_mut((self.name)(&row))?;
+        let new_ns = (self.t_ns)(&row) - (self.t_ns)(&last.row);
+        if (0..=last.step_ns / 10).contains(&new_ns) {
+            return None;
+        }
+        last.step_ns = new_ns.max(0);
+        let before = last.before.insert(std::mem::replace(&mut last.row, row));
+        (new_ns > 0).then_some((&last.row, &*before))
+    }
+}
+
+/// Rates between successive samples of all CPUs, or the mean of those that have such a name (`cpu0`, or only `0`).
+pub fn cpu(rows: impl Iterator<Item = Cpu>, names: Option<&NamePattern>) -> Vec<CpuPoint> {
+    let Some(names) = names else { return all_cpus(rows) };
+    let mut last = Before::new(|row: &Cpu| &row.cpu, |row| row.t_ns);
+    let mut sums: BTreeMap<i64, (CpuPoint, f64)> = BTreeMap::new();
+    let is_one = |row: &Cpu| row.cpu != "all" && (names.admits(&row.cpu) || names.admits(&format!("cpu{}", row.cpu)));
+    for row in rows.filter(is_one) {
+        let Some((row, before)) = last.of(row) else { continue };
+        let Some(of) = shares(row, before) else { continue };
+        let (sum, count) = sums.entry(row.t_ns).or_default();
+        *count += 1.0;
+        sum.user += of.user;
+        sum.system += of.system;
+        sum.irq += of.irq;
+        sum.iowait += of.iowait;
+        sum.steal = of.steal.map(|steal| sum.steal.unwrap_or(0.0) + steal).or(sum.steal);
+        sum.busiest = Some(sum.busiest.unwrap_or(0.0).max(of.busy()));
+    }
+    let mean = |(t_ns, (sum, count)): (i64, (CpuPoint, f64))| CpuPoint {
+        t_ns,
+        user: sum.user / count,
+        system: sum.system / count,
+        irq: sum.irq / count,
+        iowait: sum.iowait / count,
+        steal: sum.steal.map(|steal| steal / count),
+        busiest: sum.busiest,
+    };
+    sums.into_iter().map(mean).collect()
+}
+
+fn all_cpus(rows: impl Iterator<Item = Cpu>) -> Vec<CpuPoint> {
+    let mut last = Before::new(|row: &Cpu| &row.cpu, |row| row.t_ns);
+    let mut points: Vec<CpuPoint> = Vec::new();
+    let mut busiest: BTreeMap<i64, f64> = BTreeMap::new();
+    for row in rows {
+        let Some((row, before)) = last.of(row) else { continue };
+        let Some(shares) = shares(row, before) else { continue };
+        if row.cpu == "all" {
+            points.push(shares);
+        } else {
+            let most = busiest.entry(row.t_ns).or_insert(0.0_f64);
+            *most = most.max(shares.busy());
+        }
+    }
+    for point in &mut points {
+        point.busiest = busiest.get(&point.t_ns).copied();
+    }
+    points
+}
+
+/// Shares of the time between two samples of one CPU (or of all).
+pub fn shares(row: &Cpu, before: &Cpu) -> Option<CpuPoint> {
+    let part = |now: i64, was: i64| delta(now, was).unwrap_or(0.0);
+    // What a source does not tell apart is in what it tells.
+    let some = |now: Option<i64>, was: Option<i64>| part(now.unwrap_or(0), was.unwrap_or(0));
+    let user = part(row.user_ns, before.user_ns) + some(row.nice_ns, before.nice_ns);
+    let system = part(row.system_ns, before.system_ns);
+    let irq = some(row.irq_ns, before.irq_ns) + some(row.softirq_ns, before.softirq_ns);
+    let (steal, iowait) = (some(row.steal_ns, before.steal_ns), some(row.iowait_ns, before.iowait_ns));
+    let all = user + system + irq + steal + iowait + part(row.idle_ns, before.idle_ns);
+    let percent = |value: f64| 100.0 * value / all;
+    (all > 0.0).then(|| CpuPoint {
+        t_ns: row.t_ns,
+        user: percent(user),
+        system: percent(system),
+        irq: percent(irq),
+        steal: row.steal_ns.and(before.steal_ns).map(|_| percent(steal)),
+        iowait: percent(iowait),
+        busiest: None,
+    })
+}
+
+/// Rates between successive samples of every device.
+pub fn disks(rows: impl Iterator<Item = Disk>) -> BTreeMap<String, Vec<DiskPoint>> {
+    let mut last = Before::new(|row: &Disk| &row.device, |row| row.t_ns);
+    let mut points: BTreeMap<String, Vec<DiskPoint>> = BTreeMap::new();
+    for row in rows {
+        if let Some((row, before)) = last.of(row) {
+            points.entry(row.device.clone()).or_default().push(disk(row, before));
+        }
+    }
+    points
+}
+
+fn disk(row: &Disk, before: &Disk) -> DiskPoint {
+    let nothing = DiskPoint { t_ns: row.t_ns, ..DiskPoint::default() };
+    let Some(delta) = DiskDelta::of(row, before) else { return nothing };
+    DiskPoint {
+        t_ns: row.t_ns,
+        reads: delta.per_s(delta.read.ios),
+        writes: delta.per_s(delta.write.ios),
+        discards: delta.per_s(delta.discard.ios),
+        all: delta.per_s(delta.ops()).filter(|_| delta.is_of_any_kind()),
+        read_bytes: delta.per_s(delta.read.bytes),
+        write_bytes: delta.per_s(delta.write.bytes),
+        discard_bytes: delta.per_s(delta.discard.bytes),
+        all_bytes: delta.per_s(delta.bytes_of_any_kind()),
+        response_ns: delta.mean_await_ns(),
+        queue: delta.mean_queue_depth(),
+        busy: delta.busy_percent(),
+    }
+}
+
+/// Is it a machine's way to itself? That has no wire, and what goes over it loads no link.
+pub fn is_loopback(interface: &str) -> bool {
+    // Linux, and Solaris and BSD in imports.
+    matches!(interface, "lo" | "lo0")
+}
+
+/// Rates between successive samples of every interface.
+pub fn nets(rows: impl Iterator<Item = Net>) -> BTreeMap<String, Vec<NetPoint>> {
+    let mut last = Before::new(|row: &Net| &row.interface, |row| row.t_ns);
+    let mut points: BTreeMap<String, Vec<NetPoint>> = BTreeMap::new();
+    for row in rows {
+        let Some((row, before)) = last.of(row) else { continue };
+        let seconds = (row.t_ns - before.t_ns) as f64 / 1e9;
+        let rate = |of: fn(&Net) -> Option<i64>| {
+            of(row).zip(of(before)).and_then(|(now, was)| delta(now, was)).map(|grown| grown / seconds)
+        };
+        points.entry(row.interface.clone()).or_default().push(NetPoint {
+            t_ns: row.t_ns,
+            rx_bytes: rate(|row| Some(row.rx_bytes)),
+            tx_bytes: rate(|row| Some(row.tx_bytes)),
+            rx_packets: rate(|row| row.rx_packets),
+            tx_packets: rate(|row| row.tx_packets),
+        });
+    }
+    points
+}
+
+/// The format whose devices are pools and their parts, `pool/mirror/disk`.
+const ZPOOL: &str = "zpool-iostat";
+
+/// The devices that are pools in the output of `zpool iostat`.
+pub fn printed_pools(figures: impl Iterator<Item = Figure>) -> BTreeSet<String> {
+    let pools = figures.filter(|figure| &*figure.tool == ZPOOL && !figure.thing.contains('/'));
+    pools.map(|figure| figure.thing.to_string()).collect()
+}
+
+/// Rates between successive samples of every pool: from the module's counters, and from the output of `zpool iostat`,
+/// whose devices are `printed`.
+pub fn pools(
+    rows: impl Iterator<Item = ZfsPool>,
+    disks: &BTreeMap<String, Vec<DiskPoint>>,
+    printed: &BTreeSet<String>,
+) -> BTreeMap<String, Vec<PoolPoint>> {
+    let mut last = Before::new(|row: &ZfsPool| &row.pool, |row| row.t_ns);
+    let mut points: BTreeMap<String, Vec<PoolPoint>> = BTreeMap::new();
+    for row in rows {
+        let Some((row, before)) = last.of(row) else { continue };
+        let seconds = (row.t_ns - before.t_ns) as f64 / 1e9;
+        // No version of ZFS counts in both ways.
+        let rate = |own: fn(&ZfsPool) -> Option<i64>,
+                    cached: fn(&ZfsPool) -> Option<i64>,
+                    direct: fn(&ZfsPool) -> Option<i64>| {
+            let of = |row: &ZfsPool| own(row).or_else(|| Some(cached(row)? + direct(row).unwrap_or(0)));
+            of(row).zip(of(before)).and_then(|(now, was)| delta(now, was)).map(|grown| grown / seconds)
+        };
+        points.entry(row.pool.clone()).or_default().push(PoolPoint {
+            t_ns: row.t_ns,
+            read_bytes: rate(|row| row.read_bytes, |row| row.arc_read_bytes, |row| row.direct_read_bytes),
+            write_bytes: rate(|row| row.write_bytes, |row| row.arc_write_bytes, |row| row.direct_write_bytes),
+        });
+    }
+    let point = |of: &DiskPoint| PoolPoint { t_ns: of.t_ns, read_bytes: of.read_bytes, write_bytes: of.write_bytes };
+    for (device, of) in disks.iter().filter(|(device, _)| printed.contains(*device)) {
+        points.entry(device.clone()).or_default().extend(of.iter().map(point));
+    }
+    points
+}
+
+/// `all - rest` of bytes, where both are known.
+fn difference(all: Option<i64>, rest: Option<i64>) -> Option<f64> {
+    Some((all? - rest?).max(0) as f64)
+}
+
+/// What new programs could have; kernels before 3.14, and some imports, do not tell it.
+fn available(reported: Option<i64>, free: Option<i64>, cached: Option<i64>) -> Option<i64> {
+    reported.or_else(|| Some(free? + cached?))
+}
+
+/// Samples of memory.
+pub fn memory(rows: impl Iterator<Item = Memory>) -> Vec<MemoryPoint> {
+    let point = |row: Memory| MemoryPoint {
+        t_ns: row.t_ns,
+        used: difference(row.total_bytes, available(row.available_bytes, row.free_bytes, row.cached_bytes)),
+        cached: row.cached_bytes.map(|bytes| bytes as f64),
+        dirty: row.dirty_bytes.map(|bytes| (bytes + row.writeback_bytes.unwrap_or(0)) as f64),
+        swapped: difference(row.swap_total_bytes, row.swap_free_bytes),
+    };
+    rows.map(point).collect()
+}
+
+/// Samples of runnable and blocked tasks.
+pub fn tasks(rows: impl Iterator<Item = System>) -> Vec<TasksPoint> {
+    let count = |count: Option<i64>| count.map(|count| count as f64);
+    let point = |row: System| TasksPoint { t_ns: row.t_ns, runnable: count(row.runnable), blocked: count(row.blocked) };
+    rows.map(point).collect()
+}
+
+/// How long tasks waited for a CPU, interval by interval.
+pub fn waits(rows: impl Iterator<Item = RunQueue>) -> Vec<WaitPoint> {
+    let point = |row: RunQueue| {
+        let ns = |quantile: f64| row.wait.percentile(quantile).map(|ns| ns as f64);
+        WaitPoint { t_ns: row.t_ns, p50: ns(0.5), p99: ns(0.99), max: row.wait.max().map(|ns| ns as f64) }
+    };
+    rows.map(point).collect()
+}
+
+/// Shares of the time between successive samples, by resource; all of a sample end at the same time.
+pub fn pressure(rows: impl Iterator<Item = Pressure>) -> BTreeMap<String, Vec<PressurePoint>> {
+    let mut last = Before::new(|row: &Pressure| &row.resource, |row| row.t_ns);
+    let mut points: BTreeMap<String, Vec<PressurePoint>> = BTreeMap::new();
+    // A sample reads one file after the other; the next begins with a resource that this one has.
+    let (mut sample_ns, mut in_sample) = (0, BTreeSet::new());
+    for row in rows {
+        if in_sample.is_empty() || in_sample.contains(&row.resource) {
+            sample_ns = row.t_ns;
+            in_sample.clear();
+        }
+        in_sample.insert(row.resource.clone());
+        let Some((row, before)) = last.of(row) else { continue };
+        let share = |now: Option<i64>, was: Option<i64>| {
+            delta(now?, was?).map(|grown| (100.0 * grown / (row.t_ns - before.t_ns) as f64).min(100.0))
+        };
+        points.entry(row.resource.clone()).or_default().push(PressurePoint {
+            t_ns: sample_ns,
+            some: share(row.some_ns, before.some_ns),
+            full: share(row.full_ns, before.full_ns),
+        });
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_is_used_is_what_is_not_available() {
+        let used = |reported, free, cached| difference(Some(100), available(reported, free, cached));
+        assert_eq!(used(Some(60), Some(10), Some(40)), Some(40.0));
+        assert_eq!(used(None, Some(10), Some(40)), Some(50.0), "as old kernels tell it");
+        assert_eq!(used(None, None, Some(40)), None, "not known is not 0");
+        assert_eq!(difference(None, Some(60)), None);
+    }
+
+    /// A second.
+    const S: i64 = 1_000_000_000;
+
+    #[test]
+    fn pressure_is_a_share_of_the_time_between_samples() {
+        let row = |t_ns: i64, resource: &str, some_ns, full_ns| Pressure {
+            t_ns,
+            t_s: 0.0,
+            resource: resource.to_string(),
+            some_ns,
+            full_ns,
+        };
+        let rows = [
+            row(0, "cpu", Some(0), None),
+            row(7_000, "io", Some(5), Some(0)),
+            row(S, "cpu", Some(S + 9), None),
+            // Who reads was held up between the two files.
+            row(S + 30_007_000, "io", Some(257_500_005), Some(103_000_000)),
+            row(3 * S, "cpu", Some(S + 9), None),
+            row(3 * S + 7_000, "io", Some(257_500_005), None),
+        ];
+        let points = pressure(rows.into_iter());
+        let io: Vec<_> = points["io"].iter().map(|point| (point.t_ns, point.some, point.full)).collect();
+        assert_eq!(io, [(S, Some(25.0), Some(10.0)), (3 * S, Some(0.0), None)]);
+        let cpu: Vec<_> = points["cpu"].iter().map(|point| (point.t_ns, point.some, point.full)).collect();
+        assert_eq!(cpu, [(S, Some(100.0), None), (3 * S, Some(0.0), None)], "never more than all of the time");
+    }
+
+    #[test]
+    fn a_step_too_short_for_a_rate_is_left_to_the_next() {
+        // Seconds, the last of the recording at once after the one before, and one on time after such a one.
+        let rows = [0_i64, 1000, 2000, 2003, 3000, 3000, 3001];
+        let mut before = Before::new(|row: &(&str, i64)| row.0, |row| row.1);
+        let mut of = |name, t_ns: i64| before.of((name, t_ns)).map(|(_, before)| before.1);
+        let seen: Vec<Option<i64>> = rows.iter().map(|row| of("a", *row)).collect();
+        assert_eq!(seen, [None, Some(0), Some(1000), None, Some(2000), None, None]);
+        // Another device has steps of its own, and a clock that goes back begins anew.
+        let other = [5_i64, 6, 1, 2];
+        let seen: Vec<Option<i64>> = other.iter().map(|row| of("b", *row)).collect();
+        assert_eq!(seen, [None, Some(5), None, Some(1)]);
+    }
+}
