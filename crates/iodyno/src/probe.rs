@@ -170,7 +170,7 @@ fn cpu_tables(args: &ProbeArgs) -> Result<&'static [CpuBy], Failure> {
         Some(ProbeBy::Process) => &[CpuBy::Process],
         Some(ProbeBy::Cpu) => &[CpuBy::Cpu],
         Some(ProbeBy::Irq) => &[CpuBy::Interrupt, CpuBy::Taken],
-        Some(ProbeBy::Preempt) => &[CpuBy::PutAside],
+        Some(ProbeBy::Preempt) => &[CpuBy::Preempted],
         Some(ProbeBy::Device | ProbeBy::Op) => return Err(misplaced("that --by", "io")),
         Some(ProbeBy::File | ProbeBy::Fs) => return Err(misplaced("that --by", "files")),
     })

@@ -56,7 +56,7 @@ impl Rule for PreemptedRule {
             if sum.is_no_subject() || 100.0 * sum.active_s() < limit.least_percent * stretch.seconds() {
                 continue;
             }
-            found.extend(put_aside(stretch, pid, &sum, limit).or_else(|| robbed(stretch, pid, &sum, limit)));
+            found.extend(preempted(stretch, pid, &sum, limit).or_else(|| robbed(stretch, pid, &sum, limit)));
         }
         found
     }
@@ -69,7 +69,7 @@ struct Waits<'a> {
     comm: &'a str,
     /// How often it preempted the subject.
     count: f64,
-    aside_s: f64,
+    preempted_s: f64,
     /// It ran, and ran on, when this one woke.
     behind: f64,
     behind_s: f64,
@@ -77,14 +77,14 @@ struct Waits<'a> {
 
 impl Waits<'_> {
     fn wait_s(&self) -> f64 {
-        self.aside_s + self.behind_s
+        self.preempted_s + self.behind_s
     }
 
     /// Whichever costs more, in words.
     fn words(&self, seconds: f64) -> String {
         let per_s = |count: f64| figure(Some((count / seconds).round()), "");
         let Self { pid, comm, .. } = self;
-        if self.aside_s >= self.behind_s {
+        if self.preempted_s >= self.behind_s {
             return format!("{comm}[{pid}] preempts it {}/s", per_s(self.count));
         }
         format!("{}/s it wakes and stands behind {comm}[{pid}], which runs on first", per_s(self.behind))
@@ -97,9 +97,9 @@ impl Waits<'_> {
             let waits = FindingEvidence::new(format!("waits {who}"), 100.0 * wait_s / seconds, "% of one CPU");
             vec![FindingEvidence::new(who, count / seconds, "1/s"), waits]
         };
-        let aside = (self.count > 0.0).then(|| of("preempted by", self.count, self.aside_s));
+        let preempted = (self.count > 0.0).then(|| of("preempted by", self.count, self.preempted_s));
         let behind = (self.behind > 0.0).then(|| of("behind", self.behind, self.behind_s));
-        aside.into_iter().chain(behind).flatten().collect()
+        preempted.into_iter().chain(behind).flatten().collect()
     }
 }
 
@@ -117,7 +117,7 @@ fn dearest(stretch: WindowSlice<'_>, pid: i64, has_idle: bool) -> Option<Waits<'
         let whole_s = one.wait_s + one.behind_s;
         let part = if stopped_s > 0.0 { ((whole_s - stopped_s) / whole_s).max(0.0) } else { 1.0 };
         waits.count += one.count;
-        waits.aside_s += one.wait_s * part;
+        waits.preempted_s += one.wait_s * part;
         // One that wakes another and then sleeps hands its work on.
         if one.by_pid != pid {
             waits.behind += one.behind;
@@ -128,7 +128,7 @@ fn dearest(stretch: WindowSlice<'_>, pid: i64, has_idle: bool) -> Option<Waits<'
 }
 
 /// It waits for a CPU, and one other process is why.
-fn put_aside(stretch: WindowSlice<'_>, pid: i64, sum: &Sum, limit: &thresholds::Preempted) -> Option<Symptom> {
+fn preempted(stretch: WindowSlice<'_>, pid: i64, sum: &Sum, limit: &thresholds::Preempted) -> Option<Symptom> {
     let waits = 100.0 * sum.wait_s / sum.active_s();
     if waits < limit.wait_percent {
         return None;
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_put_aside_for_one_other() {
+    fn a_server_that_is_preempted_by_one_other() {
         // The source's page: 3,095 pre-emptions by sysbench; a query takes 127 µs with one and 73 µs without.
         let bench = server(30.0, 3095.0, 0.97);
         let found = bench.only(RuleId::R8);

@@ -15,15 +15,15 @@ pub enum CpuBy {
     Process,
     /// Vectors of interrupts, by CPU.
     Interrupt,
-    /// Pairs: who was put aside for whom, or woke and waited behind whom.
-    PutAside,
+    /// Pairs: who was preempted by whom, or woke and waited behind whom.
+    Preempted,
     /// Pairs: from whom which interrupt took time.
     Taken,
 }
 
 impl CpuBy {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Cpu, Self::Process, Self::PutAside, Self::Interrupt, Self::Taken];
+    pub const ALL: [Self; 5] = [Self::Cpu, Self::Process, Self::Preempted, Self::Interrupt, Self::Taken];
 
     /// Heading.
     #[must_use]
@@ -32,7 +32,7 @@ impl CpuBy {
             Self::Cpu => "CPUs",
             Self::Process => "processes",
             Self::Interrupt => "interrupts",
-            Self::PutAside => "put aside or behind, and for whom",
+            Self::Preempted => "preempted or behind, and by whom",
             Self::Taken => "taken by interrupts, and from whom",
         }
     }
@@ -44,7 +44,7 @@ impl CpuBy {
             Self::Cpu => "cpus",
             Self::Process => "processes",
             Self::Interrupt => "interrupts",
-            Self::PutAside => "put_aside",
+            Self::Preempted => "preempted",
             Self::Taken => "taken",
         }
     }
@@ -79,7 +79,7 @@ pub struct CpuFold {
     cpus: Rows,
     processes: Rows,
     interrupts: Rows,
-    put_aside: Rows,
+    preempted: Rows,
     taken: Rows,
 }
 
@@ -120,7 +120,7 @@ impl CpuFold {
             let name = |pid: i64, comm: &Option<recording::Label>| named(pid, comm.as_deref().unwrap_or("?"));
             let both_ns = row.wait_ns + row.behind_ns.unwrap_or(0);
             let counters = [Some(row.count), Some(row.wait_ns), row.behind, row.behind_ns, Some(both_ns), None, None];
-            self.put_aside.now.insert((name(row.pid, &row.comm), name(row.by_pid, &row.by_comm)), counters);
+            self.preempted.now.insert((name(row.pid, &row.comm), name(row.by_pid, &row.by_comm)), counters);
         }
         for row in batch.to_rows::<Stolen>()? {
             let counters = [Some(row.count), Some(row.ns), None, None, None, None, None];
@@ -131,7 +131,7 @@ impl CpuFold {
 
     /// An interval begins here.
     pub fn mark(&mut self) {
-        for rows in [&mut self.cpus, &mut self.processes, &mut self.interrupts, &mut self.put_aside, &mut self.taken] {
+        for rows in [&mut self.cpus, &mut self.processes, &mut self.interrupts, &mut self.preempted, &mut self.taken] {
             rows.mark = rows.now.clone().into_iter().collect();
         }
     }
@@ -143,7 +143,7 @@ impl CpuFold {
             CpuBy::Cpu => (&self.cpus, None),
             CpuBy::Process => (&self.processes, Some(0)),
             CpuBy::Interrupt => (&self.interrupts, Some(1)),
-            CpuBy::PutAside => (&self.put_aside, Some(4)),
+            CpuBy::Preempted => (&self.preempted, Some(4)),
             CpuBy::Taken => (&self.taken, Some(1)),
         };
         let mut grown = rows.grown();
@@ -186,17 +186,17 @@ fn columns(by: CpuBy, grown: &[(&Key, [Option<f64>; 7])], seconds: f64) -> Vec<T
             share("stolen", 3),
             share("waited for", 4),
             per_s("switches", 5),
-            per_s("put aside", 6),
+            per_s("preempted", 6),
         ],
         CpuBy::Process => {
-            vec![first("process"), share("runs", 0), share("waits", 1), per_s("switches", 2), per_s("put aside", 3)]
+            vec![first("process"), share("runs", 0), share("waits", 1), per_s("switches", 2), per_s("preempted", 3)]
         }
         CpuBy::Interrupt => {
             vec![first("interrupt"), second("CPU"), per_s("count", 0), share("takes", 1), mean("mean", 0)]
         }
-        CpuBy::PutAside => vec![
+        CpuBy::Preempted => vec![
             first("process"),
-            second("for"),
+            second("by"),
             per_s("count", 0),
             share("waits", 1),
             mean("mean", 0),

@@ -14,7 +14,7 @@ use view::{TableColumn, ViewTable};
 pub enum PreemptedState {
     /// It did not.
     No,
-    /// It was put aside, or waited when it woke.
+    /// It was preempted, or waited when it woke.
     Yes,
     /// Another thread had read the request, and this one was not watched yet.
     Unknown,

@@ -30,11 +30,11 @@ fn find<'a>(judged: &'a Value, rule: &str, subject: &str) -> Option<&'a Value> {
 
 #[test]
 #[ignore = "times: make exam"]
-fn a_server_that_is_put_aside_for_another_program() {
-    testkit::while_cpus_are_ours(once_a_server_that_is_put_aside_for_another_program);
+fn a_server_that_is_preempted_by_another_program() {
+    testkit::while_cpus_are_ours(once_a_server_that_is_preempted_by_another_program);
 }
 
-fn once_a_server_that_is_put_aside_for_another_program() {
+fn once_a_server_that_is_preempted_by_another_program() {
     if !testkit::require_root_or_skip() {
         return;
     }
@@ -78,7 +78,7 @@ fn once_a_program_that_waits_behind_another_one_in_step() {
     }
     let _alone = testkit::alone();
     let scratch = Scratch::new();
-    // It works for a moment only and is hardly ever put aside; but when it wakes, the other one mostly runs.
+    // It works for a moment only and is hardly ever preempted; but when it wakes, the other one mostly runs.
     let player = turns(1, 0.2, 1.0);
     std::thread::sleep(Duration::from_millis(500));
     let mixer = turns(2, 4.0, 1.0);

@@ -339,7 +339,7 @@ fn requests_that_wait_for_a_cpu_are_separate() {
         let (output, rows) = probing.stop();
         let all = answers(&rows, crowded.port, &ALL);
         counted(&all, 10, &crowded, to_crowded.most_ns);
-        // Both want the CPU all the time: it was put aside in each of its 20 ms.
+        // Both want the CPU all the time: it was preempted in each of its 20 ms.
         assert_eq!(answers(&rows, crowded.port, &[Some(true)]).count(), 10, "{}", output.stdout);
         counted(&answers(&rows, first.port, &ALL), 10, &first, to_first.most_ns);
         let alone = answers(&rows, first.port, &[Some(false)]);

@@ -20,11 +20,11 @@ fn soon_closed(scratch: &Scratch) -> [String; 3] {
 
 #[test]
 #[ignore = "times: make exam"]
-fn a_server_that_is_put_aside() {
-    testkit::while_cpus_are_ours(once_a_server_that_is_put_aside);
+fn a_server_that_is_preempted() {
+    testkit::while_cpus_are_ours(once_a_server_that_is_preempted);
 }
 
-fn once_a_server_that_is_put_aside() {
+fn once_a_server_that_is_preempted() {
     if !testkit::require_root_or_skip() {
         return;
     }
