@@ -140,10 +140,9 @@ mod tests {
             pid,
             comm: format!("p{pid}").as_str().into(),
             user: Some(user.as_str().into()),
-            kernel: None,
             samples,
             cpu_ns: samples * 10_000_000,
-            cpu: None,
+            ..Profile::default()
         };
         let mut rows: Vec<Profile> = (0..50).map(|at| row(1, format!("small{at}"), 1)).collect();
         rows.extend([(2, 30), (3, 20), (4, 10)].map(|(pid, samples)| row(pid, format!("large{pid}"), samples)));

@@ -56,11 +56,9 @@ fn traced(directory: &Path) -> Writer {
             t_s: second as f64,
             severity: "info".into(),
             kind: "test".into(),
-            class: None,
-            run: None,
-            target: None,
             message: format!("second {second}"),
             count: 1,
+            ..recording::rows::Event::default()
         };
         writer.accept(&RowBatch::from_rows(&[event]).unwrap()).unwrap();
         let ios: Vec<RawIo> = (second * 500..second * 500 + 500).map(io).collect();

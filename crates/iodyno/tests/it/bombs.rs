@@ -35,11 +35,9 @@ fn event(message: &str) -> Event {
         t_s: 0.0,
         severity: "info".into(),
         kind: "test".into(),
-        class: None,
-        run: None,
-        target: None,
         message: message.to_string(),
         count: 1,
+        ..Event::default()
     }
 }
 

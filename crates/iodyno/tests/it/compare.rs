@@ -98,14 +98,7 @@ fn a_day(scratch: &Scratch, day: i64, bytes_per_s: i64) {
         in_flight: Some(0),
         io_ticks_ms: Some(sectors / 1000),
         weighted_ticks_ms: Some(sectors / 100),
-        discard_ios: None,
-        discard_merges: None,
-        discard_sectors: None,
-        discard_ticks_ms: None,
-        flush_ios: None,
-        flush_ticks_ms: None,
-        any_ios: None,
-        any_sectors: None,
+        ..Disk::default()
     };
     let rows: Vec<Disk> = (0..1440)
         .flat_map(|minute| {

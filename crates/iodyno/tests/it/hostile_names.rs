@@ -242,11 +242,8 @@ fn recording(path: &Path, scale: u64) {
         bytes: 73_728_000,
         errors: Some(0),
         service: response.clone(),
-        short: None,
-        first_error: None,
-        first_error_t_ns: None,
-        wait: None,
         response,
+        ..RunTotal::default()
     };
     writer.accept(&RowBatch::from_rows(&[total]).unwrap()).unwrap();
     writer.commit().unwrap();

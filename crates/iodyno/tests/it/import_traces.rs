@@ -39,17 +39,12 @@ fn trace(choices: &[(usize, i64, i64)]) -> Vec<Io> {
             flags: Some(Label::from(flags)),
             sector: at * 4096,
             bytes: 512 * (1 + length % 2048),
-            pid: None,
             tid: has_comm.then(|| 100 + i32::try_from(at % 4).unwrap()),
             comm: has_comm.then(|| Label::from(["fio", "jbd2/sda1-8", "a b", "[x]"][usize::try_from(at % 4).unwrap()])),
-            cgroup: None,
-            inode: None,
-            file: None,
-            owner_pid: None,
-            owner_comm: None,
             error: (at % 11 == 3).then_some(5),
             bios: Some(1),
             requeues: Some(0),
+            ..Io::default()
         });
     }
     rows.sort_by_key(|io| io.complete_ns);

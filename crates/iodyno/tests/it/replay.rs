@@ -123,24 +123,12 @@ fn killed_trace(directory: &std::path::Path, ios: i64) {
     for n in 0..ios {
         let io = Io {
             queue_ns: start + n * 1_000_000,
-            issue_ns: None,
             complete_ns: Some(start + n * 1_000_000 + 100_000),
             dev: "sda".into(),
             op: "read".into(),
             sector: n * 8,
             bytes: 4096,
-            flags: None,
-            pid: None,
-            tid: None,
-            comm: None,
-            cgroup: None,
-            inode: None,
-            file: None,
-            owner_pid: None,
-            owner_comm: None,
-            error: None,
-            bios: None,
-            requeues: None,
+            ..Io::default()
         };
         writer.accept(&RowBatch::from_rows(&[io]).unwrap()).unwrap();
         writer.commit().unwrap();
@@ -346,14 +334,9 @@ fn long_trace(path: &std::path::Path, rows: i64) {
         pid: Some(1000),
         tid: Some(1000 + i32::try_from(at % 16).unwrap()),
         comm: Some(comm.clone()),
-        cgroup: None,
-        inode: None,
-        file: None,
-        owner_pid: None,
-        owner_comm: None,
-        error: None,
         bios: Some(1),
         requeues: Some(0),
+        ..Io::default()
     };
     let mut writer = Writer::create(path, Manifest::new(&[])).unwrap();
     for first in (0..rows).step_by(65_536) {

@@ -23,14 +23,9 @@ fn io(queue_ns: i64, op: &str, sector: i64, bytes: i64) -> Io {
         pid: Some(1000),
         tid: Some(1000),
         comm: Some(Label::from("db")),
-        cgroup: None,
-        inode: None,
-        file: None,
-        owner_pid: None,
-        owner_comm: None,
-        error: None,
         bios: Some(1),
         requeues: Some(0),
+        ..Io::default()
     }
 }
 

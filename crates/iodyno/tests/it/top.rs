@@ -345,33 +345,24 @@ fn forty_minutes(path: &std::path::Path) {
             t_s,
             cpu: cpu.to_string(),
             user_ns: second * 300_000_000,
-            nice_ns: None,
             system_ns: 0,
             idle_ns: second * 700_000_000,
-            iowait_ns: None,
-            irq_ns: None,
-            softirq_ns: None,
-            steal_ns: None,
             clock: "tick".to_string(),
+            ..Cpu::default()
         };
         let process = |number: i64| Process {
             t_ns: t_ns + 1000,
             t_s,
             pid: 1000 + number,
             start_ns: Some(number),
-            parent: None,
             comm: format!("worker{number}"),
-            state: None,
             threads: Some(1),
             user_ns: Some(second * 1_000_000 * (number + 1)),
             system_ns: Some(second * 17 % 1000),
             resident_bytes: Some(second * number),
-            major_faults: None,
-            minor_faults: None,
-            io_delay_ns: None,
             // Figures that do not pack: the file has many pieces, each with a checksum of its own.
             read_bytes: Some((second * 61 + number).wrapping_mul(0x9e37_79b9_7f4a_7c15_u64.cast_signed()) >> 2),
-            write_bytes: None,
+            ..Process::default()
         };
         writer.accept(&RowBatch::from_rows(&[cpu("all"), cpu("0")]).unwrap()).unwrap();
         writer.accept(&RowBatch::from_rows(&(0..60).map(process).collect::<Vec<_>>()).unwrap()).unwrap();

@@ -83,14 +83,7 @@ fn disk((t_ns, t_s): (i64, f64), sectors: i64) -> Disk {
         in_flight: Some(0),
         io_ticks_ms: Some(0),
         weighted_ticks_ms: Some(0),
-        discard_ios: None,
-        discard_merges: None,
-        discard_sectors: None,
-        discard_ticks_ms: None,
-        flush_ios: None,
-        flush_ticks_ms: None,
-        any_ios: None,
-        any_sectors: None,
+        ..Disk::default()
     }
 }
 
@@ -105,14 +98,11 @@ fn counters(beside: Beside, seconds: i64) -> [RowBatch; 3] {
             t_s,
             cpu: "all".to_string(),
             user_ns: second * used_ns,
-            nice_ns: None,
             system_ns: 0,
             idle_ns: second * (2 * S - used_ns - beside.steal_ns),
-            iowait_ns: None,
-            irq_ns: None,
-            softirq_ns: None,
             steal_ns: Some(second * beside.steal_ns),
             clock: "tick".to_string(),
+            ..Cpu::default()
         });
         let process = |pid: i64, parent: i64, comm: &str, user_ns: i64, read_bytes: i64| Process {
             t_ns,
@@ -121,17 +111,12 @@ fn counters(beside: Beside, seconds: i64) -> [RowBatch; 3] {
             start_ns: Some(pid),
             parent: Some(parent),
             comm: comm.to_string(),
-            state: None,
-            threads: None,
             // What was used before the recording began is no part of it.
             user_ns: Some(500 * S + second * user_ns),
             system_ns: Some(0),
-            resident_bytes: None,
-            major_faults: None,
-            minor_faults: None,
-            io_delay_ns: None,
             read_bytes: Some(second * read_bytes),
             write_bytes: Some(0),
+            ..Process::default()
         };
         processes.extend([
             process(7, 1, "iodyno", S, 800 * 512),
@@ -157,14 +142,10 @@ fn failed((t_ns, t_s): (i64, f64), dev: &str, op: &str, error: i32, count: i64) 
         dev: Label::from(dev),
         op: Label::from(op),
         error,
-        pid: None,
-        comm: None,
-        file: None,
-        inode: None,
         count,
         first_ns: t_ns,
         last_ns: t_ns,
-        sector: None,
+        ..IoError::default()
     }
 }
 
@@ -232,16 +213,12 @@ fn total(run: &Wanted, index: i32, (begun, at): (i64, i64), (all, failed): (Hist
         workload: "wd1".to_string(),
         target: "sd1".to_string(),
         op: "read".to_string(),
-        arrivals: None,
         ops,
         bytes: 4096 * ops,
         errors: errors(run, failed),
         response: unless(run.has_response, &all),
         service: all,
-        short: None,
-        first_error: None,
-        first_error_t_ns: None,
-        wait: None,
+        ..RunTotal::default()
     }
 }
 
@@ -278,15 +255,12 @@ fn written_beside(scratch: &Scratch, name: &str, runs: &[Wanted], beside: Option
                 workload: "wd1".to_string(),
                 target: "sd1".to_string(),
                 op: "read".to_string(),
-                arrivals: None,
                 ops,
                 bytes: 4096 * ops,
                 errors: errors(run, failed),
                 response: unless(run.has_response, &times.collapse(5)),
                 service: times.collapse(5),
-                wait: None,
-                in_flight_mean: None,
-                backlog: None,
+                ..OpInterval::default()
             });
         }
         let phase = |event: &str, t: i64| Phase {

@@ -298,24 +298,9 @@ fn disk(second: i64, device: &str, ios: i64) -> Disk {
         device: device.to_string(),
         target: String::new(),
         read_ios: Some(ios),
-        read_merges: None,
         read_sectors: Some(ios * 8),
-        read_ticks_ms: None,
         write_ios: Some(0),
-        write_merges: None,
-        write_sectors: None,
-        write_ticks_ms: None,
-        in_flight: None,
-        io_ticks_ms: None,
-        weighted_ticks_ms: None,
-        discard_ios: None,
-        discard_merges: None,
-        discard_sectors: None,
-        discard_ticks_ms: None,
-        flush_ios: None,
-        flush_ticks_ms: None,
-        any_ios: None,
-        any_sectors: None,
+        ..Disk::default()
     }
 }
 

@@ -69,14 +69,7 @@ fn disk(second: i64) -> Disk {
         in_flight: Some(1),
         io_ticks_ms: Some(40 * second),
         weighted_ticks_ms: Some(50 * second),
-        discard_ios: None,
-        discard_merges: None,
-        discard_sectors: None,
-        discard_ticks_ms: None,
-        flush_ios: None,
-        flush_ticks_ms: None,
-        any_ios: None,
-        any_sectors: None,
+        ..Disk::default()
     }
 }
 
@@ -92,13 +85,11 @@ fn engine(second: i64) -> EngineInterval {
         cpu_user_ns: 1_000_000,
         cpu_sys_ns: 2_000_000,
         wait: histogram(&[1_000, 2_000]),
-        context_switches: None,
-        minor_faults: None,
-        major_faults: None,
         timestamp_age_ns_max: 500,
         submit_calls: 10,
         wakeups: 10,
         limited: second % 50 == 0,
+        ..EngineInterval::default()
     }
 }
 
@@ -119,14 +110,11 @@ pub(crate) fn ios(second: i64) -> Vec<Io> {
             pid: Some(42),
             tid: Some(43),
             comm: Some(if op == "read" { "reader" } else { "writer" }.into()),
-            cgroup: None,
             inode: file.map(|_| 7),
             file: file.map(Into::into),
-            owner_pid: None,
-            owner_comm: None,
-            error: None,
             bios: Some(1),
             requeues: Some(0),
+            ..Io::default()
         }
     });
     rows.collect()
@@ -199,11 +187,10 @@ pub(crate) fn write_open(directory: &Path) -> Writer {
         t_s: 75.0,
         severity: "warning".to_string(),
         kind: "stall".to_string(),
-        class: None,
         run: Some("rd1".to_string()),
-        target: None,
         message: "sd1 did not answer for 2 s".to_string(),
         count: 1,
+        ..Event::default()
     };
     writer.accept(&RowBatch::from_rows(&[event]).unwrap()).unwrap();
     let values: Vec<u64> = (11..=SECONDS).flat_map(|second| responses(second, 0, 0)).collect();
@@ -224,11 +211,8 @@ pub(crate) fn write_open(directory: &Path) -> Writer {
         bytes: 114_688_000,
         errors: Some(0),
         service: response.clone(),
-        short: None,
-        first_error: None,
-        first_error_t_ns: None,
-        wait: None,
         response,
+        ..RunTotal::default()
     };
     writer.accept(&RowBatch::from_rows(&[total]).unwrap()).unwrap();
     writer.commit().unwrap();

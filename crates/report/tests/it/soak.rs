@@ -75,10 +75,7 @@ fn soak_a_report_of_a_thousand_targets() {
             errors: Some(0),
             response: histograms[0].clone(),
             service: histograms[0].clone(),
-            short: None,
-            first_error: None,
-            first_error_t_ns: None,
-            wait: None,
+            ..RunTotal::default()
         })
         .collect();
     writer.accept(&RowBatch::from_rows(&totals).unwrap()).unwrap();

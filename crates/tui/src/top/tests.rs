@@ -52,14 +52,7 @@ fn disk(n: i64) -> Disk {
         in_flight: Some(9),
         io_ticks_ms: Some(busy),
         weighted_ticks_ms: Some(n * 9300),
-        discard_ios: None,
-        discard_merges: None,
-        discard_sectors: None,
-        discard_ticks_ms: None,
-        flush_ios: None,
-        flush_ticks_ms: None,
-        any_ios: None,
-        any_sectors: None,
+        ..Disk::default()
     }
 }
 
@@ -90,9 +83,8 @@ fn net(n: i64) -> Net {
         qdisc_overlimits: Some(0),
         qdisc_requeues: Some(0),
         qdisc: Some("mq".to_string()),
-        qdisc_rate_bits_per_s: None,
         mtu_bytes: Some(1500),
-        master: None,
+        ..Net::default()
     }
 }
 
@@ -133,10 +125,8 @@ fn process(n: i64, pid: i64, comm: &str, percent: i64) -> Process {
         system_ns: Some(0),
         resident_bytes: Some(34 << 20),
         major_faults: Some(0),
-        minor_faults: None,
-        io_delay_ns: None,
         read_bytes: Some(n * 1_000_000),
-        write_bytes: None,
+        ..Process::default()
     }
 }
 

@@ -61,20 +61,16 @@ impl Load {
             complete_ns: Some(queue_ns + length),
             dev: Label::from(dev),
             op: Label::from(op),
-            flags: None,
             sector: i64::try_from(offset / 512).unwrap(),
             bytes: i64::try_from(bytes).unwrap(),
             pid: Some(4711),
             tid: Some(4712),
             comm: Some(Label::from("secretd")),
             cgroup: Some(Label::from("/tenant/secret")),
-            inode: None,
             file: Some(Label::from("/srv/secret/payroll.db")),
-            owner_pid: None,
-            owner_comm: None,
-            error: None,
             bios: Some(1),
             requeues: Some(0),
+            ..Io::default()
         });
     }
 

@@ -26,14 +26,7 @@ impl Maker {
             in_flight: Some(0),
             io_ticks_ms: Some(work * 20 / share),
             weighted_ticks_ms: Some(work * 50 / share),
-            discard_ios: None,
-            discard_merges: None,
-            discard_sectors: None,
-            discard_ticks_ms: None,
-            flush_ios: None,
-            flush_ticks_ms: None,
-            any_ios: None,
-            any_sectors: None,
+            ..Disk::default()
         };
         self.publish(&[disk("sda", 1), disk("sdb", 3)]);
         if self.has_virtual {
@@ -59,45 +52,18 @@ impl Maker {
             tx_fifo: Some(0),
             tx_collisions: Some(0),
             tx_carrier: Some(0),
-            speed_bits_per_s: None,
-            full_duplex: None,
             up: Some(true),
-            qdisc_backlog_bytes: None,
-            qdisc_drops: None,
-            qdisc_overlimits: None,
-            qdisc_requeues: None,
-            qdisc: None,
-            qdisc_rate_bits_per_s: None,
-            mtu_bytes: None,
-            master: None,
+            ..Net::default()
         }]);
         self.publish(&[ZfsPool {
             t_ns,
             t_s,
             pool: "tank".to_string(),
-            state: None,
-            size_bytes: None,
-            allocated_bytes: None,
-            free_bytes: None,
-            fragmentation_percent: None,
-            read_ios: None,
-            read_bytes: None,
-            write_ios: None,
-            write_bytes: None,
-            wait_ns: None,
-            weighted_wait_ns: None,
-            run_ns: None,
-            weighted_run_ns: None,
-            waiting: None,
-            running: None,
             arc_read_ios: Some(work * 5),
             arc_read_bytes: Some(work * 600_000),
             arc_write_ios: Some(work * 4),
             arc_write_bytes: Some(work * 400_000),
-            direct_read_ios: None,
-            direct_read_bytes: None,
-            direct_write_ios: None,
-            direct_write_bytes: None,
+            ..ZfsPool::default()
         }]);
         self.writer.commit().unwrap();
     }

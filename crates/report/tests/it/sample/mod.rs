@@ -139,11 +139,10 @@ impl Maker {
             t_s: self.seconds(),
             severity: severity.to_string(),
             kind: kind.to_string(),
-            class: None,
             run: run.map(String::from),
-            target: None,
             message: message.to_string(),
             count: 1,
+            ..Event::default()
         };
         self.publish(&[row]);
     }
@@ -181,14 +180,7 @@ impl Maker {
             in_flight: Some(2),
             io_ticks_ms: Some((self.t_ns - self.origin) / 1_100_000),
             weighted_ticks_ms: Some(ticks / share),
-            discard_ios: None,
-            discard_merges: None,
-            discard_sectors: None,
-            discard_ticks_ms: None,
-            flush_ios: None,
-            flush_ticks_ms: None,
-            any_ios: None,
-            any_sectors: None,
+            ..Disk::default()
         };
         let (cpus, disks) = ([cpu("all", 1), cpu("0", 64), cpu("1", 60)], [disk("nvme0n1", 2), disk("nvme1n1", 3)]);
         self.publish(&cpus);
@@ -290,10 +282,7 @@ impl Maker {
                     errors: Some(0),
                     response: Histogram::default(),
                     service: Histogram::default(),
-                    short: None,
-                    first_error: None,
-                    first_error_t_ns: None,
-                    wait: None,
+                    ..RunTotal::default()
                 });
                 (total.t_ns, total.t_s) = (self.t_ns, (self.t_ns - self.origin) as f64 / 1e9);
                 total.arrivals = total.arrivals.map(|sum| sum + arrivals);
@@ -355,13 +344,11 @@ impl Maker {
                     cpu_user_ns: done * 300,
                     cpu_sys_ns: done * 2_600,
                     wait,
-                    context_switches: None,
-                    minor_faults: None,
-                    major_faults: None,
                     timestamp_age_ns_max: 4_100,
                     submit_calls: done / 3,
                     wakeups: done / 9,
                     limited: false,
+                    ..EngineInterval::default()
                 }
             })
             .collect();
