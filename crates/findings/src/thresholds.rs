@@ -323,7 +323,7 @@ impl Thresholds {
         link_speed(self.speed.get(interface)?).map(|(bits_per_s, _)| bits_per_s)
     }
 
-    /// What the user says of its directions: both at once?
+    /// Duplex that the user gave for this interface; `None` where none was given.
     #[must_use]
     pub fn is_full_duplex(&self, interface: &str) -> Option<bool> {
         link_speed(self.speed.get(interface)?)?.1

@@ -25,9 +25,8 @@ use std::path::PathBuf;
                   130 interrupted (results kept)."
 )]
 pub(crate) struct Cli {
-    /// Maximum memory of the command; it ends with a message and exit code 6 if it needs more. Default: half of the
-    /// free memory, at least 1 GiB; no limit for run, ab, replay and probe. (With record --flight and trace --until:
-    /// memory for I/Os.)
+    /// Memory limit; a command that needs more ends with exit code 6. Default: half of the free memory, at least
+    /// 1 GiB; run, ab, replay and probe have no limit. record --flight, trace --until: memory for I/Os.
     #[arg(long, global = true, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
     /// What to do.
@@ -54,11 +53,11 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Compare recordings: figures with their ratios, charts on one axis, the counters that changed most.
     Compare(CompareArgs),
-    /// Judge a recording by conditions: exit code 5 when one came true.
+    /// Judge a recording by conditions: exit code 5 when a condition came true.
     Check(CheckArgs),
     /// Draw one view of a recording as SVG or PNG, or list the views.
     Chart(ChartArgs),
-    /// Repair a damaged recording: keep its intact part, and say what is lost. The damaged files stay beside it.
+    /// Repair a damaged recording: keep its intact part, and say what is lost. Damaged files stay in its directory.
     Repair(RepairArgs),
     /// Write a table of a recording as CSV, JSON or Parquet, with percentiles.
     Export(ExportArgs),
@@ -244,7 +243,8 @@ fn digits(text: &str) -> Result<String, String> {
       iodyno check results/monday                                          with the objectives of the run\n  \
       iodyno check results/monday --fail-if 'response_ns_p99{op=read} > 5ms for 10s'\n  \
       iodyno check results/* --fail-if 'achieved < 0.99 * offered' --fail-if 'errors > 0'\n\n\
-    Language of conditions: docs/objectives.md. Exit code 0: all met, 5: one was missed, 6: rows are missing, not judged.")]
+    Language of conditions: docs/objectives.md. Exit code 0: no condition came true, 5: one did (its objective is\n\
+    missed) or is undecided, 6: rows are missing, not judged.")]
 pub(crate) struct CheckArgs {
     /// Recordings.
     #[arg(required = true, value_name = "RECORDING")]
@@ -458,7 +458,7 @@ pub(crate) struct RecordArgs {
       iodyno diagnose results/monday --json      a recording, for programs (docs/findings.md)\n  \
       iodyno diagnose -S eth0:200,wlan0:54hd     speeds of these links: 200 Mbit/s, and 54 Mbit/s half duplex\n  \
       iodyno diagnose --print-thresholds > mine.toml; iodyno diagnose --thresholds mine.toml\n\n\
-    Exit code 0: no finding, 9: at least one (notes, and findings that another one explains, do not count). A rule whose counters\n\
+    Exit code 0: no finding, 9: at least one (notes, and findings explained by another finding, do not count). A rule whose counters\n\
     were not recorded is silent. Rules and thresholds: docs/findings.md")]
 pub(crate) struct DiagnoseArgs {
     /// A recording; default: this machine.
@@ -535,13 +535,13 @@ pub(crate) struct ImportArgs {
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) duration: Option<String>,
     /// Text without a date: the day of its beginning; text without times: also the time of day (UTC, or in --zone).
-    /// Default: from the file's last change.
+    /// Default: worked out from the time of the file's last change.
     #[arg(long, value_name = "DAY[THH:MM:SS]")]
     pub(crate) start: Option<String>,
     /// Text without times: time between samples. Default: 1 s.
     #[arg(long, value_name = "TIME")]
     pub(crate) interval: Option<String>,
-    /// Text and Vdbench's results: time zone of times without a distance from UTC: a distance (+02:00), a name
+    /// Text and Vdbench's results: time zone of times that have no UTC offset: an offset (+02:00), a name
     /// (Europe/Berlin), `local` (this machine's) or Z. Default: Z.
     #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
     pub(crate) zone: Option<String>,
@@ -568,8 +568,8 @@ pub(crate) struct ImportArgs {
                                                                 compare with the traces of a replay and of a run of the model\n\n\
     The file has at most 60 lines, no names of files or processes and no data: sizes, shares, ranges and rates only. Where the\n\
     trace has the process of each I/O, the busiest processes of a device have workloads of their own (p1_read, p2_write …).\n\
-    The table at the end has the distance of the model from the trace and, as `unseen half`, the distance of a model of the\n\
-    first half from the second half; `!` marks a distance above the limit in docs/model.md.")]
+    The table at the end has the distance of the model from the trace and, as `unseen half`, how far a model fitted to the\n\
+    first half alone is from the second half; `!` marks a distance above the limit in docs/model.md.")]
 pub(crate) struct ModelArgs {
     /// A recording with a trace, or a trace that can be imported.
     pub(crate) input: PathBuf,

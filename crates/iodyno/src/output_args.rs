@@ -23,7 +23,7 @@ impl ForceArgs {
 /// For commands that make recordings.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AccessArgs {
-    /// Permissions of the files of a recording, octal: 0600 to 0666; users who may read them can search its folders.
+    /// Permissions of the files of a recording, octal: 0600 to 0666; directories get x wherever files get r.
     /// Default: 0600, with --group 0640.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<String>,

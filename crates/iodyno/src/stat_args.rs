@@ -20,7 +20,7 @@ use std::path::PathBuf;
       iodyno stat listen -z                   listeners with a queue, or that drop connection requests, and their programs\n  \
       iodyno stat irq -z                      interrupts per second, and the CPU that takes most of each\n  \
       iodyno stat disk -r monday              the same of a recording, or of an import\n\n\
-    The first lines are of the first interval; --since-boot puts the mean since boot before them. Times are UTC. `?` means not known.")]
+    Unlike iostat, the first lines cover the first interval, not the time since boot; --since-boot puts those first. Times are UTC. `?` means not known.")]
 pub(crate) struct StatArgs {
     /// Counters to show.
     #[arg(value_enum)]
@@ -86,7 +86,8 @@ pub(crate) struct StatArgs {
     pub(crate) both_directions: bool,
     #[command(flatten)]
     pub(crate) links: SpeedArgs,
-    /// cpu, proc: by the clock's tick (~), or by the tick and by event (BPF), which also sees work between two ticks.
+    /// cpu, proc: tick: sampled by the clock's tick (columns marked ~); both: also exact times, by events of the
+    /// scheduler and of interrupts (BPF), which see work between two ticks.
     /// irq: with the time in handlers.
     #[arg(long, value_enum, default_value_t = StatClock::Tick)]
     pub(crate) clock: StatClock,

@@ -38,8 +38,8 @@ pub(crate) struct RepairArgs {
       iodyno compare ab-2026-11-26                                  both sides of a result of `iodyno ab`\n  \
       iodyno chart a compare.response_p99 --with b -o p99.png       one picture of it\n\n\
     Ratios are other \u{f7} first. Verdicts: \u{25b2} better, \u{25bc} worse, = the same within a bound, ? not resolved (with the time that would resolve it).\n\
-    Where both sides have four rounds or more (iodyno ab, run --repeat), these are the samples; else the seconds of the\n\
-    runs, of which at least 120 are needed (docs/compare.md).\n\
+    Where both sides have four rounds or more (iodyno ab, run --repeat), rounds are compared; otherwise seconds, and each\n\
+    run must have measured at least 120 of them (docs/compare.md).\n\
     Exit code 0: shown, all conditions met; 5: one was missed or is undecided; 6: rows are missing, nothing was judged.")]
 pub(crate) struct CompareArgs {
     /// The reference recording.

@@ -403,7 +403,7 @@ fn file_losses(now: &FileTraceLosses, before: &FileTraceLosses) -> impl Iterator
     losses.into_iter().filter(|(_, count)| *count > 0)
 }
 
-/// How a recording of I/Os ends: a trace, a part of one, a dump, a probe.
+/// What the end of a recording with I/Os needs to know, be it a trace, a rotated part, a flight dump or a probe.
 pub struct RecordingEnd<'a> {
     /// Devices and names.
     pub columns: &'a TraceNames,

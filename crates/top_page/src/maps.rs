@@ -58,7 +58,7 @@ pub struct DiskMap {
 }
 
 impl DiskMap {
-    /// I/Os of the fullest cell; 0: there are none.
+    /// The greatest count of any cell; 0 when the map is empty.
     #[must_use]
     pub fn most(&self) -> u64 {
         let counts = self.columns.iter().filter_map(|column| match column {

@@ -34,7 +34,7 @@ pub struct StripMap {
 }
 
 impl StripHeat {
-    /// Of counts in each stretch, from this power of two upwards.
+    /// `cells[i][k]` counts the response times of stretch `i` from 2^(`low` + `k`) ns to twice that.
     #[must_use]
     pub fn new(low: u32, cells: Vec<Vec<u64>>) -> Self {
         Self { low, cells }

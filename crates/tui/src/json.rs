@@ -135,7 +135,7 @@ pub fn json_difference(difference: &FigureDifference<'_>) -> String {
     .to_string()
 }
 
-/// The object of a run in which operations had no end, without a line break; `None` when all of them had.
+/// JSON object of a run with unfinished operations, without a line break; `None` when all of them completed.
 pub fn json_end(rows: &[RunEnd]) -> Option<String> {
     let first = rows.first()?;
     let mut unfinished = UnfinishedOperations::default();

@@ -45,7 +45,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Everything of a trace, on time, with its own addresses; no targets yet.
+    /// The default replay: every I/O at its traced time and address. Targets are still to be set.
     #[must_use]
     pub fn new(trace: PathBuf) -> Self {
         Self {
