@@ -9,6 +9,8 @@ use plan::generate::OperationKind;
 use plan::replay::{ReplayChanges, ReplayIo, ReplayPacing};
 use quantity::clock;
 use quantity::histogram::Histogram;
+use rates::counter::ratio;
+use rates::cpu_time::CpuDelta;
 use recording::rows::{Cpu, EngineInterval, Fidelity, FidelityInterval};
 use recording::{EventKind, EventSeverity, Reader};
 use std::collections::HashMap;
@@ -123,14 +125,9 @@ fn stolen(reader: &Reader, playback: &Playback) -> Result<Option<f64>, SessionEr
     {
         ours.entry(&row.cpu).or_insert((row, row)).1 = row;
     }
-    let grown = |of: fn(&Cpu) -> i64| ours.values().map(|(first, last)| of(last) - of(first)).sum::<i64>();
-    let stolen_ns = grown(|row| row.steal_ns.unwrap_or(0));
-    let others_ns = grown(|row| {
-        let rare = [row.nice_ns, row.iowait_ns, row.irq_ns, row.softirq_ns].into_iter().flatten();
-        row.user_ns + row.system_ns + row.idle_ns + rare.sum::<i64>()
-    });
-    let all_ns = stolen_ns + others_ns;
-    Ok((all_ns > 0).then(|| stolen_ns as f64 / all_ns as f64))
+    let deltas: Vec<CpuDelta> = ours.values().map(|(first, last)| CpuDelta::of(last, first)).collect();
+    let stolen_ns: f64 = deltas.iter().filter_map(|delta| delta.steal).sum();
+    Ok(ratio(stolen_ns, deltas.iter().map(CpuDelta::whole).sum()))
 }
 
 fn seconds(

@@ -6,6 +6,8 @@ use super::figures::{Classes, Counts, PERCENTILES, Times, by_batch, by_depth, sh
 use crate::ToolOutputError;
 use plan::{JobLogs, JobText, JobTexts};
 use quantity::histogram::Histogram;
+use rates::counter::delta_i64;
+use rates::disk::DiskDelta;
 use recording::rows::{Disk, EngineInterval, JobInterval, LogInterval, OpInterval, Phase, RunTotal};
 use recording::{LoadPhase, PhaseEdge, Reader};
 use serde::{Deserialize, Serialize};
@@ -715,15 +717,16 @@ fn disks(reader: &Reader) -> Result<Vec<DiskUse>, ToolOutputError> {
 }
 
 fn disk_use(name: String, first: &Disk, last: &Disk) -> DiskUse {
-    let grown = |of: fn(&Disk) -> Option<i64>| unsigned(of(last).unwrap_or(0).saturating_sub(of(first).unwrap_or(0)));
-    let ms = (last.t_ns - first.t_ns) as f64 / 1e6;
-    let busy_ms = grown(|disk| disk.io_ticks_ms) as f64;
+    let grown = |of: fn(&Disk) -> Option<i64>| {
+        of(last).zip(of(first)).and_then(|(now, before)| delta_i64(now, before)).map_or(0, unsigned)
+    };
+    let busy = DiskDelta::of(last, first).and_then(|delta| delta.busy_percent());
     DiskUse {
         name,
         ios: [grown(|disk| disk.read_ios), grown(|disk| disk.write_ios)],
         merges: [grown(|disk| disk.read_merges), grown(|disk| disk.write_merges)],
         ticks_ms: [grown(|disk| disk.read_ticks_ms), grown(|disk| disk.write_ticks_ms)],
         in_queue_ms: grown(|disk| disk.weighted_ticks_ms),
-        busy: if ms > 0.0 { (busy_ms / ms * 100.0).min(100.0) } else { 0.0 },
+        busy: busy.unwrap_or(0.0),
     }
 }
