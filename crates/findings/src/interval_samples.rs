@@ -12,6 +12,7 @@ use quantity::histogram::Histogram;
 use rates::cpu_shares;
 use rates::disk::is_partition;
 use rates::disk::{DiskDelta, delta, delta_opt};
+use rates::stat::delta_of_32_bits;
 use recording::rows::{
     self, BtrfsDevice, Cpu, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net, OpInterval,
     Phase, Process, System, Tcp, Thread, TraceInterval, ZfsArc,
@@ -47,8 +48,8 @@ pub(crate) struct IntervalSamples {
     interrupts: Sparse<(Label, Label, i32), Interrupt>,
     btrfs: Sparse<(String, i64), BtrfsDevice>,
     listeners: Vec<Listener>,
-    /// By address and port: what a listener has dropped, at its last row.
-    listen_drops: HashMap<(String, i64), i64>,
+    /// By address, port and number of the socket: what a listener has dropped, at its last row.
+    listen_drops: HashMap<(String, i64, Option<i64>), i64>,
     exited: Vec<Exited>,
     groups: Groups,
     ios: Vec<IoInterval>,
@@ -172,7 +173,7 @@ impl IntervalSamples {
         let known = &mut self.listen_drops;
         let of = |row: &Listener| {
             let now = row.drops?;
-            let before = known.insert((row.address.clone(), row.port), now)?;
+            let before = known.insert((row.address.clone(), row.port, row.inode), now)?;
             // Another socket of that port counts from 0.
             Some(if now >= before { now - before } else { now } as f64)
         };
@@ -350,6 +351,7 @@ fn link_use(row: &Net, was: &Net) -> Option<LinkUse> {
     let bytes = [delta(row.rx_bytes, was.rx_bytes)?, delta(row.tx_bytes, was.tx_bytes)?];
     let packets = [delta_opt(row.rx_packets, was.rx_packets), delta_opt(row.tx_packets, was.tx_packets)];
     let rate = |now, was| delta_opt(now, was).map(|grown| grown / seconds);
+    let rate_of_32_bits = |now, was| delta_of_32_bits(now, was).map(|grown| grown / seconds);
     let (drops, fifo) = (rate(row.rx_drops, was.rx_drops), rate(row.rx_fifo, was.rx_fifo));
     Some(LinkUse {
         interface: row.interface.clone(),
@@ -364,8 +366,8 @@ fn link_use(row: &Net, was: &Net) -> Option<LinkUse> {
         qdisc: row.qdisc.clone(),
         shaped_bits_per_s: row.qdisc_rate_bits_per_s.map(|bits| bits as f64),
         qdisc_backlog_bytes: row.qdisc_backlog_bytes.map(|bytes| bytes as f64),
-        qdisc_drops_per_s: rate(row.qdisc_drops, was.qdisc_drops),
-        qdisc_overlimits_per_s: rate(row.qdisc_overlimits, was.qdisc_overlimits),
+        qdisc_drops_per_s: rate_of_32_bits(row.qdisc_drops, was.qdisc_drops),
+        qdisc_overlimits_per_s: rate_of_32_bits(row.qdisc_overlimits, was.qdisc_overlimits),
     })
 }
 

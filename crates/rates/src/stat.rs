@@ -20,7 +20,7 @@ mod protocols;
 mod replay;
 mod responses;
 
-pub use net::{LinkDuplex, SpeedOverride};
+pub use net::{LinkDuplex, SpeedOverride, delta_of_32_bits};
 pub use replay::replay;
 
 use crate::disk::{DiskDelta, delta_opt};

@@ -159,10 +159,10 @@ struct Used {
     pid: i64,
     start_ns: i64,
     comm: String,
-    cpu_ns: i64,
-    wait_ns: i64,
-    switches: i64,
-    preemptions: i64,
+    cpu_ns: Option<i64>,
+    wait_ns: Option<i64>,
+    switches: Option<i64>,
+    preemptions: Option<i64>,
     t_ns: i64,
     /// What it used in this interval is known.
     is_known: bool,
@@ -183,17 +183,16 @@ impl Processes {
 impl Stream for Processes {
     fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         for row in batch.to_rows::<Process>()? {
-            let Some((user_ns, system_ns)) = row.user_ns.zip(row.system_ns) else { continue };
             self.newest_ns = self.newest_ns.max(Some(row.t_ns));
             self.found.insert(row.pid);
             self.now[TICK].push(Used {
                 pid: row.pid,
                 start_ns: row.start_ns.unwrap_or(0),
                 comm: row.comm,
-                cpu_ns: user_ns + system_ns,
-                wait_ns: 0,
-                switches: 0,
-                preemptions: 0,
+                cpu_ns: row.user_ns.zip(row.system_ns).map(|(user_ns, system_ns)| user_ns + system_ns),
+                wait_ns: None,
+                switches: None,
+                preemptions: None,
                 t_ns: row.t_ns,
                 is_known: true,
             });
@@ -204,10 +203,10 @@ impl Stream for Processes {
                 pid: row.pid,
                 start_ns: row.start_ns,
                 comm: row.comm.to_string(),
-                cpu_ns: row.run_ns,
-                wait_ns: row.wait_ns,
-                switches: row.switches,
-                preemptions: row.preemptions,
+                cpu_ns: Some(row.run_ns),
+                wait_ns: Some(row.wait_ns),
+                switches: Some(row.switches),
+                preemptions: Some(row.preemptions),
                 t_ns: row.t_ns,
                 is_known: true,
             });
@@ -263,7 +262,7 @@ impl Processes {
             let before = self.stolen_before.insert((pid, vector), (ns, t_ns)).map(|(ns, _)| ns);
             let before = if self.forgot[STOLEN] { before } else { Some(before.unwrap_or(0)) };
             let sum = grown.entry(pid).or_insert(Some(0));
-            *sum = sum.zip(before).map(|(sum, before)| sum + (ns - before).max(0));
+            *sum = sum.zip(grown_since(Some(ns), before)).map(|(sum, grown)| sum + grown);
         }
         grown
     }
@@ -288,13 +287,12 @@ impl Processes {
     ) -> StatRow {
         let share = |ns: i64| ns as f64 / seconds / 1e7;
         let nothing = |is_known: bool| is_known.then_some(0.0);
-        let known = |used: &Used, value: f64| used.is_known.then_some(value);
         let tick = match &used[TICK] {
-            Some(used) => known(used, share(used.cpu_ns)),
+            Some(used) => used.cpu_ns.filter(|_| used.is_known).map(share),
             None => nothing(self.found.contains(&pid)),
         };
-        let of = |value: fn(&Used) -> i64, scale: f64| match &used[EVENT] {
-            Some(used) => known(used, value(used) as f64 / seconds / scale),
+        let of = |value: fn(&Used) -> Option<i64>, scale: f64| match &used[EVENT] {
+            Some(used) => value(used).filter(|_| used.is_known).map(|grown| grown as f64 / seconds / scale),
             None => nothing(self.has_events),
         };
         let event = of(|used| used.cpu_ns, 1e7);
@@ -315,11 +313,16 @@ impl Processes {
 impl Used {
     fn since(&self, before: &Self) -> Self {
         Self {
-            cpu_ns: (self.cpu_ns - before.cpu_ns).max(0),
-            wait_ns: (self.wait_ns - before.wait_ns).max(0),
-            switches: (self.switches - before.switches).max(0),
-            preemptions: (self.preemptions - before.preemptions).max(0),
+            cpu_ns: grown_since(self.cpu_ns, before.cpu_ns),
+            wait_ns: grown_since(self.wait_ns, before.wait_ns),
+            switches: grown_since(self.switches, before.switches),
+            preemptions: grown_since(self.preemptions, before.preemptions),
             ..self.clone()
         }
     }
+}
+
+/// Growth of a counter; `None` where it is not known at one end, or ran backwards.
+fn grown_since(now: Option<i64>, before: Option<i64>) -> Option<i64> {
+    now.zip(before).map(|(now, before)| now - before).filter(|grown| *grown >= 0)
 }

@@ -5,6 +5,7 @@
 
 use super::FigureDigits::{Fixed, Percent, Scaled};
 use super::{StatColumn, Step, columns, ratio};
+use crate::disk::delta_opt;
 use recording::rows::{Net, System};
 use recording::{RecordingError, RowBatch};
 
@@ -149,11 +150,21 @@ impl super::Figures<Net> for Figures {
     }
 }
 
-/// Growth per second of a counter that the kernel keeps in 32 bits: one that fell by more than half of them went round.
+/// Growth per second of a counter that the kernel keeps in 32 bits.
 fn rate_of_32_bits(step: &Step<'_, Net>, counter: fn(&Net) -> Option<i64>) -> Option<f64> {
-    step.rate_some(counter).or_else(|| {
-        let (now, before) = (counter(step.now)?, counter(step.before?)?);
-        let grown = now - before + (1 << 32);
-        (step.seconds > 0.0 && (0..1 << 31).contains(&grown) && before < 1 << 32).then(|| grown as f64 / step.seconds)
+    let grown = match step.before {
+        Some(before) => delta_of_32_bits(counter(step.now), counter(before)),
+        None => step.delta_some(counter),
+    };
+    grown.filter(|_| step.seconds > 0.0).map(|grown| grown / step.seconds)
+}
+
+/// Growth of a counter that the kernel keeps in 32 bits: one that fell by more than half of them went round.
+#[must_use]
+pub fn delta_of_32_bits(now: Option<i64>, before: Option<i64>) -> Option<f64> {
+    delta_opt(now, before).or_else(|| {
+        let (now, before) = (now?, before?);
+        let grown = now.saturating_sub(before).saturating_add(1 << 32);
+        ((0..1 << 31).contains(&grown) && before < 1 << 32).then_some(grown as f64)
     })
 }

@@ -73,14 +73,20 @@ pub(super) struct CpuShare {
 }
 
 impl CpuShare {
-    /// Between two samples; interrupts are kernel time, nice is user time, idle is neither busy nor waiting.
+    /// Between two samples; interrupts are kernel time, nice is user time, idle is neither busy nor waiting. `None` where a
+    /// time ran backwards other than idle and iowait, which do so by themselves: the CPUs began anew.
     pub(super) fn between(before: &Cpu, after: &Cpu) -> Option<Self> {
-        let part = |of: fn(&Cpu) -> i64| (of(after) - of(before)).max(0) as f64;
-        let some = |of: fn(&Cpu) -> Option<i64>| (of(after).unwrap_or(0) - of(before).unwrap_or(0)).max(0) as f64;
-        let user = part(|row| row.user_ns) + some(|row| row.nice_ns);
-        let kernel = part(|row| row.system_ns) + some(|row| row.irq_ns) + some(|row| row.softirq_ns);
-        let (wait, idle) = (some(|row| row.iowait_ns), part(|row| row.idle_ns));
-        let all = user + kernel + wait + idle + some(|row| row.steal_ns);
+        let grown = |now: i64, was: i64| now.checked_sub(was).filter(|grown| *grown >= 0).map(|grown| grown as f64);
+        let part = |of: fn(&Cpu) -> i64| grown(of(after), of(before));
+        // What one of the samples lacks is in no share.
+        let some = |of: fn(&Cpu) -> Option<i64>| match (of(after), of(before)) {
+            (Some(now), Some(was)) => grown(now, was),
+            _ => Some(0.0),
+        };
+        let user = part(|row| row.user_ns)? + some(|row| row.nice_ns)?;
+        let kernel = part(|row| row.system_ns)? + some(|row| row.irq_ns)? + some(|row| row.softirq_ns)?;
+        let (wait, idle) = (some(|row| row.iowait_ns).unwrap_or(0.0), part(|row| row.idle_ns).unwrap_or(0.0));
+        let all = user + kernel + wait + idle + some(|row| row.steal_ns)?;
         let percent = |value: f64| 100.0 * value / all;
         (all > 0.0).then(|| Self {
             user: percent(user),
