@@ -95,7 +95,7 @@ fn unsafe_code_stands_only_where_the_kernel_is_spoken_to() {
         "engine/src/mapping.rs",
         "engine/src/memory.rs",
         "engine/src/placement.rs",
-        "engine/src/ring.rs",
+        "engine/src/uring_queue.rs",
         "iodyno/src/allocator.rs",
         "trace/src/block/in_flight.rs",
         "trace/src/fetch.rs",
