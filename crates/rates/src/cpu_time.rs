@@ -214,3 +214,44 @@ impl CpuEventDelta {
         count.filter(|_| self.seconds > 0.0 && self.whole().is_some()).map(|count| count / self.seconds)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::Row;
+
+    fn row(user_ns: i64, iowait_ns: i64, steal_ns: i64, idle_ns: i64) -> Cpu {
+        let (iowait_ns, steal_ns) = (Some(iowait_ns), Some(steal_ns));
+        Cpu { t_ns: 1, cpu: "all".into(), user_ns, iowait_ns, steal_ns, idle_ns, ..Cpu::default() }
+    }
+
+    #[test]
+    fn rows_and_columns_give_the_same_time() {
+        let rows = [row(10, 4, 0, 100), row(40, 3, 10, 160)];
+        let batch = Cpu::to_batch(&rows).unwrap();
+        let columns = CpuColumns::of(&batch);
+        let delta = CpuDelta::of(&rows[1], &rows[0]);
+        assert_eq!(CpuDelta::over(&columns.at(1), Some(&columns.at(0))), delta);
+        assert_eq!((delta.whole(), delta.busy(), delta.percent(delta.busy())), (100.0, 40.0, Some(40.0)));
+        assert_eq!((delta.iowait, delta.nice), (Some(0.0), None), "iowait runs backwards at times");
+        assert_eq!(CpuDelta::of(&rows[0], &rows[1]).steal, None, "a reset is not 0");
+        assert_eq!(CpuDelta::default().percent(0.0), None, "no time was counted");
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_timed_whole_has_no_busy_share() {
+        let event = |run_ns, idle_ns, idle_irq_ns| CpuEvent {
+            t_ns: run_ns,
+            run_ns,
+            idle_ns,
+            idle_irq_ns,
+            ..CpuEvent::default()
+        };
+        let delta = CpuEventDelta::of(&event(60, 50, Some(10)), &event(0, 10, Some(0)));
+        assert_eq!((delta.percent(delta.run), delta.percent(delta.busy())), (Some(60.0), Some(70.0)));
+        let delta = CpuEventDelta::of(&event(60, 50, None), &event(0, 10, None));
+        assert_eq!((delta.percent(delta.run), delta.percent(delta.busy())), (Some(60.0), None));
+        let stands = CpuEventDelta::of(&event(60, 50, None), &event(60, 50, None));
+        assert_eq!((stands.percent(stands.run), stands.per_s(stands.switches)), (None, None));
+    }
+}
