@@ -14,7 +14,7 @@ use crate::system;
 use crate::what::SubjectName;
 use crate::zfs::Zfs;
 use quantity::clock::now_ns;
-use recording::RowBatch;
+use recording::{EventSeverity, RowBatch};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
@@ -143,7 +143,11 @@ impl Rare {
                     push(batches, &rows);
                     if is_lost {
                         let message = "some tasks that ended are missing: more ended at once than the kernel keeps";
-                        verdicts.push(Verdict { severity: "warning", target: None, message: message.to_string() });
+                        verdicts.push(Verdict {
+                            severity: EventSeverity::Warning,
+                            target: None,
+                            message: message.to_string(),
+                        });
                     }
                 }
                 Err(error) => self.ends = or_say(Err(error), "tasks that ended", verdicts),
@@ -157,7 +161,7 @@ fn or_say<T>(reader: io::Result<T>, what: &str, verdicts: &mut Vec<Verdict>) -> 
     reader
         .map_err(|error| {
             verdicts.push(Verdict {
-                severity: "info",
+                severity: EventSeverity::Info,
                 target: None,
                 message: format!("nothing is known of {what}: {error}"),
             });

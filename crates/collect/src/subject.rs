@@ -1,8 +1,8 @@
 //! What all subjects share: a file that is read over and over, its verdicts, and the time of a row.
 
 use crate::text::Source;
-use recording::RowBatch;
 use recording::rows::Event;
+use recording::{EventKind, EventSeverity, RowBatch};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ pub(crate) struct Subject {
 /// Something to say about counters.
 #[derive(Debug)]
 pub(crate) struct Verdict {
-    pub(crate) severity: &'static str,
+    pub(crate) severity: EventSeverity,
     pub(crate) target: Option<String>,
     pub(crate) message: String,
 }
@@ -71,7 +71,7 @@ impl Subject {
                 Err(reason) => format!("no counters: {reason}"),
                 Ok(_) => format!("counters are back: {}", self.path.display()),
             };
-            let severity = if self.failed { "warning" } else { "info" };
+            let severity = if self.failed { EventSeverity::Warning } else { EventSeverity::Info };
             verdicts.push(Verdict { severity, target: None, message });
         }
         result.ok()
@@ -91,10 +91,10 @@ pub(crate) fn note_absence(
     }
     let (severity, message) = if missing {
         absent.insert(what.to_string());
-        ("warning", format!("no counters of {what}: the kernel does not list it"))
+        (EventSeverity::Warning, format!("no counters of {what}: the kernel does not list it"))
     } else {
         absent.remove(what);
-        ("info", format!("counters of {what} are back"))
+        (EventSeverity::Info, format!("counters of {what} are back"))
     };
     verdicts.push(Verdict { severity, target: targets.cloned(), message });
 }
@@ -125,8 +125,8 @@ impl Verdict {
         Event {
             t_ns: stamp.t_ns,
             t_s: stamp.t_s,
-            severity: self.severity.to_string(),
-            kind: "counters".to_string(),
+            severity: self.severity,
+            kind: EventKind::Counters,
             target: self.target,
             message: self.message,
             count: 1,

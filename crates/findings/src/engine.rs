@@ -5,7 +5,7 @@ use super::rules::rules;
 use super::window::Window;
 use super::{Finding, IOS_ARE_IN, Rule, RuleId, Symptom, Thresholds};
 use recording::rows::Event;
-use recording::{RecordingError, RowBatch, Sink};
+use recording::{EventKind, RecordingError, RowBatch, Sink};
 use std::collections::HashMap;
 use view::Unit;
 
@@ -133,7 +133,7 @@ impl RuleEngine {
         }
         self.in_gap = false;
         let now_ns = moment.t_ns;
-        for event in moment.events.iter().filter(|event| event.kind == "flight") {
+        for event in moment.events.iter().filter(|event| event.kind == EventKind::Flight) {
             self.link(event);
         }
         self.judged_s += moment.seconds;

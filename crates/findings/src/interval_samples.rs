@@ -16,7 +16,7 @@ use recording::rows::{
     self, BtrfsDevice, Cpu, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net, OpInterval,
     Phase, Process, System, Tcp, Thread, TraceInterval, ZfsArc,
 };
-use recording::{Label, RecordingError, RowBatch};
+use recording::{EventKind, Label, LoadPhase, PhaseEdge, RecordingError, RowBatch};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// What stands between a moment and the one before.
@@ -227,7 +227,7 @@ impl IntervalSamples {
         let is_after_pause = std::mem::take(&mut self.is_after_pause);
         let is_first = self.lengths.is_empty();
         let is_long = counted_ns.is_some() && self.is_long(seconds);
-        let has_gap = moment.events.iter().any(|event| event.kind == "gap");
+        let has_gap = moment.events.iter().any(|event| event.kind == EventKind::Gap);
         // Where the counters stand before the next run is read before its load begins: the pause is over there.
         let is_between = is_long && self.run_ended_ns.is_some_and(|ended_ns| moment.t_ns > ended_ns);
         if is_between {
@@ -298,7 +298,7 @@ impl IntervalSamples {
 
     /// A warm-up that ends where the measuring begins is no end.
     fn phase(&mut self, phase: &Phase) {
-        if phase.event == "end" {
+        if phase.event == PhaseEdge::End {
             self.run_ended_ns = Some(phase.t_ns);
         } else {
             self.is_after_pause |= self.run_ended_ns.take().is_some_and(|ended_ns| phase.t_ns > ended_ns);
@@ -431,7 +431,7 @@ fn btrfs_errors(row: &BtrfsDevice, was: Option<&BtrfsDevice>) -> Option<BtrfsErr
 }
 
 fn load_use(rows: &[OpInterval]) -> Option<LoadUse> {
-    let measured = rows.iter().filter(|row| row.interval_ns > 0 && row.phase != "drain");
+    let measured = rows.iter().filter(|row| row.interval_ns > 0 && row.phase != LoadPhase::Drain);
     let mut response = Histogram::default();
     let mut ops_per_s = 0.0;
     let mut any = false;

@@ -10,7 +10,7 @@ use objectives::{Condition, ConditionWatch, IntervalStream};
 use quantity::clock;
 use quantity::histogram::HistogramRecorder;
 use recording::rows::{Event, TraceInterval};
-use recording::{Manifest, RecordingError, RowBatch, Sink, Writer};
+use recording::{EventKind, EventSeverity, Manifest, RecordingError, RowBatch, Sink, Writer};
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -440,8 +440,8 @@ impl Life<'_> {
         let event = Event {
             t_ns: signed(trouble_ns),
             t_s: seconds(signed(trouble_ns)),
-            severity: "warning".to_string(),
-            kind: "trouble".to_string(),
+            severity: EventSeverity::Warning,
+            kind: EventKind::Trouble,
             class: None,
             run: None,
             target: None,

@@ -4,7 +4,7 @@ use crate::counters::verdict;
 use crate::cpu_clock::{event, push};
 use crate::numbers::signed;
 use recording::rows::{Event, IoError};
-use recording::{Label, RecordingError, RowBatch};
+use recording::{EventSeverity, Label, RecordingError, RowBatch};
 use std::collections::HashMap;
 use trace::errors::{ErrorTrace, FailedIos};
 
@@ -24,7 +24,7 @@ pub(crate) struct IoErrors {
     before: HashMap<Key, u64>,
     lost: u64,
     /// Said with the next sample.
-    said: Vec<(&'static str, String)>,
+    said: Vec<(EventSeverity, String)>,
 }
 
 impl IoErrors {
@@ -36,7 +36,7 @@ impl IoErrors {
         let trace = match started {
             Ok(trace) => {
                 let words = trace.verdicts().iter().map(trace::ProgramSupport::words).filter(|words| !words.is_empty());
-                said.extend(words.map(|words| ("info", words)));
+                said.extend(words.map(|words| (EventSeverity::Info, words)));
                 Some(trace)
             }
             // Why there are no probes, the event clock says.
@@ -69,14 +69,16 @@ impl IoErrors {
                 push(&mut batches, &rows)?;
                 if lost > self.lost {
                     let new = lost - self.lost;
-                    self.said
-                        .push(("error", format!("{new} I/Os that failed are in no row: the probe's table is full")));
+                    self.said.push((
+                        EventSeverity::Error,
+                        format!("{new} I/Os that failed are in no row: the probe's table is full"),
+                    ));
                     self.lost = lost;
                 }
             }
             Some(Err(error)) => {
                 self.trace = None;
-                self.said.push(("error", format!("I/Os that fail are not counted any more: {error}")));
+                self.said.push((EventSeverity::Error, format!("I/Os that fail are not counted any more: {error}")));
             }
             None => {}
         }

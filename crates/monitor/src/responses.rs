@@ -5,7 +5,7 @@ use crate::cpu_clock::{event, push};
 use crate::events::lost_row;
 use crate::numbers::signed;
 use recording::rows;
-use recording::{RecordingError, RowBatch};
+use recording::{EventSeverity, RecordingError, RowBatch};
 use std::time::Duration;
 use top_page::IoIntervals;
 use trace::TraceError;
@@ -109,7 +109,7 @@ impl Asked {
             None => (Vec::new(), 0),
         };
         let mut events = Vec::new();
-        events.extend(self.said.take().map(|words| event("info", words, at)));
+        events.extend(self.said.take().map(|words| event(EventSeverity::Info, words, at)));
         if lost > self.lost {
             events.push(lost_row((t_ns, origin_ns), lost - self.lost, "I/Os"));
             self.lost = lost;

@@ -8,7 +8,7 @@ use crate::{MonitorError, StopFlag};
 use quantity::clock;
 use quantity::text::{format_bytes, format_count, format_ns};
 use recording::rows::{self, Event, TraceInterval};
-use recording::{ClockAnchor, Manifest, RecordingError, RowBatch, Sink, Writer};
+use recording::{ClockAnchor, EventKind, EventSeverity, Manifest, RecordingError, RowBatch, Sink, Writer};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -339,8 +339,8 @@ impl Life<'_> {
         let row = Event {
             t_ns: signed(t_ns),
             t_s: t_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
-            severity: "error".to_string(),
-            kind: "trace_lost".to_string(),
+            severity: EventSeverity::Error,
+            kind: EventKind::TraceLost,
             class: None,
             run: None,
             target: None,

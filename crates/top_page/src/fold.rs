@@ -7,7 +7,7 @@ use recording::rows::{
     self, Cpu, Event, Exited, FileInterval, Interrupt, IoError, IoInterval, IoPlace, IrqTime, Listener, Memory,
     NicCounter, Profile, RequestInterval, RunQueue, Stolen,
 };
-use recording::{Label, RecordingError, RowBatch, Sink};
+use recording::{EventKind, Label, RecordingError, RowBatch, Sink};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What the page has figures of.
@@ -375,12 +375,12 @@ impl PageFold {
 
     fn events(&mut self, rows: Vec<Event>) {
         for row in rows {
-            match row.kind.as_str() {
-                "kernel" if is_io_error(&row.message) => {
+            match &row.kind {
+                EventKind::Kernel if is_io_error(&row.message) => {
                     self.next.io_errors = Some(self.next.io_errors.unwrap_or(0) + row.count);
                 }
-                "gap" | "probe_lost" | "trace_lost" => self.next.lost += row.count,
-                "counters" if row.message.contains("messages of the kernel") => self.reads_log = false,
+                EventKind::Gap | EventKind::ProbeLost | EventKind::TraceLost => self.next.lost += row.count,
+                EventKind::Counters if row.message.contains("messages of the kernel") => self.reads_log = false,
                 _ => {}
             }
             self.next.events.push(row);

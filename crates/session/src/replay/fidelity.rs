@@ -9,8 +9,8 @@ use plan::generate::OperationKind;
 use plan::replay::{ReplayChanges, ReplayIo, ReplayPacing};
 use quantity::clock;
 use quantity::histogram::Histogram;
-use recording::Reader;
 use recording::rows::{Cpu, EngineInterval, Fidelity, FidelityInterval};
+use recording::{EventKind, EventSeverity, Reader};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -93,9 +93,9 @@ pub(super) fn report(
     if let Some(comparison) = &comparison {
         spine.rows(&seconds(playback, context, spine, comparison))?;
     }
-    let severity = if verdict.is_faithful { "info" } else { "warning" };
+    let severity = if verdict.is_faithful { EventSeverity::Info } else { EventSeverity::Warning };
     let sentence = format!("{}: {}", context.title, verdict.sentence);
-    spine.event(severity, "fidelity", Some(context.title), None, &sentence)?;
+    spine.event(severity, EventKind::Fidelity, Some(context.title), None, &sentence)?;
     spine.messages.push(sentence);
     spine.is_faithful &= verdict.is_faithful;
     Ok(())

@@ -6,8 +6,8 @@ use super::figures::{Classes, Counts, PERCENTILES, Times, by_batch, by_depth, sh
 use crate::ToolOutputError;
 use plan::{JobLogs, JobText, JobTexts};
 use quantity::histogram::Histogram;
-use recording::Reader;
 use recording::rows::{Disk, EngineInterval, JobInterval, LogInterval, OpInterval, Phase, RunTotal};
+use recording::{LoadPhase, PhaseEdge, Reader};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -349,7 +349,8 @@ impl Lanes {
         let mut lanes = Self::default();
         let rows = reader.table::<RunTotal>()?;
         // What makes files durable before the load comes back behind its phase.
-        let formats: BTreeSet<i32> = rows.iter().filter(|row| row.phase == "format").map(|row| row.run_index).collect();
+        let formats: BTreeSet<i32> =
+            rows.iter().filter(|row| row.phase == LoadPhase::Format).map(|row| row.run_index).collect();
         let is_of_a_job = |row: &&RunTotal| is_counted(&row.phase) && !formats.contains(&row.run_index);
         rows.iter().filter(is_of_a_job).for_each(|row| lanes.add(row));
         // What is under way has no totals yet.
@@ -363,9 +364,9 @@ impl Lanes {
         for batch in reader.rows::<OpInterval>()? {
             let row = batch?;
             let Some(lane) = lanes.all.get_mut(&(row.run_index, row.workload.clone())) else { continue };
-            match row.phase.as_str() {
-                "measure" => lane.sample(&row),
-                "drain" if row.op == "flush" => lane.flushes_behind.push((row.t_ns, row.service)),
+            match &row.phase {
+                LoadPhase::Measure => lane.sample(&row),
+                LoadPhase::Drain if row.op == "flush" => lane.flushes_behind.push((row.t_ns, row.service)),
                 _ => {}
             }
         }
@@ -425,13 +426,15 @@ impl Lanes {
 /// When the first load began, with its warm-up: the making of files before it is not in fio's time either.
 fn began_ns(reader: &Reader) -> Result<Option<i64>, ToolOutputError> {
     let phases = reader.table::<Phase>()?;
-    let loads = phases.iter().filter(|row| row.event == "start" && matches!(row.phase.as_str(), "warmup" | "measure"));
+    let loads = phases
+        .iter()
+        .filter(|row| row.event == PhaseEdge::Start && matches!(row.phase, LoadPhase::Warmup | LoadPhase::Measure));
     Ok(loads.map(|row| row.t_ns).min())
 }
 
 /// Phases that fio counts: what was measured, and what was still in flight then; `ramp_time` and the making of files are not.
-pub(super) fn is_counted(phase: &str) -> bool {
-    matches!(phase, "measure" | "drain")
+pub(super) fn is_counted(phase: &LoadPhase) -> bool {
+    matches!(phase, LoadPhase::Measure | LoadPhase::Drain)
 }
 
 /// An interval of what is under way, as a part of its totals.
@@ -442,7 +445,7 @@ fn so_far(row: LogInterval) -> RunTotal {
         start_t_ns: row.t_ns - row.interval_ns,
         run: row.run,
         run_index: row.run_index,
-        phase: "measure".to_string(),
+        phase: LoadPhase::Measure,
         workload: row.workload,
         target: row.target,
         op: row.op,
@@ -504,7 +507,7 @@ impl Lane {
         let Some(side) = side_of(&row.op) else { return };
         self.start_ns = self.start_ns.min(row.start_t_ns);
         self.end_ns = self.end_ns.max(row.t_ns);
-        if row.op == "flush" && row.phase == "drain" {
+        if row.op == "flush" && row.phase == LoadPhase::Drain {
             self.flushed_ns = self.flushed_ns.max(row.t_ns);
         } else if row.op == "flush" {
             self.flushes_in_time.merge(&row.service);

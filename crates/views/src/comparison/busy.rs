@@ -8,8 +8,8 @@ use crate::other_load::{BYTES, CPU, Others, in_parentheses, rounded};
 use rates::CpuPoint;
 use rates::OpCount;
 use rates::disk::{DiskDelta, delta_opt};
-use recording::Reader;
 use recording::rows::{Cpu, Disk, Process};
+use recording::{LoadPhase, Reader};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use view::AnalyzeError;
 use view::Tone;
@@ -39,7 +39,11 @@ pub(crate) fn look(reader: &Reader, runs: &mut [RunFacts], cpu: &[CpuPoint]) -> 
         let ends = || facts.main_intervals().map(|interval| (interval.t_ns - interval.interval_ns, interval.t_ns));
         let (from_ns, to_ns) = (ends().map(|end| end.0).min()?, ends().map(|end| end.1).max()?);
         // What fills the targets is not compared.
-        (to_ns - from_ns >= SHORTEST_NS && facts.main_phase() == "measure").then_some(Span { run, from_ns, to_ns })
+        (to_ns - from_ns >= SHORTEST_NS && facts.main_phase() == LoadPhase::Measure).then_some(Span {
+            run,
+            from_ns,
+            to_ns,
+        })
     };
     let spans: Vec<Span> = runs.iter().enumerate().filter_map(of).collect();
     if spans.is_empty() {
