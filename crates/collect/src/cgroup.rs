@@ -156,7 +156,7 @@ impl Cgroups {
         if is_more && !self.said_too_many {
             self.said_too_many = true;
             let message = format!("of the control groups, only the {MOST} nearest to the top are looked at");
-            verdicts.push(Verdict { severity: EventSeverity::Info, target: None, message });
+            verdicts.push(Verdict { severity: EventSeverity::Info, class: None, target: None, message });
         }
         found.into_iter().take(MOST).map(|(_, path)| path).collect()
     }

@@ -279,6 +279,7 @@ impl MachineReader {
                 self.processes_failed = true;
                 self.verdicts.push(Verdict {
                     severity: EventSeverity::Warning,
+                    class: None,
                     target: None,
                     message: format!("no counters: {reason}"),
                 });
@@ -290,7 +291,7 @@ impl MachineReader {
 
 fn no_disciplines(error: &std::io::Error) -> Verdict {
     let message = format!("no counters of queueing disciplines: failed to ask the kernel over netlink: {error}");
-    Verdict { severity: EventSeverity::Warning, target: None, message }
+    Verdict { severity: EventSeverity::Warning, class: None, target: None, message }
 }
 
 #[cfg(test)]

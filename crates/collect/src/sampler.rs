@@ -53,6 +53,7 @@ impl CounterSampler {
             .flat_map(|(target, resolution)| {
                 resolution.reasons.iter().map(|reason| Verdict {
                     severity: EventSeverity::Info,
+                    class: None,
                     target: Some(target.clone()),
                     message: format!("no device counters: {reason}"),
                 })

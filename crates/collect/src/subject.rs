@@ -2,7 +2,7 @@
 
 use crate::text::Source;
 use recording::rows::Event;
-use recording::{EventKind, EventSeverity, RowBatch};
+use recording::{EventClass, EventKind, EventSeverity, RowBatch};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -41,6 +41,7 @@ pub(crate) struct Subject {
 #[derive(Debug)]
 pub(crate) struct Verdict {
     pub(crate) severity: EventSeverity,
+    pub(crate) class: Option<EventClass>,
     pub(crate) target: Option<String>,
     pub(crate) message: String,
 }
@@ -72,7 +73,7 @@ impl Subject {
                 Ok(_) => format!("counters are back: {}", self.path.display()),
             };
             let severity = if self.failed { EventSeverity::Warning } else { EventSeverity::Info };
-            verdicts.push(Verdict { severity, target: None, message });
+            verdicts.push(Verdict { severity, class: None, target: None, message });
         }
         result.ok()
     }
@@ -96,7 +97,7 @@ pub(crate) fn note_absence(
         absent.remove(what);
         (EventSeverity::Info, format!("counters of {what} are back"))
     };
-    verdicts.push(Verdict { severity, target: targets.cloned(), message });
+    verdicts.push(Verdict { severity, class: None, target: targets.cloned(), message });
 }
 
 /// Time of a row.
@@ -127,6 +128,7 @@ impl Verdict {
             t_s: stamp.t_s,
             severity: self.severity,
             kind: EventKind::Counters,
+            class: self.class.map(EventClass::label),
             target: self.target,
             message: self.message,
             count: 1,

@@ -4,7 +4,7 @@ use crate::counters::verdict;
 use crate::numbers::signed;
 use collect::{MachineReader, SampleTimes};
 use recording::rows::{CpuEvent, Event, IrqTime, PreemptedBy, ProcessEvent, RunQueue, Sample, Stolen};
-use recording::{EventKind, EventSeverity, Label, RecordingError, RowBatch};
+use recording::{AvailabilityKind, EventKind, EventSeverity, Label, LossName, RecordingError, RowBatch};
 use std::collections::HashMap;
 use std::sync::Arc;
 use trace::irq::{IrqSums, IrqTrace};
@@ -128,8 +128,8 @@ impl CpuClock {
     }
 
     /// The same for the manifest.
-    pub(crate) fn losses(&self) -> (&'static str, u64) {
-        ("cpu_clock_table_full", self.lost)
+    pub(crate) fn losses(&self) -> (LossName, u64) {
+        (LossName::CpuClockTableFull, self.lost)
     }
 
     /// Rows of one sample; a probe that cannot be read any more is given up, which is said.
@@ -196,7 +196,7 @@ impl CpuClock {
         self.verdicts
             .iter_mut()
             .filter(|(name, _)| *name == table)
-            .for_each(|(_, word)| *word = format!("broken: {error}"));
+            .for_each(|(_, word)| *word = AvailabilityKind::Broken.because(error));
         self.said.push((EventSeverity::Warning, error.to_string()));
     }
 

@@ -7,7 +7,7 @@ use crate::{MonitorError, StopFlag};
 use findings::{Finding, IOS_ARE_IN, RuleEngine, Thresholds};
 use quantity::clock;
 use recording::rows::Event;
-use recording::{EventKind, EventSeverity, RecordingError, RowBatch, Sink};
+use recording::{EventClass, EventKind, EventSeverity, RecordingError, RowBatch, Sink};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -45,6 +45,7 @@ enum Said {
 /// Something for the collector's own recording.
 struct Note {
     severity: EventSeverity,
+    class: Option<EventClass>,
     target: Option<String>,
     message: String,
 }
@@ -140,11 +141,9 @@ impl FindingFlight {
         let words = ended.unwrap_or_else(|error| {
             vec![format!("the flight recorder has ended, and writes nothing any more: {error}")]
         });
-        rows.extend(
-            words
-                .into_iter()
-                .map(|message| event(Note { severity: EventSeverity::Warning, target: None, message }, origin_ns)),
-        );
+        rows.extend(words.into_iter().map(|message| {
+            event(Note { severity: EventSeverity::Warning, class: None, target: None, message }, origin_ns)
+        }));
         rows
     }
 
@@ -195,6 +194,7 @@ fn tell(say: &Sender<Said>, news: &FlightNews<'_>, request: &FlightRequest) {
         FlightNews::Armed(words) => {
             let notes = words.iter().map(|words| Note {
                 severity: EventSeverity::Warning,
+                class: None,
                 target: None,
                 message: words.clone(),
             });
@@ -213,6 +213,7 @@ fn tell(say: &Sender<Said>, news: &FlightNews<'_>, request: &FlightRequest) {
             let severity = if dump.lost > 0 { EventSeverity::Warning } else { EventSeverity::Info };
             let note = |subject: &String| Note {
                 severity: severity.clone(),
+                class: Some(EventClass::FlightDump),
                 target: Some(subject.clone()),
                 message: message.clone(),
             };
@@ -220,7 +221,7 @@ fn tell(say: &Sender<Said>, news: &FlightNews<'_>, request: &FlightRequest) {
         }
         FlightNews::Failed(why) => {
             let message = format!("the I/Os around a finding could not be written: {why}");
-            Said::Words(vec![Note { severity: EventSeverity::Warning, target: None, message }])
+            Said::Words(vec![Note { severity: EventSeverity::Warning, class: None, target: None, message }])
         }
         FlightNews::Interval(..) | FlightNews::Trouble(_) => return,
     };
@@ -235,7 +236,7 @@ fn event(note: Note, origin_ns: u64) -> Event {
         t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
         severity: note.severity,
         kind: EventKind::Flight,
-        class: None,
+        class: note.class.map(EventClass::label),
         run: None,
         target: note.target,
         message: note.message,

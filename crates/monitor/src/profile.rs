@@ -5,13 +5,13 @@ use crate::cpu_clock::{event, push};
 use crate::numbers::signed;
 use quantity::clock;
 use recording::rows::Profile;
-use recording::{EventSeverity, Label, RecordingError, RowBatch};
+use recording::{AvailabilityKind, EventSeverity, Label, LossName, RecordingError, RowBatch};
 use std::sync::Arc;
 use trace::profile::ProfileTrace;
 use trace::{ProbeCost, TraceError};
 
 /// What is not in the rows, by the manifest's name.
-pub(crate) type Losses = Vec<(&'static str, u64)>;
+pub(crate) type Losses = Vec<(LossName, u64)>;
 
 /// What was lost since `before`, of the same things.
 pub(crate) fn lost_since(before: &Losses, now: &Losses) -> Losses {
@@ -98,7 +98,7 @@ impl Profiler {
 
     /// For the manifest: what is not in the rows, or not whole there.
     pub(crate) fn losses(&self) -> Losses {
-        vec![("profile_table_full", self.lost), ("profile_stacks_full", self.lost_stacks)]
+        vec![(LossName::ProfileTableFull, self.lost), (LossName::ProfileStacksFull, self.lost_stacks)]
     }
 
     /// What the program in the kernel costs so far, while BPF statistics are enabled.
@@ -150,7 +150,7 @@ impl Profiler {
             }
             Some(Err(error)) => {
                 self.trace = None;
-                self.verdict = format!("broken: {error}");
+                self.verdict = AvailabilityKind::Broken.because(&error);
                 self.said.push((EventSeverity::Warning, error.to_string()));
             }
             None => {}
@@ -164,15 +164,16 @@ impl Profiler {
 
 #[cfg(test)]
 mod tests {
-    use super::{Profiler, lost_since};
+    use super::{LossName, Profiler, lost_since};
     use quantity::clock;
     use recording::rows::Profile;
 
     #[test]
     fn each_day_has_its_own_losses() {
-        let (first, second) = (vec![("a", 5), ("b", 0)], vec![("a", 7), ("b", 1)]);
-        assert_eq!(lost_since(&vec![("a", 0), ("b", 0)], &first), first);
-        assert_eq!(lost_since(&first, &second), [("a", 2), ("b", 1)]);
+        let (a, b) = (|| LossName::ProfileTableFull, || LossName::ProfileStacksFull);
+        let (first, second) = (vec![(a(), 5), (b(), 0)], vec![(a(), 7), (b(), 1)]);
+        assert_eq!(lost_since(&vec![(a(), 0), (b(), 0)], &first), first);
+        assert_eq!(lost_since(&first, &second), [(a(), 2), (b(), 1)]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub mod stat;
 mod tally;
 mod times;
 
-pub use availability::{Availability, SUBJECTS, WORKS};
+pub use availability::{Availability, SUBJECTS};
 pub use columns::{BatchColumns, NameNumbers, column_texts};
 pub use ending::{UnfinishedOperations, open_times};
 pub use interval::{IntervalFacts, OPS, OpCount, PhaseSpan, Stall, TotalFacts, base_title, is_stalled, sum_of};

@@ -213,12 +213,91 @@ stored_names! {
         Drain = "drain";
     }
 
+    /// Whether a machine lets a subject be measured: the words that the sentences of the manifest's `subjects` begin with.
+    AvailabilityKind {
+        /// It is measured.
+        Works = "works";
+        /// This kernel cannot, or this user may not.
+        Unsupported = "unsupported here";
+        /// Every kernel can, and here it failed.
+        Broken = "broken";
+        /// This machine has nothing of the kind.
+        NotApplicable = "not applicable";
+        /// The kernel does not keep this column.
+        NotMeasured = "not measured";
+    }
+
+    /// What is missing in a recording: the names in the manifest's `losses`.
+    LossName {
+        /// Switches and interrupts, because a table of the probe was full.
+        CpuClockTableFull = "cpu_clock_table_full";
+        /// I/Os that the memory of the flight recorder could not hold.
+        FlightMemoryFull = "flight_memory_full";
+        /// I/Os that no interval counts.
+        IoIntervalLost = "io_interval_lost";
+        /// Bytes of the journal that could not be read.
+        JournalUnreadable = "journal_bytes_unreadable";
+        /// Requests that the probe did not see whole.
+        ProbeMissed = "probe_missed";
+        /// Names of files; their operations are there.
+        ProbeNames = "probe_names";
+        /// Operations on files that the probe could not follow.
+        ProbeOperations = "probe_operations";
+        /// Operations on files, because a table of the probe was full.
+        ProbeTableFull = "probe_table_full";
+        /// Samples whose stack found no room.
+        ProfileStacksFull = "profile_stacks_full";
+        /// Samples that found no room.
+        ProfileTableFull = "profile_table_full";
+        /// I/Os, because the buffer of the trace was full.
+        TraceBufferFull = "trace_buffer_full";
+        /// Names of tasks and files; their I/Os are there.
+        TraceNames = "trace_names";
+        /// I/Os whose records could not be read.
+        TraceNotUnderstood = "trace_not_understood";
+        /// I/Os whose start the probe did not see.
+        TraceStartUnseen = "trace_start_unseen";
+        /// I/Os, because a table of the probe was full.
+        TraceTableFull = "trace_table_full";
+        /// I/Os that began and of which nothing more is known.
+        TraceUnaccounted = "trace_unaccounted";
+    }
+
     /// What happened to a phase: the column `event` of the table `phase`.
     PhaseEdge {
         /// It began.
         Start = "start";
         /// It ended.
         End = "end";
+    }
+}
+
+impl AvailabilityKind {
+    /// The sentence with the reason.
+    #[must_use]
+    pub fn because(&self, reason: impl fmt::Display) -> String {
+        format!("{self}: {reason}")
+    }
+
+    /// That of a sentence.
+    #[must_use]
+    pub fn of(sentence: &str) -> Self {
+        Self::from(sentence.split_once(": ").map_or(sentence, |(kind, _)| kind))
+    }
+}
+
+impl LossName {
+    /// Is it missing in a trace, or in what a flight recorder wrote? Later versions may name other losses so.
+    #[must_use]
+    pub fn is_of_trace(&self) -> bool {
+        let name = self.as_str();
+        name.starts_with("trace_") || name.starts_with("flight_")
+    }
+
+    /// Are these I/Os that a trace does not have?
+    #[must_use]
+    pub fn is_of_traced_ios(&self) -> bool {
+        *self != Self::TraceNames && self.as_str().starts_with("trace_")
     }
 }
 
@@ -238,6 +317,26 @@ mod tests {
         assert_eq!(Event::from_batch(&Event::to_batch(&rows).unwrap()).unwrap(), rows);
         assert_eq!(rows[rows.len() - 2].kind.as_str(), "of_the_next_version");
         assert!(matches!(&rows[rows.len() - 1].kind, EventKind::Other(name) if name.is_empty()));
+    }
+
+    #[test]
+    fn a_loss_of_a_later_version_is_still_one_of_a_trace() {
+        let counted = |name: &str| (LossName::from(name).is_of_trace(), LossName::from(name).is_of_traced_ios());
+        assert_eq!(counted("trace_buffer_full"), (true, true));
+        assert_eq!(counted("trace_of_the_next_version"), (true, true));
+        assert_eq!(counted("trace_names"), (true, false));
+        assert_eq!(counted("flight_memory_full"), (true, false));
+        assert_eq!(counted("journal_bytes_unreadable"), (false, false));
+    }
+
+    #[test]
+    fn a_sentence_about_a_subject_begins_with_its_kind() {
+        for kind in AvailabilityKind::ALL {
+            assert_eq!(AvailabilityKind::of(&kind.because("there is no /proc/pressure/cpu: gone")), *kind);
+        }
+        assert_eq!(AvailabilityKind::Broken.because("no"), "broken: no");
+        assert_eq!(AvailabilityKind::of("works"), AvailabilityKind::Works);
+        assert_eq!(AvailabilityKind::of("later: a reason").as_str(), "later");
     }
 
     #[test]

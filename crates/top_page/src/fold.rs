@@ -7,7 +7,7 @@ use recording::rows::{
     self, Cpu, Event, Exited, FileInterval, Interrupt, IoError, IoInterval, IoPlace, IrqTime, Listener, Memory,
     NicCounter, Profile, RequestInterval, RunQueue, Stolen,
 };
-use recording::{EventKind, Label, RecordingError, RowBatch, Sink};
+use recording::{EventClass, EventKind, Label, RecordingError, RowBatch, Sink};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What the page has figures of.
@@ -380,7 +380,9 @@ impl PageFold {
                     self.next.io_errors = Some(self.next.io_errors.unwrap_or(0) + row.count);
                 }
                 EventKind::Gap | EventKind::ProbeLost | EventKind::TraceLost => self.next.lost += row.count,
-                EventKind::Counters if row.message.contains("messages of the kernel") => self.reads_log = false,
+                EventKind::Counters if EventClass::of(&row) == Some(EventClass::KernelLogUnread) => {
+                    self.reads_log = false;
+                }
                 _ => {}
             }
             self.next.events.push(row);

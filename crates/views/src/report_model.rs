@@ -533,7 +533,9 @@ fn appendix(facts: &RecordingFacts) -> ReportAppendix {
             .map(|event| {
                 let run = event.run.as_deref().map_or(String::new(), |run| format!(" {run}:"));
                 let kind = match event.class.as_deref() {
-                    Some(class) if class != kernel_message::OTHER => format!("{} {class}", event.kind),
+                    Some(class) if event.kind == EventKind::Kernel && class != kernel_message::OTHER => {
+                        format!("{} {class}", event.kind)
+                    }
                     _ => event.kind.to_string(),
                 };
                 let count = if event.count > 1 { format!(" (×{})", event.count) } else { String::new() };

@@ -347,7 +347,7 @@ tables! {
         severity: EventSeverity, "", Name;
         /// Short name of what it was.
         kind: EventKind, "", Name;
-        /// Of a message of the kernel (kind `kernel`) what it tells of: `link_down`, `link_up`, `path_failed`, `path_restored`, `io_error`, `io_timeout`, `device_gone`, `swap_error`, `oom`, `hung_task`, `lockup`, `filesystem_error`, `filesystem_readonly`, `machine_check`, …, or `other` (the list: `crates/kernel_message/src/kernel_messages.txt`). Null for other kinds, and in older recordings.
+        /// Of a message of the kernel (kind `kernel`) what it tells of: `link_down`, `link_up`, `path_failed`, `path_restored`, `io_error`, `io_timeout`, `device_gone`, `swap_error`, `oom`, `hung_task`, `lockup`, `filesystem_error`, `filesystem_readonly`, `machine_check`, …, or `other` (the list: `crates/kernel_message/src/kernel_messages.txt`). Of iodyno itself: `kernel_log_unread` (kind `counters`), `failures_uncounted` (kind `probe`) and `flight_dump` (kind `flight`). Null for all others, and in older recordings.
         class: Option<Label>, "", Name;
         /// Title of the run, when it belongs to one.
         run: Option<String>, "", Name;
