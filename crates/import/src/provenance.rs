@@ -2,7 +2,7 @@
 
 use crate::printed::seconds;
 use recording::rows::Event;
-use recording::{ClockAnchor, EventKind, EventSeverity, Manifest};
+use recording::{ClockAnchor, EventKind, EventSeverity, Manifest, RecordingExit};
 
 /// The manifest of what happened elsewhere, at another time.
 pub(crate) fn imported_manifest(command_line: &[String]) -> Manifest {
@@ -11,7 +11,7 @@ pub(crate) fn imported_manifest(command_line: &[String]) -> Manifest {
     manifest.kernel = String::new();
     (manifest.started_t_ns, manifest.started_wall_ns) = (0, 0);
     manifest.clock_anchors = vec![ClockAnchor { t_ns: 0, wall_ns: 0 }];
-    manifest.exit = Some("imported".to_string());
+    manifest.exit = Some(RecordingExit::Imported);
     manifest
 }
 

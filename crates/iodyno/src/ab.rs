@@ -107,7 +107,7 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
 fn trouble(outcome: &AbOutcome) -> Option<String> {
     let end = match &outcome.failure {
         Some(error) => error.to_string(),
-        None if outcome.ending.exit_code() != 0 => outcome.ending.word().to_string(),
+        None if outcome.ending.exit_code() != 0 => outcome.ending.exit().to_string(),
         None => return None,
     };
     let words = std::iter::once(end).chain(outcome.messages.iter().take(TROUBLES_SHOWN).cloned());

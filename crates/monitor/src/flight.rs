@@ -10,7 +10,7 @@ use objectives::{Condition, ConditionWatch, IntervalStream};
 use quantity::clock;
 use quantity::histogram::HistogramRecorder;
 use recording::rows::{Event, TraceInterval};
-use recording::{EventKind, EventSeverity, LossName, Manifest, RecordingError, RowBatch, Sink, Writer};
+use recording::{EventKind, EventSeverity, LossName, Manifest, RecordingError, RecordingExit, RowBatch, Sink, Writer};
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -464,7 +464,7 @@ impl Life<'_> {
         self.let_go = (0, 0);
         let lost = part.lost() + ring_full;
         // What memory could not hold was let go from the beginning on.
-        let (began_ns, exit) = (Some(from_ns).filter(|_| ring_full == 0), Some("fine"));
+        let (began_ns, exit) = (Some(from_ns).filter(|_| ring_full == 0), Some(RecordingExit::Fine));
         let end = RecordingEnd { columns: &self.columns, statistics: &part, began_ns, ended_ns: Some(ended_ns), exit };
         let memory_full = [(LossName::FlightMemoryFull, ring_full)];
         writer.update_manifest(|manifest| end.note(manifest, part.losses_of_a_part().chain(memory_full)))?;

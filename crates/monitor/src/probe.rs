@@ -10,7 +10,7 @@ use crate::{MonitorError, StopFlag};
 use quantity::clock;
 use quantity::text::format_count;
 use recording::rows::{Event, FileInterval};
-use recording::{LossName, Manifest, RecordingError, RowBatch, Sink, Writer};
+use recording::{LossName, Manifest, RecordingError, RecordingExit, RowBatch, Sink, Writer};
 use std::path::PathBuf;
 use std::time::Duration;
 use trace::block::{BlockTrace, ProbeStatistics, TraceNames};
@@ -388,20 +388,17 @@ impl Life<'_> {
                 let statistics = io.0.final_statistics()?;
                 self.outcome.lost = statistics.lost();
                 if let Some(writer) = &mut self.writer {
-                    let (began_ns, ended_ns, exit) = (Some(io.0.started_ns()), io.0.ended_ns(), Some("fine"));
+                    let (began_ns, ended_ns) = (Some(io.0.started_ns()), io.0.ended_ns());
+                    let exit = Some(RecordingExit::Fine);
                     let end = RecordingEnd { columns: &io.1, statistics: &statistics, began_ns, ended_ns, exit };
                     writer.update_manifest(|manifest| end.note(manifest, statistics.losses()))?;
                 }
                 Vec::new()
             }
             Running::Files(files) => {
-                let FileTraceLosses { table, names, operations } = files.losses()?;
-                self.outcome.lost = table + operations;
-                vec![
-                    (LossName::ProbeTableFull, table),
-                    (LossName::ProbeNames, names),
-                    (LossName::ProbeOperations, operations),
-                ]
+                let found = files.losses()?;
+                self.outcome.lost = found.table + found.operations;
+                losses_of_files(&found)
             }
             Running::Cpu(cpu) => {
                 self.outcome.lost = cpu.clock.lost();
@@ -431,11 +428,17 @@ impl Life<'_> {
         }
         if let Some(mut writer) = self.writer {
             writer.update_manifest(|manifest| {
-                manifest.exit = Some("fine".to_string());
+                manifest.exit = Some(RecordingExit::Fine);
                 manifest.losses.extend(losses.iter().filter(|(_, n)| *n > 0).map(|(name, n)| (name.to_string(), *n)));
             })?;
             writer.seal()?;
         }
         Ok(self.outcome)
     }
+}
+
+/// What of files the probe could not count, for the manifest.
+fn losses_of_files(found: &FileTraceLosses) -> Vec<(LossName, u64)> {
+    let FileTraceLosses { table, names, operations } = *found;
+    vec![(LossName::ProbeTableFull, table), (LossName::ProbeNames, names), (LossName::ProbeOperations, operations)]
 }

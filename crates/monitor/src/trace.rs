@@ -8,7 +8,9 @@ use crate::{MonitorError, StopFlag};
 use quantity::clock;
 use quantity::text::{format_bytes, format_count, format_ns};
 use recording::rows::{self, Event, TraceInterval};
-use recording::{ClockAnchor, EventKind, EventSeverity, LossName, Manifest, RecordingError, RowBatch, Sink, Writer};
+use recording::{
+    ClockAnchor, EventKind, EventSeverity, LossName, Manifest, RecordingError, RecordingExit, RowBatch, Sink, Writer,
+};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -250,7 +252,7 @@ impl Life<'_> {
         let unseen = self.unseen()?;
         let part = self.seen.since(&self.parts.began.0);
         let losses = part.losses_of_a_part();
-        let (began_ns, exit) = (Some(self.parts.began_ns), Some("fine"));
+        let (began_ns, exit) = (Some(self.parts.began_ns), Some(RecordingExit::Fine));
         let end = RecordingEnd { columns: &self.columns, statistics: &part, began_ns, ended_ns: Some(now_ns), exit };
         full.update_manifest(|manifest| end.note(manifest, losses.chain(file_losses(&unseen, &self.parts.began.1))))?;
         self.parts.began = (self.seen, unseen);
@@ -364,7 +366,7 @@ impl Life<'_> {
         // That every I/O is accounted for is known only of all parts together.
         let losses = part.losses_of_a_part().chain(statistics.losses_unaccounted());
         let losses = losses.chain(file_losses(&unseen, &self.parts.began.1));
-        let exit = Some(if interrupted { "interrupted" } else { "fine" });
+        let exit = Some(if interrupted { RecordingExit::Interrupted } else { RecordingExit::Fine });
         let (began_ns, ended_ns) = (Some(self.parts.began_ns), self.trace.ended_ns());
         let end = RecordingEnd { columns: &self.columns, statistics: &part, began_ns, ended_ns, exit };
         self.writer.update_manifest(|manifest| end.note(manifest, losses))?;
@@ -414,7 +416,7 @@ pub struct RecordingEnd<'a> {
     /// Until when; `None`: as above.
     pub ended_ns: Option<u64>,
     /// How the command ended, where that is known.
-    pub exit: Option<&'a str>,
+    pub exit: Option<RecordingExit>,
 }
 
 impl RecordingEnd<'_> {
@@ -427,7 +429,7 @@ impl RecordingEnd<'_> {
         manifest.extra.insert("trace_end_misses".into(), statistics.missed_ends.into());
         manifest.extra.extend(began_ns.map(|began_ns| (TRACE_BEGAN.to_string(), began_ns.into())));
         manifest.extra.extend(ended_ns.map(|ended_ns| (TRACE_ENDED.to_string(), ended_ns.into())));
-        manifest.exit = exit.map(str::to_string).or_else(|| manifest.exit.take());
+        manifest.exit = exit.clone().or_else(|| manifest.exit.take());
         for (name, count) in losses.filter(|(_, count)| *count > 0) {
             *manifest.losses.entry(name.to_string()).or_default() += count;
         }

@@ -13,7 +13,9 @@ use crate::{MonitorError, StopFlag};
 use collect::{MachineReader, RequestedProcesses, SubjectName};
 use quantity::clock;
 use recording::rows::Event;
-use recording::{ClockAnchor, EventKind, EventSeverity, Manifest, RecordingError, RowBatch, Sink, Writer};
+use recording::{
+    ClockAnchor, EventKind, EventSeverity, Manifest, RecordingError, RecordingExit, RowBatch, Sink, Writer,
+};
 use rustix::process::{Pid, Signal};
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
@@ -384,14 +386,14 @@ impl Watch<'_> {
         noted?;
         // A recording that broke off is left as it is: its journal holds everything, and sealing would need room.
         if let Some(mut writer) = self.writer {
-            let word = if stop.is_requested() { "interrupted" } else { "fine" };
+            let word = if stop.is_requested() { RecordingExit::Interrupted } else { RecordingExit::Fine };
             let losses = self.cpu_clock.iter().map(CpuClock::losses);
             let losses = losses.chain(self.profiler.iter().flat_map(Profiler::losses));
             let losses =
                 losses.chain(self.responses.iter().map(responses::Asked::losses)).filter(|(_, lost)| *lost > 0);
             writer.update_manifest(|manifest| {
                 manifest.losses.extend(losses.map(|(name, lost)| (name.to_string(), lost)));
-                manifest.exit = Some(word.to_string());
+                manifest.exit = Some(word);
             })?;
             writer.seal()?;
         }

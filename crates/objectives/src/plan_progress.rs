@@ -2,7 +2,7 @@
 
 use super::SelectableNames;
 use rates::base_title;
-use recording::{Manifest, REQUESTED, Reader, RecordingState};
+use recording::{Manifest, REQUESTED, Reader, RecordingExit, RecordingState};
 use std::collections::BTreeMap;
 
 /// In the manifest: how often all runs are to be done, as far as that was known beforehand.
@@ -49,11 +49,11 @@ impl RunHalt {
 
     /// Why not all of a command's runs need be there; `None` where it came to its end.
     fn of(manifest: &Manifest, state: RecordingState) -> Option<Self> {
-        match (manifest.exit.as_deref(), state) {
+        match (manifest.exit.as_ref(), state) {
             (None, RecordingState::Open) => Some(Self::NotOver),
             (None, RecordingState::CutShort) => Some(Self::Killed),
-            (Some("target failed"), _) => Some(Self::Errors),
-            (Some(word), _) => Self::of_word(word),
+            (Some(RecordingExit::TargetFailed), _) => Some(Self::Errors),
+            (Some(word), _) => Self::of_word(word.as_str()),
             (None, RecordingState::Sealed) => None,
         }
     }
@@ -243,7 +243,7 @@ mod tests {
     fn a_command_that_came_to_its_end_was_not_cut_short() {
         let of = |exit: Option<&str>, state: RecordingState| {
             let mut manifest = Manifest::new(&["test".to_string()]);
-            manifest.exit = exit.map(str::to_string);
+            manifest.exit = exit.map(recording::RecordingExit::from);
             RunHalt::of(&manifest, state)
         };
         for word in ["complete", "objective missed", "imported", "fine"] {

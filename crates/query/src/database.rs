@@ -174,7 +174,7 @@ fn recordings(sources: &QuerySources) -> Result<MemTable, QueryError> {
         ("recording", text(rows.iter().map(|row| Some(row.0.clone())).collect())),
         ("directory", text(rows.iter().map(|row| Some(row.1.clone())).collect())),
         ("state", text(rows.iter().map(|row| Some(row.2.to_string())).collect())),
-        ("exit", text(rows.iter().map(|row| row.3.exit.clone()).collect())),
+        ("exit", text(rows.iter().map(|row| row.3.exit.as_ref().map(ToString::to_string)).collect())),
         ("started", Arc::new(TimestampNanosecondArray::from(started).with_timezone("+00:00"))),
         ("started_t_ns", Arc::new(rows.iter().map(|row| row.3.started_t_ns).collect::<Int64Array>())),
         ("host", text(rows.iter().map(|row| Some(row.3.host.clone())).collect())),

@@ -6,7 +6,9 @@
 
 use quantity::clock;
 use recording::rows::{Cpu, Disk, Event, Interrupt, Memory, Net, Pressure, Process, System, Tcp, Udp};
-use recording::{ClockAnchor, EventKind, EventSeverity, Label, Manifest, Row, RowBatch, Sink as _, Writer};
+use recording::{
+    ClockAnchor, EventKind, EventSeverity, Label, Manifest, RecordingExit, Row, RowBatch, Sink as _, Writer,
+};
 use std::path::Path;
 
 const CPUS: usize = 16;
@@ -429,7 +431,7 @@ fn main() {
             writer.commit().unwrap();
         }
     }
-    writer.update_manifest(|manifest| manifest.exit = Some("fine".to_string())).unwrap();
+    writer.update_manifest(|manifest| manifest.exit = Some(RecordingExit::Fine)).unwrap();
     writer.seal_past().unwrap();
     println!("{seconds} s, made in {:.1} s", (clock::now_ns() - began_ns) as f64 / 1e9);
 }

@@ -2,13 +2,10 @@
 
 use crate::inventory::is_journal_of;
 use crate::journal::{JOURNAL, remove_journal};
-use crate::{Manifest, RecordingError, seal};
+use crate::{Manifest, RecordingError, RecordingExit, seal};
 use output::Folder;
 use rustix::fs::{FlockOperation, flock};
 use std::path::Path;
-
-/// `exit` in the manifest of a recording that another process than its writer sealed.
-pub(crate) const KILLED: &str = "killed";
 
 /// Seals the recording in `directory` when its writer is gone; false when it is sealed, or being written.
 ///
@@ -28,7 +25,7 @@ pub fn seal_abandoned(directory: &Path) -> Result<bool, RecordingError> {
         return Err(RecordingError::ForeignJournal(directory.join(JOURNAL)));
     }
     if !manifest.sealed {
-        manifest.exit = Some(manifest.exit.take().unwrap_or_else(|| KILLED.to_string()));
+        manifest.exit = Some(manifest.exit.take().unwrap_or(RecordingExit::Killed));
         seal::seal(&folder, &mut manifest)?;
     }
     // Killed between the manifest and this: the tables are whole.

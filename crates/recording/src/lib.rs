@@ -61,7 +61,7 @@ pub use reader::{BatchReader, Reader, RecordingState, RowReader, is_recording};
 pub use repair::repair;
 pub use schema::{ColumnKind, ColumnSchema, Row, TableSchema};
 pub use several::Recordings;
-pub use stored_names::{AvailabilityKind, EventKind, EventSeverity, LoadPhase, LossName, PhaseEdge};
+pub use stored_names::{AvailabilityKind, EventKind, EventSeverity, LoadPhase, LossName, PhaseEdge, RecordingExit};
 pub use sums::SummedFile;
 pub use thin::{THINNED, thin, thinned_to_ns};
 pub use writer::Writer;

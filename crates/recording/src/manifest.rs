@@ -1,7 +1,7 @@
 //! `manifest.json`: what a recording is, where and when it was made, and what is missing from it.
 
 use crate::sums::{SummedFile, sum};
-use crate::{RecordingError, regular};
+use crate::{RecordingError, RecordingExit, regular};
 use output::{Folder, ReplacePolicy};
 use quantity::clock;
 use serde::{Deserialize, Serialize};
@@ -86,7 +86,7 @@ pub struct Manifest {
     pub sealed: bool,
     /// How the command ended; absent while it runs, and when it was killed.
     #[serde(default)]
-    pub exit: Option<String>,
+    pub exit: Option<RecordingExit>,
     /// Rows per table, known when sealed.
     #[serde(default)]
     pub rows: BTreeMap<String, u64>,

@@ -1,14 +1,13 @@
 //! Makes of a damaged recording one of what is whole. Nothing is removed: what was damaged stays beside it under the name
 //! `NAME.damaged-N`, and what could not be kept is counted in the manifest.
 
-use crate::abandoned::KILLED;
 use crate::damage::RecordingDamage;
 use crate::journal::{JOURNAL, JournalReader};
 use crate::manifest::{COPY, MANIFEST};
 use crate::seal::properties;
 use crate::sealed::{MANIFEST_KEY, Sealed, SealedFile, files_are_of, files_below, manifest_of};
 use crate::sums::{SummedFile, Summing};
-use crate::{Manifest, RecordingError, damage, journal, seal};
+use crate::{Manifest, RecordingError, RecordingExit, damage, journal, seal};
 use output::{Folder, ReplacePolicy};
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::KeyValue;
@@ -59,7 +58,7 @@ pub fn repair(directory: &Path) -> Result<Vec<String>, RecordingError> {
             // The manifest goes first: sealing replaces it.
             put_aside(&folder, MANIFEST, is_manifest_damaged)?;
             put_aside(&folder, COPY, manifest.is_wrong(directory, COPY))?;
-            manifest.exit.get_or_insert_with(|| KILLED.to_string());
+            manifest.exit.get_or_insert(RecordingExit::Killed);
             seal::seal(&folder, &mut manifest)?;
             let kept = put_aside(&folder, JOURNAL, true)?;
             notes.extend(kept.map(|name| format!("the whole frames were sealed, the journal is kept as {name}")));

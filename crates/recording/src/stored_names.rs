@@ -79,6 +79,12 @@ macro_rules! stored_names {
             }
         }
 
+        impl<'de> serde::Deserialize<'de> for $names {
+            fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+                Ok(Self::from(<String as serde::Deserialize>::deserialize(input)?.as_str()))
+            }
+        }
+
         impl CellType for $names {
             const TYPE: &'static str = <String as CellType>::TYPE;
             fn fields(name: &str, out: &mut Vec<Field>) {
@@ -263,6 +269,28 @@ stored_names! {
         TraceUnaccounted = "trace_unaccounted";
     }
 
+    /// How the command that made a recording ended: `exit` of the manifest.
+    RecordingExit {
+        /// A load came to its end.
+        Complete = "complete";
+        /// The command failed.
+        Failed = "failed";
+        /// A watch came to its end.
+        Fine = "fine";
+        /// The rows are those of another tool.
+        Imported = "imported";
+        /// The user ended it.
+        Interrupted = "interrupted";
+        /// The program was killed; another one sealed the recording.
+        Killed = "killed";
+        /// A run did not meet its objectives.
+        ObjectiveMissed = "objective missed";
+        /// Rows are missing.
+        RecordingIncomplete = "recording incomplete";
+        /// Operations failed.
+        TargetFailed = "target failed";
+    }
+
     /// What happened to a phase: the column `event` of the table `phase`.
     PhaseEdge {
         /// It began.
@@ -345,6 +373,9 @@ mod tests {
         assert!(LoadPhase::Drain < LoadPhase::Format && LoadPhase::Format < LoadPhase::from("g"));
         assert_eq!(format!("{:<7}|", EventSeverity::Info), "info   |");
         assert_eq!(serde_json::json!(LoadPhase::Warmup), "warmup");
+        for (text, exit) in [("killed", RecordingExit::Killed), ("later", RecordingExit::from("later"))] {
+            assert_eq!(serde_json::from_value::<RecordingExit>(text.into()).unwrap(), exit);
+        }
         for phase in LoadPhase::ALL {
             assert_eq!(LoadPhase::from(phase.as_str()), *phase);
         }

@@ -10,7 +10,8 @@ use objectives::{CUT_SHORT, Condition, ConditionJudge, ObjectiveVerdict, Pending
 use quantity::clock;
 use recording::rows::{Event, Objective, Phase, RunEnd, RunTotal};
 use recording::{
-    ClockAnchor, EventKind, EventSeverity, LoadPhase, PhaseEdge, RecordingError, Row, RowBatch, Sink, Writer,
+    ClockAnchor, EventKind, EventSeverity, LoadPhase, PhaseEdge, RecordingError, RecordingExit, Row, RowBatch, Sink,
+    Writer,
 };
 use trace::block::PackedChunk;
 use tui::RunHeader;
@@ -275,12 +276,11 @@ impl<'a> Spine<'a> {
 
     /// Seals the recording; the face has nothing more to say. A recording that broke off is left as it is: its journal
     /// holds everything, and sealing would need room that there is not.
-    pub(crate) fn close(mut self, word: &str, is_whole: bool) -> (Result<(), RecordingError>, Vec<String>) {
+    pub(crate) fn close(mut self, word: RecordingExit, is_whole: bool) -> (Result<(), RecordingError>, Vec<String>) {
         let messages = std::mem::take(&mut self.messages);
         if !is_whole {
             return (Ok(()), messages);
         }
-        let word = word.to_string();
         let sealed = self
             .writer
             .update_manifest(|manifest| manifest.exit = Some(word))

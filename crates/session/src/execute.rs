@@ -19,7 +19,7 @@ use output::{Folder, OverwritePolicy};
 use plan::{ErrorRule, JobTexts, Plan, Run, RunRepeat, ShellCommand, WriteContent};
 use quantity::clock;
 use quantity::text::format_ns;
-use recording::{EventKind, EventSeverity, Manifest, Reader, Writer};
+use recording::{EventKind, EventSeverity, Manifest, Reader, RecordingExit, Writer};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
@@ -664,7 +664,7 @@ impl Life<'_, '_> {
         let broken = match lived {
             Err(SessionError::Recording(error)) => Some(error.to_string()),
             Err(error) => {
-                let _ = self.spine.close("failed", true);
+                let _ = self.spine.close(RecordingExit::Failed, true);
                 return Err(error);
             }
             Ok(()) => None,
@@ -678,7 +678,7 @@ impl Life<'_, '_> {
         let unsettled = target::settle(settling);
         let unlinked = unlink(self.plan, self.targets);
         let is_faithful = self.spine.is_faithful;
-        let (sealed, mut messages) = self.spine.close(ending.word(), broken.is_none());
+        let (sealed, mut messages) = self.spine.close(ending.exit(), broken.is_none());
         messages.extend(unsettled.into_iter().chain(unlinked));
         if let Err(error) = &sealed {
             ending = CommandEnding::RecordingIncomplete;

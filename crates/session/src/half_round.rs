@@ -2,7 +2,7 @@
 
 use crate::SessionError;
 use output::Folder;
-use recording::Reader;
+use recording::{Reader, RecordingExit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -71,19 +71,16 @@ pub(crate) struct Rounds {
     pub(crate) remarks: Vec<String>,
 }
 
-/// What a half-round that met a failing target says of its end.
-const TARGET_FAILED: &str = "target failed";
-
 /// Why a half-round is not worth a comparison, so that its partner is left out as well; `None` where nothing is wrong with it. The one
 /// rule: `ab` runs another round by it, and `compare DIR` chooses its rounds by it.
 pub(crate) fn fault(reader: &Reader) -> Result<Option<String>, SessionError> {
-    let exit = reader.manifest().exit.as_deref();
+    let exit = reader.manifest().exit.as_ref();
     // One that was interrupted, killed, or is still being written was not run to its end.
-    if exit.is_none_or(|word| ["interrupted", "failed"].contains(&word)) {
-        return Ok(Some(exit.unwrap_or(reader.state().words()).to_string()));
+    if exit.is_none_or(|word| matches!(word, RecordingExit::Interrupted | RecordingExit::Failed)) {
+        return Ok(Some(exit.map_or(reader.state().words(), RecordingExit::as_str).to_string()));
     }
     let measured = views::round_fault(reader)?;
-    Ok(measured.or_else(|| exit.filter(|word| *word == TARGET_FAILED).map(str::to_string)))
+    Ok(measured.or_else(|| exit.filter(|word| **word == RecordingExit::TargetFailed).map(ToString::to_string)))
 }
 
 /// The half-rounds in a directory, in the order in which they were run; none where it is a recording itself, or something else.

@@ -1,5 +1,6 @@
 //! How a command ended, in terms of its documented exit codes.
 
+use recording::RecordingExit;
 use std::path::PathBuf;
 
 /// How a command ended, worst first when several things happened.
@@ -29,14 +30,14 @@ impl CommandEnding {
         }
     }
 
-    /// One word for the manifest.
-    pub fn word(self) -> &'static str {
+    /// What the manifest says of it.
+    pub fn exit(self) -> RecordingExit {
         match self {
-            Self::Fine => "complete",
-            Self::TargetFailed => "target failed",
-            Self::ObjectiveMissed => "objective missed",
-            Self::RecordingIncomplete => "recording incomplete",
-            Self::Interrupted => "interrupted",
+            Self::Fine => RecordingExit::Complete,
+            Self::TargetFailed => RecordingExit::TargetFailed,
+            Self::ObjectiveMissed => RecordingExit::ObjectiveMissed,
+            Self::RecordingIncomplete => RecordingExit::RecordingIncomplete,
+            Self::Interrupted => RecordingExit::Interrupted,
         }
     }
 }

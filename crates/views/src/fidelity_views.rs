@@ -9,6 +9,7 @@ use view::Drawing;
 use view::{Body, Line, LineStyle, Scale, TableColumn, ViewTable};
 use view::{Unit, Values};
 use view::{axis, line};
+use workload::fidelity::FidelityDifference;
 
 /// A figure in its unit.
 fn figure(value: Option<f64>, unit: &str) -> String {
@@ -29,12 +30,10 @@ fn figure(value: Option<f64>, unit: &str) -> String {
 
 /// Unit of a line's difference.
 fn error_unit(row: &Fidelity) -> &str {
-    if row.measure.ends_with("(difference: share)") {
-        "share"
-    } else if row.measure.ends_with("(KS distance)") {
-        "distance"
-    } else {
-        &row.unit
+    match FidelityDifference::of(&row.measure) {
+        FidelityDifference::Share => "share",
+        FidelityDifference::Distance => "distance",
+        FidelityDifference::OfUnit => &row.unit,
     }
 }
 

@@ -492,7 +492,7 @@ pub(crate) fn recording_info(facts: &RecordingFacts) -> RecordingInfo {
         kernel: format!("Linux {}", manifest.kernel.split_whitespace().next().unwrap_or("?")),
         started: format_wall(manifest.started_wall_ns),
         state: facts.state.words().to_string(),
-        exit: manifest.exit.clone().unwrap_or_default(),
+        exit: manifest.exit.clone().unwrap_or_default().to_string(),
         command_line: manifest.command_line.join(" "),
         losses: manifest
             .losses

@@ -18,7 +18,7 @@ use context::Context;
 use merge::Merge;
 use output::Output;
 use recording::rows::Io;
-use recording::{ClockAnchor, Label, Manifest, RecordingError, RowBatch, Sink};
+use recording::{ClockAnchor, Label, Manifest, RecordingError, RecordingExit, RowBatch, Sink};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -419,7 +419,7 @@ fn finish(trace: &Trace, context: &mut Context, output: &mut Output<'_>) -> Resu
         if !context.capacities.is_empty() {
             extra.insert("trace_device_bytes".to_string(), serde_json::json!(context.capacities));
         }
-        manifest.exit = Some("imported".to_string());
+        manifest.exit = Some(RecordingExit::Imported);
         manifest.started_wall_ns = wall_ns.unwrap_or(0);
         manifest.clock_anchors = vec![ClockAnchor { t_ns: 0, wall_ns: wall_ns.unwrap_or(0) }];
     })?;

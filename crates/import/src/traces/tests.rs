@@ -173,7 +173,7 @@ fn thousands_of_files_at_the_same_time_are_one_trace() {
     assert_eq!(rows.len(), 2600);
     assert!(rows.is_sorted_by_key(|io| io.queue_ns));
     assert_eq!(rows[1299].dev.to_string(), "1299");
-    assert_eq!(reader.manifest().exit.as_deref(), Some("imported"));
+    assert_eq!(reader.manifest().exit, Some(recording::RecordingExit::Imported));
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn hostile_manifest() -> Manifest {
     (manifest.host, manifest.kernel, manifest.program) = (hostile(), hostile(), hostile());
     manifest.sources = vec![(hostile(), format!("{HOSTILE}\nwd={HOSTILE}\n"))];
     manifest.hardware = serde_json::json!({ "cpu": { "model": HOSTILE }, HOSTILE: { HOSTILE: HOSTILE } });
-    manifest.exit = Some(hostile());
+    manifest.exit = Some(hostile().as_str().into());
     manifest.losses.insert(hostile(), 7);
     manifest.extra.insert("subjects".to_string(), serde_json::json!({ "process": HOSTILE, "disk": HOSTILE }));
     manifest.extra.insert(hostile(), HOSTILE.into());

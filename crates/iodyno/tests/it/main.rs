@@ -60,6 +60,7 @@ mod service_unit;
 mod several_runs;
 mod stat;
 mod stat_subjects;
+mod stored_names;
 mod support;
 mod top;
 mod trouble;

@@ -478,7 +478,10 @@ fn a_signal_before_the_command_begins_leaves_a_whole_recording_and_no_command() 
         child.signal(signal);
         let ended = child.wait().unwrap().expect_code(128 + signal.as_raw());
         let reader = Reader::open(scratch.path(&name)).unwrap();
-        assert_eq!((reader.state(), reader.manifest().exit.as_deref()), (RecordingState::Sealed, Some("interrupted")));
+        assert_eq!(
+            (reader.state(), reader.manifest().exit.clone()),
+            (RecordingState::Sealed, Some(recording::RecordingExit::Interrupted))
+        );
         assert!(!samples(&scratch.path(&name)).is_empty(), "{}", ended.stderr);
         match std::fs::read_to_string(scratch.path(&format!("pid{number}"))) {
             Ok(pid) => {

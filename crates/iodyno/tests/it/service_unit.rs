@@ -233,6 +233,7 @@ fn the_shipped_unit_collects_seals_and_starts_again() {
     });
     wait_until("not sealed after the kill", || {
         let healed = Reader::open(&systemd.recordings()[1]).unwrap();
-        (healed.state(), healed.manifest().exit.as_deref()) == (RecordingState::Sealed, Some("killed"))
+        (healed.state(), healed.manifest().exit.clone())
+            == (RecordingState::Sealed, Some(recording::RecordingExit::Killed))
     });
 }

@@ -20,7 +20,9 @@ use keeper::Keeper;
 use quantity::clock;
 use quantity::zone::LocalZone;
 use recording::rows::Event;
-use recording::{ClockAnchor, EventKind, EventSeverity, Manifest, RecordingError, RowBatch, Sink, Writer};
+use recording::{
+    ClockAnchor, EventKind, EventSeverity, Manifest, RecordingError, RecordingExit, RowBatch, Sink, Writer,
+};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use views::ZONE_AHEAD_S;
@@ -33,7 +35,6 @@ const TIDY_EVERY_NS: u64 = 600_000_000_000;
 const COMPLAIN_EVERY_NS: u64 = 60_000_000_000;
 /// So many events wait for room on the disk.
 const EVENTS: usize = 1000;
-/// What happens to old recordings, among events.
 
 /// What to collect, and what to keep of it.
 #[derive(Clone, Debug)]
@@ -295,7 +296,7 @@ impl Service<'_> {
                     let _ = old.writer.update_manifest(|manifest| {
                         manifest.clock_anchors.push(anchor);
                         manifest.losses.extend(losses);
-                        manifest.exit = Some("fine".to_string());
+                        manifest.exit = Some(RecordingExit::Fine);
                     });
                     self.keeper.seal(old.writer);
                 }
@@ -461,12 +462,12 @@ impl Service<'_> {
         self.keeper.settle(stop);
         self.say_news();
         if let Some(mut open) = self.open.take() {
-            let word = if stop.is_requested() { "interrupted" } else { "fine" };
+            let word = if stop.is_requested() { RecordingExit::Interrupted } else { RecordingExit::Fine };
             let (anchor, losses) = (self.anchor(), self.losses_of_day());
             let _ = open.writer.update_manifest(|manifest| {
                 manifest.clock_anchors.push(anchor);
                 manifest.losses.extend(losses);
-                manifest.exit = Some(word.to_string());
+                manifest.exit = Some(word);
             });
             self.keeper.seal(open.writer);
         }

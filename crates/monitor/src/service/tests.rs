@@ -260,7 +260,7 @@ fn what_was_killed_is_sealed_by_the_next() {
     assert_eq!(names(folder.path()), ["2026-11-19", "2026-11-20"]);
     assert_eq!((samples(folder.path(), "2026-11-19"), samples(folder.path(), "2026-11-20")), (1, 4));
     let manifest = Reader::open(&path).expect("a recording").manifest().clone();
-    assert_eq!(manifest.exit.as_deref(), Some("killed"));
+    assert_eq!(manifest.exit, Some(recording::RecordingExit::Killed));
 }
 
 /// A sealed recording of a day, a sample a second, with one busy second.

@@ -11,7 +11,7 @@ use collect::{MachineReader, SubjectName};
 use findings::{Finding, RuleEngine, Thresholds};
 use quantity::clock;
 use recording::rows::Event;
-use recording::{ClockAnchor, EventKind, EventSeverity, Manifest, RowBatch, Sink as _, Writer};
+use recording::{ClockAnchor, EventKind, EventSeverity, Manifest, RecordingExit, RowBatch, Sink as _, Writer};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -172,7 +172,7 @@ impl Source for Live {
                 batches.iter().try_for_each(|batch| writer.accept(batch))?;
                 writer.commit()?;
             }
-            writer.update_manifest(|manifest| manifest.exit = Some("fine".to_string()))?;
+            writer.update_manifest(|manifest| manifest.exit = Some(RecordingExit::Fine))?;
             Ok(writer.seal_past()?)
         };
         Some(write())

@@ -2,7 +2,7 @@
 
 use quantity::histogram::{Histogram, STORED_SUB_BITS};
 use recording::rows::{Disk, EngineInterval, Event, Io, OpInterval, RunTotal, TraceInterval};
-use recording::{EventSeverity, LoadPhase, Manifest, RowBatch, Sink as _, Writer};
+use recording::{EventSeverity, LoadPhase, Manifest, RecordingExit, RowBatch, Sink as _, Writer};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -153,7 +153,7 @@ pub(crate) enum Left {
 /// Writes a recording of [`SECONDS`] intervals; a killed one ends with half a frame.
 pub(crate) fn record(directory: &Path, left: Left) {
     let mut writer = write_open(directory);
-    writer.update_manifest(|manifest| manifest.exit = Some("complete".to_string())).unwrap();
+    writer.update_manifest(|manifest| manifest.exit = Some(RecordingExit::Complete)).unwrap();
     match left {
         Left::Sealed => drop(writer.seal().unwrap()),
         Left::Killed => {

@@ -2,8 +2,8 @@
 
 use recording::rows::{Event, System};
 use recording::{
-    EventSeverity, Manifest, Reader, RecordingDamage, RecordingError, RecordingState, RowBatch, Sink as _, Writer,
-    repair, seal_abandoned,
+    EventSeverity, Manifest, Reader, RecordingDamage, RecordingError, RecordingExit, RecordingState, RowBatch,
+    Sink as _, Writer, repair, seal_abandoned,
 };
 use std::path::{Path, PathBuf};
 
@@ -240,7 +240,7 @@ fn what_the_journal_says_of_the_manifest_follows_its_changes() {
         };
         writer.follow_clock(now).unwrap();
     }
-    writer.update_manifest(|manifest| manifest.exit = Some("fine".to_string())).unwrap();
+    writer.update_manifest(|manifest| manifest.exit = Some(RecordingExit::Fine)).unwrap();
     writer.commit().unwrap();
     drop(writer);
     let whole = Reader::open(&directory).unwrap().manifest().clone();

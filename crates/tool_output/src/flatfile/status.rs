@@ -2,6 +2,7 @@
 
 use super::facts::Facts;
 use super::{escaped, timestamp};
+use recording::RecordingExit;
 use std::fmt::Write as _;
 
 /// The file.
@@ -38,10 +39,10 @@ pub(super) fn page(facts: &Facts) -> String {
     }
     if let Some(exit) = &facts.manifest.exit {
         let end = last_ns.map_or(start, |t_ns| timestamp(facts.manifest.wall_ns_at(t_ns)));
-        let words = if exit == "complete" {
+        let words = if *exit == RecordingExit::Complete {
             "Vdbench complete".to_string()
         } else {
-            format!("Vdbench terminated: {}", escaped(exit))
+            format!("Vdbench terminated: {}", escaped(exit.as_str()))
         };
         let _ = writeln!(page, "{end} \tShutting down slaves\n{end} \t{words}");
     }

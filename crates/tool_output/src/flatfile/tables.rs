@@ -4,6 +4,7 @@ use super::facts::{Facts, Run};
 use super::figures::Figures;
 use super::{date, escaped, time_of_day};
 use quantity::loops::vdbench_rate;
+use recording::RecordingExit;
 use std::fmt::Write as _;
 
 /// Lines after which the heading comes again.
@@ -45,10 +46,10 @@ pub(super) fn summary(facts: &Facts) -> String {
     }
     if let Some(exit) = &facts.manifest.exit {
         let end = facts.runs.last().map_or(start, |run| facts.manifest.wall_ns_at(run.end_ns));
-        let words = if exit == "complete" {
+        let words = if *exit == RecordingExit::Complete {
             "Vdbench execution completed successfully".to_string()
         } else {
-            format!("Vdbench terminated: {}", escaped(exit))
+            format!("Vdbench terminated: {}", escaped(exit.as_str()))
         };
         let _ = writeln!(page, "{} {words}", time_of_day(end));
     }

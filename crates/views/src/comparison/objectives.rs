@@ -6,7 +6,7 @@
 
 use super::conclusion::{ComparisonQuestion, Conclusion, JudgedFigure};
 use super::failures::why_unknown;
-use super::words::{change, interval, length, percent};
+use super::words::{change, interval, length, percent, times};
 use super::{Comparison, Load, figure, is_replay_of, pair_of};
 use objectives::{ComparedCondition, ComparedDemand, ComparedRecordings};
 use objectives::{Judgement, ObjectiveVerdict, SelectableNames, VerdictEvidence};
@@ -141,10 +141,9 @@ fn size(measure: &LoadMeasure, (label, base): (&str, &str), ratio: f64) -> Strin
     if ratio.is_infinite() {
         return format!("{} of {label} is not 0, that of {base} is", measure.title);
     }
-    let words = change(ratio);
-    match words.strip_suffix(" times as high") {
+    match times(ratio) {
         Some(times) => format!("{} of {label} is {times} times that of {base}", measure.title),
-        None => format!("{} of {label} is {words} than that of {base}", measure.title),
+        None => format!("{} of {label} is {} than that of {base}", measure.title, change(ratio)),
     }
 }
 

@@ -8,12 +8,19 @@ use view::{Tone, Unit};
 /// Pairs whose names are given in a sentence.
 const NAMES: usize = 4;
 
+/// `2.00` of what is at least twice as high; of anything else a difference says more.
+pub(crate) fn times(ratio: f64) -> Option<String> {
+    (ratio.is_finite() && ratio >= 2.0).then(|| format!("{ratio:.2}"))
+}
+
 /// `5.1 % higher`, `2.00 times as high`, `84 % lower (1/6.2)`.
 pub(crate) fn change(ratio: f64) -> String {
+    if let Some(times) = times(ratio) {
+        return format!("{times} times as high");
+    }
     match ratio {
         0.0 => "100 % lower (0)".to_string(),
         endless if endless.is_infinite() => "up from 0".to_string(),
-        much if much >= 2.0 => format!("{much:.2} times as high"),
         little if little <= 0.5 => format!("{:.0} % lower (1/{:.2})", 100.0 * (1.0 - little), 1.0 / little),
         near if near >= 1.0 => format!("{:.1} % higher", (near - 1.0) * 100.0),
         near => format!("{:.1} % lower", (1.0 - near) * 100.0),

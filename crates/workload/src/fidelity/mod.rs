@@ -3,9 +3,11 @@
 //! The k-th occurrence of an operation (target, kind, address, length) in the trace is held against the k-th in the
 //! replay. Memory grows with what was not found, not with the length of the trace.
 
+mod difference;
 mod distance;
 mod verdict;
 
+pub use difference::FidelityDifference;
 pub use distance::{correlation, distance};
 pub use verdict::{FidelityMeasure, FidelityVerdict, ReplayCircumstances};
 

@@ -18,7 +18,7 @@ pub(crate) use machine::{idle_machine, machine, machine_with_zram};
 
 use quantity::histogram::Histogram;
 use recording::rows::{Cpu, Disk, EngineInterval, Event, OpInterval, Phase, RunTotal};
-use recording::{Manifest, RowBatch, Sink, Writer};
+use recording::{Manifest, RecordingExit, RowBatch, Sink, Writer};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -356,7 +356,7 @@ impl Maker {
     }
 
     pub(crate) fn seal(mut self) {
-        self.writer.update_manifest(|manifest| manifest.exit = Some("complete".to_string())).unwrap();
+        self.writer.update_manifest(|manifest| manifest.exit = Some(RecordingExit::Complete)).unwrap();
         self.writer.seal().unwrap();
     }
 }
