@@ -21,6 +21,7 @@ mod crash;
 mod documents;
 mod dry_run;
 mod ending;
+mod faces;
 mod fio;
 mod fio_beside;
 mod fio_faces;
