@@ -9,10 +9,10 @@ use recording::{Label, RecordingError, RowBatch};
 /// Rows since the last moment, and those before.
 #[derive(Debug)]
 pub(super) struct ByEvent {
-    cpus: Samples<String, CpuEvent>,
-    runs: Sparse<(i64, i64), ProcessEvent>,
-    preempted: Sparse<(i64, i64), PreemptedBy>,
-    stolen: Sparse<(i64, Label, Label), Stolen>,
+    cpus: Samples<CpuEvent>,
+    runs: Sparse<ProcessEvent>,
+    preempted: Sparse<PreemptedBy>,
+    stolen: Sparse<Stolen>,
 }
 
 impl Default for ByEvent {
@@ -46,52 +46,43 @@ impl ByEvent {
     /// Puts into the moment what came since the last one; nothing where there is no event clock.
     pub(super) fn fill(&mut self, moment: &mut IntervalSample) {
         let (is_here, has_irq) = (!self.cpus.now.is_empty(), self.cpus.now.iter().any(|row| row.stolen_ns.is_some()));
-        moment.cpu_events = self.cpus.pairs(|row| row.cpu.clone(), cpu_use);
+        moment.cpu_events = self.cpus.pairs(cpu_use);
         moment.cpu_events.retain(|one| one.cpu != "all");
         let since = |now: i64, was: Option<i64>| delta(now, was.unwrap_or(0));
-        let (runs, _) = self.runs.with_previous(
-            |row| (row.pid, row.start_ns),
-            |row, was| {
-                Some(RunUse {
-                    pid: row.pid,
-                    comm: row.comm.to_string(),
-                    is_kernel: is_kernel(row),
-                    run_s: since(row.run_ns, was.map(|was| was.run_ns))? / 1e9,
-                    wait_s: since(row.wait_ns, was.map(|was| was.wait_ns))? / 1e9,
-                    switches: since(row.switches, was.map(|was| was.switches))?,
-                    preemptions: since(row.preemptions, was.map(|was| was.preemptions))?,
-                })
-            },
-        );
+        let (runs, _) = self.runs.with_previous(|row, was| {
+            Some(RunUse {
+                pid: row.pid,
+                comm: row.comm.to_string(),
+                is_kernel: is_kernel(row),
+                run_s: since(row.run_ns, was.map(|was| was.run_ns))? / 1e9,
+                wait_s: since(row.wait_ns, was.map(|was| was.wait_ns))? / 1e9,
+                switches: since(row.switches, was.map(|was| was.switches))?,
+                preemptions: since(row.preemptions, was.map(|was| was.preemptions))?,
+            })
+        });
         moment.runs = is_here.then_some(runs);
         let named = |name: &Option<Label>| name.as_deref().unwrap_or("?").to_string();
         moment.preempted = self
             .preempted
-            .with_previous(
-                |row| (row.pid, row.by_pid),
-                |row, was| {
-                    // Recordings from before they were counted have none.
-                    let some = |now: Option<i64>, was: Option<i64>| since(now.unwrap_or(0), was);
-                    Some(PreemptedUse {
-                        pid: row.pid,
-                        by_pid: row.by_pid,
-                        by_comm: named(&row.by_comm),
-                        count: since(row.count, was.map(|was| was.count))?,
-                        wait_s: since(row.wait_ns, was.map(|was| was.wait_ns))? / 1e9,
-                        behind: some(row.behind, was.and_then(|was| was.behind))?,
-                        behind_s: some(row.behind_ns, was.and_then(|was| was.behind_ns))? / 1e9,
-                    })
-                },
-            )
+            .with_previous(|row, was| {
+                // Recordings from before they were counted have none.
+                let some = |now: Option<i64>, was: Option<i64>| since(now.unwrap_or(0), was);
+                Some(PreemptedUse {
+                    pid: row.pid,
+                    by_pid: row.by_pid,
+                    by_comm: named(&row.by_comm),
+                    count: since(row.count, was.map(|was| was.count))?,
+                    wait_s: since(row.wait_ns, was.map(|was| was.wait_ns))? / 1e9,
+                    behind: some(row.behind, was.and_then(|was| was.behind))?,
+                    behind_s: some(row.behind_ns, was.and_then(|was| was.behind_ns))? / 1e9,
+                })
+            })
             .0;
-        let (stolen, _) = self.stolen.with_previous(
-            |row| (row.pid, row.kind.clone(), row.vector.clone()),
-            |row, was| {
-                let stolen_s = since(row.ns, was.map(|was| was.ns))? / 1e9;
-                let vector = format!("{} {}", &*row.kind, &*row.vector);
-                Some(StolenUse { pid: row.pid, comm: row.comm.to_string(), vector, stolen_s })
-            },
-        );
+        let (stolen, _) = self.stolen.with_previous(|row, was| {
+            let stolen_s = since(row.ns, was.map(|was| was.ns))? / 1e9;
+            let vector = format!("{} {}", &*row.kind, &*row.vector);
+            Some(StolenUse { pid: row.pid, comm: row.comm.to_string(), vector, stolen_s })
+        });
         moment.stolen = has_irq.then_some(stolen);
         self.forget(moment.t_ns);
     }

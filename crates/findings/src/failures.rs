@@ -3,17 +3,14 @@
 use super::interval_sample::{IntervalSample, IoFailure};
 use rates::disk::delta;
 use recording::rows::{IoError, IoInterval};
-use recording::{Label, RecordingError, RowBatch};
+use recording::{RecordingError, Row, RowBatch};
 use std::collections::HashMap;
-
-/// Device, operation, error number, process, file.
-type Key = (Label, Label, i32, Option<i32>, Option<Label>, Option<i64>);
 
 /// What failed since the last moment.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     /// The last count of each.
-    counted: HashMap<Key, i64>,
+    counted: HashMap<<IoError as Row>::Key, i64>,
     since: Vec<IoFailure>,
     /// What comes is not the beginning of a recording.
     pub(super) joins: bool,
@@ -25,8 +22,7 @@ impl Failures {
     /// Takes a batch of any table.
     pub(super) fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         for row in batch.to_rows::<IoError>()? {
-            let key = (row.dev.clone(), row.op.clone(), row.error, row.pid, row.file.clone(), row.inode);
-            let before = self.counted.insert(key, row.count);
+            let before = self.counted.insert(row.key(), row.count);
             // What began to fail before the first moment that is seen failed at another time.
             let is_seen = !self.joins || self.began_ns.is_some_and(|began_ns| row.first_ns > began_ns);
             let before = before.or(is_seen.then_some(0));

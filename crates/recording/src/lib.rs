@@ -56,7 +56,7 @@ pub use page::{PAGE, copy_page, sign_page};
 pub use range_read::RecordingFollower;
 pub use reader::{BatchReader, Reader, RecordingState, RowReader, is_recording};
 pub use repair::repair;
-pub use schema::{ColumnKind, ColumnSchema, Row, TableSchema};
+pub use schema::{ColumnKind, ColumnSchema, Row, RowOccurrence, TableSchema};
 pub use several::Recordings;
 pub use sums::SummedFile;
 pub use thin::{THINNED, thin, thinned_to_ns};

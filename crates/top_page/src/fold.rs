@@ -7,7 +7,7 @@ use recording::rows::{
     self, Cpu, Event, Exited, FileInterval, Interrupt, IoError, IoInterval, IoPlace, IrqTime, Listener, Memory,
     NicCounter, Profile, RequestInterval, RunQueue, Stolen,
 };
-use recording::{Label, RecordingError, RowBatch, Sink};
+use recording::{RecordingError, Row, RowBatch, Sink};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What the page has figures of.
@@ -84,9 +84,6 @@ pub struct PageInterval {
     /// What was said.
     pub events: Vec<Event>,
 }
-
-/// Device, operation, error number, process, file, inode.
-type Failure = (Label, Label, i32, Option<i32>, Option<Label>, Option<i64>);
 
 /// Tasks of one name that ended within an interval.
 #[derive(Clone, Debug, PartialEq)]
@@ -201,15 +198,14 @@ pub struct PageFold {
     before_ns: Option<i64>,
     /// When the first moment was.
     began_ns: Option<i64>,
-    interrupts: HashMap<(Label, Label, i32), (i64, i64)>,
-    /// By kind, vector and CPU: time, count and duration of the last row.
-    handlers: HashMap<(Label, Label, i32), (i64, i64, i64)>,
-    /// By process, kind and vector: time, count and duration of the last row.
-    stolen: HashMap<(i64, Label, Label), (i64, i64, i64)>,
+    interrupts: HashMap<<Interrupt as Row>::Key, (i64, i64)>,
+    /// Time, count and duration of the last row.
+    handlers: HashMap<<IrqTime as Row>::Key, (i64, i64, i64)>,
+    /// Time, count and duration of the last row.
+    stolen: HashMap<<Stolen as Row>::Key, (i64, i64, i64)>,
     /// What a process lost before it was first met is not known.
     joins: bool,
-    /// By interface and name.
-    nics: HashMap<(Label, Label), (i64, i64)>,
+    nics: HashMap<<NicCounter as Row>::Key, (i64, i64)>,
     /// When drivers' counters were last looked at, and now.
     nics_ns: (Option<i64>, Option<i64>),
     /// Moments in a row without CPU time by event, and whether the next one has it.
@@ -217,7 +213,7 @@ pub struct PageFold {
     is_timed: bool,
     oom_kills: Option<i64>,
     /// By device, operation, error, process and file: failures in the last row.
-    failed: HashMap<Failure, i64>,
+    failed: HashMap<<IoError as Row>::Key, i64>,
     reads_log: bool,
     done: Vec<PageInterval>,
 }
@@ -263,7 +259,7 @@ impl PageFold {
     fn interrupts(&mut self, rows: Vec<Interrupt>) {
         for row in rows {
             let now = (row.t_ns, row.count);
-            let key = (row.kind, row.vector, row.cpu);
+            let key = row.key();
             if let Some((t_ns, count)) = self.interrupts.insert(key.clone(), now) {
                 let seconds = (now.0 - t_ns) as f64 / 1e9;
                 if seconds > 0.0 && now.1 >= count {
@@ -279,7 +275,7 @@ impl PageFold {
     fn handlers(&mut self, rows: Vec<IrqTime>) {
         for row in rows {
             let now = (row.t_ns, row.count, row.ns);
-            let key = (row.kind, row.vector, row.cpu);
+            let key = row.key();
             let Some((t_ns, count, ns)) = self.handlers.insert(key.clone(), now) else { continue };
             let seconds = (now.0 - t_ns) as f64 / 1e9;
             // A probe that was loaded anew counts from 0.
@@ -305,7 +301,7 @@ impl PageFold {
         }
         for row in rows {
             let now = (row.t_ns, row.count, row.ns);
-            let before = self.stolen.insert((row.pid, row.kind.clone(), row.vector.clone()), now);
+            let before = self.stolen.insert(row.key(), now);
             let (count, ns) = match before {
                 // Less than in the last row: another process of that number, or a probe that was loaded anew.
                 Some((_, count, ns)) if now.1 >= count && now.2 >= ns => (now.1 - count, now.2 - ns),
@@ -331,7 +327,7 @@ impl PageFold {
             self.nics_ns = (self.nics_ns.1, Some(now_ns));
         }
         for row in rows {
-            let before = self.nics.insert((row.interface.clone(), row.name.clone()), (row.t_ns, row.value));
+            let before = self.nics.insert(row.key(), (row.t_ns, row.value));
             // One that had no row at the look before did not change until then.
             let since_ns = before.map(|(t_ns, _)| self.nics_ns.0.unwrap_or(t_ns).max(t_ns));
             let (Some((_, value)), Some(since_ns)) = (before, since_ns) else { continue };
@@ -349,10 +345,9 @@ impl PageFold {
     fn failures(&mut self, rows: Vec<IoError>) {
         for row in rows {
             let is_trouble = !is_lacking(&row.op, Some(row.error));
-            let key = (row.dev.clone(), row.op, row.error, row.pid, row.file, row.inode);
             // It has no earlier row when its first failure came after the first moment.
             let is_new = !self.joins || self.began_ns.is_some_and(|began_ns| row.first_ns > began_ns);
-            let before = self.failed.insert(key, row.count).or(is_new.then_some(0));
+            let before = self.failed.insert(row.key(), row.count).or(is_new.then_some(0));
             let grown = before.map_or(0, |before| row.count - before);
             if grown > 0 {
                 *self.next.failures.entry(row.dev.to_string()).or_default() += grown;
