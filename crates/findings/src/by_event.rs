@@ -11,10 +11,10 @@ use recording::{Label, RecordingError, RowBatch};
 /// Rows since the last moment, and those before.
 #[derive(Debug)]
 pub(super) struct ByEvent {
-    cpus: Samples<String, CpuEvent>,
-    runs: Sparse<(i64, i64), ProcessEvent>,
-    preempted: Sparse<(i64, i64), PreemptedBy>,
-    stolen: Sparse<(i64, Label, Label), Stolen>,
+    cpus: Samples<CpuEvent>,
+    runs: Sparse<ProcessEvent>,
+    preempted: Sparse<PreemptedBy>,
+    stolen: Sparse<Stolen>,
 }
 
 impl Default for ByEvent {
@@ -48,53 +48,44 @@ impl ByEvent {
     /// Puts into the moment what came since the last one; nothing where there is no event clock.
     pub(super) fn fill(&mut self, moment: &mut IntervalSample) {
         let (is_here, has_irq) = (!self.cpus.now.is_empty(), self.cpus.now.iter().any(|row| row.stolen_ns.is_some()));
-        moment.cpu_events = self.cpus.pairs(|row| row.cpu.clone(), cpu_use);
+        moment.cpu_events = self.cpus.pairs(cpu_use);
         moment.cpu_events.retain(|one| one.cpu != "all");
-        let (runs, _) = self.runs.with_previous(
-            |row| (row.pid, row.start_ns),
-            |row, was| {
-                let step = CounterStep { now: row, before: was, seconds: 0.0 };
-                Some(RunUse {
-                    pid: row.pid,
-                    comm: row.comm.to_string(),
-                    is_kernel: is_kernel(row),
-                    run_s: step.delta(|row| row.run_ns)? / 1e9,
-                    wait_s: step.delta(|row| row.wait_ns)? / 1e9,
-                    switches: step.delta(|row| row.switches)?,
-                    preemptions: step.delta(|row| row.preemptions)?,
-                })
-            },
-        );
+        let (runs, _) = self.runs.with_previous(|row, was| {
+            let step = CounterStep { now: row, before: was, seconds: 0.0 };
+            Some(RunUse {
+                pid: row.pid,
+                comm: row.comm.to_string(),
+                is_kernel: is_kernel(row),
+                run_s: step.delta(|row| row.run_ns)? / 1e9,
+                wait_s: step.delta(|row| row.wait_ns)? / 1e9,
+                switches: step.delta(|row| row.switches)?,
+                preemptions: step.delta(|row| row.preemptions)?,
+            })
+        });
         moment.runs = is_here.then_some(runs);
         let named = |name: &Option<Label>| name.as_deref().unwrap_or("?").to_string();
         moment.preempted = self
             .preempted
-            .with_previous(
-                |row| (row.pid, row.by_pid),
-                |row, was| {
-                    let step = CounterStep { now: row, before: was, seconds: 0.0 };
-                    Some(PreemptedUse {
-                        pid: row.pid,
-                        by_pid: row.by_pid,
-                        by_comm: named(&row.by_comm),
-                        count: step.delta(|row| row.count)?,
-                        wait_s: step.delta(|row| row.wait_ns)? / 1e9,
-                        // Recordings from before they were counted have none.
-                        behind: step.delta(|row| row.behind.unwrap_or(0))?,
-                        behind_s: step.delta(|row| row.behind_ns.unwrap_or(0))? / 1e9,
-                    })
-                },
-            )
+            .with_previous(|row, was| {
+                let step = CounterStep { now: row, before: was, seconds: 0.0 };
+                Some(PreemptedUse {
+                    pid: row.pid,
+                    by_pid: row.by_pid,
+                    by_comm: named(&row.by_comm),
+                    count: step.delta(|row| row.count)?,
+                    wait_s: step.delta(|row| row.wait_ns)? / 1e9,
+                    // Recordings from before they were counted have none.
+                    behind: step.delta(|row| row.behind.unwrap_or(0))?,
+                    behind_s: step.delta(|row| row.behind_ns.unwrap_or(0))? / 1e9,
+                })
+            })
             .0;
-        let (stolen, _) = self.stolen.with_previous(
-            |row| (row.pid, row.kind.clone(), row.vector.clone()),
-            |row, was| {
-                let before = was.map_or((0, 0), |was| (was.count, was.ns));
-                let stolen_s = IrqDelta::or_restart((row.count, row.ns), before).time_ns as f64 / 1e9;
-                let vector = format!("{} {}", &*row.kind, &*row.vector);
-                Some(StolenUse { pid: row.pid, comm: row.comm.to_string(), vector, stolen_s })
-            },
-        );
+        let (stolen, _) = self.stolen.with_previous(|row, was| {
+            let before = was.map_or((0, 0), |was| (was.count, was.ns));
+            let stolen_s = IrqDelta::or_restart((row.count, row.ns), before).time_ns as f64 / 1e9;
+            let vector = format!("{} {}", &*row.kind, &*row.vector);
+            Some(StolenUse { pid: row.pid, comm: row.comm.to_string(), vector, stolen_s })
+        });
         moment.stolen = has_irq.then_some(stolen);
         self.forget(moment.t_ns);
     }

@@ -3,17 +3,14 @@
 use super::interval_sample::{IntervalSample, IoFailure};
 use rates::io_errors::failed_since;
 use recording::rows::{IoError, IoInterval};
-use recording::{Label, RecordingError, RowBatch};
+use recording::{RecordingError, Row, RowBatch};
 use std::collections::HashMap;
-
-/// Device, operation, error number, process, file.
-type Key = (Label, Label, i32, Option<i32>, Option<Label>, Option<i64>);
 
 /// What failed since the last moment.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     /// The last count of each.
-    counted: HashMap<Key, i64>,
+    counted: HashMap<<IoError as Row>::Key, i64>,
     since: Vec<IoFailure>,
     /// What comes is not the beginning of a recording.
     pub(super) joins: bool,
@@ -25,8 +22,7 @@ impl Failures {
     /// Takes a batch of any table.
     pub(super) fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         for row in batch.to_rows::<IoError>()? {
-            let key = (row.dev.clone(), row.op.clone(), row.error, row.pid, row.file.clone(), row.inode);
-            let before = self.counted.insert(key, row.count);
+            let before = self.counted.insert(row.key(), row.count);
             let Some(count) = failed_since(&row, before, self.joins, self.began_ns) else { continue };
             let process = row.comm.as_deref().map(|comm| named(comm, row.pid));
             self.since.push(IoFailure {

@@ -4,14 +4,14 @@ use super::interval_sample::GroupUse;
 use super::samples::{FORGET_NS, KNOWN};
 use rates::counter::CounterStep;
 use recording::rows::Cgroup;
-use recording::{Label, RecordingError, RowBatch};
+use recording::{RecordingError, Row, RowBatch};
 use std::collections::HashMap;
 
 /// Rows since the last moment, and the last one of each group. There are rows only of groups that did something, and those
 /// may be looked at more rarely than the rest, so each is compared with its own last row.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    before: HashMap<Label, Cgroup>,
+    before: HashMap<<Cgroup as Row>::Key, Cgroup>,
     now: Vec<Cgroup>,
 }
 
@@ -27,7 +27,7 @@ impl Groups {
         let newest_ns = self.now.iter().map(|row| row.t_ns).max().unwrap_or(0);
         let mut found = Vec::new();
         for row in self.now.drain(..) {
-            let was = self.before.insert(row.path.clone(), row.clone());
+            let was = self.before.insert(row.key(), row.clone());
             found.extend(group_use(row, was.as_ref()));
         }
         if self.before.len() > KNOWN {

@@ -20,7 +20,7 @@ use recording::rows::{
     self, BtrfsDevice, Cpu, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net, OpInterval,
     Phase, Process, System, Tcp, Thread, TraceInterval, ZfsArc,
 };
-use recording::{EventKind, Label, LoadPhase, PhaseEdge, RecordingError, RowBatch};
+use recording::{EventKind, LoadPhase, PhaseEdge, RecordingError, Row, RowBatch};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// What stands between a moment and the one before.
@@ -37,19 +37,19 @@ pub(crate) enum Before {
 /// Makes moments of batches.
 #[derive(Debug)]
 pub(crate) struct IntervalSamples {
-    cpu: Samples<String, Cpu>,
+    cpu: Samples<Cpu>,
     process: Processes,
-    threads: Sparse<(i64, i64, Option<i64>), Thread>,
-    disk: Samples<String, Disk>,
-    net: Samples<String, Net>,
+    threads: Sparse<Thread>,
+    disk: Samples<Disk>,
+    net: Samples<Net>,
     known_links: HashSet<String>,
-    tcp: Samples<(), Tcp>,
-    system: Samples<(), System>,
-    memory: Samples<(), Memory>,
-    arc: Samples<(), ZfsArc>,
-    checksums: Samples<(Label, Label), Figure>,
-    interrupts: Sparse<(Label, Label, i32), Interrupt>,
-    btrfs: Sparse<(String, i64), BtrfsDevice>,
+    tcp: Samples<Tcp>,
+    system: Samples<System>,
+    memory: Samples<Memory>,
+    arc: Samples<ZfsArc>,
+    checksums: Samples<Figure>,
+    interrupts: Sparse<Interrupt>,
+    btrfs: Sparse<BtrfsDevice>,
     listeners: Vec<Listener>,
     /// By address, port and socket: what a listener has dropped, at its last row.
     listen_drops: HashMap<(String, i64, Option<i64>), Option<i64>>,
@@ -198,25 +198,25 @@ impl IntervalSamples {
             IntervalSample { t_ns, seconds, events: std::mem::take(&mut self.events), ..IntervalSample::default() };
         self.cpus(&mut moment);
         moment.processes = self.process.take(seconds);
-        moment.threads = self.threads.with_previous(|row| (row.pid, row.tid, row.start_ns), thread_use).0;
+        moment.threads = self.threads.with_previous(thread_use).0;
         if self.threads.before.len() > KNOWN {
             self.threads.forget(|row| t_ns - row.t_ns < FORGET_NS);
         }
-        moment.disks = self.disk.pairs(|row| row.device.clone(), disk_use);
+        moment.disks = self.disk.pairs(disk_use);
         drop_partitions(&mut moment.disks);
-        moment.links = self.net.pairs(|row| row.interface.clone(), link_use);
+        moment.links = self.net.pairs(link_use);
         let unknown = moment.links.iter().map(|link| &link.interface).filter(|name| !self.known_links.contains(*name));
         let unknown: Vec<String> = unknown.cloned().collect();
         self.known_links.extend(unknown);
-        moment.tcp = self.tcp.pairs(|_| (), |row, was| Some(tcp_use(row, was))).pop();
-        moment.system = self.system.pairs(|_| (), system_use).pop();
-        moment.memory = self.memory.pairs(|_| (), memory_use).pop();
-        moment.arc = self.arc.pairs(|_| (), arc_use).pop();
-        moment.zfs = self.checksums.pairs(|row| (row.thing.clone(), row.name.clone()), zfs_errors);
+        moment.tcp = self.tcp.pairs(|row, was| Some(tcp_use(row, was))).pop();
+        moment.system = self.system.pairs(system_use).pop();
+        moment.memory = self.memory.pairs(memory_use).pop();
+        moment.arc = self.arc.pairs(arc_use).pop();
+        moment.zfs = self.checksums.pairs(zfs_errors);
         moment.groups = self.groups.take();
         moment.ios = std::mem::take(&mut self.ios);
         moment.interrupts = self.interrupts(seconds);
-        moment.btrfs = self.btrfs.with_previous(|row| (row.file_system.clone(), row.device), btrfs_errors).0;
+        moment.btrfs = self.btrfs.with_previous(btrfs_errors).0;
         moment.listen_drops = self.listen_drops(last_ns.is_none());
         moment.listeners = std::mem::take(&mut self.listeners);
         moment.exited = Some(std::mem::take(&mut self.exited)).filter(|rows| !rows.is_empty());
@@ -272,32 +272,26 @@ impl IntervalSamples {
 
     fn cpus(&mut self, moment: &mut IntervalSample) {
         let is_guest = self.is_guest;
-        let uses = self.cpu.pairs(
-            |row| row.cpu.clone(),
-            |row, was| {
-                let mut shares = cpu_shares(row, was)?;
-                // Without a hypervisor no time is stolen, whatever the kernel counts.
-                if is_guest == Some(false) {
-                    shares.steal = Some(0.0);
-                }
-                let (user, system, irq, stolen) = (shares.user, shares.system, shares.irq, shares.steal);
-                Some(CpuUse { cpu: row.cpu.clone(), user, system, irq, busy: shares.busy(), stolen })
-            },
-        );
+        let uses = self.cpu.pairs(|row, was| {
+            let mut shares = cpu_shares(row, was)?;
+            // Without a hypervisor no time is stolen, whatever the kernel counts.
+            if is_guest == Some(false) {
+                shares.steal = Some(0.0);
+            }
+            let (user, system, irq, stolen) = (shares.user, shares.system, shares.irq, shares.steal);
+            Some(CpuUse { cpu: row.cpu.clone(), user, system, irq, busy: shares.busy(), stolen })
+        });
         let (all, cpus): (Vec<CpuUse>, Vec<CpuUse>) = uses.into_iter().partition(|one| one.cpu == "all");
         moment.all = all.into_iter().next();
         moment.cpus = cpus;
     }
 
     fn interrupts(&mut self, seconds: f64) -> Option<Vec<InterruptUse>> {
-        let (uses, is_known) = self.interrupts.with_previous(
-            |row| (row.kind.clone(), row.vector.clone(), row.cpu),
-            |row, was| {
-                let per_s = CounterStep { now: row, before: was, seconds }.rate(|row| row.count)?;
-                let (is_soft, vector) = (&*row.kind == "softirq", row.vector.clone());
-                Some(InterruptUse { is_soft, vector, cpu: row.cpu, per_s })
-            },
-        );
+        let (uses, is_known) = self.interrupts.with_previous(|row, was| {
+            let per_s = CounterStep { now: row, before: was, seconds }.rate(|row| row.count)?;
+            let (is_soft, vector) = (&*row.kind == "softirq", row.vector.clone());
+            Some(InterruptUse { is_soft, vector, cpu: row.cpu, per_s })
+        });
         is_known.then_some(uses)
     }
 
@@ -442,7 +436,7 @@ fn load_use(rows: &[OpInterval]) -> Option<LoadUse> {
 /// over the time since the last sample.
 #[derive(Debug, Default)]
 struct Processes {
-    before: HashMap<(i64, Option<i64>), Process>,
+    before: HashMap<<Process as Row>::Key, Process>,
     now: Vec<Process>,
     seen: bool,
 }
@@ -453,8 +447,7 @@ impl Processes {
         let is_first = !std::mem::replace(&mut self.seen, true);
         let mut uses = Vec::new();
         for row in self.now.drain(..) {
-            let key = (row.pid, row.start_ns);
-            let was = self.before.insert(key, row.clone());
+            let was = self.before.insert(row.key(), row.clone());
             // An engine that joins late does not know what a process had used before; a start is exact to the tick, by
             // a clock that counts sleep.
             let is_old = was.is_none()

@@ -5,7 +5,6 @@ use super::{RuleEngine, Thresholds};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
-use recording::rows;
 use recording::rows::{
     BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Figure, Interrupt, IoError, IoInterval, Listener, Memory,
     Net, OpInterval, Phase, PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread, TraceInterval, ZfsArc,
@@ -227,24 +226,6 @@ impl<R: Row> Table for Frames<R> {
     }
 
     fn is_counter(&self) -> bool {
-        // Tables without rows for what did not change do not mark the time.
-        let without = [
-            rows::OpInterval::NAME,
-            rows::Phase::NAME,
-            rows::Event::NAME,
-            rows::Figure::NAME,
-            rows::Thread::NAME,
-            rows::Interrupt::NAME,
-            rows::Listener::NAME,
-            rows::BtrfsDevice::NAME,
-            rows::Exited::NAME,
-            rows::Cgroup::NAME,
-            rows::ProcessEvent::NAME,
-            rows::PreemptedBy::NAME,
-            rows::Stolen::NAME,
-            rows::IoInterval::NAME,
-            rows::IoError::NAME,
-        ];
-        !without.contains(&R::TABLE.name)
+        R::TABLE.marks_samples()
     }
 }

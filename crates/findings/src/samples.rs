@@ -1,9 +1,8 @@
 //! Rows of counters, each beside the one before.
 
 use rates::stat::known::began_since;
-use recording::{RecordingError, RowBatch};
+use recording::{RecordingError, Row, RowBatch};
 use std::collections::HashMap;
-use std::hash::Hash;
 
 /// Above so many processes or threads that were ever seen, the rule forgets those that had no row for so long.
 pub(super) const KNOWN: usize = 20_000;
@@ -11,30 +10,30 @@ pub(super) const FORGET_NS: i64 = 3_600_000_000_000;
 
 /// Rows of one table as they came, and those of the sample before by what they are of.
 #[derive(Debug)]
-pub(super) struct Samples<K, R> {
-    before: HashMap<K, R>,
+pub(super) struct Samples<R: Row> {
+    before: HashMap<R::Key, R>,
     pub(super) now: Vec<R>,
 }
 
-impl<K, R> Default for Samples<K, R> {
+impl<R: Row> Default for Samples<R> {
     fn default() -> Self {
         Self { before: HashMap::new(), now: Vec::new() }
     }
 }
 
-impl<K: Eq + Hash, R: recording::Row> Samples<K, R> {
+impl<R: Row> Samples<R> {
     pub(super) fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.now.extend(batch.to_rows::<R>()?);
         Ok(())
     }
 
     /// Pairs each row with that of the sample before, gives what `of` makes of it, and puts the row in that place.
-    pub(super) fn pairs<T>(&mut self, key: impl Fn(&R) -> K, of: impl Fn(&R, &R) -> Option<T>) -> Vec<T> {
-        let fresh: HashMap<K, R> = HashMap::with_capacity(self.now.len());
+    pub(super) fn pairs<T>(&mut self, of: impl Fn(&R, &R) -> Option<T>) -> Vec<T> {
+        let fresh: HashMap<R::Key, R> = HashMap::with_capacity(self.now.len());
         let before = std::mem::replace(&mut self.before, fresh);
         let mut found = Vec::with_capacity(self.now.len());
         for row in self.now.drain(..) {
-            let key = key(&row);
+            let key = row.key();
             // What is new has its row of the sample before in the same commit.
             let was = before.get(&key).or_else(|| self.before.get(&key));
             found.extend(was.and_then(|was| of(&row, was)));
@@ -49,8 +48,8 @@ type Times<R> = fn(&R) -> (i64, i64);
 
 /// The same of a table that has rows only of what changed.
 #[derive(Debug)]
-pub(super) struct Sparse<K, R> {
-    pub(super) before: HashMap<K, R>,
+pub(super) struct Sparse<R: Row> {
+    pub(super) before: HashMap<R::Key, R>,
     pub(super) now: Vec<R>,
     /// The first sample was seen, which tells of everything.
     seen: bool,
@@ -62,20 +61,20 @@ pub(super) struct Sparse<K, R> {
     newest_ns: i64,
 }
 
-impl<K, R> Default for Sparse<K, R> {
+impl<R: Row> Default for Sparse<R> {
     fn default() -> Self {
         Self { before: HashMap::new(), now: Vec::new(), seen: false, joins: false, times: None, newest_ns: 0 }
     }
 }
 
-impl<K, R> Sparse<K, R> {
+impl<R: Row> Sparse<R> {
     /// Of things whose rows say when they began; `times`: when one began, when a row is of.
     pub(super) fn of_beginners(times: Times<R>) -> Self {
         Self { times: Some(times), ..Self::default() }
     }
 }
 
-impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
+impl<R: Row> Sparse<R> {
     pub(super) fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         self.now.extend(batch.to_rows::<R>()?);
         Ok(())
@@ -90,17 +89,13 @@ impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
     }
 
     /// What `of` makes of each row and the one before, if there was one; false when no row ever came.
-    pub(super) fn with_previous<T>(
-        &mut self,
-        key: impl Fn(&R) -> K,
-        of: impl Fn(&R, Option<&R>) -> Option<T>,
-    ) -> (Vec<T>, bool) {
+    pub(super) fn with_previous<T>(&mut self, of: impl Fn(&R, Option<&R>) -> Option<T>) -> (Vec<T>, bool) {
         let mut found = Vec::with_capacity(self.now.len());
         let is_first = !self.seen;
         self.seen |= !self.now.is_empty();
         let since_ns = self.newest_ns;
         for row in self.now.drain(..) {
-            let (key, times) = (key(&row), self.times.map(|times| times(&row)));
+            let (key, times) = (row.key(), self.times.map(|times| times(&row)));
             let was = self.before.get(&key);
             let is_new = times.is_some_and(|(began_ns, _)| began_since(began_ns, since_ns));
             if !is_first && (was.is_some() || is_new || !self.joins) {
@@ -138,13 +133,13 @@ mod tests {
     #[test]
     fn what_began_is_new_even_after_something_was_forgotten() {
         const S: i64 = 1_000_000_000;
-        let mut runs: Sparse<i64, ProcessEvent> = Sparse::of_beginners(|row| (row.start_ns, row.t_ns));
+        let mut runs: Sparse<ProcessEvent> = Sparse::of_beginners(|row| (row.start_ns, row.t_ns));
         let mut growth = |rows: Vec<ProcessEvent>, forgets: bool| -> Vec<(i64, i64)> {
             runs.now = rows;
             let grown = |row: &ProcessEvent, was: Option<&ProcessEvent>| {
                 Some((row.pid, row.run_ns - was.map_or(0, |was| was.run_ns)))
             };
-            let found = runs.with_previous(|row| row.pid, grown).0;
+            let found = runs.with_previous(grown).0;
             if forgets {
                 runs.forget(|row| row.pid != 1);
             }

@@ -20,41 +20,7 @@ pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; cha
 pub const PROTOBUF: &str =
     "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
-/// What has names without number, or figures of one interval only, which a scraper would miss most of.
-const LEFT_OUT: [&str; 13] = [
-    rows::Process::NAME,
-    rows::ProcessEvent::NAME,
-    rows::Thread::NAME,
-    rows::Exited::NAME,
-    rows::PreemptedBy::NAME,
-    rows::Profile::NAME,
-    rows::Stolen::NAME,
-    rows::Event::NAME,
-    rows::IoInterval::NAME,
-    rows::IoPlace::NAME,
-    rows::FileInterval::NAME,
-    rows::RequestInterval::NAME,
-    rows::Figure::NAME,
-];
-
-/// Tables with rows of what is new or changed; of all others, what has no row in the newest sample is not there any more.
-const SPARSE: [&str; 9] = [
-    rows::Interrupt::NAME,
-    rows::IrqTime::NAME,
-    rows::NicCounter::NAME,
-    rows::BtrfsDevice::NAME,
-    rows::ZfsDataset::NAME,
-    rows::Listener::NAME,
-    rows::Cgroup::NAME,
-    rows::CgroupIo::NAME,
-    FAILURES,
-];
-
-/// I/Os that failed, by device, operation and error: each recording of a collector counts them from its own beginning, and by file,
-/// of which there are names without number.
-const FAILURES: &str = rows::IoError::NAME;
-
-/// Control groups come and go without a word: what did nothing for an hour is left out until it does something.
+/// Subjects of a table that end without a row (control groups): what did nothing for an hour is left out until it does something.
 const FORGET_NS: i64 = 3_600_000_000_000;
 /// So many things of a table at most.
 const KNOWN: usize = 10_000;
@@ -72,8 +38,9 @@ pub struct Metrics {
 #[derive(Debug)]
 struct Newest {
     table: &'static TableSchema,
+    /// By what tells its rows apart ([`identity`]).
     rows: BTreeMap<Labels, LastValues>,
-    /// Of [`FAILURES`]: the values when the recording began, and when that was, s.
+    /// Of one that counts from 0 in each recording: the values when the recording began, and when that was, s.
     before: BTreeMap<Labels, Vec<Option<f64>>>,
     began_s: Option<f64>,
     /// Sums of all intervals so far, by column.
@@ -84,7 +51,7 @@ struct Newest {
 #[derive(Debug)]
 struct LastValues {
     t_ns: i64,
-    /// Its names for a scraper, where those are not all: without [`IDENTITIES`].
+    /// Its names for a scraper, where they are others.
     shown: Option<Labels>,
     /// One for each counter and gauge of the table.
     values: Vec<Option<f64>>,
@@ -109,7 +76,7 @@ enum Points<'a> {
 impl Metrics {
     /// Takes in rows of any table.
     pub fn accept(&mut self, batch: &RowBatch) {
-        if batch.rows.num_rows() == 0 || LEFT_OUT.contains(&batch.table.name) {
+        if batch.rows.num_rows() == 0 || batch.table.unscraped {
             return;
         }
         let newest = self.tables.entry(batch.table.name).or_insert_with(|| Newest {
@@ -156,26 +123,23 @@ impl Newest {
                 sum.or_insert_with(|| Histogram::new(histogram.sub_bits())).merge(histogram);
             }
         }
-        if !SPARSE.contains(&self.table.name) {
+        if !self.table.is_sparse() {
             self.rows.clear();
         }
-        if self.table.name == FAILURES {
+        if self.table.per_recording {
             self.follow_recordings(batch, t_ns(0));
         }
         for (row, labels) in labels.into_iter().enumerate() {
-            // Who holds a socket may become known later: it is the same one under more names.
-            let socket = labels.iter().find(|(name, _)| *name == SOCKET).filter(|_| self.table.name != FAILURES);
-            if let Some(socket) = socket {
-                self.rows.retain(|known, _| !known.contains(socket));
-            }
+            let identity = identity(self.table, &labels);
             if is_gone(row) {
+                self.rows.remove(&identity);
                 continue;
             }
-            let shown = shown(self.table, &labels);
-            let before = self.before.get(&labels);
+            let before = self.before.get(&identity);
             let before = |at: usize| before.and_then(|values| values[at]).unwrap_or(0.0);
             let values = values.iter().enumerate().map(|(at, all)| Some(all[row]? + before(at))).collect();
-            self.rows.insert(labels, LastValues { t_ns: t_ns(row), shown, values });
+            let shown = Some(shown(self.table, labels)).filter(|shown| *shown != identity);
+            self.rows.insert(identity, LastValues { t_ns: t_ns(row), shown, values });
         }
         self.forget((0..batch.rows.num_rows()).map(t_ns).max().unwrap_or(0));
     }
@@ -186,13 +150,13 @@ impl Newest {
         let began_s = t_ns as f64 / 1e9 - since_s.unwrap_or(0.0);
         // Not to the last digit: one is a float.
         if self.began_s.is_some_and(|known_s| (began_s - known_s).abs() > 0.01) {
-            self.before = self.rows.iter().map(|(labels, last)| (labels.clone(), last.values.clone())).collect();
+            self.before = self.rows.iter().map(|(identity, last)| (identity.clone(), last.values.clone())).collect();
         }
         self.began_s = Some(began_s);
     }
 
     fn forget(&mut self, now_ns: i64) {
-        if self.table.name.starts_with("cgroup") {
+        if self.table.vanishing {
             self.rows.retain(|_, last| now_ns - last.t_ns < FORGET_NS);
         }
         if self.rows.len() > KNOWN {
@@ -210,11 +174,12 @@ impl Newest {
         const ALL: (&str, &str) = ("cpu", "all");
         let is =
             |labels: &Labels, (name, value): (&str, &str)| labels.iter().any(|(key, of)| *key == name && of == value);
-        let has_each = self.rows.keys().any(|labels| labels.iter().any(|(name, of)| *name == ALL.0 && of != ALL.1));
+        let named = || self.rows.iter().map(|(identity, last)| (last.shown.as_ref().unwrap_or(identity), last));
+        let has_each = named().any(|(labels, _)| labels.iter().any(|(name, of)| *name == ALL.0 && of != ALL.1));
         let device =
             |labels: &Labels| labels.iter().find(|(name, _)| *name == "device").map(|(_, device)| device.clone());
         let disks: BTreeSet<String> = if self.table.name == rows::Disk::NAME {
-            self.rows.keys().filter_map(device).collect()
+            named().filter_map(|(labels, _)| device(labels)).collect()
         } else {
             BTreeSet::new()
         };
@@ -222,7 +187,7 @@ impl Newest {
             let of = device(labels).filter(|_| !disks.is_empty());
             of.is_some_and(|device| disk_of(&device).is_some_and(|disk| disks.contains(disk)))
         };
-        self.rows.iter().filter(|(labels, _)| !(is_part(labels) || has_each && is(labels, ALL))).collect()
+        named().filter(|(labels, _)| !(is_part(labels) || has_each && is(labels, ALL))).collect()
     }
 
     fn families(&self) -> Vec<Family<'_>> {
@@ -234,7 +199,7 @@ impl Newest {
             let mut sums: BTreeMap<&Labels, f64> = BTreeMap::new();
             for (labels, last) in &rows {
                 if let Some(value) = last.values[at] {
-                    *sums.entry(last.shown.as_ref().unwrap_or(labels)).or_default() += value * scale;
+                    *sums.entry(*labels).or_default() += value * scale;
                 }
             }
             let known: Vec<(&Labels, f64)> = sums.into_iter().collect();
@@ -257,18 +222,17 @@ impl Newest {
     }
 }
 
-/// The number of a socket, which names it whatever else is known of it; of a file whose I/O failed, as well.
-const SOCKET: &str = "inode";
+/// The names that tell a row from others: of a table with rows of what changed its key, for what else is known of a subject
+/// may become known later (who holds a socket); of other tables all names.
+fn identity(table: &TableSchema, labels: &Labels) -> Labels {
+    let is_part = |name: &str| !table.is_sparse() || table.key().any(|column| column.name == name);
+    labels.iter().filter(|(name, _)| is_part(name)).cloned().collect()
+}
 
-/// Numbers that a service has anew each time that it is started: as labels, each start would make another series.
-const IDENTITIES: [&str; 2] = ["pid", SOCKET];
-
-/// Names without [`IDENTITIES`], and of [`FAILURES`] without whose they were; `None` when there are none among them.
-fn shown(table: &TableSchema, labels: &Labels) -> Option<Labels> {
-    let is_owner = |name: &str| table.name == FAILURES && ["file", "comm"].contains(&name);
-    let is_identity = |name: &str| IDENTITIES.contains(&name) || is_owner(name);
-    let has = labels.iter().any(|(name, _)| is_identity(name));
-    has.then(|| labels.iter().filter(|(name, _)| !is_identity(name)).cloned().collect())
+/// The names that a scraper gets.
+fn shown(table: &TableSchema, labels: Labels) -> Labels {
+    let is_hidden = |name: &str| table.columns.iter().any(|column| column.name == name && column.is_unscraped);
+    labels.into_iter().filter(|(name, _)| !is_hidden(name)).collect()
 }
 
 /// The disk that a partition is of, by its name: `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`; `None` when the name is of no
@@ -284,16 +248,13 @@ fn disk_of(device: &str) -> Option<&str> {
     }
 }
 
-/// The column that marks the last row of a thing; it is no metric.
+/// The column that marks the last row of a subject.
 const GONE: &str = "gone";
 
-/// The columns that are one number a row; of failures only their count: when and where is of one of them each.
+/// The columns that are one number a row.
 fn scalars(table: &'static TableSchema) -> impl Iterator<Item = &'static ColumnSchema> {
-    let is_counted = table.name == FAILURES;
-    let is_number = move |column: &&ColumnSchema| {
-        column.kind == ColumnKind::Counter || column.kind == ColumnKind::Gauge && !is_counted
-    };
-    table.columns.iter().filter(is_number).filter(|column| column.name != GONE)
+    let is_number = |column: &&ColumnSchema| matches!(column.kind, ColumnKind::Counter | ColumnKind::Gauge);
+    table.columns.iter().filter(is_number).filter(|column| !column.is_unscraped)
 }
 
 /// Name and unit of a column as a metric, and what its values are multiplied by.
@@ -319,8 +280,9 @@ fn labels(batch: &RowBatch) -> Vec<Labels> {
         .columns
         .iter()
         .filter(|column| {
-            let is_inode = batch.table.name == FAILURES && column.name == SOCKET;
-            matches!(column.kind, ColumnKind::Name | ColumnKind::Number) || is_inode
+            // What tells rows apart and is no metric: the inode of a file.
+            let is_name = matches!(column.kind, ColumnKind::Name | ColumnKind::Number);
+            is_name || column.is_key && column.is_unscraped
         })
         .filter_map(|column| Some((column.name, batch.rows.column_by_name(column.name)?)))
         .collect();

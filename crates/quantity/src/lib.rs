@@ -2,6 +2,7 @@
 //! standard output ([`output`]), through which all text goes.
 
 pub mod clock;
+pub mod figures;
 pub mod histogram;
 pub mod loops;
 pub mod numbers;

@@ -1,5 +1,6 @@
 //! Text forms of durations, sizes, rates and counts: always with their unit.
 
+use crate::figures::{DecimalPlaces, UnitScale, long_time};
 use std::borrow::Cow;
 
 /// Why a text is no quantity.
@@ -96,84 +97,43 @@ pub fn parse_bytes(text: &str) -> Result<u64, QuantityError> {
     scaled(text, number, factor)
 }
 
-/// Three significant digits: `1.23`, `12.3`, `123`, `1234`.
-fn significant(value: f64) -> String {
-    // Rounding first, so that 9.999 becomes 10.0 and not 10.00.
-    if value < 9.995 {
-        format!("{value:.2}")
-    } else if value < 99.95 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.0}")
-    }
-}
-
 /// A time: `850 ns`, `1.23 µs`, `45.6 ms`, `2.50 s`, `1 min 30 s`, `2 h 5 min`.
 #[must_use]
 pub fn format_ns(ns: u64) -> String {
-    let value = ns as f64;
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..999_500 => format!("{} µs", significant(value / 1e3)),
-        999_500..999_500_000 => format!("{} ms", significant(value / 1e6)),
-        999_500_000..59_950_000_000 => format!("{} s", significant(value / 1e9)),
-        _ => format_long(ns.saturating_add(500_000_000) / 1_000_000_000),
+    if ns >= 59_950_000_000 {
+        return long_time(ns.saturating_add(500_000_000) / 1_000_000_000, true);
     }
-}
-
-/// A time of a minute and more, from seconds.
-fn format_long(seconds: u64) -> String {
-    let (days, hours, minutes, rest) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    let two = |a: u64, a_unit: &str, b: u64, b_unit: &str| {
-        if b == 0 { format!("{a} {a_unit}") } else { format!("{a} {a_unit} {b} {b_unit}") }
-    };
-    if days > 0 {
-        two(days, "d", hours, "h")
-    } else if hours > 0 {
-        two(hours, "h", minutes, "min")
-    } else {
-        two(minutes, "min", rest, "s")
+    match UnitScale::TIME.of(ns as f64) {
+        (_, "ns") => format!("{ns} ns"),
+        (value, unit) => format!("{} {unit}", DecimalPlaces::THREE.format(value)),
     }
 }
 
 /// A size in binary units: `512 B`, `4.00 KiB`, `1.50 GiB`.
 #[must_use]
 pub fn format_bytes(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
         return format!("{bytes} B");
     }
-    let mut value = bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while value >= 1023.5 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
+    let (value, unit) = UnitScale::BINARY_BYTES.of(bytes as f64);
     if value.fract() == 0.0 {
-        format!("{value} {}", UNITS[unit])
+        format!("{value} {unit}")
     } else {
-        format!("{} {}", significant(value), UNITS[unit])
+        format!("{} {unit}", DecimalPlaces::THREE.format(value))
     }
 }
 
 /// A number in decimal units: `950`, `20.1 k`, `1.25 M`.
 #[must_use]
 pub fn format_count(value: f64) -> String {
-    const UNITS: [&str; 5] = ["k", "M", "G", "T", "P"];
     if !value.is_finite() {
         return "?".to_string();
     }
-    let size = value.abs();
-    if size < 999.5 {
-        return if value.fract() == 0.0 { format!("{value:.0}") } else { significant(value) };
+    match UnitScale::DECIMAL.of(value) {
+        (value, "") if value.fract() == 0.0 => format!("{value:.0}"),
+        (value, "") => DecimalPlaces::THREE.format(value),
+        (value, prefix) => format!("{} {prefix}", DecimalPlaces::THREE.format(value)),
     }
-    let mut scaled = value / 1e3;
-    let mut unit = 0;
-    while scaled.abs() >= 999.5 && unit + 1 < UNITS.len() {
-        scaled /= 1e3;
-        unit += 1;
-    }
-    format!("{} {}", significant(scaled), UNITS[unit])
 }
 
 /// Bytes per second in decimal megabytes, as the field quotes it: `812 MB/s`.
@@ -182,13 +142,13 @@ pub fn format_throughput(bytes_per_second: f64) -> String {
     if !bytes_per_second.is_finite() {
         return "?".to_string();
     }
-    if bytes_per_second >= 999.5e6 {
-        format!("{} GB/s", significant(bytes_per_second / 1e9))
-    } else if bytes_per_second >= 999.5e3 || bytes_per_second == 0.0 {
-        format!("{} MB/s", significant(bytes_per_second / 1e6))
-    } else {
-        format!("{} kB/s", significant(bytes_per_second / 1e3))
-    }
+    let (value, unit) = match bytes_per_second {
+        0.0 => (0.0, "MB/s"),
+        some if some >= 999.5e6 => (some / 1e9, "GB/s"),
+        some if some >= 999.5e3 => (some / 1e6, "MB/s"),
+        little => (little / 1e3, "kB/s"),
+    };
+    format!("{} {unit}", DecimalPlaces::THREE.format(value))
 }
 
 /// UTC date and time of nanoseconds since 1970, fit for a file name: `2026-11-20T10-44-07`.

@@ -7,6 +7,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Sc
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::DataFusionError;
 use futures_util::StreamExt as _;
+use quantity::figures::without_zeros;
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
 use quantity::visible::visible;
@@ -158,7 +159,7 @@ fn decimal(value: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 10")]
     let places = (5.0 - exponent).clamp(0.0, 10.0) as usize;
     let text = format!("{value:.places$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+    without_zeros(&text).to_string()
 }
 
 /// A histogram in a cell: how many values, and where they are.

@@ -32,8 +32,9 @@ impl Availability {
     #[must_use]
     pub fn of_table(&self, table: &str) -> Option<&str> {
         // The narrower one goes first.
-        let subjects = [Some(table), subject_of(table)];
-        let mut words = subjects.into_iter().flatten().filter_map(|subject| self.0.get(subject));
+        let filled_by = recording::table(table).map(|table| table.collected_as);
+        let subjects = std::iter::once(table).chain(filled_by);
+        let mut words = subjects.filter_map(|subject| self.0.get(subject));
         words.find(|words| !works(words)).map(String::as_str)
     }
 
@@ -92,21 +93,6 @@ impl Availability {
 /// Is it the word of a subject whose figures are there?
 fn works(words: &str) -> bool {
     AvailabilityKind::of(words) == AvailabilityKind::Works
-}
-
-/// The subject that a table is filled by, where that has another name.
-fn subject_of(table: &str) -> Option<&'static str> {
-    Some(match table {
-        rows::System::NAME => "cpu",
-        rows::Udp::NAME | rows::Listener::NAME => "tcp",
-        rows::NicCounter::NAME => "net",
-        rows::Softnet::NAME => "interrupt",
-        rows::CgroupIo::NAME => "cgroup",
-        rows::ZfsArc::NAME | rows::ZfsPool::NAME | rows::ZfsDataset::NAME => "zfs",
-        rows::PreemptedBy::NAME | rows::ProcessEvent::NAME | rows::RunQueue::NAME => rows::CpuEvent::NAME,
-        rows::Stolen::NAME => rows::IrqTime::NAME,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

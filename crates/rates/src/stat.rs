@@ -25,6 +25,7 @@ pub use net::{LinkDuplex, SpeedOverride};
 pub use replay::replay;
 
 use crate::counter::CounterStep;
+use quantity::figures::DecimalPlaces;
 use recording::rows::{self, Disk};
 use recording::{RecordingError, Row, RowBatch};
 use std::collections::HashMap;
@@ -69,15 +70,11 @@ impl FigureDigits {
     #[must_use]
     pub fn format(self, value: Option<f64>) -> String {
         let Some(value) = value else { return "?".to_string() };
-        let decimals = match self {
-            Self::Fixed(decimals) => decimals,
-            Self::Scaled if value < 100.0 => 2,
-            Self::Scaled if value < 100_000.0 => 1,
-            Self::Percent if value < 10.0 => 2,
-            Self::Percent if value < 100.0 => 1,
-            _ => 0,
-        };
-        format!("{value:.decimals$}")
+        match self {
+            Self::Fixed(decimals) => format!("{value:.decimals$}"),
+            Self::Scaled => DecimalPlaces(&[(100.0, 2), (100_000.0, 1)]).format(value),
+            Self::Percent => DecimalPlaces(&[(10.0, 2), (100.0, 1)]).format(value),
+        }
     }
 }
 

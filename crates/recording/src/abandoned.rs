@@ -52,8 +52,7 @@ mod tests {
             count: 1,
             ..Event::default()
         };
-        let named =
-            TableSchema { name: table, help: "", source: "", since: 1, columns: &[], fields: Event::TABLE.fields };
+        let named = TableSchema { name: table, fields: Event::TABLE.fields, ..TableSchema::EMPTY };
         let batch = RowBatch { table: Box::leak(Box::new(named)), rows: Event::to_batch(&[event]).unwrap() };
         let directory = place.join("days/recording");
         let mut writer = Writer::create(&directory, Manifest::new(&[])).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::cell::suffixes;
 use crate::rows;
-use crate::schema::TableSchema;
+use crate::schema::{RowOccurrence, TableSchema};
 use std::fmt::Write as _;
 
 /// All tables of this version.
@@ -40,6 +40,19 @@ fn wrapped(paragraph: &str) -> String {
     lines
 }
 
+/// When a table has a row, with a space behind; empty of a table of things that happened.
+fn when_rows(table: &TableSchema) -> String {
+    let key: Vec<String> = table.key().map(|column| format!("`{}`", column.name)).collect();
+    let of_each = if key.is_empty() { "one".to_string() } else { format!("of each {}", key.join(", ")) };
+    let when = match table.occurrence {
+        RowOccurrence::EverySample => "in every sample",
+        RowOccurrence::OnChange => "when it changed",
+        RowOccurrence::PerInterval => "for an interval",
+        RowOccurrence::Once => return String::new(),
+    };
+    format!("Rows: {of_each} {when}. ")
+}
+
 /// The catalogue as a page of the documentation (docs/tables.md).
 #[must_use]
 pub fn catalogue_markdown() -> String {
@@ -56,7 +69,8 @@ pub fn catalogue_markdown() -> String {
     );
     page.push_str(&wrapped(&histograms));
     for table in catalogue() {
-        let about = format!("{} Source: {}. Since format {}.", table.help.trim(), table.source, table.since);
+        let rows = when_rows(table);
+        let about = format!("{} {rows}Source: {}. Since format {}.", table.help.trim(), table.source, table.since);
         let _ = writeln!(
             page,
             "\n## {}\n\n{}\n| column | type | unit | kind | meaning |\n| --- | --- | --- | --- | --- |",

@@ -59,7 +59,7 @@ pub use page::{PAGE, copy_page, sign_page};
 pub use range_read::RecordingFollower;
 pub use reader::{BatchReader, Reader, RecordingState, RowReader, is_recording};
 pub use repair::repair;
-pub use schema::{ColumnKind, ColumnSchema, Row, TableSchema};
+pub use schema::{ColumnKind, ColumnSchema, Row, RowOccurrence, TableSchema};
 pub use several::Recordings;
 pub use stored_names::{AvailabilityKind, EventKind, EventSeverity, LoadPhase, LossName, PhaseEdge, RecordingExit};
 pub use sums::SummedFile;

@@ -47,70 +47,73 @@ pub fn thin(reader: &Reader, into: &Path, step_ns: i64) -> Result<PathBuf, Recor
 
 fn copy(reader: &Reader, mut writer: Writer, step_ns: i64) -> Result<PathBuf, RecordingError> {
     for name in reader.tables()? {
-        let output = &mut writer;
-        match name.as_str() {
-            Cpu::NAME => table::<Cpu>(reader, output, step_ns, |row| &row.cpu, |row| row.user_ns + row.system_ns)?,
-            Disk::NAME => table::<Disk>(reader, output, step_ns, |row| &row.device, disk_use)?,
-            Net::NAME => {
-                table::<Net>(reader, output, step_ns, |row| &row.interface, |row| row.rx_bytes + row.tx_bytes)?
-            }
-            NfsMount::NAME => table::<NfsMount>(
-                reader,
-                output,
-                step_ns,
-                |row| &row.mount,
-                |row| some(row.read_bytes) + some(row.write_bytes),
-            )?,
-            Tcp::NAME => {
-                table::<Tcp>(reader, output, step_ns, |_| "", |row| some(row.in_segments) + some(row.out_segments))?
-            }
-            Udp::NAME => {
-                table::<Udp>(reader, output, step_ns, |_| "", |row| some(row.in_datagrams) + some(row.out_datagrams))?
-            }
-            Memory::NAME => table::<Memory>(
-                reader,
-                output,
-                step_ns,
-                |_| "",
-                |row| some(row.page_in_bytes) + some(row.page_out_bytes),
-            )?,
-            Pressure::NAME => table::<Pressure>(reader, output, step_ns, |row| &row.resource, |row| some(row.some_ns))?,
-            System::NAME => table::<System>(reader, output, step_ns, |_| "", |row| some(row.context_switches))?,
-            Process::NAME => sparse::<Process, _>(
-                reader,
-                output,
-                step_ns,
-                |row| (row.pid, row.start_ns),
-                |row, end| Process { t_ns: end.t_ns, t_s: end.t_s, ..row },
-            )?,
-            Interrupt::NAME => sparse::<Interrupt, _>(
-                reader,
-                output,
-                step_ns,
-                |row| (row.kind.clone(), row.vector.clone(), row.cpu),
-                |row, end| Interrupt { t_ns: end.t_ns, t_s: end.t_s, ..row },
-            )?,
-            Softnet::NAME => sparse::<Softnet, _>(
-                reader,
-                output,
-                step_ns,
-                |row| row.cpu,
-                |row, end| Softnet { t_ns: end.t_ns, t_s: end.t_s, ..row },
-            )?,
-            name if by_event(reader, output, step_ns, name)? || more(reader, output, step_ns, name)? => {}
-            other => {
-                let known = crate::table(other).ok_or_else(|| RecordingError::UnknownTable {
-                    name: other.to_string(),
-                    known: "those of this version".to_string(),
-                })?;
-                for rows in reader.batches(other)? {
-                    writer.accept(&RowBatch { table: known, rows: rows? })?;
-                    writer.commit()?;
-                }
-            }
+        if let Some(thin) = counters(&name).or_else(|| last_rows(&name)) {
+            thin(reader, &mut writer, step_ns)?;
+            continue;
+        }
+        let known = crate::table(&name).ok_or_else(|| RecordingError::UnknownTable {
+            name: name.clone(),
+            known: "those of this version".to_string(),
+        })?;
+        for rows in reader.batches(&name)? {
+            writer.accept(&RowBatch { table: known, rows: rows? })?;
+            writer.commit()?;
         }
     }
     writer.seal_past()
+}
+
+/// Writes the rows of a table that stay.
+type ThinTable = fn(&Reader, &mut Writer, i64) -> Result<(), RecordingError>;
+
+/// How the tables are thinned that have a row of each subject in every sample: by what says how much a subject did.
+fn counters(name: &str) -> Option<ThinTable> {
+    Some(match name {
+        Cpu::NAME => |from, to, step_ns| table::<Cpu>(from, to, step_ns, |row| row.user_ns + row.system_ns),
+        Disk::NAME => |from, to, step_ns| table::<Disk>(from, to, step_ns, disk_use),
+        Net::NAME => |from, to, step_ns| table::<Net>(from, to, step_ns, |row| row.rx_bytes + row.tx_bytes),
+        NfsMount::NAME => {
+            |from, to, step_ns| table::<NfsMount>(from, to, step_ns, |row| some(row.read_bytes) + some(row.write_bytes))
+        }
+        Tcp::NAME => {
+            |from, to, step_ns| table::<Tcp>(from, to, step_ns, |row| some(row.in_segments) + some(row.out_segments))
+        }
+        Udp::NAME => {
+            |from, to, step_ns| table::<Udp>(from, to, step_ns, |row| some(row.in_datagrams) + some(row.out_datagrams))
+        }
+        Memory::NAME => |from, to, step_ns| {
+            table::<Memory>(from, to, step_ns, |row| some(row.page_in_bytes) + some(row.page_out_bytes))
+        },
+        Pressure::NAME => |from, to, step_ns| table::<Pressure>(from, to, step_ns, |row| some(row.some_ns)),
+        System::NAME => |from, to, step_ns| table::<System>(from, to, step_ns, |row| some(row.context_switches)),
+        CpuEvent::NAME => |from, to, step_ns| table::<CpuEvent>(from, to, step_ns, |row| row.run_ns),
+        ZfsArc::NAME => |from, to, step_ns| table::<ZfsArc>(from, to, step_ns, |row| some(row.hits) + some(row.misses)),
+        ZfsPool::NAME => |from, to, step_ns| table::<ZfsPool>(from, to, step_ns, pool_use),
+        FileSystem::NAME => |from, to, step_ns| {
+            table::<FileSystem>(from, to, step_ns, |row| some(row.total_bytes) - some(row.free_bytes))
+        },
+        RunQueue::NAME => run_queue,
+        _ => return None,
+    })
+}
+
+/// How the other tables of counters are thinned.
+fn last_rows(name: &str) -> Option<ThinTable> {
+    Some(match name {
+        Cgroup::NAME => sparse::<Cgroup>,
+        CgroupIo::NAME => sparse::<CgroupIo>,
+        Interrupt::NAME => sparse::<Interrupt>,
+        IrqTime::NAME => sparse::<IrqTime>,
+        NicCounter::NAME => sparse::<NicCounter>,
+        PreemptedBy::NAME => sparse::<PreemptedBy>,
+        Process::NAME => sparse::<Process>,
+        ProcessEvent::NAME => sparse::<ProcessEvent>,
+        rows::Sample::NAME => sparse::<rows::Sample>,
+        Softnet::NAME => sparse::<Softnet>,
+        Stolen::NAME => sparse::<Stolen>,
+        ZfsDataset::NAME => sparse::<ZfsDataset>,
+        _ => return None,
+    })
 }
 
 /// By how much a device is used: of two stretches the one in which it grew more is kept.
@@ -119,42 +122,10 @@ fn disk_use(row: &Disk) -> i64 {
     row.weighted_ticks_ms.unwrap_or(by_kind + some(row.any_ios))
 }
 
-/// Tables of the probes of CPU time, most with rows only of what did something; false for any other.
-fn by_event(reader: &Reader, output: &mut Writer, step_ns: i64, name: &str) -> Result<bool, RecordingError> {
-    match name {
-        CpuEvent::NAME => table::<CpuEvent>(reader, output, step_ns, |row| &row.cpu, |row| row.run_ns)?,
-        ProcessEvent::NAME => sparse::<ProcessEvent, _>(
-            reader,
-            output,
-            step_ns,
-            |row| (row.pid, row.start_ns),
-            |row, end| ProcessEvent { t_ns: end.t_ns, t_s: end.t_s, ..row },
-        )?,
-        PreemptedBy::NAME => sparse::<PreemptedBy, _>(
-            reader,
-            output,
-            step_ns,
-            |row| (row.pid, row.by_pid),
-            |row, end| PreemptedBy { t_ns: end.t_ns, t_s: end.t_s, ..row },
-        )?,
-        IrqTime::NAME => sparse::<IrqTime, _>(
-            reader,
-            output,
-            step_ns,
-            |row| (row.kind.clone(), row.vector.clone(), row.cpu),
-            |row, end| IrqTime { t_ns: end.t_ns, t_s: end.t_s, ..row },
-        )?,
-        Stolen::NAME => sparse::<Stolen, _>(
-            reader,
-            output,
-            step_ns,
-            |row| (row.pid, row.kind.clone(), row.vector.clone()),
-            |row, end| Stolen { t_ns: end.t_ns, t_s: end.t_s, ..row },
-        )?,
-        RunQueue::NAME => run_queue(reader, output, step_ns)?,
-        _ => return Ok(false),
-    }
-    Ok(true)
+/// By how much a pool is used.
+fn pool_use(row: &ZfsPool) -> i64 {
+    let bytes = [row.read_bytes, row.write_bytes, row.arc_read_bytes, row.arc_write_bytes];
+    bytes.into_iter().chain([row.direct_read_bytes, row.direct_write_bytes]).map(some).sum()
 }
 
 /// How long tasks waited in a stretch of time, as one row: histograms add up.
@@ -177,98 +148,60 @@ fn run_queue(reader: &Reader, writer: &mut Writer, step_ns: i64) -> Result<(), R
     put(writer, &mut rows, 1)
 }
 
-/// Tables of control groups, of ZFS and of drivers; false for any other.
-fn more(reader: &Reader, output: &mut Writer, step_ns: i64, name: &str) -> Result<bool, RecordingError> {
-    match name {
-        Cgroup::NAME => sparse::<Cgroup, _>(
-            reader,
-            output,
-            step_ns,
-            |row| row.path.clone(),
-            |row, end| Cgroup { t_ns: end.t_ns, t_s: end.t_s, ..row },
-        )?,
-        CgroupIo::NAME => sparse::<CgroupIo, _>(
-            reader,
-            output,
-            step_ns,
-            |row| (row.path.clone(), row.device.clone()),
-            |row, end| CgroupIo { t_ns: end.t_ns, t_s: end.t_s, ..row },
-        )?,
-        ZfsArc::NAME => table::<ZfsArc>(reader, output, step_ns, |_| "", |row| some(row.hits) + some(row.misses))?,
-        ZfsPool::NAME => table::<ZfsPool>(
-            reader,
-            output,
-            step_ns,
-            |row| &row.pool,
-            |row| {
-                let bytes = [row.read_bytes, row.write_bytes, row.arc_read_bytes, row.arc_write_bytes];
-                bytes.into_iter().chain([row.direct_read_bytes, row.direct_write_bytes]).map(some).sum()
-            },
-        )?,
-        ZfsDataset::NAME => sparse::<ZfsDataset, _>(
-            reader,
-            output,
-            step_ns,
-            |row| row.dataset.clone(),
-            |row, end| ZfsDataset { t_ns: end.t_ns, t_s: end.t_s, ..row },
-        )?,
-        FileSystem::NAME => table::<FileSystem>(
-            reader,
-            output,
-            step_ns,
-            |row| &row.mount,
-            |row| some(row.total_bytes) - some(row.free_bytes),
-        )?,
-        rows::Sample::NAME => sparse::<rows::Sample, _>(
-            reader,
-            output,
-            step_ns,
-            |_| (),
-            |row, end| rows::Sample { t_ns: end.t_ns, t_s: end.t_s, ..row },
-        )?,
-        NicCounter::NAME => sparse::<NicCounter, _>(
-            reader,
-            output,
-            step_ns,
-            |row| (row.interface.clone(), row.name.clone()),
-            |row, end| NicCounter { t_ns: end.t_ns, t_s: end.t_s, ..row },
-        )?,
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
 /// A counter, or nothing.
 fn some(value: Option<i64>) -> i64 {
     value.unwrap_or(0)
 }
 
-trait Timed: Row {
+/// Rows with a time.
+trait Timed: Row + Clone {
+    /// When the row is of.
     fn t_ns(&self) -> i64;
+    /// The row, as of the time of another.
+    fn at_time_of(self, other: &Self) -> Self;
+    /// Does the row count all that others count?
+    fn is_sum(&self) -> bool {
+        false
+    }
 }
 
 macro_rules! timed {
-    ($($row:ty),*) => { $( impl Timed for $row { fn t_ns(&self) -> i64 { self.t_ns } } )* };
+    ($($row:ty $(where $name:ident is $sum:literal)?),*) => { $( impl Timed for $row {
+        fn t_ns(&self) -> i64 {
+            self.t_ns
+        }
+
+        fn at_time_of(self, other: &Self) -> Self {
+            Self { t_ns: other.t_ns, t_s: other.t_s, ..self }
+        }
+
+        $( fn is_sum(&self) -> bool {
+            self.$name == $sum
+        } )?
+    } )* };
 }
-timed!(Cpu, Disk, Interrupt, Net, NfsMount, Tcp, Udp, Memory, Pressure, Softnet, System, Process);
+timed!(Cpu where cpu is "all", Disk, Interrupt, Net, NfsMount, Tcp, Udp, Memory, Pressure, Softnet, System, Process);
 timed!(FileSystem, NicCounter, rows::Sample, ZfsArc, ZfsDataset, ZfsPool);
-timed!(Cgroup, CgroupIo, CpuEvent, IrqTime, PreemptedBy, ProcessEvent, Stolen);
+timed!(Cgroup, CgroupIo, CpuEvent where cpu is "all", IrqTime, PreemptedBy, ProcessEvent, Stolen);
 
-/// Tells samples apart: a new one begins when a thing comes again.
-#[derive(Default)]
-struct Samples {
+/// Tells samples apart: a new one begins when a subject comes again.
+struct Samples<K> {
     number: usize,
-    seen: BTreeSet<String>,
+    seen: BTreeSet<K>,
 }
 
-impl Samples {
-    /// Number of the sample that a row of this thing is in.
-    fn of(&mut self, thing: &str) -> usize {
-        if !self.seen.insert(thing.to_string()) {
+impl<K: Clone + Ord> Samples<K> {
+    fn new() -> Self {
+        Self { number: 0, seen: BTreeSet::new() }
+    }
+
+    /// Number of the sample that a row of this subject is in.
+    fn of(&mut self, subject: &K) -> usize {
+        if self.seen.contains(subject) {
             self.number += 1;
             self.seen.clear();
-            self.seen.insert(thing.to_string());
         }
+        self.seen.insert(subject.clone());
         self.number
     }
 }
@@ -307,35 +240,35 @@ fn table<R: Timed>(
     reader: &Reader,
     writer: &mut Writer,
     step_ns: i64,
-    thing: fn(&R) -> &str,
     activity: fn(&R) -> i64,
 ) -> Result<(), RecordingError> {
     let mut samples: Vec<Sample> = Vec::new();
-    let mut numbers = Samples::default();
-    let mut before: HashMap<String, i64> = HashMap::new();
+    let mut numbers = Samples::new();
+    let mut before: HashMap<R::Key, i64> = HashMap::new();
     for row in reader.rows::<R>()? {
         let row = row?;
-        let number = numbers.of(thing(&row));
+        let key = row.key();
+        let number = numbers.of(&key);
         if number == samples.len() {
             samples.push(Sample { t_ns: row.t_ns(), ..Sample::default() });
         }
         let now = activity(&row);
-        let was = before.insert(thing(&row).to_string(), now);
+        let was = before.insert(key, now);
         // The sum of all CPUs is none of them.
         if let (Some(was), Some(sample)) = (was, samples.last_mut()) {
             let grown = (now - was).max(0);
             sample.all = sample.all.saturating_add(grown);
-            if thing(&row) != "all" {
+            if !row.is_sum() {
                 sample.most = sample.most.max(grown);
             }
         }
     }
     let kept = kept(&samples, step_ns);
-    let mut numbers = Samples::default();
+    let mut numbers = Samples::new();
     let mut rows: Vec<R> = Vec::new();
     for row in reader.rows::<R>()? {
         let row = row?;
-        if kept.contains(&numbers.of(thing(&row))) {
+        if kept.contains(&numbers.of(&row.key())) {
             rows.push(row);
         }
         put(writer, &mut rows, BATCH)?;
@@ -343,18 +276,12 @@ fn table<R: Timed>(
     put(writer, &mut rows, 1)
 }
 
-/// Things that have a row only when they did something (processes, interrupts): the last row of each in a stretch of time, as
-/// of the stretch's end. There was none after it because nothing was done any more, so its counters still hold then.
-fn sparse<R: Timed + Clone, K: Ord>(
-    reader: &Reader,
-    writer: &mut Writer,
-    step_ns: i64,
-    key: fn(&R) -> K,
-    at: fn(R, &R) -> R,
-) -> Result<(), RecordingError> {
+/// Subjects that have a row only when they did something (processes, interrupts): the last row of each in a stretch of time,
+/// as of the stretch's end. There was none after it because nothing was done any more, so its counters still hold then.
+fn sparse<R: Timed>(reader: &Reader, writer: &mut Writer, step_ns: i64) -> Result<(), RecordingError> {
     let mut window = 0;
     let (mut first_ns, mut newest): (Option<i64>, Option<R>) = (None, None);
-    let mut last: BTreeMap<K, R> = BTreeMap::new();
+    let mut last: BTreeMap<R::Key, R> = BTreeMap::new();
     let mut rows: Vec<R> = Vec::new();
     for row in reader.rows::<R>()? {
         let row = row?;
@@ -364,15 +291,15 @@ fn sparse<R: Timed + Clone, K: Ord>(
         if of_row != window
             && let Some(end) = &newest
         {
-            rows.extend(std::mem::take(&mut last).into_values().map(|row| at(row, end)));
+            rows.extend(std::mem::take(&mut last).into_values().map(|row| row.at_time_of(end)));
             put(writer, &mut rows, BATCH)?;
         }
         window = of_row;
-        last.insert(key(&row), row.clone());
+        last.insert(row.key(), row.clone());
         newest = Some(row);
     }
     if let Some(end) = &newest {
-        rows.extend(last.into_values().map(|row| at(row, end)));
+        rows.extend(last.into_values().map(|row| row.at_time_of(end)));
     }
     put(writer, &mut rows, 1)
 }
@@ -385,4 +312,18 @@ fn put<R: Row>(writer: &mut Writer, rows: &mut Vec<R>, least: usize) -> Result<(
         rows.clear();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{counters, last_rows};
+
+    #[test]
+    fn the_tables_that_the_catalogue_says_are_thinned() {
+        for table in crate::catalogue() {
+            let how = (counters(table.name).is_some(), last_rows(table.name).is_some());
+            assert_eq!(how.0 || how.1, table.is_thinned(), "{}", table.name);
+            assert!(!how.0 || !how.1 && !table.is_sparse(), "{}", table.name);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use super::clock::{ByEvent, ms_cell};
 use super::resources::{milliseconds, percent};
 use super::{DrillTarget, Grid, PageInterval, PageScene, PageSheet, is_open, short_or};
+use quantity::figures::short;
 use quantity::histogram::Histogram;
 use rates::stat::{CounterSubject, StatBlock, StatRow};
 use recording::rows;
@@ -368,8 +369,7 @@ fn process_row(block: &StatBlock, row: &StatRow, by_event: &ByEvent<'_>) -> (f64
         bytes("read_kib_per_s"),
         bytes("write_kib_per_s"),
         short_or(figure("major_faults_per_s")),
-        figure("resident_mib")
-            .map_or("?".to_string(), |mib| format!("{}B", super::short_bytes(mib * f64::from(1 << 20)))),
+        figure("resident_mib").map_or("?".to_string(), |mib| format!("{}B", short(mib * f64::from(1 << 20)))),
         short_or(figure("minor_faults_per_s")),
     ];
     #[expect(clippy::cast_possible_truncation, reason = "a process number")]

@@ -9,7 +9,7 @@ use recording::rows::{
     self, Cpu, Event, Exited, FileInterval, Interrupt, IoError, IoInterval, IoPlace, IrqTime, Listener, Memory,
     NicCounter, Profile, RequestInterval, RunQueue, Stolen,
 };
-use recording::{EventClass, EventKind, Label, RecordingError, RowBatch, Sink};
+use recording::{EventClass, EventKind, RecordingError, Row, RowBatch, Sink};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What the page has figures of.
@@ -86,9 +86,6 @@ pub struct PageInterval {
     /// What was said.
     pub events: Vec<Event>,
 }
-
-/// Device, operation, error number, process, file, inode.
-type Failure = (Label, Label, i32, Option<i32>, Option<Label>, Option<i64>);
 
 /// Tasks of one name that ended within an interval.
 #[derive(Clone, Debug, PartialEq)]
@@ -203,15 +200,14 @@ pub struct PageFold {
     before_ns: Option<i64>,
     /// When the first moment was.
     began_ns: Option<i64>,
-    interrupts: HashMap<(Label, Label, i32), (i64, i64)>,
-    /// By kind, vector and CPU: time, count and duration of the last row.
-    handlers: HashMap<(Label, Label, i32), (i64, i64, i64)>,
-    /// By process, kind and vector: time, count and duration of the last row.
-    stolen: HashMap<(i64, Label, Label), (i64, i64, i64)>,
+    interrupts: HashMap<<Interrupt as Row>::Key, (i64, i64)>,
+    /// Time, count and duration of the last row.
+    handlers: HashMap<<IrqTime as Row>::Key, (i64, i64, i64)>,
+    /// Time, count and duration of the last row.
+    stolen: HashMap<<Stolen as Row>::Key, (i64, i64, i64)>,
     /// What a process lost before it was first met is not known.
     joins: bool,
-    /// By interface and name.
-    nics: HashMap<(Label, Label), (i64, i64)>,
+    nics: HashMap<<NicCounter as Row>::Key, (i64, i64)>,
     /// When drivers' counters were last looked at, and now.
     nics_ns: (Option<i64>, Option<i64>),
     /// Moments in a row without CPU time by event, and whether the next one has it.
@@ -219,7 +215,7 @@ pub struct PageFold {
     is_timed: bool,
     oom_kills: Option<i64>,
     /// By device, operation, error, process and file: failures in the last row.
-    failed: HashMap<Failure, i64>,
+    failed: HashMap<<IoError as Row>::Key, i64>,
     reads_log: bool,
     done: Vec<PageInterval>,
 }
@@ -265,7 +261,7 @@ impl PageFold {
     fn interrupts(&mut self, rows: Vec<Interrupt>) {
         for row in rows {
             let now = (row.t_ns, row.count);
-            let key = (row.kind, row.vector, row.cpu);
+            let key = row.key();
             if let Some((t_ns, count)) = self.interrupts.insert(key.clone(), now) {
                 let seconds = (now.0 - t_ns) as f64 / 1e9;
                 if let Some(grown) = delta(now.1, count).filter(|_| seconds > 0.0) {
@@ -281,7 +277,7 @@ impl PageFold {
     fn handlers(&mut self, rows: Vec<IrqTime>) {
         for row in rows {
             let now = (row.t_ns, row.count, row.ns);
-            let key = (row.kind, row.vector, row.cpu);
+            let key = row.key();
             let Some((t_ns, count, ns)) = self.handlers.insert(key.clone(), now) else { continue };
             let seconds = (now.0 - t_ns) as f64 / 1e9;
             if let Some(delta) = IrqDelta::of((now.1, now.2), (count, ns)).filter(|_| seconds > 0.0) {
@@ -306,7 +302,7 @@ impl PageFold {
         }
         for row in rows {
             let now = (row.t_ns, row.count, row.ns);
-            let before = self.stolen.insert((row.pid, row.kind.clone(), row.vector.clone()), now);
+            let before = self.stolen.insert(row.key(), now);
             if before.is_none() && self.joins {
                 continue;
             }
@@ -330,7 +326,7 @@ impl PageFold {
             self.nics_ns = (self.nics_ns.1, Some(now_ns));
         }
         for row in rows {
-            let before = self.nics.insert((row.interface.clone(), row.name.clone()), (row.t_ns, row.value));
+            let before = self.nics.insert(row.key(), (row.t_ns, row.value));
             // One that had no row at the look before did not change until then.
             let since_ns = before.map(|(t_ns, _)| self.nics_ns.0.unwrap_or(t_ns).max(t_ns));
             let (Some((_, value)), Some(since_ns)) = (before, since_ns) else { continue };
@@ -348,8 +344,7 @@ impl PageFold {
     fn failures(&mut self, rows: Vec<IoError>) {
         for row in rows {
             let is_trouble = !is_lacking(&row.op, Some(row.error));
-            let key = (row.dev.clone(), row.op.clone(), row.error, row.pid, row.file.clone(), row.inode);
-            let before = self.failed.insert(key, row.count);
+            let before = self.failed.insert(row.key(), row.count);
             if let Some(count) = failed_since(&row, before, self.joins, self.began_ns) {
                 *self.next.failures.entry(row.dev.to_string()).or_default() += count;
                 if is_trouble {

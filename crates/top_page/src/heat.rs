@@ -2,6 +2,7 @@
 
 use super::resources::await_ms;
 use super::{PageInterval, PageScene};
+use quantity::figures::{DecimalPlaces, UnitScale};
 use quantity::histogram::Histogram;
 
 /// Powers of two between two rows, most of them; a device that answers between 1 µs and 100 s fits nine rows.
@@ -161,11 +162,6 @@ impl Scale {
 
 /// `32µs`, `1ms`, `4s`.
 pub(super) fn edge(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ns if ns < 1e3 => (ns, "ns"),
-        ns if ns < 1e6 => (ns / 1e3, "µs"),
-        ns if ns < 1e9 => (ns / 1e6, "ms"),
-        ns => (ns / 1e9, "s"),
-    };
-    if value < 9.95 { format!("{value:.1}{unit}") } else { format!("{value:.0}{unit}") }
+    let (value, unit) = UnitScale::TIME_EDGES.of(ns);
+    format!("{}{unit}", DecimalPlaces::TWO.format(value))
 }

@@ -38,6 +38,7 @@ pub use strip_cells::StripLine;
 pub use strip_heat::{StripHeat, StripMap};
 
 use findings::{Finding, FindingSeverity};
+use quantity::figures::short;
 use rates::Availability;
 use recording::rows;
 
@@ -185,23 +186,10 @@ pub(crate) fn is_open(finding: &Finding, t_ns: i64) -> bool {
     finding.start_ns <= t_ns && finding.end_ns.is_none_or(|end_ns| t_ns <= end_ns)
 }
 
-/// Bytes as the page writes them: `31M`, `203G`; k = 1000.
-pub(crate) fn short_bytes(bytes: f64) -> String {
-    short(bytes)
-}
-
-/// A number in at most five characters: `0`, `0.4`, `12`, `547`, `9.1k`, `31M`.
+/// A number in a narrow column, `?` when it is not known.
 #[must_use]
-pub fn short(value: f64) -> String {
-    let mut scaled = value;
-    for prefix in ["", "k", "M", "G", "T"] {
-        if scaled.abs() < 999.5 {
-            let is_whole = scaled.abs() >= 9.95 || scaled == 0.0;
-            return if is_whole { format!("{scaled:.0}{prefix}") } else { format!("{scaled:.1}{prefix}") };
-        }
-        scaled /= 1000.0;
-    }
-    format!("{scaled:.0}P")
+pub fn short_or(value: Option<f64>) -> String {
+    value.map_or_else(|| "?".to_string(), short)
 }
 
 /// The same of what is counted: `4`, and not `4.0`.
@@ -216,26 +204,4 @@ pub(crate) fn count_or(value: Option<f64>) -> String {
 pub(crate) fn signed_short(value: f64) -> String {
     let text = short(value);
     if value > 0.0 && text != "0" { format!("+{text}") } else { text }
-}
-
-/// A time in at most five characters: `88ms`, `8.4ms`, `900µs`.
-pub(crate) fn short_time(ns: f64) -> String {
-    let mut scaled = ns;
-    for unit in ["ns", "µs", "ms"] {
-        if scaled < 999.5 {
-            return if scaled >= 9.95 || scaled == 0.0 {
-                format!("{scaled:.0}{unit}")
-            } else {
-                format!("{scaled:.1}{unit}")
-            };
-        }
-        scaled /= 1000.0;
-    }
-    if scaled >= 9.95 { format!("{scaled:.0}s") } else { format!("{scaled:.1}s") }
-}
-
-/// The same, `?` when it is not known.
-#[must_use]
-pub fn short_or(value: Option<f64>) -> String {
-    value.map_or_else(|| "?".to_string(), short)
 }

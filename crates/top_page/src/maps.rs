@@ -2,7 +2,8 @@
 //! are moments, rows are values.
 
 use super::heat::{Scale, edge, range_of};
-use super::{BANDS, HeatColumn, PageInterval, PageScene, short};
+use super::{BANDS, HeatColumn, PageInterval, PageScene};
+use quantity::figures::{DecimalPlaces, UnitScale, short};
 use quantity::histogram::Histogram;
 use rates::stat::CounterSubject;
 use recording::rows::IoInterval;
@@ -197,15 +198,10 @@ impl PageScene<'_> {
 
 /// A size: `512`, `4Ki`, `6.5Ki`, `1Mi`; Ki = 1024.
 pub(super) fn binary(bytes: f64) -> String {
-    let mut scaled = bytes;
-    for prefix in ["", "Ki", "Mi", "Gi"] {
-        if scaled < 1024.0 {
-            let is_whole = scaled >= 99.95 || (scaled - scaled.round()).abs() < 0.05;
-            return if is_whole { format!("{scaled:.0}{prefix}") } else { format!("{scaled:.1}{prefix}") };
-        }
-        scaled /= 1024.0;
-    }
-    format!("{scaled:.0}Ti")
+    let (scaled, prefix) = UnitScale::BINARY.of(bytes);
+    let is_whole = prefix == "Ti" || (scaled - scaled.round()).abs() < 0.05;
+    let number = if is_whole { format!("{scaled:.0}") } else { DecimalPlaces::ONE_BELOW_100.format(scaled) };
+    format!("{number}{prefix}")
 }
 
 #[cfg(test)]

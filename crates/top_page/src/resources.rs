@@ -1,7 +1,8 @@
 //! One row per resource: how much of it is used, how much waits for it, what failed; each with its worst element.
 
 use super::fold::is_io_error;
-use super::{DrillTarget, PageInterval, PageScene, PageSheet, count_or, short, short_bytes, short_or, short_time};
+use super::{DrillTarget, PageInterval, PageScene, PageSheet, count_or, short_or};
+use quantity::figures::{DecimalPlaces, short, short_time};
 use rates::counter::ratio;
 use rates::disk::is_partition;
 use rates::is_loopback;
@@ -247,7 +248,7 @@ impl PageScene<'_> {
         };
         let swap = figure("swap_in_per_s").zip(figure("swap_out_per_s")).map(|(into, out)| into + out);
         let refaults = figure("file_refaults_per_s");
-        let cache = figure("cached_mib").map_or("?".to_string(), |mib| short_bytes(mib * f64::from(1 << 20)));
+        let cache = figure("cached_mib").map_or("?".to_string(), |mib| short(mib * f64::from(1 << 20)));
         let waits = if swap.is_some_and(|pages| pages >= 1.0) { ResourceLevel::Busy } else { ResourceLevel::Fine };
         ResourceRow {
             resource: Resource::Memory,
@@ -411,8 +412,7 @@ pub(crate) fn await_ms(moment: &PageInterval, device: &str) -> Option<f64> {
 pub(crate) fn percent(value: Option<f64>) -> String {
     match value {
         None => "?%".to_string(),
-        Some(value) if value < 9.95 => format!("{value:.1}%"),
-        Some(value) => format!("{value:.0}%"),
+        Some(value) => format!("{}%", DecimalPlaces::TWO.format(value)),
     }
 }
 

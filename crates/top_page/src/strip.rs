@@ -4,6 +4,7 @@ use super::strip_cells::{Cells, StripLine};
 use super::strip_heat::StripHeat;
 use super::strip_trace;
 use arrow_array::Array as _;
+use quantity::figures::{short, short_time};
 use rates::BatchColumns;
 use rates::cpu_time::{CpuColumns, CpuCounters, CpuDelta};
 use rates::disk::{DiskColumns, DiskCounters, DiskDelta};
@@ -50,11 +51,11 @@ impl TimeStrip {
         {
             (rates, heat) = traced;
         }
-        lines.push(rates.line("iops", None, |value| format!("{}/s", super::short(value))));
+        lines.push(rates.line("iops", None, |value| format!("{}/s", short(value))));
         // Means of devices tell less than the distribution.
         let (response, least_ns) = responses(reader, cells())?;
         if heat.is_none() && !response.is_empty() {
-            lines.push(response.logarithmic("resp", least_ns, super::short_time));
+            lines.push(response.logarithmic("resp", least_ns, short_time));
         }
         let resolution = resolution(recording::thinned_to_ns(reader.manifest()), interval_s);
         Ok(Self { from_ns: span.0, to_ns: span.1, resolution, lines, heat })
@@ -179,7 +180,7 @@ mod tests {
         for (second, ns) in [(1, 1e6), (2, 1e7), (3, 1e8)] {
             cells.put(second * 1_000_000_000, ns);
         }
-        let line = cells.logarithmic("resp", 1e6, crate::short_time);
+        let line = cells.logarithmic("resp", 1e6, short_time);
         let shares: Vec<String> = line.cells.iter().map(|cell| format!("{:.2}", cell.unwrap_or(9.0))).collect();
         assert_eq!((shares.join(" "), line.greatest.as_str()), ("0.00 0.50 1.00".to_string(), "100ms"));
     }

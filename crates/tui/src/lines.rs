@@ -1,5 +1,6 @@
 //! One aligned line per interval, as many columns as the terminal is wide.
 
+use quantity::figures::DecimalPlaces;
 use rates::Tally;
 use recording::LoadPhase;
 use view::Unit;
@@ -73,20 +74,11 @@ fn rate(value: Option<f64>) -> String {
 }
 
 fn megabytes(value: Option<f64>) -> String {
-    match value {
-        Some(value) if value >= 99.95e6 => format!("{:.0}", value / 1e6),
-        Some(value) if value >= 9.995e6 => format!("{:.1}", value / 1e6),
-        Some(value) => format!("{:.2}", value / 1e6),
-        None => "?".to_string(),
-    }
+    value.map_or_else(|| "?".to_string(), |value| DecimalPlaces::THREE.format(value / 1e6))
 }
 
 fn number(value: Option<f64>) -> String {
-    match value {
-        Some(value) if value >= 99.95 => format!("{value:.0}"),
-        Some(value) => format!("{value:.1}"),
-        None => "?".to_string(),
-    }
+    value.map_or_else(|| "?".to_string(), |value| DecimalPlaces::ONE_BELOW_100.format(value))
 }
 
 fn count(value: Option<i64>) -> String {

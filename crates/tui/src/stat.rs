@@ -1,6 +1,7 @@
 //! Figures of a machine as text: columns for people, nicstat's parseable form, CSV, JSON lines.
 
 use crate::output_error;
+use quantity::figures::DecimalPlaces;
 use quantity::output::{OutputForm, VisibleOutput};
 use quantity::text::{csv_field, format_wall};
 use quantity::visible::visible;
@@ -524,14 +525,8 @@ fn clock(wall_ns: i64) -> String {
 
 /// nicstat's rounding for programs.
 fn digits(value: Option<f64>) -> String {
-    let Some(value) = value else { return "?".to_string() };
-    let decimals = match value {
-        value if value < 10.0 => 3,
-        value if value < 100.0 => 2,
-        value if value < 10_000.0 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$}")
+    let places = DecimalPlaces(&[(10.0, 3), (100.0, 2), (10_000.0, 1)]);
+    value.map_or_else(|| "?".to_string(), |value| places.format(value))
 }
 
 /// nicstat's fields, in its order. What it always prints as 0 on Linux (no-can-put, defer) is 0 here too; bytes of TCP,

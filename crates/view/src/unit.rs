@@ -1,5 +1,6 @@
 //! Units of numbers that people read, and how such numbers are written.
 
+use quantity::figures::{self, DecimalPlaces};
 use serde::{Deserialize, Serialize};
 
 /// Unit of an axis, a column or a figure.
@@ -39,41 +40,7 @@ pub enum Unit {
 
 /// Three significant digits, no exponent.
 fn three(value: f64) -> String {
-    let size = value.abs();
-    if size >= 99.95 || value == 0.0 {
-        format!("{value:.0}")
-    } else if size >= 9.995 {
-        format!("{value:.1}")
-    } else if size >= 0.01 {
-        format!("{value:.2}")
-    } else {
-        format!("{value:.4}")
-    }
-}
-
-/// `value` scaled by the first prefix that keeps it under 1000: `(1234.0, "op/s")` → `1.23 kop/s`.
-fn prefixed(value: f64, unit: &str) -> String {
-    let mut scaled = value;
-    for prefix in ["", "k", "M", "G", "T"] {
-        if scaled.abs() < 999.5 {
-            return format!("{} {prefix}{unit}", three(scaled)).trim_end().to_string();
-        }
-        scaled /= 1000.0;
-    }
-    format!("{} P{unit}", three(scaled))
-}
-
-/// Groups the digits of a whole number by thousands: `1,234,567`.
-pub(crate) fn grouped(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if value < 0.0 { format!("−{text}") } else { text }
+    DecimalPlaces::THREE_OR_LITTLE.format(value)
 }
 
 /// Elapsed time for people: `850 ms`, `12.5 s`, `2 min 5 s`, `3 h 20 min`.
@@ -82,25 +49,16 @@ fn elapsed(seconds: f64) -> String {
         return "0 s".to_string();
     }
     if seconds.abs() < 60.0 {
-        return nanoseconds(seconds * 1e9);
+        return figures::time(seconds * 1e9);
     }
-    let whole = seconds.round();
-    let (hours, minutes, rest) = ((whole / 3600.0).floor(), (whole % 3600.0 / 60.0).floor(), whole % 60.0);
-    match (hours > 0.0, minutes > 0.0, rest > 0.0) {
-        (true, true, _) => format!("{hours:.0} h {minutes:.0} min"),
-        (true, false, _) => format!("{hours:.0} h"),
-        (false, _, true) => format!("{minutes:.0} min {rest:.0} s"),
-        (false, _, false) => format!("{minutes:.0} min"),
-    }
-}
-
-fn nanoseconds(ns: f64) -> String {
-    for (limit, scale, unit) in [(999.5, 1.0, "ns"), (999.5e3, 1e3, "µs"), (999.5e6, 1e6, "ms")] {
-        if ns.abs() < limit {
-            return format!("{} {unit}", three(ns / scale));
-        }
-    }
-    format!("{} s", three(ns / 1e9))
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an amount; times are far from the bound"
+    )]
+    let whole = seconds.abs().round() as u64;
+    let sign = if seconds < 0.0 { "-" } else { "" };
+    format!("{sign}{}", figures::long_time(whole, false))
 }
 
 impl Unit {
@@ -110,15 +68,15 @@ impl Unit {
         match self {
             Self::None => three(value),
             Self::Seconds => elapsed(value),
-            Self::Nanoseconds => nanoseconds(value),
-            Self::OpsPerSecond => prefixed(value, "op/s"),
-            Self::BytesPerSecond => prefixed(value, "B/s"),
-            Self::Bytes => prefixed(value, "B"),
-            Self::Operations => grouped(value),
+            Self::Nanoseconds => figures::time(value),
+            Self::OpsPerSecond => figures::prefixed(value, "op/s"),
+            Self::BytesPerSecond => figures::prefixed(value, "B/s"),
+            Self::Bytes => figures::prefixed(value, "B"),
+            Self::Operations => figures::grouped(value),
             Self::Percent => format!("{} %", three(value)),
             Self::Count => {
                 if value.fract() == 0.0 {
-                    grouped(value)
+                    figures::grouped(value)
                 } else {
                     three(value)
                 }
@@ -137,7 +95,7 @@ impl Unit {
     pub fn format_cell(self, value: Option<f64>) -> String {
         let Some(value) = value.filter(|value| value.is_finite()) else { return "?".to_string() };
         match self {
-            Self::OpsPerSecond if value >= 100.0 => grouped(value),
+            Self::OpsPerSecond if value >= 100.0 => figures::grouped(value),
             Self::OpsPerSecond | Self::Percent => three(value),
             _ => self.format(Some(value)),
         }
@@ -157,7 +115,7 @@ impl Unit {
 fn percentile_name(nines: f64) -> String {
     let percent = 100.0 - 100.0 / nines.max(1.0);
     let text = format!("{percent:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_string()
+    figures::without_zeros(&text).to_string()
 }
 
 #[cfg(test)]

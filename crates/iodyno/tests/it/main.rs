@@ -12,6 +12,7 @@ mod alone;
 mod architecture;
 mod bit_flips;
 mod bombs;
+mod catalogue;
 mod command_line;
 mod compare;
 mod content;

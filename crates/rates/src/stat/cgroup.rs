@@ -7,7 +7,7 @@ use super::known::forget;
 use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, columns, percent};
 use crate::counter::CounterStep;
 use recording::rows::Cgroup;
-use recording::{Label, RecordingError, RowBatch};
+use recording::{RecordingError, Row, RowBatch};
 use std::collections::HashMap;
 
 pub(super) const COLUMNS: &[StatColumn] = columns! {
@@ -42,7 +42,7 @@ pub(super) struct Groups {
     since_boot: bool,
     joins: bool,
     /// The last row of each.
-    before: HashMap<Label, Cgroup>,
+    before: HashMap<<Cgroup as Row>::Key, Cgroup>,
     now: Vec<Cgroup>,
     before_ns: Option<i64>,
 }
@@ -66,14 +66,14 @@ impl Stream for Groups {
         let seconds = (t_ns - since_ns.unwrap_or(0)) as f64 / 1e9;
         let mut rows = Vec::new();
         for row in self.now.drain(..) {
-            let before = self.before.get(&row.path);
+            let before = self.before.get(&row.key());
             if !since_boot || self.since_boot {
                 // One that was not there before has done all that it did in this interval; who joined cannot know.
                 let is_known = before.is_some() || !self.joins;
                 let step = CounterStep { before, now: &row, seconds: if is_known { seconds } else { 0.0 } };
                 rows.push(StatRow { name: row.path.to_string(), values: values(&step), texts: Vec::new() });
             }
-            self.before.insert(row.path.clone(), row);
+            self.before.insert(row.key(), row);
         }
         // One that was forgotten is as one that was there when this joined.
         self.joins |= forget(&mut self.before, |row| row.t_ns);

@@ -7,7 +7,7 @@ use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, TextColumn, 
 use crate::counter::delta;
 use crate::irq_time::IrqDelta;
 use recording::rows::{Interrupt, IrqTime};
-use recording::{Label, RecordingError, RowBatch};
+use recording::{Label, RecordingError, Row, RowBatch};
 use std::collections::{BTreeMap, HashMap};
 
 pub(super) const VECTORS: &[StatColumn] = columns! {
@@ -34,7 +34,7 @@ pub(super) const TEXTS: &[TextColumn] = &[TextColumn {
 }];
 
 /// Kind, vector, CPU.
-type Key = (Label, Label, i32);
+type Key = <Interrupt as Row>::Key;
 
 /// What is known of one vector on one CPU.
 struct OnCpu {
@@ -77,7 +77,7 @@ impl Vectors {
     fn times(&mut self, since_ns: Option<i64>) -> HashMap<Key, (f64, Option<f64>)> {
         let mut known = HashMap::new();
         for row in self.times.drain(..) {
-            let key = (row.kind, row.vector, row.cpu);
+            let key = row.key();
             let before = self.times_before.insert(key.clone(), (row.t_ns, row.count, row.ns));
             let new = since_ns.filter(|_| !self.joins).map(|since_ns| (since_ns, 0, 0));
             if let Some((t_ns, count, ns)) = before.or(new)
@@ -106,7 +106,7 @@ impl Stream for Vectors {
         let times = self.times(since_ns);
         let mut vectors: BTreeMap<(Label, Label), Vec<OnCpu>> = BTreeMap::new();
         for row in std::mem::take(&mut self.now) {
-            let key = (row.kind, row.vector, row.cpu);
+            let key = row.key();
             let before = self.before.insert(key.clone(), (row.t_ns, row.count));
             // The clock began at boot, and so did the counters. A vector without an earlier row has no interval yet.
             let Some((from_ns, from)) = before.or((since_boot && self.since_boot).then_some((0, 0))) else { continue };

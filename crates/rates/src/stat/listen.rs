@@ -8,7 +8,7 @@ use super::FigureDigits::{Fixed, Percent, Scaled};
 use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, TextColumn, columns};
 use crate::counter::delta_i64;
 use recording::rows::{Listener, Sample, Tcp};
-use recording::{RecordingError, RowBatch};
+use recording::{RecordingError, Row, RowBatch};
 use std::collections::HashMap;
 
 pub(super) const COLUMNS: &[StatColumn] = columns! {
@@ -24,7 +24,7 @@ pub(super) const COLUMNS: &[StatColumn] = columns! {
 pub(super) const TEXTS: &[TextColumn] = &[TextColumn { key: "comm", title: "process", help: "its name" }];
 
 /// Address, port and number of the socket: several may share the former two. Older recordings do not tell the number.
-type Key = (String, i64, Option<i64>);
+type Key = <Listener as Row>::Key;
 
 /// What is known of a socket.
 struct Socket {
@@ -111,7 +111,7 @@ impl Listeners {
             (socket.last.queue, socket.dropped) = (0, socket.last.drops.map(|_| 0));
         }
         for row in std::mem::take(&mut self.now) {
-            let key = (row.address.clone(), row.port, row.inode);
+            let key = row.key();
             let before = self.known.get(&key);
             let before = before.map(|socket| socket.last.drops);
             let dropped = drops_since(&row, before, !is_first && !self.joins);

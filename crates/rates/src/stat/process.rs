@@ -9,7 +9,7 @@ use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, columns};
 use crate::counter::CounterStep;
 use crate::process::ProcessDelta;
 use recording::rows::Process;
-use recording::{RecordingError, RowBatch};
+use recording::{RecordingError, Row, RowBatch};
 use std::collections::HashMap;
 
 pub(super) const COLUMNS: &[StatColumn] = columns! {
@@ -29,8 +29,8 @@ pub(super) const COLUMNS: &[StatColumn] = columns! {
 pub(super) struct Processes {
     since_boot: bool,
     joins: bool,
-    /// By number and start, with the last row of each.
-    before: HashMap<(i64, Option<i64>), Process>,
+    /// The last row of each.
+    before: HashMap<<Process as Row>::Key, Process>,
     now: Vec<Process>,
     before_ns: Option<i64>,
 }
@@ -52,7 +52,7 @@ impl Stream for Processes {
         let since_ns = self.before_ns.replace(t_ns);
         let mut rows = Vec::new();
         for row in self.now.drain(..) {
-            let key = (row.pid, row.start_ns);
+            let key = row.key();
             let before = self.before.get(&key);
             // One that began since then has used all that it has used in this interval.
             let seconds = match since_ns {

@@ -5,7 +5,7 @@ use recording::rows::{
     BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Figure, FileSystem, Interrupt, IoInterval, IrqTime, Listener, Memory,
     Net, NfsMount, Pressure, Process, ProcessEvent, Sample, Stolen, System, Tcp, Udp, ZfsArc, ZfsPool,
 };
-use recording::{Reader, RecordingError, Row, RowBatch, RowReader, Sink};
+use recording::{Reader, RecordingError, Row, RowBatch, RowOccurrence, RowReader, Sink};
 use std::collections::HashSet;
 use std::iter::Peekable;
 use view::AnalyzeError;
@@ -19,7 +19,7 @@ pub fn replay(reader: &Reader, subjects: &[CounterSubject], sink: &mut dyn Sink)
     for subject in subjects {
         tables.extend(tables_of(*subject, reader)?);
     }
-    tables.push(Box::new(Samples::<Sample>::of(reader, |row| (row.t_ns, ""))?));
+    tables.push(Box::new(Samples::<Sample>::of(reader, |row| row.t_ns)?));
     let mut seen: HashSet<usize> = HashSet::new();
     let mut sample: Vec<RowBatch> = Vec::new();
     // When this sample began, and how long the last two intervals were.
@@ -55,65 +55,62 @@ fn tables_of(subject: CounterSubject, reader: &Reader) -> Result<Vec<Box<dyn Tab
     };
     Ok(vec![match subject {
         CounterSubject::CpuClock => {
-            return both(
-                CounterSubject::Cpu,
-                vec![Box::new(Samples::<CpuEvent>::of(reader, |row| (row.t_ns, &row.cpu))?)],
-            );
+            return both(CounterSubject::Cpu, vec![Box::new(Samples::<CpuEvent>::of(reader, |row| row.t_ns)?)]);
         }
         CounterSubject::ProcessClock => {
             let events: Vec<Box<dyn Table>> = vec![
-                Box::new(Samples::<CpuEvent>::of(reader, |row| (row.t_ns, &row.cpu))?),
-                Box::new(Samples::<ProcessEvent>::of(reader, |row| (row.t_ns, ""))?),
-                Box::new(Samples::<Stolen>::of(reader, |row| (row.t_ns, ""))?),
+                Box::new(Samples::<CpuEvent>::of(reader, |row| row.t_ns)?),
+                Box::new(Samples::<ProcessEvent>::of(reader, |row| row.t_ns)?),
+                Box::new(Samples::<Stolen>::of(reader, |row| row.t_ns)?),
             ];
             return both(CounterSubject::Process, events);
         }
-        CounterSubject::Cpu => Box::new(Samples::<Cpu>::of(reader, |row| (row.t_ns, &row.cpu))?),
-        CounterSubject::System => Box::new(Samples::<System>::of(reader, |row| (row.t_ns, ""))?),
-        CounterSubject::Memory => Box::new(Samples::<Memory>::of(reader, |row| (row.t_ns, ""))?),
-        CounterSubject::Pressure => Box::new(Samples::<Pressure>::of(reader, |row| (row.t_ns, &row.resource))?),
-        CounterSubject::Disk => Box::new(Samples::<Disk>::of(reader, |row| (row.t_ns, &row.device))?),
+        CounterSubject::Cpu => Box::new(Samples::<Cpu>::of(reader, |row| row.t_ns)?),
+        CounterSubject::System => Box::new(Samples::<System>::of(reader, |row| row.t_ns)?),
+        CounterSubject::Memory => Box::new(Samples::<Memory>::of(reader, |row| row.t_ns)?),
+        CounterSubject::Pressure => Box::new(Samples::<Pressure>::of(reader, |row| row.t_ns)?),
+        CounterSubject::Disk => Box::new(Samples::<Disk>::of(reader, |row| row.t_ns)?),
         CounterSubject::DiskPercentiles => {
-            let ios: Vec<Box<dyn Table>> = vec![Box::new(Samples::<IoInterval>::of(reader, |row| (row.t_ns, ""))?)];
+            let ios: Vec<Box<dyn Table>> = vec![Box::new(Samples::<IoInterval>::of(reader, |row| row.t_ns)?)];
             return both(CounterSubject::Disk, ios);
         }
         CounterSubject::Net => {
             return Ok(vec![
-                Box::new(Samples::<Net>::of(reader, |row| (row.t_ns, &row.interface))?),
-                Box::new(Samples::<System>::of(reader, |row| (row.t_ns, ""))?),
+                Box::new(Samples::<Net>::of(reader, |row| row.t_ns)?),
+                Box::new(Samples::<System>::of(reader, |row| row.t_ns)?),
             ]);
         }
-        CounterSubject::Tcp => Box::new(Samples::<Tcp>::of(reader, |row| (row.t_ns, ""))?),
-        CounterSubject::Udp => Box::new(Samples::<Udp>::of(reader, |row| (row.t_ns, ""))?),
-        CounterSubject::Process => Box::new(Samples::<Process>::of(reader, |row| (row.t_ns, ""))?),
+        CounterSubject::Tcp => Box::new(Samples::<Tcp>::of(reader, |row| row.t_ns)?),
+        CounterSubject::Udp => Box::new(Samples::<Udp>::of(reader, |row| row.t_ns)?),
+        CounterSubject::Process => Box::new(Samples::<Process>::of(reader, |row| row.t_ns)?),
         CounterSubject::Irq | CounterSubject::IrqCpu => {
             return Ok(vec![
-                Box::new(Samples::<Interrupt>::of(reader, |row| (row.t_ns, ""))?),
-                Box::new(Samples::<IrqTime>::of(reader, |row| (row.t_ns, ""))?),
+                Box::new(Samples::<Interrupt>::of(reader, |row| row.t_ns)?),
+                Box::new(Samples::<IrqTime>::of(reader, |row| row.t_ns)?),
             ]);
         }
         CounterSubject::Fs => {
             return Ok(vec![
-                Box::new(Samples::<FileSystem>::of(reader, |row| (row.t_ns, &row.mount))?),
-                Box::new(Samples::<NfsMount>::of(reader, |row| (row.t_ns, &row.mount))?),
-                Box::new(Samples::<BtrfsDevice>::of(reader, |row| (row.t_ns, ""))?),
-                Box::new(Samples::<Disk>::of(reader, |row| (row.t_ns, &row.device))?),
+                Box::new(Samples::<FileSystem>::of(reader, |row| row.t_ns)?),
+                Box::new(Samples::<NfsMount>::of(reader, |row| row.t_ns)?),
+                Box::new(Samples::<BtrfsDevice>::of(reader, |row| row.t_ns)?),
+                Box::new(Samples::<Disk>::of(reader, |row| row.t_ns)?),
             ]);
         }
         CounterSubject::Pool => {
             return Ok(vec![
-                Box::new(Samples::<ZfsPool>::of(reader, |row| (row.t_ns, &row.pool))?),
-                Box::new(Samples::<ZfsArc>::of(reader, |row| (row.t_ns, ""))?),
-                Box::new(Samples::<Figure>::of(reader, |row| (row.t_ns, ""))?),
-                Box::new(Samples::<Disk>::of(reader, |row| (row.t_ns, &row.device))?),
+                Box::new(Samples::<ZfsPool>::of(reader, |row| row.t_ns)?),
+                Box::new(Samples::<ZfsArc>::of(reader, |row| row.t_ns)?),
+                Box::new(Samples::<Figure>::of(reader, |row| row.t_ns)?),
+                Box::new(Samples::<Disk>::of(reader, |row| row.t_ns)?),
             ]);
         }
         // Where the table `sample` is missing (runs, older recordings), TCP tells when there was one in which nothing happened.
         CounterSubject::Listen => {
-            let listeners = Samples::<Listener>::of(reader, |row| (row.t_ns, ""))?;
+            let listeners = Samples::<Listener>::of(reader, |row| row.t_ns)?;
             return both(CounterSubject::Tcp, vec![Box::new(listeners)]);
         }
-        CounterSubject::Cgroup => Box::new(Samples::<Cgroup>::of(reader, |row| (row.t_ns, ""))?),
+        CounterSubject::Cgroup => Box::new(Samples::<Cgroup>::of(reader, |row| row.t_ns)?),
     }])
 }
 
@@ -125,40 +122,37 @@ trait Table {
     fn sample(&mut self) -> Result<Option<RowBatch>, RecordingError>;
 }
 
-/// Time and thing of a row.
-type Key<R> = fn(&R) -> (i64, &str);
-
 struct Samples<R: Row> {
     rows: Peekable<RowReader<R>>,
-    key: Key<R>,
+    t_ns: fn(&R) -> i64,
 }
 
 impl<R: Row> Samples<R> {
-    fn of(reader: &Reader, key: Key<R>) -> Result<Self, AnalyzeError> {
-        Ok(Self { rows: reader.rows::<R>()?.peekable(), key })
+    fn of(reader: &Reader, t_ns: fn(&R) -> i64) -> Result<Self, AnalyzeError> {
+        Ok(Self { rows: reader.rows::<R>()?.peekable(), t_ns })
     }
 }
 
 impl<R: Row> Table for Samples<R> {
     fn next_ns(&mut self) -> Option<i64> {
         // A row that cannot be read comes first, so that its error is met.
-        self.rows.peek().map(|row| row.as_ref().map_or(i64::MIN, |row| (self.key)(row).0))
+        self.rows.peek().map(|row| row.as_ref().map_or(i64::MIN, self.t_ns))
     }
 
     fn sample(&mut self) -> Result<Option<RowBatch>, RecordingError> {
         let Some(first) = self.rows.next().transpose()? else { return Ok(None) };
-        let key = self.key;
-        let t_ns = key(&first).0;
-        let mut seen = HashSet::from([key(&first).1.to_string()]);
+        let t_ns = (self.t_ns)(&first);
+        let mut seen = HashSet::from([first.key()]);
         let mut rows = vec![first];
+        let has_all = R::TABLE.occurrence == RowOccurrence::EverySample;
         // Each file of a subject has a time of its own (pressure): what is new belongs to the sample, too.
-        let belongs = |row: &R, seen: &HashSet<String>| {
-            let (row_ns, thing) = key(row);
-            row_ns == t_ns || (!thing.is_empty() && row_ns - t_ns < 100_000_000 && !seen.contains(thing))
+        let belongs = |row: &R, seen: &HashSet<R::Key>| {
+            let row_ns = (self.t_ns)(row);
+            row_ns == t_ns || has_all && row_ns - t_ns < 100_000_000 && !seen.contains(&row.key())
         };
         while let Some(row) = self.rows.next_if(|row| row.as_ref().is_ok_and(|row| belongs(row, &seen))) {
             let row = row?;
-            seen.insert(key(&row).1.to_string());
+            seen.insert(row.key());
             rows.push(row);
         }
         RowBatch::from_rows(&rows).map(Some)

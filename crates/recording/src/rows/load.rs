@@ -8,7 +8,7 @@ use quantity::histogram::Histogram;
 
 tables! {
     /// One interval of one workload on one target, per operation.
-    OpInterval = "op_interval" from "the load engine" since 1 {
+    OpInterval = "op_interval" from "the load engine" since 1 rows PerInterval {
         /// End of the interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -18,15 +18,15 @@ tables! {
         /// Title of the run.
         run: String, "", Name;
         /// Position of the run in the order of execution.
-        run_index: i32, "", Gauge;
+        run_index: i32, "", Gauge in key;
         /// `format`, `warmup`, `measure`, `paused` (iodyno itself did not run: no figure counts it) or `drain`.
-        phase: LoadPhase, "", Name;
+        phase: LoadPhase, "", Name in key;
         /// Workload.
-        workload: String, "", Name;
+        workload: String, "", Name in key;
         /// Target.
-        target: String, "", Name;
+        target: String, "", Name in key;
         /// `read`, `write`, `trim` or `flush`.
-        op: String, "", Name;
+        op: String, "", Name in key;
         /// Operations that became due; null when the source of an import did not count them.
         arrivals: Option<i64>, "op", Gauge;
         /// Operations completed.
@@ -48,7 +48,7 @@ tables! {
     }
 
     /// What the logs of fio's jobs are made of (`write_bw_log` and its kin, `--status-interval`): as `op_interval`, in intervals as short as they ask for, of the measured phase and what came back behind it. Only of jobs that ask for it (docs/fio-output.md).
-    LogInterval = "log_interval" from "the load engine" since 1 {
+    LogInterval = "log_interval" from "the load engine" since 1 rows PerInterval {
         /// End of the interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -58,13 +58,13 @@ tables! {
         /// Title of the run.
         run: String, "", Name;
         /// Position of the run in the order of execution.
-        run_index: i32, "", Gauge;
+        run_index: i32, "", Gauge in key;
         /// Workload.
-        workload: String, "", Name;
+        workload: String, "", Name in key;
         /// Target.
-        target: String, "", Name;
+        target: String, "", Name in key;
         /// `read`, `write`, `trim` or `flush`.
-        op: String, "", Name;
+        op: String, "", Name in key;
         /// Operations completed.
         ops: i64, "op", Gauge;
         /// Bytes moved by them.
@@ -80,7 +80,7 @@ tables! {
     }
 
     /// Every operation of fio's jobs that ask for a log with a line of each (`write_lat_log` and its kin without `log_avg_msec`), of the measured phase and what came back behind it; flushes and failures are not in it. What could not be kept is an event of the kind `log_lost`.
-    LogIo = "log_io" from "the load engine" since 1 {
+    LogIo = "log_io" from "the load engine" since 1 rows Once {
         /// Completion.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -106,7 +106,7 @@ tables! {
     }
 
     /// Exact totals of one phase of one run, per workload, target and operation, at full resolution.
-    RunTotal = "run_total" from "the load engine" since 1 {
+    RunTotal = "run_total" from "the load engine" since 1 rows Once {
         /// End of the phase's last interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -148,7 +148,7 @@ tables! {
     }
 
     /// What of a run had no end when it was given up, per workload, target and operation; a row for each of them, with 0 and empty histograms where everything came back. All ages are lower bounds of the times that the operations would have had (docs/honest-time.md).
-    RunEnd = "run_end" from "the load engine" since 1 {
+    RunEnd = "run_end" from "the load engine" since 1 rows Once {
         /// When waiting for the target ended.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -180,7 +180,7 @@ tables! {
     }
 
     /// What one worker of the load engine did and cost in one interval.
-    EngineInterval = "engine_interval" from "the load engine" since 1 {
+    EngineInterval = "engine_interval" from "the load engine" since 1 rows PerInterval {
         /// End of the interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -190,9 +190,9 @@ tables! {
         /// Title of the run.
         run: String, "", Name;
         /// Position of the run in the order of execution.
-        run_index: i32, "", Gauge;
+        run_index: i32, "", Gauge in key;
         /// Number of the worker.
-        worker: i32, "", Gauge;
+        worker: i32, "", Gauge in key;
         /// `io_uring` or `sync`.
         engine: String, "", Name;
         /// CPU time in user mode.
@@ -218,7 +218,7 @@ tables! {
     }
 
     /// One interval of one job (a workload with slots of its own, as each of fio's is), beside its operations: a row where something was issued or came back, or the job began or ended.
-    JobInterval = "job_interval" from "the load engine" since 1 {
+    JobInterval = "job_interval" from "the load engine" since 1 rows PerInterval {
         /// End of the interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -228,11 +228,11 @@ tables! {
         /// Title of the run.
         run: String, "", Name;
         /// Position of the run in the order of execution.
-        run_index: i32, "", Gauge;
+        run_index: i32, "", Gauge in key;
         /// `warmup`, `measure`, `paused` or `drain`, as in `op_interval`.
-        phase: LoadPhase, "", Name;
+        phase: LoadPhase, "", Name in key;
         /// Workload.
-        workload: String, "", Name;
+        workload: String, "", Name in key;
         /// When the job began; null until then.
         began_t_ns: Option<i64>, "ns", Time;
         /// When it had come to an end of its own and all that it had issued had come back; null until then, and when the run's end ended it.
@@ -246,7 +246,7 @@ tables! {
     }
 
     /// Start or end of a phase of a run.
-    Phase = "phase" from "the session" since 1 {
+    Phase = "phase" from "the session" since 1 rows Once {
         /// When.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -266,7 +266,7 @@ tables! {
     }
 
     /// What a run had to achieve, and what came of it.
-    Objective = "objective" from "the session" since 1 {
+    Objective = "objective" from "the session" since 1 rows Once {
         /// When it was judged: at the end of the run, or of the command.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -284,7 +284,7 @@ tables! {
     }
 
     /// One line of the comparison of a replay with its trace (docs/replay.md).
-    Fidelity = "fidelity" from "a replay" since 1 {
+    Fidelity = "fidelity" from "a replay" since 1 rows Once {
         /// When it was compared.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -310,7 +310,7 @@ tables! {
     }
 
     /// One second of a replay beside its trace, both by the kernel's account (docs/replay.md).
-    FidelityInterval = "fidelity_interval" from "a replay" since 1 {
+    FidelityInterval = "fidelity_interval" from "a replay" since 1 rows PerInterval {
         /// End of the second.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -320,7 +320,7 @@ tables! {
         /// Title of the run.
         run: String, "", Name;
         /// Position of the run in the order of execution.
-        run_index: i32, "", Gauge;
+        run_index: i32, "", Gauge in key;
         /// I/Os that the trace has here, at the replay's speed.
         source_ios: i64, "", Gauge;
         /// I/Os that the replay had.
@@ -338,7 +338,7 @@ tables! {
     }
 
     /// Something that happened once.
-    Event = "event" from "the part of iodyno that saw it" since 1 {
+    Event = "event" from "the part of iodyno that saw it" since 1 rows Once with unscraped {
         /// When.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.

@@ -5,13 +5,13 @@ use crate::schema::tables;
 
 tables! {
     /// CPU time since boot, as the kernel counts it.
-    Cpu = "cpu" from "`/proc/stat`" since 1 {
+    Cpu = "cpu" from "`/proc/stat`" since 1 rows EverySample {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// `all`, or the number of one CPU.
-        cpu: String, "", Name;
+        cpu: String, "", Name in key;
         /// User mode, nice not included.
         user_ns: i64, "ns", Counter;
         /// User mode at low priority.
@@ -33,7 +33,7 @@ tables! {
     }
 
     /// One sample: when its counters were read. A rate of two samples is wrong by as much, at most, as the time in which its counter may have been read is of the time between them.
-    Sample = "sample" from "the clock of the collector" since 1 {
+    Sample = "sample" from "the clock of the collector" since 1 rows EverySample {
         /// Before the first counter was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -47,7 +47,7 @@ tables! {
     }
 
     /// Memory and paging of the machine.
-    Memory = "memory" from "`/proc/meminfo`, `/proc/vmstat`" since 1 {
+    Memory = "memory" from "`/proc/meminfo`, `/proc/vmstat`" since 1 rows EverySample {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -93,13 +93,13 @@ tables! {
     }
 
     /// Time lost because a resource was short (PSI, Linux 4.20).
-    Pressure = "pressure" from "`/proc/pressure`" since 1 {
+    Pressure = "pressure" from "`/proc/pressure`" since 1 rows EverySample {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// `cpu`, `memory`, `io` or `irq`.
-        resource: String, "", Name;
+        resource: String, "", Name in key;
         /// Time in which at least one task waited for it.
         some_ns: Option<i64>, "ns", Counter;
         /// Time in which all tasks that were not idle waited for it.
@@ -107,7 +107,7 @@ tables! {
     }
 
     /// Scheduling and interrupts of the whole machine since boot.
-    System = "system" from "`/proc/stat`, `/proc/loadavg`, `/proc/net/softnet_stat`" since 1 {
+    System = "system" from "`/proc/stat`, `/proc/loadavg`, `/proc/net/softnet_stat`" since 1 rows EverySample of "cpu" {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -131,29 +131,29 @@ tables! {
     }
 
     /// Interrupts or soft interrupts of one kind on one CPU since boot. A row when it grew by 100 or more since its last row.
-    Interrupt = "interrupt" from "`/proc/interrupts`, `/proc/softirqs`" since 1 {
+    Interrupt = "interrupt" from "`/proc/interrupts`, `/proc/softirqs`" since 1 rows OnChange {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// `irq` or `softirq`.
-        kind: Label, "", Name;
+        kind: Label, "", Name in key;
         /// Number or short name, with what raises it: `36 virtio1-req.0`, `LOC`, `NET_RX`.
-        vector: Label, "", Name;
+        vector: Label, "", Name in key;
         /// Number of the CPU.
-        cpu: i32, "", Number;
+        cpu: i32, "", Number in key;
         /// How often.
         count: i64, "", Counter;
     }
 
     /// Counters of one block device since boot.
-    Disk = "disk" from "`/proc/diskstats`" since 1 {
+    Disk = "disk" from "`/proc/diskstats`" since 1 rows EverySample {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Kernel name.
-        device: String, "", Name;
+        device: String, "", Name in key;
         /// The plan's targets that lie on it, with commas between.
         target: String, "", Name;
         /// Reads completed.
@@ -197,15 +197,15 @@ tables! {
     }
 
     /// Errors of one device of a btrfs file system since they were last reset. A row at first, and when they change.
-    BtrfsDevice = "btrfs_device" from "`/sys/fs/btrfs/UUID/devinfo`" since 1 {
+    BtrfsDevice = "btrfs_device" from "`/sys/fs/btrfs/UUID/devinfo`" since 1 rows OnChange with kept_whole {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// The file system: its label, else its UUID.
-        file_system: String, "", Name;
+        file_system: String, "", Name in key;
         /// Number of the device in it.
-        device: i64, "", Number;
+        device: i64, "", Number in key;
         /// Writes that failed.
         write_errors: Option<i64>, "", Counter;
         /// Reads that failed.
@@ -219,7 +219,7 @@ tables! {
     }
 
     /// The cache of ZFS (ARC), since the module was loaded.
-    ZfsArc = "zfs_arc" from "`/proc/spl/kstat/zfs/arcstats`" since 1 {
+    ZfsArc = "zfs_arc" from "`/proc/spl/kstat/zfs/arcstats`" since 1 rows EverySample of "zfs" {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -285,13 +285,13 @@ tables! {
     }
 
     /// A ZFS pool since it was imported. What a version of ZFS does not count is null.
-    ZfsPool = "zfs_pool" from "`/proc/spl/kstat/zfs/POOL/state`, `io`, `iostats`; `zpool list`" since 1 {
+    ZfsPool = "zfs_pool" from "`/proc/spl/kstat/zfs/POOL/state`, `io`, `iostats`; `zpool list`" since 1 rows EverySample of "zfs" {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Its name.
-        pool: String, "", Name;
+        pool: String, "", Name in key;
         /// `ONLINE`, `DEGRADED`, `FAULTED`, `SUSPENDED`, …
         state: Option<String>, "", Name;
         /// All of it, as `zpool list` tells, which is run once a minute; null where there is none or it does not answer, and in recordings from before it was asked.
@@ -341,7 +341,7 @@ tables! {
     }
 
     /// A mounted data set or volume of ZFS. A row at first and when it was used since its last row; looked at every 10 s.
-    ZfsDataset = "zfs_dataset" from "`/proc/spl/kstat/zfs/POOL/objset-*`" since 1 {
+    ZfsDataset = "zfs_dataset" from "`/proc/spl/kstat/zfs/POOL/objset-*`" since 1 rows OnChange of "zfs" {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -349,7 +349,7 @@ tables! {
         /// Its pool.
         pool: Label, "", Name;
         /// Its name.
-        dataset: Label, "", Name;
+        dataset: Label, "", Name in key;
         /// Reads by programs, those that the cache answered as well.
         read_ios: Option<i64>, "op", Counter;
         /// Their bytes.
@@ -365,13 +365,13 @@ tables! {
     }
 
     /// A mounted file system that holds something, by the shortest of its mount points. All of them every 10 s.
-    FileSystem = "file_system" from "`/proc/self/mountinfo`, statvfs(3)" since 1 {
+    FileSystem = "file_system" from "`/proc/self/mountinfo`, statvfs(3)" since 1 rows EverySample {
         /// When it was asked.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Where it is mounted.
-        mount: String, "", Name;
+        mount: String, "", Name in key;
         /// What is mounted.
         source: String, "", Name;
         /// Its type.
@@ -393,13 +393,13 @@ tables! {
     }
 
     /// Counters of one NFS mount since it was mounted.
-    NfsMount = "nfs_mount" from "`/proc/self/mountstats`" since 1 {
+    NfsMount = "nfs_mount" from "`/proc/self/mountstats`" since 1 rows EverySample {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Mount point.
-        mount: String, "", Name;
+        mount: String, "", Name in key;
         /// The plan's targets that lie on it, with commas between.
         target: String, "", Name;
         /// READ calls.
@@ -419,7 +419,7 @@ tables! {
     }
 
     /// A figure that another tool printed and that no other table has a place for, as it was printed.
-    Figure = "figure" from "an import of other tools' text (docs/import.md)" since 1 {
+    Figure = "figure" from "an import of other tools' text (docs/import.md)" since 1 rows PerInterval with unscraped {
         /// End of the interval that it is of, or the moment.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -427,11 +427,11 @@ tables! {
         /// Length of the interval; null for a value of that moment, or since some start.
         interval_ns: Option<i64>, "ns", Gauge;
         /// Format that it was read from.
-        tool: Label, "", Name;
+        tool: Label, "", Name in key;
         /// What it is of: a device, a CPU, a process, a pool; empty for the whole machine.
-        thing: Label, "", Name;
+        thing: Label, "", Name in key;
         /// Heading of its column, as printed.
-        name: Label, "", Name;
+        name: Label, "", Name in key;
         /// Value, in the unit of the heading; null when it is no number.
         value: Option<f64>, "", Gauge;
         /// What was printed, when it is no number.

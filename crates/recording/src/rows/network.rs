@@ -6,13 +6,13 @@ use quantity::histogram::Histogram;
 
 tables! {
     /// Counters of one network interface since it came up, with its queueing discipline.
-    Net = "net" from "`/proc/net/dev`, `/sys/class/net`, rtnetlink" since 1 {
+    Net = "net" from "`/proc/net/dev`, `/sys/class/net`, rtnetlink" since 1 rows EverySample {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Name.
-        interface: String, "", Name;
+        interface: String, "", Name in key;
         /// Bytes received.
         rx_bytes: i64, "bytes", Counter;
         /// Packets received.
@@ -66,7 +66,7 @@ tables! {
     }
 
     /// TCP of this network namespace since boot.
-    Tcp = "tcp" from "`/proc/net/snmp`, `/proc/net/netstat`" since 1 {
+    Tcp = "tcp" from "`/proc/net/snmp`, `/proc/net/netstat`" since 1 rows EverySample {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -106,7 +106,7 @@ tables! {
     }
 
     /// UDP of this network namespace since boot.
-    Udp = "udp" from "`/proc/net/snmp`" since 1 {
+    Udp = "udp" from "`/proc/net/snmp`" since 1 rows EverySample of "tcp" {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -126,13 +126,13 @@ tables! {
     }
 
     /// The input queue for packets of one CPU since boot.
-    Softnet = "softnet" from "`/proc/net/softnet_stat`" since 1 {
+    Softnet = "softnet" from "`/proc/net/softnet_stat`" since 1 rows EverySample of "interrupt" {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Number of the CPU.
-        cpu: i32, "", Number;
+        cpu: i32, "", Number in key;
         /// Packets handled.
         packets: i64, "packets", Counter;
         /// Packets dropped because the queue was full.
@@ -144,29 +144,29 @@ tables! {
     }
 
     /// A counter that an interface's driver keeps beside those of every interface. A row of each that is not 0 at first, and when it changed; looked at every 10 s.
-    NicCounter = "nic_counter" from "`SIOCETHTOOL`, as `ethtool -S`" since 1 {
+    NicCounter = "nic_counter" from "`SIOCETHTOOL`, as `ethtool -S`" since 1 rows OnChange of "net" {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Interface.
-        interface: Label, "", Name;
+        interface: Label, "", Name in key;
         /// What its driver calls it.
-        name: Label, "", Name;
+        name: Label, "", Name in key;
         /// Its value; most count up, and only the driver's documentation tells which.
         value: i64, "", Counter;
     }
 
     /// A TCP socket that listens. A row when it is first seen, at every sample in which its queue is not empty, when it dropped connection requests or anything else of it is another than before, and one when it is gone.
-    Listener = "listener" from "sock_diag (netlink), `/proc/PID/fd`" since 1 {
+    Listener = "listener" from "sock_diag (netlink), `/proc/PID/fd`" since 1 rows OnChange of "tcp" with kept_whole {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Address that it listens on; IPv6 in brackets.
-        address: String, "", Name;
+        address: String, "", Name in key;
         /// Port.
-        port: i64, "", Number;
+        port: i64, "", Number in key;
         /// Connections that wait to be accepted.
         queue: i64, "", Gauge;
         /// What the program asked for in `listen(2)`, or the system's limit if that is less. The kernel admits one more.
@@ -176,17 +176,17 @@ tables! {
         /// Connection requests that it dropped since it began to listen, for a full queue or another reason. Null in recordings from before it was read.
         drops: Option<i64>, "", Counter;
         /// A process that holds it; looked for when listeners are first seen, later at most once a minute (every 10 s where a queue is long; at once by `stat listen`), and null without the privilege to look.
-        pid: Option<i64>, "", Number;
+        pid: Option<i64>, "", Number not scraped;
         /// Its name.
         comm: Option<String>, "", Name;
         /// Number of the socket, which distinguishes sockets that share an address and a port (`SO_REUSEPORT`). Null in older recordings.
-        inode: Option<i64>, "", Number;
+        inode: Option<i64>, "", Number in key not scraped;
         /// It is no longer there: this is its last row, with an empty queue. Null in older recordings.
-        gone: Option<bool>, "", Gauge;
+        gone: Option<bool>, "", Gauge not scraped;
     }
 
     /// How long a program took to answer requests on a watched port: from the first read of a request on a TCP connection to the begin of the next write on it (to its end before Linux 6.16). A row for each port, program and `preempted` with answers in the interval; a port that was watched and on which nothing was answered has one row, without program and count. Only with `probe requests`, and with `top` until its page of requests is left with Esc.
-    RequestInterval = "request_interval" from "the probe `requests`" since 1 {
+    RequestInterval = "request_interval" from "the probe `requests`" since 1 rows PerInterval with unscraped {
         /// End of the interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -194,11 +194,11 @@ tables! {
         /// Its length.
         interval_ns: i64, "ns", Gauge;
         /// Port on the side of the server.
-        port: i32, "", Number;
+        port: i32, "", Number in key;
         /// Name of the process that answered, 15 bytes; null when no process answered.
-        comm: Option<Label>, "", Name;
+        comm: Option<Label>, "", Name in key;
         /// Was the thread that wrote the answer preempted after the request had been read, or did it wait for a CPU when it woke (10 µs or more, behind another task)? Null where that is not known: another thread had read the request, and the one that wrote was not watched yet.
-        preempted: Option<bool>, "", Gauge;
+        preempted: Option<bool>, "", Gauge in key;
         /// Answers; null when there were none.
         count: Option<i64>, "op", Gauge;
         /// Reading the request to writing the answer.

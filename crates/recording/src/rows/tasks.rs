@@ -6,15 +6,15 @@ use quantity::histogram::Histogram;
 
 tables! {
     /// One process; rows of processes that did nothing since the sample before are left out.
-    Process = "process" from "`/proc/PID/stat`, `/proc/PID/io`" since 1 {
+    Process = "process" from "`/proc/PID/stat`, `/proc/PID/io`" since 1 rows OnChange with in_every_sample, unscraped {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Process.
-        pid: i64, "", Number;
+        pid: i64, "", Number in key;
         /// When it was started, since boot: with the number, it names a process for good.
-        start_ns: Option<i64>, "ns", Gauge;
+        start_ns: Option<i64>, "ns", Gauge in key;
         /// Its parent.
         parent: Option<i64>, "", Number;
         /// Name of the program, 15 bytes.
@@ -42,17 +42,17 @@ tables! {
     }
 
     /// One thread of a process that has several and used half a CPU or more since the sample before; rows of threads that did nothing since are left out.
-    Thread = "thread" from "`/proc/PID/task/TID/stat`" since 1 {
+    Thread = "thread" from "`/proc/PID/task/TID/stat`" since 1 rows OnChange with unscraped, kept_whole {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Its process.
-        pid: i64, "", Number;
+        pid: i64, "", Number in key;
         /// Thread.
-        tid: i64, "", Number;
+        tid: i64, "", Number in key;
         /// When it was started, since boot.
-        start_ns: Option<i64>, "ns", Gauge;
+        start_ns: Option<i64>, "ns", Gauge in key;
         /// Its name, 15 bytes.
         comm: String, "", Name;
         /// The CPU that it ran on last.
@@ -64,13 +64,13 @@ tables! {
     }
 
     /// Tasks that ended in one interval, by name; only those that lived less than 10 s, which samples of processes do not see or see in part.
-    Exited = "exited" from "taskstats (netlink)" since 1 {
+    Exited = "exited" from "taskstats (netlink)" since 1 rows PerInterval with unscraped {
         /// End of the interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Name, 15 bytes.
-        comm: Label, "", Name;
+        comm: Label, "", Name in key;
         /// Tasks (threads) that ended.
         tasks: i64, "", Gauge;
         /// Processes among them.
@@ -82,13 +82,13 @@ tables! {
     }
 
     /// One control group, its subgroups included (but for the time that it was held back, which is its own). A row at first and of every sample in which it used CPU time, did I/O or waited for memory or I/O; the topmost group has one in every sample. What no controller counts is null.
-    Cgroup = "cgroup" from "`cpu.stat`, `memory.stat`, `io.stat`, `*.pressure`, … of cgroup 2; `cpuacct`, `cpu`, `memory`, `blkio`, `pids` of cgroup 1" since 1 {
+    Cgroup = "cgroup" from "`cpu.stat`, `memory.stat`, `io.stat`, `*.pressure`, … of cgroup 2; `cpuacct`, `cpu`, `memory`, `blkio`, `pids` of cgroup 1" since 1 rows OnChange with vanishing {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Its path below the place where control groups are mounted; `/` is the topmost one.
-        path: Label, "", Name;
+        path: Label, "", Name in key;
         /// CPU time.
         usage_ns: Option<i64>, "ns", Counter;
         /// Of that, user mode.
@@ -146,15 +146,15 @@ tables! {
     }
 
     /// I/O of one control group, its subgroups included, on one device. A row at first and when it did something since its last row.
-    CgroupIo = "cgroup_io" from "`io.stat` of cgroup 2, `blkio` of cgroup 1" since 1 {
+    CgroupIo = "cgroup_io" from "`io.stat` of cgroup 2, `blkio` of cgroup 1" since 1 rows OnChange of "cgroup" with vanishing {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// The group, as in `cgroup`.
-        path: Label, "", Name;
+        path: Label, "", Name in key;
         /// Kernel name of the device; its number when it has none any more.
-        device: Label, "", Name;
+        device: Label, "", Name in key;
         /// Bytes read.
         read_bytes: Option<i64>, "bytes", Counter;
         /// Bytes written.
@@ -170,13 +170,13 @@ tables! {
     }
 
     /// CPU time by event since the probes began: what the switches between tasks and the handlers of interrupts say themselves, not the clock's tick. Counted for each CPU from its first switch on, so that `run_ns + idle_ns` is all its time.
-    CpuEvent = "cpu_event" from "the probes `sched` and `irq` (tracepoints)" since 1 {
+    CpuEvent = "cpu_event" from "the probes `sched` and `irq` (tracepoints)" since 1 rows EverySample {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// `all` (sums), or the number of one CPU.
-        cpu: String, "", Name;
+        cpu: String, "", Name in key;
         /// Tasks ran on it, interrupts that came meanwhile included.
         run_ns: i64, "ns", Counter;
         /// Of `run_ns`: at a stretch of 20 ms or more, which the clock's tick has seen, unless a hypervisor stopped the CPU meanwhile. Null in recordings from before it was counted.
@@ -200,7 +200,7 @@ tables! {
     }
 
     /// How long tasks were ready before they ran, of all CPUs together; no row for an interval in which none was.
-    RunQueue = "run_queue" from "the probe `sched`" since 1 {
+    RunQueue = "run_queue" from "the probe `sched`" since 1 rows PerInterval of "cpu_event" with summed {
         /// End of the interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -212,15 +212,15 @@ tables! {
     }
 
     /// What a process ran by event since the probes began. A row when it ran or waited for a millisecond or more since its last row, and its last word when it ended; what has no row did less.
-    ProcessEvent = "process_event" from "the probe `sched`" since 1 {
+    ProcessEvent = "process_event" from "the probe `sched`" since 1 rows OnChange of "cpu_event" with unscraped {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Process.
-        pid: i64, "", Number;
+        pid: i64, "", Number in key;
         /// When it was started, since boot: with the number, it names a process for good.
-        start_ns: i64, "ns", Gauge;
+        start_ns: i64, "ns", Gauge in key;
         /// The process that it came from, when it was first seen.
         parent: i64, "", Number;
         /// Name of the program, 15 bytes.
@@ -236,17 +236,17 @@ tables! {
     }
 
     /// How often a process waited for a CPU because of another since the probes began: was preempted by it, or woke and waited behind it. A row when it was ten times or more, or 100 ms or more, since its last row.
-    PreemptedBy = "preempted_by" from "the probe `sched`" since 1 {
+    PreemptedBy = "preempted_by" from "the probe `sched`" since 1 rows OnChange of "cpu_event" with unscraped {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// The process that was ready.
-        pid: i64, "", Number;
+        pid: i64, "", Number in key;
         /// Its name; null when that is not known any more.
         comm: Option<Label>, "", Name;
         /// The process that ran.
-        by_pid: i64, "", Number;
+        by_pid: i64, "", Number in key;
         /// Its name.
         by_comm: Option<Label>, "", Name;
         /// How often the second one preempted the first.
@@ -260,7 +260,7 @@ tables! {
     }
 
     /// Samples of the functions that run on every CPU, at equal times: how often in this interval a thread of this name was found there. A row for each pair of stacks that was seen. Only with `record --profile` and `probe stacks`.
-    Profile = "profile" from "the probe `profile` (perf events)" since 1 {
+    Profile = "profile" from "the probe `profile` (perf events)" since 1 rows PerInterval with unscraped {
         /// End of the interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -268,33 +268,33 @@ tables! {
         /// Its length.
         interval_ns: i64, "ns", Gauge;
         /// Process.
-        pid: i64, "", Number;
+        pid: i64, "", Number in key;
         /// Name of the thread, 15 bytes.
-        comm: Label, "", Name;
+        comm: Label, "", Name in key;
         /// Functions of the program, the outermost first, with `;` between them; without a symbol, the file and the place in it. Null for threads of the kernel, and where there was no room.
-        user: Option<Label>, "", Name;
+        user: Option<Label>, "", Name in key;
         /// Functions of the kernel that it was in; null when it was in the program itself.
-        kernel: Option<Label>, "", Name;
+        kernel: Option<Label>, "", Name in key;
         /// Looks that found it there.
         samples: i64, "", Gauge;
         /// CPU time that they stand for.
         cpu_ns: i64, "ns", Gauge;
         /// The CPU, where only one was sampled; null: all of them were.
-        cpu: Option<i32>, "", Gauge;
+        cpu: Option<i32>, "", Gauge in key;
     }
 
     /// Time in one vector of interrupts on one CPU by event since the probes began. A row when it grew by 100 times or a millisecond.
-    IrqTime = "irq_time" from "the probe `irq`" since 1 {
+    IrqTime = "irq_time" from "the probe `irq`" since 1 rows OnChange {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// `irq` or `softirq`.
-        kind: Label, "", Name;
+        kind: Label, "", Name in key;
         /// As in the table `interrupt`: `NET_RX`, `36 virtio1-req.0`, `LOC`, …
-        vector: Label, "", Name;
+        vector: Label, "", Name in key;
         /// CPU.
-        cpu: i32, "", Number;
+        cpu: i32, "", Number in key;
         /// How often.
         count: i64, "", Counter;
         /// Time in its handlers.
@@ -304,19 +304,19 @@ tables! {
     }
 
     /// Time that interrupts took from a process, by vector, since the probes began. A row when it grew by a millisecond.
-    Stolen = "stolen" from "the probe `irq`" since 1 {
+    Stolen = "stolen" from "the probe `irq`" since 1 rows OnChange of "irq_time" with unscraped {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// The process that was running.
-        pid: i64, "", Number;
+        pid: i64, "", Number in key;
         /// Its name.
         comm: Label, "", Name;
         /// `irq` or `softirq`.
-        kind: Label, "", Name;
+        kind: Label, "", Name in key;
         /// As in the table `irq_time`.
-        vector: Label, "", Name;
+        vector: Label, "", Name in key;
         /// How often.
         count: i64, "", Counter;
         /// Time.

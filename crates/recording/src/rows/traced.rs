@@ -7,7 +7,7 @@ use quantity::histogram::Histogram;
 
 tables! {
     /// One block I/O of a traced device, in the order of completion (where that is not known, of queueing).
-    Io = "io" from "the tracer (block tracepoints), or an import (docs/import.md), which has what its format tells" since 1 {
+    Io = "io" from "the tracer (block tracepoints), or an import (docs/import.md), which has what its format tells" since 1 rows Once {
         /// The bio was handed to the block layer; in imports the first time that is known.
         queue_ns: i64, "ns", Time;
         /// The driver got the request (of a flush: the flush that served it); null when that did not happen.
@@ -25,7 +25,7 @@ tables! {
         /// Size.
         bytes: i64, "bytes", Gauge;
         /// Process that issued it; null when its name was lost, or not recorded.
-        pid: Option<i32>, "", Number;
+        pid: Option<i32>, "", Number not scraped;
         /// Its thread.
         tid: Option<i32>, "", Gauge;
         /// Name of the thread, 15 characters.
@@ -49,7 +49,7 @@ tables! {
     }
 
     /// Block I/O of one interval, by device, operation, process and file, with the distribution of its response times. A row for each that did any; of many, those with few I/Os share a row without process and file.
-    IoInterval = "io_interval" from "`iodyno top` (block tracepoints)" since 1 {
+    IoInterval = "io_interval" from "`iodyno top` (block tracepoints)" since 1 rows PerInterval with unscraped {
         /// End of the interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -57,15 +57,15 @@ tables! {
         /// Measured length of the interval.
         interval_ns: i64, "ns", Gauge;
         /// Kernel name of the whole device; an I/O through one that lies on another is counted at each of them.
-        dev: Label, "", Name;
+        dev: Label, "", Name in key;
         /// `read`, `write`, `flush`, `discard`, …
-        op: Label, "", Name;
+        op: Label, "", Name in key;
         /// Process: of write-back the one that wrote the data into the page cache last, else the one that issued it.
-        pid: Option<i32>, "", Number;
+        pid: Option<i32>, "", Number in key;
         /// Its name, 15 characters.
-        comm: Option<Label>, "", Name;
+        comm: Option<Label>, "", Name in key;
         /// Path of the file whose data it moved.
-        file: Option<Label>, "", Name;
+        file: Option<Label>, "", Name in key;
         /// I/Os completed.
         ios: i64, "op", Gauge;
         /// Bytes moved by them.
@@ -83,37 +83,37 @@ tables! {
     }
 
     /// I/Os that failed since the probe began, by device, operation and error, as far as it is known by file. A row when the count has grown. Every failure is counted, unlike in the kernel's messages, of which ten in five seconds are printed.
-    IoError = "io_error" from "the probe `errors` (block_rq_complete, block_bio_complete)" since 1 {
+    IoError = "io_error" from "the probe `errors` (block_rq_complete, block_bio_complete)" since 1 rows OnChange with per_recording, kept_whole {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Kernel name of the whole device; an I/O through one that lies on another is counted at each of them.
-        dev: Label, "", Name;
+        dev: Label, "", Name in key;
         /// `read`, `write`, `flush`, `discard`, …
-        op: Label, "", Name;
+        op: Label, "", Name in key;
         /// Error number (errno): 5 I/O error, 61 medium error, 28 no space, 110 timed out, …
-        error: i32, "", Number;
+        error: i32, "", Number in key;
         /// Process, where it is known: not by the probe, for it was another one's turn when the device answered.
-        pid: Option<i32>, "", Number;
+        pid: Option<i32>, "", Number in key not scraped;
         /// Its name, 15 characters.
-        comm: Option<Label>, "", Name;
+        comm: Option<Label>, "", Name not scraped;
         /// The file whose data it would have moved: its name without the directories before it, or its path.
-        file: Option<Label>, "", Name;
+        file: Option<Label>, "", Name in key not scraped;
         /// Inode of that file.
-        inode: Option<i64>, "", Gauge;
+        inode: Option<i64>, "", Gauge in key not scraped;
         /// How many I/Os failed.
         count: i64, "op", Counter;
         /// When the first one failed since the probe began.
-        first_ns: i64, "ns", Gauge;
+        first_ns: i64, "ns", Gauge not scraped;
         /// When the last one failed.
-        last_ns: i64, "ns", Gauge;
+        last_ns: i64, "ns", Gauge not scraped;
         /// First sector of the first one, 512 B each; null of what has no place.
-        sector: Option<i64>, "sectors", Gauge;
+        sector: Option<i64>, "sectors", Gauge not scraped;
     }
 
     /// Where on a device the reads and writes of one interval were: its capacity in 64 bands of the same length. A row for each band in which any began.
-    IoPlace = "io_place" from "`iodyno top` (block tracepoints)" since 1 {
+    IoPlace = "io_place" from "`iodyno top` (block tracepoints)" since 1 rows PerInterval with unscraped {
         /// End of the interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -121,11 +121,11 @@ tables! {
         /// Measured length of the interval.
         interval_ns: i64, "ns", Gauge;
         /// Kernel name of the whole device.
-        dev: Label, "", Name;
+        dev: Label, "", Name in key;
         /// Its capacity.
         capacity_bytes: i64, "bytes", Gauge;
         /// The band: 0 is where the device begins, 63 where it ends.
-        band: i32, "", Gauge;
+        band: i32, "", Gauge in key;
         /// Reads completed that began in it.
         reads: i64, "op", Gauge;
         /// Writes completed that began in it.
@@ -135,7 +135,7 @@ tables! {
     }
 
     /// What a process did with a file in one interval: as programs asked for it (logical), and what the page cache had to get for it (physical). A row for each pair that did anything.
-    FileInterval = "file_interval" from "the probe of files" since 1 {
+    FileInterval = "file_interval" from "the probe of files" since 1 rows PerInterval with unscraped {
         /// End of the interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -143,15 +143,15 @@ tables! {
         /// Measured length of the interval.
         interval_ns: i64, "ns", Gauge;
         /// Where the file's file system is mounted; null when it is not, or not here.
-        mount: Option<Label>, "", Name;
+        mount: Option<Label>, "", Name in key;
         /// Inode of the file.
-        inode: Option<i64>, "", Gauge;
+        inode: Option<i64>, "", Gauge in key;
         /// Path when the file was first seen; `/dev/…` for a block device; null when it has no name in memory.
-        file: Option<Label>, "", Name;
+        file: Option<Label>, "", Name in key;
         /// Process; null when its name was lost.
-        pid: Option<i32>, "", Number;
+        pid: Option<i32>, "", Number in key;
         /// Its name, 15 characters.
-        comm: Option<Label>, "", Name;
+        comm: Option<Label>, "", Name in key;
         /// Reads through the page cache that gave something.
         reads: i64, "op", Gauge;
         /// Bytes that they gave.
@@ -179,7 +179,7 @@ tables! {
     }
 
     /// What a trace saw, lost and cost in one interval.
-    TraceInterval = "trace_interval" from "the tracer" since 1 {
+    TraceInterval = "trace_interval" from "the tracer" since 1 rows PerInterval with in_every_sample {
         /// End of the interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.

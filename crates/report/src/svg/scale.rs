@@ -1,5 +1,6 @@
 //! Scales and ticks; the same rules as `web/src/scale.ts`.
 
+use quantity::figures::without_zeros;
 use view::{Unit, WallClock};
 
 /// A tick with its label.
@@ -232,8 +233,7 @@ fn hands(local_s: f64, step: f64) -> String {
 fn trimmed(text: &str) -> String {
     let text = text.trim_end();
     let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
-    let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
-    format!("{number} {unit}").trim_end().to_string()
+    format!("{} {unit}", without_zeros(number)).trim_end().to_string()
 }
 
 /// Clock-like elapsed time: `30 s`, `5:00`, `1:30 h`.

@@ -3,9 +3,10 @@
 use super::canvas::{Area, Canvas, Ink, SHADES};
 use super::state::{PageMode, TopPage, TopState};
 use findings::FindingSeverity;
+use quantity::figures::short;
 use quantity::text::format_wall;
 use rates::stat::CounterSubject;
-use top_page::{DrillTarget, HeatColumn, MapOf, Resource, ResourceLevel, ResourceRow, short};
+use top_page::{DrillTarget, HeatColumn, MapOf, Resource, ResourceLevel, ResourceRow};
 
 /// Closed findings are counted so long.
 const CLOSED_NS: i64 = 600_000_000_000;

@@ -3,8 +3,9 @@
 use super::canvas::{Area, Canvas, Ink};
 use super::parts;
 use super::state::TopPage;
+use quantity::figures::short;
 use quantity::text::format_wall;
-use top_page::{ResourceLevel, StripMap, TimeStrip, short};
+use top_page::{ResourceLevel, StripMap, TimeStrip};
 
 /// Columns of the names and of the greatest values.
 const NAMES: u16 = 8;

@@ -236,12 +236,7 @@ fn collect(
     series: &mut BTreeMap<(usize, String), Series>,
 ) {
     let Some(times) = batch.column_by_name("t_ns").and_then(numbers) else { return };
-    let names: Vec<&ArrayRef> = table
-        .columns
-        .iter()
-        .filter(|column| column.kind == ColumnKind::Name && !["clock", "target"].contains(&column.name))
-        .filter_map(|column| batch.column_by_name(column.name))
-        .collect();
+    let names: Vec<&ArrayRef> = table.key().filter_map(|column| batch.column_by_name(column.name)).collect();
     let labels: Vec<String> = (0..batch.num_rows())
         .map(|row| {
             let words = names.iter().filter(|names| names.is_valid(row));

@@ -2,6 +2,7 @@
 
 use super::failures::why_unknown;
 use super::{Comparison, Conclusion, JudgedFigure};
+use quantity::figures::without_zeros;
 use rates::measure::LoadMeasure;
 use view::{Tone, Unit};
 
@@ -89,7 +90,7 @@ pub(crate) fn short(judged: Option<&JudgedFigure>) -> String {
 
 pub(crate) fn percent(fraction: f64) -> String {
     let text = format!("{:.2}", 100.0 * fraction);
-    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+    format!("{} %", without_zeros(&text))
 }
 
 /// What is said of one figure of a side in a pair, a sentence with a full stop.
