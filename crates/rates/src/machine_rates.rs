@@ -10,6 +10,8 @@ use view::NamePattern;
 pub struct CpuPoint {
     /// End, ns.
     pub t_ns: i64,
+    /// Length of the interval, ns.
+    pub length_ns: i64,
     /// User and nice.
     pub user: f64,
     /// System.
@@ -43,6 +45,8 @@ impl CpuPoint {
 pub struct DiskPoint {
     /// End, ns.
     pub t_ns: i64,
+    /// Length of the interval, ns.
+    pub length_ns: i64,
     /// Reads per second.
     pub reads: Option<f64>,
     /// Writes per second.
@@ -86,6 +90,8 @@ impl DiskPoint {
 pub struct NetPoint {
     /// End, ns.
     pub t_ns: i64,
+    /// Length of the interval, ns.
+    pub length_ns: i64,
     /// Bytes received per second.
     pub rx_bytes: Option<f64>,
     /// Bytes sent per second.
@@ -97,10 +103,10 @@ pub struct NetPoint {
 }
 
 impl NetPoint {
-    /// Bytes per second in both directions; `None` where neither is known.
+    /// Bytes per second in both directions; `None` where one of them is not known: half of a sum would pass for the whole.
     #[must_use]
     pub fn bytes(&self) -> Option<f64> {
-        sum([self.rx_bytes, self.tx_bytes])
+        Some(self.rx_bytes? + self.tx_bytes?)
     }
 }
 
@@ -226,6 +232,7 @@ pub fn cpu(rows: impl Iterator<Item = Cpu>, names: Option<&NamePattern>) -> Vec<
         let Some(of) = shares(row, before) else { continue };
         let (sum, count) = sums.entry(row.t_ns).or_default();
         *count += 1.0;
+        sum.length_ns = of.length_ns;
         sum.user += of.user;
         sum.system += of.system;
         sum.irq += of.irq;
@@ -235,6 +242,7 @@ pub fn cpu(rows: impl Iterator<Item = Cpu>, names: Option<&NamePattern>) -> Vec<
     }
     let mean = |(t_ns, (sum, count)): (i64, (CpuPoint, f64))| CpuPoint {
         t_ns,
+        length_ns: sum.length_ns,
         user: sum.user / count,
         system: sum.system / count,
         irq: sum.irq / count,
@@ -278,6 +286,7 @@ pub fn shares(row: &Cpu, before: &Cpu) -> Option<CpuPoint> {
     let percent = |value: f64| 100.0 * value / all;
     (all > 0.0).then(|| CpuPoint {
         t_ns: row.t_ns,
+        length_ns: row.t_ns - before.t_ns,
         user: percent(user),
         system: percent(system),
         irq: percent(irq),
@@ -300,10 +309,9 @@ pub fn disks(rows: impl Iterator<Item = Disk>) -> BTreeMap<String, Vec<DiskPoint
 }
 
 fn disk(row: &Disk, before: &Disk) -> DiskPoint {
-    let nothing = DiskPoint { t_ns: row.t_ns, ..DiskPoint::default() };
+    let nothing = DiskPoint { t_ns: row.t_ns, length_ns: row.t_ns - before.t_ns, ..DiskPoint::default() };
     let Some(delta) = DiskDelta::of(row, before) else { return nothing };
     DiskPoint {
-        t_ns: row.t_ns,
         reads: delta.per_s(delta.read.ios),
         writes: delta.per_s(delta.write.ios),
         discards: delta.per_s(delta.discard.ios),
@@ -315,6 +323,7 @@ fn disk(row: &Disk, before: &Disk) -> DiskPoint {
         response_ns: delta.mean_await_ns(),
         queue: delta.mean_queue_depth(),
         busy: delta.busy_percent(),
+        ..nothing
     }
 }
 
@@ -336,6 +345,7 @@ pub fn nets(rows: impl Iterator<Item = Net>) -> BTreeMap<String, Vec<NetPoint>> 
         };
         points.entry(row.interface.clone()).or_default().push(NetPoint {
             t_ns: row.t_ns,
+            length_ns: row.t_ns - before.t_ns,
             rx_bytes: rate(|row| Some(row.rx_bytes)),
             tx_bytes: rate(|row| Some(row.tx_bytes)),
             rx_packets: rate(|row| row.rx_packets),
