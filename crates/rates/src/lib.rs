@@ -10,6 +10,7 @@ mod interval;
 pub mod io_errors;
 mod machine_rates;
 pub mod measure;
+pub mod memory;
 mod part;
 pub mod stat;
 mod tally;

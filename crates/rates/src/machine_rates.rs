@@ -1,6 +1,7 @@
 //! From cumulative counters of CPUs and devices to rates between successive samples.
 
 use crate::disk::{DiskDelta, delta};
+use crate::memory::{neither_free_nor_cached, swap_used, used};
 use recording::rows::{Cpu, Disk, Figure, Memory, Net, Pressure, RunQueue, System, ZfsPool};
 use std::collections::{BTreeMap, BTreeSet};
 use view::NamePattern;
@@ -136,6 +137,8 @@ pub struct MemoryPoint {
     pub t_ns: i64,
     /// What programs and the kernel have and would not give back: all but what is available.
     pub used: Option<f64>,
+    /// The same as well as it can be said where the source does not tell what is available: all but what is free, and the page cache.
+    pub neither_free_nor_cached: Option<f64>,
     /// Page cache.
     pub cached: Option<f64>,
     /// Changed and not on the disk yet.
@@ -396,24 +399,15 @@ pub fn pools(
     points
 }
 
-/// `all - rest` of bytes, where both are known.
-fn difference(all: Option<i64>, rest: Option<i64>) -> Option<f64> {
-    Some((all? - rest?).max(0) as f64)
-}
-
-/// What new programs could have; kernels before 3.14, and some imports, do not tell it.
-fn available(reported: Option<i64>, free: Option<i64>, cached: Option<i64>) -> Option<i64> {
-    reported.or_else(|| Some(free? + cached?))
-}
-
 /// Samples of memory.
 pub fn memory(rows: impl Iterator<Item = Memory>) -> Vec<MemoryPoint> {
     let point = |row: Memory| MemoryPoint {
         t_ns: row.t_ns,
-        used: difference(row.total_bytes, available(row.available_bytes, row.free_bytes, row.cached_bytes)),
+        used: used(&row).map(|bytes| bytes as f64),
+        neither_free_nor_cached: neither_free_nor_cached(&row).map(|bytes| bytes as f64),
         cached: row.cached_bytes.map(|bytes| bytes as f64),
         dirty: row.dirty_bytes.map(|bytes| (bytes + row.writeback_bytes.unwrap_or(0)) as f64),
-        swapped: difference(row.swap_total_bytes, row.swap_free_bytes),
+        swapped: swap_used(&row).map(|bytes| bytes as f64),
     };
     rows.map(point).collect()
 }
@@ -462,15 +456,6 @@ pub fn pressure(rows: impl Iterator<Item = Pressure>) -> BTreeMap<String, Vec<Pr
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn memory_that_is_used_is_what_is_not_available() {
-        let used = |reported, free, cached| difference(Some(100), available(reported, free, cached));
-        assert_eq!(used(Some(60), Some(10), Some(40)), Some(40.0));
-        assert_eq!(used(None, Some(10), Some(40)), Some(50.0), "as old kernels tell it");
-        assert_eq!(used(None, None, Some(40)), None, "not known is not 0");
-        assert_eq!(difference(None, Some(60)), None);
-    }
 
     /// A second.
     const S: i64 = 1_000_000_000;

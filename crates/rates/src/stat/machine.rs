@@ -2,6 +2,7 @@
 
 use super::FigureDigits::{Fixed, Scaled};
 use super::{Figures, StatColumn, Step, columns};
+use crate::memory;
 use recording::rows;
 
 pub(super) const SYSTEM: &[StatColumn] = columns! {
@@ -67,14 +68,14 @@ impl Figures<rows::Memory> for Memory {
         let kib = |bytes: f64| bytes / 1024.0;
         let now = step.now;
         vec![
-            now.available_bytes.map(mib),
+            memory::available(now).map(mib),
             now.free_bytes.map(mib),
             now.cached_bytes.map(mib),
             now.anonymous_bytes.map(mib),
             now.slab_bytes.map(mib),
             now.dirty_bytes.map(mib),
             now.writeback_bytes.map(mib),
-            now.swap_total_bytes.zip(now.swap_free_bytes).map(|(total, free)| mib(total - free)),
+            memory::swap_used(now).map(mib),
             step.rate_some(|row| row.page_in_bytes).map(kib),
             step.rate_some(|row| row.page_out_bytes).map(kib),
             step.rate_some(|row| row.swap_in_pages),

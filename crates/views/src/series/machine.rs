@@ -228,11 +228,12 @@ fn over_samples<P>(
 }
 
 pub(crate) fn memory_use(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
-    let lines: [OfMachine<MemoryPoint>; 4] = [
+    let lines: [OfMachine<MemoryPoint>; 5] = [
         ("used", |point| point.used),
         ("page cache", |point| point.cached),
         ("dirty", |point| point.dirty),
         ("swap", |point| point.swapped),
+        ("not free/cache", |point| point.neither_free_nor_cached),
     ];
     over_samples(run, &facts.memory, |point| point.t_ns, axis("bytes", Unit::Bytes, Scale::Linear), &lines)
 }

@@ -3,6 +3,7 @@
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, Int64Array, RecordBatch};
 use rates::disk::{DiskColumns, DiskCounters, DiskDelta, delta, ratio};
+use rates::memory::remainder;
 use rates::{BatchColumns, is_loopback};
 use recording::{Reader, rows, thinned_to_ns};
 use std::collections::{BTreeMap, HashMap};
@@ -129,7 +130,7 @@ impl TrendFigure {
     /// The same, of what is no disk.
     fn value_of(self, was: &[i64], now: &[i64], seconds: f64) -> Option<f64> {
         if self == Self::Memory {
-            return Some((now.first()? - now.get(1)?) as f64);
+            return remainder(*now.first()?, *now.get(1)?).map(|bytes| bytes as f64);
         }
         let growth: Vec<f64> = now.iter().zip(was).map(|(now, was)| delta(*now, *was)).collect::<Option<_>>()?;
         if self == Self::Cpu {
