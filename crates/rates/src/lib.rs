@@ -3,20 +3,26 @@
 
 mod availability;
 mod columns;
+pub mod counter;
 pub mod cpu_share;
+pub mod cpu_time;
 pub mod disk;
 mod ending;
 mod interval;
 pub mod io_errors;
+pub mod irq_time;
 mod machine_rates;
 pub mod measure;
 pub mod memory;
+pub mod net;
 mod part;
+pub mod process;
 pub mod stat;
 mod tally;
 mod times;
+pub mod zfs;
 
-pub use availability::{Availability, SUBJECTS, WORKS};
+pub use availability::{Availability, SUBJECTS};
 pub use columns::{BatchColumns, NameNumbers, column_texts};
 pub use ending::{UnfinishedOperations, open_times};
 pub use interval::{IntervalFacts, OPS, OpCount, PhaseSpan, Stall, TotalFacts, base_title, is_stalled, sum_of};
