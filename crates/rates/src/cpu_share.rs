@@ -41,7 +41,7 @@ mod tests {
     const S: i64 = 1_000_000_000;
 
     fn point(t_ns: i64, user: f64) -> CpuPoint {
-        CpuPoint { t_ns, user, system: 0.0, irq: 0.0, steal: None, iowait: 0.0, busiest: None }
+        CpuPoint { t_ns, user, ..CpuPoint::default() }
     }
 
     fn interval(t_ns: i64, interval_ns: i64) -> IntervalFacts {

@@ -13,6 +13,7 @@ pub mod io_errors;
 pub mod irq_time;
 mod machine_rates;
 pub mod measure;
+pub mod memory;
 pub mod net;
 mod part;
 pub mod process;

@@ -3,6 +3,7 @@
 use crate::counter::CounterStep;
 use crate::cpu_time::CpuDelta;
 use crate::disk::DiskDelta;
+use crate::memory::{neither_free_nor_cached, swap_used, used};
 use crate::net::NetDelta;
 use crate::zfs::PoolRates;
 use recording::rows::{Cpu, Disk, Figure, Memory, Net, Pressure, RunQueue, System, ZfsPool};
@@ -14,6 +15,8 @@ use view::NamePattern;
 pub struct CpuPoint {
     /// End, ns.
     pub t_ns: i64,
+    /// Length of the interval, ns.
+    pub length_ns: i64,
     /// User and nice.
     pub user: f64,
     /// System.
@@ -47,6 +50,8 @@ impl CpuPoint {
 pub struct DiskPoint {
     /// End, ns.
     pub t_ns: i64,
+    /// Length of the interval, ns.
+    pub length_ns: i64,
     /// Reads per second.
     pub reads: Option<f64>,
     /// Writes per second.
@@ -90,6 +95,8 @@ impl DiskPoint {
 pub struct NetPoint {
     /// End, ns.
     pub t_ns: i64,
+    /// Length of the interval, ns.
+    pub length_ns: i64,
     /// Bytes received per second.
     pub rx_bytes: Option<f64>,
     /// Bytes sent per second.
@@ -101,10 +108,10 @@ pub struct NetPoint {
 }
 
 impl NetPoint {
-    /// Bytes per second in both directions; `None` where neither is known.
+    /// Bytes per second in both directions; `None` where one of them is not known: half of a sum would pass for the whole.
     #[must_use]
     pub fn bytes(&self) -> Option<f64> {
-        sum([self.rx_bytes, self.tx_bytes])
+        Some(self.rx_bytes? + self.tx_bytes?)
     }
 }
 
@@ -134,6 +141,8 @@ pub struct MemoryPoint {
     pub t_ns: i64,
     /// What programs and the kernel have and would not give back: all but what is available.
     pub used: Option<f64>,
+    /// The same as well as it can be said where the source does not tell what is available: all but what is free, and the page cache.
+    pub neither_free_nor_cached: Option<f64>,
     /// Page cache.
     pub cached: Option<f64>,
     /// Changed and not on the disk yet.
@@ -261,6 +270,7 @@ pub fn cpu(rows: impl Iterator<Item = Cpu>, names: Option<&NamePattern>) -> Vec<
         let Some(of) = shares(row, before) else { continue };
         let (sum, count) = sums.entry(row.t_ns).or_default();
         *count += 1.0;
+        sum.length_ns = of.length_ns;
         sum.user += of.user;
         sum.system += of.system;
         sum.irq += of.irq;
@@ -270,6 +280,7 @@ pub fn cpu(rows: impl Iterator<Item = Cpu>, names: Option<&NamePattern>) -> Vec<
     }
     let mean = |(t_ns, (sum, count)): (i64, (CpuPoint, f64))| CpuPoint {
         t_ns,
+        length_ns: sum.length_ns,
         user: sum.user / count,
         system: sum.system / count,
         irq: sum.irq / count,
@@ -307,6 +318,7 @@ pub fn shares(row: &Cpu, before: &Cpu) -> Option<CpuPoint> {
     let percent = |part: f64| delta.percent(part);
     Some(CpuPoint {
         t_ns: row.t_ns,
+        length_ns: row.t_ns - before.t_ns,
         user: percent(delta.all_user())?,
         system: percent(delta.system.unwrap_or(0.0))?,
         irq: percent(delta.all_irq())?,
@@ -333,10 +345,9 @@ pub fn disks(rows: impl Iterator<Item = Disk>) -> BTreeMap<String, Vec<DiskPoint
 }
 
 fn disk(row: &Disk, before: &Disk) -> DiskPoint {
-    let nothing = DiskPoint { t_ns: row.t_ns, ..DiskPoint::default() };
+    let nothing = DiskPoint { t_ns: row.t_ns, length_ns: row.t_ns - before.t_ns, ..DiskPoint::default() };
     let Some(delta) = DiskDelta::of(row, before) else { return nothing };
     DiskPoint {
-        t_ns: row.t_ns,
         reads: delta.per_s(delta.read.ios),
         writes: delta.per_s(delta.write.ios),
         discards: delta.per_s(delta.discard.ios),
@@ -348,6 +359,7 @@ fn disk(row: &Disk, before: &Disk) -> DiskPoint {
         response_ns: delta.mean_await_ns(),
         queue: delta.mean_queue_depth(),
         busy: delta.busy_percent(),
+        ..nothing
     }
 }
 
@@ -366,6 +378,7 @@ pub fn nets(rows: impl Iterator<Item = Net>) -> BTreeMap<String, Vec<NetPoint>> 
         let delta = NetDelta::of(row, before);
         points.entry(row.interface.clone()).or_default().push(NetPoint {
             t_ns: row.t_ns,
+            length_ns: row.t_ns - before.t_ns,
             rx_bytes: delta.per_s(delta.rx.bytes),
             tx_bytes: delta.per_s(delta.tx.bytes),
             rx_packets: delta.per_s(delta.rx.packets),
@@ -409,24 +422,15 @@ pub fn pools(
     points
 }
 
-/// `all - rest` of bytes, where both are known.
-fn difference(all: Option<i64>, rest: Option<i64>) -> Option<f64> {
-    Some((all? - rest?).max(0) as f64)
-}
-
-/// What new programs could have; kernels before 3.14, and some imports, do not tell it.
-fn available(reported: Option<i64>, free: Option<i64>, cached: Option<i64>) -> Option<i64> {
-    reported.or_else(|| Some(free? + cached?))
-}
-
 /// Samples of memory.
 pub fn memory(rows: impl Iterator<Item = Memory>) -> Vec<MemoryPoint> {
     let point = |row: Memory| MemoryPoint {
         t_ns: row.t_ns,
-        used: difference(row.total_bytes, available(row.available_bytes, row.free_bytes, row.cached_bytes)),
+        used: used(&row).map(|bytes| bytes as f64),
+        neither_free_nor_cached: neither_free_nor_cached(&row).map(|bytes| bytes as f64),
         cached: row.cached_bytes.map(|bytes| bytes as f64),
         dirty: row.dirty_bytes.map(|bytes| (bytes + row.writeback_bytes.unwrap_or(0)) as f64),
-        swapped: difference(row.swap_total_bytes, row.swap_free_bytes),
+        swapped: swap_used(&row).map(|bytes| bytes as f64),
     };
     rows.map(point).collect()
 }
@@ -474,15 +478,6 @@ pub fn pressure(rows: impl Iterator<Item = Pressure>) -> BTreeMap<String, Vec<Pr
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn memory_that_is_used_is_what_is_not_available() {
-        let used = |reported, free, cached| difference(Some(100), available(reported, free, cached));
-        assert_eq!(used(Some(60), Some(10), Some(40)), Some(40.0));
-        assert_eq!(used(None, Some(10), Some(40)), Some(50.0), "as old kernels tell it");
-        assert_eq!(used(None, None, Some(40)), None, "not known is not 0");
-        assert_eq!(difference(None, Some(60)), None);
-    }
 
     /// A second.
     const S: i64 = 1_000_000_000;

@@ -123,7 +123,7 @@ impl Ends for PressurePoint {
 }
 
 /// A time and a value.
-impl Ends for (i64, f64) {
+impl Ends for (i64, Option<f64>) {
     fn t_ns(&self) -> i64 {
         self.0
     }

@@ -3,6 +3,7 @@
 use super::FigureDigits::{Fixed, Scaled};
 use super::{Figures, StatColumn, columns};
 use crate::counter::CounterStep;
+use crate::memory;
 use recording::rows;
 
 pub(super) const SYSTEM: &[StatColumn] = columns! {
@@ -68,14 +69,14 @@ impl Figures<rows::Memory> for Memory {
         let kib = |bytes: f64| bytes / 1024.0;
         let now = step.now;
         vec![
-            now.available_bytes.map(mib),
+            memory::available(now).map(mib),
             now.free_bytes.map(mib),
             now.cached_bytes.map(mib),
             now.anonymous_bytes.map(mib),
             now.slab_bytes.map(mib),
             now.dirty_bytes.map(mib),
             now.writeback_bytes.map(mib),
-            now.swap_total_bytes.zip(now.swap_free_bytes).map(|(total, free)| mib(total - free)),
+            memory::swap_used(now).map(mib),
             step.rate_opt(|row| row.page_in_bytes).map(kib),
             step.rate_opt(|row| row.page_out_bytes).map(kib),
             step.rate_opt(|row| row.swap_in_pages),

@@ -79,7 +79,7 @@ pub(super) static MACHINE: [View; 14] = [
         "Memory",
         ViewKind::TimeSeries,
         series::memory_use,
-        "Used: all that is not available to new programs. The page cache is given back when programs need it; dirty is not on a disk yet.",
+        "Used: all that is not available to new programs; what is neither free nor page cache stands for it where the source does not tell what is available. The page cache is given back when programs need it; dirty is not on a disk yet.",
     ),
     run(
         "system.tasks",

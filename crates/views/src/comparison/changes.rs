@@ -3,7 +3,7 @@
 //! A counter is judged as the rate of a load is, second by second. So many are looked at that one in twenty of equal ones would seem to
 //! differ: the intervals are those with which all together give a false alarm in one of twenty comparisons.
 
-use super::conclusion::{ComparisonQuestion, Conclusion, FLOOR_S, JudgedFigure, LoadPair};
+use super::conclusion::{ComparisonQuestion, Conclusion, FLOOR_S, JudgedFigure, LoadPair, MISSING};
 use super::per_second::{LoadRound, RoundStep, steps};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use rates::counter::delta_f64;
 use rates::measure::{BetterDirection, MeasureKind, RateFlow};
 use recording::{ColumnKind, ColumnSchema, Reader, TableSchema, rows};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use view::{AnalyzeError, Unit};
 
 /// Tables of counters whose rows are few: those of each process, vector or thread would drown the rest.
@@ -33,6 +33,12 @@ const STRETCHES: usize = 10;
 const MOST: usize = 25;
 /// Below this much, a change is not worth a line.
 const WORTH: f64 = 1.1;
+/// A time between samples so many times as long as the usual one around it is a gap, as in the findings.
+const GAP_STEPS: f64 = 2.5;
+/// So many times between samples on each side say what is usual: a thinned recording has longer ones from some time on.
+const AROUND: usize = 7;
+/// Counters that are named where several are left out.
+const NAMED: usize = 4;
 
 /// Which counter: table, column, names of the row.
 type Key = (&'static str, &'static str, String);
@@ -48,7 +54,11 @@ struct Rates {
 
 /// The counters of a recording while its load ran.
 #[derive(Debug, Default)]
-pub(crate) struct Samples(BTreeMap<Key, Rates>);
+pub(crate) struct Samples {
+    known: BTreeMap<Key, Rates>,
+    /// Those that ran backwards: their growth is not known.
+    fell: BTreeSet<Key>,
+}
 
 /// A counter that differs.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,21 +90,43 @@ pub(crate) struct Changes {
     looked_at: usize,
     /// Is the time enough to know of any?
     is_enough: bool,
+    /// Names of those that ran backwards on one side.
+    fell: Vec<String>,
+    /// Names of those without samples for most of the time on one side.
+    with_gaps: Vec<String>,
 }
 
 impl Changes {
-    /// What was looked at, a sentence with a full stop; `None` when both have no counters.
+    /// What was looked at and what was left out, sentences with full stops; `None` when both have no counters.
     pub(crate) fn words(&self) -> Option<String> {
         let found = self.changes.len() + self.more;
-        match (self.looked_at, self.is_enough) {
+        let compared = match (self.looked_at, self.is_enough) {
             (0, _) => None,
             (_, false) => Some(format!("counters of the machine are not compared: {FLOOR_S:.0} s are needed.")),
             (looked_at, true) => Some(format!(
                 "{looked_at} counters of the machine were compared, {found} changed (by a tenth or more, and surely: one false alarm \
                  among all of them in 20 such comparisons)."
             )),
-        }
+        };
+        let fell = left_out(&self.fell, "ran backwards: a reset or a replaced device");
+        let why = format!("no sample for more than {:.0} % of the time", 100.0 * MISSING);
+        let sentences = [compared, fell, left_out(&self.with_gaps, &why)];
+        let sentences: Vec<String> = sentences.into_iter().flatten().collect();
+        (!sentences.is_empty()).then(|| sentences.join(" "))
     }
+}
+
+/// `2 counters were left out (why): net eth0 rx_bytes, net eth0 tx_bytes.`; `None` when there are none.
+fn left_out(names: &[String], why: &str) -> Option<String> {
+    let shown = names.get(..NAMED.min(names.len()))?.join(", ");
+    let count = match names.len() {
+        0 => return None,
+        1 => "1 counter was".to_string(),
+        several => format!("{several} counters were"),
+    };
+    let more = names.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!("{count} left out ({why}): {shown}{more}."))
 }
 
 /// Unit of a rate or of a value, and what it is multiplied by.
@@ -129,11 +161,13 @@ impl Samples {
     pub(crate) fn read(readers: &[&Reader], span: Option<(i64, i64)>) -> Result<Self, AnalyzeError> {
         let mut samples = Self::default();
         for reader in readers {
-            for (key, mut rates) in Self::read_one(reader, span)?.0 {
-                match samples.0.get_mut(&key) {
+            let mut one = Self::read_one(reader, span)?;
+            samples.fell.append(&mut one.fell);
+            for (key, mut rates) in one.known {
+                match samples.known.get_mut(&key) {
                     Some(known) => known.rounds.append(&mut rates.rounds),
                     None => {
-                        samples.0.insert(key, rates);
+                        samples.known.insert(key, rates);
                     }
                 }
             }
@@ -151,23 +185,32 @@ impl Samples {
                 collect(table, &batch?, (from_ns, to_ns), &mut series);
             }
             for ((column, names), series) in series {
-                let column = &table.columns[column];
-                let Some(rates) = rates(column, &series) else { continue };
-                samples.0.insert((table.name, column.name, names), rates);
+                samples.insert(table, &table.columns[column], names, &series);
             }
         }
         Ok(samples)
     }
 
+    fn insert(&mut self, table: &TableSchema, column: &ColumnSchema, names: String, series: &[(i64, f64)]) {
+        let key = (table.name, column.name, names);
+        if column.kind == ColumnKind::Counter && series.windows(2).any(|pair| delta_f64(pair[1].1, pair[0].1).is_none())
+        {
+            self.fell.insert(key);
+        } else if let Some(rates) = rates(column, series) {
+            self.known.insert(key, rates);
+        }
+    }
+
     /// Nothing was recorded of the machine.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.known.is_empty()
     }
 
     /// The counters that differ most from those of `base`, surely and by at least a tenth.
     pub(crate) fn changes(&self, base: &Self) -> Changes {
-        let both: Vec<(&Key, &Rates, &Rates)> =
-            base.0.iter().filter_map(|(key, was)| Some((key, was, self.0.get(key)?))).collect();
+        let both = base.known.iter().filter_map(|(key, was)| Some((key, was, self.known.get(key)?)));
+        let (both, with_gaps): (Vec<_>, Vec<_>) =
+            both.partition(|(_, was, is)| was.missing().max(is.missing()) <= MISSING);
         let looked_at = both.iter().filter(|(_, was, is)| was.mean() != 0.0 || is.mean() != 0.0).count();
         let question = ComparisonQuestion { tests: looked_at, ..ComparisonQuestion::default() };
         let mut changes: Vec<(f64, CounterChange)> = Vec::new();
@@ -183,16 +226,35 @@ impl Samples {
             if score < WORTH.ln() {
                 continue;
             }
-            let of = format!("{} {}", key.0, key.2).trim_end().to_string();
-            let (column, help, unit) = (key.1, is.help, is.unit);
+            let (of, column, help, unit) = (of_what(key), key.1, is.help, is.unit);
             changes.push((score, CounterChange { of, column, help, unit, was: was.mean(), is: is.mean(), judged }));
         }
         changes.sort_by(|a, b| b.0.total_cmp(&a.0));
         let more = changes.len().saturating_sub(MOST);
         changes.truncate(MOST);
         let is_enough = both.iter().any(|(_, was, is)| was.is_long() && is.is_long());
-        Changes { changes: changes.into_iter().map(|change| change.1).collect(), more, looked_at, is_enough }
+        let with_gaps = with_gaps.iter().map(|(key, ..)| name(key)).collect();
+        let changes = changes.into_iter().map(|change| change.1).collect();
+        Changes { changes, more, looked_at, is_enough, fell: self.fell(base), with_gaps }
     }
+
+    /// Counters that both sides have, and that are not compared because they ran backwards on one of them.
+    fn fell(&self, base: &Self) -> Vec<String> {
+        let has = |side: &Self, key: &Key| side.known.contains_key(key) || side.fell.contains(key);
+        let is_compared = |key: &Key| self.known.contains_key(key) && base.known.contains_key(key);
+        let fell = self.fell.union(&base.fell).filter(|key| has(self, key) && has(base, key) && !is_compared(key));
+        fell.map(name).collect()
+    }
+}
+
+/// `net eth0`.
+fn of_what(key: &Key) -> String {
+    format!("{} {}", key.0, key.2).trim_end().to_string()
+}
+
+/// `net eth0 rx_bytes`.
+fn name(key: &Key) -> String {
+    format!("{} {}", of_what(key), key.1)
 }
 
 /// What is said of a counter; `None` when it is 0 on one side.
@@ -209,11 +271,18 @@ impl Rates {
         self.rounds.iter().flat_map(|round| &round.steps)
     }
 
-    /// Over all the time.
+    /// Over all the time, that of gaps too: what a counter grew by in one is known.
     fn mean(&self) -> f64 {
-        let (amount, seconds) =
-            self.steps().fold((0.0, 0.0), |(amount, s), step| (amount + step.ops, s + step.length_s));
+        let all = self.steps().chain(self.rounds.iter().map(|round| &round.over_gaps));
+        let (amount, seconds) = all.fold((0.0, 0.0), |(amount, s), step| (amount + step.ops, s + step.length_s));
         if seconds > 0.0 { amount / seconds } else { 0.0 }
+    }
+
+    /// Part of the time that has no samples.
+    fn missing(&self) -> f64 {
+        let missing_s: f64 = self.rounds.iter().map(|round| round.missing_s).sum();
+        let measured_s: f64 = self.steps().map(|step| step.length_s).sum();
+        if missing_s > 0.0 { missing_s / (missing_s + measured_s) } else { 0.0 }
     }
 
     /// Long enough to be compared?
@@ -273,6 +342,38 @@ fn rates(column: &ColumnSchema, series: &[(i64, f64)]) -> Option<Rates> {
     };
     let all: Vec<RoundStep> =
         series.windows(2).map(step).collect::<Option<Vec<RoundStep>>>().filter(|all| !all.is_empty())?;
-    let round = LoadRound { steps: steps(&all, MOST_STEPS), began_ns: series[0].0, ..LoadRound::default() };
+    let mut round = without_gaps(all);
+    if is_gauge {
+        // What it was in a gap is not known.
+        round.over_gaps = RoundStep::default();
+    }
+    round.began_ns = series[0].0;
     Some(Rates { unit, help: column.help.trim(), rounds: vec![round] })
 }
+
+/// Intervals as steps, with those apart that are gaps: one interval of 90 s among those of a second is no sample of how much they move.
+/// It would count as one, and being a mean of 90 it hardly moves.
+fn without_gaps(intervals: Vec<RoundStep>) -> LoadRound {
+    let lengths: Vec<f64> = intervals.iter().map(|interval| interval.length_s).collect();
+    let is_gap = |at: usize| {
+        let mut around = lengths[at.saturating_sub(AROUND)..lengths.len().min(at + AROUND + 1)].to_vec();
+        around.sort_by(f64::total_cmp);
+        lengths[at] > GAP_STEPS * around[around.len() / 2]
+    };
+    let mut round = LoadRound::default();
+    let mut sampled = Vec::new();
+    for (at, interval) in intervals.into_iter().enumerate() {
+        if is_gap(at) {
+            round.missing_s += interval.length_s;
+            round.over_gaps.length_s += interval.length_s;
+            round.over_gaps.ops += interval.ops;
+        } else {
+            sampled.push(interval);
+        }
+    }
+    round.steps = steps(&sampled, MOST_STEPS);
+    round
+}
+
+#[cfg(test)]
+mod tests;

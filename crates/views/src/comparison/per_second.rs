@@ -29,6 +29,8 @@ pub struct LoadRound {
     pub steps: Vec<RoundStep>,
     /// How much between the first step and the last was not recorded, s.
     pub missing_s: f64,
+    /// What a counter grew by in that time: part of its rate, and no step, because how it moved there is not known.
+    pub over_gaps: RoundStep,
     /// Response times at full resolution, with what had no end.
     pub response: OperationTimes,
     /// Service times, the same.
@@ -79,6 +81,7 @@ impl LoadRound {
         for round in rounds {
             all.steps.extend(round.steps.iter().cloned());
             all.missing_s += round.missing_s;
+            all.over_gaps.add(&round.over_gaps);
             all.response.merge(&round.response);
             all.service.merge(&round.service);
         }

@@ -56,7 +56,10 @@ fn count(flow: RateFlow) -> fn(&RoundStep) -> f64 {
 /// The logarithm of a figure; `None` where it is not known, or 0.
 pub(crate) fn theta(round: &LoadRound, kind: MeasureKind) -> Option<f64> {
     let value = match kind {
-        MeasureKind::Rate(flow) => round.steps.iter().map(count(flow)).sum::<f64>() / round.measured_s(),
+        MeasureKind::Rate(flow) => {
+            let all = round.steps.iter().chain([&round.over_gaps]);
+            all.map(count(flow)).sum::<f64>() / (round.measured_s() + round.over_gaps.length_s)
+        }
         MeasureKind::Mean(clock) => whole(round.times(clock)).mean()?,
         MeasureKind::Quantile(clock, p) => whole(round.times(clock)).quantile_within(p)?.value,
         MeasureKind::Plain => return None,

@@ -34,26 +34,31 @@ pub(crate) fn disk_size(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawin
 /// Of how many devices at least there is a share to tell.
 const SEVERAL: usize = 2;
 
-pub(crate) fn disk_skew(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
-    let mut totals: BTreeMap<i64, f64> = BTreeMap::new();
-    for point in facts.disks.values().flatten() {
-        *totals.entry(point.t_ns).or_default() += point.requests().unwrap_or(0.0);
+/// What part each device had of all requests: ends of intervals, and per cent.
+type DeviceShares = BTreeMap<String, Vec<(i64, Option<f64>)>>;
+
+/// Of the devices that had a request. Where those of one device are not known, nothing is known of the part of any.
+fn request_shares(disks: &BTreeMap<String, Vec<DiskPoint>>) -> DeviceShares {
+    let mut totals: BTreeMap<i64, Option<f64>> = BTreeMap::new();
+    for point in disks.values().flatten() {
+        let total = totals.entry(point.t_ns).or_insert(Some(0.0));
+        *total = total.zip(point.requests()).map(|(total, requests)| total + requests);
     }
     let share = |point: &DiskPoint| {
-        let total = totals.get(&point.t_ns).filter(|total| **total > 0.0)?;
-        Some((point.t_ns, 100.0 * point.requests()? / total))
+        let total = totals.get(&point.t_ns).copied().flatten().filter(|total| *total > 0.0);
+        (point.t_ns, total.zip(point.requests()).map(|(total, requests)| 100.0 * requests / total))
     };
-    let shares: BTreeMap<String, Vec<(i64, f64)>> = facts
-        .disks
-        .iter()
-        .map(|(name, points)| (name.clone(), points.iter().filter_map(share).collect::<Vec<_>>()))
-        .filter(|(_, shares)| shares.iter().any(|share| share.1 > 0.0))
-        .collect();
+    let all = disks.iter().map(|(name, points)| (name.clone(), points.iter().map(share).collect::<Vec<_>>()));
+    all.filter(|(_, shares)| shares.iter().any(|share| share.1 > Some(0.0))).collect()
+}
+
+pub(crate) fn disk_skew(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
+    let shares = request_shares(&facts.disks);
     if shares.len() < SEVERAL {
         return None;
     }
     let y = axis("% of all requests", Unit::Percent, Scale::Linear);
-    each(&shares, run, y, |share| Some(share.1), &[("", |share: &(i64, f64)| Some(share.1))])
+    each(&shares, run, y, |share| share.1, &[("", |share: &(i64, Option<f64>)| share.1)])
 }
 
 /// Devices of a chart with two axes: the reader could not distinguish more.
@@ -117,27 +122,42 @@ pub(crate) fn controller_latency(facts: &RecordingFacts, run: &RunFacts) -> Opti
 
 /// What the devices of each controller did together. Partitions and volumes have none: they would count twice.
 fn controllers(facts: &RecordingFacts) -> BTreeMap<String, Vec<DiskPoint>> {
-    let mut sums: BTreeMap<&str, BTreeMap<i64, DiskPoint>> = BTreeMap::new();
-    for (device, points) in &facts.disks {
-        let Some(controller) = facts.manifest.hardware["controllers"][device].as_str() else { continue };
-        if facts.controllers.as_ref().is_some_and(|names| !names.admits(controller)) {
-            continue;
-        }
+    let of = |device: &str| {
+        let controller = facts.manifest.hardware["controllers"][device].as_str()?;
+        let is_chosen = facts.controllers.as_ref().is_none_or(|names| names.admits(controller));
+        is_chosen.then(|| controller.to_string())
+    };
+    controller_sums(&facts.disks, of)
+}
+
+/// The points of devices that have a controller, added up.
+fn controller_sums(
+    disks: &BTreeMap<String, Vec<DiskPoint>>,
+    controller: impl Fn(&str) -> Option<String>,
+) -> BTreeMap<String, Vec<DiskPoint>> {
+    let mut sums: BTreeMap<String, BTreeMap<i64, DiskPoint>> = BTreeMap::new();
+    for (device, points) in disks {
+        let Some(controller) = controller(device) else { continue };
         let of = sums.entry(controller).or_default();
         for point in points {
             let sum = of.entry(point.t_ns);
             sum.and_modify(|sum| add(sum, point)).or_insert(*point);
         }
     }
-    sums.into_iter().map(|(name, points)| (name.to_string(), points.into_values().collect())).collect()
+    sums.into_iter().map(|(name, points)| (name, points.into_values().collect())).collect()
 }
 
-/// Adds a device to its controller: times weighted by requests, as busy as the busiest.
+/// Adds a device to its controller: times weighted by requests, as busy as the busiest. What is not known of one device is not known
+/// of both.
 fn add(sum: &mut DiskPoint, point: &DiskPoint) {
-    let weighted = |point: &DiskPoint| Some((point.response_ns? * point.requests()?, point.requests()?));
+    // A device without a request has no time of one, and changes nothing.
+    let weighted = |point: &DiskPoint| match point.requests()? {
+        0.0 => Some((0.0, 0.0)),
+        requests => Some((point.response_ns? * requests, requests)),
+    };
     sum.response_ns = match (weighted(sum), weighted(point)) {
         (Some(a), Some(b)) if a.1 + b.1 > 0.0 => Some((a.0 + b.0) / (a.1 + b.1)),
-        _ => sum.response_ns.or(point.response_ns),
+        _ => None,
     };
     let both = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
     sum.reads = both(sum.reads, point.reads);
@@ -208,11 +228,12 @@ fn over_samples<P>(
 }
 
 pub(crate) fn memory_use(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
-    let lines: [OfMachine<MemoryPoint>; 4] = [
+    let lines: [OfMachine<MemoryPoint>; 5] = [
         ("used", |point| point.used),
         ("page cache", |point| point.cached),
         ("dirty", |point| point.dirty),
         ("swap", |point| point.swapped),
+        ("not free/cache", |point| point.neither_free_nor_cached),
     ];
     over_samples(run, &facts.memory, |point| point.t_ns, axis("bytes", Unit::Bytes, Scale::Linear), &lines)
 }
@@ -241,4 +262,51 @@ pub(crate) fn run_queue(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawin
 pub(crate) fn pressure(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("% of the time", Unit::Percent, Scale::Linear);
     each(&facts.pressure, run, y, |point| point.some, &[("some", |point| point.some), ("full", |point| point.full)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::rows::Disk;
+
+    const SECOND_NS: i64 = 1_000_000_000;
+
+    /// Samples a second apart, with the counts of reads at each, which take `read_ms` each and move nothing.
+    fn disk(device: &str, read_ms: i64, reads: [i64; 4]) -> impl Iterator<Item = Disk> {
+        (0..).zip(reads).map(move |(second, reads)| Disk {
+            t_ns: second * SECOND_NS,
+            device: device.to_string(),
+            read_ios: Some(reads),
+            read_ticks_ms: Some(read_ms * reads),
+            ..Disk::default()
+        })
+    }
+
+    /// Two devices of one controller; the counters of the second begin anew in the second second.
+    fn reset() -> BTreeMap<String, Vec<DiskPoint>> {
+        let rows = disk("sda", 1, [0, 30, 60, 90]).chain(disk("sdb", 5, [1000, 1010, 3, 13]));
+        let mut rows: Vec<Disk> = rows.collect();
+        rows.sort_by_key(|row| row.t_ns);
+        rates::disks(rows.into_iter())
+    }
+
+    #[test]
+    fn a_device_has_not_all_requests_because_those_of_another_are_not_known() {
+        let shares = request_shares(&reset());
+        let of = |name: &str| shares[name].iter().map(|share| share.1).collect::<Vec<_>>();
+        assert_eq!(of("sda"), [Some(75.0), None, Some(75.0)]);
+        assert_eq!(of("sdb"), [Some(25.0), None, Some(25.0)]);
+    }
+
+    #[test]
+    fn the_response_time_of_a_controller_is_not_that_of_the_one_device_that_is_known() {
+        let sums = controller_sums(&reset(), |_| Some("0000:00:02.0".to_string()));
+        let ms: Vec<_> = sums["0000:00:02.0"].iter().map(|point| point.response_ns.map(|ns| ns / 1e6)).collect();
+        // 30 reads of 1 ms and 10 of 5 ms.
+        assert_eq!(ms, [Some(2.0), None, Some(2.0)]);
+        // A device that had nothing to do changes nothing.
+        let rows = disk("sda", 1, [0, 30, 60, 90]).chain(disk("sdb", 5, [7, 7, 7, 7]));
+        let sums = controller_sums(&rates::disks(rows), |_| Some("c".to_string()));
+        assert!(sums["c"].iter().all(|point| point.response_ns == Some(1e6)), "{sums:?}");
+    }
 }

@@ -5,6 +5,7 @@ use arrow_array::{Array as _, Int64Array, RecordBatch};
 use rates::counter::delta;
 use rates::cpu_time::{CpuColumns, CpuCounters, CpuDelta};
 use rates::disk::{DiskColumns, DiskCounters, DiskDelta};
+use rates::memory::remainder;
 use rates::{BatchColumns, is_loopback};
 use recording::{Reader, rows, thinned_to_ns};
 use std::collections::{BTreeMap, HashMap};
@@ -134,7 +135,7 @@ impl TrendFigure {
     /// The same, of memory and interfaces.
     fn value_of(self, was: &[i64], now: &[i64], seconds: f64) -> Option<f64> {
         if self == Self::Memory {
-            return Some((now.first()? - now.get(1)?) as f64);
+            return remainder(*now.first()?, *now.get(1)?).map(|bytes| bytes as f64);
         }
         let growth: Vec<f64> = now.iter().zip(was).map(|(now, was)| delta(*now, *was)).collect::<Option<_>>()?;
         growth.into_iter().reduce(f64::max).map(|most| most / seconds)
