@@ -2,7 +2,7 @@
 
 use super::interval_sample::{CpuEventUse, IntervalSample, PreemptedUse, RunUse, StolenUse};
 use super::samples::{FORGET_NS, KNOWN, Samples, Sparse};
-use rates::disk::delta;
+use rates::counter::delta;
 use recording::rows::{CpuEvent, PreemptedBy, ProcessEvent, Stolen};
 use recording::{Label, RecordingError, RowBatch};
 

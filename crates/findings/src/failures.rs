@@ -1,7 +1,7 @@
 //! I/Os that failed, from the tables that count them.
 
 use super::interval_sample::{IntervalSample, IoFailure};
-use rates::disk::delta;
+use rates::counter::delta;
 use recording::rows::{IoError, IoInterval};
 use recording::{Label, RecordingError, RowBatch};
 use std::collections::HashMap;

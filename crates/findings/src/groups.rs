@@ -2,7 +2,7 @@
 
 use super::interval_sample::GroupUse;
 use super::samples::{FORGET_NS, KNOWN};
-use rates::disk::delta_opt;
+use rates::counter::delta_opt;
 use recording::rows::Cgroup;
 use recording::{Label, RecordingError, RowBatch};
 use std::collections::HashMap;

@@ -9,9 +9,9 @@ use super::interval_sample::{
 };
 use super::samples::{FORGET_NS, KNOWN, Samples, Sparse};
 use quantity::histogram::Histogram;
+use rates::counter::{delta, delta_opt};
 use rates::cpu_shares;
-use rates::disk::is_partition;
-use rates::disk::{DiskDelta, delta, delta_opt};
+use rates::disk::{DiskDelta, is_partition};
 use recording::rows::{
     self, BtrfsDevice, Cpu, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net, OpInterval,
     Phase, Process, System, Tcp, Thread, TraceInterval, ZfsArc,

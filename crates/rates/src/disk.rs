@@ -1,10 +1,10 @@
-//! From two samples of cumulative counters to what happened between them: the only place where one is taken from the other,
-//! so that no two faces can disagree about the same rows. Knows rows and record batches, and nothing of this crate.
+//! From two samples of a block device to what happened between them. Knows rows, record batches and counters, and nothing else
+//! of this crate.
 //!
-//! Of a block device (`/proc/diskstats`, [kernel.org iostats](https://docs.kernel.org/admin-guide/iostats.html)): *operations*
-//! are reads, writes and discards, *bytes* are those of the same requests. Flushes move no data and count apart. Tools that
+//! Of `/proc/diskstats` ([kernel.org iostats](https://docs.kernel.org/admin-guide/iostats.html)): *operations* are reads, writes and discards, *bytes* are those of the same requests. Flushes move no data and count apart. Tools that
 //! print one figure for all kinds (`tps` of `iostat -d`) have it in `any_ios`, which counts where no kind is known.
 
+use crate::counter::{CounterStep, delta_opt, ratio};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array as _, Int64Array, RecordBatch};
@@ -16,22 +16,6 @@ const SECTOR: f64 = 512.0;
 const TICK_MS: f64 = 1.0;
 /// Tools print the mean time of a request to a hundredth of a millisecond: it may be off by half of that.
 const PRINTED_MS: f64 = 0.005;
-
-/// Growth of a counter; `None` when it ran backwards: a device was replaced, a driver reset it.
-pub fn delta(now: i64, before: i64) -> Option<f64> {
-    let grown = now.checked_sub(before)?;
-    (grown >= 0).then_some(grown as f64)
-}
-
-/// Growth of a counter that the source may lack; `None` as well where one of the samples does not have it.
-pub fn delta_opt(now: Option<i64>, before: Option<i64>) -> Option<f64> {
-    delta(now?, before?)
-}
-
-/// `part ÷ whole`; `None` where that is no number: nothing of nothing, or something of nothing.
-pub fn ratio(part: f64, whole: f64) -> Option<f64> {
-    Some(part / whole).filter(|quotient| whole > 0.0 && quotient.is_finite())
-}
 
 /// Counters of the requests of one kind, of any unit; what a source does not count is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -161,6 +145,11 @@ impl DiskDelta {
     /// in one of the two samples only: the device began anew, and what it did in between is not known.
     pub fn of(now: &Disk, before: &Disk) -> Option<Self> {
         Self::between(&now.into(), &before.into())
+    }
+
+    /// The same, of a step.
+    pub fn of_step(step: &CounterStep<'_, Disk>) -> Option<Self> {
+        Self::over(step.seconds, &step.now.into(), step.before.map(Into::into).as_ref())
     }
 
     /// The same, of counters.

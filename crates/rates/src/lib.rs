@@ -3,6 +3,7 @@
 
 mod availability;
 mod columns;
+pub mod counter;
 pub mod cpu_share;
 pub mod disk;
 mod ending;

@@ -1,6 +1,7 @@
 //! From cumulative counters of CPUs and devices to rates between successive samples.
 
-use crate::disk::{DiskDelta, delta};
+use crate::counter::delta;
+use crate::disk::DiskDelta;
 use recording::rows::{Cpu, Disk, Figure, Memory, Net, Pressure, RunQueue, System, ZfsPool};
 use std::collections::{BTreeMap, BTreeSet};
 use view::NamePattern;

@@ -23,7 +23,7 @@ mod responses;
 pub use net::{LinkDuplex, SpeedOverride};
 pub use replay::replay;
 
-use crate::disk::{DiskDelta, delta_opt};
+use crate::counter::CounterStep;
 use recording::rows::{self, Disk};
 use recording::{RecordingError, Row, RowBatch};
 use std::collections::HashMap;
@@ -313,48 +313,7 @@ trait Figures<R> {
     }
 
     /// Figures of an interval, one per column. `before` is `None` for the mean since boot.
-    fn values(&self, step: &Step<'_, R>) -> Vec<Option<f64>>;
-}
-
-/// Two samples of one thing.
-struct Step<'a, R> {
-    before: Option<&'a R>,
-    now: &'a R,
-    seconds: f64,
-}
-
-impl<R> Step<'_, R> {
-    /// Growth of a counter.
-    fn delta(&self, counter: impl Fn(&R) -> i64) -> Option<f64> {
-        self.delta_some(|row| Some(counter(row)))
-    }
-
-    /// Growth of a counter that the kernel may lack.
-    fn delta_some(&self, counter: impl Fn(&R) -> Option<i64>) -> Option<f64> {
-        let before = match self.before {
-            Some(row) => counter(row),
-            None => Some(0),
-        };
-        delta_opt(counter(self.now), before)
-    }
-
-    /// Growth per second.
-    fn rate(&self, counter: impl Fn(&R) -> i64) -> Option<f64> {
-        self.rate_some(|row| Some(counter(row)))
-    }
-
-    /// Growth per second of a counter that the kernel may lack.
-    fn rate_some(&self, counter: impl Fn(&R) -> Option<i64>) -> Option<f64> {
-        (self.seconds > 0.0).then_some(())?;
-        Some(self.delta_some(counter)? / self.seconds)
-    }
-}
-
-impl Step<'_, Disk> {
-    /// What a device did.
-    fn disk(&self) -> Option<DiskDelta> {
-        DiskDelta::over(self.seconds, &self.now.into(), self.before.map(Into::into).as_ref())
-    }
+    fn values(&self, step: &CounterStep<'_, R>) -> Vec<Option<f64>>;
 }
 
 /// `part` of `whole` in per cent; nothing of nothing is 0.
@@ -414,7 +373,7 @@ impl<R: Row + Timed, F: Figures<R>> Stream for Samples<R, F> {
             let since_ns = before.map_or(0, Timed::t_ns);
             // A thing that came in between has no interval yet.
             if before.is_some() || (is_first && self.since_boot) {
-                let step = Step { before, now: &row, seconds: (row.t_ns() - since_ns) as f64 / 1e9 };
+                let step = CounterStep { before, now: &row, seconds: (row.t_ns() - since_ns) as f64 / 1e9 };
                 block.seconds = block.seconds.max(step.seconds);
                 block.rows.push(StatRow { name: key.clone(), values: self.figures.values(&step), texts: Vec::new() });
             }

@@ -2,8 +2,8 @@
 
 use super::fold::is_io_error;
 use super::{DrillTarget, PageInterval, PageScene, PageSheet, count_or, short, short_bytes, short_or, short_time};
+use rates::counter::ratio;
 use rates::disk::is_partition;
-use rates::disk::ratio;
 use rates::is_loopback;
 use rates::stat::CounterSubject;
 use recording::rows::{self, Event};

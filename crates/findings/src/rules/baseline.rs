@@ -5,7 +5,7 @@
 //! it is counted; a mean that is known no better than that is a bound.
 
 use crate::interval_sample::{DiskUse, IntervalSample};
-use rates::disk::ratio;
+use rates::counter::ratio;
 use std::collections::BTreeMap;
 
 /// A window is full with so many requests,

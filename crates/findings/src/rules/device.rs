@@ -9,7 +9,7 @@ use super::io_users::{self, Followed};
 use crate::interval_sample::{DiskUse, IntervalSample};
 use crate::window::{Window, WindowSlice};
 use crate::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds, figure, thresholds};
-use rates::disk::ratio;
+use rates::counter::ratio;
 use std::collections::{BTreeMap, VecDeque};
 
 /// So many windows of a busy device are compared with each other.

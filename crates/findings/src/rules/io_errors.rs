@@ -3,7 +3,7 @@
 use crate::interval_sample::{IntervalSample, IoFailure};
 use crate::window::Window;
 use crate::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds};
-use rates::disk::ratio;
+use rates::counter::ratio;
 use rates::io_errors::{MUST, is_lacking};
 use std::collections::BTreeMap;
 use view::Unit;

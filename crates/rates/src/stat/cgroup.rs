@@ -4,7 +4,8 @@
 
 use super::FigureDigits::{Fixed, Percent, Scaled};
 use super::known::forget;
-use super::{CounterSubject, StatBlock, StatColumn, StatRow, Step, Stream, columns, percent};
+use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, columns, percent};
+use crate::counter::CounterStep;
 use recording::rows::Cgroup;
 use recording::{Label, RecordingError, RowBatch};
 use std::collections::HashMap;
@@ -69,7 +70,7 @@ impl Stream for Groups {
             if !since_boot || self.since_boot {
                 // One that was not there before has done all that it did in this interval; who joined cannot know.
                 let is_known = before.is_some() || !self.joins;
-                let step = Step { before, now: &row, seconds: if is_known { seconds } else { 0.0 } };
+                let step = CounterStep { before, now: &row, seconds: if is_known { seconds } else { 0.0 } };
                 rows.push(StatRow { name: row.path.to_string(), values: values(&step), texts: Vec::new() });
             }
             self.before.insert(row.path.clone(), row);
@@ -83,31 +84,31 @@ impl Stream for Groups {
     }
 }
 
-fn values(step: &Step<'_, Cgroup>) -> Vec<Option<f64>> {
-    let share = |of: fn(&Cgroup) -> Option<i64>| step.rate_some(of).map(|ns_per_s| ns_per_s / 1e7);
+fn values(step: &CounterStep<'_, Cgroup>) -> Vec<Option<f64>> {
+    let share = |of: fn(&Cgroup) -> Option<i64>| step.rate_opt(of).map(|ns_per_s| ns_per_s / 1e7);
     let pressure = |of: fn(&Cgroup) -> Option<i64>| share(of).map(|percent| percent.min(100.0));
-    let kib = |of: fn(&Cgroup) -> Option<i64>| step.rate_some(of).map(|bytes| bytes / 1024.0);
+    let kib = |of: fn(&Cgroup) -> Option<i64>| step.rate_opt(of).map(|bytes| bytes / 1024.0);
     let mib = |bytes: Option<i64>| bytes.map(|bytes| bytes as f64 / f64::from(1 << 20));
     let now = step.now;
     let is_known = step.seconds > 0.0;
-    let (held, periods) = (step.delta_some(|row| row.throttled_periods), step.delta_some(|row| row.periods));
+    let (held, periods) = (step.delta_opt(|row| row.throttled_periods), step.delta_opt(|row| row.periods));
     vec![
         share(|row| row.usage_ns),
         share(|row| row.user_ns),
         share(|row| row.system_ns),
         now.cpu_limit.map(|cpus| cpus * 100.0),
         percent(held, periods).filter(|_| is_known),
-        step.rate_some(|row| row.throttled_ns).map(|ns_per_s| ns_per_s / 1e6),
+        step.rate_opt(|row| row.throttled_ns).map(|ns_per_s| ns_per_s / 1e6),
         mib(now.memory_bytes),
         mib(now.memory_max_bytes),
         mib(now.anonymous_bytes),
         mib(now.file_bytes),
-        step.rate_some(|row| row.memory_high_events),
-        step.rate_some(|row| row.memory_max_events),
-        step.delta_some(|row| row.oom_kills).filter(|_| is_known),
-        step.rate_some(|row| row.read_ios),
+        step.rate_opt(|row| row.memory_high_events),
+        step.rate_opt(|row| row.memory_max_events),
+        step.delta_opt(|row| row.oom_kills).filter(|_| is_known),
+        step.rate_opt(|row| row.read_ios),
         kib(|row| row.read_bytes),
-        step.rate_some(|row| row.write_ios),
+        step.rate_opt(|row| row.write_ios),
         kib(|row| row.write_bytes),
         now.tasks.map(|count| count as f64),
         pressure(|row| row.cpu_some_ns),

@@ -3,7 +3,8 @@
 
 use super::FigureDigits::Fixed;
 use super::known::{KNOWN, began_since, forget};
-use super::{CounterSubject, StatBlock, StatColumn, StatRow, Step, Stream, columns, percent};
+use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, columns, percent};
+use crate::counter::CounterStep;
 use recording::rows::{Cpu, CpuEvent, Process, ProcessEvent, Stolen};
 use recording::{RecordingError, RowBatch};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -55,11 +56,11 @@ impl<R> Default for Pair<R> {
 
 impl<R: Clone> Pair<R> {
     /// What has both ends, with its figures; the newer ends become the older ones.
-    fn steps<T>(&mut self, name: fn(&R) -> &str, of: impl Fn(&Step<'_, R>) -> T) -> BTreeMap<String, T> {
+    fn steps<T>(&mut self, name: fn(&R) -> &str, of: impl Fn(&CounterStep<'_, R>) -> T) -> BTreeMap<String, T> {
         let mut out = BTreeMap::new();
         for row in &self.now {
             if let Some(before) = self.before.get(name(row)) {
-                out.insert(name(row).to_string(), of(&Step { before: Some(before), now: row, seconds: 0.0 }));
+                out.insert(name(row).to_string(), of(&CounterStep { before: Some(before), now: row, seconds: 0.0 }));
             }
         }
         self.before = self.now.drain(..).map(|row| (name(&row).to_string(), row)).collect();
@@ -112,11 +113,11 @@ impl Stream for Cpus {
 }
 
 /// Busy, and what stands behind the difference.
-fn event_values(step: &Step<'_, CpuEvent>) -> Vec<Option<f64>> {
+fn event_values(step: &CounterStep<'_, CpuEvent>) -> Vec<Option<f64>> {
     let (run, idle) = (step.delta(|row| row.run_ns), step.delta(|row| row.idle_ns));
     // A CPU that could not be read stands where it stood: nothing is known of it, and not that it did nothing.
     let whole = run.zip(idle).map(|(run, idle)| run + idle).filter(|whole| *whole > 0.0);
-    let idle_irq = step.delta_some(|row| row.idle_irq_ns);
+    let idle_irq = step.delta_opt(|row| row.idle_irq_ns);
     // Where interrupts cannot be timed, those while no task ran are missing: a lower bound would be taken for the truth.
     let busy = run.zip(idle_irq).map(|(run, irq)| run + irq);
     let share = |part: Option<f64>| percent(part, whole);
@@ -125,9 +126,9 @@ fn event_values(step: &Step<'_, CpuEvent>) -> Vec<Option<f64>> {
     vec![
         share(busy),
         share(run),
-        share(step.delta_some(|row| row.irq_ns)),
-        share(step.delta_some(|row| row.softirq_ns)),
-        share(step.delta_some(|row| row.stolen_ns)),
+        share(step.delta_opt(|row| row.irq_ns)),
+        share(step.delta_opt(|row| row.softirq_ns)),
+        share(step.delta_opt(|row| row.stolen_ns)),
         share(step.delta(|row| row.wait_ns)),
         rate(step.delta(|row| row.switches)),
         rate(step.delta(|row| row.preemptions)),

@@ -1,7 +1,8 @@
 //! CPU time as mpstat shows it.
 
 use super::FigureDigits::Fixed;
-use super::{StatColumn, Step, columns, percent};
+use super::{StatColumn, columns, percent};
+use crate::counter::CounterStep;
 use recording::rows::Cpu;
 
 /// Shares of the time that passed on a CPU; of `all`, of the time of all CPUs.
@@ -24,16 +25,16 @@ impl super::Figures<Cpu> for Figures {
         row.cpu.clone()
     }
 
-    fn values(&self, step: &Step<'_, Cpu>) -> Vec<Option<f64>> {
+    fn values(&self, step: &CounterStep<'_, Cpu>) -> Vec<Option<f64>> {
         let parts = [
             step.delta(|row| row.user_ns),
-            step.delta_some(|row| row.nice_ns),
+            step.delta_opt(|row| row.nice_ns),
             step.delta(|row| row.system_ns),
             // The kernel's iowait runs backwards at times: a CPU's idle time is charged to where the task woke up.
-            step.now.iowait_ns.map(|_| step.delta_some(|row| row.iowait_ns).unwrap_or(0.0)),
-            step.delta_some(|row| row.irq_ns),
-            step.delta_some(|row| row.softirq_ns),
-            step.delta_some(|row| row.steal_ns),
+            step.now.iowait_ns.map(|_| step.delta_opt(|row| row.iowait_ns).unwrap_or(0.0)),
+            step.delta_opt(|row| row.irq_ns),
+            step.delta_opt(|row| row.softirq_ns),
+            step.delta_opt(|row| row.steal_ns),
             step.delta(|row| row.idle_ns).or(Some(0.0)),
         ];
         // Of what was counted, not of the clock: ticks are coarse, and the parts must make the whole.

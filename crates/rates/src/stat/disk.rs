@@ -1,7 +1,9 @@
 //! Block devices as `iostat -x` shows them (sysstat's formulas from `/proc/diskstats`).
 
 use super::FigureDigits::Fixed;
-use super::{StatColumn, Step, columns, percent, ratio};
+use super::{StatColumn, columns, percent, ratio};
+use crate::counter::CounterStep;
+use crate::disk::DiskDelta;
 use crate::disk::KindDelta;
 use recording::rows::Disk;
 
@@ -45,9 +47,9 @@ impl super::Figures<Disk> for Figures {
         row.device.clone()
     }
 
-    fn values(&self, step: &Step<'_, Disk>) -> Vec<Option<f64>> {
+    fn values(&self, step: &CounterStep<'_, Disk>) -> Vec<Option<f64>> {
         let in_flight = step.now.in_flight.map(|count| count as f64);
-        let Some(delta) = step.disk() else {
+        let Some(delta) = DiskDelta::of_step(step) else {
             let mut values = vec![None; COLUMNS.len()];
             values[IN_FLIGHT] = in_flight;
             return values;

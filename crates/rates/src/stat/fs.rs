@@ -1,7 +1,9 @@
 //! Mounted file systems: how full they are, and what their devices or servers do for them.
 
 use super::FigureDigits::{Fixed, Percent, Scaled};
-use super::{CounterSubject, StatBlock, StatColumn, StatRow, Step, Stream, TextColumn, columns, percent};
+use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, TextColumn, columns, percent};
+use crate::counter::CounterStep;
+use crate::disk::DiskDelta;
 use recording::rows::{BtrfsDevice, Disk, FileSystem, NfsMount};
 use recording::{RecordingError, RowBatch};
 use std::collections::{BTreeMap, HashMap};
@@ -52,12 +54,18 @@ impl<R> Default for Ends<R> {
 }
 
 impl<R: Clone> Ends<R> {
-    fn rates<T>(&self, name: &str, from_boot: bool, t_ns: fn(&R) -> i64, of: impl Fn(&Step<'_, R>) -> T) -> Option<T> {
+    fn rates<T>(
+        &self,
+        name: &str,
+        from_boot: bool,
+        t_ns: fn(&R) -> i64,
+        of: impl Fn(&CounterStep<'_, R>) -> T,
+    ) -> Option<T> {
         let now = self.now.get(name)?;
         let before = self.before.get(name);
         (before.is_some() || from_boot).then(|| {
             let seconds = (t_ns(now) - before.map_or(0, t_ns)) as f64 / 1e9;
-            of(&Step { before, now, seconds })
+            of(&CounterStep { before, now, seconds })
         })
     }
 }
@@ -75,8 +83,8 @@ impl FileSystems {
             from_boot,
             |row| row.t_ns,
             |step| {
-                let bytes = [step.rate_some(|row| row.read_bytes), step.rate_some(|row| row.write_bytes)].map(kib);
-                [step.rate_some(|row| row.read_ops), step.rate_some(|row| row.write_ops), bytes[0], bytes[1]]
+                let bytes = [step.rate_opt(|row| row.read_bytes), step.rate_opt(|row| row.write_bytes)].map(kib);
+                [step.rate_opt(|row| row.read_ops), step.rate_opt(|row| row.write_ops), bytes[0], bytes[1]]
             },
         );
         let disk = || {
@@ -85,7 +93,7 @@ impl FileSystems {
                 from_boot,
                 |row| row.t_ns,
                 |step| {
-                    let Some(delta) = step.disk() else { return [None; 4] };
+                    let Some(delta) = DiskDelta::of_step(step) else { return [None; 4] };
                     let (read, written) = (&delta.read, &delta.write);
                     let ios = [read.ios, written.ios].map(|ios| delta.per_s(ios));
                     let bytes = [read.bytes, written.bytes].map(|bytes| kib(delta.per_s(bytes)));

@@ -1,7 +1,8 @@
 //! Figures of the machine as a whole: scheduling, memory, pressure.
 
 use super::FigureDigits::{Fixed, Scaled};
-use super::{Figures, StatColumn, Step, columns};
+use super::{Figures, StatColumn, columns};
+use crate::counter::CounterStep;
 use recording::rows;
 
 pub(super) const SYSTEM: &[StatColumn] = columns! {
@@ -22,16 +23,16 @@ impl Figures<rows::System> for System {
         "system".to_string()
     }
 
-    fn values(&self, step: &Step<'_, rows::System>) -> Vec<Option<f64>> {
+    fn values(&self, step: &CounterStep<'_, rows::System>) -> Vec<Option<f64>> {
         vec![
             step.now.runnable.map(|count| count as f64),
             step.now.blocked.map(|count| count as f64),
             step.now.load_1m,
-            step.rate_some(|row| row.context_switches),
-            step.rate_some(|row| row.interrupts),
-            step.rate_some(|row| row.forks),
-            step.rate_some(|row| row.softnet_drops),
-            step.rate_some(|row| row.softnet_squeezed),
+            step.rate_opt(|row| row.context_switches),
+            step.rate_opt(|row| row.interrupts),
+            step.rate_opt(|row| row.forks),
+            step.rate_opt(|row| row.softnet_drops),
+            step.rate_opt(|row| row.softnet_squeezed),
         ]
     }
 }
@@ -62,7 +63,7 @@ impl Figures<rows::Memory> for Memory {
         "memory".to_string()
     }
 
-    fn values(&self, step: &Step<'_, rows::Memory>) -> Vec<Option<f64>> {
+    fn values(&self, step: &CounterStep<'_, rows::Memory>) -> Vec<Option<f64>> {
         let mib = |bytes: i64| bytes as f64 / f64::from(1 << 20);
         let kib = |bytes: f64| bytes / 1024.0;
         let now = step.now;
@@ -75,14 +76,14 @@ impl Figures<rows::Memory> for Memory {
             now.dirty_bytes.map(mib),
             now.writeback_bytes.map(mib),
             now.swap_total_bytes.zip(now.swap_free_bytes).map(|(total, free)| mib(total - free)),
-            step.rate_some(|row| row.page_in_bytes).map(kib),
-            step.rate_some(|row| row.page_out_bytes).map(kib),
-            step.rate_some(|row| row.swap_in_pages),
-            step.rate_some(|row| row.swap_out_pages),
-            step.rate_some(|row| row.faults),
-            step.rate_some(|row| row.major_faults),
-            step.rate_some(|row| row.file_refaults),
-            step.rate_some(|row| row.direct_reclaimed),
+            step.rate_opt(|row| row.page_in_bytes).map(kib),
+            step.rate_opt(|row| row.page_out_bytes).map(kib),
+            step.rate_opt(|row| row.swap_in_pages),
+            step.rate_opt(|row| row.swap_out_pages),
+            step.rate_opt(|row| row.faults),
+            step.rate_opt(|row| row.major_faults),
+            step.rate_opt(|row| row.file_refaults),
+            step.rate_opt(|row| row.direct_reclaimed),
         ]
     }
 }
@@ -99,9 +100,9 @@ impl Figures<rows::Pressure> for Pressure {
         row.resource.clone()
     }
 
-    fn values(&self, step: &Step<'_, rows::Pressure>) -> Vec<Option<f64>> {
+    fn values(&self, step: &CounterStep<'_, rows::Pressure>) -> Vec<Option<f64>> {
         // Nanoseconds per second ÷ 10⁹ × 100. The kernel brings totals up to date every 2 s, or when they are read.
         let share = |rate: f64| (rate / 1e7).min(100.0);
-        vec![step.rate_some(|row| row.some_ns).map(share), step.rate_some(|row| row.full_ns).map(share)]
+        vec![step.rate_opt(|row| row.some_ns).map(share), step.rate_opt(|row| row.full_ns).map(share)]
     }
 }

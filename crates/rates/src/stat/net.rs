@@ -4,7 +4,8 @@
 //! delayed anywhere on the way: by the interface, and by its queueing discipline, which nicstat does not see.
 
 use super::FigureDigits::{Fixed, Percent, Scaled};
-use super::{StatColumn, Step, columns, ratio};
+use super::{StatColumn, columns, ratio};
+use crate::counter::CounterStep;
 use recording::rows::{Net, System};
 use recording::{RecordingError, RowBatch};
 
@@ -92,7 +93,7 @@ impl super::Figures<Net> for Figures {
         Ok(())
     }
 
-    fn values(&self, step: &Step<'_, Net>) -> Vec<Option<f64>> {
+    fn values(&self, step: &CounterStep<'_, Net>) -> Vec<Option<f64>> {
         let (speed, is_full) = self.link(step.now);
         let (rx, tx) = (step.rate(|row| row.rx_bytes), step.rate(|row| row.tx_bytes));
         let used = |bytes: Option<f64>| Some((bytes? * 800.0 / speed?).min(100.0));
@@ -101,7 +102,7 @@ impl super::Figures<Net> for Figures {
         } else {
             used(rx.zip(tx).map(|(rx, tx)| rx + tx))
         };
-        let own = step.rate_some(|row| {
+        let own = step.rate_opt(|row| {
             let parts = [
                 row.rx_errors,
                 row.rx_drops,
@@ -127,19 +128,19 @@ impl super::Figures<Net> for Figures {
         vec![
             rx.map(kib),
             tx.map(kib),
-            step.rate_some(|row| row.rx_packets),
-            step.rate_some(|row| row.tx_packets),
-            ratio(step.delta(|row| row.rx_bytes), step.delta_some(|row| row.rx_packets)),
-            ratio(step.delta(|row| row.tx_bytes), step.delta_some(|row| row.tx_packets)),
+            step.rate_opt(|row| row.rx_packets),
+            step.rate_opt(|row| row.tx_packets),
+            ratio(step.delta(|row| row.rx_bytes), step.delta_opt(|row| row.rx_packets)),
+            ratio(step.delta(|row| row.tx_bytes), step.delta_opt(|row| row.tx_packets)),
             util,
             own.zip(discipline).map(|(own, discipline)| own + discipline + softnet),
             used(rx),
             used(tx),
-            step.rate_some(|row| row.rx_errors),
-            step.rate_some(|row| row.tx_errors),
-            step.rate_some(|row| row.tx_collisions),
-            step.rate_some(|row| row.rx_drops),
-            step.rate_some(|row| row.tx_drops),
+            step.rate_opt(|row| row.rx_errors),
+            step.rate_opt(|row| row.tx_errors),
+            step.rate_opt(|row| row.tx_collisions),
+            step.rate_opt(|row| row.rx_drops),
+            step.rate_opt(|row| row.tx_drops),
             drops,
             overlimits,
             step.now.qdisc_backlog_bytes.map(|bytes| bytes as f64 / 1024.0),
@@ -150,8 +151,8 @@ impl super::Figures<Net> for Figures {
 }
 
 /// Growth per second of a counter that the kernel keeps in 32 bits: one that fell by more than half of them went round.
-fn rate_of_32_bits(step: &Step<'_, Net>, counter: fn(&Net) -> Option<i64>) -> Option<f64> {
-    step.rate_some(counter).or_else(|| {
+fn rate_of_32_bits(step: &CounterStep<'_, Net>, counter: fn(&Net) -> Option<i64>) -> Option<f64> {
+    step.rate_opt(counter).or_else(|| {
         let (now, before) = (counter(step.now)?, counter(step.before?)?);
         let grown = now - before + (1 << 32);
         (step.seconds > 0.0 && (0..1 << 31).contains(&grown) && before < 1 << 32).then(|| grown as f64 / step.seconds)

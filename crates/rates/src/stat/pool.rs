@@ -1,7 +1,8 @@
 //! Pools of ZFS: of this machine from the module's counters, of imports from `zpool iostat`, whose parts are there as well.
 
 use super::FigureDigits::{Percent, Scaled};
-use super::{CounterSubject, StatBlock, StatColumn, StatRow, Step, Stream, TextColumn, columns, percent};
+use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, TextColumn, columns, percent};
+use crate::counter::CounterStep;
 use crate::disk::DiskDelta;
 use recording::rows::{Disk, Figure, ZfsArc, ZfsPool};
 use recording::{RecordingError, RowBatch};
@@ -84,7 +85,7 @@ impl Stream for Pools {
         let from_boot = since_boot && self.since_boot;
         let arc_hits = self.arc_now.take().and_then(|now| {
             let hits = (self.arc.is_some() || from_boot)
-                .then(|| arc_percent(&Step { before: self.arc.as_ref(), now: &now, seconds: 1.0 }));
+                .then(|| arc_percent(&CounterStep { before: self.arc.as_ref(), now: &now, seconds: 1.0 }));
             self.arc = Some(now);
             hits.flatten()
         });
@@ -97,14 +98,15 @@ impl Stream for Pools {
             let before = self.pools.get(&row.pool);
             if before.is_some() || from_boot {
                 let from_ns = before.map_or(0, |before| before.t_ns);
-                let step = Step { before, now: &row, seconds: (row.t_ns - from_ns) as f64 / 1e9 };
+                let step = CounterStep { before, now: &row, seconds: (row.t_ns - from_ns) as f64 / 1e9 };
                 put(row.pool.clone(), from_ns, row.t_ns, of_pool(&step, arc_hits), row.state.clone());
             }
             self.pools.insert(row.pool.clone(), row);
         }
         for row in std::mem::take(&mut self.disks_now) {
             if let Some(before) = self.disks.get(&row.device) {
-                let step = Step { before: Some(before), now: &row, seconds: (row.t_ns - before.t_ns) as f64 / 1e9 };
+                let step =
+                    CounterStep { before: Some(before), now: &row, seconds: (row.t_ns - before.t_ns) as f64 / 1e9 };
                 let sizes = self.sizes.get(&row.device).copied().unwrap_or_default();
                 put(row.device.clone(), before.t_ns, row.t_ns, of_import(&step, sizes), None);
             }
@@ -114,8 +116,8 @@ impl Stream for Pools {
     }
 }
 
-fn arc_percent(step: &Step<'_, ZfsArc>) -> Option<f64> {
-    let (hits, misses) = (step.delta_some(|row| row.hits)?, step.delta_some(|row| row.misses)?);
+fn arc_percent(step: &CounterStep<'_, ZfsArc>) -> Option<f64> {
+    let (hits, misses) = (step.delta_opt(|row| row.hits)?, step.delta_opt(|row| row.misses)?);
     // Without requests there is no share.
     (hits + misses > 0.0).then(|| 100.0 * hits / (hits + misses))
 }
@@ -132,11 +134,11 @@ fn rates(
     vec![reads, writes, kib(read_bytes), kib(write_bytes), size(read_bytes, reads), size(write_bytes, writes)]
 }
 
-fn of_pool(step: &Step<'_, ZfsPool>, arc_hits: Option<f64>) -> Vec<Option<f64>> {
+fn of_pool(step: &CounterStep<'_, ZfsPool>, arc_hits: Option<f64>) -> Vec<Option<f64>> {
     // What a version does not count is null; none counts in both ways.
     let either =
         |own: fn(&ZfsPool) -> Option<i64>, cached: fn(&ZfsPool) -> Option<i64>, direct: fn(&ZfsPool) -> Option<i64>| {
-            step.rate_some(move |row| own(row).or_else(|| Some(cached(row)? + direct(row).unwrap_or(0))))
+            step.rate_opt(move |row| own(row).or_else(|| Some(cached(row)? + direct(row).unwrap_or(0))))
         };
     let mut values = rates(
         either(|row| row.read_ios, |row| row.arc_read_ios, |row| row.direct_read_ios),
@@ -145,8 +147,8 @@ fn of_pool(step: &Step<'_, ZfsPool>, arc_hits: Option<f64>) -> Vec<Option<f64>> 
         either(|row| row.write_bytes, |row| row.arc_write_bytes, |row| row.direct_write_bytes),
     );
     values.extend([
-        step.rate_some(|row| row.run_ns).map(|ns| (ns / 1e7).min(100.0)),
-        step.rate_some(|row| Some(row.weighted_wait_ns? + row.weighted_run_ns?)).map(|ns| ns / 1e9),
+        step.rate_opt(|row| row.run_ns).map(|ns| (ns / 1e7).min(100.0)),
+        step.rate_opt(|row| Some(row.weighted_wait_ns? + row.weighted_run_ns?)).map(|ns| ns / 1e9),
     ]);
     let bytes = |of: Option<i64>| of.map(|bytes| bytes as f64);
     values.extend(space(bytes(step.now.allocated_bytes), bytes(step.now.free_bytes)));
@@ -154,8 +156,8 @@ fn of_pool(step: &Step<'_, ZfsPool>, arc_hits: Option<f64>) -> Vec<Option<f64>> 
     values
 }
 
-fn of_import(step: &Step<'_, Disk>, [allocated, free]: [Option<f64>; 2]) -> Vec<Option<f64>> {
-    let per_s = |of: fn(&DiskDelta) -> Option<f64>| step.disk().and_then(|delta| delta.per_s(of(&delta)));
+fn of_import(step: &CounterStep<'_, Disk>, [allocated, free]: [Option<f64>; 2]) -> Vec<Option<f64>> {
+    let per_s = |of: fn(&DiskDelta) -> Option<f64>| DiskDelta::of_step(step).and_then(|delta| delta.per_s(of(&delta)));
     let mut values = rates(
         per_s(|delta| delta.read.ios),
         per_s(|delta| delta.write.ios),

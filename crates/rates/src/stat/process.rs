@@ -5,7 +5,8 @@
 
 use super::FigureDigits::{Fixed, Scaled};
 use super::known::{began_since, forget};
-use super::{CounterSubject, StatBlock, StatColumn, StatRow, Step, Stream, columns};
+use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, columns};
+use crate::counter::CounterStep;
 use recording::rows::Process;
 use recording::{RecordingError, RowBatch};
 use std::collections::HashMap;
@@ -62,7 +63,7 @@ impl Stream for Processes {
                 let is_new = row.start_ns.zip(since_ns).is_some_and(|(start, since)| began_since(start, since));
                 let is_known = before.is_some() || !self.joins || is_new;
                 // Without a row to compare with, nothing grew that is known.
-                let step = Step { before, now: &row, seconds: if is_known { seconds } else { 0.0 } };
+                let step = CounterStep { before, now: &row, seconds: if is_known { seconds } else { 0.0 } };
                 rows.push(StatRow { name: row.comm.clone(), values: values(&step), texts: Vec::new() });
             }
             self.before.insert(key, row);
@@ -77,9 +78,9 @@ impl Stream for Processes {
     }
 }
 
-fn values(step: &Step<'_, Process>) -> Vec<Option<f64>> {
+fn values(step: &CounterStep<'_, Process>) -> Vec<Option<f64>> {
     let share = |rate: Option<f64>| rate.map(|ns_per_s| ns_per_s / 1e7);
-    let (user, system) = (share(step.rate_some(|row| row.user_ns)), share(step.rate_some(|row| row.system_ns)));
+    let (user, system) = (share(step.rate_opt(|row| row.user_ns)), share(step.rate_opt(|row| row.system_ns)));
     let kib = |rate: Option<f64>| rate.map(|bytes| bytes / 1024.0);
     let now = step.now;
     vec![
@@ -89,10 +90,10 @@ fn values(step: &Step<'_, Process>) -> Vec<Option<f64>> {
         user.zip(system).map(|(user, system)| user + system),
         now.threads.map(|count| count as f64),
         now.resident_bytes.map(|bytes| bytes as f64 / f64::from(1 << 20)),
-        kib(step.rate_some(|row| row.read_bytes)),
-        kib(step.rate_some(|row| row.write_bytes)),
-        step.rate_some(|row| row.major_faults),
-        share(step.rate_some(|row| row.io_delay_ns)),
-        step.rate_some(|row| row.minor_faults),
+        kib(step.rate_opt(|row| row.read_bytes)),
+        kib(step.rate_opt(|row| row.write_bytes)),
+        step.rate_opt(|row| row.major_faults),
+        share(step.rate_opt(|row| row.io_delay_ns)),
+        step.rate_opt(|row| row.minor_faults),
     ]
 }

@@ -1,7 +1,8 @@
 //! TCP and UDP as nicstat shows them, with what it gets wrong put right: retransmissions and listen drops are real here.
 
 use super::FigureDigits::{Percent, Scaled};
-use super::{Figures, StatColumn, Step, columns, percent};
+use super::{Figures, StatColumn, columns, percent};
+use crate::counter::CounterStep;
 use recording::rows;
 
 pub(super) const TCP: &[StatColumn] = columns! {
@@ -26,22 +27,22 @@ impl Figures<rows::Tcp> for Tcp {
         "TCP".to_string()
     }
 
-    fn values(&self, step: &Step<'_, rows::Tcp>) -> Vec<Option<f64>> {
-        let again = step.delta_some(|row| row.retransmits);
+    fn values(&self, step: &CounterStep<'_, rows::Tcp>) -> Vec<Option<f64>> {
+        let again = step.delta_opt(|row| row.retransmits);
         // The kernel's OutSegs leaves out what was sent again.
-        let sent = step.delta_some(|row| Some(row.out_segments? + row.retransmits?));
+        let sent = step.delta_opt(|row| Some(row.out_segments? + row.retransmits?));
         vec![
-            step.rate_some(|row| row.in_segments),
-            step.rate_some(|row| row.out_segments),
-            step.rate_some(|row| Some(row.established_resets? + row.resets_sent?)),
-            step.rate_some(|row| row.attempt_fails),
+            step.rate_opt(|row| row.in_segments),
+            step.rate_opt(|row| row.out_segments),
+            step.rate_opt(|row| Some(row.established_resets? + row.resets_sent?)),
+            step.rate_opt(|row| row.attempt_fails),
             percent(again, sent),
-            step.rate_some(|row| row.passive_opens),
-            step.rate_some(|row| row.active_opens),
-            step.rate_some(|row| row.listen_drops),
-            step.rate_some(|row| row.listen_overflows),
-            step.rate_some(|row| row.timeouts),
-            step.rate_some(|row| row.syn_retransmits),
+            step.rate_opt(|row| row.passive_opens),
+            step.rate_opt(|row| row.active_opens),
+            step.rate_opt(|row| row.listen_drops),
+            step.rate_opt(|row| row.listen_overflows),
+            step.rate_opt(|row| row.timeouts),
+            step.rate_opt(|row| row.syn_retransmits),
             step.now.established.map(|count| count as f64),
         ]
     }
@@ -63,14 +64,14 @@ impl Figures<rows::Udp> for Udp {
         "UDP".to_string()
     }
 
-    fn values(&self, step: &Step<'_, rows::Udp>) -> Vec<Option<f64>> {
+    fn values(&self, step: &CounterStep<'_, rows::Udp>) -> Vec<Option<f64>> {
         vec![
-            step.rate_some(|row| row.in_datagrams),
-            step.rate_some(|row| row.out_datagrams),
-            step.rate_some(|row| row.in_errors),
-            step.rate_some(|row| row.send_buffer_errors),
-            step.rate_some(|row| row.no_ports),
-            step.rate_some(|row| row.receive_buffer_errors),
+            step.rate_opt(|row| row.in_datagrams),
+            step.rate_opt(|row| row.out_datagrams),
+            step.rate_opt(|row| row.in_errors),
+            step.rate_opt(|row| row.send_buffer_errors),
+            step.rate_opt(|row| row.no_ports),
+            step.rate_opt(|row| row.receive_buffer_errors),
         ]
     }
 }

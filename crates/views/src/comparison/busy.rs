@@ -7,7 +7,8 @@ use crate::RunFacts;
 use crate::other_load::{BYTES, CPU, Others, in_parentheses, rounded};
 use rates::CpuPoint;
 use rates::OpCount;
-use rates::disk::{DiskDelta, delta_opt};
+use rates::counter::delta;
+use rates::disk::DiskDelta;
 use recording::Reader;
 use recording::rows::{Cpu, Disk, Process};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -128,10 +129,9 @@ fn processes(
             continue;
         }
         let others = found.entry(spans[place].run).or_default();
-        let grown = |now: i64, before: i64| delta_opt(Some(now), Some(before)).unwrap_or(0.0);
-        let used_ns = grown(cpu_ns, before.0);
+        let used_ns = delta(cpu_ns, before.0).unwrap_or(0.0);
         *others.cpu_ns.entry(row.comm.clone()).or_default() += used_ns;
-        *others.bytes.entry(row.comm).or_default() += grown(bytes, before.1);
+        *others.bytes.entry(row.comm).or_default() += delta(bytes, before.1).unwrap_or(0.0);
         *of_second += used_ns;
     }
     // Without processes nothing is known of others.

@@ -2,7 +2,8 @@
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, Int64Array, RecordBatch};
-use rates::disk::{DiskColumns, DiskCounters, DiskDelta, delta, ratio};
+use rates::counter::{delta, ratio};
+use rates::disk::{DiskColumns, DiskCounters, DiskDelta};
 use rates::{BatchColumns, is_loopback};
 use recording::{Reader, rows, thinned_to_ns};
 use std::collections::{BTreeMap, HashMap};
