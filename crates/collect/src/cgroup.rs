@@ -11,8 +11,8 @@ mod tests;
 use crate::subject::{Stamp, Verdict};
 use files::{Group, Io};
 use quantity::clock::{now_ns, thread_cpu_ns};
-use recording::Label;
 use recording::rows::{Cgroup, CgroupIo};
+use recording::{EventSeverity, Label};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -156,7 +156,7 @@ impl Cgroups {
         if is_more && !self.said_too_many {
             self.said_too_many = true;
             let message = format!("of the control groups, only the {MOST} nearest to the top are looked at");
-            verdicts.push(Verdict { severity: "info", target: None, message });
+            verdicts.push(Verdict { severity: EventSeverity::Info, class: None, target: None, message });
         }
         found.into_iter().take(MOST).map(|(_, path)| path).collect()
     }

@@ -10,6 +10,7 @@ use crate::sampler::nfs_row;
 use crate::subject::{Stamp, Subject, Verdict};
 use crate::text::small;
 use quantity::clock::now_ns;
+use recording::EventSeverity;
 use recording::rows::{FileSystem, NfsMount};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -169,7 +170,7 @@ impl FileSystems {
         let (mounts, left_out) = once_each(map.mounts());
         if left_out > 0 && !std::mem::replace(&mut self.said_most, true) {
             let message = format!("{left_out} mounted file systems are not looked at: no more than {MOST} are");
-            verdicts.push(Verdict { severity: "warning", target: None, message });
+            verdicts.push(Verdict { severity: EventSeverity::Warning, class: None, target: None, message });
         }
         let root = self.root.clone();
         let place = |mount: &MountPoint| root.join(mount.mount_point.trim_start_matches('/'));
@@ -209,7 +210,7 @@ impl FileSystems {
         let new: Vec<String> = silent.difference(&self.silent).map(|path| path.display().to_string()).collect();
         if !new.is_empty() {
             let message = format!("no sizes of file systems that do not answer: {}", new.join(", "));
-            verdicts.push(Verdict { severity: "warning", target: None, message });
+            verdicts.push(Verdict { severity: EventSeverity::Warning, class: None, target: None, message });
         }
         self.silent.clone_from(silent);
     }

@@ -1,16 +1,14 @@
 //! The kernel's messages as events, from `/dev/kmsg` (the kernel's `ABI/testing/dev-kmsg`).
 
 use crate::subject::Stamp;
-use recording::Label;
 use recording::rows::Event;
+use recording::{EventKind, EventSeverity, Label};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Name of these events.
-pub(crate) const KIND: &str = "kernel";
 /// Different messages of one sample that become events; further ones are counted in one.
 const MOST: usize = 100;
 /// `O_NONBLOCK`.
@@ -81,7 +79,12 @@ impl KernelLog {
             .collect();
         events.sort_by_key(|event| event.t_ns);
         if left_out > 0 {
-            events.push(event(stamp, "warning", "messages of the kernel that were not kept".to_string(), left_out));
+            events.push(event(
+                stamp,
+                EventSeverity::Warning,
+                "messages of the kernel that were not kept".to_string(),
+                left_out,
+            ));
         }
         self.start_ns = stamp.t_ns;
         events
@@ -94,12 +97,12 @@ fn missing(next: &mut Option<u64>, sequence: u64) -> i64 {
     next.and_then(|next| i64::try_from(sequence.checked_sub(next)?).ok()).unwrap_or(0)
 }
 
-fn event(stamp: Stamp, severity: &str, message: String, count: i64) -> Event {
+fn event(stamp: Stamp, severity: EventSeverity, message: String, count: i64) -> Event {
     Event {
         t_ns: stamp.t_ns,
         t_s: stamp.t_s,
-        severity: severity.to_string(),
-        kind: KIND.to_string(),
+        severity,
+        kind: EventKind::Kernel,
         class: Some(Label::from(kernel_message::class(&message))),
         message,
         count,
@@ -107,11 +110,11 @@ fn event(stamp: Stamp, severity: &str, message: String, count: i64) -> Event {
     }
 }
 
-fn severity(level: u32) -> &'static str {
+fn severity(level: u32) -> EventSeverity {
     match level {
-        0..=3 => "error",
-        4 => "warning",
-        _ => "info",
+        0..=3 => EventSeverity::Error,
+        4 => EventSeverity::Warning,
+        _ => EventSeverity::Info,
     }
 }
 

@@ -10,8 +10,8 @@ use crate::threads::Threads;
 use crate::what::SubjectName;
 use crate::{cpu, memory, net, pressure, protocols, system};
 use quantity::clock::now_ns;
-use recording::RowBatch;
 use recording::rows::{Cpu, Disk, Event, Net, Pressure};
+use recording::{EventSeverity, RowBatch};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -278,7 +278,8 @@ impl MachineReader {
             Err(reason) if !self.processes_failed => {
                 self.processes_failed = true;
                 self.verdicts.push(Verdict {
-                    severity: "warning",
+                    severity: EventSeverity::Warning,
+                    class: None,
                     target: None,
                     message: format!("no counters: {reason}"),
                 });
@@ -290,7 +291,7 @@ impl MachineReader {
 
 fn no_disciplines(error: &std::io::Error) -> Verdict {
     let message = format!("no counters of queueing disciplines: failed to ask the kernel over netlink: {error}");
-    Verdict { severity: "warning", target: None, message }
+    Verdict { severity: EventSeverity::Warning, class: None, target: None, message }
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use crate::disk::{self, DiskCounters};
 use crate::nfs::{self, NfsCounters, Operation};
 use crate::subject::{SampleTimes, Stamp, Subject, Verdict, note_absence, push};
 use quantity::clock::now_ns;
-use recording::RowBatch;
 use recording::rows::{Cpu, Disk, Event, NfsMount};
+use recording::{EventSeverity, RowBatch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,8 @@ impl CounterSampler {
             .iter()
             .flat_map(|(target, resolution)| {
                 resolution.reasons.iter().map(|reason| Verdict {
-                    severity: "info",
+                    severity: EventSeverity::Info,
+                    class: None,
                     target: Some(target.clone()),
                     message: format!("no device counters: {reason}"),
                 })

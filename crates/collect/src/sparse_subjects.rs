@@ -14,7 +14,7 @@ use crate::system;
 use crate::what::SubjectName;
 use crate::zfs::Zfs;
 use quantity::clock::now_ns;
-use recording::RowBatch;
+use recording::{EventClass, EventSeverity, RowBatch};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
@@ -44,6 +44,7 @@ impl Rare {
         let wants = |what: SubjectName| wanted.contains(&what);
         let start_ns = i64::try_from(now_ns()).unwrap_or(i64::MAX);
         let file = |path: &str| Subject::new(root.join(path), true);
+        let class = Some(EventClass::KernelLogUnread);
         Self {
             interrupts: wants(SubjectName::Interrupts).then(|| {
                 (Interrupts::telling_all(wanted.len() == 1), [file("proc/interrupts"), file("proc/softirqs")])
@@ -56,7 +57,7 @@ impl Rare {
                 })
                 .flatten(),
             kernel_log: wants(SubjectName::KernelLog)
-                .then(|| or_say(KernelLog::new(root, start_ns), "messages of the kernel", verdicts))
+                .then(|| or_say_class(KernelLog::new(root, start_ns), "messages of the kernel", class, verdicts))
                 .flatten(),
             btrfs: wants(SubjectName::Btrfs).then(|| Btrfs::new(root)),
             ends: (wants(SubjectName::Exited) && is_here)
@@ -143,7 +144,12 @@ impl Rare {
                     push(batches, &rows);
                     if is_lost {
                         let message = "some tasks that ended are missing: more ended at once than the kernel keeps";
-                        verdicts.push(Verdict { severity: "warning", target: None, message: message.to_string() });
+                        verdicts.push(Verdict {
+                            severity: EventSeverity::Warning,
+                            class: None,
+                            target: None,
+                            message: message.to_string(),
+                        });
                     }
                 }
                 Err(error) => self.ends = or_say(Err(error), "tasks that ended", verdicts),
@@ -154,13 +160,20 @@ impl Rare {
 
 /// The reader, or a word about its absence.
 fn or_say<T>(reader: io::Result<T>, what: &str, verdicts: &mut Vec<Verdict>) -> Option<T> {
+    or_say_class(reader, what, None, verdicts)
+}
+
+/// The same, with a class for readers that act on it.
+fn or_say_class<T>(
+    reader: io::Result<T>,
+    what: &str,
+    class: Option<EventClass>,
+    verdicts: &mut Vec<Verdict>,
+) -> Option<T> {
     reader
         .map_err(|error| {
-            verdicts.push(Verdict {
-                severity: "info",
-                target: None,
-                message: format!("nothing is known of {what}: {error}"),
-            });
+            let message = format!("nothing is known of {what}: {error}");
+            verdicts.push(Verdict { severity: EventSeverity::Info, class, target: None, message });
         })
         .ok()
 }
@@ -175,7 +188,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let mut verdicts = Vec::new();
         let mut rare = Rare::new(root.path(), &SubjectName::ALL.into_iter().collect(), &mut verdicts);
-        assert!(verdicts.iter().any(|verdict| verdict.message.contains("messages of the kernel")));
+        assert!(verdicts.iter().any(|verdict| verdict.class == Some(EventClass::KernelLogUnread)));
         let mut batches = Vec::new();
         rare.sample((1, 0), &mut batches, &mut verdicts, &mut SampleTimes::default());
         let said = verdicts.len();

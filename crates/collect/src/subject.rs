@@ -1,8 +1,8 @@
 //! What all subjects share: a file that is read over and over, its verdicts, and the time of a row.
 
 use crate::text::Source;
-use recording::RowBatch;
 use recording::rows::Event;
+use recording::{EventClass, EventKind, EventSeverity, RowBatch};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -40,7 +40,8 @@ pub(crate) struct Subject {
 /// Something to say about counters.
 #[derive(Debug)]
 pub(crate) struct Verdict {
-    pub(crate) severity: &'static str,
+    pub(crate) severity: EventSeverity,
+    pub(crate) class: Option<EventClass>,
     pub(crate) target: Option<String>,
     pub(crate) message: String,
 }
@@ -71,8 +72,8 @@ impl Subject {
                 Err(reason) => format!("no counters: {reason}"),
                 Ok(_) => format!("counters are back: {}", self.path.display()),
             };
-            let severity = if self.failed { "warning" } else { "info" };
-            verdicts.push(Verdict { severity, target: None, message });
+            let severity = if self.failed { EventSeverity::Warning } else { EventSeverity::Info };
+            verdicts.push(Verdict { severity, class: None, target: None, message });
         }
         result.ok()
     }
@@ -91,12 +92,12 @@ pub(crate) fn note_absence(
     }
     let (severity, message) = if missing {
         absent.insert(what.to_string());
-        ("warning", format!("no counters of {what}: the kernel does not list it"))
+        (EventSeverity::Warning, format!("no counters of {what}: the kernel does not list it"))
     } else {
         absent.remove(what);
-        ("info", format!("counters of {what} are back"))
+        (EventSeverity::Info, format!("counters of {what} are back"))
     };
-    verdicts.push(Verdict { severity, target: targets.cloned(), message });
+    verdicts.push(Verdict { severity, class: None, target: targets.cloned(), message });
 }
 
 /// Time of a row.
@@ -125,8 +126,9 @@ impl Verdict {
         Event {
             t_ns: stamp.t_ns,
             t_s: stamp.t_s,
-            severity: self.severity.to_string(),
-            kind: "counters".to_string(),
+            severity: self.severity,
+            kind: EventKind::Counters,
+            class: self.class.map(EventClass::label),
             target: self.target,
             message: self.message,
             count: 1,

@@ -8,39 +8,30 @@ use crate::listener::Listeners;
 use crate::nic::NicCounters;
 use crate::qdisc::Asker;
 use crate::zpool;
+use recording::AvailabilityKind;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-/// What it means that a subject's file is not there.
-#[derive(Clone, Copy)]
-enum Absent {
-    /// Every kernel that we run on has it.
-    Broken,
-    /// This kernel cannot.
-    Unsupported,
-    /// This machine has nothing of the kind.
-    NotApplicable,
-}
-
-/// Subject, the file that it comes from, and what its absence means.
-const SUBJECTS: [(&str, &str, Absent); 15] = [
-    ("cpu", "proc/stat", Absent::Broken),
-    ("memory", "proc/meminfo", Absent::Broken),
-    ("disk", "proc/diskstats", Absent::Broken),
-    ("net", "proc/net/dev", Absent::Broken),
-    ("tcp", "proc/net/snmp", Absent::Broken),
-    ("process", "proc/self/stat", Absent::Broken),
-    ("file_system", "proc/self/mountinfo", Absent::Broken),
-    ("interrupt", "proc/interrupts", Absent::Broken),
-    ("softnet", "proc/net/softnet_stat", Absent::Broken),
-    ("thread", "proc/self/task", Absent::Broken),
-    ("nfs_mount", "proc/self/mountstats", Absent::Unsupported),
-    ("pressure", "proc/pressure/cpu", Absent::Unsupported),
-    ("kernel_log", "dev/kmsg", Absent::Unsupported),
-    ("btrfs_device", "sys/fs/btrfs/features", Absent::NotApplicable),
-    ("zfs", "proc/spl/kstat/zfs/arcstats", Absent::NotApplicable),
+/// Subject, the file that it comes from, and what its absence means: `Broken` where every kernel that we
+/// run on has it.
+const SUBJECTS: [(&str, &str, AvailabilityKind); 15] = [
+    ("cpu", "proc/stat", AvailabilityKind::Broken),
+    ("memory", "proc/meminfo", AvailabilityKind::Broken),
+    ("disk", "proc/diskstats", AvailabilityKind::Broken),
+    ("net", "proc/net/dev", AvailabilityKind::Broken),
+    ("tcp", "proc/net/snmp", AvailabilityKind::Broken),
+    ("process", "proc/self/stat", AvailabilityKind::Broken),
+    ("file_system", "proc/self/mountinfo", AvailabilityKind::Broken),
+    ("interrupt", "proc/interrupts", AvailabilityKind::Broken),
+    ("softnet", "proc/net/softnet_stat", AvailabilityKind::Broken),
+    ("thread", "proc/self/task", AvailabilityKind::Broken),
+    ("nfs_mount", "proc/self/mountstats", AvailabilityKind::Unsupported),
+    ("pressure", "proc/pressure/cpu", AvailabilityKind::Unsupported),
+    ("kernel_log", "dev/kmsg", AvailabilityKind::Unsupported),
+    ("btrfs_device", "sys/fs/btrfs/features", AvailabilityKind::NotApplicable),
+    ("zfs", "proc/spl/kstat/zfs/arcstats", AvailabilityKind::NotApplicable),
 ];
 
 /// The time of CPUs in interrupts, which most kernels do not measure by the tick.
@@ -50,7 +41,7 @@ pub const CPU_IRQ: &str = "cpu_irq";
 /// `not measured`.
 #[must_use]
 pub fn verdicts(root: &Path) -> BTreeMap<String, String> {
-    let of = |(subject, file, absent): (&str, &str, Absent)| {
+    let of = |(subject, file, absent): (&str, &str, AvailabilityKind)| {
         let path = root.join(file);
         // A folder tells by being there; what is read once and then gone (the kernel's log) is not read.
         let read = File::open(&path).and_then(|mut opened| match opened.metadata()?.is_file() {
@@ -58,44 +49,46 @@ pub fn verdicts(root: &Path) -> BTreeMap<String, String> {
             false => Ok(()),
         });
         let verdict = match read {
-            Ok(()) => "works".to_string(),
-            Err(error) if error.kind() == ErrorKind::NotFound => match absent {
-                Absent::Broken => format!("broken: there is no {}", path.display()),
-                Absent::Unsupported => format!("unsupported here: there is no {}", path.display()),
-                Absent::NotApplicable => format!("not applicable: there is no {}", path.display()),
-            },
+            Ok(()) => AvailabilityKind::Works.to_string(),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                absent.because(format_args!("there is no {}", path.display()))
+            }
             // Pressure is compiled in and switched off; a log that only root may read.
             Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied) => {
-                format!("unsupported here: {}: {error}", path.display())
+                AvailabilityKind::Unsupported.because(format_args!("{}: {error}", path.display()))
             }
-            Err(error) => format!("broken: {}: {error}", path.display()),
+            Err(error) => AvailabilityKind::Broken.because(format_args!("{}: {error}", path.display())),
         };
         (subject.to_string(), verdict)
     };
     let mut verdicts: BTreeMap<String, String> = SUBJECTS.into_iter().map(of).collect();
     let groups = match Cgroups::new(root, true) {
-        Ok(_) => "works".to_string(),
-        Err(error) => format!("unsupported here: control groups: {error}"),
+        Ok(_) => AvailabilityKind::Works.to_string(),
+        Err(error) => AvailabilityKind::Unsupported.because(format_args!("control groups: {error}")),
     };
     verdicts.insert("cgroup".to_string(), groups);
     // The module alone has no pools.
     let pools = match verdicts.get("zfs").cloned() {
-        Some(words) if words == "works" && !has_pool(root) => "not applicable: no pool is imported".to_string(),
+        Some(words) if works(&words) && !has_pool(root) => {
+            AvailabilityKind::NotApplicable.because("no pool is imported")
+        }
         words => words.unwrap_or_default(),
     };
-    let space = match pools.as_str() {
-        WORKS if zpool::program(root).is_none() => "not applicable: there is no program zpool".to_string(),
-        words => words.to_string(),
+    let space = match works(&pools) && zpool::program(root).is_none() {
+        true => AvailabilityKind::NotApplicable.because("there is no program zpool"),
+        false => pools.clone(),
     };
     verdicts.insert("zfs_space".to_string(), space);
     verdicts.insert("zfs_pool".to_string(), pools);
     let has_nfs = DeviceResolver::new(root).mounts().iter().any(|mount| mount.file_system.starts_with("nfs"));
-    if verdicts["nfs_mount"] == WORKS && !has_nfs {
-        verdicts.insert("nfs_mount".to_string(), "not applicable: nothing is mounted over NFS".to_string());
+    if works(&verdicts["nfs_mount"]) && !has_nfs {
+        verdicts
+            .insert("nfs_mount".to_string(), AvailabilityKind::NotApplicable.because("nothing is mounted over NFS"));
     }
     let interrupts = match std::fs::read(root.join("proc/stat")) {
-        Ok(text) if !cpu::measures_interrupts(&text) => "not measured: this kernel does not account for the time in interrupts (CONFIG_IRQ_TIME_ACCOUNTING); --clock both does"
-            .to_string(),
+        Ok(text) if !cpu::measures_interrupts(&text) => AvailabilityKind::NotMeasured.because(
+            "this kernel does not account for the time in interrupts (CONFIG_IRQ_TIME_ACCOUNTING); --clock both does",
+        ),
         _ => verdicts["cpu"].clone(),
     };
     verdicts.insert(CPU_IRQ.to_string(), interrupts);
@@ -106,13 +99,16 @@ pub fn verdicts(root: &Path) -> BTreeMap<String, String> {
     verdicts
 }
 
-const WORKS: &str = "works";
+/// Is it the word of what is measured?
+fn works(words: &str) -> bool {
+    AvailabilityKind::of(words) == AvailabilityKind::Works
+}
 
 /// Subjects that are asked over netlink, or of drivers.
 fn asked() -> [(&'static str, String); 4] {
     let word = |answer: std::io::Result<()>| match answer {
-        Ok(()) => WORKS.to_string(),
-        Err(error) => format!("unsupported here: {error}"),
+        Ok(()) => AvailabilityKind::Works.to_string(),
+        Err(error) => AvailabilityKind::Unsupported.because(error),
     };
     [
         ("listener", word(Listeners::new(Path::new("/")).and_then(|mut listeners| listeners.try_out()))),
@@ -142,9 +138,9 @@ mod tests {
         let has_zfs = Path::new("/proc/spl/kstat/zfs/arcstats").exists();
         assert_eq!(here["zfs"] == "works", has_zfs, "{here:?}");
         for subject in ["listener", "qdisc", "nic_counter", "softnet", "thread"] {
-            assert_eq!(here[subject], WORKS, "{subject}");
+            assert_eq!(here[subject], "works", "{subject}");
         }
-        assert!(here["exited"] == WORKS || here["exited"].starts_with("unsupported here: "), "{here:?}");
+        assert!(here["exited"] == "works" || here["exited"].starts_with("unsupported here: "), "{here:?}");
         let root = tempfile::tempdir().unwrap();
         let none = verdicts(root.path());
         assert!(none["cpu"].starts_with("broken: there is no "), "{none:?}");

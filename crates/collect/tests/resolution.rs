@@ -4,7 +4,7 @@
 
 use collect::{CounterSampler, DeviceResolver, ResolvedPath, hardware, hardware_of};
 use recording::rows::{Cpu, Disk, Event, NfsMount};
-use recording::{Row, RowBatch};
+use recording::{EventSeverity, Row, RowBatch};
 use std::fs::{create_dir_all, write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -154,7 +154,10 @@ fn without_files_there_are_reasons_and_no_zeroes() {
     let batches = sampler.sample(1, 0);
     assert!(rows::<Cpu>(&batches).is_empty() && rows::<Disk>(&batches).is_empty());
     let said: Vec<Event> = rows(&batches);
-    assert!(said.iter().any(|event| event.message.contains("proc/stat") && event.severity == "warning"), "{said:?}");
+    assert!(
+        said.iter().any(|event| event.message.contains("proc/stat") && event.severity == EventSeverity::Warning),
+        "{said:?}"
+    );
     assert!(said.iter().any(|event| event.target.as_deref() == Some("sd1")), "{said:?}");
     let inventory = hardware_of(root.path(), &[]);
     assert!(inventory["cpu"]["model"].is_null() && inventory["memory_bytes"].is_null());

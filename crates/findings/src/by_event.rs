@@ -2,7 +2,9 @@
 
 use super::interval_sample::{CpuEventUse, IntervalSample, PreemptedUse, RunUse, StolenUse};
 use super::samples::{FORGET_NS, KNOWN, Samples, Sparse};
-use rates::counter::delta;
+use rates::counter::CounterStep;
+use rates::cpu_time::CpuEventDelta;
+use rates::irq_time::IrqDelta;
 use recording::rows::{CpuEvent, PreemptedBy, ProcessEvent, Stolen};
 use recording::{Label, RecordingError, RowBatch};
 
@@ -48,18 +50,18 @@ impl ByEvent {
         let (is_here, has_irq) = (!self.cpus.now.is_empty(), self.cpus.now.iter().any(|row| row.stolen_ns.is_some()));
         moment.cpu_events = self.cpus.pairs(|row| row.cpu.clone(), cpu_use);
         moment.cpu_events.retain(|one| one.cpu != "all");
-        let since = |now: i64, was: Option<i64>| delta(now, was.unwrap_or(0));
         let (runs, _) = self.runs.with_previous(
             |row| (row.pid, row.start_ns),
             |row, was| {
+                let step = CounterStep { now: row, before: was, seconds: 0.0 };
                 Some(RunUse {
                     pid: row.pid,
                     comm: row.comm.to_string(),
                     is_kernel: is_kernel(row),
-                    run_s: since(row.run_ns, was.map(|was| was.run_ns))? / 1e9,
-                    wait_s: since(row.wait_ns, was.map(|was| was.wait_ns))? / 1e9,
-                    switches: since(row.switches, was.map(|was| was.switches))?,
-                    preemptions: since(row.preemptions, was.map(|was| was.preemptions))?,
+                    run_s: step.delta(|row| row.run_ns)? / 1e9,
+                    wait_s: step.delta(|row| row.wait_ns)? / 1e9,
+                    switches: step.delta(|row| row.switches)?,
+                    preemptions: step.delta(|row| row.preemptions)?,
                 })
             },
         );
@@ -70,16 +72,16 @@ impl ByEvent {
             .with_previous(
                 |row| (row.pid, row.by_pid),
                 |row, was| {
-                    // Recordings from before they were counted have none.
-                    let some = |now: Option<i64>, was: Option<i64>| since(now.unwrap_or(0), was);
+                    let step = CounterStep { now: row, before: was, seconds: 0.0 };
                     Some(PreemptedUse {
                         pid: row.pid,
                         by_pid: row.by_pid,
                         by_comm: named(&row.by_comm),
-                        count: since(row.count, was.map(|was| was.count))?,
-                        wait_s: since(row.wait_ns, was.map(|was| was.wait_ns))? / 1e9,
-                        behind: some(row.behind, was.and_then(|was| was.behind))?,
-                        behind_s: some(row.behind_ns, was.and_then(|was| was.behind_ns))? / 1e9,
+                        count: step.delta(|row| row.count)?,
+                        wait_s: step.delta(|row| row.wait_ns)? / 1e9,
+                        // Recordings from before they were counted have none.
+                        behind: step.delta(|row| row.behind.unwrap_or(0))?,
+                        behind_s: step.delta(|row| row.behind_ns.unwrap_or(0))? / 1e9,
                     })
                 },
             )
@@ -87,7 +89,8 @@ impl ByEvent {
         let (stolen, _) = self.stolen.with_previous(
             |row| (row.pid, row.kind.clone(), row.vector.clone()),
             |row, was| {
-                let stolen_s = since(row.ns, was.map(|was| was.ns))? / 1e9;
+                let before = was.map_or((0, 0), |was| (was.count, was.ns));
+                let stolen_s = IrqDelta::or_restart((row.count, row.ns), before).time_ns as f64 / 1e9;
                 let vector = format!("{} {}", &*row.kind, &*row.vector);
                 Some(StolenUse { pid: row.pid, comm: row.comm.to_string(), vector, stolen_s })
             },
@@ -111,21 +114,16 @@ impl ByEvent {
 
 /// `None` where interrupts are not timed: those while no task ran would be missing.
 fn cpu_use(row: &CpuEvent, was: &CpuEvent) -> Option<CpuEventUse> {
-    let (run, idle) = (delta(row.run_ns, was.run_ns)?, delta(row.idle_ns, was.idle_ns)?);
-    let some = |now: Option<i64>, was: Option<i64>| delta(now?, was?);
-    let irq = some(row.irq_ns, was.irq_ns)? + some(row.softirq_ns, was.softirq_ns)?;
-    let busy = run + some(row.idle_irq_ns, was.idle_irq_ns)?;
+    let delta = CpuEventDelta::of(row, was);
+    let (busy, run) = (delta.busy()?, delta.run?);
     // A stretch that had begun before is in the row of its end, whole.
-    let long = some(row.long_ns, was.long_ns).unwrap_or(0.0).min(run);
-    let percent = |part: f64| (run + idle > 0.0).then(|| 100.0 * part / (run + idle));
-    let seconds = (row.t_ns - was.t_ns) as f64 / 1e9;
-    let switches = delta(row.switches, was.switches).filter(|_| seconds > 0.0);
+    let long = delta.long.unwrap_or(0.0).min(run);
     Some(CpuEventUse {
         cpu: row.cpu.clone(),
-        busy: percent(busy)?,
-        brief: percent(busy - long)?,
-        irq: percent(irq)?,
-        switches_per_s: switches.map(|switches| switches / seconds),
+        busy: delta.percent(Some(busy))?,
+        brief: delta.percent(Some(busy - long))?,
+        irq: delta.percent(Some(delta.irq? + delta.softirq?))?,
+        switches_per_s: delta.per_s(delta.switches),
     })
 }
 

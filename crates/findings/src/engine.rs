@@ -3,9 +3,9 @@
 use super::interval_samples::{Before, IntervalSamples};
 use super::rules::rules;
 use super::window::Window;
-use super::{Finding, IOS_ARE_IN, Rule, RuleId, Symptom, Thresholds};
+use super::{Finding, Rule, RuleId, Symptom, Thresholds};
 use recording::rows::Event;
-use recording::{RecordingError, RowBatch, Sink};
+use recording::{EventClass, IOS_ARE_IN, RecordingError, RowBatch, Sink};
 use std::collections::HashMap;
 use view::Unit;
 
@@ -133,7 +133,7 @@ impl RuleEngine {
         }
         self.in_gap = false;
         let now_ns = moment.t_ns;
-        for event in moment.events.iter().filter(|event| event.kind == "flight") {
+        for event in moment.events.iter().filter(|event| EventClass::of(event) == Some(EventClass::FlightDump)) {
             self.link(event);
         }
         self.judged_s += moment.seconds;
@@ -201,7 +201,8 @@ impl RuleEngine {
 
     /// A flight recorder has written the I/Os around a finding.
     fn link(&mut self, event: &Event) {
-        let Some(path) = event.message.strip_prefix(IOS_ARE_IN) else { return };
+        // The sentence stands before the path for those who read the events.
+        let path = event.message.strip_prefix(IOS_ARE_IN).unwrap_or(&event.message);
         let findings = self.findings.iter_mut().rev();
         let of = |finding: &&mut Finding| event.target.as_deref() == Some(&*finding.key());
         if let Some(finding) = findings.into_iter().find(of) {

@@ -2,7 +2,7 @@
 
 use super::interval_sample::GroupUse;
 use super::samples::{FORGET_NS, KNOWN};
-use rates::counter::delta_opt;
+use rates::counter::CounterStep;
 use recording::rows::Cgroup;
 use recording::{Label, RecordingError, RowBatch};
 use std::collections::HashMap;
@@ -42,9 +42,10 @@ impl Groups {
 fn group_use(row: Cgroup, was: Option<&Cgroup>) -> Option<GroupUse> {
     let limit_bytes = [row.memory_max_bytes, row.memory_high_bytes].into_iter().flatten().min()?;
     let memory_bytes = row.memory_bytes?;
-    let since = |of: fn(&Cgroup) -> Option<i64>| delta_opt(of(&row), was.and_then(of));
+    let step = was.map(|was| CounterStep::between(&row, was, |row| row.t_ns));
+    let since = |of: fn(&Cgroup) -> Option<i64>| step.as_ref()?.delta_opt(of);
     Some(GroupUse {
-        seconds: was.map_or(0.0, |was| (row.t_ns - was.t_ns) as f64 / 1e9),
+        seconds: step.as_ref().map_or(0.0, |step| step.seconds),
         memory_bytes: memory_bytes as f64,
         cached_bytes: row.file_bytes? as f64,
         free_bytes: (limit_bytes - memory_bytes).max(0) as f64,
@@ -52,6 +53,6 @@ fn group_use(row: Cgroup, was: Option<&Cgroup>) -> Option<GroupUse> {
         held: since(|row| row.memory_high_events),
         some_s: since(|row| row.memory_some_ns).map(|ns| ns / 1e9),
         full_s: since(|row| row.memory_full_ns).map(|ns| ns / 1e9),
-        path: row.path,
+        path: row.path.clone(),
     })
 }

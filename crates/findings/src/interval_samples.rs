@@ -9,14 +9,18 @@ use super::interval_sample::{
 };
 use super::samples::{FORGET_NS, KNOWN, Samples, Sparse};
 use quantity::histogram::Histogram;
-use rates::counter::{delta, delta_opt};
+use rates::counter::{CounterStep, delta_f64, delta_opt};
 use rates::cpu_shares;
 use rates::disk::{DiskDelta, is_partition};
+use rates::net::{NetDelta, NetDirection};
+use rates::process::ProcessDelta;
+use rates::stat::drops_since;
+use rates::zfs::arc_hit_percent;
 use recording::rows::{
     self, BtrfsDevice, Cpu, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net, OpInterval,
     Phase, Process, System, Tcp, Thread, TraceInterval, ZfsArc,
 };
-use recording::{Label, RecordingError, RowBatch};
+use recording::{EventKind, Label, LoadPhase, PhaseEdge, RecordingError, RowBatch};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// What stands between a moment and the one before.
@@ -47,8 +51,8 @@ pub(crate) struct IntervalSamples {
     interrupts: Sparse<(Label, Label, i32), Interrupt>,
     btrfs: Sparse<(String, i64), BtrfsDevice>,
     listeners: Vec<Listener>,
-    /// By address and port: what a listener has dropped, at its last row.
-    listen_drops: HashMap<(String, i64), i64>,
+    /// By address, port and socket: what a listener has dropped, at its last row.
+    listen_drops: HashMap<(String, i64, Option<i64>), Option<i64>>,
     exited: Vec<Exited>,
     groups: Groups,
     ios: Vec<IoInterval>,
@@ -69,6 +73,8 @@ pub(crate) struct IntervalSamples {
     run_ended_ns: Option<i64>,
     /// Another run has begun since the last sample.
     is_after_pause: bool,
+    /// What comes is not the beginning of a recording.
+    joins: bool,
 }
 
 /// So many lengths tell what is usual.
@@ -107,12 +113,13 @@ impl IntervalSamples {
             has_counters: false,
             run_ended_ns: None,
             is_after_pause: false,
+            joins: false,
         }
     }
 
     /// What comes is not the beginning of a recording.
     pub(crate) fn join(&mut self) {
-        (self.interrupts.joins, self.btrfs.joins) = (true, true);
+        (self.joins, self.interrupts.joins, self.btrfs.joins) = (true, true, true);
         self.by_event.join();
         self.failures.joins = true;
     }
@@ -168,15 +175,13 @@ impl IntervalSamples {
     }
 
     /// What each listener of this sample dropped since its last row: it has a row whenever it dropped something.
-    fn listen_drops(&mut self) -> Vec<f64> {
-        let known = &mut self.listen_drops;
+    fn listen_drops(&mut self, is_first: bool) -> Vec<f64> {
+        let (known, is_new) = (&mut self.listen_drops, !is_first && !self.joins);
         let of = |row: &Listener| {
-            let now = row.drops?;
-            let before = known.insert((row.address.clone(), row.port), now)?;
-            // Another socket of that port counts from 0.
-            Some(if now >= before { now - before } else { now } as f64)
+            let before = known.insert((row.address.clone(), row.port, row.inode), row.drops);
+            drops_since(row, before, is_new)
         };
-        self.listeners.iter().map(of).map(|grown| grown.unwrap_or(0.0)).collect()
+        self.listeners.iter().map(of).map(|grown| grown.unwrap_or(0) as f64).collect()
     }
 
     /// The moment that ends with the rows taken since the last one, and what stands before it. `None` for the first sample,
@@ -212,7 +217,7 @@ impl IntervalSamples {
         moment.ios = std::mem::take(&mut self.ios);
         moment.interrupts = self.interrupts(seconds);
         moment.btrfs = self.btrfs.with_previous(|row| (row.file_system.clone(), row.device), btrfs_errors).0;
-        moment.listen_drops = self.listen_drops();
+        moment.listen_drops = self.listen_drops(last_ns.is_none());
         moment.listeners = std::mem::take(&mut self.listeners);
         moment.exited = Some(std::mem::take(&mut self.exited)).filter(|rows| !rows.is_empty());
         self.by_event.fill(&mut moment);
@@ -227,7 +232,7 @@ impl IntervalSamples {
         let is_after_pause = std::mem::take(&mut self.is_after_pause);
         let is_first = self.lengths.is_empty();
         let is_long = counted_ns.is_some() && self.is_long(seconds);
-        let has_gap = moment.events.iter().any(|event| event.kind == "gap");
+        let has_gap = moment.events.iter().any(|event| event.kind == EventKind::Gap);
         // Where the counters stand before the next run is read before its load begins: the pause is over there.
         let is_between = is_long && self.run_ended_ns.is_some_and(|ended_ns| moment.t_ns > ended_ns);
         if is_between {
@@ -288,9 +293,9 @@ impl IntervalSamples {
         let (uses, is_known) = self.interrupts.with_previous(
             |row| (row.kind.clone(), row.vector.clone(), row.cpu),
             |row, was| {
-                let grown = delta(row.count, was.map_or(0, |was| was.count)).filter(|_| seconds > 0.0)?;
+                let per_s = CounterStep { now: row, before: was, seconds }.rate(|row| row.count)?;
                 let (is_soft, vector) = (&*row.kind == "softirq", row.vector.clone());
-                Some(InterruptUse { is_soft, vector, cpu: row.cpu, per_s: grown / seconds })
+                Some(InterruptUse { is_soft, vector, cpu: row.cpu, per_s })
             },
         );
         is_known.then_some(uses)
@@ -298,7 +303,7 @@ impl IntervalSamples {
 
     /// A warm-up that ends where the measuring begins is no end.
     fn phase(&mut self, phase: &Phase) {
-        if phase.event == "end" {
+        if phase.event == PhaseEdge::End {
             self.run_ended_ns = Some(phase.t_ns);
         } else {
             self.is_after_pause |= self.run_ended_ns.take().is_some_and(|ended_ns| phase.t_ns > ended_ns);
@@ -315,11 +320,6 @@ impl IntervalSamples {
         }
         sorted.get(sorted.len() / 2).is_some_and(|usual| seconds > usual * self.lost_after_intervals)
     }
-}
-
-fn seconds(now_ns: i64, before_ns: i64) -> Option<f64> {
-    let seconds = (now_ns - before_ns) as f64 / 1e9;
-    (seconds > 0.0).then_some(seconds)
 }
 
 fn disk_use(row: &Disk, was: &Disk) -> Option<DiskUse> {
@@ -346,17 +346,14 @@ fn drop_partitions(disks: &mut Vec<DiskUse>) {
 }
 
 fn link_use(row: &Net, was: &Net) -> Option<LinkUse> {
-    let seconds = seconds(row.t_ns, was.t_ns)?;
-    let bytes = [delta(row.rx_bytes, was.rx_bytes)?, delta(row.tx_bytes, was.tx_bytes)?];
-    let packets = [delta_opt(row.rx_packets, was.rx_packets), delta_opt(row.tx_packets, was.tx_packets)];
-    let rate = |now, was| delta_opt(now, was).map(|grown| grown / seconds);
-    let (drops, fifo) = (rate(row.rx_drops, was.rx_drops), rate(row.rx_fifo, was.rx_fifo));
+    let delta = NetDelta::of(row, was);
+    let both = |of: fn(&NetDelta, &NetDirection) -> Option<f64>| Some([of(&delta, &delta.rx)?, of(&delta, &delta.tx)?]);
     Some(LinkUse {
         interface: row.interface.clone(),
-        wire_bits_per_s: [0, 1].map(|way| (bytes[way] + 24.0 * packets[way].unwrap_or(0.0)) * 8.0 / seconds),
-        bytes_per_s: bytes.map(|bytes| bytes / seconds),
-        packets_per_s: packets.map(|packets| packets.map(|packets| packets / seconds)),
-        rx_drops_per_s: drops.map(|drops| drops + fifo.unwrap_or(0.0)),
+        wire_bits_per_s: both(NetDelta::wire_bits_per_s)?,
+        bytes_per_s: both(|delta, direction| delta.per_s(direction.bytes))?,
+        packets_per_s: [delta.per_s(delta.rx.packets), delta.per_s(delta.tx.packets)],
+        rx_drops_per_s: delta.per_s(delta.rx.drops.map(|drops| drops + delta.rx_fifo.unwrap_or(0.0))),
         speed_bits_per_s: row.speed_bits_per_s.map(|bits| bits as f64),
         full_duplex: row.full_duplex,
         mtu_bytes: row.mtu_bytes.map(|bytes| bytes as f64),
@@ -364,8 +361,8 @@ fn link_use(row: &Net, was: &Net) -> Option<LinkUse> {
         qdisc: row.qdisc.clone(),
         shaped_bits_per_s: row.qdisc_rate_bits_per_s.map(|bits| bits as f64),
         qdisc_backlog_bytes: row.qdisc_backlog_bytes.map(|bytes| bytes as f64),
-        qdisc_drops_per_s: rate(row.qdisc_drops, was.qdisc_drops),
-        qdisc_overlimits_per_s: rate(row.qdisc_overlimits, was.qdisc_overlimits),
+        qdisc_drops_per_s: delta.per_s(delta.qdisc_drops),
+        qdisc_overlimits_per_s: delta.per_s(delta.qdisc_overlimits),
     })
 }
 
@@ -379,22 +376,22 @@ fn tcp_use(row: &Tcp, was: &Tcp) -> TcpUse {
 }
 
 fn system_use(row: &System, was: &System) -> Option<SystemUse> {
-    let seconds = seconds(row.t_ns, was.t_ns)?;
-    let rate = |now, was| delta_opt(now, was).map(|grown| grown / seconds);
-    Some(SystemUse {
-        interrupts_per_s: rate(row.interrupts, was.interrupts),
+    let step = CounterStep::between(row, was, |row| row.t_ns);
+    (step.seconds > 0.0).then(|| SystemUse {
+        interrupts_per_s: step.rate_opt(|row| row.interrupts),
         blocked: row.blocked.map(|tasks| tasks as f64),
-        softnet_drops_per_s: rate(row.softnet_drops, was.softnet_drops),
-        softnet_squeezed_per_s: rate(row.softnet_squeezed, was.softnet_squeezed),
+        softnet_drops_per_s: step.rate_opt(|row| row.softnet_drops),
+        softnet_squeezed_per_s: step.rate_opt(|row| row.softnet_squeezed),
     })
 }
 
 fn memory_use(row: &Memory, was: &Memory) -> Option<MemoryUse> {
-    let seconds = seconds(row.t_ns, was.t_ns)?;
+    let step = CounterStep::between(row, was, |row| row.t_ns);
+    (step.seconds > 0.0).then_some(())?;
     Some(MemoryUse {
         cached_bytes: row.cached_bytes? as f64,
         free_bytes: row.free_bytes? as f64,
-        refaults_per_s: delta_opt(row.file_refaults, was.file_refaults).map(|pages| pages / seconds),
+        refaults_per_s: step.rate_opt(|row| row.file_refaults),
     })
 }
 
@@ -402,18 +399,16 @@ fn memory_use(row: &Memory, was: &Memory) -> Option<MemoryUse> {
 const ZPOOL_STATUS: &str = "zpool-status";
 
 fn zfs_errors(row: &Figure, was: &Figure) -> Option<ZfsErrors> {
-    let grown = row.value? - was.value?;
+    let grown = delta_f64(row.value?, was.value?)?;
     let is_checksum = &*row.name == "CKSUM";
     (grown > 0.0).then(|| ZfsErrors { device: row.thing.to_string(), is_checksum, grown })
 }
 
 fn arc_use(row: &ZfsArc, was: &ZfsArc) -> Option<ArcUse> {
-    let (hits, misses) = (delta_opt(row.hits, was.hits), delta_opt(row.misses, was.misses));
-    let hit_percent = hits.zip(misses).filter(|(hits, misses)| hits + misses > 0.0);
     Some(ArcUse {
         size_bytes: row.size_bytes? as f64,
         max_bytes: row.max_bytes? as f64,
-        hit_percent: hit_percent.map(|(hits, misses)| 100.0 * hits / (hits + misses)),
+        hit_percent: arc_hit_percent(&CounterStep::between(row, was, |row| row.t_ns)),
     })
 }
 
@@ -431,7 +426,7 @@ fn btrfs_errors(row: &BtrfsDevice, was: Option<&BtrfsDevice>) -> Option<BtrfsErr
 }
 
 fn load_use(rows: &[OpInterval]) -> Option<LoadUse> {
-    let measured = rows.iter().filter(|row| row.interval_ns > 0 && row.phase != "drain");
+    let measured = rows.iter().filter(|row| row.interval_ns > 0 && row.phase != LoadPhase::Drain);
     let mut response = Histogram::default();
     let mut ops_per_s = 0.0;
     let mut any = false;
@@ -478,27 +473,24 @@ impl Processes {
 /// `None` for the first row: what it used before is of no interval. One that was not looked at for a while gets its mean.
 fn thread_use(row: &Thread, was: Option<&Thread>) -> Option<ThreadUse> {
     let was = was?;
-    let seconds = seconds(row.t_ns, was.t_ns)?;
-    let percent = |now, was| Some(delta(now, was)? / 1e7 / seconds);
+    let step = CounterStep::between(row, was, |row| row.t_ns);
     Some(ThreadUse {
         pid: row.pid,
         tid: row.tid,
         comm: row.comm.clone(),
-        user: percent(row.user_ns, was.user_ns)?,
-        system: percent(row.system_ns, was.system_ns)?,
+        user: step.share_percent(|row| Some(row.user_ns))?,
+        system: step.share_percent(|row| Some(row.system_ns))?,
     })
 }
 
 /// One that was not known has begun since the last sample, and used all that it has used in this one.
 fn task_use(row: Process, was: Option<&Process>, seconds: f64) -> Option<TaskUse> {
-    let percent =
-        |now: Option<i64>, was: Option<Option<i64>>| Some(delta(now?, was.unwrap_or(Some(0))?)? / 1e7 / seconds);
-    let rate = |now: Option<i64>, was: Option<Option<i64>>| Some(delta(now?, was.unwrap_or(Some(0))?)? / seconds);
+    let delta = ProcessDelta::of_step(&CounterStep { now: &row, before: was, seconds });
     Some(TaskUse {
-        user: percent(row.user_ns, was.map(|was| was.user_ns))?,
-        system: percent(row.system_ns, was.map(|was| was.system_ns))?,
-        read_bytes_per_s: rate(row.read_bytes, was.map(|was| was.read_bytes)),
-        write_bytes_per_s: rate(row.write_bytes, was.map(|was| was.write_bytes)),
+        user: delta.percent(delta.user)?,
+        system: delta.percent(delta.system)?,
+        read_bytes_per_s: delta.per_s(delta.read),
+        write_bytes_per_s: delta.per_s(delta.written),
         pid: row.pid,
         start_ns: row.start_ns,
         threads: row.threads,

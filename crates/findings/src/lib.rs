@@ -22,6 +22,7 @@ mod trace_errors;
 mod window;
 
 pub use engine::RuleEngine;
+pub use recording::IOS_ARE_IN;
 pub use replay::{findings, findings_between, findings_until};
 pub use rules_doc::rules_markdown;
 pub use rules_doc::table;
@@ -278,9 +279,6 @@ pub struct Finding {
     /// The recording of the I/Os around its opening, when a flight recorder ran beside (`record --flight`), and how many.
     pub ios: Option<String>,
 }
-
-/// How the message of an event of kind `flight` begins; the recording's path comes behind it.
-pub const IOS_ARE_IN: &str = "the I/Os around it are in ";
 
 impl Finding {
     /// How long it has lasted, s.

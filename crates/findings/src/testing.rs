@@ -8,7 +8,7 @@ use recording::rows::{
     BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Figure, Interrupt, IoError, IoInterval, Listener, Memory,
     Net, OpInterval, PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread, ZfsArc,
 };
-use recording::{Row, RowBatch, Sink};
+use recording::{EventSeverity, Row, RowBatch, Sink};
 use std::collections::BTreeMap;
 
 /// A machine whose counters a test writes.
@@ -545,7 +545,7 @@ impl Step<'_> {
         self.bench.events.push(Event {
             t_ns: 0,
             t_s: 0.0,
-            severity: "warning".into(),
+            severity: EventSeverity::Warning,
             kind: kind.into(),
             class: None,
             run: None,

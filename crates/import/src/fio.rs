@@ -12,6 +12,7 @@ use crate::printed::{seconds, sum_of, whole};
 use crate::results::{Results, phase_rows};
 use documents::{Documents, jobs_of};
 use quantity::histogram::Histogram;
+use recording::LoadPhase;
 use recording::rows::{OpInterval, RunTotal};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -201,7 +202,7 @@ impl Group<'_> {
                 format!("{} and {} more", several.first().map_or("", |job| &job.1), several.len().saturating_sub(1))
             }
         };
-        results.phases.extend(phase_rows((&run, run_index, ""), "measure", (from_ns, end_ns), None));
+        results.phases.extend(phase_rows((&run, run_index, ""), &LoadPhase::Measure, (from_ns, end_ns), None));
         let before = results.intervals.len();
         for (number, name, job) in &self.jobs {
             let options = &job["job options"];
@@ -224,7 +225,7 @@ impl Group<'_> {
                     start_t_ns: from_ns,
                     run: run.clone(),
                     run_index,
-                    phase: "measure".to_string(),
+                    phase: LoadPhase::Measure,
                     workload: name.clone(),
                     target: target.clone(),
                     op: op.to_string(),

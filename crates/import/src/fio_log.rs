@@ -10,6 +10,7 @@ use crate::printed::{seconds, whole};
 use crate::results::{Results, phase_rows};
 use grid::{Cell, Grid, JobLogs, Lanes};
 use quantity::histogram::{Histogram, STORED_SUB_BITS};
+use recording::LoadPhase;
 use recording::rows::{OpInterval, RunTotal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -111,7 +112,7 @@ fn interval(of: Of<'_>, op: &str, cell: &Cell, t_ns: i64, interval_ns: i64) -> O
         interval_ns,
         run: of.run.to_string(),
         run_index: of.run_index,
-        phase: "measure".to_string(),
+        phase: LoadPhase::Measure,
         workload: of.workload.to_string(),
         target: of.target.to_string(),
         op: op.to_string(),
@@ -141,7 +142,7 @@ pub(super) fn read(path: &Path, _: &str) -> Result<Results, ImportError> {
         ));
     };
     let mut results = Results { program: "fio".to_string(), notes: logs.notes.clone(), ..Results::default() };
-    results.phases.extend(phase_rows((&log.prefix, 0, ""), "measure", (0, logs.length_ns()), None));
+    results.phases.extend(phase_rows((&log.prefix, 0, ""), &LoadPhase::Measure, (0, logs.length_ns()), None));
     for job in logs.jobs.keys() {
         let workload = if *job == 0 { log.prefix.clone() } else { format!("{}.{job}", log.prefix) };
         let of = Of { run: &log.prefix, run_index: 0, workload: &workload, target: "all", from_ns: 0 };

@@ -2,7 +2,7 @@
 
 use crate::printed::seconds;
 use recording::rows::Event;
-use recording::{ClockAnchor, Manifest};
+use recording::{ClockAnchor, EventKind, EventSeverity, Manifest};
 
 /// The manifest of what happened elsewhere, at another time.
 pub(crate) fn imported_manifest(command_line: &[String]) -> Manifest {
@@ -17,17 +17,17 @@ pub(crate) fn imported_manifest(command_line: &[String]) -> Manifest {
 
 /// Where it came from, and what was not taken over.
 pub(crate) fn events(t_ns: i64, first: String, notes: &[String]) -> Vec<Event> {
-    let event = |severity: &str, kind: &str, message: String| Event {
+    let event = |severity: EventSeverity, kind: EventKind, message: String| Event {
         t_ns,
         t_s: seconds(t_ns),
-        severity: severity.to_string(),
-        kind: kind.to_string(),
+        severity,
+        kind,
         class: None,
         run: None,
         target: None,
         message,
         count: 1,
     };
-    let notes = notes.iter().map(|note| event("warning", "import", note.clone()));
-    std::iter::once(event("info", "imported", first)).chain(notes).collect()
+    let notes = notes.iter().map(|note| event(EventSeverity::Warning, EventKind::Import, note.clone()));
+    std::iter::once(event(EventSeverity::Info, EventKind::Imported, first)).chain(notes).collect()
 }

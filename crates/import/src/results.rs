@@ -5,7 +5,7 @@ use crate::options::ImportSummary;
 use crate::printed::seconds;
 use crate::provenance::{events, imported_manifest};
 use recording::rows::{Cpu, OpInterval, Phase, RunTotal};
-use recording::{ClockAnchor, RowBatch, Sink, Writer};
+use recording::{ClockAnchor, LoadPhase, PhaseEdge, RowBatch, Sink, Writer};
 use serde_json::json;
 use std::path::Path;
 
@@ -69,17 +69,17 @@ pub(crate) fn write(
 /// Start and end of a phase of a run: its title, number, and loop values.
 pub(crate) fn phase_rows(
     (run, run_index, detail): (&str, i32, &str),
-    phase: &str,
+    phase: &LoadPhase,
     (from_ns, to_ns): (i64, i64),
     offered: Option<f64>,
 ) -> [Phase; 2] {
-    [("start", from_ns), ("end", to_ns)].map(|(event, t_ns)| Phase {
+    [(PhaseEdge::Start, from_ns), (PhaseEdge::End, to_ns)].map(|(event, t_ns)| Phase {
         t_ns,
         t_s: seconds(t_ns),
         run: run.to_string(),
         run_index,
-        phase: phase.to_string(),
-        event: event.to_string(),
+        phase: phase.clone(),
+        event,
         offered_rate: offered,
         detail: detail.to_string(),
     })

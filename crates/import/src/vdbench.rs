@@ -13,6 +13,7 @@ use flat::{Flat, Line};
 use histogram::Distributions;
 use quantity::histogram::Histogram;
 use recording::rows::{Cpu, OpInterval, RunTotal};
+use recording::{LoadPhase, PhaseEdge};
 use std::path::Path;
 
 /// Vdbench's request for full speed begins here (9,999,988; older versions 999,988).
@@ -105,7 +106,7 @@ impl<'a> Run<'a> {
 
     /// How many runs before this one had its name.
     fn same_name(&self, results: &Results) -> usize {
-        let starts = results.phases.iter().filter(|row| row.run == self.name && row.event == "start");
+        let starts = results.phases.iter().filter(|row| row.run == self.name && row.event == PhaseEdge::Start);
         let mut indices: Vec<i32> = starts.map(|row| row.run_index).collect();
         indices.dedup();
         indices.len()
@@ -131,10 +132,10 @@ impl<'a> Run<'a> {
             let t_ns = if (printed_ns - nominal).abs() < self.interval_ns { nominal } else { printed_ns.max(nominal) };
             last_ns = t_ns;
             let is_warm = line.interval < first_measured;
-            let phase = if is_warm { "warmup" } else { "measure" };
+            let phase = if is_warm { LoadPhase::Warmup } else { LoadPhase::Measure };
             let sides = self.sides(line);
             for (op, side) in [("read", 0), ("write", 1)] {
-                results.intervals.extend(self.interval(line, t_ns, phase, op, &sides, side));
+                results.intervals.extend(self.interval(line, t_ns, &phase, op, &sides, side));
                 if !is_warm {
                     measured[side].ops = measured[side].ops.saturating_add(sides[side].ops);
                     measured[side].bytes = measured[side].bytes.saturating_add(sides[side].bytes);
@@ -148,10 +149,20 @@ impl<'a> Run<'a> {
             self.cpu(line, t_ns, &mut results.cpu);
         }
         if warm_end > start {
-            results.phases.extend(phase_rows((&self.name, self.index, detail), "warmup", (start, warm_end), rate));
+            results.phases.extend(phase_rows(
+                (&self.name, self.index, detail),
+                &LoadPhase::Warmup,
+                (start, warm_end),
+                rate,
+            ));
         }
         if end > warm_end {
-            results.phases.extend(phase_rows((&self.name, self.index, detail), "measure", (warm_end, end), rate));
+            results.phases.extend(phase_rows(
+                (&self.name, self.index, detail),
+                &LoadPhase::Measure,
+                (warm_end, end),
+                rate,
+            ));
         }
         for (side, op) in ["read", "write"].into_iter().enumerate() {
             let service =
@@ -206,7 +217,7 @@ impl<'a> Run<'a> {
         &self,
         line: &Line,
         t_ns: i64,
-        phase: &str,
+        phase: &LoadPhase,
         op: &str,
         sides: &[Side; 2],
         at: usize,
@@ -227,7 +238,7 @@ impl<'a> Run<'a> {
             interval_ns: self.interval_ns,
             run: self.name.clone(),
             run_index: self.index,
-            phase: phase.to_string(),
+            phase: phase.clone(),
             workload: "all".to_string(),
             target: "all".to_string(),
             op: op.to_string(),
@@ -250,7 +261,7 @@ impl<'a> Run<'a> {
             start_t_ns: from_ns,
             run: self.name.clone(),
             run_index: self.index,
-            phase: "measure".to_string(),
+            phase: LoadPhase::Measure,
             workload: "all".to_string(),
             target: "all".to_string(),
             op: op.to_string(),

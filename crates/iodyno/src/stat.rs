@@ -10,7 +10,7 @@ use monitor::{EventClock, IdleSubjects, MonitorError, SampleConsumers, StopFlag,
 use quantity::output::stdout;
 use rates::Availability;
 use rates::stat::{CounterSubject, LinkDuplex, SpeedOverride, StatFold, StatOptions, replay};
-use recording::{Reader, rows};
+use recording::{AvailabilityKind, Reader, rows};
 use std::path::Path;
 use tui::{CpuUnit, StatForm, StatLines, StatLook, stranger};
 use view::AnalyzeError;
@@ -57,7 +57,9 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     let mut lines = StatLines::new(stdout(), StatFold::new(&subjects, &options), look, monitor::live_wall());
     lines.complain_to(Box::new(|words| say!("iodyno: {words}")));
     if subjects.contains(&CounterSubject::Cpu)
-        && let Some(words) = collect::verdicts(Path::new("/")).get(CPU_IRQ).filter(|words| *words != rates::WORKS)
+        && let Some(words) = collect::verdicts(Path::new("/"))
+            .get(CPU_IRQ)
+            .filter(|words| AvailabilityKind::of(words) != AvailabilityKind::Works)
     {
         say!("iodyno: %irq is ?: {words}");
     }

@@ -4,7 +4,7 @@
 //! processes, …) at most once a second, since it costs milliseconds.
 
 use collect::{CounterSampler, MachineReader, SubjectName};
-use recording::RowBatch;
+use recording::{AvailabilityKind, RowBatch};
 use std::path::{Path, PathBuf};
 use trace::TraceError;
 
@@ -65,8 +65,8 @@ pub fn subjects(probes: impl IntoIterator<Item = (&'static str, String)>) -> ser
 /// The verdict of a probe that began, or did not.
 pub(crate) fn verdict<T>(probe: Result<&T, &TraceError>) -> String {
     match probe {
-        Ok(_) => rates::WORKS.to_string(),
-        Err(error) => format!("unsupported here: {}", error.to_string().lines().next().unwrap_or("?")),
+        Ok(_) => AvailabilityKind::Works.to_string(),
+        Err(error) => AvailabilityKind::Unsupported.because(error.to_string().lines().next().unwrap_or("?")),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::counters::verdict;
 use crate::numbers::signed;
 use collect::{MachineReader, SampleTimes};
 use recording::rows::{CpuEvent, Event, IrqTime, PreemptedBy, ProcessEvent, RunQueue, Sample, Stolen};
-use recording::{Label, RecordingError, RowBatch};
+use recording::{AvailabilityKind, EventKind, EventSeverity, Label, LossName, RecordingError, RowBatch};
 use std::collections::HashMap;
 use std::sync::Arc;
 use trace::irq::{IrqSums, IrqTrace};
@@ -44,7 +44,7 @@ pub(crate) struct CpuClock {
     /// Of the tables that the probes fill, whether they are measured, and why not.
     verdicts: Vec<(&'static str, String)>,
     /// Said with the next sample.
-    said: Vec<(&'static str, String)>,
+    said: Vec<(EventSeverity, String)>,
 }
 
 impl CpuClock {
@@ -64,7 +64,10 @@ impl CpuClock {
             Ok(sched) => Some(sched),
             Err(error) if is_fine => return Err(error),
             Err(error) => {
-                said.push(("info", format!("CPU time is of the clock's tick only, not by event: {error}")));
+                said.push((
+                    EventSeverity::Info,
+                    format!("CPU time is of the clock's tick only, not by event: {error}"),
+                ));
                 None
             }
         };
@@ -75,14 +78,17 @@ impl CpuClock {
         let irq = match started {
             Some(Ok(irq)) => Some(irq),
             Some(Err(error)) => {
-                said.push(("info", format!("interrupts are not timed: {error}")));
+                said.push((EventSeverity::Info, format!("interrupts are not timed: {error}")));
                 None
             }
             None => None,
         };
         let words = sched.iter().flat_map(SchedTrace::verdicts).chain(irq.iter().flat_map(IrqTrace::verdicts));
         said.extend(
-            words.map(trace::ProgramSupport::words).filter(|words| !words.is_empty()).map(|words| ("info", words)),
+            words
+                .map(trace::ProgramSupport::words)
+                .filter(|words| !words.is_empty())
+                .map(|words| (EventSeverity::Info, words)),
         );
         let (vectors, stolen) = (HashMap::new(), HashMap::new());
         let before_ns = quantity::clock::now_ns();
@@ -122,8 +128,8 @@ impl CpuClock {
     }
 
     /// The same for the manifest.
-    pub(crate) fn losses(&self) -> (&'static str, u64) {
-        ("cpu_clock_table_full", self.lost)
+    pub(crate) fn losses(&self) -> (LossName, u64) {
+        (LossName::CpuClockTableFull, self.lost)
     }
 
     /// Rows of one sample; a probe that cannot be read any more is given up, which is said.
@@ -169,8 +175,10 @@ impl CpuClock {
         let lost = sched.as_ref().map_or(0, |sums| sums.lost) + irq.as_ref().map_or(0, |sums| sums.lost);
         if lost > self.lost {
             let new = lost - self.lost;
-            self.said
-                .push(("error", format!("{new} switches and interrupts are in no sum: a table of the probe is full")));
+            self.said.push((
+                EventSeverity::Error,
+                format!("{new} switches and interrupts are in no sum: a table of the probe is full"),
+            ));
             self.lost = lost;
         }
         let events: Vec<Event> = self.said.drain(..).map(|(severity, message)| event(severity, message, at)).collect();
@@ -188,8 +196,8 @@ impl CpuClock {
         self.verdicts
             .iter_mut()
             .filter(|(name, _)| *name == table)
-            .for_each(|(_, word)| *word = format!("broken: {error}"));
-        self.said.push(("warning", error.to_string()));
+            .for_each(|(_, word)| *word = AvailabilityKind::Broken.because(error));
+        self.said.push((EventSeverity::Warning, error.to_string()));
     }
 
     fn vector_rows(&mut self, sums: &IrqSums, (t_ns, t_s): (i64, f64)) -> Vec<IrqTime> {
@@ -363,18 +371,8 @@ fn preempted_rows(sums: &SchedSums, (t_ns, t_s): (i64, f64)) -> Vec<PreemptedBy>
     sums.preemptions.iter().map(row).collect()
 }
 
-pub(crate) fn event(severity: &str, message: String, (t_ns, t_s): (i64, f64)) -> Event {
-    Event {
-        t_ns,
-        t_s,
-        severity: severity.to_string(),
-        kind: "probe".to_string(),
-        class: None,
-        run: None,
-        target: None,
-        message,
-        count: 1,
-    }
+pub(crate) fn event(severity: EventSeverity, message: String, (t_ns, t_s): (i64, f64)) -> Event {
+    Event { t_ns, t_s, severity, kind: EventKind::Probe, class: None, run: None, target: None, message, count: 1 }
 }
 
 pub(crate) fn push<R: recording::Row>(batches: &mut Vec<RowBatch>, rows: &[R]) -> Result<(), RecordingError> {

@@ -3,14 +3,15 @@
 use crate::numbers::signed;
 use quantity::clock;
 use recording::rows::Event;
+use recording::{EventKind, EventSeverity};
 
 /// Says that so many things were in no figure by the sample at `t_ns` of what began at `origin_ns`.
 pub(crate) fn lost_row((t_ns, origin_ns): (u64, u64), count: u64, what: &str) -> Event {
     Event {
         t_ns: signed(t_ns),
         t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
-        severity: "error".to_string(),
-        kind: "probe_lost".to_string(),
+        severity: EventSeverity::Error,
+        kind: EventKind::ProbeLost,
         class: None,
         run: None,
         target: None,
@@ -27,8 +28,8 @@ pub fn clock_step(step_ns: i64, origin_ns: u64) -> Event {
     Event {
         t_ns: signed(t_ns),
         t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
-        severity: "warning".to_string(),
-        kind: "clock_step".to_string(),
+        severity: EventSeverity::Warning,
+        kind: EventKind::ClockStep,
         class: None,
         run: None,
         target: None,

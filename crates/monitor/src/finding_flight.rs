@@ -7,7 +7,7 @@ use crate::{MonitorError, StopFlag};
 use findings::{Finding, IOS_ARE_IN, RuleEngine, Thresholds};
 use quantity::clock;
 use recording::rows::Event;
-use recording::{RecordingError, RowBatch, Sink};
+use recording::{EventClass, EventKind, EventSeverity, RecordingError, RowBatch, Sink};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -44,7 +44,8 @@ enum Said {
 
 /// Something for the collector's own recording.
 struct Note {
-    severity: &'static str,
+    severity: EventSeverity,
+    class: Option<EventClass>,
     target: Option<String>,
     message: String,
 }
@@ -140,9 +141,9 @@ impl FindingFlight {
         let words = ended.unwrap_or_else(|error| {
             vec![format!("the flight recorder has ended, and writes nothing any more: {error}")]
         });
-        rows.extend(
-            words.into_iter().map(|message| event(Note { severity: "warning", target: None, message }, origin_ns)),
-        );
+        rows.extend(words.into_iter().map(|message| {
+            event(Note { severity: EventSeverity::Warning, class: None, target: None, message }, origin_ns)
+        }));
         rows
     }
 
@@ -191,7 +192,12 @@ impl Sink for FindingFlight {
 fn tell(say: &Sender<Said>, news: &FlightNews<'_>, request: &FlightRequest) {
     let said = match news {
         FlightNews::Armed(words) => {
-            let notes = words.iter().map(|words| Note { severity: "warning", target: None, message: words.clone() });
+            let notes = words.iter().map(|words| Note {
+                severity: EventSeverity::Warning,
+                class: None,
+                target: None,
+                message: words.clone(),
+            });
             let _ = say.send(Said::Armed);
             Said::Words(notes.collect())
         }
@@ -204,13 +210,18 @@ fn tell(say: &Sender<Said>, news: &FlightNews<'_>, request: &FlightRequest) {
                 request.before_ns as f64 / 1e9,
                 request.after_ns as f64 / 1e9
             );
-            let severity = if dump.lost > 0 { "warning" } else { "info" };
-            let note = |subject: &String| Note { severity, target: Some(subject.clone()), message: message.clone() };
+            let severity = if dump.lost > 0 { EventSeverity::Warning } else { EventSeverity::Info };
+            let note = |subject: &String| Note {
+                severity: severity.clone(),
+                class: Some(EventClass::FlightDump),
+                target: Some(subject.clone()),
+                message: message.clone(),
+            };
             Said::Words(dump.subjects.iter().map(note).collect())
         }
         FlightNews::Failed(why) => {
             let message = format!("the I/Os around a finding could not be written: {why}");
-            Said::Words(vec![Note { severity: "warning", target: None, message }])
+            Said::Words(vec![Note { severity: EventSeverity::Warning, class: None, target: None, message }])
         }
         FlightNews::Interval(..) | FlightNews::Trouble(_) => return,
     };
@@ -223,9 +234,9 @@ fn event(note: Note, origin_ns: u64) -> Event {
     Event {
         t_ns: signed(t_ns),
         t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
-        severity: note.severity.to_string(),
-        kind: "flight".to_string(),
-        class: None,
+        severity: note.severity,
+        kind: EventKind::Flight,
+        class: note.class.map(EventClass::label),
         run: None,
         target: note.target,
         message: note.message,

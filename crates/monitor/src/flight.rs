@@ -10,7 +10,7 @@ use objectives::{Condition, ConditionWatch, IntervalStream};
 use quantity::clock;
 use quantity::histogram::HistogramRecorder;
 use recording::rows::{Event, TraceInterval};
-use recording::{Manifest, RecordingError, RowBatch, Sink, Writer};
+use recording::{EventKind, EventSeverity, LossName, Manifest, RecordingError, RowBatch, Sink, Writer};
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -440,8 +440,8 @@ impl Life<'_> {
         let event = Event {
             t_ns: signed(trouble_ns),
             t_s: seconds(signed(trouble_ns)),
-            severity: "warning".to_string(),
-            kind: "trouble".to_string(),
+            severity: EventSeverity::Warning,
+            kind: EventKind::Trouble,
             class: None,
             run: None,
             target: None,
@@ -466,7 +466,7 @@ impl Life<'_> {
         // What memory could not hold was let go from the beginning on.
         let (began_ns, exit) = (Some(from_ns).filter(|_| ring_full == 0), Some("fine"));
         let end = RecordingEnd { columns: &self.columns, statistics: &part, began_ns, ended_ns: Some(ended_ns), exit };
-        let memory_full = [("flight_memory_full", ring_full)];
+        let memory_full = [(LossName::FlightMemoryFull, ring_full)];
         writer.update_manifest(|manifest| end.note(manifest, part.losses_of_a_part().chain(memory_full)))?;
         if let Err(error) = writer.seal() {
             let words = format!("{} is whole, but not sealed: {error}", directory.display());

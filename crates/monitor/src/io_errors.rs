@@ -4,7 +4,7 @@ use crate::counters::verdict;
 use crate::cpu_clock::{event, push};
 use crate::numbers::signed;
 use recording::rows::{Event, IoError};
-use recording::{Label, RecordingError, RowBatch};
+use recording::{EventClass, EventSeverity, Label, RecordingError, RowBatch};
 use std::collections::HashMap;
 use trace::errors::{ErrorTrace, FailedIos};
 
@@ -24,7 +24,7 @@ pub(crate) struct IoErrors {
     before: HashMap<Key, u64>,
     lost: u64,
     /// Said with the next sample.
-    said: Vec<(&'static str, String)>,
+    said: Vec<(EventSeverity, Option<EventClass>, String)>,
 }
 
 impl IoErrors {
@@ -36,7 +36,7 @@ impl IoErrors {
         let trace = match started {
             Ok(trace) => {
                 let words = trace.verdicts().iter().map(trace::ProgramSupport::words).filter(|words| !words.is_empty());
-                said.extend(words.map(|words| ("info", words)));
+                said.extend(words.map(|words| (EventSeverity::Info, None, words)));
                 Some(trace)
             }
             // Why there are no probes, the event clock says.
@@ -63,24 +63,36 @@ impl IoErrors {
         let t_ns = quantity::clock::now_ns();
         let at = (signed(t_ns), t_ns.saturating_sub(origin_ns) as f64 / 1e9);
         let mut batches = Vec::new();
+        let class = Some(EventClass::FailuresUncounted);
         match self.trace.as_ref().map(|trace| trace.read().and_then(|all| Ok((all, trace.lost()?)))) {
             Some(Ok((all, lost))) => {
                 let rows: Vec<IoError> = all.into_iter().filter_map(|failed| self.row(failed, at)).collect();
                 push(&mut batches, &rows)?;
                 if lost > self.lost {
                     let new = lost - self.lost;
-                    self.said
-                        .push(("error", format!("{new} I/Os that failed are in no row: the probe's table is full")));
+                    self.said.push((
+                        EventSeverity::Error,
+                        class,
+                        format!("{new} I/Os that failed are in no row: the probe's table is full"),
+                    ));
                     self.lost = lost;
                 }
             }
             Some(Err(error)) => {
                 self.trace = None;
-                self.said.push(("error", format!("I/Os that fail are not counted any more: {error}")));
+                self.said.push((
+                    EventSeverity::Error,
+                    class,
+                    format!("I/Os that fail are not counted any more: {error}"),
+                ));
             }
             None => {}
         }
-        let events: Vec<Event> = self.said.drain(..).map(|(severity, message)| event(severity, message, at)).collect();
+        let said = self.said.drain(..).map(|(severity, class, message)| Event {
+            class: class.map(EventClass::label),
+            ..event(severity, message, at)
+        });
+        let events: Vec<Event> = said.collect();
         push(&mut batches, &events)?;
         Ok(batches)
     }

@@ -10,7 +10,7 @@ use crate::{MonitorError, StopFlag};
 use quantity::clock;
 use quantity::text::format_count;
 use recording::rows::{Event, FileInterval};
-use recording::{Manifest, RecordingError, RowBatch, Sink, Writer};
+use recording::{LossName, Manifest, RecordingError, RowBatch, Sink, Writer};
 use std::path::PathBuf;
 use std::time::Duration;
 use trace::block::{BlockTrace, ProbeStatistics, TraceNames};
@@ -397,7 +397,11 @@ impl Life<'_> {
             Running::Files(files) => {
                 let FileTraceLosses { table, names, operations } = files.losses()?;
                 self.outcome.lost = table + operations;
-                vec![("probe_table_full", table), ("probe_names", names), ("probe_operations", operations)]
+                vec![
+                    (LossName::ProbeTableFull, table),
+                    (LossName::ProbeNames, names),
+                    (LossName::ProbeOperations, operations),
+                ]
             }
             Running::Cpu(cpu) => {
                 self.outcome.lost = cpu.clock.lost();
@@ -414,7 +418,7 @@ impl Life<'_> {
                 let losses = probe.losses()?;
                 self.outcome.lost = losses.lost();
                 self.outcome.messages.extend(cost.as_ref().map(|cost| cost.words(probe.cost())));
-                vec![("probe_table_full", losses.table), ("probe_missed", losses.missed)]
+                vec![(LossName::ProbeTableFull, losses.table), (LossName::ProbeMissed, losses.missed)]
             }
         };
         if self.outcome.lost > 0 {
@@ -428,9 +432,7 @@ impl Life<'_> {
         if let Some(mut writer) = self.writer {
             writer.update_manifest(|manifest| {
                 manifest.exit = Some("fine".to_string());
-                manifest
-                    .losses
-                    .extend(losses.iter().filter(|(_, n)| *n > 0).map(|(name, n)| ((*name).to_string(), *n)));
+                manifest.losses.extend(losses.iter().filter(|(_, n)| *n > 0).map(|(name, n)| (name.to_string(), *n)));
             })?;
             writer.seal()?;
         }

@@ -5,13 +5,13 @@ use crate::cpu_clock::{event, push};
 use crate::numbers::signed;
 use quantity::clock;
 use recording::rows::Profile;
-use recording::{Label, RecordingError, RowBatch};
+use recording::{AvailabilityKind, EventSeverity, Label, LossName, RecordingError, RowBatch};
 use std::sync::Arc;
 use trace::profile::ProfileTrace;
 use trace::{ProbeCost, TraceError};
 
 /// What is not in the rows, by the manifest's name.
-pub(crate) type Losses = Vec<(&'static str, u64)>;
+pub(crate) type Losses = Vec<(LossName, u64)>;
 
 /// What was lost since `before`, of the same things.
 pub(crate) fn lost_since(before: &Losses, now: &Losses) -> Losses {
@@ -34,7 +34,7 @@ pub(crate) struct Profiler {
     lost: u64,
     lost_stacks: u64,
     /// Said with the next sample.
-    said: Vec<(&'static str, String)>,
+    said: Vec<(EventSeverity, String)>,
 }
 
 impl Profiler {
@@ -52,7 +52,7 @@ impl Profiler {
     /// The kernel or a privilege does not allow it.
     pub(crate) fn start_on(hz: u32, cpu: Option<u32>) -> Result<Self, TraceError> {
         let trace = ProfileTrace::start_on(hz, cpu)?;
-        let said = trace.words().map(|words| ("info", words.to_string())).into_iter().collect();
+        let said = trace.words().map(|words| (EventSeverity::Info, words.to_string())).into_iter().collect();
         let (period_ns, last_ns) = (trace.period_ns(), clock::now_ns());
         let verdict = verdict(Ok(&trace));
         Ok(Self { trace: Some(trace), verdict, cpu, period_ns, last_ns, lost: 0, lost_stacks: 0, said })
@@ -61,7 +61,7 @@ impl Profiler {
     /// The same for who has more to do: where it cannot be, the next sample says so.
     pub(crate) fn if_possible(hz: u32) -> Self {
         Self::start(hz).unwrap_or_else(|error| {
-            let said = vec![("warning", format!("what programs are at is not recorded: {error}"))];
+            let said = vec![(EventSeverity::Warning, format!("what programs are at is not recorded: {error}"))];
             let verdict = verdict::<()>(Err(&error));
             Self {
                 trace: None,
@@ -98,7 +98,7 @@ impl Profiler {
 
     /// For the manifest: what is not in the rows, or not whole there.
     pub(crate) fn losses(&self) -> Losses {
-        vec![("profile_table_full", self.lost), ("profile_stacks_full", self.lost_stacks)]
+        vec![(LossName::ProfileTableFull, self.lost), (LossName::ProfileStacksFull, self.lost_stacks)]
     }
 
     /// What the program in the kernel costs so far, while BPF statistics are enabled.
@@ -136,18 +136,22 @@ impl Profiler {
                 let (new, new_stacks) = (profile.lost - self.lost, profile.lost_stacks - self.lost_stacks);
                 (self.lost, self.lost_stacks) = (profile.lost, profile.lost_stacks);
                 if new > 0 {
-                    self.said
-                        .push(("error", format!("{new} looks at stacks are in no row: the probe's table is full")));
+                    self.said.push((
+                        EventSeverity::Error,
+                        format!("{new} looks at stacks are in no row: the probe's table is full"),
+                    ));
                 }
                 if new_stacks > 0 {
-                    self.said
-                        .push(("warning", format!("{new_stacks} stacks are not known: the probe's table is full")));
+                    self.said.push((
+                        EventSeverity::Warning,
+                        format!("{new_stacks} stacks are not known: the probe's table is full"),
+                    ));
                 }
             }
             Some(Err(error)) => {
                 self.trace = None;
-                self.verdict = format!("broken: {error}");
-                self.said.push(("warning", error.to_string()));
+                self.verdict = AvailabilityKind::Broken.because(&error);
+                self.said.push((EventSeverity::Warning, error.to_string()));
             }
             None => {}
         }
@@ -160,15 +164,16 @@ impl Profiler {
 
 #[cfg(test)]
 mod tests {
-    use super::{Profiler, lost_since};
+    use super::{LossName, Profiler, lost_since};
     use quantity::clock;
     use recording::rows::Profile;
 
     #[test]
     fn each_day_has_its_own_losses() {
-        let (first, second) = (vec![("a", 5), ("b", 0)], vec![("a", 7), ("b", 1)]);
-        assert_eq!(lost_since(&vec![("a", 0), ("b", 0)], &first), first);
-        assert_eq!(lost_since(&first, &second), [("a", 2), ("b", 1)]);
+        let (a, b) = (|| LossName::ProfileTableFull, || LossName::ProfileStacksFull);
+        let (first, second) = (vec![(a(), 5), (b(), 0)], vec![(a(), 7), (b(), 1)]);
+        assert_eq!(lost_since(&vec![(a(), 0), (b(), 0)], &first), first);
+        assert_eq!(lost_since(&first, &second), [(a(), 2), (b(), 1)]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::cpu_clock::{event, push};
 use crate::events::lost_row;
 use crate::numbers::signed;
 use recording::rows;
-use recording::{RecordingError, RowBatch};
+use recording::{EventSeverity, LossName, RecordingError, RowBatch};
 use std::time::Duration;
 use top_page::IoIntervals;
 use trace::TraceError;
@@ -91,8 +91,8 @@ impl Asked {
     }
 
     /// For the manifest: I/Os that are in no row.
-    pub(crate) fn losses(&self) -> (&'static str, u64) {
-        ("io_interval_lost", self.lost)
+    pub(crate) fn losses(&self) -> (LossName, u64) {
+        (LossName::IoIntervalLost, self.lost)
     }
 
     /// Takes I/Os out of the ring; to be called several times a second.
@@ -109,7 +109,7 @@ impl Asked {
             None => (Vec::new(), 0),
         };
         let mut events = Vec::new();
-        events.extend(self.said.take().map(|words| event("info", words, at)));
+        events.extend(self.said.take().map(|words| event(EventSeverity::Info, words, at)));
         if lost > self.lost {
             events.push(lost_row((t_ns, origin_ns), lost - self.lost, "I/Os"));
             self.lost = lost;

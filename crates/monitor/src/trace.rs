@@ -8,7 +8,7 @@ use crate::{MonitorError, StopFlag};
 use quantity::clock;
 use quantity::text::{format_bytes, format_count, format_ns};
 use recording::rows::{self, Event, TraceInterval};
-use recording::{ClockAnchor, Manifest, RecordingError, RowBatch, Sink, Writer};
+use recording::{ClockAnchor, EventKind, EventSeverity, LossName, Manifest, RecordingError, RowBatch, Sink, Writer};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -339,8 +339,8 @@ impl Life<'_> {
         let row = Event {
             t_ns: signed(t_ns),
             t_s: t_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
-            severity: "error".to_string(),
-            kind: "trace_lost".to_string(),
+            severity: EventSeverity::Error,
+            kind: EventKind::TraceLost,
             class: None,
             run: None,
             target: None,
@@ -395,10 +395,10 @@ impl Life<'_> {
 }
 
 /// What of files could not be counted since `before`, by the names of losses.
-fn file_losses(now: &FileTraceLosses, before: &FileTraceLosses) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+fn file_losses(now: &FileTraceLosses, before: &FileTraceLosses) -> impl Iterator<Item = (LossName, u64)> + use<> {
     let losses = [
-        ("probe_table_full", now.table.saturating_sub(before.table)),
-        ("probe_operations", now.operations.saturating_sub(before.operations)),
+        (LossName::ProbeTableFull, now.table.saturating_sub(before.table)),
+        (LossName::ProbeOperations, now.operations.saturating_sub(before.operations)),
     ];
     losses.into_iter().filter(|(_, count)| *count > 0)
 }
@@ -419,7 +419,7 @@ pub struct RecordingEnd<'a> {
 
 impl RecordingEnd<'_> {
     /// Puts it into the manifest: the devices, when it began and ended, which I/Os have no end, which are missing.
-    pub fn note(&self, manifest: &mut Manifest, losses: impl Iterator<Item = (&'static str, u64)>) {
+    pub fn note(&self, manifest: &mut Manifest, losses: impl Iterator<Item = (LossName, u64)>) {
         let Self { columns, statistics, began_ns, ended_ns, exit } = self;
         manifest.extra.insert("trace_devices".into(), columns.device_numbers());
         manifest.extra.insert("trace_unfinished".into(), statistics.unfinished.into());

@@ -13,7 +13,7 @@ use crate::{MonitorError, StopFlag};
 use collect::{MachineReader, RequestedProcesses, SubjectName};
 use quantity::clock;
 use recording::rows::Event;
-use recording::{ClockAnchor, Manifest, RecordingError, RowBatch, Sink, Writer};
+use recording::{ClockAnchor, EventKind, EventSeverity, Manifest, RecordingError, RowBatch, Sink, Writer};
 use rustix::process::{Pid, Signal};
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
@@ -243,7 +243,7 @@ impl Watch<'_> {
             if late > 0 {
                 due_ns += late * interval_ns;
                 self.outcome.missed += late;
-                self.event("gap", &format!("{late} samples were due while the collector could not run"))?;
+                self.event(EventKind::Gap, &format!("{late} samples were due while the collector could not run"))?;
             }
             let due_or_end_ns = end_ns.map_or(due_ns, |end_ns| due_ns.min(end_ns));
             let ended =
@@ -345,7 +345,7 @@ impl Watch<'_> {
     /// What could not be read is said on standard error, too; the kernel's own messages are not ours to repeat.
     fn warn(&mut self, batches: &[RowBatch]) -> Result<(), MonitorError> {
         for batch in batches {
-            for event in batch.to_rows::<Event>()?.into_iter().filter(|event| event.kind != "kernel") {
+            for event in batch.to_rows::<Event>()?.into_iter().filter(|event| event.kind != EventKind::Kernel) {
                 match &mut self.company.tell {
                     Some(tell) => tell(&event.message),
                     None => self.outcome.messages.push(event.message),
@@ -355,13 +355,13 @@ impl Watch<'_> {
         Ok(())
     }
 
-    fn event(&mut self, kind: &str, message: &str) -> Result<(), MonitorError> {
+    fn event(&mut self, kind: EventKind, message: &str) -> Result<(), MonitorError> {
         let t_ns = clock::now_ns();
         let row = Event {
             t_ns: i64::try_from(t_ns).unwrap_or(i64::MAX),
             t_s: t_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
-            severity: "warning".to_string(),
-            kind: kind.to_string(),
+            severity: EventSeverity::Warning,
+            kind,
             class: None,
             run: None,
             target: None,

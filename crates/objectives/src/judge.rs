@@ -11,12 +11,12 @@ use rates::open_times;
 use rates::{CpuPoint, OpCount, Stall, UnfinishedOperations};
 use rates::{FigureBounds, OperationTimes};
 use recording::rows::{Cpu, EngineInterval, Objective, OpInterval, Phase, RunEnd, RunTotal};
-use recording::{Manifest, Reader, RecordingError, RowBatch};
+use recording::{LoadPhase, Manifest, PhaseEdge, Reader, RecordingError, RowBatch};
 use std::collections::{BTreeMap, BTreeSet};
 use view::{AnalyzeError, Unit};
 
 /// The phase that conditions are about: warm-up, drain and filling are left out.
-const PHASE: &str = "measure";
+const PHASE: LoadPhase = LoadPhase::Measure;
 
 /// Judges conditions over runs.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ struct Record {
 #[derive(Debug, Default)]
 struct End {
     /// The phase in which the load ended; `None` when nothing is known of the end.
-    phase: Option<String>,
+    phase: Option<LoadPhase>,
     /// By selector.
     drained: Vec<Sample>,
     /// By selector.
@@ -143,17 +143,17 @@ impl ConditionJudge {
         if record.detail.is_empty() {
             record.detail.clone_from(&row.detail);
         }
-        let spans = match row.phase.as_str() {
-            PHASE => &mut record.measured,
-            "paused" => &mut record.paused,
+        let spans = match &row.phase {
+            LoadPhase::Measure => &mut record.measured,
+            LoadPhase::Paused => &mut record.paused,
             _ => return,
         };
-        match (row.event.as_str(), spans.last_mut()) {
-            ("start", _) => spans.push((row.t_ns, i64::MAX)),
-            ("end", Some(span)) => span.1 = row.t_ns,
+        match (&row.event, spans.last_mut()) {
+            (PhaseEdge::Start, _) => spans.push((row.t_ns, i64::MAX)),
+            (PhaseEdge::End, Some(span)) => span.1 = row.t_ns,
             _ => {}
         }
-        if row.phase == PHASE && row.event == "start" {
+        if row.phase == PHASE && row.event == PhaseEdge::Start {
             // What was waited for in a pause is no part of the end.
             record.end.wait = OperationTimes::default();
         }
@@ -209,9 +209,9 @@ impl ConditionJudge {
         let selectors = self.selectors.clone();
         let record = self.record(row.run_index, &row.run);
         record.is_over = true;
-        let samples = match row.phase.as_str() {
-            PHASE => &mut record.totals,
-            "drain" => &mut record.end.drained,
+        let samples = match &row.phase {
+            LoadPhase::Measure => &mut record.totals,
+            LoadPhase::Drain => &mut record.end.drained,
             _ => return,
         };
         samples.resize(selectors.len(), Sample::default());
@@ -427,7 +427,7 @@ impl Record {
             sample.seconds = seconds;
             sample.in_flight = (seconds > 0.0).then(|| sum.in_flight_ns / (seconds * 1e9));
             sample.wait = OperationTimes::ended(self.wait.clone());
-            if self.end.phase.as_deref() == Some(PHASE) {
+            if self.end.phase == Some(PHASE) {
                 sample.wait.merge(&self.end.wait);
             }
         }
@@ -471,7 +471,7 @@ impl Record {
     /// The exact totals, with what came back after the load had ended or not at all: it was due in the measured phase.
     fn whole_totals(&mut self) -> Vec<Sample> {
         let mut totals = std::mem::take(&mut self.totals);
-        if self.end.phase.as_deref() != Some(PHASE) {
+        if self.end.phase != Some(PHASE) {
             return totals;
         }
         totals.resize(totals.len().max(self.end.open.len()), Sample::default());
@@ -636,7 +636,8 @@ fn judged(
 ) -> Result<Vec<ObjectiveVerdict>, AnalyzeError> {
     let mut judge = ConditionJudge::new(conditions);
     let phases = reader.table::<Phase>()?;
-    let fillings: BTreeSet<i32> = phases.iter().filter(|row| row.phase == "format").map(|row| row.run_index).collect();
+    let fillings: BTreeSet<i32> =
+        phases.iter().filter(|row| row.phase == LoadPhase::Format).map(|row| row.run_index).collect();
     phases.iter().for_each(|row| judge.phase(row));
     for row in reader.rows::<OpInterval>()? {
         judge.operation(&row?);

@@ -9,7 +9,7 @@ use rates::column_texts;
 use rates::io_errors::is_lacking;
 use rates::{Availability, FigureBounds};
 use recording::rows::{self, Event, IoError, OpInterval, Phase, RunTotal};
-use recording::{Label, Reader};
+use recording::{EventClass, Label, Reader};
 use std::collections::{BTreeMap, BTreeSet};
 use view::AnalyzeError;
 
@@ -81,8 +81,7 @@ impl Failures {
         for ((dev, op, ..), count) in newest {
             *counts.entry((dev, op)).or_default() += count;
         }
-        let is_lost =
-            |row: &Event| row.kind == "probe" && row.severity == "error" && row.message.contains("I/Os that fail");
+        let is_lost = |row: &Event| EventClass::of(row) == Some(EventClass::FailuresUncounted);
         let is_bound = reader.table::<Event>()?.iter().any(is_lost);
         Ok(Some(Self { counts, is_bound }))
     }

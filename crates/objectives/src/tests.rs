@@ -2,8 +2,8 @@
 
 use super::{Condition, ConditionError, ConditionJudge, Judgement, ObjectiveVerdict, RunHalt, SelectableNames};
 use quantity::histogram::Histogram;
-use recording::RowBatch;
 use recording::rows::{EngineInterval, OpInterval, Phase, RunEnd, RunTotal};
+use recording::{LoadPhase, PhaseEdge, RowBatch};
 
 /// One interval of reads: completions, their response time, how many wait.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ fn row(second: usize, op: &str, of: Second) -> OpInterval {
         interval_ns: S,
         run: "rd1".into(),
         run_index: 0,
-        phase: "measure".into(),
+        phase: LoadPhase::Measure,
         workload: "wd1".into(),
         target: "sd1".into(),
         op: op.into(),
@@ -94,7 +94,7 @@ fn judged_with(
         t_s: 0.0,
         run: "rd1".into(),
         run_index: 0,
-        phase: "measure".into(),
+        phase: LoadPhase::Measure,
         event: event.into(),
         offered_rate: Some(100.0),
         detail: "threads=4".into(),
@@ -116,7 +116,7 @@ fn judged_with(
         start_t_ns: 0,
         run: "rd1".into(),
         run_index: 0,
-        phase: "measure".into(),
+        phase: LoadPhase::Measure,
         workload: "wd1".into(),
         target: "sd1".into(),
         op: "read".into(),
@@ -132,7 +132,7 @@ fn judged_with(
         wait: None,
     };
     let late =
-        RunTotal { phase: "drain".into(), ops: 1, response: times(1, 700_000_000), errors: Some(1), ..total.clone() };
+        RunTotal { phase: LoadPhase::Drain, ops: 1, response: times(1, 700_000_000), errors: Some(1), ..total.clone() };
     judge.accept(&RowBatch::from_rows(&[late, total]).unwrap()).unwrap();
     judge.accept(&RowBatch::from_rows(&end.into_iter().collect::<Vec<_>>()).unwrap()).unwrap();
     if let Some(halt) = halt {
@@ -258,8 +258,8 @@ fn judged_with_idle_seconds(text: &str, busy: &[usize]) -> ObjectiveVerdict {
         t_s: 0.0,
         run: "rd1".into(),
         run_index: 0,
-        phase: "measure".into(),
-        event: "start".into(),
+        phase: LoadPhase::Measure,
+        event: PhaseEdge::Start,
         offered_rate: None,
         detail: String::new(),
     };

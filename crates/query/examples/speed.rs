@@ -8,7 +8,7 @@ use quantity::clock;
 use quantity::histogram::{Histogram, STORED_SUB_BITS};
 use query::{AnswerFormat, Database, QuerySources, write};
 use recording::rows::OpInterval;
-use recording::{ExportFormat, Manifest, RowBatch, Sink as _, Writer};
+use recording::{ExportFormat, LoadPhase, Manifest, RowBatch, Sink as _, Writer};
 use std::path::{Path, PathBuf};
 
 const ROUNDS: usize = 5;
@@ -118,7 +118,7 @@ fn record(path: &Path, at: i64, rows: i64, histograms: &[Histogram]) {
                     interval_ns: 1_000_000,
                     run: "rd1".to_string(),
                     run_index: 0,
-                    phase: "measure".to_string(),
+                    phase: LoadPhase::Measure,
                     workload: "oltp".to_string(),
                     target: format!("sd{}", row % DEVICES),
                     op: "read".to_string(),

@@ -3,14 +3,11 @@
 //! figures would stand.
 
 use crate::stat::CounterSubject;
-use recording::{Manifest, rows};
+use recording::{AvailabilityKind, Manifest, rows};
 use std::collections::BTreeMap;
 
 /// Where a manifest keeps them.
 pub const SUBJECTS: &str = "subjects";
-
-/// The word of a subject whose figures are there.
-pub const WORKS: &str = "works";
 
 /// A sentence per subject.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,19 +34,19 @@ impl Availability {
         // The narrower one goes first.
         let subjects = [Some(table), subject_of(table)];
         let mut words = subjects.into_iter().flatten().filter_map(|subject| self.0.get(subject));
-        words.find(|words| *words != WORKS).map(String::as_str)
+        words.find(|words| !works(words)).map(String::as_str)
     }
 
     /// Is it said that this table is filled where there is anything to fill it with?
     #[must_use]
     pub fn is_measured(&self, table: &str) -> bool {
-        self.0.get(table).is_some_and(|words| words == WORKS)
+        self.0.get(table).is_some_and(|words| works(words))
     }
 
     /// Does a recording say that a subject was measured?
     #[must_use]
     pub fn works(manifest: &Manifest, subject: &str) -> bool {
-        Self::of(manifest).0.get(subject).is_some_and(|words| words == WORKS)
+        Self::of(manifest).0.get(subject).is_some_and(|words| works(words))
     }
 
     /// The table of counters that a view is about; `None` for views of something else.
@@ -78,8 +75,10 @@ impl Availability {
     /// Subjects that are not applicable are left out.
     pub fn troubles(&self) -> impl Iterator<Item = (&str, &str)> {
         // A column that a kernel does not have is a property of it: `?` says so where it stands.
-        let of_kernel = ["not applicable", "not measured"];
-        let is_trouble = move |words: &str| words != WORKS && !of_kernel.iter().any(|word| words.starts_with(word));
+        let is_trouble = |words: &str| {
+            let kind = AvailabilityKind::of(words);
+            !matches!(kind, AvailabilityKind::Works | AvailabilityKind::NotApplicable | AvailabilityKind::NotMeasured)
+        };
         self.0.iter().map(|(subject, words)| (subject.as_str(), words.as_str())).filter(move |one| is_trouble(one.1))
     }
 
@@ -88,6 +87,11 @@ impl Availability {
     pub fn of_subject(&self, subject: CounterSubject) -> Option<&str> {
         self.of_table(subject.table())
     }
+}
+
+/// Is it the word of a subject whose figures are there?
+fn works(words: &str) -> bool {
+    AvailabilityKind::of(words) == AvailabilityKind::Works
 }
 
 /// The subject that a table is filled by, where that has another name.

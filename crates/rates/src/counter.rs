@@ -9,7 +9,7 @@
 //!   was used again. What the counter counted in between is not known, so the growth is `None`, never 0 and never
 //!   a guess ([`delta`]).
 //! * **A reset that is known to start from 0**, because another thing has taken over the name, has counted at least
-//!   what it shows now ([`delta_or_restart`]).
+//!   what it shows now ([`IrqDelta::or_restart`](crate::irq_time::IrqDelta::or_restart)).
 //! * **A wrap is no reset.** Only counters that the kernel is known to keep in 32 bits wrap within a recording:
 //!   [`delta_of_32_bits`].
 //! * **A missing value** in either sample makes the growth unknown ([`delta_opt`]). A source that does not count something
@@ -26,20 +26,25 @@
 /// Growth of a counter from `before` to `now`; `None` when it ran backwards.
 #[must_use]
 pub fn delta(now: i64, before: i64) -> Option<f64> {
-    let grown = now.checked_sub(before)?;
-    (grown >= 0).then_some(grown as f64)
+    delta_i64(now, before).map(|grown| grown as f64)
+}
+
+/// The same for those that count on.
+#[must_use]
+pub fn delta_i64(now: i64, before: i64) -> Option<i64> {
+    now.checked_sub(before).filter(|grown| *grown >= 0)
+}
+
+/// Growth of a counter that is known as a printed number only.
+#[must_use]
+pub fn delta_f64(now: f64, before: f64) -> Option<f64> {
+    Some(now - before).filter(|grown| *grown >= 0.0)
 }
 
 /// Growth of a counter that the source may lack; `None` as well where one of the samples does not have it.
 #[must_use]
 pub fn delta_opt(now: Option<i64>, before: Option<i64>) -> Option<f64> {
     delta(now?, before?)
-}
-
-/// Growth of a counter whose name another thing may have taken over: one that ran backwards began again from 0.
-#[must_use]
-pub fn delta_or_restart(now: i64, before: i64) -> f64 {
-    delta(now, before).unwrap_or(now.max(0) as f64)
 }
 
 /// Growth of a counter that the kernel keeps in 32 bits: one that fell by more than half of them went round.
@@ -133,7 +138,6 @@ mod tests {
         assert_eq!((delta(9, 7), delta(7, 7), delta(7, 9)), (Some(2.0), Some(0.0), None));
         assert_eq!(delta(i64::MAX, i64::MIN), None, "no overflow, whatever a file says");
         assert_eq!((delta_opt(Some(1), None), delta_opt(None, Some(1))), (None, None), "not counted is not 0");
-        assert_eq!((delta_or_restart(9, 7), delta_or_restart(3, 7)), (2.0, 3.0));
         let near = (1_i64 << 32) - 10;
         assert_eq!(delta_of_32_bits(Some(5), Some(near)), Some(15.0));
         assert_eq!(delta_of_32_bits(Some(5), Some(9)), None, "a small decrease is a reset");

@@ -3,13 +3,14 @@
 use crate::OperationTimes;
 use crate::Tally;
 use quantity::histogram::Histogram;
+use recording::LoadPhase;
 use std::ops::AddAssign;
 
 /// A phase of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhaseSpan {
-    /// `warmup`, `measure`, `paused`, `drain`, `format`.
-    pub phase: String,
+    /// Which one.
+    pub phase: LoadPhase,
     /// Start, ns.
     pub from_ns: i64,
     /// End, ns.
@@ -46,7 +47,7 @@ pub struct IntervalFacts {
     /// Length, ns.
     pub interval_ns: i64,
     /// Phase.
-    pub phase: String,
+    pub phase: LoadPhase,
     /// By operation: read, write, trim, flush.
     pub ops: [OpCount; 4],
     /// Mean number in flight.
@@ -108,7 +109,7 @@ impl IntervalFacts {
 
     /// Nothing came back, well or failed, although something was waiting all the time.
     pub fn is_stalled(&self) -> bool {
-        self.phase != "paused" && is_stalled(&sum_of(&self.ops), self.in_flight, self.backlog)
+        self.phase != LoadPhase::Paused && is_stalled(&sum_of(&self.ops), self.in_flight, self.backlog)
     }
 
     /// `value` per second.
@@ -121,7 +122,7 @@ impl IntervalFacts {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TotalFacts {
     /// Phase.
-    pub phase: String,
+    pub phase: LoadPhase,
     /// Workload.
     pub workload: String,
     /// Target.

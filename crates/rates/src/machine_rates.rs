@@ -1,7 +1,10 @@
 //! From cumulative counters of CPUs and devices to rates between successive samples.
 
-use crate::counter::delta;
+use crate::counter::CounterStep;
+use crate::cpu_time::CpuDelta;
 use crate::disk::DiskDelta;
+use crate::net::NetDelta;
+use crate::zfs::PoolRates;
 use recording::rows::{Cpu, Disk, Figure, Memory, Net, Pressure, RunQueue, System, ZfsPool};
 use std::collections::{BTreeMap, BTreeSet};
 use view::NamePattern;
@@ -268,22 +271,15 @@ fn all_cpus(rows: impl Iterator<Item = Cpu>) -> Vec<CpuPoint> {
 
 /// Shares of the time between two samples of one CPU (or of all).
 pub fn shares(row: &Cpu, before: &Cpu) -> Option<CpuPoint> {
-    let part = |now: i64, was: i64| delta(now, was).unwrap_or(0.0);
-    // What a source does not tell apart is in what it tells.
-    let some = |now: Option<i64>, was: Option<i64>| part(now.unwrap_or(0), was.unwrap_or(0));
-    let user = part(row.user_ns, before.user_ns) + some(row.nice_ns, before.nice_ns);
-    let system = part(row.system_ns, before.system_ns);
-    let irq = some(row.irq_ns, before.irq_ns) + some(row.softirq_ns, before.softirq_ns);
-    let (steal, iowait) = (some(row.steal_ns, before.steal_ns), some(row.iowait_ns, before.iowait_ns));
-    let all = user + system + irq + steal + iowait + part(row.idle_ns, before.idle_ns);
-    let percent = |value: f64| 100.0 * value / all;
-    (all > 0.0).then(|| CpuPoint {
+    let delta = CpuDelta::of(row, before);
+    let percent = |part: f64| delta.percent(part);
+    Some(CpuPoint {
         t_ns: row.t_ns,
-        user: percent(user),
-        system: percent(system),
-        irq: percent(irq),
-        steal: row.steal_ns.and(before.steal_ns).map(|_| percent(steal)),
-        iowait: percent(iowait),
+        user: percent(delta.all_user())?,
+        system: percent(delta.system.unwrap_or(0.0))?,
+        irq: percent(delta.all_irq())?,
+        steal: delta.steal.and_then(percent),
+        iowait: percent(delta.iowait.unwrap_or(0.0))?,
         busiest: None,
     })
 }
@@ -331,16 +327,13 @@ pub fn nets(rows: impl Iterator<Item = Net>) -> BTreeMap<String, Vec<NetPoint>> 
     let mut points: BTreeMap<String, Vec<NetPoint>> = BTreeMap::new();
     for row in rows {
         let Some((row, before)) = last.of(row) else { continue };
-        let seconds = (row.t_ns - before.t_ns) as f64 / 1e9;
-        let rate = |of: fn(&Net) -> Option<i64>| {
-            of(row).zip(of(before)).and_then(|(now, was)| delta(now, was)).map(|grown| grown / seconds)
-        };
+        let delta = NetDelta::of(row, before);
         points.entry(row.interface.clone()).or_default().push(NetPoint {
             t_ns: row.t_ns,
-            rx_bytes: rate(|row| Some(row.rx_bytes)),
-            tx_bytes: rate(|row| Some(row.tx_bytes)),
-            rx_packets: rate(|row| row.rx_packets),
-            tx_packets: rate(|row| row.tx_packets),
+            rx_bytes: delta.per_s(delta.rx.bytes),
+            tx_bytes: delta.per_s(delta.tx.bytes),
+            rx_packets: delta.per_s(delta.rx.packets),
+            tx_packets: delta.per_s(delta.tx.packets),
         });
     }
     points
@@ -366,18 +359,11 @@ pub fn pools(
     let mut points: BTreeMap<String, Vec<PoolPoint>> = BTreeMap::new();
     for row in rows {
         let Some((row, before)) = last.of(row) else { continue };
-        let seconds = (row.t_ns - before.t_ns) as f64 / 1e9;
-        // No version of ZFS counts in both ways.
-        let rate = |own: fn(&ZfsPool) -> Option<i64>,
-                    cached: fn(&ZfsPool) -> Option<i64>,
-                    direct: fn(&ZfsPool) -> Option<i64>| {
-            let of = |row: &ZfsPool| own(row).or_else(|| Some(cached(row)? + direct(row).unwrap_or(0)));
-            of(row).zip(of(before)).and_then(|(now, was)| delta(now, was)).map(|grown| grown / seconds)
-        };
+        let rates = PoolRates::of_step(&CounterStep::between(row, before, |row| row.t_ns));
         points.entry(row.pool.clone()).or_default().push(PoolPoint {
             t_ns: row.t_ns,
-            read_bytes: rate(|row| row.read_bytes, |row| row.arc_read_bytes, |row| row.direct_read_bytes),
-            write_bytes: rate(|row| row.write_bytes, |row| row.arc_write_bytes, |row| row.direct_write_bytes),
+            read_bytes: rates.read_bytes,
+            write_bytes: rates.write_bytes,
         });
     }
     let point = |of: &DiskPoint| PoolPoint { t_ns: of.t_ns, read_bytes: of.read_bytes, write_bytes: of.write_bytes };
@@ -438,13 +424,12 @@ pub fn pressure(rows: impl Iterator<Item = Pressure>) -> BTreeMap<String, Vec<Pr
         }
         in_sample.insert(row.resource.clone());
         let Some((row, before)) = last.of(row) else { continue };
-        let share = |now: Option<i64>, was: Option<i64>| {
-            delta(now?, was?).map(|grown| (100.0 * grown / (row.t_ns - before.t_ns) as f64).min(100.0))
-        };
+        let step = CounterStep::between(row, before, |row| row.t_ns);
+        let share = |of: fn(&Pressure) -> Option<i64>| step.share_percent(of).map(|percent| percent.min(100.0));
         points.entry(row.resource.clone()).or_default().push(PressurePoint {
             t_ns: sample_ns,
-            some: share(row.some_ns, before.some_ns),
-            full: share(row.full_ns, before.full_ns),
+            some: share(|row| row.some_ns),
+            full: share(|row| row.full_ns),
         });
     }
     points

@@ -20,6 +20,7 @@ mod protocols;
 mod replay;
 mod responses;
 
+pub use listen::drops_since;
 pub use net::{LinkDuplex, SpeedOverride};
 pub use replay::replay;
 

@@ -6,7 +6,7 @@
 
 use quantity::clock;
 use recording::rows::{Cpu, Disk, Event, Interrupt, Memory, Net, Pressure, Process, System, Tcp, Udp};
-use recording::{ClockAnchor, Label, Manifest, Row, RowBatch, Sink as _, Writer};
+use recording::{ClockAnchor, EventKind, EventSeverity, Label, Manifest, Row, RowBatch, Sink as _, Writer};
 use std::path::Path;
 
 const CPUS: usize = 16;
@@ -206,8 +206,8 @@ impl Day {
             rows.event.push(Event {
                 t_ns: at.t_ns,
                 t_s: at.t_s,
-                severity: "info".to_string(),
-                kind: "kernel".to_string(),
+                severity: EventSeverity::Info,
+                kind: EventKind::Kernel,
                 message: "cron: the half hour".to_string(),
                 count: 1,
                 ..Event::default()

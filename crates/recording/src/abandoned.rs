@@ -40,7 +40,7 @@ pub fn seal_abandoned(directory: &Path) -> Result<bool, RecordingError> {
 mod tests {
     use super::*;
     use crate::rows::Event;
-    use crate::{Reader, Row, RowBatch, Sink, TableSchema, Writer};
+    use crate::{EventSeverity, Reader, Row, RowBatch, Sink, TableSchema, Writer};
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ mod tests {
         let event = Event {
             t_ns: 1,
             t_s: 0.0,
-            severity: "info".into(),
+            severity: EventSeverity::Info,
             kind: "test".into(),
             message: "x".into(),
             count: 1,

@@ -158,7 +158,7 @@ fn are_short(offsets: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::rows::{Event, Io, RunQueue};
-    use crate::{IO_RECORD_BYTES, IoNames, Row as _, RowBatch};
+    use crate::{EventSeverity, IO_RECORD_BYTES, IoNames, Row as _, RowBatch};
     use arrow_array::{ArrayRef, NullArray};
     use arrow_ipc::writer::StreamWriter;
     use proptest::prelude::*;
@@ -177,7 +177,7 @@ mod tests {
         let event = |n: i64| Event {
             t_ns: n,
             t_s: 0.5,
-            severity: "info".into(),
+            severity: EventSeverity::Info,
             kind: "test".into(),
             target: Some("sd1".into()),
             message: format!("number {n}"),

@@ -34,9 +34,6 @@ use std::path::Path;
 /// Name of the file.
 pub(crate) const JOURNAL: &str = "journal";
 
-/// What the manifest calls bytes that belonged to no whole frame.
-pub(crate) const UNREADABLE: &str = "journal_bytes_unreadable";
-
 /// In place of a table's name: what the manifest says, or what has changed of it.
 const OF_MANIFEST: &str = "manifest.json";
 /// Longest batch that is read: earlier versions did not divide any, and no sample of a machine came near it. What is longer

@@ -1,11 +1,11 @@
 //! The reading end: sealed, open or cut short, one recording or several.
 
-use crate::journal::{JOURNAL, JournalReader, UNREADABLE, is_alive};
+use crate::journal::{JOURNAL, JournalReader, is_alive};
 use crate::manifest::{COPY, MANIFEST};
 use crate::parts::{self, BATCH_ROWS};
 use crate::sealed::{Builder, Sealed, SealedBatches, SealedFile};
 use crate::time_column::{self, with_time};
-use crate::{Manifest, RecordingError, Row, journal, regular};
+use crate::{LossName, Manifest, RecordingError, Row, journal, regular};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::collections::BTreeSet;
@@ -116,7 +116,7 @@ impl Reader {
     /// The journal cannot be read.
     pub fn unreadable_bytes(&self) -> Result<u64, RecordingError> {
         let Some(mut journal) = self.open_journal()? else {
-            return Ok(self.manifest.losses.get(UNREADABLE).copied().unwrap_or(0));
+            return Ok(self.manifest.losses.get(LossName::JournalUnreadable.as_str()).copied().unwrap_or(0));
         };
         while journal.next_batch(None)?.is_some() {}
         Ok(journal.unreadable())

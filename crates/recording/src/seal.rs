@@ -2,12 +2,12 @@
 //! recording of which only the files are left can be recognised and read.
 
 use crate::inventory::is_copy_of;
-use crate::journal::{JournalReader, UNREADABLE};
+use crate::journal::JournalReader;
 use crate::manifest::{COPY, FORMAT_VERSION};
 use crate::sealed::{MANIFEST_KEY, PART, host_folder, is_part_of};
 use crate::sums::{SummedFile, Summing};
 use crate::time_column::add_time;
-use crate::{Manifest, RecordingError, TableSchema, damage};
+use crate::{LossName, Manifest, RecordingError, TableSchema, damage};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema};
 use output::{Folder, NewFile, OutputError, ReplacePolicy};
@@ -140,7 +140,7 @@ pub(crate) fn seal(folder: &Folder, manifest: &mut Manifest) -> Result<(), Recor
         sealed.format_version = FORMAT_VERSION;
         sealed.sealed = true;
         if journal.unreadable() > 0 {
-            sealed.losses.insert(UNREADABLE.to_string(), journal.unreadable());
+            sealed.losses.insert(LossName::JournalUnreadable.to_string(), journal.unreadable());
         }
         if journal.skipped > journal.torn || journal.order.missing() > 0 {
             damage::inspect(JournalReader::open(folder.path(), manifest)?)?.keep(&mut sealed);

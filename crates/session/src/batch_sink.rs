@@ -9,7 +9,9 @@ use monitor::{clock_step, signed};
 use objectives::{CUT_SHORT, Condition, ConditionJudge, ObjectiveVerdict, PendingRun, RunHalt};
 use quantity::clock;
 use recording::rows::{Event, Objective, Phase, RunEnd, RunTotal};
-use recording::{ClockAnchor, RecordingError, Row, RowBatch, Sink, Writer};
+use recording::{
+    ClockAnchor, EventKind, EventSeverity, LoadPhase, PhaseEdge, RecordingError, Row, RowBatch, Sink, Writer,
+};
 use trace::block::PackedChunk;
 use tui::RunHeader;
 
@@ -55,7 +57,7 @@ impl<'a> Spine<'a> {
         self.remaining_ns = remaining_ns;
     }
 
-    pub(crate) fn stretch<'b>(&self, context: &'b RunContext<'_>, phase: &'static str) -> RowSpan<'b> {
+    pub(crate) fn stretch<'b>(&self, context: &'b RunContext<'_>, phase: LoadPhase) -> RowSpan<'b> {
         RowSpan {
             plan: context.plan,
             run: context.run,
@@ -114,8 +116,8 @@ impl<'a> Spine<'a> {
     pub(crate) fn phase(
         &mut self,
         context: &RunContext<'_>,
-        phase: &'static str,
-        event: &str,
+        phase: LoadPhase,
+        event: PhaseEdge,
         t_ns: u64,
     ) -> Result<(), SessionError> {
         let row = Phase {
@@ -123,8 +125,8 @@ impl<'a> Spine<'a> {
             t_s: self.seconds(t_ns),
             run: context.title.to_string(),
             run_index: context.run_index,
-            phase: phase.to_string(),
-            event: event.to_string(),
+            phase,
+            event,
             offered_rate: offered_rate(context),
             detail: loops_text(context.run),
         };
@@ -136,8 +138,8 @@ impl<'a> Spine<'a> {
     /// Something happened that belongs to no interval.
     pub(crate) fn event(
         &mut self,
-        severity: &str,
-        kind: &str,
+        severity: EventSeverity,
+        kind: EventKind,
         run: Option<&str>,
         target: Option<&str>,
         message: &str,
@@ -146,8 +148,8 @@ impl<'a> Spine<'a> {
         let row = Event {
             t_ns: signed(t_ns),
             t_s: self.seconds(t_ns),
-            severity: severity.to_string(),
-            kind: kind.to_string(),
+            severity,
+            kind,
             class: None,
             run: run.map(String::from),
             target: target.map(String::from),
@@ -185,8 +187,8 @@ impl<'a> Spine<'a> {
     }
 
     /// A sentence for the user now, and for the recording.
-    pub(crate) fn note(&mut self, kind: &str, sentence: &str) -> Result<(), SessionError> {
-        self.event("info", kind, None, None, sentence)?;
+    pub(crate) fn note(&mut self, kind: EventKind, sentence: &str) -> Result<(), SessionError> {
+        self.event(EventSeverity::Info, kind, None, None, sentence)?;
         self.face(|face| face.note(sentence));
         Ok(())
     }
@@ -197,7 +199,7 @@ impl<'a> Spine<'a> {
         engine: &str,
         started_ns: u64,
     ) -> Result<(), SessionError> {
-        self.event("info", "engine", Some(context.title), None, engine)?;
+        self.event(EventSeverity::Info, EventKind::Engine, Some(context.title), None, engine)?;
         let header = RunHeader {
             title: context.title.to_string(),
             detail: loops_text(context.run),

@@ -19,7 +19,7 @@ use output::{Folder, OverwritePolicy};
 use plan::{ErrorRule, JobTexts, Plan, Run, RunRepeat, ShellCommand, WriteContent};
 use quantity::clock;
 use quantity::text::format_ns;
-use recording::{Manifest, Reader, Writer};
+use recording::{EventKind, EventSeverity, Manifest, Reader, Writer};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
@@ -282,12 +282,12 @@ struct Life<'a, 'b> {
 impl Life<'_, '_> {
     /// From the first to the last command and run.
     fn live(&mut self, own_cost: &engine::OwnCost) -> Result<(), SessionError> {
-        self.spine.note("own_cost", &own_cost.to_string())?;
+        self.spine.note(EventKind::OwnCost, &own_cost.to_string())?;
         if let Some(seed) = self.varying_seed {
             let note = format!(
                 "randrepeat=0: the random choices are those of this execution alone; --seed {seed} repeats them"
             );
-            self.spine.note("seed", &note)?;
+            self.spine.note(EventKind::Seed, &note)?;
         }
         self.targets()?;
         self.commands(&self.plan.settings.start_commands.clone(), None)?;
@@ -313,7 +313,7 @@ impl Life<'_, '_> {
         }
         self.never_began()?;
         for sentence in self.objectives.never_judged() {
-            self.spine.event("error", "objective", None, None, &sentence)?;
+            self.spine.event(EventSeverity::Error, EventKind::Objective, None, None, &sentence)?;
             self.spine.messages.push(sentence);
             self.ending = self.ending.max(CommandEnding::ObjectiveMissed);
         }
@@ -371,13 +371,13 @@ impl Life<'_, '_> {
             let Some(target) = self.targets[fill.target].as_ref().filter(|_| fill.is_unwritten) else { continue };
             // What is still dirty cannot be dropped from the cache, and would be written while others are measured.
             if let Err(error) = target.write_out() {
-                self.spine.note("format", &format!("{}: failed to write out: {error}", target.name))?;
+                self.spine.note(EventKind::Format, &format!("{}: failed to write out: {error}", target.name))?;
             }
             // In order and without gaps, so that what was done says how far it came.
             let came = fill.range.start.saturating_add(ops.saturating_mul(workload.transfer.max_bytes()));
             let up_to = if result.cause == Cause::Done { fill.range.end } else { came.min(fill.range.end) };
             if let Err(note) = target.mark_filled(up_to) {
-                self.spine.note("mark", &note)?;
+                self.spine.note(EventKind::Mark, &note)?;
             }
         }
         Ok(())
@@ -400,7 +400,7 @@ impl Life<'_, '_> {
             }
         }
         for note in notes {
-            self.spine.note("target", &note)?;
+            self.spine.note(EventKind::Target, &note)?;
         }
         Ok(())
     }
@@ -413,7 +413,7 @@ impl Life<'_, '_> {
             Decision::Skip => {
                 let why =
                     format!("{} was left out: the response time of the point before it was above stopcurve", run.title);
-                return self.spine.note("curve_stopped", &why);
+                return self.spine.note(EventKind::CurveStopped, &why);
             }
         };
         let title = if round == 0 { run.title.clone() } else { format!("{} (round {})", run.title, round + 1) };
@@ -493,7 +493,7 @@ impl Life<'_, '_> {
             {
                 let sentence =
                     format!("{title}: what the page cache held of {} could not be written: {error}", spec.name);
-                self.spine.event("warning", "cache", Some(title), Some(&spec.name), &sentence)?;
+                self.spine.event(EventSeverity::Warning, EventKind::Cache, Some(title), Some(&spec.name), &sentence)?;
                 self.spine.messages.push(sentence);
             }
         }
@@ -551,15 +551,15 @@ impl Life<'_, '_> {
     /// Says what went wrong in a run.
     fn judge(&mut self, run: &Run, title: &str, result: &RunResult) -> Result<(), SessionError> {
         let mut is_silent = false;
-        let mut say = |severity: &str, kind: &str, sentence: String| {
+        let mut say = |severity: EventSeverity, kind: EventKind, sentence: String| {
             let noted = self.spine.event(severity, kind, Some(title), None, &sentence);
             self.spine.messages.push(sentence);
             noted
         };
         if result.unfinished > 0 {
             say(
-                "error",
-                "unfinished",
+                EventSeverity::Error,
+                EventKind::Unfinished,
                 format!(
                     "{title}: {} had not come back when the run was given up; the oldest had been due for {}, and all percentiles \
                      of the run count it so",
@@ -571,8 +571,8 @@ impl Life<'_, '_> {
         }
         if result.waiting > 0 {
             say(
-                "warning",
-                "backlog",
+                EventSeverity::Warning,
+                EventKind::Backlog,
                 format!(
                     "{title}: {} were due and still waiting for submission at the end; they count with the time that they had \
                      waited",
@@ -589,7 +589,11 @@ impl Life<'_, '_> {
                 // Failures that a job was to go on after are its own business, and said with it.
                 let passed_over: u64 = result.statuses.iter().map(|status| status.passed_over).sum();
                 if result.all.errors > passed_over {
-                    say("error", "io_errors", format!("{title}: {} operations failed", result.all.errors))?;
+                    say(
+                        EventSeverity::Error,
+                        EventKind::IoErrors,
+                        format!("{title}: {} operations failed", result.all.errors),
+                    )?;
                     self.ending = self.ending.max(CommandEnding::TargetFailed);
                 }
             }
@@ -602,7 +606,7 @@ impl Life<'_, '_> {
                         format!("{title}: stopped, {} operations failed (data_errors={limit})", self.errors)
                     }
                 };
-                say("error", "errors_max", sentence)?;
+                say(EventSeverity::Error, EventKind::ErrorsMax, sentence)?;
                 self.ending = self.ending.max(CommandEnding::TargetFailed);
             }
         }
@@ -623,7 +627,7 @@ impl Life<'_, '_> {
                     workload.share * 100.0,
                     tolerance * 100.0
                 );
-                self.spine.event("error", "skew", Some(title), None, &sentence)?;
+                self.spine.event(EventSeverity::Error, EventKind::Skew, Some(title), None, &sentence)?;
                 self.spine.messages.push(sentence);
                 self.ending = self.ending.max(CommandEnding::ObjectiveMissed);
             }
@@ -635,10 +639,16 @@ impl Life<'_, '_> {
         for command in wanted {
             let result = commands::execute(command, &self.request.directory)?;
             let code = result.code.map_or("a signal".to_string(), |code| format!("exit code {code}"));
-            let severity = if result.code == Some(0) { "info" } else { "warning" };
-            self.spine.event(severity, "command", run, None, &format!("`{}` ended with {code}", result.line))?;
+            let severity = if result.code == Some(0) { EventSeverity::Info } else { EventSeverity::Warning };
+            self.spine.event(
+                severity,
+                EventKind::Command,
+                run,
+                None,
+                &format!("`{}` ended with {code}", result.line),
+            )?;
             if let Some(text) = result.console {
-                self.spine.note("command_output", text.trim_end())?;
+                self.spine.note(EventKind::CommandOutput, text.trim_end())?;
             }
             if command.abort && result.code != Some(0) {
                 return Err(SessionError::CommandFailed { line: result.line, how: code });

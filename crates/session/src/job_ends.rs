@@ -4,6 +4,7 @@ use crate::outcome::CommandEnding;
 use engine::{JobFault, JobStatus};
 use plan::{Plan, Run};
 use quantity::text::format_ns;
+use recording::{EventKind, EventSeverity};
 use std::io;
 use tool_output::fio_out::JobErrors;
 
@@ -13,8 +14,8 @@ const JOBS_SHOWN: usize = 10;
 /// A sentence about a job.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Said {
-    pub(crate) severity: &'static str,
-    pub(crate) kind: &'static str,
+    pub(crate) severity: EventSeverity,
+    pub(crate) kind: EventKind,
     pub(crate) sentence: String,
     /// What it makes of the command's end.
     pub(crate) ending: CommandEnding,
@@ -45,18 +46,18 @@ pub(crate) fn said(plan: &Plan, run: &Run, title: &str, statuses: &[JobStatus]) 
     out.extend(failed.into_iter().take(JOBS_SHOWN));
     if let (1.., Some(ending)) = (more, worst) {
         let sentence = format!("{title}: {more} more jobs ended with an error");
-        out.push(Said { severity: "error", kind: "job_error", sentence, ending });
+        out.push(Said { severity: EventSeverity::Error, kind: EventKind::JobError, sentence, ending });
     }
     let plain = |severity, kind, sentence| Said { severity, kind, sentence, ending: CommandEnding::Fine };
     for (workload, status) in jobs().filter(|(_, status)| status.passed_over > 0).take(JOBS_SHOWN) {
         let first = error(status.first_passed_over.unwrap_or(0));
         let (name, count) = (&workload.name, status.passed_over);
         let sentence = format!("{title}: job {name} went on after {count} failed operations, of the first: {first}");
-        out.push(plain("warning", "errors_passed", sentence));
+        out.push(plain(EventSeverity::Warning, EventKind::ErrorsPassed, sentence));
     }
     for (workload, _) in jobs().filter(|(_, status)| status.is_full).take(JOBS_SHOWN) {
         let sentence = format!("{title}: job {} ended because its device is full (fill_device)", workload.name);
-        out.push(plain("info", "device_full", sentence));
+        out.push(plain(EventSeverity::Info, EventKind::DeviceFull, sentence));
     }
     for (at, workload) in run.workloads.iter().enumerate() {
         let with: Vec<&str> = jobs()
@@ -69,7 +70,7 @@ pub(crate) fn said(plan: &Plan, run: &Run, title: &str, statuses: &[JobStatus]) 
             count => format!("{}, … ({count} jobs)", with[..JOBS_SHOWN].join(", ")),
         };
         let sentence = format!("{title}: job {} ended, and with it {others} (exitall)", workload.name);
-        out.push(plain("info", "job_exit", sentence));
+        out.push(plain(EventSeverity::Info, EventKind::JobExit, sentence));
     }
     out
 }
@@ -82,8 +83,8 @@ fn of_fault(plan: &Plan, title: &str, name: &str, fault: &JobFault) -> Said {
     let after = format_ns(t_ns);
     match fault.service_ns {
         Some(service_ns) => Said {
-            severity: "error",
-            kind: "max_latency",
+            severity: EventSeverity::Error,
+            kind: EventKind::MaxLatency,
             sentence: format!(
                 "{title}: job {name} ended after {after}: a {what} took {}, more than its max_latency: {}",
                 format_ns(service_ns),
@@ -93,8 +94,8 @@ fn of_fault(plan: &Plan, title: &str, name: &str, fault: &JobFault) -> Said {
             ending: CommandEnding::ObjectiveMissed,
         },
         None => Said {
-            severity: "error",
-            kind: "job_error",
+            severity: EventSeverity::Error,
+            kind: EventKind::JobError,
             sentence: format!("{title}: job {name} ended after {after}: a {what} failed: {}", error(fault.errno)),
             ending: CommandEnding::TargetFailed,
         },

@@ -7,8 +7,8 @@ use engine::IntervalHarvest;
 use monitor::signed;
 use plan::generate::OperationKind;
 use plan::{JobTexts, Run};
-use recording::Label;
 use recording::rows::{LogInterval, LogIo};
+use recording::{Label, LoadPhase};
 
 /// How often operations that are kept one by one are fetched: there is room for five million a second of each worker.
 const EACH_NS: u64 = 50_000_000;
@@ -77,7 +77,7 @@ impl Logs {
     /// What goes into the recording of this harvest.
     pub(crate) fn rows(&self, stretch: &RowSpan<'_>, harvest: &mut IntervalHarvest) -> (Vec<LogInterval>, Vec<LogIo>) {
         let ios = std::mem::take(&mut harvest.ios);
-        if !matches!(stretch.phase, "measure" | "drain") {
+        if !matches!(stretch.phase, LoadPhase::Measure | LoadPhase::Drain) {
             return (Vec::new(), Vec::new());
         }
         let has_intervals =

@@ -4,8 +4,8 @@ use engine::{FinishedRun, FirstError, IntervalHarvest, LaneInterval, WorkerInter
 use monitor::signed;
 use plan::{Plan, Run, generate::OperationKind};
 use quantity::histogram::Histogram;
-use recording::Sizes;
 use recording::rows::{EngineInterval, Event, JobInterval, OpInterval, RunEnd, RunTotal};
+use recording::{EventKind, EventSeverity, LoadPhase, Sizes};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sub-buckets per octave, as a power of two, of histograms stored per interval (error ≤ 3.1 %).
@@ -20,8 +20,8 @@ pub(crate) struct RowSpan<'a> {
     pub(crate) title: &'a str,
     /// Position of the run in the order of execution.
     pub(crate) run_index: i32,
-    /// `warmup`, `measure`, `paused`, `drain` or `format`.
-    pub(crate) phase: &'static str,
+    /// Phase of the run.
+    pub(crate) phase: LoadPhase,
     /// `CLOCK_MONOTONIC` at the recording's start, ns.
     pub(crate) origin_ns: u64,
 }
@@ -52,7 +52,7 @@ impl RowSpan<'_> {
             interval_ns: signed(harvest.interval_ns),
             run: self.title.to_string(),
             run_index: self.run_index,
-            phase: self.phase.to_string(),
+            phase: self.phase.clone(),
             workload: self.workload(lane.workload),
             target: self.target(lane.target),
             op: lane.op.name().to_string(),
@@ -103,7 +103,7 @@ impl RowSpan<'_> {
             interval_ns: signed(harvest.interval_ns),
             run: self.title.to_string(),
             run_index: self.run_index,
-            phase: self.phase.to_string(),
+            phase: self.phase.clone(),
             workload: self.workload(job.workload),
             began_t_ns: job.began_ns.map(signed),
             ended_t_ns: job.ended_ns.map(signed),
@@ -122,8 +122,8 @@ impl RowSpan<'_> {
             .map(|failure| Event {
                 t_ns: signed(failure.t_ns),
                 t_s: self.seconds(failure.t_ns),
-                severity: "error".to_string(),
-                kind: "io_error".to_string(),
+                severity: EventSeverity::Error,
+                kind: EventKind::IoError,
                 class: None,
                 run: Some(self.title.to_string()),
                 target: Some(self.target(failure.target)),
@@ -149,7 +149,7 @@ fn is_worth_a_row(lane: &LaneInterval) -> bool {
 /// What a run did, exactly, at full resolution, by phase × workload × target × operation.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
-    lanes: BTreeMap<(&'static str, usize, usize, usize), LaneTotal>,
+    lanes: BTreeMap<(LoadPhase, usize, usize, usize), LaneTotal>,
 }
 
 #[derive(Debug, Default)]
@@ -187,12 +187,12 @@ impl Sum {
 
 impl Totals {
     /// Adds one interval.
-    pub(crate) fn add(&mut self, phase: &'static str, harvest: &IntervalHarvest) {
+    pub(crate) fn add(&mut self, phase: &LoadPhase, harvest: &IntervalHarvest) {
         let start_ns = harvest.t_ns.saturating_sub(harvest.interval_ns);
         for lane in harvest.lanes.iter().filter(|lane| is_worth_a_row(lane)) {
             let total = self
                 .lanes
-                .entry((phase, lane.workload, lane.target, lane.op.index()))
+                .entry((phase.clone(), lane.workload, lane.target, lane.op.index()))
                 .or_insert_with(|| LaneTotal { start_ns, ..LaneTotal::default() });
             total.end_ns = harvest.t_ns;
             total.arrivals += lane.arrivals;
@@ -208,7 +208,7 @@ impl Totals {
     }
 
     /// Sums over `phases`.
-    pub(crate) fn sum(&self, phases: &[&str]) -> Sum {
+    pub(crate) fn sum(&self, phases: &[LoadPhase]) -> Sum {
         let mut sum = Sum::default();
         for ((phase, _, _, op), total) in &self.lanes {
             if !phases.contains(phase) {
@@ -228,10 +228,10 @@ impl Totals {
     }
 
     /// Operations of each workload in `phase`, by index.
-    pub(crate) fn ops_by_workload(&self, phase: &str, workloads: usize) -> Vec<u64> {
+    pub(crate) fn ops_by_workload(&self, phase: &LoadPhase, workloads: usize) -> Vec<u64> {
         let mut ops = vec![0; workloads];
         for ((at, workload, _, _), total) in &self.lanes {
-            if *at == phase {
+            if at == phase {
                 ops[*workload] += total.ops;
             }
         }
@@ -258,7 +258,7 @@ impl Totals {
                 end_t_ns: signed(end_ns),
                 run: stretch.title.to_string(),
                 run_index: stretch.run_index,
-                phase: stretch.phase.to_string(),
+                phase: stretch.phase.clone(),
                 workload: stretch.workload(workload),
                 target: stretch.target(target),
                 op: OperationKind::ALL[op].name().to_string(),
@@ -282,7 +282,7 @@ impl Totals {
                 start_t_ns: signed(total.start_ns),
                 run: stretch.title.to_string(),
                 run_index: stretch.run_index,
-                phase: phase.to_string(),
+                phase,
                 workload: stretch.workload(workload),
                 target: stretch.target(target),
                 op: OperationKind::ALL[op].name().to_string(),

@@ -17,7 +17,7 @@ use plan::{ErrorRule, Plan};
 use quantity::clock;
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
-use recording::RowBatch;
+use recording::{EventKind, EventSeverity, LoadPhase, PhaseEdge, RowBatch};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,7 +103,7 @@ struct Under<'a, 'b> {
     spine: &'a mut Spine<'b>,
     counters: &'a mut CounterReaders,
     totals: Totals,
-    phase: &'static str,
+    phase: LoadPhase,
     measured_ns: u64,
     steady: Option<Watch>,
     /// The monitor file as it was when the run began: a request to an earlier run does not end this one.
@@ -171,11 +171,11 @@ pub(crate) fn execute(
     counters: &mut CounterReaders,
 ) -> Result<RunResult, SessionError> {
     let first = if context.run.format {
-        "format"
+        LoadPhase::Format
     } else if context.run.warmup_ns > 0 {
-        "warmup"
+        LoadPhase::Warmup
     } else {
-        "measure"
+        LoadPhase::Measure
     };
     let input = RunInput {
         plan: context.plan,
@@ -208,7 +208,7 @@ pub(crate) fn execute(
         spine,
         counters,
         totals: Totals::default(),
-        phase: first,
+        phase: first.clone(),
         measured_ns: 0,
         steady: context.run.stop.steady.map(Watch::new),
         monitor_before: monitor_state(context.plan),
@@ -222,7 +222,7 @@ pub(crate) fn execute(
         statuses: running.statuses(),
         syncing: Syncing::new(),
     };
-    under.spine.phase(context, first, "start", clock::now_ns())?;
+    under.spine.phase(context, first, PhaseEdge::Start, clock::now_ns())?;
     let cause = under.spine.counters(&baseline).and_then(|()| under.intervals(&mut running));
     running.stop();
     let cause = match cause {
@@ -246,13 +246,13 @@ fn pre_read(context: &RunContext<'_>, input: &RunInput<'_>, spine: &mut Spine<'_
     let (bytes, failed) = engine::pre_read(input, &|| stop.is_requested());
     if bytes > 0 {
         let took = format_ns(clock::now_ns() - began_ns);
-        spine.note("pre_read", &format!("{title}: {bytes} bytes were read before in {took} (pre_read)"))?;
+        spine.note(EventKind::PreRead, &format!("{title}: {bytes} bytes were read before in {took} (pre_read)"))?;
     }
     let is_done = failed.is_empty();
     for (target, error) in failed {
         let spec = &plan.targets[target];
         let sentence = format!("{title}: {} could not be read before (pre_read): {error}", spec.path.display());
-        spine.event("error", "pre_read", Some(title), Some(&spec.name), &sentence)?;
+        spine.event(EventSeverity::Error, EventKind::PreRead, Some(title), Some(&spec.name), &sentence)?;
         spine.messages.push(sentence);
     }
     Ok(is_done)
@@ -261,7 +261,7 @@ fn pre_read(context: &RunContext<'_>, input: &RunInput<'_>, spine: &mut Spine<'_
 impl Under<'_, '_> {
     /// The stretch that rows of this moment belong to.
     fn stretch(&self) -> RowSpan<'_> {
-        self.spine.stretch(self.context, self.phase)
+        self.spine.stretch(self.context, self.phase.clone())
     }
 
     /// From tick to tick until something ends the run.
@@ -270,7 +270,7 @@ impl Under<'_, '_> {
         let started_ns = running.started_ns();
         let warm_ns = if run.format { 0 } else { run.warmup_ns };
         let end_ns = run.elapsed_ns.map(|elapsed| started_ns + warm_ns + elapsed);
-        let mut phase_end_ns = if self.phase == "warmup" { Some(started_ns + warm_ns) } else { end_ns };
+        let mut phase_end_ns = if self.phase == LoadPhase::Warmup { Some(started_ns + warm_ns) } else { end_ns };
         let mut tick_ns = started_ns + run.interval_ns;
         loop {
             let next_ns = self.paused.map_or(tick_ns, |paused| paused.until_ns);
@@ -288,18 +288,18 @@ impl Under<'_, '_> {
             if let Some(cause) = self.should_end() {
                 return Ok(cause);
             }
-            if let Some(watch) = self.steady.as_mut().filter(|_| self.phase == "measure") {
+            if let Some(watch) = self.steady.as_mut().filter(|_| self.phase == LoadPhase::Measure) {
                 watch.add(&harvest);
                 if let Some(sentence) = watch.attained() {
-                    self.spine.note("steady", &format!("{}: {sentence}", self.context.title))?;
+                    self.spine.note(EventKind::Steady, &format!("{}: {sentence}", self.context.title))?;
                     return Ok(Cause::Done);
                 }
             }
             if phase_end_ns.is_some_and(|end| until_ns >= end) {
-                if self.phase != "warmup" {
+                if self.phase != LoadPhase::Warmup {
                     return Ok(Cause::Done);
                 }
-                let next = if self.paused.is_some() { "paused" } else { "measure" };
+                let next = if self.paused.is_some() { LoadPhase::Paused } else { LoadPhase::Measure };
                 self.enter(next, harvest.t_ns)?;
                 phase_end_ns = end_ns;
                 tick_ns = started_ns + warm_ns;
@@ -313,10 +313,10 @@ impl Under<'_, '_> {
     }
 
     /// Ends the phase and begins another.
-    fn enter(&mut self, phase: &'static str, t_ns: u64) -> Result<(), SessionError> {
-        self.spine.phase(self.context, self.phase, "end", t_ns)?;
-        self.phase = phase;
-        self.spine.phase(self.context, phase, "start", t_ns)
+    fn enter(&mut self, phase: LoadPhase, t_ns: u64) -> Result<(), SessionError> {
+        self.spine.phase(self.context, self.phase.clone(), PhaseEdge::End, t_ns)?;
+        self.phase = phase.clone();
+        self.spine.phase(self.context, phase, PhaseEdge::Start, t_ns)
     }
 
     /// Did this process not run since the last look? Then the interval under way is no part of the measured phase.
@@ -332,8 +332,8 @@ impl Under<'_, '_> {
         // One that follows before the other is over goes on with it.
         self.resume(started_ns, None)?;
         self.paused = Some(Paused::of(pause));
-        if self.phase == "measure" {
-            self.enter("paused", self.harvested_ns)?;
+        if self.phase == LoadPhase::Measure {
+            self.enter(LoadPhase::Paused, self.harvested_ns)?;
         }
         Ok(true)
     }
@@ -343,20 +343,22 @@ impl Under<'_, '_> {
         let Some(Paused { pause, operations, .. }) = self.paused.take() else { return Ok(()) };
         let title = self.context.title;
         let at = format_ns(pause.from_ns.saturating_sub(started_ns));
-        let counted = match (self.phase, operations) {
-            ("paused", 1) => "1 operation that was in flight or due then is in no figure".to_string(),
-            ("paused", count) => format!("{count} operations that were in flight or due then are in no figure"),
-            ("drain", _) => "what came back in that time counts with the age that it had before".to_string(),
+        let counted = match (&self.phase, operations) {
+            (LoadPhase::Paused, 1) => "1 operation that was in flight or due then is in no figure".to_string(),
+            (LoadPhase::Paused, count) => {
+                format!("{count} operations that were in flight or due then are in no figure")
+            }
+            (LoadPhase::Drain, _) => "what came back in that time counts with the age that it had before".to_string(),
             _ => "what was in flight or due then waited for it and not for the target".to_string(),
         };
         let sentence = format!(
             "{title}: iodyno itself did not run for {} at {at} of the run (stopped, or its machine was); {counted}",
             format_ns(pause.length_ns)
         );
-        self.spine.event("warning", "paused", Some(title), None, &sentence)?;
+        self.spine.event(EventSeverity::Warning, EventKind::Paused, Some(title), None, &sentence)?;
         self.spine.messages.push(sentence);
         match t_ns {
-            Some(t_ns) if self.phase == "paused" => self.enter("measure", t_ns),
+            Some(t_ns) if self.phase == LoadPhase::Paused => self.enter(LoadPhase::Measure, t_ns),
             _ => Ok(()),
         }
     }
@@ -430,7 +432,7 @@ impl Under<'_, '_> {
         if lost > 0 {
             let title = self.context.title;
             let sentence = format!("{title}: {lost} I/Os found no room in the logs of each I/O and are not in them");
-            self.spine.event("warning", "log_lost", Some(title), None, &sentence)?;
+            self.spine.event(EventSeverity::Warning, EventKind::LogLost, Some(title), None, &sentence)?;
             self.unlogged += lost;
         }
         let whole = logs.whole(harvest);
@@ -440,12 +442,12 @@ impl Under<'_, '_> {
 
     /// Passes one interval on to the recording and the faces, counters of the machine with it.
     fn interval(&mut self, harvest: &IntervalHarvest) -> Result<(), SessionError> {
-        self.totals.add(self.phase, harvest);
+        self.totals.add(&self.phase, harvest);
         self.harvested_ns = harvest.t_ns;
         if let Some(paused) = &mut self.paused {
             paused.operations += harvest.lanes.iter().map(|lane| lane.ops + lane.errors).sum::<u64>();
         }
-        if self.phase == "measure" || self.phase == "format" {
+        if self.phase == LoadPhase::Measure || self.phase == LoadPhase::Format {
             self.measured_ns += harvest.interval_ns;
         }
         let stretch = self.stretch();
@@ -472,7 +474,7 @@ impl Under<'_, '_> {
 
     /// Errors and the monitor file, looked at once per interval.
     fn should_end(&self) -> Option<Cause> {
-        let sum = self.totals.sum(&["format", "warmup", "measure", "paused"]);
+        let sum = self.totals.sum(&[LoadPhase::Format, LoadPhase::Warmup, LoadPhase::Measure, LoadPhase::Paused]);
         let all = self.context.errors_before + sum.errors;
         let is_too_much = match self.context.run.stop.errors {
             Some(ErrorRule::First) => sum.errors > 0,
@@ -557,9 +559,9 @@ impl Under<'_, '_> {
             let name = run.workloads.get(job).map_or("", |workload| &workload.name);
             let count = harvest.lanes.len();
             let sentence = format!("{title}: {count} fsync at the end of {name} took {took}");
-            self.spine.event("info", "fsync", Some(title), None, &sentence)?;
-            self.totals.add("drain", &harvest);
-            let stretch = self.spine.stretch(self.context, "drain");
+            self.spine.event(EventSeverity::Info, EventKind::Fsync, Some(title), None, &sentence)?;
+            self.totals.add(&LoadPhase::Drain, &harvest);
+            let stretch = self.spine.stretch(self.context, LoadPhase::Drain);
             let (rows, failures) = (stretch.op_intervals(&harvest), stretch.failures(&harvest));
             self.spine.rows(&rows)?;
             self.spine.rows(&failures)?;
@@ -590,7 +592,7 @@ impl Under<'_, '_> {
             0 => format!("{title}: {} at its end took {took}", count(synced.harvest.lanes.len())),
             open => format!("{title}: {} at its end did not come back in {took}", count(open)),
         };
-        self.spine.event("info", "fsync", Some(title), None, &sentence)?;
+        self.spine.event(EventSeverity::Info, EventKind::Fsync, Some(title), None, &sentence)?;
         // A fill's is none of the operations that were asked for.
         let is_asked = !run.format;
         if is_asked {
@@ -606,11 +608,11 @@ impl Under<'_, '_> {
     fn end(mut self, mut running: RunningRun, cause: Cause) -> Result<RunResult, SessionError> {
         let started_ns = running.started_ns();
         self.resume(started_ns, None)?;
-        let last_phase = self.phase;
+        let last_phase = self.phase.clone();
         let now_ns = clock::now_ns();
-        self.spine.phase(self.context, last_phase, "end", now_ns)?;
+        self.spine.phase(self.context, last_phase.clone(), PhaseEdge::End, now_ns)?;
         // All that was issued in its time and came back in its time has been harvested.
-        self.phase = "drain";
+        self.phase = LoadPhase::Drain;
         let bounds = self.drain(&mut running)?;
         let mut finished = running.finish(Duration::ZERO)?;
         finished.harvest = self.logged(finished.harvest)?;
@@ -630,10 +632,10 @@ impl Under<'_, '_> {
         if cause == Cause::Done {
             self.statuses.close();
         }
-        let measured = self.totals.sum(&["measure", "format"]);
-        let all = self.totals.sum(&["format", "warmup", "measure", "paused", "drain"]);
-        let phase = if self.context.run.format { "format" } else { "measure" };
-        let ops_by_workload = self.totals.ops_by_workload(phase, self.context.run.workloads.len());
+        let measured = self.totals.sum(&[LoadPhase::Measure, LoadPhase::Format]);
+        let all = self.totals.sum(LoadPhase::ALL);
+        let phase = if self.context.run.format { LoadPhase::Format } else { LoadPhase::Measure };
+        let ops_by_workload = self.totals.ops_by_workload(&phase, self.context.run.workloads.len());
         let stretch = self.spine.stretch(self.context, last_phase);
         let ends = self.totals.ends(&stretch, &finished, now_ns);
         let rows = std::mem::take(&mut self.totals).rows(&stretch);

@@ -1,13 +1,15 @@
 //! From samples to moments.
 
 use quantity::histogram::Histogram;
+use rates::counter::{delta, delta_i64, delta_opt};
 use rates::io_errors::{EOPNOTSUPP, is_lacking};
+use rates::irq_time::IrqDelta;
 use rates::stat::{CounterSubject, StatBlock, StatFold, StatOptions, StatRow};
 use recording::rows::{
     self, Cpu, Event, Exited, FileInterval, Interrupt, IoError, IoInterval, IoPlace, IrqTime, Listener, Memory,
     NicCounter, Profile, RequestInterval, RunQueue, Stolen,
 };
-use recording::{Label, RecordingError, RowBatch, Sink};
+use recording::{EventClass, EventKind, Label, RecordingError, RowBatch, Sink};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What the page has figures of.
@@ -266,9 +268,9 @@ impl PageFold {
             let key = (row.kind, row.vector, row.cpu);
             if let Some((t_ns, count)) = self.interrupts.insert(key.clone(), now) {
                 let seconds = (now.0 - t_ns) as f64 / 1e9;
-                if seconds > 0.0 && now.1 >= count {
+                if let Some(grown) = delta(now.1, count).filter(|_| seconds > 0.0) {
                     let (kind, vector, cpu) = key;
-                    let per_s = (now.1 - count) as f64 / seconds;
+                    let per_s = grown / seconds;
                     let (kind, vector) = (kind.to_string(), vector.to_string());
                     self.next.interrupts.push(InterruptRate { kind, vector, cpu, per_s });
                 }
@@ -282,15 +284,14 @@ impl PageFold {
             let key = (row.kind, row.vector, row.cpu);
             let Some((t_ns, count, ns)) = self.handlers.insert(key.clone(), now) else { continue };
             let seconds = (now.0 - t_ns) as f64 / 1e9;
-            // A probe that was loaded anew counts from 0.
-            if seconds > 0.0 && now.1 >= count && now.2 >= ns {
+            if let Some(delta) = IrqDelta::of((now.1, now.2), (count, ns)).filter(|_| seconds > 0.0) {
                 let (kind, vector, cpu) = key;
                 self.next.handlers.push(HandlerTime {
                     kind: kind.to_string(),
                     vector: vector.to_string(),
                     cpu,
-                    per_s: (now.1 - count) as f64 / seconds,
-                    percent: (now.2 - ns) as f64 / 1e7 / seconds,
+                    per_s: delta.count as f64 / seconds,
+                    percent: delta.time_ns as f64 / 1e7 / seconds,
                     max_ns: row.max_ns,
                 });
             }
@@ -306,19 +307,17 @@ impl PageFold {
         for row in rows {
             let now = (row.t_ns, row.count, row.ns);
             let before = self.stolen.insert((row.pid, row.kind.clone(), row.vector.clone()), now);
-            let (count, ns) = match before {
-                // Less than in the last row: another process of that number, or a probe that was loaded anew.
-                Some((_, count, ns)) if now.1 >= count && now.2 >= ns => (now.1 - count, now.2 - ns),
-                None if self.joins => continue,
-                _ => (now.1, now.2),
-            };
+            if before.is_none() && self.joins {
+                continue;
+            }
+            let taken = IrqDelta::or_restart((now.1, now.2), before.map_or((0, 0), |(_, count, ns)| (count, ns)));
             self.next.victims.push(InterruptVictim {
                 pid: row.pid,
                 comm: row.comm.to_string(),
                 kind: row.kind.to_string(),
                 vector: row.vector.to_string(),
-                count,
-                ns,
+                count: taken.count,
+                ns: taken.time_ns,
             });
         }
     }
@@ -336,11 +335,11 @@ impl PageFold {
             let since_ns = before.map(|(t_ns, _)| self.nics_ns.0.unwrap_or(t_ns).max(t_ns));
             let (Some((_, value)), Some(since_ns)) = (before, since_ns) else { continue };
             let seconds = (row.t_ns - since_ns) as f64 / 1e9;
-            if seconds > 0.0 && row.value >= value {
+            if let Some(grown) = delta(row.value, value).filter(|_| seconds > 0.0) {
                 self.next.nics.push(NicRate {
                     interface: row.interface.to_string(),
                     name: row.name.to_string(),
-                    per_s: (row.value - value) as f64 / seconds,
+                    per_s: grown / seconds,
                 });
             }
         }
@@ -353,8 +352,8 @@ impl PageFold {
             // It has no earlier row when its first failure came after the first moment.
             let is_new = !self.joins || self.began_ns.is_some_and(|began_ns| row.first_ns > began_ns);
             let before = self.failed.insert(key, row.count).or(is_new.then_some(0));
-            let grown = before.map_or(0, |before| row.count - before);
-            if grown > 0 {
+            let grown = before.and_then(|before| delta_i64(row.count, before));
+            if let Some(grown) = grown.filter(|grown| *grown > 0) {
                 *self.next.failures.entry(row.dev.to_string()).or_default() += grown;
                 if is_trouble {
                     self.next.failing.insert(row.dev.to_string());
@@ -375,12 +374,14 @@ impl PageFold {
 
     fn events(&mut self, rows: Vec<Event>) {
         for row in rows {
-            match row.kind.as_str() {
-                "kernel" if is_io_error(&row.message) => {
+            match &row.kind {
+                EventKind::Kernel if is_io_error(&row.message) => {
                     self.next.io_errors = Some(self.next.io_errors.unwrap_or(0) + row.count);
                 }
-                "gap" | "probe_lost" | "trace_lost" => self.next.lost += row.count,
-                "counters" if row.message.contains("messages of the kernel") => self.reads_log = false,
+                EventKind::Gap | EventKind::ProbeLost | EventKind::TraceLost => self.next.lost += row.count,
+                EventKind::Counters if EventClass::of(&row) == Some(EventClass::KernelLogUnread) => {
+                    self.reads_log = false;
+                }
                 _ => {}
             }
             self.next.events.push(row);
@@ -391,7 +392,7 @@ impl PageFold {
         let Some(row) = rows.last() else { return };
         self.next.memory_mib = row.total_bytes.map(|bytes| bytes as f64 / f64::from(1 << 20));
         let before = std::mem::replace(&mut self.oom_kills, row.oom_kills);
-        self.next.oom_kills = row.oom_kills.zip(before).map(|(now, before)| (now - before) as f64);
+        self.next.oom_kills = delta_opt(row.oom_kills, before);
     }
 
     /// Threads whose process goes on are in its figures already.

@@ -6,6 +6,7 @@ use rates::counter::ratio;
 use rates::disk::is_partition;
 use rates::is_loopback;
 use rates::stat::CounterSubject;
+use recording::EventKind;
 use recording::rows::{self, Event};
 
 /// A resource.
@@ -154,7 +155,8 @@ impl PageScene<'_> {
 
     /// The kernel's messages of the last minute about failures of a device.
     fn logged_errors(&self, device: &str) -> impl Iterator<Item = &Event> {
-        let logged = self.last_minute().iter().flat_map(|moment| &moment.events).filter(|event| event.kind == "kernel");
+        let logged =
+            self.last_minute().iter().flat_map(|moment| &moment.events).filter(|event| event.kind == EventKind::Kernel);
         logged.filter(move |event| is_io_error(&event.message) && names_device(&event.message, device))
     }
 

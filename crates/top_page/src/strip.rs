@@ -5,6 +5,7 @@ use super::strip_heat::StripHeat;
 use super::strip_trace;
 use arrow_array::Array as _;
 use rates::BatchColumns;
+use rates::cpu_time::{CpuColumns, CpuCounters, CpuDelta};
 use rates::disk::{DiskColumns, DiskCounters, DiskDelta};
 use recording::{Reader, rows};
 use std::collections::HashMap;
@@ -74,26 +75,19 @@ fn resolution(thinned_to_ns: Option<i64>, interval_s: f64) -> String {
 
 /// Busy time of all CPUs, ns per second and CPU.
 fn cpu(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
-    let mut before: Option<(i64, i64, i64)> = None;
-    for batch in reader.columns(
-        rows::Cpu::NAME,
-        &["t_ns", "cpu", "user_ns", "nice_ns", "system_ns", "idle_ns", "iowait_ns", "irq_ns", "softirq_ns", "steal_ns"],
-    )? {
+    let mut before: Option<CpuCounters> = None;
+    let columns: Vec<&str> = ["t_ns", "cpu"].into_iter().chain(CpuColumns::TIMES).collect();
+    for batch in reader.columns(rows::Cpu::NAME, &columns)? {
         let batch = batch?;
-        let columns = BatchColumns { table: rows::Cpu::NAME, batch: &batch };
-        let (t_ns, idle) = (columns.longs("t_ns")?, columns.longs("idle_ns")?);
-        let iowait = columns.longs("iowait_ns")?;
-        let busy = ["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns", "steal_ns"];
-        let busy = busy.map(|name| columns.longs(name)).into_iter().collect::<Result<Vec<_>, _>>()?;
+        let counters = CpuColumns::of(&batch);
         let Some(names) = rates::column_texts(&batch, "cpu") else { continue };
         for row in (0..batch.num_rows()).filter(|row| names[*row] == "all") {
-            let of = |column: &arrow_array::Int64Array| if column.is_valid(row) { column.value(row) } else { 0 };
-            let now = (t_ns.value(row), busy.iter().map(|column| of(column)).sum(), of(idle) + of(iowait));
-            if let Some(was) = before.replace(now) {
-                let (passed_ns, used, spare) = (now.0 - was.0, now.1 - was.1, now.2 - was.2);
-                if passed_ns > 0 && passed_ns <= cells.gap_ns && used >= 0 && used + spare > 0 {
-                    cells.put(now.0, used as f64 / (used + spare) as f64 * 1e9);
-                }
+            let now = counters.at(row);
+            let Some(was) = before.replace(now) else { continue };
+            let passed_ns = now.t_ns - was.t_ns;
+            let delta = CpuDelta::over(&now, Some(&was));
+            if let Some(percent) = delta.percent(delta.busy()).filter(|_| passed_ns > 0 && passed_ns <= cells.gap_ns) {
+                cells.put(now.t_ns, percent * 1e7);
             }
         }
     }

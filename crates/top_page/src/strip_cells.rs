@@ -1,5 +1,6 @@
 //! The cells of a strip: the most of a rate in each stretch of time.
 
+use rates::counter::delta;
 use std::collections::HashMap;
 
 /// A longer time without a sample, in intervals, is a gap.
@@ -75,8 +76,8 @@ impl Cells {
             }
         };
         let passed_ns = now.0 - was.0;
-        if passed_ns > 0 && passed_ns <= self.gap_ns && now.1 >= was.1 {
-            self.put(now.0, (now.1 - was.1) as f64 * 1e9 / passed_ns as f64);
+        if let Some(grown) = delta(now.1, was.1).filter(|_| passed_ns > 0 && passed_ns <= self.gap_ns) {
+            self.put(now.0, grown * 1e9 / passed_ns as f64);
         }
     }
 

@@ -1,6 +1,7 @@
 //! One aligned line per interval, as many columns as the terminal is wide.
 
 use rates::Tally;
+use recording::LoadPhase;
 use view::Unit;
 use views::{HistogramSummary, IntervalLine, RunSummary, SummaryFigure};
 
@@ -140,11 +141,11 @@ fn remark(line: &IntervalLine) -> &'static str {
     if line.limited {
         return "LIMITED";
     }
-    match line.phase.as_str() {
-        "warmup" => "warm-up",
-        "drain" => "drain",
-        "paused" => "paused",
-        "format" => "format",
+    match &line.phase {
+        LoadPhase::Warmup => "warm-up",
+        LoadPhase::Drain => "drain",
+        LoadPhase::Paused => "paused",
+        LoadPhase::Format => "format",
         _ => "",
     }
 }
@@ -163,7 +164,7 @@ pub fn average_line(summary: &RunSummary, width: usize) -> String {
         interval_s: 1.0,
         run: String::new(),
         run_index: 0,
-        phase: "measure".to_string(),
+        phase: LoadPhase::Measure,
         arrivals: Tally::default(),
         ops: 0,
         bytes: 0,

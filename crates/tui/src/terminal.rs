@@ -5,7 +5,7 @@ use crate::output_error;
 use crate::progress::{RunProgress, progress_line};
 use objectives::{Judgement, ObjectiveVerdict};
 use quantity::output::{LinePart, VisibleOutput};
-use recording::{RecordingError, RowBatch, Sink};
+use recording::{LoadPhase, RecordingError, RowBatch, Sink};
 use std::io::Write;
 use view::Unit;
 use views::{LineFold, RunFold};
@@ -249,9 +249,9 @@ impl<W: Write> Sink for Terminal<W> {
             self.lines += 1;
             self.now_s = line.t_s;
             let text = interval_line(&line, self.run.start_s, self.look.width);
-            let style = match line.phase.as_str() {
+            let style = match &line.phase {
                 _ if line.is_stalled() || line.errors.is_positive() => Style::Red,
-                "measure" => Style::Plain,
+                LoadPhase::Measure => Style::Plain,
                 _ => Style::Dim,
             };
             self.put(style, &text)?;

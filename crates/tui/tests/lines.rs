@@ -6,7 +6,7 @@ use quantity::histogram::Histogram;
 use quantity::output::VisibleOutput;
 use rates::{CpuPoint, OpCount, Tally};
 use recording::rows::{OpInterval, RunTotal};
-use recording::{RowBatch, Sink};
+use recording::{LoadPhase, RowBatch, Sink};
 use tui::{JsonLines, RunHeader, RunProgress, Terminal, TerminalLook, interval_line, json_line, progress_line};
 use views::{AtLeast, HistogramSummary, IntervalLine};
 
@@ -33,7 +33,7 @@ fn line(phase: &str, ops: i64) -> IntervalLine {
         interval_s: 1.0,
         run: "rd1".to_string(),
         run_index: 0,
-        phase: phase.to_string(),
+        phase: phase.into(),
         arrivals: Tally::of(20_000),
         ops,
         bytes: ops * 8192,
@@ -119,7 +119,7 @@ fn batches() -> [RowBatch; 2] {
         interval_ns: 1_000_000_000,
         run: "rd1".to_string(),
         run_index: 0,
-        phase: "measure".to_string(),
+        phase: LoadPhase::Measure,
         workload: "wd1".to_string(),
         target: "sd1".to_string(),
         op: "read".to_string(),

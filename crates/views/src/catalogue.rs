@@ -10,6 +10,7 @@ use crate::{RecordingFacts, RequestFacts, RunFacts, TracedFacts, series, tables}
 use findings::RuleEngine;
 use quantity::suggest::by_distance;
 use rates::Availability;
+use recording::AvailabilityKind;
 use std::sync::LazyLock;
 use view::Drawing;
 use view::{AnalyzeError, Unit};
@@ -79,7 +80,9 @@ impl View {
     /// What stands in the place of the view when its subject did not let itself be measured: the verdict's words.
     pub fn missing(&self, verdicts: &Availability) -> Option<ViewData> {
         // A machine without ZFS lacks no pools: its views of pools are left out.
-        let is_missed = |words: &&str| !(self.id.starts_with("pool.") && words.starts_with("not applicable"));
+        let is_missed = |words: &&str| {
+            !(self.id.starts_with("pool.") && AvailabilityKind::of(words) == AvailabilityKind::NotApplicable)
+        };
         let words = verdicts.of_view(self.id).filter(is_missed)?;
         let table = ViewTable { columns: vec![TableColumn::text("not measured", vec![words.to_string()])], omitted: 0 };
         let none = || Axis { label: String::new(), unit: Unit::None, scale: Scale::Category };

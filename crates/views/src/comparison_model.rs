@@ -13,6 +13,7 @@ use crate::{
 };
 use objectives::Judgement;
 use rates::measure::measure_of;
+use recording::EventKind;
 use view::Tone;
 use view::{AnalyzeError, ViewData};
 use workload::traced::sample::sample_words;
@@ -183,7 +184,7 @@ fn warnings(comparison: &Comparison) -> Vec<ReportWarning> {
                 say(Tone::Warning, format!("{}: {}: {words}: figures with ≥ are lower bounds.", side.label, run.title));
             }
         }
-        for event in side.facts.events.iter().filter(|event| event.kind == "paused") {
+        for event in side.facts.events.iter().filter(|event| event.kind == EventKind::Paused) {
             say(Tone::Warning, format!("{}: {}.", side.label, event.message));
         }
         if let Some(words) = sample_words(&side.facts.manifest) {

@@ -7,7 +7,7 @@ use rates::{
     CpuPoint, DiskPoint, IntervalFacts, MemoryPoint, NetPoint, OPS, PhaseSpan, PoolPoint, PressurePoint, Stall,
     TasksPoint, TotalFacts, UnfinishedOperations, WaitPoint, base_title,
 };
-use recording::{Manifest, Reader, RecordingState, Row, rows};
+use recording::{LoadPhase, Manifest, PhaseEdge, Reader, RecordingState, Row, rows};
 use std::collections::BTreeMap;
 use view::{AnalyzeError, NamePattern, Selection};
 
@@ -179,7 +179,7 @@ impl RecordingFacts {
         let Some((first_ns, to_ns)) = span.filter(|_| self.runs.is_empty()) else { return };
         // A point stands at the end of its interval.
         let from_ns = self.manifest.started_t_ns.min(first_ns - 1);
-        let phases = vec![PhaseSpan { phase: "measure".to_string(), from_ns, to_ns }];
+        let phases = vec![PhaseSpan { phase: LoadPhase::Measure, from_ns, to_ns }];
         self.runs.push(RunFacts { start_ns: from_ns, phases, ..RunFacts::default() });
         self.is_without_runs = true;
     }
@@ -263,22 +263,22 @@ impl RunFacts {
     }
 
     /// The phase that the summary is about: `measure`, for a filling run `format`, else whatever there is.
-    pub fn main_phase(&self) -> &str {
-        ["measure", "format", "warmup"]
+    pub fn main_phase(&self) -> LoadPhase {
+        [LoadPhase::Measure, LoadPhase::Format, LoadPhase::Warmup]
             .into_iter()
             .find(|phase| {
                 self.intervals.iter().any(|interval| interval.phase == *phase)
                     || self.totals.iter().any(|total| total.phase == *phase)
             })
-            .unwrap_or("measure")
+            .unwrap_or(LoadPhase::Measure)
     }
 
     /// Follows the phases: one starts or ends.
-    pub(crate) fn follow(&mut self, phase: String, event: &str, t_ns: i64) {
+    pub(crate) fn follow(&mut self, phase: LoadPhase, event: &PhaseEdge, t_ns: i64) {
         let open = self.phases.iter_mut().rfind(|span| span.phase == phase && span.to_ns == i64::MAX);
         match (event, open) {
-            ("end", Some(open)) => open.to_ns = t_ns,
-            ("start", _) => self.phases.push(PhaseSpan { phase, from_ns: t_ns, to_ns: i64::MAX }),
+            (PhaseEdge::End, Some(open)) => open.to_ns = t_ns,
+            (PhaseEdge::Start, _) => self.phases.push(PhaseSpan { phase, from_ns: t_ns, to_ns: i64::MAX }),
             _ => {}
         }
     }
@@ -287,19 +287,19 @@ impl RunFacts {
     /// it lies in.
     pub(crate) fn idle_interval(&self, t_ns: i64, interval_ns: i64) -> IntervalFacts {
         let span = self.phases.iter().find(|span| t_ns > span.from_ns && t_ns <= span.to_ns);
-        let phase = span.map_or("drain".to_string(), |span| span.phase.clone());
+        let phase = span.map_or(LoadPhase::Drain, |span| span.phase.clone());
         IntervalFacts { t_ns, interval_ns, phase, ..IntervalFacts::default() }
     }
 
     /// Totals of the main phase.
     pub fn main_totals(&self) -> impl Iterator<Item = &TotalFacts> {
-        let phase = self.main_phase().to_string();
+        let phase = self.main_phase();
         self.totals.iter().filter(move |total| total.phase == phase)
     }
 
     /// Intervals of the main phase.
     pub fn main_intervals(&self) -> impl Iterator<Item = &IntervalFacts> {
-        let phase = self.main_phase().to_string();
+        let phase = self.main_phase();
         self.intervals.iter().filter(move |interval| interval.phase == phase)
     }
 

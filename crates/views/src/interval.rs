@@ -5,7 +5,7 @@ use quantity::histogram::Histogram;
 use rates::CpuPoint;
 use rates::{OPS, OpCount, Tally};
 use recording::rows::{Cpu, EngineInterval, OpInterval, Phase};
-use recording::{RecordingError, RowBatch};
+use recording::{LoadPhase, RecordingError, RowBatch};
 use std::collections::BTreeMap;
 
 /// One interval, all workloads and targets together.
@@ -22,7 +22,7 @@ pub struct IntervalLine {
     /// Position of the run.
     pub run_index: i32,
     /// Phase.
-    pub phase: String,
+    pub phase: LoadPhase,
     /// Arrivals.
     pub arrivals: Tally<i64>,
     /// Completions.
@@ -72,7 +72,7 @@ impl IntervalLine {
     /// Nothing came back, well or failed, although something was waiting all the time.
     pub fn is_stalled(&self) -> bool {
         let count = OpCount { arrivals: self.arrivals, ops: self.ops, bytes: self.bytes, errors: self.errors };
-        self.phase != "paused" && rates::is_stalled(&count, self.in_flight, self.backlog)
+        self.phase != LoadPhase::Paused && rates::is_stalled(&count, self.in_flight, self.backlog)
     }
 
     /// Reads ÷ completions, per cent; `None` when nothing completed.
@@ -122,7 +122,13 @@ impl LineFold {
         Ok(())
     }
 
-    fn open(&mut self, run_index: i32, run: &str, phase: &str, (t_ns, t_s, interval_ns): (i64, f64, i64)) -> &mut Open {
+    fn open(
+        &mut self,
+        run_index: i32,
+        run: &str,
+        phase: &LoadPhase,
+        (t_ns, t_s, interval_ns): (i64, f64, i64),
+    ) -> &mut Open {
         let open = self.lines.entry(run_index).or_default();
         open.line.get_or_insert_with(|| IntervalLine {
             t_ns,
@@ -130,7 +136,7 @@ impl LineFold {
             interval_s: interval_ns as f64 / 1e9,
             run: run.to_string(),
             run_index,
-            phase: phase.to_string(),
+            phase: phase.clone(),
             arrivals: Tally::default(),
             ops: 0,
             bytes: 0,
@@ -170,7 +176,7 @@ impl LineFold {
 
     fn engine(&mut self, row: &EngineInterval) {
         let run = self.runs.get(&row.run_index);
-        let phase = run.map_or(String::new(), |run| run.idle_interval(row.t_ns, row.interval_ns).phase);
+        let phase = run.map_or_else(LoadPhase::default, |run| run.idle_interval(row.t_ns, row.interval_ns).phase);
         let open = self.open(row.run_index, &row.run, &phase, (row.t_ns, row.t_s, row.interval_ns));
         open.wait.merge(&row.wait);
         if let Some(line) = &mut open.line {

@@ -13,7 +13,7 @@ use crate::{RecordingFacts, RequestFacts, RunFacts, TracedFacts, View, tables, t
 use objectives::Judgement;
 use quantity::text::{format_bytes, format_wall};
 use rates::Availability;
-use recording::{Reader, rows};
+use recording::{EventKind, LoadPhase, Reader, rows};
 use serde_json::Value;
 use view::Tone;
 use view::thin::thinned;
@@ -329,7 +329,7 @@ fn measured<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> impl Iterato
         .zip(runs)
         .filter(|(run, model)| {
             let has_failed = model.summary.errors.is_some_and(|errors| errors > 0.0);
-            run.main_phase() != "format" && (model.summary.ops > 0.0 || has_failed)
+            run.main_phase() != LoadPhase::Format && (model.summary.ops > 0.0 || has_failed)
         })
         .map(|pair| pair.1)
 }
@@ -512,7 +512,7 @@ pub(crate) fn sources_and_hardware(facts: &RecordingFacts) -> (Vec<SourceText>, 
 
 fn appendix(facts: &RecordingFacts) -> ReportAppendix {
     let manifest = &facts.manifest;
-    let engine = facts.events.iter().filter(|event| matches!(event.kind.as_str(), "engine" | "own_cost"));
+    let engine = facts.events.iter().filter(|event| matches!(event.kind, EventKind::Engine | EventKind::OwnCost));
     let mut lines: Vec<String> = Vec::new();
     for event in engine {
         let line = event.message.clone();
@@ -533,8 +533,10 @@ fn appendix(facts: &RecordingFacts) -> ReportAppendix {
             .map(|event| {
                 let run = event.run.as_deref().map_or(String::new(), |run| format!(" {run}:"));
                 let kind = match event.class.as_deref() {
-                    Some(class) if class != kernel_message::OTHER => format!("{} {class}", event.kind),
-                    _ => event.kind.clone(),
+                    Some(class) if event.kind == EventKind::Kernel && class != kernel_message::OTHER => {
+                        format!("{} {class}", event.kind)
+                    }
+                    _ => event.kind.to_string(),
                 };
                 let count = if event.count > 1 { format!(" (×{})", event.count) } else { String::new() };
                 format!("{:>10.3} s  {:<7} {kind:<14}{run} {}{count}", event.t_s, event.severity, event.message)

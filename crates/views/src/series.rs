@@ -4,6 +4,7 @@ use crate::run_summary::run_summary;
 use crate::{RecordingFacts, RunFacts};
 use quantity::histogram::Histogram;
 use rates::{CpuPoint, DiskPoint, IntervalFacts, NetPoint, OPS, PoolPoint, PressurePoint, Tally};
+use recording::LoadPhase;
 use std::collections::BTreeMap;
 use view::{Axis, Body, Line, LineStyle, MarkKind, Scale, TimeMark};
 use view::{Drawing, axis, line};
@@ -39,7 +40,7 @@ pub(crate) fn marks(run: &RunFacts) -> Vec<TimeMark> {
             from: run.seconds(phase.from_ns),
             to: run.seconds(phase.to_ns),
             kind: MarkKind::Phase,
-            label: if phase.phase == "warmup" { "warm-up".to_string() } else { phase.phase.clone() },
+            label: if phase.phase == LoadPhase::Warmup { "warm-up".to_string() } else { phase.phase.to_string() },
         })
         .collect();
     let mut stalls = run.stalls.clone();
@@ -162,7 +163,7 @@ pub(crate) fn iops(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let total = |interval: &IntervalFacts| Some(interval.per_second(interval.completed()));
     let asked = |interval: &IntervalFacts| {
         let arrivals: Tally<i64> = interval.ops.iter().map(|count| count.arrivals).sum();
-        arrivals.known().filter(|_| interval.phase != "drain").map(|arrivals| interval.per_second(arrivals))
+        arrivals.known().filter(|_| interval.phase != LoadPhase::Drain).map(|arrivals| interval.per_second(arrivals))
     };
     let by_op: Vec<_> = (0..4_usize)
         .map(|op| move |interval: &IntervalFacts| Some(interval.per_second(interval.ops[op].ops)))
@@ -440,8 +441,8 @@ pub(crate) fn measured(facts: &RecordingFacts) -> Vec<(&RunFacts, crate::RunSumm
 /// Was this run measured? Not one that filled the targets, or ended before anything was.
 pub(crate) fn was_measured(run: &RunFacts, summary: &crate::RunSummary) -> bool {
     match run.main_phase() {
-        "format" => false,
-        "measure" => summary.iops.is_some(),
+        LoadPhase::Format => false,
+        LoadPhase::Measure => summary.iops.is_some(),
         _ => summary.iops.is_some() && summary.ops > 0.0,
     }
 }

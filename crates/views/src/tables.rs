@@ -9,6 +9,7 @@ use crate::series::summaries;
 use crate::{HistogramSummary, RecordingFacts, RunFacts, RunSummary};
 use rates::OperationTimes;
 use rates::{OpCount, TotalFacts};
+use recording::LoadPhase;
 use std::collections::BTreeMap;
 use view::Drawing;
 use view::Unit;
@@ -311,12 +312,12 @@ pub(crate) fn summary(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing>
 }
 
 pub(crate) fn phases(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
-    let of = |phase: &str| {
+    let of = |phase: &LoadPhase| {
         let mut sum = Sum::default();
-        run.totals.iter().filter(|total| total.phase == phase).for_each(|total| sum.add(total));
+        run.totals.iter().filter(|total| total.phase == *phase).for_each(|total| sum.add(total));
         sum
     };
-    let mut phases: Vec<(String, f64, f64)> = run
+    let mut phases: Vec<(LoadPhase, f64, f64)> = run
         .phases
         .iter()
         .map(|phase| (phase.phase.clone(), run.seconds(phase.from_ns), (phase.to_ns - phase.from_ns) as f64 / 1e9))
@@ -334,7 +335,7 @@ pub(crate) fn phases(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let folds: Vec<HistogramSummary> = sums.iter().map(|sum| HistogramSummary::of_times(&sum.response)).collect();
     drawing(ViewTable {
         columns: vec![
-            TableColumn::text("phase", phases.iter().map(|phase| phase.0.clone()).collect()),
+            TableColumn::text("phase", phases.iter().map(|phase| phase.0.to_string()).collect()),
             TableColumn::numbers("start", Unit::Seconds, phases.iter().map(|phase| Some(phase.1))),
             TableColumn::numbers("length", Unit::Seconds, phases.iter().map(|phase| Some(phase.2))),
             TableColumn::numbers("operations", Unit::Operations, sums.iter().map(|sum| Some(sum.count.ops as f64))),
@@ -391,8 +392,8 @@ pub(crate) fn events(facts: &RecordingFacts) -> Option<Drawing> {
     drawing(ViewTable {
         columns: vec![
             TableColumn::numbers("time", Unit::Seconds, facts.events.iter().map(|event| Some(event.t_s))),
-            TableColumn::text("severity", text(&|event| event.severity.clone())),
-            TableColumn::text("kind", text(&|event| event.kind.clone())),
+            TableColumn::text("severity", text(&|event| event.severity.to_string())),
+            TableColumn::text("kind", text(&|event| event.kind.to_string())),
             TableColumn::text("run", text(&|event| event.run.clone().unwrap_or_default())),
             TableColumn::text("target", text(&|event| event.target.clone().unwrap_or_default())),
             TableColumn::text("what happened", text(&|event| event.message.clone())),

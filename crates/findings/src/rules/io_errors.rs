@@ -5,6 +5,7 @@ use crate::window::Window;
 use crate::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds};
 use rates::counter::ratio;
 use rates::io_errors::{MUST, is_lacking};
+use recording::EventKind;
 use std::collections::BTreeMap;
 use view::Unit;
 
@@ -81,7 +82,7 @@ impl IoErrorsRule {
     fn count_logged(&mut self, now: &IntervalSample) {
         let mut logged_device = None;
         let mut suppressed = 0;
-        for event in now.events.iter().filter(|event| event.kind == "kernel") {
+        for event in now.events.iter().filter(|event| event.kind == EventKind::Kernel) {
             if let Some((device, op)) = failed_request(&event.message) {
                 let known = self.known(device, now);
                 if known.errors() == 0.0 || known.is_from_log {

@@ -3,6 +3,7 @@
 use crate::interval_sample::{CpuUse, InterruptUse, IntervalSample};
 use crate::window::{Window, WindowSlice};
 use crate::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds, figure, thresholds};
+use recording::EventKind;
 use std::collections::{BTreeMap, VecDeque};
 
 /// So much of the past tells how often an interrupt usually comes; the median of fewer samples says nothing.
@@ -169,7 +170,7 @@ fn most_on(stretch: WindowSlice<'_>, cpu: &str) -> Option<String> {
 /// " Message '…' was logged 144,145 times/s." when one floods the kernel's log.
 fn flood(stretch: WindowSlice<'_>) -> String {
     let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
-    for event in stretch.iter().flat_map(|moment| &moment.events).filter(|event| event.kind == "kernel") {
+    for event in stretch.iter().flat_map(|moment| &moment.events).filter(|event| event.kind == EventKind::Kernel) {
         *counts.entry(&event.message).or_default() += event.count;
     }
     let most = counts.iter().max_by_key(|(_, count)| **count);

@@ -2,6 +2,7 @@
 
 use crate::window::Window;
 use crate::{FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds};
+use recording::EventKind;
 use recording::rows::Event;
 use std::collections::BTreeMap;
 
@@ -103,7 +104,7 @@ impl Rule for KernelMessagesRule {
         self.known.retain(|_, known| (now.t_ns - known.last_ns) as f64 / 1e9 < limit.clear_s);
         // R12 counts what btrfs repairs, and says so in its own words.
         let is_counted = window.within(limit.clear_s).any(|moment| !moment.btrfs.is_empty());
-        let events = now.events.iter().filter(|event| event.kind == "kernel");
+        let events = now.events.iter().filter(|event| event.kind == EventKind::Kernel);
         for event in events.filter(|event| !(is_counted && event.message.contains("BTRFS"))) {
             let Some(kind) = kind_of(event) else { continue };
             let fresh = || Known { since_ns: now.start_ns(), ..Known::default() };

@@ -7,6 +7,7 @@ use crate::window::Window;
 use crate::{
     ENDED, FindingEvidence, FindingSeverity, Rule, RuleConfidence, RuleId, Symptom, Thresholds, figure, thresholds,
 };
+use recording::EventKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Follows each loss of paths from its first message to the last.
@@ -69,7 +70,7 @@ impl Rule for PathRule {
         let limit = &thresholds.stall;
         let Some(now) = window.now() else { return Vec::new() };
         let mut found = Vec::new();
-        for event in now.events.iter().filter(|event| event.kind != "counters") {
+        for event in now.events.iter().filter(|event| event.kind != EventKind::Counters) {
             match said(&event.message) {
                 Some(PathWords::Path { step, path, device }) => {
                     self.take(step, &path, device, event.t_ns, limit.together_s);

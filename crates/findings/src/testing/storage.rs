@@ -1,6 +1,7 @@
 //! Steps of memory, caches, control groups, file systems, and I/O by who does it.
 
 use super::{Step, ns, whole};
+use recording::LoadPhase;
 use recording::rows::{BtrfsDevice, Cgroup, Figure, IoInterval, Memory, OpInterval, ZfsArc};
 
 /// A cache without figures.
@@ -182,7 +183,7 @@ impl Step<'_> {
             interval_ns: ns(self.seconds),
             run: "r".into(),
             run_index: 0,
-            phase: "measure".into(),
+            phase: LoadPhase::Measure,
             workload: "w".into(),
             target: "t".into(),
             op: "read".into(),

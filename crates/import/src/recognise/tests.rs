@@ -6,6 +6,7 @@ use crate::{fio, vdbench};
 use proptest::prelude::*;
 use quantity::histogram::Histogram;
 use recording::rows::OpInterval;
+use recording::{LoadPhase, PhaseEdge};
 use std::path::Path;
 
 /// The columns of 5.04.07 in short, two runs, a comment, a repeated heading; a warm-up interval in the first.
@@ -78,7 +79,7 @@ fn a_flatfile_gives_what_it_holds_and_nothing_else() {
     // 23:59:58 of that day.
     assert_eq!(quantity::text::format_wall(results.started_wall_ns), "2023-05-10 23:59:58 UTC");
     assert!(results.intervals.iter().all(|row| row.response == Histogram::default()), "from due: never measured");
-    assert!(results.intervals.iter().filter(|row| row.phase == "warmup").map(|row| row.ops).eq([45, 45]));
+    assert!(results.intervals.iter().filter(|row| row.phase == LoadPhase::Warmup).map(|row| row.ops).eq([45, 45]));
     let counted = |row: &OpInterval| row.arrivals.or(row.errors).or(row.backlog);
     assert!(results.intervals.iter().all(|row| counted(row).is_none()), "Vdbench counts neither: null, not 0");
     assert!(results.totals.iter().all(|row| (row.arrivals, row.errors) == (None, None)));
@@ -149,7 +150,7 @@ fn sweep(columns: &str, values: [&str; 4]) -> String {
 }
 
 fn details(results: &Results) -> Vec<&str> {
-    let starts = results.phases.iter().filter(|row| row.event == "start" && row.phase == "measure");
+    let starts = results.phases.iter().filter(|row| row.event == PhaseEdge::Start && row.phase == LoadPhase::Measure);
     starts.map(|row| row.detail.as_str()).collect()
 }
 

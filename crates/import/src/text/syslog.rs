@@ -8,6 +8,7 @@ use crate::ImportError;
 use crate::source::Lines;
 use quantity::text::wall_ns_of;
 use recording::rows::Event;
+use recording::{EventKind, EventSeverity};
 
 /// Months and days are kept in this year until another is known: it has a 29 February.
 pub(super) const ANY_YEAR: i64 = 2000;
@@ -159,7 +160,7 @@ fn event(text: &str) -> Event {
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let severity =
         if has(&["kern.err", "kern.crit", "kern.alert", "error", "failed", "failing", "out of memory", "panic"]) {
-            "error"
+            EventSeverity::Error
         } else if has(&[
             "kern.warn",
             "warning",
@@ -170,15 +171,15 @@ fn event(text: &str) -> Event {
             "timeout",
             "timed out",
         ]) {
-            "warning"
+            EventSeverity::Warning
         } else {
-            "info"
+            EventSeverity::Info
         };
     Event {
         t_ns: 0,
         t_s: 0.0,
-        severity: severity.to_string(),
-        kind: "kernel".to_string(),
+        severity,
+        kind: EventKind::Kernel,
         class: Some(class(text)),
         run: None,
         target: device(text),

@@ -4,7 +4,7 @@ use crate::{ImportOptions, import};
 use proptest::prelude::*;
 use quantity::zone::LocalZone;
 use recording::rows::{Cpu, Disk, Event, Figure, Memory, Net, Pressure, Process, System, Tcp};
-use recording::{Reader, Row};
+use recording::{EventKind, Reader, Row};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -205,7 +205,7 @@ fn folder_summary(folder: &str, starts: &str) -> String {
             let _ = writeln!(out, "  note: {note}");
         }
         let lines = [cpus(&import), disks(&import), links(&import), machine(&import), processes(&import)];
-        for event in import.rows::<Event>().iter().filter(|event| event.kind == "kernel") {
+        for event in import.rows::<Event>().iter().filter(|event| event.kind == EventKind::Kernel) {
             let _ = writeln!(
                 out,
                 "  {} s {} {} {:?} ×{}: {:.100}",
@@ -575,7 +575,7 @@ fn messages_of_a_zone() {
     let events = |text: &str, options: &ImportOptions| -> Vec<String> {
         let import = of_text("messages", text, options).expect("it is good");
         let origin_ns = import.reader.manifest().started_wall_ns;
-        let rows = import.rows::<Event>().into_iter().filter(|row| row.kind == "kernel");
+        let rows = import.rows::<Event>().into_iter().filter(|row| row.kind == EventKind::Kernel);
         rows.map(|row| quantity::text::format_wall(row.t_ns + origin_ns)[11..19].to_string()).collect()
     };
     let options = |zone: LocalZone| ImportOptions { zone: Some(zone), ..options() };
@@ -638,7 +638,7 @@ fn files_of_two_machines_are_not_read_as_one() {
     let error = of_text("messages", log, &options()).map(|_| ()).expect_err("they are two").to_string();
     assert!(error.contains("(h01 in messages, h02 in messages)"), "{error}");
     let import = of_text("messages", log, &of("h01")).expect("it is good");
-    let messages = import.rows::<Event>().into_iter().filter(|row| row.kind == "kernel");
+    let messages = import.rows::<Event>().into_iter().filter(|row| row.kind == EventKind::Kernel);
     assert!(
         messages
             .map(|row| (row.message, row.count))

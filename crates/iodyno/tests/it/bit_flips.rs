@@ -2,8 +2,8 @@
 
 use crate::support::Scratch;
 use recording::{
-    ExportFormat, IoNames, IoRecord, IoTask, Manifest, RawIo, Reader, RecordingError, RowBatch, Sink as _, Writer,
-    export,
+    EventSeverity, ExportFormat, IoNames, IoRecord, IoTask, Manifest, RawIo, Reader, RecordingError, RowBatch,
+    Sink as _, Writer, export,
 };
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ fn traced(directory: &Path) -> Writer {
         let event = recording::rows::Event {
             t_ns: i64::try_from(second).unwrap() * 1_000_000_000,
             t_s: second as f64,
-            severity: "info".into(),
+            severity: EventSeverity::Info,
             kind: "test".into(),
             message: format!("second {second}"),
             count: 1,

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use recording::rows::Event;
-use recording::{IO_RECORD_BYTES, IoNames, IoRecord, Manifest, RawIo, RowBatch, Sink as _, Writer};
+use recording::{EventSeverity, IO_RECORD_BYTES, IoNames, IoRecord, Manifest, RawIo, RowBatch, Sink as _, Writer};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn event(message: &str) -> Event {
     Event {
         t_ns: 1,
         t_s: 0.0,
-        severity: "info".into(),
+        severity: EventSeverity::Info,
         kind: "test".into(),
         message: message.to_string(),
         count: 1,

@@ -1,8 +1,8 @@
 //! The flight recorder: a disk that stops for 300 ms makes one dump with the seconds before and after; a quiet one none.
 
 use crate::support::{FaultyDisk, Scratch};
-use recording::Reader;
 use recording::rows::{Event, Io, TraceInterval};
+use recording::{EventKind, Reader};
 use rustix::process::Signal;
 use std::time::Duration;
 use testkit::{Child, TestCommand};
@@ -102,7 +102,7 @@ fn once_a_stall_makes_one_dump_with_the_seconds_around_it() {
     let intervals = reader.table::<TraceInterval>().unwrap();
     assert!(intervals.len() >= 4 && intervals.iter().all(|row| row.t_s >= 0.0), "{intervals:?}");
     let events = reader.table::<Event>().unwrap();
-    assert_eq!(events.iter().filter(|event| event.kind == "trouble").count(), 1);
+    assert_eq!(events.iter().filter(|event| event.kind == EventKind::Trouble).count(), 1);
     // A trace like any other.
     bench.scratch.iodyno(&["report", "night.iodyno"]).run().unwrap().expect_code(0);
 }
@@ -167,7 +167,8 @@ fn once_a_finding_of_the_collector_writes_the_ios_around_it() {
     // A busy machine may suffer from something else, too, and have dumps of that.
     let dumps: Vec<String> = bench.dumps().into_iter().filter(|name| name.starts_with("night-flight-")).collect();
     let events = Reader::open(bench.scratch.path("night.iodyno")).unwrap().table::<Event>().unwrap();
-    let linked = events.iter().filter(|event| event.kind == "flight" && event.target.as_deref() == Some(&*subject));
+    let linked =
+        events.iter().filter(|event| event.kind == EventKind::Flight && event.target.as_deref() == Some(&*subject));
     let linked: Vec<&str> = linked.map(|event| event.message.as_str()).collect();
     let [linked] = linked[..] else { panic!("{linked:?} of {events:?}") };
     let ours: Vec<&String> = dumps.iter().filter(|name| linked.contains(name.as_str())).collect();

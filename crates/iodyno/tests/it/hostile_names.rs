@@ -6,7 +6,7 @@ use crate::support::terminal::bytes_on_a_terminal;
 use quantity::histogram::Histogram;
 use quantity::visible::is_hidden;
 use recording::rows::{Event, OpInterval, RunTotal};
-use recording::{ClockAnchor, Manifest, RowBatch, Sink as _, Writer};
+use recording::{ClockAnchor, EventKind, EventSeverity, LoadPhase, Manifest, RowBatch, Sink as _, Writer};
 use rustix::process::Signal;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -198,7 +198,7 @@ fn recording(path: &Path, scale: u64) {
             interval_ns: 1_000_000_000,
             run: hostile(),
             run_index: 0,
-            phase: if second < 3 { "warmup" } else { "measure" }.to_string(),
+            phase: if second < 3 { LoadPhase::Warmup } else { LoadPhase::Measure },
             workload: hostile(),
             target: hostile(),
             op: "read".to_string(),
@@ -216,8 +216,8 @@ fn recording(path: &Path, scale: u64) {
         let event = Event {
             t_ns,
             t_s,
-            severity: "warning".to_string(),
-            kind: "kernel".to_string(),
+            severity: EventSeverity::Warning,
+            kind: EventKind::Kernel,
             class: Some(HOSTILE.into()),
             run: Some(hostile()),
             target: Some(hostile()),
@@ -233,7 +233,7 @@ fn recording(path: &Path, scale: u64) {
         start_t_ns: 3_000_000_000,
         run: hostile(),
         run_index: 0,
-        phase: "measure".to_string(),
+        phase: LoadPhase::Measure,
         workload: hostile(),
         target: hostile(),
         op: "read".to_string(),

@@ -2,7 +2,7 @@
 
 use crate::support::Scratch;
 use recording::rows::{Cpu, Event};
-use recording::{Reader, RecordingState};
+use recording::{EventKind, Reader, RecordingState};
 use rustix::process::Signal;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ fn killed_again_and_again_it_loses_only_the_interval_under_way() {
         // Nothing is lost or doubled in between; a busy machine may come late, and says so.
         assert!(times.windows(2).all(|pair| pair[1] > pair[0]), "{times:?}");
         let events = Reader::open(path).unwrap().table::<Event>().unwrap();
-        let is_late = events.iter().any(|event| event.kind == "gap");
+        let is_late = events.iter().any(|event| event.kind == EventKind::Gap);
         let gap = times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
         assert!(is_late || gap < 150_000_000, "{gap} ns without a word: {events:?}");
     }
@@ -157,7 +157,7 @@ fn a_full_disk_costs_the_samples_that_had_no_room() {
     std::fs::remove_file(&ballast).unwrap();
     let path = recordings(&directory).pop().unwrap();
     let is_recorded = |path: &Path| {
-        Reader::open(path).unwrap().table::<Event>().unwrap().iter().any(|event| event.kind == "disk full")
+        Reader::open(path).unwrap().table::<Event>().unwrap().iter().any(|event| event.kind == EventKind::DiskFull)
     };
     wait_for("the event", Duration::from_secs(20), || is_recorded(&path));
     let known = samples(&path).len();
@@ -186,7 +186,7 @@ fn a_collector_whose_recordings_are_removed_says_so() {
     let ended = child.wait().unwrap().expect_code(6);
     assert!(ended.stderr.contains("1 recordings were removed by others while they were written"), "{}", ended.stderr);
     let events = Reader::open(next).unwrap().table::<Event>().unwrap();
-    assert!(events.iter().any(|event| event.kind == "recording removed"), "{events:?}");
+    assert!(events.iter().any(|event| event.kind == EventKind::RecordingRemoved), "{events:?}");
     // All of it: it ends by itself.
     let directory = scratch.path("another");
     let child = collector(&scratch, &directory);
@@ -366,7 +366,8 @@ fn a_directory_that_others_use_is_refused_and_a_folder_in_it_is_not() {
     let left = recordings(&inside);
     assert_eq!(left.len(), 2, "{left:?}");
     let events = Reader::open(&left[1]).unwrap().table::<Event>().unwrap();
-    let removed: Vec<_> = events.iter().filter(|event| event.kind == "retention").map(|event| &event.message).collect();
+    let removed: Vec<_> =
+        events.iter().filter(|event| event.kind == EventKind::Retention).map(|event| &event.message).collect();
     assert!(
         removed.len() == 1 && removed[0].starts_with("removed ") && removed[0].contains("all together"),
         "{removed:?}"

@@ -3,7 +3,7 @@
 use crate::support::Scratch;
 use quantity::histogram::Histogram;
 use recording::rows::{Cpu, Disk, IoError, OpInterval, Phase, Process, RunTotal};
-use recording::{Label, Manifest, RowBatch, Sink as _, Writer};
+use recording::{Label, LoadPhase, Manifest, PhaseEdge, RowBatch, Sink as _, Writer};
 
 const S: i64 = 1_000_000_000;
 
@@ -209,7 +209,7 @@ fn total(run: &Wanted, index: i32, (begun, at): (i64, i64), (all, failed): (Hist
         start_t_ns: begun * S,
         run: run.name.to_string(),
         run_index: index,
-        phase: "measure".to_string(),
+        phase: LoadPhase::Measure,
         workload: "wd1".to_string(),
         target: "sd1".to_string(),
         op: "read".to_string(),
@@ -251,7 +251,7 @@ fn written_beside(scratch: &Scratch, name: &str, runs: &[Wanted], beside: Option
                 interval_ns: S,
                 run: run.name.to_string(),
                 run_index: index,
-                phase: "measure".to_string(),
+                phase: LoadPhase::Measure,
                 workload: "wd1".to_string(),
                 target: "sd1".to_string(),
                 op: "read".to_string(),
@@ -263,18 +263,20 @@ fn written_beside(scratch: &Scratch, name: &str, runs: &[Wanted], beside: Option
                 ..OpInterval::default()
             });
         }
-        let phase = |event: &str, t: i64| Phase {
+        let phase = |event: PhaseEdge, t: i64| Phase {
             t_ns: t * S,
             t_s: t as f64,
             run: run.name.to_string(),
             run_index: index,
-            phase: "measure".to_string(),
-            event: event.to_string(),
+            phase: LoadPhase::Measure,
+            event,
             offered_rate: None,
             detail: String::new(),
         };
         let total = total(run, index, (begun, at), (all, all_failed));
-        writer.accept(&RowBatch::from_rows(&[phase("start", begun), phase("end", at)]).unwrap()).unwrap();
+        writer
+            .accept(&RowBatch::from_rows(&[phase(PhaseEdge::Start, begun), phase(PhaseEdge::End, at)]).unwrap())
+            .unwrap();
         writer.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
         writer.accept(&RowBatch::from_rows(&[total]).unwrap()).unwrap();
         at += 10;

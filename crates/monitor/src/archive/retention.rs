@@ -16,8 +16,8 @@ use crate::manifest_keys::FLIGHT_CONDITION;
 use output::{EntryKind, Folder, OutputError};
 use quantity::text::{format_bytes, format_ns};
 use recording::{
-    CollectorMark, Inventory, MARK, Manifest, Reader, copy_page, discard, manifest_in, seal_abandoned, thin,
-    thinned_to_ns,
+    CollectorMark, EventSeverity, Inventory, MARK, Manifest, Reader, copy_page, discard, manifest_in, seal_abandoned,
+    thin, thinned_to_ns,
 };
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ const NAMES: usize = 4;
 /// Something to say, and to note in the recording under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogMessage {
-    pub(crate) severity: &'static str,
+    pub(crate) severity: EventSeverity,
     pub(crate) message: String,
 }
 
@@ -95,7 +95,7 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    fn say(&mut self, severity: &'static str, message: String) {
+    fn say(&mut self, severity: EventSeverity, message: String) {
         self.said.push(LogMessage { severity, message });
     }
 
@@ -112,7 +112,7 @@ impl Files<'_> {
                 Ok(Found::Ours(ours)) => kept.extend(self.sealed(*ours)),
                 Ok(Found::Begun) => {}
                 Ok(Found::Gone) => {
-                    self.say("info", format!("removed {shown}: its collector was killed before a sample"))
+                    self.say(EventSeverity::Info, format!("removed {shown}: its collector was killed before a sample"))
                 }
                 Ok(Found::Strange) => self.alone.push(shown),
                 Ok(Found::Alone(why)) => {
@@ -190,7 +190,9 @@ impl Files<'_> {
             }
             let path = self.home.path().join(&ours.mark.name);
             match seal_abandoned(&path) {
-                Ok(true) => self.say("info", format!("sealed {}, whose collector did not", ours.mark.name)),
+                Ok(true) => {
+                    self.say(EventSeverity::Info, format!("sealed {}, whose collector did not", ours.mark.name))
+                }
                 // Being written, or no room: the next time will do.
                 Ok(false) => return None,
                 Err(error) => {
@@ -217,7 +219,7 @@ impl Files<'_> {
             }
             Ok(_) => None,
             Err(error) => {
-                self.say("warning", format!("failed to look at {}: {error}", recording.name));
+                self.say(EventSeverity::Warning, format!("failed to look at {}: {error}", recording.name));
                 None
             }
         }
@@ -403,7 +405,10 @@ impl RecordingStore for Files<'_> {
     fn remove(&mut self, recording: &RecordingEntry, why: &str) -> bool {
         match self.take(recording) {
             Ok(true) => {
-                self.say("info", format!("removed {} ({}): {why}", recording.name, format_bytes(recording.bytes)));
+                self.say(
+                    EventSeverity::Info,
+                    format!("removed {} ({}): {why}", recording.name, format_bytes(recording.bytes)),
+                );
                 true
             }
             Ok(false) => false,
@@ -420,7 +425,10 @@ impl RecordingStore for Files<'_> {
                 let after = self.again(recording).map_or(0, |ours| ours.inventory.bytes);
                 let (from, to) = (format_bytes(recording.bytes), format_bytes(after));
                 let apart = format_ns(step_ns.unsigned_abs());
-                self.say("info", format!("thinned {} to samples {apart} apart ({from}, now {to})", recording.name));
+                self.say(
+                    EventSeverity::Info,
+                    format!("thinned {} to samples {apart} apart ({from}, now {to})", recording.name),
+                );
                 true
             }
             Ok(false) => false,
@@ -439,7 +447,7 @@ impl RecordingStore for Files<'_> {
 
     fn say_once(&mut self, key: &str, said: String) {
         if self.reported.insert(key.to_string()) {
-            self.say("warning", said);
+            self.say(EventSeverity::Warning, said);
         }
     }
 

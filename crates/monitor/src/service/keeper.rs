@@ -4,7 +4,7 @@ use crate::StopFlag;
 use crate::archive::home::ArchiveFolder;
 use crate::archive::policy::RetentionPolicy;
 use crate::archive::retention::{LogMessage, enforce_retention};
-use recording::{RecordingError, Writer};
+use recording::{EventSeverity, RecordingError, Writer};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -49,7 +49,7 @@ impl Keeper {
                             failures.fetch_add(1, Ordering::AcqRel);
                             let message =
                                 format!("failed to seal a recording: {error}; what is there of it stays as it is");
-                            let _ = tell.send(LogMessage { severity: "warning", message });
+                            let _ = tell.send(LogMessage { severity: EventSeverity::Warning, message });
                         }
                     }
                     Job::Tidy { open } => {

@@ -20,7 +20,7 @@ use keeper::Keeper;
 use quantity::clock;
 use quantity::zone::LocalZone;
 use recording::rows::Event;
-use recording::{ClockAnchor, Manifest, RecordingError, RowBatch, Sink, Writer};
+use recording::{ClockAnchor, EventKind, EventSeverity, Manifest, RecordingError, RowBatch, Sink, Writer};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use views::ZONE_AHEAD_S;
@@ -34,7 +34,6 @@ const COMPLAIN_EVERY_NS: u64 = 60_000_000_000;
 /// So many events wait for room on the disk.
 const EVENTS: usize = 1000;
 /// What happens to old recordings, among events.
-const RETENTION: &str = "retention";
 
 /// What to collect, and what to keep of it.
 #[derive(Clone, Debug)]
@@ -202,7 +201,11 @@ impl Service<'_> {
             if late > 0 {
                 due_ns += late * interval_ns;
                 self.outcome.missed += late;
-                self.event("gap", "warning", &format!("{late} samples were due while the collector could not run"));
+                self.event(
+                    EventKind::Gap,
+                    EventSeverity::Warning,
+                    &format!("{late} samples were due while the collector could not run"),
+                );
             }
             let until_ns = end_ns.map_or(due_ns, |end_ns| due_ns.min(end_ns));
             while self.clock.now_ns() < until_ns && !stop.is_requested() {
@@ -267,7 +270,7 @@ impl Service<'_> {
                 name.escape_debug(),
                 gone.samples
             );
-            self.event("recording removed", "warning", &said);
+            self.event(EventKind::RecordingRemoved, EventSeverity::Warning, &said);
         }
         if self.home.is_removed() {
             let directory = self.home.path().to_path_buf();
@@ -345,7 +348,11 @@ impl Service<'_> {
         match written {
             Ok(()) if self.unwritten > 0 => {
                 let lost = std::mem::take(&mut self.unwritten);
-                self.event("disk full", "warning", &format!("{lost} samples had no room on the disk"));
+                self.event(
+                    EventKind::DiskFull,
+                    EventSeverity::Warning,
+                    &format!("{lost} samples had no room on the disk"),
+                );
             }
             Ok(()) => {}
             Err(error) => {
@@ -378,16 +385,16 @@ impl Service<'_> {
     /// What has passed, for the age of recordings.
     fn follow_time(&mut self) {
         if let Some(said) = self.home.see(self.clock) {
-            self.event(RETENTION, "warning", &said);
+            self.event(EventKind::Retention, EventSeverity::Warning, &said);
         }
     }
 
-    fn event(&mut self, kind: &str, severity: &str, message: &str) {
+    fn event(&mut self, kind: EventKind, severity: EventSeverity, message: &str) {
         let row = Event {
             t_ns: i64::try_from(clock::now_ns()).unwrap_or(i64::MAX),
             t_s: 0.0,
-            severity: severity.to_string(),
-            kind: kind.to_string(),
+            severity,
+            kind,
             class: None,
             run: None,
             target: None,
@@ -439,7 +446,7 @@ impl Service<'_> {
 
     fn say_news(&mut self) {
         for news in self.keeper.news() {
-            self.event(RETENTION, news.severity, &news.message);
+            self.event(EventKind::Retention, news.severity, &news.message);
         }
         self.write_events();
     }

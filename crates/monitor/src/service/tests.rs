@@ -11,7 +11,7 @@ use crate::archive::kill_steps::{CAN_EXCHANGE, STEPS};
 use crate::archive::policy::{DAY_NS, RetentionTier};
 use crate::archive::retention::enforce_retention;
 use recording::rows::{Cpu, Disk, Event};
-use recording::{Reader, RecordingState};
+use recording::{EventKind, Reader, RecordingState};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -164,7 +164,7 @@ fn clocks_that_are_set_make_no_days_and_are_noted() {
     assert_eq!(outcome.recordings, 2, "{:?}", names(folder.path()));
     let reader = Reader::open(folder.path().join("2026-11-21")).expect("a recording");
     let events = reader.table::<Event>().expect("rows");
-    assert!(events.iter().any(|event| event.kind == "clock_step"), "{events:?}");
+    assert!(events.iter().any(|event| event.kind == EventKind::ClockStep), "{events:?}");
     let anchors = &reader.manifest().clock_anchors;
     let stepped = |pair: &[ClockAnchor]| (pair[1].wall_ns - pair[0].wall_ns) - (pair[1].t_ns - pair[0].t_ns);
     assert!(anchors.windows(2).any(|pair| stepped(pair) == -20_000_000_000), "{anchors:?}");
@@ -182,7 +182,10 @@ fn a_suspend_over_midnight_begins_a_day_and_is_noted() {
     let events =
         |name: &str| Reader::open(folder.path().join(name)).expect("a recording").table::<Event>().expect("rows");
     let steps = [events("2026-11-20"), events("2026-11-21")].concat();
-    assert!(steps.iter().any(|event| event.kind == "clock_step" && event.message.contains("forward")), "{steps:?}");
+    assert!(
+        steps.iter().any(|event| event.kind == EventKind::ClockStep && event.message.contains("forward")),
+        "{steps:?}"
+    );
     assert!(samples(folder.path(), "2026-11-20") >= 5 && samples(folder.path(), "2026-11-21") >= 9);
 }
 
@@ -197,7 +200,7 @@ fn time_in_which_the_collector_could_not_run_is_a_gap() {
     assert!(held.contains(&outcome.missed), "{outcome:?}");
     let events = Reader::open(folder.path().join("2026-11-20")).expect("a recording").table::<Event>().expect("rows");
     let words = format!("{} samples were due", outcome.missed);
-    assert!(events.iter().any(|event| event.kind == "gap" && event.message.starts_with(&words)), "{events:?}");
+    assert!(events.iter().any(|event| event.kind == EventKind::Gap && event.message.starts_with(&words)), "{events:?}");
     assert_eq!(samples(folder.path(), "2026-11-20") as u64 + outcome.missed, 81);
 }
 
@@ -391,7 +394,7 @@ fn the_oldest_go_first() {
 /// Events about old recordings in the recording of a day.
 fn retention_events(path: &Path) -> Vec<String> {
     let events = Reader::open(path).expect("a recording").table::<Event>().expect("rows");
-    events.into_iter().filter(|event| event.kind == RETENTION).map(|event| event.message).collect()
+    events.into_iter().filter(|event| event.kind == EventKind::Retention).map(|event| event.message).collect()
 }
 
 #[test]

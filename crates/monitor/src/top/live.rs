@@ -11,7 +11,7 @@ use collect::{MachineReader, SubjectName};
 use findings::{Finding, RuleEngine, Thresholds};
 use quantity::clock;
 use recording::rows::Event;
-use recording::{ClockAnchor, Manifest, RowBatch, Sink as _, Writer};
+use recording::{ClockAnchor, EventKind, EventSeverity, Manifest, RowBatch, Sink as _, Writer};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -81,8 +81,8 @@ impl Live {
             let row = Event {
                 t_ns: signed(now_ns),
                 t_s: now_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
-                severity: "warning".to_string(),
-                kind: "gap".to_string(),
+                severity: EventSeverity::Warning,
+                kind: EventKind::Gap,
                 class: None,
                 run: None,
                 target: None,

@@ -9,9 +9,9 @@ use crate::file_rows::row_of;
 use crate::io_errors::IoErrors;
 use crate::profile::Profiler;
 use crate::responses::Responses;
-use recording::RowBatch;
 use recording::rows;
 use recording::rows::FileInterval;
+use recording::{AvailabilityKind, RowBatch};
 use top_page::{ServerFacts, WatchedRequests};
 use trace::files::{self, FileTrace};
 use tui::top::ProfiledCpus;
@@ -87,9 +87,9 @@ impl Probes {
     /// Of those that were wanted, a word for the manifest.
     pub(crate) fn verdicts(&self) -> Vec<(&'static str, String)> {
         let word = |why: Option<&String>| match why {
-            None => Some(rates::WORKS.to_string()),
+            None => Some(AvailabilityKind::Works.to_string()),
             Some(why) if why == OFF => None,
-            Some(why) => Some(format!("unsupported here: {why}")),
+            Some(why) => Some(AvailabilityKind::Unsupported.because(why)),
         };
         let words = [
             (rows::IoInterval::NAME, word(self.blocks.as_ref().err())),

@@ -4,7 +4,7 @@ use super::{Source, WINDOW_SAMPLES};
 use crate::MonitorError;
 use crate::numbers::signed;
 use findings::{Finding, Thresholds, findings_between, findings_until};
-use recording::{Reader, RecordingState, RowBatch, rows};
+use recording::{LossName, Reader, RecordingState, RowBatch, rows};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -311,7 +311,7 @@ impl Source for Recorded {
 
     fn lost(&self) -> i64 {
         let losses = self.reader.manifest().losses.iter();
-        let of_trace = losses.filter(|(name, _)| name.starts_with("trace_") || name.starts_with("flight_"));
+        let of_trace = losses.filter(|(name, _)| LossName::from(name.as_str()).is_of_trace());
         if self.is_trace { signed(of_trace.map(|(_, count)| *count).sum()) } else { 0 }
     }
 

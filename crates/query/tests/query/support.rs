@@ -2,7 +2,7 @@
 
 use quantity::histogram::{Histogram, STORED_SUB_BITS};
 use recording::rows::{Disk, EngineInterval, Event, Io, OpInterval, RunTotal, TraceInterval};
-use recording::{Manifest, RowBatch, Sink as _, Writer};
+use recording::{EventSeverity, LoadPhase, Manifest, RowBatch, Sink as _, Writer};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -32,7 +32,7 @@ fn op_interval(second: i64, workload: usize, target: usize) -> OpInterval {
         interval_ns: 1_000_000_000,
         run: "rd1".to_string(),
         run_index: 0,
-        phase: if second <= 10 { "warmup" } else { "measure" }.to_string(),
+        phase: if second <= 10 { LoadPhase::Warmup } else { LoadPhase::Measure },
         workload: ["oltp", "scan"][workload].to_string(),
         target: ["sd1", "sd2"][target].to_string(),
         op: "read".to_string(),
@@ -185,8 +185,8 @@ pub(crate) fn write_open(directory: &Path) -> Writer {
     let event = Event {
         t_ns: t_ns(75),
         t_s: 75.0,
-        severity: "warning".to_string(),
-        kind: "stall".to_string(),
+        severity: EventSeverity::Warning,
+        kind: "stall".into(),
         run: Some("rd1".to_string()),
         message: "sd1 did not answer for 2 s".to_string(),
         count: 1,
@@ -202,7 +202,7 @@ pub(crate) fn write_open(directory: &Path) -> Writer {
         start_t_ns: t_ns(10),
         run: "rd1".to_string(),
         run_index: 0,
-        phase: "measure".to_string(),
+        phase: LoadPhase::Measure,
         workload: "oltp".to_string(),
         target: "sd1".to_string(),
         op: "read".to_string(),

@@ -85,7 +85,7 @@ impl Stream for Groups {
 }
 
 fn values(step: &CounterStep<'_, Cgroup>) -> Vec<Option<f64>> {
-    let share = |of: fn(&Cgroup) -> Option<i64>| step.rate_opt(of).map(|ns_per_s| ns_per_s / 1e7);
+    let share = |of: fn(&Cgroup) -> Option<i64>| step.share_percent(of);
     let pressure = |of: fn(&Cgroup) -> Option<i64>| share(of).map(|percent| percent.min(100.0));
     let kib = |of: fn(&Cgroup) -> Option<i64>| step.rate_opt(of).map(|bytes| bytes / 1024.0);
     let mib = |bytes: Option<i64>| bytes.map(|bytes| bytes as f64 / f64::from(1 << 20));

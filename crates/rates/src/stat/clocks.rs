@@ -3,8 +3,10 @@
 
 use super::FigureDigits::Fixed;
 use super::known::{KNOWN, began_since, forget};
-use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, columns, percent};
-use crate::counter::CounterStep;
+use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, columns};
+use crate::counter::{CounterStep, share_percent};
+use crate::cpu_time::CpuEventDelta;
+use crate::irq_time::IrqDelta;
 use recording::rows::{Cpu, CpuEvent, Process, ProcessEvent, Stolen};
 use recording::{RecordingError, RowBatch};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -114,24 +116,16 @@ impl Stream for Cpus {
 
 /// Busy, and what stands behind the difference.
 fn event_values(step: &CounterStep<'_, CpuEvent>) -> Vec<Option<f64>> {
-    let (run, idle) = (step.delta(|row| row.run_ns), step.delta(|row| row.idle_ns));
-    // A CPU that could not be read stands where it stood: nothing is known of it, and not that it did nothing.
-    let whole = run.zip(idle).map(|(run, idle)| run + idle).filter(|whole| *whole > 0.0);
-    let idle_irq = step.delta_opt(|row| row.idle_irq_ns);
-    // Where interrupts cannot be timed, those while no task ran are missing: a lower bound would be taken for the truth.
-    let busy = run.zip(idle_irq).map(|(run, irq)| run + irq);
-    let share = |part: Option<f64>| percent(part, whole);
-    let seconds = step.before.map_or(0.0, |before| (step.now.t_ns - before.t_ns) as f64 / 1e9);
-    let rate = |count: Option<f64>| count.filter(|_| seconds > 0.0 && whole.is_some()).map(|count| count / seconds);
+    let delta = step.before.map_or_else(CpuEventDelta::default, |before| CpuEventDelta::of(step.now, before));
     vec![
-        share(busy),
-        share(run),
-        share(step.delta_opt(|row| row.irq_ns)),
-        share(step.delta_opt(|row| row.softirq_ns)),
-        share(step.delta_opt(|row| row.stolen_ns)),
-        share(step.delta(|row| row.wait_ns)),
-        rate(step.delta(|row| row.switches)),
-        rate(step.delta(|row| row.preemptions)),
+        delta.percent(delta.busy()),
+        delta.percent(delta.run),
+        delta.percent(delta.irq),
+        delta.percent(delta.softirq),
+        delta.percent(delta.stolen),
+        delta.percent(delta.wait),
+        delta.per_s(delta.switches),
+        delta.per_s(delta.preemptions),
     ]
 }
 
@@ -139,11 +133,11 @@ fn event_values(step: &CounterStep<'_, CpuEvent>) -> Vec<Option<f64>> {
 #[derive(Default)]
 pub(super) struct Processes {
     now: [Vec<Used>; 2],
-    /// Time taken, by process and vector.
-    stolen: Vec<(i64, String, i64)>,
+    /// How often, and how long, by process and vector.
+    stolen: Vec<(i64, String, (i64, i64))>,
     before: [HashMap<(i64, i64), Used>; 2],
     /// With the time of its last row.
-    stolen_before: HashMap<(i64, String), (i64, i64)>,
+    stolen_before: HashMap<(i64, String), ((i64, i64), i64)>,
     /// Something was forgotten: what is not known may be old.
     forgot: [bool; 3],
     /// Processes that were ever found in `/proc`.
@@ -165,9 +159,10 @@ struct Used {
     switches: i64,
     preemptions: i64,
     t_ns: i64,
-    /// What it used in this interval is known.
-    is_known: bool,
 }
+
+/// Growth of CPU time, of waiting time (ns), of switches and preemptions; `None` where it is not known.
+type Growth = [Option<f64>; 4];
 
 const STOLEN: usize = 2;
 const TICK: usize = 0;
@@ -196,7 +191,6 @@ impl Stream for Processes {
                 switches: 0,
                 preemptions: 0,
                 t_ns: row.t_ns,
-                is_known: true,
             });
         }
         for row in batch.to_rows::<ProcessEvent>()? {
@@ -210,11 +204,10 @@ impl Stream for Processes {
                 switches: row.switches,
                 preemptions: row.preemptions,
                 t_ns: row.t_ns,
-                is_known: true,
             });
         }
         for row in batch.to_rows::<Stolen>()? {
-            self.stolen.push((row.pid, format!("{} {}", &*row.kind, &*row.vector), row.ns));
+            self.stolen.push((row.pid, format!("{} {}", &*row.kind, &*row.vector), (row.count, row.ns)));
         }
         for row in batch.to_rows::<CpuEvent>()? {
             self.has_events = true;
@@ -228,14 +221,15 @@ impl Stream for Processes {
         let since_ns = self.before_ns.replace(t_ns);
         let is_first = since_ns.is_none();
         let seconds = since_ns.map_or(0.0, |since_ns| (t_ns - since_ns) as f64 / 1e9);
-        let mut found: BTreeMap<i64, (String, [Option<Used>; 2])> = BTreeMap::new();
+        let mut found: BTreeMap<i64, (String, [Option<Growth>; 2])> = BTreeMap::new();
         for clock in [TICK, EVENT] {
             for row in self.now[clock].drain(..) {
                 let is_new = since_ns.is_some_and(|since_ns| began_since(row.start_ns, since_ns));
                 // One that began since then has used in this interval all that it has used.
                 let grown = match self.before[clock].insert((row.pid, row.start_ns), row.clone()) {
-                    Some(before) => row.since(&before),
-                    None => Used { is_known: is_new || !self.forgot[clock], ..row.clone() },
+                    Some(before) => row.since(Some(&before)),
+                    None if is_new || !self.forgot[clock] => row.since(None),
+                    None => [None; 4],
                 };
                 let entry = found.entry(row.pid).or_default();
                 entry.0 = row.comm;
@@ -258,13 +252,14 @@ impl Stream for Processes {
 
 impl Processes {
     /// By process; `None` where it is not known.
-    fn take_stolen(&mut self, t_ns: i64) -> HashMap<i64, Option<i64>> {
-        let mut grown: HashMap<i64, Option<i64>> = HashMap::new();
-        for (pid, vector, ns) in self.stolen.drain(..) {
-            let before = self.stolen_before.insert((pid, vector), (ns, t_ns)).map(|(ns, _)| ns);
-            let before = if self.forgot[STOLEN] { before } else { Some(before.unwrap_or(0)) };
-            let sum = grown.entry(pid).or_insert(Some(0));
-            *sum = sum.zip(before).map(|(sum, before)| sum + (ns - before).max(0));
+    fn take_stolen(&mut self, t_ns: i64) -> HashMap<i64, Option<f64>> {
+        let mut grown: HashMap<i64, Option<f64>> = HashMap::new();
+        for (pid, vector, now) in self.stolen.drain(..) {
+            let before = self.stolen_before.insert((pid, vector), (now, t_ns)).map(|(before, _)| before);
+            let before = if self.forgot[STOLEN] { before } else { Some(before.unwrap_or_default()) };
+            let taken_ns = before.map(|before| IrqDelta::or_restart(now, before).time_ns as f64);
+            let sum = grown.entry(pid).or_insert(Some(0.0));
+            *sum = sum.zip(taken_ns).map(|(sum, taken_ns)| sum + taken_ns);
         }
         grown
     }
@@ -283,44 +278,45 @@ impl Processes {
         &self,
         pid: i64,
         name: String,
-        used: &[Option<Used>; 2],
-        stolen: &HashMap<i64, Option<i64>>,
+        used: &[Option<Growth>; 2],
+        stolen: &HashMap<i64, Option<f64>>,
         seconds: f64,
     ) -> StatRow {
-        let share = |ns: i64| ns as f64 / seconds / 1e7;
         let nothing = |is_known: bool| is_known.then_some(0.0);
-        let known = |used: &Used, value: f64| used.is_known.then_some(value);
+        let share = |ns: Option<f64>| share_percent(ns?, seconds);
         let tick = match &used[TICK] {
-            Some(used) => known(used, share(used.cpu_ns)),
+            Some([cpu, ..]) => share(*cpu),
             None => nothing(self.found.contains(&pid)),
         };
-        let of = |value: fn(&Used) -> i64, scale: f64| match &used[EVENT] {
-            Some(used) => known(used, value(used) as f64 / seconds / scale),
+        let of = |at: usize| match &used[EVENT] {
+            Some(growth) => growth[at],
             None => nothing(self.has_events),
         };
-        let event = of(|used| used.cpu_ns, 1e7);
+        let per_s = |count: Option<f64>| count.map(|count| count / seconds);
+        let event = share(of(0));
         let values = vec![
             Some(pid as f64),
             tick,
             event,
             event.zip(tick).map(|(event, tick)| event - tick),
-            of(|used| used.wait_ns, 1e7),
-            stolen.get(&pid).copied().unwrap_or(Some(0)).filter(|_| self.has_irq).map(share),
-            of(|used| used.switches, 1.0),
-            of(|used| used.preemptions, 1.0),
+            share(of(1)),
+            share(stolen.get(&pid).copied().unwrap_or(Some(0.0)).filter(|_| self.has_irq)),
+            per_s(of(2)),
+            per_s(of(3)),
         ];
         StatRow { name, values, texts: Vec::new() }
     }
 }
 
 impl Used {
-    fn since(&self, before: &Self) -> Self {
-        Self {
-            cpu_ns: (self.cpu_ns - before.cpu_ns).max(0),
-            wait_ns: (self.wait_ns - before.wait_ns).max(0),
-            switches: (self.switches - before.switches).max(0),
-            preemptions: (self.preemptions - before.preemptions).max(0),
-            ..self.clone()
-        }
+    /// What it used since; without a row before, it began since.
+    fn since(&self, before: Option<&Self>) -> Growth {
+        let step = CounterStep { now: self, before, seconds: 0.0 };
+        [
+            step.delta(|used| used.cpu_ns),
+            step.delta(|used| used.wait_ns),
+            step.delta(|used| used.switches),
+            step.delta(|used| used.preemptions),
+        ]
     }
 }

@@ -3,6 +3,7 @@
 use super::FigureDigits::Fixed;
 use super::{StatColumn, columns, percent};
 use crate::counter::CounterStep;
+use crate::cpu_time::CpuDelta;
 use recording::rows::Cpu;
 
 /// Shares of the time that passed on a CPU; of `all`, of the time of all CPUs.
@@ -26,21 +27,18 @@ impl super::Figures<Cpu> for Figures {
     }
 
     fn values(&self, step: &CounterStep<'_, Cpu>) -> Vec<Option<f64>> {
+        let delta = CpuDelta::of_step(step);
         let parts = [
-            step.delta(|row| row.user_ns),
-            step.delta_opt(|row| row.nice_ns),
-            step.delta(|row| row.system_ns),
-            // The kernel's iowait runs backwards at times: a CPU's idle time is charged to where the task woke up.
-            step.now.iowait_ns.map(|_| step.delta_opt(|row| row.iowait_ns).unwrap_or(0.0)),
-            step.delta_opt(|row| row.irq_ns),
-            step.delta_opt(|row| row.softirq_ns),
-            step.delta_opt(|row| row.steal_ns),
-            step.delta(|row| row.idle_ns).or(Some(0.0)),
+            delta.user,
+            delta.nice,
+            delta.system,
+            delta.iowait,
+            delta.irq,
+            delta.softirq,
+            delta.steal,
+            delta.idle,
+            Some(delta.busy()),
         ];
-        // Of what was counted, not of the clock: ticks are coarse, and the parts must make the whole.
-        let whole = Some(parts.iter().flatten().sum());
-        let idle = parts[7].map(|idle| idle + parts[3].unwrap_or(0.0));
-        let busy = idle.zip(whole).map(|(idle, whole): (f64, f64)| whole - idle);
-        parts.into_iter().chain([busy]).map(|part| percent(part, whole)).collect()
+        parts.into_iter().map(|part| percent(part, Some(delta.whole()))).collect()
     }
 }

@@ -4,6 +4,8 @@
 
 use super::FigureDigits::{Fixed, Percent, Scaled};
 use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, TextColumn, columns};
+use crate::counter::delta;
+use crate::irq_time::IrqDelta;
 use recording::rows::{Interrupt, IrqTime};
 use recording::{Label, RecordingError, RowBatch};
 use std::collections::{BTreeMap, HashMap};
@@ -80,11 +82,10 @@ impl Vectors {
             let new = since_ns.filter(|_| !self.joins).map(|since_ns| (since_ns, 0, 0));
             if let Some((t_ns, count, ns)) = before.or(new)
                 && row.t_ns > t_ns
-                && row.ns >= ns
+                && let Some(delta) = IrqDelta::of((row.count, row.ns), (count, ns))
             {
-                let (grown, times) = ((row.ns - ns) as f64, row.count - count);
-                let each = (times > 0).then(|| grown / 1e3 / times as f64);
-                known.insert(key, (grown * 1e3 / (row.t_ns - t_ns) as f64, each));
+                let ms_per_s = delta.time_ns as f64 * 1e3 / (row.t_ns - t_ns) as f64;
+                known.insert(key, (ms_per_s, delta.mean_ns().map(|ns| ns / 1e3)));
             }
         }
         known
@@ -110,10 +111,10 @@ impl Stream for Vectors {
             // The clock began at boot, and so did the counters. A vector without an earlier row has no interval yet.
             let Some((from_ns, from)) = before.or((since_boot && self.since_boot).then_some((0, 0))) else { continue };
             let time = times.get(&key);
-            let grown = row.count - from;
+            let grown = delta(row.count, from).filter(|_| row.t_ns > from_ns);
             vectors.entry((key.0, key.1)).or_default().push(OnCpu {
                 cpu: row.cpu,
-                per_s: (grown >= 0 && row.t_ns > from_ns).then(|| grown as f64 * 1e9 / (row.t_ns - from_ns) as f64),
+                per_s: grown.map(|grown| grown * 1e9 / (row.t_ns - from_ns) as f64),
                 ms_per_s: time.map(|time| time.0),
                 us_each: time.and_then(|time| time.1),
             });

@@ -6,6 +6,7 @@
 
 use super::FigureDigits::{Fixed, Percent, Scaled};
 use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, TextColumn, columns};
+use crate::counter::delta_i64;
 use recording::rows::{Listener, Sample, Tcp};
 use recording::{RecordingError, RowBatch};
 use std::collections::HashMap;
@@ -112,17 +113,19 @@ impl Listeners {
         for row in std::mem::take(&mut self.now) {
             let key = (row.address.clone(), row.port, row.inode);
             let before = self.known.get(&key);
-            // What is new has dropped in this interval all that it has dropped.
-            let from = match before {
-                Some(socket) => socket.last.drops,
-                None => (!is_first && !self.joins).then_some(0),
-            };
-            let grown = row.drops.zip(from).map(|(now, from)| now - from);
-            // Without an inode, another socket of that port counts from 0, and the drops of the first one are not
-            // known.
-            self.known.insert(key, Socket { last: row, dropped: grown.filter(|grown| *grown >= 0) });
+            let before = before.map(|socket| socket.last.drops);
+            let dropped = drops_since(&row, before, !is_first && !self.joins);
+            self.known.insert(key, Socket { last: row, dropped });
         }
     }
+}
+
+/// What a socket dropped since its row before, whose count is `before`. One without such a row that is new has dropped since
+/// then all that it has dropped. Without an inode, another socket of that port counts from 0, and the drops of the first one
+/// are not known.
+#[must_use]
+pub fn drops_since(row: &Listener, before: Option<Option<i64>>, is_new: bool) -> Option<i64> {
+    delta_i64(row.drops?, before.unwrap_or(is_new.then_some(0))?)
 }
 
 impl Stream for Listeners {

@@ -101,8 +101,8 @@ impl Figures<rows::Pressure> for Pressure {
     }
 
     fn values(&self, step: &CounterStep<'_, rows::Pressure>) -> Vec<Option<f64>> {
-        // Nanoseconds per second ÷ 10⁹ × 100. The kernel brings totals up to date every 2 s, or when they are read.
-        let share = |rate: f64| (rate / 1e7).min(100.0);
-        vec![step.rate_opt(|row| row.some_ns).map(share), step.rate_opt(|row| row.full_ns).map(share)]
+        // The kernel brings totals up to date every 2 s, or when they are read.
+        let share = |of: fn(&rows::Pressure) -> Option<i64>| step.share_percent(of).map(|percent| percent.min(100.0));
+        vec![share(|row| row.some_ns), share(|row| row.full_ns)]
     }
 }

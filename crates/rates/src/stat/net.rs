@@ -5,7 +5,8 @@
 
 use super::FigureDigits::{Fixed, Percent, Scaled};
 use super::{StatColumn, columns, ratio};
-use crate::counter::CounterStep;
+use crate::counter::{CounterStep, delta};
+use crate::net::NetDelta;
 use recording::rows::{Net, System};
 use recording::{RecordingError, RowBatch};
 
@@ -68,7 +69,7 @@ impl Figures {
     /// lack it.
     fn softnet(&self) -> Option<f64> {
         let [Some((now_ns, now)), Some((before_ns, before))] = self.softnet else { return None };
-        (now_ns > before_ns && now >= before).then(|| (now - before) as f64 * 1e9 / (now_ns - before_ns) as f64)
+        delta(now, before).filter(|_| now_ns > before_ns).map(|drops| drops * 1e9 / (now_ns - before_ns) as f64)
     }
 
     /// Bits per second, and whether in both directions at once; unknown directions count as both, as all links of this
@@ -95,29 +96,17 @@ impl super::Figures<Net> for Figures {
 
     fn values(&self, step: &CounterStep<'_, Net>) -> Vec<Option<f64>> {
         let (speed, is_full) = self.link(step.now);
-        let (rx, tx) = (step.rate(|row| row.rx_bytes), step.rate(|row| row.tx_bytes));
+        let delta = NetDelta::of_step(step);
+        let (rx, tx) = (delta.per_s(delta.rx.bytes), delta.per_s(delta.tx.bytes));
         let used = |bytes: Option<f64>| Some((bytes? * 800.0 / speed?).min(100.0));
         let util = if is_full {
             used(rx).zip(used(tx)).map(|(rx, tx)| rx.max(tx))
         } else {
             used(rx.zip(tx).map(|(rx, tx)| rx + tx))
         };
-        let own = step.rate_opt(|row| {
-            let parts = [
-                row.rx_errors,
-                row.rx_drops,
-                row.tx_errors,
-                row.tx_drops,
-                row.tx_fifo,
-                row.tx_collisions,
-                row.tx_carrier,
-            ];
-            // Of what the source counts; imports may lack some.
-            parts.into_iter().flatten().reduce(|a, b| a + b)
-        });
+        let own = delta.per_s(delta.lost);
         let [drops, requeues, overlimits] =
-            [|row: &Net| row.qdisc_drops, |row: &Net| row.qdisc_requeues, |row: &Net| row.qdisc_overlimits]
-                .map(|counter| rate_of_32_bits(step, counter));
+            [delta.qdisc_drops, delta.qdisc_requeues, delta.qdisc_overlimits].map(|count| delta.per_s(count));
         // An interface of which no discipline is known has what it counts itself.
         let has_discipline = step.now.qdisc_drops.is_some();
         let discipline =
@@ -128,19 +117,19 @@ impl super::Figures<Net> for Figures {
         vec![
             rx.map(kib),
             tx.map(kib),
-            step.rate_opt(|row| row.rx_packets),
-            step.rate_opt(|row| row.tx_packets),
-            ratio(step.delta(|row| row.rx_bytes), step.delta_opt(|row| row.rx_packets)),
-            ratio(step.delta(|row| row.tx_bytes), step.delta_opt(|row| row.tx_packets)),
+            delta.per_s(delta.rx.packets),
+            delta.per_s(delta.tx.packets),
+            ratio(delta.rx.bytes, delta.rx.packets),
+            ratio(delta.tx.bytes, delta.tx.packets),
             util,
             own.zip(discipline).map(|(own, discipline)| own + discipline + softnet),
             used(rx),
             used(tx),
-            step.rate_opt(|row| row.rx_errors),
-            step.rate_opt(|row| row.tx_errors),
-            step.rate_opt(|row| row.tx_collisions),
-            step.rate_opt(|row| row.rx_drops),
-            step.rate_opt(|row| row.tx_drops),
+            delta.per_s(delta.rx.errors),
+            delta.per_s(delta.tx.errors),
+            delta.per_s(delta.collisions),
+            delta.per_s(delta.rx.drops),
+            delta.per_s(delta.tx.drops),
             drops,
             overlimits,
             step.now.qdisc_backlog_bytes.map(|bytes| bytes as f64 / 1024.0),
@@ -148,13 +137,4 @@ impl super::Figures<Net> for Figures {
             self.softnet(),
         ]
     }
-}
-
-/// Growth per second of a counter that the kernel keeps in 32 bits: one that fell by more than half of them went round.
-fn rate_of_32_bits(step: &CounterStep<'_, Net>, counter: fn(&Net) -> Option<i64>) -> Option<f64> {
-    step.rate_opt(counter).or_else(|| {
-        let (now, before) = (counter(step.now)?, counter(step.before?)?);
-        let grown = now - before + (1 << 32);
-        (step.seconds > 0.0 && (0..1 << 31).contains(&grown) && before < 1 << 32).then(|| grown as f64 / step.seconds)
-    })
 }

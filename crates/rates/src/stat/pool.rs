@@ -4,6 +4,7 @@ use super::FigureDigits::{Percent, Scaled};
 use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, TextColumn, columns, percent};
 use crate::counter::CounterStep;
 use crate::disk::DiskDelta;
+use crate::zfs::{PoolRates, arc_hit_percent};
 use recording::rows::{Disk, Figure, ZfsArc, ZfsPool};
 use recording::{RecordingError, RowBatch};
 use std::collections::{BTreeMap, HashMap};
@@ -85,7 +86,7 @@ impl Stream for Pools {
         let from_boot = since_boot && self.since_boot;
         let arc_hits = self.arc_now.take().and_then(|now| {
             let hits = (self.arc.is_some() || from_boot)
-                .then(|| arc_percent(&CounterStep { before: self.arc.as_ref(), now: &now, seconds: 1.0 }));
+                .then(|| arc_hit_percent(&CounterStep { before: self.arc.as_ref(), now: &now, seconds: 1.0 }));
             self.arc = Some(now);
             hits.flatten()
         });
@@ -116,12 +117,6 @@ impl Stream for Pools {
     }
 }
 
-fn arc_percent(step: &CounterStep<'_, ZfsArc>) -> Option<f64> {
-    let (hits, misses) = (step.delta_opt(|row| row.hits)?, step.delta_opt(|row| row.misses)?);
-    // Without requests there is no share.
-    (hits + misses > 0.0).then(|| 100.0 * hits / (hits + misses))
-}
-
 /// Reads, writes, and their bytes as rates, with the sizes that follow.
 fn rates(
     reads: Option<f64>,
@@ -135,19 +130,10 @@ fn rates(
 }
 
 fn of_pool(step: &CounterStep<'_, ZfsPool>, arc_hits: Option<f64>) -> Vec<Option<f64>> {
-    // What a version does not count is null; none counts in both ways.
-    let either =
-        |own: fn(&ZfsPool) -> Option<i64>, cached: fn(&ZfsPool) -> Option<i64>, direct: fn(&ZfsPool) -> Option<i64>| {
-            step.rate_opt(move |row| own(row).or_else(|| Some(cached(row)? + direct(row).unwrap_or(0))))
-        };
-    let mut values = rates(
-        either(|row| row.read_ios, |row| row.arc_read_ios, |row| row.direct_read_ios),
-        either(|row| row.write_ios, |row| row.arc_write_ios, |row| row.direct_write_ios),
-        either(|row| row.read_bytes, |row| row.arc_read_bytes, |row| row.direct_read_bytes),
-        either(|row| row.write_bytes, |row| row.arc_write_bytes, |row| row.direct_write_bytes),
-    );
+    let of = PoolRates::of_step(step);
+    let mut values = rates(of.reads, of.writes, of.read_bytes, of.write_bytes);
     values.extend([
-        step.rate_opt(|row| row.run_ns).map(|ns| (ns / 1e7).min(100.0)),
+        step.share_percent(|row| row.run_ns).map(|percent| percent.min(100.0)),
         step.rate_opt(|row| Some(row.weighted_wait_ns? + row.weighted_run_ns?)).map(|ns| ns / 1e9),
     ]);
     let bytes = |of: Option<i64>| of.map(|bytes| bytes as f64);

@@ -7,6 +7,7 @@ use super::FigureDigits::{Fixed, Scaled};
 use super::known::{began_since, forget};
 use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, columns};
 use crate::counter::CounterStep;
+use crate::process::ProcessDelta;
 use recording::rows::Process;
 use recording::{RecordingError, RowBatch};
 use std::collections::HashMap;
@@ -79,21 +80,20 @@ impl Stream for Processes {
 }
 
 fn values(step: &CounterStep<'_, Process>) -> Vec<Option<f64>> {
-    let share = |rate: Option<f64>| rate.map(|ns_per_s| ns_per_s / 1e7);
-    let (user, system) = (share(step.rate_opt(|row| row.user_ns)), share(step.rate_opt(|row| row.system_ns)));
-    let kib = |rate: Option<f64>| rate.map(|bytes| bytes / 1024.0);
+    let delta = ProcessDelta::of_step(step);
+    let kib_per_s = |bytes: Option<f64>| delta.per_s(bytes).map(|bytes| bytes / 1024.0);
     let now = step.now;
     vec![
         Some(now.pid as f64),
-        user,
-        system,
-        user.zip(system).map(|(user, system)| user + system),
+        delta.percent(delta.user),
+        delta.percent(delta.system),
+        delta.percent(delta.cpu()),
         now.threads.map(|count| count as f64),
         now.resident_bytes.map(|bytes| bytes as f64 / f64::from(1 << 20)),
-        kib(step.rate_opt(|row| row.read_bytes)),
-        kib(step.rate_opt(|row| row.write_bytes)),
-        step.rate_opt(|row| row.major_faults),
-        share(step.rate_opt(|row| row.io_delay_ns)),
-        step.rate_opt(|row| row.minor_faults),
+        kib_per_s(delta.read),
+        kib_per_s(delta.written),
+        delta.per_s(delta.major_faults),
+        delta.percent(delta.io_delay),
+        delta.per_s(delta.minor_faults),
     ]
 }

@@ -3,6 +3,7 @@
 use crate::cell::Sizes;
 use crate::label::Label;
 use crate::schema::tables;
+use crate::stored_names::{EventKind, EventSeverity, LoadPhase, PhaseEdge};
 use quantity::histogram::Histogram;
 
 tables! {
@@ -19,7 +20,7 @@ tables! {
         /// Position of the run in the order of execution.
         run_index: i32, "", Gauge;
         /// `format`, `warmup`, `measure`, `paused` (iodyno itself did not run: no figure counts it) or `drain`.
-        phase: String, "", Name;
+        phase: LoadPhase, "", Name;
         /// Workload.
         workload: String, "", Name;
         /// Target.
@@ -117,7 +118,7 @@ tables! {
         /// Position of the run in the order of execution.
         run_index: i32, "", Gauge;
         /// `format`, `warmup`, `measure`, `paused` (iodyno itself did not run: no figure counts it) or `drain`.
-        phase: String, "", Name;
+        phase: LoadPhase, "", Name;
         /// Workload.
         workload: String, "", Name;
         /// Target.
@@ -159,7 +160,7 @@ tables! {
         /// Position of the run in the order of execution.
         run_index: i32, "", Gauge;
         /// The phase in which the load ended, which these operations and those of `drain` belong to: `format`, `warmup`, `measure` or `paused`.
-        phase: String, "", Name;
+        phase: LoadPhase, "", Name;
         /// Workload.
         workload: String, "", Name;
         /// Target.
@@ -229,7 +230,7 @@ tables! {
         /// Position of the run in the order of execution.
         run_index: i32, "", Gauge;
         /// `warmup`, `measure`, `paused` or `drain`, as in `op_interval`.
-        phase: String, "", Name;
+        phase: LoadPhase, "", Name;
         /// Workload.
         workload: String, "", Name;
         /// When the job began; null until then.
@@ -255,9 +256,9 @@ tables! {
         /// Position of the run in the order of execution.
         run_index: i32, "", Gauge;
         /// `format`, `warmup` or `measure`.
-        phase: String, "", Name;
+        phase: LoadPhase, "", Name;
         /// `start` or `end`.
-        event: String, "", Name;
+        event: PhaseEdge, "", Name;
         /// Arrivals per second that are asked for, of the run or by all its workloads together; null at full speed.
         offered_rate: Option<f64>, "op/s", Gauge;
         /// Loop variables, `name=value name=value`.
@@ -343,10 +344,10 @@ tables! {
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// `info`, `warning` or `error`.
-        severity: String, "", Name;
+        severity: EventSeverity, "", Name;
         /// Short name of what it was.
-        kind: String, "", Name;
-        /// Of a message of the kernel (kind `kernel`) what it tells of: `link_down`, `link_up`, `path_failed`, `path_restored`, `io_error`, `io_timeout`, `device_gone`, `swap_error`, `oom`, `hung_task`, `lockup`, `filesystem_error`, `filesystem_readonly`, `machine_check`, …, or `other` (the list: `crates/kernel_message/src/kernel_messages.txt`). Null for other kinds, and in older recordings.
+        kind: EventKind, "", Name;
+        /// Of a message of the kernel (kind `kernel`) what it tells of: `link_down`, `link_up`, `path_failed`, `path_restored`, `io_error`, `io_timeout`, `device_gone`, `swap_error`, `oom`, `hung_task`, `lockup`, `filesystem_error`, `filesystem_readonly`, `machine_check`, …, or `other` (the list: `crates/kernel_message/src/kernel_messages.txt`). Of iodyno itself: `kernel_log_unread` (kind `counters`), `failures_uncounted` (kind `probe`) and `flight_dump` (kind `flight`). Null for all others, and in older recordings.
         class: Option<Label>, "", Name;
         /// Title of the run, when it belongs to one.
         run: Option<String>, "", Name;

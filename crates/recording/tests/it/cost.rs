@@ -6,7 +6,7 @@
 use quantity::clock::now_ns;
 use quantity::histogram::{Histogram, HistogramRecorder, STORED_SUB_BITS};
 use recording::rows::OpInterval;
-use recording::{Manifest, Reader, RowBatch, Sink, Writer};
+use recording::{LoadPhase, Manifest, Reader, RowBatch, Sink, Writer};
 use std::path::Path;
 
 /// A small generator; the same numbers in every execution.
@@ -103,7 +103,7 @@ fn record(directory: &Path, targets: usize, seconds: i64) -> Cost {
                     interval_ns: 1_000_000_000,
                     run: "rd1".into(),
                     run_index: 0,
-                    phase: "measure".into(),
+                    phase: LoadPhase::Measure,
                     workload: "wd1".into(),
                     target: name.clone(),
                     op: op.into(),

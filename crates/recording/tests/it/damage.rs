@@ -2,8 +2,8 @@
 
 use recording::rows::{Event, System};
 use recording::{
-    Manifest, Reader, RecordingDamage, RecordingError, RecordingState, RowBatch, Sink as _, Writer, repair,
-    seal_abandoned,
+    EventSeverity, Manifest, Reader, RecordingDamage, RecordingError, RecordingState, RowBatch, Sink as _, Writer,
+    repair, seal_abandoned,
 };
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ fn event(n: i64) -> Event {
     Event {
         t_ns: n * SECOND_NS,
         t_s: n as f64,
-        severity: "info".into(),
+        severity: EventSeverity::Info,
         kind: "test".into(),
         message: format!("number {n}"),
         count: n,

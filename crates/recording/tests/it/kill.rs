@@ -2,7 +2,9 @@
 
 use quantity::clock::now_ns;
 use recording::rows::{Event, Phase};
-use recording::{ClockAnchor, Manifest, Reader, RecordingState, RowBatch, Sink, Writer};
+use recording::{
+    ClockAnchor, EventSeverity, LoadPhase, Manifest, PhaseEdge, Reader, RecordingState, RowBatch, Sink, Writer,
+};
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,7 +18,7 @@ fn event(n: i64) -> Event {
     Event {
         t_ns: n,
         t_s: 0.0,
-        severity: "info".into(),
+        severity: EventSeverity::Info,
         kind: "test".into(),
         // Frames of all lengths up to 8 KiB.
         message: "x".repeat(usize::try_from(n * 7919 % 8192).unwrap()),
@@ -31,8 +33,8 @@ fn phase(n: i64) -> Phase {
         t_s: 0.0,
         run: "rd1".into(),
         run_index: 0,
-        phase: "measure".into(),
-        event: "start".into(),
+        phase: LoadPhase::Measure,
+        event: PhaseEdge::Start,
         offered_rate: None,
         detail: String::new(),
     }

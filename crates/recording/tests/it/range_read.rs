@@ -1,7 +1,7 @@
 //! Stretches of time out of sealed and open recordings, and a recording that grows.
 
 use recording::rows::Event;
-use recording::{Manifest, Reader, RecordingFollower, RowBatch, Sink, Writer};
+use recording::{EventSeverity, Manifest, Reader, RecordingFollower, RowBatch, Sink, Writer};
 use std::io::Write as _;
 use std::ops::Range;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn event(n: i64, at: i64) -> Event {
     Event {
         t_ns: n * SECOND_NS + at,
         t_s: n as f64,
-        severity: "info".into(),
+        severity: EventSeverity::Info,
         kind: "test".into(),
         message: format!("number {n}"),
         count: n,

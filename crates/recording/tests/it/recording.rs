@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use quantity::histogram::Histogram;
 use recording::rows::{Event, Io, OpInterval, RunQueue};
 use recording::{
-    ClockAnchor, ExportFormat, IO_RECORD_BYTES, IoNames, IoTask, Manifest, RawIo, Reader, RecordingError,
-    RecordingState, Recordings, RowBatch, Sink, Writer, export,
+    ClockAnchor, EventSeverity, ExportFormat, IO_RECORD_BYTES, IoNames, IoTask, LoadPhase, Manifest, RawIo, Reader,
+    RecordingError, RecordingState, Recordings, RowBatch, Sink, Writer, export,
 };
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ fn interval(n: i64, values: &[u64]) -> OpInterval {
         interval_ns: 1_000_000_000,
         run: "rd1".into(),
         run_index: 0,
-        phase: "measure".into(),
+        phase: LoadPhase::Measure,
         workload: "wd1".into(),
         target: format!("sd{}", n % 7),
         op: "read".into(),
@@ -40,7 +40,7 @@ fn event(n: i64) -> Event {
     Event {
         t_ns: n,
         t_s: 0.0,
-        severity: "info".into(),
+        severity: EventSeverity::Info,
         kind: "test".into(),
         target: Some("sd1".into()),
         message: format!("number {n}"),

@@ -1,7 +1,7 @@
 //! A recording becomes a report, and every number in the summary is the recording's.
 
 use quantity::histogram::Histogram;
-use recording::{Reader, rows};
+use recording::{LoadPhase, Reader, rows};
 use report::{PictureSize, Theme};
 use view::{Body, Cells, Selection, Unit};
 
@@ -18,7 +18,7 @@ fn expected(reader: &Reader, run_index: i32, op: Option<&str>) -> (i64, i64, i64
     let (mut response, mut service) = (Histogram::default(), Histogram::default());
     let (mut ops, mut bytes, mut errors) = (0, 0, 0);
     for row in reader.table::<rows::RunTotal>().unwrap() {
-        if row.run_index == run_index && row.phase == "measure" && op.is_none_or(|op| op == row.op) {
+        if row.run_index == run_index && row.phase == LoadPhase::Measure && op.is_none_or(|op| op == row.op) {
             ops += row.ops;
             bytes += row.bytes;
             errors += row.errors.unwrap();
@@ -51,7 +51,7 @@ fn every_number_of_the_summary_is_the_recordings() {
         .table::<rows::OpInterval>()
         .unwrap()
         .iter()
-        .filter(|row| row.phase == "measure")
+        .filter(|row| row.phase == LoadPhase::Measure)
         .map(|row| row.ops)
         .sum();
     assert_eq!(from_intervals, ops);
@@ -170,7 +170,7 @@ fn a_recording_that_was_cut_short_says_so_and_loses_nothing() {
     assert_eq!(model.recording.state, "cut short");
     assert!(model.warnings.iter().any(|warning| warning.text.contains("cut short")), "{:?}", model.warnings);
     let rows = reader.table::<rows::OpInterval>().unwrap();
-    let measured = || rows.iter().filter(|row| row.phase == "measure");
+    let measured = || rows.iter().filter(|row| row.phase == LoadPhase::Measure);
     let summary = &model.runs[0].summary;
     assert_eq!((summary.ops, summary.measured_s), (measured().map(|row| row.ops).sum::<i64>() as f64, 10.0));
     let mut response = Histogram::default();

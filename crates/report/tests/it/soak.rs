@@ -6,7 +6,7 @@
 use quantity::clock::now_ns;
 use quantity::histogram::Histogram;
 use recording::rows::{OpInterval, RunTotal};
-use recording::{Manifest, Reader, RowBatch, Sink, Writer};
+use recording::{LoadPhase, Manifest, Reader, RowBatch, Sink, Writer};
 
 /// A number from the environment.
 fn number(name: &str, usual: i64) -> i64 {
@@ -39,7 +39,7 @@ fn soak_a_report_of_a_thousand_targets() {
                 interval_ns: 1_000_000_000,
                 run: "rd1".to_string(),
                 run_index: 0,
-                phase: "measure".to_string(),
+                phase: LoadPhase::Measure,
                 workload: "wd1".to_string(),
                 target: name.clone(),
                 op: "read".to_string(),
@@ -65,7 +65,7 @@ fn soak_a_report_of_a_thousand_targets() {
             start_t_ns: origin,
             run: "rd1".to_string(),
             run_index: 0,
-            phase: "measure".to_string(),
+            phase: LoadPhase::Measure,
             workload: "wd1".to_string(),
             target: name.clone(),
             op: "read".to_string(),

@@ -9,8 +9,10 @@ use plan::generate::OperationKind;
 use plan::replay::{ReplayChanges, ReplayIo, ReplayPacing};
 use quantity::clock;
 use quantity::histogram::Histogram;
-use recording::Reader;
+use rates::counter::ratio;
+use rates::cpu_time::CpuDelta;
 use recording::rows::{Cpu, EngineInterval, Fidelity, FidelityInterval};
+use recording::{EventKind, EventSeverity, Reader};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -93,9 +95,9 @@ pub(super) fn report(
     if let Some(comparison) = &comparison {
         spine.rows(&seconds(playback, context, spine, comparison))?;
     }
-    let severity = if verdict.is_faithful { "info" } else { "warning" };
+    let severity = if verdict.is_faithful { EventSeverity::Info } else { EventSeverity::Warning };
     let sentence = format!("{}: {}", context.title, verdict.sentence);
-    spine.event(severity, "fidelity", Some(context.title), None, &sentence)?;
+    spine.event(severity, EventKind::Fidelity, Some(context.title), None, &sentence)?;
     spine.messages.push(sentence);
     spine.is_faithful &= verdict.is_faithful;
     Ok(())
@@ -123,14 +125,9 @@ fn stolen(reader: &Reader, playback: &Playback) -> Result<Option<f64>, SessionEr
     {
         ours.entry(&row.cpu).or_insert((row, row)).1 = row;
     }
-    let grown = |of: fn(&Cpu) -> i64| ours.values().map(|(first, last)| of(last) - of(first)).sum::<i64>();
-    let stolen_ns = grown(|row| row.steal_ns.unwrap_or(0));
-    let others_ns = grown(|row| {
-        let rare = [row.nice_ns, row.iowait_ns, row.irq_ns, row.softirq_ns].into_iter().flatten();
-        row.user_ns + row.system_ns + row.idle_ns + rare.sum::<i64>()
-    });
-    let all_ns = stolen_ns + others_ns;
-    Ok((all_ns > 0).then(|| stolen_ns as f64 / all_ns as f64))
+    let deltas: Vec<CpuDelta> = ours.values().map(|(first, last)| CpuDelta::of(last, first)).collect();
+    let stolen_ns: f64 = deltas.iter().filter_map(|delta| delta.steal).sum();
+    Ok(ratio(stolen_ns, deltas.iter().map(CpuDelta::whole).sum()))
 }
 
 fn seconds(

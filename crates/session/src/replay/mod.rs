@@ -10,7 +10,7 @@ use engine::{CpuReservation, ReplayChunk, ReplayFeed, ReplayHindrances, RunInput
 use monitor::{CounterReaders, RecordingEnd, interval_row, signed};
 use plan::replay::{ReplayChanges, ReplayMapper, ReplayPacing};
 use quantity::clock;
-use recording::RowBatch;
+use recording::{EventKind, RowBatch};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -164,7 +164,7 @@ fn watch(context: &RunContext<'_>, spine: &mut Spine<'_>) -> Result<Option<Watch
         });
         let Some((opened, device)) = device else {
             let why = "the replay is not compared with its trace at the device: a target is no block device";
-            spine.note("fidelity", why)?;
+            spine.note(EventKind::Fidelity, why)?;
             return Ok(None);
         };
         let place = (u32::try_from(*target).unwrap_or(u32::MAX), partition_start(&opened.path));
@@ -178,7 +178,10 @@ fn watch(context: &RunContext<'_>, spine: &mut Spine<'_>) -> Result<Option<Watch
             Ok(Some(Watched { trace, columns, devices, seen, seen_cpu_ns: 0, interval_ns }))
         }
         Err(error) => {
-            spine.note("fidelity", &format!("the replay is not compared with its trace at the device: {error}"))?;
+            spine.note(
+                EventKind::Fidelity,
+                &format!("the replay is not compared with its trace at the device: {error}"),
+            )?;
             Ok(None)
         }
     }
@@ -233,7 +236,7 @@ impl Playback {
             _ => ReplayChanges::default(),
         };
         for words in changes.words() {
-            spine.note("replay", &words)?;
+            spine.note(EventKind::Replay, &words)?;
         }
         let around = fidelity::Around { changes, losses, is_cut };
         fidelity::report(&self, context, spine, &around)

@@ -8,7 +8,7 @@ use plan::replay::{
 };
 use plan::{Plan, Replay, replay::ReplaySpeed};
 use recording::rows::Io;
-use recording::{Reader, Row as _};
+use recording::{LossName, Reader, Row as _};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::ControlFlow;
 use target::{OpenTarget, WritePolicy};
@@ -196,8 +196,8 @@ impl Tape {
             return Ok(LostIos::default());
         }
         let reader = Reader::open(&self.replay.trace)?;
-        let counts = |name: &String| name.starts_with("trace_") && name != "trace_names";
-        let losses = reader.manifest().losses.iter().filter(|(name, _)| counts(name));
+        let losses = reader.manifest().losses.iter();
+        let losses = losses.filter(|(name, _)| LossName::from(name.as_str()).is_of_traced_ios());
         let missed: u64 = losses.map(|(_, count)| count).sum();
         let damaged = reader.damage()?.least_rows_of(Io::TABLE.name);
         Ok(LostIos { ios: missed.saturating_add(damaged.unwrap_or(0)), is_damaged: damaged.is_some() })

@@ -8,8 +8,8 @@ use crate::ToolOutputError;
 use output::{OutputFile, OverwritePolicy};
 use plan::{JobLogs, JobTexts, is_fio_log};
 use quantity::histogram::Histogram;
-use recording::Reader;
 use recording::rows::{Event, LogInterval, LogIo, OpInterval};
+use recording::{EventKind, Reader};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -136,7 +136,7 @@ pub fn write_logs(
         job.finish(&mut sheets)?;
         written.notes.extend(job.notes(reader.manifest().program.as_str()));
     }
-    let lost = reader.rows::<Event>()?.filter_map(Result::ok).filter(|event| event.kind == "log_lost");
+    let lost = reader.rows::<Event>()?.filter_map(Result::ok).filter(|event| event.kind == EventKind::LogLost);
     written.notes.extend(lost.map(|event| event.message));
     written.files = sheets.finish()?;
     Ok(written)

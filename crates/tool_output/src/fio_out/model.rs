@@ -6,8 +6,10 @@ use super::figures::{Classes, Counts, PERCENTILES, Times, by_batch, by_depth, sh
 use crate::ToolOutputError;
 use plan::{JobLogs, JobText, JobTexts};
 use quantity::histogram::Histogram;
-use recording::Reader;
+use rates::counter::delta_i64;
+use rates::disk::DiskDelta;
 use recording::rows::{Disk, EngineInterval, JobInterval, LogInterval, OpInterval, Phase, RunTotal};
+use recording::{LoadPhase, PhaseEdge, Reader};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -349,7 +351,8 @@ impl Lanes {
         let mut lanes = Self::default();
         let rows = reader.table::<RunTotal>()?;
         // What makes files durable before the load comes back behind its phase.
-        let formats: BTreeSet<i32> = rows.iter().filter(|row| row.phase == "format").map(|row| row.run_index).collect();
+        let formats: BTreeSet<i32> =
+            rows.iter().filter(|row| row.phase == LoadPhase::Format).map(|row| row.run_index).collect();
         let is_of_a_job = |row: &&RunTotal| is_counted(&row.phase) && !formats.contains(&row.run_index);
         rows.iter().filter(is_of_a_job).for_each(|row| lanes.add(row));
         // What is under way has no totals yet.
@@ -363,9 +366,9 @@ impl Lanes {
         for batch in reader.rows::<OpInterval>()? {
             let row = batch?;
             let Some(lane) = lanes.all.get_mut(&(row.run_index, row.workload.clone())) else { continue };
-            match row.phase.as_str() {
-                "measure" => lane.sample(&row),
-                "drain" if row.op == "flush" => lane.flushes_behind.push((row.t_ns, row.service)),
+            match &row.phase {
+                LoadPhase::Measure => lane.sample(&row),
+                LoadPhase::Drain if row.op == "flush" => lane.flushes_behind.push((row.t_ns, row.service)),
                 _ => {}
             }
         }
@@ -425,13 +428,15 @@ impl Lanes {
 /// When the first load began, with its warm-up: the making of files before it is not in fio's time either.
 fn began_ns(reader: &Reader) -> Result<Option<i64>, ToolOutputError> {
     let phases = reader.table::<Phase>()?;
-    let loads = phases.iter().filter(|row| row.event == "start" && matches!(row.phase.as_str(), "warmup" | "measure"));
+    let loads = phases
+        .iter()
+        .filter(|row| row.event == PhaseEdge::Start && matches!(row.phase, LoadPhase::Warmup | LoadPhase::Measure));
     Ok(loads.map(|row| row.t_ns).min())
 }
 
 /// Phases that fio counts: what was measured, and what was still in flight then; `ramp_time` and the making of files are not.
-pub(super) fn is_counted(phase: &str) -> bool {
-    matches!(phase, "measure" | "drain")
+pub(super) fn is_counted(phase: &LoadPhase) -> bool {
+    matches!(phase, LoadPhase::Measure | LoadPhase::Drain)
 }
 
 /// An interval of what is under way, as a part of its totals.
@@ -442,7 +447,7 @@ fn so_far(row: LogInterval) -> RunTotal {
         start_t_ns: row.t_ns - row.interval_ns,
         run: row.run,
         run_index: row.run_index,
-        phase: "measure".to_string(),
+        phase: LoadPhase::Measure,
         workload: row.workload,
         target: row.target,
         op: row.op,
@@ -504,7 +509,7 @@ impl Lane {
         let Some(side) = side_of(&row.op) else { return };
         self.start_ns = self.start_ns.min(row.start_t_ns);
         self.end_ns = self.end_ns.max(row.t_ns);
-        if row.op == "flush" && row.phase == "drain" {
+        if row.op == "flush" && row.phase == LoadPhase::Drain {
             self.flushed_ns = self.flushed_ns.max(row.t_ns);
         } else if row.op == "flush" {
             self.flushes_in_time.merge(&row.service);
@@ -712,15 +717,16 @@ fn disks(reader: &Reader) -> Result<Vec<DiskUse>, ToolOutputError> {
 }
 
 fn disk_use(name: String, first: &Disk, last: &Disk) -> DiskUse {
-    let grown = |of: fn(&Disk) -> Option<i64>| unsigned(of(last).unwrap_or(0).saturating_sub(of(first).unwrap_or(0)));
-    let ms = (last.t_ns - first.t_ns) as f64 / 1e6;
-    let busy_ms = grown(|disk| disk.io_ticks_ms) as f64;
+    let grown = |of: fn(&Disk) -> Option<i64>| {
+        of(last).zip(of(first)).and_then(|(now, before)| delta_i64(now, before)).map_or(0, unsigned)
+    };
+    let busy = DiskDelta::of(last, first).and_then(|delta| delta.busy_percent());
     DiskUse {
         name,
         ios: [grown(|disk| disk.read_ios), grown(|disk| disk.write_ios)],
         merges: [grown(|disk| disk.read_merges), grown(|disk| disk.write_merges)],
         ticks_ms: [grown(|disk| disk.read_ticks_ms), grown(|disk| disk.write_ticks_ms)],
         in_queue_ms: grown(|disk| disk.weighted_ticks_ms),
-        busy: if ms > 0.0 { (busy_ms / ms * 100.0).min(100.0) } else { 0.0 },
+        busy: busy.unwrap_or(0.0),
     }
 }

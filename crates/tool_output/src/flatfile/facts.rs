@@ -6,7 +6,7 @@ use crate::ToolOutputError;
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
 use recording::rows::{Cpu, EngineInterval, OpInterval, Phase, RunEnd, RunTotal};
-use recording::{Manifest, Reader, RecordingError, Row};
+use recording::{LoadPhase, Manifest, PhaseEdge, Reader, RecordingError, Row};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that the files say.
@@ -38,7 +38,7 @@ pub(super) struct Run {
     /// Response times of reads and writes in the measured phase.
     pub(super) totals: [Histogram; 2],
     /// Phases with their begin and end.
-    phases: Vec<(String, i64, i64)>,
+    phases: Vec<(LoadPhase, i64, i64)>,
     /// End of the warm-up, when there was one.
     pub(super) warm_ns: Option<i64>,
     /// What of the averages is a lower bound, in words; `None` when nothing is.
@@ -49,7 +49,7 @@ pub(super) struct Run {
 #[derive(Debug, Default)]
 struct End {
     /// The phase in which its load ended, where that is known.
-    phase: String,
+    phase: LoadPhase,
     count: i64,
     oldest_ns: u64,
     /// Ages of reads and writes.
@@ -93,7 +93,7 @@ struct Open {
     run_index: i32,
     t_ns: i64,
     interval_ns: i64,
-    phase: String,
+    phase: LoadPhase,
     depth: Option<f64>,
     sides: [(Side, Histogram); 2],
 }
@@ -112,11 +112,11 @@ impl Facts {
                 run.start_ns = row.t_ns;
             }
             run.end_ns = run.end_ns.max(row.t_ns);
-            if row.phase == "warmup" && row.event == "end" {
+            if row.phase == LoadPhase::Warmup && row.event == PhaseEdge::End {
                 run.warm_ns = Some(row.t_ns);
             }
-            match row.event.as_str() {
-                "start" => run.phases.push((row.phase, row.t_ns, i64::MAX)),
+            match &row.event {
+                PhaseEdge::Start => run.phases.push((row.phase, row.t_ns, i64::MAX)),
                 _ => run.phases.iter_mut().rev().take(1).for_each(|phase| phase.2 = row.t_ns),
             }
         }
@@ -156,7 +156,7 @@ impl Facts {
         let mut open: Option<Open> = None;
         for batch in reader.batches(OpInterval::TABLE.name)? {
             for row in OpInterval::from_batch(&batch?)? {
-                if row.phase == "drain" {
+                if row.phase == LoadPhase::Drain {
                     continue;
                 }
                 targets.insert(row.target.clone());
@@ -225,7 +225,7 @@ fn exact_totals(
 ) -> Result<BTreeMap<i32, [(Side, Histogram); 2]>, ToolOutputError> {
     let mut exact: BTreeMap<i32, [(Side, Histogram); 2]> = BTreeMap::new();
     for row in reader.table::<RunTotal>()? {
-        let is_late = row.phase == "drain" && ends.contains_key(&row.run_index);
+        let is_late = row.phase == LoadPhase::Drain && ends.contains_key(&row.run_index);
         let Some(side) = side_of(&row.op).filter(|_| is_late || is_measured(&row.phase)) else { continue };
         let side = &mut exact.entry(row.run_index).or_default()[side];
         if !is_late {
@@ -331,8 +331,8 @@ fn side_of(op: &str) -> Option<usize> {
     ["read", "write"].iter().position(|known| *known == op)
 }
 
-fn is_measured(phase: &str) -> bool {
-    matches!(phase, "measure" | "format")
+fn is_measured(phase: &LoadPhase) -> bool {
+    matches!(phase, LoadPhase::Measure | LoadPhase::Format)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "seconds of an interval, from ns")]

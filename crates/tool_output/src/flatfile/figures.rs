@@ -1,6 +1,7 @@
 //! Figures of an interval or of a whole run, as Vdbench prints them.
 
 use quantity::histogram::Histogram;
+use rates::cpu_time::CpuDelta;
 use recording::rows::Cpu;
 
 /// Response times of one kind of operation, ns.
@@ -75,18 +76,13 @@ pub(super) struct CpuShare {
 impl CpuShare {
     /// Between two samples; interrupts are kernel time, nice is user time, idle is neither busy nor waiting.
     pub(super) fn between(before: &Cpu, after: &Cpu) -> Option<Self> {
-        let part = |of: fn(&Cpu) -> i64| (of(after) - of(before)).max(0) as f64;
-        let some = |of: fn(&Cpu) -> Option<i64>| (of(after).unwrap_or(0) - of(before).unwrap_or(0)).max(0) as f64;
-        let user = part(|row| row.user_ns) + some(|row| row.nice_ns);
-        let kernel = part(|row| row.system_ns) + some(|row| row.irq_ns) + some(|row| row.softirq_ns);
-        let (wait, idle) = (some(|row| row.iowait_ns), part(|row| row.idle_ns));
-        let all = user + kernel + wait + idle + some(|row| row.steal_ns);
-        let percent = |value: f64| 100.0 * value / all;
-        (all > 0.0).then(|| Self {
-            user: percent(user),
-            kernel: percent(kernel),
-            wait: percent(wait),
-            idle: percent(idle),
+        let delta = CpuDelta::of(after, before);
+        let percent = |part: f64| delta.percent(part);
+        Some(Self {
+            user: percent(delta.all_user())?,
+            kernel: percent(delta.system.unwrap_or(0.0) + delta.all_irq())?,
+            wait: percent(delta.iowait.unwrap_or(0.0))?,
+            idle: percent(delta.idle.unwrap_or(0.0))?,
         })
     }
 

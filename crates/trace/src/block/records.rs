@@ -1,7 +1,7 @@
 //! What probe.bpf.c writes, but for names and I/Os (`recording::IoRecord`): the same layouts, read without trust.
 
 use crate::names::{Cursor, Name};
-use recording::{IoRecord, RawIo, op_name};
+use recording::{IoRecord, LossName, RawIo, op_name};
 
 /// Anything that can lie in the ring.
 #[derive(Debug)]
@@ -139,23 +139,23 @@ impl ProbeStatistics {
     }
 
     /// Everything that is missing, by the names under which a manifest lists losses; without what is not.
-    pub fn losses(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+    pub fn losses(&self) -> impl Iterator<Item = (LossName, u64)> + use<> {
         self.losses_of_a_part().chain(self.losses_unaccounted())
     }
 
     /// I/Os that began and of which nothing is known, as a loss; of a whole trace only.
-    pub fn losses_unaccounted(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-        std::iter::once(("trace_unaccounted", self.unaccounted().unsigned_abs())).filter(|(_, count)| *count > 0)
+    pub fn losses_unaccounted(&self) -> impl Iterator<Item = (LossName, u64)> + use<> {
+        std::iter::once((LossName::TraceUnaccounted, self.unaccounted().unsigned_abs())).filter(|(_, count)| *count > 0)
     }
 
     /// The same of what was counted within a part of a trace, where I/Os are in flight at both ends.
-    pub fn losses_of_a_part(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+    pub fn losses_of_a_part(&self) -> impl Iterator<Item = (LossName, u64)> + use<> {
         let losses = [
-            ("trace_buffer_full", self.lost_ring),
-            ("trace_table_full", self.lost_table),
-            ("trace_start_unseen", self.lost_start),
-            ("trace_not_understood", self.lost_unknown),
-            ("trace_names", self.lost_names),
+            (LossName::TraceBufferFull, self.lost_ring),
+            (LossName::TraceTableFull, self.lost_table),
+            (LossName::TraceStartUnseen, self.lost_start),
+            (LossName::TraceNotUnderstood, self.lost_unknown),
+            (LossName::TraceNames, self.lost_names),
         ];
         losses.into_iter().filter(|(_, count)| *count > 0)
     }

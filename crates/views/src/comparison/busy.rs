@@ -7,10 +7,11 @@ use crate::RunFacts;
 use crate::other_load::{BYTES, CPU, Others, in_parentheses, rounded};
 use rates::CpuPoint;
 use rates::OpCount;
-use rates::counter::delta;
+use rates::cpu_time::CpuDelta;
 use rates::disk::DiskDelta;
-use recording::Reader;
+use rates::process::{ProcessCounters, ProcessDelta};
 use recording::rows::{Cpu, Disk, Process};
+use recording::{LoadPhase, Reader};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use view::AnalyzeError;
 use view::Tone;
@@ -40,7 +41,11 @@ pub(crate) fn look(reader: &Reader, runs: &mut [RunFacts], cpu: &[CpuPoint]) -> 
         let ends = || facts.main_intervals().map(|interval| (interval.t_ns - interval.interval_ns, interval.t_ns));
         let (from_ns, to_ns) = (ends().map(|end| end.0).min()?, ends().map(|end| end.1).max()?);
         // What fills the targets is not compared.
-        (to_ns - from_ns >= SHORTEST_NS && facts.main_phase() == "measure").then_some(Span { run, from_ns, to_ns })
+        (to_ns - from_ns >= SHORTEST_NS && facts.main_phase() == LoadPhase::Measure).then_some(Span {
+            run,
+            from_ns,
+            to_ns,
+        })
     };
     let spans: Vec<Span> = runs.iter().enumerate().filter_map(of).collect();
     if spans.is_empty() {
@@ -80,12 +85,8 @@ fn capacity(reader: &Reader, spans: &[Span]) -> Result<Vec<f64>, AnalyzeError> {
         if row.cpu != "all" {
             continue;
         }
-        let all = |row: &Cpu| {
-            let some = [row.nice_ns, row.iowait_ns, row.irq_ns, row.softirq_ns, row.steal_ns];
-            row.user_ns + row.system_ns + row.idle_ns + some.into_iter().flatten().sum::<i64>()
-        };
         if let (Some(place), Some(last)) = (span_of(spans, row.t_ns), &last) {
-            capacity[place] += (all(&row) - all(last)).max(0) as f64;
+            capacity[place] += CpuDelta::of(&row, last).whole();
         }
         last = Some(row);
     }
@@ -109,29 +110,29 @@ fn processes(
     let mut first_ns = None;
     // In a container the number is another process's.
     let mut has_kernel = true;
-    let mut known: HashMap<(i64, Option<i64>), (i64, i64)> = HashMap::new();
+    let mut known: HashMap<(i64, Option<i64>), ProcessCounters> = HashMap::new();
     let mut by_second: BTreeMap<(usize, i64), f64> = BTreeMap::new();
     for row in reader.rows::<Process>()? {
         let row = row?;
         let first_ns = *first_ns.get_or_insert(row.t_ns + LATE_NS);
-        let cpu_ns = row.user_ns.unwrap_or(0) + row.system_ns.unwrap_or(0);
-        let bytes = row.read_bytes.unwrap_or(0) + row.write_bytes.unwrap_or(0);
-        let before = known.insert((row.pid, row.start_ns), (cpu_ns, bytes));
-        let before = before.or_else(|| (row.t_ns > first_ns).then_some((0, 0)));
+        let now = ProcessCounters::from(&row);
+        let before = known.insert((row.pid, row.start_ns), now);
+        let is_known = before.is_some() || row.t_ns > first_ns;
         if row.pid == KERNEL_THREADS {
             has_kernel = row.comm == "kthreadd";
         }
         let is_kernel = has_kernel && (row.pid == KERNEL_THREADS || row.parent == Some(KERNEL_THREADS));
-        let (Some(before), Some(place)) = (before, span_of(spans, row.t_ns)) else { continue };
+        let Some(place) = span_of(spans, row.t_ns).filter(|_| is_known) else { continue };
         // Every sample has an entry, also without CPU time of others: the number of samples gives their length.
         let of_second = by_second.entry((place, (row.t_ns - spans[place].from_ns) / 1_000_000_000)).or_default();
         if is_kernel || is_own(&row) {
             continue;
         }
         let others = found.entry(spans[place].run).or_default();
-        let used_ns = delta(cpu_ns, before.0).unwrap_or(0.0);
+        let delta = ProcessDelta::over(0.0, &now, before.as_ref());
+        let used_ns = delta.user.unwrap_or(0.0) + delta.system.unwrap_or(0.0);
         *others.cpu_ns.entry(row.comm.clone()).or_default() += used_ns;
-        *others.bytes.entry(row.comm).or_default() += delta(bytes, before.1).unwrap_or(0.0);
+        *others.bytes.entry(row.comm).or_default() += delta.bytes();
         *of_second += used_ns;
     }
     // Without processes nothing is known of others.

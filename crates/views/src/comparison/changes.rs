@@ -8,6 +8,7 @@ use super::per_second::{LoadRound, RoundStep, steps};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
+use rates::counter::delta_f64;
 use rates::measure::{BetterDirection, MeasureKind, RateFlow};
 use recording::{ColumnKind, ColumnSchema, Reader, TableSchema, rows};
 use std::collections::BTreeMap;
@@ -271,9 +272,9 @@ fn rates(column: &ColumnSchema, series: &[(i64, f64)]) -> Option<Rates> {
     let is_gauge = column.kind == ColumnKind::Gauge;
     let step = |pair: &[(i64, f64)]| {
         let length_s = (pair[1].0 - pair[0].0) as f64 / 1e9;
-        let grown = pair[1].1 - pair[0].1;
-        let ops = if is_gauge { scale * pair[1].1 * length_s } else { scale * grown };
-        (length_s > 0.0 && (is_gauge || grown >= 0.0)).then(|| RoundStep { length_s, ops, ..RoundStep::default() })
+        let value = if is_gauge { pair[1].1 * length_s } else { delta_f64(pair[1].1, pair[0].1)? };
+        let ops = scale * value;
+        (length_s > 0.0).then(|| RoundStep { length_s, ops, ..RoundStep::default() })
     };
     let all: Vec<RoundStep> =
         series.windows(2).map(step).collect::<Option<Vec<RoundStep>>>().filter(|all| !all.is_empty())?;

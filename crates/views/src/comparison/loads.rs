@@ -8,7 +8,7 @@ use crate::series::measured;
 use crate::{RecordingFacts, RunFacts, RunSummary};
 use rates::LoadSlice;
 use rates::{IntervalFacts, OperationTimes};
-use recording::Reader;
+use recording::{LoadPhase, Reader};
 use view::{AnalyzeError, Selection, Unit};
 
 /// Several recordings as one whose runs are repetitions of each other; `None` of none.
@@ -158,7 +158,7 @@ fn fault(run: &RunFacts, summary: &RunSummary) -> Option<String> {
     if let Some(words) = lost.and_then(|unfinished| unfinished.words()) {
         return Some(format!("{name}: {words}"));
     }
-    if run.intervals.iter().any(|interval| interval.phase == "paused") {
+    if run.intervals.iter().any(|interval| interval.phase == LoadPhase::Paused) {
         return Some(format!("{name}: iodyno itself did not run for a while"));
     }
     if !run.complete {

@@ -4,6 +4,7 @@ use super::RunFacts;
 use rates::OperationTimes;
 use rates::{OPS, OpCount, Tally, TotalFacts};
 use rates::{UnfinishedOperations, open_times};
+use recording::LoadPhase;
 
 impl RunFacts {
     /// Adds the end to the totals of the phase in which the load ended. Without rows of it (recordings of other tools, older
@@ -14,7 +15,8 @@ impl RunFacts {
         let mut unfinished = UnfinishedOperations::default();
         ends.iter().for_each(|row| unfinished.add(row));
         self.unfinished = Some(unfinished);
-        let drained: Vec<TotalFacts> = self.totals.iter().filter(|total| total.phase == "drain").cloned().collect();
+        let drained: Vec<TotalFacts> =
+            self.totals.iter().filter(|total| total.phase == LoadPhase::Drain).cloned().collect();
         for total in drained {
             let main = self.total_of(&phase, [&total.workload, &total.target, &total.op]);
             main.response.merge(&total.response);
@@ -29,14 +31,14 @@ impl RunFacts {
         }
     }
 
-    fn total_of(&mut self, phase: &str, [workload, target, op]: [&str; 3]) -> &mut TotalFacts {
+    fn total_of(&mut self, phase: &LoadPhase, [workload, target, op]: [&str; 3]) -> &mut TotalFacts {
         let is_it = |total: &TotalFacts| {
-            total.phase == phase && total.workload == workload && total.target == target && total.op == op
+            total.phase == *phase && total.workload == workload && total.target == target && total.op == op
         };
         let place = self.totals.iter().position(is_it).unwrap_or_else(|| {
             debug_assert!(OPS.contains(&op));
             self.totals.push(TotalFacts {
-                phase: phase.to_string(),
+                phase: phase.clone(),
                 workload: workload.to_string(),
                 target: target.to_string(),
                 op: op.to_string(),

@@ -6,7 +6,7 @@ use quantity::histogram::{Histogram, HistogramMerger};
 use rates::OperationTimes;
 use rates::{BatchColumns, NameNumbers};
 use rates::{IntervalFacts, OPS, OpCount, Stall, Tally, TotalFacts};
-use recording::{Reader, rows};
+use recording::{LoadPhase, Reader, rows};
 use std::collections::BTreeMap;
 use view::{AnalyzeError, Selection};
 
@@ -171,7 +171,7 @@ impl Fold<'_> {
     fn begin(&mut self, run_index: i32, title: usize, phase: usize, (t_ns, interval_ns): (i64, i64)) {
         let run = run_of(self.runs, run_index, self.names.name(title));
         let incomplete = !run.complete;
-        let phase = self.names.name(phase).to_string();
+        let phase = LoadPhase::from(self.names.name(phase));
         self.open = Some(Open {
             run_index,
             incomplete,
@@ -233,7 +233,7 @@ impl Fold<'_> {
     ) -> Result<(), AnalyzeError> {
         let name = |index: usize| self.names.name(key[index]).to_string();
         let total = self.rest.entry((run, key)).or_insert_with(|| TotalFacts {
-            phase: name(0),
+            phase: LoadPhase::from(self.names.name(key[0])),
             workload: name(1),
             target: name(2),
             op: name(3),

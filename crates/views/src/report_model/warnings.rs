@@ -5,7 +5,7 @@ use crate::model::{ReportWarning, RunModel};
 use crate::{RecordingFacts, RunFacts};
 use objectives::Judgement;
 use rates::Availability;
-use recording::{Manifest, RecordingState};
+use recording::{EventKind, EventSeverity, Manifest, RecordingState};
 use view::Tone;
 use view::Unit;
 use workload::traced::ends::unseen;
@@ -203,12 +203,12 @@ fn events(facts: &RecordingFacts, found: &mut Vec<ReportWarning>) {
     // Where the end is known, the run's figures have it.
     let is_end_known = facts.runs.iter().all(|run| run.unfinished.is_some());
     let shown = facts.events.iter().filter(|event| {
-        matches!(event.severity.as_str(), "warning" | "error")
-            && !matches!(event.kind.as_str(), "io_error" | "io_errors")
-            && !(is_end_known && matches!(event.kind.as_str(), "unfinished" | "backlog"))
+        matches!(event.severity, EventSeverity::Warning | EventSeverity::Error)
+            && !matches!(event.kind, EventKind::IoError | EventKind::IoErrors)
+            && !(is_end_known && matches!(event.kind, EventKind::Unfinished | EventKind::Backlog))
     });
     for event in shown.take(EVENTS) {
-        let tone = if event.severity == "error" { Tone::Error } else { Tone::Warning };
+        let tone = if event.severity == EventSeverity::Error { Tone::Error } else { Tone::Warning };
         let run = event.run.as_ref().and_then(|title| facts.runs.iter().position(|run| run.title == *title));
         let text = event.run.as_ref().map_or(event.message.as_str(), |title| {
             event

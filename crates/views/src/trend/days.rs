@@ -2,7 +2,8 @@
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, Int64Array, RecordBatch};
-use rates::counter::{delta, ratio};
+use rates::counter::delta;
+use rates::cpu_time::{CpuColumns, CpuCounters, CpuDelta};
 use rates::disk::{DiskColumns, DiskCounters, DiskDelta};
 use rates::{BatchColumns, is_loopback};
 use recording::{Reader, rows, thinned_to_ns};
@@ -91,7 +92,7 @@ impl TrendFigure {
     /// Counters that are summed; of an interface, of which the one that grew more counts.
     fn counters(self) -> &'static [&'static str] {
         match self {
-            Self::Cpu => &["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns", "steal_ns"],
+            Self::Cpu => &CpuColumns::TIMES,
             Self::Memory => &["total_bytes", "available_bytes"],
             Self::DiskThroughput => &DiskColumns::BYTES,
             Self::DiskRate => &DiskColumns::OPS,
@@ -103,7 +104,6 @@ impl TrendFigure {
     /// Further columns.
     fn others(self) -> &'static [&'static str] {
         match self {
-            Self::Cpu => &["idle_ns", "iowait_ns"],
             Self::NetThroughput => &["speed_bits_per_s"],
             _ => &[],
         }
@@ -120,6 +120,10 @@ impl TrendFigure {
                     _ => delta.busy_percent(),
                 }
             }
+            (Sample::Cpu(was), Sample::Cpu(now)) => {
+                let delta = CpuDelta::over(now, Some(was));
+                delta.percent(delta.busy())
+            }
             (Sample::Others { t_ns: was_ns, counters: was }, Sample::Others { t_ns, counters: now }) => {
                 self.value_of(was, now, (t_ns - was_ns) as f64 / 1e9)
             }
@@ -127,17 +131,13 @@ impl TrendFigure {
         }
     }
 
-    /// The same, of what is no disk.
+    /// The same, of memory and interfaces.
     fn value_of(self, was: &[i64], now: &[i64], seconds: f64) -> Option<f64> {
         if self == Self::Memory {
             return Some((now.first()? - now.get(1)?) as f64);
         }
         let growth: Vec<f64> = now.iter().zip(was).map(|(now, was)| delta(*now, *was)).collect::<Option<_>>()?;
-        if self == Self::Cpu {
-            let busy: f64 = growth.iter().take(self.counters().len()).sum();
-            return ratio(100.0 * busy, growth.iter().sum());
-        }
-        growth.iter().take(2).copied().reduce(f64::max).map(|most| most / seconds)
+        growth.into_iter().reduce(f64::max).map(|most| most / seconds)
     }
 
     /// Is it one of a disk?
@@ -150,6 +150,7 @@ impl TrendFigure {
 #[derive(Clone, Debug, PartialEq)]
 enum Sample {
     Disk(Box<DiskCounters>),
+    Cpu(CpuCounters),
     Others { t_ns: i64, counters: Vec<i64> },
 }
 
@@ -157,6 +158,7 @@ impl Sample {
     fn t_ns(&self) -> i64 {
         match self {
             Self::Disk(counters) => counters.t_ns,
+            Self::Cpu(counters) => counters.t_ns,
             Self::Others { t_ns, .. } => *t_ns,
         }
     }
@@ -373,6 +375,7 @@ fn take(
     let counters: Vec<&Int64Array> = figure.counters().iter().copied().map(long).collect::<Result<_, _>>()?;
     let others: Vec<&Int64Array> = figure.others().iter().copied().map(long).collect::<Result<_, _>>()?;
     let disks = figure.is_of_disk().then(|| DiskColumns::of(batch));
+    let cpus = (figure == TrendFigure::Cpu).then(|| CpuColumns::of(batch));
     for row in 0..batch.num_rows() {
         let name = name(batch, figure.thing(), row);
         if figure == TrendFigure::Cpu && name != "all" {
@@ -384,13 +387,12 @@ fn take(
             thing.sample(figure, reader, step_ns, Sample::Disk(Box::new(disks.at(row))));
             continue;
         }
-        // Of the CPUs, what a kernel does not count is nothing; of others, all must be known.
-        let now: Option<Vec<i64>> = if figure == TrendFigure::Cpu {
-            Some(counters.iter().chain(&others).map(|column| at(column).unwrap_or(0)).collect())
-        } else {
-            counters.iter().map(at).collect()
-        };
-        let Some(now) = now else { continue };
+        if let Some(cpus) = &cpus {
+            thing.sample(figure, reader, step_ns, Sample::Cpu(cpus.at(row)));
+            continue;
+        }
+        // All must be known.
+        let Some(now) = counters.iter().map(at).collect::<Option<Vec<i64>>>() else { continue };
         match figure {
             TrendFigure::NetThroughput => {
                 let speed = others.first().and_then(at).filter(|speed| *speed > 0);

@@ -1,5 +1,6 @@
 //! The event clock live: who ran, who waited for whom, and what interrupts took from whom.
 
+use rates::counter::delta_opt;
 use recording::rows::{CpuEvent, IrqTime, PreemptedBy, ProcessEvent, Stolen};
 use recording::{RecordingError, RowBatch};
 use std::collections::{BTreeMap, HashMap};
@@ -67,7 +68,7 @@ impl Rows {
     fn grown(&self) -> Vec<(&Key, [Option<f64>; 7])> {
         let of = |(key, now): (&'_ Key, &Counters)| {
             let before = self.mark.get(key).copied().unwrap_or([Some(0); 7]);
-            std::array::from_fn(|at| Some((now[at]? - before[at]?).max(0) as f64))
+            std::array::from_fn(|at| delta_opt(now[at], before[at]))
         };
         self.now.iter().map(|entry| (entry.0, of(entry))).collect()
     }

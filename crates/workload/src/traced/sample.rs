@@ -1,7 +1,7 @@
 //! Traces of one I/O in N: counts, rates, bytes and numbers in flight are multiplied; what needs every I/O in its order is
 //! not shown.
 
-use recording::Manifest;
+use recording::{LossName, Manifest};
 
 /// In the manifest of a trace: one I/O in so many was traced.
 pub const TRACE_SAMPLE: &str = "trace_sample";
@@ -22,8 +22,8 @@ pub fn sample_words(manifest: &Manifest) -> Option<String> {
 /// Why a trace does not have every I/O that there was, as sentences without a full stop: losses, a sample.
 #[must_use]
 pub fn incomplete(manifest: &Manifest) -> Vec<String> {
-    let of_trace = |name: &str| name.starts_with("trace_") || name.starts_with("flight_");
-    let losses = manifest.losses.iter().filter(|(name, count)| **count > 0 && of_trace(name));
+    let losses =
+        manifest.losses.iter().filter(|(name, count)| **count > 0 && LossName::from(name.as_str()).is_of_trace());
     let losses: Vec<String> = losses.map(|(name, count)| format!("{count} {}", name.replace('_', " "))).collect();
     let lost = (!losses.is_empty()).then(|| format!("the trace is not complete, lost are: {}", losses.join(", ")));
     lost.into_iter().chain(sample_words(manifest)).collect()

@@ -1,8 +1,8 @@
 //! `iodyno trace` on real devices: every I/O of a known load is one row, equal to what the load's own log says.
 
 use crate::support::{Done, Scratch, done, fio_log};
-use recording::Reader;
 use recording::rows::{Io, TraceInterval};
+use recording::{EventKind, Reader};
 use std::cell::Cell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -527,7 +527,7 @@ fn losses_are_counted_and_end_with_exit_code_6() {
     assert_same(&done(&rows), &log[..rows.len()]);
     assert_eq!(intervals(&scratch, "lost").iter().map(|row| row.lost_buffer).sum::<i64>().unsigned_abs(), lost);
     let events = reader.table::<recording::rows::Event>().unwrap();
-    let events = events.iter().filter(|event| event.kind == "trace_lost");
+    let events = events.iter().filter(|event| event.kind == EventKind::TraceLost);
     assert_eq!(events.map(|event| event.count.unsigned_abs()).sum::<u64>(), lost);
     assert!(output.stdout.contains("LOSSES") && output.stdout.contains("LOST"), "{}", output.stdout);
     assert!(output.stderr.contains("not complete") && output.stderr.contains("--buffer"), "{}", output.stderr);
