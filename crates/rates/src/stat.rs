@@ -497,3 +497,5 @@ use columns;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unknown_tests;
