@@ -1,7 +1,7 @@
 //! I/Os that failed, from the tables that count them.
 
 use super::interval_sample::{IntervalSample, IoFailure};
-use rates::counter::delta;
+use rates::io_errors::failed_since;
 use recording::rows::{IoError, IoInterval};
 use recording::{Label, RecordingError, RowBatch};
 use std::collections::HashMap;
@@ -27,18 +27,13 @@ impl Failures {
         for row in batch.to_rows::<IoError>()? {
             let key = (row.dev.clone(), row.op.clone(), row.error, row.pid, row.file.clone(), row.inode);
             let before = self.counted.insert(key, row.count);
-            // What began to fail before the first moment that is seen failed at another time.
-            let is_seen = !self.joins || self.began_ns.is_some_and(|began_ns| row.first_ns > began_ns);
-            let before = before.or(is_seen.then_some(0));
-            let Some(count) = before.and_then(|before| delta(row.count, before)).filter(|count| *count > 0.0) else {
-                continue;
-            };
+            let Some(count) = failed_since(&row, before, self.joins, self.began_ns) else { continue };
             let process = row.comm.as_deref().map(|comm| named(comm, row.pid));
             self.since.push(IoFailure {
                 device: row.dev.to_string(),
                 op: row.op.to_string(),
                 errno: Some(row.error),
-                count,
+                count: count as f64,
                 process,
                 file: row.file.as_deref().map(str::to_string),
                 sector: row.sector,

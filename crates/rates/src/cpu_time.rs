@@ -6,6 +6,10 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array as _, Int64Array, RecordBatch};
 use recording::rows::{Cpu, CpuEvent};
 
+/// Places of the two times in [`CpuColumns::TIMES`] that the kernel lets run backwards.
+const IOWAIT: usize = 3;
+const IDLE: usize = 7;
+
 /// Counters of one CPU, or of all together, at one time; what a source does not tell apart is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CpuCounters {
@@ -75,6 +79,8 @@ pub struct CpuDelta {
     pub steal: Option<f64>,
     /// Idle.
     pub idle: Option<f64>,
+    /// A counter ran backwards that never does so by itself: the CPU began anew, and nothing is known of the interval.
+    is_reset: bool,
 }
 
 impl CpuDelta {
@@ -93,21 +99,28 @@ impl CpuDelta {
         let before = before.map_or([Some(0); 8], |before| before.times);
         let grown: [Option<f64>; 8] = std::array::from_fn(|at| delta_opt(now.times[at], before[at]));
         let [user, nice, system, iowait, irq, softirq, steal, idle] = grown;
+        let is_counted = |at: usize| now.times[at].is_some() && before[at].is_some();
+        let ran_back = |at: usize| is_counted(at) && grown[at].is_none();
         Self {
             user,
             nice,
             system,
-            // The kernel's iowait runs backwards at times: a CPU's idle time is charged to where the task woke up.
-            iowait: now.times[3].map(|_| iowait.unwrap_or(0.0)),
+            // The kernel's idle and iowait run backwards at times: a CPU's idle time is charged to where the task woke up.
+            iowait: is_counted(IOWAIT).then(|| iowait.unwrap_or(0.0)),
             irq,
             softirq,
             steal,
-            idle: now.times[7].map(|_| idle.unwrap_or(0.0)),
+            idle: is_counted(IDLE).then(|| idle.unwrap_or(0.0)),
+            is_reset: (0..grown.len()).any(|at| ran_back(at) && at != IOWAIT && at != IDLE),
         }
     }
 
-    /// All of it. Of what was counted, not of the clock: ticks are coarse, and the parts must make the whole.
+    /// All of it, 0 where the CPU began anew. Of what was counted, not of the clock: ticks are coarse, and the parts must make
+    /// the whole. What one of the samples lacks is in no part and not in the whole.
     pub fn whole(&self) -> f64 {
+        if self.is_reset {
+            return 0.0;
+        }
         let parts = [self.user, self.nice, self.system, self.iowait, self.irq, self.softirq, self.steal, self.idle];
         parts.into_iter().flatten().sum()
     }
@@ -199,5 +212,46 @@ impl CpuEventDelta {
     /// `count` per second; `None` where no time was counted.
     pub fn per_s(&self, count: Option<f64>) -> Option<f64> {
         count.filter(|_| self.seconds > 0.0 && self.whole().is_some()).map(|count| count / self.seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::Row;
+
+    fn row(user_ns: i64, iowait_ns: i64, steal_ns: i64, idle_ns: i64) -> Cpu {
+        let (iowait_ns, steal_ns) = (Some(iowait_ns), Some(steal_ns));
+        Cpu { t_ns: 1, cpu: "all".into(), user_ns, iowait_ns, steal_ns, idle_ns, ..Cpu::default() }
+    }
+
+    #[test]
+    fn rows_and_columns_give_the_same_time() {
+        let rows = [row(10, 4, 0, 100), row(40, 3, 10, 160)];
+        let batch = Cpu::to_batch(&rows).unwrap();
+        let columns = CpuColumns::of(&batch);
+        let delta = CpuDelta::of(&rows[1], &rows[0]);
+        assert_eq!(CpuDelta::over(&columns.at(1), Some(&columns.at(0))), delta);
+        assert_eq!((delta.whole(), delta.busy(), delta.percent(delta.busy())), (100.0, 40.0, Some(40.0)));
+        assert_eq!((delta.iowait, delta.nice), (Some(0.0), None), "iowait runs backwards at times");
+        assert_eq!(CpuDelta::of(&rows[0], &rows[1]).steal, None, "a reset is not 0");
+        assert_eq!(CpuDelta::default().percent(0.0), None, "no time was counted");
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_timed_whole_has_no_busy_share() {
+        let event = |run_ns, idle_ns, idle_irq_ns| CpuEvent {
+            t_ns: run_ns,
+            run_ns,
+            idle_ns,
+            idle_irq_ns,
+            ..CpuEvent::default()
+        };
+        let delta = CpuEventDelta::of(&event(60, 50, Some(10)), &event(0, 10, Some(0)));
+        assert_eq!((delta.percent(delta.run), delta.percent(delta.busy())), (Some(60.0), Some(70.0)));
+        let delta = CpuEventDelta::of(&event(60, 50, None), &event(0, 10, None));
+        assert_eq!((delta.percent(delta.run), delta.percent(delta.busy())), (Some(60.0), None));
+        let stands = CpuEventDelta::of(&event(60, 50, None), &event(60, 50, None));
+        assert_eq!((stands.percent(stands.run), stands.per_s(stands.switches)), (None, None));
     }
 }

@@ -31,3 +31,18 @@ impl IrqDelta {
         ratio(self.time_ns as f64, self.count as f64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_took_over_a_number_began_at_0() {
+        let all = IrqDelta { count: 5, time_ns: 700 };
+        assert_eq!(IrqDelta::of((15, 1_700), (10, 1_000)), Some(all));
+        assert_eq!(IrqDelta::of((15, 700), (10, 1_000)), None);
+        // It has more interrupts than the one before, in less time: both are its own.
+        assert_eq!(IrqDelta::or_restart((15, 700), (10, 1_000)), IrqDelta { count: 15, time_ns: 700 });
+        assert_eq!((all.mean_ns(), IrqDelta::default().mean_ns()), (Some(140.0), None));
+    }
+}

@@ -182,11 +182,18 @@ fn sum<const N: usize>(parts: [Option<f64>; N]) -> Option<f64> {
     parts.into_iter().flatten().reduce(|sum, part| sum + part)
 }
 
+/// Rows of a sample are read within so much time, ns.
+const SAMPLE_NS: i64 = 100_000_000;
+
 /// The samples before, by name: rows are read one after the other, and only the last two of each thing are kept.
 struct Before<R> {
     last: BTreeMap<String, Last<R>>,
     name: fn(&R) -> &str,
     t_ns: fn(&R) -> i64,
+    /// Number and begin of the newest sample.
+    sample: (usize, i64),
+    /// The row taken last is of something that was not in the sample before, but in an earlier one.
+    is_back: bool,
 }
 
 /// What was seen last of a thing.
@@ -194,22 +201,46 @@ struct Last<R> {
     row: R,
     before: Option<R>,
     step_ns: i64,
+    sample: usize,
 }
 
 impl<R> Before<R> {
     fn new(name: fn(&R) -> &str, t_ns: fn(&R) -> i64) -> Self {
-        Self { last: BTreeMap::new(), name, t_ns }
+        Self { last: BTreeMap::new(), name, t_ns, sample: (0, i64::MIN), is_back: false }
+    }
+
+    /// The sample that a row belongs to: what comes again, or much later than the first, begins the next one.
+    fn sample_of(&mut self, row: &R) -> usize {
+        let t_ns = (self.t_ns)(row);
+        let (newest, began_ns) = self.sample;
+        if t_ns < began_ns {
+            // What is new has a row of the sample before in the same commit.
+            return newest.saturating_sub(1);
+        }
+        let is_again = self.last.get((self.name)(row)).is_some_and(|last| last.sample == newest);
+        if is_again || t_ns.saturating_sub(began_ns) >= SAMPLE_NS {
+            self.sample = (newest + 1, t_ns);
+        }
+        self.sample.0
     }
 
     /// This sample and the one before it. One that follows within a tenth of the step before, as the last of a recording does,
-    /// is left to the next: a rate over so little is chance.
+    /// is left to the next: a rate over so little is chance. A thing that was missing in between has no interval: it may
+    /// be another one, and when it did what it counted is not known.
     fn of(&mut self, row: R) -> Option<(&R, &R)> {
+        let sample = self.sample_of(&row);
+        self.is_back = false;
         if !self.last.contains_key((self.name)(&row)) {
-            self.last.insert((self.name)(&row).to_string(), Last { row, before: None, step_ns: 0 });
+            self.last.insert((self.name)(&row).to_string(), Last { row, before: None, step_ns: 0, sample });
             return None;
         }
         let last = self.last.get_mut((self.name)(&row))?;
         let new_ns = (self.t_ns)(&row) - (self.t_ns)(&last.row);
+        self.is_back = std::mem::replace(&mut last.sample, sample) + 1 < sample;
+        if self.is_back {
+            *last = Last { row, before: None, step_ns: 0, sample };
+            return None;
+        }
         if (0..=last.step_ns / 10).contains(&new_ns) {
             return None;
         }
@@ -269,7 +300,8 @@ fn all_cpus(rows: impl Iterator<Item = Cpu>) -> Vec<CpuPoint> {
     points
 }
 
-/// Shares of the time between two samples of one CPU (or of all).
+/// Shares of the time between two samples of one CPU (or of all). `None` where a time ran backwards other than idle and
+/// iowait, which do so by themselves: the CPU began anew.
 pub fn shares(row: &Cpu, before: &Cpu) -> Option<CpuPoint> {
     let delta = CpuDelta::of(row, before);
     let percent = |part: f64| delta.percent(part);
@@ -289,8 +321,12 @@ pub fn disks(rows: impl Iterator<Item = Disk>) -> BTreeMap<String, Vec<DiskPoint
     let mut last = Before::new(|row: &Disk| &row.device, |row| row.t_ns);
     let mut points: BTreeMap<String, Vec<DiskPoint>> = BTreeMap::new();
     for row in rows {
-        if let Some((row, before)) = last.of(row) {
-            points.entry(row.device.clone()).or_default().push(disk(row, before));
+        let unknown = DiskPoint { t_ns: row.t_ns, ..DiskPoint::default() };
+        let device = row.device.clone();
+        let point = last.of(row).map(|(row, before)| disk(row, before));
+        // Of what came back it is not known what it did, and so neither what its controller did.
+        if let Some(point) = point.or(last.is_back.then_some(unknown)) {
+            points.entry(device).or_default().push(point);
         }
     }
     points
@@ -450,6 +486,35 @@ mod tests {
 
     /// A second.
     const S: i64 = 1_000_000_000;
+
+    #[test]
+    fn what_comes_back_has_no_interval_yet() {
+        // `b` is missing in the third sample; `c` is new in the fourth, with a row of the sample before; the last but one is too
+        // short for a rate.
+        let rows = [
+            ("a", 0),
+            ("b", 5),
+            ("a", S),
+            ("b", S + 5),
+            ("a", 2 * S),
+            ("a", 3 * S),
+            ("c", 2 * S),
+            ("c", 3 * S),
+            ("b", 3 * S + 5),
+            ("a", 4 * S),
+            ("b", 4 * S),
+            ("a", 4 * S + 9),
+            ("b", 4 * S + 9),
+            ("a", 5 * S),
+            ("b", 5 * S),
+        ];
+        let mut before = Before::new(|row: &(&str, i64)| row.0, |row| row.1);
+        let mut of = |row| before.of(row).map(|(_, before)| before.1);
+        let seen: Vec<Option<i64>> = rows.into_iter().map(&mut of).collect();
+        let (a, b) = (|s: i64| Some(s * S), |s: i64| Some(s * S + 5));
+        let expected = [None, None, a(0), b(0), a(1), a(2), None, a(2), None, a(3), b(3), None, None, a(4), a(4)];
+        assert_eq!(seen, expected);
+    }
 
     #[test]
     fn pressure_is_a_share_of_the_time_between_samples() {

@@ -98,3 +98,30 @@ impl NetDelta {
         self.per_s(Some((direction.bytes? + FRAME_BYTES * direction.packets.unwrap_or(0.0)) * 8.0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(t_s: i64, rx_bytes: i64, qdisc_drops: i64) -> Net {
+        Net {
+            t_ns: t_s * 1_000_000_000,
+            rx_bytes,
+            rx_packets: Some(rx_bytes / 100),
+            qdisc_drops: Some(qdisc_drops),
+            ..Net::default()
+        }
+    }
+
+    #[test]
+    fn a_discipline_wraps_at_32_bits_and_an_interface_is_reset() {
+        let delta = NetDelta::of(&row(3, 2_000, 6), &row(1, 1_000, (1 << 32) - 4));
+        assert_eq!((delta.per_s(delta.rx.bytes), delta.per_s(delta.qdisc_drops)), (Some(500.0), Some(5.0)));
+        assert_eq!(delta.wire_bits_per_s(&delta.rx), Some((1_000.0 + 24.0 * 10.0) * 4.0));
+        let delta = NetDelta::of(&row(3, 900, 2), &row(1, 1_000, 4));
+        assert_eq!((delta.rx.bytes, delta.qdisc_drops), (None, None), "it was replaced");
+        assert_eq!((delta.rx.errors, delta.lost), (None, None), "not counted is not 0");
+        let delta = NetDelta::of(&row(1, 2_000, 0), &row(1, 1_000, 0));
+        assert_eq!((delta.rx.bytes, delta.per_s(delta.rx.bytes)), (Some(1_000.0), None), "no time passed");
+    }
+}

@@ -1,8 +1,8 @@
 //! From samples to moments.
 
 use quantity::histogram::Histogram;
-use rates::counter::{delta, delta_i64, delta_opt};
-use rates::io_errors::{EOPNOTSUPP, is_lacking};
+use rates::counter::{delta, delta_opt};
+use rates::io_errors::{EOPNOTSUPP, failed_since, is_lacking};
 use rates::irq_time::IrqDelta;
 use rates::stat::{CounterSubject, StatBlock, StatFold, StatOptions, StatRow};
 use recording::rows::{
@@ -348,13 +348,10 @@ impl PageFold {
     fn failures(&mut self, rows: Vec<IoError>) {
         for row in rows {
             let is_trouble = !is_lacking(&row.op, Some(row.error));
-            let key = (row.dev.clone(), row.op, row.error, row.pid, row.file, row.inode);
-            // It has no earlier row when its first failure came after the first moment.
-            let is_new = !self.joins || self.began_ns.is_some_and(|began_ns| row.first_ns > began_ns);
-            let before = self.failed.insert(key, row.count).or(is_new.then_some(0));
-            let grown = before.and_then(|before| delta_i64(row.count, before));
-            if let Some(grown) = grown.filter(|grown| *grown > 0) {
-                *self.next.failures.entry(row.dev.to_string()).or_default() += grown;
+            let key = (row.dev.clone(), row.op.clone(), row.error, row.pid, row.file.clone(), row.inode);
+            let before = self.failed.insert(key, row.count);
+            if let Some(count) = failed_since(&row, before, self.joins, self.began_ns) {
+                *self.next.failures.entry(row.dev.to_string()).or_default() += count;
                 if is_trouble {
                     self.next.failing.insert(row.dev.to_string());
                 }

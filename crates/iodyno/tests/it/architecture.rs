@@ -95,7 +95,7 @@ fn unsafe_code_stands_only_where_the_kernel_is_spoken_to() {
         "engine/src/mapping.rs",
         "engine/src/memory.rs",
         "engine/src/placement.rs",
-        "engine/src/ring.rs",
+        "engine/src/uring_queue.rs",
         "iodyno/src/allocator.rs",
         "trace/src/block/in_flight.rs",
         "trace/src/fetch.rs",
@@ -183,30 +183,4 @@ fn text_reaches_standard_output_through_one_gate() {
     }
     assert!(bypasses.is_empty(), "write through quantity::output instead:\n{}", bypasses.join("\n"));
     assert_eq!(gates.len(), allowed.len(), "{gates:?}");
-}
-
-/// Reads, writes and discards of a disk become rates in one place: where each face had a formula of its own, they disagreed
-/// about discards.
-#[test]
-fn counters_of_disks_are_subtracted_in_one_place() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut files = Vec::new();
-    for name in ["view", "rates", "workload", "findings", "objectives", "views", "top_page", "report", "tui"] {
-        sources(&folder.join(name).join("src"), &mut files);
-    }
-    // What makes rows for tests names their counters.
-    let may = ["rates/src/disk.rs", "rates/src/disk/tests.rs", "findings/src/testing.rs", "top_page/src/maps.rs"];
-    let own = files.iter().filter(|file| {
-        let text = std::fs::read_to_string(file).expect("a source is text");
-        let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        ["read_sectors", "write_sectors", "discard_ios", "any_ios", "write_ticks_ms"]
-            .iter()
-            .any(|name| text.contains(name))
-    });
-    let names: Vec<String> = own.map(|file| file.strip_prefix(&folder).expect("below").display().to_string()).collect();
-    let others: Vec<&String> = names.iter().filter(|name| !may.contains(&name.as_str())).collect();
-    assert!(
-        others.is_empty() && names.contains(&"rates/src/disk.rs".to_string()),
-        "rates of disks are made in {others:?} too"
-    );
 }

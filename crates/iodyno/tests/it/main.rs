@@ -16,6 +16,7 @@ mod command_line;
 mod compare;
 mod content;
 mod convert;
+mod counters;
 mod crash;
 mod documents;
 mod dry_run;

@@ -29,14 +29,14 @@ struct Module {
 #[derive(Default)]
 struct Modules(BTreeMap<ModulePath, Module>);
 
-fn is_test(attributes: &[syn::Attribute]) -> bool {
+pub fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg") && attribute.to_token_stream().to_string().contains("test")
             || attribute.path().is_ident("test")
     })
 }
 
-fn attributes_of(item: &Item) -> &[syn::Attribute] {
+pub fn attributes_of(item: &Item) -> &[syn::Attribute] {
     match item {
         Item::Const(item) => &item.attrs,
         Item::Enum(item) => &item.attrs,
@@ -233,7 +233,7 @@ fn cycle(imports: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
 }
 
 /// The crates of the workspace with the root file of each.
-fn crates() -> Vec<(String, PathBuf)> {
+pub fn crates() -> Vec<(String, PathBuf)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("the crates").flatten() {
@@ -321,7 +321,7 @@ fn literals_in(tokens: TokenStream, found: &mut Vec<String>) {
 }
 
 /// Sources of a crate that are no tests.
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+pub fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder of sources").flatten() {
         let path = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -154,10 +154,10 @@ struct Used {
     pid: i64,
     start_ns: i64,
     comm: String,
-    cpu_ns: i64,
-    wait_ns: i64,
-    switches: i64,
-    preemptions: i64,
+    cpu_ns: Option<i64>,
+    wait_ns: Option<i64>,
+    switches: Option<i64>,
+    preemptions: Option<i64>,
     t_ns: i64,
 }
 
@@ -179,17 +179,16 @@ impl Processes {
 impl Stream for Processes {
     fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
         for row in batch.to_rows::<Process>()? {
-            let Some((user_ns, system_ns)) = row.user_ns.zip(row.system_ns) else { continue };
             self.newest_ns = self.newest_ns.max(Some(row.t_ns));
             self.found.insert(row.pid);
             self.now[TICK].push(Used {
                 pid: row.pid,
                 start_ns: row.start_ns.unwrap_or(0),
                 comm: row.comm,
-                cpu_ns: user_ns + system_ns,
-                wait_ns: 0,
-                switches: 0,
-                preemptions: 0,
+                cpu_ns: row.user_ns.zip(row.system_ns).map(|(user_ns, system_ns)| user_ns + system_ns),
+                wait_ns: None,
+                switches: None,
+                preemptions: None,
                 t_ns: row.t_ns,
             });
         }
@@ -199,10 +198,10 @@ impl Stream for Processes {
                 pid: row.pid,
                 start_ns: row.start_ns,
                 comm: row.comm.to_string(),
-                cpu_ns: row.run_ns,
-                wait_ns: row.wait_ns,
-                switches: row.switches,
-                preemptions: row.preemptions,
+                cpu_ns: Some(row.run_ns),
+                wait_ns: Some(row.wait_ns),
+                switches: Some(row.switches),
+                preemptions: Some(row.preemptions),
                 t_ns: row.t_ns,
             });
         }
@@ -313,10 +312,10 @@ impl Used {
     fn since(&self, before: Option<&Self>) -> Growth {
         let step = CounterStep { now: self, before, seconds: 0.0 };
         [
-            step.delta(|used| used.cpu_ns),
-            step.delta(|used| used.wait_ns),
-            step.delta(|used| used.switches),
-            step.delta(|used| used.preemptions),
+            step.delta_opt(|used| used.cpu_ns),
+            step.delta_opt(|used| used.wait_ns),
+            step.delta_opt(|used| used.switches),
+            step.delta_opt(|used| used.preemptions),
         ]
     }
 }

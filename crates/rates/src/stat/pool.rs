@@ -95,8 +95,10 @@ impl Stream for Pools {
             block.seconds = block.seconds.max((at_ns - from_ns) as f64 / 1e9);
             block.rows.push(StatRow { name, values, texts: vec![state] });
         };
+        // A pool that comes back has no interval yet.
+        let known = std::mem::take(&mut self.pools);
         for row in std::mem::take(&mut self.now) {
-            let before = self.pools.get(&row.pool);
+            let before = known.get(&row.pool);
             if before.is_some() || from_boot {
                 let from_ns = before.map_or(0, |before| before.t_ns);
                 let step = CounterStep { before, now: &row, seconds: (row.t_ns - from_ns) as f64 / 1e9 };

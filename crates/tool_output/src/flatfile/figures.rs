@@ -74,7 +74,8 @@ pub(super) struct CpuShare {
 }
 
 impl CpuShare {
-    /// Between two samples; interrupts are kernel time, nice is user time, idle is neither busy nor waiting.
+    /// Between two samples; interrupts are kernel time, nice is user time, idle is neither busy nor waiting. `None` where a
+    /// time ran backwards other than idle and iowait, which do so by themselves: the CPUs began anew.
     pub(super) fn between(before: &Cpu, after: &Cpu) -> Option<Self> {
         let delta = CpuDelta::of(after, before);
         let percent = |part: f64| delta.percent(part);
