@@ -7,6 +7,7 @@ use super::interval_sample::{
     ArcUse, BtrfsErrors, CpuUse, DiskUse, InterruptUse, IntervalSample, LinkUse, LoadUse, MemoryUse, SystemUse,
     TaskUse, TcpUse, ThreadUse, ZfsErrors,
 };
+use super::listen_drops::ListenDrops;
 use super::samples::{FORGET_NS, KNOWN, Samples, Sparse};
 use quantity::histogram::Histogram;
 use rates::counter::{CounterStep, delta_f64, delta_opt};
@@ -14,7 +15,6 @@ use rates::cpu_shares;
 use rates::disk::{DiskDelta, is_partition};
 use rates::net::{NetDelta, NetDirection};
 use rates::process::ProcessDelta;
-use rates::stat::drops_since;
 use rates::zfs::arc_hit_percent;
 use recording::rows::{
     self, BtrfsDevice, Cpu, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net, OpInterval,
@@ -50,9 +50,7 @@ pub(crate) struct IntervalSamples {
     checksums: Samples<Figure>,
     interrupts: Sparse<Interrupt>,
     btrfs: Sparse<BtrfsDevice>,
-    listeners: Vec<Listener>,
-    /// By address, port and socket: what a listener has dropped, at its last row.
-    listen_drops: HashMap<(String, i64, Option<i64>), Option<i64>>,
+    listeners: ListenDrops,
     exited: Vec<Exited>,
     groups: Groups,
     ios: Vec<IoInterval>,
@@ -73,8 +71,6 @@ pub(crate) struct IntervalSamples {
     run_ended_ns: Option<i64>,
     /// Another run has begun since the last sample.
     is_after_pause: bool,
-    /// What comes is not the beginning of a recording.
-    joins: bool,
 }
 
 /// So many lengths tell what is usual.
@@ -97,8 +93,7 @@ impl IntervalSamples {
             checksums: Samples::default(),
             interrupts: Sparse::default(),
             btrfs: Sparse::default(),
-            listeners: Vec::new(),
-            listen_drops: HashMap::new(),
+            listeners: ListenDrops::default(),
             exited: Vec::new(),
             groups: Groups::default(),
             ios: Vec::new(),
@@ -113,15 +108,14 @@ impl IntervalSamples {
             has_counters: false,
             run_ended_ns: None,
             is_after_pause: false,
-            joins: false,
         }
     }
 
     /// What comes is not the beginning of a recording.
     pub(crate) fn join(&mut self) {
-        (self.joins, self.interrupts.joins, self.btrfs.joins) = (true, true, true);
+        (self.interrupts.joins, self.btrfs.joins) = (true, true);
         self.by_event.join();
-        self.failures.joins = true;
+        (self.failures.joins, self.listeners.joins) = (true, true);
     }
 
     /// Were there rows of this network link?
@@ -144,11 +138,7 @@ impl IntervalSamples {
             Figure::NAME => self.figures(batch)?,
             Interrupt::NAME => self.interrupts.now.extend(batch.to_rows::<Interrupt>()?),
             BtrfsDevice::NAME => self.btrfs.now.extend(batch.to_rows::<BtrfsDevice>()?),
-            Listener::NAME => {
-                // A listener that is gone drops no more connections; what was seen of it stays.
-                let rows = batch.to_rows::<Listener>()?.into_iter();
-                self.listeners.extend(rows.filter(|row| row.gone != Some(true)));
-            }
+            Listener::NAME => self.listeners.accept(batch.to_rows()?),
             Exited::NAME => self.exited.extend(batch.to_rows::<Exited>()?),
             rows::Cgroup::NAME => self.groups.accept(batch)?,
             IoInterval::NAME => self.ios.extend(batch.to_rows::<IoInterval>()?),
@@ -172,16 +162,6 @@ impl IntervalSamples {
         ];
         self.newest_ns = self.newest_ns.max(times.into_iter().flatten().max());
         Ok(())
-    }
-
-    /// What each listener of this sample dropped since its last row: it has a row whenever it dropped something.
-    fn listen_drops(&mut self, is_first: bool) -> Vec<f64> {
-        let (known, is_new) = (&mut self.listen_drops, !is_first && !self.joins);
-        let of = |row: &Listener| {
-            let before = known.insert((row.address.clone(), row.port, row.inode), row.drops);
-            drops_since(row, before, is_new)
-        };
-        self.listeners.iter().map(of).map(|grown| grown.unwrap_or(0) as f64).collect()
     }
 
     /// The moment that ends with the rows taken since the last one, and what stands before it. `None` for the first sample,
@@ -217,8 +197,7 @@ impl IntervalSamples {
         moment.ios = std::mem::take(&mut self.ios);
         moment.interrupts = self.interrupts(seconds);
         moment.btrfs = self.btrfs.with_previous(btrfs_errors).0;
-        moment.listen_drops = self.listen_drops(last_ns.is_none());
-        moment.listeners = std::mem::take(&mut self.listeners);
+        (moment.listeners, moment.listen_drops) = self.listeners.take(last_ns.is_none());
         moment.exited = Some(std::mem::take(&mut self.exited)).filter(|rows| !rows.is_empty());
         self.by_event.fill(&mut moment);
         self.failures.fill(&mut moment);

@@ -11,6 +11,7 @@ mod failures;
 mod groups;
 mod interval_sample;
 mod interval_samples;
+mod listen_drops;
 mod replay;
 mod rules;
 mod rules_doc;

@@ -508,6 +508,14 @@ impl Step<'_> {
         });
     }
 
+    /// One of the sockets that share port 80, which has dropped so many requests since it listens.
+    pub(crate) fn shared_listener(&mut self, inode: i64, queue: i64, drops: i64) {
+        self.listener_that_dropped(80, queue, 5, Some(drops));
+        if let Some(row) = self.bench.listeners.last_mut() {
+            (row.inode, row.pid) = (Some(inode), Some(inode * 100));
+        }
+    }
+
     /// So many processes per second of that name ended, each having used so much CPU time and lived twice as long.
     pub(crate) fn exited(&mut self, comm: &str, per_s: i64, cpu_ms: f64) {
         let count = whole(per_s as f64 * self.seconds);

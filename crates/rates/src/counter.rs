@@ -18,7 +18,8 @@
 //!   is asked for. The caller decides this, by [`CounterStep::before`].
 //! * **A gap** needs no rule: the growth is that of the whole time between the two samples, and a rate is its mean. Who shows
 //!   intervals decides which length is a gap.
-//! * **A sum of counters** is a counter where one source resets all of them together.
+//! * **A sum of counters** grows by the sum of their growth, which is not known where that of one is not ([`sum_known`]).
+//!   Only where one source resets all of them together is the sum a counter itself.
 //!
 //! Values are `i64` as in the rows (a counter of the kernel above 2⁶³ does not occur), growth is `f64`, because it becomes
 //! a rate, a share or a mean.
@@ -55,6 +56,11 @@ pub fn delta_of_32_bits(now: Option<i64>, before: Option<i64>) -> Option<f64> {
         let grown = now.checked_sub(before)?.checked_add(1 << 32)?;
         ((0..1 << 31).contains(&grown) && before < 1 << 32).then_some(grown as f64)
     })
+}
+
+/// The sum of figures; `None` where one of them is not known, and where there are none.
+pub fn sum_known(figures: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
+    figures.into_iter().reduce(|a, b| Some(a? + b?))?
 }
 
 /// `part ÷ whole`; `None` where that is no number: nothing of nothing, or something of nothing.
@@ -143,6 +149,13 @@ mod tests {
         assert_eq!(delta_of_32_bits(Some(5), Some(9)), None, "a small decrease is a reset");
         assert_eq!(delta_of_32_bits(Some(5), Some(near << 8)), None, "it was never one of 32 bits");
         assert_eq!(delta_of_32_bits(Some(i64::MIN), Some(i64::MAX)), None);
+    }
+
+    #[test]
+    fn a_sum_with_an_unknown_part_is_not_known() {
+        assert_eq!(sum_known([Some(1.0), Some(2.0)]), Some(3.0));
+        assert_eq!(sum_known([Some(1.0), None, Some(2.0)]), None);
+        assert_eq!(sum_known([]), None, "neither 0 nor -0");
     }
 
     #[test]

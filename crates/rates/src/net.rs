@@ -1,6 +1,6 @@
 //! What a network interface did between two samples.
 
-use crate::counter::CounterStep;
+use crate::counter::{CounterStep, sum_known};
 use recording::rows::Net;
 
 /// Bytes that a link carries with each frame besides it: preamble, check sum and gap.
@@ -50,19 +50,20 @@ impl NetDelta {
 
     /// Of a step; without an earlier sample, since boot.
     pub fn of_step(step: &CounterStep<'_, Net>) -> Self {
-        let lost = |row: &Net| {
-            let parts = [
-                row.rx_errors,
-                row.rx_drops,
-                row.tx_errors,
-                row.tx_drops,
-                row.tx_fifo,
-                row.tx_collisions,
-                row.tx_carrier,
-            ];
-            // Of what the source counts; imports may lack some.
-            parts.into_iter().flatten().reduce(|a, b| a + b)
+        let lost: [fn(&Net) -> Option<i64>; 7] = [
+            |row| row.rx_errors,
+            |row| row.rx_drops,
+            |row| row.tx_errors,
+            |row| row.tx_drops,
+            |row| row.tx_fifo,
+            |row| row.tx_collisions,
+            |row| row.tx_carrier,
+        ];
+        // Of what the source counts; imports may lack some.
+        let counts = |part: fn(&Net) -> Option<i64>| {
+            [Some(step.now), step.before].into_iter().flatten().any(|row| part(row).is_some())
         };
+        let lost = lost.into_iter().filter(|part| counts(*part)).map(|part| step.delta_opt(part));
         Self {
             seconds: step.seconds,
             rx: NetDirection {
@@ -79,7 +80,7 @@ impl NetDelta {
             },
             rx_fifo: step.delta_opt(|row| row.rx_fifo),
             collisions: step.delta_opt(|row| row.tx_collisions),
-            lost: step.delta_opt(lost),
+            lost: sum_known(lost),
             // The kernel keeps those of a queueing discipline in 32 bits.
             qdisc_drops: step.delta_of_32_bits(|row| row.qdisc_drops),
             qdisc_requeues: step.delta_of_32_bits(|row| row.qdisc_requeues),

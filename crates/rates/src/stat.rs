@@ -494,3 +494,5 @@ use columns;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unknown_tests;

@@ -1,6 +1,7 @@
 //! CPU time by event where that is measured, by the kernel's tick elsewhere, and which of both it was.
 
 use super::{DrillTarget, Grid, PageInterval, PageScene, PageSheet, count_or, short_or};
+use rates::counter::sum_known;
 use rates::stat::{CounterSubject, StatBlock, StatRow};
 use recording::rows;
 use std::collections::{BTreeMap, HashMap};
@@ -65,10 +66,10 @@ impl PageInterval {
         if event("run_percent") { format!("{tick}(cpu {irq}) event(tasks)") } else { format!("{tick}(cpu {irq})") }
     }
 
-    /// Time that tasks waited for a CPU, all together, ns per second.
+    /// Time that tasks waited for a CPU, all together, ns per second; not known where no CPU has a row of its own.
     pub(super) fn waited_ns_per_s(&self) -> Option<f64> {
         let each = self.each(CounterSubject::CpuClock, "wait_percent").filter(|(row, _)| row.name != "all");
-        each.map(|(_, percent)| percent.map(|percent| percent * 1e7)).sum()
+        sum_known(each.map(|(_, percent)| percent.map(|percent| percent * 1e7)))
     }
 }
 
@@ -104,18 +105,23 @@ impl PageScene<'_> {
         cpus.sort_unstable();
         cpus.dedup();
         grid.columns.extend(cpus.iter().map(|cpu| format!("cpu{cpu}")));
-        let mut vectors: BTreeMap<(&str, &str), BTreeMap<i32, f64>> = BTreeMap::new();
+        let mut vectors: BTreeMap<(&str, &str), BTreeMap<i32, Option<f64>>> = BTreeMap::new();
         for rate in &now.interrupts {
-            *vectors.entry((&rate.vector, &rate.kind)).or_default().entry(rate.cpu).or_default() += rate.per_s;
+            let on_cpu = vectors.entry((&rate.vector, &rate.kind)).or_default().entry(rate.cpu).or_insert(Some(0.0));
+            *on_cpu = sum_known([*on_cpu, rate.per_s]);
         }
         let mut ranked: Vec<_> = vectors.into_iter().collect();
-        let sum = |rates: &BTreeMap<i32, f64>| rates.values().sum::<f64>();
-        ranked.sort_by(|a, b| sum(&b.1).total_cmp(&sum(&a.1)));
+        let sum = |rates: &BTreeMap<i32, Option<f64>>| sum_known(rates.values().copied());
+        // Of a vector with a CPU whose rate is not known, the rest is a lower bound, which tells where it stands.
+        let known = |rates: &BTreeMap<i32, Option<f64>>| rates.values().flatten().sum::<f64>();
+        ranked.sort_by(|a, b| known(&b.1).total_cmp(&known(&a.1)));
         for ((vector, kind), rates) in ranked {
-            let mut cells = vec![vector.to_string(), kind.to_string(), short_or(Some(sum(&rates)))];
-            cells.extend(cpus.iter().map(|cpu| rates.get(cpu).map_or("-".to_string(), |rate| short_or(Some(*rate)))));
+            let mut cells = vec![vector.to_string(), kind.to_string(), short_or(sum(&rates))];
+            cells.extend(cpus.iter().map(|cpu| rates.get(cpu).map_or("-".to_string(), |rate| short_or(*rate))));
             // To the CPU that has most of them.
-            let most = rates.iter().max_by(|a, b| a.1.total_cmp(b.1)).and_then(|(cpu, _)| u32::try_from(*cpu).ok());
+            let rate = |rate: &Option<f64>| rate.unwrap_or(0.0);
+            let most = rates.iter().max_by(|a, b| rate(a.1).total_cmp(&rate(b.1)));
+            let most = most.and_then(|(cpu, _)| u32::try_from(*cpu).ok());
             grid.push(cells, most.map_or(DrillTarget::Nothing, |cpu| DrillTarget::Sheet(PageSheet::OneCpu(cpu))));
         }
         self.say_missing(&mut grid, rows::Interrupt::NAME);

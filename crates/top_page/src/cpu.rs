@@ -104,24 +104,26 @@ impl PageScene<'_> {
         );
         let wanted = i32::try_from(cpu).unwrap_or(-1);
         // What is rare has no row in each sample: of each the latest one, so that lines stay where they are.
-        let mut vectors: BTreeMap<(&str, &str), (f64, Timed)> = BTreeMap::new();
+        let mut vectors: BTreeMap<(&str, &str), (Option<f64>, Timed)> = BTreeMap::new();
         for handler in self.lately().flat_map(|moment| &moment.handlers).filter(|handler| handler.cpu == wanted) {
             let timed = Some((handler.percent, handler.max_ns));
-            vectors.insert((&handler.vector, &handler.kind), (handler.per_s, timed));
+            vectors.insert((&handler.vector, &handler.kind), (Some(handler.per_s), timed));
         }
         // The counts of /proc/interrupts are there also where no probe times handlers.
         for rate in self.lately().flat_map(|moment| &moment.interrupts).filter(|rate| rate.cpu == wanted) {
-            vectors.entry((&rate.vector, &rate.kind)).or_default().0 = rate.per_s;
+            let (per_s, _) = vectors.entry((&rate.vector, &rate.kind)).or_default();
+            *per_s = rate.per_s.or(*per_s);
         }
         let mut ranked: Vec<_> = vectors.into_iter().collect();
         let percent = |timed: Timed| timed.map_or(-1.0, |(percent, _)| percent);
-        ranked.sort_by(|a, b| percent(b.1.1).total_cmp(&percent(a.1.1)).then(b.1.0.total_cmp(&a.1.0)));
+        let rate = |per_s: Option<f64>| per_s.unwrap_or(-1.0);
+        ranked.sort_by(|a, b| percent(b.1.1).total_cmp(&percent(a.1.1)).then(rate(b.1.0).total_cmp(&rate(a.1.0))));
         for ((vector, kind), (per_s, timed)) in ranked {
             grid.push(
                 vec![
                     vector.to_string(),
                     kind.to_string(),
-                    short_or(Some(per_s)),
+                    short_or(per_s),
                     timed.map_or("?".to_string(), |(percent, _)| format!("{percent:.2}")),
                     timed.map_or("?".to_string(), |(_, ns)| super::resources::milliseconds(ns as f64)),
                 ],
@@ -294,8 +296,8 @@ mod tests {
     #[test]
     fn the_page_counts_interrupts_whose_handlers_no_probe_times() {
         let mut now = moment(1, Vec::new());
-        now.interrupts.push(InterruptRate { kind: "irq".into(), vector: "LOC".into(), cpu: 3, per_s: 250.0 });
-        now.interrupts.push(InterruptRate { kind: "irq".into(), vector: "RES".into(), cpu: 1, per_s: 9.0 });
+        now.interrupts.push(InterruptRate { kind: "irq".into(), vector: "LOC".into(), cpu: 3, per_s: Some(250.0) });
+        now.interrupts.push(InterruptRate { kind: "irq".into(), vector: "RES".into(), cpu: 1, per_s: Some(9.0) });
         let rows = |now: &PageInterval| {
             with(std::slice::from_ref(now), None, |scene| {
                 scene.cpu_interrupts(3).rows.iter().map(|row| row.cells.join("|")).collect::<Vec<_>>()

@@ -4,6 +4,7 @@ use super::details::{FileSum, file_name, per};
 use super::resources::milliseconds;
 use super::{DrillTarget, Grid, PageInterval, PageScene, PageSheet, short_or};
 use quantity::histogram::Histogram;
+use rates::counter::sum_known;
 use rates::stat::CounterSubject;
 use recording::rows::IoInterval;
 use std::collections::BTreeMap;
@@ -31,10 +32,9 @@ impl PageScene<'_> {
             let cached = |moment: &PageInterval| {
                 moment.figure(CounterSubject::Memory, "", "cached_mib").map(|mib| mib * f64::from(1 << 20))
             };
-            let refaults: Option<f64> = moments
-                .iter()
-                .map(|moment| Some(moment.figure(CounterSubject::Memory, "", "file_refaults_per_s")? * moment.seconds))
-                .sum();
+            let refaults = sum_known(moments.iter().map(|moment| {
+                Some(moment.figure(CounterSubject::Memory, "", "file_refaults_per_s")? * moment.seconds)
+            }));
             grid.push(
                 vec![
                     name.to_string(),

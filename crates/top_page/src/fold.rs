@@ -109,8 +109,8 @@ pub struct InterruptRate {
     pub vector: String,
     /// CPU.
     pub cpu: i32,
-    /// Per second, since its last row.
-    pub per_s: f64,
+    /// Per second, since its last row; `None` when the counter ran backwards.
+    pub per_s: Option<f64>,
 }
 
 /// Time in the handlers of one vector on one CPU, since its last row.
@@ -264,9 +264,9 @@ impl PageFold {
             let key = row.key();
             if let Some((t_ns, count)) = self.interrupts.insert(key.clone(), now) {
                 let seconds = (now.0 - t_ns) as f64 / 1e9;
-                if let Some(grown) = delta(now.1, count).filter(|_| seconds > 0.0) {
+                if seconds > 0.0 {
                     let (kind, vector, cpu) = key;
-                    let per_s = grown / seconds;
+                    let per_s = delta(now.1, count).map(|grown| grown / seconds);
                     let (kind, vector) = (kind.to_string(), vector.to_string());
                     self.next.interrupts.push(InterruptRate { kind, vector, cpu, per_s });
                 }

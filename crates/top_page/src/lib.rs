@@ -23,6 +23,8 @@ mod strip;
 mod strip_cells;
 mod strip_heat;
 mod strip_trace;
+#[cfg(test)]
+mod unknown_tests;
 
 pub use compare::{WindowChange, compare, compared};
 pub use fold::{EndedTasks, HandlerTime, InterruptRate, InterruptVictim, NicRate, PageFold, PageInterval};

@@ -209,7 +209,9 @@ impl PageScene<'_> {
         let figure = |key| now.figure(CounterSubject::System, "", key);
         let runnable = figure("runnable");
         let max = worst.map_or(String::new(), |(name, percent)| format!("  max {percent:.0} @{name}"));
-        let run = format!("run {} of {count}", count_or(runnable));
+        // Imports may have rows of all CPUs together only.
+        let cpus = if count > 0 { count.to_string() } else { "?".to_string() };
+        let run = format!("run {} of {cpus}", count_or(runnable));
         let p99 = now.run_waits.as_ref().and_then(|waits| waits.percentile(0.99)).map(|ns| ns as f64);
         // In recordings from before single waits were counted, of all of them together.
         let wait = match (p99, now.waited_ns_per_s()) {
@@ -326,7 +328,10 @@ impl PageScene<'_> {
         };
         let util = figure("util_percent");
         let drops = figure("rx_drops_per_s").zip(figure("tx_drops_per_s")).map(|(rx, tx)| rx + tx);
-        let drops = drops.map(|drops| drops + figure("qdisc_drops_per_s").unwrap_or(0.0));
+        // An interface of which no queueing discipline is known has what it counts itself. Where one is known, its queue is
+        // known as well, and its drops are unknown when their counter ran backwards.
+        let discipline = figure("qdisc_drops_per_s").or(figure("qdisc_backlog_kib").is_none().then_some(0.0));
+        let drops = drops.zip(discipline).map(|(drops, discipline)| drops + discipline);
         let errors = figure("rx_errors_per_s").zip(figure("tx_errors_per_s")).map(|(rx, tx)| rx + tx);
         let backlog = figure("qdisc_backlog_kib").map(|kib| kib * 1024.0);
         let rates = |moment: &PageInterval| {

@@ -99,7 +99,7 @@ fn refused(tcp: &TcpUse) -> Option<f64> {
     tcp.overflows.or(tcp.drops)
 }
 
-/// One listener over the window.
+/// One address and port over the window.
 struct Queue<'a> {
     last: &'a Listener,
     /// The first sample with more in the queue than the backlog.
@@ -107,7 +107,7 @@ struct Queue<'a> {
     /// Samples with more in the queue than the backlog: the kernel admits one more, and then refuses.
     beyond: usize,
     fill: Vec<f64>,
-    /// Connection requests that it dropped itself, by its own count.
+    /// Connection requests that its sockets dropped, by their own count.
     dropped: f64,
 }
 
@@ -162,12 +162,40 @@ impl Queue<'_> {
     }
 }
 
+/// What the sockets of one address and port did in one sample: several may share them (`SO_REUSEPORT`), and a server that
+/// was started again has another one.
+struct Sockets<'a> {
+    /// The one that refuses, else the one that dropped most, else the fullest.
+    worst: (bool, f64, f64, &'a Listener),
+    /// Of the fullest one, per cent.
+    fill: f64,
+    dropped: f64,
+}
+
+fn sockets<'a>(moment: &'a IntervalSample) -> BTreeMap<(&'a str, i64), Sockets<'a>> {
+    let mut found: BTreeMap<(&str, i64), Sockets<'_>> = BTreeMap::new();
+    for (at, row) in moment.listeners.iter().enumerate() {
+        let dropped = moment.listen_drops.get(at).copied().unwrap_or(0.0);
+        let fill = 100.0 * row.queue as f64 / row.backlog.max(1) as f64;
+        let this = (row.queue > row.backlog, dropped, fill, row);
+        let sockets =
+            found.entry((row.address.as_str(), row.port)).or_insert(Sockets { worst: this, fill, dropped: 0.0 });
+        sockets.dropped += dropped;
+        sockets.fill = sockets.fill.max(fill);
+        if (this.0, this.1, this.2) > (sockets.worst.0, sockets.worst.1, sockets.worst.2) {
+            sockets.worst = this;
+        }
+    }
+    found
+}
+
 /// Listeners that had a queue in the window.
 fn queues<'a>(moments: &[&'a IntervalSample]) -> Vec<Queue<'a>> {
     let mut found: BTreeMap<(&str, i64), Queue<'_>> = BTreeMap::new();
     for moment in moments {
-        for (at, row) in moment.listeners.iter().enumerate() {
-            let queue = found.entry((row.address.as_str(), row.port)).or_insert_with(|| Queue {
+        for (name, sockets) in sockets(moment) {
+            let (is_beyond, _, _, row) = sockets.worst;
+            let queue = found.entry(name).or_insert_with(|| Queue {
                 last: row,
                 since_ns: moment.start_ns(),
                 beyond: 0,
@@ -175,9 +203,9 @@ fn queues<'a>(moments: &[&'a IntervalSample]) -> Vec<Queue<'a>> {
                 dropped: 0.0,
             });
             queue.last = row;
-            queue.dropped += moment.listen_drops.get(at).copied().unwrap_or(0.0);
-            queue.fill.push(100.0 * row.queue as f64 / row.backlog.max(1) as f64);
-            if row.queue > row.backlog {
+            queue.dropped += sockets.dropped;
+            queue.fill.push(sockets.fill);
+            if is_beyond {
                 if queue.beyond == 0 {
                     queue.since_ns = moment.start_ns();
                 }
@@ -342,6 +370,74 @@ mod tests {
             step.tcp(Some(40), 40);
         });
         bench.is_silent();
+    }
+
+    /// The value of an evidence.
+    fn evidence(bench: &Bench, name: &str) -> Option<f64> {
+        bench.only(RuleId::R2).evidence.iter().find(|one| one.name == name).expect("evidence").value
+    }
+
+    #[test]
+    fn sockets_that_share_an_address_and_a_port_are_counted_one_by_one() {
+        // 2/s of one, and another that dropped 1000 before: 2/s, however their rows are mixed.
+        let mut bench = Bench::new();
+        for second in 1..=12 {
+            bench.steps(1, 1.0, |step| {
+                step.tcp(Some(2), 2);
+                step.shared_listener(7, 0, 2 * second);
+                step.shared_listener(8, 0, 1000);
+            });
+        }
+        let sentence = &bench.only(RuleId::R2).sentence;
+        assert!(sentence.contains("2.0/s dropped by its own count"), "{sentence}");
+        assert!(sentence.contains("(tnslsnr[700])"), "who drops, {sentence}");
+        // In the ten seconds of the window.
+        assert_eq!(
+            (evidence(&bench, "window"), evidence(&bench, "dropped by this listener")),
+            (Some(10.0), Some(20.0))
+        );
+    }
+
+    #[test]
+    fn of_sockets_that_share_a_port_the_full_one_is_shown_and_a_sample_counts_once() {
+        let mut bench = Bench::new();
+        for second in 1..=6 {
+            bench.steps(1, 1.0, |step| {
+                step.tcp(Some(30), 30);
+                step.shared_listener(7, 6, 30 * second);
+                step.shared_listener(8, 1, 0);
+            });
+        }
+        let sentence = &bench.only(RuleId::R2).sentence;
+        assert!(sentence.contains("(tnslsnr[700])") && sentence.contains("accept queue 6 of 5"), "{sentence}");
+        assert_eq!(evidence(&bench, "samples beyond the backlog"), Some(6.0));
+        assert_eq!(evidence(&bench, "dropped by this listener"), Some(150.0));
+        assert_eq!(evidence(&bench, "connections refused"), Some(180.0));
+        // Near its limit is one that is so in each sample, not two of which each is in every other one.
+        let mut bench = Bench::new();
+        for second in 1..=20 {
+            bench.steps(1, 1.0, |step| {
+                step.tcp(Some(0), 0);
+                step.shared_listener(7, if second % 2 == 0 { 4 } else { 0 }, 0);
+                step.shared_listener(8, if second % 4 == 0 { 4 } else { 0 }, 0);
+            });
+        }
+        assert!(bench.engine().findings().is_empty(), "{:?}", bench.engine().findings());
+    }
+
+    #[test]
+    fn a_listener_that_was_started_again_counts_from_0() {
+        let mut bench = Bench::new();
+        for second in 1..=12 {
+            bench.steps(1, 1.0, |step| {
+                step.tcp(Some(20), 20);
+                // It dropped 20 a second, and was started again: the other socket has dropped 500.
+                if second < 12 { step.shared_listener(7, 0, 20 * second) } else { step.shared_listener(9, 0, 500) }
+            });
+        }
+        // In the ten seconds of the window: 20 in each of nine, then 500.
+        assert_eq!(evidence(&bench, "dropped by this listener"), Some(680.0));
+        assert!(bench.only(RuleId::R2).sentence.contains("(tnslsnr[900])"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use quantity::clock;
 use recording::{Manifest, Reader, RecordingFollower, RecordingState, RowBatch, Sink as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use top_page::{MachineFacts, ServerFacts, TABLES, samples};
+use top_page::{MachineFacts, ServerFacts, samples};
 
 /// How often one looks for what was written.
 const LOOK_EVERY_NS: u64 = 200_000_000;
@@ -172,8 +172,8 @@ impl Source for Attached {
         Some(self.looked_ns + LOOK_EVERY_NS)
     }
 
-    fn between(&self, range: Range<i64>) -> Result<Vec<RowBatch>, MonitorError> {
-        Ok(self.reader.between(&TABLES, range)?)
+    fn between(&self, tables: &[&str], range: Range<i64>) -> Result<Vec<RowBatch>, MonitorError> {
+        Ok(self.reader.between(tables, range)?)
     }
 
     fn span(&self) -> Option<(i64, i64)> {

@@ -126,9 +126,10 @@ impl Source for Live {
         Some(self.due_ns)
     }
 
-    fn between(&self, range: Range<i64>) -> Result<Vec<RowBatch>, MonitorError> {
+    fn between(&self, tables: &[&str], range: Range<i64>) -> Result<Vec<RowBatch>, MonitorError> {
         let wanted = self.past.iter().filter(|(t_ns, _, _)| range.contains(t_ns));
-        Ok(wanted.flat_map(|(_, _, batches)| batches.iter().cloned()).collect())
+        let batches = wanted.flat_map(|(_, _, batches)| batches);
+        Ok(batches.filter(|batch| tables.contains(&batch.table.name)).cloned().collect())
     }
 
     fn span(&self) -> Option<(i64, i64)> {

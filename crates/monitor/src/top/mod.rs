@@ -3,6 +3,7 @@
 
 mod attach;
 mod bookmarks;
+mod last_rows;
 mod live;
 mod missing;
 mod play;
@@ -26,7 +27,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 use top_page::{
-    Grid, MachineFacts, PageInterval, PageScene, ServerFacts, TimeStrip, WatchedRequests, compare, compared,
+    Grid, MachineFacts, PageInterval, PageScene, ServerFacts, TABLES, TimeStrip, WatchedRequests, compare, compared,
 };
 use tui::top::{PageCommand, PageMode, ProfiledCpus, Screen, TopLook, TopPage, TopState, plain_text};
 use window::Window;
@@ -71,8 +72,8 @@ pub(crate) trait Source {
     fn advance(&mut self) -> Result<Vec<Vec<RowBatch>>, MonitorError>;
     /// When there may be new ones, `CLOCK_MONOTONIC`; `None`: never.
     fn due_ns(&self) -> Option<u64>;
-    /// Batches of a stretch of the past.
-    fn between(&self, range: Range<i64>) -> Result<Vec<RowBatch>, MonitorError>;
+    /// Batches of some tables in a stretch of the past.
+    fn between(&self, tables: &[&str], range: Range<i64>) -> Result<Vec<RowBatch>, MonitorError>;
     /// First and last moment that there is.
     fn span(&self) -> Option<(i64, i64)>;
     /// Time between samples, s.
@@ -426,7 +427,7 @@ impl Top {
         let wanted_ns = t_ns.clamp(first_ns, last_ns);
         let interval_s = self.source.interval_s();
         let source = &self.source;
-        self.window.go(wanted_ns, interval_s, |range| source.between(range))?;
+        self.window.go(wanted_ns, (first_ns, interval_s), |tables, range| source.between(tables, range))?;
         if t_ns < first_ns {
             self.state.say("nothing older is remembered");
         } else if t_ns > last_ns && self.mode == PageMode::Paused {
@@ -498,7 +499,8 @@ impl Top {
         let read = |t_ns: i64| {
             #[expect(clippy::cast_possible_truncation, reason = "an interval")]
             let lead_ns = (interval_s * 1.5e9) as i64;
-            window::moments(&self.source.between(t_ns - length_ns - lead_ns..t_ns + lead_ns / 2)?)
+            let range = t_ns - length_ns - lead_ns..t_ns + lead_ns / 2;
+            window::moments(&[], &self.source.between(&TABLES, range)?)
         };
         let changes = compare(&read(a_ns)?, &read(b_ns)?);
         let length = view::Unit::Seconds.format(Some((length_ns as f64 / 1e9).round()));

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use top_page::{IoIntervals, MachineFacts, ServerFacts, TABLES, TRACED_EVERY_NS, TimeStrip};
+use top_page::{IoIntervals, MachineFacts, ServerFacts, TRACED_EVERY_NS, TimeStrip};
 
 /// Tables of which the first one that has rows tells when samples were taken.
 const PACE: [&str; 10] = [
@@ -250,9 +250,9 @@ impl Source for Recorded {
         None
     }
 
-    fn between(&self, range: Range<i64>) -> Result<Vec<RowBatch>, MonitorError> {
-        let mut batches = self.reader.between(&TABLES, range.clone())?;
-        if self.is_trace {
+    fn between(&self, tables: &[&str], range: Range<i64>) -> Result<Vec<RowBatch>, MonitorError> {
+        let mut batches = self.reader.between(tables, range.clone())?;
+        if self.is_trace && tables.contains(&rows::IoInterval::NAME) {
             batches.extend(from_trace(&self.reader, &range, self.span.0)?);
         }
         Ok(batches)

@@ -1,11 +1,12 @@
 //! The moments that the page looks at: at the newest end, or around one of the past.
 
 use super::WINDOW_SAMPLES;
+use super::last_rows::LookBack;
 use crate::MonitorError;
 use quantity::text::{civil, parse_duration_s, wall_ns_of};
 use recording::{RowBatch, Sink as _};
 use std::ops::Range;
-use top_page::{PageFold, PageInterval, samples};
+use top_page::{PageFold, PageInterval, TABLES, samples};
 
 /// Moments in a row.
 #[derive(Debug, Default)]
@@ -81,18 +82,21 @@ impl Window {
         is_here
     }
 
-    /// Shows the last moment at or before `t_ns`; `read` gives the batches of a stretch of time.
+    /// Shows the last moment at or before `t_ns`; `read` gives the batches of some tables in a stretch of time, of which
+    /// there are some from `first_ns` on.
     pub(crate) fn go(
         &mut self,
         t_ns: i64,
-        interval_s: f64,
-        read: impl Fn(Range<i64>) -> Result<Vec<RowBatch>, MonitorError>,
+        (first_ns, interval_s): (i64, f64),
+        read: impl Fn(&[&str], Range<i64>) -> Result<Vec<RowBatch>, MonitorError>,
     ) -> Result<(), MonitorError> {
         #[expect(clippy::cast_possible_truncation, reason = "an interval")]
         let interval_ns = (interval_s * 1e9) as i64;
         let half_ns = interval_ns.saturating_mul(i64::try_from(WINDOW_SAMPLES / 2).unwrap_or(0));
         let from_ns = t_ns.saturating_sub(half_ns).saturating_sub(LEAD * interval_ns.max(1_000_000_000));
-        let moments = moments(&read(from_ns..t_ns.saturating_add(half_ns))?)?;
+        let batches = read(&TABLES, from_ns..t_ns.saturating_add(half_ns))?;
+        let before = LookBack { first_ns, from_ns, interval_ns }.last_rows(&batches, read)?;
+        let moments = moments(&before, &batches)?;
         // A sample takes a few milliseconds; its own time may be a little after the one that was asked for.
         let count = moments.partition_point(|moment| moment.t_ns <= t_ns + interval_ns / 10);
         let count = if count == 0 { moments.len().min(1) } else { count };
@@ -101,9 +105,13 @@ impl Window {
     }
 }
 
-/// The moments of a stretch of time out of the middle of a recording.
-pub(crate) fn moments(batches: &[RowBatch]) -> Result<Vec<PageInterval>, MonitorError> {
+/// The moments of a stretch of time out of the middle of a recording; `before`: the last rows before it of what has rows
+/// only when it changed.
+pub(crate) fn moments(before: &[RowBatch], batches: &[RowBatch]) -> Result<Vec<PageInterval>, MonitorError> {
     let mut fold = PageFold::new(true);
+    before.iter().try_for_each(|batch| fold.accept(batch))?;
+    // No sample: it makes no moment.
+    fold.commit()?;
     for sample in samples(batches) {
         sample.iter().try_for_each(|batch| fold.accept(batch))?;
         fold.commit()?;
@@ -151,7 +159,75 @@ fn time_of_day(text: &str) -> Option<(i64, i64, i64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::moment_of;
+    use super::{Window, moment_of};
+    use rates::stat::CounterSubject;
+    use recording::rows::{Cpu, Interrupt, Process};
+    use recording::{Row, RowBatch};
+
+    const SECOND_NS: i64 = 1_000_000_000;
+
+    fn batch<R: Row>(rows: Vec<R>) -> RowBatch {
+        RowBatch::from_rows(&rows).expect("a batch")
+    }
+
+    /// `%CPU` of the process db in the last second of a recording, and its vector's rate. Both had rows in the first two
+    /// seconds and in the last one only.
+    fn last_second(slept_s: i64) -> (Option<f64>, Option<f64>) {
+        let last_s = slept_s + 2;
+        let cpu = |n: i64| Cpu { t_ns: n * SECOND_NS, cpu: "all".into(), idle_ns: n * SECOND_NS, ..Cpu::default() };
+        // It used 100 ms in each second in which it ran.
+        let db = |(n, used_ms): (i64, i64)| Process {
+            t_ns: n * SECOND_NS,
+            pid: 100,
+            start_ns: Some(-SECOND_NS),
+            comm: "db".into(),
+            user_ns: Some(used_ms * 1_000_000),
+            system_ns: Some(0),
+            ..Process::default()
+        };
+        let irq = |(n, count): (i64, i64)| Interrupt {
+            t_ns: n * SECOND_NS,
+            kind: "irq".into(),
+            vector: "36 virtio".into(),
+            count,
+            ..Interrupt::default()
+        };
+        let web = |n: i64| Process { pid: 200, comm: "web".into(), ..db((n, 10 * n)) };
+        let mut ran: Vec<Process> = [(1, 100), (2, 200), (last_s, 300)].into_iter().map(db).collect();
+        ran.extend((1..=last_s).map(web));
+        ran.sort_by_key(|row| row.t_ns);
+        let rare = [(1, 1000), (2, 2000), (last_s, 2000 + 100 * slept_s)].into_iter().map(irq);
+        let all = [batch((1..=last_s).map(cpu).collect()), batch(ran), batch(rare.collect())];
+        let mut window = Window::default();
+        let read = |tables: &[&str], range: std::ops::Range<i64>| {
+            let mut found = Vec::new();
+            for whole in all.iter().filter(|batch| tables.contains(&batch.table.name)) {
+                let times: Vec<i64> = match whole.table.name {
+                    "cpu" => whole.to_rows::<Cpu>()?.iter().map(|row| row.t_ns).collect(),
+                    "process" => whole.to_rows::<Process>()?.iter().map(|row| row.t_ns).collect(),
+                    _ => whole.to_rows::<Interrupt>()?.iter().map(|row| row.t_ns).collect(),
+                };
+                let from = times.partition_point(|t_ns| *t_ns < range.start);
+                let to = times.partition_point(|t_ns| *t_ns < range.end);
+                if from < to {
+                    found.push(RowBatch { table: whole.table, rows: whole.rows.slice(from, to - from) });
+                }
+            }
+            Ok(found)
+        };
+        window.go(last_s * SECOND_NS, (SECOND_NS, 1.0), read).expect("it is read");
+        let now = window.shown().last().expect("a moment");
+        assert_eq!((now.t_ns, now.seconds), (last_s * SECOND_NS, 1.0));
+        let rate = now.interrupts.iter().find(|rate| rate.vector == "36 virtio");
+        (now.figure(CounterSubject::Process, "db", "cpu_percent"), rate.and_then(|rate| rate.per_s))
+    }
+
+    #[test]
+    fn a_process_that_slept_for_long_has_figures_in_the_second_in_which_it_wakes() {
+        for slept_s in [1, 60, 90, 130, 200, 1200] {
+            assert_eq!(last_second(slept_s), (Some(10.0), Some(100.0)), "after {slept_s} s");
+        }
+    }
 
     #[test]
     fn times_that_people_write() {

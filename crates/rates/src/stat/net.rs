@@ -5,7 +5,7 @@
 
 use super::FigureDigits::{Fixed, Percent, Scaled};
 use super::{StatColumn, columns, ratio};
-use crate::counter::{CounterStep, delta};
+use crate::counter::{CounterStep, delta, sum_known};
 use crate::net::NetDelta;
 use recording::rows::{Net, System};
 use recording::{RecordingError, RowBatch};
@@ -65,8 +65,13 @@ impl Figures {
         Self { speeds: speeds.to_vec(), softnet: [None; 2] }
     }
 
-    /// Packets per second that input queues dropped; `None` where it is not known. Recordings of the past, and imports, may
-    /// lack it.
+    /// Are drops of input queues counted? Recordings of the past, and imports, may lack them.
+    fn counts_softnet(&self) -> bool {
+        // The newest alone is the first one.
+        self.softnet[1].is_some()
+    }
+
+    /// Packets per second that input queues dropped; `None` where it is not known.
     fn softnet(&self) -> Option<f64> {
         let [Some((now_ns, now)), Some((before_ns, before))] = self.softnet else { return None };
         delta(now, before).filter(|_| now_ns > before_ns).map(|drops| drops * 1e9 / (now_ns - before_ns) as f64)
@@ -109,10 +114,10 @@ impl super::Figures<Net> for Figures {
             [delta.qdisc_drops, delta.qdisc_requeues, delta.qdisc_overlimits].map(|count| delta.per_s(count));
         // An interface of which no discipline is known has what it counts itself.
         let has_discipline = step.now.qdisc_drops.is_some();
-        let discipline =
-            if has_discipline { drops.zip(requeues).zip(overlimits).map(|((a, b), c)| a + b + c) } else { Some(0.0) };
+        let discipline = if has_discipline { sum_known([drops, requeues, overlimits]) } else { Some(0.0) };
         // Whose packets they were the kernel does not tell: of all that received some.
-        let softnet = self.softnet().filter(|_| rx.is_some_and(|rx| rx > 0.0)).unwrap_or(0.0);
+        let has_softnet = self.counts_softnet() && rx.is_some_and(|rx| rx > 0.0);
+        let softnet = if has_softnet { self.softnet() } else { Some(0.0) };
         let kib = |bytes: f64| bytes / 1024.0;
         vec![
             rx.map(kib),
@@ -122,7 +127,7 @@ impl super::Figures<Net> for Figures {
             ratio(delta.rx.bytes, delta.rx.packets),
             ratio(delta.tx.bytes, delta.tx.packets),
             util,
-            own.zip(discipline).map(|(own, discipline)| own + discipline + softnet),
+            sum_known([own, discipline, softnet]),
             used(rx),
             used(tx),
             delta.per_s(delta.rx.errors),

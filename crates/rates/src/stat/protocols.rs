@@ -2,7 +2,7 @@
 
 use super::FigureDigits::{Percent, Scaled};
 use super::{Figures, StatColumn, columns, percent};
-use crate::counter::CounterStep;
+use crate::counter::{CounterStep, sum_known};
 use recording::rows;
 
 pub(super) const TCP: &[StatColumn] = columns! {
@@ -30,11 +30,11 @@ impl Figures<rows::Tcp> for Tcp {
     fn values(&self, step: &CounterStep<'_, rows::Tcp>) -> Vec<Option<f64>> {
         let again = step.delta_opt(|row| row.retransmits);
         // The kernel's OutSegs leaves out what was sent again.
-        let sent = step.delta_opt(|row| Some(row.out_segments? + row.retransmits?));
+        let sent = sum_known([step.delta_opt(|row| row.out_segments), again]);
         vec![
             step.rate_opt(|row| row.in_segments),
             step.rate_opt(|row| row.out_segments),
-            step.rate_opt(|row| Some(row.established_resets? + row.resets_sent?)),
+            sum_known([step.rate_opt(|row| row.established_resets), step.rate_opt(|row| row.resets_sent)]),
             step.rate_opt(|row| row.attempt_fails),
             percent(again, sent),
             step.rate_opt(|row| row.passive_opens),

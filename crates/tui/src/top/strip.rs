@@ -24,6 +24,12 @@ pub(super) fn draw(page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area) -> u
     let mut y = 1;
     for line in &strip.lines {
         canvas.text(area.left(NAMES), (0, y), line.name, Ink::Title);
+        let is_recorded = line.cells.iter().any(Option::is_some);
+        if !is_recorded {
+            canvas.text(bed, (0, y), "not recorded", Ink::Faint);
+            y += 1;
+            continue;
+        }
         for (x, cell) in cells(&line.cells, width).into_iter().enumerate() {
             let (mark, ink) = match cell {
                 Some(share) => (

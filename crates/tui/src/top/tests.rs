@@ -616,16 +616,22 @@ fn recorded_with(
     page: &TopPage<'_>,
     (bookmarks, heat): (&[i64], Option<top_page::StripHeat>),
     look: TopLook,
-    (columns, rows): (u16, u16),
+    size: (u16, u16),
 ) -> String {
     let line = top_page::StripLine { name: "iops", greatest: "747/s".to_string(), cells: vec![Some(1.0); 10] };
-    let strip = top_page::TimeStrip {
-        from_ns: SECOND_NS,
-        to_ns: SECONDS * SECOND_NS,
-        resolution: "1s raw".into(),
-        lines: vec![line],
-        heat,
-    };
+    with_strip(page, bookmarks, (vec![line], heat), look, size)
+}
+
+/// The same, with these lines in the strip.
+fn with_strip(
+    page: &TopPage<'_>,
+    bookmarks: &[i64],
+    (lines, heat): (Vec<top_page::StripLine>, Option<top_page::StripHeat>),
+    look: TopLook,
+    (columns, rows): (u16, u16),
+) -> String {
+    let (from_ns, to_ns) = (SECOND_NS, SECONDS * SECOND_NS);
+    let strip = top_page::TimeStrip { from_ns, to_ns, resolution: "1s raw".into(), lines, heat };
     let recorded = TopPage {
         scene: page.scene,
         machine: page.machine,
@@ -653,6 +659,18 @@ fn a_knee() -> top_page::StripHeat {
         _ => vec![1, 9, 20, 12, 4, 2, 9, 30, 260, 1 + second % 5],
     };
     top_page::StripHeat::new(15, (0..60).map(cell).collect())
+}
+
+#[test]
+fn a_counter_that_was_not_recorded_is_no_time_without_the_collector() {
+    let line = |name, cells: Vec<Option<f64>>| top_page::StripLine { name, greatest: "?".to_string(), cells };
+    let lines = vec![line("psi io", vec![None; 10]), line("cpu", vec![Some(0.5), None, Some(0.5)])];
+    Fixture::new().with(|page| {
+        let text = with_strip(page, &[], (lines.clone(), None), PLAIN, (80, 24));
+        let of = |name: &str| text.lines().find(|text| text.contains(name)).expect("a line").to_string();
+        assert!(of("psi io").contains("not recorded") && !of("psi io").contains('░'), "{text}");
+        assert!(of("cpu  ").contains('░') && !of("cpu  ").contains("not recorded"), "{text}");
+    });
 }
 
 #[test]
