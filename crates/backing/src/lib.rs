@@ -4,7 +4,7 @@
 //! be written, has no `unsafe` code. Nothing here changes anything.
 
 mod dm;
-mod loops;
+mod loop_devices;
 
 pub use dm::{MapSection, MapperControl};
-pub use loops::{LoopBacking, loop_status};
+pub use loop_devices::{LoopBacking, loop_status};

@@ -99,7 +99,7 @@ mod tests {
     use plan::OpMix;
 
     fn counts(mix: OpMix, gaps: GapDistribution, rate: f64, until_ns: u64) -> [usize; 2] {
-        let mut workload = crate::cost::workload();
+        let mut workload = crate::engine_overhead::workload();
         workload.mix = mix;
         workload.address.files = Some(Box::default());
         let mut dues = DueTimes::of_job(&workload, rate, &Arrivals { gaps, burst: None }, 7).unwrap();

@@ -3,11 +3,11 @@
 use crate::cache::Cached;
 use crate::discard::is_device;
 use crate::due_times::DueTimes;
+use crate::job_counts::JobSpan;
 use crate::job_status::JobStatuses;
 use crate::mapping::Mapping;
 use crate::opening::{descriptor, flags_of};
 use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
-use crate::tally::JobSpan;
 use crate::{EngineError, ResolvedRate, RunInput};
 use plan::generate::{
     ArrivalSchedule, ContentGenerator, GeneratorPart, JoinedStream, Operations, TargetGeometry, TargetTurns,

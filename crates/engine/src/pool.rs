@@ -123,18 +123,18 @@ impl Families {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost;
+    use crate::engine_overhead;
     use plan::{Plan, Run};
 
     /// Three targets with eight slots each, and a run of these workloads on all of them.
     fn plan(workloads: Vec<Workload>, threads: Option<u32>) -> Plan {
-        let targets = vec![plan::TargetSpec { depth: 8, ..cost::target() }; 3];
-        let template = Run::of_replay("rd1", cost::workload());
+        let targets = vec![plan::TargetSpec { depth: 8, ..engine_overhead::target() }; 3];
+        let template = Run::of_replay("rd1", engine_overhead::workload());
         Plan { targets, runs: vec![Run { workloads, depth: threads, ..template }], ..Plan::default() }
     }
 
     fn workload(depth: Option<u32>) -> Workload {
-        Workload { depth, targets: vec![0, 1, 2], ..cost::workload() }
+        Workload { depth, targets: vec![0, 1, 2], ..engine_overhead::workload() }
     }
 
     /// Depth, workloads and greatest number of parts of each pool.

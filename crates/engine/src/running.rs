@@ -9,13 +9,13 @@ use crate::harvest::{
     Arrived, BUSY_SHARE, FailedOperation, FinishedRun, IntervalHarvest, JobInterval, KeptIo, LaneEnd, LaneEnds,
     LaneInterval, LaneMap, WorkerInterval, is_predictable,
 };
+use crate::job_counts::{DepthCounts, JobSpan, JobStat};
 use crate::job_status::JobStatuses;
 use crate::pool::used_targets;
 use crate::replay_progress::Played;
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, RawIo, Slot};
 use crate::sync::SyncWorkers;
-use crate::tally::{JobSpan, JobStat, Tally};
 use crate::uring_worker::Worker;
 use crate::{EngineError, EngineOptions, ResolvedRate, RunInput, choose, placement};
 use quantity::clock;
@@ -71,7 +71,8 @@ impl TeamJob {
         let span = self.span.get();
         let is_new = std::mem::replace(&mut self.last_span, span) != span;
         let of_clock = |t_ns: Option<u64>| t_ns.map(|t_ns| started_ns + t_ns);
-        let counted = stat.map(|stat| [&mut stat.depth, &mut stat.submitted, &mut stat.completed].map(Tally::take));
+        let counted =
+            stat.map(|stat| [&mut stat.depth, &mut stat.submitted, &mut stat.completed].map(DepthCounts::take));
         let [depth, submitted, completed] = counted.unwrap_or_default();
         let has_news = is_new || depth.count() > 0 || completed.count() > 0;
         let (began_ns, ended_ns) = (of_clock(span.0), of_clock(span.1));

@@ -10,8 +10,8 @@ use crate::budget::Budget;
 use crate::failure::RawFailure;
 use crate::group::{GroupSpec, LaneSpec};
 use crate::issue::{Issue, Next};
+use crate::job_scheduler::JobScheduler;
 use crate::job_status::Failed;
-use crate::jobs::Jobs;
 use plan::generate::{Operation, OperationKind};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -64,7 +64,7 @@ impl Pool {
 pub(crate) struct Scheduler {
     specs: Vec<LaneSpec>,
     /// In place of everything below, when the group's workloads are jobs.
-    jobs: Option<Jobs>,
+    jobs: Option<JobScheduler>,
     lanes: Vec<Lane>,
     pools: Vec<Pool>,
     shares_fixed: bool,
@@ -103,7 +103,7 @@ impl Scheduler {
     pub(crate) fn new(spec: &mut GroupSpec, budget: Arc<Budget>) -> Self {
         let specs = std::mem::take(&mut spec.lanes);
         let jobs = std::mem::take(&mut spec.jobs);
-        let jobs = (!jobs.is_empty()).then(|| Jobs::new(jobs, specs.len()));
+        let jobs = (!jobs.is_empty()).then(|| JobScheduler::new(jobs, specs.len()));
         let mut this = Self {
             lanes: specs.iter().map(Lane::new).collect(),
             specs,
@@ -154,7 +154,7 @@ impl Scheduler {
 
     /// Operations that were issued and have not come back.
     pub(crate) fn in_flight(&self) -> u32 {
-        self.jobs.as_ref().map_or(self.in_flight, Jobs::in_flight)
+        self.jobs.as_ref().map_or(self.in_flight, JobScheduler::in_flight)
     }
 
     fn push_due(&mut self, lane: u32) {
@@ -439,7 +439,7 @@ impl Scheduler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost;
+    use crate::engine_overhead;
     use plan::generate::{ArrivalSchedule, GeneratorPart, Operations, TargetGeometry};
 
     /// Lanes that use pools of these depths.
@@ -455,9 +455,15 @@ mod tests {
 
     fn lane(share: f64) -> LaneSpec {
         let geometry = TargetGeometry { size_bytes: 1 << 30, block_bytes: 512 };
-        let operations =
-            Operations::new(&cost::workload(), &cost::target(), geometry, 1, GeneratorPart::WHOLE).unwrap();
-        LaneSpec { share, ..cost::lane(operations) }
+        let operations = Operations::new(
+            &engine_overhead::workload(),
+            &engine_overhead::target(),
+            geometry,
+            1,
+            GeneratorPart::WHOLE,
+        )
+        .unwrap();
+        LaneSpec { share, ..engine_overhead::lane(operations) }
     }
 
     /// A lane with an operation every `period_ns`.

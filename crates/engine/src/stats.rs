@@ -4,9 +4,9 @@
 //! taken once per batch and held by the coordinator for the length of a swap, so it never waits for I/O on either side.
 
 use crate::failure::RawFailure;
+use crate::job_counts::JobStat;
 use crate::job_status::Failed;
 use crate::pending::Pending;
-use crate::tally::JobStat;
 use plan::generate::OperationKind;
 use quantity::histogram::HistogramRecorder;
 use std::sync::{Mutex, MutexGuard, PoisonError};

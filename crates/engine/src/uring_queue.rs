@@ -3,7 +3,7 @@
 
 use crate::EngineError;
 use crate::discard::URING_DISCARD;
-use crate::memory::Memory;
+use crate::io_buffers::IoBuffers;
 use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use plan::generate::{Operation, OperationKind};
@@ -117,7 +117,7 @@ impl Ring {
     }
 
     /// Registers files (-1: none), buffers and the ring itself; what the kernel refuses is done without.
-    pub(crate) fn register(&mut self, files: &[RawFd], memory: &Memory) -> Result<(), EngineError> {
+    pub(crate) fn register(&mut self, files: &[RawFd], memory: &IoBuffers) -> Result<(), EngineError> {
         let submitter = self.ring.submitter();
         if files.iter().any(|file| *file >= 0) {
             submitter.register_files(files).map_err(EngineError::system("register files with io_uring"))?;

@@ -8,8 +8,8 @@ use crate::EngineError;
 use crate::budget::Budget;
 use crate::failure::RawFailure;
 use crate::group::{GroupSpec, LaneSpec};
+use crate::io_buffers::IoBuffers;
 use crate::issue::{Issue, Next};
-use crate::memory::Memory;
 use crate::pending::PendingOp;
 use crate::priorities::Chooser;
 use crate::scheduler::Scheduler;
@@ -44,7 +44,7 @@ struct InFlight {
 /// What a worker thread owns.
 pub(crate) struct Worker {
     ring: Ring,
-    memory: Memory,
+    memory: IoBuffers,
     scheduler: Scheduler,
     /// Keeps the descriptors open that the ring knows.
     _files: Vec<Option<Arc<OwnedFd>>>,
@@ -83,7 +83,7 @@ impl Worker {
     ) -> Result<Self, EngineError> {
         let depth = group.depth().max(1);
         let mut ring = Ring::new(depth).map_err(EngineError::system("set up io_uring"))?;
-        let memory = Memory::new(depth as usize, group.transfer_max as usize)?;
+        let memory = IoBuffers::new(depth as usize, group.transfer_max as usize)?;
         let files: Vec<_> = group.files.iter().map(|file| file.fd.clone()).collect();
         let raw: Vec<i32> = files.iter().map(|file| file.as_ref().map_or(-1, |file| file.as_raw_fd())).collect();
         ring.register(&raw, &memory)?;

@@ -8,11 +8,11 @@
 mod by_event;
 mod engine;
 mod failures;
+mod from_recording;
 mod groups;
 mod interval_sample;
 mod interval_samples;
 mod listen_drops;
-mod replay;
 mod rules;
 mod rules_doc;
 mod samples;
@@ -23,8 +23,8 @@ mod trace_errors;
 mod window;
 
 pub use engine::RuleEngine;
+pub use from_recording::{findings, findings_between, findings_until};
 pub use recording::IOS_ARE_IN;
-pub use replay::{findings, findings_between, findings_until};
 pub use rules_doc::rules_markdown;
 pub use rules_doc::table;
 pub use thresholds::{Threshold, Thresholds, ThresholdsError};

@@ -1,6 +1,6 @@
 //! Rows of counters, each beside the one before.
 
-use rates::stat::known::began_since;
+use rates::stat::seen_keys::began_since;
 use recording::{RecordingError, Row, RowBatch};
 use std::collections::HashMap;
 

@@ -4,9 +4,9 @@ use arrow_array::Array as _;
 use quantity::histogram::Histogram;
 use rates::{BatchColumns, NameNumbers};
 use recording::rows::{self, IoError, IoInterval, TraceInterval};
-use recording::{Label, Reader, RowBatch, Sizes};
+use recording::{Label, Reader, RowBatch, SizeHistogram};
 use std::collections::{BTreeMap, HashMap};
-use view::AnalyzeError;
+use view::TableReadError;
 use workload::traced::rows::{NumberedIo, append};
 use workload::traced::sample::sample;
 
@@ -33,7 +33,7 @@ impl TraceErrors {
     ///
     /// # Errors
     /// The recording cannot be read.
-    pub(super) fn of(reader: &Reader) -> Result<Option<Self>, AnalyzeError> {
+    pub(super) fn of(reader: &Reader) -> Result<Option<Self>, TableReadError> {
         let (mut ends, mut errors) = (Vec::new(), 0);
         for row in reader.rows::<TraceInterval>()? {
             let row = row?;
@@ -111,7 +111,7 @@ impl TraceErrors {
                     bytes: 0,
                     response: Histogram::default(),
                     asynchronous: None,
-                    sizes: Sizes(Histogram::default()),
+                    sizes: SizeHistogram(Histogram::default()),
                     sequential: None,
                     errors: None,
                 });

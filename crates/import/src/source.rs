@@ -13,7 +13,7 @@ const LINE_MAX: usize = 64 << 10;
 
 /// Opens a file; what begins like gzip is decompressed, all members one after the other.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>, ImportError> {
-    quantity::reading::note(&[&path.to_string_lossy()]);
+    quantity::oom_context::note(&[&path.to_string_lossy()]);
     let failed = || ImportError::io("read", path);
     let mut raw = BufReader::with_capacity(BUFFER, File::open(path).map_err(failed())?);
     let is_gzip = raw.fill_buf().map_err(failed())?.starts_with(&[0x1f, 0x8b]);

@@ -4,7 +4,7 @@
 
 mod flat;
 mod histogram;
-mod loops;
+mod loop_elements;
 
 use crate::ImportError;
 use crate::printed::{seconds, sum_of, summary, whole};
@@ -42,7 +42,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Results, ImportError> {
     let start = results.started_wall_ns;
     let runs: Vec<Run<'_>> =
         flat.runs().into_iter().enumerate().map(|(index, lines)| Run::new(index, lines, start)).collect();
-    let details = loops::read(path, &runs, &mut results.notes);
+    let details = loop_elements::read(path, &runs, &mut results.notes);
     for (run, detail) in runs.iter().zip(&details) {
         let distribution = distributions.iter().filter(|found| found.run == run.name).nth(run.same_name(&results));
         run.rows(&mut results, detail, distribution);

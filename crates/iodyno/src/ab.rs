@@ -4,7 +4,7 @@ use crate::ab_args::AbArgs;
 use crate::compare;
 use crate::exit::{Failure, PARAMETERS};
 use crate::load_files::{Inputs, read_files_with, split_inputs};
-use crate::place;
+use crate::recording_dir;
 use crate::run::{check_destroy, dry_run_code};
 use crate::signals::watch_signals;
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
@@ -15,7 +15,7 @@ use output::OverwritePolicy;
 use params::VdbenchOptions;
 use plan::RunRepeat;
 use quantity::text::format_ns;
-use session::{AbLoad, AbOutcome, AbRequest, Face, RoundSide, order_of};
+use session::{AbLoad, AbOutcome, AbRequest, RoundSide, RunObserver, order_of};
 use std::path::{Path, PathBuf};
 use target::WritePolicy;
 use views::{ComparisonQuestion, ROUND_S_MIN};
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
         return dry_run(args, &loads);
     }
     args.judge.junit.as_deref().map_or(Ok(()), session::begin_junit_file)?;
-    let place = place::take(args.output.as_deref(), "ab")?;
+    let place = recording_dir::take(args.output.as_deref(), "ab")?;
     let request = AbRequest {
         loads,
         directory: place.path().to_path_buf(),
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     // Standard output is for JSON where that was asked for.
-    let mut face: Box<dyn Face> =
+    let mut face: Box<dyn RunObserver> =
         if args.judge.json { Box::new(session::error_face()) } else { Box::new(session::terminal_face()) };
     let outcome = session::ab(&request, face.as_mut(), &stop)?;
     let _ = face.finish(&[]);
@@ -290,7 +290,7 @@ fn dry_run(args: &AbArgs, loads: &[AbLoad; 2]) -> Result<u8, Failure> {
         }
         None => outln!("time: open, at least one run ends with its data and not with the clock"),
     }
-    outln!("results: {}", place::name(args.output.as_deref(), "ab")?.display());
+    outln!("results: {}", recording_dir::name(args.output.as_deref(), "ab")?.display());
     outln!("nothing was written or read; leave out --dry-run to run it");
     Ok(code)
 }

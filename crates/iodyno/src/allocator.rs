@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "GlobalAlloc is an unsafe trait: the system's allocator is handed on to")]
 
 use crate::exit::RECORDING;
-use quantity::reading;
+use quantity::oom_context;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
@@ -205,7 +205,7 @@ fn end(why: Why, asked: usize) -> ! {
             words.add(b" of memory");
         }
     }
-    reading::with_note(|note| {
+    oom_context::with_note(|note| {
         if !note.is_empty() {
             words.add(b" while reading ");
             words.add(note);

@@ -11,7 +11,7 @@ use clap::Parser;
 use output::OutputFile;
 use recording::Reader;
 use std::path::{Path, PathBuf};
-use view::{AnalyzeError, Selection, TimeOfRecording, TimeWindow, ViewData};
+use view::{Selection, TableReadError, TimeOfRecording, TimeWindow, ViewData};
 
 /// Draws a view, or lists the views; gives the exit code.
 pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failure> {
@@ -127,7 +127,7 @@ fn view(args: &ChartArgs, reader: &Reader, id: &str) -> Result<ViewData, Failure
     beside(args)
 }
 
-fn failure(error: AnalyzeError) -> Failure {
+fn failure(error: TableReadError) -> Failure {
     Failure::new(code_of(&error), error.to_string())
 }
 
@@ -171,9 +171,9 @@ fn window(args: &ChartArgs) -> Result<TimeWindow, Failure> {
 }
 
 /// A wrong name is a wrong parameter; anything else is the recording's fault.
-pub(crate) fn code_of(error: &AnalyzeError) -> u8 {
+pub(crate) fn code_of(error: &TableReadError) -> u8 {
     match error {
-        AnalyzeError::Recording(error) => recording_code(error),
+        TableReadError::Recording(error) => recording_code(error),
         error if error.is_parameter() => PARAMETERS,
         _ => RECORDING,
     }

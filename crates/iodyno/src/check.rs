@@ -51,7 +51,7 @@ fn read(text: &str) -> Result<Condition, Failure> {
 }
 
 fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Result<Vec<ObjectiveVerdict>, Failure> {
-    let unreadable = |error: view::AnalyzeError| Failure::from(session::SessionError::from(error));
+    let unreadable = |error: view::TableReadError| Failure::from(session::SessionError::from(error));
     let path = reader.directory();
     if conditions.is_empty() {
         let verdicts = ::objectives::objectives(reader).map_err(unreadable)?;

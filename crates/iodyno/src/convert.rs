@@ -13,7 +13,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
     let options = VdbenchOptions { variables, ..VdbenchOptions::default() };
     let Inputs { plan, format, .. } = read_files(&files, &[], &options, false)?;
     // Those that the files include, too.
-    plan.sources.iter().for_each(|source| output::keep_file(Path::new(&source.name)));
+    plan.sources.iter().for_each(|source| output::protect_file(Path::new(&source.name)));
     let wanted = args.to.or_else(|| args.output.as_deref().and_then(by_ending)).unwrap_or(match format {
         ParameterFormat::Fio => LanguageArg::Vdbench,
         ParameterFormat::Vdbench | ParameterFormat::Unknown => LanguageArg::Fio,

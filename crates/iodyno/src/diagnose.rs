@@ -7,7 +7,7 @@ use crate::signals::watch_signals;
 use crate::time_args::time;
 use collect::SubjectName;
 use findings::{Finding, FindingSeverity, IOS_ARE_IN, RuleEngine, Thresholds};
-use monitor::{EventClock, SampleConsumers, StopFlag, WatchRequest};
+use monitor::{EventCpuTime, SampleConsumers, StopFlag, WatchRequest};
 use quantity::text::format_wall;
 use quantity::visible::visible;
 use rates::stat::CounterSubject;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &DiagnoseArgs, command_line: &[String]) -> Result<u8, Fa
         }
     };
     for link in args.links.links()?.iter().filter(|link| !judged.engine.knows_link(&link.interface)) {
-        say!("iodyno: -S: {}", tui::stranger(CounterSubject::Net, &link.interface));
+        say!("iodyno: -S: {}", tui::unknown_name_message(CounterSubject::Net, &link.interface));
     }
     if args.json {
         crate::out::json(as_json(&judged));
@@ -102,11 +102,11 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
     }
     let request = WatchRequest {
         what: SubjectName::ALL.to_vec(),
-        events: EventClock::IfPossible,
+        events: EventCpuTime::IfPossible,
         profile_hz: None,
         responses: false,
         interval_ns: INTERVAL_NS,
-        idle: monitor::IdleSubjects::default(),
+        idle: monitor::AlwaysShown::default(),
         samples: None,
         for_ns: Some(for_ns),
         directory: None,

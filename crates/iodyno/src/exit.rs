@@ -9,7 +9,7 @@ use session::SessionError;
 use target::TargetError;
 use tool_output::ToolOutputError;
 use trace::TraceError;
-use view::AnalyzeError;
+use view::TableReadError;
 
 /// A command that could not do what it was asked.
 #[derive(Debug)]
@@ -67,9 +67,9 @@ impl From<SessionError> for Failure {
             SessionError::Recording(error)
             | SessionError::Import(ImportError::Recording(error))
             | SessionError::ToolOutput(ToolOutputError::Recording(error))
-            | SessionError::Analyze(AnalyzeError::Recording(error))
+            | SessionError::Analyze(TableReadError::Recording(error))
             | SessionError::Trace(TraceError::Recording(error)) => recording_code(error),
-            SessionError::Report(ReportError::Analyze(AnalyzeError::Recording(error))) => recording_code(error),
+            SessionError::Report(ReportError::Analyze(TableReadError::Recording(error))) => recording_code(error),
             SessionError::Time { .. } => RECORDING,
             SessionError::Engine(_) | SessionError::Command { .. } | SessionError::CommandFailed { .. } => TARGET,
             SessionError::Model(_) => 1,
@@ -100,7 +100,7 @@ impl From<MonitorError> for Failure {
             | MonitorError::Strange { .. } => REFUSED,
             MonitorError::Output(error) => output_code(error),
             MonitorError::Recording(error)
-            | MonitorError::Analyze(AnalyzeError::Recording(error))
+            | MonitorError::Analyze(TableReadError::Recording(error))
             | MonitorError::Trace(TraceError::Recording(error)) => recording_code(error),
             MonitorError::Start(_) => TARGET,
             MonitorError::Trace(error) if error.is_privilege() => PRIVILEGE,

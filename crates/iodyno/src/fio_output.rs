@@ -9,7 +9,7 @@ use params::ParameterFormat;
 use quantity::clock;
 use quantity::output::{OutputForm, stdout};
 use recording::{Reader, RecordingError, RowBatch, Sink};
-use session::{Face, SessionError};
+use session::{RunObserver, SessionError};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -82,7 +82,7 @@ impl FioOutputs {
     }
 
     /// The face with a clock beside it that prints what the recording holds so far.
-    pub(crate) fn watching(&self, face: Box<dyn Face>, recording: &Path) -> Box<dyn Face> {
+    pub(crate) fn watching(&self, face: Box<dyn RunObserver>, recording: &Path) -> Box<dyn RunObserver> {
         match self.status_ns {
             Some(period_ns) => Box::new(Watching {
                 face,
@@ -123,7 +123,7 @@ impl FioOutputs {
 
 /// Prints fio's outputs now and then, beside what another face shows.
 struct Watching {
-    face: Box<dyn Face>,
+    face: Box<dyn RunObserver>,
     outputs: FioOutputs,
     recording: PathBuf,
     period_ns: u64,
@@ -155,7 +155,7 @@ impl Sink for Watching {
     }
 }
 
-impl Face for Watching {
+impl RunObserver for Watching {
     fn run_started(&mut self, header: RunHeader) -> Result<(), RecordingError> {
         self.next_ns.get_or_insert(clock::now_ns() + self.period_ns);
         self.face.run_started(header)

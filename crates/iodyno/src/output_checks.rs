@@ -59,25 +59,25 @@ pub(crate) fn end_junit(command: &Command, failure: &Failure) {
 
 /// What a command reads, it does not write over.
 fn keep_inputs(command: &Command) {
-    let keep_all = |paths: &[PathBuf]| paths.iter().for_each(|path| recording::keep(path));
+    let keep_all = |paths: &[PathBuf]| paths.iter().for_each(|path| recording::protect_input(path));
     match command {
-        Command::Report(args) => recording::keep(&args.recording),
-        Command::Export(args) => recording::keep(&args.recording),
+        Command::Report(args) => recording::protect_input(&args.recording),
+        Command::Export(args) => recording::protect_input(&args.recording),
         Command::Compare(args) => {
-            recording::keep(&args.first);
+            recording::protect_input(&args.first);
             keep_all(&args.others);
         }
         Command::Check(args) => keep_all(&args.recordings),
         Command::Chart(args) => {
-            args.batch.iter().for_each(|file| output::keep_file(file));
-            args.recording.iter().for_each(|path| recording::keep(path));
+            args.batch.iter().for_each(|file| output::protect_file(file));
+            args.recording.iter().for_each(|path| recording::protect_input(path));
             keep_all(&args.with);
         }
         Command::Model(args) => {
-            recording::keep(&args.input);
+            recording::protect_input(&args.input);
             keep_all(&args.compare);
         }
-        Command::Convert(args) => split_inputs(&args.inputs).0.iter().for_each(|file| output::keep_file(file)),
+        Command::Convert(args) => split_inputs(&args.inputs).0.iter().for_each(|file| output::protect_file(file)),
         _ => {}
     }
 }

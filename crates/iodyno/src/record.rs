@@ -2,14 +2,14 @@
 
 use crate::args::RecordArgs;
 use crate::exit::{Failure, PARAMETERS, RECORDING, TARGET};
-use crate::place;
+use crate::recording_dir;
 use crate::signals::watch_signals;
 use crate::stat_args::StatClock;
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use collect::{ChildCost, SubjectName};
 use findings::Thresholds;
 use monitor::{
-    ArchiveFolder, Endpoint, EventClock, FindingFlight, FlightPlan, FolderSharing, GatheredTools, MachineClock,
+    ArchiveFolder, Endpoint, EventCpuTime, FindingFlight, FlightPlan, FolderSharing, GatheredTools, MachineClock,
     MonitorError, RetentionPolicy, RetentionTier, SampleConsumers, ServiceRequest, StopFlag, WatchRequest,
     WatchedCommand,
 };
@@ -44,7 +44,7 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String], stop: &S
         return collect_days(args, directory, interval_ns, endpoint.as_mut(), command_line, stop);
     }
     // Before the command starts: of two that want the same name, one starts none.
-    let place = place::take(args.output.as_deref(), "run")?;
+    let place = recording_dir::take(args.output.as_deref(), "run")?;
     let directory = place.path().to_path_buf();
     let mut name = directory.file_stem().unwrap_or_default().to_os_string();
     name.push("-flight");
@@ -55,7 +55,7 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String], stop: &S
         profile_hz: args.profile,
         responses: false,
         interval_ns,
-        idle: monitor::IdleSubjects::default(),
+        idle: monitor::AlwaysShown::default(),
         samples: None,
         for_ns: time(args.length.as_deref(), "--for")?,
         directory: Some(directory.clone()),
@@ -185,8 +185,8 @@ fn listen(address: &str, hosts: &[String]) -> Result<Endpoint, Failure> {
     Ok(endpoint)
 }
 
-fn event_clock(args: &RecordArgs) -> EventClock {
-    if args.clock == StatClock::Both { EventClock::IfPossible } else { EventClock::Off }
+fn event_clock(args: &RecordArgs) -> EventCpuTime {
+    if args.clock == StatClock::Both { EventCpuTime::IfPossible } else { EventCpuTime::Off }
 }
 
 /// The flight recorder beside the collector, when it was asked for; recordings are named after `directory`.

@@ -2,13 +2,13 @@
 
 use crate::exit::{Failure, OBJECTIVE, PARAMETERS};
 use crate::open::over;
-use crate::place;
+use crate::recording_dir;
 use crate::replay_args::ReplayArgs;
 use crate::run::{Shown, check_destroy, dry_run_code, show_run};
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use plan::replay::{
     AddressRules, DeviceMapping, Replay, ReplayFilter, ReplayOp, ReplayPacing, ReplaySpeed, ReplayVolume, VolumeSize,
-    means,
+    matches_device,
 };
 use plan::{
     DedupContent, DedupSets, OpMix, OpenFlags, ParameterText, Plan, PlanSettings, Run, TargetSpec, TextSpan, Workload,
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
     if args.dry_run {
         return Ok(over(dry_run(&plan, &policy, &survey)?, damaged));
     }
-    let place = place::take(args.output.as_deref(), "replay")?;
+    let place = recording_dir::take(args.output.as_deref(), "replay")?;
     let request = RunRequest {
         plan,
         directory: place.path().to_path_buf(),
@@ -185,7 +185,7 @@ fn check(args: &ReplayArgs, replay: &Replay, survey: &TraceSurvey) -> Result<(),
         return Err(wrong(format!("there is no I/O in {}", args.trace.display())));
     }
     for map in &replay.maps {
-        if !survey.devices.keys().any(|device| means(&map.device, device)) {
+        if !survey.devices.keys().any(|device| matches_device(&map.device, device)) {
             let message = format!("--map {}=…: the trace has no such device; it has {}", map.device, known.join(", "));
             return Err(wrong(message));
         }

@@ -5,7 +5,7 @@ use crate::exit::{Failure, PARAMETERS, REFUSED};
 use crate::fio_output::FioOutputs;
 use crate::load_files::{Flags, Inputs, read_files, split_inputs};
 use crate::objectives;
-use crate::place;
+use crate::recording_dir;
 use crate::signals::watch_signals;
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use monitor::StopFlag;
@@ -13,7 +13,7 @@ use output::OverwritePolicy;
 use params::{ParameterFormat, VdbenchOptions};
 use plan::Plan;
 use recording::Reader;
-use session::{CommandOutcome, Face, RunRequest, SessionError};
+use session::{CommandOutcome, RunObserver, RunRequest, SessionError};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         return dry_run(args, (recording, &logs), &plan, &policy);
     }
     args.junit.as_deref().map_or(Ok(()), session::begin_junit_file)?;
-    let place = place::take(recording, "run")?;
+    let place = recording_dir::take(recording, "run")?;
     let request = RunRequest {
         plan,
         directory: place.path().to_path_buf(),
@@ -174,7 +174,7 @@ pub(crate) fn show_run(request: &RunRequest, shown: Shown) -> Result<CommandOutc
     show_run_on(request, shown, face_of(shown))
 }
 
-fn face_of(shown: Shown) -> Box<dyn Face> {
+fn face_of(shown: Shown) -> Box<dyn RunObserver> {
     match shown {
         Shown::Lines => Box::new(session::terminal_face()),
         Shown::OnStandardError => Box::new(session::error_face()),
@@ -182,7 +182,7 @@ fn face_of(shown: Shown) -> Box<dyn Face> {
     }
 }
 
-fn show_run_on(request: &RunRequest, shown: Shown, mut face: Box<dyn Face>) -> Result<CommandOutcome, Failure> {
+fn show_run_on(request: &RunRequest, shown: Shown, mut face: Box<dyn RunObserver>) -> Result<CommandOutcome, Failure> {
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     let outcome = session::execute(request, face.as_mut(), &stop)?;
@@ -289,7 +289,7 @@ fn dry_run(
         outln!("{line}");
     }
     if let Some(output) = recording {
-        outln!("results: {}", place::name(Some(output), "run")?.display());
+        outln!("results: {}", recording_dir::name(Some(output), "run")?.display());
     }
     for log in logs {
         let there = if log.exists() { ", in the place of the one that is there" } else { "" };

@@ -6,14 +6,14 @@ use crate::signals::watch_signals;
 use crate::stat_args::{StatArgs, StatClock, StatSubject};
 use crate::time_args::{INTERVAL_MIN_NS, interval};
 use collect::{CPU_IRQ, RequestedProcesses, SubjectName};
-use monitor::{EventClock, IdleSubjects, MonitorError, SampleConsumers, StopFlag, WatchRequest};
+use monitor::{AlwaysShown, EventCpuTime, MonitorError, SampleConsumers, StopFlag, WatchRequest};
 use quantity::output::stdout;
 use rates::Availability;
-use rates::stat::{CounterSubject, LinkDuplex, SpeedOverride, StatFold, StatOptions, replay};
+use rates::stat::{CounterSubject, LinkDuplex, SpeedOverride, StatFold, StatOptions, feed_recording};
 use recording::{AvailabilityKind, Reader, rows};
 use std::path::Path;
-use tui::{CpuUnit, StatForm, StatLines, StatLook, stranger};
-use view::AnalyzeError;
+use tui::{CpuUnit, StatForm, StatLines, StatLook, unknown_name_message};
+use view::TableReadError;
 
 /// Shows counters interval by interval; gives the exit code.
 pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failure> {
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     })?;
     let request = WatchRequest {
         what: subjects.iter().flat_map(|subject| what(*subject)).copied().collect(),
-        events: if args.clock == StatClock::Both { EventClock::Needed } else { EventClock::Off },
+        events: if args.clock == StatClock::Both { EventCpuTime::Needed } else { EventCpuTime::Off },
         profile_hz: None,
         responses: args.percentiles,
         interval_ns,
@@ -84,14 +84,14 @@ fn of_recording(
     let verdicts = Availability::of(&manifest);
     let wall = Box::new(move |t_ns| manifest.wall_ns_at(t_ns));
     let mut lines = StatLines::new(stdout(), StatFold::new(subjects, options), look, wall);
-    match replay(&reader, subjects, &mut lines) {
+    match feed_recording(&reader, subjects, &mut lines) {
         // The reader closed the output pipe.
-        Err(AnalyzeError::Recording(error)) if tui::is_closed(&error) => Ok(0),
+        Err(TableReadError::Recording(error)) if tui::is_closed(&error) => Ok(0),
         Err(error) => Err(Failure::new(RECORDING, error.to_string())),
         Ok(()) => {
             let (seen, missing): (Vec<CounterSubject>, _) =
                 subjects.iter().copied().partition(|subject| lines.has_seen(*subject));
-            let strange = lines.strangers().iter().map(|name| stranger(subjects[subjects.len() - 1], name));
+            let strange = lines.strangers().iter().map(|name| unknown_name_message(subjects[subjects.len() - 1], name));
             strange.for_each(|words| say!("iodyno: {words}"));
             for (subject, words) in seen.iter().filter_map(|one| Some((one, verdicts.of_subject(*one)?))) {
                 say!("iodyno: not all figures of {}: {words}", subject.name());
@@ -118,10 +118,10 @@ fn without_percentiles(reader: &Reader, verdicts: &Availability) -> Result<Optio
 }
 
 /// What has rows though it is idle: it was asked for by name.
-fn idle(args: &StatArgs) -> IdleSubjects {
+fn idle(args: &StatArgs) -> AlwaysShown {
     let of = |subject: StatSubject| if args.subject == subject { args.only.clone() } else { Vec::new() };
     let processes = RequestedProcesses { pids: args.pid.into_iter().collect(), names: of(StatSubject::Proc) };
-    IdleSubjects { devices: of(StatSubject::Disk), processes }
+    AlwaysShown { devices: of(StatSubject::Disk), processes }
 }
 
 /// Says of which subjects there are no figures, and why; a failure when that is all that was asked for.
@@ -328,6 +328,6 @@ fn list(only: &[String], speeds: &[SpeedOverride]) -> Result<u8, Failure> {
             );
         }
     }
-    strangers.iter().for_each(|name| say!("iodyno: {}", stranger(CounterSubject::Net, name)));
+    strangers.iter().for_each(|name| say!("iodyno: {}", unknown_name_message(CounterSubject::Net, name)));
     Ok(0)
 }

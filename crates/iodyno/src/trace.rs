@@ -1,7 +1,7 @@
 //! `iodyno trace`.
 
 use crate::exit::{Failure, INTERRUPTED, PARAMETERS, RECORDING};
-use crate::place;
+use crate::recording_dir;
 use crate::signals::watch_signals;
 use crate::time_args::time;
 use crate::trace_args::{ThroughArg, TraceArgs};
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
         None
     };
     let rotate = rotate(&args.rotate)?;
-    let place = place::take(args.output.as_deref(), "trace")?;
+    let place = recording_dir::take(args.output.as_deref(), "trace")?;
     let directory = place.path().to_path_buf();
     let request = TraceRequest { options, files, directory, rotate, duration_ns, command_line };
     record(args, &request)
@@ -102,9 +102,9 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
 fn flight_name(args: &TraceArgs) -> Result<PathBuf, Failure> {
     let asked = args.output.as_deref();
     if let Some(path) = asked.map(Path::new).filter(|path| path.exists()) {
-        return Err(place::exists(path));
+        return Err(recording_dir::exists(path));
     }
-    let name = place::name(asked, "trace")?;
+    let name = recording_dir::name(asked, "trace")?;
     output::check_place(&name)?;
     Ok(name)
 }

@@ -17,7 +17,7 @@ pub enum MonitorError {
     Start(std::io::Error),
     /// A recording cannot be read.
     #[error(transparent)]
-    Analyze(#[from] view::AnalyzeError),
+    Analyze(#[from] view::TableReadError),
     /// Nothing of a page is in it.
     #[error("{} is a recording without samples of a machine or I/Os: there is nothing to show of it", .0.display())]
     NoSamples(PathBuf),

@@ -1,7 +1,7 @@
 //! The probe of I/Os that fail, as rows of the table `io_error`.
 
 use crate::counters::verdict;
-use crate::cpu_clock::{event, push};
+use crate::event_cpu_time::{event, push};
 use crate::numbers::signed;
 use recording::rows::{Event, IoError};
 use recording::{EventClass, EventSeverity, Label, RecordingError, RowBatch};

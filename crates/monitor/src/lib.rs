@@ -5,11 +5,12 @@
 //! and the rows that it has in common with these from here.
 
 mod archive;
+mod block_latency;
 mod counters;
-mod cpu_clock;
 mod days;
 mod endpoint;
 mod error;
+mod event_cpu_time;
 mod events;
 mod file_rows;
 mod finding_flight;
@@ -22,7 +23,6 @@ mod probe;
 mod profile;
 mod recording_names;
 mod requests;
-mod responses;
 mod service;
 mod stop;
 mod top;
@@ -31,13 +31,13 @@ mod watch;
 
 pub use archive::evidence::ClockReadings;
 pub use archive::home::{ArchiveFolder, FolderSharing};
-pub use archive::policy::{RetentionPolicy, RetentionTier};
+pub use archive::retention_policy::{RetentionPolicy, RetentionTier};
 pub use archive::service_clock::{MachineClock, ServiceClock};
 pub use counters::{CounterReaders, SUBJECTS, subjects};
-pub use cpu_clock::EventClock;
 pub use days::{local_zone, named_zone};
 pub use endpoint::Endpoint;
 pub use error::MonitorError;
+pub use event_cpu_time::EventCpuTime;
 pub use events::clock_step;
 pub use finding_flight::{FindingFlight, FlightPlan};
 pub use flight::{DumpTrigger, FlightDump, FlightNews, FlightOutcome, FlightRequest, ReportedTrouble, flight};
@@ -48,4 +48,4 @@ pub use service::{ServiceOutcome, ServiceRequest, serve};
 pub use stop::StopFlag;
 pub use top::{LiveRequest, TopOf, TopRequest, top};
 pub use trace::{RecordingEnd, RotationLimits, TraceNews, TraceOutcome, TraceRequest, interval_row, trace};
-pub use watch::{IdleSubjects, SampleConsumers, WatchOutcome, WatchRequest, WatchedCommand, live_wall, watch};
+pub use watch::{AlwaysShown, SampleConsumers, WatchOutcome, WatchRequest, WatchedCommand, live_wall, watch};

@@ -1,6 +1,6 @@
 //! One `probe` command's life: rows of the kernel's probe to a face, and into a recording when asked for.
 
-use crate::cpu_clock::{CpuClock, EventClock};
+use crate::event_cpu_time::{CpuClock, EventCpuTime};
 use crate::events::lost_row;
 use crate::file_rows::row_of;
 use crate::profile::Profiler;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use trace::block::{BlockTrace, ProbeStatistics, TraceNames};
 use trace::files::{FileTrace, FileTraceLosses};
-use trace::requests::RequestTrace;
+use trace::requests::ServerLatencyTrace;
 use trace::{CostCounting, ProbeCost, ProgramSupport, TraceError, block, files};
 
 /// How long a stop request may go unnoticed.
@@ -81,7 +81,7 @@ enum Running {
     Files(Box<FileTrace>),
     Cpu(Box<Cpu>),
     Stacks(Box<Stacks>),
-    Requests(Box<(RequestTrace, Option<Counted>)>),
+    Requests(Box<(ServerLatencyTrace, Option<Counted>)>),
 }
 
 /// What the programs in the kernel cost, counted since the probe began.
@@ -128,7 +128,7 @@ struct Cpu {
 impl Cpu {
     fn start(cost: bool) -> Result<Self, TraceError> {
         let start = || {
-            let clock = CpuClock::start(EventClock::Needed)?;
+            let clock = CpuClock::start(EventCpuTime::Needed)?;
             clock.ok_or_else(|| TraceError::Consumer("was not started".to_string()))
         };
         let (clock, cost) = Counted::around(cost, start, CpuClock::cost)?;
@@ -152,9 +152,11 @@ impl Running {
                 let (profiler, cost) = Counted::around(*cost, || Profiler::start(*hz), Profiler::cost)?;
                 Self::Stacks(Box::new(Stacks { profiler, cost }))
             }
-            ProbeOf::Requests { ports, cost } => {
-                Self::Requests(Box::new(Counted::around(*cost, || RequestTrace::start(ports), RequestTrace::cost)?))
-            }
+            ProbeOf::Requests { ports, cost } => Self::Requests(Box::new(Counted::around(
+                *cost,
+                || ServerLatencyTrace::start(ports),
+                ServerLatencyTrace::cost,
+            )?)),
         })
     }
 

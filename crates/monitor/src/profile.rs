@@ -1,7 +1,7 @@
 //! What programs are at: the probe `profile` as rows.
 
 use crate::counters::verdict;
-use crate::cpu_clock::{event, push};
+use crate::event_cpu_time::{event, push};
 use crate::numbers::signed;
 use quantity::clock;
 use recording::rows::Profile;

@@ -5,14 +5,14 @@ use quantity::histogram::{Histogram, STORED_SUB_BITS};
 use recording::Label;
 use recording::rows::RequestInterval;
 use trace::TraceError;
-use trace::requests::{RequestTrace, ServerAnswers};
+use trace::requests::{ServerAnswers, ServerLatencyTrace};
 
 /// Rows of the interval from `from_ns` to `t_ns`; the recording began at `origin_ns`.
 ///
 /// # Errors
 /// The kernel's tables cannot be read.
 pub(crate) fn rows(
-    probe: &mut RequestTrace,
+    probe: &mut ServerLatencyTrace,
     (from_ns, t_ns, origin_ns): (u64, u64, u64),
 ) -> Result<Vec<RequestInterval>, TraceError> {
     let answers = probe.read()?;

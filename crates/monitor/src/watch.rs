@@ -1,14 +1,14 @@
 //! Samples a machine interval by interval: for `iodyno stat`, which shows, and `iodyno record`, which keeps.
 
+use crate::block_latency;
 use crate::counters::{SUBJECTS, subjects};
-use crate::cpu_clock::{CpuClock, EventClock, sample_both};
 use crate::days::local_zone;
+use crate::event_cpu_time::{CpuClock, EventCpuTime, sample_both};
 use crate::events::clock_step;
 use crate::finding_flight::FindingFlight;
 use crate::io_errors::IoErrors;
 use crate::manifest_keys::CPU_CLOCK;
 use crate::profile::Profiler;
-use crate::responses;
 use crate::{MonitorError, StopFlag};
 use collect::{MachineReader, RequestedProcesses, SubjectName};
 use quantity::clock;
@@ -34,7 +34,7 @@ pub struct WatchRequest {
     /// Subjects.
     pub what: Vec<SubjectName>,
     /// CPU time by event beside that of the tick.
-    pub events: EventClock,
+    pub events: EventCpuTime,
     /// Look at every CPU so many times a second for what programs are at, where that can be; `None`: do not.
     pub profile_hz: Option<u32>,
     /// Follow single I/Os for the distributions of their response times, where that can be.
@@ -42,7 +42,7 @@ pub struct WatchRequest {
     /// Time between two samples.
     pub interval_ns: u64,
     /// What has rows in every sample, however idle it is.
-    pub idle: IdleSubjects,
+    pub idle: AlwaysShown,
     /// Number of samples; `None`: until stopped.
     pub samples: Option<u64>,
     /// Longest time; `None`: until stopped.
@@ -55,7 +55,7 @@ pub struct WatchRequest {
 
 /// What was asked for by name: it has rows even when it does nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IdleSubjects {
+pub struct AlwaysShown {
     /// Block devices, by the kernel's names.
     pub devices: Vec<String>,
     /// Processes.
@@ -138,9 +138,9 @@ pub fn watch(
     stop: &StopFlag,
 ) -> Result<WatchOutcome, MonitorError> {
     let cpu_clock = CpuClock::start(request.events)?;
-    let io_errors = (request.events != EventClock::Off).then(IoErrors::if_possible);
+    let io_errors = (request.events != EventCpuTime::Off).then(IoErrors::if_possible);
     let profiler = request.profile_hz.map(Profiler::if_possible);
-    let responses = request.responses.then(responses::Asked::if_possible);
+    let responses = request.responses.then(block_latency::Asked::if_possible);
     let mut writer = None;
     if let Some(directory) = &request.directory {
         let mut manifest = Manifest::new(&request.command_line);
@@ -151,7 +151,7 @@ pub fn watch(
         let probes = cpu_clock.iter().flat_map(CpuClock::verdicts);
         let probes = probes.chain(io_errors.iter().map(IoErrors::verdict));
         let probes = probes.chain(profiler.iter().map(Profiler::verdict));
-        let probes = probes.chain(responses.iter().map(responses::Asked::verdict));
+        let probes = probes.chain(responses.iter().map(block_latency::Asked::verdict));
         let wall_s = manifest.started_wall_ns.div_euclid(1_000_000_000);
         manifest.extra.insert(ZONE_AHEAD_S.into(), local_zone().offset_s(wall_s).into());
         manifest.extra.insert(SUBJECTS.into(), subjects(probes));
@@ -181,7 +181,7 @@ struct Watch<'a> {
     cpu_clock: Option<CpuClock>,
     io_errors: Option<IoErrors>,
     profiler: Option<Profiler>,
-    responses: Option<responses::Asked>,
+    responses: Option<block_latency::Asked>,
     writer: Option<Writer>,
     company: SampleConsumers<'a>,
     origin_ns: u64,
@@ -267,7 +267,7 @@ impl Watch<'_> {
     /// Sleeps until `until_ns`; true when it is time to end.
     fn sleep(&mut self, until_ns: u64, mut child: Option<&mut Child>, stop: &StopFlag) -> Result<bool, MonitorError> {
         loop {
-            self.responses.as_mut().map_or(Ok(()), responses::Asked::drain)?;
+            self.responses.as_mut().map_or(Ok(()), block_latency::Asked::drain)?;
             if let Some(child) = child.as_deref_mut() {
                 if let Ok(Some(status)) = child.try_wait() {
                     self.outcome.status = Some(status);
@@ -390,7 +390,7 @@ impl Watch<'_> {
             let losses = self.cpu_clock.iter().map(CpuClock::losses);
             let losses = losses.chain(self.profiler.iter().flat_map(Profiler::losses));
             let losses =
-                losses.chain(self.responses.iter().map(responses::Asked::losses)).filter(|(_, lost)| *lost > 0);
+                losses.chain(self.responses.iter().map(block_latency::Asked::losses)).filter(|(_, lost)| *lost > 0);
             writer.update_manifest(|manifest| {
                 manifest.losses.extend(losses.map(|(name, lost)| (name.to_string(), lost)));
                 manifest.exit = Some(word);

@@ -13,7 +13,7 @@ use rates::{FigureBounds, OperationTimes};
 use recording::rows::{Cpu, EngineInterval, Objective, OpInterval, Phase, RunEnd, RunTotal};
 use recording::{LoadPhase, Manifest, PhaseEdge, Reader, RecordingError, RowBatch};
 use std::collections::{BTreeMap, BTreeSet};
-use view::{AnalyzeError, Unit};
+use view::{TableReadError, Unit};
 
 /// The phase that conditions are about: warm-up, drain and filling are left out.
 const PHASE: LoadPhase = LoadPhase::Measure;
@@ -560,7 +560,7 @@ impl Sum {
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub fn verdicts(reader: &Reader, conditions: Vec<Condition>) -> Result<Vec<ObjectiveVerdict>, AnalyzeError> {
+pub fn verdicts(reader: &Reader, conditions: Vec<Condition>) -> Result<Vec<ObjectiveVerdict>, TableReadError> {
     if recorded::is_without_runs(reader)? {
         return recorded::verdicts(reader, &conditions);
     }
@@ -572,7 +572,7 @@ pub fn verdicts(reader: &Reader, conditions: Vec<Condition>) -> Result<Vec<Objec
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub fn objectives(reader: &Reader) -> Result<Vec<ObjectiveVerdict>, AnalyzeError> {
+pub fn objectives(reader: &Reader) -> Result<Vec<ObjectiveVerdict>, TableReadError> {
     let (mut conditions, mut places): (Vec<Condition>, BTreeMap<i32, Vec<usize>>) = (Vec::new(), BTreeMap::new());
     for row in reader.table::<Objective>()? {
         // What an older or newer version wrote may not be understood here; its verdict then stays in its table.
@@ -633,7 +633,7 @@ fn judged(
     reader: &Reader,
     conditions: Vec<Condition>,
     which: impl Fn(i32, &str) -> Vec<usize>,
-) -> Result<Vec<ObjectiveVerdict>, AnalyzeError> {
+) -> Result<Vec<ObjectiveVerdict>, TableReadError> {
     let mut judge = ConditionJudge::new(conditions);
     let phases = reader.table::<Phase>()?;
     let fillings: BTreeSet<i32> =
@@ -683,7 +683,7 @@ fn judged(
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub fn names(reader: &Reader) -> Result<SelectableNames, AnalyzeError> {
+pub fn names(reader: &Reader) -> Result<SelectableNames, TableReadError> {
     if recorded::is_without_runs(reader)? {
         return recorded::names(reader);
     }

@@ -11,7 +11,7 @@ use rates::{Availability, FigureBounds};
 use recording::rows::{self, Event, IoError, OpInterval, Phase, RunTotal};
 use recording::{EventClass, Label, Reader};
 use std::collections::{BTreeMap, BTreeSet};
-use view::AnalyzeError;
+use view::TableReadError;
 
 /// The table of I/Os that failed.
 const FAILURES: &str = IoError::NAME;
@@ -29,7 +29,7 @@ struct Failures {
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub(super) fn is_without_runs(reader: &Reader) -> Result<bool, AnalyzeError> {
+pub(super) fn is_without_runs(reader: &Reader) -> Result<bool, TableReadError> {
     // Of a plan that was stopped before its first run, the runs never began.
     if super::plan_progress::is_planned(reader.manifest()) {
         return Ok(false);
@@ -42,7 +42,7 @@ pub(super) fn is_without_runs(reader: &Reader) -> Result<bool, AnalyzeError> {
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub(super) fn names(reader: &Reader) -> Result<SelectableNames, AnalyzeError> {
+pub(super) fn names(reader: &Reader) -> Result<SelectableNames, TableReadError> {
     let mut devices = BTreeSet::new();
     for batch in reader.columns(rows::Disk::NAME, &["device"])? {
         let batch = batch?;
@@ -60,7 +60,7 @@ pub(super) fn names(reader: &Reader) -> Result<SelectableNames, AnalyzeError> {
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub(super) fn verdicts(reader: &Reader, conditions: &[Condition]) -> Result<Vec<ObjectiveVerdict>, AnalyzeError> {
+pub(super) fn verdicts(reader: &Reader, conditions: &[Condition]) -> Result<Vec<ObjectiveVerdict>, TableReadError> {
     let failures = Failures::of(reader)?;
     let why = Availability::of(reader.manifest()).of_table(FAILURES).map(str::to_string);
     Ok(conditions.iter().map(|condition| verdict(condition, failures.as_ref(), why.as_deref())).collect())
@@ -68,7 +68,7 @@ pub(super) fn verdicts(reader: &Reader, conditions: &[Condition]) -> Result<Vec<
 
 impl Failures {
     /// `None` when they were not counted.
-    fn of(reader: &Reader) -> Result<Option<Self>, AnalyzeError> {
+    fn of(reader: &Reader) -> Result<Option<Self>, TableReadError> {
         // Of each file, a row tells how many since the recording began.
         let mut newest: BTreeMap<(Label, Label, i32, Option<i64>), i64> = BTreeMap::new();
         for row in reader.table::<IoError>()?.into_iter().filter(|row| !is_lacking(&row.op, Some(row.error))) {

@@ -3,7 +3,7 @@
 use super::names::{Clock, Quantity, Statistic};
 use quantity::histogram::Histogram;
 use rates::{FigureBounds, OperationTimes};
-use rates::{OpCount, Tally};
+use rates::{KnownSum, OpCount};
 
 /// Counts and times of the lanes of one selector.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,7 @@ pub(super) struct Sample {
     pub(super) wait: OperationTimes,
     /// Mean number in flight.
     pub(super) in_flight: Option<f64>,
-    pub(super) backlog: Tally<i64>,
+    pub(super) backlog: KnownSum<i64>,
     /// Longest time without a completion, ns.
     pub(super) stall_ns: i64,
     /// There was time in which nothing came back, and nothing tells whether anything was due.

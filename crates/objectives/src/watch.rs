@@ -6,7 +6,7 @@ use super::sentence::{ConditionSpan, TOLERANCE, World, both, holds};
 use super::syntax::{Measured, Truth};
 use quantity::histogram::Histogram;
 use rates::FigureBounds;
-use rates::{OpCount, Tally};
+use rates::{KnownSum, OpCount};
 
 /// What one kind of operation did on one device in an interval.
 #[derive(Clone, Debug, Default)]
@@ -143,7 +143,7 @@ impl ConditionWatch {
 }
 
 fn add(sample: &mut Sample, lane: &IntervalStream) {
-    let count = OpCount { ops: lane.ops, bytes: lane.bytes, errors: Tally::of(lane.errors), ..OpCount::default() };
+    let count = OpCount { ops: lane.ops, bytes: lane.bytes, errors: KnownSum::of(lane.errors), ..OpCount::default() };
     sample.add(&lane.op, count, &lane.response, &lane.service);
     sample.wait.ended.merge(&lane.wait);
     sample.in_flight = Some(sample.in_flight.unwrap_or(0.0) + lane.in_flight);

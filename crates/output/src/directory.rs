@@ -1,6 +1,6 @@
 //! What is done in a directory by its descriptor: names are found, made and made durable in it, and no link is followed.
 
-use crate::place::refuse_system;
+use crate::forbidden_dirs::refuse_system;
 use crate::{EntryKind, FileAccess, OutputError};
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, mkdirat, openat, statat};

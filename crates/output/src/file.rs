@@ -1,8 +1,8 @@
 //! The file of an option like `-o`.
 
 use crate::directory::{open_parent, stat_at};
+use crate::forbidden_dirs::refuse_system;
 use crate::fresh::{Fresh, ReplacePolicy};
-use crate::place::refuse_system;
 use crate::{EntryKind, FileAccess, OutputError, inputs};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{Access as RustixAccess, AtFlags, Gid, Mode, Stat, Uid, accessat, fchmod, fchown, makedev};

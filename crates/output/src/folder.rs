@@ -1,8 +1,8 @@
 //! A directory held open, and what is done in it.
 
 use crate::directory::{self, kind_at, make, open_directory, open_parent, stat_at, sync_directory, taken};
+use crate::forbidden_dirs::refuse_system;
 use crate::fresh::{NewFile, ReplacePolicy, rename_new};
-use crate::place::refuse_system;
 use crate::{EntryKind, FileAccess, OutputError, component, inputs, reserved};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat, fstat, open, openat, renameat, unlinkat};

@@ -37,14 +37,14 @@ impl fmt::Debug for Input {
 }
 
 /// Notes a file that the command reads. One that cannot be found is no input.
-pub fn keep_file(path: &Path) {
+pub fn protect_file(path: &Path) {
     if let Ok(found) = std::fs::metadata(path) {
         inputs().push(Input { path: path.to_path_buf(), inode: inode(&found), is_part: None });
     }
 }
 
 /// Notes a directory that the command reads, with all that is below the names of which `is_part` is true.
-pub fn keep_folder(path: &Path, is_part: IsPart) {
+pub fn protect_folder(path: &Path, is_part: IsPart) {
     if let Ok(found) = std::fs::metadata(path) {
         inputs().push(Input { path: path.to_path_buf(), inode: inode(&found), is_part: Some(is_part) });
     }
@@ -126,8 +126,8 @@ mod tests {
         }
         std::fs::hard_link(at("r/disk/host=a/1.parquet"), at("second-name")).unwrap();
         std::os::unix::fs::symlink("r", at("link")).unwrap();
-        keep_folder(&at("link"), Box::new(|name| name == "manifest.json" || name == "disk"));
-        keep_file(&at("job.fio"));
+        protect_folder(&at("link"), Box::new(|name| name == "manifest.json" || name == "disk"));
+        protect_file(&at("job.fio"));
         for name in [
             "r/manifest.json",
             "r/disk/host=a/1.parquet",

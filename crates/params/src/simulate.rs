@@ -1,7 +1,7 @@
 //! The lines that Vdbench prints for each run when it only simulates (`-s`).
 
 use plan::{OfferedRate, Plan, Run};
-use quantity::loops::{vdbench_loop, vdbench_rate};
+use quantity::loop_elements::{vdbench_loop, vdbench_rate};
 use std::collections::HashMap;
 
 /// What Vdbench takes for the last maximum as long as there is none, operations per second.

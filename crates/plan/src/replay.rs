@@ -10,7 +10,7 @@ pub use crate::spec::replay::*;
 pub use chains::ThreadChains;
 pub use io::ReplayIo;
 pub use mapper::{LATE_NS, ReplayChanges, ReplayMapper, TracePosition, TracedRequest, VolumeSize};
-pub use patterns::{fits, means};
+pub use patterns::{fits, matches_device};
 
 #[cfg(test)]
 mod tests;

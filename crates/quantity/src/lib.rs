@@ -4,10 +4,10 @@
 pub mod clock;
 pub mod figures;
 pub mod histogram;
-pub mod loops;
+pub mod loop_elements;
 pub mod numbers;
+pub mod oom_context;
 pub mod output;
-pub mod reading;
 pub mod suggest;
 pub mod text;
 pub mod visible;

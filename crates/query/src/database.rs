@@ -2,7 +2,7 @@
 
 use crate::source::{QuerySources, RECORDINGS};
 use crate::table::RecordedTable;
-use crate::{QueryError, functions, moments, units};
+use crate::{QueryError, functions, time_columns, units};
 use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, Int64Array, StringArray, TimestampNanosecondArray};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -153,7 +153,7 @@ fn table_of(sources: &Arc<QuerySources>, name: &str) -> Result<Option<Arc<dyn Ta
     }
     let Some(schema) = sources.schema(name)? else { return Ok(None) };
     let table = RecordedTable::new(name, schema, Arc::clone(sources));
-    Ok(Some(moments::complete(table, sources)?))
+    Ok(Some(time_columns::complete(table, sources)?))
 }
 
 /// One row per recording, from its manifest.

@@ -5,11 +5,11 @@ mod column_help;
 mod database;
 mod error;
 mod functions;
-mod moments;
 mod output;
 pub mod reference;
 mod source;
 mod table;
+mod time_columns;
 mod units;
 
 pub use self::output::{AnswerFormat, write};

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, QueryError> {
             "name a recording before the statement: iodyno query results/monday \"select ...\"",
         ));
     }
-    paths.iter().for_each(|path| recording::keep(path));
+    paths.iter().for_each(|path| recording::protect_input(path));
     if let Some(path) = &args.output {
         OutputFile::check(path, OverwritePolicy::from(args.force))?;
     }

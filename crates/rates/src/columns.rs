@@ -4,7 +4,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array as _, ArrayRef, BinaryArray, PrimitiveArray, RecordBatch, StringArray};
 use std::collections::HashMap;
-use view::AnalyzeError;
+use view::TableReadError;
 
 /// The columns of one batch of one table.
 pub struct BatchColumns<'a> {
@@ -15,18 +15,18 @@ pub struct BatchColumns<'a> {
 }
 
 impl<'a> BatchColumns<'a> {
-    fn column<T: 'static>(&self, column: &'static str, expected: &'static str) -> Result<&'a T, AnalyzeError> {
+    fn column<T: 'static>(&self, column: &'static str, expected: &'static str) -> Result<&'a T, TableReadError> {
         self.batch
             .column_by_name(column)
             .and_then(|array: &ArrayRef| array.as_any().downcast_ref::<T>())
-            .ok_or(AnalyzeError::Column { table: self.table, column, expected })
+            .ok_or(TableReadError::Column { table: self.table, column, expected })
     }
 
     /// The column of 64-bit integers.
     ///
     /// # Errors
     /// There is none of this name and type.
-    pub fn longs(&self, column: &'static str) -> Result<&'a PrimitiveArray<Int64Type>, AnalyzeError> {
+    pub fn longs(&self, column: &'static str) -> Result<&'a PrimitiveArray<Int64Type>, TableReadError> {
         self.column(column, "int64")
     }
 
@@ -34,7 +34,7 @@ impl<'a> BatchColumns<'a> {
     ///
     /// # Errors
     /// There is none of this name and type.
-    pub fn ints(&self, column: &'static str) -> Result<&'a PrimitiveArray<Int32Type>, AnalyzeError> {
+    pub fn ints(&self, column: &'static str) -> Result<&'a PrimitiveArray<Int32Type>, TableReadError> {
         self.column(column, "int32")
     }
 
@@ -42,7 +42,7 @@ impl<'a> BatchColumns<'a> {
     ///
     /// # Errors
     /// There is none of this name and type.
-    pub fn doubles(&self, column: &'static str) -> Result<&'a PrimitiveArray<Float64Type>, AnalyzeError> {
+    pub fn doubles(&self, column: &'static str) -> Result<&'a PrimitiveArray<Float64Type>, TableReadError> {
         self.column(column, "float64")
     }
 
@@ -50,12 +50,12 @@ impl<'a> BatchColumns<'a> {
     ///
     /// # Errors
     /// There is none of this name and type.
-    pub fn bytes(&self, column: &'static str) -> Result<&'a BinaryArray, AnalyzeError> {
+    pub fn bytes(&self, column: &'static str) -> Result<&'a BinaryArray, TableReadError> {
         self.column(column, "binary")
     }
 
     /// Text as numbers that `names` gives out: equal text, equal number, over all batches.
-    pub fn texts(&self, column: &'static str, names: &mut NameNumbers) -> Result<Vec<usize>, AnalyzeError> {
+    pub fn texts(&self, column: &'static str, names: &mut NameNumbers) -> Result<Vec<usize>, TableReadError> {
         let array: &StringArray = self.column(column, "text")?;
         let mut last: Option<(&str, usize)> = None;
         Ok(array

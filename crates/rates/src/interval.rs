@@ -1,7 +1,7 @@
 //! Intervals of a run and its totals: what is counted by operation, and when nothing came back.
 
+use crate::KnownSum;
 use crate::OperationTimes;
-use crate::Tally;
 use quantity::histogram::Histogram;
 use recording::LoadPhase;
 use std::ops::AddAssign;
@@ -21,13 +21,13 @@ pub struct PhaseSpan {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OpCount {
     /// Arrivals.
-    pub arrivals: Tally<i64>,
+    pub arrivals: KnownSum<i64>,
     /// Completions.
     pub ops: i64,
     /// Bytes moved.
     pub bytes: i64,
     /// Failures.
-    pub errors: Tally<i64>,
+    pub errors: KnownSum<i64>,
 }
 
 impl AddAssign for OpCount {
@@ -51,9 +51,9 @@ pub struct IntervalFacts {
     /// By operation: read, write, trim, flush.
     pub ops: [OpCount; 4],
     /// Mean number in flight.
-    pub in_flight: Tally<f64>,
+    pub in_flight: KnownSum<f64>,
     /// Arrived, not submitted, at the end.
-    pub backlog: Tally<i64>,
+    pub backlog: KnownSum<i64>,
     /// Response times.
     pub response: Histogram,
     /// Service times.
@@ -79,7 +79,7 @@ pub struct IntervalFacts {
 /// What became due only late in a silent interval has not waited for the whole of it. Nothing leaves in a silent interval, so
 /// what was in flight at its start is in the mean with 1 at least: in flight for a part of it are fewer than 1, or several. The
 /// rest of the backlog that did not arrive in the interval was there before. Where the mean is not known, anything at all counts.
-pub fn is_stalled(count: &OpCount, in_flight: Tally<f64>, backlog: Tally<i64>) -> bool {
+pub fn is_stalled(count: &OpCount, in_flight: KnownSum<f64>, backlog: KnownSum<i64>) -> bool {
     if count.ops > 0 || count.errors.is_positive() {
         return false;
     }

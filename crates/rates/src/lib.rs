@@ -11,6 +11,7 @@ mod ending;
 mod interval;
 pub mod io_errors;
 pub mod irq_time;
+mod known_sum;
 mod machine_rates;
 pub mod measure;
 pub mod memory;
@@ -18,7 +19,6 @@ pub mod net;
 mod part;
 pub mod process;
 pub mod stat;
-mod tally;
 mod times;
 pub mod zfs;
 
@@ -26,10 +26,10 @@ pub use availability::{Availability, SUBJECTS};
 pub use columns::{BatchColumns, NameNumbers, column_texts};
 pub use ending::{UnfinishedOperations, open_times};
 pub use interval::{IntervalFacts, OPS, OpCount, PhaseSpan, Stall, TotalFacts, base_title, is_stalled, sum_of};
+pub use known_sum::KnownSum;
 pub use machine_rates::{
     CpuPoint, DiskPoint, MemoryPoint, NetPoint, PoolPoint, PressurePoint, TasksPoint, WaitPoint, cpu, disks,
     is_loopback, memory, nets, pools, pressure, printed_pools, shares as cpu_shares, tasks, waits,
 };
 pub use part::{LoadPart, LoadSlice};
-pub use tally::Tally;
 pub use times::{FigureBounds, OperationTimes};

@@ -8,21 +8,21 @@ mod cgroup;
 mod clocks;
 mod cpu;
 mod disk;
+mod from_recording;
 mod fs;
 mod irq;
-pub mod known;
 mod listen;
 mod machine;
 mod net;
 mod pool;
 mod process;
 mod protocols;
-mod replay;
 mod responses;
+pub mod seen_keys;
 
+pub use from_recording::feed_recording;
 pub use listen::drops_since;
 pub use net::{LinkDuplex, SpeedOverride};
-pub use replay::replay;
 
 use crate::counter::CounterStep;
 use quantity::figures::DecimalPlaces;

@@ -173,9 +173,9 @@ pub(crate) fn suffixes() -> impl Iterator<Item = &'static str> {
 
 /// A histogram of bytes or of operations instead of nanoseconds. It stands alone: of sizes, the whole distribution is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sizes(pub Histogram);
+pub struct SizeHistogram(pub Histogram);
 
-impl CellType for Sizes {
+impl CellType for SizeHistogram {
     const TYPE: &'static str = "histogram";
     fn fields(name: &str, out: &mut Vec<Field>) {
         out.push(Field::new(name, DataType::Binary, false));

@@ -7,12 +7,12 @@
 //! that it is in, and a folder goes when it is empty.
 
 use crate::Manifest;
+use crate::checksums::ChecksummedFile;
 use crate::journal::{self, JOURNAL};
 use crate::manifest::{BYTES_MAX, COPY, MANIFEST};
 use crate::mark::{MARK, small_file};
-use crate::page::{self, PAGE};
+use crate::page_checksum::{self, PAGE};
 use crate::sealed::{PART, host_folder, is_part_of};
-use crate::sums::SummedFile;
 use output::{EntryKind, Folder, FoundEntry, KeepReason, OutputError};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -102,7 +102,7 @@ impl Inventory {
                     Some(obstacle) => inventory.note(obstacle, Path::new(&name)),
                 },
                 EntryKind::Directory if is_table(&name, manifest) => inventory.table(folder, name, manifest)?,
-                EntryKind::File if name == PAGE && found.held.is_none() && page::is_signed(folder) => {
+                EntryKind::File if name == PAGE && found.held.is_none() && page_checksum::is_signed(folder) => {
                     inventory.bytes += found.bytes;
                     inventory.files.push(name);
                 }
@@ -128,7 +128,7 @@ impl Inventory {
                 for name in &host.files {
                     let path = Path::new(&table.name).join(&host.name).join(name);
                     let part = part(manifest, &path);
-                    let is_whole = |part: &SummedFile| files.open_file(name).is_ok_and(|file| part.is_in(&file));
+                    let is_whole = |part: &ChecksummedFile| files.open_file(name).is_ok_and(|file| part.is_in(&file));
                     if part.is_some_and(|part| !is_whole(part)) {
                         changed.push(path);
                     }
@@ -136,7 +136,7 @@ impl Inventory {
             }
         }
         changed.iter().for_each(|path| self.note(Obstacle::Changed, path));
-        if self.has_page() && !page::is_as_written(folder) {
+        if self.has_page() && !page_checksum::is_as_written(folder) {
             self.note(Obstacle::Foreign, Path::new(PAGE));
         }
         Ok(())
@@ -335,7 +335,7 @@ fn obstacle_of_part(folder: &Folder, path: &Path, found: FoundEntry, manifest: O
 }
 
 /// The entry of a file in the manifest of a sealed recording.
-fn part<'a>(manifest: &'a Manifest, path: &Path) -> Option<&'a SummedFile> {
+fn part<'a>(manifest: &'a Manifest, path: &Path) -> Option<&'a ChecksummedFile> {
     manifest.parts.iter().find(|part| Path::new(&part.path) == path)
 }
 
@@ -348,8 +348,8 @@ pub fn manifest_in(folder: &Folder) -> Option<Manifest> {
 
 /// Notes a recording that a command reads, or the recordings in a directory of them: none of its outputs may become a part of
 /// one (see [`output::keep_folder`]). Something else, a trace for instance, is noted as a file.
-pub fn keep(path: &Path) {
-    let Ok(folder) = Folder::open(path) else { return output::keep_file(path) };
+pub fn protect_input(path: &Path) {
+    let Ok(folder) = Folder::open(path) else { return output::protect_file(path) };
     if is_recording(&folder) {
         return keep_recording(path, &folder);
     }
@@ -357,7 +357,7 @@ pub fn keep(path: &Path) {
         match folder.subfolder(&name) {
             Ok(inner) if is_recording(&inner) => keep_recording(&path.join(&name), &inner),
             Ok(_) => {}
-            Err(_) => output::keep_file(&path.join(&name)),
+            Err(_) => output::protect_file(&path.join(&name)),
         }
     }
 }
@@ -368,7 +368,7 @@ fn is_recording(folder: &Folder) -> bool {
 
 fn keep_recording(path: &Path, folder: &Folder) {
     let manifest = manifest_in(folder);
-    output::keep_folder(
+    output::protect_folder(
         path,
         Box::new(move |name| {
             let manifest = manifest.as_ref();

@@ -19,9 +19,9 @@ mod writer;
 pub(crate) use reader::JournalReader;
 pub(crate) use writer::JournalWriter;
 
+use crate::checksums::sum;
 use crate::frame::{Layout, MAGIC_BYTES};
 use crate::manifest::Changes;
-use crate::sums::sum;
 use crate::{Manifest, RecordingError, regular};
 use output::Folder;
 use reader::Step;

@@ -1,6 +1,6 @@
 //! `manifest.json`: what a recording is, where and when it was made, and what is missing from it.
 
-use crate::sums::{SummedFile, sum};
+use crate::checksums::{ChecksummedFile, sum};
 use crate::{RecordingError, RecordingExit, regular};
 use output::{Folder, ReplacePolicy};
 use quantity::clock;
@@ -92,7 +92,7 @@ pub struct Manifest {
     pub rows: BTreeMap<String, u64>,
     /// The sealed files with their checksums, in the order of their paths; none in recordings of format 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<SummedFile>,
+    pub parts: Vec<ChecksummedFile>,
     /// Further facts by name, for instance the engine's own cost.
     #[serde(default)]
     pub extra: BTreeMap<String, serde_json::Value>,

@@ -2,7 +2,7 @@
 
 use crate::journal::{JOURNAL, JournalReader, is_alive};
 use crate::manifest::{COPY, MANIFEST};
-use crate::parts::{self, BATCH_ROWS};
+use crate::parquet_footer::{self, BATCH_ROWS};
 use crate::sealed::{Builder, Sealed, SealedBatches, SealedFile};
 use crate::time_column::{self, with_time};
 use crate::{LossName, Manifest, RecordingError, Row, journal, regular};
@@ -223,12 +223,12 @@ impl Reader {
     pub fn batches(&self, table: &str) -> Result<BatchReader, RecordingError> {
         if let Some(journal) = self.open_journal()? {
             let inner = Inner::Journal { journal, table: table.to_string(), left: None };
-            return Ok(BatchReader { inner, note: parts::note(table, &self.directory.join(JOURNAL)) });
+            return Ok(BatchReader { inner, note: parquet_footer::note(table, &self.directory.join(JOURNAL)) });
         }
         let mut files = self.builders(table)?;
         files.reverse();
         let inner = Inner::Parquet { files, current: None, table: table.to_string() };
-        Ok(BatchReader { inner, note: parts::note(table, &self.directory.join(table)) })
+        Ok(BatchReader { inner, note: parquet_footer::note(table, &self.directory.join(table)) })
     }
 
     /// The rows of a table one after the other, a batch of them in memory.
@@ -310,7 +310,7 @@ impl Iterator for BatchReader {
     type Item = Result<RecordBatch, RecordingError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        quantity::reading::note(&[&self.note]);
+        quantity::oom_context::note(&[&self.note]);
         match &mut self.inner {
             Inner::Journal { journal, table, left } => {
                 let batch = match left.take() {

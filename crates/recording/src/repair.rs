@@ -1,12 +1,12 @@
 //! Makes of a damaged recording one of what is whole. Nothing is removed: what was damaged stays beside it under the name
 //! `NAME.damaged-N`, and what could not be kept is counted in the manifest.
 
+use crate::checksums::{ChecksummedFile, Summing};
 use crate::damage::RecordingDamage;
 use crate::journal::{JOURNAL, JournalReader};
 use crate::manifest::{COPY, MANIFEST};
 use crate::seal::properties;
 use crate::sealed::{MANIFEST_KEY, Sealed, SealedFile, files_are_of, files_below, manifest_of};
-use crate::sums::{SummedFile, Summing};
 use crate::{Manifest, RecordingError, RecordingExit, damage, journal, seal};
 use output::{Folder, ReplacePolicy};
 use parquet::arrow::ArrowWriter;
@@ -168,12 +168,12 @@ fn repair_files(
     Ok(damage)
 }
 
-fn file_name(part: &SummedFile) -> &str {
+fn file_name(part: &ChecksummedFile) -> &str {
     part.path.rsplit('/').next().unwrap_or_default()
 }
 
 /// The folder of a part; `None` where it is gone.
-fn host_folder(folder: &Folder, part: &SummedFile) -> Result<Option<Folder>, RecordingError> {
+fn host_folder(folder: &Folder, part: &ChecksummedFile) -> Result<Option<Folder>, RecordingError> {
     let of = failed(folder.path());
     let mut names = part.path.split('/');
     let (Some(table), Some(host)) = (names.next(), names.next()) else { return Ok(None) };
@@ -191,9 +191,9 @@ fn host_folder(folder: &Folder, part: &SummedFile) -> Result<Option<Folder>, Rec
 fn salvage(
     host: &Folder,
     file: &SealedFile,
-    part: &SummedFile,
+    part: &ChecksummedFile,
     manifest: &Manifest,
-) -> Result<Option<SummedFile>, RecordingError> {
+) -> Result<Option<ChecksummedFile>, RecordingError> {
     let table = part.table().unwrap_or_default();
     let Ok(builder) = file.builder(table) else { return Ok(None) };
     let (schema, groups) = (builder.schema().clone(), builder.metadata().num_row_groups());
@@ -270,7 +270,7 @@ fn from_files(directory: &Path, notes: &mut Vec<String>) -> Result<Option<Manife
     let mut damage = RecordingDamage::default();
     let mut rows: BTreeMap<String, u64> = BTreeMap::new();
     for (path, _, count) in found {
-        let part = SummedFile::of(directory, path, count)?;
+        let part = ChecksummedFile::of(directory, path, count)?;
         *rows.entry(part.table().unwrap_or_default().to_string()).or_default() += count;
         manifest.parts.push(part);
     }

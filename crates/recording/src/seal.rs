@@ -1,11 +1,11 @@
 //! From the journal to one Parquet file per table, batch by batch. Each file has the manifest in its metadata, so that a
 //! recording of which only the files are left can be recognised and read.
 
+use crate::checksums::{ChecksummedFile, Summing};
 use crate::inventory::is_copy_of;
 use crate::journal::JournalReader;
 use crate::manifest::{COPY, FORMAT_VERSION};
 use crate::sealed::{MANIFEST_KEY, PART, host_folder, is_part_of};
-use crate::sums::{SummedFile, Summing};
 use crate::time_column::add_time;
 use crate::{LossName, Manifest, RecordingError, TableSchema, damage};
 use arrow_array::RecordBatch;
@@ -89,7 +89,7 @@ impl Open {
     }
 
     /// Ends the file with what a manifest says, and makes it and its name durable.
-    fn close(mut self, recording: &Folder, manifest: String) -> Result<SummedFile, RecordingError> {
+    fn close(mut self, recording: &Folder, manifest: String) -> Result<ChecksummedFile, RecordingError> {
         self.writer.append_key_value_metadata(KeyValue::new(MANIFEST_KEY.to_string(), manifest));
         let path = self.path.strip_prefix(recording.path()).unwrap_or(&self.path).to_string_lossy().into_owned();
         let summing = self.writer.into_inner().map_err(failed(&self.name, &self.path))?;

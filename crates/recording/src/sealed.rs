@@ -1,7 +1,7 @@
 //! The sealed files of a recording, read with their checksums.
 
-use crate::sums::{CheckedFile, Expected, SummedFile, Tail};
-use crate::{Manifest, RecordingError, parts, regular};
+use crate::checksums::{CheckedFile, ChecksummedFile, Expected, Tail};
+use crate::{Manifest, RecordingError, parquet_footer, regular};
 use arrow_array::RecordBatch;
 use output::{Folder, OutputError};
 use parquet::arrow::arrow_reader::{
@@ -166,14 +166,15 @@ impl SealedFile {
     /// It cannot be read, or is damaged.
     pub(crate) fn builder(&self, table: &str) -> Result<Builder, RecordingError> {
         let shown = self.path.to_string_lossy();
-        quantity::reading::note(&[&parts::note(table, &self.path)]);
+        quantity::oom_context::note(&[&parquet_footer::note(table, &self.path)]);
         let file = self.open()?;
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&file);
         let metadata = metadata.map_err(|error| self.failed(&file, table, &error))?;
-        parts::check(&metadata, file.len()).map_err(|why| self.failed(&file, table, &format!("{shown}: {why}")))?;
+        parquet_footer::check(&metadata, file.len())
+            .map_err(|why| self.failed(&file, table, &format!("{shown}: {why}")))?;
         let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new());
         let metadata = metadata.map_err(|error| self.failed(&file, table, &error))?;
-        let rows = parts::batch_rows(metadata.metadata());
+        let rows = parquet_footer::batch_rows(metadata.metadata());
         Ok(Builder::new_with_metadata(file, metadata).with_batch_size(rows))
     }
 
@@ -256,7 +257,7 @@ pub(crate) fn files_below(directory: &Path) -> Result<Vec<String>, OutputError> 
             for file in host.names()? {
                 let is_file = host.open_file(&file).is_ok();
                 let path = text(&file).filter(|_| is_file).map(|file| format!("{name}/{host_name}/{file}"));
-                files.extend(path.filter(|path| SummedFile::is_path(path)));
+                files.extend(path.filter(|path| ChecksummedFile::is_path(path)));
             }
         }
     }

@@ -20,7 +20,7 @@ use recording::Reader;
 pub enum ReportError {
     /// The recording could not be understood.
     #[error(transparent)]
-    Analyze(#[from] view::AnalyzeError),
+    Analyze(#[from] view::TableReadError),
     /// The model could not be written as JSON.
     #[error("failed to write the report's model as JSON: {0}")]
     Json(#[from] serde_json::Error),

@@ -6,7 +6,7 @@
 
 use crate::execute::preflight;
 use crate::half_round::{HalfRound, RoundSide};
-use crate::{CommandEnding, Face, RunRequest, SessionError, execute};
+use crate::{CommandEnding, RunObserver, RunRequest, SessionError, execute};
 use engine::EngineChoice;
 use monitor::StopFlag;
 use plan::{JobTexts, Plan};
@@ -86,7 +86,7 @@ enum RoundEnd {
 /// # Errors
 /// Whatever prevents one of the loads from being run, before any I/O; later troubles are in the [`AbOutcome`], as soon as there is
 /// a recording.
-pub fn ab(request: &AbRequest, face: &mut dyn Face, stop: &StopFlag) -> Result<AbOutcome, SessionError> {
+pub fn ab(request: &AbRequest, face: &mut dyn RunObserver, stop: &StopFlag) -> Result<AbOutcome, SessionError> {
     for load in &request.loads {
         preflight(&load.plan, &load.policy)?;
     }
@@ -110,7 +110,7 @@ pub fn ab(request: &AbRequest, face: &mut dyn Face, stop: &StopFlag) -> Result<A
 
 struct Life<'a> {
     request: &'a AbRequest,
-    face: &'a mut dyn Face,
+    face: &'a mut dyn RunObserver,
     stop: &'a StopFlag,
     id: String,
     /// Half-rounds that were begun.

@@ -1,9 +1,9 @@
 //! Where batches go while a command runs: always the recording first, then the face, if there is one.
 
 use crate::SessionError;
-use crate::frontend::Face;
 use crate::rows::RowSpan;
 use crate::run_context::RunContext;
+use crate::run_observer::RunObserver;
 use engine::ResolvedRate;
 use monitor::{clock_step, signed};
 use objectives::{CUT_SHORT, Condition, ConditionJudge, ObjectiveVerdict, PendingRun, RunHalt};
@@ -19,7 +19,7 @@ use tui::RunHeader;
 /// The recording's writer and the face.
 pub(crate) struct Spine<'a> {
     writer: Writer,
-    face: Option<&'a mut dyn Face>,
+    face: Option<&'a mut dyn RunObserver>,
     origin_ns: u64,
     run_count: usize,
     remaining_ns: Option<u64>,
@@ -33,7 +33,7 @@ pub(crate) struct Spine<'a> {
 impl<'a> Spine<'a> {
     pub(crate) fn new(
         writer: Writer,
-        face: &'a mut dyn Face,
+        face: &'a mut dyn RunObserver,
         origin_ns: u64,
         run_count: usize,
         conditions: Vec<Condition>,
@@ -70,7 +70,7 @@ impl<'a> Spine<'a> {
     }
 
     /// Drops the face when its reader has closed the output; the recording goes on.
-    fn face(&mut self, tell: impl FnOnce(&mut dyn Face) -> Result<(), RecordingError>) {
+    fn face(&mut self, tell: impl FnOnce(&mut dyn RunObserver) -> Result<(), RecordingError>) {
         let Some(face) = self.face.as_mut() else { return };
         if let Err(error) = tell(&mut **face) {
             self.messages.push(format!("standard output was given up ({error}); the recording is not affected"));

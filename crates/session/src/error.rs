@@ -54,7 +54,7 @@ pub enum SessionError {
     },
     /// A recording cannot be read.
     #[error(transparent)]
-    Analyze(#[from] view::AnalyzeError),
+    Analyze(#[from] view::TableReadError),
     /// There is nothing to replay.
     #[error("{} is a recording without a trace: it has no table `io` (`iodyno trace` makes one)", .0.display())]
     NoTrace(PathBuf),

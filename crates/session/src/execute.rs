@@ -3,13 +3,13 @@
 use crate::batch_sink::{Spine, loops_text};
 use crate::dry_run::{access_of, duration_of};
 use crate::format::Fill;
-use crate::frontend::Face;
 use crate::half_round::HalfRound;
 use crate::objectives::{Objectives, objective_mistakes};
 use crate::outcome::{CommandEnding, CommandOutcome};
 use crate::rates::{Achieved, Decision};
 use crate::run_context::RunContext;
 use crate::run_loop::{Cause, RunResult, execute as execute_run};
+use crate::run_observer::RunObserver;
 use crate::sync::{all_flags_of, flags_of};
 use crate::{SessionError, commands, format, half_round, job_ends};
 use engine::{EngineChoice, EngineOptions, ResolvedRate};
@@ -89,7 +89,11 @@ fn progress(plan: &Plan) -> PlanProgress {
 /// # Errors
 /// Whatever prevents the run from starting, before any I/O; and a recording that can no longer be written. Trouble
 /// with a target in mid-run ends the run and is reported in the [`CommandOutcome`].
-pub fn execute(request: &RunRequest, face: &mut dyn Face, stop: &StopFlag) -> Result<CommandOutcome, SessionError> {
+pub fn execute(
+    request: &RunRequest,
+    face: &mut dyn RunObserver,
+    stop: &StopFlag,
+) -> Result<CommandOutcome, SessionError> {
     let plan = &request.plan;
     let (objectives, conditions) = check(plan, &request.policy)?;
     let targets = open_targets(plan, &request.policy)?;
@@ -281,7 +285,7 @@ struct Life<'a, 'b> {
 
 impl Life<'_, '_> {
     /// From the first to the last command and run.
-    fn live(&mut self, own_cost: &engine::OwnCost) -> Result<(), SessionError> {
+    fn live(&mut self, own_cost: &engine::EngineOverhead) -> Result<(), SessionError> {
         self.spine.note(EventKind::OwnCost, &own_cost.to_string())?;
         if let Some(seed) = self.varying_seed {
             let note = format!(

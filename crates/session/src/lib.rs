@@ -10,7 +10,6 @@ mod dry_run;
 mod error;
 mod execute;
 mod format;
-mod frontend;
 mod half_round;
 mod job_ends;
 mod logs;
@@ -25,6 +24,7 @@ mod requested;
 mod rows;
 mod run_context;
 mod run_loop;
+mod run_observer;
 mod show;
 mod steady;
 mod sync;
@@ -34,13 +34,13 @@ pub use dry_run::{DryRun, TargetFinding, dry_run};
 pub use engine::EngineChoice;
 pub use error::SessionError;
 pub use execute::{RunRequest, execute};
-pub use frontend::{Face, error_face, json_face, terminal_face};
 pub use half_round::{HalfRound, RoundSide, half_rounds};
 pub use model::{ModelOutcome, ModelRequest, model};
 pub use objectives::{never_judged, objective_mistakes};
 pub use outcome::{CommandEnding, CommandOutcome};
 pub use replay::{LostIos, TraceSurvey, lost, rehearse, survey};
 pub use report::{JunitCase, JunitSuite};
+pub use run_observer::{RunObserver, error_face, json_face, terminal_face};
 pub use show::{
     begin_junit_file, check_junit_file, comparison, comparison_file, comparison_lines, end_junit_file, junit_file,
     last_words, report_file, terminal_look,

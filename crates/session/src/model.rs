@@ -256,7 +256,7 @@ impl Made {
 
     /// What it does in the time of `like`.
     fn drive(&self, like: &WorkloadModel) -> Result<WorkloadModel, SessionError> {
-        Ok(model::generate(&self.plan, like).map_err(engine::EngineError::from)?)
+        Ok(model::model_of_plan(&self.plan, like).map_err(engine::EngineError::from)?)
     }
 }
 

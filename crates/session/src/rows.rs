@@ -5,7 +5,7 @@ use monitor::signed;
 use plan::{Plan, Run, generate::OperationKind};
 use quantity::histogram::Histogram;
 use recording::rows::{EngineInterval, Event, JobInterval, OpInterval, RunEnd, RunTotal};
-use recording::{EventKind, EventSeverity, LoadPhase, Sizes};
+use recording::{EventKind, EventSeverity, LoadPhase, SizeHistogram};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sub-buckets per octave, as a power of two, of histograms stored per interval (error ≤ 3.1 %).
@@ -107,9 +107,9 @@ impl RowSpan<'_> {
             workload: self.workload(job.workload),
             began_t_ns: job.began_ns.map(signed),
             ended_t_ns: job.ended_ns.map(signed),
-            depth: Sizes(job.depth.clone()),
-            submitted: Sizes(job.submitted.clone()),
-            completed: Sizes(job.completed.clone()),
+            depth: SizeHistogram(job.depth.clone()),
+            submitted: SizeHistogram(job.submitted.clone()),
+            completed: SizeHistogram(job.completed.clone()),
         };
         harvest.jobs.iter().map(row).collect()
     }

@@ -3,7 +3,7 @@
 use crate::half_round::{half_rounds, rounds_in};
 use crate::{CommandOutcome, SessionError};
 use output::{EntryKind, Folder, OutputFile, OverwritePolicy, ReplacePolicy};
-use recording::{PAGE, Reader, sign_page};
+use recording::{PAGE, Reader, append_checksum};
 use report::JunitSuite;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -34,7 +34,7 @@ pub fn report_file(directory: &Path, output: Option<&Path>, force: OverwritePoli
         return Err(SessionError::ForeignReport(path));
     }
     let page = draw()?;
-    folder.replace(PAGE, ReplacePolicy::File, |file| file.write_all(&sign_page(&page)))?;
+    folder.replace(PAGE, ReplacePolicy::File, |file| file.write_all(&append_checksum(&page)))?;
     Ok(path)
 }
 

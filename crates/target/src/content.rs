@@ -3,8 +3,8 @@
 use crate::ErrorKind;
 use crate::foreign::{Foreign, SECTOR_BYTES, ScannedBlocks};
 use crate::pattern::Known;
-use crate::sample_plan::{self, Medium};
 use crate::signature;
+use crate::survey_offsets::{self, Medium};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{Advice, fadvise, ioctl_blksszget};
 use std::hash::{BuildHasher, RandomState};
@@ -70,7 +70,7 @@ pub(crate) fn scan_device(
         count += 1;
         keys.hash_one(count)
     };
-    let parts = sample_plan::parts(size_bytes, u64::from(block), medium, remembered, random);
+    let parts = survey_offsets::parts(size_bytes, u64::from(block), medium, remembered, random);
     let view = ScannedBlocks::read(direct, size_bytes, flag, known, &parts)?;
     let Some(first) = view.first_byte() else { return Ok(Survey::default()) };
     // It is refused; the rest is about a name that helps.

@@ -4,7 +4,7 @@ use crate::device::{Claim, ProbeMode, claim_file, claim_new, is_claimed};
 use crate::node::{Node, Vacancy};
 use crate::ownership::{self, OwnershipTag};
 use crate::registry::Registry;
-use crate::{ErrorKind, TargetAccess, WritePolicy, in_use, place, verify_own_file};
+use crate::{ErrorKind, TargetAccess, WritePolicy, forbidden_dirs, in_use, verify_own_file};
 use plan::{LayoutKind, TargetSpec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
@@ -83,7 +83,7 @@ pub(crate) fn examine(
             });
         }
     }
-    place::check(&node.path)?;
+    forbidden_dirs::check(&node.path)?;
     in_use::check_file(Path::new("/"), node)?;
     let may_destroy = policy.may_destroy(&spec.path, &node.path);
     // Before permissions: a foreign file is refused as such to everybody who may read it.
@@ -136,7 +136,7 @@ pub(crate) fn examine_vacancy(spec: &TargetSpec, vacancy: &Vacancy, policy: &Wri
         return Err(ErrorKind::NoDevice);
     }
     // What is there decides: directories that will be made have no place in a file system yet.
-    place::check(&vacancy.parent_path.join(&vacancy.name))?;
+    forbidden_dirs::check(&vacancy.parent_path.join(&vacancy.name))?;
     if policy.never_create {
         return Err(ErrorKind::CreationOff { action: "created", bytes });
     }

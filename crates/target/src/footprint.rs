@@ -4,7 +4,7 @@
 //! device-mapper devices over one range of a disk. The kernel's exclusive claim on one of them says nothing about the
 //! other, so that what is mounted on one is found out here before the other is written.
 
-use crate::loops;
+use crate::loop_devices;
 use crate::sysfs::{Number, directory, entries, node_name, number_of, partitions, value};
 use ::backing::{MapSection, MapperControl};
 use std::collections::{BTreeMap, BTreeSet};
@@ -139,7 +139,7 @@ impl Follow<'_> {
         {
             return self.project(disk, shift(&bytes, start.saturating_mul(SECTOR)), is_exact, level + 1);
         }
-        if let Some(backing) = loops::of(self.root, &directory) {
+        if let Some(backing) = loop_devices::of(self.root, &directory) {
             let bytes = shift(&bytes, backing.offset_bytes);
             match (backing.device, backing.file) {
                 (Some(below), _) => self.project(below, bytes, is_exact, level + 1),

@@ -2,7 +2,7 @@
 
 use crate::ErrorKind;
 use crate::pattern::Known;
-use crate::sample_plan;
+use crate::survey_offsets;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::{Errno, pread};
 use std::ops::Range;
@@ -136,7 +136,7 @@ impl<'a> ScannedBlocks<'a> {
         };
         let mut places: Vec<u64> = remembered.iter().filter(is_foreign).copied().collect();
         let found: Vec<u64> = self.pieces.iter().filter_map(Piece::first_foreign).collect();
-        let room = sample_plan::MAX_REMEMBERED.saturating_sub(places.len());
+        let room = survey_offsets::MAX_REMEMBERED.saturating_sub(places.len());
         let step = found.len().div_ceil(room.max(1)).max(1);
         places.extend(found.into_iter().step_by(step).take(room));
         places.sort_unstable();

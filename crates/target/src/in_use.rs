@@ -8,7 +8,7 @@
 use crate::ErrorKind;
 use crate::exports;
 use crate::footprint::{self, Sibling};
-use crate::loops::{self, Bond, FileIdentity};
+use crate::loop_devices::{self, Bond, FileIdentity};
 use crate::mounts::{self, Mount};
 use crate::node::Node;
 use crate::sysfs::{InUse, Number, directory, entries, in_use_path, node_name, number_of, partitions, unescape};
@@ -22,7 +22,7 @@ pub(crate) fn check_device(root: &Path, number: Number) -> Result<(), ErrorKind>
     check_mounts(root, &mounts, &relatives)?;
     check_swaps(root, |swap| swap.device.is_some_and(|device| relatives.contains_key(&device)))?;
     check_holders(root, &relatives)?;
-    for backing in loops::all(root) {
+    for backing in loop_devices::all(root) {
         // The loop devices that the target itself is a part of are among the relatives; they are not the users here.
         let used = backing.device.and_then(|device| relatives.get(&device));
         if let Some(what) = used.filter(|_| !relatives.contains_key(&backing.owner)) {
@@ -102,7 +102,7 @@ fn check_identity(root: &Path, file: &FileIdentity, what: &str) -> Result<(), Er
         let (mount_point, file_system) = (mount.mount_point.clone(), mount.file_system.clone());
         return Err(ErrorKind::Mounted { what: what.to_string(), mount_point, file_system });
     }
-    for backing in loops::all(root) {
+    for backing in loop_devices::all(root) {
         match backing.bond(root, file) {
             Some(Bond::Stands) => {
                 return Err(ErrorKind::BacksLoop { what: what.to_string(), device: backing.name.clone() });
@@ -150,7 +150,7 @@ fn relatives(root: &Path, number: Number) -> BTreeMap<Number, String> {
 
 /// The block device that a loop device stands on, if it is one.
 fn below_loop(root: &Path, directory: &Path) -> Option<Number> {
-    loops::of(root, directory)?.device
+    loop_devices::of(root, directory)?.device
 }
 
 fn check_mounts(root: &Path, mounts: &[Mount], relatives: &BTreeMap<Number, String>) -> Result<(), ErrorKind> {

@@ -87,7 +87,7 @@ impl Node {
 
     /// Does it lie on an overlay, where it has another identity than the file below? When that is unknown, it may.
     pub(crate) fn is_overlaid(&self) -> bool {
-        fstatfs(&self.handle).map_or(true, |state| crate::loops::is_overlay(state.f_type))
+        fstatfs(&self.handle).map_or(true, |state| crate::loop_devices::is_overlay(state.f_type))
     }
 
     /// Asks whether this user may write to it, without opening it for writing.

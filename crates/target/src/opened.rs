@@ -154,7 +154,7 @@ impl OpenTarget {
         Ok((is_believed && is_still).then_some((settled, left == Left::Ours)))
     }
 
-    fn settle(&self, left: rustix::io::Result<Option<(Settled, bool)>>) -> Result<(), String> {
+    fn record_final_state(&self, left: rustix::io::Result<Option<(Settled, bool)>>) -> Result<(), String> {
         let Some((settled, is_ours)) = left.map_err(|error| format!("failed to read its state: {error}"))? else {
             return Ok(());
         };
@@ -274,7 +274,7 @@ pub fn settle<'a>(targets: impl IntoIterator<Item = &'a OpenTarget>) -> Vec<Stri
         threads.into_iter().flat_map(join).collect()
     });
     // One after the other: a plan may name one file twice.
-    let settled = files.iter().zip(left).map(|(file, left)| (file, file.settle(left)));
+    let settled = files.iter().zip(left).map(|(file, left)| (file, file.record_final_state(left)));
     settled.filter_map(|(file, result)| Some(format!("{}: {}", file.name, result.err()?))).collect()
 }
 

@@ -10,7 +10,7 @@ use crate::device_key;
 use crate::foreign::Foreign;
 use crate::pattern::{Known, UserPattern};
 use crate::registry::Registry;
-use crate::sample_plan::MAX_REMEMBERED;
+use crate::survey_offsets::MAX_REMEMBERED;
 use crate::sysfs::Number;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{

@@ -9,7 +9,7 @@ use crate::magics::{
     HINTS, MAGICS, MD_MAGIC, Magic,
 };
 use crate::pattern::is_partition;
-use crate::sample_plan;
+use crate::survey_offsets;
 
 /// The same, big-endian (only superblock 0.90 is written in the machine's own order).
 const MD_MAGIC_SWAPPED: [u8; 4] = [0xa9, 0x2b, 0x4e, 0xfc];
@@ -52,7 +52,7 @@ pub(crate) fn find_in_partitions(view: &ScannedBlocks<'_>) -> Option<Foreign> {
     let named = |what: &str, offset: u64, sector: u64| {
         foreign(&format!("{what} (of a partition that begins at sector {sector})"), offset)
     };
-    for start in sample_plan::starts(view.size_bytes) {
+    for start in survey_offsets::starts(view.size_bytes) {
         let (sector, likely) = (start / 512, start == 0 || LIKELY_STARTS.contains(&start));
         let hints = HINTS.iter().filter(|_| likely);
         let strong = MAGICS.iter().filter(|(.., bytes)| start > 0 && (bytes.len() > 2 || likely));
@@ -67,7 +67,7 @@ pub(crate) fn find_in_partitions(view: &ScannedBlocks<'_>) -> Option<Foreign> {
             return Some(foreign(&format!("{what} (of a partition that ends at sector {sector})"), offset));
         }
     }
-    let copy = sample_plan::copies(view.size_bytes).into_iter().find(|copy| is_ext(view, *copy));
+    let copy = survey_offsets::copies(view.size_bytes).into_iter().find(|copy| is_ext(view, *copy));
     copy.map(|copy| foreign("an ext2/ext3/ext4 file system (backup superblock)", copy + EXT_MAGIC))
 }
 

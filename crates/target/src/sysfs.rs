@@ -1,6 +1,6 @@
 //! What sysfs and procfs say about block devices. Every function takes the root of a tree, so that tests can make one.
 
-use crate::sample_plan::Medium;
+use crate::survey_offsets::Medium;
 use rustix::fs::{FileType, major, minor};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;

@@ -109,7 +109,7 @@ mod tests {
     use super::p99_ns;
     use quantity::histogram::Histogram;
     use recording::rows::IoInterval;
-    use recording::{Label, Sizes};
+    use recording::{Label, SizeHistogram};
 
     fn io(dev: &str, file: &str, times_ms: &[u64]) -> IoInterval {
         let mut response = Histogram::new(5);
@@ -127,7 +127,7 @@ mod tests {
             bytes: 0,
             response,
             asynchronous: None,
-            sizes: Sizes(Histogram::new(5)),
+            sizes: SizeHistogram(Histogram::new(5)),
             sequential: None,
             errors: Some(0),
         }

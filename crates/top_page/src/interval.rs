@@ -4,9 +4,9 @@ use arrow_array::Array as _;
 use quantity::histogram::HistogramMerger;
 use rates::{BatchColumns, NameNumbers};
 use recording::rows::{self, IoInterval, IoPlace};
-use recording::{Label, RowBatch, Sizes};
+use recording::{Label, RowBatch, SizeHistogram};
 use std::collections::HashMap;
-use view::AnalyzeError;
+use view::TableReadError;
 use workload::traced::rows::{NumberedIo, append};
 use workload::traced::streams::SequentialStreams;
 
@@ -100,7 +100,7 @@ type CapacityOf = Box<dyn Fn(&str) -> Option<u64> + Send>;
 
 /// Sums I/Os of the table `io` until they are taken.
 #[derive(Default)]
-pub struct IoIntervals {
+pub struct IoAggregator {
     names: NameNumbers,
     sums: HashMap<Key, Sum>,
     waiting: Vec<NumberedIo>,
@@ -124,13 +124,13 @@ impl Default for Sample {
     }
 }
 
-impl std::fmt::Debug for IoIntervals {
+impl std::fmt::Debug for IoAggregator {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("IoIntervals").field("sums", &self.sums.len()).finish_non_exhaustive()
     }
 }
 
-impl IoIntervals {
+impl IoAggregator {
     /// Sums that also tell where on devices I/Os were. Of each device that does anything `capacity_of` is asked once in an
     /// interval for its bytes: a loop device may be another one meanwhile.
     pub fn with_capacities(capacity_of: impl Fn(&str) -> Option<u64> + Send + 'static) -> Self {
@@ -147,7 +147,7 @@ impl IoIntervals {
     ///
     /// # Errors
     /// It has not the columns of its table.
-    pub fn accept(&mut self, batch: &RowBatch) -> Result<(), AnalyzeError> {
+    pub fn accept(&mut self, batch: &RowBatch) -> Result<(), TableReadError> {
         if batch.table.name != rows::Io::NAME {
             return Ok(());
         }
@@ -261,7 +261,7 @@ impl IoIntervals {
             bytes: sum.bytes,
             response: sum.response.take(),
             asynchronous: (sum.unflagged == 0).then_some(sum.asynchronous),
-            sizes: Sizes(sum.sizes.take()),
+            sizes: SizeHistogram(sum.sizes.take()),
             sequential: sum.sequential.take(),
             errors: Some(sum.errors),
         }
@@ -270,7 +270,7 @@ impl IoIntervals {
 
 #[cfg(test)]
 mod tests {
-    use super::{BANDS, IoIntervals};
+    use super::{BANDS, IoAggregator};
     use recording::rows::Io;
     use recording::{Label, RowBatch};
 
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_interval_sums_sizes_places_and_asynchronous_ios() {
-        let mut sums = IoIntervals::with_capacities(|dev| (dev == "sda").then_some(64 << 20));
+        let mut sums = IoAggregator::with_capacities(|dev| (dev == "sda").then_some(64 << 20));
         let rows = [
             io("sda", "write", Some("sync+direct"), (0, 4096)),
             io("sda", "write", Some(""), (MIB - 512, 65_536)),
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn an_io_of_a_sample_stands_for_others() {
-        let mut sums = IoIntervals::with_capacities(|_| Some(64 << 20)).of_one_in(64);
+        let mut sums = IoAggregator::with_capacities(|_| Some(64 << 20)).of_one_in(64);
         let rows = [io("sda", "write", Some(""), (0, 4096)), io("sda", "write", Some("sync"), (0, 8192))];
         sums.accept(&RowBatch::from_rows(&rows).expect("a batch")).expect("its columns");
         let (intervals, places) = sums.take(0, 10, 0);
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn streams_and_completions_out_of_order_are_sequential() {
         let sequential = |places: &[i64]| {
-            let mut sums = IoIntervals::default();
+            let mut sums = IoAggregator::default();
             let rows =
                 places.iter().map(|at| Io { queue_ns: *at % 100, ..io("sda", "write", Some(""), (at * 4096, 4096)) });
             let rows: Vec<Io> = rows.collect();
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(sequential(&[0, 900, 1, 901, 2, 902]), Some(4), "two streams");
         assert_eq!(sequential(&[5, 4, 3, 2].map(|at| at + 100 * (5 - at))), Some(0), "hops backwards over a gap");
         assert_eq!(sequential(&[7, 90, 30, 500, 2, 60]), Some(0));
-        let mut sums = IoIntervals::default();
+        let mut sums = IoAggregator::default();
         let first = io("sda", "read", Some(""), (0, 4096));
         for (row, expect) in [
             (first, Some(0)),
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn many_files_share_a_row_and_nothing_of_them_is_lost() {
-        let mut sums = IoIntervals::default();
+        let mut sums = IoAggregator::default();
         let rows: Vec<Io> = (0..500)
             .map(|number| {
                 let file = Some(Label::from(format!("/f{number}").as_str()));

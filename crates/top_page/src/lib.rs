@@ -30,7 +30,7 @@ pub use compare::{WindowChange, compare, compared};
 pub use fold::{EndedTasks, HandlerTime, InterruptRate, InterruptVictim, NicRate, PageFold, PageInterval};
 pub use grid::{DrillTarget, Grid, GridRow, PageSheet};
 pub use heat::{HeatColumn, HeatMap};
-pub use interval::{BANDS, IoIntervals, TRACED_EVERY_NS};
+pub use interval::{BANDS, IoAggregator, TRACED_EVERY_NS};
 pub use maps::{DiskMap, MapOf};
 pub use requests::{ServerFacts, WatchedRequests};
 pub use resources::{Resource, ResourceLevel, ResourceRow};

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use crate::PageFold;
     use recording::rows::{Cpu, Disk, IoPlace};
-    use recording::{Label, Row, RowBatch, Sink as _, Sizes};
+    use recording::{Label, Row, RowBatch, Sink as _, SizeHistogram};
 
     const SECOND_NS: i64 = 1_000_000_000;
 
@@ -294,7 +294,7 @@ mod tests {
             bytes: i64::try_from(sizes.sum()).expect("few"),
             response: histogram(&[(200_000, sizes.count())]),
             asynchronous,
-            sizes: Sizes(sizes),
+            sizes: SizeHistogram(sizes),
             sequential: None,
             errors: Some(0),
         }
@@ -398,7 +398,7 @@ mod tests {
     fn an_older_recording_has_ios_without_sizes_and_addresses() {
         let old = |n| {
             let mut row = io(n, "write", &[(4096, 5)], None);
-            row.sizes = Sizes::default();
+            row.sizes = SizeHistogram::default();
             vec![batch(&[disk(n, 5)]), batch(&[row])]
         };
         with(&moments(old), None, |scene| {

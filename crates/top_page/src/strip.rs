@@ -10,7 +10,7 @@ use rates::cpu_time::{CpuColumns, CpuCounters, CpuDelta};
 use rates::disk::{DiskColumns, DiskCounters, DiskDelta};
 use recording::{Reader, rows};
 use std::collections::HashMap;
-use view::AnalyzeError;
+use view::TableReadError;
 
 /// I/Os in an interval of which a mean response is made.
 const IOS_LEAST: f64 = 5.0;
@@ -37,7 +37,7 @@ impl TimeStrip {
     ///
     /// # Errors
     /// A recording that cannot be read.
-    pub fn read(reader: &Reader, span: (i64, i64), interval_s: f64, count: usize) -> Result<Self, AnalyzeError> {
+    pub fn read(reader: &Reader, span: (i64, i64), interval_s: f64, count: usize) -> Result<Self, TableReadError> {
         let cells = || Cells::new(span, interval_s, count);
         let percent = |value: f64| format!("{:.0}%", value / 1e7);
         let mut lines = vec![
@@ -75,7 +75,7 @@ fn resolution(thinned_to_ns: Option<i64>, interval_s: f64) -> String {
 }
 
 /// Busy time of all CPUs, ns per second and CPU.
-fn cpu(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
+fn cpu(reader: &Reader, mut cells: Cells) -> Result<Cells, TableReadError> {
     let mut before: Option<CpuCounters> = None;
     let columns: Vec<&str> = ["t_ns", "cpu"].into_iter().chain(CpuColumns::TIMES).collect();
     for batch in reader.columns(rows::Cpu::NAME, &columns)? {
@@ -96,7 +96,7 @@ fn cpu(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
 }
 
 /// Time in which some task waited for I/O, ns per second.
-fn pressure(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
+fn pressure(reader: &Reader, mut cells: Cells) -> Result<Cells, TableReadError> {
     let mut before = HashMap::new();
     for batch in reader.columns(rows::Pressure::NAME, &["t_ns", "resource", "some_ns"])? {
         let batch = batch?;
@@ -116,7 +116,7 @@ fn disks(
     columns: &[&'static [&'static str]],
     gap_ns: i64,
     mut each: impl FnMut(i64, DiskDelta),
-) -> Result<(), AnalyzeError> {
+) -> Result<(), TableReadError> {
     let mut before: HashMap<String, DiskCounters> = HashMap::new();
     let columns: Vec<&str> = ["t_ns", "device"].into_iter().chain(columns.concat()).collect();
     for batch in reader.columns(rows::Disk::NAME, &columns)? {
@@ -140,7 +140,7 @@ fn disks(
 }
 
 /// Mean response of the slowest device of each moment, ns, and the least one in a cell. A few I/Os tell nothing of a device.
-fn responses(reader: &Reader, mut cells: Cells) -> Result<(Cells, f64), AnalyzeError> {
+fn responses(reader: &Reader, mut cells: Cells) -> Result<(Cells, f64), TableReadError> {
     disks(reader, &[&DiskColumns::OPS, &DiskColumns::TIMES], cells.gap_ns, |t_ns, delta| {
         let response_ns = delta.mean_await_ns().filter(|_| delta.ops().is_some_and(|ops| ops >= IOS_LEAST));
         response_ns.into_iter().for_each(|ns| cells.put(t_ns, ns));
@@ -150,7 +150,7 @@ fn responses(reader: &Reader, mut cells: Cells) -> Result<(Cells, f64), AnalyzeE
 }
 
 /// Operations per second of the busiest device of each moment.
-fn ios(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
+fn ios(reader: &Reader, mut cells: Cells) -> Result<Cells, TableReadError> {
     disks(reader, &[&DiskColumns::OPS], cells.gap_ns, |t_ns, delta| {
         delta.per_s(delta.ops()).into_iter().for_each(|ops| cells.put(t_ns, ops));
     })?;

@@ -6,7 +6,7 @@ use super::strip_cells::Cells;
 use quantity::histogram::{Histogram, HistogramMerger};
 use rates::BatchColumns;
 use recording::{Reader, rows};
-use view::AnalyzeError;
+use view::TableReadError;
 
 /// Tables that have response times of single operations; the first one that has any is shown: of a run, what its load saw.
 const TABLES: [&str; 2] = [rows::OpInterval::NAME, rows::IoInterval::NAME];
@@ -41,7 +41,7 @@ impl StripHeat {
     }
 
     /// `None` where no response times of single operations were recorded.
-    pub(super) fn read(reader: &Reader, cells: &Cells) -> Result<Option<Self>, AnalyzeError> {
+    pub(super) fn read(reader: &Reader, cells: &Cells) -> Result<Option<Self>, TableReadError> {
         for table in TABLES {
             let mut sums = vec![vec![0; OCTAVES]; cells.count()];
             let mut merger = HistogramMerger::new();
@@ -57,7 +57,7 @@ impl StripHeat {
                         add(&mut sums, current, &merger.take());
                         current = here;
                     }
-                    merger.add(response.value(row)).map_err(|error| AnalyzeError::Histogram {
+                    merger.add(response.value(row)).map_err(|error| TableReadError::Histogram {
                         table,
                         column: "response",
                         reason: error.to_string(),

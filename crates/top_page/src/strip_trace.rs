@@ -8,10 +8,10 @@ use arrow_array::{Array as _, RecordBatch};
 use rates::BatchColumns;
 use recording::{Reader, rows};
 use std::collections::HashMap;
-use view::AnalyzeError;
+use view::TableReadError;
 
 /// I/Os per second of the busiest device of each moment, and how long they took; `None`: there are no single I/Os.
-pub(super) fn read(reader: &Reader, mut rates: Cells) -> Result<Option<(Cells, Option<StripHeat>)>, AnalyzeError> {
+pub(super) fn read(reader: &Reader, mut rates: Cells) -> Result<Option<(Cells, Option<StripHeat>)>, TableReadError> {
     let weight = workload::traced::sample::sample(reader.manifest());
     let mut heat = vec![vec![0; OCTAVES]; rates.count()];
     let mut devices: HashMap<String, usize> = HashMap::new();

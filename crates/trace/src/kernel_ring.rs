@@ -9,8 +9,8 @@
 #![expect(unsafe_code, reason = "the ring lies in memory shared with the kernel")]
 
 use crate::TraceError;
-use crate::fetch::fetch;
 use crate::mapped::Mapped;
+use crate::prefetch::fetch;
 use libbpf_rs::{MapCore as _, MapHandle};
 use rustix::event::{Timespec, epoll};
 use rustix::mm::ProtFlags;

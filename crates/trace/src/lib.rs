@@ -11,7 +11,6 @@ mod constants;
 mod device;
 mod error;
 pub mod errors;
-mod fetch;
 pub mod files;
 pub mod interchange;
 pub mod irq;
@@ -23,6 +22,7 @@ mod namespace;
 #[cfg(test)]
 mod other_kernels;
 mod paths;
+mod prefetch;
 pub mod profile;
 mod program;
 pub mod requests;

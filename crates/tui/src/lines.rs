@@ -1,7 +1,7 @@
 //! One aligned line per interval, as many columns as the terminal is wide.
 
 use quantity::figures::DecimalPlaces;
-use rates::Tally;
+use rates::KnownSum;
 use recording::LoadPhase;
 use view::Unit;
 use views::{HistogramSummary, IntervalLine, RunSummary, SummaryFigure};
@@ -157,16 +157,16 @@ pub fn average_line(summary: &RunSummary, width: usize) -> String {
         run: String::new(),
         run_index: 0,
         phase: LoadPhase::Measure,
-        arrivals: Tally::default(),
+        arrivals: KnownSum::default(),
         ops: 0,
         bytes: 0,
-        errors: Tally::default(),
+        errors: KnownSum::default(),
         by_op: Default::default(),
         response: summary.response,
         service: summary.service,
         wait: HistogramSummary::default(),
         in_flight: summary.queue_depth.into(),
-        backlog: Tally::default(),
+        backlog: KnownSum::default(),
         cpu: None,
         limited: false,
     };

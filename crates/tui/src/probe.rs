@@ -7,7 +7,7 @@ use quantity::text::format_ns;
 use recording::{RecordingError, RowBatch, Sink};
 use serde_json::{Map, Value, json};
 use std::io::Write;
-use view::{AnalyzeError, Cells, Unit, ViewTable};
+use view::{Cells, TableReadError, Unit, ViewTable};
 use workload::probe::{FileFold, FilesBy, FilesOrder, IoBy, IoFold, ValueCounts};
 
 /// Name and version of the JSON objects' shape.
@@ -62,9 +62,9 @@ impl Clock {
     }
 }
 
-fn failed(error: AnalyzeError) -> RecordingError {
+fn failed(error: TableReadError) -> RecordingError {
     match error {
-        AnalyzeError::Recording(error) => error,
+        TableReadError::Recording(error) => error,
         other => output_error(std::io::Error::other(other.to_string())),
     }
 }

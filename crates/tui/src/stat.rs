@@ -392,7 +392,7 @@ impl<W: Write> StatLines<W> {
     /// Says which names have no row, if that has not been said: also where nothing of the subject had any figures.
     pub fn complain_of_strangers(&mut self, subject: CounterSubject) {
         if let Some(mut complain) = self.complain.take() {
-            self.strangers.iter().for_each(|name| complain(&stranger(subject, name)));
+            self.strangers.iter().for_each(|name| complain(&unknown_name_message(subject, name)));
         }
     }
 
@@ -503,7 +503,7 @@ impl<W: Write> Sink for StatLines<W> {
 }
 
 /// The message about a name without a row.
-pub fn stranger(subject: CounterSubject, name: &str) -> String {
+pub fn unknown_name_message(subject: CounterSubject, name: &str) -> String {
     let what = match subject {
         CounterSubject::Net | CounterSubject::Tcp | CounterSubject::Udp => "interface",
         CounterSubject::Cpu | CounterSubject::CpuClock => "CPU",

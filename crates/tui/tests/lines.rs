@@ -4,7 +4,7 @@
 
 use quantity::histogram::Histogram;
 use quantity::output::VisibleOutput;
-use rates::{CpuPoint, OpCount, Tally};
+use rates::{CpuPoint, KnownSum, OpCount};
 use recording::rows::{OpInterval, RunTotal};
 use recording::{LoadPhase, RowBatch, Sink};
 use tui::{JsonLines, RunHeader, RunProgress, Terminal, TerminalLook, interval_line, json_line, progress_line};
@@ -25,7 +25,7 @@ fn fold(scale: f64) -> HistogramSummary {
 }
 
 fn line(phase: &str, ops: i64) -> IntervalLine {
-    let count = |ops: i64| OpCount { arrivals: Tally::of(ops), ops, bytes: ops * 8192, errors: Tally::default() };
+    let count = |ops: i64| OpCount { arrivals: KnownSum::of(ops), ops, bytes: ops * 8192, errors: KnownSum::default() };
     let none = HistogramSummary::default();
     IntervalLine {
         t_ns: 42_000_000_000,
@@ -34,16 +34,16 @@ fn line(phase: &str, ops: i64) -> IntervalLine {
         run: "rd1".to_string(),
         run_index: 0,
         phase: phase.into(),
-        arrivals: Tally::of(20_000),
+        arrivals: KnownSum::of(20_000),
         ops,
         bytes: ops * 8192,
-        errors: Tally::default(),
+        errors: KnownSum::default(),
         by_op: [count(ops * 7 / 10), count(ops * 3 / 10), OpCount::default(), OpCount::default()],
         response: if ops > 0 { fold(1000.0) } else { none },
         service: if ops > 0 { fold(900.0) } else { none },
         wait: if ops > 0 { fold(20.0) } else { none },
-        in_flight: Tally::of(2.44),
-        backlog: Tally::of(if ops > 0 { 0 } else { 20_000 }),
+        in_flight: KnownSum::of(2.44),
+        backlog: KnownSum::of(if ops > 0 { 0 } else { 20_000 }),
         cpu: Some(CpuPoint { user: 3.2, system: 12.6, ..CpuPoint::default() }),
         limited: false,
     }
@@ -76,7 +76,7 @@ fn a_stall_is_an_interval_in_which_something_waited_all_the_time() {
         (Some(0.0), 20_001, true),
         (None, 0, true),
     ] {
-        let silent = IntervalLine { in_flight: in_flight.into(), backlog: Tally::of(backlog), ..line("measure", 0) };
+        let silent = IntervalLine { in_flight: in_flight.into(), backlog: KnownSum::of(backlog), ..line("measure", 0) };
         let text = interval_line(&silent, 0.5, 120);
         assert_eq!(text.ends_with("STALL"), stalls, "{in_flight:?} in flight, {backlog} waiting: {text}");
     }

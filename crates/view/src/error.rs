@@ -5,7 +5,7 @@ use recording::RecordingError;
 
 /// Why something could not be worked out of a recording.
 #[derive(Debug, thiserror::Error)]
-pub enum AnalyzeError {
+pub enum TableReadError {
     /// The recording could not be read.
     #[error(transparent)]
     Recording(#[from] RecordingError),
@@ -89,7 +89,7 @@ pub enum AnalyzeError {
     },
 }
 
-impl AnalyzeError {
+impl TableReadError {
     /// Does the request name something that does not exist?
     #[must_use]
     pub fn is_parameter(&self) -> bool {

@@ -14,7 +14,7 @@ pub use data::{
     TimeMark, Tone, ViewData, ViewTable, WallClock,
 };
 pub use drawing::{Drawing, axis, line};
-pub use error::AnalyzeError;
+pub use error::TableReadError;
 pub use selection::{NamePattern, Selection, TimeOfRecording, TimeWindow};
 pub use unit::Unit;
 pub use values::Values;

@@ -1,7 +1,7 @@
 //! Which part of a recording a view is about: a run, names of devices, a stretch of time.
 
-use crate::{AnalyzeError, Values};
 use crate::{Body, Scale, ViewData, WallClock};
+use crate::{TableReadError, Values};
 use quantity::text::{civil, parse_duration_s, wall_ns_of};
 use regex::Regex;
 
@@ -182,11 +182,11 @@ impl ViewData {
     ///
     /// # Errors
     /// The view is not over time, or nothing of it lies within.
-    pub fn cut(&mut self, window: &TimeWindow, clock: Option<&WallClock>) -> Result<(), AnalyzeError> {
+    pub fn cut(&mut self, window: &TimeWindow, clock: Option<&WallClock>) -> Result<(), TableReadError> {
         if !window.is_set() {
             return Ok(());
         }
-        let wrong = |reason: String| AnalyzeError::Unfit { id: self.id.clone(), reason };
+        let wrong = |reason: String| TableReadError::Unfit { id: self.id.clone(), reason };
         if !self.is_over_time() {
             return Err(wrong("it is not over time: --last, --from and --to choose nothing of it".to_string()));
         }

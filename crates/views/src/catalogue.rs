@@ -13,8 +13,8 @@ use rates::Availability;
 use recording::AvailabilityKind;
 use std::sync::LazyLock;
 use view::Drawing;
-use view::{AnalyzeError, Unit};
 use view::{Axis, Body, Scale, TableColumn, ViewData, ViewTable};
+use view::{TableReadError, Unit};
 use workload::probe::FileFold;
 
 /// What kind of picture a view is.
@@ -495,9 +495,12 @@ pub fn views() -> &'static [View] {
 ///
 /// # Errors
 /// None has it; the error names the nearest.
-pub fn view(id: &str) -> Result<&'static View, AnalyzeError> {
+pub fn view(id: &str) -> Result<&'static View, TableReadError> {
     views().iter().find(|view| view.id == id).ok_or_else(|| {
         let near = by_distance(id, views().iter().map(|view| view.id));
-        AnalyzeError::UnknownView { id: id.to_string(), nearest: near.first().copied().unwrap_or_default().to_string() }
+        TableReadError::UnknownView {
+            id: id.to_string(),
+            nearest: near.first().copied().unwrap_or_default().to_string(),
+        }
     })
 }

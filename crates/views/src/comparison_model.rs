@@ -15,7 +15,7 @@ use objectives::Judgement;
 use rates::measure::measure_of;
 use recording::EventKind;
 use view::Tone;
-use view::{AnalyzeError, ViewData};
+use view::{TableReadError, ViewData};
 use workload::traced::sample::sample_words;
 
 impl Comparison {
@@ -23,10 +23,10 @@ impl Comparison {
     ///
     /// # Errors
     /// No such view, or it has nothing to show.
-    pub fn draw(&self, id: &str) -> Result<Vec<ViewData>, AnalyzeError> {
+    pub fn draw(&self, id: &str) -> Result<Vec<ViewData>, TableReadError> {
         let drawn = view(id)?.draw_comparison(self, self.usual_pair());
         let reason = "the recordings have nothing of it to hold against each other".to_string();
-        if drawn.is_empty() { Err(AnalyzeError::Empty { id: id.to_string(), reason }) } else { Ok(drawn) }
+        if drawn.is_empty() { Err(TableReadError::Empty { id: id.to_string(), reason }) } else { Ok(drawn) }
     }
 }
 

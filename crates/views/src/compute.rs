@@ -5,8 +5,8 @@ use crate::wall_clock::wall_clock;
 use crate::{RecordingFacts, RequestFacts, TracedFacts, View};
 use rates::Availability;
 use recording::Reader;
-use view::AnalyzeError;
 use view::Selection;
+use view::TableReadError;
 use view::ViewData;
 use workload::probe::FileFold;
 
@@ -14,12 +14,12 @@ use workload::probe::FileFold;
 ///
 /// # Errors
 /// No such view or run, a selection that chooses nothing of it, a recording that cannot be read, or nothing to show.
-pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewData, AnalyzeError> {
+pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewData, TableReadError> {
     let view = view(id)?;
     check(view, selection)?;
     let manifest = reader.manifest();
     let clock = wall_clock(manifest, manifest.started_t_ns);
-    let empty = |reason: &str| AnalyzeError::Empty { id: id.to_string(), reason: reason.to_string() };
+    let empty = |reason: &str| TableReadError::Empty { id: id.to_string(), reason: reason.to_string() };
     let mut drawn = if view.is_of_a_trace() {
         let traced = TracedFacts::read(reader)?.ok_or_else(|| empty("the recording holds no traced I/O"))?;
         let names: Vec<String> = traced.device_names().map(String::from).collect();
@@ -55,9 +55,9 @@ pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewD
 }
 
 /// A view of runs, or of the machine's counters.
-fn of_facts(reader: &Reader, view: &View, selection: &Selection) -> Result<ViewData, AnalyzeError> {
-    let empty = |reason: &str| AnalyzeError::Empty { id: view.id.to_string(), reason: reason.to_string() };
-    let unfit = |reason: String| AnalyzeError::Unfit { id: view.id.to_string(), reason };
+fn of_facts(reader: &Reader, view: &View, selection: &Selection) -> Result<ViewData, TableReadError> {
+    let empty = |reason: &str| TableReadError::Empty { id: view.id.to_string(), reason: reason.to_string() };
+    let unfit = |reason: String| TableReadError::Unfit { id: view.id.to_string(), reason };
     let mut facts = RecordingFacts::read(reader, selection)?;
     facts.without_runs();
     if facts.is_without_runs() && view.is_of_a_run() && Availability::table_of(view.id).is_none() {
@@ -110,8 +110,8 @@ fn things(view: &View) -> Option<&'static str> {
 }
 
 /// Refuses what would choose nothing: a picture of everything would be taken for one of what was asked for.
-fn check(view: &View, selection: &Selection) -> Result<(), AnalyzeError> {
-    let unfit = |reason: String| Err(AnalyzeError::Unfit { id: view.id.to_string(), reason });
+fn check(view: &View, selection: &Selection) -> Result<(), TableReadError> {
+    let unfit = |reason: String| Err(TableReadError::Unfit { id: view.id.to_string(), reason });
     let (things, is_of_counters) = (things(view), Availability::table_of(view.id).is_some());
     let of_run = view.is_of_a_run() && !is_of_counters;
     let of_runs = of_run || view.id.starts_with("sweep.");
@@ -138,11 +138,11 @@ fn check(view: &View, selection: &Selection) -> Result<(), AnalyzeError> {
 }
 
 /// The first that was asked for, in the order of what they did.
-fn chosen(id: &str, thing: &str, names: &[String], selection: &Selection) -> Result<Option<String>, AnalyzeError> {
+fn chosen(id: &str, thing: &str, names: &[String], selection: &Selection) -> Result<Option<String>, TableReadError> {
     let none = |wanted: &str| {
         let known =
             if names.is_empty() { "there are none".to_string() } else { format!("there are: {}", names.join(", ")) };
-        AnalyzeError::Unfit { id: id.to_string(), reason: format!("no {thing} is called `{wanted}`; {known}") }
+        TableReadError::Unfit { id: id.to_string(), reason: format!("no {thing} is called `{wanted}`; {known}") }
     };
     if let Some(target) = &selection.target {
         return if names.contains(target) { Ok(Some(target.clone())) } else { Err(none(target)) };

@@ -9,7 +9,7 @@ use rates::{
 };
 use recording::{LoadPhase, Manifest, PhaseEdge, Reader, RecordingState, Row, rows};
 use std::collections::BTreeMap;
-use view::{AnalyzeError, NamePattern, Selection};
+use view::{NamePattern, Selection, TableReadError};
 
 /// Everything that the views are computed from.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl RecordingFacts {
     ///
     /// # Errors
     /// A recording that cannot be read, or a run that it does not have.
-    pub fn read(reader: &Reader, selection: &Selection) -> Result<Self, AnalyzeError> {
+    pub fn read(reader: &Reader, selection: &Selection) -> Result<Self, TableReadError> {
         let mut runs: BTreeMap<i32, RunFacts> = BTreeMap::new();
         fold::phases(reader, &mut runs)?;
         fold::totals(reader, selection, &mut runs)?;
@@ -117,7 +117,7 @@ impl RecordingFacts {
             };
             runs.retain(|run| if title { run.title == *wanted } else { Some(run.index) == number });
             if runs.is_empty() {
-                return Err(AnalyzeError::UnknownRun { run: wanted.clone(), known: known.join(", ") });
+                return Err(TableReadError::UnknownRun { run: wanted.clone(), known: known.join(", ") });
             }
         }
         let disks = with_rows(reader, |rows| rates::disks(rows))?;
@@ -148,7 +148,7 @@ impl RecordingFacts {
 fn with_rows<R: Row, T>(
     reader: &Reader,
     make: impl FnOnce(&mut dyn Iterator<Item = R>) -> T,
-) -> Result<T, AnalyzeError> {
+) -> Result<T, TableReadError> {
     let mut failed = None;
     let made = make(&mut reader.rows::<R>()?.map_while(|row| row.map_err(|error| failed = Some(error)).ok()));
     failed.map_or(Ok(made), |error| Err(error.into()))

@@ -3,7 +3,7 @@
 use crate::{HistogramSummary, RunFacts};
 use quantity::histogram::Histogram;
 use rates::CpuPoint;
-use rates::{OPS, OpCount, Tally};
+use rates::{KnownSum, OPS, OpCount};
 use recording::rows::{Cpu, EngineInterval, OpInterval, Phase};
 use recording::{LoadPhase, RecordingError, RowBatch};
 use std::collections::BTreeMap;
@@ -24,13 +24,13 @@ pub struct IntervalLine {
     /// Phase.
     pub phase: LoadPhase,
     /// Arrivals.
-    pub arrivals: Tally<i64>,
+    pub arrivals: KnownSum<i64>,
     /// Completions.
     pub ops: i64,
     /// Bytes moved.
     pub bytes: i64,
     /// Failures.
-    pub errors: Tally<i64>,
+    pub errors: KnownSum<i64>,
     /// By operation: read, write, trim, flush.
     pub by_op: [OpCount; 4],
     /// Response times.
@@ -40,9 +40,9 @@ pub struct IntervalLine {
     /// Submission lags.
     pub wait: HistogramSummary,
     /// Mean number in flight.
-    pub in_flight: Tally<f64>,
+    pub in_flight: KnownSum<f64>,
     /// Arrived, not submitted, at the end.
-    pub backlog: Tally<i64>,
+    pub backlog: KnownSum<i64>,
     /// Use of the host's CPUs; `None` for the first interval.
     pub cpu: Option<CpuPoint>,
     /// Was the load generator itself the limit?
@@ -137,16 +137,16 @@ impl LineFold {
             run: run.to_string(),
             run_index,
             phase: phase.clone(),
-            arrivals: Tally::default(),
+            arrivals: KnownSum::default(),
             ops: 0,
             bytes: 0,
-            errors: Tally::default(),
+            errors: KnownSum::default(),
             by_op: [OpCount::default(); 4],
             response: HistogramSummary::default(),
             service: HistogramSummary::default(),
             wait: HistogramSummary::default(),
-            in_flight: Tally::default(),
-            backlog: Tally::default(),
+            in_flight: KnownSum::default(),
+            backlog: KnownSum::default(),
             cpu: None,
             limited: false,
         });

@@ -17,7 +17,7 @@ use recording::{EventKind, LoadPhase, Reader, rows};
 use serde_json::Value;
 use view::Tone;
 use view::thin::thinned;
-use view::{AnalyzeError, Selection, Unit, ViewData};
+use view::{Selection, TableReadError, Unit, ViewData};
 use workload::probe::FileFold;
 
 pub use warnings::unended;
@@ -33,7 +33,7 @@ const SERVERS: usize = 3;
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
+pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
     let mut facts = RecordingFacts::read(reader, &Selection::default())?;
     let mut runs: Vec<RunModel> = facts.runs.iter().map(|run| run_model(&facts, run)).collect();
     let shown = |view: &&View| view.id == "recording.objectives" || view.id.starts_with("sweep.");

@@ -6,8 +6,8 @@ use recording::rows::RequestInterval;
 use recording::{Reader, Row as _, RowBatch};
 use std::collections::BTreeMap;
 use view::Drawing;
-use view::{AnalyzeError, Unit};
 use view::{Axis, Body, Line, LineStyle, Scale};
+use view::{TableReadError, Unit};
 use view::{axis, line};
 use workload::probe::{PreemptedState, RequestFold, RequestGroup};
 
@@ -90,7 +90,7 @@ impl RequestFacts {
     ///
     /// # Errors
     /// A recording that cannot be read.
-    pub fn read(reader: &Reader) -> Result<Option<Self>, AnalyzeError> {
+    pub fn read(reader: &Reader) -> Result<Option<Self>, TableReadError> {
         let mut facts = Self::default();
         for rows in reader.batches(RequestInterval::TABLE.name)? {
             let batch = RowBatch { table: RequestInterval::TABLE, rows: rows? };

@@ -3,7 +3,7 @@
 use crate::run_summary::run_summary;
 use crate::{RecordingFacts, RunFacts};
 use quantity::histogram::Histogram;
-use rates::{CpuPoint, DiskPoint, IntervalFacts, NetPoint, OPS, PoolPoint, PressurePoint, Tally};
+use rates::{CpuPoint, DiskPoint, IntervalFacts, KnownSum, NetPoint, OPS, PoolPoint, PressurePoint};
 use recording::LoadPhase;
 use std::collections::BTreeMap;
 use view::{Axis, Body, Line, LineStyle, MarkKind, Scale, TimeMark};
@@ -162,7 +162,7 @@ fn present(run: &RunFacts) -> Vec<usize> {
 pub(crate) fn iops(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let total = |interval: &IntervalFacts| Some(interval.per_second(interval.completed()));
     let asked = |interval: &IntervalFacts| {
-        let arrivals: Tally<i64> = interval.ops.iter().map(|count| count.arrivals).sum();
+        let arrivals: KnownSum<i64> = interval.ops.iter().map(|count| count.arrivals).sum();
         arrivals.known().filter(|_| interval.phase != LoadPhase::Drain).map(|arrivals| interval.per_second(arrivals))
     };
     let by_op: Vec<_> = (0..4_usize)

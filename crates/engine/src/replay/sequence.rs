@@ -13,7 +13,7 @@ const REMEMBERED: usize = 1 << 17;
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum ReplayStep {
     /// An operation, due then.
     At(u64),
     /// The trace could not be read as fast as it is played.
@@ -69,12 +69,12 @@ impl Sequence {
 
     /// The next of the feed; `Err`: none at the moment, or none any more.
     #[inline]
-    fn peek(&mut self) -> Result<ReplayIo, Next> {
+    fn peek(&mut self) -> Result<ReplayIo, ReplayStep> {
         while self.at >= self.chunk.len() {
             self.chunk = match self.feed.try_recv() {
                 Ok(chunk) => chunk,
-                Err(TryRecvError::Empty) => return Err(Next::Starved),
-                Err(TryRecvError::Disconnected) => return Err(Next::Ended),
+                Err(TryRecvError::Empty) => return Err(ReplayStep::Starved),
+                Err(TryRecvError::Disconnected) => return Err(ReplayStep::Ended),
             };
             self.at = 0;
             if self.pacing == ReplayPacing::OnTime {
@@ -86,13 +86,13 @@ impl Sequence {
 
     /// When the next operation is due.
     #[inline]
-    pub(crate) fn next(&mut self, now_ns: u64) -> Next {
+    pub(crate) fn next(&mut self, now_ns: u64) -> ReplayStep {
         if self.is_chained() {
             return self.next_chained(now_ns);
         }
         match self.peek() {
-            Ok(io) if self.pacing == ReplayPacing::OnTime => Next::At(io.due_ns),
-            Ok(_) => Next::At(0),
+            Ok(io) if self.pacing == ReplayPacing::OnTime => ReplayStep::At(io.due_ns),
+            Ok(_) => ReplayStep::At(0),
             Err(other) => other,
         }
     }
@@ -121,8 +121,8 @@ impl Sequence {
         Some(Played { io, due_ns, number: self.number })
     }
 
-    fn next_chained(&mut self, now_ns: u64) -> Next {
-        let mut end = Next::Blocked;
+    fn next_chained(&mut self, now_ns: u64) -> ReplayStep {
+        let mut end = ReplayStep::Blocked;
         while self.chains.ios.len() < WAITING_MAX {
             let io = match self.peek() {
                 Ok(io) => io,
@@ -133,23 +133,23 @@ impl Sequence {
             };
             // In time order, those of the future can wait in the feed.
             if self.pacing == ReplayPacing::Dependencies && io.due_ns > now_ns {
-                end = Next::At(io.due_ns);
+                end = ReplayStep::At(io.due_ns);
                 if self.chains.ready.is_empty() {
                     return self.enter(io, end);
                 }
                 break;
             }
-            self.enter(io, Next::Blocked);
+            self.enter(io, ReplayStep::Blocked);
         }
         match self.chains.ready.peek() {
-            Some(Reverse((due_ns, _))) => Next::At(*due_ns),
-            None if end == Next::Ended && !self.chains.ios.is_empty() => Next::Blocked,
+            Some(Reverse((due_ns, _))) => ReplayStep::At(*due_ns),
+            None if end == ReplayStep::Ended && !self.chains.ios.is_empty() => ReplayStep::Blocked,
             None => end,
         }
     }
 
     /// Takes the feed's next: it is ready, or waits for another.
-    fn enter(&mut self, io: ReplayIo, next: Next) -> Next {
+    fn enter(&mut self, io: ReplayIo, next: ReplayStep) -> ReplayStep {
         self.at += 1;
         self.number += 1;
         let (number, chains) = (self.number, &mut self.chains);
@@ -157,14 +157,14 @@ impl Sequence {
         chains.ios.insert(number, io);
         if io.after > 0 && chains.open.contains(&io.after) {
             chains.parked.entry(io.after).or_default().push(number);
-            return if next == Next::At(io.due_ns) { Next::Blocked } else { next };
+            return if next == ReplayStep::At(io.due_ns) { ReplayStep::Blocked } else { next };
         }
         let due_ns = match (self.pacing, chains.done.get(&io.after)) {
             (ReplayPacing::Closed, Some(done_ns)) => done_ns.saturating_add(io.think_ns),
             _ => io.due_ns,
         };
         chains.ready.push(Reverse((due_ns, number)));
-        Next::At(due_ns)
+        ReplayStep::At(due_ns)
     }
 
     /// An operation was completed.
@@ -222,39 +222,39 @@ mod tests {
     #[test]
     fn on_time_nothing_waits_for_anything() {
         let mut sequence = sequence(ReplayPacing::OnTime, &[(5, 0, 0), (7, 1, 0)]);
-        assert_eq!(sequence.next(0), Next::At(5));
+        assert_eq!(sequence.next(0), ReplayStep::At(5));
         assert_eq!(sequence.take(5).map(|one| (one.due_ns, one.number)), Some((5, 1)));
-        assert_eq!(sequence.next(5), Next::At(7));
+        assert_eq!(sequence.next(5), ReplayStep::At(7));
         assert_eq!(sequence.take(9).map(|one| one.due_ns), Some(7));
-        assert_eq!(sequence.next(9), Next::Ended);
+        assert_eq!(sequence.next(9), ReplayStep::Ended);
     }
 
     #[test]
     fn in_a_closed_loop_think_time_counts_from_the_completion() {
         let mut sequence = sequence(ReplayPacing::Closed, &[(0, 0, 0), (100, 1, 30), (50, 0, 0)]);
-        assert_eq!(sequence.next(0), Next::At(0));
+        assert_eq!(sequence.next(0), ReplayStep::At(0));
         assert_eq!(sequence.take(0).map(|one| one.number), Some(1));
-        assert_eq!(sequence.next(0), Next::At(50));
+        assert_eq!(sequence.next(0), ReplayStep::At(50));
         assert_eq!(sequence.take(50).map(|one| one.number), Some(3));
-        assert_eq!(sequence.next(60), Next::Blocked);
+        assert_eq!(sequence.next(60), ReplayStep::Blocked);
         sequence.completed(1, 400);
-        assert_eq!(sequence.next(400), Next::At(430));
+        assert_eq!(sequence.next(400), ReplayStep::At(430));
         assert_eq!(sequence.take(430).map(|one| one.number), Some(2));
         sequence.completed(2, 500);
         sequence.completed(3, 500);
-        assert_eq!(sequence.next(500), Next::Ended);
+        assert_eq!(sequence.next(500), ReplayStep::Ended);
     }
 
     #[test]
     fn with_dependencies_the_due_time_stays_and_others_pass() {
         let mut sequence = sequence(ReplayPacing::Dependencies, &[(0, 0, 0), (10, 1, 5), (20, 0, 0)]);
-        assert_eq!(sequence.next(0), Next::At(0));
+        assert_eq!(sequence.next(0), ReplayStep::At(0));
         assert_eq!(sequence.take(0).map(|one| one.number), Some(1));
-        assert_eq!(sequence.next(25), Next::At(20));
+        assert_eq!(sequence.next(25), ReplayStep::At(20));
         assert_eq!(sequence.take(25).map(|one| one.number), Some(3));
-        assert_eq!(sequence.next(25), Next::Blocked);
+        assert_eq!(sequence.next(25), ReplayStep::Blocked);
         sequence.completed(1, 90);
-        assert_eq!(sequence.next(90), Next::At(10));
+        assert_eq!(sequence.next(90), ReplayStep::At(10));
         assert_eq!(sequence.take(90).map(|one| one.due_ns), Some(10));
     }
 }

@@ -1,13 +1,13 @@
 //! The thread that plays: sleeps, looks at the clock, submits, reaps.
 
 use super::discards::{Discards, Ended};
-use super::sequence::{Next, Played, Sequence};
+use super::sequence::{Played, ReplayStep, Sequence};
 use super::share::Share;
 use super::{ReplayFeed, ReplayHindrances, Stage};
 use crate::EngineError;
 use crate::failure::RawFailure;
+use crate::io_buffers::IoBuffers;
 use crate::job_status::Failed;
-use crate::memory::Memory;
 use crate::pending::PendingOp;
 use crate::placement::real_time;
 use crate::replay_progress::ReplayChunk;
@@ -70,8 +70,8 @@ type Shared = (Arc<Slot>, Arc<Control>, Arc<Status>, Arc<ReplayHindrances>);
 pub(super) struct Player {
     ring: Ring,
     /// Registered, for operations up to [`SMALL_BYTES`].
-    small: Memory,
-    memory: Memory,
+    small: IoBuffers,
+    memory: IoBuffers,
     stages: Vec<Stage>,
     /// Where io_uring takes no discards.
     discards: Option<Discards>,
@@ -106,8 +106,8 @@ impl Player {
     ) -> Result<Self, EngineError> {
         let depth = feed.depth.clamp(1, 16_384);
         let mut ring = Ring::new(depth).map_err(EngineError::system("set up io_uring"))?;
-        let small = Memory::new(depth as usize, SMALL_BYTES)?;
-        let memory = Memory::new(depth as usize, PLACE_BYTES)?;
+        let small = IoBuffers::new(depth as usize, SMALL_BYTES)?;
+        let memory = IoBuffers::new(depth as usize, PLACE_BYTES)?;
         let raw: Vec<i32> = stages.iter().map(|stage| stage.fd.as_ref().map_or(-1, |file| file.as_raw_fd())).collect();
         ring.register(&raw, &small)?;
         ring.register_self();
@@ -182,28 +182,28 @@ impl Player {
         while !self.control.is_aborted() {
             let now_ns = self.now_ns();
             self.share.keep(now_ns, clock::thread_cpu_ns);
-            let next = if self.control.is_stopped() { Next::Ended } else { self.sequence.next(now_ns) };
+            let next = if self.control.is_stopped() { ReplayStep::Ended } else { self.sequence.next(now_ns) };
             match next {
-                Next::At(due_ns) if self.free.is_empty() => {
+                ReplayStep::At(due_ns) if self.free.is_empty() => {
                     if due_ns <= now_ns && !std::mem::replace(&mut self.capped, true) {
                         self.hindrances.capped.fetch_add(1, Ordering::Relaxed);
                     }
                     self.sleep(NAP_NS)?;
                 }
-                Next::At(due_ns) if due_ns <= now_ns + SPIN_NS => {
+                ReplayStep::At(due_ns) if due_ns <= now_ns + SPIN_NS => {
                     if rests(now_ns.saturating_sub(self.slept_ns), due_ns.saturating_sub(now_ns)) {
                         self.sleep(REST_NS)?;
                         continue;
                     }
                     self.play(due_ns)?;
                 }
-                Next::At(due_ns) => self.sleep((due_ns - now_ns - SPIN_NS).min(NAP_NS))?,
-                Next::Starved => {
+                ReplayStep::At(due_ns) => self.sleep((due_ns - now_ns - SPIN_NS).min(NAP_NS))?,
+                ReplayStep::Starved => {
                     self.hindrances.starved.fetch_add(1, Ordering::Relaxed);
                     self.sleep(REST_NS)?;
                 }
-                Next::Ended if self.in_flight == 0 => return Ok(()),
-                Next::Blocked | Next::Ended => self.sleep(NAP_NS)?,
+                ReplayStep::Ended if self.in_flight == 0 => return Ok(()),
+                ReplayStep::Blocked | ReplayStep::Ended => self.sleep(NAP_NS)?,
             }
         }
         Ok(())
@@ -236,7 +236,7 @@ impl Player {
         }
         while self.batch.len() < BATCH && !self.free.is_empty() {
             match self.sequence.next(now_ns) {
-                Next::At(due_ns) if due_ns <= now_ns + TOGETHER_NS && !self.would_merge() => self.prepare(now_ns),
+                ReplayStep::At(due_ns) if due_ns <= now_ns + TOGETHER_NS && !self.would_merge() => self.prepare(now_ns),
                 _ => break,
             }
         }
@@ -252,7 +252,7 @@ impl Player {
     /// May completions wait, because the next operation is late already?
     fn may_defer(&mut self, now_ns: u64) -> bool {
         let may = self.is_on_time && now_ns < self.reaped_ns + DEFER_NS && self.free.len() > BATCH;
-        may && matches!(self.sequence.next(now_ns), Next::At(due_ns) if due_ns <= now_ns)
+        may && matches!(self.sequence.next(now_ns), ReplayStep::At(due_ns) if due_ns <= now_ns)
     }
 
     /// Would the block layer make one request of the next operation and one of the batch, because they are neighbours

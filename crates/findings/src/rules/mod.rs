@@ -17,8 +17,8 @@ mod path_words;
 mod paths;
 mod preempted;
 mod short_lived;
+mod silent_device;
 mod single_thread_bound;
-mod stall;
 
 use crate::Rule;
 
@@ -32,7 +32,7 @@ pub(crate) fn rules() -> Vec<Box<dyn Rule>> {
         Box::new(device::DeviceRule::default()),
         Box::new(cache::CacheRule::default()),
         Box::new(memory_high::MemoryHighRule),
-        Box::new(stall::StallRule::default()),
+        Box::new(silent_device::SilentDeviceRule::default()),
         Box::new(paths::PathRule::default()),
         Box::new(preempted::PreemptedRule),
         Box::new(short_lived::ShortLivedRule),

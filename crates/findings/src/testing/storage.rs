@@ -167,7 +167,7 @@ impl Step<'_> {
             bytes: whole(count as f64 * bytes),
             response,
             asynchronous: None,
-            sizes: recording::Sizes::default(),
+            sizes: recording::SizeHistogram::default(),
             sequential: Some(whole(count as f64 * sequential / 100.0)),
             errors: Some(0),
         });

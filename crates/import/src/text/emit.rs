@@ -4,7 +4,7 @@ use super::Texts;
 use super::columns::Subject;
 use super::lanes::{COUNTER_MAX, Lane, Sums, Thing};
 use super::parsed_file::Section;
-use super::place::Placed;
+use super::resolve_times::Placed;
 use crate::ImportError;
 use crate::options::ImportSummary;
 use crate::printed::seconds;

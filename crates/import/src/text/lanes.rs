@@ -6,7 +6,7 @@
 
 use super::columns::{How, Spec, Subject};
 use super::parsed_file::{Section, Series};
-use super::place::Placed;
+use super::resolve_times::Placed;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Cumulative values of a thing, by column of its table; a column without values is not in it.

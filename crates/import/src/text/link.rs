@@ -1,7 +1,7 @@
 //! Speed of a link, out of the utilisation that nicstat printed: it is not printed, but what was printed fits one speed.
 
 use super::columns::Subject;
-use super::place::Placed;
+use super::resolve_times::Placed;
 
 /// A link.
 #[derive(Clone, Copy, Debug, PartialEq)]

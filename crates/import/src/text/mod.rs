@@ -11,7 +11,7 @@ mod netstat;
 mod nicstat;
 mod pairs;
 mod parsed_file;
-mod place;
+mod resolve_times;
 mod ss;
 mod syslog;
 mod sysstat;
@@ -279,7 +279,7 @@ pub(super) fn import(
         all.push((path.clone(), parsed));
     }
     let all = of_one_host(&texts.path, all, options.host.as_deref())?;
-    let placed = place::place(all, options)?;
+    let placed = resolve_times::place(all, options)?;
     emit::write(texts, &placed, directory, command_line)
 }
 

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 /// What times of events are counted from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum EventClock {
+pub(super) enum LogEpoch {
     /// 1970, UTC.
     #[default]
     Wall,
@@ -124,7 +124,7 @@ pub(super) struct ParsedFile {
     known: HashMap<String, usize>,
     /// Things that happened, with the time on this clock.
     pub(super) events: Vec<(i64, Event)>,
-    pub(super) event_clock: EventClock,
+    pub(super) event_clock: LogEpoch,
     pub(super) notes: BTreeSet<String>,
     /// How often something was passed over.
     pub(super) tallies: BTreeMap<String, u64>,

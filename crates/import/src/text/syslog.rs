@@ -1,7 +1,7 @@
 //! Messages of the kernel and of daemons: syslog of Linux and Solaris (multipath as well), journalctl's short forms, dmesg.
 //! Each becomes an event; the same one again and again is one event with a count.
 
-use super::parsed_file::{EventClock, OF_OTHERS, ParsedFile};
+use super::parsed_file::{LogEpoch, OF_OTHERS, ParsedFile};
 use super::timestamp::{SECOND_NS, When, at, dates, month, of_day};
 use super::words::number;
 use crate::ImportError;
@@ -23,7 +23,7 @@ pub(super) fn sniff(head: &str) -> bool {
 
 /// One line's parts.
 struct Message<'a> {
-    clock: EventClock,
+    clock: LogEpoch,
     at: i64,
     /// `at` is local time, and the message does not state its distance from UTC.
     is_local: bool,
@@ -36,7 +36,7 @@ fn message(line: &str) -> Option<Message<'_>> {
         let (whole, decimals) = seconds.trim().split_once('.')?;
         let ns: i64 = format!("{decimals:0<9}").get(..9)?.parse().ok()?;
         let at = whole.parse::<i64>().ok()?.checked_mul(SECOND_NS)?.checked_add(ns)?;
-        return Some(Message { clock: EventClock::Boot, at, is_local: false, host: None, text });
+        return Some(Message { clock: LogEpoch::Boot, at, is_local: false, host: None, text });
     }
     let words: Vec<&str> = line.split_whitespace().take(4).collect();
     if let [name, day, time, host] = words.as_slice()
@@ -48,7 +48,7 @@ fn message(line: &str) -> Option<Message<'_>> {
         let text = &rest[rest.find(host)? + host.len()..];
         // Where in the zone it is depends on the year.
         let at = midnight + ns;
-        return Some(Message { clock: EventClock::Yearless, at, is_local: false, host: Some(host), text });
+        return Some(Message { clock: LogEpoch::Yearless, at, is_local: false, host: Some(host), text });
     }
     // 2026-11-20T10:27:20.123456+00:00 host …
     let (stamp, rest) = line.split_once(' ')?;
@@ -60,7 +60,7 @@ fn message(line: &str) -> Option<Message<'_>> {
         When::Wall(at) => (at, false),
         When::OfDay(_) | When::Next => return None,
     };
-    Some(Message { clock: EventClock::Wall, at, is_local, host: Some(host), text })
+    Some(Message { clock: LogEpoch::Wall, at, is_local, host: Some(host), text })
 }
 
 pub(super) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), ImportError> {
@@ -107,7 +107,7 @@ pub(super) fn read(lines: &mut Lines, parsed: &mut ParsedFile) -> Result<(), Imp
         }
         // December is followed by January.
         if let Some((last, _)) = parsed.events.last()
-            && message.clock == EventClock::Yearless
+            && message.clock == LogEpoch::Yearless
         {
             let year = quantity::text::civil(*last).0.0;
             at = in_year(at, year);

@@ -166,7 +166,7 @@ fn a_run_that_was_killed_has_met_nothing() {
     let none = scratch.iodyno(&["check", "out", "--fail-if", &of("rd3")]).run().unwrap().expect_code(2);
     assert!(none.stderr.contains("there is no run `rd3`"), "{}", none.stderr);
     // Sealed by another program it says the same.
-    assert!(recording::seal_abandoned(&scratch.path("out")).unwrap());
+    assert!(recording::seal_unfinished(&scratch.path("out")).unwrap());
     check(5);
 }
 

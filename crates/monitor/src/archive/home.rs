@@ -8,7 +8,7 @@
 //! | `.lock` | held by the collector that runs |
 
 use super::evidence::{Evidence, Step};
-use super::policy::{Budget, DAY_NS, share};
+use super::retention_policy::{Budget, DAY_NS, share};
 use super::service_clock::ServiceClock;
 use crate::MonitorError;
 use output::{EntryKind, FileAccess, Folder, OutputError, ReplacePolicy};

@@ -1,9 +1,9 @@
 //! What is done beside sampling, in a thread of its own: sealing days, and looking after old ones.
 
 use crate::StopFlag;
+use crate::archive::apply_retention::{LogMessage, enforce_retention};
 use crate::archive::home::ArchiveFolder;
-use crate::archive::policy::RetentionPolicy;
-use crate::archive::retention::{LogMessage, enforce_retention};
+use crate::archive::retention_policy::RetentionPolicy;
 use recording::{EventSeverity, RecordingError, Writer};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -4,11 +4,11 @@
 mod keeper;
 
 use crate::archive::home::ArchiveFolder;
-use crate::archive::policy::RetentionPolicy;
+use crate::archive::retention_policy::RetentionPolicy;
 use crate::archive::service_clock::ServiceClock;
 use crate::counters::{SUBJECTS, subjects};
-use crate::cpu_clock::{CpuClock, EventClock, sample_both};
 use crate::days::{Days, name_of};
+use crate::event_cpu_time::{CpuClock, EventCpuTime, sample_both};
 use crate::events::clock_step;
 use crate::io_errors::IoErrors;
 use crate::manifest_keys::CPU_CLOCK;
@@ -42,7 +42,7 @@ pub struct ServiceRequest {
     /// Time between two samples.
     pub interval_ns: u64,
     /// CPU time by event beside that of the tick.
-    pub events: EventClock,
+    pub events: EventCpuTime,
     /// Look at every CPU so many times a second for what programs are at, where that can be; `None`: do not.
     pub profile_hz: Option<u32>,
     /// What is kept, and for how long.
@@ -123,7 +123,7 @@ pub fn serve<'a>(
         keeper: Keeper::start(home, &request.retention, stop)?,
         machine: MachineReader::new(&SubjectName::ALL),
         cpu_clock: CpuClock::start(request.events)?,
-        io_errors: (request.events != EventClock::Off).then(IoErrors::if_possible),
+        io_errors: (request.events != EventCpuTime::Off).then(IoErrors::if_possible),
         profiler: request.profile_hz.map(Profiler::if_possible),
         lost_before: Losses::new(),
         open: None,

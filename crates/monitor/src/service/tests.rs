@@ -5,11 +5,11 @@ mod kills;
 mod years;
 
 use super::*;
+use crate::archive::apply_retention::enforce_retention;
 use crate::archive::evidence::ClockReadings;
 use crate::archive::home::FolderSharing;
 use crate::archive::kill_steps::{CAN_EXCHANGE, STEPS};
-use crate::archive::policy::{DAY_NS, RetentionTier};
-use crate::archive::retention::enforce_retention;
+use crate::archive::retention_policy::{DAY_NS, RetentionTier};
 use recording::rows::{Cpu, Disk, Event};
 use recording::{EventKind, Reader, RecordingState};
 use std::cell::Cell;
@@ -107,7 +107,7 @@ fn tidy_once(home: &ArchiveFolder, retention: &RetentionPolicy, open: Option<u64
 
 fn request(seconds: u64) -> ServiceRequest {
     ServiceRequest {
-        events: crate::EventClock::Off,
+        events: crate::EventCpuTime::Off,
         profile_hz: None,
         interval_ns: SECOND_NS,
         retention: nothing(),

@@ -4,7 +4,7 @@ use super::Source;
 use super::probes::Probes;
 use crate::MonitorError;
 use crate::counters::{SUBJECTS, subjects};
-use crate::cpu_clock::sample_both;
+use crate::event_cpu_time::sample_both;
 use crate::manifest_keys::CPU_CLOCK;
 use crate::numbers::signed;
 use collect::{MachineReader, SubjectName};

@@ -3,12 +3,12 @@
 use super::missing::{OFF, brief};
 use super::requests::RequestWatch;
 use crate::MonitorError;
-use crate::cpu_clock::{CpuClock, EventClock, push};
+use crate::block_latency::Responses;
+use crate::event_cpu_time::{CpuClock, EventCpuTime, push};
 use crate::events::lost_row;
 use crate::file_rows::row_of;
 use crate::io_errors::IoErrors;
 use crate::profile::Profiler;
-use crate::responses::Responses;
 use recording::rows;
 use recording::rows::FileInterval;
 use recording::{AvailabilityKind, RowBatch};
@@ -47,7 +47,7 @@ impl Probes {
         let blocks = Responses::start().map(Box::new).map_err(|error| brief(&error));
         let files = FileTrace::start(&files::FileTraceOptions::default()).map(Box::new).map_err(|error| brief(&error));
         // As `diagnose` does: findings of CPUs need it, and so do figures that a tick does not see.
-        let clock = CpuClock::start(EventClock::IfPossible).ok().flatten().map(Box::new);
+        let clock = CpuClock::start(EventCpuTime::IfPossible).ok().flatten().map(Box::new);
         let errors = Some(IoErrors::if_possible());
         Self { blocks, files, clock, errors, from_ns: quantity::clock::now_ns(), ..Self::new(false) }
     }

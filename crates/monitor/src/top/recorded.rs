@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use top_page::{IoIntervals, MachineFacts, ServerFacts, TRACED_EVERY_NS, TimeStrip};
+use top_page::{IoAggregator, MachineFacts, ServerFacts, TRACED_EVERY_NS, TimeStrip};
 
 /// Tables of which the first one that has rows tells when samples were taken.
 const PACE: [&str; 10] = [
@@ -338,7 +338,7 @@ fn from_trace(reader: &Reader, range: &Range<i64>, origin_ns: i64) -> Result<Vec
     let most_ns = i64::try_from(WINDOW_SAMPLES).unwrap_or(0) * 2 * TRACED_EVERY_NS;
     let from_ns = range.start.max(range.end.saturating_sub(most_ns));
     let devices = reader.manifest().hardware["devices"].clone();
-    let mut sums = IoIntervals::with_capacities(move |device| devices[device]["size_bytes"].as_u64())
+    let mut sums = IoAggregator::with_capacities(move |device| devices[device]["size_bytes"].as_u64())
         .of_one_in(workload::traced::sample::sample(reader.manifest()));
     let mut batches = Vec::new();
     let mut end_ns: Option<i64> = None;
@@ -358,7 +358,7 @@ fn from_trace(reader: &Reader, range: &Range<i64>, origin_ns: i64) -> Result<Vec
 }
 
 /// The rows of the second that ends at `end_ns`.
-fn of_second(sums: &mut IoIntervals, end_ns: i64, origin_ns: i64) -> Result<[RowBatch; 2], MonitorError> {
+fn of_second(sums: &mut IoAggregator, end_ns: i64, origin_ns: i64) -> Result<[RowBatch; 2], MonitorError> {
     let (rows, places) = sums.take(end_ns - TRACED_EVERY_NS, end_ns, origin_ns);
     Ok([RowBatch::from_rows(&rows)?, RowBatch::from_rows(&places)?])
 }

@@ -2,7 +2,7 @@
 
 use super::missing::{OFF, brief};
 use crate::MonitorError;
-use crate::cpu_clock::push;
+use crate::event_cpu_time::push;
 use crate::events::lost_row;
 use crate::requests::rows;
 use quantity::clock;
@@ -10,7 +10,7 @@ use recording::RowBatch;
 use recording::rows::Listener;
 use top_page::{ServerFacts, WatchedRequests};
 use trace::TraceError;
-use trace::requests::RequestTrace;
+use trace::requests::ServerLatencyTrace;
 
 /// So often who listens is looked for, as long as the list is open: it means reading every process's files.
 const LIST_EVERY_NS: u64 = 5_000_000_000;
@@ -24,7 +24,7 @@ pub(crate) struct RequestWatch {
     watch: WatchedRequests,
     /// The user switched probes off.
     is_off: bool,
-    probe: Option<Box<RequestTrace>>,
+    probe: Option<Box<ServerLatencyTrace>>,
     missing: Option<String>,
     listening: Vec<Listener>,
     /// When who listens is looked for again.
@@ -64,7 +64,7 @@ impl RequestWatch {
             WatchedRequests::Nothing => {}
             WatchedRequests::Servers => self.list(),
             WatchedRequests::Port(port) if !self.is_off => {
-                let started = RequestTrace::start(&[port]);
+                let started = ServerLatencyTrace::start(&[port]);
                 self.missing = Some(started.as_ref().map_or_else(why, |_| SOON.to_string()));
                 self.probe = started.ok().map(Box::new);
                 (self.from_ns, self.lost) = (clock::now_ns(), 0);

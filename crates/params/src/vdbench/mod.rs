@@ -3,12 +3,12 @@
 //! `source` makes lines, `scan` parameters, `statement` definitions; one file per section reads these; `expand` and
 //! `shares` make runs of them, and this file the plan. `keys` holds every keyword.
 
+mod expansion_input;
 mod files;
 mod general;
 mod jobs_to_workloads;
 mod keys;
 mod line;
-mod material;
 mod names;
 mod param;
 mod print;
@@ -31,9 +31,9 @@ use crate::diagnostic::Diagnostic;
 use crate::loader::FileLoader;
 use crate::quick::quick_test;
 use crate::reading::{PlanReading, VdbenchOptions};
+use expansion_input::ExpansionInput;
 use general::General;
 use keys::Section;
-use material::Material;
 use names::Names;
 use param::Param;
 use plan::{JobTexts, Plan, Run, TargetSpec, TextSpan, WriteContent};
@@ -105,7 +105,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &VdbenchOptions,
     let contents = contents(context, &general, &storages);
     let storage_names = Names::new("sd", storages.iter().map(|storage| storage.name.clone()));
     let work_names = Names::new("wd", works.iter().map(|work| work.name.clone()));
-    let material = Material {
+    let material = ExpansionInput {
         storages: &storages,
         storage_names: &storage_names,
         works: &works,

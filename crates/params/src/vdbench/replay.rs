@@ -3,7 +3,7 @@
 //! A device of the trace goes to the storage definition that names it, or to the group of storage definitions that does:
 //! its devices lie one after the other on them, as a volume manager would have it.
 
-use super::material::Material;
+use super::expansion_input::ExpansionInput;
 use super::param::Text;
 use super::replay_params::Group;
 use super::run::{Definition, RateParam, RateValue};
@@ -64,7 +64,7 @@ fn maps(
 }
 
 /// The storages that a replay plays on: those of `sd=`, else those of the workloads, which say nothing else, else all.
-fn used(context: &mut Context, definition: &Definition, material: &Material<'_>) -> Vec<usize> {
+fn used(context: &mut Context, definition: &Definition, material: &ExpansionInput<'_>) -> Vec<usize> {
     let mut used: Vec<usize> = if !definition.targets.is_empty() {
         material.storage_names.select(context, &definition.targets)
     } else if definition.works.is_empty() {
@@ -79,7 +79,7 @@ fn used(context: &mut Context, definition: &Definition, material: &Material<'_>)
 }
 
 /// The run of a definition with `replay=`.
-pub(crate) fn run(context: &mut Context, definition: &Definition, material: &Material<'_>) -> Option<Run> {
+pub(crate) fn run(context: &mut Context, definition: &Definition, material: &ExpansionInput<'_>) -> Option<Run> {
     let params = definition.replay.as_ref()?;
     let (storages, groups, contents) = (material.storages, material.groups, material.contents);
     if let Some(one) = definition.loops.first() {

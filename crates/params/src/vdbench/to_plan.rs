@@ -1,6 +1,6 @@
 //! Definitions into runs: which workloads, every combination of the loops, every rate.
 
-use super::material::Material;
+use super::expansion_input::ExpansionInput;
 use super::param::Text;
 use super::replay;
 use super::run::{BurstKind, Definition, Loop, RateParam, RateValue};
@@ -30,7 +30,7 @@ struct Chosen {
 type Variant = (String, Vec<Chosen>);
 
 /// Expands all definitions.
-pub(crate) fn expand(context: &mut Context, material: &Material<'_>, definitions: &[Definition]) -> Vec<Run> {
+pub(crate) fn expand(context: &mut Context, material: &ExpansionInput<'_>, definitions: &[Definition]) -> Vec<Run> {
     let mut out = Vec::new();
     let mut names = BTreeSet::new();
     for definition in definitions {
@@ -81,7 +81,7 @@ fn check_times(context: &mut Context, definition: &Definition) {
 }
 
 /// The workloads of a run with their targets; empty for files.
-fn choose(context: &mut Context, material: &Material<'_>, definition: &Definition) -> Option<Vec<Chosen>> {
+fn choose(context: &mut Context, material: &ExpansionInput<'_>, definition: &Definition) -> Option<Vec<Chosen>> {
     let shown: String = definition.name.chars().take(40).collect();
     if !definition.file_works.is_empty() {
         let chosen = material.file_work_names.select(context, &definition.file_works);
@@ -150,7 +150,7 @@ fn set_word(targets: &[Text]) -> Option<SetWord> {
 /// Splits a run by `sd=single|range|setsofN`.
 fn variants(
     context: &mut Context,
-    material: &Material<'_>,
+    material: &ExpansionInput<'_>,
     definition: &Definition,
     chosen: Vec<Chosen>,
 ) -> Vec<Variant> {
@@ -325,7 +325,7 @@ fn burst(
 /// Every combination of the loop values, first loop outermost, with every rate.
 fn loops(
     context: &mut Context,
-    material: &Material<'_>,
+    material: &ExpansionInput<'_>,
     definition: &Definition,
     (suffix, chosen): (&str, &[Chosen]),
     (rates, arrivals): &(Vec<RateStep>, Arrivals),
@@ -437,7 +437,7 @@ fn override_work(work: &mut Work, values: &[(&Loop, usize)]) -> Overrides {
 
 fn workloads(
     context: &mut Context,
-    material: &Material<'_>,
+    material: &ExpansionInput<'_>,
     definition: &Definition,
     chosen: &[Chosen],
     values: &[(&Loop, usize)],
@@ -523,7 +523,7 @@ fn address(work: &Work) -> AddressPattern {
 /// What a target has must be two transfers, as there, and hits must fit into their area.
 fn check_sizes(
     context: &mut Context,
-    material: &Material<'_>,
+    material: &ExpansionInput<'_>,
     work: &Work,
     targets: &[usize],
     hit_area_bytes: Option<u64>,

@@ -1,11 +1,11 @@
 //! Which place of a space comes next: random, exactly once, skewed or sequential.
 
+use super::address_setting::Setting;
 use super::jump::Jump;
 use super::mix::value_error;
 use super::permutation::Permutation;
 use super::rng::{Rng, derive, threshold};
 use super::sequential::{Seek, Steps, Streams, segments};
-use super::setting::Setting;
 use super::space::{Grid, Space};
 use super::{GenerateError, GeneratorPart, OperationKind};
 use crate::floor::floor_u64;

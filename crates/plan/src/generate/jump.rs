@@ -1,10 +1,10 @@
 //! Where a seek goes: the choices of a random place that do not remember anything.
 
+use super::address_setting::Setting;
 use super::fit::Fit;
 use super::hot_band::HotBand;
 use super::mix::value_error;
 use super::rng::{Rng, derive};
-use super::setting::Setting;
 use super::skew::Skew;
 use super::space::Space;
 use super::{GenerateError, OperationKind};

@@ -22,6 +22,8 @@
 //! or part gives an independent one.
 
 mod address;
+mod address_setting;
+pub mod arrival_schedule;
 mod block_map;
 pub mod content;
 mod dedup;
@@ -35,9 +37,7 @@ mod operation;
 pub mod operations;
 mod permutation;
 mod rng;
-pub mod schedule;
 mod sequential;
-mod setting;
 mod skew;
 mod space;
 mod strided;
@@ -52,11 +52,11 @@ mod tests;
 mod window_tests;
 
 pub use crate::op::OperationKind;
+pub use arrival_schedule::ArrivalSchedule;
 pub use content::ContentGenerator;
 pub use joined::JoinedStream;
 pub use operation::Operation;
 pub use operations::Operations;
-pub use schedule::ArrivalSchedule;
 pub use turns::TargetTurns;
 pub use volume::{SECTOR_BYTES, SECTOR_MAGIC, WriteVolume, data_seed_of, writer_of};
 

@@ -1,11 +1,11 @@
 //! The stream of operations of one workload on one target.
 
 use super::address::Places;
+use super::address_setting::Setting;
 use super::file_pass::FilePass;
 use super::mix::{OpChoice, Sizes, value_error};
 use super::operation::Operation;
 use super::rng::{Rng, derive, derive_name, threshold};
-use super::setting::Setting;
 use super::space::{Space, Window};
 use super::{GenerateError, GeneratorPart, OperationKind, TargetGeometry};
 use crate::spec::{AddressDistribution, AddressOrder, FileUse, TargetSpec, Workload};

@@ -2,7 +2,7 @@
 
 use super::chains::ThreadChains;
 use super::io::ReplayIo;
-use super::patterns::{fits, means};
+use super::patterns::{fits, matches_device};
 use crate::op::OperationKind;
 use crate::spec::replay::{AddressRules, Replay, ReplayFilter, ReplayOp, ReplayPacing, ReplayVolume};
 use std::collections::{BTreeMap, HashMap};
@@ -267,7 +267,7 @@ impl ReplayMapper {
     /// Makes sure that it is known where a device goes.
     fn look_up(&mut self, device: &str) {
         if !self.known.contains_key(device) {
-            let fitting = (0..self.maps.len()).filter(|at| means(&self.maps[*at].device, device));
+            let fitting = (0..self.maps.len()).filter(|at| matches_device(&self.maps[*at].device, device));
             let places = fitting.take(if self.duplicate { usize::MAX } else { 1 }).collect();
             self.known.insert(device.to_string(), places);
         }

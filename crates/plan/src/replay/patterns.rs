@@ -3,7 +3,7 @@
 /// Does a map's pattern mean this device? Either its whole name, or, of traces with a number per host (`usr_0`), the
 /// number.
 #[must_use]
-pub fn means(pattern: &str, device: &str) -> bool {
+pub fn matches_device(pattern: &str, device: &str) -> bool {
     fits(pattern, device) || device.rsplit_once('_').is_some_and(|(_, number)| number == pattern)
 }
 

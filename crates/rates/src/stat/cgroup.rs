@@ -3,7 +3,7 @@
 //! Like processes, those that did nothing have no row; a rate is over the time since the sample before.
 
 use super::FigureDigits::{Fixed, Percent, Scaled};
-use super::known::forget;
+use super::seen_keys::forget;
 use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, columns, percent};
 use crate::counter::CounterStep;
 use recording::rows::Cgroup;

@@ -2,7 +2,7 @@
 //! exactly when a task ran. What works between two ticks and sleeps across them is seen by the second one only.
 
 use super::FigureDigits::Fixed;
-use super::known::{KNOWN, began_since, forget};
+use super::seen_keys::{KNOWN, began_since, forget};
 use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, columns};
 use crate::counter::{CounterStep, share_percent};
 use crate::cpu_time::CpuEventDelta;

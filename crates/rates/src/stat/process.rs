@@ -4,7 +4,7 @@
 //! since the sample before, not since the process's own row before.
 
 use super::FigureDigits::{Fixed, Scaled};
-use super::known::{began_since, forget};
+use super::seen_keys::{began_since, forget};
 use super::{CounterSubject, StatBlock, StatColumn, StatRow, Stream, columns};
 use crate::counter::CounterStep;
 use crate::process::ProcessDelta;

@@ -198,7 +198,7 @@ fn what_was_forgotten_is_not_known_when_it_comes_again() {
     };
     let mut fold = StatFold::new(&[CounterSubject::Process, CounterSubject::ProcessClock], &StatOptions::default());
     let mut last = Vec::new();
-    let crowd = i64::try_from(known::KNOWN).unwrap() + 1;
+    let crowd = i64::try_from(seen_keys::KNOWN).unwrap() + 1;
     for rows in [
         vec![process(7, 1, 0, 100), process(8, 1, 0, 100)],
         (10..crowd + 10).map(|pid| process(pid, 2, 1, 0)).collect(),
@@ -547,7 +547,7 @@ fn io_of(dev: &str, t_s: i64, (op, pid): (&str, i32), times_ms: &[u64]) -> recor
         bytes: 0,
         response,
         asynchronous: None,
-        sizes: recording::Sizes(quantity::histogram::Histogram::new(5)),
+        sizes: recording::SizeHistogram(quantity::histogram::Histogram::new(5)),
         sequential: None,
         errors: Some(0),
     }

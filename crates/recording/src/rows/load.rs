@@ -1,6 +1,6 @@
 //! What the load engine and a replay measured, and what happened meanwhile.
 
-use crate::cell::Sizes;
+use crate::cell::SizeHistogram;
 use crate::label::Label;
 use crate::schema::tables;
 use crate::stored_names::{EventKind, EventSeverity, LoadPhase, PhaseEdge};
@@ -238,11 +238,11 @@ tables! {
         /// When it had come to an end of its own and all that it had issued had come back; null until then, and when the run's end ended it.
         ended_t_ns: Option<i64>, "ns", Time;
         /// Operations in flight when one was issued, itself included: a value for each that was issued.
-        depth: Sizes, "op", Histogram;
+        depth: SizeHistogram, "op", Histogram;
         /// Operations of the job that were handed over with one system call: a value for each time.
-        submitted: Sizes, "op", Histogram;
+        submitted: SizeHistogram, "op", Histogram;
         /// Operations of the job that were found to have come back together: a value for each time.
-        completed: Sizes, "op", Histogram;
+        completed: SizeHistogram, "op", Histogram;
     }
 
     /// Start or end of a phase of a run.

@@ -1,6 +1,6 @@
 //! I/Os, and what traces and probes sum up.
 
-use crate::cell::Sizes;
+use crate::cell::SizeHistogram;
 use crate::label::Label;
 use crate::schema::tables;
 use quantity::histogram::Histogram;
@@ -75,7 +75,7 @@ tables! {
         /// I/Os for which no task waits: writes without `sync` (write-back), and read-ahead. Null in imports without it, and in older recordings.
         asynchronous: Option<i64>, "op", Gauge;
         /// Bytes of each I/O that moved any; empty in recordings made before there was this column.
-        sizes: Sizes, "bytes", Histogram;
+        sizes: SizeHistogram, "bytes", Histogram;
         /// Of reads or writes: those that continue one of the last 32 streams of the device, as in the analysis of traces (trace-analysis.md). Null for other operations, and in recordings made before there was this column.
         sequential: Option<i64>, "op", Gauge;
         /// Of the I/Os: those that failed. Null in recordings made before there was this column.

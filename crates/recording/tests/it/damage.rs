@@ -3,7 +3,7 @@
 use recording::rows::{Event, System};
 use recording::{
     EventSeverity, Manifest, Reader, RecordingDamage, RecordingError, RecordingExit, RecordingState, RowBatch,
-    Sink as _, Writer, repair, seal_abandoned,
+    Sink as _, Writer, repair, seal_unfinished,
 };
 use std::path::{Path, PathBuf};
 
@@ -148,7 +148,7 @@ fn the_reader_reports_a_damaged_frame_with_the_time_around_it() {
     let sentences = damage.sentences(Reader::open(&directory).unwrap().manifest());
     assert!(sentences[0].starts_with("1 of 7 frames of the journal are unreadable, between "), "{sentences:?}");
     // What was lost is still known when the rest was sealed.
-    assert!(seal_abandoned(&directory).unwrap());
+    assert!(seal_unfinished(&directory).unwrap());
     let sealed = Reader::open(&directory).unwrap();
     assert_eq!(sealed.state(), RecordingState::Sealed);
     let kept = sealed.damage().unwrap();
@@ -318,7 +318,7 @@ fn recordings_of_format_1_read_as_before() {
     assert_eq!(reader.table::<Event>().unwrap(), rows[1..]);
     assert!(reader.damage().unwrap().costs_rows());
     // What is sealed of it has checksums from then on.
-    assert!(seal_abandoned(&open).unwrap());
+    assert!(seal_unfinished(&open).unwrap());
     let reader = Reader::open(&open).unwrap();
     assert_eq!((reader.manifest().format_version, reader.manifest().parts.len()), (2, 1));
     assert_eq!(reader.table::<Event>().unwrap(), rows[1..]);
@@ -435,7 +435,7 @@ fn a_manifest_of_another_recording_is_outvoted() {
             let reader = Reader::open(&directory).unwrap();
             let said = reader.damage().unwrap().sentences(reader.manifest());
             assert!(said[0].contains("manifest.json is another recording's"), "{said:?}");
-            assert!(seal_abandoned(&directory).is_err(), "nothing is removed for what it says");
+            assert!(seal_unfinished(&directory).is_err(), "nothing is removed for what it says");
             repair(&directory).unwrap();
             is_all_there(&directory, &id);
             assert!(!Reader::open(&directory).unwrap().damage().unwrap().is_some());

@@ -292,7 +292,7 @@ impl Run {
             return "None".to_string();
         }
         let one = |word: &str| match word.split_once('=') {
-            Some((name, value)) => quantity::loops::vdbench_loop(name, value),
+            Some((name, value)) => quantity::loop_elements::vdbench_loop(name, value),
             None => word.to_string(),
         };
         self.detail.split(' ').map(one).collect::<Vec<_>>().join(" ")

@@ -3,7 +3,7 @@
 use super::facts::{Facts, Run};
 use super::figures::Figures;
 use super::{date, escaped, time_of_day};
-use quantity::loops::vdbench_rate;
+use quantity::loop_elements::vdbench_rate;
 use recording::RecordingExit;
 use std::fmt::Write as _;
 

@@ -3,8 +3,8 @@
 use crate::TraceError;
 use crate::block::chunk::TraceChunk;
 use crate::device::{cgroup_root, device_name};
-use crate::fetch::fetch;
 use crate::paths::Mounts;
+use crate::prefetch::fetch;
 use quantity::histogram::HistogramRecorder;
 use recording::rows::Io as IoRow;
 use recording::{IoFile, IoNames, IoRecord, IoTask, RawIo, Row, RowBatch, io_rows};

@@ -62,7 +62,7 @@ pub struct IrqSums {
     /// Every vector that came, by CPU.
     pub vectors: Vec<VectorTime>,
     /// Processes that lost time.
-    pub victims: Vec<StolenTime>,
+    pub victims: Vec<InterruptedTask>,
     /// Interrupts whose vector or victim had no room in a table.
     pub lost: u64,
 }
@@ -99,7 +99,7 @@ pub struct VectorTime {
 
 /// What a vector took from a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StolenTime {
+pub struct InterruptedTask {
     /// The process.
     pub pid: u32,
     /// Its name when that happened first.
@@ -191,7 +191,7 @@ impl IrqTrace {
         Ok(sums)
     }
 
-    fn read_victims(&mut self) -> Result<Vec<StolenTime>, TraceError> {
+    fn read_victims(&mut self) -> Result<Vec<InterruptedTask>, TraceError> {
         let all = entries(&self.victims).map_err(|why| unreadable(&why))?;
         let crowded = is_crowded(&self.victims, all.len());
         let Self { victims, names, known, stolen, sees_all, .. } = self;

@@ -1,6 +1,6 @@
 //! The time that was taken from processes, as sums that never fall, though the kernel's table holds only those of late.
 
-use super::StolenTime;
+use super::InterruptedTask;
 use crate::names::Cursor;
 use crate::table::{Entry, IDLE_READINGS};
 use std::collections::HashMap;
@@ -60,7 +60,7 @@ impl Victims {
         take: &mut dyn FnMut(&[u8]) -> Option<Vec<u8>>,
         is_alive: Option<&dyn Fn(u32) -> bool>,
         name: &mut dyn FnMut(u32) -> (&'static str, Arc<str>),
-    ) -> Vec<StolenTime> {
+    ) -> Vec<InterruptedTask> {
         self.readings = self.readings.wrapping_add(1);
         let mut out = Vec::with_capacity(entries.len());
         for (raw, value) in entries {
@@ -92,7 +92,7 @@ impl Victims {
             }
             let (kind, vector) = name(number);
             let [count, ns] = victim.sum;
-            out.push(StolenTime { pid, comm: Arc::clone(&victim.comm), kind, vector, count, ns });
+            out.push(InterruptedTask { pid, comm: Arc::clone(&victim.comm), kind, vector, count, ns });
         }
         if self.readings.is_multiple_of(IDLE_READINGS) {
             match is_alive {

@@ -75,7 +75,7 @@ impl RequestTraceLosses {
 }
 
 /// A running probe; dropping it detaches everything.
-pub struct RequestTrace {
+pub struct ServerLatencyTrace {
     answered: MapHandle,
     interval: MapHandle,
     lost: MapHandle,
@@ -88,13 +88,13 @@ pub struct RequestTrace {
     loaded: Loaded,
 }
 
-impl std::fmt::Debug for RequestTrace {
+impl std::fmt::Debug for ServerLatencyTrace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RequestTrace").field("ports", &self.ports).finish_non_exhaustive()
     }
 }
 
-impl RequestTrace {
+impl ServerLatencyTrace {
     /// Loads the probe and begins to watch servers on these ports.
     ///
     /// # Errors

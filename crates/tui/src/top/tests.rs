@@ -10,7 +10,7 @@ use recording::rows::{
     Cpu, Disk, Exited, FileInterval, Interrupt, IoInterval, IoPlace, Memory, Net, Pressure, Process, Profile, RunQueue,
     System, Tcp,
 };
-use recording::{Label, Row, RowBatch, Sink, Sizes};
+use recording::{Label, Row, RowBatch, Sink, SizeHistogram};
 use top_page::{MachineFacts, PageFold, PageScene};
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -177,7 +177,7 @@ fn io(n: i64, op: &str, file: &str, times: &[(u64, u64)]) -> IoInterval {
         bytes: i64::try_from(response.count()).expect("few") * 8192,
         response,
         asynchronous: Some(if op == "write" { 500 } else { 0 }),
-        sizes: Sizes(sizes),
+        sizes: SizeHistogram(sizes),
         sequential: None,
         errors: Some(0),
     }

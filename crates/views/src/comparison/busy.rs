@@ -13,7 +13,7 @@ use rates::process::{ProcessCounters, ProcessDelta};
 use recording::rows::{Cpu, Disk, Process};
 use recording::{LoadPhase, Reader};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use view::AnalyzeError;
+use view::TableReadError;
 use view::Tone;
 
 /// In the manifest of a run: the number of the process that made it, so that its own work is not taken for others'.
@@ -36,7 +36,7 @@ struct Span {
 }
 
 /// Looks in a recording for what others did during each of its runs.
-pub(crate) fn look(reader: &Reader, runs: &mut [RunFacts], cpu: &[CpuPoint]) -> Result<(), AnalyzeError> {
+pub(crate) fn look(reader: &Reader, runs: &mut [RunFacts], cpu: &[CpuPoint]) -> Result<(), TableReadError> {
     let of = |(run, facts): (usize, &RunFacts)| {
         let ends = || facts.main_intervals().map(|interval| (interval.t_ns - interval.interval_ns, interval.t_ns));
         let (from_ns, to_ns) = (ends().map(|end| end.0).min()?, ends().map(|end| end.1).max()?);
@@ -77,7 +77,7 @@ fn span_of(spans: &[Span], t_ns: i64) -> Option<usize> {
 }
 
 /// Time of all CPUs in each stretch, ns; 0 where it is not known.
-fn capacity(reader: &Reader, spans: &[Span]) -> Result<Vec<f64>, AnalyzeError> {
+fn capacity(reader: &Reader, spans: &[Span]) -> Result<Vec<f64>, TableReadError> {
     let mut capacity = vec![0.0; spans.len()];
     let mut last: Option<Cpu> = None;
     for row in reader.rows::<Cpu>()? {
@@ -99,7 +99,7 @@ fn processes(
     spans: &[Span],
     capacity: &[f64],
     found: &mut BTreeMap<usize, Others>,
-) -> Result<(), AnalyzeError> {
+) -> Result<(), TableReadError> {
     let own = reader.manifest().extra.get(PROGRAM_PID).and_then(serde_json::Value::as_i64);
     let is_own = |row: &Process| match own {
         Some(pid) => row.pid == pid || row.parent == Some(pid),
@@ -174,7 +174,7 @@ fn devices(
     spans: &[Span],
     runs: &[RunFacts],
     found: &mut BTreeMap<usize, Others>,
-) -> Result<(), AnalyzeError> {
+) -> Result<(), TableReadError> {
     let mut last: BTreeMap<String, Disk> = BTreeMap::new();
     for row in reader.rows::<Disk>()? {
         let row = row?;

@@ -12,7 +12,7 @@ use rates::counter::delta_f64;
 use rates::measure::{BetterDirection, MeasureKind, RateFlow};
 use recording::{ColumnKind, ColumnSchema, Reader, TableSchema, rows};
 use std::collections::{BTreeMap, BTreeSet};
-use view::{AnalyzeError, Unit};
+use view::{TableReadError, Unit};
 
 /// Tables of counters whose rows are few: those of each process, vector or thread would drown the rest.
 const TABLES: [&str; 8] = [
@@ -158,7 +158,7 @@ type Series = Vec<(i64, f64)>;
 
 impl Samples {
     /// Reads the counters of `[from, to]` ns; of everything when `span` is `None`. Several recordings are rounds of each counter.
-    pub(crate) fn read(readers: &[&Reader], span: Option<(i64, i64)>) -> Result<Self, AnalyzeError> {
+    pub(crate) fn read(readers: &[&Reader], span: Option<(i64, i64)>) -> Result<Self, TableReadError> {
         let mut samples = Self::default();
         for reader in readers {
             let mut one = Self::read_one(reader, span)?;
@@ -175,7 +175,7 @@ impl Samples {
         Ok(samples)
     }
 
-    fn read_one(reader: &Reader, span: Option<(i64, i64)>) -> Result<Self, AnalyzeError> {
+    fn read_one(reader: &Reader, span: Option<(i64, i64)>) -> Result<Self, TableReadError> {
         // Counters are read once per interval: the sample before the load is its beginning.
         let (from_ns, to_ns) = span.map_or((i64::MIN, i64::MAX), |(from, to)| (from - 300_000_000, to + 300_000_000));
         let mut samples = Self::default();

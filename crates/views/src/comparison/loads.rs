@@ -9,7 +9,7 @@ use crate::{RecordingFacts, RunFacts, RunSummary};
 use rates::LoadSlice;
 use rates::{IntervalFacts, OperationTimes};
 use recording::{LoadPhase, Reader};
-use view::{AnalyzeError, Selection, Unit};
+use view::{Selection, TableReadError, Unit};
 
 /// Several recordings as one whose runs are repetitions of each other; `None` of none.
 pub(super) fn merged(all: Vec<RecordingFacts>) -> Option<RecordingFacts> {
@@ -138,7 +138,7 @@ fn round(run: &RunFacts, summary: &RunSummary) -> LoadRound {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn round_fault(reader: &Reader) -> Result<Option<String>, AnalyzeError> {
+pub fn round_fault(reader: &Reader) -> Result<Option<String>, TableReadError> {
     let facts = RecordingFacts::read(reader, &Selection::default())?;
     let all = measured(&facts);
     if all.is_empty() {

@@ -38,7 +38,7 @@ use rates::OperationTimes;
 use rates::measure::{LoadMeasure, MEASURES, MeasureKind, measure_of};
 use rates::{LoadPart, LoadSlice};
 use recording::Reader;
-use view::{AnalyzeError, Selection};
+use view::{Selection, TableReadError};
 
 /// What a run did in its measured time, or a trace saw.
 #[derive(Clone, Debug)]
@@ -103,7 +103,7 @@ impl Comparison {
     ///
     /// # Errors
     /// One of them cannot be read, or `run` is in none.
-    pub fn read(recordings: &[(String, Reader)], run: Option<&str>) -> Result<Self, AnalyzeError> {
+    pub fn read(recordings: &[(String, Reader)], run: Option<&str>) -> Result<Self, TableReadError> {
         let sides: Vec<(&str, Vec<&Reader>)> =
             recordings.iter().map(|(label, reader)| (label.as_str(), vec![reader])).collect();
         Self::read_sides(&sides, run)
@@ -113,7 +113,7 @@ impl Comparison {
     ///
     /// # Errors
     /// One of them cannot be read, or `run` is in none.
-    pub fn read_sides(recordings: &[(&str, Vec<&Reader>)], run: Option<&str>) -> Result<Self, AnalyzeError> {
+    pub fn read_sides(recordings: &[(&str, Vec<&Reader>)], run: Option<&str>) -> Result<Self, TableReadError> {
         let mut all = Vec::new();
         for (label, readers) in recordings {
             let mut facts = Vec::new();
@@ -126,7 +126,7 @@ impl Comparison {
             all.push(((*label).to_string(), facts, readers));
         }
         if let Some(run) = run.filter(|_| all.iter().all(|(_, facts, _)| facts.runs.is_empty())) {
-            return Err(AnalyzeError::RunOfNone { run: run.to_string(), known: known_runs(recordings, run)? });
+            return Err(TableReadError::RunOfNone { run: run.to_string(), known: known_runs(recordings, run)? });
         }
         let is_bare = |facts: &RecordingFacts| measured(facts).is_empty();
         let is_traced = all.iter().any(|(_, facts, _)| is_bare(facts)) && all.iter().all(|side| side.2.len() == 1);
@@ -235,11 +235,11 @@ impl Comparison {
 }
 
 /// The facts of a recording; without runs where it has none of that name and others may.
-fn facts_of(reader: &Reader, run: Option<&str>, has_others: bool) -> Result<RecordingFacts, AnalyzeError> {
+fn facts_of(reader: &Reader, run: Option<&str>, has_others: bool) -> Result<RecordingFacts, TableReadError> {
     let facts = RecordingFacts::read(reader, &Selection { run: run.map(String::from), ..Selection::default() });
     // A trace beside a run of that name is no mistake; that no recording has it is found later.
     match facts {
-        Err(AnalyzeError::UnknownRun { .. }) if has_others => {
+        Err(TableReadError::UnknownRun { .. }) if has_others => {
             let mut facts = RecordingFacts::read(reader, &Selection::default())?;
             facts.runs.clear();
             Ok(facts)
@@ -249,7 +249,7 @@ fn facts_of(reader: &Reader, run: Option<&str>, has_others: bool) -> Result<Reco
 }
 
 /// Titles of all runs that there are, where none of the recordings has this one.
-fn known_runs(recordings: &[(&str, Vec<&Reader>)], run: &str) -> Result<String, AnalyzeError> {
+fn known_runs(recordings: &[(&str, Vec<&Reader>)], run: &str) -> Result<String, TableReadError> {
     let mut all: Vec<String> = Vec::new();
     for reader in recordings.iter().flat_map(|(_, readers)| readers) {
         let facts = RecordingFacts::read(reader, &Selection::default())?;

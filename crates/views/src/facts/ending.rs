@@ -2,7 +2,7 @@
 
 use super::RunFacts;
 use rates::OperationTimes;
-use rates::{OPS, OpCount, Tally, TotalFacts};
+use rates::{KnownSum, OPS, OpCount, TotalFacts};
 use rates::{UnfinishedOperations, open_times};
 use recording::LoadPhase;
 
@@ -42,7 +42,7 @@ impl RunFacts {
                 workload: workload.to_string(),
                 target: target.to_string(),
                 op: op.to_string(),
-                count: OpCount { arrivals: Tally::of(0), errors: Tally::of(0), ..OpCount::default() },
+                count: OpCount { arrivals: KnownSum::of(0), errors: KnownSum::of(0), ..OpCount::default() },
                 response: OperationTimes::default(),
                 service: OperationTimes::default(),
             });

@@ -5,10 +5,10 @@ use arrow_array::{Array, ArrowPrimitiveType, BinaryArray, PrimitiveArray, Record
 use quantity::histogram::{Histogram, HistogramMerger};
 use rates::OperationTimes;
 use rates::{BatchColumns, NameNumbers};
-use rates::{IntervalFacts, OPS, OpCount, Stall, Tally, TotalFacts};
+use rates::{IntervalFacts, KnownSum, OPS, OpCount, Stall, TotalFacts};
 use recording::{LoadPhase, Reader, rows};
 use std::collections::BTreeMap;
-use view::{AnalyzeError, Selection};
+use view::{Selection, TableReadError};
 
 type Runs = BTreeMap<i32, RunFacts>;
 
@@ -21,7 +21,7 @@ fn run_of<'a>(runs: &'a mut Runs, index: i32, title: &str) -> &'a mut RunFacts {
 }
 
 /// Titles, rates and phases.
-pub(crate) fn phases(reader: &Reader, runs: &mut Runs) -> Result<(), AnalyzeError> {
+pub(crate) fn phases(reader: &Reader, runs: &mut Runs) -> Result<(), TableReadError> {
     for row in reader.table::<rows::Phase>()? {
         let run = run_of(runs, row.run_index, &row.run);
         run.offered = run.offered.or(row.offered_rate);
@@ -34,7 +34,7 @@ pub(crate) fn phases(reader: &Reader, runs: &mut Runs) -> Result<(), AnalyzeErro
 }
 
 /// Exact totals at full resolution.
-pub(crate) fn totals(reader: &Reader, selection: &Selection, runs: &mut Runs) -> Result<(), AnalyzeError> {
+pub(crate) fn totals(reader: &Reader, selection: &Selection, runs: &mut Runs) -> Result<(), TableReadError> {
     for row in reader.table::<rows::RunTotal>()? {
         let run = run_of(runs, row.run_index, &row.run);
         run.complete = true;
@@ -59,7 +59,7 @@ pub(crate) fn totals(reader: &Reader, selection: &Selection, runs: &mut Runs) ->
 }
 
 /// What had no end.
-pub(crate) fn ends(reader: &Reader, selection: &Selection, runs: &mut Runs) -> Result<(), AnalyzeError> {
+pub(crate) fn ends(reader: &Reader, selection: &Selection, runs: &mut Runs) -> Result<(), TableReadError> {
     for row in reader.table::<rows::RunEnd>()? {
         let run = run_of(runs, row.run_index, &row.run);
         if selection.admits(&row.workload, &row.target) {
@@ -78,7 +78,7 @@ struct Open {
 }
 
 /// What is known of one target in an interval: counts, mean in flight, backlog.
-type OfTarget = (OpCount, Tally<f64>, Tally<i64>);
+type OfTarget = (OpCount, KnownSum<f64>, KnownSum<i64>);
 
 /// State of the fold over `op_interval`.
 struct Fold<'a> {
@@ -97,7 +97,7 @@ struct Fold<'a> {
 }
 
 /// One pass over `op_interval`.
-pub(crate) fn intervals(reader: &Reader, selection: &Selection, runs: &mut Runs) -> Result<(), AnalyzeError> {
+pub(crate) fn intervals(reader: &Reader, selection: &Selection, runs: &mut Runs) -> Result<(), TableReadError> {
     let mut fold = Fold {
         runs,
         names: NameNumbers::default(),
@@ -120,7 +120,7 @@ pub(crate) fn intervals(reader: &Reader, selection: &Selection, runs: &mut Runs)
 }
 
 impl Fold<'_> {
-    fn batch(&mut self, batch: &RecordBatch, selection: &Selection) -> Result<(), AnalyzeError> {
+    fn batch(&mut self, batch: &RecordBatch, selection: &Selection) -> Result<(), TableReadError> {
         let columns = BatchColumns { table: rows::OpInterval::NAME, batch };
         let (t_ns, lengths, run_indices) =
             (columns.longs("t_ns")?, columns.longs("interval_ns")?, columns.ints("run_index")?);
@@ -179,7 +179,7 @@ impl Fold<'_> {
         });
     }
 
-    fn add(&mut self, op: usize, target: usize, count: OpCount, (in_flight, backlog): (Tally<f64>, Tally<i64>)) {
+    fn add(&mut self, op: usize, target: usize, count: OpCount, (in_flight, backlog): (KnownSum<f64>, KnownSum<i64>)) {
         let Some(open) = &mut self.open else { return };
         open.facts.ops[op] += count;
         open.facts.in_flight += in_flight;
@@ -230,7 +230,7 @@ impl Fold<'_> {
         key: [usize; 4],
         count: OpCount,
         (response, service): (&[u8], &[u8]),
-    ) -> Result<(), AnalyzeError> {
+    ) -> Result<(), TableReadError> {
         let name = |index: usize| self.names.name(key[index]).to_string();
         let total = self.rest.entry((run, key)).or_insert_with(|| TotalFacts {
             phase: LoadPhase::from(self.names.name(key[0])),
@@ -253,11 +253,11 @@ fn known<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>, row: usize) -> Optio
     column.is_valid(row).then(|| column.value(row))
 }
 
-fn decoded(column: &'static str, bytes: &[u8]) -> Result<Histogram, AnalyzeError> {
+fn decoded(column: &'static str, bytes: &[u8]) -> Result<Histogram, TableReadError> {
     if bytes.is_empty() {
         return Ok(Histogram::default());
     }
-    Histogram::decode(bytes).map_err(|error| AnalyzeError::Histogram {
+    Histogram::decode(bytes).map_err(|error| TableReadError::Histogram {
         table: rows::OpInterval::NAME,
         column,
         reason: error.to_string(),
@@ -269,11 +269,11 @@ fn add(
     merger: &mut HistogramMerger,
     array: &BinaryArray,
     row: usize,
-) -> Result<(), AnalyzeError> {
+) -> Result<(), TableReadError> {
     if array.is_null(row) {
         return Ok(());
     }
-    merger.add(array.value(row)).map_err(|error| AnalyzeError::Histogram {
+    merger.add(array.value(row)).map_err(|error| TableReadError::Histogram {
         table: rows::OpInterval::NAME,
         column,
         reason: error.to_string(),
@@ -291,7 +291,7 @@ fn join(known: &mut IntervalFacts, more: &IntervalFacts) {
 }
 
 /// What a replay was compared with.
-pub(crate) fn fidelity(reader: &Reader, runs: &mut Runs) -> Result<(), AnalyzeError> {
+pub(crate) fn fidelity(reader: &Reader, runs: &mut Runs) -> Result<(), TableReadError> {
     for row in reader.rows::<rows::Fidelity>()? {
         let row = row?;
         if let Some(run) = runs.get_mut(&row.run_index) {
@@ -308,7 +308,7 @@ pub(crate) fn fidelity(reader: &Reader, runs: &mut Runs) -> Result<(), AnalyzeEr
 }
 
 /// What the engine said about itself; also tells of intervals in which nothing happened at all.
-pub(crate) fn engine(reader: &Reader, runs: &mut Runs) -> Result<(), AnalyzeError> {
+pub(crate) fn engine(reader: &Reader, runs: &mut Runs) -> Result<(), TableReadError> {
     let mut at: BTreeMap<(i32, i64), usize> = BTreeMap::new();
     for run in runs.values() {
         at.extend(run.intervals.iter().enumerate().map(|(place, interval)| ((run.index, interval.t_ns), place)));

@@ -24,7 +24,7 @@ use quantity::histogram::{Histogram, HistogramMerger};
 use recording::Reader;
 use reuse::Region;
 use timeline::{Addresses, Bin, Timeline, Times};
-use view::AnalyzeError;
+use view::TableReadError;
 use workload::traced::{ends, rows, sample};
 
 /// Sub-buckets per octave of the distributions of the whole trace, as a power of two.
@@ -149,7 +149,7 @@ impl TracedFacts {
     ///
     /// # Errors
     /// A recording that cannot be read.
-    pub fn read(reader: &Reader) -> Result<Option<Self>, AnalyzeError> {
+    pub fn read(reader: &Reader) -> Result<Option<Self>, TableReadError> {
         let mut fold: Option<Fold> = None;
         let ended_ns = ends::ended_ns(reader.manifest());
         let traced_ns = ends::traced_span_ns(reader.manifest());

@@ -9,7 +9,7 @@ use rates::memory::remainder;
 use rates::{BatchColumns, is_loopback};
 use recording::{Reader, rows, thinned_to_ns};
 use std::collections::{BTreeMap, HashMap};
-use view::{AnalyzeError, NamePattern, Unit};
+use view::{NamePattern, TableReadError, Unit};
 
 /// A step is one value; what passes in between evens out. Old recordings are thinned to so much by default, and to be
 /// compared with them the new ones are looked at as coarsely.
@@ -241,7 +241,7 @@ impl Thing {
 
 /// The recordings of one machine: two that have a device of one name would be one that did what both did. What was imported
 /// without a name may be of any.
-fn of_one_host<'a>(readers: &'a [Reader], host: Option<&str>) -> Result<Vec<&'a Reader>, AnalyzeError> {
+fn of_one_host<'a>(readers: &'a [Reader], host: Option<&str>) -> Result<Vec<&'a Reader>, TableReadError> {
     const UNKNOWN: &str = "imported";
     let mut hosts: Vec<&str> = readers.iter().map(|reader| reader.manifest().host.as_str()).collect();
     hosts.retain(|host| *host != UNKNOWN);
@@ -249,11 +249,11 @@ fn of_one_host<'a>(readers: &'a [Reader], host: Option<&str>) -> Result<Vec<&'a 
     hosts.dedup();
     let known = || hosts.iter().take(6).copied().collect::<Vec<&str>>().join(", ");
     match host {
-        None if hosts.len() > 1 => Err(AnalyzeError::Hosts { count: hosts.len(), known: known() }),
+        None if hosts.len() > 1 => Err(TableReadError::Hosts { count: hosts.len(), known: known() }),
         None => Ok(readers.iter().collect()),
         Some(wanted) => {
             let of: Vec<&Reader> = readers.iter().filter(|reader| reader.manifest().host == wanted).collect();
-            let none = || AnalyzeError::NoHost { host: wanted.to_string(), known: known() };
+            let none = || TableReadError::NoHost { host: wanted.to_string(), known: known() };
             if of.is_empty() { Err(none()) } else { Ok(of) }
         }
     }
@@ -270,7 +270,7 @@ impl DailyLevels {
         figure: TrendFigure,
         select: Option<&NamePattern>,
         host: Option<&str>,
-    ) -> Result<Self, AnalyzeError> {
+    ) -> Result<Self, TableReadError> {
         let readers = of_one_host(readers, host)?;
         let mut things: HashMap<String, Thing> = HashMap::new();
         let step_ns =
@@ -289,7 +289,7 @@ impl DailyLevels {
         let mut known: Vec<&str> = things.keys().map(String::as_str).collect();
         known.sort_unstable();
         let known = known.join(", ");
-        let nothing = |reason: String| AnalyzeError::Empty { id: figure.name().to_string(), reason };
+        let nothing = |reason: String| TableReadError::Empty { id: figure.name().to_string(), reason };
         let total = |thing: &Thing| thing.days.values().flatten().map(|(value, seconds)| value * seconds).sum::<f64>();
         let chosen = match select {
             Some(names) => {
@@ -369,7 +369,7 @@ fn take(
     step_ns: i64,
     batch: &RecordBatch,
     things: &mut HashMap<String, Thing>,
-) -> Result<(), AnalyzeError> {
+) -> Result<(), TableReadError> {
     let columns = BatchColumns { table: figure.table(), batch };
     let t_ns = columns.longs("t_ns")?;
     let long = |name: &'static str| columns.longs(name);

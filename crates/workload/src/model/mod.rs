@@ -17,7 +17,7 @@ mod arrivals;
 mod compare;
 mod fit;
 mod fold;
-mod generate;
+mod from_plan;
 mod group;
 mod members;
 mod processes;
@@ -28,13 +28,13 @@ mod tests;
 pub use compare::{FigureFormat, FigureLikeness, LoadCourse, compare, course};
 pub use fit::{FittedModel, fit};
 pub use fold::{ObservedIo, WorkloadModel};
-pub use generate::generate;
+pub use from_plan::model_of_plan;
 pub use processes::{IoOwner, NamedProcess, ProcessNames};
 
 use crate::traced::rows;
 use plan::generate::OperationKind;
 use recording::Reader;
-use view::AnalyzeError;
+use view::TableReadError;
 
 /// What an operation of the table `io` is to a model; `None`: nothing that could be driven.
 pub fn op_of(name: &str, bytes: i64) -> Option<OperationKind> {
@@ -52,7 +52,7 @@ pub fn op_of(name: &str, bytes: i64) -> Option<OperationKind> {
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub fn seen(reader: &Reader, mut take: impl FnMut(&str, ObservedIo)) -> Result<u64, AnalyzeError> {
+pub fn seen(reader: &Reader, mut take: impl FnMut(&str, ObservedIo)) -> Result<u64, TableReadError> {
     let (mut others, mut people) = (0, ProcessNames::default());
     let mut known: Vec<Option<NamedProcess>> = Vec::new();
     rows::each(reader, |row, names| match op_of(names.name(row.op), row.bytes) {

@@ -99,7 +99,7 @@ fn a_sequence_is_a_scan_and_what_follows_a_place_is_not() {
             == AddressOrder::Mixed { seek: 0.25, distribution: plan::AddressDistribution::Uniform })
     );
     assert_eq!(model.plan.targets[0].path, PathBuf::from("$lun"));
-    let driven = generate(&model.plan, &runs).unwrap();
+    let driven = model_of_plan(&model.plan, &runs).unwrap();
     assert!(figure(&compare(&runs, &driven), "sequential share").distance.unwrap() < 0.02);
 }
 
@@ -167,7 +167,7 @@ fn the_comparison_shows_a_mix_that_changes_in_time_because_a_model_has_one_mix()
         ));
     }
     let load = observed(times);
-    let driven = generate(&fit(&load, &[]).plan, &load).unwrap();
+    let driven = model_of_plan(&fit(&load, &[]).plan, &load).unwrap();
     let course = super::course(&load, &driven);
     assert!(course.ios.unwrap() > 0.95, "{course:?}");
     assert!(course.read_share.is_none_or(|with| with.abs() < 0.5), "{course:?}");
@@ -194,7 +194,7 @@ fn a_rate_that_changes_is_followed_and_one_that_does_not_is_one() {
     let model = fit(&load, &[]);
     let burst = model.plan.runs[0].arrivals.burst.clone().unwrap();
     assert_eq!(burst.steps.len(), 10, "{burst:?}");
-    let driven = generate(&model.plan, &load).unwrap();
+    let driven = model_of_plan(&model.plan, &load).unwrap();
     assert!(course(&load, &driven).ios.unwrap() > 0.99);
 
     let steady = observed((0..20_000_i64).map(|at| (at, OperationKind::Read, scattered(at.unsigned_abs()))));
@@ -285,7 +285,7 @@ fn processes_have_workloads_and_places_of_their_own() {
     assert!(
         model.comments.iter().any(|(_, words)| words.starts_with("Process 2: 30.0 % of all I/Os; 0 % reads, 100 %"))
     );
-    let driven = generate(&model.plan, &load).unwrap();
+    let driven = model_of_plan(&model.plan, &load).unwrap();
     for one in compare(&load, &driven) {
         assert!(one.is_within(), "{one:?}");
     }
@@ -357,7 +357,7 @@ fn the_model_separates_the_busiest_of_many_processes_and_keeps_places_in_common(
     });
     let model = fit(&load, &[]);
     assert_eq!(prefixes(&model), ["p1", "p2", "rest"].map(String::from).into());
-    let driven = generate(&model.plan, &load).unwrap();
+    let driven = model_of_plan(&model.plan, &load).unwrap();
     for one in compare(&load, &driven) {
         assert!(one.is_within(), "{one:?}");
     }
@@ -378,7 +378,7 @@ fn one_that_comes_where_many_have_been_is_not_lost() {
             _ => (people.who("vacuum", Some(99)), OperationKind::Write, scattered(at) % (1 << 14)),
         });
         let model = fit(&load, &[]);
-        let driven = generate(&model.plan, &load).unwrap();
+        let driven = model_of_plan(&model.plan, &load).unwrap();
         for one in compare(&load, &driven) {
             assert!(one.is_within(), "{is_scan} {one:?}");
         }

@@ -7,8 +7,8 @@ use recording::{Label, Reader, RecordingError, Row, RowBatch};
 use std::collections::BTreeMap;
 use view::Drawing;
 use view::axis;
-use view::{AnalyzeError, Unit};
 use view::{Body, Scale, TableColumn, ViewTable};
+use view::{TableReadError, Unit};
 
 /// What a row of the table is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,7 +93,7 @@ impl FileFold {
     ///
     /// # Errors
     /// A recording that cannot be read.
-    pub fn read(reader: &Reader) -> Result<Option<Self>, AnalyzeError> {
+    pub fn read(reader: &Reader) -> Result<Option<Self>, TableReadError> {
         let mut fold = Self::default();
         for rows in reader.batches(FileInterval::NAME)? {
             fold.accept(&RowBatch { table: FileInterval::TABLE, rows: rows? })?;

@@ -6,8 +6,8 @@ use quantity::text::{format_bytes, format_ns};
 use rates::NameNumbers;
 use recording::RowBatch;
 use std::collections::{BTreeMap, HashMap};
-use view::{AnalyzeError, Unit};
 use view::{TableColumn, ViewTable};
+use view::{TableReadError, Unit};
 
 /// Most different sizes that are counted one by one; rarer ones join the power of two below.
 const SIZES: usize = 4096;
@@ -136,7 +136,7 @@ impl IoFold {
     ///
     /// # Errors
     /// It has not the columns of its table.
-    pub fn accept(&mut self, batch: &RowBatch) -> Result<(), AnalyzeError> {
+    pub fn accept(&mut self, batch: &RowBatch) -> Result<(), TableReadError> {
         if batch.table.name != recording::rows::Io::NAME {
             return Ok(());
         }

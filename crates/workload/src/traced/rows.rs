@@ -7,7 +7,7 @@ use rates::{BatchColumns, NameNumbers};
 use recording::{Reader, rows};
 use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
-use view::AnalyzeError;
+use view::TableReadError;
 
 /// Batches that may wait between reading and folding.
 const WAITING: usize = 8;
@@ -127,7 +127,7 @@ pub struct TracedIo<'a> {
 ///
 /// # Errors
 /// The recording cannot be read.
-pub fn each_traced(reader: &Reader, mut take: impl FnMut(&TracedIo<'_>)) -> Result<(), AnalyzeError> {
+pub fn each_traced(reader: &Reader, mut take: impl FnMut(&TracedIo<'_>)) -> Result<(), TableReadError> {
     each_traced_until(reader, |io| {
         take(io);
         ControlFlow::Continue(())
@@ -141,7 +141,7 @@ pub fn each_traced(reader: &Reader, mut take: impl FnMut(&TracedIo<'_>)) -> Resu
 pub fn each_traced_until(
     reader: &Reader,
     mut take: impl FnMut(&TracedIo<'_>) -> ControlFlow<()>,
-) -> Result<(), AnalyzeError> {
+) -> Result<(), TableReadError> {
     each_until(reader, |row, names| {
         take(&TracedIo {
             queue_ns: row.queue_ns,
@@ -161,7 +161,7 @@ pub fn each_traced_until(
 }
 
 /// Gives every row to `take`, in the order of queueing; returns the names that their numbers stand for.
-pub fn each(reader: &Reader, mut take: impl FnMut(&NumberedIo, &NameNumbers)) -> Result<NameNumbers, AnalyzeError> {
+pub fn each(reader: &Reader, mut take: impl FnMut(&NumberedIo, &NameNumbers)) -> Result<NameNumbers, TableReadError> {
     each_until(reader, |row, names| {
         take(row, names);
         ControlFlow::Continue(())
@@ -172,7 +172,7 @@ pub fn each(reader: &Reader, mut take: impl FnMut(&NumberedIo, &NameNumbers)) ->
 fn each_until(
     reader: &Reader,
     mut take: impl FnMut(&NumberedIo, &NameNumbers) -> ControlFlow<()>,
-) -> Result<NameNumbers, AnalyzeError> {
+) -> Result<NameNumbers, TableReadError> {
     let mut names = NameNumbers::default();
     let (mut waiting, mut fresh): (Vec<NumberedIo>, Vec<NumberedIo>) = (Vec::with_capacity(2 * BLOCK), Vec::new());
     let mut unended = Unended::read(reader, &mut names)?;
@@ -204,7 +204,7 @@ fn each_until(
                 waiting.drain(..BLOCK);
             }
         }
-        Ok::<(), AnalyzeError>(())
+        Ok::<(), TableReadError>(())
     })?;
     waiting.sort_by_key(|row| row.queue_ns);
     for row in &waiting {
@@ -228,7 +228,7 @@ struct Unended {
 }
 
 impl Unended {
-    fn read(reader: &Reader, names: &mut NameNumbers) -> Result<Self, AnalyzeError> {
+    fn read(reader: &Reader, names: &mut NameNumbers) -> Result<Self, TableReadError> {
         let Some(batches) = reader.unended(UNENDED)? else { return Ok(Self { rows: None }) };
         let mut rows = Vec::new();
         for batch in &batches {
@@ -255,7 +255,7 @@ impl Unended {
 }
 
 /// The rows of a batch of the table, with numbers for their names.
-pub fn append(batch: &RecordBatch, names: &mut NameNumbers, rows: &mut Vec<NumberedIo>) -> Result<(), AnalyzeError> {
+pub fn append(batch: &RecordBatch, names: &mut NameNumbers, rows: &mut Vec<NumberedIo>) -> Result<(), TableReadError> {
     let columns = BatchColumns { table: rows::Io::NAME, batch };
     let (queue, issue, complete) =
         (columns.longs("queue_ns")?, columns.longs("issue_ns")?, columns.longs("complete_ns")?);
@@ -302,8 +302,8 @@ pub fn append(batch: &RecordBatch, names: &mut NameNumbers, rows: &mut Vec<Numbe
 }
 
 /// Numbers of the names in a column, a missing one as that of the empty name.
-fn labels(batch: &RecordBatch, column: &'static str, names: &mut NameNumbers) -> Result<Vec<usize>, AnalyzeError> {
-    let wrong = || AnalyzeError::Column { table: rows::Io::NAME, column, expected: "text" };
+fn labels(batch: &RecordBatch, column: &'static str, names: &mut NameNumbers) -> Result<Vec<usize>, TableReadError> {
+    let wrong = || TableReadError::Column { table: rows::Io::NAME, column, expected: "text" };
     let array = batch.column_by_name(column).ok_or_else(wrong)?;
     // Others may have written it as plain text.
     let Some(labels) = array.as_dictionary_opt::<Int32Type>() else {

@@ -191,7 +191,7 @@ const KINDS: [Kind; 68] = [
         std::fs::write(&part, bytes).expect("written");
     }),
     ("a report that was edited", Recording, |_, path| {
-        let page = String::from_utf8(recording::sign_page("<html>as it was")).expect("text");
+        let page = String::from_utf8(recording::append_checksum("<html>as it was")).expect("text");
         file(&path.join(recording::PAGE), &page.replace("was", "now"));
     }),
     ("another name", Recording, |_, path| {
@@ -457,7 +457,7 @@ fn a_page_of_ours_goes_with_its_recording_and_outlives_thinning() {
     let clock = ManualClock::at(wall(1, (0, 0, 0)));
     let home = ArchiveFolder::open(place.path(), &clock).expect("a directory");
     let day = recording(&home, 1, 100);
-    let page = recording::sign_page("<html>");
+    let page = recording::append_checksum("<html>");
     std::fs::write(day.join(recording::PAGE), &page).expect("written");
     clock.pass(2 * DAY_NS, &home);
     recording(&home, 2, 100);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::archive::evidence::Evidence;
-use crate::archive::policy::{Budget, DiskSpace, Now, RecordingEntry, RecordingStore, retain, share};
+use crate::archive::retention_policy::{Budget, DiskSpace, Now, RecordingEntry, RecordingStore, retain, share};
 
 /// Recordings in memory, on a disk of `total` bytes of which others have taken `others`.
 #[derive(Default)]

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How often each of the numbers up to a job's depth came up.
 #[derive(Debug, Default)]
-pub(crate) struct Tally(Vec<u64>);
+pub(crate) struct DepthCounts(Vec<u64>);
 
-impl Tally {
+impl DepthCounts {
     /// Counts a number.
     #[inline]
     pub(crate) fn add(&mut self, number: u32) {
@@ -47,11 +47,11 @@ impl Tally {
 #[derive(Debug, Default)]
 pub(crate) struct JobStat {
     /// In flight when an operation was issued, itself included.
-    pub(crate) depth: Tally,
+    pub(crate) depth: DepthCounts,
     /// Operations handed over together.
-    pub(crate) submitted: Tally,
+    pub(crate) submitted: DepthCounts,
     /// Operations that were found to have come back together.
-    pub(crate) completed: Tally,
+    pub(crate) completed: DepthCounts,
 }
 
 impl JobStat {
@@ -110,9 +110,9 @@ impl JobSpan {
 
 #[cfg(test)]
 mod tests {
-    use super::{JobStat, Tally};
+    use super::{DepthCounts, JobStat};
 
-    fn counts(tally: &mut Tally) -> Vec<(u64, u64)> {
+    fn counts(tally: &mut DepthCounts) -> Vec<(u64, u64)> {
         tally.take().buckets().map(|(low, high, count)| (if high > low + 1 { high } else { low }, count)).collect()
     }
 
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn numbers_are_exact_up_to_255_and_their_sum_beyond() {
-        let mut tally = Tally::default();
+        let mut tally = DepthCounts::default();
         tally.add_each(1, 255);
         tally.add_each(4096, 4096);
         let all = tally.take();

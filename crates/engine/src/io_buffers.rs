@@ -12,7 +12,7 @@ const REGISTER_MAX: usize = 128 << 20;
 
 /// The mapping.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct IoBuffers {
     base: *mut u8,
     length: usize,
     place: usize,
@@ -20,9 +20,9 @@ pub(crate) struct Memory {
 }
 
 // SAFETY: the mapping belongs to this value alone; the pointer is not shared.
-unsafe impl Send for Memory {}
+unsafe impl Send for IoBuffers {}
 
-impl Memory {
+impl IoBuffers {
     /// Room for `slots` operations of at most `transfer_max` bytes.
     pub(crate) fn new(slots: usize, transfer_max: usize) -> Result<Self, EngineError> {
         let place = transfer_max.next_multiple_of(4096).max(4096);
@@ -69,7 +69,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for IoBuffers {
     fn drop(&mut self) {
         // SAFETY: mapped by `new` with this length, and nothing in flight points into it any more (`leak` otherwise).
         let _ = unsafe { munmap(self.base.cast(), self.length) };

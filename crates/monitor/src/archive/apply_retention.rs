@@ -10,13 +10,13 @@
 //! back where its name is free.
 
 use super::home::{ArchiveFolder, NEW, length_ns, random};
-use super::policy::{Budget, DiskSpace, Now, RecordingEntry, RecordingStore, RetentionPolicy, retain};
+use super::retention_policy::{Budget, DiskSpace, Now, RecordingEntry, RecordingStore, RetentionPolicy, retain};
 use crate::StopFlag;
 use crate::manifest_keys::FLIGHT_CONDITION;
 use output::{EntryKind, Folder, OutputError};
 use quantity::text::{format_bytes, format_ns};
 use recording::{
-    CollectorMark, EventSeverity, Inventory, MARK, Manifest, Reader, copy_page, discard, manifest_in, seal_abandoned,
+    CollectorMark, EventSeverity, Inventory, MARK, Manifest, Reader, copy_page, discard, manifest_in, seal_unfinished,
     thin, thinned_to_ns,
 };
 use rustix::fs::{FlockOperation, flock};
@@ -189,7 +189,7 @@ impl Files<'_> {
                 return None;
             }
             let path = self.home.path().join(&ours.mark.name);
-            match seal_abandoned(&path) {
+            match seal_unfinished(&path) {
                 Ok(true) => {
                     self.say(EventSeverity::Info, format!("sealed {}, whose collector did not", ours.mark.name))
                 }

@@ -24,7 +24,7 @@ const DIGITS: usize = 16;
 
 /// A sealed file of a recording, as the manifest knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SummedFile {
+pub struct ChecksummedFile {
     /// Below the recording's directory: `TABLE/host=HOST/000001.parquet`.
     pub path: String,
     /// Rows in it.
@@ -37,7 +37,7 @@ pub struct SummedFile {
     pub sums: String,
 }
 
-impl SummedFile {
+impl ChecksummedFile {
     /// The table that it holds rows of; `None` where the path is not of a recording's file: such a one is never opened.
     #[must_use]
     pub fn table(&self) -> Option<&str> {
@@ -96,16 +96,16 @@ impl<W> Summing<W> {
     }
 
     /// What was written, as the manifest keeps it.
-    pub(crate) fn part(self, path: String, rows: u64) -> SummedFile {
+    pub(crate) fn part(self, path: String, rows: u64) -> ChecksummedFile {
         self.end(path, rows).1
     }
 
     /// Where it was written, and what.
-    pub(crate) fn end(mut self, path: String, rows: u64) -> (W, SummedFile) {
+    pub(crate) fn end(mut self, path: String, rows: u64) -> (W, ChecksummedFile) {
         if self.in_block > 0 {
             self.end_block();
         }
-        (self.out, SummedFile { path, rows, bytes: self.bytes, block_bytes: BLOCK_BYTES, sums: self.sums })
+        (self.out, ChecksummedFile { path, rows, bytes: self.bytes, block_bytes: BLOCK_BYTES, sums: self.sums })
     }
 
     fn end_block(&mut self) {
@@ -163,7 +163,7 @@ impl Expected {
     ///
     /// # Errors
     /// The manifest does not tell what it must.
-    pub(crate) fn new(directory: &Path, part: &SummedFile) -> Result<Self, RecordingError> {
+    pub(crate) fn new(directory: &Path, part: &ChecksummedFile) -> Result<Self, RecordingError> {
         let wrong = |why: &str| RecordingError::Damaged {
             path: directory.to_path_buf(),
             why: format!("the manifest's entry of {:?} {why}", part.path),
@@ -342,7 +342,8 @@ mod tests {
     #[test]
     fn a_path_that_leads_elsewhere_is_no_part() {
         let table = |path: &str| {
-            let part = SummedFile { path: path.to_string(), rows: 0, bytes: 0, block_bytes: 1, sums: String::new() };
+            let part =
+                ChecksummedFile { path: path.to_string(), rows: 0, bytes: 0, block_bytes: 1, sums: String::new() };
             part.table().map(ToString::to_string)
         };
         assert_eq!(table("io/host=a/000001.parquet").as_deref(), Some("io"));
@@ -360,7 +361,7 @@ mod tests {
         let path = folder.path().join(name);
         let mut bytes: Vec<u8> = (0..BLOCK_BYTES * 2 + 77).map(|at| (at * 7 % 251) as u8).collect();
         std::fs::write(&path, &bytes).unwrap();
-        let part = SummedFile::of(folder.path(), name.to_string(), 1).unwrap();
+        let part = ChecksummedFile::of(folder.path(), name.to_string(), 1).unwrap();
         assert_eq!((part.bytes, part.sums.len()), (bytes.len() as u64, 3 * DIGITS));
         let open = || {
             CheckedFile::open(

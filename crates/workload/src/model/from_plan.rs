@@ -25,7 +25,7 @@ struct Lane {
 ///
 /// # Errors
 /// A workload that cannot be generated.
-pub fn generate(plan: &Plan, like: &WorkloadModel) -> Result<WorkloadModel, GenerateError> {
+pub fn model_of_plan(plan: &Plan, like: &WorkloadModel) -> Result<WorkloadModel, GenerateError> {
     let mut model = WorkloadModel::new(0, Some(like.place_bytes()));
     let length_ns = like.length_ns();
     let mut lanes = lanes(plan)?;

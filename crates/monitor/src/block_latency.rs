@@ -1,13 +1,13 @@
 //! Response times of block I/O, interval by interval: the probe of single I/Os, summed into the tables `io_interval` and `io_place`.
 
 use crate::MonitorError;
-use crate::cpu_clock::{event, push};
+use crate::event_cpu_time::{event, push};
 use crate::events::lost_row;
 use crate::numbers::signed;
 use recording::rows;
 use recording::{EventSeverity, LossName, RecordingError, RowBatch};
 use std::time::Duration;
-use top_page::IoIntervals;
+use top_page::IoAggregator;
 use trace::TraceError;
 use trace::block::{self, BlockTrace, TraceNames};
 
@@ -20,7 +20,7 @@ const CHUNKS_MAX: usize = 64;
 pub(crate) struct Responses {
     trace: BlockTrace,
     columns: TraceNames,
-    sums: IoIntervals,
+    sums: IoAggregator,
     from_ns: u64,
 }
 
@@ -33,7 +33,7 @@ impl Responses {
     pub(crate) fn start() -> Result<Self, TraceError> {
         let options = block::TraceOptions { ring_bytes: Some(RING_BYTES), ..block::TraceOptions::default() };
         let trace = BlockTrace::start(&options)?;
-        let sums = IoIntervals::with_capacities(capacity_bytes);
+        let sums = IoAggregator::with_capacities(capacity_bytes);
         Ok(Self { trace, columns: TraceNames::default(), sums, from_ns: quantity::clock::now_ns() })
     }
 

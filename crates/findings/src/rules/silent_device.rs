@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Remembers when each device last completed something.
 #[derive(Default)]
-pub(crate) struct StallRule {
+pub(crate) struct SilentDeviceRule {
     devices: BTreeMap<String, Known>,
 }
 
@@ -19,7 +19,7 @@ struct Known {
     stalled_ns: Option<i64>,
 }
 
-impl Rule for StallRule {
+impl Rule for SilentDeviceRule {
     fn look(&mut self, window: &Window, thresholds: &Thresholds) -> Vec<Symptom> {
         let limit = &thresholds.stall;
         let Some(now) = window.now() else { return Vec::new() };

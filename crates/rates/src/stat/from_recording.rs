@@ -8,13 +8,13 @@ use recording::rows::{
 use recording::{Reader, RecordingError, Row, RowBatch, RowOccurrence, RowReader, Sink};
 use std::collections::HashSet;
 use std::iter::Peekable;
-use view::AnalyzeError;
+use view::TableReadError;
 
 /// Gives the samples of some subjects to `sink`, in the order of time, each with a commit behind it.
 ///
 /// # Errors
 /// The recording cannot be read, or the sink cannot take it.
-pub fn replay(reader: &Reader, subjects: &[CounterSubject], sink: &mut dyn Sink) -> Result<(), AnalyzeError> {
+pub fn feed_recording(reader: &Reader, subjects: &[CounterSubject], sink: &mut dyn Sink) -> Result<(), TableReadError> {
     let mut tables: Vec<Box<dyn Table>> = Vec::new();
     for subject in subjects {
         tables.extend(tables_of(*subject, reader)?);
@@ -24,7 +24,7 @@ pub fn replay(reader: &Reader, subjects: &[CounterSubject], sink: &mut dyn Sink)
     let mut sample: Vec<RowBatch> = Vec::new();
     // When this sample began, and how long the last two intervals were.
     let (mut began_ns, mut last_steps) = (None::<i64>, [0_i64; 2]);
-    let mut give = |sample: &mut Vec<RowBatch>| -> Result<(), AnalyzeError> {
+    let mut give = |sample: &mut Vec<RowBatch>| -> Result<(), TableReadError> {
         sample.drain(..).try_for_each(|batch| sink.accept(&batch))?;
         Ok(sink.commit()?)
     };
@@ -47,7 +47,7 @@ pub fn replay(reader: &Reader, subjects: &[CounterSubject], sink: &mut dyn Sink)
     if last_steps[1] > 0 && last_steps[1] * 10 < last_steps[0] { Ok(()) } else { give(&mut sample) }
 }
 
-fn tables_of(subject: CounterSubject, reader: &Reader) -> Result<Vec<Box<dyn Table>>, AnalyzeError> {
+fn tables_of(subject: CounterSubject, reader: &Reader) -> Result<Vec<Box<dyn Table>>, TableReadError> {
     let both = |first: CounterSubject, second: Vec<Box<dyn Table>>| {
         let mut tables = tables_of(first, reader)?;
         tables.extend(second);
@@ -128,7 +128,7 @@ struct Samples<R: Row> {
 }
 
 impl<R: Row> Samples<R> {
-    fn of(reader: &Reader, t_ns: fn(&R) -> i64) -> Result<Self, AnalyzeError> {
+    fn of(reader: &Reader, t_ns: fn(&R) -> i64) -> Result<Self, TableReadError> {
         Ok(Self { rows: reader.rows::<R>()?.peekable(), t_ns })
     }
 }

@@ -17,7 +17,7 @@ const NEW_ROW_AFTER_COUNT: u64 = 100;
 
 /// Is CPU time by event wanted?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EventClock {
+pub enum EventCpuTime {
     /// No.
     #[default]
     Off,
@@ -52,11 +52,11 @@ impl CpuClock {
     ///
     /// # Errors
     /// It is needed, and the kernel or a privilege does not allow it.
-    pub(crate) fn start(wanted: EventClock) -> Result<Option<Self>, TraceError> {
-        if wanted == EventClock::Off {
+    pub(crate) fn start(wanted: EventCpuTime) -> Result<Option<Self>, TraceError> {
+        if wanted == EventCpuTime::Off {
             return Ok(None);
         }
-        let is_fine = wanted == EventClock::Needed;
+        let is_fine = wanted == EventCpuTime::Needed;
         let (mut said, mut verdicts) = (Vec::new(), Vec::new());
         let started = SchedTrace::start(if is_fine { 0 } else { NEW_ROW_AFTER_NS });
         let word = verdict(started.as_ref());
@@ -229,7 +229,7 @@ impl CpuClock {
 
     fn stolen_rows(&mut self, sums: &IrqSums, (t_ns, t_s): (i64, f64)) -> Vec<Stolen> {
         let (known, is_fine) = (&mut self.stolen, self.is_fine);
-        let is_news = |row: &&trace::irq::StolenTime| {
+        let is_news = |row: &&trace::irq::InterruptedTask| {
             let last_ns = known.get(&(row.pid, row.kind, Arc::clone(&row.vector))).copied();
             let after_ns = if is_fine { 1 } else { NEW_ROW_AFTER_NS };
             // Less time than in the last row: another process has this number now.
@@ -393,7 +393,7 @@ mod tests {
         if !testkit::require_root_or_skip() {
             return;
         }
-        let mut clock = CpuClock::start(EventClock::Needed).expect("the probe loads").expect("it is wanted");
+        let mut clock = CpuClock::start(EventCpuTime::Needed).expect("the probe loads").expect("it is wanted");
         let (mut machine, mut whole) =
             (MachineReader::new(&[SubjectName::Process]), MachineReader::new(&[SubjectName::Process]));
         let pids = |batches: &[RowBatch]| -> Vec<i64> {

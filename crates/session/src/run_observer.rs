@@ -7,7 +7,7 @@ use std::io::{Stderr, Stdout, Write};
 use tui::{JsonLines, RunHeader, Terminal, TerminalLook};
 
 /// A face that is fed while a command runs.
-pub trait Face: Sink {
+pub trait RunObserver: Sink {
     /// A run begins.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ pub trait Face: Sink {
     fn finish(&mut self, lines: &[String]) -> Result<(), RecordingError>;
 }
 
-impl<W: Write> Face for Terminal<W> {
+impl<W: Write> RunObserver for Terminal<W> {
     fn run_started(&mut self, header: RunHeader) -> Result<(), RecordingError> {
         Self::run_started(self, header)
     }
@@ -62,7 +62,7 @@ impl<W: Write> Face for Terminal<W> {
 }
 
 /// JSON lines say intervals and verdicts, and nothing else.
-impl<W: Write> Face for JsonLines<W> {
+impl<W: Write> RunObserver for JsonLines<W> {
     fn run_started(&mut self, header: RunHeader) -> Result<(), RecordingError> {
         Self::run_started(self, header);
         Ok(())

@@ -24,14 +24,14 @@ const UTC: &str = "+00:00";
 
 /// What stands beside a row's moment in every other table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Moment {
+enum TimeColumn {
     /// Seconds since the recording's start.
     Seconds,
     /// UTC.
     Time,
 }
 
-impl Moment {
+impl TimeColumn {
     const ALL: [Self; 2] = [Self::Seconds, Self::Time];
 
     fn column(self) -> &'static str {
@@ -55,7 +55,7 @@ impl Moment {
 
 /// What a column means that this file adds, and `time` of the others; `None` for any other column.
 pub(crate) fn help(column: &str) -> Option<&'static str> {
-    Moment::ALL.iter().find(|moment| moment.column() == column).map(|moment| moment.help())
+    TimeColumn::ALL.iter().find(|moment| moment.column() == column).map(|moment| moment.help())
 }
 
 /// The table with the columns that are missing, or as it is when none is.
@@ -67,8 +67,8 @@ pub(crate) fn complete(table: RecordedTable, sources: &QuerySources) -> Result<A
         .filter(|name| schema.field_with_name(name).is_ok())
         .map(|name| col(quoted(name)))
         .collect();
-    let missing: Vec<Moment> =
-        Moment::ALL.into_iter().filter(|moment| schema.field_with_name(moment.column()).is_err()).collect();
+    let missing: Vec<TimeColumn> =
+        TimeColumn::ALL.into_iter().filter(|moment| schema.field_with_name(moment.column()).is_err()).collect();
     if missing.is_empty() || moment.is_empty() {
         return Ok(Arc::new(table));
     }
@@ -110,13 +110,13 @@ impl Clocks {
 /// The function behind such a column, of the recording's name and the monotonic time.
 #[derive(Debug)]
 struct Since {
-    moment: Moment,
+    moment: TimeColumn,
     clocks: Arc<Clocks>,
     signature: Signature,
 }
 
 impl Since {
-    fn new(moment: Moment, clocks: Arc<Clocks>) -> Self {
+    fn new(moment: TimeColumn, clocks: Arc<Clocks>) -> Self {
         let signature = Signature::exact(vec![DataType::Utf8View, DataType::Int64], Volatility::Immutable);
         Self { moment, clocks, signature }
     }
@@ -162,8 +162,8 @@ impl ScalarUDFImpl for Since {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(match self.moment {
-            Moment::Seconds => DataType::Float64,
-            Moment::Time => DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())),
+            TimeColumn::Seconds => DataType::Float64,
+            TimeColumn::Time => DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())),
         })
     }
 
@@ -171,11 +171,11 @@ impl ScalarUDFImpl for Since {
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let times = arrays[1].as_primitive::<Int64Type>();
         Ok(ColumnarValue::Array(match self.moment {
-            Moment::Seconds => {
+            TimeColumn::Seconds => {
                 let ns = self.values(&arrays[0], times, |manifest, t_ns| t_ns.saturating_sub(manifest.started_t_ns));
                 Arc::new(ns.into_iter().map(|ns| ns.map(|ns| ns as f64 / 1e9)).collect::<Float64Array>())
             }
-            Moment::Time => {
+            TimeColumn::Time => {
                 let ns = self.values(&arrays[0], times, Manifest::wall_ns_at);
                 Arc::new(TimestampNanosecondArray::from(ns).with_timezone(UTC))
             }

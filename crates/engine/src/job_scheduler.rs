@@ -21,7 +21,7 @@ const IN_A_ROW: u32 = 8;
 
 /// The jobs of a group.
 #[derive(Debug)]
-pub(crate) struct Jobs {
+pub(crate) struct JobScheduler {
     /// Where jobs may end with others, and how many changes of that have been seen.
     others: Option<(Arc<JobStatuses>, u32)>,
     /// Does any job look at what comes back?
@@ -40,7 +40,7 @@ pub(crate) struct Jobs {
     back: Vec<usize>,
 }
 
-impl Jobs {
+impl JobScheduler {
     pub(crate) fn new(specs: Vec<JobSpec>, lanes: usize) -> Self {
         let mut job_of = vec![0; lanes];
         for (number, spec) in specs.iter().enumerate() {

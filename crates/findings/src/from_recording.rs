@@ -13,13 +13,13 @@ use recording::{Reader, RecordingError, Row, RowBatch, Sink};
 use std::collections::{HashMap, HashSet};
 use std::marker::PhantomData;
 use std::ops::Range;
-use view::AnalyzeError;
+use view::TableReadError;
 
 /// The findings of a recording: an engine that has seen all of it.
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub fn findings(reader: &Reader, thresholds: Thresholds) -> Result<RuleEngine, AnalyzeError> {
+pub fn findings(reader: &Reader, thresholds: Thresholds) -> Result<RuleEngine, TableReadError> {
     findings_until(reader, thresholds, &mut |_, _| true)
 }
 
@@ -31,7 +31,7 @@ pub fn findings_until(
     reader: &Reader,
     thresholds: Thresholds,
     watch: &mut dyn FnMut(&RuleEngine, i64) -> bool,
-) -> Result<RuleEngine, AnalyzeError> {
+) -> Result<RuleEngine, TableReadError> {
     let failed = TraceErrors::of(reader)?;
     let rows = |name: &str| -> Result<Source, RecordingError> {
         match failed.as_ref().map(|failed| failed.batch(name)).transpose()?.flatten() {
@@ -51,7 +51,7 @@ pub fn findings_between(
     thresholds: Thresholds,
     range: Range<i64>,
     watch: &mut dyn FnMut(&RuleEngine, i64) -> bool,
-) -> Result<RuleEngine, AnalyzeError> {
+) -> Result<RuleEngine, TableReadError> {
     // In one go, for a journal holds all tables together.
     let names: Vec<&str> = tables(|_| Ok(Box::new(std::iter::empty())))?.iter().map(|table| table.name()).collect();
     let mut found: HashMap<&str, Vec<Result<RecordBatch, RecordingError>>> = HashMap::new();
@@ -111,7 +111,7 @@ fn judge(
     mut engine: RuleEngine,
     mut tables: Vec<Box<dyn Table>>,
     watch: &mut dyn FnMut(&RuleEngine, i64) -> bool,
-) -> Result<RuleEngine, AnalyzeError> {
+) -> Result<RuleEngine, TableReadError> {
     // A sample is what was read one after the other; a counter that comes again begins the next.
     let mut seen: HashSet<usize> = HashSet::new();
     // A log without counters is judged message by message.

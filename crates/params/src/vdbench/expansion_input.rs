@@ -7,7 +7,7 @@ use super::workload::Work;
 use plan::WriteContent;
 
 /// What the definitions are expanded from.
-pub(crate) struct Material<'a> {
+pub(crate) struct ExpansionInput<'a> {
     pub(crate) storages: &'a [Storage],
     pub(crate) storage_names: &'a Names,
     pub(crate) works: &'a [Work],

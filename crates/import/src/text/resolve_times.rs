@@ -1,7 +1,7 @@
 //! Where in time the blocks of files are: those that tell the day, those that tell only the time of day, and those that
 //! tell nothing.
 
-use super::parsed_file::{EventClock, ParsedFile, Section};
+use super::parsed_file::{LogEpoch, ParsedFile, Section};
 use super::syslog::{ANY_YEAR, in_year};
 use super::timestamp::{DAY_NS, Epoch, SECOND_NS};
 use crate::ImportError;
@@ -115,8 +115,8 @@ fn day(parsed: &mut ParsedFile, changed_ns: i64, options: &ImportOptions) -> i64
 fn events(parsed: &mut ParsedFile, (changed_ns, changed_there_ns): (i64, i64), options: &ImportOptions) {
     let Some(last_ns) = parsed.events.iter().map(|(at, _)| *at).max() else { return };
     match parsed.event_clock {
-        EventClock::Wall => {}
-        EventClock::Yearless => {
+        LogEpoch::Wall => {}
+        LogEpoch::Yearless => {
             let end_ns = options.start_ns.unwrap_or(changed_there_ns);
             let later = civil(last_ns).0.0 - ANY_YEAR;
             let mut year = civil(end_ns).0.0 - later;
@@ -137,7 +137,7 @@ fn events(parsed: &mut ParsedFile, (changed_ns, changed_there_ns): (i64, i64), o
                 ));
             }
         }
-        EventClock::Boot => {
+        LogEpoch::Boot => {
             let boot_ns = options.start_utc_ns().unwrap_or_else(|| changed_ns.saturating_sub(last_ns));
             parsed.events.iter_mut().for_each(|(at, _)| *at = at.saturating_add(boot_ns));
             if options.start_ns.is_none() {

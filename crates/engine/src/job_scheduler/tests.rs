@@ -7,14 +7,17 @@ use plan::LatencyGoal;
 use plan::generate::{GeneratorPart, Operation, OperationKind, Operations, TargetGeometry, TargetTurns};
 
 /// Jobs with a lane each; everything that can be issued at a time, as (lane, due).
-struct Bench(Jobs, Vec<LaneSpec>);
+struct Bench(JobScheduler, Vec<LaneSpec>);
 
 impl Bench {
     fn new(jobs: Vec<plan::Job>) -> Self {
         let geometry = TargetGeometry { size_bytes: 1 << 30, block_bytes: 512 };
-        let (workload, target) = (crate::cost::workload(), crate::cost::target());
-        let lane =
-            || crate::cost::lane(Operations::new(&workload, &target, geometry, 1, GeneratorPart::WHOLE).unwrap());
+        let (workload, target) = (crate::engine_overhead::workload(), crate::engine_overhead::target());
+        let lane = || {
+            crate::engine_overhead::lane(
+                Operations::new(&workload, &target, geometry, 1, GeneratorPart::WHOLE).unwrap(),
+            )
+        };
         let lanes: Vec<LaneSpec> = jobs.iter().map(|_| lane()).collect();
         let statuses = Arc::new(JobStatuses::plain(jobs.len()));
         let spec = |(at, job): (usize, plan::Job)| {
@@ -32,7 +35,7 @@ impl Bench {
                 statuses: Arc::clone(&statuses),
             }
         };
-        Self(Jobs::new(jobs.into_iter().enumerate().map(spec).collect(), lanes.len()), lanes)
+        Self(JobScheduler::new(jobs.into_iter().enumerate().map(spec).collect(), lanes.len()), lanes)
     }
 
     fn issues(&mut self, now_ns: u64) -> Vec<(u32, u64)> {
@@ -103,9 +106,9 @@ fn a_job_that_waits_for_another_of_its_flow_is_not_late() {
 #[test]
 fn a_low_water_mark_refills_all_slots_at_once() {
     let geometry = TargetGeometry { size_bytes: 1 << 30, block_bytes: 512 };
-    let (workload, target) = (crate::cost::workload(), crate::cost::target());
+    let (workload, target) = (crate::engine_overhead::workload(), crate::engine_overhead::target());
     let operations = Operations::new(&workload, &target, geometry, 1, GeneratorPart::WHOLE).unwrap();
-    let mut lanes = vec![crate::cost::lane(operations)];
+    let mut lanes = vec![crate::engine_overhead::lane(operations)];
     let job = plan::Job { depth_low: 1, ..plan::Job::new(4) };
     let statuses = Arc::new(JobStatuses::plain(1));
     let turns = TargetTurns::new(&job, vec![1 << 30], 1);
@@ -121,8 +124,8 @@ fn a_low_water_mark_refills_all_slots_at_once() {
         warm_ns: 0,
         statuses,
     };
-    let mut jobs = Jobs::new(vec![spec], 1);
-    let mut issued = |jobs: &mut Jobs, now_ns| {
+    let mut jobs = JobScheduler::new(vec![spec], 1);
+    let mut issued = |jobs: &mut JobScheduler, now_ns| {
         std::iter::from_fn(|| match jobs.next(now_ns, &mut lanes, &Budget::default()) {
             Next::Issue(issue) => Some(issue.due_ns),
             _ => None,

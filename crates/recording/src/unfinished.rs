@@ -11,7 +11,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// It is no recording, its journal is another's file, or a table could not be written; the journal stays then.
-pub fn seal_abandoned(directory: &Path) -> Result<bool, RecordingError> {
+pub fn seal_unfinished(directory: &Path) -> Result<bool, RecordingError> {
     let mut manifest = Manifest::read_own(directory)?;
     if !directory.join(JOURNAL).exists() {
         return Ok(false);
@@ -80,7 +80,7 @@ mod tests {
             let place = tempfile::tempdir().unwrap();
             let directory = killed(place.path(), name);
             let before = everything(place.path());
-            let said = seal_abandoned(&directory).unwrap_err().to_string();
+            let said = seal_unfinished(&directory).unwrap_err().to_string();
             assert!(said.contains("is no name of a table") && said.contains("journal"), "{said}");
             assert!(Reader::open(&directory).unwrap().tables().is_err(), "{name}");
             assert_eq!(everything(place.path()), before, "{name}");
@@ -89,7 +89,7 @@ mod tests {
         // The same with a name that a table of a later version may have.
         let place = tempfile::tempdir().unwrap();
         let directory = killed(place.path(), "of_a_later_version");
-        assert!(seal_abandoned(&directory).unwrap());
+        assert!(seal_unfinished(&directory).unwrap());
         assert_eq!(Reader::open(&directory).unwrap().tables().unwrap(), ["of_a_later_version"]);
     }
 
@@ -101,12 +101,12 @@ mod tests {
             let journal = directory.join(JOURNAL);
             let ours = std::fs::read(&journal).unwrap();
             if is_sealed {
-                assert!(seal_abandoned(&directory).unwrap());
+                assert!(seal_unfinished(&directory).unwrap());
             }
             let other = killed(&place.path().join("other"), "event");
             for notes in [b"my lab notes".to_vec(), b"notes ".repeat(50), std::fs::read(other.join(JOURNAL)).unwrap()] {
                 std::fs::write(&journal, &notes).unwrap();
-                let said = seal_abandoned(&directory).unwrap_err().to_string();
+                let said = seal_unfinished(&directory).unwrap_err().to_string();
                 // The journal of another recording also lets the manifest be in doubt.
                 let is_foreign =
                     said.contains("is not the journal of this recording") || said.contains("another recording's");
@@ -115,7 +115,7 @@ mod tests {
             }
             // One that was left between sealing and its removal goes.
             std::fs::write(&journal, &ours).unwrap();
-            assert!(seal_abandoned(&directory).unwrap() && !journal.exists());
+            assert!(seal_unfinished(&directory).unwrap() && !journal.exists());
         }
     }
 
@@ -125,7 +125,7 @@ mod tests {
         let directory = killed(place.path(), "event");
         let copy = directory.join("manifest.json.copy");
         std::fs::write(&copy, "mine").unwrap();
-        assert!(seal_abandoned(&directory).unwrap_err().to_string().contains("manifest.json.copy exists"));
+        assert!(seal_unfinished(&directory).unwrap_err().to_string().contains("manifest.json.copy exists"));
         assert_eq!(std::fs::read_to_string(&copy).unwrap(), "mine");
         std::fs::remove_file(&copy).unwrap();
         let manifest = Manifest::read(&directory).unwrap();
@@ -133,7 +133,7 @@ mod tests {
         std::fs::create_dir_all(&host).unwrap();
         let part = host.join("000001.parquet");
         std::fs::write(&part, "mine").unwrap();
-        assert!(seal_abandoned(&directory).unwrap_err().to_string().contains("000001.parquet exists"));
+        assert!(seal_unfinished(&directory).unwrap_err().to_string().contains("000001.parquet exists"));
         assert_eq!(std::fs::read_to_string(&part).unwrap(), "mine");
     }
 
@@ -141,7 +141,7 @@ mod tests {
     fn a_manifest_that_names_a_path_as_a_table_is_refused() {
         let place = tempfile::tempdir().unwrap();
         let directory = killed(place.path(), "event");
-        assert!(seal_abandoned(&directory).unwrap());
+        assert!(seal_unfinished(&directory).unwrap());
         let manifest = directory.join("manifest.json");
         // Of format 1, which has no checksum that would tell of the change first.
         let text = std::fs::read_to_string(&manifest).unwrap();
@@ -166,10 +166,10 @@ mod tests {
         std::fs::write(outside.join("victim"), "precious").unwrap();
         symlink(outside.join("victim"), directory.join("manifest.json.new")).unwrap();
         symlink(&outside, directory.join("event")).unwrap();
-        let said = seal_abandoned(&directory).unwrap_err().to_string();
+        let said = seal_unfinished(&directory).unwrap_err().to_string();
         assert!(said.contains("event is a symbolic link, not a directory"), "{said}");
         std::fs::remove_file(directory.join("event")).unwrap();
-        assert!(seal_abandoned(&directory).unwrap());
+        assert!(seal_unfinished(&directory).unwrap());
         assert_eq!(everything(&outside).len(), 1);
         assert_eq!(std::fs::read_to_string(outside.join("victim")).unwrap(), "precious");
     }
@@ -178,7 +178,7 @@ mod tests {
     fn all_of_a_recording_is_for_its_owner_only() {
         let place = tempfile::tempdir().unwrap();
         let directory = killed(place.path(), "event");
-        assert!(seal_abandoned(&directory).unwrap());
+        assert!(seal_unfinished(&directory).unwrap());
         for path in everything(&directory).into_iter().map(PathBuf::from).chain([directory.clone()]) {
             let metadata = std::fs::metadata(&path).unwrap();
             let wanted = if metadata.is_dir() { 0o700 } else { 0o600 };

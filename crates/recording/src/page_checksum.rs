@@ -2,7 +2,7 @@
 //! recording, and one that its user has changed, or another program's of that name, stays.
 
 use crate::RecordingError;
-use crate::sums::sum;
+use crate::checksums::sum;
 use output::{Folder, ReplacePolicy};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -20,7 +20,7 @@ const BYTES_MAX: u64 = 1 << 30;
 
 /// The page with its checksum.
 #[must_use]
-pub fn sign_page(page: &str) -> Vec<u8> {
+pub fn append_checksum(page: &str) -> Vec<u8> {
     let mut bytes = page.as_bytes().to_vec();
     let sum = format!("{:016x}", sum(&bytes));
     bytes.extend_from_slice(&[BEGIN, sum.as_bytes(), END].concat());
@@ -69,7 +69,7 @@ mod tests {
     fn a_page_that_was_changed_anywhere_is_its_users() {
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::open(place.path()).unwrap();
-        let page = sign_page("<html>as it was</html>");
+        let page = append_checksum("<html>as it was</html>");
         let put = |bytes: &[u8]| {
             std::fs::write(place.path().join(PAGE), bytes).unwrap();
             (is_signed(&folder), is_as_written(&folder))

@@ -19,12 +19,12 @@ const DEPTH: u32 = 128;
 
 /// CPU time that the engine adds to each I/O.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct OwnCost {
+pub struct EngineOverhead {
     /// ns per I/O on a no-op target with everything recorded; `None` where io_uring cannot be had.
     pub ns_per_io: Option<f64>,
 }
 
-impl fmt::Display for OwnCost {
+impl fmt::Display for EngineOverhead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.ns_per_io {
             Some(ns) => write!(
@@ -38,11 +38,11 @@ impl fmt::Display for OwnCost {
 
 /// Measures it, in some tens of milliseconds.
 #[must_use]
-pub fn own_cost() -> OwnCost {
+pub fn own_cost() -> EngineOverhead {
     // The better of two: the first one also warms up caches and the allocator.
     let best =
         (0..2).filter_map(|_| measure()).fold(None, |best: Option<f64>, ns| Some(best.map_or(ns, |best| best.min(ns))));
-    OwnCost { ns_per_io: best }
+    EngineOverhead { ns_per_io: best }
 }
 
 fn measure() -> Option<f64> {
