@@ -48,13 +48,14 @@ pub fn delta_opt(now: Option<i64>, before: Option<i64>) -> Option<f64> {
     delta(now?, before?)
 }
 
-/// Growth of a counter that the kernel keeps in 32 bits: one that fell by more than half of them went round.
+/// Growth of a counter that the kernel keeps in 32 bits: one that fell from the last sixteenth of them by nearly all of them
+/// went round; any other that fell was reset.
 #[must_use]
 pub fn delta_of_32_bits(now: Option<i64>, before: Option<i64>) -> Option<f64> {
     let (now, before) = (now?, before?);
     delta(now, before).or_else(|| {
         let grown = now.checked_sub(before)?.checked_add(1 << 32)?;
-        ((0..1 << 31).contains(&grown) && before < 1 << 32).then_some(grown as f64)
+        ((0..1 << 28).contains(&grown) && before < 1 << 32).then_some(grown as f64)
     })
 }
 
@@ -147,6 +148,7 @@ mod tests {
         let near = (1_i64 << 32) - 10;
         assert_eq!(delta_of_32_bits(Some(5), Some(near)), Some(15.0));
         assert_eq!(delta_of_32_bits(Some(5), Some(9)), None, "a small decrease is a reset");
+        assert_eq!(delta_of_32_bits(Some(0), Some(3_000_000_000)), None, "too far from the end to have gone round");
         assert_eq!(delta_of_32_bits(Some(5), Some(near << 8)), None, "it was never one of 32 bits");
         assert_eq!(delta_of_32_bits(Some(i64::MIN), Some(i64::MAX)), None);
     }

@@ -232,10 +232,13 @@ impl DiskDelta {
 
     /// Time that all operations took together; `None` where that of one kind is not known.
     pub fn total_latency_ms(&self) -> Option<f64> {
-        let is_known = |kind: &&KindDelta| kind.ticks_ms.is_some() || kind.ios.unwrap_or(0.0) == 0.0;
-        let by_kind = sum(self.moving().map(|kind| kind.ticks_ms)).filter(|_| self.moving().iter().all(is_known));
         // By Little's law, where the source has only the queue, as iostat of Solaris.
-        by_kind.or(self.weighted_ms)
+        self.latency_by_kind_ms().or(self.weighted_ms)
+    }
+
+    fn latency_by_kind_ms(&self) -> Option<f64> {
+        let is_known = |kind: &&KindDelta| kind.ticks_ms.is_some() || kind.ios.unwrap_or(0.0) == 0.0;
+        sum(self.moving().map(|kind| kind.ticks_ms)).filter(|_| self.moving().iter().all(is_known))
     }
 
     /// Mean time of an operation in queue and device; `None` when none completed.
@@ -254,10 +257,9 @@ impl DiskDelta {
         if self.is_printed { PRINTED_MS * self.ops().unwrap_or(0.0) } else { 0.0 }
     }
 
-    /// Mean number of requests in queue and device.
+    /// Mean number of requests in queue and device; `None` where the time of one kind is not known, nor that of all.
     pub fn mean_queue_depth(&self) -> Option<f64> {
-        let ticks_ms = || sum(self.moving().map(|kind| kind.ticks_ms));
-        self.weighted_ms.or_else(ticks_ms).map(|ms| ms / 1e3 / self.seconds)
+        self.weighted_ms.or_else(|| self.latency_by_kind_ms()).map(|ms| ms / 1e3 / self.seconds)
     }
 
     /// Part of the time with a request in flight, per cent; not saturation.

@@ -191,6 +191,10 @@ fn sum<const N: usize>(parts: [Option<f64>; N]) -> Option<f64> {
     parts.into_iter().flatten().reduce(|sum, part| sum + part)
 }
 
+/// A sample so soon after the one before says nothing of its own where the step before was ten times as long, ns: five
+/// ticks of a clock of 100 Hz.
+const AT_ONCE_NS: i64 = 50_000_000;
+
 /// Rows of a sample are read within so much time, ns.
 const SAMPLE_NS: i64 = 100_000_000;
 
@@ -233,8 +237,9 @@ impl<R> Before<R> {
         self.sample.0
     }
 
-    /// This sample and the one before it. One that follows within a tenth of the step before, as the last of a recording does,
-    /// is left to the next: a rate over so little is chance. A thing that was missing in between has no interval: it may
+    /// This sample and the one before it. One that follows at once, as the last of a recording may, is left to the next: a rate
+    /// over so little is chance. After a gap, and between the samples that thinning keeps around a peak, a short step is
+    /// an interval like any other. A thing that was missing in between has no interval: it may
     /// be another one, and when it did what it counted is not known.
     fn of(&mut self, row: R) -> Option<(&R, &R)> {
         let sample = self.sample_of(&row);
@@ -250,7 +255,7 @@ impl<R> Before<R> {
             *last = Last { row, before: None, step_ns: 0, sample };
             return None;
         }
-        if (0..=last.step_ns / 10).contains(&new_ns) {
+        if (0..=AT_ONCE_NS.min(last.step_ns / 10)).contains(&new_ns) {
             return None;
         }
         last.step_ns = new_ns.max(0);
@@ -481,6 +486,16 @@ mod tests {
 
     /// A second.
     const S: i64 = 1_000_000_000;
+
+    #[test]
+    fn peaks_behind_a_gap_and_in_thinned_recordings_are_kept() {
+        // A gap of 300 s; then steps of 300 s, of 1 s at a peak and of 10 s; then the last sample at once.
+        let times = [0, S, 301 * S, 302 * S, 602 * S, 902 * S, 903 * S, 913 * S, 913 * S + 9];
+        let mut before = Before::new(|_: &i64| "sda", |t_ns| *t_ns);
+        let steps: Vec<i64> =
+            times.into_iter().filter_map(|t_ns| before.of(t_ns).map(|(now, was)| now - was)).collect();
+        assert_eq!(steps, [S, 300 * S, S, 300 * S, 300 * S, S, 10 * S]);
+    }
 
     #[test]
     fn what_comes_back_has_no_interval_yet() {

@@ -48,11 +48,11 @@ impl Step<'_> {
         Some(self.grown(column)? / self.seconds)
     }
 
-    /// Of a counter of 32 bits.
+    /// Of a counter of 32 bits: only one that was in the last sixteenth of them can have gone round.
     fn wide_per_s(&self, column: &str) -> Option<f64> {
         let (now, before) = (number(self.now, column)?, number(self.before, column)?);
         let grown = if now >= before { now - before } else { now - before + 4_294_967_296.0 };
-        (now >= before || grown < 2_147_483_648.0).then_some(grown / self.seconds)
+        (now >= before || grown < 268_435_456.0).then_some(grown / self.seconds)
     }
 
     /// Nanoseconds of a second, per cent.
