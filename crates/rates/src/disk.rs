@@ -246,7 +246,7 @@ impl DiskDelta {
         ratio(self.total_latency_ms()? * 1e6, self.ops()?)
     }
 
-    /// By so much [`Self::ticks_ms`] may be off because times are counted in steps; what one interval has too little, the next
+    /// By so much [`Self::total_latency_ms`] may be off because times are counted in steps; what one interval has too little, the next
     /// has too much.
     pub fn tick_error_ms(&self) -> f64 {
         TICK_MS * self.moving().iter().filter(|kind| kind.ios.unwrap_or(0.0) > 0.0).count().max(1) as f64
