@@ -37,7 +37,7 @@ impl From<bool> for OverwritePolicy {
 /// keeps. A symbolic link is refused, also with force: where it leads can change between the look and the write. `-`,
 /// `/dev/stdout` and `/dev/fd/1` are standard output, `/dev/null` takes everything; no other device, FIFO, socket or directory
 /// is written to, and no new file is made below `/dev` (outside `/dev/shm`), where a name that is missing is a device that is
-/// missing, nor below `/proc` and `/sys`. What the command reads ([`keep_file`](crate::keep_file)) is refused with force, too.
+/// missing, nor below `/proc` and `/sys`. What the command reads ([`protect_file`](crate::protect_file)) is refused with force, too.
 #[derive(Debug)]
 pub struct OutputFile(To);
 

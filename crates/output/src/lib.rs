@@ -6,7 +6,7 @@
 //!   descriptor and without following a symbolic link. Another user who may write in the folder cannot lead a write out of it.
 //! * An [`OutputFile`] is the file of an option like `-o`: a new regular file, which gets its name when it is complete.
 //! * [`FileAccess`] says who may read what iodyno records.
-//! * [`keep_file`] and [`keep_folder`] note what a command reads: that is never written over.
+//! * [`protect_file`] and [`protect_folder`] note what a command reads: that is never written over.
 //! * A [`ReservedFolder`] directory is taken before a command starts that is to be recorded in it.
 //! * [`component`] and [`table_name`] check names that came out of a file.
 //!

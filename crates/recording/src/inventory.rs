@@ -347,7 +347,7 @@ pub fn manifest_in(folder: &Folder) -> Option<Manifest> {
 }
 
 /// Notes a recording that a command reads, or the recordings in a directory of them: none of its outputs may become a part of
-/// one (see [`output::keep_folder`]). Something else, a trace for instance, is noted as a file.
+/// one (see [`output::protect_folder`]). Something else, a trace for instance, is noted as a file.
 pub fn protect_input(path: &Path) {
     let Ok(folder) = Folder::open(path) else { return output::protect_file(path) };
     if is_recording(&folder) {

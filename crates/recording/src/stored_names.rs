@@ -174,7 +174,7 @@ stored_names! {
         /// An objective that was not met or not known.
         Objective = "objective";
         /// What the engine itself costs.
-        OwnCost = "own_cost";
+        EngineOverhead = "own_cost";
         /// iodyno itself did not run for a time.
         Paused = "paused";
         /// Targets were read before a run.

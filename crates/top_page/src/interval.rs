@@ -126,7 +126,7 @@ impl Default for Sample {
 
 impl std::fmt::Debug for IoAggregator {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("IoIntervals").field("sums", &self.sums.len()).finish_non_exhaustive()
+        out.debug_struct("IoAggregator").field("sums", &self.sums.len()).finish_non_exhaustive()
     }
 }
 

@@ -3,7 +3,7 @@
 //! | file | concern |
 //! | --- | --- |
 //! | [`operations`] | the stream of operations: what, where, how large |
-//! | [`schedule`] | when each operation is due |
+//! | [`arrival_schedule`] | when each operation is due |
 //! | [`content`] | the bytes that writes carry |
 //! | `space` | the bytes of a target that a workload may touch, and aligned places in them |
 //! | `address`, `sequential` | which of these places comes next |

@@ -1,7 +1,7 @@
 //! How long servers take for an answer: from the first read of a request on a TCP socket with a watched port to the begin of
 //! the next write on it (its end, before Linux 6.16), apart for those during which the thread waited for a CPU.
 //!
-//! The probe sums in the kernel; [`RequestTrace::read`] gives what came since it was last asked.
+//! The probe sums in the kernel; [`ServerLatencyTrace::read`] gives what came since it was last asked.
 
 mod sums;
 
@@ -90,7 +90,7 @@ pub struct ServerLatencyTrace {
 
 impl std::fmt::Debug for ServerLatencyTrace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RequestTrace").field("ports", &self.ports).finish_non_exhaustive()
+        f.debug_struct("ServerLatencyTrace").field("ports", &self.ports).finish_non_exhaustive()
     }
 }
 
