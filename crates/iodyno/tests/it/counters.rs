@@ -28,7 +28,7 @@ const COLLECTORS: [(&str, &str); 8] = [
     ("collect/src/child.rs", "what the program's own children cost while a test ran; in no table"),
     ("collect/src/process.rs", "decides which processes are busy enough for their threads to be read"),
     ("engine/src/cpu.rs", "makes the gauges of `engine_interval`: what a worker cost in an interval"),
-    ("monitor/src/cpu_clock.rs", "decides which sums of the probes changed enough for a row"),
+    ("monitor/src/event_cpu_time.rs", "decides which sums of the probes changed enough for a row"),
     ("monitor/src/io_errors.rs", "makes the counter: it counts from where a recording begins"),
     ("monitor/src/probe.rs", "what the kernel says that a BPF program cost; in no table"),
     ("recording/src/thin.rs", "decides which samples of a thinned recording stay; below `rates`"),
