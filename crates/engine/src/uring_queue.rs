@@ -150,7 +150,7 @@ impl Ring {
     #[inline]
     pub(crate) fn push(&mut self, request: &Request) {
         let entry = self.prepare_sqe(request).entry();
-        // SAFETY: the buffer lies in a `Memory` that lives until the completion was reaped, or is leaked.
+        // SAFETY: the buffer lies in `IoBuffers` that lives until the completion was reaped, or is leaked.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         debug_assert!(pushed.is_ok(), "a ring has an entry per slot");
         self.queued += u32::from(pushed.is_ok());

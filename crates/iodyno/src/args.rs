@@ -244,7 +244,7 @@ fn digits(text: &str) -> Result<String, String> {
       iodyno check results/monday --fail-if 'response_ns_p99{op=read} > 5ms for 10s'\n  \
       iodyno check results/* --fail-if 'achieved < 0.99 * offered' --fail-if 'errors > 0'\n\n\
     Language of conditions: docs/objectives.md. Exit code 0: no condition came true, 5: one did (its objective is\n\
-    missed) or is undecided, 6: rows are missing, not judged.")]
+    missed), is undecided, or was judged in no run, 6: rows are missing, not judged.")]
 pub(crate) struct CheckArgs {
     /// Recordings.
     #[arg(required = true, value_name = "RECORDING")]

@@ -37,10 +37,11 @@ pub(crate) struct RepairArgs {
       iodyno compare a b --fail-if 'iops worse than 5%' --junit r.xml   for CI: exit code 5 when it is certainly worse\n  \
       iodyno compare ab-2026-11-26                                  both sides of a result of `iodyno ab`\n  \
       iodyno chart a compare.response_p99 --with b -o p99.png       one picture of it\n\n\
-    Ratios are other \u{f7} first. Verdicts: \u{25b2} better, \u{25bc} worse, = the same within a bound, ? not resolved (with the time that would resolve it).\n\
-    Where both sides have four rounds or more (iodyno ab, run --repeat), rounds are compared; otherwise seconds, and each\n\
+    Ratios are other \u{f7} first. Verdicts: \u{25b2} better, \u{25bc} worse, \u{2260} different, = the same within a bound, ? not resolved (with the\n\
+    time that would resolve it), \u{2013} not judged (with the reason).\n\
+    Where both sides have four rounds of 30 s or more (iodyno ab, run --repeat), rounds are compared; otherwise seconds, and each\n\
     run must have measured at least 120 of them (docs/compare.md).\n\
-    Exit code 0: shown, all conditions met; 5: one was missed or is undecided; 6: rows are missing, nothing was judged.")]
+    Exit code 0: shown, all conditions met; 5: one was missed, is undecided or was never judged; 6: rows are missing, nothing was judged.")]
 pub(crate) struct CompareArgs {
     /// The reference recording.
     pub(crate) first: PathBuf,

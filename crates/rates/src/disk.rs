@@ -4,7 +4,7 @@
 //! Of `/proc/diskstats` ([kernel.org iostats](https://docs.kernel.org/admin-guide/iostats.html)): *operations* are reads, writes and discards, *bytes* are those of the same requests. Flushes move no data and count apart. Tools that
 //! print one figure for all kinds (`tps` of `iostat -d`) have it in `any_ios`, which counts where no kind is known.
 
-use crate::counter::{CounterStep, delta_opt, ratio};
+use crate::counter::{CounterStep, delta_of_32_bits, delta_opt, ratio};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array as _, Int64Array, RecordBatch};
@@ -166,8 +166,8 @@ impl DiskDelta {
                 (None, None) => Some(None),
                 (now, was) => delta_opt(now, was).map(Some),
             };
-            // Times are 32 bits wide on many kernels and fall by themselves.
-            let ticks_ms = count(|counts| counts.ticks_ms).flatten();
+            // `/proc/diskstats` prints times in 32 bits of ms, which 50 days of one request in flight go round.
+            let ticks_ms = delta_of_32_bits(now.ticks_ms, before.map_or(Some(0), |before| before.ticks_ms));
             Some(KindDelta {
                 ios: count(|counts| counts.ios)?,
                 merges: count(|counts| counts.merges).flatten(),
@@ -175,7 +175,7 @@ impl DiskDelta {
                 ticks_ms,
             })
         };
-        let time = |of: fn(&DiskCounters) -> Option<i64>| delta_opt(of(now), before.map_or(Some(0), of));
+        let time = |of: fn(&DiskCounters) -> Option<i64>| delta_of_32_bits(of(now), before.map_or(Some(0), of));
         Some(Self {
             seconds,
             read: kind(|counters| counters.read)?,

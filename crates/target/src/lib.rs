@@ -3,13 +3,13 @@
 //! This crate stands between a parameter file and existing data, so it is written to be read. [`open()`] goes through
 //! these steps, in this order, and stops at the first that finds something:
 //!
-//! 1. **Whose path is it?** Symbolic links are resolved once; the node is then held by an `O_PATH | O_NOFOLLOW`
+//! 1. **Whose path is it?** (`node`, `forbidden_dirs`) Symbolic links are resolved once; the node is then held by an `O_PATH | O_NOFOLLOW`
 //!    descriptor, and everything later goes through that descriptor. A path that is exchanged afterwards changes
 //!    nothing. Directories, FIFOs, sockets and character devices are no targets, files under `/etc`, `/usr`, … are not
 //!    written.
-//! 2. **Is it in use?** Mounts, swap, stacked devices, loop devices, members of a mounted btrfs, exports, other devices
+//! 2. **Is it in use?** (`in_use`, `exports`, `mounts`, `lease`) Mounts, swap, stacked devices, loop devices, members of a mounted btrfs, exports, other devices
 //!    over the same bytes, and at last `O_EXCL`, which is held until [`OpenTarget`] is dropped. *No flag overrides these.*
-//! 3. **Does anything live there?** A file must carry iodyno's mark and be as the last run left it (size and time of
+//! 3. **Does anything live there?** (`safety_check` asks `device` and `file`; `content`, `signature`, `ownership`) A file must carry iodyno's mark and be as the last run left it (size and time of
 //!    change); the content must be zero or iodyno's own, seen by known signatures (for a good message) and by every byte of
 //!    the first and last MiB (for safety); of a device also by what stands where partitions may begin and end, and by
 //!    samples all over it. What a file was left like is not known after a run that was killed: then all of

@@ -512,7 +512,8 @@ pub(crate) fn sources_and_hardware(facts: &RecordingFacts) -> (Vec<SourceText>, 
 
 fn appendix(facts: &RecordingFacts) -> ReportAppendix {
     let manifest = &facts.manifest;
-    let engine = facts.events.iter().filter(|event| matches!(event.kind, EventKind::Engine | EventKind::EngineOverhead));
+    let engine =
+        facts.events.iter().filter(|event| matches!(event.kind, EventKind::Engine | EventKind::EngineOverhead));
     let mut lines: Vec<String> = Vec::new();
     for event in engine {
         let line = event.message.clone();

@@ -91,8 +91,12 @@ fn what_began_anew_is_not_known() {
     assert_eq!(
         (delta.ops(), delta.mean_await_ns()),
         (Some(2040.0), None),
-        "a time that is 32 bits wide falls by itself"
+        "a time that falls far from the end of its 32 bits was reset"
     );
+    let near = (1 << 32) - 5;
+    let was = Disk { write_ticks_ms: Some(near), weighted_ticks_ms: Some(near), ..was };
+    let delta = DiskDelta::of(&now, &was).unwrap();
+    assert_eq!((delta.write.ticks_ms, delta.mean_queue_depth().is_some()), (Some(8.0), true), "it went round");
     let none = DiskDelta::of(&Disk { t_ns: 2, ..NOTHING }, &NOTHING).unwrap();
     assert_eq!((none.ops(), none.bytes(), none.mean_bytes(), none.mean_await_ns()), (None, None, None, None));
 }

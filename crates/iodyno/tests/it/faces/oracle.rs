@@ -49,10 +49,14 @@ impl Step<'_> {
     }
 
     /// Of a counter of 32 bits: only one that was in the last sixteenth of them can have gone round.
-    fn wide_per_s(&self, column: &str) -> Option<f64> {
+    fn wide(&self, column: &str) -> Option<f64> {
         let (now, before) = (number(self.now, column)?, number(self.before, column)?);
         let grown = if now >= before { now - before } else { now - before + 4_294_967_296.0 };
-        (now >= before || grown < 268_435_456.0).then_some(grown / self.seconds)
+        (now >= before || grown < 268_435_456.0).then_some(grown)
+    }
+
+    fn wide_per_s(&self, column: &str) -> Option<f64> {
+        Some(self.wide(column)? / self.seconds)
     }
 
     /// Nanoseconds of a second, per cent.
@@ -144,23 +148,23 @@ pub fn disk(step: Step<'_>) -> Figures {
             per_s(kib(kind)),
             per_s(merges),
             hundred(quotient(merges, total(&[ios, merges]))),
-            quotient(step.grown(&format!("{kind}_ticks_ms")), ios),
+            quotient(step.wide(&format!("{kind}_ticks_ms")), ios),
             quotient(kib(kind), ios),
         ];
         figures.extend(DISK_KEYS[keys..].iter().copied().zip(values));
     }
     figures.insert("flush_per_s", step.per_s("flush_ios"));
-    figures.insert("flush_await_ms", quotient(step.grown("flush_ticks_ms"), step.grown("flush_ios")));
+    figures.insert("flush_await_ms", quotient(step.wide("flush_ticks_ms"), step.grown("flush_ios")));
     let moving = ["read", "write", "discard"];
-    let ticks = moving.map(|kind| step.grown(&format!("{kind}_ticks_ms")));
+    let ticks = moving.map(|kind| step.wide(&format!("{kind}_ticks_ms")));
     let done = moving.map(|kind| step.grown(&format!("{kind}_ios")));
-    let weighted = step.grown("weighted_ticks_ms");
+    let weighted = step.wide("weighted_ticks_ms");
     let ops = sum(&done).or(step.grown("any_ios"));
     let bytes = sum(&moving.map(kib)).or(kib("any"));
     let is_timed = ticks.iter().zip(done).all(|(ticks, done)| ticks.is_some() || done.unwrap_or(0.0) == 0.0);
     let time = sum(&ticks).filter(|_| is_timed).or(weighted);
-    figures.insert("queue_size", per_s(weighted.or(sum(&ticks))).map(|ms| ms / 1000.0));
-    figures.insert("util_percent", step.per_s("io_ticks_ms").map(|ms| (ms / 10.0).min(100.0)));
+    figures.insert("queue_size", per_s(weighted.or(sum(&ticks).filter(|_| is_timed))).map(|ms| ms / 1000.0));
+    figures.insert("util_percent", step.wide_per_s("io_ticks_ms").map(|ms| (ms / 10.0).min(100.0)));
     figures.insert("ops_per_s", per_s(ops));
     figures.insert("kib_per_s", per_s(bytes));
     figures.insert("await_ms", quotient(time, ops));
