@@ -274,7 +274,7 @@ pub(crate) struct FioOutputArgs {
     /// fio's short form of --output-format terse.
     #[arg(long, hide_short_help = true)]
     pub(crate) minimal: bool,
-    /// Add terse output behind the other formats.
+    /// Add terse output after the other formats.
     #[arg(long, alias = "append_terse", hide_short_help = true)]
     pub(crate) append_terse: bool,
     /// Print the results during the run at this interval, each time with everything since the start, and again at the
@@ -312,7 +312,7 @@ pub(crate) struct FioReadingArgs {
       iodyno export results/monday sweep.repeats --csv       a table view: means with confidence intervals\n  \
       iodyno export results/monday disk --parquet -o disk.parquet\n  \
       iodyno export results/monday --flatfile -o monday-vdbench/    Vdbench's files, for scripts that parse them\n  \
-      iodyno export results/monday --format fio-json -o monday.json      the output of fio, for its scripts\n  \
+      iodyno export results/monday --format fio-json -o monday.json      what fio would have printed, for scripts that parse it\n  \
       iodyno export prod.iodyno io --format blktrace -o t.blktrace.0     a trace for blkparse and btt\n\n\
     Tables and columns: docs/tables.md")]
 pub(crate) struct ExportArgs {
@@ -382,8 +382,8 @@ pub(crate) struct RecordArgs {
     /// new, empty, or from an earlier run of the collector.
     #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
     pub(crate) directory: Option<PathBuf>,
-    /// With -d: accept a directory in which other users can write. The collector leaves their files alone, by name,
-    /// length and checksum, but they can remove recordings or replace them.
+    /// With -d: accept a directory in which other users can write. The collector leaves files of others alone, which it
+    /// knows by name, length and checksum, but those users can remove or replace recordings.
     #[arg(long, requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) allow_shared: bool,
     /// With -d: remove recordings that ended longer ago than this; 0 for never.
@@ -420,8 +420,8 @@ pub(crate) struct RecordArgs {
     /// from this machine only; 0.0.0.0:PORT or [::]:PORT also from others: there is no password.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) export: Option<String>,
-    /// With --export: also accept this name in the Host header of requests; may be given several times. By default
-    /// the loopback accepts only localhost.
+    /// With --export: also accept this name in the Host header of requests; may be given several times. Without it the
+    /// loopback accepts only localhost, 127.0.0.1 and [::1], and any other address accepts every name.
     #[arg(long, value_name = "NAME", requires = "export")]
     pub(crate) export_host: Vec<String>,
     /// CPU time by the kernel's tick alone, or also by event, where the kernel permits it (docs/stat.md).
@@ -431,7 +431,8 @@ pub(crate) struct RecordArgs {
     /// recording or in the directory of -d. Needs the privileges of `iodyno trace`.
     #[arg(long)]
     pub(crate) flight: bool,
-    /// With --flight: time to write from before a finding opens; most findings open after 10 s.
+    /// With --flight: time to write from before a finding opens; most findings open when their cause has lasted for
+    /// 10 s.
     #[arg(long, value_name = "TIME", default_value = "60s", requires = "flight")]
     pub(crate) before: String,
     /// With --flight: time to write from after it opens.
@@ -621,7 +622,8 @@ pub(crate) enum ProbeSubject {
     Io,
     /// Files by reads and by bytes, logical and physical, with the page cache's miss rate.
     Files,
-    /// CPU time by event: running tasks, waiting tasks, time that interrupts take from tasks.
+    /// CPU time by event: running tasks, waiting tasks and the tasks that they wait for, time that interrupts take from
+    /// tasks.
     Cpu,
     /// Functions, of programs and of the kernel, in which CPU time is spent.
     Stacks,

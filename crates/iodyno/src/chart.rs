@@ -136,7 +136,7 @@ fn beside(args: &ChartArgs) -> Result<ViewData, Failure> {
     let id = args.view.as_deref().unwrap_or_default();
     for (flag, given) in [("--select", &args.select), ("--workload", &args.workload), ("--target", &args.target)] {
         if given.is_some() {
-            let message = format!("{flag} chooses nothing of recordings that are held against each other (--with)");
+            let message = format!("{flag} does not apply when recordings are compared (--with)");
             return Err(Failure::new(PARAMETERS, message));
         }
     }

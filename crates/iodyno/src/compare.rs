@@ -12,14 +12,14 @@ use session::{JunitCase, JunitSuite};
 use std::path::PathBuf;
 use views::{Comparison, ComparisonQuestion};
 
-/// Holds recordings against each other; gives the exit code.
+/// Compares recordings; gives the exit code.
 pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let question = question(&args.question)?;
     let conditions = conditions(&args.judge)?;
     let directories: Vec<PathBuf> = std::iter::once(&args.first).chain(&args.others).cloned().collect();
     let parts = recordings(&directories)?;
     if parts.len() == 1 {
-        let message = format!("{} is one recording: name the one to hold against it as well", args.first.display());
+        let message = format!("{} is one recording: name another one to compare it with", args.first.display());
         return Err(Failure::new(PARAMETERS, message));
     }
     let lack = lack_of(parts.iter().map(PathBuf::as_path))?;

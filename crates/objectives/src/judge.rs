@@ -7,6 +7,7 @@ use super::sentence::{ConditionSpan, World, first, holds, in_words};
 use super::syntax::{Comparison, Measured, Selector, Truth};
 use super::{Condition, Judgement, ObjectiveVerdict, SelectableNames, recorded};
 use quantity::histogram::Histogram;
+use rates::base_title;
 use rates::open_times;
 use rates::{CpuPoint, OpCount, Stall, UnfinishedOperations};
 use rates::{FigureBounds, OperationTimes};
@@ -602,9 +603,7 @@ pub fn objectives(reader: &Reader) -> Result<Vec<ObjectiveVerdict>, TableReadErr
     }
     judged(reader, conditions, |run, title| {
         // Later rounds of a run have its title and their number.
-        let is_of = |wanted: &str| {
-            title.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(" (round "))
-        };
+        let is_of = |wanted: &str| title == wanted || base_title(title) == wanted;
         let is_meant = |wanted: &Option<String>| wanted.as_deref().is_none_or(is_of);
         let of_manifest = || stated.iter().filter(|(_, wanted)| is_meant(wanted)).map(|(place, _)| *place).collect();
         places.get(&run).cloned().unwrap_or_else(of_manifest)

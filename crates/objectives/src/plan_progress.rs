@@ -1,7 +1,7 @@
 //! How far a plan came: what was cut short, and what never began, has shown nothing.
 
 use super::SelectableNames;
-use rates::base_title;
+use rates::{base_title, split_round};
 use recording::{Manifest, REQUESTED, Reader, RecordingExit, RecordingState};
 use std::collections::BTreeMap;
 
@@ -120,7 +120,7 @@ impl PlanProgress {
 
     /// A run begins; those of the plan that stand between it and the one before were left out on purpose.
     pub fn begin(&mut self, title: &str, detail: &str) {
-        let (base, round) = parts(title);
+        let (base, round) = split_round(title);
         let first = if round > self.next.0 { 0 } else { self.next.1 };
         let is_it = |(run, of): &(String, String)| (run == base || run == title) && of == detail;
         let found = self.planned.iter().skip(first).position(is_it);
@@ -147,16 +147,6 @@ impl PlanProgress {
         let mut pending = in_round(round, next..self.planned.len());
         pending.extend(in_round(round + 1, 0..next));
         pending
-    }
-}
-
-/// The title without the number of the repetition, and that number counted from 0.
-fn parts(title: &str) -> (&str, u64) {
-    let base = base_title(title);
-    let round = title.get(base.len()..).and_then(|rest| rest.strip_prefix(" (round ")?.strip_suffix(')')?.parse().ok());
-    match round {
-        Some(round @ 1..) => (base, round - 1),
-        _ => (title, 0),
     }
 }
 

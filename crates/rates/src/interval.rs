@@ -158,5 +158,34 @@ pub const OPS: [&str; 4] = ["read", "write", "trim", "flush"];
 
 /// The title of a run without the number of its repetition.
 pub fn base_title(title: &str) -> &str {
-    title.rfind(" (round ").filter(|_| title.ends_with(')')).map_or(title, |at| &title[..at])
+    split_round(title).0
+}
+
+/// The title of a run without the number of its repetition, and that number counted from 0.
+pub fn split_round(title: &str) -> (&str, u64) {
+    let round = title.strip_suffix(')').and_then(|text| text.rsplit_once(" (round "));
+    match round.and_then(|(base, number)| Some((base, number.parse::<u64>().ok()?.checked_sub(1)?))) {
+        Some(parts) => parts,
+        None => (title, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{base_title, split_round};
+
+    #[test]
+    fn a_title_ends_with_the_number_of_its_round() {
+        for (title, parts) in [
+            ("rd1", ("rd1", 0)),
+            ("rd1 (round 2)", ("rd1", 1)),
+            ("rd1 (round 2) (round 13)", ("rd1 (round 2)", 12)),
+            // A name that only looks so.
+            ("rd1 (round trip)", ("rd1 (round trip)", 0)),
+            ("rd1 (round 0)", ("rd1 (round 0)", 0)),
+            ("rd1 (round 2) b", ("rd1 (round 2) b", 0)),
+        ] {
+            assert_eq!((split_round(title), base_title(title)), (parts, parts.0), "{title}");
+        }
+    }
 }

@@ -25,7 +25,9 @@ pub mod zfs;
 pub use availability::{Availability, SUBJECTS};
 pub use columns::{BatchColumns, NameNumbers, column_texts};
 pub use ending::{UnfinishedOperations, open_times};
-pub use interval::{IntervalFacts, OPS, OpCount, PhaseSpan, Stall, TotalFacts, base_title, is_stalled, sum_of};
+pub use interval::{
+    IntervalFacts, OPS, OpCount, PhaseSpan, Stall, TotalFacts, base_title, is_stalled, split_round, sum_of,
+};
 pub use known_sum::KnownSum;
 pub use machine_rates::{
     CpuPoint, DiskPoint, MemoryPoint, NetPoint, PoolPoint, PressurePoint, TasksPoint, WaitPoint, cpu, disks,

@@ -234,11 +234,11 @@ mod tests {
         assert_eq!(
             cells(answers),
             [
-                "httpd: not pre-empted|3.0|75%|20.0 ms|20.0 ms|20.0 ms",
-                "httpd: pre-empted|1.0|25%|40.0 ms|40.0 ms|40.0 ms"
+                "httpd: not preempted|3.0|75%|20.0 ms|20.0 ms|20.0 ms",
+                "httpd: preempted|1.0|25%|40.0 ms|40.0 ms|40.0 ms"
             ]
         );
-        assert_eq!(quantize.columns, ["response time", "not pre-empted", "", "pre-empted", ""]);
+        assert_eq!(quantize.columns, ["response time", "not preempted", "", "preempted", ""]);
         let blank = " ".repeat(16);
         let full = "█".repeat(16);
         assert_eq!(

@@ -242,13 +242,13 @@ mod tests {
         let number = |name: &str, value: f64| TableColumn::numbers(name, Unit::Percent, [Some(value)]);
         let columns = vec![
             TableColumn::text("program", vec!["httpd".to_string()]),
-            number("share", 25.0).under("of all that were not pre-empted"),
-            number("p50", 1.0).under("of all that were not pre-empted"),
+            number("share", 25.0).under("of all that were not preempted"),
+            number("p50", 1.0).under("of all that were not preempted"),
             number("p50", 2.0).under("else"),
         ];
         let table = ViewTable { columns, omitted: 0 };
         let lines = table_lines(&table, 80);
-        assert!(lines[0].contains("of all that were not pre-empted") && lines[0].ends_with("else"), "{lines:?}");
+        assert!(lines[0].contains("of all that were not preempted") && lines[0].ends_with("else"), "{lines:?}");
         assert_eq!(lines[0].chars().count(), lines[1].chars().count(), "{lines:?}");
         // Where there is no room for both groups, the second is below.
         let narrow = table_lines(&table, 44);

@@ -25,7 +25,7 @@ impl Comparison {
     /// No such view, or it has nothing to show.
     pub fn draw(&self, id: &str) -> Result<Vec<ViewData>, TableReadError> {
         let drawn = view(id)?.draw_comparison(self, self.usual_pair());
-        let reason = "the recordings have nothing of it to hold against each other".to_string();
+        let reason = "the recordings have nothing of it to compare".to_string();
         if drawn.is_empty() { Err(TableReadError::Empty { id: id.to_string(), reason }) } else { Ok(drawn) }
     }
 }

@@ -347,7 +347,7 @@ mod tests {
         let sums =
             lines.iter().map(|line| (0..line.values.len()).filter_map(|at| line.values.get_some(at)).sum::<f64>());
         let names: Vec<(&str, f64)> = lines.iter().map(|line| line.name.as_str()).zip(sums).collect();
-        assert_eq!(names, [("not pre-empted", 5.0), ("pre-empted", 1.0)]);
+        assert_eq!(names, [("not preempted", 5.0), ("preempted", 1.0)]);
         assert!(response(&facts, "80 sshd").is_none());
     }
 

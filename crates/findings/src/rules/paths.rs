@@ -307,6 +307,11 @@ impl Episode {
         }
         let at = |t_ns: Option<i64>| t_ns.map(after);
         let timeout_ns = self.timeout.as_ref().map(|(t_ns, _)| *t_ns);
+        // Messages tell seldom of a timeout or a failover.
+        let too_long = match at(self.taken_over_ns).or(at(timeout_ns)) {
+            Some(seconds) => format!("{} is too long", figure(Some(seconds), "s")),
+            None => "failover takes too long".to_string(),
+        };
         Symptom {
             rule: RuleId::R7,
             subject: format!("path {}", self.path),
@@ -327,9 +332,8 @@ impl Episode {
                 FindingEvidence::new("losses", losses as f64, ""),
             ],
             next: format!(
-                "Look at cable, port and switch of {}; shorten the timeouts that come before failover (fast_io_fail_tmo, dev_loss_tmo, no_path_retry) if {} are too long.",
+                "Look at cable, port and switch of {}; shorten the timeouts that come before failover (fast_io_fail_tmo, dev_loss_tmo, no_path_retry) if {too_long}.",
                 self.path,
-                figure(at(self.taken_over_ns).or(at(timeout_ns)), "s"),
             ),
             explains: own
                 .into_iter()
@@ -415,6 +419,7 @@ mod tests {
             found.sentence,
             "Path emlxs0 of 4 devices was lost; failover finished 110 s later (90 s waiting for the offline timeout, 20 s until it had switched): for that long, I/O on it stood still, which is not transparent. Redundancy was missing for 337 s; failed back after 340 s."
         );
+        assert!(found.next.ends_with(" if 1 min 50 s is too long."), "{}", found.next);
         assert!(found.end_ns.is_some());
         let stall = bench.found(RuleId::R7).into_iter().find(|one| one.subject == "ssd168").unwrap();
         assert_eq!(stall.explained_by, Some(found.id));
@@ -524,6 +529,8 @@ mod tests {
         let words =
             "Paths 8:16, 8:32 of 1 device were lost. Redundancy is missing for 17 s. It is now 2 of 3 paths of mpatha.";
         assert_eq!(found[0].sentence, words);
+        // No message said when I/O went on.
+        assert!(found[0].next.ends_with(" if failover takes too long."), "{}", found[0].next);
         // It is no path of sda.
         assert!(bench.found(RuleId::R5)[0].counts(), "{:#?}", bench.engine().findings());
         let back = [&lost[..], &[(12, "device-mapper: multipath: 253:0: Reinstating path 8:32.")]].concat();

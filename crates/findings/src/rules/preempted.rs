@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_server_that_is_preempted_by_one_other() {
-        // The source's page: 3,095 pre-emptions by sysbench; a query takes 127 µs with one and 73 µs without.
+        // The source's page: 3,095 preemptions by sysbench; a query takes 127 µs with one and 73 µs without.
         let bench = server(30.0, 3095.0, 0.97);
         let found = bench.only(RuleId::R8);
         assert_eq!(found.subject, "mysqld[4711]");

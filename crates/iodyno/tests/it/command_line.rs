@@ -317,6 +317,27 @@ fn what_convert_writes_can_be_run() {
 }
 
 #[test]
+fn a_flag_after_plus_is_refused() {
+    let scratch = Scratch::new();
+    scratch.write("a.vdb", "sd=sd1,lun=target,size=1m\nwd=wd1,sd=sd1,rdpct=0\nrd=rd1,wd=wd1,iorate=9,elapsed=2\n");
+    scratch.write("a.fio", "[a]\nfilename=target\nsize=1m\nrw=write\n");
+    let refused = |arguments: &[&str], why: &str| {
+        let output = scratch.iodyno(&[&["run"], arguments, &["--dry-run"]].concat()).run().unwrap().expect_code(2);
+        assert!(output.stderr.contains(why), "{arguments:?}: {}", output.stderr);
+        assert!(!scratch.path("target").exists() && output.stdout.is_empty(), "{arguments:?}: {}", output.stdout);
+    };
+    for addition in ["elapsed=3", "startcmd=\"echo hi\"", "fail_if=\"errors > 0\""] {
+        refused(&["a.vdb", "+", addition], "found `--dry-run`");
+        refused(&["a.vdb", &format!("+{addition}")], "put flags before it");
+        refused(&["a.fio", "+", addition], "`+` adds to rd=");
+    }
+    refused(&["a.vdb", "+", "# nothing"], "a comment");
+    let quoted = ["run", "a.vdb", "--dry-run", "+", "startcmd=\"echo hi\"", "elapsed=3"];
+    let output = scratch.iodyno(&quoted).run().unwrap().expect_code(0);
+    assert!(output.stdout.contains("elapsed=3"), "{}", output.stdout);
+}
+
+#[test]
 fn names_of_vdbenchs_utilities_say_what_to_use() {
     let scratch = Scratch::new();
     for (word, part) in [

@@ -237,7 +237,7 @@ fn a_port_leads_to_how_long_its_answers_take() {
         &filter,
         "keys \\r",
         &heading,
-        "wait pre-empted",
+        "wait preempted",
         "wait 16.8",
         "keys \\x1b",
         "wait Enter watches",

@@ -589,7 +589,10 @@ fn a_figure_that_was_named_and_is_not_there_is_called_by_its_name() {
     written(&scratch, "base", &idle(1));
     written(&scratch, "again", &idle(3));
     let out = compared(&scratch, &["base", "again", "--primary", "response_ns_p99", "--run", "rd1"], 0);
-    assert!(out.starts_with("rd1: again cannot be held against base: response p99: of again there is none, "), "{out}");
+    assert!(
+        out.starts_with("rd1: again cannot be compared with base: response p99: of again there is none, "),
+        "{out}"
+    );
     let out = compared(&scratch, &["base", "again", "--primary", "response_ns_p99"], 0);
     assert!(out.contains(" 1 not judged (rd1).") && !out.contains("has no run"), "{out}");
 }

@@ -249,7 +249,7 @@ pub const OPTIONS: &[FioOption] = &[
     plan("time_based", &[], Time, SWITCH, "Go on until runtime is over, over and over the same range"),
     plan("ramp_time", &[], Time, ("TIME", "5s"), "Warm-up before measuring; plain numbers are seconds"),
     plan("startdelay", &[], Time, ("TIME[-TIME]", "10s"), "Delay of the start; plain numbers are seconds"),
-    plan("loops", &[], Time, ("N", "3"), "Repeat the job this many times"),
+    plan("loops", &[], Time, ("N", "3"), "Run the job N times"),
     plan("number_ios", &[], Time, ("N", "100000"), "End after this many operations"),
     plan("steadystate", &["ss"], Time, ("WHAT:LIMIT", "iops:5%"), "End when iops, bw or lat (or iops_slope, …) is steady"),
     plan("steadystate_duration", &["ss_dur"], Time, ("TIME", "60s"), "For how long it must have been steady; plain numbers are seconds"),

@@ -79,6 +79,11 @@ pub fn read_fio(
     let mut context = Context::new();
     let mut reader = Reader::new(loader, environment, &options.sections);
     read(&mut reader, &mut context, sources);
+    // What is not read could be a flag that must not be overlooked, such as --dry-run.
+    if options.run_addition.as_deref().is_some_and(|text| !text.trim().is_empty()) {
+        let found = Diagnostic::error("addition", TextSpan::default(), "`+` adds to rd=, which fio's jobs do not have");
+        context.push(found.help("give fio's options as flags: --runtime 60"));
+    }
     let (mut sections, skipped) = (reader.sections, reader.skipped);
     patterns(&mut context, &mut sections, loader);
     if !skipped.is_empty() && sections.iter().all(source::Section::is_global) {

@@ -34,10 +34,11 @@ use crate::reading::{PlanReading, VdbenchOptions};
 use expansion_input::ExpansionInput;
 use general::General;
 use keys::Section;
+use line::COMMAND_LINE;
 use names::Names;
 use param::Param;
 use plan::{JobTexts, Plan, Run, TargetSpec, TextSpan, WriteContent};
-use source::SourceReader;
+use source::{SourceReader, index_u32};
 use statement::Statement;
 use std::path::PathBuf;
 use storage::Storage;
@@ -162,14 +163,33 @@ fn restart(context: &mut Context, name: &str, runs: &mut Vec<Run>) {
     }
 }
 
+/// The words of a command line as one line without blanks outside quotes, which would begin a comment. The shell has
+/// split what belongs together (`a=1, b=2`), and a word after a closing quote is one more parameter, or a mistake.
+fn without_blanks(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    let mut is_quoted = false;
+    for c in text.trim().chars() {
+        is_quoted ^= c == '"';
+        match c {
+            _ if is_quoted || !c.is_whitespace() => line.push(c),
+            _ if line.ends_with(',') => {}
+            _ => line.push(','),
+        }
+    }
+    line
+}
+
 /// The parameters behind `+`.
 fn addition(context: &mut Context, options: &VdbenchOptions, loader: &dyn FileLoader) -> Vec<Param> {
     let Some(text) = options.run_addition.as_deref().filter(|text| !text.trim().is_empty()) else { return Vec::new() };
     let mut reader = SourceReader::new(loader, &[]);
-    // The shell has split what belongs together: a=1, b=2.
-    let glued = text.split_whitespace().collect::<Vec<_>>();
-    let text = if text.contains('"') { text.to_string() } else { glued.join(",").replace(",,", ",") };
-    reader.text(context, "<command line>", &text);
+    let text = without_blanks(text);
+    if source::is_no_parameter(&text) {
+        let span = TextSpan { source: index_u32(context.sources.len()), start: 0, len: 1 };
+        let found = Diagnostic::error("addition", span, "`+` is followed by a comment or by `eof`");
+        context.push(found.help("everything after `+` is parameters: keyword=value"));
+    }
+    reader.text(context, COMMAND_LINE, &text);
     let params = reader.finish(context);
     if let Some(param) = params.iter().find(|param| param.key == "rd") {
         let found = Diagnostic::error("addition", param.key_span, "`+` adds to every rd= and cannot begin one");

@@ -1,7 +1,7 @@
 //! Lines into parameters: `keyword=value`, `keyword=(value,value,…)`.
 
 use super::keys;
-use super::line::Line;
+use super::line::{COMMAND_LINE, Line};
 use super::param::{Param, Text};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
@@ -167,7 +167,10 @@ impl Scanner {
         let shown: String = word.text.chars().take(40).collect();
         let found = Diagnostic::error("syntax", span, format!("expected keyword=value, found `{shown}`"));
         let after = cursor.line.text[cursor.end..].trim_start();
-        let found = if after.starts_with('=') {
+        let is_flag = word.text.starts_with('-');
+        let found = if is_flag && context.sources[cursor.line.source as usize].name == COMMAND_LINE {
+            found.help("everything after `+` is parameters; put flags before it")
+        } else if after.starts_with('=') {
             found.help("no blanks around `=`: a blank begins a comment")
         } else if matches!(cursor.peek(), Some(b'(' | b')')) {
             found.help("lists are written keyword=(a,b,c)")

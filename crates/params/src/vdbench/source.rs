@@ -1,6 +1,6 @@
 //! Files into lines: comments, includes, `eof`, variables; every byte keeps the place that it came from.
 
-use super::line::Line;
+use super::line::{COMMAND_LINE, Line};
 use super::param::Param;
 use super::scan::Scanner;
 use crate::context::Context;
@@ -92,7 +92,7 @@ impl<'a> SourceReader<'a> {
             let span =
                 TextSpan { source: index_u32(context.sources.len()), start: 0, len: index_u32(variable.name.len()) };
             let text = format!("{}={}", variable.name, variable.value);
-            context.sources.push(ParameterText { name: "<command line>".to_string(), text });
+            context.sources.push(ParameterText { name: COMMAND_LINE.to_string(), text });
             let message = format!("the variable `{}` is used by no parameter file", variable.name);
             let help = format!("write ${} where its value belongs, or leave it out", variable.name);
             context.push(Diagnostic::error("unused-variable", span, message).help(help));
@@ -155,10 +155,10 @@ impl<'a> SourceReader<'a> {
             return false;
         }
         self.lines += 1;
-        if text.is_empty() || text.starts_with(['/', '#', '*']) {
+        if text.is_empty() || is_comment(text) {
             return true;
         }
-        if text.get(..3).is_some_and(|word| word.eq_ignore_ascii_case("eof")) {
+        if is_end(text) {
             return false;
         }
         let Some(line) = self.replace(context, source, at, text) else { return true };
@@ -235,6 +235,19 @@ impl<'a> SourceReader<'a> {
             self.nest(context, &path, source);
         }
     }
+}
+
+/// Is a line left out, and perhaps all lines after it?
+pub(super) fn is_no_parameter(line: &str) -> bool {
+    is_comment(line) || is_end(line)
+}
+
+fn is_comment(line: &str) -> bool {
+    line.starts_with(['/', '#', '*'])
+}
+
+fn is_end(line: &str) -> bool {
+    line.get(..3).is_some_and(|word| word.eq_ignore_ascii_case("eof"))
 }
 
 /// Complains about `$name` that no variable has replaced, where it can be nothing else.

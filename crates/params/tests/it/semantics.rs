@@ -505,6 +505,38 @@ fn the_command_line_overrides() {
 }
 
 #[test]
+fn everything_after_plus_is_parameters() {
+    let text = format!("{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=5,elapsed=9\n");
+    let reading = |addition: &str| {
+        let options = VdbenchOptions { run_addition: Some(addition.into()), ..VdbenchOptions::default() };
+        read(&MemoryLoader::one("job.vdb", text.clone()), &options)
+    };
+    // A quote makes a blank behind it no comment: a flag there must not be lost.
+    for (addition, code) in [
+        ("elapsed=3 --dry-run", "syntax"),
+        ("startcmd=\"echo hi\" --dry-run", "syntax"),
+        ("fail_if=\"errors > 0\" --dry-run", "syntax"),
+        ("startcmd=(\"echo hi\",\"echo ho\") --dry-run", "syntax"),
+        ("startcmd=\"echo hi\" -v", "syntax"),
+        ("include=\"x\" --dry-run", "include"),
+        ("* startcmd=\"echo hi\" --dry-run", "addition"),
+        ("# --dry-run", "addition"),
+        ("eof --dry-run", "addition"),
+    ] {
+        let reading = reading(addition);
+        let codes: Vec<&str> = reading.diagnostics.iter().map(|found| found.code).collect();
+        assert_eq!((reading.errors(), codes), (1, vec![code]), "{addition}");
+    }
+    for addition in
+        ["startcmd=\"echo hi\" elapsed=3", "elapsed=3, startcmd=\"echo hi\"", "startcmd=\"echo hi\"\nelapsed=3"]
+    {
+        let run = good(reading(addition)).runs.remove(0);
+        assert_eq!(run.elapsed_ns, Some(3_000_000_000), "{addition}");
+        assert!(format!("{:?}", run.start_commands).contains("\"echo hi\""), "{:?}", run.start_commands);
+    }
+}
+
+#[test]
 fn hosts_replicate_and_includes_are_found_beside() {
     let text = "hd=h1,system=localhost\nhd=h2,system=localhost\nsd=sd_$host,lun=/tmp/$host.#host.#hosts,size=1m\nwd=wd1,sd=sd*\nrd=rd1,wd=wd1,iorate=1\n";
     let plan = plan_of(text);

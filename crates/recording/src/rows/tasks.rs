@@ -259,7 +259,7 @@ tables! {
         behind_ns: Option<i64>, "ns", Counter;
     }
 
-    /// Samples of the functions that run on every CPU, at equal times: how often in this interval a thread of this name was found there. A row for each pair of stacks that was seen. Only with `record --profile` and `probe stacks`.
+    /// Samples of the functions that run on every CPU, at equal times: how often in this interval a sample found a thread of this name in this pair of call stacks, of the program and of the kernel. A row for each pair that was seen. Only with `record --profile` and `probe stacks`.
     Profile = "profile" from "the probe `profile` (perf events)" since 1 rows PerInterval with unscraped {
         /// End of the interval.
         t_ns: i64, "ns", Time;
@@ -275,7 +275,7 @@ tables! {
         user: Option<Label>, "", Name in key;
         /// Functions of the kernel that it was in; null when it was in the program itself.
         kernel: Option<Label>, "", Name in key;
-        /// Looks that found it there.
+        /// Samples that found it there.
         samples: i64, "", Gauge;
         /// CPU time that they stand for.
         cpu_ns: i64, "ns", Gauge;

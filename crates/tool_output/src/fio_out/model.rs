@@ -6,6 +6,7 @@ use super::figures::{Classes, Counts, PERCENTILES, Times, by_batch, by_depth, sh
 use crate::ToolOutputError;
 use plan::{JobLogs, JobText, JobTexts};
 use quantity::histogram::Histogram;
+use rates::base_title;
 use rates::counter::delta_i64;
 use rates::disk::DiskDelta;
 use recording::rows::{Disk, EngineInterval, JobInterval, LogInterval, OpInterval, Phase, RunTotal};
@@ -462,11 +463,6 @@ fn so_far(row: LogInterval) -> RunTotal {
         first_error_t_ns: None,
         wait: Some(row.wait),
     }
-}
-
-/// A title without the number of the repetition.
-fn base_title(title: &str) -> &str {
-    title.split(" (round ").next().unwrap_or(title)
 }
 
 /// Jobs in the order of the file; those that no file names stay where they were, by run.

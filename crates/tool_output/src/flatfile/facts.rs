@@ -5,6 +5,7 @@ use super::{REQUESTED, RequestedLoad};
 use crate::ToolOutputError;
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
+use rates::base_title;
 use recording::rows::{Cpu, EngineInterval, OpInterval, Phase, RunEnd, RunTotal};
 use recording::{LoadPhase, Manifest, PhaseEdge, Reader, RecordingError, Row};
 use std::collections::{BTreeMap, BTreeSet};
@@ -135,7 +136,7 @@ impl Facts {
             run.index = *index;
             run.finish(exact.remove(index), &cpu);
             run.remark = ends.get(index).and_then(End::remark);
-            let base = run.name.split(" (round ").next().unwrap_or_default();
+            let base = base_title(&run.name);
             let found = requested.iter().find(|found| found.run == base && found.detail == run.detail);
             run.requested = found.cloned().unwrap_or_default();
             run.offered = run.offered.filter(|_| !run.requested.max);

@@ -98,7 +98,7 @@ fn figure_sentence(comparison: &Comparison, (side, pair): (usize, usize), measur
     let (base, label, run) = (comparison.label(0), comparison.label(side), comparison.pair_name(pair));
     let Some(judged) = comparison.judged(side, pair, measure) else {
         let why = why_unknown(comparison, (side, pair), measure);
-        return format!("{run}: {label} cannot be held against {base}: {why}.");
+        return format!("{run}: {label} cannot be compared with {base}: {why}.");
     };
     let within = match judged.interval {
         Some((low, high)) => format!(" (ratio {:.3}, 95 % interval {low:.3} – {high:.3})", judged.ratio),

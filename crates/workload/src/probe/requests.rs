@@ -28,8 +28,8 @@ impl PreemptedState {
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
-            Self::No => "not pre-empted",
-            Self::Yes => "pre-empted",
+            Self::No => "not preempted",
+            Self::Yes => "preempted",
             Self::Unknown => "not known",
         }
     }
@@ -281,9 +281,9 @@ mod tests {
             [Some(4.0), Some(1.0), None],
             "no program answered: not known, not 0"
         );
-        assert_eq!(numbers(&table, "not pre-empted", "max"), [Some(3e6), Some(1e6), None]);
-        assert_eq!(numbers(&table, "pre-empted", "max"), [Some(40e6), None, None]);
-        assert_eq!(numbers(&table, "pre-empted", "share"), [Some(25.0), Some(0.0), None]);
+        assert_eq!(numbers(&table, "not preempted", "max"), [Some(3e6), Some(1e6), None]);
+        assert_eq!(numbers(&table, "preempted", "max"), [Some(40e6), None, None]);
+        assert_eq!(numbers(&table, "preempted", "share"), [Some(25.0), Some(0.0), None]);
         assert!(table.columns.iter().all(|column| column.group != "not known"), "all is known");
         assert_eq!((fold.table(1).rows(), fold.table(1).omitted), (1, 2));
     }

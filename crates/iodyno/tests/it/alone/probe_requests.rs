@@ -222,7 +222,7 @@ fn every_answer_counts_once_and_takes_as_long_as_the_server_says() {
         assert!(all.min().unwrap() >= 19_900_000, "{all:?}");
         counted(&answers(&rows, six.port, &ALL), 2, &six, most_ns[3]);
         assert_eq!(answers(&rows, four.port, &[None]).count(), 0, "each thread reads and writes itself");
-        for word in ["not pre-empted", &own_comm(), "response times of", "all of"] {
+        for word in ["not preempted", &own_comm(), "response times of", "all of"] {
             assert!(output.stdout.contains(word), "{word}: {}", output.stdout);
         }
         let page = scratch.iodyno(&["report", "probed", "-o", "page.html"]).run().unwrap().expect_code(0);
