@@ -1,10 +1,10 @@
-//! Intervals of a run and its totals: what is counted by operation, and when nothing came back.
+//! Intervals of a run and its totals.
 
-use crate::KnownSum;
-use crate::OperationTimes;
+use crate::op_count::{OpCount, sum_of};
+use crate::stall::is_stalled;
+use crate::{KnownSum, OperationTimes};
 use quantity::histogram::Histogram;
 use recording::LoadPhase;
-use std::ops::AddAssign;
 
 /// A phase of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,28 +15,6 @@ pub struct PhaseSpan {
     pub from_ns: i64,
     /// End, ns.
     pub to_ns: i64,
-}
-
-/// Counts of one operation in one interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct OpCount {
-    /// Arrivals.
-    pub arrivals: KnownSum<i64>,
-    /// Completions.
-    pub ops: i64,
-    /// Bytes moved.
-    pub bytes: i64,
-    /// Failures.
-    pub errors: KnownSum<i64>,
-}
-
-impl AddAssign for OpCount {
-    fn add_assign(&mut self, more: Self) {
-        self.arrivals += more.arrivals;
-        self.ops += more.ops;
-        self.bytes += more.bytes;
-        self.errors += more.errors;
-    }
 }
 
 /// One interval of one run, all selected lanes together.
@@ -74,33 +52,6 @@ pub struct IntervalFacts {
     pub timestamp_age_ns_max: Option<i64>,
 }
 
-/// Did nothing come back in an interval, well or failed, although something was waiting all the time?
-///
-/// What became due only late in a silent interval has not waited for the whole of it. Nothing leaves in a silent interval, so
-/// what was in flight at its start is in the mean with 1 at least: in flight for a part of it are fewer than 1, or several. The
-/// rest of the backlog that did not arrive in the interval was there before. Where the mean is not known, anything at all counts.
-pub fn is_stalled(count: &OpCount, in_flight: KnownSum<f64>, backlog: KnownSum<i64>) -> bool {
-    if count.ops > 0 || count.errors.is_positive() {
-        return false;
-    }
-    let arrivals = count.arrivals.known();
-    match in_flight.known() {
-        Some(mean) => mean >= WHOLE || backlog.known().zip(arrivals).is_some_and(|(end, arrivals)| end > arrivals),
-        None => backlog.is_positive() || count.arrivals.is_positive(),
-    }
-}
-
-/// One operation in flight throughout, but for rounding.
-const WHOLE: f64 = 0.99;
-
-/// All operations together.
-pub fn sum_of(ops: &[OpCount]) -> OpCount {
-    ops.iter().fold(OpCount::default(), |mut sum, count| {
-        sum += *count;
-        sum
-    })
-}
-
 impl IntervalFacts {
     /// Completions of all operations.
     pub fn completed(&self) -> i64 {
@@ -136,25 +87,6 @@ pub struct TotalFacts {
     /// Service times, the same.
     pub service: OperationTimes,
 }
-
-/// A time without a completion although something was waiting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stall {
-    /// Start, ns.
-    pub from_ns: i64,
-    /// End, ns.
-    pub to_ns: i64,
-}
-
-impl Stall {
-    /// Length, ns.
-    pub fn length_ns(&self) -> i64 {
-        self.to_ns - self.from_ns
-    }
-}
-
-/// The four operations in the order of [`IntervalFacts::ops`].
-pub const OPS: [&str; 4] = ["read", "write", "trim", "flush"];
 
 /// The title of a run without the number of its repetition.
 pub fn base_title(title: &str) -> &str {

@@ -16,8 +16,10 @@ mod machine_rates;
 pub mod measure;
 pub mod memory;
 pub mod net;
+mod op_count;
 mod part;
 pub mod process;
+mod stall;
 pub mod stat;
 mod times;
 pub mod zfs;
@@ -25,13 +27,13 @@ pub mod zfs;
 pub use availability::{Availability, SUBJECTS};
 pub use columns::{BatchColumns, NameNumbers, column_texts};
 pub use ending::{UnfinishedOperations, open_times};
-pub use interval::{
-    IntervalFacts, OPS, OpCount, PhaseSpan, Stall, TotalFacts, base_title, is_stalled, split_round, sum_of,
-};
+pub use interval::{IntervalFacts, PhaseSpan, TotalFacts, base_title, split_round};
 pub use known_sum::KnownSum;
 pub use machine_rates::{
     CpuPoint, DiskPoint, MemoryPoint, NetPoint, PoolPoint, PressurePoint, TasksPoint, WaitPoint, cpu, disks,
     is_loopback, memory, nets, pools, pressure, printed_pools, shares as cpu_shares, tasks, waits,
 };
+pub use op_count::{OPS, OpCount, sum_of};
 pub use part::{LoadPart, LoadSlice};
+pub use stall::{Stall, is_stalled};
 pub use times::{FigureBounds, OperationTimes};

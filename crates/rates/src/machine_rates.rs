@@ -460,10 +460,11 @@ pub fn waits(rows: impl Iterator<Item = RunQueue>) -> Vec<WaitPoint> {
 pub fn pressure(rows: impl Iterator<Item = Pressure>) -> BTreeMap<String, Vec<PressurePoint>> {
     let mut last = Before::new(|row: &Pressure| &row.resource, |row| row.t_ns);
     let mut points: BTreeMap<String, Vec<PressurePoint>> = BTreeMap::new();
-    // A sample reads one file after the other; the next begins with a resource that this one has.
+    // A sample reads one file after the other; the next begins with a resource that this one has, or much later than this one.
     let (mut sample_ns, mut in_sample) = (0, BTreeSet::new());
     for row in rows {
-        if in_sample.is_empty() || in_sample.contains(&row.resource) {
+        let is_later = row.t_ns.saturating_sub(sample_ns) >= SAMPLE_NS;
+        if is_later || in_sample.is_empty() || in_sample.contains(&row.resource) {
             sample_ns = row.t_ns;
             in_sample.clear();
         }
@@ -549,6 +550,24 @@ mod tests {
         assert_eq!(io, [(S, Some(25.0), Some(10.0)), (3 * S, Some(0.0), None)]);
         let cpu: Vec<_> = points["cpu"].iter().map(|point| (point.t_ns, point.some, point.full)).collect();
         assert_eq!(cpu, [(S, Some(100.0), None), (3 * S, Some(0.0), None)], "never more than all of the time");
+    }
+
+    #[test]
+    fn a_resource_that_one_sample_lacks_moves_no_point_of_pressure_to_another_time() {
+        let row = |t_ns: i64, resource: &str| Pressure {
+            t_ns,
+            t_s: 0.0,
+            resource: resource.to_string(),
+            some_ns: Some(t_ns / 10),
+            full_ns: None,
+        };
+        let all = (0..6).flat_map(|second| [("cpu", 0), ("io", 7_000)].map(|(name, late)| (second * S, name, late)));
+        let rows = all.filter(|(t_ns, name, _)| (*t_ns, *name) != (3 * S, "cpu")).map(|of| row(of.0 + of.2, of.1));
+        let points = pressure(rows);
+        let times = |name: &str| points[name].iter().map(|point| point.t_ns).collect::<Vec<i64>>();
+        assert_eq!(times("io"), [S, 2 * S, 3 * S + 7_000, 4 * S, 5 * S], "the third begins with this one");
+        // What was missing has no interval when it is back.
+        assert_eq!(times("cpu"), [S, 2 * S, 5 * S]);
     }
 
     #[test]

@@ -21,7 +21,8 @@ pub fn run_summary(facts: &RecordingFacts, run: &RunFacts) -> RunSummary {
     let lengths: f64 = run.main_intervals().map(|interval| interval.interval_ns as f64).sum();
     let depth: Option<f64> =
         run.main_intervals().map(|interval| Some(interval.in_flight.known()? * interval.interval_ns as f64)).sum();
-    let mean = |of: fn(&rates::CpuPoint) -> f64| rates::cpu_share::mean(&facts.cpu, run.main_intervals(), of);
+    let spans = || run.main_intervals().map(|interval| (interval.t_ns, interval.interval_ns));
+    let mean = |of: fn(&rates::CpuPoint) -> f64| rates::cpu_share::mean(&facts.cpu, spans(), of);
     RunSummary {
         measured_s,
         offered: run.offered,

@@ -156,6 +156,43 @@ fn a_trend_gives_the_date_of_a_limit_and_refuses_too_few_days() {
     assert!(wrong.contains("disk.throughput"), "{wrong}");
 }
 
+/// Six hours of an interface whose counter wraps at 32 bits and that was replaced at noon, ten seconds by ten.
+fn a_wrapping_day(scratch: &Scratch, day: i64, bytes_per_s: i64) {
+    use recording::rows::Net;
+    use recording::{ClockAnchor, Manifest, RowBatch, Sink as _, Writer};
+    const SECOND: i64 = 1_000_000_000;
+    let start = quantity::text::wall_ns_of((2026, 11, 1), (9, 0, 0)).unwrap() + day * 86_400 * SECOND;
+    let mut manifest = Manifest::new(&["test".to_string()]);
+    (manifest.started_t_ns, manifest.started_wall_ns) = (SECOND, start);
+    manifest.clock_anchors = vec![ClockAnchor { t_ns: SECOND, wall_ns: start }];
+    let mut writer = Writer::create(&scratch.path(&format!("days/{day:02}")), manifest).unwrap();
+    let row = |sample: i64| Net {
+        t_ns: SECOND + sample * 10 * SECOND,
+        t_s: sample as f64 * 10.0,
+        interface: "eth0".to_string(),
+        rx_bytes: (sample - if sample < 1080 { 0 } else { 1080 }) * 10 * bytes_per_s % (1 << 32),
+        tx_bytes: sample,
+        ..Net::default()
+    };
+    let rows: Vec<Net> = (0..2160).map(row).collect();
+    writer.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
+    writer.commit().unwrap();
+    writer.seal_past().unwrap();
+}
+
+#[test]
+fn a_trend_is_right_where_counters_wrap_and_are_reset_within_its_steps() {
+    let scratch = Scratch::new();
+    // 50 to 80 MB/s: every step of five minutes has some wraps.
+    (0..16).for_each(|day| a_wrapping_day(&scratch, day, 50_000_000 + day * 2_000_000));
+    let trend = ["chart", "days", "net.throughput", "--trend", "--json"];
+    let json = scratch.iodyno(&trend).run().unwrap().expect_code(0).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let level = |day: usize| json["days"][day][1].as_f64().unwrap();
+    assert!((level(0) - 50e6).abs() < 1.0 && (level(15) - 80e6).abs() < 1.0, "{json:#}");
+    assert_eq!(json["left_out"], 0);
+}
+
 /// Two seconds of this machine.
 fn watched(scratch: &Scratch) {
     let record = ["record", "-o", "r", "-i", "100ms", "--clock", "tick", "--for", "2s"];

@@ -5,6 +5,7 @@ use super::{REQUESTED, RequestedLoad};
 use crate::ToolOutputError;
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
+use rates::CpuPoint;
 use rates::base_title;
 use recording::rows::{Cpu, EngineInterval, OpInterval, Phase, RunEnd, RunTotal};
 use recording::{LoadPhase, Manifest, PhaseEdge, Reader, RecordingError, Row};
@@ -131,10 +132,11 @@ impl Facts {
         }
         ends.retain(|_, end| is_measured(&end.phase));
         let mut exact = exact_totals(reader, &ends)?;
+        let shares = rates::cpu(cpu.into_iter(), None);
         let requested = requested(&facts.manifest);
         for (index, run) in &mut runs {
             run.index = *index;
-            run.finish(exact.remove(index), &cpu);
+            run.finish(exact.remove(index), &shares);
             run.remark = ends.get(index).and_then(End::remark);
             let base = base_title(&run.name);
             let found = requested.iter().find(|found| found.run == base && found.detail == run.detail);
@@ -245,7 +247,7 @@ fn exact_totals(
 
 impl Run {
     /// Puts the lines in order and works out the average.
-    fn finish(&mut self, exact: Option<[(Side, Histogram); 2]>, cpu: &[Cpu]) {
+    fn finish(&mut self, exact: Option<[(Side, Histogram); 2]>, cpu: &[CpuPoint]) {
         self.lines.sort_by_key(|line| line.t_ns);
         if let Some(first) = self.lines.first()
             && self.start_ns == 0
@@ -277,8 +279,9 @@ impl Run {
         }
         sum.read.times = Times::of(&self.totals[0]);
         sum.write.times = Times::of(&self.totals[1]);
-        let from = self.lines[first].t_ns - length_ns(&self.lines[first].figures);
-        sum.cpu = cpu_between(cpu, from, self.lines[last].t_ns);
+        let measured = self.lines[first..=last].iter().filter(|line| line.measured);
+        let spans: Vec<(i64, i64)> = measured.map(|line| (line.t_ns, length_ns(&line.figures))).collect();
+        sum.cpu = CpuShare::mean(cpu, &spans);
         self.average = Some((first + 1, last + 1, sum));
     }
 
@@ -366,4 +369,33 @@ fn name_of(title: &str) -> String {
         return "SD_format".to_string();
     }
     title.split_whitespace().collect::<Vec<&str>>().join("_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_average_of_the_cpu_is_over_the_intervals_that_are_known() {
+        const S: i64 = 1_000_000_000;
+        // From second to second a tenth more of the time is user time. At 3 s the CPU's counters begin anew.
+        let mut user_ns = 0;
+        let cpu: Vec<Cpu> = (0..=6)
+            .map(|second| {
+                user_ns += second * S / 10;
+                let [user_ns, idle_ns] =
+                    [user_ns, second * S - user_ns].map(|ns| if second < 3 { ns } else { ns - S / 2 });
+                Cpu { t_ns: second * S, cpu: "all".to_string(), user_ns, idle_ns, ..Cpu::default() }
+            })
+            .collect();
+        let figures = Figures { seconds: 1.0, ..Figures::default() };
+        let lines = (1..=6).map(|second| Line { t_ns: second * S, measured: second > 1, figures }).collect();
+        let mut run = Run { lines, ..Run::default() };
+        run.finish(None, &rates::cpu(cpu.into_iter(), None));
+        let (first, last, average) = run.average.expect("an average");
+        let share = average.cpu.expect("a share");
+        // 20, 40, 50 and 60 %; the third interval is covered by the fourth, as in the report.
+        assert_eq!((first, last), (2, 6));
+        assert!((share.used() - 42.0).abs() < 1e-9 && (share.idle - 58.0).abs() < 1e-9, "{share:?}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use quantity::histogram::Histogram;
 use rates::cpu_time::CpuDelta;
+use rates::{CpuPoint, cpu_share};
 use recording::rows::Cpu;
 
 /// Response times of one kind of operation, ns.
@@ -84,6 +85,17 @@ impl CpuShare {
             kernel: percent(delta.system.unwrap_or(0.0) + delta.all_irq())?,
             wait: percent(delta.iowait.unwrap_or(0.0))?,
             idle: percent(delta.idle.unwrap_or(0.0))?,
+        })
+    }
+
+    /// The mean over intervals (end and length, ns), that of the report: what is not known of one leaves its time out.
+    pub(super) fn mean(points: &[CpuPoint], intervals: &[(i64, i64)]) -> Option<Self> {
+        let mean = |of: fn(&CpuPoint) -> f64| cpu_share::mean(points, intervals.iter().copied(), of);
+        Some(Self {
+            user: mean(|point| point.user)?,
+            kernel: mean(|point| point.system + point.irq)?,
+            wait: mean(|point| point.iowait)?,
+            idle: mean(|point| (100.0 - point.busy() - point.iowait).max(0.0))?,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, Int64Array, RecordBatch};
-use rates::counter::delta;
+use rates::counter::{delta, ratio};
 use rates::cpu_time::{CpuColumns, CpuCounters, CpuDelta};
 use rates::disk::{DiskColumns, DiskCounters, DiskDelta};
 use rates::memory::remainder;
@@ -110,35 +110,38 @@ impl TrendFigure {
         }
     }
 
-    /// From the growth of its counters to the figure.
-    fn value(self, was: &Sample, now: &Sample) -> Option<f64> {
+    /// What is known from one sample to the next; `None` where a counter was reset, wrapped or is missing.
+    fn growth(self, was: &Sample, now: &Sample) -> Option<Growth> {
+        let of = |amount: f64| Growth { amounts: [amount, 0.0], ..Growth::default() };
         match (was, now) {
             (Sample::Disk(was), Sample::Disk(now)) => {
                 let delta = DiskDelta::between(now, was)?;
                 match self {
-                    Self::DiskThroughput => delta.per_s(delta.bytes()),
-                    Self::DiskRate => delta.per_s(delta.ops()),
-                    _ => delta.busy_percent(),
+                    Self::DiskThroughput => delta.bytes(),
+                    Self::DiskRate => delta.ops(),
+                    // Busy time, ms.
+                    _ => delta.busy_percent().map(|percent| percent * delta.seconds * 10.0),
                 }
+                .map(of)
             }
             (Sample::Cpu(was), Sample::Cpu(now)) => {
                 let delta = CpuDelta::over(now, Some(was));
-                delta.percent(delta.busy())
+                let whole = delta.whole();
+                (whole > 0.0).then(|| Growth { cpu_ns: whole, ..of(delta.busy()) })
             }
-            (Sample::Others { t_ns: was_ns, counters: was }, Sample::Others { t_ns, counters: now }) => {
-                self.value_of(was, now, (t_ns - was_ns) as f64 / 1e9)
+            (Sample::Others { counters: was, .. }, Sample::Others { counters: now, .. }) => {
+                match (&now[..], &was[..]) {
+                    (&[total, available], _) if self == Self::Memory => {
+                        remainder(total, available).map(|bytes| of(bytes as f64))
+                    }
+                    (&[rx, tx], &[rx_was, tx_was]) => {
+                        Some(Growth { amounts: [delta(rx, rx_was)?, delta(tx, tx_was)?], ..Growth::default() })
+                    }
+                    _ => None,
+                }
             }
             _ => None,
         }
-    }
-
-    /// The same, of memory and interfaces.
-    fn value_of(self, was: &[i64], now: &[i64], seconds: f64) -> Option<f64> {
-        if self == Self::Memory {
-            return remainder(*now.first()?, *now.get(1)?).map(|bytes| bytes as f64);
-        }
-        let growth: Vec<f64> = now.iter().zip(was).map(|(now, was)| delta(*now, *was)).collect::<Option<_>>()?;
-        growth.into_iter().reduce(f64::max).map(|most| most / seconds)
     }
 
     /// Is it one of a disk?
@@ -161,6 +164,51 @@ impl Sample {
             Self::Disk(counters) => counters.t_ns,
             Self::Cpu(counters) => counters.t_ns,
             Self::Others { t_ns, .. } => *t_ns,
+        }
+    }
+}
+
+/// What is known of a step: the growth between its samples, and of how much time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Growth {
+    /// What the figure counts; of an interface in each direction, else the second is 0. Of memory the bytes at the last sample.
+    amounts: [f64; 2],
+    /// CPU time that was counted, ns.
+    cpu_ns: f64,
+    /// The time from sample to sample together, ns.
+    length_ns: i64,
+}
+
+impl Growth {
+    /// Adds what is known from one sample to the next. What is not known leaves its time out, and so does a gap.
+    fn add(&mut self, figure: TrendFigure, was: &Sample, now: &Sample, step_ns: i64) {
+        let length_ns = now.t_ns() - was.t_ns();
+        if length_ns <= 0 || length_ns > GAP_STEPS * step_ns {
+            return;
+        }
+        let Some(more) = figure.growth(was, now) else { return };
+        if figure == TrendFigure::Memory {
+            self.amounts = more.amounts;
+        } else {
+            self.amounts = [self.amounts[0] + more.amounts[0], self.amounts[1] + more.amounts[1]];
+        }
+        self.cpu_ns += more.cpu_ns;
+        self.length_ns += length_ns;
+    }
+
+    fn seconds(&self) -> f64 {
+        self.length_ns as f64 / 1e9
+    }
+
+    /// The figure in the known time.
+    fn value(&self, figure: TrendFigure) -> Option<f64> {
+        let [amount, other] = self.amounts;
+        match figure {
+            TrendFigure::Cpu => ratio(100.0 * amount, self.cpu_ns),
+            TrendFigure::Memory => Some(amount),
+            TrendFigure::DiskBusy => ratio(amount / 10.0, self.seconds()).map(|percent| percent.min(100.0)),
+            TrendFigure::DiskThroughput | TrendFigure::DiskRate => ratio(amount, self.seconds()),
+            TrendFigure::NetThroughput => ratio(amount.max(other), self.seconds()),
         }
     }
 }
@@ -191,10 +239,12 @@ pub struct DailyLevels {
 struct Thing {
     /// When its rows began in this recording: steps are counted from there, as those of thinned recordings are.
     begun_ns: Option<i64>,
-    /// The last sample of the step before.
-    before: Option<Sample>,
+    /// When the last sample of the step before was taken.
+    before_ns: Option<i64>,
     /// The last sample yet, and its step.
     newest: Option<(i64, Sample)>,
+    /// What is known of this step.
+    known: Growth,
     /// Values and lengths (s) of steps by day.
     days: BTreeMap<i64, Vec<(f64, f64)>>,
     limit: Option<f64>,
@@ -209,33 +259,34 @@ impl Thing {
         if self.newest.as_ref().is_some_and(|newest| newest.0 != step) {
             self.end_step(figure, reader, step_ns);
         }
+        if let Some((_, was)) = &self.newest {
+            self.known.add(figure, was, &now, step_ns);
+        }
         self.newest = Some((step, now));
     }
 
     /// The step ended with the newest sample.
     fn end_step(&mut self, figure: TrendFigure, reader: &Reader, step_ns: i64) {
-        let Some((_, now)) = self.newest.take() else { return };
-        if let Some(was) = &self.before
-            && let (was_ns, now_ns) = (was.t_ns(), now.t_ns())
-            && now_ns > was_ns
-            && now_ns - was_ns <= GAP_STEPS * step_ns
-            && let Some(value) = figure.value(was, &now)
-        {
-            let middle_ns = was_ns + (now_ns - was_ns) / 2;
-            let day = reader.manifest().wall_ns_at(middle_ns).div_euclid(DAY_NS);
-            self.days.entry(day).or_default().push((value, (now_ns - was_ns) as f64 / 1e9));
+        let Some((_, newest)) = &self.newest else { return };
+        let now_ns = newest.t_ns();
+        let known = std::mem::take(&mut self.known);
+        let Some(before_ns) = self.before_ns.replace(now_ns) else { return };
+        // Less than a tenth of a step would be chance.
+        let is_enough = known.length_ns > 0 && known.length_ns.saturating_mul(10) >= step_ns.min(now_ns - before_ns);
+        if let Some(value) = known.value(figure).filter(|_| is_enough) {
+            let day = reader.manifest().wall_ns_at(now_ns - known.length_ns / 2).div_euclid(DAY_NS);
+            self.days.entry(day).or_default().push((value, known.seconds()));
         }
-        self.before = Some(now);
     }
 
     /// The recording ended: counters of another one may be of another boot.
     fn end(&mut self, figure: TrendFigure, reader: &Reader, step_ns: i64) {
         // The rest of a step is a value when it is most of one.
-        let is_whole = |((_, new), was): (&(i64, Sample), &Sample)| new.t_ns() - was.t_ns() >= step_ns / 2;
-        if self.newest.as_ref().zip(self.before.as_ref()).is_some_and(is_whole) {
+        let is_whole = |((_, new), was_ns): (&(i64, Sample), i64)| new.t_ns() - was_ns >= step_ns / 2;
+        if self.newest.as_ref().zip(self.before_ns).is_some_and(is_whole) {
             self.end_step(figure, reader, step_ns);
         }
-        (self.begun_ns, self.before, self.newest) = (None, None, None);
+        (self.begun_ns, self.before_ns, self.newest, self.known) = (None, None, None, Growth::default());
     }
 }
 

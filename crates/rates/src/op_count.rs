@@ -1,0 +1,37 @@
+//! Counts of the four operations of a load.
+
+use crate::KnownSum;
+use std::ops::AddAssign;
+
+/// The four operations in the order of [`IntervalFacts::ops`](crate::IntervalFacts::ops).
+pub const OPS: [&str; 4] = ["read", "write", "trim", "flush"];
+
+/// Counts of one operation in one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OpCount {
+    /// Arrivals.
+    pub arrivals: KnownSum<i64>,
+    /// Completions.
+    pub ops: i64,
+    /// Bytes moved.
+    pub bytes: i64,
+    /// Failures.
+    pub errors: KnownSum<i64>,
+}
+
+impl AddAssign for OpCount {
+    fn add_assign(&mut self, more: Self) {
+        self.arrivals += more.arrivals;
+        self.ops += more.ops;
+        self.bytes += more.bytes;
+        self.errors += more.errors;
+    }
+}
+
+/// All operations together.
+pub fn sum_of(ops: &[OpCount]) -> OpCount {
+    ops.iter().fold(OpCount::default(), |mut sum, count| {
+        sum += *count;
+        sum
+    })
+}
