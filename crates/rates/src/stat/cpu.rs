@@ -1,7 +1,7 @@
 //! CPU time as mpstat shows it.
 
 use super::FigureDigits::Fixed;
-use super::{StatColumn, columns, percent};
+use super::{StatColumn, columns};
 use crate::counter::CounterStep;
 use crate::cpu_time::CpuDelta;
 use recording::rows::Cpu;
@@ -39,6 +39,6 @@ impl super::Figures<Cpu> for Figures {
             delta.idle,
             Some(delta.busy()),
         ];
-        parts.into_iter().map(|part| percent(part, Some(delta.whole()))).collect()
+        parts.into_iter().map(|part| delta.percent(part?)).collect()
     }
 }

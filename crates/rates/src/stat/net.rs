@@ -67,8 +67,7 @@ impl Figures {
 
     /// Are drops of input queues counted? Recordings of the past, and imports, may lack them.
     fn counts_softnet(&self) -> bool {
-        // The newest alone is the first one.
-        self.softnet[1].is_some()
+        self.softnet.iter().any(Option::is_some)
     }
 
     /// Packets per second that input queues dropped; `None` where it is not known.
@@ -116,7 +115,7 @@ impl super::Figures<Net> for Figures {
         let has_discipline = step.now.qdisc_drops.is_some();
         let discipline = if has_discipline { sum_known([drops, requeues, overlimits]) } else { Some(0.0) };
         // Whose packets they were the kernel does not tell: of all that received some.
-        let has_softnet = self.counts_softnet() && rx.is_some_and(|rx| rx > 0.0);
+        let has_softnet = step.before.is_some() && self.counts_softnet() && rx.is_some_and(|rx| rx > 0.0);
         let softnet = if has_softnet { self.softnet() } else { Some(0.0) };
         let kib = |bytes: f64| bytes / 1024.0;
         vec![

@@ -282,7 +282,7 @@ pub fn net(step: Step<'_>, softnet: Option<f64>) -> Figures {
         Some(_) => total(&["qdisc_drops", "qdisc_requeues", "qdisc_overlimits"].map(|column| step.wide_per_s(column))),
         None => Some(0.0),
     };
-    let queues = softnet.filter(|_| rx.is_some_and(|rx| rx > 0.0)).unwrap_or(0.0);
+    let queues = if rx.is_some_and(|rx| rx > 0.0) { softnet } else { Some(0.0) };
     let size = |bytes: &str, packets: &str| quotient(step.grown(bytes), step.grown(packets));
     [
         ("rx_kib_per_s", step.kib_per_s("rx_bytes")),
@@ -292,7 +292,7 @@ pub fn net(step: Step<'_>, softnet: Option<f64>) -> Figures {
         ("rx_packet_bytes", size("rx_bytes", "rx_packets")),
         ("tx_packet_bytes", size("tx_bytes", "tx_packets")),
         ("util_percent", used(if is_half { total(&[rx, tx]) } else { busier })),
-        ("saturation_per_s", total(&[total(&own.map(|column| step.per_s(column))), discipline, Some(queues)])),
+        ("saturation_per_s", total(&[total(&own.map(|column| step.per_s(column))), discipline, queues])),
         ("rx_util_percent", used(rx)),
         ("tx_util_percent", used(tx)),
         ("rx_errors_per_s", step.per_s("rx_errors")),
@@ -422,11 +422,19 @@ pub fn process_clock(tick: Step<'_>, event: Step<'_>, stolen: Step<'_>) -> Figur
         ("event_percent", run),
         ("difference_points", run.zip(proc).map(|(run, proc)| run - proc)),
         ("wait_percent", event.share("wait_ns")),
-        ("stolen_percent", stolen.share("ns")),
+        ("stolen_percent", taken_share(stolen)),
         ("switches_per_s", event.per_s("switches")),
         ("preemptions_per_s", event.per_s("preemptions")),
     ]
     .into()
+}
+
+/// What interrupts took from a process: a count that fell is that of another process of its number, which began at 0.
+fn taken_share(step: Step<'_>) -> Option<f64> {
+    let grown = step.grown("count").and(step.grown("ns")).or_else(|| {
+        step.now("count").and(number(step.before, "count")).and(number(step.before, "ns")).and(step.now("ns"))
+    });
+    Some(grown? / 1e9 / step.seconds * 100.0)
 }
 
 /// A vector on one CPU: how often, ms in its handlers per second, µs each.
