@@ -137,6 +137,7 @@ pub(crate) fn workload() -> Workload {
         open: None,
         job: None,
         replay: None,
+        load: plan::Load::Blocks,
         span: TextSpan::default(),
     }
 }

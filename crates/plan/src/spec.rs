@@ -4,6 +4,7 @@
 //! plan was written in; [`TextSpan`]s point back into the text so that a later conflict can still name its line.
 
 mod address;
+mod command;
 mod content;
 mod files;
 mod job;
@@ -25,6 +26,7 @@ mod transfer_size;
 mod workload;
 
 pub use address::{AddressDistribution, AddressOrder, AddressPattern};
+pub use command::{CommandLine, CommandLoad, Load};
 pub use content::{DedupContent, DedupSets, WriteContent};
 pub use files::*;
 pub use job::*;

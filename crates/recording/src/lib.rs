@@ -62,6 +62,8 @@ pub use repair::repair;
 pub use schema::{ColumnKind, ColumnSchema, Row, RowOccurrence, TableSchema};
 pub use seal_killed::seal_unfinished;
 pub use several::Recordings;
-pub use stored_names::{AvailabilityKind, EventKind, EventSeverity, LoadPhase, LossName, PhaseEdge, RecordingExit};
+pub use stored_names::{
+    AvailabilityKind, EventKind, EventSeverity, ExecutionEnding, LoadPhase, LossName, PhaseEdge, RecordingExit,
+};
 pub use thin::{THINNED, thin, thinned_to_ns};
 pub use writer::Writer;

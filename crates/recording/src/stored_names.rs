@@ -207,6 +207,8 @@ stored_names! {
 
     /// Phases of a run: the column `phase` of the load's tables.
     LoadPhase {
+        /// Commands are executed on the idle machine, before the load begins.
+        Baseline = "baseline";
         /// New files are filled.
         Format = "format";
         /// The load runs, and no figure counts it.
@@ -217,6 +219,20 @@ stored_names! {
         Paused = "paused";
         /// The load has ended, and operations still come back.
         Drain = "drain";
+    }
+
+    /// How an execution of a command ended: the column `ending` of the table `command`.
+    ExecutionEnding {
+        /// By itself, with an exit code.
+        Exited = "exited";
+        /// By a signal that iodyno did not send.
+        Signalled = "signalled";
+        /// iodyno ended it and all of its process group, because the run was over.
+        Stopped = "stopped";
+        /// It did not start: not found, not allowed, or what was to prepare it failed.
+        NotStarted = "not_started";
+        /// It was due, and the run was over before it could start.
+        Waiting = "waiting";
     }
 
     /// Whether a machine lets a subject be measured: the words that the sentences of the manifest's `subjects` begin with.

@@ -94,6 +94,7 @@ fn run_of(plan: &Plan, fills: &[Fill]) -> Option<Run> {
             open: open_for(plan, fill.target),
             job: None,
             replay: None,
+            load: plan::Load::Blocks,
             span: spec.span,
         })
         .collect();

@@ -296,6 +296,7 @@ fn workload(
         open: Some(open),
         job: Some(Job { rates: own_rates, ..job(section, copy, depth, (warmup_ns, place.size_bytes)) }),
         replay: None,
+        load: plan::Load::Blocks,
         span: section.span,
     })
 }

@@ -474,6 +474,7 @@ fn workloads(
             open: definition.open.or(work.open),
             job: None,
             replay: None,
+            load: plan::Load::Blocks,
             span: work.span,
         });
     }

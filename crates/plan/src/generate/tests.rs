@@ -44,6 +44,7 @@ pub(super) fn workload() -> Workload {
         open: None,
         job: None,
         replay: None,
+        load: crate::Load::Blocks,
         span: TextSpan::default(),
     }
 }

@@ -1,6 +1,7 @@
 //! A workload, and a run, that play a trace.
 
 use super::address::AddressPattern;
+use super::command::Load;
 use super::content::WriteContent;
 use super::op_mix::OpMix;
 use super::rate::{Arrivals, OfferedRate};
@@ -33,6 +34,7 @@ impl Workload {
             open: None,
             job: None,
             replay: Some(Box::new(replay)),
+            load: Load::Blocks,
             span,
         }
     }

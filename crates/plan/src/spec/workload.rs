@@ -1,6 +1,7 @@
 //! A stream of operations.
 
 use super::address::AddressPattern;
+use super::command::{CommandLoad, Load};
 use super::content::WriteContent;
 use super::job::Job;
 use super::op_mix::OpMix;
@@ -31,6 +32,10 @@ pub struct Workload {
     /// Slots of its own on each of its targets, however many the other workloads there use; `None`: it shares those of
     /// the run ([`Run::depth`](crate::Run::depth)) or the target.
     pub depth: Option<u32>,
+    /// What kind of work it is. The fields from `mix` to `replay` are those of blocks: other kinds leave them as
+    /// [`Workload::of_commands`] has them.
+    #[serde(default, skip_serializing_if = "Load::is_blocks")]
+    pub load: Load,
     /// What it does.
     pub mix: OpMix,
     /// How large.
@@ -56,6 +61,32 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// Executions of a command, which have no targets and no part in the run's rate.
+    #[must_use]
+    pub fn of_commands(name: String, load: CommandLoad, span: TextSpan) -> Self {
+        Self {
+            name,
+            targets: Vec::new(),
+            share: 0.0,
+            share_fixed: false,
+            rate: None,
+            priority: None,
+            depth: None,
+            load: Load::Command(Box::new(load)),
+            mix: OpMix { write: 0.0, ..OpMix::read_write(0.0) },
+            transfer: TransferSize::Fixed(512),
+            write_transfer: None,
+            trim_transfer: None,
+            address: AddressPattern::default(),
+            content: WriteContent::default(),
+            think_ns: 0,
+            open: None,
+            job: None,
+            replay: None,
+            span,
+        }
+    }
+
     /// The transfer sizes that its operations have: of reads (and of everything without sizes of its own), writes, trims.
     pub fn transfers(&self) -> [&TransferSize; 3] {
         [

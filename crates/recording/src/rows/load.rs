@@ -3,7 +3,7 @@
 use crate::cell::SizeHistogram;
 use crate::label::Label;
 use crate::schema::tables;
-use crate::stored_names::{EventKind, EventSeverity, LoadPhase, PhaseEdge};
+use crate::stored_names::{EventKind, EventSeverity, ExecutionEnding, LoadPhase, PhaseEdge};
 use quantity::histogram::Histogram;
 
 tables! {
@@ -243,6 +243,66 @@ tables! {
         submitted: SizeHistogram, "op", Histogram;
         /// Operations of the job that were found to have come back together: a value for each time.
         completed: SizeHistogram, "op", Histogram;
+    }
+
+    /// One execution of a command (`cmd=`, `run -- COMMAND`, `record -- COMMAND`), with what it and the children that it waited for used, by the kernel's account at its end.
+    CommandExecution = "command" from "the load engine and `record`" since 1 rows Once {
+        /// When it ended, or was given up.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Title of the run; empty for `record`.
+        run: String, "", Name;
+        /// Position of the run in the order of execution; 0 for `record`.
+        run_index: i32, "", Gauge;
+        /// `baseline` (on the idle machine, before the load), `warmup`, `measure`, or `paused` (iodyno itself did not run meanwhile: no figure counts it).
+        phase: LoadPhase, "", Name;
+        /// Workload: the command's name.
+        workload: Label, "", Name;
+        /// The command line.
+        line: Label, "", Text;
+        /// Number of the execution in its phase, from 1.
+        number: i64, "", Gauge;
+        /// When it was due.
+        due_t_ns: i64, "ns", Time;
+        /// When it was started; null when it was not.
+        start_t_ns: Option<i64>, "ns", Time;
+        /// `exited`, `signalled`, `stopped` (by iodyno, because the run was over), `not_started` or `waiting` (for the execution before, when the run was over).
+        ending: ExecutionEnding, "", Name;
+        /// Exit code; null when there is none.
+        exit_code: Option<i32>, "", Gauge;
+        /// Number of the signal that ended it; null when none did.
+        signal: Option<i32>, "", Gauge;
+        /// End − start: its real time; null when it did not start. Of one that was stopped, a lower bound.
+        real_ns: Option<i64>, "ns", Gauge;
+        /// CPU time in user mode.
+        user_ns: Option<i64>, "ns", Gauge;
+        /// CPU time in the kernel.
+        sys_ns: Option<i64>, "ns", Gauge;
+        /// Greatest resident memory of one of its processes.
+        max_rss_bytes: Option<i64>, "bytes", Gauge;
+        /// Bytes that it had storage read; null where the kernel does not say.
+        read_bytes: Option<i64>, "bytes", Gauge;
+        /// Bytes that it made dirty for storage, less those that were dropped before they were written; the same.
+        write_bytes: Option<i64>, "bytes", Gauge;
+        /// Bytes that its calls read, caches and pipes included; the same.
+        read_call_bytes: Option<i64>, "bytes", Gauge;
+        /// Bytes that its calls wrote; the same.
+        write_call_bytes: Option<i64>, "bytes", Gauge;
+        /// Page faults without I/O.
+        minor_faults: Option<i64>, "", Gauge;
+        /// Page faults with I/O.
+        major_faults: Option<i64>, "", Gauge;
+        /// Context switches of its own will.
+        voluntary_switches: Option<i64>, "", Gauge;
+        /// Context switches not of its own will.
+        involuntary_switches: Option<i64>, "", Gauge;
+        /// Bytes that it wrote to standard output and standard error; what is kept of them is in `commands.log`. Null where iodyno does not see them.
+        output_bytes: Option<i64>, "bytes", Gauge;
+        /// Processes of its group that were still there when it had ended, and were ended with it; null where this is not looked at.
+        left_behind: Option<i64>, "", Gauge;
+        /// Why it did not start, or what else went wrong; empty when nothing did.
+        error: String, "", Text;
     }
 
     /// Start or end of a phase of a run.

@@ -316,6 +316,7 @@ impl Naming<'_> {
             open: None,
             job: None,
             replay: None,
+            load: plan::Load::Blocks,
             span: TextSpan::default(),
         };
         Part {

@@ -57,6 +57,7 @@ pub fn workload(name: &str, targets: &[usize], read: f64) -> Workload {
         open: None,
         job: None,
         replay: None,
+        load: plan::Load::Blocks,
         span: TextSpan::default(),
     }
 }
