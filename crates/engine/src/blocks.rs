@@ -89,6 +89,7 @@ impl Work for Blocks {
 
     const KINDS: &'static [OperationKind] = &OperationKind::BLOCKS;
 
+    #[inline]
     fn call(&self, issue: &Issue, buffer: &mut [u8]) -> Outcome {
         let Operation { op, offset, bytes } = issue.operation;
         let place = &self.places[issue.lane as usize];
@@ -174,6 +175,7 @@ impl Blocks {
 }
 
 /// The system call; as io_uring has it: bytes moved, or a negative errno.
+#[inline]
 fn perform(file: BorrowedFd<'_>, operation: Operation, buffer: &mut [u8], (datasync, discards): (bool, bool)) -> i32 {
     let Operation { op, offset, .. } = operation;
     let moved = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);

@@ -599,4 +599,18 @@ mod tests {
         scheduler.returned(1, 9_000, 9_000);
         assert_eq!(issues(&mut scheduler, 9_100), [(1, 9_000), (0, 9_000)]);
     }
+
+    #[test]
+    fn lanes_that_had_their_last_moment_have_ended() {
+        let at = |moments: &[u64]| LaneSpec { schedule: Some(ArrivalSchedule::at(moments.to_vec())), ..lane(1.0) };
+        let second = LaneSpec { pool: 1, ..at(&[]) };
+        let mut bench = pooled(vec![at(&[1_000, 1_500]), second], &[1, 1], false);
+        assert_eq!(bench.next(0), Next::At(1_000));
+        assert_eq!(issues(&mut bench, 2_000), [(0, 1_000)], "the second waits for the first one's end");
+        bench.returned(0, 3_000, 1_000);
+        assert_eq!(issues(&mut bench, 3_000), [(0, 1_500)], "and was due before it");
+        assert!(matches!(bench.next(3_100), Next::At(at_ns) if at_ns >= ArrivalSchedule::ENDED_NS));
+        bench.returned(0, 4_000, 1_000);
+        assert_eq!(bench.next(4_000), Next::Ended);
+    }
 }
