@@ -3,10 +3,10 @@
 use crate::blocks::{BlockLane, Blocks};
 use crate::budget::Budget;
 use crate::due_times::DueTimes;
-use crate::group::Group;
 use crate::job_status::JobStatuses;
 use crate::stats::{FirstError, OpStat};
 use crate::waiting::{Arrival, Source, Waiting};
+use crate::work::Group;
 use plan::generate::{HeldKinds, Operation, OperationKind, Operations, TargetTurns};
 use quantity::histogram::Histogram;
 use std::cmp::Reverse;

@@ -23,6 +23,7 @@ mod engine_overhead;
 mod error;
 mod failure;
 mod group;
+mod group_spec;
 mod harvest;
 mod io_buffers;
 mod issue;

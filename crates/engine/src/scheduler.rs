@@ -8,7 +8,7 @@
 
 use crate::budget::Budget;
 use crate::failure::RawFailure;
-use crate::group::{GroupSpec, LaneSpec};
+use crate::group_spec::{GroupSpec, LaneSpec};
 use crate::issue::{Issue, Next};
 use crate::job_scheduler::JobScheduler;
 use crate::job_status::Failed;

@@ -5,7 +5,7 @@
 //! and know no kind of work: they are compiled for each. A new kind is a [`Lanes`] and a [`Work`], and a [`RingWork`] where
 //! the kernel takes its operations in a queue.
 
-use crate::group::GroupSpec;
+use crate::group_spec::GroupSpec;
 use crate::io_buffers::IoBuffers;
 use crate::issue::Issue;
 use crate::uring_queue::Entry;
@@ -48,6 +48,15 @@ pub(crate) trait Work: Send + Sync + 'static {
     fn call(&self, issue: &Issue, buffer: &mut [u8]) -> Outcome;
 }
 
+/// What one worker (or one set of threads) does, and how.
+#[derive(Debug)]
+pub(crate) struct Group<W: Work> {
+    pub(crate) spec: GroupSpec,
+    /// What its lanes do, in the order of those of `spec`.
+    pub(crate) lanes: W::Lanes,
+    pub(crate) work: W,
+}
+
 /// Work whose operations are entries of a queue, one behind the other where one has several. Each slot has a place in the memory, which is
 /// the operation's from `begin` to its outcome.
 pub(crate) trait RingWork: Work {
@@ -75,7 +84,6 @@ mod tests {
     use super::*;
     use crate::budget::Budget;
     use crate::engine_overhead;
-    use crate::group::Group;
     use crate::shared::{Control, Status};
     use crate::stats::{Buffer, Slot};
     use crate::uring_worker::Worker;
