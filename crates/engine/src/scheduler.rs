@@ -8,11 +8,12 @@
 
 use crate::budget::Budget;
 use crate::failure::RawFailure;
-use crate::group::{GroupSpec, LaneSpec};
+use crate::group_spec::{GroupSpec, LaneSpec};
 use crate::issue::{Issue, Next};
 use crate::job_scheduler::JobScheduler;
 use crate::job_status::Failed;
-use plan::generate::{Operation, OperationKind};
+use crate::work::Lanes;
+use plan::generate::{ArrivalSchedule, Operation};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -147,11 +148,6 @@ impl Scheduler {
         this
     }
 
-    /// The lane's workload-independent facts, for the worker.
-    pub(crate) fn spec(&self, lane: u32) -> &LaneSpec {
-        &self.specs[lane as usize]
-    }
-
     /// Operations that were issued and have not come back.
     pub(crate) fn in_flight(&self) -> u32 {
         self.jobs.as_ref().map_or(self.in_flight, JobScheduler::in_flight)
@@ -171,20 +167,20 @@ impl Scheduler {
         self.last_due_ns = self.last_due_ns.min(stopped_ns);
     }
 
-    /// What to do at `now_ns` of the run.
-    pub(crate) fn next(&mut self, now_ns: u64) -> Next {
+    /// What to do at `now_ns` of the run; `lanes` has what its lanes do.
+    pub(crate) fn next(&mut self, now_ns: u64, lanes: &mut impl Lanes) -> Next {
         if now_ns > self.last_due_ns {
-            return self.last();
+            return self.last(lanes);
         }
         if let Some(jobs) = &mut self.jobs {
-            return jobs.next(now_ns, &mut self.specs, &self.budget);
+            return jobs.next(now_ns, lanes, &self.budget);
         }
         self.exhausted |= self.budget.is_spent();
         if self.exhausted {
             return self.rest();
         }
         if self.open_left > 0
-            && let Some(issue) = self.next_open(now_ns)
+            && let Some(issue) = self.next_open(now_ns, lanes)
         {
             return issue;
         }
@@ -196,7 +192,7 @@ impl Scheduler {
                 self.thinking.pop();
                 self.free_slot(pool, at_ns);
             }
-            if let Some(issue) = self.next_closed() {
+            if let Some(issue) = self.next_closed(lanes) {
                 return issue;
             }
         }
@@ -204,10 +200,10 @@ impl Scheduler {
     }
 
     /// The time is over: only what an open loop had due before is still issued.
-    fn last(&mut self) -> Next {
+    fn last(&mut self, lanes: &mut impl Lanes) -> Next {
         let next = match &mut self.jobs {
-            Some(jobs) => jobs.last(self.last_due_ns, &mut self.specs, &self.budget),
-            None if self.open_left > 0 && !self.exhausted => self.next_open(self.last_due_ns),
+            Some(jobs) => jobs.last(self.last_due_ns, lanes, &self.budget),
+            None if self.open_left > 0 && !self.exhausted => self.next_open(self.last_due_ns, lanes),
             None => None,
         };
         next.unwrap_or(if self.in_flight() > 0 { Next::Blocked } else { Next::Ended })
@@ -221,6 +217,8 @@ impl Scheduler {
         let due = self.due.peek().map(|Reverse((at_ns, _))| *at_ns);
         let thought = self.thinking.peek().map(|Reverse((at_ns, _))| *at_ns);
         match due.into_iter().chain(thought).min() {
+            // Lanes that had their last.
+            Some(at_ns) if at_ns >= ArrivalSchedule::ENDED_NS && self.in_flight == 0 => Next::Ended,
             Some(at_ns) => Next::At(at_ns),
             None if self.in_flight > 0 => Next::Blocked,
             None => Next::Ended,
@@ -228,7 +226,7 @@ impl Scheduler {
     }
 
     /// The most important lane that is due and has room.
-    fn next_open(&mut self, now_ns: u64) -> Option<Next> {
+    fn next_open(&mut self, now_ns: u64, lanes: &mut impl Lanes) -> Option<Next> {
         while let Some(Reverse((due_ns, lane))) = self.due.peek().copied() {
             if due_ns > now_ns {
                 break;
@@ -242,7 +240,7 @@ impl Scheduler {
                 pool.parked.push(lane);
                 continue;
             }
-            match self.take(lane, due_ns) {
+            match self.take(lane, due_ns, lanes) {
                 Some(operation) => {
                     self.push_due(lane);
                     return Some(self.issue(lane, operation, due_ns));
@@ -255,9 +253,9 @@ impl Scheduler {
     }
 
     /// A free slot of a pool with the lane that is furthest behind its share.
-    fn next_closed(&mut self) -> Option<Next> {
+    fn next_closed(&mut self, lanes: &mut impl Lanes) -> Option<Next> {
         if self.shares_fixed {
-            return self.next_shared();
+            return self.next_shared(lanes);
         }
         while let Some(at) = self.ready.front().map(|pool| *pool as usize) {
             let pool = &self.pools[at];
@@ -267,7 +265,7 @@ impl Scheduler {
                 self.pools[at].listed = false;
                 continue;
             };
-            match self.take(lane, due_ns) {
+            match self.take(lane, due_ns, lanes) {
                 Some(operation) => {
                     self.pools[at].free.pop_front();
                     let lane_state = &mut self.lanes[lane as usize];
@@ -282,12 +280,12 @@ impl Scheduler {
     }
 
     /// The lane of the whole group that is furthest behind; when its pool is full, nothing is issued.
-    fn next_shared(&mut self) -> Option<Next> {
+    fn next_shared(&mut self, lanes: &mut impl Lanes) -> Option<Next> {
         while let Some(Reverse((_, lane))) = self.shared.peek().copied() {
             let (at, pool) = (lane as usize, self.specs[lane as usize].pool);
             // A slot that waited for its share's turn was not late: it was not due before.
             let due_ns = self.pools[pool].due_ns()?.max(self.turn_ns);
-            let taken = self.take(lane, due_ns);
+            let taken = self.take(lane, due_ns, lanes);
             if taken.is_none() && self.exhausted {
                 return None;
             }
@@ -315,8 +313,8 @@ impl Scheduler {
     /// The lane's next operation, within the budget. The operation comes first: a lane that has ended must not hold a
     /// part of the budget for a moment, in which another worker would find none left and give up.
     #[inline]
-    fn take(&mut self, lane: u32, due_ns: u64) -> Option<Operation> {
-        let operation = self.specs[lane as usize].operations.next()?;
+    fn take(&mut self, lane: u32, due_ns: u64, lanes: &mut impl Lanes) -> Option<Operation> {
+        let operation = lanes.choose(lane as usize)?;
         if self.budget.take(&operation, due_ns) {
             return Some(operation);
         }
@@ -424,174 +422,7 @@ impl Scheduler {
             self.runnable.push(Reverse((self.specs[at].priority, self.lanes[at].next_due_ns, lane)));
         }
     }
-
-    /// Writes the data of a write into `buffer`.
-    #[inline]
-    pub(crate) fn fill(&mut self, issue: &Issue, buffer: &mut [u8]) {
-        if issue.operation.op == OperationKind::Write
-            && let Some(content) = &mut self.specs[issue.lane as usize].content
-        {
-            content.fill(buffer, issue.operation.offset);
-        }
-    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine_overhead;
-    use plan::generate::{ArrivalSchedule, GeneratorPart, Operations, TargetGeometry};
-
-    /// Lanes that use pools of these depths.
-    fn pooled(lanes: Vec<LaneSpec>, pools: &[u32], shares_fixed: bool) -> Scheduler {
-        let mut group = GroupSpec { lanes, pools: pools.to_vec(), shares_fixed, ..GroupSpec::empty() };
-        Scheduler::new(&mut group, Arc::default())
-    }
-
-    /// Lanes that share one pool.
-    fn scheduler(lanes: Vec<LaneSpec>, depth: u32, shares_fixed: bool) -> Scheduler {
-        pooled(lanes, &[depth], shares_fixed)
-    }
-
-    fn lane(share: f64) -> LaneSpec {
-        let geometry = TargetGeometry { size_bytes: 1 << 30, block_bytes: 512 };
-        let operations = Operations::new(
-            &engine_overhead::workload(),
-            &engine_overhead::target(),
-            geometry,
-            1,
-            GeneratorPart::WHOLE,
-        )
-        .unwrap();
-        LaneSpec { share, ..engine_overhead::lane(operations) }
-    }
-
-    /// A lane with an operation every `period_ns`.
-    fn paced(period_ns: f64) -> LaneSpec {
-        let arrivals = plan::Arrivals { gaps: plan::GapDistribution::Deterministic, ..plan::Arrivals::default() };
-        LaneSpec {
-            schedule: Some(ArrivalSchedule::new(1e9 / period_ns, &arrivals, 1, GeneratorPart::WHOLE).unwrap()),
-            ..lane(0.0)
-        }
-    }
-
-    /// Everything that can be issued now: lanes and due times.
-    fn issues(scheduler: &mut Scheduler, now_ns: u64) -> Vec<(u32, u64)> {
-        let next = || match scheduler.next(now_ns) {
-            Next::Issue(issue) => Some((issue.lane, issue.due_ns)),
-            _ => None,
-        };
-        std::iter::from_fn(next).collect()
-    }
-
-    fn issue(scheduler: &mut Scheduler, now_ns: u64) -> Option<u32> {
-        match scheduler.next(now_ns) {
-            Next::Issue(issue) => Some(issue.lane),
-            _ => None,
-        }
-    }
-
-    #[test]
-    fn fixed_shares_leave_the_depth_to_the_target() {
-        let mut paced = lane(0.0);
-        paced.schedule = Some(ArrivalSchedule::new(1e6, &plan::Arrivals::default(), 1, GeneratorPart::WHOLE).unwrap());
-        let mut scheduler = scheduler(vec![paced, lane(0.5), lane(0.5)], 6, true);
-        let mut in_flight: VecDeque<u32> = std::iter::from_fn(|| issue(&mut scheduler, 3000)).collect();
-        for now_ns in 3001..5000 {
-            assert_eq!(in_flight.len(), 6, "the target's depth");
-            scheduler.returned(in_flight.pop_front().unwrap(), now_ns, 1);
-            in_flight.extend(std::iter::from_fn(|| issue(&mut scheduler, now_ns)));
-        }
-    }
-
-    #[test]
-    fn at_the_end_what_was_due_is_still_issued_and_nothing_else() {
-        let mut scheduler = scheduler(vec![paced(1_000.0), lane(1.0)], 8, false);
-        let began: Vec<u32> = std::iter::from_fn(|| issue(&mut scheduler, 10)).collect();
-        assert_eq!(began.len(), 8, "full");
-        began.iter().for_each(|lane| scheduler.returned(*lane, 5_000, 1));
-        scheduler.end_at(5_000);
-        let last: Vec<u32> = std::iter::from_fn(|| issue(&mut scheduler, 9_000)).collect();
-        assert!(last.iter().all(|lane| *lane == 0) && (4..=6).contains(&last.len()), "{last:?}");
-        assert_eq!(scheduler.next(9_000), Next::Blocked);
-        last.iter().for_each(|lane| scheduler.returned(*lane, 9_500, 1));
-        assert_eq!(scheduler.next(9_500), Next::Ended);
-    }
-
-    #[test]
-    fn shares_are_exact_at_any_moment() {
-        for shares_fixed in [false, true] {
-            let shares = [0.5, 0.3, 0.15, 0.05];
-            let mut scheduler = scheduler(shares.map(lane).into(), 4, shares_fixed);
-            let mut counts = [0.0; 4];
-            for n in 1..20_000 {
-                let lane = issue(&mut scheduler, n).unwrap();
-                counts[lane as usize] += 1.0;
-                scheduler.returned(lane, n, 1);
-                for (count, share) in counts.iter().zip(shares) {
-                    assert!((count - n as f64 * share).abs() < 2.0, "{counts:?} after {n}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_workload_of_one_thread_has_one_in_flight_whose_time_counts_from_the_one_before() {
-        // Its own slot beside eight that another workload uses.
-        let own = LaneSpec { pool: 1, ..lane(0.5) };
-        let mut scheduler = pooled(vec![lane(0.5), own], &[8, 1], false);
-        let first = issues(&mut scheduler, 1_000);
-        assert_eq!(first.iter().filter(|(lane, _)| *lane == 1).count(), 1);
-        assert_eq!(first.len(), 9);
-        for now_ns in (2_000..20_000).step_by(1_000) {
-            scheduler.returned(1, now_ns, 1_000);
-            assert_eq!(issues(&mut scheduler, now_ns + 5), [(1, now_ns)], "due when its slot became free");
-        }
-    }
-
-    #[test]
-    fn three_workloads_share_the_one_thread_of_a_run_by_their_shares() {
-        for shares_fixed in [false, true] {
-            let mut scheduler = scheduler([0.9, 0.05, 0.05].map(lane).into(), 1, shares_fixed);
-            let mut counts = [0; 3];
-            let mut free_ns = 0;
-            for now_ns in (1_000..100_001_000).step_by(100_000) {
-                let due = issues(&mut scheduler, now_ns);
-                let [(lane, due_ns)] = due[..] else { panic!("one in flight, not {}", due.len()) };
-                assert_eq!(due_ns, free_ns);
-                counts[lane as usize] += 1;
-                free_ns = now_ns + 90_000;
-                scheduler.returned(lane, free_ns, 90_000);
-            }
-            assert!((898..=902).contains(&counts[0]) && counts.iter().sum::<i32>() == 1000, "{counts:?}");
-        }
-    }
-
-    #[test]
-    fn a_slot_that_an_open_loop_lane_held_was_not_due_before_it_came_back() {
-        // One slot; the open-loop lane has the priority and is due every 50 µs.
-        let mut scheduler = scheduler(vec![paced(50_000.0), lane(1.0)], 1, false);
-        assert_eq!(issues(&mut scheduler, 0), [(0, 0)]);
-        scheduler.returned(0, 10_000, 10_000);
-        assert_eq!(issues(&mut scheduler, 10_000), [(1, 10_000)], "there was no room before");
-        scheduler.returned(1, 60_000, 50_000);
-        assert_eq!(issues(&mut scheduler, 60_000), [(0, 50_000)], "an open loop counts from the time it was due");
-        scheduler.returned(0, 70_000, 10_000);
-        assert_eq!(issues(&mut scheduler, 70_000), [(1, 70_000)], "its slot was free at 60,000, the room was not");
-    }
-
-    #[test]
-    fn a_slot_that_waited_for_another_targets_share_was_not_late() {
-        // Two targets in step: the second is slow and holds the first back.
-        let second = LaneSpec { pool: 1, ..lane(0.5) };
-        let mut scheduler = pooled(vec![lane(0.5), second], &[1, 1], true);
-        assert_eq!(issues(&mut scheduler, 0), [(0, 0), (1, 0)]);
-        scheduler.returned(0, 1_000, 1_000);
-        let again = issues(&mut scheduler, 1_100);
-        assert_eq!(again, [(0, 1_000)], "both have had one, it is the first's turn");
-        scheduler.returned(0, 2_000, 1_000);
-        assert_eq!(issues(&mut scheduler, 2_100), [], "the second has not come back");
-        scheduler.returned(1, 9_000, 9_000);
-        assert_eq!(issues(&mut scheduler, 9_100), [(1, 9_000), (0, 9_000)]);
-    }
-}
+mod tests;
