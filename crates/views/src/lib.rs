@@ -19,7 +19,6 @@ mod requests;
 mod run_fold;
 mod run_summary;
 mod series;
-mod student;
 mod tables;
 mod traced;
 pub mod trend;
@@ -38,7 +37,6 @@ pub use model::{
     AtLeast, HardwareGroup, HistogramSummary, RecordingInfo, ReportAppendix, ReportFigure, ReportModel, ReportWarning,
     RunModel, RunSummary, SourceText, StallModel, SummaryFigure,
 };
-pub use repeats::RepeatEstimate;
 pub use report_model::{report_model, unended};
 pub use requests::RequestFacts;
 pub use run_fold::RunFold;

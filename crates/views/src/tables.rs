@@ -1,13 +1,14 @@
 //! The tables of the catalogue.
 
 use crate::comparison::conclusion::SMALLEST;
-use crate::comparison::rounds::{FEWEST, welch};
+use crate::comparison::rounds::FEWEST;
 use crate::model::SummaryFigure;
-use crate::repeats::{Group, RepeatEstimate, groups};
+use crate::repeats::{Group, groups};
 use crate::run_summary::run_summary;
 use crate::series::summaries;
 use crate::{HistogramSummary, RecordingFacts, RunFacts, RunSummary};
 use rates::OperationTimes;
+use rates::samples::{RepeatEstimate, welch};
 use rates::{OpCount, TotalFacts};
 use recording::LoadPhase;
 use std::collections::BTreeMap;
