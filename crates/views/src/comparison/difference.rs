@@ -52,6 +52,7 @@ impl Comparison {
                 all.extend(MEASURES.iter().filter_map(of));
             }
         }
+        all.extend(super::commands::differences(self));
         all
     }
 }
