@@ -21,7 +21,6 @@ mod run_summary;
 mod series;
 mod tables;
 mod traced;
-pub mod trend;
 mod wall_clock;
 
 pub use catalogue::{View, ViewKind, view, views};

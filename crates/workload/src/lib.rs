@@ -6,3 +6,4 @@ pub mod fidelity;
 pub mod model;
 pub mod probe;
 pub mod traced;
+pub mod trend;
