@@ -52,11 +52,7 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
     let files = FileFold::read(reader)?;
     let requests = RequestFacts::read(reader)?;
     let findings = findings::findings(reader, findings::Thresholds::default())?;
-    let title = match facts.manifest.sources.first() {
-        Some((name, _)) => name.rsplit('/').next().unwrap_or(name).to_string(),
-        None if commands::are_alone(&facts) => commands::title(&facts.executed()),
-        None => facts.manifest.id.clone(),
-    };
+    let title = title(&facts);
     // A trace beside runs is about their I/O; alone it is what the recording is about, and counters are when nothing else is.
     let mut machine_views = Vec::new();
     let is_watched = facts.has_counters_only();
@@ -110,6 +106,15 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
         appendix: appendix(&facts),
         runs,
     })
+}
+
+/// The name of what was asked for, or else of what ran.
+fn title(facts: &RecordingFacts) -> String {
+    match facts.manifest.sources.first() {
+        Some((name, _)) => name.rsplit('/').next().unwrap_or(name).to_string(),
+        None if commands::are_alone(facts) => commands::title(&facts.executed()),
+        None => facts.manifest.id.clone(),
+    }
 }
 
 /// That the rules looked and found nothing; `None` where they had nothing to look at, or found something.

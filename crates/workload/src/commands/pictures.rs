@@ -67,7 +67,7 @@ fn point(x: f64, real: &SampleFigures, command: &ExecutedCommand) -> Point {
     Point { x, y: real.mean, label, within: real.half.map(|half| (real.mean - half, real.mean + half)) }
 }
 
-/// The executions as stretches of a time axis that begins at `start_ns`.
+/// The executions as stretches of a time axis that begins at `start_ns`, without those that ended before.
 #[must_use]
 pub fn marks(rows: &[CommandExecution], start_ns: i64) -> Vec<TimeMark> {
     let seconds = |ns: i64| (ns - start_ns) as f64 / 1e9;
@@ -84,5 +84,5 @@ pub fn marks(rows: &[CommandExecution], start_ns: i64) -> Vec<TimeMark> {
             label: format!("{} {}: {what}", row.workload, row.number),
         })
     };
-    rows.iter().filter_map(of).take(MARKED).collect()
+    rows.iter().filter(|row| row.t_ns > start_ns).filter_map(of).take(MARKED).collect()
 }
