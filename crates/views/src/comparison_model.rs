@@ -1,7 +1,7 @@
 //! The page of a comparison: the report's own shape, so that the same face draws it.
 
 use crate::catalogue::{view, views};
-use crate::comparison::words::{change, headline, interval, sentence, tone, verdict};
+use crate::comparison::words::{change, interval, sentence, tone, verdict};
 use crate::comparison::{Comparison, Side, busy, commands, failures};
 use crate::model::RunSummary;
 use crate::model::{RecordingInfo, ReportAppendix, ReportFigure, ReportModel, ReportWarning, RunModel, SourceText};
@@ -57,7 +57,7 @@ pub fn comparison_model(comparison: &Comparison) -> ReportModel {
     ReportModel {
         schema: SCHEMA.to_string(),
         title: names.join(" | "),
-        sentence: headline(comparison),
+        sentence: commands::headline(comparison),
         figures: figures(comparison, usual),
         recording: information(sides),
         warnings: warnings(comparison),

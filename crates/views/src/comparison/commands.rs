@@ -1,8 +1,8 @@
 //! Commands of the recordings side by side: what is said of their differences.
 
 use super::conclusion::SMALLEST;
-use super::words::{change, interval, tone, verdict};
-use super::{Comparison, ComparisonQuestion, Conclusion, FigureDifference, JudgedFigure, JudgingMethod};
+use super::words::{self, change, interval, tone, verdict};
+use super::{Comparison, ComparisonQuestion, Conclusion, JudgedFigure, JudgingMethod};
 use quantity::figures::DecimalPlaces;
 use rates::measure::BetterDirection;
 use view::{Body, Drawing, Scale, TableColumn, Unit, ViewTable, axis};
@@ -17,7 +17,7 @@ const SENTENCES: usize = 4;
 pub(crate) struct ComparedCommand {
     pub(crate) pair: CommandPair,
     /// Of each recording, each of [`COMMAND_MEASURES`] against that of the first; `None` where one of them lacks it.
-    judged: Vec<Vec<Option<(CommandDifference, JudgedFigure)>>>,
+    pub(super) judged: Vec<Vec<Option<(CommandDifference, JudgedFigure)>>>,
 }
 
 impl ComparedCommand {
@@ -137,7 +137,7 @@ fn sentence_of(comparison: &Comparison, command: &ComparedCommand, side: usize) 
 }
 
 /// What is said of all commands: a sentence each, or how many of many differ.
-pub(crate) fn sentence(comparison: &Comparison) -> String {
+fn sentence(comparison: &Comparison) -> String {
     let all = &comparison.commands;
     let each: Vec<(&ComparedCommand, usize)> =
         all.iter().flat_map(|command| command.others().map(move |side| (command, side))).collect();
@@ -163,6 +163,15 @@ pub(crate) fn sentence(comparison: &Comparison) -> String {
     }
 }
 
+/// What is said of all loads and commands.
+pub(crate) fn headline(comparison: &Comparison) -> String {
+    let commands = sentence(comparison);
+    match comparison.pairs.is_empty() && !commands.is_empty() {
+        true => commands,
+        false => format!("{} {commands}", words::headline(comparison)).trim_end().to_string(),
+    }
+}
+
 /// What must be known of how commands were paired.
 pub(crate) fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = Vec::new();
@@ -180,26 +189,4 @@ pub(crate) fn notes(comparison: &Comparison) -> Vec<String> {
     }
     notes.truncate(8);
     notes
-}
-
-/// Every figure that both recordings have, for programs.
-pub(super) fn differences(comparison: &Comparison) -> impl Iterator<Item = FigureDifference<'_>> {
-    comparison.commands.iter().enumerate().flat_map(move |(run_index, command)| {
-        let sides = command.judged.iter().enumerate().skip(1);
-        sides.flat_map(move |(side, judged)| {
-            COMMAND_MEASURES.iter().zip(judged).filter_map(move |(measure, judged)| {
-                let (difference, judged) = judged.as_ref()?;
-                Some(FigureDifference {
-                    run: &command.pair.name,
-                    run_index,
-                    recording: comparison.label(side),
-                    against: comparison.label(0),
-                    measure: measure.key,
-                    is_primary: measure.key == COMMAND_MEASURES[0].key,
-                    values: (difference.was, difference.is),
-                    judged,
-                })
-            })
-        })
-    })
 }

@@ -146,17 +146,11 @@ pub(crate) fn sentence(comparison: &Comparison, pair: usize) -> String {
 pub(crate) fn headline(comparison: &Comparison) -> String {
     let Some(first) = comparison.sides.first() else { return String::new() };
     match comparison.pairs.len() {
-        0 if !comparison.commands.is_empty() => return super::commands::sentence(comparison),
         0 => return format!("Counters beside those of {}; no recording holds a load.", first.label),
-        1 => return with_commands(comparison, sentence(comparison, 0)),
+        1 => return sentence(comparison, 0),
         _ => {}
     }
-    let all = (1..comparison.sides.len()).map(|side| of_side(comparison, side)).collect::<Vec<String>>().join(" ");
-    with_commands(comparison, all)
-}
-
-fn with_commands(comparison: &Comparison, loads: String) -> String {
-    format!("{loads} {}", super::commands::sentence(comparison)).trim_end().to_string()
+    (1..comparison.sides.len()).map(|side| of_side(comparison, side)).collect::<Vec<String>>().join(" ")
 }
 
 /// `fast against slow: 2 of 3 runs differ (▲ rd1, ▼ rd2), 1 the same (rd3).`
