@@ -157,7 +157,9 @@ function card(view: ViewData, shared: Group): HTMLElement {
   figure.append(host);
   if (view.body.kind === "table") {
     const runs = view.id === "sweep.runs";
-    const refresh = table(host, view.body, runs ? (row) => { show(row); document.getElementById("run")?.scrollIntoView(); } : null, () => (runs ? current : null));
+    // Runs that executed commands only have no row in it.
+    const driven = (model?.runs ?? []).map((_, index) => index).filter((index) => !model?.runs[index]?.is_of_commands);
+    const refresh = table(host, view.body, runs ? (row) => { show(driven[row] ?? row); document.getElementById("run")?.scrollIntoView(); } : null, () => (runs ? driven.indexOf(current) : null));
     if (runs) refreshers.push(refresh);
     return figure;
   }

@@ -100,6 +100,8 @@ export interface RunModel {
   sentence: string;
   /** The figures that matter most. */
   figures: ReportFigure[];
+  /** Did it execute commands, and no I/O of its own? Then it is in no table of runs. */
+  is_of_commands?: boolean;
   /** In numbers. */
   summary: RunSummary;
   /** Views of this run. */
@@ -382,7 +384,8 @@ export interface ViewTable {
 /** Kind of a mark. */
 export type MarkKind =
   | "phase"
-  | "stall";
+  | "stall"
+  | "command";
 
 /** Percentiles of one histogram, ns; all `None` when it is empty. */
 export interface HistogramSummary {

@@ -8,7 +8,7 @@ use recording::Recordings;
 use session::SessionError;
 use std::path::{Path, PathBuf};
 use view::Unit;
-use views::trend::{DailyLevels, Trend, TrendFigure};
+use workload::trend::{DailyLevels, Trend, TrendFigure};
 
 /// Tells of a trend, and draws it where a name for the picture was given.
 pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failure> {

@@ -19,9 +19,12 @@ pub mod net;
 mod op_count;
 mod part;
 pub mod process;
+pub mod samples;
 mod stall;
 pub mod stat;
+pub mod student;
 mod times;
+pub mod variables;
 pub mod zfs;
 
 pub use availability::{Availability, SUBJECTS};

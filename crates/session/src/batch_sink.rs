@@ -14,7 +14,16 @@ use recording::{
     Writer,
 };
 use trace::block::PackedChunk;
-use tui::RunHeader;
+use tui::{CommandHeader, RunHeader};
+
+/// What the face is to know of a command beforehand.
+fn command_header(workload: &plan::Workload) -> Option<CommandHeader> {
+    let load = workload.load.command()?;
+    let is_timed = !load.at_ns.is_empty();
+    let measured = if is_timed { u64::try_from(load.at_ns.len()).ok() } else { load.executions };
+    let counts = [Some(u64::from(load.baselines)), Some(u64::from(load.warmups)), measured];
+    Some(CommandHeader { name: workload.name.clone(), counts, is_timed })
+}
 
 /// The recording's writer and the face.
 pub(crate) struct Spine<'a> {
@@ -213,6 +222,8 @@ impl<'a> Spine<'a> {
             engine: engine.to_string(),
             start_s: self.seconds(started_ns),
             data_seed: format!("{:016x}", context.data_seed),
+            commands: context.run.workloads.iter().filter_map(command_header).collect(),
+            is_of_commands: context.run.workloads.iter().all(|workload| workload.load.command().is_some()),
         };
         self.face(|face| face.run_started(header));
         Ok(())

@@ -4,7 +4,7 @@ use crate::{RunHeader, output_error};
 use objectives::ObjectiveVerdict;
 use quantity::output::{OutputForm, VisibleOutput};
 use rates::UnfinishedOperations;
-use recording::rows::RunEnd;
+use recording::rows::{CommandExecution, RunEnd};
 use recording::{RecordingError, RowBatch, Sink};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -15,6 +15,9 @@ const SCHEMA: &str = "iodyno.interval/1";
 
 /// Name and version of the shape of what had no end.
 const END_SCHEMA: &str = "iodyno.run_end/1";
+
+/// Name and version of the shape of an execution of a command.
+const COMMAND_SCHEMA: &str = "iodyno.command/1";
 
 /// Name and version of a verdict's shape.
 const OBJECTIVE_SCHEMA: &str = "iodyno.objective/1";
@@ -152,19 +155,54 @@ pub fn json_end(rows: &[RunEnd]) -> Option<String> {
     (unfinished.count() > 0).then(|| object.to_string())
 }
 
-/// Writes one object per interval, one per verdict, one per run that left operations without an end, and nothing else.
+/// JSON object of an execution of a command that has ended, without a line break.
+pub fn json_command(row: &CommandExecution) -> String {
+    json!({
+        "schema": COMMAND_SCHEMA,
+        "t_ns": row.t_ns,
+        "t_s": row.t_s,
+        "run": row.run,
+        "run_index": row.run_index,
+        "phase": row.phase,
+        "command": &*row.workload,
+        "line": &*row.line,
+        "number": row.number,
+        "due_t_ns": row.due_t_ns,
+        "start_t_ns": row.start_t_ns,
+        "ending": row.ending.as_str(),
+        "exit_code": row.exit_code,
+        "signal": row.signal,
+        "real_ns": row.real_ns,
+        "user_ns": row.user_ns,
+        "sys_ns": row.sys_ns,
+        "max_rss_bytes": row.max_rss_bytes,
+        "read_bytes": row.read_bytes,
+        "write_bytes": row.write_bytes,
+        "output_bytes": row.output_bytes,
+        "left_behind": row.left_behind,
+        "counts": workload::commands::is_counted(row),
+        "error": row.error,
+    })
+    .to_string()
+}
+
+/// Writes one object per interval, one per execution of a command, one per verdict, one per run that left operations without an end, and nothing else.
 #[derive(Debug)]
 pub struct JsonLines<W: Write> {
     out: VisibleOutput<W>,
     fold: LineFold,
     ends: Vec<RunEnd>,
+    executions: Vec<CommandExecution>,
+    is_of_commands: bool,
     data_seed: Option<String>,
 }
 
 impl<W: Write> JsonLines<W> {
     /// Writes to `out`, a line at a time.
     pub fn new(out: VisibleOutput<W>) -> Self {
-        Self { out: out.with_form(OutputForm::Json), fold: LineFold::default(), ends: Vec::new(), data_seed: None }
+        let (fold, ends, executions) = (LineFold::default(), Vec::new(), Vec::new());
+        let out = out.with_form(OutputForm::Json);
+        Self { out, fold, ends, executions, is_of_commands: false, data_seed: None }
     }
 }
 
@@ -172,6 +210,7 @@ impl<W: Write> JsonLines<W> {
     /// A run begins.
     pub fn run_started(&mut self, header: RunHeader) {
         self.data_seed = Some(header.data_seed);
+        self.is_of_commands = header.is_of_commands;
     }
 
     /// One object per verdict.
@@ -191,11 +230,18 @@ impl<W: Write> Sink for JsonLines<W> {
         if batch.table.name == RunEnd::NAME {
             self.ends.extend(batch.to_rows::<RunEnd>()?);
         }
+        if batch.table.name == CommandExecution::NAME {
+            self.executions.extend(batch.to_rows::<CommandExecution>()?);
+        }
         self.fold.accept(batch)
     }
 
     fn commit(&mut self) -> Result<(), RecordingError> {
-        for line in self.fold.commit() {
+        for row in std::mem::take(&mut self.executions) {
+            self.out.write_all(format!("{}\n", json_command(&row)).as_bytes()).map_err(output_error)?;
+        }
+        // A run of commands alone has no intervals of I/O.
+        for line in self.fold.commit().into_iter().filter(|_| !self.is_of_commands) {
             // One write per line: a reader never sees half of one.
             self.out
                 .write_all(format!("{}\n", json_line(&line, self.data_seed.as_deref())).as_bytes())

@@ -17,7 +17,7 @@ mod terminal;
 pub mod top;
 mod trace_lines;
 
-pub use json::{JsonLines, json_difference, json_end, json_line, json_verdict};
+pub use json::{JsonLines, json_command, json_difference, json_end, json_line, json_verdict};
 pub use lines::{average_line, header_lines, interval_line};
 pub use probe::{FileLines, IoLines, ProbeLook};
 pub use probe_cpu::CpuLines;
@@ -26,7 +26,7 @@ pub use probe_stacks::StackLines;
 pub use progress::{RunProgress, progress_line};
 pub use stat::{ComplaintSink, CpuUnit, StatForm, StatLines, StatLook, WallAnchor, unknown_name_message};
 pub use table::{PaintedLine, painted_table, summary_tables, table_lines};
-pub use terminal::{RunHeader, Terminal, TerminalLook};
+pub use terminal::{CommandHeader, RunHeader, Terminal, TerminalLook};
 pub use trace_lines::{trace_header, trace_json, trace_line};
 
 use recording::RecordingError;

@@ -185,9 +185,23 @@ pub fn summary_tables(facts: &RecordingFacts, width: usize) -> Vec<String> {
         lines.push(String::new());
     }
     // Many runs' operations would scroll the overview away; the report has them.
-    for run in facts.runs.iter().filter(|run| facts.runs.len() <= 4 || run.index < 0) {
+    let driven = facts.runs.iter().filter(|run| !run.is_of_commands());
+    for run in driven.filter(|run| facts.runs.len() <= 4 || run.index < 0) {
         lines.push(format!("{} {}: operations", run.title, run.detail).replace(" :", ":"));
         lines.extend(table_lines(&views::totals_table(run), width));
+        lines.push(String::new());
+    }
+    for run in &facts.runs {
+        let moments = views::view("command.moments").ok().and_then(|view| view.draw(facts, Some(run)));
+        if let Some(view::Body::Table(table)) = moments.map(|view| view.body) {
+            lines.push(format!("{}: commands under load", run.name()));
+            lines.extend(table_lines(&table, width));
+            lines.push(String::new());
+        }
+    }
+    let commands = facts.executed();
+    if !commands.is_empty() {
+        lines.extend(workload::commands::summary_lines(&commands));
         lines.push(String::new());
     }
     // A single run's objectives were printed a few lines above; if all are met, no table is needed.

@@ -5,10 +5,13 @@ use crate::output_error;
 use crate::progress::{RunProgress, progress_line};
 use objectives::{Judgement, ObjectiveVerdict};
 use quantity::output::{LinePart, VisibleOutput};
-use recording::{LoadPhase, RecordingError, RowBatch, Sink};
+use recording::rows::{CommandExecution, Phase};
+use recording::{LoadPhase, PhaseEdge, RecordingError, RowBatch, Sink};
+use std::collections::BTreeMap;
 use std::io::Write;
-use view::Unit;
+use view::{Tone, Unit};
 use views::{LineFold, RunFold};
+use workload::commands::{execution_line, execution_tone};
 
 /// Interval lines between two headings on a terminal.
 const HEADING_EVERY: usize = 30;
@@ -38,6 +41,17 @@ impl TerminalLook {
     }
 }
 
+/// A command that a run executes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandHeader {
+    /// Its name.
+    pub name: String,
+    /// Executions by phase: on the idle machine, warm-ups, measured; `None` where these are not known beforehand.
+    pub counts: [Option<u64>; 3],
+    /// Is it started at set moments of the measured time?
+    pub is_timed: bool,
+}
+
 /// What is said when a run begins.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunHeader {
@@ -63,6 +77,10 @@ pub struct RunHeader {
     pub start_s: f64,
     /// Seed of the data that is written, 16 hexadecimal digits.
     pub data_seed: String,
+    /// The commands that it executes.
+    pub commands: Vec<CommandHeader>,
+    /// Does it execute commands, and no I/O of its own? Then it has no lines of intervals.
+    pub is_of_commands: bool,
 }
 
 /// How a line looks where colours may be.
@@ -103,13 +121,18 @@ pub struct Terminal<W: Write> {
     now_s: f64,
     lines: usize,
     painted: bool,
+    executions: Vec<CommandExecution>,
+    /// When the measured time of each run began, ns.
+    measured_ns: BTreeMap<i32, i64>,
 }
 
 impl<W: Write> Terminal<W> {
     /// Prints to `out`.
     pub fn new(out: VisibleOutput<W>, look: TerminalLook) -> Self {
         let (fold, summary, run) = (LineFold::default(), RunFold::default(), RunHeader::default());
-        Self { out, look, fold, summary, run, first_start_s: None, now_s: 0.0, lines: 0, painted: false }
+        let (executions, measured_ns) = (Vec::new(), BTreeMap::new());
+        let (first_start_s, now_s, lines, painted) = (None, 0.0, 0, false);
+        Self { out, look, fold, summary, run, first_start_s, now_s, lines, painted, executions, measured_ns }
     }
 
     fn styled<'a>(&self, style: Style, text: &'a str) -> [LinePart<'a>; 3] {
@@ -179,7 +202,32 @@ impl<W: Write> Terminal<W> {
         self.paint()
     }
 
+    /// The line of an execution that has ended.
+    fn execution(&mut self, row: &CommandExecution) -> Result<(), RecordingError> {
+        let header = self.run.commands.iter().find(|known| *known.name == *row.workload && self.run.title == row.run);
+        let of = header.and_then(|header| match row.phase {
+            LoadPhase::Baseline => header.counts[0],
+            LoadPhase::Warmup => header.counts[1],
+            LoadPhase::Measure => header.counts[2],
+            _ => None,
+        });
+        let is_timed = header.is_some_and(|header| header.is_timed) && row.phase == LoadPhase::Measure;
+        let began_ns = self.measured_ns.get(&row.run_index).filter(|_| is_timed);
+        let at_s = began_ns.map(|began_ns| (row.due_t_ns - began_ns) as f64 / 1e9);
+        let style = match execution_tone(row) {
+            Tone::Error => Style::Red,
+            Tone::Warning => Style::Yellow,
+            Tone::Info => Style::Dim,
+            Tone::Plain | Tone::Good => Style::Plain,
+        };
+        self.now_s = self.now_s.max(row.t_s);
+        self.put(style, &execution_line(row, of, at_s))
+    }
+
     fn heading(&mut self) -> Result<(), RecordingError> {
+        if self.run.is_of_commands {
+            return Ok(());
+        }
         for line in header_lines(self.look.width) {
             self.put(Style::Dim, &line)?;
         }
@@ -192,6 +240,9 @@ impl<W: Write> Terminal<W> {
     /// The output cannot be written.
     pub fn run_ended(&mut self) -> Result<(), RecordingError> {
         let summary = self.summary.end();
+        if self.run.is_of_commands {
+            return self.out.flush().map_err(output_error);
+        }
         self.put(Style::Bold, &average_line(&summary, self.look.width))?;
         self.out.flush().map_err(output_error)
     }
@@ -237,12 +288,27 @@ impl<W: Write> Terminal<W> {
 
 impl<W: Write> Sink for Terminal<W> {
     fn accept(&mut self, batch: &RowBatch) -> Result<(), RecordingError> {
+        if batch.table.name == CommandExecution::NAME {
+            self.executions.extend(batch.to_rows::<CommandExecution>()?);
+        }
+        if batch.table.name == Phase::NAME {
+            let rows = batch.to_rows::<Phase>()?.into_iter();
+            let begun = rows.filter(|row| row.phase == LoadPhase::Measure && row.event == PhaseEdge::Start);
+            self.measured_ns.extend(begun.map(|row| (row.run_index, row.t_ns)));
+        }
         self.summary.accept(batch)?;
         self.fold.accept(batch)
     }
 
     fn commit(&mut self) -> Result<(), RecordingError> {
+        for row in std::mem::take(&mut self.executions) {
+            self.execution(&row)?;
+        }
         for line in self.fold.commit() {
+            if self.run.is_of_commands {
+                self.now_s = line.t_s;
+                continue;
+            }
             if self.look.live && self.lines > 0 && self.lines.is_multiple_of(HEADING_EVERY) {
                 self.heading()?;
             }

@@ -275,6 +275,8 @@ pub enum MarkKind {
     Phase,
     /// Nothing completed although something was waiting.
     Stall,
+    /// A command was executed.
+    Command,
 }
 
 /// Rows and columns.

@@ -1,5 +1,6 @@
 //! The one catalogue of views: every face draws these and no others.
 
+mod commands;
 mod compared;
 mod followed;
 mod machine;
@@ -486,8 +487,9 @@ static VIEWS: [View; 39] = [
 
 /// All views.
 pub fn views() -> &'static [View] {
-    static ALL: LazyLock<Vec<View>> =
-        LazyLock::new(|| [VIEWS.as_slice(), &followed::FOLLOWED, &machine::MACHINE, &compared::COMPARED].concat());
+    static ALL: LazyLock<Vec<View>> = LazyLock::new(|| {
+        [&commands::COMMANDS, VIEWS.as_slice(), &followed::FOLLOWED, &machine::MACHINE, &compared::COMPARED].concat()
+    });
     &ALL
 }
 

@@ -1,8 +1,8 @@
 //! The page of a comparison: the report's own shape, so that the same face draws it.
 
 use crate::catalogue::{view, views};
-use crate::comparison::words::{change, headline, interval, sentence, tone, verdict};
-use crate::comparison::{Comparison, Side, busy, failures};
+use crate::comparison::words::{change, interval, sentence, tone, verdict};
+use crate::comparison::{Comparison, Side, busy, commands, failures};
 use crate::model::RunSummary;
 use crate::model::{RecordingInfo, ReportAppendix, ReportFigure, ReportModel, ReportWarning, RunModel, SourceText};
 use crate::repeats::groups;
@@ -49,6 +49,7 @@ pub fn comparison_model(comparison: &Comparison) -> ReportModel {
         detail: String::new(),
         sentence: sentence(comparison, pair),
         figures: figures(comparison, pair),
+        is_of_commands: false,
         summary: summary(comparison, pair),
         views: of_a_pair(pair),
     });
@@ -56,7 +57,7 @@ pub fn comparison_model(comparison: &Comparison) -> ReportModel {
     ReportModel {
         schema: SCHEMA.to_string(),
         title: names.join(" | "),
-        sentence: headline(comparison),
+        sentence: commands::headline(comparison),
         figures: figures(comparison, usual),
         recording: information(sides),
         warnings: warnings(comparison),
@@ -68,7 +69,7 @@ pub fn comparison_model(comparison: &Comparison) -> ReportModel {
 
 /// Is a view about all pairs rather than about one?
 fn is_of_all(id: &str) -> bool {
-    ["compare.runs", "compare.load_response", "compare.counters"].contains(&id)
+    ["compare.commands", "compare.runs", "compare.load_response", "compare.counters"].contains(&id)
 }
 
 fn figures(comparison: &Comparison, pair: usize) -> Vec<ReportFigure> {
@@ -169,6 +170,7 @@ fn warnings(comparison: &Comparison) -> Vec<ReportWarning> {
     for sentence in &comparison.remarks {
         say(Tone::Warning, sentence.clone());
     }
+    commands::notes(comparison).into_iter().for_each(|sentence| say(Tone::Info, sentence));
     for side in sides {
         for sentence in &side.facts.damage {
             say(Tone::Error, format!("{} is damaged: {sentence}.", side.label));

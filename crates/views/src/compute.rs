@@ -114,7 +114,7 @@ fn check(view: &View, selection: &Selection) -> Result<(), TableReadError> {
     let unfit = |reason: String| Err(TableReadError::Unfit { id: view.id.to_string(), reason });
     let (things, is_of_counters) = (things(view), Availability::table_of(view.id).is_some());
     let of_run = view.is_of_a_run() && !is_of_counters;
-    let of_runs = of_run || view.id.starts_with("sweep.");
+    let of_runs = of_run || view.id.starts_with("sweep.") || view.id.starts_with("command.");
     // A trace's device and a server were called targets before there was --select.
     let is_named = matches!(things, Some("servers")) || view.id == "trace.addresses";
     if selection.names.is_some() && things.is_none() {

@@ -4,12 +4,13 @@ mod ending;
 mod fold;
 
 use rates::{
-    CpuPoint, DiskPoint, IntervalFacts, MemoryPoint, NetPoint, OPS, PhaseSpan, PoolPoint, PressurePoint, Stall,
-    TasksPoint, TotalFacts, UnfinishedOperations, WaitPoint, base_title,
+    CpuPoint, DiskPoint, IntervalFacts, MemoryPoint, NetPoint, OPS, OpCount, PhaseSpan, PoolPoint, PressurePoint,
+    Stall, TasksPoint, TotalFacts, UnfinishedOperations, WaitPoint, base_title,
 };
 use recording::{LoadPhase, Manifest, PhaseEdge, Reader, RecordingState, Row, rows};
 use std::collections::BTreeMap;
 use view::{NamePattern, Selection, TableReadError};
+use workload::commands::{ExecutedCommand, executed_commands};
 
 /// Everything that the views are computed from.
 #[derive(Debug)]
@@ -40,6 +41,8 @@ pub struct RecordingFacts {
     pub pressure: BTreeMap<String, Vec<PressurePoint>>,
     /// What happened.
     pub events: Vec<rows::Event>,
+    /// Executions of commands, of the runs that were asked for and of `record`.
+    pub commands: Vec<rows::CommandExecution>,
     /// What came of the objectives that the recording was made with.
     pub objectives: Vec<objectives::ObjectiveVerdict>,
     /// Only these controllers.
@@ -83,6 +86,8 @@ pub struct RunFacts {
     pub(crate) began_ns: i64,
     /// What other programs did while it was measured; `None` where nothing asked for it.
     pub(crate) others: Option<crate::other_load::Others>,
+    /// Executions of its commands, which are in none of its intervals and totals.
+    pub commands: Vec<rows::CommandExecution>,
     /// Its totals were written at its end; otherwise they are added up from its intervals.
     pub complete: bool,
 }
@@ -100,6 +105,7 @@ impl RecordingFacts {
         fold::intervals(reader, selection, &mut runs)?;
         fold::engine(reader, &mut runs)?;
         fold::fidelity(reader, &mut runs)?;
+        let mut commands = fold::commands(reader, selection, &mut runs)?;
         let mut runs: Vec<RunFacts> = runs.into_values().collect();
         for run in &mut runs {
             run.finish();
@@ -119,6 +125,7 @@ impl RecordingFacts {
             if runs.is_empty() {
                 return Err(TableReadError::UnknownRun { run: wanted.clone(), known: known.join(", ") });
             }
+            commands.retain(|row| runs.iter().any(|run| run.index == row.run_index && !row.run.is_empty()));
         }
         let disks = with_rows(reader, |rows| rates::disks(rows))?;
         let printed = with_rows(reader, |rows| rates::printed_pools(rows))?;
@@ -136,6 +143,7 @@ impl RecordingFacts {
             pressure: with_rows(reader, |rows| rates::pressure(rows))?,
             events: reader.table::<rows::Event>()?,
             objectives: objectives::objectives(reader)?,
+            commands,
             controllers: None,
             is_without_runs: false,
             runs,
@@ -182,6 +190,12 @@ impl RecordingFacts {
         let phases = vec![PhaseSpan { phase: LoadPhase::Measure, from_ns, to_ns }];
         self.runs.push(RunFacts { start_ns: from_ns, phases, ..RunFacts::default() });
         self.is_without_runs = true;
+    }
+
+    /// Executions by command and setting.
+    pub fn executed(&self) -> Vec<ExecutedCommand> {
+        let of = |index: i32| self.runs.iter().find(|run| run.index == index && !self.is_without_runs);
+        executed_commands(&self.commands, &|index| of(index).map_or(String::new(), |run| run.detail.clone()))
     }
 
     /// Does all of a recording without a run stand for one?
@@ -245,6 +259,14 @@ impl RunFacts {
     /// The title without the number of the repetition.
     pub(crate) fn base_title(&self) -> &str {
         base_title(&self.title)
+    }
+
+    /// Did it execute commands, and no I/O of its own? Then it has no rate, and is in no table of rates.
+    pub fn is_of_commands(&self) -> bool {
+        let is_idle = |count: &OpCount| count.ops == 0 && !count.errors.is_positive() && !count.arrivals.is_positive();
+        !self.commands.is_empty()
+            && self.totals.iter().all(|total| is_idle(&total.count))
+            && self.intervals.iter().all(|interval| interval.ops.iter().all(is_idle))
     }
 
     /// Did it play a trace?

@@ -19,10 +19,8 @@ mod requests;
 mod run_fold;
 mod run_summary;
 mod series;
-mod student;
 mod tables;
 mod traced;
-pub mod trend;
 mod wall_clock;
 
 pub use catalogue::{View, ViewKind, view, views};
@@ -38,7 +36,6 @@ pub use model::{
     AtLeast, HardwareGroup, HistogramSummary, RecordingInfo, ReportAppendix, ReportFigure, ReportModel, ReportWarning,
     RunModel, RunSummary, SourceText, StallModel, SummaryFigure,
 };
-pub use repeats::RepeatEstimate;
 pub use report_model::{report_model, unended};
 pub use requests::RequestFacts;
 pub use run_fold::RunFold;

@@ -287,6 +287,9 @@ pub struct RunModel {
     pub sentence: String,
     /// The figures that matter most.
     pub figures: Vec<ReportFigure>,
+    /// Did it execute commands, and no I/O of its own? Then it is in no table of runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_commands: bool,
     /// In numbers.
     pub summary: RunSummary,
     /// Views of this run.

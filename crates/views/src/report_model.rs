@@ -1,5 +1,6 @@
 //! Puts a whole report together.
 
+mod commands;
 mod machine;
 mod warnings;
 
@@ -36,7 +37,9 @@ const SERVERS: usize = 3;
 pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
     let mut facts = RecordingFacts::read(reader, &Selection::default())?;
     let mut runs: Vec<RunModel> = facts.runs.iter().map(|run| run_model(&facts, run)).collect();
-    let shown = |view: &&View| view.id == "recording.objectives" || view.id.starts_with("sweep.");
+    let shown = |view: &&View| {
+        view.id == "recording.objectives" || view.id.starts_with("sweep.") || view.id.starts_with("command.")
+    };
     let mut of_all: Vec<&View> = views().iter().filter(|view| !view.is_of_a_run()).filter(shown).collect();
     of_all.sort_by_key(|view| !view.id.starts_with("recording."));
     let of_all: Vec<ViewData> = of_all.into_iter().filter_map(|view| view.draw(&facts, None)).collect();
@@ -49,10 +52,7 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
     let files = FileFold::read(reader)?;
     let requests = RequestFacts::read(reader)?;
     let findings = findings::findings(reader, findings::Thresholds::default())?;
-    let title = match facts.manifest.sources.first() {
-        Some((name, _)) => name.rsplit('/').next().unwrap_or(name).to_string(),
-        None => facts.manifest.id.clone(),
-    };
+    let title = title(&facts);
     // A trace beside runs is about their I/O; alone it is what the recording is about, and counters are when nothing else is.
     let mut machine_views = Vec::new();
     let is_watched = facts.has_counters_only();
@@ -61,6 +61,7 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
         machine_views = machine::drawn(&facts);
     }
     let (sentence, figures) = match (&traced, &requests, &files) {
+        _ if commands::are_alone(&facts) => commands::head(&facts, is_watched),
         _ if !runs.is_empty() => {
             (sentence(&facts, &runs), headline(&facts, &runs).into_iter().chain(objectives_figure(&facts)).collect())
         }
@@ -105,6 +106,15 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
         appendix: appendix(&facts),
         runs,
     })
+}
+
+/// The name of what was asked for, or else of what ran.
+fn title(facts: &RecordingFacts) -> String {
+    match facts.manifest.sources.first() {
+        Some((name, _)) => name.rsplit('/').next().unwrap_or(name).to_string(),
+        None if commands::are_alone(facts) => commands::title(&facts.executed()),
+        None => facts.manifest.id.clone(),
+    }
 }
 
 /// That the rules looked and found nothing; `None` where they had nothing to look at, or found something.
@@ -286,15 +296,22 @@ fn run_sentence(run: &RunFacts, summary: &RunSummary) -> String {
 fn run_model(facts: &RecordingFacts, run: &RunFacts) -> RunModel {
     let summary = run_summary(facts, run);
     let verdicts = Availability::of(&facts.manifest);
+    let is_of_commands = run.is_of_commands();
+    let (sentence, figures) = match is_of_commands {
+        true => commands::of_run(run),
+        false => (run_sentence(run, &summary), run_figures(run, &summary)),
+    };
     RunModel {
+        is_of_commands,
         index: run.index,
         title: run.title.clone(),
         detail: run.detail.clone(),
-        sentence: run_sentence(run, &summary),
-        figures: run_figures(run, &summary),
+        sentence,
+        figures,
         views: views()
             .iter()
             .filter(|view| view.is_of_a_run() && view.id != "run.summary")
+            .filter(|view| !is_of_commands || commands::is_shown(view.id))
             .filter_map(|view| view.draw(facts, Some(run)).or_else(|| view.missing(&verdicts)))
             .map(thinned)
             .collect(),
@@ -336,7 +353,7 @@ fn measured<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> impl Iterato
 
 /// How many runs only filled the targets or did nothing, when there are any.
 fn beside(facts: &RecordingFacts, runs: &[RunModel]) -> Option<String> {
-    let others = runs.len() - measured(facts, runs).count();
+    let others = runs.iter().filter(|run| !run.is_of_commands).count() - measured(facts, runs).count();
     (others > 0).then(|| several(others, "run") + " that filled the targets or did nothing")
 }
 

@@ -104,6 +104,7 @@ impl RunFold {
             waits: Vec::new(),
             pressure: BTreeMap::new(),
             events: Vec::new(),
+            commands: Vec::new(),
             objectives: Vec::new(),
             controllers: None,
             is_without_runs: false,

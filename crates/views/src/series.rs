@@ -53,6 +53,7 @@ pub(crate) fn marks(run: &RunFacts) -> Vec<TimeMark> {
         kind: MarkKind::Stall,
         label: format!("no completion for {}", Unit::Nanoseconds.format(Some(stall.length_ns() as f64))),
     }));
+    marks.extend(workload::commands::marks(&run.commands, run.start_ns));
     marks.sort_by(|a, b| a.from.total_cmp(&b.from));
     marks
 }
@@ -441,6 +442,7 @@ pub(crate) fn measured(facts: &RecordingFacts) -> Vec<(&RunFacts, crate::RunSumm
 /// Was this run measured? Not one that filled the targets, or ended before anything was.
 pub(crate) fn was_measured(run: &RunFacts, summary: &crate::RunSummary) -> bool {
     match run.main_phase() {
+        _ if run.is_of_commands() => false,
         LoadPhase::Format => false,
         LoadPhase::Measure => summary.iops.is_some(),
         _ => summary.iops.is_some() && summary.ops > 0.0,

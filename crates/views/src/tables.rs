@@ -1,13 +1,14 @@
 //! The tables of the catalogue.
 
 use crate::comparison::conclusion::SMALLEST;
-use crate::comparison::rounds::{FEWEST, welch};
+use crate::comparison::rounds::FEWEST;
 use crate::model::SummaryFigure;
-use crate::repeats::{Group, RepeatEstimate, groups};
+use crate::repeats::{Group, groups};
 use crate::run_summary::run_summary;
 use crate::series::summaries;
 use crate::{HistogramSummary, RecordingFacts, RunFacts, RunSummary};
 use rates::OperationTimes;
+use rates::samples::{RepeatEstimate, welch};
 use rates::{OpCount, TotalFacts};
 use recording::LoadPhase;
 use std::collections::BTreeMap;
@@ -154,10 +155,11 @@ pub(crate) fn targets(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
 }
 
 pub(crate) fn runs(facts: &RecordingFacts) -> Option<Drawing> {
-    if facts.runs.len() < 2 {
+    let rows = facts.runs.iter().filter(|run| !run.is_of_commands());
+    let rows: Vec<(&RunFacts, RunSummary)> = rows.map(|run| (run, run_summary(facts, run))).collect();
+    if rows.len() < 2 {
         return None;
     }
-    let rows: Vec<(&RunFacts, RunSummary)> = facts.runs.iter().map(|run| (run, run_summary(facts, run))).collect();
     let numbers = |title: &str, unit, value: &dyn Fn(&RunSummary) -> Option<f64>| {
         TableColumn::numbers(title, unit, rows.iter().map(|(_, summary)| value(summary)))
     };

@@ -223,7 +223,11 @@ impl Canvas {
         let mut free = f64::NEG_INFINITY;
         for mark in marks {
             let (from, to) = (self.px(x, mark.from.max(x.low)), self.px(x, mark.to.min(x.high)));
-            let (fill, opacity) = if mark.kind == MarkKind::Stall { self.theme.stall() } else { self.theme.phase() };
+            let (fill, opacity) = match mark.kind {
+                MarkKind::Stall => self.theme.stall(),
+                MarkKind::Command => self.theme.command(),
+                MarkKind::Phase => self.theme.phase(),
+            };
             let _ = writeln!(
                 self.out,
                 r#"<rect x="{}" y="{}" width="{}" height="{}" fill="{fill}" opacity="{opacity}"/>"#,

@@ -44,6 +44,10 @@ impl Theme {
         (self.pick("#647084", "#9aa7bd"), "0.1")
     }
 
+    pub(crate) fn command(self) -> (&'static str, &'static str) {
+        (self.pick("#2f6fd6", "#6ea8ff"), "0.16")
+    }
+
     pub(crate) fn stall(self) -> (&'static str, &'static str) {
         (self.pick("#d43030", "#ff5a5a"), "0.27")
     }

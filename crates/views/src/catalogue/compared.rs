@@ -24,7 +24,14 @@ const fn side(
     View { id, title, explanation, kind, compute: Compute::Side(compute) }
 }
 
-pub(super) static COMPARED: [View; 13] = [
+pub(super) static COMPARED: [View; 14] = [
+    pair(
+        "compare.commands",
+        "Commands side by side",
+        ViewKind::Table,
+        comparison::commands::table,
+        "Means over the executions that count, ± half of the 95 % interval. The ratio is second ÷ first, of the geometric means, with its interval by Welch's t of the logarithms; the figure with a star decides (docs/commands.md).",
+    ),
     pair(
         "compare.runs",
         "Runs side by side",

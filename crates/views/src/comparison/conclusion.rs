@@ -4,11 +4,10 @@ use super::length_check::{ABOVE, INDEPENDENT, TAIL_S, autoregression, autoregres
 use super::length_check::{independent, independent_of, tail};
 use super::per_second::LoadRound;
 use super::rounds::{self, FEWEST, SHORTEST_S};
-use super::two_run_test::{
-    COSINES, Interval, freedom, interval, is_between_modes, series, theta, variance, whole, woodruff,
-};
-use crate::student::student;
+use super::two_run_test::{COSINES, freedom, interval, is_between_modes, series, theta, variance, whole, woodruff};
 use rates::measure::{BetterDirection, LoadMeasure, MeasureKind, TimeKind};
+use rates::samples::LogInterval;
+use rates::student::student;
 use std::borrow::Cow;
 use view::Unit;
 
@@ -273,7 +272,7 @@ impl<'a> LoadPair<'a> {
     }
 
     /// What an interval says by itself.
-    fn concluded(&self, d: f64, interval: Interval) -> Conclusion {
+    fn concluded(&self, d: f64, interval: LogInterval) -> Conclusion {
         let bound = self.question.within.ln_1p();
         if interval.excludes_zero() && d.abs() > SMALLEST.ln() {
             Conclusion::Different { better: None }
@@ -336,7 +335,7 @@ impl<'a> LoadPair<'a> {
         judged.interval = Some((found.low.exp(), found.high.exp()));
         let doubted = (independent < INDEPENDENT).then(|| {
             let other = interval((a, b), kind, spread.ar, spread.ar_factor);
-            DOUBT * found.half().max(other.map_or(f64::INFINITY, Interval::half))
+            DOUBT * found.half().max(other.map_or(f64::INFINITY, LogInterval::half))
         });
         judged.conclusion = self.of_single((d, found), measured_s, independent, doubted);
         judged.grounds = self.grounds((d, found), measured_s, doubted);
@@ -369,7 +368,7 @@ impl<'a> LoadPair<'a> {
     }
 
     /// What verdicts of two single runs may rest on; `doubted`: how much a difference must exceed where the gate says no.
-    fn grounds(&self, (d, found): (f64, Interval), measured_s: f64, doubted: Option<f64>) -> RatioIntervals {
+    fn grounds(&self, (d, found): (f64, LogInterval), measured_s: f64, doubted: Option<f64>) -> RatioIntervals {
         if self.is_paired || measured_s < SLIP * VERDICT_S {
             return RatioIntervals::default();
         }
@@ -381,7 +380,7 @@ impl<'a> LoadPair<'a> {
     /// The verdict of two single runs: of the interval, if they are long enough for their own slowness.
     fn of_single(
         &self,
-        (d, found): (f64, Interval),
+        (d, found): (f64, LogInterval),
         measured_s: f64,
         independent: f64,
         doubted: Option<f64>,

@@ -2,6 +2,7 @@
 
 use super::{Comparison, JudgedFigure};
 use rates::measure::{LoadMeasure, MEASURES};
+use workload::commands::COMMAND_MEASURES;
 
 /// One figure of one recording beside that of the first.
 #[derive(Clone, Debug)]
@@ -52,6 +53,29 @@ impl Comparison {
                 all.extend(MEASURES.iter().filter_map(of));
             }
         }
+        all.extend(of_commands(self));
         all
     }
+}
+
+/// Every figure of commands that both recordings have.
+fn of_commands(comparison: &Comparison) -> impl Iterator<Item = FigureDifference<'_>> {
+    comparison.commands.iter().enumerate().flat_map(move |(run_index, command)| {
+        let sides = command.judged.iter().enumerate().skip(1);
+        sides.flat_map(move |(side, judged)| {
+            COMMAND_MEASURES.iter().zip(judged).filter_map(move |(measure, judged)| {
+                let (difference, judged) = judged.as_ref()?;
+                Some(FigureDifference {
+                    run: &command.pair.name,
+                    run_index,
+                    recording: comparison.label(side),
+                    against: comparison.label(0),
+                    measure: measure.key,
+                    is_primary: measure.key == COMMAND_MEASURES[0].key,
+                    values: (difference.was, difference.is),
+                    judged,
+                })
+            })
+        })
+    })
 }

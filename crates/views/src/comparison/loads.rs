@@ -30,6 +30,8 @@ pub(super) fn merged(all: Vec<RecordingFacts>) -> Option<RecordingFacts> {
     for mut facts in parts {
         let next = first.runs.iter().map(|run| run.index + 1).max().unwrap_or(0);
         facts.runs.iter_mut().for_each(|run| run.index += next);
+        facts.commands.iter_mut().for_each(|row| row.run_index += next);
+        first.commands.append(&mut facts.commands);
         first.runs.append(&mut facts.runs);
         first.cpu.append(&mut facts.cpu);
         first.damage.append(&mut facts.damage);

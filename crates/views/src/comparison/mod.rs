@@ -6,6 +6,7 @@
 
 pub(crate) mod busy;
 mod changes;
+pub(crate) mod commands;
 pub(crate) mod conclusion;
 mod difference;
 pub(crate) mod failures;
@@ -91,6 +92,8 @@ pub struct Comparison {
     pub(crate) pairs: Vec<String>,
     /// Is it traces that are compared?
     pub(crate) traced: bool,
+    /// Commands that they executed.
+    pub(crate) commands: Vec<commands::ComparedCommand>,
     pub(crate) question: ComparisonQuestion,
     /// What came of the conditions that were judged last.
     pub(crate) objectives: Vec<ObjectiveVerdict>,
@@ -152,7 +155,8 @@ impl Comparison {
             sides.push(Side { label, loads, samples, facts, judged: Vec::new(), notes: Vec::new() });
         }
         let (question, objectives, remarks) = (ComparisonQuestion::default(), Vec::new(), Vec::new());
-        let mut comparison = Self { sides, pairs, traced: traced.is_some(), question, objectives, remarks };
+        let commands = Vec::new();
+        let mut comparison = Self { sides, pairs, traced: traced.is_some(), commands, question, objectives, remarks };
         comparison.ask(question);
         Ok(comparison)
     }
@@ -165,6 +169,10 @@ impl Comparison {
     /// Judges everything by another question.
     pub fn ask(&mut self, question: ComparisonQuestion) {
         self.question = question;
+        let executed: Vec<_> = self.sides.iter().map(|side| side.facts.executed()).collect();
+        let has_some = executed.iter().any(|commands| !commands.is_empty());
+        let pairs = if has_some { workload::commands::paired(&executed) } else { Vec::new() };
+        self.commands = pairs.into_iter().map(|pair| commands::ComparedCommand::new(pair, question)).collect();
         let Some((first, others)) = self.sides.split_first_mut() else { return };
         for side in others {
             let is_replay = self.traced && is_replay_of(first, side);
@@ -242,6 +250,7 @@ fn facts_of(reader: &Reader, run: Option<&str>, has_others: bool) -> Result<Reco
         Err(TableReadError::UnknownRun { .. }) if has_others => {
             let mut facts = RecordingFacts::read(reader, &Selection::default())?;
             facts.runs.clear();
+            facts.commands.clear();
             Ok(facts)
         }
         other => other,

@@ -4,9 +4,9 @@
 
 use super::length_check::ABOVE;
 use super::per_second::LoadRound;
-use super::two_run_test::{Interval, theta, whole, width};
-use crate::student::student;
+use super::two_run_test::{theta, whole, width};
 use rates::measure::MeasureKind;
+use rates::samples::{DifferenceEstimate, LogInterval, welch};
 
 /// Fewest rounds of each side that are judged as rounds.
 pub const FEWEST: usize = 4;
@@ -14,39 +14,6 @@ pub const FEWEST: usize = 4;
 pub const SHORTEST_S: f64 = 30.0;
 /// A slip of the clock is no shorter round.
 const SLIP: f64 = 0.98;
-
-/// What rounds say of a figure.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Estimate {
-    /// Difference of the means of the logarithms.
-    pub(crate) d: f64,
-    /// Its 95 % interval.
-    pub(crate) interval: Interval,
-}
-
-/// Mean of values, and the variance of that mean.
-fn mean_of(values: &[f64]) -> (f64, f64) {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (mean, squares / (count - 1.0) / count)
-}
-
-/// Welch's interval of the difference of two samples' means, two or more values each; it ends at the quantile `level` of Student's
-/// t: 0.975 for 95 %.
-pub(crate) fn welch(a: &[f64], b: &[f64], level: f64) -> Estimate {
-    let ((mean_a, part_a), (mean_b, part_b)) = (mean_of(a), mean_of(b));
-    let (d, both) = (mean_b - mean_a, part_a + part_b);
-    let less_one = |values: &[f64]| values.len() as f64 - 1.0;
-    // Welch–Satterthwaite. Below rounding there is no spread.
-    let half = if both < 1e-24 {
-        0.0
-    } else {
-        let freedom = both.powi(2) / (part_a.powi(2) / less_one(a) + part_b.powi(2) / less_one(b));
-        student(level, freedom) * both.sqrt()
-    };
-    Estimate { d, interval: Interval { low: d - half, high: d + half } }
-}
 
 /// The rounds of both sides that are worth a comparison: of a faulty one its partner is left out too.
 pub(crate) fn sound<'a>(a: &'a [LoadRound], b: &'a [LoadRound]) -> (Vec<&'a LoadRound>, Vec<&'a LoadRound>) {
@@ -73,7 +40,12 @@ pub(crate) fn alternate(a: &[&LoadRound], b: &[&LoadRound]) -> bool {
 }
 
 /// A figure over rounds. `None` where a round does not have it, or where too few operations lie above a quantile.
-pub(crate) fn estimate(a: &[&LoadRound], b: &[&LoadRound], kind: MeasureKind, level: f64) -> Option<Estimate> {
+pub(crate) fn estimate(
+    a: &[&LoadRound],
+    b: &[&LoadRound],
+    kind: MeasureKind,
+    level: f64,
+) -> Option<DifferenceEstimate> {
     let logs = |rounds: &[&LoadRound]| rounds.iter().map(|round| theta(round, kind)).collect::<Option<Vec<f64>>>();
     let mut estimate = welch(&logs(a)?, &logs(b)?, level);
     if let MeasureKind::Quantile(clock, p) = kind {
@@ -84,7 +56,7 @@ pub(crate) fn estimate(a: &[&LoadRound], b: &[&LoadRound], kind: MeasureKind, le
             return None;
         }
         let w = width(&a, clock, p).max(width(&b, clock, p));
-        estimate.interval = Interval { low: estimate.interval.low - w, high: estimate.interval.high + w };
+        estimate.interval = LogInterval { low: estimate.interval.low - w, high: estimate.interval.high + w };
     }
     Some(estimate)
 }
@@ -92,18 +64,6 @@ pub(crate) fn estimate(a: &[&LoadRound], b: &[&LoadRound], kind: MeasureKind, le
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn welch_of_known_samples() {
-        // Means 2 and 5, variances 1 and 4, five values each: se² = 1, Welch's df = 25·4/(1+16) … = 5.882.
-        let a = [1.0, 1.0, 2.0, 3.0, 3.0];
-        let b = [3.0, 3.0, 5.0, 7.0, 7.0];
-        let found = welch(&a, &b, 0.975);
-        let half = student(0.975, 1.0 / (0.04 / 4.0 + 0.64 / 4.0));
-        assert!((found.d - 3.0).abs() < 1e-12 && (found.interval.high - 3.0 - half).abs() < 1e-12, "{found:?}");
-        let equal = welch(&[2.0; 4], &[2.0; 4], 0.975);
-        assert_eq!((equal.d, equal.interval), (0.0, Interval { low: 0.0, high: 0.0 }));
-    }
 
     fn round(began_ns: i64, fault: Option<&str>) -> LoadRound {
         LoadRound { began_ns, fault: fault.map(String::from), ..LoadRound::default() }

@@ -11,6 +11,7 @@ use super::per_second::{LoadRound, RoundStep};
 use quantity::histogram::Histogram;
 use rates::OperationTimes;
 use rates::measure::{MeasureKind, RateFlow, TimeKind};
+use rates::samples::LogInterval;
 use std::borrow::Cow;
 
 /// Slow movements whose power is looked at.
@@ -19,27 +20,6 @@ pub(super) const COSINES: u32 = 4;
 const COARSE: f64 = 0.25;
 /// Empty room between values that is as wide as this (natural logarithm) may be one between two modes.
 const GAP: f64 = 0.4;
-
-/// An interval of a difference of logarithms.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Interval {
-    /// Lower end.
-    pub(crate) low: f64,
-    /// Upper end.
-    pub(crate) high: f64,
-}
-
-impl Interval {
-    /// Half of its length.
-    pub(crate) fn half(self) -> f64 {
-        0.5 * (self.high - self.low)
-    }
-
-    /// Is 0 outside of it?
-    pub(crate) fn excludes_zero(self) -> bool {
-        self.low > 0.0 || self.high < 0.0
-    }
-}
 
 /// All times, those without an end with what they had taken.
 pub(super) fn whole(times: &OperationTimes) -> Cow<'_, Histogram> {
@@ -132,17 +112,17 @@ pub(crate) fn interval(
     kind: MeasureKind,
     variances: (f64, f64),
     factor: f64,
-) -> Option<Interval> {
+) -> Option<LogInterval> {
     let (was, is) = (theta(a, kind)?, theta(b, kind)?);
     let d = is - was;
     let MeasureKind::Quantile(clock, p) = kind else {
         let half = factor * (variances.0 + variances.1).sqrt();
-        return Some(Interval { low: d - half, high: d + half });
+        return Some(LogInterval { low: d - half, high: d + half });
     };
     let (low_a, high_a) = woodruff(&whole(a.times(clock)), p, variances.0, factor)?;
     let (low_b, high_b) = woodruff(&whole(b.times(clock)), p, variances.1, factor)?;
     let w = width(a, clock, p).max(width(b, clock, p));
-    Some(Interval { low: d - (is - low_b).hypot(high_a - was) - w, high: d + (high_b - is).hypot(was - low_a) + w })
+    Some(LogInterval { low: d - (is - low_b).hypot(high_a - was) - w, high: d + (high_b - is).hypot(was - low_a) + w })
 }
 
 /// The interval of a quantile (logarithms), from the variance of the share at or below it.

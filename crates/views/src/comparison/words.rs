@@ -56,6 +56,11 @@ pub(crate) fn verdict(judged: Option<&JudgedFigure>) -> String {
         Some(Conclusion::Different { better: Some(false) }) => "▼ worse".to_string(),
         Some(Conclusion::Different { better: None }) => "≠ different".to_string(),
         Some(Conclusion::Same { within }) => format!("= same within {}", percent(*within)),
+        // Of executions: more of them, not longer ones.
+        Some(Conclusion::NotResolved { needs_s, why }) if needs_s.is_nan() => match why.as_str() {
+            "" => "? not resolved".to_string(),
+            why => format!("? not resolved: {why}"),
+        },
         Some(Conclusion::NotResolved { needs_s, .. }) => {
             format!("? not resolved, that would take {}", length(*needs_s))
         }

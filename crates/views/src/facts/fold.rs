@@ -330,3 +330,17 @@ pub(crate) fn engine(reader: &Reader, runs: &mut Runs) -> Result<(), TableReadEr
     }
     Ok(())
 }
+
+/// Executions of commands, those of runs with their run too.
+pub(crate) fn commands(
+    reader: &Reader,
+    selection: &Selection,
+    runs: &mut Runs,
+) -> Result<Vec<rows::CommandExecution>, TableReadError> {
+    let mut all = reader.table::<rows::CommandExecution>()?;
+    all.retain(|row| selection.workload.as_deref().is_none_or(|wanted| wanted == &*row.workload));
+    for row in all.iter().filter(|row| !row.run.is_empty()) {
+        run_of(runs, row.run_index, &row.run).commands.push(row.clone());
+    }
+    Ok(all)
+}

@@ -18,6 +18,7 @@ const EVENTS: usize = 20;
 
 pub(super) fn warnings(facts: &RecordingFacts, runs: &[RunModel]) -> Vec<ReportWarning> {
     let mut found = recording(facts);
+    found.extend(super::commands::warnings(facts));
     for (position, (run, model)) in facts.runs.iter().zip(runs).enumerate() {
         let mut say = |tone, text| found.push(ReportWarning { tone, text, run: Some(position) });
         errors(model, &mut say);

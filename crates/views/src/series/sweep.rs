@@ -1,8 +1,10 @@
 //! Views over all runs: the load–response curve with its knee, and figures by the parameters that were swept.
 
 use super::summaries;
-use crate::repeats::{Group, RepeatEstimate, groups};
+use crate::repeats::{Group, groups};
 use crate::{RecordingFacts, RunFacts, RunSummary};
+use rates::samples::RepeatEstimate;
+use rates::variables;
 use view::Drawing;
 use view::axis;
 use view::{Axis, Body, Knee, LineStyle, Panel, Point, PointLine, Scale};
@@ -56,11 +58,6 @@ const TIMES: [Drawn<'static>; 4] = [
     ("p99.9", LineStyle::Rank3, |summary| summary.response.p999),
 ];
 
-/// Loop variables of a run.
-fn variables(run: &RunFacts) -> Vec<(&str, &str)> {
-    run.detail.split_whitespace().filter_map(|pair| pair.split_once('=')).collect()
-}
-
 /// Is it the rate itself that this variable sets?
 fn is_rate(name: &str) -> bool {
     matches!(name, "iorate" | "fwdrate" | "rate" | "curve")
@@ -69,7 +66,7 @@ fn is_rate(name: &str) -> bool {
 /// What runs on one curve have in common: everything but the rate and `free`.
 fn curve_of(run: &RunFacts, free: Option<&str>) -> String {
     let name = run.title.split("_(").next().unwrap_or(&run.title);
-    let rest: Vec<String> = variables(run)
+    let rest: Vec<String> = variables::of(&run.detail)
         .iter()
         .filter(|(name, _)| !is_rate(name) && Some(*name) != free)
         .map(|(name, value)| format!("{name}={value}"))
@@ -241,41 +238,13 @@ fn load_panels<'a, 'b>(curves: &[Curve<'a, 'b>]) -> Vec<Panel> {
         .collect()
 }
 
-/// Number of a value as parameter files have it: `8k`, `1m`, `70`.
-fn number(text: &str) -> Option<f64> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" => 1.0,
-        "k" => 1024.0,
-        "m" => 1024.0 * 1024.0,
-        "g" => 1024.0_f64.powi(3),
-        "t" => 1024.0_f64.powi(4),
-        _ => return None,
-    };
-    digits.trim_end_matches('%').parse::<f64>().ok().map(|value| value * factor)
-}
-
 /// Variables with more than one value, in the order of nesting, each with its values in rising order.
 fn swept<'a>(all: &'a [Group<'_>]) -> Vec<(&'a str, Vec<&'a str>)> {
-    let mut names: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (name, value) in all.iter().flat_map(|group| variables(group.first())) {
-        match names.iter_mut().find(|known| known.0 == name) {
-            Some((_, values)) if values.contains(&value) => {}
-            Some((_, values)) => values.push(value),
-            None => names.push((name, vec![value])),
-        }
-    }
-    names.retain(|(_, values)| values.len() > 1);
-    for (_, values) in &mut names {
-        if values.iter().all(|value| number(value).is_some()) {
-            values.sort_by(|a, b| number(a).unwrap_or(0.0).total_cmp(&number(b).unwrap_or(0.0)));
-        }
-    }
-    names
+    variables::swept(all.iter().map(|group| group.first().detail.as_str()))
 }
 
 fn value_of<'a>(group: &'a Group<'_>, name: &str) -> Option<&'a str> {
-    variables(group.first()).into_iter().find(|variable| variable.0 == name).map(|variable| variable.1)
+    variables::value_of(&group.first().detail, name)
 }
 
 /// One chart per value of the parameters that are not on the axis; `drawn` are the lines where no further parameter

@@ -8,6 +8,7 @@
 )]
 
 mod calibration;
+mod commands;
 mod comparison;
 mod ends;
 mod objectives;

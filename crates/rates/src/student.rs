@@ -3,7 +3,8 @@
 /// The value below which Student's t with `freedom` degrees of freedom (1 or more) lies with probability `p`, 0.5 to 1.
 ///
 /// Exact to 1e-9 of it: the distribution function is a regularised incomplete beta function, and is inverted by bisection.
-pub(crate) fn student(p: f64, freedom: f64) -> f64 {
+#[must_use]
+pub fn student(p: f64, freedom: f64) -> f64 {
     let freedom = freedom.max(1.0);
     let below = |t: f64| 1.0 - 0.5 * incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5);
     let (mut low, mut high) = (0.0, 2.0);
@@ -22,7 +23,8 @@ pub(crate) fn student(p: f64, freedom: f64) -> f64 {
 }
 
 /// The two-sided 95 % quantile of Student's t.
-pub(crate) fn student_95(freedom: f64) -> f64 {
+#[must_use]
+pub fn student_95(freedom: f64) -> f64 {
     student(0.975, freedom)
 }
 
@@ -80,8 +82,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::student;
-    use crate::student::student_95;
+    use super::{student, student_95};
 
     #[test]
     fn published_quantiles() {
