@@ -5,6 +5,7 @@
 //! error, and all that was found in any case. What the language can say and this version cannot execute is in the plan,
 //! with one sentence each in [`plan::Plan::unsupported`].
 
+mod commands;
 mod context;
 mod diagnostic;
 mod fio;
@@ -17,13 +18,16 @@ mod simulate;
 mod sniff;
 mod vdbench;
 
+pub use commands::{CommandMistake, CommandRequest, command_plan};
 pub use diagnostic::{Diagnostic, DiagnosticSeverity, render};
 pub use fio::catalogue::{
     FioOption, OPTIONS as FIO_OPTIONS, OptionEffect, OptionTask, absent_names as fio_absent_names,
     options_markdown as fio_options_markdown,
 };
 pub use fio::{JobSource, fio_flags_of, flags_text, print_fio, read_fio};
-pub use loader::{DiskLoader, DiskOrInput, FILE_BYTES_MAX, FileLoader, LoadError, MemoryLoader};
+pub use loader::{
+    DiskLoader, DiskOrInput, FILE_BYTES_MAX, FileLoader, LoadError, LoadedFile, MemoryLoader, SourceOwner,
+};
 pub use printed::PrintedPlan;
 use quantity::suggest;
 pub use quick::{QuickTest, quick, quick_test};

@@ -1,6 +1,7 @@
 //! A plan as a Vdbench parameter file.
 
 use super::jobs_to_workloads::jobs_to_workloads;
+use super::print_commands;
 use super::print_runs::{Block, blocks, is_overridden};
 use crate::printed::PrintedPlan;
 use crate::shortest::{bytes, inverse};
@@ -81,7 +82,7 @@ fn general(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
 
 /// Compression, duplication, patterns.
 fn content(plan: &Plan, line: &mut impl FnMut(&str, String), unsaid: &mut Vec<String>) {
-    let contents = || plan.runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload)));
+    let contents = || plan.runs.iter().flat_map(|run| run.block_workloads().map(move |workload| (run, workload)));
     // A ratio that a loop varies is not the general one.
     let plain = contents().find(|(run, _)| !run.loops.iter().any(|(name, _)| name == "compratio"));
     let ratio = plain.map_or(1.0, |(_, workload)| workload.content.compress_ratio);
@@ -402,15 +403,19 @@ fn common_divisor(mut a: u64, mut b: u64) -> u64 {
 /// One `rd=` for all runs of a block.
 fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsaid: &mut Vec<String>) {
     let first = block.first;
-    let names: Vec<String> = first.workloads.iter().map(|workload| works.name(plan, first, workload, unsaid)).collect();
-    let mut line = format!("rd={},wd={}", works.run_name(first, unsaid), list(&names));
+    let names: Vec<String> =
+        first.block_workloads().map(|workload| works.name(plan, first, workload, unsaid)).collect();
+    let mut line = format!("rd={}", works.run_name(first, unsaid));
     let mut add = |name: &str, value: String| {
         let _ = write!(line, ",{name}={value}");
     };
-    rates(block, &mut add);
+    if !names.is_empty() {
+        add("wd", list(&names));
+        rates(block, &mut add);
+    }
     if let Some(elapsed) = first.elapsed_ns {
         add("elapsed", seconds(elapsed));
-    } else {
+    } else if !first.is_of_commands() {
         add("elapsed", "24h".to_string());
         unsaid.push(format!("{} has no greatest time: elapsed=24h", first.title));
     }
@@ -437,7 +442,9 @@ fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsa
     if let Some(threads) = first.depth.filter(|_| block.loops.iter().all(|(name, _)| name != "threads")) {
         add("threads", threads.to_string());
     }
-    distribution(first, &mut add);
+    if !names.is_empty() {
+        distribution(first, &mut add);
+    }
     for (name, limit) in
         [("maxdata", first.stop.total), ("maxdataread", first.stop.read), ("maxdatawritten", first.stop.written)]
     {
@@ -453,7 +460,12 @@ fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsa
     if first.stop.steady.is_some() {
         unsaid.push(format!("{} ends when it is steady (steadystate)", first.title));
     }
+    print_commands::print(block, &mut add, unsaid);
     for (name, values) in &block.loops {
+        if let Some(values) = print_commands::vary(name, values) {
+            add("vary", values);
+            continue;
+        }
         let for_name = match name.as_str() {
             "fwdrate" => "fwdrate".to_string(),
             // A loop over the compression in percent has the ratio's name and the percentages' text.
@@ -578,7 +590,7 @@ fn open_flags(open: OpenFlags) -> String {
 }
 
 /// One value as it is, several between parentheses.
-fn list(values: &[impl AsRef<str>]) -> String {
+pub(super) fn list(values: &[impl AsRef<str>]) -> String {
     let texts: Vec<&str> = values.iter().map(AsRef::as_ref).collect();
     match texts[..] {
         [only] => only.to_string(),
@@ -587,7 +599,7 @@ fn list(values: &[impl AsRef<str>]) -> String {
 }
 
 /// A path that would be cut by the language's own characters.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     if text.contains([',', ' ', '=', '(', ')']) { format!("\"{text}\"") } else { text.to_string() }
 }
 
@@ -597,6 +609,6 @@ fn percent(fraction: f64) -> String {
 }
 
 /// Seconds.
-fn seconds(ns: u64) -> String {
+pub(super) fn seconds(ns: u64) -> String {
     (ns as f64 / 1e9).to_string()
 }
