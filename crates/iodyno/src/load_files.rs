@@ -1,7 +1,10 @@
 //! Files of a load, Vdbench's or fio's, as they are named on the command line.
 
 use crate::exit::{Failure, PARAMETERS};
-use params::{Diagnostic, DiagnosticSeverity, DiskOrInput, FileLoader, JobSource, ParameterFormat, VdbenchOptions};
+use crate::foreign_commands::FileOwner;
+use params::{
+    Diagnostic, DiagnosticSeverity, DiskOrInput, FileLoader, JobSource, ParameterFormat, SourceOwner, VdbenchOptions,
+};
 use plan::{JobTexts, ParameterText, Plan};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -34,6 +37,8 @@ pub(crate) struct Inputs {
     pub(crate) jobs: JobTexts,
     /// The same as flags.
     pub(crate) flags: Vec<String>,
+    /// The files that were read, includes too, and whose they are.
+    pub(crate) owners: Vec<FileOwner>,
 }
 
 /// Reads files of either language; prints every diagnostic; an error among them ends the command.
@@ -121,7 +126,10 @@ pub(crate) fn read_files_with(
         let message = format!("{warnings} warning(s) about the parameters, and --warnings-fatal; nothing was run");
         return Err(Failure::new(PARAMETERS, message));
     }
-    Ok(Inputs { plan, format, jobs: reading.jobs, flags: as_flags })
+    let (sources, owners) = (&reading.sources, &reading.owners);
+    let named = |(at, owner): &(usize, SourceOwner)| Some((sources.get(*at)?.name.clone(), *owner));
+    let owners = owners.iter().filter_map(named).collect();
+    Ok(Inputs { plan, format, jobs: reading.jobs, flags: as_flags, owners })
 }
 
 /// Is it standard input's name?
