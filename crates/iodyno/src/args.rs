@@ -4,7 +4,7 @@ use crate::ab_args::AbArgs;
 use crate::load_args::LoadArgs;
 use crate::output_args::{AccessArgs, ForceArgs};
 use crate::replay_args::ReplayArgs;
-use crate::run_command::RunCommandArgs;
+use crate::run_command_args::RunCommandArgs;
 use crate::speed_args::SpeedArgs;
 use crate::stat_args::{StatArgs, StatClock};
 use crate::top_args::TopArgs;

@@ -59,6 +59,7 @@ mod replay_args;
 mod report;
 mod run;
 mod run_command;
+mod run_command_args;
 mod signals;
 mod speed_args;
 mod stat;

@@ -3,7 +3,8 @@
 use crate::exit::{Failure, PARAMETERS};
 use crate::foreign_commands::FileOwner;
 use params::{
-    Diagnostic, DiagnosticSeverity, DiskOrInput, FileLoader, JobSource, ParameterFormat, SourceOwner, VdbenchOptions,
+    Diagnostic, DiagnosticSeverity, DiskOrInput, FileLoader, JobSource, ParameterFormat, PlanReading, SourceOwner,
+    VdbenchOptions,
 };
 use plan::{JobTexts, ParameterText, Plan};
 use std::cell::RefCell;
@@ -117,6 +118,7 @@ pub(crate) fn read_files_with(
         params::read_vdbench(files, options, &loader)
     };
     show(&reading.diagnostics, &reading.sources);
+    let owners = owners_of(&reading);
     let errors = reading.errors();
     let plan = reading
         .plan
@@ -126,10 +128,13 @@ pub(crate) fn read_files_with(
         let message = format!("{warnings} warning(s) about the parameters, and --warnings-fatal; nothing was run");
         return Err(Failure::new(PARAMETERS, message));
     }
-    let (sources, owners) = (&reading.sources, &reading.owners);
-    let named = |(at, owner): &(usize, SourceOwner)| Some((sources.get(*at)?.name.clone(), *owner));
-    let owners = owners.iter().filter_map(named).collect();
     Ok(Inputs { plan, format, jobs: reading.jobs, flags: as_flags, owners })
+}
+
+/// The files that were read, by their names.
+fn owners_of(reading: &PlanReading) -> Vec<FileOwner> {
+    let named = |(at, owner): &(usize, SourceOwner)| Some((reading.sources.get(*at)?.name.clone(), *owner));
+    reading.owners.iter().filter_map(named).collect()
 }
 
 /// Is it standard input's name?

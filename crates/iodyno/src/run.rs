@@ -220,14 +220,6 @@ fn say_without_effect(args: &RunArgs) {
     }
 }
 
-/// How often all runs are repeated, where that is given.
-pub(crate) fn repeat(args: &RunArgs) -> Result<Option<plan::RunRepeat>, Failure> {
-    match args.rounds {
-        Some(rounds) => Ok(Some(plan::RunRepeat::Times(rounds))),
-        None => args.repeat.as_deref().map(params::repeat).transpose().map_err(|why| Failure::new(PARAMETERS, why)),
-    }
-}
-
 /// Reads all inputs into a plan.
 fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
     if run_command::is_asked(args)? {
@@ -250,7 +242,7 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
         interval_ns: args.interval.as_deref().map(|text| interval(text, "-i", INTERVAL_MIN_NS)).transpose()?,
         warmup_ns: time(args.warmup.as_deref(), "-w")?,
         run_addition: args.addition.clone(),
-        repeat: repeat(args)?,
+        repeat: run_command::repeat(args)?,
         quick: args.quick.as_deref().map(params::quick).transpose().map_err(|why| Failure::new(PARAMETERS, why))?,
         seed: args.seed,
         restart: args.restart.clone(),

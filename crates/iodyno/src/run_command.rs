@@ -4,38 +4,26 @@ use crate::args::RunArgs;
 use crate::exit::{Failure, PARAMETERS};
 use crate::load_files::{Flags, Inputs};
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
-use clap::Args;
-use params::{CommandRequest, ParameterFormat};
+use params::ParameterFormat;
 use plan::JobTexts;
+use plan::commands::{CommandRequest, command_plan};
 use quantity::visible::visible_bytes;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-/// How a command is executed that stands behind `--`.
-#[derive(Debug, Args)]
-pub(crate) struct RunCommandArgs {
-    /// Execute this program and measure it: real, user and system time, memory and I/O of each execution. `{name}` in its
-    /// words stands for the value of a variable (--vary).
-    #[arg(last = true, value_name = "PROGRAM")]
-    pub(crate) command: Vec<OsString>,
-    /// With a command: executions that count (default 1).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    pub(crate) times: Option<u64>,
-    /// With a command: executions before those that count.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
-    pub(crate) warmups: Option<u32>,
-    /// With a command: a line for the shell before each execution, outside of its time.
-    #[arg(long, value_name = "LINE")]
-    pub(crate) prepare: Option<String>,
-    /// With a command: a variable and its values, threads=1,2,4; a run for each value, or combination of values. May be given
-    /// several times.
-    #[arg(long, value_name = "NAME=V1,V2,…")]
-    pub(crate) vary: Vec<String>,
-}
+const SECOND_NS: u64 = 1_000_000_000;
 
 fn wrong(message: impl Into<String>) -> Failure {
     Failure::new(PARAMETERS, message)
+}
+
+/// How often all runs are repeated, where that is given.
+pub(crate) fn repeat(args: &RunArgs) -> Result<Option<plan::RunRepeat>, Failure> {
+    match args.rounds {
+        Some(rounds) => Ok(Some(plan::RunRepeat::Times(rounds))),
+        None => args.repeat.as_deref().map(params::repeat).transpose().map_err(|why| Failure::new(PARAMETERS, why)),
+    }
 }
 
 /// Is there a command behind `--`? Its flags without it are a mistake.
@@ -92,6 +80,9 @@ pub(crate) fn read(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
     check_alone(args, flags)?;
     let own = &args.command;
     let interval_ns = args.interval.as_deref().map(|text| interval(text, "-i", INTERVAL_MIN_NS)).transpose()?;
+    let elapsed_ns = time(args.elapsed.as_deref(), "-e")?;
+    // A limit of less than two seconds has shorter intervals.
+    let usual_ns = elapsed_ns.map_or(SECOND_NS, |elapsed_ns| (elapsed_ns / 2).clamp(INTERVAL_MIN_NS, SECOND_NS));
     let request = CommandRequest {
         name: flags.last().and_then(|(_, value)| value.clone()).filter(|name| !name.is_empty()),
         words: own.command.iter().map(text_of).collect::<Result<Vec<String>, Failure>>()?,
@@ -99,11 +90,11 @@ pub(crate) fn read(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
         times: own.times.unwrap_or(1),
         warmups: own.warmups.unwrap_or(0),
         variables: own.vary.iter().map(|text| variable(text)).collect::<Result<Vec<_>, Failure>>()?,
-        elapsed_ns: time(args.elapsed.as_deref(), "-e")?,
-        interval_ns: interval_ns.unwrap_or(1_000_000_000),
+        elapsed_ns,
+        interval_ns: interval_ns.unwrap_or(usual_ns),
     };
-    let mut plan = params::command_plan(&request).map_err(|mistake| wrong(mistake.to_string()))?;
-    plan.settings.repeat = crate::run::repeat(args)?.unwrap_or(plan.settings.repeat);
+    let mut plan = command_plan(&request).map_err(|mistake| wrong(mistake.to_string()))?;
+    plan.settings.repeat = repeat(args)?.unwrap_or(plan.settings.repeat);
     plan.settings.use_seed(args.seed);
     Ok(Inputs {
         plan,

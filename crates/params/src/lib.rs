@@ -5,7 +5,6 @@
 //! error, and all that was found in any case. What the language can say and this version cannot execute is in the plan,
 //! with one sentence each in [`plan::Plan::unsupported`].
 
-mod commands;
 mod context;
 mod diagnostic;
 mod fio;
@@ -18,7 +17,6 @@ mod simulate;
 mod sniff;
 mod vdbench;
 
-pub use commands::{CommandMistake, CommandRequest, command_plan};
 pub use diagnostic::{Diagnostic, DiagnosticSeverity, render};
 pub use fio::catalogue::{
     FioOption, OPTIONS as FIO_OPTIONS, OptionEffect, OptionTask, absent_names as fio_absent_names,

@@ -3,6 +3,7 @@
 //! `source` makes lines, `scan` parameters, `statement` definitions; one file per section reads these; `expand` and
 //! `shares` make runs of them, and this file the plan. `keys` holds every keyword.
 
+mod command_params;
 mod commands;
 mod expansion_input;
 mod files;
@@ -15,6 +16,7 @@ mod param;
 mod print;
 mod print_commands;
 mod print_runs;
+mod print_words;
 mod replay;
 mod replay_params;
 mod run;

@@ -3,6 +3,7 @@
 use super::jobs_to_workloads::jobs_to_workloads;
 use super::print_commands;
 use super::print_runs::{Block, blocks, is_overridden};
+use super::print_words::{list, quoted, seconds};
 use crate::printed::PrintedPlan;
 use crate::shortest::{bytes, inverse};
 use plan::{
@@ -400,19 +401,8 @@ fn common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// One `rd=` for all runs of a block.
-fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsaid: &mut Vec<String>) {
-    let first = block.first;
-    let names: Vec<String> =
-        first.block_workloads().map(|workload| works.name(plan, first, workload, unsaid)).collect();
-    let mut line = format!("rd={}", works.run_name(first, unsaid));
-    let mut add = |name: &str, value: String| {
-        let _ = write!(line, ",{name}={value}");
-    };
-    if !names.is_empty() {
-        add("wd", list(&names));
-        rates(block, &mut add);
-    }
+/// `elapsed=`, `interval=`, `warmup=` and `pause=`.
+fn times(first: &Run, add: &mut impl FnMut(&str, String), unsaid: &mut Vec<String>) {
     if let Some(elapsed) = first.elapsed_ns {
         add("elapsed", seconds(elapsed));
     } else if !first.is_of_commands() {
@@ -439,6 +429,22 @@ fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsa
     if first.pause_ns > 0 {
         add("pause", seconds(first.pause_ns));
     }
+}
+
+/// One `rd=` for all runs of a block.
+fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsaid: &mut Vec<String>) {
+    let first = block.first;
+    let names: Vec<String> =
+        first.block_workloads().map(|workload| works.name(plan, first, workload, unsaid)).collect();
+    let mut line = format!("rd={}", works.run_name(first, unsaid));
+    let mut add = |name: &str, value: String| {
+        let _ = write!(line, ",{name}={value}");
+    };
+    if !names.is_empty() {
+        add("wd", list(&names));
+        rates(block, &mut add);
+    }
+    times(first, &mut add, unsaid);
     if let Some(threads) = first.depth.filter(|_| block.loops.iter().all(|(name, _)| name != "threads")) {
         add("threads", threads.to_string());
     }
@@ -460,7 +466,7 @@ fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsa
     if first.stop.steady.is_some() {
         unsaid.push(format!("{} ends when it is steady (steadystate)", first.title));
     }
-    print_commands::print(block, &mut add, unsaid);
+    print_commands::print(block.runs, &mut add, unsaid);
     for (name, values) in &block.loops {
         if let Some(values) = print_commands::vary(name, values) {
             add("vary", values);
@@ -589,26 +595,7 @@ fn open_flags(open: OpenFlags) -> String {
     list(&words)
 }
 
-/// One value as it is, several between parentheses.
-pub(super) fn list(values: &[impl AsRef<str>]) -> String {
-    let texts: Vec<&str> = values.iter().map(AsRef::as_ref).collect();
-    match texts[..] {
-        [only] => only.to_string(),
-        _ => format!("({})", texts.join(",")),
-    }
-}
-
-/// A path that would be cut by the language's own characters.
-pub(super) fn quoted(text: &str) -> String {
-    if text.contains([',', ' ', '=', '(', ')']) { format!("\"{text}\"") } else { text.to_string() }
-}
-
 /// A percentage without its sign that reads back as the same fraction.
 fn percent(fraction: f64) -> String {
     inverse(fraction * 100.0, |percent| (percent / 100.0).to_bits() == fraction.to_bits())
-}
-
-/// Seconds.
-pub(super) fn seconds(ns: u64) -> String {
-    (ns as f64 / 1e9).to_string()
 }

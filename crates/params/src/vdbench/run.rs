@@ -1,6 +1,6 @@
 //! Run definitions: `rd=`.
 
-use super::commands::{self, CommandParams};
+use super::command_params::{self, CommandParams};
 use super::keys::FILE_OPERATIONS;
 use super::param::{Param, Text};
 use super::replay_params::{self, ReplayParams};
@@ -253,8 +253,9 @@ fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &
         "format" => format(context, run, param),
         "cmd" | "at" | "times" | "warmups" | "baseline" | "prepare" => run.commands.set(context, name, param),
         "vary" => {
-            if let Some(one) = commands::vary(context, param) {
-                put_loop(run, one);
+            if let Some((name, texts)) = command_params::vary(context, param) {
+                let values = texts.into_iter().map(|text| (0.0, text)).collect();
+                put_loop(run, Loop { name: Cow::Owned(name), values, is_text: true, span: param.span });
             }
         }
         "operations" | "foroperations" => operations(context, run, name, param),

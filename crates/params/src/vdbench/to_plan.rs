@@ -9,9 +9,9 @@ use super::shares;
 use super::storage::Storage;
 use super::value::plain;
 use super::workload::{Work, check_stride};
-use crate::commands::RUNS_MAX;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
+use plan::commands::RUNS_MAX;
 use plan::{
     AddressOrder, AddressPattern, AddressRange, Arrivals, BurstPattern, OfferedRate, OpMix, RangeBound, Run, TextSpan,
     TransferSize, Workload,
@@ -383,7 +383,7 @@ fn loops(
         let values = pick(&definition.loops, combination);
         let workloads = workloads(context, material, definition, chosen, &values);
         let Some(workloads) = workloads else { return };
-        let depth = threads(&values);
+        let depth = threads(&values).filter(|_| !commands::is_alone(definition));
         for (rate, title, loop_value) in rates {
             let mut loops: Vec<(String, String)> =
                 values.iter().map(|(one, at)| (one.name.to_string(), one.values[*at].1.clone())).collect();

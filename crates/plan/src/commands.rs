@@ -1,21 +1,21 @@
 //! Commands as load, whatever asks for them: their names, the variables in them, and a command of the command line as a
 //! plan.
 
-use plan::{
+use crate::{
     Arrivals, CommandLine, CommandLoad, OfferedRate, ParameterText, Plan, Run, StopCondition, TextSpan, Workload,
 };
 use std::collections::BTreeSet;
 
 /// Longest word that the kernel gives to a program, with room for its end.
-pub(crate) const WORD_BYTES_MAX: usize = (128 << 10) - 1;
+pub const WORD_BYTES_MAX: usize = (128 << 10) - 1;
 /// Most runs of one plan.
-pub(crate) const RUNS_MAX: usize = 65_536;
+pub const RUNS_MAX: usize = 65_536;
 /// Longest name of a workload or a variable.
 const NAME_MAX: usize = 40;
 
 /// A line with the variables that it names replaced; `None` when that is longer than [`WORD_BYTES_MAX`]. `${name}` is the
 /// shell's, and what names no variable stays.
-pub(crate) fn substitute(text: &str, variables: &[(String, String)]) -> Option<String> {
+pub fn substitute(text: &str, variables: &[(String, String)]) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((place, name)) = next_place(rest) {
@@ -41,7 +41,7 @@ pub(crate) fn substitute(text: &str, variables: &[(String, String)]) -> Option<S
 }
 
 /// Does a line name this variable?
-pub(crate) fn names_variable(text: &str, variable: &str) -> bool {
+pub fn names_variable(text: &str, variable: &str) -> bool {
     let mut rest = text;
     while let Some((place, name)) = next_place(rest) {
         if name == variable {
@@ -65,13 +65,14 @@ fn next_place(text: &str) -> Option<(usize, &str)> {
 }
 
 /// Is it the name of a variable: letters, digits and underscores, not too long, no digit in front?
-pub(crate) fn is_variable_name(text: &str) -> bool {
+pub fn is_variable_name(text: &str) -> bool {
     let is_good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     (1..=NAME_MAX).contains(&text.len()) && text.bytes().all(is_good) && !text.as_bytes()[0].is_ascii_digit()
 }
 
 /// What the executions of a line of the shell are called: the base name of its program.
-pub(crate) fn shell_stem(line: &str) -> String {
+#[must_use]
+pub fn shell_stem(line: &str) -> String {
     let is_setting = |word: &&str| word.split_once('=').is_some_and(|(name, _)| is_variable_name(name));
     let word = line.split_whitespace().find(|word| !is_setting(word)).unwrap_or_default();
     let word = word.trim_start_matches(['(', '\'', '"', '!']);
@@ -79,7 +80,7 @@ pub(crate) fn shell_stem(line: &str) -> String {
 }
 
 /// The same of a program's path.
-pub(crate) fn program_stem(path: &str) -> String {
+pub fn program_stem(path: &str) -> String {
     let base = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let is_good = |c: &char| c.is_ascii_alphanumeric() || "_-.+".contains(*c);
     let name: String = base.chars().filter(is_good).take(NAME_MAX).collect();
@@ -87,7 +88,7 @@ pub(crate) fn program_stem(path: &str) -> String {
 }
 
 /// A name of its own: with a number where the stem is taken. The set has it afterwards.
-pub(crate) fn unique_name(stem: &str, taken: &mut BTreeSet<String>) -> String {
+pub fn unique_name(stem: &str, taken: &mut BTreeSet<String>) -> String {
     let number = |number: u32| if number == 1 { stem.to_string() } else { format!("{stem}{number}") };
     let name = (1..).map(number).find(|name| !taken.contains(name)).unwrap_or_default();
     taken.insert(name.clone());
@@ -144,7 +145,7 @@ pub enum CommandMistake {
     )]
     TooLong,
     /// Fewer than two intervals.
-    #[error("-e: a run is two intervals of {interval_s} s long at least: raise it, or lower -i", interval_s = *.0 as f64 / 1e9)]
+    #[error("-e: a run is two intervals of {} s long at least: raise it, or lower -i", *.0 as f64 / 1e9)]
     TooShort(u64),
 }
 
