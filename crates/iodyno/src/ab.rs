@@ -3,6 +3,7 @@
 use crate::ab_args::AbArgs;
 use crate::compare;
 use crate::exit::{Failure, PARAMETERS};
+use crate::foreign_commands::{self, FileOwner};
 use crate::load_files::{Inputs, read_files_with, split_inputs};
 use crate::recording_dir;
 use crate::run::{check_destroy, dry_run_code};
@@ -45,11 +46,13 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     }
     let (inputs, shared) = inputs(args)?;
     let labels = labels(&inputs);
-    let mut loads = Vec::new();
+    let (mut loads, mut owners) = (Vec::new(), Vec::new());
     for ((input, label), side) in inputs.iter().zip(labels).zip([RoundSide::A, RoundSide::B]) {
         let words = words(input, &shared);
         say_side(side, &label, &words, args.judge.json);
-        loads.push(load(args, input, &shared, label)?);
+        let (load, of_files) = load(args, input, &shared, label)?;
+        loads.push(load);
+        owners.push(of_files);
     }
     let loads: [AbLoad; 2] = loads.try_into().map_err(|_| Failure::new(PARAMETERS, "two loads are needed"))?;
     compare::check_names(&conditions, &names(&loads))?;
@@ -62,7 +65,7 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
         say!("iodyno: rounds of {} get no verdict: {ROUND_S_MIN:.0} s are needed (-e)", format_ns(elapsed_ns));
     }
     if args.dry_run {
-        return dry_run(args, &loads);
+        return dry_run(args, &loads, &owners);
     }
     args.judge.junit.as_deref().map_or(Ok(()), session::begin_junit_file)?;
     let place = recording_dir::take(args.output.as_deref(), "ab")?;
@@ -239,7 +242,7 @@ fn labels(inputs: &[Input; 2]) -> [String; 2] {
 }
 
 /// Reads one side.
-fn load(args: &AbArgs, input: &Input, shared: &Variables, label: String) -> Result<AbLoad, Failure> {
+fn load(args: &AbArgs, input: &Input, shared: &Variables, label: String) -> Result<(AbLoad, Vec<FileOwner>), Failure> {
     let options = VdbenchOptions {
         variables: shared.iter().chain(&input.variables).cloned().collect(),
         elapsed_ns: time(Some(&args.elapsed), "-e")?,
@@ -250,9 +253,12 @@ fn load(args: &AbArgs, input: &Input, shared: &Variables, label: String) -> Resu
         seed: args.seed,
         ..VdbenchOptions::default()
     };
-    let Inputs { plan, mut jobs, .. } =
+    let Inputs { plan, mut jobs, owners, .. } =
         read_files_with(std::slice::from_ref(&input.file), &Vec::new(), &options, false, true)?;
     objectives::check(&plan)?;
+    if !args.dry_run {
+        foreign_commands::check(&plan, &owners, args.load.allow_commands)?;
+    }
     if jobs.drop_logs() {
         say!(
             "iodyno: {}: fio's logs are not written for rounds; `iodyno export ROUND --format fio-logs` does, of averages",
@@ -260,13 +266,14 @@ fn load(args: &AbArgs, input: &Input, shared: &Variables, label: String) -> Resu
         );
     }
     let policy = WritePolicy { destroy: args.load.destroy.clone(), never_create: plan.settings.format == Some(false) };
-    Ok(AbLoad { label, plan, jobs, policy })
+    Ok((AbLoad { label, plan, jobs, policy }, owners))
 }
 
-fn dry_run(args: &AbArgs, loads: &[AbLoad; 2]) -> Result<u8, Failure> {
+fn dry_run(args: &AbArgs, loads: &[AbLoad; 2], owners: &[Vec<FileOwner>]) -> Result<u8, Failure> {
     let mut code = 0;
-    for load in loads {
-        let future = session::dry_run(&load.plan, &load.policy);
+    for (load, owners) in loads.iter().zip(owners) {
+        let mut future = session::dry_run(&load.plan, &load.policy);
+        foreign_commands::foresee(&mut future, &load.plan, owners, args.load.allow_commands);
         code = code.max(dry_run_code(&future));
         outln!("");
         outln!("{}, in each of its {} half-rounds:", load.label, args.rounds);

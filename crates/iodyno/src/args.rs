@@ -4,6 +4,7 @@ use crate::ab_args::AbArgs;
 use crate::load_args::LoadArgs;
 use crate::output_args::{AccessArgs, ForceArgs};
 use crate::replay_args::ReplayArgs;
+use crate::run_command_args::RunCommandArgs;
 use crate::speed_args::SpeedArgs;
 use crate::stat_args::{StatArgs, StatClock};
 use crate::top_args::TopArgs;
@@ -37,7 +38,7 @@ pub(crate) struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a Vdbench parameter file, a fio job file or flags: live lines, a recording, an HTML report.
+    /// Run a Vdbench parameter file, a fio job file, flags or a command: live lines, a recording, an HTML report.
     Run(Box<RunArgs>),
     /// Run two loads, or one on two targets, in turn (A B B A …) and say whether they differ.
     Ab(Box<AbArgs>),
@@ -132,7 +133,9 @@ pub(crate) enum LanguageArg {
       iodyno run oltp.vdb --fail-if 'response_ns_p99 > 5ms'  an objective: exit code 5 when a run misses it\n  \
       iodyno run -t                                     Vdbench's quick test on a 40 MB scratch file\n  \
       iodyno run oltp.vdb --repeat 5                    all runs five times, means with confidence intervals\n  \
-      iodyno run oltp.vdb + iorate=max,elapsed=10       add to every rd=\n\n\
+      iodyno run oltp.vdb + iorate=max,elapsed=10       add to every rd=\n  \
+      iodyno run --times 5 -- sort big.txt              a command, five times: time, CPU, memory and I/O (docs/commands.md)\n  \
+      iodyno run --times 5 --vary threads=1,2,4 -- openssl speed -multi {threads} rsa2048    a run for each value\n\n\
     Vdbench's flags -f -o -e -i -w -r -s -l -t -t1 -t2 -tf and `+` work as in Vdbench; see docs/vdbench.md.\n\
     fio's options are in docs/fio.md.")]
 pub(crate) struct RunArgs {
@@ -187,6 +190,8 @@ pub(crate) struct RunArgs {
     /// Write the results of the objectives as JUnit XML, for CI. Replaces a file that iodyno wrote, and no other.
     #[arg(long, value_name = "FILE.xml")]
     pub(crate) junit: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) command: RunCommandArgs,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
     /// Print one JSON object per interval, and nothing else, on standard output (docs/json.md).

@@ -18,6 +18,10 @@ pub(crate) struct LoadArgs {
     /// Record of the machine only its CPUs and the devices under the targets, not the rest of its counters.
     #[arg(long)]
     pub(crate) no_counters: bool,
+    /// Run the commands of a parameter file (cmd=, startcmd=, exec_prerun=, …) although it belongs to another user, or every user
+    /// can write to it. --dry-run lists them.
+    #[arg(long)]
+    pub(crate) allow_commands: bool,
 }
 
 /// Choice of the engine.

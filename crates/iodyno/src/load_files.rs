@@ -1,7 +1,11 @@
 //! Files of a load, Vdbench's or fio's, as they are named on the command line.
 
 use crate::exit::{Failure, PARAMETERS};
-use params::{Diagnostic, DiagnosticSeverity, DiskOrInput, FileLoader, JobSource, ParameterFormat, VdbenchOptions};
+use crate::foreign_commands::FileOwner;
+use params::{
+    Diagnostic, DiagnosticSeverity, DiskOrInput, FileLoader, JobSource, ParameterFormat, PlanReading, SourceOwner,
+    VdbenchOptions,
+};
 use plan::{JobTexts, ParameterText, Plan};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -34,6 +38,8 @@ pub(crate) struct Inputs {
     pub(crate) jobs: JobTexts,
     /// The same as flags.
     pub(crate) flags: Vec<String>,
+    /// The files that were read, includes too, and whose they are.
+    pub(crate) owners: Vec<FileOwner>,
 }
 
 /// Reads files of either language; prints every diagnostic; an error among them ends the command.
@@ -112,6 +118,7 @@ pub(crate) fn read_files_with(
         params::read_vdbench(files, options, &loader)
     };
     show(&reading.diagnostics, &reading.sources);
+    let owners = owners_of(&reading);
     let errors = reading.errors();
     let plan = reading
         .plan
@@ -121,7 +128,13 @@ pub(crate) fn read_files_with(
         let message = format!("{warnings} warning(s) about the parameters, and --warnings-fatal; nothing was run");
         return Err(Failure::new(PARAMETERS, message));
     }
-    Ok(Inputs { plan, format, jobs: reading.jobs, flags: as_flags })
+    Ok(Inputs { plan, format, jobs: reading.jobs, flags: as_flags, owners })
+}
+
+/// The files that were read, by their names.
+fn owners_of(reading: &PlanReading) -> Vec<FileOwner> {
+    let named = |(at, owner): &(usize, SourceOwner)| Some((reading.sources.get(*at)?.name.clone(), *owner));
+    reading.owners.iter().filter_map(named).collect()
 }
 
 /// Is it standard input's name?

@@ -3,9 +3,11 @@
 use crate::args::RunArgs;
 use crate::exit::{Failure, PARAMETERS, REFUSED};
 use crate::fio_output::FioOutputs;
+use crate::foreign_commands::{self, FileOwner};
 use crate::load_files::{Flags, Inputs, read_files, split_inputs};
 use crate::objectives;
 use crate::recording_dir;
+use crate::run_command;
 use crate::signals::watch_signals;
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use monitor::StopFlag;
@@ -24,7 +26,7 @@ const TARGETS_SHOWN: usize = 8;
 
 /// Executes the parameter files, or shows what would happen; gives the exit code.
 pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Result<u8, Failure> {
-    let Inputs { mut plan, format, jobs, flags: as_flags } = read_plan(args, flags)?;
+    let Inputs { mut plan, format, jobs, flags: as_flags, owners } = read_plan(args, flags)?;
     if format == ParameterFormat::Vdbench && (args.fio_reading.showcmd || !args.fio_reading.sections.is_empty()) {
         return Err(Failure::new(PARAMETERS, "--showcmd and --section are for fio's jobs: there are none"));
     }
@@ -51,8 +53,9 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
     check_junit(args, &plan)?;
     check_apart((args, recording), outputs.as_ref(), &logs, &plan)?;
     if args.dry_run {
-        return dry_run(args, (recording, &logs), &plan, &policy);
+        return dry_run(args, (recording, &logs), (&plan, &owners), &policy);
     }
+    foreign_commands::check(&plan, &owners, args.load.allow_commands)?;
     args.junit.as_deref().map_or(Ok(()), session::begin_junit_file)?;
     let place = recording_dir::take(recording, "run")?;
     let request = RunRequest {
@@ -219,7 +222,13 @@ fn say_without_effect(args: &RunArgs) {
 
 /// Reads all inputs into a plan.
 fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
+    if run_command::is_asked(args)? {
+        return run_command::read(args, flags);
+    }
     let (files, variables) = split_inputs(args.files.iter().chain(&args.inputs));
+    if let Some(message) = run_command::forgotten_dashes(&files) {
+        return Err(Failure::new(PARAMETERS, message));
+    }
     if let Some(message) = crate::fio_flags::swallowed(flags) {
         return Err(Failure::new(PARAMETERS, message));
     }
@@ -233,12 +242,7 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
         interval_ns: args.interval.as_deref().map(|text| interval(text, "-i", INTERVAL_MIN_NS)).transpose()?,
         warmup_ns: time(args.warmup.as_deref(), "-w")?,
         run_addition: args.addition.clone(),
-        repeat: match args.rounds {
-            Some(rounds) => Some(plan::RunRepeat::Times(rounds)),
-            None => {
-                args.repeat.as_deref().map(params::repeat).transpose().map_err(|why| Failure::new(PARAMETERS, why))?
-            }
-        },
+        repeat: run_command::repeat(args)?,
         quick: args.quick.as_deref().map(params::quick).transpose().map_err(|why| Failure::new(PARAMETERS, why))?,
         seed: args.seed,
         restart: args.restart.clone(),
@@ -251,8 +255,8 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
     if files.is_empty() && options.quick.is_none() && flags.is_empty() {
         return Err(Failure::new(
             PARAMETERS,
-            "no parameter file given; try `iodyno run FILE --dry-run`, `iodyno run --name a --filename FILE --size 1g` or \
-             `iodyno run -t`",
+            "no parameter file given; try `iodyno run FILE --dry-run`, `iodyno run --name a --filename FILE --size 1g`, \
+             `iodyno run -- PROGRAM` or `iodyno run -t`",
         ));
     }
     read_files(&files, flags, &options, args.fio_reading.warnings_fatal)
@@ -270,10 +274,11 @@ pub(crate) fn dry_run_code(future: &session::DryRun) -> u8 {
 fn dry_run(
     args: &RunArgs,
     (recording, logs): (Option<&OsStr>, &[PathBuf]),
-    plan: &Plan,
+    (plan, owners): (&Plan, &[FileOwner]),
     policy: &WritePolicy,
 ) -> Result<u8, Failure> {
-    let future = session::dry_run(plan, policy);
+    let mut future = session::dry_run(plan, policy);
+    foreign_commands::foresee(&mut future, plan, owners, args.load.allow_commands);
     let code = dry_run_code(&future);
     if args.json {
         let line = future

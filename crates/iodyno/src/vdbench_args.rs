@@ -25,6 +25,11 @@ pub(crate) fn normalise(arguments: Vec<OsString>) -> Vec<OsString> {
             None => (word, argument.clone()),
         };
         match word {
+            // What follows is a command and its words.
+            "--" => {
+                out.push(argument);
+                out.extend(rest.by_ref());
+            }
             // `+elapsed=80`, too; a path with a plus in front is none with an equals sign.
             _ if word == "+" || (word.starts_with('+') && word.contains('=')) => {
                 let first = Some(OsString::from(&word[1..])).filter(|first| !first.is_empty());
@@ -140,6 +145,14 @@ mod tests {
         check("iodyno run -o out -fx.vdb -e5 -i1 -rrd5 -w 5", "iodyno run -o out -fx.vdb -e5 -i1 -rrd5 -w 5");
         check("iodyno run -t1 -tf -l30m -co -vr", "iodyno run --quick=1 --quick=f --loop=30m -c=o -v=r");
         check("iodyno stat -size", "iodyno stat -size");
+    }
+
+    #[test]
+    fn words_of_a_command_stay_as_they_are() {
+        check(
+            "iodyno run -l 5 -- prog -t1 -l 5 + a=b --direct 1",
+            "iodyno run --loop=5 -- prog -t1 -l 5 + a=b --direct 1",
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What all parts of the reader share: the texts, what was found, and how much work is left.
 
 use crate::diagnostic::{Diagnostic, DiagnosticSeverity};
+use crate::loader::SourceOwner;
 use plan::{ParameterText, TextSpan, UnsupportedRequest};
 use std::collections::BTreeSet;
 
@@ -13,6 +14,8 @@ const WORK_MAX: u64 = 20_000_000;
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) sources: Vec<ParameterText>,
+    /// Of those sources that are files.
+    pub(crate) owners: Vec<(usize, SourceOwner)>,
     pub(crate) found: Vec<Diagnostic>,
     pub(crate) unsupported: Vec<UnsupportedRequest>,
     /// Labels of the hosts, once they are known.
@@ -27,6 +30,7 @@ impl Context {
     pub(crate) fn new() -> Self {
         Self {
             sources: Vec::new(),
+            owners: Vec::new(),
             found: Vec::new(),
             unsupported: Vec::new(),
             hosts: Vec::new(),
@@ -35,6 +39,14 @@ impl Context {
             failed: false,
             work_left: WORK_MAX,
         }
+    }
+
+    /// A file's text as the next source; gives its index.
+    pub(crate) fn add_file(&mut self, name: String, text: String, owner: Option<SourceOwner>) -> u32 {
+        let at = self.sources.len();
+        self.owners.extend(owner.map(|owner| (at, owner)));
+        self.sources.push(ParameterText { name, text });
+        u32::try_from(at).unwrap_or(u32::MAX)
     }
 
     /// Adds a finding; the same kind at the same place counts once.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Largest parameter file that is read.
@@ -24,6 +25,24 @@ pub enum LoadError {
     Other(String),
 }
 
+/// Whose file it is that was read: of the open file itself, so that what takes its place later changes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceOwner {
+    /// Its user.
+    pub uid: u32,
+    /// Its permissions let every user write to it.
+    pub is_open_to_all: bool,
+}
+
+/// A file that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadedFile {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Whose it is; `None`: the user's own, such as standard input.
+    pub owner: Option<SourceOwner>,
+}
+
 /// Reads files; a test or a fuzzer needs no disk.
 pub trait FileLoader {
     /// The bytes of `path`.
@@ -31,6 +50,14 @@ pub trait FileLoader {
     /// # Errors
     /// When it cannot be read or is larger than [`FILE_BYTES_MAX`].
     fn load(&self, path: &Path) -> Result<Vec<u8>, LoadError>;
+
+    /// The same, and whose file it is.
+    ///
+    /// # Errors
+    /// As [`FileLoader::load`].
+    fn load_with_owner(&self, path: &Path) -> Result<LoadedFile, LoadError> {
+        self.load(path).map(|bytes| LoadedFile { bytes, owner: None })
+    }
 }
 
 /// The file system.
@@ -39,6 +66,10 @@ pub struct DiskLoader;
 
 impl FileLoader for DiskLoader {
     fn load(&self, path: &Path) -> Result<Vec<u8>, LoadError> {
+        self.load_with_owner(path).map(|file| file.bytes)
+    }
+
+    fn load_with_owner(&self, path: &Path) -> Result<LoadedFile, LoadError> {
         let other = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::NotFound => LoadError::Missing,
             _ => LoadError::Other(error.to_string()),
@@ -54,7 +85,11 @@ impl FileLoader for DiskLoader {
         let mut bytes = Vec::new();
         // A pipe or a device has no length: stop one byte after the limit.
         file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(other)?;
-        if bytes.len() as u64 > FILE_BYTES_MAX { Err(LoadError::TooLarge) } else { Ok(bytes) }
+        if bytes.len() as u64 > FILE_BYTES_MAX {
+            return Err(LoadError::TooLarge);
+        }
+        let owner = SourceOwner { uid: facts.uid(), is_open_to_all: facts.mode() & 0o002 != 0 };
+        Ok(LoadedFile { bytes, owner: Some(owner) })
     }
 }
 
@@ -76,6 +111,13 @@ impl FileLoader for DiskOrInput {
             if bytes.len() as u64 > FILE_BYTES_MAX { Err(LoadError::TooLarge) } else { Ok(bytes) }
         };
         self.input.get_or_init(read).clone()
+    }
+
+    fn load_with_owner(&self, path: &Path) -> Result<LoadedFile, LoadError> {
+        if path != Path::new("-") {
+            return DiskLoader.load_with_owner(path);
+        }
+        self.load(path).map(|bytes| LoadedFile { bytes, owner: None })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What reading parameter files takes and gives, in either language.
 
 use crate::diagnostic::{Diagnostic, DiagnosticSeverity};
+use crate::loader::SourceOwner;
 use crate::quick::QuickTest;
 use plan::{JobTexts, ParameterText, Plan, RunRepeat};
 
@@ -38,6 +39,8 @@ pub struct PlanReading {
     pub diagnostics: Vec<Diagnostic>,
     /// The texts that the findings point into.
     pub sources: Vec<ParameterText>,
+    /// Whose files those of the sources are that are files, by the index of the source.
+    pub owners: Vec<(usize, SourceOwner)>,
     /// fio's jobs as they were given; empty of Vdbench's files.
     pub jobs: JobTexts,
 }

@@ -56,10 +56,12 @@ fn controlled(run: &Run) -> &'static str {
 
 fn rate_text(run: &Run, rate: OfferedRate) -> String {
     match rate {
+        // Not Vdbench's.
+        _ if run.is_of_commands() => "none".to_string(),
         _ if run.arrivals.burst.as_ref().is_some_and(|burst| !burst.steps.is_empty()) => "Variable".to_string(),
         OfferedRate::Max => match run.offered(None) {
             // To Vdbench, a run of `max` is one whatever rates its workloads have.
-            Some(rate) if run.workloads.iter().all(|workload| workload.job.is_some()) => format!("{}", rate.round()),
+            Some(rate) if run.block_workloads().all(|workload| workload.job.is_some()) => format!("{}", rate.round()),
             _ => format!("{} MAX", controlled(run)),
         },
         OfferedRate::CurveMax => format!("{} curve", controlled(run)),

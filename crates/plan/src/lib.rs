@@ -4,6 +4,8 @@
 //! flags, a replayed trace, a model) and of the engine that executes it. [`spec`] is the value; [`generate`] turns
 //! one workload of it into the stream of operations and due times that the engine issues.
 
+pub mod command_template;
+pub mod commands;
 mod floor;
 pub mod generate;
 mod op;

@@ -1,7 +1,7 @@
 //! What a run would do, without doing any of it.
 
 use crate::non_defaults::departures;
-use plan::{DataLimit, OfferedRate, Plan, Run};
+use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run};
 use quantity::text::{format_bytes, format_ns};
 use serde::Serialize;
 use target::{TargetAccess, WritePolicy};
@@ -93,7 +93,8 @@ const WORKLOAD_SAID: &[&str] = &["name", "targets", "share"];
 /// Inspects every target and lists every run; changes nothing.
 pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     let (findings, refused) = inspect_all(plan, policy);
-    let mut lines = vec![format!("targets ({}):", plan.targets.len())];
+    let mut lines = Vec::new();
+    lines.extend((!plan.targets.is_empty()).then(|| format!("targets ({}):", plan.targets.len())));
     for (spec, finding) in plan.targets.iter().zip(&findings) {
         let what = if finding.access == "read" && !finding.changes_foreign { "read only" } else { "read and written" };
         let said = match (&finding.found, &finding.refusal) {
@@ -126,6 +127,10 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
         lines.push(format!("  {}", describe_run(run)));
         lines.extend(Some(departures(run, RUN_SAID)).filter(|said| !said.is_empty()).map(|said| format!("    {said}")));
         for workload in &run.workloads {
+            if let Load::Command(load) = &workload.load {
+                lines.extend(describe_command(&workload.name, load));
+                continue;
+            }
             let names: Vec<&str> =
                 workload.targets.iter().filter_map(|&at| plan.targets.get(at)).map(|spec| spec.name.as_str()).collect();
             let said = departures(workload, WORKLOAD_SAID);
@@ -142,9 +147,11 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     for objective in &plan.objectives {
         lines.push(format!("every run fails if: {}", objective.text));
     }
+    let is_open_by_data = plan.runs.iter().any(|run| run.elapsed_ns.is_none() && !run.is_of_commands());
     lines.push(match duration_ns {
         Some(ns) => format!("time: {} at most", format_ns(ns)),
-        None => "time: open, at least one run ends with its data and not with the clock".to_string(),
+        None if is_open_by_data => "time: open, at least one run ends with its data and not with the clock".to_string(),
+        None => "time: open, at least one run ends with its commands and not with the clock".to_string(),
     });
     let mut obstacles: Vec<String> = plan.unsupported.iter().map(|what| what.sentence.clone()).collect();
     obstacles.extend(crate::rates::check(&plan.runs).err().map(|error| error.to_string()));
@@ -211,6 +218,9 @@ fn describe_run(run: &Run) -> String {
         .workloads
         .iter()
         .map(|workload| {
+            if let Load::Command(load) = &workload.load {
+                return format!("{} {}", workload.name, describe_executions(load));
+            }
             // A rate of its own is no share of what the others divide.
             let load = workload.rate.map_or_else(|| format!("{:.0} % of the load", workload.share * 100.0), per_second);
             format!(
@@ -227,13 +237,39 @@ fn describe_run(run: &Run) -> String {
             format!("{} after {} warm-up", format_ns(elapsed), format_ns(run.warmup_ns))
         }
         Some(elapsed) => format_ns(elapsed),
+        None if run.is_of_commands() => "until its commands end".to_string(),
         None => "until its end".to_string(),
     };
     let limits = [("read and written", run.stop.total), ("read", run.stop.read), ("written", run.stop.written)]
         .iter()
         .filter_map(|(what, limit)| limit.map(|limit| format!(", or until {} {what}", describe_limit(limit))))
         .collect::<String>();
-    format!("{} {}  {rate}  {time}{limits}  [{}]", run.title, loops.join(" "), workloads.join("; "))
+    let rate = if run.is_of_commands() { String::new() } else { format!("  {rate}") };
+    format!("{} {}{rate}  {time}{limits}  [{}]", run.title, loops.join(" "), workloads.join("; "))
+}
+
+/// When a command is executed: `at 15, 30, 45 s, baseline 1`, `5 times, warm-ups 2`.
+fn describe_executions(load: &CommandLoad) -> String {
+    let seconds = |ns: &u64| format!("{}", *ns as f64 / 1e9);
+    let mut words = vec![match load.executions {
+        _ if !load.at_ns.is_empty() => {
+            format!("at {} s", load.at_ns.iter().map(seconds).collect::<Vec<String>>().join(", "))
+        }
+        Some(1) => "once".to_string(),
+        Some(times) => format!("{times} times"),
+        None => "again and again".to_string(),
+    }];
+    words.extend((load.warmups > 0).then(|| format!("warm-ups {}", load.warmups)));
+    words.extend((load.baselines > 0).then(|| format!("baseline {}", load.baselines)));
+    words.join(", ")
+}
+
+/// What is executed, and when.
+fn describe_command(name: &str, load: &CommandLoad) -> Vec<String> {
+    let mut lines = vec![format!("    {name} {}, with your rights: {}", describe_executions(load), load.line)];
+    let before = |line: &plan::CommandLine| format!("      command before each execution, with your rights: {line}");
+    lines.extend(load.prepare.as_ref().map(before));
+    lines
 }
 
 /// Whole bytes of a mean.

@@ -14,6 +14,7 @@ mod bit_flips;
 mod bombs;
 mod catalogue;
 mod command_line;
+mod command_plans;
 mod compare;
 mod content;
 mod convert;

@@ -93,10 +93,11 @@ pub fn read_fio(
     }
     let plan = plan(&mut context, &sections, options);
     let failed = context.failed();
+    let owners = std::mem::take(&mut context.owners);
     let (sources, diagnostics, unsupported) = context.finish();
     let plan = (!failed).then(|| Plan { sources: sources.clone(), unsupported, ..plan });
     let jobs = plan.as_ref().map(|plan| job_texts(&sections, &plan.runs)).unwrap_or_default();
-    PlanReading { plan, diagnostics, sources, jobs }
+    PlanReading { plan, diagnostics, sources, owners, jobs }
 }
 
 /// Takes the files in that patterns name.

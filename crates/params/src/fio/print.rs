@@ -18,6 +18,7 @@ use std::fmt::Write as _;
 pub fn print_fio(plan: &Plan) -> PrintedPlan {
     let mut unsaid = Vec::new();
     let plain = crate::printed::without_replays(plan, &mut unsaid);
+    let plain = crate::printed::without_commands(&plain, &mut unsaid);
     let plan = &plain;
     settings(plan, &mut unsaid);
     let mut sections: Vec<(String, Lines)> = Vec::new();

@@ -3,7 +3,7 @@
 use super::catalogue;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use crate::loader::FileLoader;
+use crate::loader::{FileLoader, LoadedFile, SourceOwner};
 use plan::{ParameterText, TextSpan};
 use std::path::{Path, PathBuf};
 
@@ -58,6 +58,9 @@ pub(super) struct Reader<'a> {
     bytes: usize,
 }
 
+/// A text, and whose file it is.
+type OwnedText = (String, Option<SourceOwner>);
+
 impl<'a> Reader<'a> {
     pub(super) fn new(
         loader: &'a dyn FileLoader,
@@ -83,7 +86,7 @@ impl<'a> Reader<'a> {
     pub(super) fn file(&mut self, context: &mut Context, path: &Path) {
         let name = if path == Path::new("-") { "<standard input>".to_string() } else { path.display().to_string() };
         match self.load(path) {
-            Ok(text) => self.text(context, &name, path, text),
+            Ok((text, owner)) => self.source(context, &name, path, (text, owner)),
             Err(why) => {
                 let span = whole(context);
                 context.sources.push(ParameterText { name, text: String::new() });
@@ -95,8 +98,11 @@ impl<'a> Reader<'a> {
 
     /// Reads a text that is no file.
     pub(super) fn text(&mut self, context: &mut Context, name: &str, path: &Path, text: String) {
-        let source = u32::try_from(context.sources.len()).unwrap_or(u32::MAX);
-        context.sources.push(ParameterText { name: name.to_string(), text: text.clone() });
+        self.source(context, name, path, (text, None));
+    }
+
+    fn source(&mut self, context: &mut Context, name: &str, path: &Path, (text, owner): OwnedText) {
+        let source = context.add_file(name.to_string(), text.clone(), owner);
         let sections_before = self.sections.len();
         self.is_skipping = false;
         self.lines(context, source, path, &text, &mut vec![path.to_path_buf()]);
@@ -121,8 +127,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn load(&mut self, path: &Path) -> Result<String, String> {
-        let bytes = self.loader.load(path).map_err(|why| why.to_string())?;
+    fn load(&mut self, path: &Path) -> Result<OwnedText, String> {
+        let LoadedFile { bytes, owner } = self.loader.load_with_owner(path).map_err(|why| why.to_string())?;
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > TEXT_BYTES_MAX {
             return Err(crate::loader::LoadError::TooLarge.to_string());
@@ -130,7 +136,7 @@ impl<'a> Reader<'a> {
         if bytes.contains(&0) {
             return Err("it is binary (it has bytes of zero), not a job file".to_string());
         }
-        String::from_utf8(bytes).map_err(|why| {
+        String::from_utf8(bytes).map(|text| (text, owner)).map_err(|why| {
             let line = why.as_bytes()[..why.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
             format!("line {} is not UTF-8", line + 1)
         })
@@ -244,7 +250,7 @@ impl<'a> Reader<'a> {
         // As fio has it: as it stands, or relative to the including file.
         let relative = path.parent().unwrap_or(Path::new("")).join(name);
         let (file, loaded) = match self.load(Path::new(name)) {
-            Ok(text) => (PathBuf::from(name), Ok(text)),
+            Ok(loaded) => (PathBuf::from(name), Ok(loaded)),
             Err(_) if relative != Path::new(name) => (relative.clone(), self.load(&relative)),
             Err(why) => (PathBuf::from(name), Err(why)),
         };
@@ -253,9 +259,8 @@ impl<'a> Reader<'a> {
             return;
         }
         match loaded {
-            Ok(text) => {
-                let source = u32::try_from(context.sources.len()).unwrap_or(u32::MAX);
-                context.sources.push(ParameterText { name: file.display().to_string(), text: text.clone() });
+            Ok((text, owner)) => {
+                let source = context.add_file(file.display().to_string(), text.clone(), owner);
                 open.push(file.clone());
                 self.lines(context, source, &file, &text, open);
                 open.pop();

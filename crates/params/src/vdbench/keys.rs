@@ -317,6 +317,13 @@ static RUN: &[Key] = &[
     same("readpct", "rdpct"),
     exact("maxops"),
     exact("fail_if"),
+    exact("cmd"),
+    exact("at"),
+    exact("times"),
+    exact("warmups"),
+    exact("baseline"),
+    exact("prepare"),
+    exact("vary"),
 ];
 
 static FILE_SYSTEM: &[Key] = &[
@@ -408,6 +415,11 @@ fn unknown(context: &mut Context, section: Section, param: &Param) {
         did_you_mean(&word, names.chain(definitions))
     };
     context.push(found.help_if(help));
+}
+
+/// A keyword of a section that is written exactly so.
+pub(crate) fn exact_name(section: Section, word: &str) -> Option<&'static str> {
+    section.keys().iter().map(|key| key.name).find(|name| *name == word)
 }
 
 /// Is this a keyword of any section?

@@ -3,6 +3,8 @@
 //! `source` makes lines, `scan` parameters, `statement` definitions; one file per section reads these; `expand` and
 //! `shares` make runs of them, and this file the plan. `keys` holds every keyword.
 
+mod command_params;
+mod commands;
 mod expansion_input;
 mod files;
 mod general;
@@ -12,7 +14,9 @@ mod line;
 mod names;
 mod param;
 mod print;
+mod print_commands;
 mod print_runs;
+mod print_words;
 mod replay;
 mod replay_params;
 mod run;
@@ -56,9 +60,10 @@ pub fn read_vdbench(files: &[PathBuf], options: &VdbenchOptions, loader: &dyn Fi
     let mut context = Context::new();
     let plan = read_plan(&mut context, files, options, loader);
     let failed = context.failed();
+    let owners = std::mem::take(&mut context.owners);
     let (sources, diagnostics, unsupported) = context.finish();
     let plan = (!failed).then(|| Plan { sources: sources.clone(), unsupported, ..plan });
-    PlanReading { plan, diagnostics, sources, jobs: JobTexts::default() }
+    PlanReading { plan, diagnostics, sources, owners, jobs: JobTexts::default() }
 }
 
 fn read_plan(context: &mut Context, files: &[PathBuf], options: &VdbenchOptions, loader: &dyn FileLoader) -> Plan {
@@ -138,6 +143,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &VdbenchOptions,
 fn override_texts(options: &VdbenchOptions, settings: &mut plan::PlanSettings, definitions: &mut [run::Definition]) {
     for definition in definitions {
         definition.elapsed_ns = options.elapsed_ns.unwrap_or(definition.elapsed_ns);
+        definition.is_time_given |= options.elapsed_ns.is_some();
         definition.interval_ns = options.interval_ns.unwrap_or(definition.interval_ns);
         definition.warmup_ns = options.warmup_ns.unwrap_or(definition.warmup_ns);
     }
@@ -224,7 +230,8 @@ fn check_presence(
         let found = Diagnostic::error("no-runs", span, "there is no rd=: nothing would run");
         context.push(found.help("add rd=run1,wd=…,iorate=max,elapsed=60; see docs/vdbench.md"));
     }
-    if storages.is_empty() && !has(Section::FileSystem) && !context.failed() {
+    let needs_targets = !definitions.iter().all(commands::is_alone);
+    if storages.is_empty() && needs_targets && !has(Section::FileSystem) && !context.failed() {
         let found = Diagnostic::error("no-targets", span, "there is no sd=: nothing to run on");
         context.push(found.help("add sd=sd1,lun=/path/of/a/file,size=1g"));
     }
@@ -293,7 +300,7 @@ fn grains(targets: &mut [TargetSpec], runs: &[plan::Run]) {
 fn concatenate(context: &mut Context, targets: &[TargetSpec], runs: &mut [Run]) {
     for run in runs.iter_mut() {
         let in_step = run.workloads.iter().any(|workload| workload.share_fixed) && run.rate.is_max();
-        for workload in &mut run.workloads {
+        for workload in run.workloads.iter_mut().filter(|workload| workload.load.is_blocks()) {
             if !context.work(workload.targets.len(), run.span) {
                 return;
             }

@@ -1,7 +1,9 @@
 //! A plan as a Vdbench parameter file.
 
 use super::jobs_to_workloads::jobs_to_workloads;
+use super::print_commands;
 use super::print_runs::{Block, blocks, is_overridden};
+use super::print_words::{list, quoted, seconds};
 use crate::printed::PrintedPlan;
 use crate::shortest::{bytes, inverse};
 use plan::{
@@ -81,7 +83,7 @@ fn general(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
 
 /// Compression, duplication, patterns.
 fn content(plan: &Plan, line: &mut impl FnMut(&str, String), unsaid: &mut Vec<String>) {
-    let contents = || plan.runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload)));
+    let contents = || plan.runs.iter().flat_map(|run| run.block_workloads().map(move |workload| (run, workload)));
     // A ratio that a loop varies is not the general one.
     let plain = contents().find(|(run, _)| !run.loops.iter().any(|(name, _)| name == "compratio"));
     let ratio = plain.map_or(1.0, |(_, workload)| workload.content.compress_ratio);
@@ -399,18 +401,11 @@ fn common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// One `rd=` for all runs of a block.
-fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsaid: &mut Vec<String>) {
-    let first = block.first;
-    let names: Vec<String> = first.workloads.iter().map(|workload| works.name(plan, first, workload, unsaid)).collect();
-    let mut line = format!("rd={},wd={}", works.run_name(first, unsaid), list(&names));
-    let mut add = |name: &str, value: String| {
-        let _ = write!(line, ",{name}={value}");
-    };
-    rates(block, &mut add);
+/// `elapsed=`, `interval=`, `warmup=` and `pause=`.
+fn times(first: &Run, add: &mut impl FnMut(&str, String), unsaid: &mut Vec<String>) {
     if let Some(elapsed) = first.elapsed_ns {
         add("elapsed", seconds(elapsed));
-    } else {
+    } else if !first.is_of_commands() {
         add("elapsed", "24h".to_string());
         unsaid.push(format!("{} has no greatest time: elapsed=24h", first.title));
     }
@@ -434,10 +429,28 @@ fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsa
     if first.pause_ns > 0 {
         add("pause", seconds(first.pause_ns));
     }
+}
+
+/// One `rd=` for all runs of a block.
+fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsaid: &mut Vec<String>) {
+    let first = block.first;
+    let names: Vec<String> =
+        first.block_workloads().map(|workload| works.name(plan, first, workload, unsaid)).collect();
+    let mut line = format!("rd={}", works.run_name(first, unsaid));
+    let mut add = |name: &str, value: String| {
+        let _ = write!(line, ",{name}={value}");
+    };
+    if !names.is_empty() {
+        add("wd", list(&names));
+        rates(block, &mut add);
+    }
+    times(first, &mut add, unsaid);
     if let Some(threads) = first.depth.filter(|_| block.loops.iter().all(|(name, _)| name != "threads")) {
         add("threads", threads.to_string());
     }
-    distribution(first, &mut add);
+    if !names.is_empty() {
+        distribution(first, &mut add);
+    }
     for (name, limit) in
         [("maxdata", first.stop.total), ("maxdataread", first.stop.read), ("maxdatawritten", first.stop.written)]
     {
@@ -453,7 +466,12 @@ fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsa
     if first.stop.steady.is_some() {
         unsaid.push(format!("{} ends when it is steady (steadystate)", first.title));
     }
+    print_commands::print(block.runs, &mut add, unsaid);
     for (name, values) in &block.loops {
+        if let Some(values) = print_commands::vary(name, values) {
+            add("vary", values);
+            continue;
+        }
         let for_name = match name.as_str() {
             "fwdrate" => "fwdrate".to_string(),
             // A loop over the compression in percent has the ratio's name and the percentages' text.
@@ -577,26 +595,7 @@ fn open_flags(open: OpenFlags) -> String {
     list(&words)
 }
 
-/// One value as it is, several between parentheses.
-fn list(values: &[impl AsRef<str>]) -> String {
-    let texts: Vec<&str> = values.iter().map(AsRef::as_ref).collect();
-    match texts[..] {
-        [only] => only.to_string(),
-        _ => format!("({})", texts.join(",")),
-    }
-}
-
-/// A path that would be cut by the language's own characters.
-fn quoted(text: &str) -> String {
-    if text.contains([',', ' ', '=', '(', ')']) { format!("\"{text}\"") } else { text.to_string() }
-}
-
 /// A percentage without its sign that reads back as the same fraction.
 fn percent(fraction: f64) -> String {
     inverse(fraction * 100.0, |percent| (percent / 100.0).to_bits() == fraction.to_bits())
-}
-
-/// Seconds.
-fn seconds(ns: u64) -> String {
-    (ns as f64 / 1e9).to_string()
 }

@@ -1,10 +1,13 @@
 //! Finds the loops again that runs were made of.
 
+use super::print_commands;
 use plan::{AddressOrder, OfferedRate, OpMix, Run, TransferSize, Workload};
 
 /// Runs that one `rd=` makes.
 pub(super) struct Block<'a> {
     pub(super) first: &'a Run,
+    /// All of them.
+    pub(super) runs: &'a [Run],
     /// The innermost loop: rates, or a curve.
     pub(super) rates: Vec<OfferedRate>,
     /// Titles of the runs of the innermost loop.
@@ -16,6 +19,9 @@ pub(super) struct Block<'a> {
 /// A workload without what the run's loops say of it.
 pub(super) fn is_overridden(run: &Run, workload: &Workload) -> Workload {
     let mut base = workload.clone();
+    if !run.loops.is_empty() {
+        print_commands::blank(&mut base);
+    }
     for (name, _) in &run.loops {
         match name.as_str() {
             "xfersize" => base.transfer = TransferSize::Fixed(0),
@@ -70,6 +76,13 @@ fn frame(run: &Run) -> Run {
     }
 }
 
+/// Its workloads, commands without what variables say of them.
+fn bare(run: &Run) -> Vec<Workload> {
+    let mut workloads = run.workloads.clone();
+    workloads.iter_mut().for_each(print_commands::blank);
+    workloads
+}
+
 fn bases(run: &Run) -> Vec<Workload> {
     run.workloads.iter().map(|workload| is_overridden(run, workload)).collect()
 }
@@ -78,21 +91,35 @@ fn bases(run: &Run) -> Vec<Workload> {
 pub(super) fn blocks(runs: &[Run]) -> Vec<Block<'_>> {
     let units = units(runs);
     let mut out = Vec::new();
-    let mut at = 0;
+    let (mut at, mut start) = (0, 0);
     while at < units.len() {
-        let count = (1..=units.len() - at).rev().find(|count| is_product(&units[at..at + count])).unwrap_or(1);
+        let all = |count: usize| {
+            let len = units[at..at + count].iter().map(|unit| unit.runs.len()).sum::<usize>();
+            &runs[start..start + len]
+        };
+        let are_one = |count: &usize| is_product(&units[at..at + *count]) && has_templates(all(*count));
+        let count = (1..=units.len() - at).rev().find(are_one).unwrap_or(1);
         let these = &units[at..at + count];
         let first = &these[0].runs[0];
         let loops = these[0].loops.iter().enumerate().map(|(k, (name, _))| ((*name).to_string(), values(these, k)));
+        let of_block = all(count);
         out.push(Block {
             first,
+            runs: of_block,
             rates: these[0].runs.iter().map(|run| run.rate).collect(),
             titles: these[0].runs.iter().map(|run| run.title.as_str()).collect(),
             loops: loops.collect(),
         });
         at += count;
+        start += of_block.len();
     }
     out
+}
+
+/// Do the commands of these runs, where there are any, come from the same lines?
+fn has_templates(runs: &[Run]) -> bool {
+    let has_commands = runs.iter().flat_map(|run| &run.workloads).any(|workload| !workload.load.is_blocks());
+    !has_commands || print_commands::templates(runs).is_some()
 }
 
 /// Runs that differ in their rate only, and curves, belong together.
@@ -107,7 +134,7 @@ fn units(runs: &[Run]) -> Vec<Unit<'_>> {
                 (OfferedRate::CurveMax, OfferedRate::CurvePoint { .. }) => true,
                 _ => listed && run.loops.iter().any(|(name, _)| name == "iorate"),
             };
-            inner && outer(run) == outer(first) && frame(run) == frame(first) && run.workloads == first.workloads
+            inner && outer(run) == outer(first) && frame(run) == frame(first) && bare(run) == bare(first)
         };
         let count = 1 + runs[at + 1..].iter().take_while(|run| goes_on(run)).count();
         out.push(Unit { runs: &runs[at..at + count], loops: outer(first) });

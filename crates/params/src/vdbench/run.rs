@@ -1,5 +1,6 @@
 //! Run definitions: `rd=`.
 
+use super::command_params::{self, CommandParams};
 use super::keys::FILE_OPERATIONS;
 use super::param::{Param, Text};
 use super::replay_params::{self, ReplayParams};
@@ -10,6 +11,7 @@ use super::workload::{DEFINITIONS_MAX, SEEK_WORDS, seek_percent, transfer_bytes}
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::{DataLimit, GapDistribution, Objective, OpenFlags, ShellCommand, StopCondition, TextSpan};
+use std::borrow::Cow;
 
 /// A rate in a list of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,9 +43,11 @@ pub(crate) enum BurstKind {
 /// What a loop varies; the names are those of its titles.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Loop {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     /// `(number, text in the title)`.
     pub(crate) values: Vec<(f64, String)>,
+    /// Is it a variable of commands (`vary=`), whose values are texts?
+    pub(crate) is_text: bool,
     pub(crate) span: TextSpan,
 }
 
@@ -60,11 +64,15 @@ pub(crate) struct Definition {
     pub(crate) rate_list: Option<Vec<RateValue>>,
     /// Was it given and could not be read?
     pub(crate) rate_wrong: bool,
+    /// Was it given in this definition, not in `rd=default`?
+    pub(crate) is_rate_own: bool,
     /// Was it called `fwdrate`?
     pub(crate) file_rate: bool,
     pub(crate) curve: Vec<(f64, bool)>,
     pub(crate) stop_response_ns: Option<u64>,
     pub(crate) elapsed_ns: u64,
+    /// Was `elapsed` given?
+    pub(crate) is_time_given: bool,
     pub(crate) interval_ns: u64,
     pub(crate) warmup_ns: u64,
     pub(crate) pause_ns: u64,
@@ -77,6 +85,7 @@ pub(crate) struct Definition {
     pub(crate) open: Option<OpenFlags>,
     pub(crate) format: bool,
     pub(crate) replay: Option<ReplayParams>,
+    pub(crate) commands: CommandParams,
     pub(crate) loops: Vec<Loop>,
     pub(crate) time_span: TextSpan,
     pub(crate) span: TextSpan,
@@ -93,10 +102,12 @@ impl Default for Definition {
             rate: None,
             rate_list: None,
             rate_wrong: false,
+            is_rate_own: false,
             file_rate: false,
             curve: [10.0, 50.0, 70.0, 80.0, 90.0, 100.0].map(|percent| (percent, false)).to_vec(),
             stop_response_ns: None,
             elapsed_ns: 30_000_000_000,
+            is_time_given: false,
             interval_ns: 1_000_000_000,
             warmup_ns: 0,
             pause_ns: 0,
@@ -109,6 +120,7 @@ impl Default for Definition {
             open: None,
             format: false,
             replay: None,
+            commands: CommandParams::default(),
             loops: Vec::new(),
             time_span: TextSpan::default(),
             span: TextSpan::default(),
@@ -119,12 +131,14 @@ impl Default for Definition {
 impl Definition {
     /// What a copy costs, in units of work.
     fn weight(&self) -> usize {
-        let loops: usize = self.loops.iter().map(|one| one.values.len() * 4).sum();
+        let texts = |one: &Loop| if one.is_text { one.values.iter().map(|(_, text)| text.len() / 16).sum() } else { 0 };
+        let loops: usize = self.loops.iter().map(|one| one.values.len() * 4 + texts(one)).sum();
         let rates = self.rate_list.as_ref().map_or(0, |list| list.len() * 4);
         16 + loops
             + rates
             + (self.works.len() + self.targets.len() + self.file_works.len()) * 4
             + self.commands_weight()
+            + self.commands.weight()
     }
 
     pub(crate) fn commands_weight(&self) -> usize {
@@ -144,11 +158,19 @@ pub(crate) fn read(context: &mut Context, statements: &[Statement], addition: &[
         if !context.work(template.weight(), statement.span) {
             break;
         }
-        let mut run = Definition { span: statement.span, name: statement.name.text.clone(), ..template.clone() };
+        let mut run = Definition {
+            span: statement.span,
+            name: statement.name.text.clone(),
+            is_rate_own: false,
+            commands: template.commands.inherited(),
+            ..template.clone()
+        };
         let named = statement::check_name(context, statement);
         statement::each(context, statement, |context, name, param| set(context, &mut run, name, param, default));
         if !default && !addition.is_empty() {
             let added = Statement { params: addition.to_vec(), ..statement.clone() };
+            // What the command line adds takes the place of what the file says.
+            run.commands = run.commands.inherited();
             statement::each(context, &added, |context, name, param| {
                 // A rate of the command line takes the place of a list, too.
                 run.rate_list = run.rate_list.take().filter(|_| name != "iorate");
@@ -182,6 +204,7 @@ fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &
             run.file_rate = param.key.starts_with("fw");
             let rate = rate(context, param);
             run.rate_wrong = rate.is_none();
+            run.is_rate_own = true;
             if let Some(rate) = rate.as_ref().filter(|_| !run.file_rate) {
                 keep_list(context, run, rate, param.span);
             }
@@ -194,6 +217,7 @@ fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &
         }
         "elapsed" => {
             run.elapsed_ns = value::time_ns(context, name, param, 0.001).unwrap_or(run.elapsed_ns);
+            run.is_time_given = true;
             run.time_span = param.span;
         }
         "interval" => {
@@ -227,6 +251,13 @@ fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &
             context.push(found.help("give each rd= its own format="));
         }
         "format" => format(context, run, param),
+        "cmd" | "at" | "times" | "warmups" | "baseline" | "prepare" => run.commands.set(context, name, param),
+        "vary" => {
+            if let Some((name, texts)) = command_params::vary(context, param) {
+                let values = texts.into_iter().map(|text| (0.0, text)).collect();
+                put_loop(run, Loop { name: Cow::Owned(name), values, is_text: true, span: param.span });
+            }
+        }
         "operations" | "foroperations" => operations(context, run, name, param),
         _ => numeric_loop(context, run, name, param),
     }
@@ -339,7 +370,7 @@ fn operations(context: &mut Context, run: &mut Definition, name: &'static str, p
         param.values.iter().filter_map(|text| value::word(context, name, text, FILE_OPERATIONS)).collect();
     if name == "foroperations" && !words.is_empty() {
         let values = words.iter().map(|word| (0.0, (*word).to_string())).collect();
-        put_loop(run, Loop { name: "operations", values, span: param.span });
+        put_loop(run, Loop { name: Cow::Borrowed("operations"), values, is_text: false, span: param.span });
     }
 }
 
@@ -383,7 +414,7 @@ fn numeric_loop(context: &mut Context, run: &mut Definition, name: &'static str,
     if !values.is_empty() {
         // Vdbench stores the compression as a ratio.
         let name = if name == "compression" { "compratio" } else { name };
-        put_loop(run, Loop { name, values, span: param.span });
+        put_loop(run, Loop { name: Cow::Borrowed(name), values, is_text: false, span: param.span });
     }
 }
 

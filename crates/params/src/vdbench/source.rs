@@ -5,7 +5,7 @@ use super::param::Param;
 use super::scan::Scanner;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use crate::loader::{FileLoader, LoadError};
+use crate::loader::{FileLoader, LoadError, LoadedFile};
 use crate::sniff::{ParameterFormat, sniff};
 use crate::suggest::did_you_mean;
 use plan::{ParameterText, TextSpan};
@@ -105,7 +105,7 @@ impl<'a> SourceReader<'a> {
         if let Some((_, source)) = self.known.iter().find(|(known, _)| known == path) {
             return Ok(*source);
         }
-        let bytes = self.loader.load(path).map_err(|why| why.to_string())?;
+        let LoadedFile { bytes, owner } = self.loader.load_with_owner(path).map_err(|why| why.to_string())?;
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > TEXT_BYTES_MAX {
             return Err(LoadError::TooLarge.to_string());
@@ -117,8 +117,7 @@ impl<'a> SourceReader<'a> {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         };
-        let source = index_u32(context.sources.len());
-        context.sources.push(ParameterText { name: path.display().to_string(), text });
+        let source = context.add_file(path.display().to_string(), text, owner);
         self.known.push((path.to_path_buf(), source));
         Ok(source)
     }
@@ -254,6 +253,9 @@ fn is_end(line: &str) -> bool {
 pub(crate) fn check_variables(context: &mut Context, params: &[Param], names: &[(String, String)], host_allowed: bool) {
     const COMMANDS: [&str; 3] = ["startcmd", "endcmd", "heartbeat_error"];
     for param in params {
+        if ["cmd", "prepare"].contains(&param.key.as_str()) {
+            continue;
+        }
         if COMMANDS.iter().any(|command| param.key.len() > 4 && command.starts_with(param.key.as_str())) {
             continue;
         }

@@ -1,5 +1,6 @@
 //! Definitions into runs: which workloads, every combination of the loops, every rate.
 
+use super::commands;
 use super::expansion_input::ExpansionInput;
 use super::param::Text;
 use super::replay;
@@ -10,14 +11,12 @@ use super::value::plain;
 use super::workload::{Work, check_stride};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
+use plan::commands::RUNS_MAX;
 use plan::{
     AddressOrder, AddressPattern, AddressRange, Arrivals, BurstPattern, OfferedRate, OpMix, RangeBound, Run, TextSpan,
     TransferSize, Workload,
 };
 use std::collections::BTreeSet;
-
-/// Most runs of one plan.
-const RUNS_MAX: usize = 65_536;
 
 /// One workload with its targets.
 #[derive(Clone, Debug)]
@@ -40,6 +39,9 @@ pub(crate) fn expand(context: &mut Context, material: &ExpansionInput<'_>, defin
             let found = Diagnostic::error("duplicate", definition.span, message);
             context.push(found.help("give each its own name: the name distinguishes the results"));
         }
+        if !commands::check(context, definition) {
+            continue;
+        }
         if definition.replay.is_some() {
             out.extend(replay::run(context, definition, material));
             continue;
@@ -58,7 +60,9 @@ pub(crate) fn expand(context: &mut Context, material: &ExpansionInput<'_>, defin
 /// As Vdbench: a run has at least two intervals, and it and its warm-up are whole numbers of them.
 fn check_times(context: &mut Context, definition: &Definition) {
     let seconds = |ns: u64| plain(ns as f64 / 1e9);
-    let (elapsed, interval, warmup) = (definition.elapsed_ns, definition.interval_ns, definition.warmup_ns);
+    let (interval, warmup) = (definition.interval_ns, warmup_of(definition));
+    // A run without a greatest time has no whole number of intervals.
+    let Some(elapsed) = elapsed_of(definition) else { return };
     let (what, help) = if elapsed < interval.saturating_mul(2) {
         (
             format!("elapsed={} is shorter than two intervals of {} s", seconds(elapsed), seconds(interval)),
@@ -80,8 +84,21 @@ fn check_times(context: &mut Context, definition: &Definition) {
     context.push(Diagnostic::error("elapsed", span, message).help(help));
 }
 
-/// The workloads of a run with their targets; empty for files.
+/// The measured time; `None`: until the commands have been executed.
+fn elapsed_of(definition: &Definition) -> Option<u64> {
+    (definition.is_time_given || !commands::is_alone(definition)).then_some(definition.elapsed_ns)
+}
+
+/// The time of full load before; executions one behind the other have `warmups=` in place of it.
+fn warmup_of(definition: &Definition) -> u64 {
+    if commands::is_alone(definition) { 0 } else { definition.warmup_ns }
+}
+
+/// The workloads of a run with their targets; empty for files, and for commands.
 fn choose(context: &mut Context, material: &ExpansionInput<'_>, definition: &Definition) -> Option<Vec<Chosen>> {
+    if commands::is_alone(definition) {
+        return Some(Vec::new());
+    }
     let shown: String = definition.name.chars().take(40).collect();
     if !definition.file_works.is_empty() {
         let chosen = material.file_work_names.select(context, &definition.file_works);
@@ -205,6 +222,9 @@ type RateStep = (OfferedRate, String, Option<String>);
 /// The rates of a definition, innermost loop.
 fn rates(context: &mut Context, definition: &Definition) -> Option<(Vec<RateStep>, Arrivals)> {
     let mut arrivals = Arrivals { gaps: definition.gaps, burst: None };
+    if commands::is_alone(definition) {
+        return Some((vec![(OfferedRate::Max, String::new(), None)], Arrivals::default()));
+    }
     let Some((rate, span)) = &definition.rate else {
         if definition.rate_wrong {
             return None;
@@ -346,9 +366,14 @@ fn loops(
     }
     let pattern =
         material.contents.first().and_then(|content| content.pattern.as_ref()).map_or(0, |path| path.as_os_str().len());
+    let texts = |one: &Loop| {
+        let longest = one.values.iter().map(|(_, text)| text.len()).max();
+        if one.is_text { longest.unwrap_or(0) / 8 } else { 0 }
+    };
     let entries: usize =
         chosen.iter().map(|one| one.targets.len() + one.work.weight() + 48 + pattern / 16).sum::<usize>()
-            + definition.loops.len() * 4
+            + definition.loops.iter().map(|one| 4 + texts(one)).sum::<usize>()
+            + definition.commands.weight()
             + definition.commands_weight()
             + 48;
     if !context.work(total.saturating_mul(entries), definition.span) {
@@ -358,24 +383,26 @@ fn loops(
         let values = pick(&definition.loops, combination);
         let workloads = workloads(context, material, definition, chosen, &values);
         let Some(workloads) = workloads else { return };
-        let depth = threads(&values);
+        let depth = threads(&values).filter(|_| !commands::is_alone(definition));
         for (rate, title, loop_value) in rates {
             let mut loops: Vec<(String, String)> =
                 values.iter().map(|(one, at)| (one.name.to_string(), one.values[*at].1.clone())).collect();
             if let Some(value) = loop_value {
                 loops.push((if definition.file_rate { "fwdrate" } else { "iorate" }.to_string(), value.clone()));
             }
+            let executed = commands::workloads(context, definition, &loops, &workloads);
+            let Some(executed) = executed else { return };
             out.push(Run {
                 name: definition.name.clone(),
                 title: format!("{}{suffix}{title}", definition.name),
                 loops,
-                workloads: workloads.clone(),
+                workloads: workloads.iter().cloned().chain(executed).collect(),
                 depth,
                 rate: *rate,
                 simulated_rate: simulated_rate(definition),
                 arrivals: arrivals.clone(),
-                elapsed_ns: Some(definition.elapsed_ns),
-                warmup_ns: definition.warmup_ns,
+                elapsed_ns: elapsed_of(definition),
+                warmup_ns: warmup_of(definition),
                 interval_ns: definition.interval_ns,
                 pause_ns: definition.pause_ns,
                 stop: definition.stop,
@@ -417,7 +444,7 @@ fn override_work(work: &mut Work, values: &[(&Loop, usize)]) -> Overrides {
     let mut out = Overrides::default();
     for (one, at) in values {
         let value = one.values[*at].0;
-        match one.name {
+        match one.name.as_ref() {
             "xfersize" => {
                 (work.transfer, work.transfer_span) = (TransferSize::Fixed(super::value::to_u64(value)), one.span)
             }

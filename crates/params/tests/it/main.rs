@@ -7,6 +7,7 @@
     reason = "helpers of tests"
 )]
 
+mod commands;
 mod fio_malformed;
 mod fio_print;
 mod limits;

@@ -54,6 +54,17 @@ pub struct Run {
 }
 
 impl Run {
+    /// The workloads that do I/O at offsets: among these the run's rate is divided.
+    pub fn block_workloads(&self) -> impl Iterator<Item = &Workload> {
+        self.workloads.iter().filter(|workload| workload.load.is_blocks())
+    }
+
+    /// Does it execute commands and nothing else? Such a run has no rate.
+    #[must_use]
+    pub fn is_of_commands(&self) -> bool {
+        !self.workloads.is_empty() && self.block_workloads().next().is_none()
+    }
+
     /// What the workloads with a rate of their own ask for together, in operations per second.
     pub fn own_rates(&self) -> f64 {
         self.workloads.iter().filter_map(|workload| workload.rate).sum()
@@ -76,7 +87,7 @@ impl Run {
     /// What a run of `rate` operations per second offers in all. It is more than `rate` when the workloads' own rates are,
     /// or when no workload shares the rest.
     pub fn offered_rate(&self, rate: f64) -> f64 {
-        let is_shared = self.workloads.iter().any(|workload| workload.rate.is_none());
+        let is_shared = self.block_workloads().any(|workload| workload.rate.is_none());
         self.own_rates() + if is_shared { self.shared_rate(rate) } else { 0.0 }
     }
 
@@ -84,7 +95,8 @@ impl Run {
     /// when it goes as fast as it can. Where all workloads have rates of their own, no one goes at full speed.
     #[must_use]
     pub fn offered(&self, rate: Option<f64>) -> Option<f64> {
-        let all_own = !self.workloads.is_empty() && self.workloads.iter().all(|workload| workload.rate.is_some());
+        let has_blocks = self.block_workloads().next().is_some();
+        let all_own = has_blocks && self.block_workloads().all(|workload| workload.rate.is_some());
         rate.map(|rate| self.offered_rate(rate)).or_else(|| all_own.then(|| self.own_rates()))
     }
 

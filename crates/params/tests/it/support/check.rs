@@ -90,6 +90,7 @@ fn hold(plan: &Plan) {
     let mut curve = false;
     for run in &plan.runs {
         assert!(run.interval_ns > 0 && run.elapsed_ns.is_none_or(|elapsed| elapsed >= 2 * run.interval_ns));
+        assert!(run.elapsed_ns.is_some() || run.is_of_commands(), "{}", run.title);
         match run.rate {
             OfferedRate::PerSecond(rate) => assert!(rate > 0.0 && rate <= 1e9, "{rate}"),
             OfferedRate::CurveMax => curve = true,
@@ -101,10 +102,19 @@ fn hold(plan: &Plan) {
             assert!(!plan.unsupported.is_empty(), "{} does nothing", run.title);
             continue;
         }
+        for load in run.workloads.iter().filter_map(|workload| workload.load.command()) {
+            let elapsed_ns = run.elapsed_ns.unwrap_or(0);
+            assert!(load.at_ns.is_sorted_by(|a, b| a < b) && load.at_ns.iter().all(|at| *at < elapsed_ns));
+            assert!(load.executions.is_none_or(|count| count > 0), "{load:?}");
+            assert!(load.executions.is_some() || run.elapsed_ns.is_some(), "it ends: {load:?}");
+        }
+        if run.is_of_commands() {
+            continue;
+        }
         let sum: f64 = run.workloads.iter().map(|workload| workload.share).sum();
-        let all_rated = run.workloads.iter().all(|workload| workload.rate.is_some());
+        let all_rated = run.block_workloads().all(|workload| workload.rate.is_some());
         assert!(all_rated || (sum - 1.0).abs() < 1e-6, "{}: shares are {sum}", run.title);
-        for workload in &run.workloads {
+        for workload in run.block_workloads() {
             assert!(!workload.targets.is_empty());
             assert!(workload.targets.iter().all(|at| *at < plan.targets.len()));
             assert!(workload.depth.is_none_or(|depth| depth > 0 && run.depth.is_none()), "{}", run.title);

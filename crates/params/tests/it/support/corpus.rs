@@ -39,6 +39,12 @@ pub(crate) const TEXTS: &[&str] = &[
     "sd=sd1,lun=/tmp/a,size=1g\nwd=wd1,sd=sd1,trimpct=10,flushpct=1,fsync_every=32,fdatasync_every=8,thinktime=10ms\n\
      wd=wd2,sd=sd1,random_distribution=zipf:1.2\nwd=wd3,sd=sd1,random_distribution=(normal,20)\nwd=wd4,sd=sd1,coverage=exact\n\
      rd=rd1,wd=*,iorate=max,interval=0.5,elapsed=5s,maxops=1000,forhitarea=1m,forcompratio=(1,2),forcompression=(50,100)\n",
+    "rd=default,interval=0.5,prepare=\"sync; echo {n}\"\nrd=ssl,cmd=\"openssl speed -multi {threads} -n {n}\",forthreads=(1,2,4),\
+     vary=(n,1,12),times=5,warmups=1\nrd=two,cmd=(\"A=b sort -S {n}m big\",\"/usr/bin/sort {n}{n}\",\"gzip\"),vary=(n,1m,64m),elapsed=10,times=max\n\
+     rd=one,cmd=\"ls ${n} {x} {n}\",vary=(n,\"a b\",\"\"),baseline=no\n",
+    "sd=sd1,lun=/tmp/a,size=1g\nwd=rsync,sd=sd1\nrd=mail,wd=rsync,iorate=(100,200),elapsed=60,warmup=5,at=(15,30-50,10),\
+     cmd=\"rsync --bwlimit={iorate} -a /mail /copy{k}\",baseline=3,vary=(k,1,2,15)\nrd=c,wd=rsync,iorate=curve,elapsed=20,at=1s,cmd=ls\n\
+     rd=d,sd=sd1,iorate=max,cmd=\"true\",times=3,baseline=2\n",
 ];
 
 /// fio's job files.
