@@ -188,7 +188,7 @@ fn divide_jobs(
 ) -> Result<Vec<GroupSpec>, EngineError> {
     let workloads = &input.run.workloads;
     let mut groups: Vec<GroupSpec> = Vec::new();
-    for (at, workload) in workloads.iter().enumerate() {
+    for (at, workload) in workloads.iter().enumerate().filter(|(_, workload)| workload.load.is_blocks()) {
         let job = job_of(workload);
         let flow = |group: &GroupSpec| {
             group

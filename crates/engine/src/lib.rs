@@ -12,6 +12,7 @@ mod budget;
 mod cache;
 mod check;
 mod choose;
+mod commands;
 mod cpu;
 mod cpu_reservation;
 mod discard;
@@ -45,6 +46,7 @@ mod waiting;
 
 pub use cache::{pre_read, prepare};
 pub use check::check;
+pub use commands::ExecutionRecord;
 pub use cpu_reservation::CpuReservation;
 pub use engine_overhead::{EngineOverhead, own_cost};
 pub use error::EngineError;

@@ -2,6 +2,7 @@
 
 use crate::budget::Budget;
 use crate::choose::Chosen;
+use crate::commands::CommandCrew;
 use crate::cpu::CostClock;
 use crate::failure::{RawFailure, describe};
 use crate::group::{GroupSpec, JobSpec, divide};
@@ -27,6 +28,9 @@ use std::time::Duration;
 
 /// How long workers have to end after the order to stop; those that hang in the kernel are left behind.
 const GIVE_UP_NS: u64 = 50_000_000;
+
+/// The same of commands, which are killed then: what came from them ends before this process does.
+const COMMANDS_GIVE_UP_NS: u64 = 5_000_000_000;
 
 /// What a thread does.
 type Work = Box<dyn FnOnce() -> Result<(), EngineError> + Send>;
@@ -91,6 +95,7 @@ pub(crate) enum Offered {
 /// What a run that has been started consists of.
 pub(crate) struct Parts {
     pub(crate) teams: Vec<WorkerSet>,
+    pub(crate) commands: CommandCrew,
     pub(crate) control: Arc<Control>,
     pub(crate) statuses: Arc<JobStatuses>,
     pub(crate) started_ns: u64,
@@ -109,6 +114,7 @@ const LATE_PART: u64 = 500;
 /// A run that has been started.
 pub struct RunningRun {
     teams: Vec<WorkerSet>,
+    commands: CommandCrew,
     control: Arc<Control>,
     statuses: Arc<JobStatuses>,
     started_ns: u64,
@@ -171,6 +177,10 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
             }
         }
     }
+    let commands = CommandCrew::start(&input, &control, &gate).inspect_err(|_| {
+        control.abort();
+        gate.open(None);
+    })?;
     // Everything is set up; time begins when all have had a moment to come to the gate.
     let started_ns = clock::now_ns() + 1_000_000;
     gate.open(Some(started_ns));
@@ -179,26 +189,40 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
         .workloads
         .iter()
         .map(|workload| match &workload.job {
+            _ if !workload.load.is_blocks() => true,
             Some(job) => (workload.rate.is_some() || input.rate != ResolvedRate::Max) && is_predictable(job),
             None => workload.rate.is_some() || input.rate != ResolvedRate::Max,
         })
         .collect();
     let used = used_targets(&input).len();
-    let description = format!(
+    let is_loop = |open: bool| {
+        let mut loops = input.run.workloads.iter().zip(&is_open);
+        loops.any(|(workload, is_open)| workload.load.is_blocks() && *is_open == open)
+    };
+    let blocks = format!(
         "{}, {} worker(s), {used} target(s), {}: {}",
         chosen.name,
         teams.len(),
-        match (is_open.contains(&true), is_open.contains(&false)) {
+        match (is_loop(true), is_loop(false)) {
             (true, true) => "open and closed loops",
             (true, false) => "open loop",
             (false, _) => "closed loop",
         },
         chosen.reason
     );
+    let description = match (teams.is_empty(), commands.len()) {
+        (_, 0) => blocks,
+        (true, 1) => "1 command".to_string(),
+        (true, count) => format!("{count} commands"),
+        (false, 1) => format!("{blocks}; 1 command"),
+        (false, count) => format!("{blocks}; {count} commands"),
+    };
     let offered = Offered::Scheduled(arrived);
     let ends_ns = budget.end_ns().map(|end_ns| started_ns + end_ns);
     let engine = chosen.name;
-    Ok(RunningRun::of(Parts { teams, control, statuses, started_ns, ends_ns, offered, is_open, engine, description }))
+    let parts =
+        Parts { teams, commands, control, statuses, started_ns, ends_ns, offered, is_open, engine, description };
+    Ok(RunningRun::of(parts))
 }
 
 /// Spawns the threads of one group.
@@ -271,11 +295,13 @@ fn team(
 impl RunningRun {
     /// Has begun at `parts.started_ns`.
     pub(crate) fn of(parts: Parts) -> Self {
-        let Parts { teams, control, statuses, started_ns, ends_ns, offered, is_open, engine, description } = parts;
+        let Parts { teams, commands, control, statuses, started_ns, ends_ns, offered, is_open, engine, description } =
+            parts;
         let is_closed = is_open.contains(&false);
         let lanes = LaneMap::default();
         Self {
             teams,
+            commands,
             control,
             statuses,
             started_ns,
@@ -312,7 +338,8 @@ impl RunningRun {
     /// Has every worker come to its end?
     #[must_use]
     pub fn finished(&self) -> bool {
-        self.teams.iter().all(|team| team.status.done.load(Ordering::Acquire))
+        let is_done = |team: &WorkerSet| team.status.done.load(Ordering::Acquire);
+        self.teams.iter().all(is_done) && self.commands.finished()
     }
 
     /// No more submissions; what is in flight comes back.
@@ -390,7 +417,8 @@ impl RunningRun {
         workers.iter_mut().for_each(|worker| self.judge(worker, interval_ns, has_backlog));
         jobs.sort_by_key(|job: &JobInterval| job.workload);
         ios.sort_by_key(|io: &KeptIo| io.t_ns);
-        IntervalHarvest { t_ns, interval_ns, lanes, workers, jobs, failures, ios, ios_lost }
+        let executions = self.commands.take();
+        IntervalHarvest { t_ns, interval_ns, lanes, workers, jobs, failures, ios, ios_lost, executions }
     }
 
     /// Was it the worker that limited the load in this interval?
@@ -436,12 +464,17 @@ impl RunningRun {
         }
         if !self.finished() {
             self.control.abort();
-            let left_ns = clock::now_ns() + GIVE_UP_NS;
-            while !self.finished() && clock::now_ns() < left_ns {
+            let now_ns = clock::now_ns();
+            let has_time = |running: &Self| {
+                let is_patient = !running.commands.finished();
+                clock::now_ns() < now_ns + if is_patient { COMMANDS_GIVE_UP_NS } else { GIVE_UP_NS }
+            };
+            while !self.finished() && has_time(&self) {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
         let (harvest, open) = self.open_ends();
+        self.commands.join();
         for team in self.teams.drain(..) {
             let is_done = team.status.done.load(Ordering::Acquire);
             // Threads that hang in a system call are left behind; they hold nothing that other threads need.

@@ -9,6 +9,7 @@ mod sequence;
 mod share;
 mod worker;
 
+use crate::commands::CommandCrew;
 use crate::opening::{descriptor, flags_of};
 use crate::placement;
 use crate::replay_progress::{Played, ReplayChunk};
@@ -149,7 +150,9 @@ pub fn replay(input: RunInput<'_>, feed: ReplayFeed) -> Result<(RunningRun, Arc<
     let offered = Offered::Played(Played::new(chunks));
     let is_open = vec![is_open];
     let (statuses, engine) = (Arc::default(), "io_uring");
-    let parts = Parts { teams, control, statuses, started_ns, ends_ns: None, offered, is_open, engine, description };
+    let commands = CommandCrew::default();
+    let parts =
+        Parts { teams, commands, control, statuses, started_ns, ends_ns: None, offered, is_open, engine, description };
     Ok((RunningRun::of(parts), hindrances))
 }
 

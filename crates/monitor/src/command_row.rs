@@ -1,0 +1,43 @@
+//! What a command used, in a row.
+
+use crate::signed;
+use command::CommandUsage;
+use recording::rows::CommandExecution;
+use recording::{ExecutionEnding, Label, LoadPhase};
+
+/// A row with what an execution used, as far as it is known; all else is to be filled in.
+#[must_use]
+pub fn command_usage(usage: Option<&CommandUsage>) -> CommandExecution {
+    let used = |of: fn(&CommandUsage) -> u64| usage.map(|usage| signed(of(usage)));
+    let io = usage.and_then(|usage| usage.io);
+    CommandExecution {
+        t_ns: 0,
+        t_s: 0.0,
+        run: String::new(),
+        run_index: 0,
+        phase: LoadPhase::Measure,
+        workload: Label::from(""),
+        line: Label::from(""),
+        number: 1,
+        due_t_ns: 0,
+        start_t_ns: None,
+        ending: ExecutionEnding::Exited,
+        exit_code: None,
+        signal: None,
+        real_ns: None,
+        user_ns: used(|usage| usage.user_ns),
+        sys_ns: used(|usage| usage.sys_ns),
+        max_rss_bytes: used(|usage| usage.max_rss_bytes),
+        read_bytes: io.map(|io| signed(io.read_bytes)),
+        write_bytes: io.map(|io| signed(io.write_bytes)),
+        read_call_bytes: io.map(|io| signed(io.read_call_bytes)),
+        write_call_bytes: io.map(|io| signed(io.write_call_bytes)),
+        minor_faults: used(|usage| usage.minor_faults),
+        major_faults: used(|usage| usage.major_faults),
+        voluntary_switches: used(|usage| usage.voluntary_switches),
+        involuntary_switches: used(|usage| usage.involuntary_switches),
+        output_bytes: None,
+        left_behind: None,
+        error: String::new(),
+    }
+}
