@@ -1,9 +1,10 @@
 //! What a command used, in a row.
 
 use crate::signed;
-use command::CommandUsage;
+use command::{CommandUsage, ReapedChild};
 use recording::rows::CommandExecution;
 use recording::{ExecutionEnding, Label, LoadPhase};
+use std::os::unix::process::ExitStatusExt as _;
 
 /// A row with what an execution used, as far as it is known; all else is to be filled in.
 #[must_use]
@@ -39,5 +40,29 @@ pub fn command_usage(usage: Option<&CommandUsage>) -> CommandExecution {
         output_bytes: None,
         left_behind: None,
         error: String::new(),
+    }
+}
+
+/// The row of a command that was recorded: its name, its line, its times by the clock, and its end. The recording began at `origin_ns`.
+#[must_use]
+pub fn recorded_command(
+    (name, line): (&str, &str),
+    (start_ns, end_ns): (u64, u64),
+    reaped: &ReapedChild,
+    origin_ns: u64,
+) -> CommandExecution {
+    let signal = reaped.status.signal();
+    CommandExecution {
+        t_ns: signed(end_ns),
+        t_s: end_ns.saturating_sub(origin_ns) as f64 / 1e9,
+        workload: Label::from(name),
+        line: Label::from(line),
+        due_t_ns: signed(start_ns),
+        start_t_ns: Some(signed(start_ns)),
+        ending: if signal.is_some() { ExecutionEnding::Signalled } else { ExecutionEnding::Exited },
+        exit_code: reaped.status.code(),
+        signal,
+        real_ns: Some(signed(end_ns.saturating_sub(start_ns))),
+        ..command_usage(Some(&reaped.usage))
     }
 }

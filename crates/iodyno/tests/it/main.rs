@@ -14,6 +14,7 @@ mod bit_flips;
 mod bombs;
 mod catalogue;
 mod command_line;
+mod commands;
 mod compare;
 mod content;
 mod convert;
