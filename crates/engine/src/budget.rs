@@ -80,11 +80,15 @@ impl Budget {
 
     fn take_limited(&self, operation: &Operation, due_ns: u64) -> bool {
         let is_warmup = due_ns < self.from_ns;
+        // What a run may issue in all is I/O.
+        if operation.op == OperationKind::Command {
+            return true;
+        }
         let concerned = match operation.op {
             _ if is_warmup => [false; 3],
             OperationKind::Read => [true, true, false],
             OperationKind::Write => [true, false, true],
-            OperationKind::Trim | OperationKind::Flush => [false; 3],
+            OperationKind::Trim | OperationKind::Flush | OperationKind::Command => [false; 3],
         };
         for (meter, concerned) in self.bytes.iter().zip(concerned) {
             let Some(Meter { charged, limit }) = meter else { continue };

@@ -2,7 +2,7 @@
 //! writes are kept.
 
 use crate::EngineError;
-use plan::generate::{ArrivalSchedule, GeneratorPart, OperationKind};
+use plan::generate::{ArrivalSchedule, BLOCK_KINDS, GeneratorPart, HeldKinds, OperationKind};
 use plan::{Arrivals, GapDistribution, Workload};
 
 /// Due times with the kinds of operation that they are for.
@@ -11,7 +11,7 @@ pub(crate) enum DueTimes {
     /// Any kind, as the mix has it.
     Mixed(Timer),
     /// By [`OperationKind::index`].
-    ByKind(Box<[Option<Timer>; 4]>),
+    ByKind(Box<[Option<Timer>; BLOCK_KINDS]>),
 }
 
 /// A schedule and its next due time.
@@ -50,7 +50,7 @@ impl DueTimes {
         if !is_mix || takes_turns || arrivals.gaps != GapDistribution::Deterministic || arrivals.burst.is_some() {
             return Ok(Self::mixed(ArrivalSchedule::new(rate, arrivals, seed, GeneratorPart::WHOLE)?));
         }
-        let mut timers = [const { None }; 4];
+        let mut timers = [const { None }; BLOCK_KINDS];
         for (kind, share) in shares.into_iter().enumerate().filter(|(_, share)| *share > 0.0) {
             let own = whole(rate * share / sum);
             timers[kind] = Some(Timer::new(ArrivalSchedule::new(own, arrivals, seed, GeneratorPart::WHOLE)?));
@@ -69,11 +69,11 @@ impl DueTimes {
 
     /// The kinds that it must not be of.
     #[inline]
-    pub(crate) fn held(&self) -> [bool; 4] {
-        let Self::ByKind(timers) = self else { return [false; 4] };
+    pub(crate) fn held(&self) -> HeldKinds {
+        let Self::ByKind(timers) = self else { return HeldKinds::default() };
         let due_ns = |at: usize| timers[at].as_ref().map(|timer| timer.next_ns);
-        let first = (0..4).filter(|at| timers[*at].is_some()).min_by_key(|at| due_ns(*at));
-        [0, 1, 2, 3].map(|at| first != Some(at))
+        let first = (0..BLOCK_KINDS).filter(|at| timers[*at].is_some()).min_by_key(|at| due_ns(*at));
+        std::array::from_fn(|at| first != Some(at))
     }
 
     /// The operation that was due is one of this kind. A flush between reads and writes with rates of their own takes the time of

@@ -1,10 +1,12 @@
 //! What the engine itself costs: the same worker on requests that do nothing.
 
+use crate::blocks::{BlockLane, BlockPlace, Blocks};
 use crate::budget::Budget;
-use crate::group::{FileSlot, GroupSpec, LaneSpec};
+use crate::group::{FileSlot, Group, GroupSpec, LaneSpec};
 use crate::shared::{Control, Status};
 use crate::stats::Slot;
 use crate::uring_worker::Worker;
+use crate::work::Work;
 use plan::generate::{GeneratorPart, Operations, TargetGeometry};
 use plan::{AddressPattern, OpMix, OpenFlags, TargetSpec, TextSpan, TransferSize, Workload, WriteContent};
 use quantity::clock;
@@ -49,19 +51,18 @@ fn measure() -> Option<f64> {
     let (workload, target) = (workload(), target());
     let geometry = TargetGeometry { size_bytes: 1 << 30, block_bytes: 512 };
     let operations = Operations::new(&workload, &target, geometry, 1, GeneratorPart::WHOLE).ok()?;
-    let lane = lane(operations);
-    let group = GroupSpec {
-        lanes: vec![lane],
-        jobs: Vec::new(),
-        placement: plan::JobPlacement::default(),
-        files: vec![FileSlot { plan_index: 0, flags: OpenFlags::default(), fd: None }],
+    let spec = GroupSpec {
+        lanes: vec![lane()],
         pools: vec![DEPTH],
-        shares_fixed: false,
         transfer_max: 4096,
         memory_align: 4096,
-        punts: false,
+        ..GroupSpec::empty()
     };
-    let stats = Arc::new(Slot::new(1));
+    let mut group = Group { spec, lanes: Vec::new(), work: Blocks::default() };
+    group.lanes.push(BlockLane { operations, content: None, cached: None });
+    group.work.places.push(BlockPlace { nothing: true, ..BlockPlace::default() });
+    group.work.files.push(FileSlot { plan_index: 0, flags: OpenFlags::default(), fd: None });
+    let stats = Arc::new(Slot::new(1, Blocks::KINDS));
     let worker = std::thread::spawn(move || {
         let worker = Worker::new(
             group,
@@ -79,24 +80,8 @@ fn measure() -> Option<f64> {
 }
 
 /// A lane without limits.
-pub(crate) fn lane(operations: Operations) -> LaneSpec {
-    LaneSpec {
-        workload: 0,
-        file: 0,
-        pool: 0,
-        operations,
-        schedule: None,
-        content: None,
-        share: 1.0,
-        priority: 0,
-        think_ns: 0,
-        datasync: false,
-        discards: false,
-        nothing: true,
-        io_priority: 0,
-        mapping: None,
-        cached: None,
-    }
+pub(crate) fn lane() -> LaneSpec {
+    LaneSpec { workload: 0, target: 0, pool: 0, schedule: None, share: 1.0, priority: 0, think_ns: 0 }
 }
 
 pub(crate) fn target() -> TargetSpec {

@@ -1,5 +1,6 @@
 //! Who does what: a run's workloads and targets divided into groups that share nothing.
 
+use crate::blocks::{BlockLane, BlockPlace, Blocks};
 use crate::cache::Cached;
 use crate::discard::is_device;
 use crate::due_times::DueTimes;
@@ -8,10 +9,11 @@ use crate::job_status::JobStatuses;
 use crate::mapping::Mapping;
 use crate::opening::{descriptor, flags_of};
 use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
+use crate::work::Work;
 use crate::{EngineError, ResolvedRate, RunInput};
 use plan::generate::{
-    ArrivalSchedule, ContentGenerator, GeneratorPart, JoinedStream, Operations, TargetGeometry, TargetTurns,
-    WriteVolume, writer_of,
+    ArrivalSchedule, BLOCK_KINDS, ContentGenerator, GeneratorPart, JoinedStream, Operations, TargetGeometry,
+    TargetTurns, WriteVolume, writer_of,
 };
 use plan::{AddressPattern, Arrivals, Job, JobPlacement, OpenFlags, TargetOrder, TargetSpec, Workload};
 use std::collections::BTreeSet;
@@ -19,34 +21,21 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use target::{OpenTarget, TargetKind};
 
-/// One workload on one target, or one part of it.
+/// One workload on one target, or one part of it: when it does something. What, its work knows.
 #[derive(Debug)]
 pub(crate) struct LaneSpec {
     pub(crate) workload: usize,
-    /// Index into [`GroupSpec::files`].
-    pub(crate) file: usize,
+    /// Index into the plan's targets.
+    pub(crate) target: usize,
     /// Index into [`GroupSpec::pools`]; jobs have slots of their own.
     pub(crate) pool: usize,
-    pub(crate) operations: Operations,
     /// Due times; `None` in a closed loop.
     pub(crate) schedule: Option<ArrivalSchedule>,
-    pub(crate) content: Option<ContentGenerator>,
     /// Part of all operations of the group, closed loop.
     pub(crate) share: f64,
     /// 0 is served first.
     pub(crate) priority: u32,
     pub(crate) think_ns: u64,
-    pub(crate) datasync: bool,
-    /// Trims are discards of a device, not holes in a file.
-    pub(crate) discards: bool,
-    /// On `/dev/null`: nothing is done.
-    pub(crate) nothing: bool,
-    /// As in `ioprio_set(2)`; 0: the thread's own.
-    pub(crate) io_priority: u16,
-    /// What is dropped when it begins anew with its target.
-    pub(crate) cached: Option<Cached>,
-    /// The target as memory.
-    pub(crate) mapping: Option<Arc<Mapping>>,
 }
 
 /// A workload with slots of its own.
@@ -60,7 +49,7 @@ pub(crate) struct JobSpec {
     pub(crate) schedule: Option<DueTimes>,
     pub(crate) turns: TargetTurns,
     /// Due times of those kinds of operation that alone have a rate.
-    pub(crate) paced: [Option<ArrivalSchedule>; 4],
+    pub(crate) paced: [Option<ArrivalSchedule>; BLOCK_KINDS],
     /// Where it says when it began and ended.
     pub(crate) span: Arc<JobSpan>,
     /// The plan's number of each lane's target.
@@ -81,13 +70,21 @@ pub(crate) struct FileSlot {
     pub(crate) fd: Option<Arc<OwnedFd>>,
 }
 
-/// What one worker (or one set of threads) does.
+/// What one worker (or one set of threads) does, and how.
+#[derive(Debug)]
+pub(crate) struct Group<W: Work> {
+    pub(crate) spec: GroupSpec,
+    /// What its lanes do, in the order of those of `spec`.
+    pub(crate) lanes: W::Lanes,
+    pub(crate) work: W,
+}
+
+/// When one worker (or one set of threads) does something, whatever it is.
 #[derive(Debug)]
 pub(crate) struct GroupSpec {
     pub(crate) lanes: Vec<LaneSpec>,
     /// When the run's workloads are jobs: all of this group's.
     pub(crate) jobs: Vec<JobSpec>,
-    pub(crate) files: Vec<FileSlot>,
     /// Slots, that is, most operations in flight, of each pool.
     pub(crate) pools: Vec<u32>,
     /// Where its threads run.
@@ -106,7 +103,6 @@ impl GroupSpec {
         Self {
             lanes: Vec::new(),
             jobs: Vec::new(),
-            files: Vec::new(),
             pools: Vec::new(),
             placement: JobPlacement::default(),
             shares_fixed: false,
@@ -123,15 +119,29 @@ impl GroupSpec {
         }
         self.jobs.iter().map(|job| job.job.depth).fold(0, u32::saturating_add)
     }
+}
+
+impl Group<Blocks> {
+    fn new(spec: GroupSpec) -> Self {
+        Self { spec, lanes: Vec::new(), work: Blocks::default() }
+    }
 
     /// The number of a target's file that is opened so, which is added when it is not there.
     fn file(&mut self, plan_index: usize, opened: &OpenTarget, flags: OpenFlags) -> Result<usize, EngineError> {
-        self.memory_align = self.memory_align.max(opened.view(flags).memory_align);
-        if let Some(at) = self.files.iter().position(|file| (file.plan_index, file.flags) == (plan_index, flags)) {
+        self.spec.memory_align = self.spec.memory_align.max(opened.view(flags).memory_align);
+        let files = &mut self.work.files;
+        if let Some(at) = files.iter().position(|file| (file.plan_index, file.flags) == (plan_index, flags)) {
             return Ok(at);
         }
-        self.files.push(FileSlot { plan_index, flags, fd: descriptor(opened, flags)? });
-        Ok(self.files.len() - 1)
+        files.push(FileSlot { plan_index, flags, fd: descriptor(opened, flags)? });
+        Ok(files.len() - 1)
+    }
+
+    /// Adds a lane with its place.
+    fn add(&mut self, spec: LaneSpec, lane: BlockLane, place: BlockPlace) {
+        self.spec.lanes.push(spec);
+        self.lanes.push(lane);
+        self.work.places.push(place);
     }
 }
 
@@ -141,7 +151,7 @@ pub(crate) fn divide(
     workers: usize,
     splits: bool,
     statuses: &Arc<JobStatuses>,
-) -> Result<Vec<GroupSpec>, EngineError> {
+) -> Result<Vec<Group<Blocks>>, EngineError> {
     if has_jobs(input) {
         return divide_jobs(input, workers, statuses);
     }
@@ -158,12 +168,13 @@ pub(crate) fn divide(
         workers = pools.iter().filter(is_closed).map(|pool| pool.parts_max).min().unwrap_or(1).min(workers);
     }
     let mut families = Families::new(&pools, workers);
-    let mut groups: Vec<GroupSpec> = (0..workers).map(|_| GroupSpec { shares_fixed, ..GroupSpec::empty() }).collect();
+    let group = |_| Group::new(GroupSpec { shares_fixed, ..GroupSpec::empty() });
+    let mut groups: Vec<Group<Blocks>> = (0..workers).map(group).collect();
     for pool in &pools {
         let parts = pool.parts_max.min(workers);
         // The groups with the least to do; a divided pool goes to all of them in turn.
         let mut order: Vec<usize> = (0..groups.len()).collect();
-        order.sort_by_key(|at| (groups[*at].depth(), *at));
+        order.sort_by_key(|at| (groups[*at].spec.depth(), *at));
         for index in 0..parts {
             let depth = pool.depth / parts + u32::from(index < pool.depth % parts);
             let group = &mut groups[order[index as usize]];
@@ -176,7 +187,7 @@ pub(crate) fn divide(
             )?;
         }
     }
-    groups.retain(|group| !group.lanes.is_empty());
+    groups.retain(|group| !group.spec.lanes.is_empty());
     Ok(groups)
 }
 
@@ -185,27 +196,25 @@ fn divide_jobs(
     input: &RunInput<'_>,
     workers: usize,
     statuses: &Arc<JobStatuses>,
-) -> Result<Vec<GroupSpec>, EngineError> {
+) -> Result<Vec<Group<Blocks>>, EngineError> {
     let workloads = &input.run.workloads;
-    let mut groups: Vec<GroupSpec> = Vec::new();
+    let mut groups: Vec<Group<Blocks>> = Vec::new();
     for (at, workload) in workloads.iter().enumerate().filter(|(_, workload)| workload.load.is_blocks()) {
         let job = job_of(workload);
-        let flow = |group: &GroupSpec| {
-            group
-                .jobs
-                .iter()
-                .any(|other| job.flow.is_some_and(|own| other.job.flow.is_some_and(|one| one.id == own.id)))
+        let flow = |group: &Group<Blocks>| {
+            let mut jobs = group.spec.jobs.iter();
+            jobs.any(|other| job.flow.is_some_and(|own| other.job.flow.is_some_and(|one| one.id == own.id)))
         };
-        let alike = |group: &GroupSpec| group.placement == job.placement;
+        let alike = |group: &Group<Blocks>| group.spec.placement == job.placement;
         let chosen = match groups.iter().position(flow) {
             Some(number) => number,
             None if groups.iter().filter(|group| alike(group)).count() < workers.max(1) => {
-                groups.push(GroupSpec { placement: job.placement.clone(), ..GroupSpec::empty() });
+                groups.push(Group::new(GroupSpec { placement: job.placement.clone(), ..GroupSpec::empty() }));
                 groups.len() - 1
             }
             None => {
                 let least = (0..groups.len()).filter(|number| alike(&groups[*number]));
-                least.min_by_key(|number| groups[*number].depth()).unwrap_or(0)
+                least.min_by_key(|number| groups[*number].spec.depth()).unwrap_or(0)
             }
         };
         add_job(input, &mut groups[chosen], at, job, statuses)?;
@@ -216,33 +225,35 @@ fn divide_jobs(
 /// Adds a job with a lane per target.
 fn add_job(
     input: &RunInput<'_>,
-    group: &mut GroupSpec,
+    group: &mut Group<Blocks>,
     at: usize,
     job: Job,
     statuses: &Arc<JobStatuses>,
 ) -> Result<(), EngineError> {
     let workload = &input.run.workloads[at];
-    let first = group.lanes.len();
+    let first = group.spec.lanes.len();
     for (member, target) in workload.targets.iter().enumerate() {
         let opened = input.targets.get(*target).and_then(Option::as_ref).ok_or(EngineError::NotOpen(*target))?;
         let flags = flags_of(input, at, *target);
         let file = group.file(*target, opened, flags)?;
-        let lane = lane(input, opened, (*target, member), at, GeneratorPart::WHOLE)?;
-        let cached = match (&workload.address.files, &group.files[file].fd) {
+        let (spec, lane, place) = lane(input, opened, (*target, member), at, GeneratorPart::WHOLE)?;
+        let fd = &group.work.files[file].fd;
+        let cached = match (&workload.address.files, fd) {
             (Some(files), Some(fd)) => {
                 let size_bytes = geometry_of(workload, member, opened, flags).size_bytes;
                 Cached::of(files, member, size_bytes, opened, fd)
             }
             _ => None,
         };
-        let mapping = match &group.files[file].fd {
+        let mapping = match fd {
             Some(fd) if job.mapped => Some(Arc::new(mapping(workload, member, opened, (flags, fd))?)),
             _ => None,
         };
-        group.lanes.push(LaneSpec { file, io_priority: job.placement.io_priority, cached, mapping, ..lane });
+        let (file, io_priority) = (u32::try_from(file).unwrap_or(0), job.placement.io_priority);
+        group.add(spec, BlockLane { cached, ..lane }, BlockPlace { file, io_priority, mapping, ..place });
     }
     let transfer = workload.transfer_max_bytes();
-    group.transfer_max = group.transfer_max.max(u32::try_from(transfer).unwrap_or(u32::MAX));
+    group.spec.transfer_max = group.spec.transfer_max.max(u32::try_from(transfer).unwrap_or(u32::MAX));
     let seed = seed_of(input, workload) ^ (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let own = Arrivals { gaps: job.gaps, burst: None };
     let schedule = match (workload.rate, input.rate) {
@@ -267,8 +278,8 @@ fn add_job(
         let ranges = group.lanes[first..].iter().map(|lane| lane.operations.range_bytes()).collect();
         TargetTurns::of(workload, &job, ranges, seed)
     };
-    let lanes = first..group.lanes.len();
-    let mut paced = [const { None }; 4];
+    let lanes = first..group.spec.lanes.len();
+    let mut paced = [const { None }; BLOCK_KINDS];
     for (kind, rate) in job.rates.into_iter().flatten().enumerate() {
         if let Some(rate) = rate {
             paced[kind] = Some(ArrivalSchedule::new(rate, &own, seed.wrapping_add(kind as u64), GeneratorPart::WHOLE)?);
@@ -276,7 +287,18 @@ fn add_job(
     }
     let (targets, warm_ns, statuses) = (workload.targets.clone(), input.run.warmup_ns, Arc::clone(statuses));
     let span = Arc::default();
-    group.jobs.push(JobSpec { workload: at, lanes, job, schedule, turns, paced, span, targets, warm_ns, statuses });
+    group.spec.jobs.push(JobSpec {
+        workload: at,
+        lanes,
+        job,
+        schedule,
+        turns,
+        paced,
+        span,
+        targets,
+        warm_ns,
+        statuses,
+    });
     Ok(())
 }
 
@@ -307,18 +329,18 @@ fn schedule_of(rate: f64, arrivals: &Arrivals, seed: u64, part: GeneratorPart) -
 /// Adds a pool, or a part of one, with its lanes to a group.
 fn add_pool(
     input: &RunInput<'_>,
-    group: &mut GroupSpec,
+    group: &mut Group<Blocks>,
     pool: &Pool,
     part: GeneratorPart,
     families: &mut Families,
 ) -> Result<(), EngineError> {
     let opened = input.targets.get(pool.target).and_then(Option::as_ref).ok_or(EngineError::NotOpen(pool.target))?;
-    let number = group.pools.len();
-    group.pools.push(pool.depth);
+    let number = group.spec.pools.len();
+    group.spec.pools.push(pool.depth);
     for at in &pool.workloads {
         let workload = &input.run.workloads[*at];
         let file = group.file(pool.target, opened, flags_of(input, *at, pool.target))?;
-        let lane = lane(input, opened, (pool.target, 0), *at, part)?;
+        let (spec, lane, place) = lane(input, opened, (pool.target, 0), *at, part)?;
         let family = families.next(*at, part.count);
         let schedule = match rate_on_each(input, workload) {
             Some(rate) => {
@@ -329,8 +351,9 @@ fn add_pool(
             None => None,
         };
         let transfer = workload.transfer_max_bytes();
-        group.transfer_max = group.transfer_max.max(u32::try_from(transfer).unwrap_or(u32::MAX));
-        group.lanes.push(LaneSpec { file, pool: number, schedule, ..lane });
+        group.spec.transfer_max = group.spec.transfer_max.max(u32::try_from(transfer).unwrap_or(u32::MAX));
+        let file = u32::try_from(file).unwrap_or(0);
+        group.add(LaneSpec { pool: number, schedule, ..spec }, lane, BlockPlace { file, ..place });
     }
     Ok(())
 }
@@ -417,7 +440,7 @@ fn lane(
     (target, member): (usize, usize),
     at: usize,
     part: GeneratorPart,
-) -> Result<LaneSpec, EngineError> {
+) -> Result<(LaneSpec, BlockLane, BlockPlace), EngineError> {
     let workload = &input.run.workloads[at];
     let spec = &input.plan.targets[target];
     let is_joined = workload.job.as_ref().is_some_and(|job| job.turn == TargetOrder::Joined);
@@ -429,22 +452,21 @@ fn lane(
     let operations = Operations::of_member(shape, (spec, member), geometry, seed_of(input, shape), part)?;
     let share = workload.share / workload.targets.len() as f64;
     let content = if workload.mix.changes_data() { content(input, target, opened, at, part)? } else { None };
-    Ok(LaneSpec {
+    let spec = LaneSpec {
         workload: at,
-        file: 0,
+        target,
         pool: 0,
-        operations,
         schedule: None,
-        content,
         share: share / f64::from(part.count),
         priority: workload.priority.unwrap_or(u32::MAX),
         think_ns: workload.think_ns,
+    };
+    let place = BlockPlace {
         // Of two kinds the stronger one, which says what the other says.
         datasync: workload.mix.fdatasync_every.is_some() && workload.mix.fsync_every.is_none(),
         discards: is_device(opened),
         nothing: opened.kind == TargetKind::Nothing,
-        io_priority: 0,
-        mapping: None,
-        cached: None,
-    })
+        ..BlockPlace::default()
+    };
+    Ok((spec, BlockLane { operations, content, cached: None }, place))
 }

@@ -1,13 +1,14 @@
 //! What the coordinator takes home from an interval.
 
+use crate::blocks::{BlockLane, Blocks};
 use crate::budget::Budget;
 use crate::commands::ExecutionRecord;
 use crate::due_times::DueTimes;
-use crate::group::GroupSpec;
+use crate::group::Group;
 use crate::job_status::JobStatuses;
 use crate::stats::{FirstError, OpStat};
 use crate::waiting::{Arrival, Source, Waiting};
-use plan::generate::{Operation, OperationKind, Operations, TargetTurns};
+use plan::generate::{HeldKinds, Operation, OperationKind, Operations, TargetTurns};
 use quantity::histogram::Histogram;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -446,7 +447,7 @@ enum Stream {
 
 impl Stream {
     /// The next one, of none of the kinds that are held back.
-    fn next(&mut self, held: [bool; 4]) -> Option<((usize, usize), Operation)> {
+    fn next(&mut self, held: HeldKinds) -> Option<((usize, usize), Operation)> {
         match self {
             Self::Lane(lane, operations) => operations.next().map(|operation| (*lane, operation)),
             Self::Job(turns, lanes) => {
@@ -511,14 +512,13 @@ impl Counter {
 
 impl Arrived {
     /// Counters of all lanes that follow a schedule, within the run's budget.
-    pub(crate) fn new(groups: &[GroupSpec], budget: Budget) -> Self {
+    pub(crate) fn new(groups: &[Group<Blocks>], budget: Budget) -> Self {
         let (mut counters, mut counter_of) = (Vec::new(), Vec::new());
-        for group in groups {
+        for Group { spec: group, lanes: streams, .. } in groups {
             let mut own = vec![None; group.lanes.len()];
-            for (at, lane) in group.lanes.iter().enumerate() {
+            for (at, (lane, BlockLane { operations, .. })) in group.lanes.iter().zip(streams).enumerate() {
                 if let Some(schedule) = &lane.schedule {
-                    let lane_of = (lane.workload, group.files[lane.file].plan_index);
-                    let stream = Stream::Lane(lane_of, Box::new(lane.operations.clone()));
+                    let stream = Stream::Lane((lane.workload, lane.target), Box::new(operations.clone()));
                     own[at] = Some(counters.len());
                     counters.push(Counter::new(stream, DueTimes::mixed(schedule.clone()), 0, u64::MAX));
                 }
@@ -526,9 +526,8 @@ impl Arrived {
             for job in group.jobs.iter().filter(|job| is_predictable(&job.job)) {
                 let Some(dues) = job.schedule.clone() else { continue };
                 let start_ns = job.job.start_ns;
-                let lanes = group.lanes[job.lanes.clone()]
-                    .iter()
-                    .map(|lane| ((lane.workload, group.files[lane.file].plan_index), lane.operations.clone()));
+                let lanes = group.lanes[job.lanes.clone()].iter().zip(&streams[job.lanes.clone()]);
+                let lanes = lanes.map(|(lane, stream)| ((lane.workload, lane.target), stream.operations.clone()));
                 let stream = Stream::Job(Box::new(job.turns.clone()), lanes.collect());
                 let end_ns = job.job.elapsed_ns.map_or(u64::MAX, |elapsed| start_ns.saturating_add(elapsed));
                 own[job.lanes.clone()].fill(Some(counters.len()));

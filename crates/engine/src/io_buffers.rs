@@ -17,6 +17,8 @@ pub(crate) struct IoBuffers {
     length: usize,
     place: usize,
     places: usize,
+    /// Does the ring know it?
+    is_registered: bool,
 }
 
 // SAFETY: the mapping belongs to this value alone; the pointer is not shared.
@@ -38,12 +40,23 @@ impl IoBuffers {
             )
         };
         let base = base.map_err(|error| EngineError::system("map I/O buffers")(error.into()))?;
-        Ok(Self { base: base.cast(), length, place, places })
+        Ok(Self { base: base.cast(), length, place, places, is_registered: false })
     }
 
     /// The whole mapping, when it is small enough to be registered.
     pub(crate) fn registrable(&self) -> Option<libc::iovec> {
         (self.length <= REGISTER_MAX).then_some(libc::iovec { iov_base: self.base.cast(), iov_len: self.length })
+    }
+
+    /// The ring was asked to know it, and does or does not.
+    pub(crate) fn note_registered(&mut self, is_registered: bool) {
+        self.is_registered = is_registered;
+    }
+
+    /// Does the ring know it?
+    #[inline]
+    pub(crate) fn is_registered(&self) -> bool {
+        self.is_registered
     }
 
     /// Where a slot's read may put its data.

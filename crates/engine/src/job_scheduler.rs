@@ -9,9 +9,10 @@ mod search;
 
 use crate::budget::Budget;
 use crate::failure::RawFailure;
-use crate::group::{JobSpec, LaneSpec};
+use crate::group::JobSpec;
 use crate::issue::{Issue, Next};
 use crate::job_status::{Failed, JobStatuses};
+use crate::work::Lanes;
 use job::{Job, Ready};
 use plan::JobFlow;
 use std::sync::Arc;
@@ -146,7 +147,7 @@ impl JobScheduler {
     }
 
     /// What to do at `now_ns` of the run.
-    pub(crate) fn next(&mut self, now_ns: u64, lanes: &mut [LaneSpec], budget: &Budget) -> Next {
+    pub(crate) fn next(&mut self, now_ns: u64, lanes: &mut impl Lanes, budget: &Budget) -> Next {
         if budget.is_spent() {
             return if self.in_flight > 0 { Next::Blocked } else { Next::Ended };
         }
@@ -184,7 +185,7 @@ impl JobScheduler {
         at: usize,
         now_ns: u64,
         due_ns: u64,
-        (lanes, budget): (&mut [LaneSpec], &Budget),
+        (lanes, budget): (&mut impl Lanes, &Budget),
     ) -> Option<Issue> {
         let issue = self.jobs[at].take(lanes, budget, (now_ns, due_ns))?;
         self.jobs[at].count(now_ns);
@@ -197,7 +198,7 @@ impl JobScheduler {
     }
 
     /// The time is over: the next operation of a job with a rate that was due at `last_due_ns` of the run, if a slot is free.
-    pub(crate) fn last(&mut self, last_due_ns: u64, lanes: &mut [LaneSpec], budget: &Budget) -> Option<Next> {
+    pub(crate) fn last(&mut self, last_due_ns: u64, lanes: &mut impl Lanes, budget: &Budget) -> Option<Next> {
         if budget.is_spent() {
             return None;
         }

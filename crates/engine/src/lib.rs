@@ -8,6 +8,8 @@
 //! *Due* is the schedule's time in an open loop, the time when the slot became free in a closed one; response time is
 //! completion − due, service time completion − submission.
 
+mod block_request;
+mod blocks;
 mod budget;
 mod cache;
 mod check;
@@ -43,6 +45,7 @@ mod sync;
 mod uring_queue;
 mod uring_worker;
 mod waiting;
+mod work;
 
 pub use cache::{pre_read, prepare};
 pub use check::check;

@@ -38,7 +38,7 @@ impl Chooser {
         let shares: &[PriorityShare] = match op {
             OperationKind::Read => &self.shares.reads,
             OperationKind::Write => &self.shares.writes,
-            OperationKind::Trim | OperationKind::Flush => &[],
+            _ => &[],
         };
         let is_meant = |share: &&PriorityShare| share.bytes.is_none_or(|size| size == u64::from(bytes));
         let mut meant = shares.iter().filter(is_meant).peekable();

@@ -1,11 +1,12 @@
 //! A run under way: the coordinator's side.
 
+use crate::blocks::Blocks;
 use crate::budget::Budget;
 use crate::choose::Chosen;
 use crate::commands::CommandCrew;
 use crate::cpu::CostClock;
 use crate::failure::{RawFailure, describe};
-use crate::group::{GroupSpec, JobSpec, divide};
+use crate::group::{Group, GroupSpec, JobSpec, LaneSpec, divide};
 use crate::harvest::{
     Arrived, BUSY_SHARE, FailedOperation, FinishedRun, IntervalHarvest, JobInterval, KeptIo, LaneEnd, LaneEnds,
     LaneInterval, LaneMap, WorkerInterval, is_predictable,
@@ -18,6 +19,7 @@ use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, RawIo, Slot};
 use crate::sync::SyncWorkers;
 use crate::uring_worker::Worker;
+use crate::work::{RingWork, Work};
 use crate::{EngineError, EngineOptions, ResolvedRate, RunInput, choose, placement};
 use quantity::clock;
 use quantity::histogram::Histogram;
@@ -32,8 +34,12 @@ const GIVE_UP_NS: u64 = 50_000_000;
 /// The same of commands, which are killed then: what came from them ends before this process does.
 const COMMANDS_GIVE_UP_NS: u64 = 5_000_000_000;
 
+/// Names of the engines, of workers and of runs.
+pub(crate) const IO_URING: &str = "io_uring";
+pub(crate) const SYNC: &str = "sync";
+
 /// What a thread does.
-type Work = Box<dyn FnOnce() -> Result<(), EngineError> + Send>;
+type ThreadBody = Box<dyn FnOnce() -> Result<(), EngineError> + Send>;
 
 /// One worker, or the crew of a synchronous group.
 pub(crate) struct WorkerSet {
@@ -45,6 +51,8 @@ pub(crate) struct WorkerSet {
     lanes: Vec<(usize, usize)>,
     /// Its jobs.
     jobs: Vec<TeamJob>,
+    /// `io_uring` or `sync`.
+    engine: &'static str,
     cost: CostClock,
 }
 
@@ -65,7 +73,31 @@ impl WorkerSet {
         threads: Vec<JoinHandle<Result<(), EngineError>>>,
         lanes: Vec<(usize, usize)>,
     ) -> Self {
-        Self { stats, spare, status, threads, lanes, jobs: Vec::new(), cost: CostClock::new(true, true) }
+        let (jobs, cost) = (Vec::new(), CostClock::new(true, true));
+        Self { stats, spare, status, threads, lanes, jobs, engine: IO_URING, cost }
+    }
+
+    /// The threads to come of a group of this kind of work; their cost is noted by thread or, of crews, by the first one's process.
+    fn of<W: Work>(group: &GroupSpec, engine: &'static str, cost: CostClock) -> Self {
+        let of_job =
+            |job: &JobSpec| TeamJob { workload: job.workload, span: Arc::clone(&job.span), last_span: (None, None) };
+        Self {
+            stats: Arc::new(Slot::new(group.lanes.len(), W::KINDS)),
+            spare: Buffer::new(group.lanes.len(), W::KINDS),
+            status: Arc::default(),
+            threads: Vec::new(),
+            lanes: group.lanes.iter().map(|lane| (lane.workload, lane.target)).collect(),
+            jobs: group.jobs.iter().map(of_job).collect(),
+            engine,
+            cost,
+        }
+    }
+
+    /// Adds a thread.
+    fn spawn(&mut self, name: String, body: ThreadBody) -> Result<(), EngineError> {
+        let builder = std::thread::Builder::new().name(name).stack_size(256 << 10);
+        self.threads.push(builder.spawn(body).map_err(EngineError::system("start a worker thread"))?);
+        Ok(())
     }
 }
 
@@ -104,7 +136,6 @@ pub(crate) struct Parts {
     pub(crate) offered: Offered,
     /// By workload: does it follow a schedule?
     pub(crate) is_open: Vec<bool>,
-    pub(crate) engine: &'static str,
     pub(crate) description: String,
 }
 
@@ -127,7 +158,6 @@ pub struct RunningRun {
     is_open: Vec<bool>,
     /// Is any workload in a closed loop?
     is_closed: bool,
-    engine: &'static str,
     description: String,
 }
 
@@ -153,17 +183,21 @@ pub fn start(input: RunInput<'_>, options: &EngineOptions) -> Result<RunningRun,
 pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]) -> Result<RunningRun, EngineError> {
     let chosen = choose::choose(&input, options)?;
     let statuses = Arc::new(JobStatuses::new(&input));
-    let mut groups = divide(&input, chosen.groups, chosen.is_uring, &statuses)?;
+    let mut groups: Vec<Group<Blocks>> = divide(&input, chosen.groups, chosen.is_uring, &statuses)?;
     let arrived = Arrived::new(&groups, Budget::new(&input));
     let control = Arc::new(Control::default());
     let budget = Arc::new(Budget::new(&input));
     let gate = Arc::new(Gate::default());
     let mut teams = Vec::with_capacity(groups.len());
     for (number, mut group) in groups.drain(..).enumerate() {
-        group.punts = chosen.punts;
-        let kept: Vec<bool> =
-            group.lanes.iter().map(|lane| each.get(lane.workload).copied().unwrap_or(false)).collect();
-        let team = team(number, group, &chosen, (&budget, &control), &gate).map(|mut team| {
+        group.spec.punts = chosen.punts;
+        let is_kept = |lane: &LaneSpec| each.get(lane.workload).copied().unwrap_or(false);
+        let kept: Vec<bool> = group.spec.lanes.iter().map(is_kept).collect();
+        let team = match chosen.is_uring {
+            true => ring_team(number, group, (&budget, &control), &gate),
+            false => crew_team(number, group, (&budget, &control), &gate),
+        };
+        let team = team.map(|mut team| {
             team.stats.lock().keep_each(&kept);
             team.spare.keep_each(&kept);
             team
@@ -194,15 +228,28 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
             None => workload.rate.is_some() || input.rate != ResolvedRate::Max,
         })
         .collect();
-    let used = used_targets(&input).len();
+    let description = describe_run(&input, &chosen, &is_open, (teams.len(), commands.len()));
+    let offered = Offered::Scheduled(arrived);
+    let ends_ns = budget.end_ns().map(|end_ns| started_ns + end_ns);
+    Ok(RunningRun::of(Parts { teams, commands, control, statuses, started_ns, ends_ns, offered, is_open, description }))
+}
+
+/// How a run is carried out by so many workers and threads of commands, and why so.
+fn describe_run(
+    input: &RunInput<'_>,
+    chosen: &Chosen,
+    is_open: &[bool],
+    (workers, commands): (usize, usize),
+) -> String {
+    let used = used_targets(input).len();
     let is_loop = |open: bool| {
-        let mut loops = input.run.workloads.iter().zip(&is_open);
+        let mut loops = input.run.workloads.iter().zip(is_open);
         loops.any(|(workload, is_open)| workload.load.is_blocks() && *is_open == open)
     };
     let blocks = format!(
         "{}, {} worker(s), {used} target(s), {}: {}",
         chosen.name,
-        teams.len(),
+        workers,
         match (is_loop(true), is_loop(false)) {
             (true, true) => "open and closed loops",
             (true, false) => "open loop",
@@ -210,93 +257,80 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
         },
         chosen.reason
     );
-    let description = match (teams.is_empty(), commands.len()) {
+    match (workers, commands) {
         (_, 0) => blocks,
-        (true, 1) => "1 command".to_string(),
-        (true, count) => format!("{count} commands"),
-        (false, 1) => format!("{blocks}; 1 command"),
-        (false, count) => format!("{blocks}; {count} commands"),
-    };
-    let offered = Offered::Scheduled(arrived);
-    let ends_ns = budget.end_ns().map(|end_ns| started_ns + end_ns);
-    let engine = chosen.name;
-    let parts =
-        Parts { teams, commands, control, statuses, started_ns, ends_ns, offered, is_open, engine, description };
-    Ok(RunningRun::of(parts))
+        (0, 1) => "1 command".to_string(),
+        (0, count) => format!("{count} commands"),
+        (_, 1) => format!("{blocks}; 1 command"),
+        (_, count) => format!("{blocks}; {count} commands"),
+    }
 }
 
-/// Spawns the threads of one group.
-fn team(
+/// A thread with a ring for a group.
+fn ring_team<W: RingWork>(
     number: usize,
-    group: GroupSpec,
-    chosen: &Chosen,
+    group: Group<W>,
     (budget, control): (&Arc<Budget>, &Arc<Control>),
     gate: &Arc<Gate>,
 ) -> Result<WorkerSet, EngineError> {
-    let stats = Arc::new(Slot::new(group.lanes.len()));
-    let spare = Buffer::new(group.lanes.len());
-    let status = Arc::new(Status::default());
-    let lanes: Vec<(usize, usize)> =
-        group.lanes.iter().map(|lane| (lane.workload, group.files[lane.file].plan_index)).collect();
-    let of_job =
-        |job: &JobSpec| TeamJob { workload: job.workload, span: Arc::clone(&job.span), last_span: (None, None) };
-    let jobs: Vec<TeamJob> = group.jobs.iter().map(of_job).collect();
-    let spawn = |name: String, work: Work| {
-        let builder = std::thread::Builder::new().name(name).stack_size(256 << 10);
-        builder.spawn(work).map_err(EngineError::system("start a worker thread"))
-    };
-    let shared = (Arc::clone(budget), Arc::clone(&stats), Arc::clone(control), Arc::clone(&status));
-    let mut threads = Vec::new();
-    let placement = group.placement.clone();
-    if chosen.is_uring {
-        // A ring belongs to the thread that made it (SINGLE_ISSUER), so it is made there; errors come back by channel.
-        let (ready_sender, ready) = std::sync::mpsc::channel();
-        let gate = Arc::clone(gate);
-        let work = move || {
-            let (budget, stats, control, status) = shared;
-            let _done = Done(Arc::clone(&status));
-            if let Err(error) = placement::apply(&placement) {
+    let mut team = WorkerSet::of::<W>(&group.spec, IO_URING, CostClock::new(true, number == 0));
+    let shared = (Arc::clone(budget), Arc::clone(&team.stats), Arc::clone(control), Arc::clone(&team.status));
+    let (placement, gate) = (group.spec.placement.clone(), Arc::clone(gate));
+    // A ring belongs to the thread that made it (SINGLE_ISSUER), so it is made there; errors come back by channel.
+    let (ready_sender, ready) = std::sync::mpsc::channel();
+    let body = move || {
+        let (budget, stats, control, status) = shared;
+        let _done = Done(Arc::clone(&status));
+        if let Err(error) = placement::apply(&placement) {
+            let _ = ready_sender.send(Some(error));
+            return Ok(());
+        }
+        let worker = match Worker::new(group, budget, stats, control, status) {
+            Ok(worker) => worker,
+            Err(error) => {
                 let _ = ready_sender.send(Some(error));
                 return Ok(());
             }
-            let worker = match Worker::new(group, budget, stats, control, status) {
-                Ok(worker) => worker,
-                Err(error) => {
-                    let _ = ready_sender.send(Some(error));
-                    return Ok(());
-                }
-            };
-            let _ = ready_sender.send(None);
-            gate.wait().map_or(Ok(()), |started_ns| worker.run(started_ns))
         };
-        threads.push(spawn(format!("iodyno-{number}"), Box::new(work))?);
-        if let Ok(Some(error)) = ready.recv() {
-            return Err(error);
-        }
-    } else {
-        let (budget, stats, control, status) = shared;
-        let crew = SyncWorkers::new(group, budget, stats, control, status);
-        for thread in 0..crew.threads() {
-            let (crew, gate) = (Arc::clone(&crew), Arc::clone(gate));
-            let placement = placement.clone();
-            let work = move || {
-                let placed = placement::apply(&placement);
-                if let (Some(started_ns), Ok(())) = (gate.wait(), &placed) {
-                    crew.run(started_ns);
-                }
-                placed
-            };
-            threads.push(spawn(format!("iodyno-{number}.{thread}"), Box::new(work))?);
-        }
+        let _ = ready_sender.send(None);
+        gate.wait().map_or(Ok(()), |started_ns| worker.run(started_ns))
+    };
+    team.spawn(format!("iodyno-{number}"), Box::new(body))?;
+    if let Ok(Some(error)) = ready.recv() {
+        return Err(error);
     }
-    Ok(WorkerSet { stats, spare, status, threads, lanes, jobs, cost: CostClock::new(chosen.is_uring, number == 0) })
+    Ok(team)
+}
+
+/// A crew of threads for a group.
+fn crew_team<W: Work>(
+    number: usize,
+    group: Group<W>,
+    (budget, control): (&Arc<Budget>, &Arc<Control>),
+    gate: &Arc<Gate>,
+) -> Result<WorkerSet, EngineError> {
+    let mut team = WorkerSet::of::<W>(&group.spec, SYNC, CostClock::new(false, number == 0));
+    let placement = group.spec.placement.clone();
+    let shared = (Arc::clone(&team.stats), Arc::clone(control), Arc::clone(&team.status));
+    let crew = SyncWorkers::new(group, Arc::clone(budget), shared);
+    for thread in 0..crew.threads() {
+        let (crew, gate, placement) = (Arc::clone(&crew), Arc::clone(gate), placement.clone());
+        let body = move || {
+            let placed = placement::apply(&placement);
+            if let (Some(started_ns), Ok(())) = (gate.wait(), &placed) {
+                crew.run(started_ns);
+            }
+            placed
+        };
+        team.spawn(format!("iodyno-{number}.{thread}"), Box::new(body))?;
+    }
+    Ok(team)
 }
 
 impl RunningRun {
     /// Has begun at `parts.started_ns`.
     pub(crate) fn of(parts: Parts) -> Self {
-        let Parts { teams, commands, control, statuses, started_ns, ends_ns, offered, is_open, engine, description } =
-            parts;
+        let Parts { teams, commands, control, statuses, started_ns, ends_ns, offered, is_open, description } = parts;
         let is_closed = is_open.contains(&false);
         let lanes = LaneMap::default();
         Self {
@@ -311,7 +345,6 @@ impl RunningRun {
             offered,
             is_open,
             is_closed,
-            engine,
             description,
         }
     }
@@ -376,7 +409,7 @@ impl RunningRun {
             let cost = team.cost.since_last(team.status.tid.load(Ordering::Acquire), &team.status.ended);
             let mut worker = WorkerInterval {
                 worker: number,
-                engine: self.engine,
+                engine: team.engine,
                 cpu_user_ns: cost.user_ns,
                 cpu_sys_ns: cost.system_ns,
                 context_switches: cost.switches,

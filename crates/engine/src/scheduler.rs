@@ -12,7 +12,8 @@ use crate::group::{GroupSpec, LaneSpec};
 use crate::issue::{Issue, Next};
 use crate::job_scheduler::JobScheduler;
 use crate::job_status::Failed;
-use plan::generate::{Operation, OperationKind};
+use crate::work::Lanes;
+use plan::generate::{ArrivalSchedule, Operation};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -147,11 +148,6 @@ impl Scheduler {
         this
     }
 
-    /// The lane's workload-independent facts, for the worker.
-    pub(crate) fn spec(&self, lane: u32) -> &LaneSpec {
-        &self.specs[lane as usize]
-    }
-
     /// Operations that were issued and have not come back.
     pub(crate) fn in_flight(&self) -> u32 {
         self.jobs.as_ref().map_or(self.in_flight, JobScheduler::in_flight)
@@ -171,20 +167,20 @@ impl Scheduler {
         self.last_due_ns = self.last_due_ns.min(stopped_ns);
     }
 
-    /// What to do at `now_ns` of the run.
-    pub(crate) fn next(&mut self, now_ns: u64) -> Next {
+    /// What to do at `now_ns` of the run; `lanes` has what its lanes do.
+    pub(crate) fn next(&mut self, now_ns: u64, lanes: &mut impl Lanes) -> Next {
         if now_ns > self.last_due_ns {
-            return self.last();
+            return self.last(lanes);
         }
         if let Some(jobs) = &mut self.jobs {
-            return jobs.next(now_ns, &mut self.specs, &self.budget);
+            return jobs.next(now_ns, lanes, &self.budget);
         }
         self.exhausted |= self.budget.is_spent();
         if self.exhausted {
             return self.rest();
         }
         if self.open_left > 0
-            && let Some(issue) = self.next_open(now_ns)
+            && let Some(issue) = self.next_open(now_ns, lanes)
         {
             return issue;
         }
@@ -196,7 +192,7 @@ impl Scheduler {
                 self.thinking.pop();
                 self.free_slot(pool, at_ns);
             }
-            if let Some(issue) = self.next_closed() {
+            if let Some(issue) = self.next_closed(lanes) {
                 return issue;
             }
         }
@@ -204,10 +200,10 @@ impl Scheduler {
     }
 
     /// The time is over: only what an open loop had due before is still issued.
-    fn last(&mut self) -> Next {
+    fn last(&mut self, lanes: &mut impl Lanes) -> Next {
         let next = match &mut self.jobs {
-            Some(jobs) => jobs.last(self.last_due_ns, &mut self.specs, &self.budget),
-            None if self.open_left > 0 && !self.exhausted => self.next_open(self.last_due_ns),
+            Some(jobs) => jobs.last(self.last_due_ns, lanes, &self.budget),
+            None if self.open_left > 0 && !self.exhausted => self.next_open(self.last_due_ns, lanes),
             None => None,
         };
         next.unwrap_or(if self.in_flight() > 0 { Next::Blocked } else { Next::Ended })
@@ -221,6 +217,8 @@ impl Scheduler {
         let due = self.due.peek().map(|Reverse((at_ns, _))| *at_ns);
         let thought = self.thinking.peek().map(|Reverse((at_ns, _))| *at_ns);
         match due.into_iter().chain(thought).min() {
+            // Lanes that had their last.
+            Some(at_ns) if at_ns >= ArrivalSchedule::ENDED_NS && self.in_flight == 0 => Next::Ended,
             Some(at_ns) => Next::At(at_ns),
             None if self.in_flight > 0 => Next::Blocked,
             None => Next::Ended,
@@ -228,7 +226,7 @@ impl Scheduler {
     }
 
     /// The most important lane that is due and has room.
-    fn next_open(&mut self, now_ns: u64) -> Option<Next> {
+    fn next_open(&mut self, now_ns: u64, lanes: &mut impl Lanes) -> Option<Next> {
         while let Some(Reverse((due_ns, lane))) = self.due.peek().copied() {
             if due_ns > now_ns {
                 break;
@@ -242,7 +240,7 @@ impl Scheduler {
                 pool.parked.push(lane);
                 continue;
             }
-            match self.take(lane, due_ns) {
+            match self.take(lane, due_ns, lanes) {
                 Some(operation) => {
                     self.push_due(lane);
                     return Some(self.issue(lane, operation, due_ns));
@@ -255,9 +253,9 @@ impl Scheduler {
     }
 
     /// A free slot of a pool with the lane that is furthest behind its share.
-    fn next_closed(&mut self) -> Option<Next> {
+    fn next_closed(&mut self, lanes: &mut impl Lanes) -> Option<Next> {
         if self.shares_fixed {
-            return self.next_shared();
+            return self.next_shared(lanes);
         }
         while let Some(at) = self.ready.front().map(|pool| *pool as usize) {
             let pool = &self.pools[at];
@@ -267,7 +265,7 @@ impl Scheduler {
                 self.pools[at].listed = false;
                 continue;
             };
-            match self.take(lane, due_ns) {
+            match self.take(lane, due_ns, lanes) {
                 Some(operation) => {
                     self.pools[at].free.pop_front();
                     let lane_state = &mut self.lanes[lane as usize];
@@ -282,12 +280,12 @@ impl Scheduler {
     }
 
     /// The lane of the whole group that is furthest behind; when its pool is full, nothing is issued.
-    fn next_shared(&mut self) -> Option<Next> {
+    fn next_shared(&mut self, lanes: &mut impl Lanes) -> Option<Next> {
         while let Some(Reverse((_, lane))) = self.shared.peek().copied() {
             let (at, pool) = (lane as usize, self.specs[lane as usize].pool);
             // A slot that waited for its share's turn was not late: it was not due before.
             let due_ns = self.pools[pool].due_ns()?.max(self.turn_ns);
-            let taken = self.take(lane, due_ns);
+            let taken = self.take(lane, due_ns, lanes);
             if taken.is_none() && self.exhausted {
                 return None;
             }
@@ -315,8 +313,8 @@ impl Scheduler {
     /// The lane's next operation, within the budget. The operation comes first: a lane that has ended must not hold a
     /// part of the budget for a moment, in which another worker would find none left and give up.
     #[inline]
-    fn take(&mut self, lane: u32, due_ns: u64) -> Option<Operation> {
-        let operation = self.specs[lane as usize].operations.next()?;
+    fn take(&mut self, lane: u32, due_ns: u64, lanes: &mut impl Lanes) -> Option<Operation> {
+        let operation = lanes.choose(lane as usize)?;
         if self.budget.take(&operation, due_ns) {
             return Some(operation);
         }
@@ -424,46 +422,53 @@ impl Scheduler {
             self.runnable.push(Reverse((self.specs[at].priority, self.lanes[at].next_due_ns, lane)));
         }
     }
-
-    /// Writes the data of a write into `buffer`.
-    #[inline]
-    pub(crate) fn fill(&mut self, issue: &Issue, buffer: &mut [u8]) {
-        if issue.operation.op == OperationKind::Write
-            && let Some(content) = &mut self.specs[issue.lane as usize].content
-        {
-            content.fill(buffer, issue.operation.offset);
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine_overhead;
-    use plan::generate::{ArrivalSchedule, GeneratorPart, Operations, TargetGeometry};
+    use plan::generate::{GeneratorPart, OperationKind};
+
+    /// Lanes that have so many operations left.
+    struct Left(Vec<u64>);
+
+    impl Lanes for Left {
+        fn choose(&mut self, lane: usize) -> Option<Operation> {
+            self.0[lane] = self.0[lane].checked_sub(1)?;
+            Some(Operation { op: OperationKind::Read, offset: 0, bytes: 4096 })
+        }
+
+        fn prepare(&mut self, _: &Issue, _: &mut [u8]) {}
+    }
+
+    /// A scheduler with its lanes.
+    struct Bench(Scheduler, Left);
+
+    impl Bench {
+        fn next(&mut self, now_ns: u64) -> Next {
+            self.0.next(now_ns, &mut self.1)
+        }
+
+        fn returned(&mut self, lane: u32, now_ns: u64, service_ns: u64) {
+            self.0.returned(lane, now_ns, service_ns);
+        }
+    }
 
     /// Lanes that use pools of these depths.
-    fn pooled(lanes: Vec<LaneSpec>, pools: &[u32], shares_fixed: bool) -> Scheduler {
+    fn pooled(lanes: Vec<LaneSpec>, pools: &[u32], shares_fixed: bool) -> Bench {
+        let left = Left(vec![u64::MAX; lanes.len()]);
         let mut group = GroupSpec { lanes, pools: pools.to_vec(), shares_fixed, ..GroupSpec::empty() };
-        Scheduler::new(&mut group, Arc::default())
+        Bench(Scheduler::new(&mut group, Arc::default()), left)
     }
 
     /// Lanes that share one pool.
-    fn scheduler(lanes: Vec<LaneSpec>, depth: u32, shares_fixed: bool) -> Scheduler {
+    fn scheduler(lanes: Vec<LaneSpec>, depth: u32, shares_fixed: bool) -> Bench {
         pooled(lanes, &[depth], shares_fixed)
     }
 
     fn lane(share: f64) -> LaneSpec {
-        let geometry = TargetGeometry { size_bytes: 1 << 30, block_bytes: 512 };
-        let operations = Operations::new(
-            &engine_overhead::workload(),
-            &engine_overhead::target(),
-            geometry,
-            1,
-            GeneratorPart::WHOLE,
-        )
-        .unwrap();
-        LaneSpec { share, ..engine_overhead::lane(operations) }
+        LaneSpec { share, ..engine_overhead::lane() }
     }
 
     /// A lane with an operation every `period_ns`.
@@ -476,7 +481,7 @@ mod tests {
     }
 
     /// Everything that can be issued now: lanes and due times.
-    fn issues(scheduler: &mut Scheduler, now_ns: u64) -> Vec<(u32, u64)> {
+    fn issues(scheduler: &mut Bench, now_ns: u64) -> Vec<(u32, u64)> {
         let next = || match scheduler.next(now_ns) {
             Next::Issue(issue) => Some((issue.lane, issue.due_ns)),
             _ => None,
@@ -484,7 +489,7 @@ mod tests {
         std::iter::from_fn(next).collect()
     }
 
-    fn issue(scheduler: &mut Scheduler, now_ns: u64) -> Option<u32> {
+    fn issue(scheduler: &mut Bench, now_ns: u64) -> Option<u32> {
         match scheduler.next(now_ns) {
             Next::Issue(issue) => Some(issue.lane),
             _ => None,
@@ -510,7 +515,7 @@ mod tests {
         let began: Vec<u32> = std::iter::from_fn(|| issue(&mut scheduler, 10)).collect();
         assert_eq!(began.len(), 8, "full");
         began.iter().for_each(|lane| scheduler.returned(*lane, 5_000, 1));
-        scheduler.end_at(5_000);
+        scheduler.0.end_at(5_000);
         let last: Vec<u32> = std::iter::from_fn(|| issue(&mut scheduler, 9_000)).collect();
         assert!(last.iter().all(|lane| *lane == 0) && (4..=6).contains(&last.len()), "{last:?}");
         assert_eq!(scheduler.next(9_000), Next::Blocked);

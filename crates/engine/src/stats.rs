@@ -92,10 +92,12 @@ impl Alike {
 /// Everything of one interval of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
-    /// By lane, then by [`OperationKind::index`]; made at first use.
-    lanes: Vec<[Option<Box<OpStat>>; 4]>,
-    /// Lanes that were touched since the last clear.
-    pub(crate) touched: Vec<usize>,
+    /// The kinds of operation that its lanes do, neighbours in the catalogue.
+    kinds: &'static [OperationKind],
+    /// By lane, then by its kinds; made at first use.
+    stats: Vec<Option<Box<OpStat>>>,
+    /// Which of them were touched since the last clear.
+    touched: Vec<usize>,
     /// By the group's number of the job; made at first use.
     pub(crate) jobs: Vec<JobStat>,
     pub(crate) failures: Vec<RawFailure>,
@@ -112,9 +114,11 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    pub(crate) fn new(lanes: usize) -> Self {
-        let mut buffer = Self { touched: Vec::with_capacity(lanes * 4), ..Self::default() };
-        buffer.lanes.resize_with(lanes, Default::default);
+    /// For so many lanes that do these kinds of operation.
+    pub(crate) fn new(lanes: usize, kinds: &'static [OperationKind]) -> Self {
+        let count = lanes * kinds.len();
+        let mut buffer = Self { kinds, touched: Vec::with_capacity(count), ..Self::default() };
+        buffer.stats.resize_with(count, Default::default);
         buffer.failures.reserve(FAILURES_KEPT);
         buffer
     }
@@ -149,13 +153,14 @@ impl Buffer {
     /// The statistics of one kind of operation of a lane.
     #[inline]
     pub(crate) fn stat(&mut self, lane: usize, op: OperationKind) -> &mut OpStat {
-        let slot = &mut self.lanes[lane][op.index()];
+        let place = lane * self.kinds.len() + op.index() - self.kinds.first().map_or(0, |first| first.index());
+        let slot = &mut self.stats[place];
         if slot.is_none() {
             *slot = Some(Box::default());
         }
         let stat = slot.get_or_insert_with(Box::default);
         if stat.submitted == 0 && stat.returned == 0 {
-            self.touched.push(lane * 4 + op.index());
+            self.touched.push(place);
         }
         stat
     }
@@ -222,9 +227,9 @@ impl Buffer {
 
     /// Visits every statistic that was touched, then forgets all values but keeps the memory.
     pub(crate) fn drain(&mut self, mut visit: impl FnMut(usize, OperationKind, &OpStat)) {
-        for index in std::mem::take(&mut self.touched) {
-            let (lane, op) = (index / 4, OperationKind::ALL[index % 4]);
-            let Some(stat) = &mut self.lanes[lane][op.index()] else { continue };
+        for place in std::mem::take(&mut self.touched) {
+            let (lane, op) = (place / self.kinds.len(), self.kinds[place % self.kinds.len()]);
+            let Some(stat) = &mut self.stats[place] else { continue };
             if stat.submitted == 0 && stat.returned == 0 {
                 continue;
             }
@@ -249,8 +254,9 @@ impl Buffer {
 pub(crate) struct Slot(Mutex<Buffer>);
 
 impl Slot {
-    pub(crate) fn new(lanes: usize) -> Self {
-        Self(Mutex::new(Buffer::new(lanes)))
+    /// An empty one, for so many lanes that do these kinds of operation.
+    pub(crate) fn new(lanes: usize, kinds: &'static [OperationKind]) -> Self {
+        Self(Mutex::new(Buffer::new(lanes, kinds)))
     }
 
     /// For the worker, once per batch.

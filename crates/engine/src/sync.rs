@@ -1,23 +1,21 @@
-//! The synchronous engine: threads with pread and pwrite, for targets where io_uring would only hand every request to a
-//! worker thread of the kernel, and for systems without io_uring.
+//! The synchronous engine: threads that wait in their calls, for targets where io_uring would only hand every request to a
+//! worker thread of the kernel, for systems without io_uring, and for work that is no entry of a queue.
 //!
 //! A group has as many threads as its pools have slots. They share one scheduler; one of the idle ones waits for the
 //! next due time, the others for a signal, so that a due time wakes one thread and not all.
 
 use crate::budget::Budget;
-use crate::discard;
 use crate::failure::RawFailure;
-use crate::group::GroupSpec;
+use crate::group::Group;
 use crate::issue::{Issue, Next};
-use crate::mapping::Mapping;
+use crate::job_status::Failed;
 use crate::pending::PendingOp;
 use crate::scheduler::Scheduler;
 use crate::shared::{Control, LAST_CALL_NS, Status};
 use crate::stats::{Alike, RawIo, Slot};
-use plan::generate::{Operation, OperationKind};
+use crate::work::{Lanes, Outcome, Work};
+use plan::generate::Operation;
 use quantity::clock;
-use rustix::fs::{fdatasync, fsync};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -26,13 +24,10 @@ use std::time::Duration;
 const NAP_NS: u64 = 20_000_000;
 
 /// What the threads of a group share.
-pub(crate) struct SyncWorkers {
-    state: Mutex<State>,
+pub(crate) struct SyncWorkers<W: Work> {
+    state: Mutex<State<W::Lanes>>,
     changed: Condvar,
-    /// By target; none for `/dev/null`.
-    files: Vec<Option<Arc<OwnedFd>>>,
-    /// By lane: targets as memory.
-    mappings: Vec<Option<Arc<Mapping>>>,
+    work: W,
     stats: Arc<Slot>,
     control: Arc<Control>,
     status: Arc<Status>,
@@ -41,8 +36,9 @@ pub(crate) struct SyncWorkers {
     align: usize,
 }
 
-struct State {
+struct State<L> {
     scheduler: Scheduler,
+    lanes: L,
     /// Is a thread waiting for the next due time?
     has_timer: bool,
     threads: u32,
@@ -51,24 +47,20 @@ struct State {
     failures_in_a_row: u32,
 }
 
-impl SyncWorkers {
+impl<W: Work> SyncWorkers<W> {
     pub(crate) fn new(
-        mut group: GroupSpec,
+        group: Group<W>,
         budget: Arc<Budget>,
-        stats: Arc<Slot>,
-        control: Arc<Control>,
-        status: Arc<Status>,
+        (stats, control, status): (Arc<Slot>, Arc<Control>, Arc<Status>),
     ) -> Arc<Self> {
+        let Group { spec: mut group, lanes, work } = group;
         let threads = group.depth().max(1);
-        let files = group.files.iter().map(|file| file.fd.clone()).collect();
-        let mappings = group.lanes.iter().map(|lane| lane.mapping.clone()).collect();
         let (transfer_max, align) = (group.transfer_max as usize, group.memory_align as usize);
         let scheduler = Scheduler::new(&mut group, budget);
         Arc::new(Self {
-            state: Mutex::new(State { scheduler, has_timer: false, threads, begun: 0, failures_in_a_row: 0 }),
+            state: Mutex::new(State { scheduler, lanes, has_timer: false, threads, begun: 0, failures_in_a_row: 0 }),
             changed: Condvar::new(),
-            files,
-            mappings,
+            work,
             stats,
             control,
             status,
@@ -83,7 +75,7 @@ impl SyncWorkers {
         self.lock().threads
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<W::Lanes>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -109,7 +101,8 @@ impl SyncWorkers {
             }
             stopped_ns.into_iter().for_each(|stopped_ns| state.scheduler.end_at(stopped_ns));
             state.scheduler.look(now_ns);
-            match state.scheduler.next(now_ns) {
+            let State { scheduler, lanes, .. } = &mut *state;
+            match scheduler.next(now_ns, lanes) {
                 Next::Issue(issue) => state = self.issue(state, &issue, (slot, buffer)),
                 Next::Ended => break,
                 Next::At(at_ns) if !state.has_timer => {
@@ -136,15 +129,13 @@ impl SyncWorkers {
     /// Does one operation without the lock, and records it.
     fn issue<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, State<W::Lanes>>,
         issue: &Issue,
         (slot, buffer): (usize, &mut [u8]),
-    ) -> MutexGuard<'a, State> {
+    ) -> MutexGuard<'a, State<W::Lanes>> {
         let Operation { op, offset, bytes } = issue.operation;
         let buffer = buffer.get_mut(..bytes as usize).unwrap_or_default();
-        state.scheduler.fill(issue, buffer);
-        let spec = state.scheduler.spec(issue.lane);
-        let (file, datasync, discards) = (spec.file, spec.datasync, spec.discards);
+        state.lanes.prepare(issue, buffer);
         let wants_timer = !state.has_timer && state.threads > 1;
         let pause = state.failures_in_a_row > 64;
         let mut handed_over = None;
@@ -168,36 +159,33 @@ impl SyncWorkers {
                 stats.job(job).handed_over(count, in_flight);
             }
         }
-        let result = match &self.files[file] {
-            Some(file) => match (self.mappings.get(lane), op) {
-                (Some(Some(mapping)), OperationKind::Read) => mapping.read(offset, buffer),
-                (Some(Some(mapping)), OperationKind::Write) => mapping.write(offset, buffer),
-                (Some(Some(mapping)), OperationKind::Flush) => mapping.sync(),
-                _ => perform(file.as_fd(), issue.operation, buffer, (datasync, discards)),
-            },
-            None => i32::try_from(bytes).unwrap_or(i32::MAX),
-        };
+        let outcome = self.work.call(issue, buffer);
         let now_ns = self.now_ns();
-        let is_right = result >= 0
-            && (!matches!(op, OperationKind::Read | OperationKind::Write) || result.unsigned_abs() == bytes);
-        let failure = RawFailure { t_ns: now_ns, lane, op, offset, bytes, result };
-        let failed = (!is_right).then(|| self.lock().scheduler.failed(&failure));
+        let failure = |result| RawFailure { t_ns: now_ns, lane, op, offset, bytes, result };
+        let failed = match outcome {
+            Outcome::Failed(result) => Some(self.lock().scheduler.failed(&failure(result))),
+            Outcome::Done(_) => None,
+        };
         {
             let mut stats = self.stats.lock();
             stats.pending.end(slot);
             if let Some((job, ..)) = handed_over {
                 stats.job(job).came_back(1);
             }
-            if let Some(failed) = failed {
-                stats.returned_failed(failure, failed);
-            } else {
-                let due_ns = issue.due_ns;
-                let one = Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: u64::from(bytes) };
-                stats.completed_alike(&one, now_ns);
-                stats.each(RawIo { t_ns: now_ns, due_ns, submitted_ns, offset, lane, bytes, op, priority: None });
+            match outcome {
+                Outcome::Failed(result) => {
+                    stats.returned_failed(failure(result), failed.unwrap_or(Failed::GoesOn));
+                }
+                Outcome::Done(moved) => {
+                    let due_ns = issue.due_ns;
+                    let one = Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: moved };
+                    stats.completed_alike(&one, now_ns);
+                    stats.each(RawIo { t_ns: now_ns, due_ns, submitted_ns, offset, lane, bytes, op, priority: None });
+                }
             }
         }
         let mut state = self.lock();
+        let is_right = failed.is_none();
         if is_right {
             state.scheduler.served(issue, now_ns, now_ns.saturating_sub(submitted_ns));
         }
@@ -207,18 +195,4 @@ impl SyncWorkers {
         state.scheduler.came_back(|_, _| {});
         state
     }
-}
-
-/// The system call; as io_uring has it: bytes moved, or a negative errno.
-fn perform(file: BorrowedFd<'_>, operation: Operation, buffer: &mut [u8], (datasync, discards): (bool, bool)) -> i32 {
-    let Operation { op, offset, .. } = operation;
-    let moved = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
-    let result = match op {
-        OperationKind::Read => rustix::io::pread(file, buffer, offset).map(moved),
-        OperationKind::Write => rustix::io::pwrite(file, buffer, offset).map(moved),
-        OperationKind::Trim => discard::wait(file, discards, operation).map(|()| 0),
-        OperationKind::Flush if datasync => fdatasync(file).map(|()| 0),
-        OperationKind::Flush => fsync(file).map(|()| 0),
-    };
-    result.unwrap_or_else(|error| -error.raw_os_error())
 }

@@ -2,54 +2,42 @@
 #![expect(unsafe_code, reason = "hands pointers to the kernel")]
 
 use crate::EngineError;
-use crate::discard::URING_DISCARD;
 use crate::io_buffers::IoBuffers;
 use io_uring::types::{SubmitArgs, Timespec};
-use io_uring::{IoUring, opcode, squeue};
-use plan::generate::{Operation, OperationKind};
+use io_uring::{IoUring, squeue};
 use std::io;
 use std::os::fd::RawFd;
 
-/// `fallocate` flags of a trim of a file: give the blocks back, keep the size.
-const PUNCH_HOLE: u32 = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as u32;
-/// `fallocate` flags of a device's range that is to read as zeroes, by the device's command for it where it has one.
-const ZERO_RANGE: u32 = (libc::FALLOC_FL_ZERO_RANGE | libc::FALLOC_FL_KEEP_SIZE) as u32;
 /// Waits for completions in `io_uring_enter`, and runs what the kernel deferred to this task.
 const GETEVENTS: u32 = 1;
-
-/// `RWF_DSYNC`.
-const RWF_DSYNC: u32 = 2;
-/// `IORING_FSYNC_DATASYNC`.
-const DATASYNC: u32 = 1;
 /// `IOSQE_FIXED_FILE`: the file is an index of those that are registered.
 const FIXED_FILE: u64 = 1;
 
 /// An entry of the submission queue (`struct io_uring_sqe`), kept as what goes into its 64-bit words: `io_uring`'s own
 /// builders write bytes and read them back in other widths, which costs a tenth of the worker's time in stalls.
-#[derive(Clone, Copy, Default)]
-struct SqeFields {
-    code: u8,
-    is_fixed_file: bool,
-    file: u32,
-    offset: u64,
-    address: u64,
-    length: u32,
-    flags: u32,
-    tag: u64,
-    io_priority: u16,
-    third_address: u64,
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Entry {
+    pub(crate) code: u8,
+    pub(crate) is_fixed_file: bool,
+    pub(crate) file: u32,
+    pub(crate) offset: u64,
+    pub(crate) address: u64,
+    pub(crate) length: u32,
+    pub(crate) flags: u32,
+    pub(crate) io_priority: u16,
+    pub(crate) third_address: u64,
 }
 
-impl SqeFields {
+impl Entry {
     #[inline]
-    fn entry(self) -> squeue::Entry {
+    fn words(self, tag: u64) -> squeue::Entry {
         let fixed = if self.is_fixed_file { FIXED_FILE } else { 0 };
         let words: [u64; 8] = [
             u64::from(self.code) | fixed << 8 | u64::from(self.io_priority) << 16 | u64::from(self.file) << 32,
             self.offset,
             self.address,
             u64::from(self.length) | u64::from(self.flags) << 32,
-            self.tag,
+            tag,
             0,
             self.third_address,
             0,
@@ -62,29 +50,7 @@ impl SqeFields {
 /// A ring of one worker.
 pub(crate) struct Ring {
     ring: IoUring,
-    fixed_buffers: bool,
     queued: u32,
-}
-
-/// One request, ready to be queued.
-pub(crate) struct Request {
-    pub(crate) operation: Operation,
-    pub(crate) file: u32,
-    pub(crate) address: *mut u8,
-    /// The address lies in the memory that was registered.
-    pub(crate) is_registered: bool,
-    pub(crate) tag: u64,
-    pub(crate) datasync: bool,
-    /// A write that is durable when it completes: `RWF_DSYNC`, on a device a write with FUA.
-    pub(crate) durable: bool,
-    /// A trim is a discard of a device, not a hole in a file.
-    pub(crate) discards: bool,
-    /// A trim writes zeroes.
-    pub(crate) zeroes: bool,
-    /// Do nothing.
-    pub(crate) nothing: bool,
-    /// Of reads and writes; 0: the thread's own.
-    pub(crate) io_priority: u16,
 }
 
 impl Ring {
@@ -109,7 +75,7 @@ impl Ring {
             let mut builder = IoUring::builder();
             attempt(&mut builder);
             match builder.build(entries) {
-                Ok(ring) => return Ok(Self { ring, fixed_buffers: false, queued: 0 }),
+                Ok(ring) => return Ok(Self { ring, queued: 0 }),
                 Err(error) => last = error,
             }
         }
@@ -117,14 +83,15 @@ impl Ring {
     }
 
     /// Registers files (-1: none), buffers and the ring itself; what the kernel refuses is done without.
-    pub(crate) fn register(&mut self, files: &[RawFd], memory: &IoBuffers) -> Result<(), EngineError> {
+    pub(crate) fn register(&mut self, files: &[RawFd], memory: &mut IoBuffers) -> Result<(), EngineError> {
         let submitter = self.ring.submitter();
         if files.iter().any(|file| *file >= 0) {
             submitter.register_files(files).map_err(EngineError::system("register files with io_uring"))?;
         }
         if let Some(buffer) = memory.registrable() {
             // SAFETY: the mapping outlives the ring: the worker drops the ring first, or leaks the mapping.
-            self.fixed_buffers = unsafe { submitter.register_buffers(&[buffer]) }.is_ok();
+            let is_registered = unsafe { submitter.register_buffers(&[buffer]) }.is_ok();
+            memory.note_registered(is_registered);
         }
         Ok(())
     }
@@ -146,51 +113,14 @@ impl Ring {
         self.queued
     }
 
-    /// Queues a request. The ring has as many entries as there are slots, so there is always room.
+    /// Queues an entry, whose completion has the same tag. The ring has as many entries as there are slots, so there is always room.
     #[inline]
-    pub(crate) fn push(&mut self, request: &Request) {
-        let entry = self.prepare_sqe(request).entry();
+    pub(crate) fn push(&mut self, tag: u64, entry: &Entry) {
+        let entry = entry.words(tag);
         // SAFETY: the buffer lies in `IoBuffers` that lives until the completion was reaped, or is leaked.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         debug_assert!(pushed.is_ok(), "a ring has an entry per slot");
         self.queued += u32::from(pushed.is_ok());
-    }
-
-    #[inline]
-    fn prepare_sqe(&self, request: &Request) -> SqeFields {
-        let Operation { op, offset, bytes } = request.operation;
-        let words = SqeFields { is_fixed_file: true, file: request.file, tag: request.tag, ..SqeFields::default() };
-        if request.nothing {
-            return SqeFields { code: opcode::Nop::CODE, is_fixed_file: false, ..words };
-        }
-        let code = match (op, self.fixed_buffers && request.is_registered) {
-            (OperationKind::Read, true) => opcode::ReadFixed::CODE,
-            (OperationKind::Read, false) => opcode::Read::CODE,
-            (OperationKind::Write, true) => opcode::WriteFixed::CODE,
-            (OperationKind::Write, false) => opcode::Write::CODE,
-            (OperationKind::Trim, _) if request.discards && !request.zeroes => opcode::UringCmd16::CODE,
-            (OperationKind::Trim, _) => opcode::Fallocate::CODE,
-            (OperationKind::Flush, _) => opcode::Fsync::CODE,
-        };
-        match op {
-            OperationKind::Read | OperationKind::Write => SqeFields {
-                code,
-                offset,
-                address: request.address as u64,
-                length: bytes,
-                flags: if request.durable { RWF_DSYNC } else { 0 },
-                io_priority: request.io_priority,
-                ..words
-            },
-            OperationKind::Trim if request.zeroes && request.discards => {
-                SqeFields { code, offset, address: u64::from(bytes), length: ZERO_RANGE, ..words }
-            }
-            OperationKind::Trim if request.discards => {
-                SqeFields { code, offset: URING_DISCARD, address: offset, third_address: u64::from(bytes), ..words }
-            }
-            OperationKind::Trim => SqeFields { code, offset, address: u64::from(bytes), length: PUNCH_HOLE, ..words },
-            OperationKind::Flush => SqeFields { code, flags: if request.datasync { DATASYNC } else { 0 }, ..words },
-        }
     }
 
     /// Hands over what is queued and waits for `want` completions, at most `timeout_ns` long; 0 does not wait.

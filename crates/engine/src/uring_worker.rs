@@ -7,18 +7,18 @@
 use crate::EngineError;
 use crate::budget::Budget;
 use crate::failure::RawFailure;
-use crate::group::{GroupSpec, LaneSpec};
+use crate::group::Group;
 use crate::io_buffers::IoBuffers;
 use crate::issue::{Issue, Next};
 use crate::pending::PendingOp;
-use crate::priorities::Chooser;
 use crate::scheduler::Scheduler;
 use crate::shared::{Control, LAST_CALL_NS, Status};
 use crate::stats::{Alike, RawIo, Slot};
-use crate::uring_queue::{Request, Ring};
-use plan::generate::{Operation, OperationKind};
+use crate::uring_queue::{Entry, Ring};
+use crate::work::{Outcome, RingWork};
+use plan::generate::Operation;
 use quantity::clock;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -42,16 +42,12 @@ struct InFlight {
 }
 
 /// What a worker thread owns.
-pub(crate) struct Worker {
+pub(crate) struct Worker<W: RingWork> {
     ring: Ring,
     memory: IoBuffers,
     scheduler: Scheduler,
-    /// Keeps the descriptors open that the ring knows.
-    _files: Vec<Option<Arc<OwnedFd>>>,
-    /// By lane; empty when no request has a priority of its own.
-    priorities: Vec<Option<Chooser>>,
-    /// By slot, which priority was chosen last; empty when no request has one of its own.
-    chosen: Vec<Option<u16>>,
+    lanes: W::Lanes,
+    work: W,
     slots: Vec<InFlight>,
     free: Vec<u32>,
     stats: Arc<Slot>,
@@ -61,6 +57,8 @@ pub(crate) struct Worker {
     failures_in_a_row: u32,
     /// Slots of the batch under way.
     batch: Vec<u32>,
+    /// Slots whose operations go on, with their next entries.
+    going_on: Vec<(u32, Entry)>,
     handed_over: Handed,
 }
 
@@ -72,40 +70,34 @@ struct Handed {
     waited: bool,
 }
 
-impl Worker {
+impl<W: RingWork> Worker<W> {
     /// Prepares everything that may fail; the thread then only runs.
     pub(crate) fn new(
-        mut group: GroupSpec,
+        group: Group<W>,
         budget: Arc<Budget>,
         stats: Arc<Slot>,
         control: Arc<Control>,
         status: Arc<Status>,
     ) -> Result<Self, EngineError> {
+        let Group { spec: mut group, lanes, mut work } = group;
         let depth = group.depth().max(1);
         let mut ring = Ring::new(depth).map_err(EngineError::system("set up io_uring"))?;
-        let memory = IoBuffers::new(depth as usize, group.transfer_max as usize)?;
-        let files: Vec<_> = group.files.iter().map(|file| file.fd.clone()).collect();
-        let raw: Vec<i32> = files.iter().map(|file| file.as_ref().map_or(-1, |file| file.as_raw_fd())).collect();
-        ring.register(&raw, &memory)?;
+        let mut memory = IoBuffers::new(depth as usize, group.transfer_max as usize)?;
+        let files = work.files(&group);
+        ring.register(&files, &mut memory)?;
         ring.register_self();
         if group.punts {
             // What the kernel refuses is done without; the choice of the engine knows it.
             let _ = ring.widen(depth);
         }
-        let priorities = Chooser::of_lanes(&group);
-        let chosen = if priorities.is_empty() { Vec::new() } else { vec![None; depth as usize] };
         let scheduler = Scheduler::new(&mut group, budget);
-        let idle = InFlight {
-            issue: Issue { lane: 0, operation: Operation { op: OperationKind::Read, offset: 0, bytes: 0 }, due_ns: 0 },
-            submitted_ns: 0,
-        };
+        let idle = InFlight { issue: Issue::IDLE, submitted_ns: 0 };
         Ok(Self {
             ring,
             memory,
             scheduler,
-            _files: files,
-            priorities,
-            chosen,
+            lanes,
+            work,
             slots: vec![idle; depth as usize],
             free: (0..depth).rev().collect(),
             stats,
@@ -114,6 +106,7 @@ impl Worker {
             started_ns: 0,
             failures_in_a_row: 0,
             batch: Vec::with_capacity(BATCH as usize),
+            going_on: Vec::new(),
             handed_over: Handed::default(),
         })
     }
@@ -172,13 +165,14 @@ impl Worker {
         }
         let mut queued = self.ring.queued();
         while queued < BATCH && !self.free.is_empty() {
-            let issue = match self.scheduler.next(now_ns) {
+            let issue = match self.scheduler.next(now_ns, &mut self.lanes) {
                 Next::Issue(issue) => issue,
                 other => return other,
             };
             let Some(slot) = self.free.pop() else { return Next::Blocked };
             self.slots[slot as usize].issue = issue;
-            self.push(slot, &issue);
+            let entry = self.work.begin(&mut self.lanes, slot, &issue, &mut self.memory);
+            self.ring.push(u64::from(slot), &entry);
             self.batch.push(slot);
             queued += 1;
         }
@@ -196,7 +190,7 @@ impl Worker {
             let InFlight { issue, submitted_ns } = &mut self.slots[*slot as usize];
             *submitted_ns = stamp_ns;
             buffer.pending.begin(*slot as usize, pending(issue, stamp_ns));
-            let one = alike(issue, stamp_ns);
+            let one = alike(issue, stamp_ns, 0);
             if !run.as_mut().is_some_and(|run| run.absorb(&one))
                 && let Some(whole) = run.replace(one)
             {
@@ -208,44 +202,6 @@ impl Worker {
         }
         self.scheduler.handed_over(|job, count, in_flight| buffer.job(job).handed_over(count, in_flight));
         stamp_ns
-    }
-
-    #[inline]
-    fn push(&mut self, slot: u32, issue: &Issue) {
-        let Operation { op, bytes, .. } = issue.operation;
-        let address = match op {
-            OperationKind::Write => {
-                let place = self.memory.write_place(slot as usize, bytes as usize);
-                self.scheduler.fill(issue, place);
-                place.as_mut_ptr()
-            }
-            _ => self.memory.read_place(slot as usize),
-        };
-        let lane = self.scheduler.spec(issue.lane);
-        let file = u32::try_from(lane.file).unwrap_or(0);
-        let LaneSpec { datasync, discards, nothing, mut io_priority, .. } = *lane;
-        if let Some(Some(chooser)) = self.priorities.get_mut(issue.lane as usize) {
-            let own = chooser.next(op, bytes);
-            self.chosen[slot as usize] = own;
-            io_priority = own.unwrap_or(io_priority);
-        }
-        let tag = u64::from(slot);
-        let operation = issue.operation;
-        let durable = false;
-        let is_registered = true;
-        self.ring.push(&Request {
-            operation,
-            file,
-            address,
-            is_registered,
-            tag,
-            datasync,
-            durable,
-            discards,
-            zeroes: false,
-            nothing,
-            io_priority,
-        });
     }
 
     /// Hands over the batch and sleeps as long as nothing is due; true when it slept.
@@ -273,7 +229,9 @@ impl Worker {
 
     /// Records everything that came back.
     fn reap(&mut self, now_ns: u64) -> u32 {
-        let Self { ring, scheduler, slots, chosen, free, stats, failures_in_a_row, handed_over, .. } = self;
+        let Self {
+            ring, memory, scheduler, work, slots, free, stats, failures_in_a_row, going_on, handed_over, ..
+        } = self;
         let mut buffer = stats.lock();
         buffer.wakeups += u64::from(handed_over.waited);
         let mut is_first = true;
@@ -282,6 +240,10 @@ impl Worker {
             #[expect(clippy::cast_possible_truncation, reason = "tags are slot numbers")]
             let slot = tag as u32;
             let InFlight { issue, submitted_ns } = slots[slot as usize];
+            let outcome = match work.completed(slot, &issue, result, memory) {
+                ControlFlow::Break(outcome) => outcome,
+                ControlFlow::Continue(entry) => return going_on.push((slot, entry)),
+            };
             buffer.pending.end(slot as usize);
             let Operation { op, offset, bytes } = issue.operation;
             if is_first && handed_over.requests > 1 && submitted_ns == handed_over.stamp_ns {
@@ -289,21 +251,19 @@ impl Worker {
                 is_first = false;
                 buffer.timestamp_age_ns_max = buffer.timestamp_age_ns_max.max(now_ns.saturating_sub(submitted_ns));
             }
-            let moves =
-                || matches!(op, OperationKind::Read | OperationKind::Write) && !scheduler.spec(issue.lane).nothing;
-            if result < 0 || (result.unsigned_abs() != bytes && moves()) {
+            if let Outcome::Failed(result) = outcome {
                 *failures_in_a_row += 1;
                 let lane = issue.lane as usize;
                 let failure = RawFailure { t_ns: now_ns, lane, op, offset, bytes, result };
                 let failed = scheduler.failed(&failure);
                 buffer.returned_failed(failure, failed);
-            } else {
+            } else if let Outcome::Done(moved) = outcome {
                 *failures_in_a_row = 0;
                 scheduler.served(&issue, now_ns, now_ns.saturating_sub(submitted_ns));
                 let (due_ns, lane) = (issue.due_ns, issue.lane as usize);
-                let priority = chosen.get(slot as usize).copied().flatten();
+                let priority = work.priority(slot);
                 buffer.each(RawIo { t_ns: now_ns, due_ns, submitted_ns, offset, lane, bytes, op, priority });
-                let one = alike(&issue, submitted_ns);
+                let one = alike(&issue, submitted_ns, moved);
                 if !run.as_mut().is_some_and(|run| run.absorb(&one))
                     && let Some(whole) = run.replace(one)
                 {
@@ -317,6 +277,10 @@ impl Worker {
             buffer.completed_alike(&whole, now_ns);
         }
         scheduler.came_back(|job, count| buffer.job(job).came_back(count));
+        drop(buffer);
+        if !going_on.is_empty() {
+            going_on.drain(..).for_each(|(slot, entry)| ring.push(u64::from(slot), &entry));
+        }
         reaped
     }
 }
@@ -327,9 +291,8 @@ fn pending(issue: &Issue, submitted_ns: u64) -> PendingOp {
     PendingOp { lane: issue.lane as usize, op: issue.operation.op, due_ns: issue.due_ns, submitted_ns }
 }
 
-/// One operation, to be recorded together with those like it.
+/// One operation that moved so many bytes, to be recorded together with those like it.
 #[inline]
-fn alike(issue: &Issue, submitted_ns: u64) -> Alike {
-    let Operation { op, bytes, .. } = issue.operation;
-    Alike { lane: issue.lane as usize, op, due_ns: issue.due_ns, submitted_ns, count: 1, bytes: u64::from(bytes) }
+fn alike(issue: &Issue, submitted_ns: u64, bytes: u64) -> Alike {
+    Alike { lane: issue.lane as usize, op: issue.operation.op, due_ns: issue.due_ns, submitted_ns, count: 1, bytes }
 }

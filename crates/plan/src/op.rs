@@ -1,35 +1,86 @@
-//! The kinds of operation.
+//! The catalogue of operations: everything that work can do and that has a time.
 
-/// What an operation does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum OperationKind {
-    /// Reads bytes.
-    Read = 0,
-    /// Writes bytes.
-    Write = 1,
-    /// Discards bytes.
-    Trim = 2,
-    /// Makes earlier writes durable; has no address.
-    Flush = 3,
+/// Makes the kinds and what is known of each from one table.
+macro_rules! catalogue {
+    ($($(#[$doc:meta])* $kind:ident: $name:literal, moves_data: $moves:literal, changes_data: $changes:literal;)*) => {
+        /// What an operation does.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum OperationKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl OperationKind {
+            /// Every kind, in the order of [`OperationKind::index`].
+            pub const ALL: &'static [Self] = &[$(Self::$kind,)*];
+
+            /// Name in tables and on screens.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+
+            /// Does it carry bytes between memory and its place, so that it has failed where it carried fewer than asked?
+            #[must_use]
+            pub const fn moves_data(self) -> bool {
+                match self {
+                    $(Self::$kind => $moves,)*
+                }
+            }
+
+            /// Is what its place holds another thing afterwards, as far as the engine knows?
+            #[must_use]
+            pub const fn changes_data(self) -> bool {
+                match self {
+                    $(Self::$kind => $changes,)*
+                }
+            }
+        }
+    };
 }
 
-impl OperationKind {
-    /// Every kind, in the order of [`OperationKind::index`].
-    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Trim, Self::Flush];
+catalogue! {
+    /// Reads bytes.
+    Read: "read", moves_data: true, changes_data: false;
+    /// Writes bytes.
+    Write: "write", moves_data: true, changes_data: true;
+    /// Discards bytes.
+    Trim: "trim", moves_data: false, changes_data: true;
+    /// Makes earlier writes durable; has no address.
+    Flush: "flush", moves_data: false, changes_data: false;
+    /// Executes a program, which may do anything; has no address.
+    Command: "command", moves_data: false, changes_data: false;
+}
 
-    /// Position in arrays by kind, `0..4`.
+/// How many kinds blocks have: the length of what is kept by kind where no other kinds occur.
+pub const BLOCK_KINDS: usize = OperationKind::BLOCKS.len();
+
+/// Of the kinds of blocks, those of which the next operation must not be.
+pub type HeldKinds = [bool; BLOCK_KINDS];
+
+impl OperationKind {
+    /// The kinds that work on blocks, the first of the catalogue: arrays of [`BLOCK_KINDS`] have these indices.
+    pub const BLOCKS: [Self; 4] = [Self::Read, Self::Write, Self::Trim, Self::Flush];
+
+    /// Executions of programs.
+    pub const COMMANDS: [Self; 1] = [Self::Command];
+
+    /// Position in the catalogue.
+    #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
+}
 
-    /// Name in tables and on screens.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Trim => "trim",
-            Self::Flush => "flush",
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_by_kind_of_blocks_have_the_indices_of_the_catalogue() {
+        assert!(OperationKind::ALL.iter().enumerate().all(|(at, kind)| kind.index() == at));
+        assert_eq!(OperationKind::ALL[..BLOCK_KINDS], OperationKind::BLOCKS);
     }
 }

@@ -104,7 +104,7 @@ impl Logs {
         let workloads: Vec<Label> =
             stretch.run.workloads.iter().map(|workload| Label::from(workload.name.as_str())).collect();
         let targets: Vec<Label> = stretch.plan.targets.iter().map(|target| Label::from(target.name.as_str())).collect();
-        let ops = OperationKind::ALL.map(|op| Label::from(op.name()));
+        let ops = OperationKind::BLOCKS.map(|op| Label::from(op.name()));
         let each = ios.iter().map(|io| LogIo {
             t_ns: signed(io.t_ns),
             t_s: stretch.seconds(io.t_ns),

@@ -3,12 +3,12 @@
 use super::overlap::OverlapSerializer;
 use super::search::Search;
 use crate::budget::Budget;
-use crate::cache::Cached;
-use crate::group::{JobSpec, LaneSpec};
+use crate::group::JobSpec;
 use crate::issue::Issue;
 use crate::job_status::JobFault;
+use crate::work::Lanes;
 use plan::ThinkTime;
-use plan::generate::OperationKind;
+use plan::generate::{BLOCK_KINDS, OperationKind};
 use std::collections::VecDeque;
 
 /// How long a job that waits for others sleeps before it looks again, ns.
@@ -34,7 +34,7 @@ pub(super) struct Job {
     /// Open loop: when the next operation is due.
     pub(super) next_due_ns: u64,
     /// When the next one of each kind that has a rate of its own is due.
-    pub(super) kind_due_ns: [u64; 4],
+    pub(super) kind_due_ns: [u64; BLOCK_KINDS],
     pub(super) began_ns: Option<u64>,
     pub(super) ended: bool,
     /// All slots were in use and too few are free to begin again.
@@ -79,7 +79,7 @@ impl Job {
             in_flight: 0,
             free: VecDeque::new(),
             next_due_ns: 0,
-            kind_due_ns: [0; 4],
+            kind_due_ns: [0; BLOCK_KINDS],
             began_ns: None,
             ended: false,
             draining: false,
@@ -211,7 +211,7 @@ impl Job {
     /// Takes the next operation for the slot that is ready; `None` ends the job, or the run when its budget is spent.
     pub(super) fn take(
         &mut self,
-        lanes: &mut [LaneSpec],
+        lanes: &mut impl Lanes,
         budget: &Budget,
         (now_ns, mut due_ns): (u64, u64),
     ) -> Option<Issue> {
@@ -228,18 +228,7 @@ impl Job {
             Some(dues) => dues.held(),
             None => self.kind_due_ns.map(|due_ns| due_ns > now_ns),
         };
-        let next = self.spec.turns.next(|at, anew| {
-            let lane = lanes.get_mut(first + at)?;
-            if anew {
-                lane.operations.begin_anew();
-                lane.cached.iter().for_each(Cached::begin_pass);
-            }
-            let operation = lane.operations.next_but(held);
-            if lane.operations.has_rewound() {
-                lane.cached.iter().for_each(Cached::rewind);
-            }
-            operation
-        });
+        let next = self.spec.turns.next(|at, anew| lanes.choose_for_job(first + at, held, anew));
         let Some((at, operation)) = next else {
             // That there is no other is only seen when its time has come: the last one was the end.
             self.end(0);

@@ -3,22 +3,20 @@
 use super::overlap::OverlapSerializer;
 use super::search::Search;
 use super::*;
+use crate::blocks::BlockLane;
 use plan::LatencyGoal;
-use plan::generate::{GeneratorPart, Operation, OperationKind, Operations, TargetGeometry, TargetTurns};
+use plan::generate::{BLOCK_KINDS, GeneratorPart, Operation, OperationKind, Operations, TargetGeometry, TargetTurns};
 
 /// Jobs with a lane each; everything that can be issued at a time, as (lane, due).
-struct Bench(JobScheduler, Vec<LaneSpec>);
+struct Bench(JobScheduler, Vec<BlockLane>);
 
 impl Bench {
     fn new(jobs: Vec<plan::Job>) -> Self {
         let geometry = TargetGeometry { size_bytes: 1 << 30, block_bytes: 512 };
         let (workload, target) = (crate::engine_overhead::workload(), crate::engine_overhead::target());
-        let lane = || {
-            crate::engine_overhead::lane(
-                Operations::new(&workload, &target, geometry, 1, GeneratorPart::WHOLE).unwrap(),
-            )
-        };
-        let lanes: Vec<LaneSpec> = jobs.iter().map(|_| lane()).collect();
+        let operations = || Operations::new(&workload, &target, geometry, 1, GeneratorPart::WHOLE).unwrap();
+        let lane = || BlockLane { operations: operations(), content: None, cached: None };
+        let lanes: Vec<BlockLane> = jobs.iter().map(|_| lane()).collect();
         let statuses = Arc::new(JobStatuses::plain(jobs.len()));
         let spec = |(at, job): (usize, plan::Job)| {
             let turns = TargetTurns::new(&job, vec![1 << 30], 1);
@@ -28,7 +26,7 @@ impl Bench {
                 job,
                 schedule: None,
                 turns,
-                paced: [const { None }; 4],
+                paced: [const { None }; BLOCK_KINDS],
                 span: Arc::default(),
                 targets: vec![0],
                 warm_ns: 0,
@@ -108,7 +106,7 @@ fn a_low_water_mark_refills_all_slots_at_once() {
     let geometry = TargetGeometry { size_bytes: 1 << 30, block_bytes: 512 };
     let (workload, target) = (crate::engine_overhead::workload(), crate::engine_overhead::target());
     let operations = Operations::new(&workload, &target, geometry, 1, GeneratorPart::WHOLE).unwrap();
-    let mut lanes = vec![crate::engine_overhead::lane(operations)];
+    let mut lanes = vec![BlockLane { operations, content: None, cached: None }];
     let job = plan::Job { depth_low: 1, ..plan::Job::new(4) };
     let statuses = Arc::new(JobStatuses::plain(1));
     let turns = TargetTurns::new(&job, vec![1 << 30], 1);
@@ -118,7 +116,7 @@ fn a_low_water_mark_refills_all_slots_at_once() {
         job,
         schedule: None,
         turns,
-        paced: [const { None }; 4],
+        paced: [const { None }; BLOCK_KINDS],
         span: Arc::default(),
         targets: vec![0],
         warm_ns: 0,

@@ -99,7 +99,7 @@ pub fn replay(input: RunInput<'_>, feed: ReplayFeed) -> Result<(RunningRun, Arc<
     let hindrances = Arc::new(ReplayHindrances::default());
     let (control, gate, status) =
         (Arc::new(Control::default()), Arc::new(Gate::default()), Arc::new(Status::default()));
-    let stats = Arc::new(Slot::new(stages.len()));
+    let stats = Arc::new(Slot::new(stages.len(), &OperationKind::BLOCKS));
     let (tell_chunks, chunks) = channel();
     let (ready_sender, ready) = channel();
     let is_open = feed.pacing == ReplayPacing::OnTime;
@@ -141,7 +141,7 @@ pub fn replay(input: RunInput<'_>, feed: ReplayFeed) -> Result<(RunningRun, Arc<
         Ok(Ok(is_real_time)) => is_real_time,
         Err(_) => false,
     };
-    let spare = Buffer::new(lanes.len());
+    let spare = Buffer::new(lanes.len(), &OperationKind::BLOCKS);
     let started_ns = clock::now_ns() + 2_000_000;
     gate.open(Some(started_ns));
     let priority = if is_real_time { "real-time priority" } else { "ordinary priority: times are less exact" };
@@ -149,10 +149,8 @@ pub fn replay(input: RunInput<'_>, feed: ReplayFeed) -> Result<(RunningRun, Arc<
     let teams = vec![WorkerSet::new(stats, spare, status, vec![thread], lanes)];
     let offered = Offered::Played(Played::new(chunks));
     let is_open = vec![is_open];
-    let (statuses, engine) = (Arc::default(), "io_uring");
-    let commands = CommandCrew::default();
-    let parts =
-        Parts { teams, commands, control, statuses, started_ns, ends_ns: None, offered, is_open, engine, description };
+    let (statuses, commands) = (Arc::default(), CommandCrew::default());
+    let parts = Parts { teams, commands, control, statuses, started_ns, ends_ns: None, offered, is_open, description };
     Ok((RunningRun::of(parts), hindrances))
 }
 

@@ -5,6 +5,7 @@ use super::sequence::{Played, ReplayStep, Sequence};
 use super::share::Share;
 use super::{ReplayFeed, ReplayHindrances, Stage};
 use crate::EngineError;
+use crate::block_request::BlockRequest;
 use crate::failure::RawFailure;
 use crate::io_buffers::IoBuffers;
 use crate::job_status::Failed;
@@ -13,7 +14,7 @@ use crate::placement::real_time;
 use crate::replay_progress::ReplayChunk;
 use crate::shared::{Control, Status};
 use crate::stats::{Alike, Slot};
-use crate::uring_queue::{Request, Ring};
+use crate::uring_queue::Ring;
 use plan::generate::{Operation, OperationKind};
 use plan::replay::{ReplayIo, ReplayPacing};
 use quantity::clock;
@@ -106,10 +107,10 @@ impl Player {
     ) -> Result<Self, EngineError> {
         let depth = feed.depth.clamp(1, 16_384);
         let mut ring = Ring::new(depth).map_err(EngineError::system("set up io_uring"))?;
-        let small = IoBuffers::new(depth as usize, SMALL_BYTES)?;
+        let mut small = IoBuffers::new(depth as usize, SMALL_BYTES)?;
         let memory = IoBuffers::new(depth as usize, PLACE_BYTES)?;
         let raw: Vec<i32> = stages.iter().map(|stage| stage.fd.as_ref().map_or(-1, |file| file.as_raw_fd())).collect();
-        ring.register(&raw, &small)?;
+        ring.register(&raw, &mut small)?;
         ring.register_self();
         let is_real_time = real_time();
         hindrances.ordinary.store(u64::from(!is_real_time), Ordering::Relaxed);
@@ -294,19 +295,19 @@ impl Player {
             }
             _ => memory.read_place(slot as usize),
         };
-        self.ring.push(&Request {
+        let request = BlockRequest {
             operation,
             file: u32::try_from(lane).unwrap_or(0),
             address,
-            is_registered: is_small,
-            tag: u64::from(slot),
+            is_registered: memory.is_registered(),
             datasync: false,
             durable: io.durable,
             discards: stage.discards,
             zeroes: io.zeroes,
             nothing: stage.nothing,
             io_priority: 0,
-        });
+        };
+        self.ring.push(u64::from(slot), &request.entry());
     }
 
     /// Notes the moment at which the batch is handed over.
@@ -345,7 +346,7 @@ impl Player {
             let InFlight { lane, io, due_ns, submitted_ns, number } = slots[slot as usize];
             buffer.pending.end(slot as usize);
             let ReplayIo { op, offset, bytes, .. } = io;
-            let moves = matches!(op, OperationKind::Read | OperationKind::Write) && !stages[lane].nothing;
+            let moves = op.moves_data() && !stages[lane].nothing;
             if result < 0 || (moves && result.unsigned_abs() != bytes) {
                 buffer.returned_failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result }, Failed::GoesOn);
             } else {

@@ -26,6 +26,7 @@ use super::rng::{Rng, derive};
 use super::{GenerateError, GeneratorPart};
 use crate::floor::floor_u64;
 use crate::spec::{Arrivals, BurstPattern, GapDistribution};
+use std::sync::Arc;
 
 /// A window of the exponential schedule holds at least this many arrivals of its part.
 pub const WINDOW_ARRIVALS: u32 = 32;
@@ -56,6 +57,7 @@ pub struct ArrivalSchedule {
 #[derive(Clone, Debug)]
 enum Process {
     Never,
+    At { moments_ns: Arc<[u64]>, next: usize },
     Even { next: u64, step: u64, period_ns: f64 },
     Uniform(Box<Blocks>),
     Exponential(Box<Windows>),
@@ -105,6 +107,17 @@ impl ArrivalSchedule {
         Self { process: Process::Never, shape: None, spike: false, last_ns: 0 }
     }
 
+    /// Arrivals at these moments, ns since the start of the run, ascending; [`ENDED_NS`](Self::ENDED_NS) behind the last.
+    #[must_use]
+    pub fn at(moments_ns: Vec<u64>) -> Self {
+        let process = Process::At { moments_ns: moments_ns.into(), next: 0 };
+        Self { process, shape: None, spike: false, last_ns: 0 }
+    }
+
+    /// The next due time where there is none any more: behind the end of every run, and behind those of
+    /// [`ArrivalSchedule::never`], whose lane waits.
+    pub const ENDED_NS: u64 = u64::MAX / 2;
+
     /// The next due time in nanoseconds since the start of the run; never before the one before.
     #[inline]
     pub fn next_ns(&mut self) -> u64 {
@@ -115,6 +128,11 @@ impl ArrivalSchedule {
                 at
             }
             Process::Never => NEVER_NS,
+            Process::At { moments_ns, next } => {
+                let at_ns = moments_ns.get(*next).copied();
+                *next += 1;
+                at_ns.unwrap_or(Self::ENDED_NS)
+            }
             Process::Uniform(blocks) => blocks.next_ns(),
             Process::Exponential(windows) => windows.next_ns(),
             Process::Dealt(dealt) => dealt.next_ns(),
@@ -548,6 +566,17 @@ mod tests {
     fn never_is_behind_the_end_of_every_run() {
         let mut never = ArrivalSchedule::never();
         assert!((0..3).all(|_| never.next_ns() > 100 * 365 * 86_400 * SECOND_NS));
+    }
+
+    #[test]
+    fn moments_come_once_each_and_a_copy_has_the_same_left() {
+        let mut schedule = ArrivalSchedule::at(vec![5, 5, 9]);
+        assert_eq!(schedule.next_ns(), 5);
+        for mut copy in [schedule.clone(), schedule] {
+            let left = [5, 9, ArrivalSchedule::ENDED_NS, ArrivalSchedule::ENDED_NS];
+            assert_eq!([(); 4].map(|()| copy.next_ns()), left);
+        }
+        assert_eq!(ArrivalSchedule::at(Vec::new()).next_ns(), ArrivalSchedule::ENDED_NS);
     }
 
     #[test]

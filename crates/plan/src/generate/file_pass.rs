@@ -11,7 +11,7 @@ use super::mix::{OpChoice, Sizes, value_error};
 use super::operation::Operation;
 use super::rng::{Rng, threshold};
 use super::strided::Strided;
-use super::{GenerateError, OperationKind};
+use super::{GenerateError, HeldKinds, OperationKind};
 use crate::spec::{AddressOrder, FilePart, FileUse, Workload};
 use choice::{Choice, Follow};
 use way::Way;
@@ -148,7 +148,7 @@ impl FilePass {
     pub(crate) fn next(
         &mut self,
         rng: &mut Rng,
-        (ops, held): (&mut OpChoice, [bool; 4]),
+        (ops, held): (&mut OpChoice, HeldKinds),
         sizes: &Sizes,
     ) -> Option<Operation> {
         if self.strided.is_some() {

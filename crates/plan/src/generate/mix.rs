@@ -1,7 +1,7 @@
 //! Which operation, and which transfer size, comes next.
 
 use super::rng::{Rng, threshold};
-use super::{GenerateError, OperationKind, TargetGeometry};
+use super::{BLOCK_KINDS, GenerateError, OperationKind, TargetGeometry};
 use crate::spec::{TargetSpec, TransferSize, Workload};
 
 /// Choice between the operations of a mix.
@@ -15,7 +15,7 @@ pub(crate) enum OpChoice {
     /// The one after as many thresholds as a random number is above (without a branch to mispredict).
     Weighted {
         above: [u64; 3],
-        ops: [OperationKind; 4],
+        ops: [OperationKind; BLOCK_KINDS],
     },
 }
 
@@ -35,8 +35,9 @@ impl OpChoice {
         if sum <= 0.0 {
             return Err(value_error(workload, "the sum of the operation mix", sum, "above 0"));
         }
-        let (mut above, mut ops, mut len, mut upto) = ([u64::MAX; 4], [OperationKind::Read; 4], 0, 0.0);
-        for (op, weight) in OperationKind::ALL.into_iter().zip(weights).filter(|(_, weight)| *weight > 0.0) {
+        let (mut above, mut ops, mut len, mut upto) =
+            ([u64::MAX; BLOCK_KINDS], [OperationKind::Read; BLOCK_KINDS], 0, 0.0);
+        for (op, weight) in OperationKind::BLOCKS.into_iter().zip(weights).filter(|(_, weight)| *weight > 0.0) {
             upto += weight / sum;
             (above[len], ops[len]) = (threshold(upto), op);
             len += 1;

@@ -51,7 +51,7 @@ mod tests;
 #[cfg(test)]
 mod window_tests;
 
-pub use crate::op::OperationKind;
+pub use crate::op::{BLOCK_KINDS, HeldKinds, OperationKind};
 pub use arrival_schedule::ArrivalSchedule;
 pub use content::ContentGenerator;
 pub use joined::JoinedStream;

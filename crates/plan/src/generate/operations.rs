@@ -7,7 +7,7 @@ use super::mix::{OpChoice, Sizes, value_error};
 use super::operation::Operation;
 use super::rng::{Rng, derive, derive_name, threshold};
 use super::space::{Space, Window};
-use super::{GenerateError, GeneratorPart, OperationKind, TargetGeometry};
+use super::{BLOCK_KINDS, GenerateError, GeneratorPart, HeldKinds, OperationKind, TargetGeometry};
 use crate::spec::{AddressDistribution, AddressOrder, FileUse, TargetSpec, Workload};
 
 /// Yields the operations of one workload on one target, or of one part of it; see [`Operations::next`].
@@ -33,8 +33,8 @@ pub struct Operations {
 struct Hits {
     places: Places,
     /// Random numbers below this hit, by [`OperationKind::index`].
-    below: [u64; 4],
-    always: [bool; 4],
+    below: [u64; BLOCK_KINDS],
+    always: [bool; BLOCK_KINDS],
 }
 
 /// A flush after every so many writes.
@@ -227,13 +227,13 @@ impl Operations {
     #[expect(clippy::should_implement_trait, reason = "an iterator would invite adapters into the hot loop")]
     #[inline]
     pub fn next(&mut self) -> Option<Operation> {
-        self.next_but([false; 4])
+        self.next_but(HeldKinds::default())
     }
 
     /// As [`Operations::next`], of another kind than those that are held back ([`OperationKind::index`]), when it goes by fio's rules and
     /// its mix has another.
     #[inline]
-    pub fn next_but(&mut self, held: [bool; 4]) -> Option<Operation> {
+    pub fn next_but(&mut self, held: HeldKinds) -> Option<Operation> {
         if let Some(flushes) = &mut self.flushes
             && flushes.due > 0
         {

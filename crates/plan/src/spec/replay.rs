@@ -72,7 +72,7 @@ impl Replay {
     /// May it change the targets?
     #[must_use]
     pub fn writes(&self) -> bool {
-        [OperationKind::Write, OperationKind::Trim].into_iter().any(|op| self.filter.takes_op(op))
+        OperationKind::BLOCKS.into_iter().any(|op| op.changes_data() && self.filter.takes_op(op))
     }
 }
 

@@ -163,7 +163,8 @@ fn kind(io: &ReplayIo) -> u8 {
         OperationKind::Write => 1,
         OperationKind::Trim if io.zeroes => ZEROES,
         OperationKind::Trim => 2,
-        OperationKind::Flush => FLUSH,
+        // Of blocks, which a trace consists of, the only kind that is left.
+        OperationKind::Flush | OperationKind::Command => FLUSH,
     }
 }
 

@@ -1,0 +1,79 @@
+//! Reads, writes, trims and flushes as entries of the submission queue.
+
+use crate::discard::URING_DISCARD;
+use crate::uring_queue::Entry;
+use io_uring::opcode;
+use plan::generate::{Operation, OperationKind};
+
+/// `fallocate` flags of a trim of a file: give the blocks back, keep the size.
+const PUNCH_HOLE: u32 = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as u32;
+/// `fallocate` flags of a device's range that is to read as zeroes, by the device's command for it where it has one.
+const ZERO_RANGE: u32 = (libc::FALLOC_FL_ZERO_RANGE | libc::FALLOC_FL_KEEP_SIZE) as u32;
+
+/// `RWF_DSYNC`.
+const RWF_DSYNC: u32 = 2;
+/// `IORING_FSYNC_DATASYNC`.
+const DATASYNC: u32 = 1;
+
+/// One request, ready to be queued.
+pub(crate) struct BlockRequest {
+    pub(crate) operation: Operation,
+    pub(crate) file: u32,
+    pub(crate) address: *mut u8,
+    /// The address lies in memory that the ring knows.
+    pub(crate) is_registered: bool,
+    pub(crate) datasync: bool,
+    /// A write that is durable when it completes: `RWF_DSYNC`, on a device a write with FUA.
+    pub(crate) durable: bool,
+    /// A trim is a discard of a device, not a hole in a file.
+    pub(crate) discards: bool,
+    /// A trim writes zeroes.
+    pub(crate) zeroes: bool,
+    /// Do nothing.
+    pub(crate) nothing: bool,
+    /// Of reads and writes; 0: the thread's own.
+    pub(crate) io_priority: u16,
+}
+
+impl BlockRequest {
+    /// The entry.
+    #[inline]
+    pub(crate) fn entry(&self) -> Entry {
+        let Operation { op, offset, bytes } = self.operation;
+        let words = Entry { is_fixed_file: true, file: self.file, ..Entry::default() };
+        if self.nothing {
+            return Entry { code: opcode::Nop::CODE, is_fixed_file: false, ..words };
+        }
+        let code = match (op, self.is_registered) {
+            (OperationKind::Read, true) => opcode::ReadFixed::CODE,
+            (OperationKind::Read, false) => opcode::Read::CODE,
+            (OperationKind::Write, true) => opcode::WriteFixed::CODE,
+            (OperationKind::Write, false) => opcode::Write::CODE,
+            (OperationKind::Trim, _) if self.discards && !self.zeroes => opcode::UringCmd16::CODE,
+            (OperationKind::Trim, _) => opcode::Fallocate::CODE,
+            (OperationKind::Flush, _) => opcode::Fsync::CODE,
+            // No operation on blocks.
+            (OperationKind::Command, _) => opcode::Nop::CODE,
+        };
+        match op {
+            OperationKind::Read | OperationKind::Write => Entry {
+                code,
+                offset,
+                address: self.address as u64,
+                length: bytes,
+                flags: if self.durable { RWF_DSYNC } else { 0 },
+                io_priority: self.io_priority,
+                ..words
+            },
+            OperationKind::Trim if self.zeroes && self.discards => {
+                Entry { code, offset, address: u64::from(bytes), length: ZERO_RANGE, ..words }
+            }
+            OperationKind::Trim if self.discards => {
+                Entry { code, offset: URING_DISCARD, address: offset, third_address: u64::from(bytes), ..words }
+            }
+            OperationKind::Trim => Entry { code, offset, address: u64::from(bytes), length: PUNCH_HOLE, ..words },
+            OperationKind::Flush => Entry { code, flags: if self.datasync { DATASYNC } else { 0 }, ..words },
+            OperationKind::Command => Entry { code, is_fixed_file: false, ..words },
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Work on blocks: reads, writes, trims and flushes at offsets of files and devices.
+
+use crate::block_request::BlockRequest;
+use crate::cache::Cached;
+use crate::discard;
+use crate::group::{FileSlot, GroupSpec};
+use crate::io_buffers::IoBuffers;
+use crate::issue::Issue;
+use crate::mapping::Mapping;
+use crate::priorities::Chooser;
+use crate::uring_queue::Entry;
+use crate::work::{Lanes, Outcome, RingWork, Work};
+use plan::generate::{ContentGenerator, HeldKinds, Operation, OperationKind, Operations};
+use rustix::fs::{fdatasync, fsync};
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::Arc;
+
+/// Operations on blocks, by lane.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks {
+    /// What its places name by number; descriptors are open for as long as this is there.
+    pub(crate) files: Vec<FileSlot>,
+    /// By lane.
+    pub(crate) places: Vec<BlockPlace>,
+    /// By lane; empty when no request has a priority of its own.
+    priorities: Vec<Option<Chooser>>,
+    /// By slot, which priority was chosen last; empty when no request has one of its own.
+    chosen: Vec<Option<u16>>,
+}
+
+/// Where a lane's operations go.
+#[derive(Debug, Default)]
+pub(crate) struct BlockPlace {
+    /// Index into [`Blocks::files`].
+    pub(crate) file: u32,
+    pub(crate) datasync: bool,
+    /// Trims are discards of a device, not holes in a file.
+    pub(crate) discards: bool,
+    /// On `/dev/null`: nothing is done.
+    pub(crate) nothing: bool,
+    /// As in `ioprio_set(2)`; 0: the thread's own.
+    pub(crate) io_priority: u16,
+    /// The target as memory.
+    pub(crate) mapping: Option<Arc<Mapping>>,
+}
+
+/// What a lane does: which operations come, and what they write.
+#[derive(Debug)]
+pub(crate) struct BlockLane {
+    pub(crate) operations: Operations,
+    pub(crate) content: Option<ContentGenerator>,
+    /// What is dropped when it begins anew with its target.
+    pub(crate) cached: Option<Cached>,
+}
+
+impl Lanes for Vec<BlockLane> {
+    #[inline]
+    fn choose(&mut self, lane: usize) -> Option<Operation> {
+        self[lane].operations.next()
+    }
+
+    #[inline]
+    fn choose_for_job(&mut self, lane: usize, held: HeldKinds, anew: bool) -> Option<Operation> {
+        let lane = self.get_mut(lane)?;
+        if anew {
+            lane.operations.begin_anew();
+            lane.cached.iter().for_each(Cached::begin_pass);
+        }
+        let operation = lane.operations.next_but(held);
+        if lane.operations.has_rewound() {
+            lane.cached.iter().for_each(Cached::rewind);
+        }
+        operation
+    }
+
+    #[inline]
+    fn prepare(&mut self, issue: &Issue, buffer: &mut [u8]) {
+        if issue.operation.op == OperationKind::Write
+            && let Some(content) = &mut self[issue.lane as usize].content
+        {
+            content.fill(buffer, issue.operation.offset);
+        }
+    }
+}
+
+impl Work for Blocks {
+    type Lanes = Vec<BlockLane>;
+
+    const KINDS: &'static [OperationKind] = &OperationKind::BLOCKS;
+
+    fn call(&self, issue: &Issue, buffer: &mut [u8]) -> Outcome {
+        let Operation { op, offset, bytes } = issue.operation;
+        let place = &self.places[issue.lane as usize];
+        let result = match &self.files[place.file as usize].fd {
+            Some(file) => match (&place.mapping, op) {
+                (Some(mapping), OperationKind::Read) => mapping.read(offset, buffer),
+                (Some(mapping), OperationKind::Write) => mapping.write(offset, buffer),
+                (Some(mapping), OperationKind::Flush) => mapping.sync(),
+                _ => perform(file.as_fd(), issue.operation, buffer, (place.datasync, place.discards)),
+            },
+            None => i32::try_from(bytes).unwrap_or(i32::MAX),
+        };
+        self.outcome(issue, result)
+    }
+}
+
+impl RingWork for Blocks {
+    fn files(&mut self, group: &GroupSpec) -> Vec<RawFd> {
+        self.priorities = Chooser::of_lanes(group);
+        if !self.priorities.is_empty() {
+            self.chosen = vec![None; group.depth().max(1) as usize];
+        }
+        self.files.iter().map(|file| file.fd.as_ref().map_or(-1, |file| file.as_raw_fd())).collect()
+    }
+
+    #[inline]
+    fn begin(&mut self, lanes: &mut Self::Lanes, slot: u32, issue: &Issue, memory: &mut IoBuffers) -> Entry {
+        let operation = issue.operation;
+        let address = match operation.op {
+            OperationKind::Write => {
+                let place = memory.write_place(slot as usize, operation.bytes as usize);
+                lanes.prepare(issue, place);
+                place.as_mut_ptr()
+            }
+            _ => memory.read_place(slot as usize),
+        };
+        let BlockPlace { file, datasync, discards, nothing, mut io_priority, .. } = self.places[issue.lane as usize];
+        if let Some(Some(chooser)) = self.priorities.get_mut(issue.lane as usize) {
+            let own = chooser.next(operation.op, operation.bytes);
+            self.chosen[slot as usize] = own;
+            io_priority = own.unwrap_or(io_priority);
+        }
+        let is_registered = memory.is_registered();
+        let (durable, zeroes) = (false, false);
+        let request = BlockRequest {
+            operation,
+            file,
+            address,
+            is_registered,
+            datasync,
+            durable,
+            discards,
+            zeroes,
+            nothing,
+            io_priority,
+        };
+        request.entry()
+    }
+
+    #[inline]
+    fn completed(&mut self, _slot: u32, issue: &Issue, result: i32, _: &mut IoBuffers) -> ControlFlow<Outcome, Entry> {
+        ControlFlow::Break(self.outcome(issue, result))
+    }
+
+    #[inline]
+    fn priority(&self, slot: u32) -> Option<u16> {
+        self.chosen.get(slot as usize).copied().flatten()
+    }
+}
+
+impl Blocks {
+    /// Of a result: bytes moved, or a negative errno.
+    #[inline]
+    fn outcome(&self, issue: &Issue, result: i32) -> Outcome {
+        let Operation { op, bytes, .. } = issue.operation;
+        let moves = || op.moves_data() && !self.places[issue.lane as usize].nothing;
+        if result < 0 || (result.unsigned_abs() != bytes && moves()) {
+            Outcome::Failed(result)
+        } else {
+            Outcome::Done(u64::from(bytes))
+        }
+    }
+}
+
+/// The system call; as io_uring has it: bytes moved, or a negative errno.
+fn perform(file: BorrowedFd<'_>, operation: Operation, buffer: &mut [u8], (datasync, discards): (bool, bool)) -> i32 {
+    let Operation { op, offset, .. } = operation;
+    let moved = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+    let result = match op {
+        OperationKind::Read => rustix::io::pread(file, buffer, offset).map(moved),
+        OperationKind::Write => rustix::io::pwrite(file, buffer, offset).map(moved),
+        OperationKind::Trim => discard::wait(file, discards, operation).map(|()| 0),
+        OperationKind::Flush if datasync => fdatasync(file).map(|()| 0),
+        OperationKind::Flush => fsync(file).map(|()| 0),
+        // No operation on blocks.
+        OperationKind::Command => Err(rustix::io::Errno::OPNOTSUPP),
+    };
+    result.unwrap_or_else(|error| -error.raw_os_error())
+}
