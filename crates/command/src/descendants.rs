@@ -1,7 +1,7 @@
 //! Processes that a command left behind: found, ended, counted.
 
 use crate::reaping::ended_in_group;
-use crate::starting::StartedProgram;
+use crate::starting::{MARK, StartedProgram};
 use quantity::clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -12,9 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-
-/// The environment variable by which descendants of an execution are recognised that have left its process group.
-pub(crate) const MARK: &str = "IODYNO_EXECUTION";
 
 /// How long processes may take to end after the signal that cannot be refused: those that take longer hang in the kernel.
 const KILL_NS: u64 = 2_000_000_000;

@@ -1,6 +1,5 @@
 //! Starts a program.
 
-use crate::descendants::MARK;
 use plan::CommandLine;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -10,6 +9,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+/// The environment variable by which descendants of an execution are recognised that have left its process group.
+pub(crate) const MARK: &str = "IODYNO_EXECUTION";
 
 /// A program that was started, in a process group of its own whose number is that of the program.
 #[derive(Debug)]

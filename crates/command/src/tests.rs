@@ -5,6 +5,7 @@ use plan::CommandLine;
 use quantity::clock;
 use std::cell::Cell;
 use std::path::Path;
+use std::sync::{PoisonError, RwLock};
 
 const S: u64 = 1_000_000_000;
 
@@ -16,12 +17,17 @@ fn program(words: &[&str]) -> CommandLine {
     CommandLine::Program(words.iter().map(ToString::to_string).collect())
 }
 
+/// Held for writing by an execution that is to be the only one.
+static ONE_OF_MANY: RwLock<()> = RwLock::new(());
+
 fn run(line: &CommandLine) -> ExecutedCommand {
+    let _others = ONE_OF_MANY.read().unwrap_or_else(PoisonError::into_inner);
     execute(line, None, &|| StopOrder::GoOn)
 }
 
 /// Executes it and stops it after `after_ns`.
 fn stop(line: &CommandLine, after_ns: u64, order: StopOrder) -> ExecutedCommand {
+    let _others = ONE_OF_MANY.read().unwrap_or_else(PoisonError::into_inner);
     let until_ns = clock::now_ns() + after_ns;
     execute(line, None, &|| if clock::now_ns() < until_ns { StopOrder::GoOn } else { order })
 }
@@ -116,9 +122,14 @@ fn what_it_left_behind_is_ended_and_counted() {
     let away = run(&sh("setsid sleep 1000 & echo $!"));
     assert_eq!((away.end, away.left_behind), (CommandEnd::Exited(0), 1), "{away:?}");
     assert!(!lives(&text(&away)));
-    // With an environment of its own, twice removed, and one that refuses to end.
-    let hidden =
-        run(&sh("setsid env -i sh -c 'trap \"\" TERM; sleep 1000 & sleep 1001 & echo $! >&2; wait' & sleep 0.3"));
+    // With an environment of its own, twice removed, and one that refuses to end: known where no other command is executed.
+    let alone = ONE_OF_MANY.write().unwrap_or_else(PoisonError::into_inner);
+    let hidden = execute(
+        &sh("setsid env -i sh -c 'trap \"\" TERM; sleep 1000 & sleep 1001 & echo $! >&2; wait' & sleep 0.3"),
+        None,
+        &|| StopOrder::GoOn,
+    );
+    drop(alone);
     assert!(hidden.left_behind >= 3, "{hidden:?}");
     assert!(!lives(&text(&hidden)));
     assert_eq!(hidden.error, "");
@@ -173,6 +184,7 @@ const STOPPED_NS: u64 = 2 * S;
 
 #[test]
 fn what_prepares_it_is_outside_of_its_time() {
+    let _others = ONE_OF_MANY.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().unwrap();
     let made = place.path().join("made");
     let prepare = sh(&format!("sleep 0.3; touch {}", made.display()));
