@@ -3,17 +3,18 @@
 use crate::block_request::BlockRequest;
 use crate::cache::Cached;
 use crate::discard;
-use crate::group::{FileSlot, GroupSpec};
+use crate::group_spec::GroupSpec;
 use crate::io_buffers::IoBuffers;
 use crate::issue::Issue;
 use crate::mapping::Mapping;
 use crate::priorities::Chooser;
 use crate::uring_queue::Entry;
 use crate::work::{Lanes, Outcome, RingWork, Work};
+use plan::OpenFlags;
 use plan::generate::{ContentGenerator, HeldKinds, Operation, OperationKind, Operations};
 use rustix::fs::{fdatasync, fsync};
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 /// Operations on blocks, by lane.
@@ -27,6 +28,16 @@ pub(crate) struct Blocks {
     priorities: Vec<Option<Chooser>>,
     /// By slot, which priority was chosen last; empty when no request has one of its own.
     chosen: Vec<Option<u16>>,
+}
+
+/// A file or device that a group uses.
+#[derive(Debug)]
+pub(crate) struct FileSlot {
+    /// The target's index in the plan.
+    pub(crate) plan_index: usize,
+    /// How it is opened.
+    pub(crate) flags: OpenFlags,
+    pub(crate) fd: Option<Arc<OwnedFd>>,
 }
 
 /// Where a lane's operations go.
@@ -89,6 +100,7 @@ impl Work for Blocks {
 
     const KINDS: &'static [OperationKind] = &OperationKind::BLOCKS;
 
+    #[inline]
     fn call(&self, issue: &Issue, buffer: &mut [u8]) -> Outcome {
         let Operation { op, offset, bytes } = issue.operation;
         let place = &self.places[issue.lane as usize];
@@ -174,6 +186,7 @@ impl Blocks {
 }
 
 /// The system call; as io_uring has it: bytes moved, or a negative errno.
+#[inline]
 fn perform(file: BorrowedFd<'_>, operation: Operation, buffer: &mut [u8], (datasync, discards): (bool, bool)) -> i32 {
     let Operation { op, offset, .. } = operation;
     let moved = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);

@@ -1,11 +1,13 @@
 //! What the engine itself costs: the same worker on requests that do nothing.
 
+use crate::blocks::FileSlot;
 use crate::blocks::{BlockLane, BlockPlace, Blocks};
 use crate::budget::Budget;
-use crate::group::{FileSlot, Group, GroupSpec, LaneSpec};
+use crate::group_spec::{GroupSpec, LaneSpec};
 use crate::shared::{Control, Status};
 use crate::stats::Slot;
 use crate::uring_worker::Worker;
+use crate::work::Group;
 use crate::work::Work;
 use plan::generate::{GeneratorPart, Operations, TargetGeometry};
 use plan::{AddressPattern, OpMix, OpenFlags, TargetSpec, TextSpan, TransferSize, Workload, WriteContent};

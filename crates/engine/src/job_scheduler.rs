@@ -9,7 +9,7 @@ mod search;
 
 use crate::budget::Budget;
 use crate::failure::RawFailure;
-use crate::group::JobSpec;
+use crate::group_spec::JobSpec;
 use crate::issue::{Issue, Next};
 use crate::job_status::{Failed, JobStatuses};
 use crate::work::Lanes;

@@ -1,9 +1,10 @@
 //! Executes a plan against targets and times every operation. Owns io_uring.
 //!
-//! [`start`] divides a run into groups that share nothing (`group`), gives each a worker (`uring`, or a crew of
-//! threads in `sync`) with a `scheduler` that decides what is issued when, and returns a [`RunningRun`] whose
-//! [`harvest`](RunningRun::harvest) ends an interval. What a worker records lies in a buffer that the harvest exchanges for
-//! an empty one (`stats`), so neither waits for the other.
+//! [`start`] divides a run into groups that share nothing (`group`), gives each a worker (`uring_worker`, or a crew of
+//! threads in `sync`) with a `scheduler` that decides when something is issued and on which lane, and returns a
+//! [`RunningRun`] whose [`harvest`](RunningRun::harvest) ends an interval. What is issued, and how, a group's kind of work
+//! decides (`work`; `blocks`), for which its worker is compiled. What a worker records lies in a buffer that the harvest
+//! exchanges for an empty one (`stats`), so neither waits for the other.
 //!
 //! *Due* is the schedule's time in an open loop, the time when the slot became free in a closed one; response time is
 //! completion − due, service time completion − submission.
@@ -23,6 +24,7 @@ mod engine_overhead;
 mod error;
 mod failure;
 mod group;
+mod group_spec;
 mod harvest;
 mod io_buffers;
 mod issue;

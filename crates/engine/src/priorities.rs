@@ -1,6 +1,6 @@
 //! I/O priorities of single requests.
 
-use crate::group::GroupSpec;
+use crate::group_spec::GroupSpec;
 use plan::generate::OperationKind;
 use plan::{PriorityShare, RequestPriorities};
 

@@ -6,7 +6,8 @@ use crate::choose::Chosen;
 use crate::commands::CommandCrew;
 use crate::cpu::CostClock;
 use crate::failure::{RawFailure, describe};
-use crate::group::{Group, GroupSpec, JobSpec, LaneSpec, divide};
+use crate::group::divide;
+use crate::group_spec::{GroupSpec, JobSpec, LaneSpec};
 use crate::harvest::{
     Arrived, BUSY_SHARE, FailedOperation, FinishedRun, IntervalHarvest, JobInterval, KeptIo, LaneEnd, LaneEnds,
     LaneInterval, LaneMap, WorkerInterval, is_predictable,
@@ -19,6 +20,7 @@ use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, RawIo, Slot};
 use crate::sync::SyncWorkers;
 use crate::uring_worker::Worker;
+use crate::work::Group;
 use crate::work::{RingWork, Work};
 use crate::{EngineError, EngineOptions, ResolvedRate, RunInput, choose, placement};
 use quantity::clock;

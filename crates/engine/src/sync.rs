@@ -6,13 +6,13 @@
 
 use crate::budget::Budget;
 use crate::failure::RawFailure;
-use crate::group::Group;
 use crate::issue::{Issue, Next};
 use crate::job_status::Failed;
 use crate::pending::PendingOp;
 use crate::scheduler::Scheduler;
 use crate::shared::{Control, LAST_CALL_NS, Status};
 use crate::stats::{Alike, RawIo, Slot};
+use crate::work::Group;
 use crate::work::{Lanes, Outcome, Work};
 use plan::generate::Operation;
 use quantity::clock;

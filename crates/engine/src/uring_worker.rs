@@ -7,7 +7,6 @@
 use crate::EngineError;
 use crate::budget::Budget;
 use crate::failure::RawFailure;
-use crate::group::Group;
 use crate::io_buffers::IoBuffers;
 use crate::issue::{Issue, Next};
 use crate::pending::PendingOp;
@@ -15,6 +14,7 @@ use crate::scheduler::Scheduler;
 use crate::shared::{Control, LAST_CALL_NS, Status};
 use crate::stats::{Alike, RawIo, Slot};
 use crate::uring_queue::{Entry, Ring};
+use crate::work::Group;
 use crate::work::{Outcome, RingWork};
 use plan::generate::Operation;
 use quantity::clock;

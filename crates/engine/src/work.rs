@@ -5,7 +5,7 @@
 //! and know no kind of work: they are compiled for each. A new kind is a [`Lanes`] and a [`Work`], and a [`RingWork`] where
 //! the kernel takes its operations in a queue.
 
-use crate::group::GroupSpec;
+use crate::group_spec::GroupSpec;
 use crate::io_buffers::IoBuffers;
 use crate::issue::Issue;
 use crate::uring_queue::Entry;
@@ -48,6 +48,15 @@ pub(crate) trait Work: Send + Sync + 'static {
     fn call(&self, issue: &Issue, buffer: &mut [u8]) -> Outcome;
 }
 
+/// What one worker (or one set of threads) does, and how.
+#[derive(Debug)]
+pub(crate) struct Group<W: Work> {
+    pub(crate) spec: GroupSpec,
+    /// What its lanes do, in the order of those of `spec`.
+    pub(crate) lanes: W::Lanes,
+    pub(crate) work: W,
+}
+
 /// Work whose operations are entries of a queue, one behind the other where one has several. Each slot has a place in the memory, which is
 /// the operation's from `begin` to its outcome.
 pub(crate) trait RingWork: Work {
@@ -68,4 +77,94 @@ pub(crate) trait RingWork: Work {
 
     /// The I/O priority of the operation that has just ended in this slot, where it had one of its own.
     fn priority(&self, slot: u32) -> Option<u16>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::engine_overhead;
+    use crate::shared::{Control, Status};
+    use crate::stats::{Buffer, Slot};
+    use crate::uring_worker::Worker;
+    use std::sync::Arc;
+
+    const KINDS: &[OperationKind] = &[OperationKind::Trim, OperationKind::Flush];
+    const OPERATIONS: u64 = 1000;
+    const DEPTH: u32 = 40;
+
+    /// Flushes without an end.
+    struct Endless;
+
+    impl Lanes for Endless {
+        fn choose(&mut self, _: usize) -> Option<Operation> {
+            Some(Operation { op: OperationKind::Flush, offset: 0, bytes: 0 })
+        }
+
+        fn prepare(&mut self, _: &Issue, _: &mut [u8]) {}
+    }
+
+    /// Work of three entries, each of which does nothing; of every tenth operation the last one fails.
+    struct Steps {
+        /// By slot.
+        left: Vec<u32>,
+        ended: u64,
+    }
+
+    impl Work for Steps {
+        type Lanes = Endless;
+
+        const KINDS: &'static [OperationKind] = KINDS;
+
+        fn call(&self, _: &Issue, _: &mut [u8]) -> Outcome {
+            Outcome::Done(1)
+        }
+    }
+
+    impl RingWork for Steps {
+        fn files(&mut self, group: &GroupSpec) -> Vec<RawFd> {
+            self.left = vec![0; group.depth() as usize];
+            Vec::new()
+        }
+
+        fn begin(&mut self, _: &mut Endless, slot: u32, _: &Issue, _: &mut IoBuffers) -> Entry {
+            assert_eq!(std::mem::replace(&mut self.left[slot as usize], 2), 0, "the slot is free");
+            Entry::default()
+        }
+
+        fn completed(&mut self, slot: u32, _: &Issue, result: i32, _: &mut IoBuffers) -> ControlFlow<Outcome, Entry> {
+            assert_eq!(result, 0);
+            let left = &mut self.left[slot as usize];
+            if *left > 0 {
+                *left -= 1;
+                return ControlFlow::Continue(Entry::default());
+            }
+            self.ended += 1;
+            let failed = self.ended.is_multiple_of(10);
+            ControlFlow::Break(if failed { Outcome::Failed(-libc::EIO) } else { Outcome::Done(7) })
+        }
+
+        fn priority(&self, _: u32) -> Option<u16> {
+            None
+        }
+    }
+
+    #[test]
+    fn an_operation_of_several_entries_is_one_with_one_end() {
+        let spec = GroupSpec { lanes: vec![engine_overhead::lane()], pools: vec![DEPTH], ..GroupSpec::empty() };
+        let group = Group { spec, lanes: Endless, work: Steps { left: Vec::new(), ended: 0 } };
+        let (stats, budget) = (Arc::new(Slot::new(1, KINDS)), Arc::new(Budget::of_operations(OPERATIONS)));
+        let shared = (Arc::clone(&stats), Arc::new(Control::default()), Arc::new(Status::default()));
+        let Ok(worker) = Worker::new(group, budget, shared.0, shared.1, shared.2) else {
+            // No io_uring here.
+            return;
+        };
+        worker.run(quantity::clock::now_ns()).unwrap();
+        let mut buffer = Buffer::new(1, KINDS);
+        stats.exchange(&mut buffer);
+        let mut seen = Vec::new();
+        buffer.drain(|lane, op, stat| seen.push((lane, op, stat.submitted, stat.returned, stat.errors, stat.bytes)));
+        let (errors, bytes) = (OPERATIONS / 10, 7 * (OPERATIONS - OPERATIONS / 10));
+        assert_eq!(seen, [(0, OperationKind::Flush, OPERATIONS, OPERATIONS, errors, bytes)]);
+    }
 }

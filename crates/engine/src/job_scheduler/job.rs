@@ -3,7 +3,7 @@
 use super::overlap::OverlapSerializer;
 use super::search::Search;
 use crate::budget::Budget;
-use crate::group::JobSpec;
+use crate::group_spec::JobSpec;
 use crate::issue::Issue;
 use crate::job_status::JobFault;
 use crate::work::Lanes;
