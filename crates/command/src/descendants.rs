@@ -19,6 +19,9 @@ const KILL_NS: u64 = 2_000_000_000;
 /// Longest wait between two looks.
 const LOOK_NS: u64 = 20_000_000;
 
+/// How often an empty environment is looked at again.
+const EXEC_LOOKS: usize = 5;
+
 /// Numbers of the programs that are executed now.
 static UNDER_WAY: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
@@ -98,9 +101,17 @@ fn processes() -> Vec<ProcessStat> {
 
 /// The mark in a process's environment; `None`: it has none, or this user may not look.
 fn mark_of(pid: i32) -> Option<String> {
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let text =
-        environment.split(|byte| *byte == 0).find_map(|pair| pair.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
+    let mut environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    // Between two programs (execve(2)) a process has none for a moment.
+    for _ in 0..EXEC_LOOKS {
+        if !environment.is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+        environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    }
+    let mut pairs = environment.split(|byte| *byte == 0);
+    let text = pairs.find_map(|pair| pair.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
     String::from_utf8(text.to_vec()).ok()
 }
 

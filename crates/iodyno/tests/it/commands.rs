@@ -192,3 +192,17 @@ fn a_recorded_command_has_a_row() {
     assert_eq!((rows[0]["ending"].as_str(), rows[0]["exit_code"].as_i64()), (Some("exited"), Some(4)));
     assert!(rows[0]["real_ns"].as_i64().unwrap() > 0 && rows[0]["output_bytes"].is_null());
 }
+
+#[test]
+#[ignore = "times: make exam"]
+fn commands_start_within_10_ms_of_their_moments() {
+    let scratch = Scratch::new();
+    let mut plan = plan(&scratch);
+    let at_ns = (1..10).map(|tenths| tenths * S / 4).collect();
+    plan.runs[0].workloads.push(of_commands("true", CommandLoad { at_ns, executions: None, ..load("true") }));
+    execute(&scratch, plan, &StopFlag::default());
+    let late = |row: &serde_json::Value| row["start_t_ns"].as_i64().unwrap() - row["due_t_ns"].as_i64().unwrap();
+    let late: Vec<i64> = rows(&scratch).iter().map(late).collect();
+    println!("late by {late:?} ns");
+    assert!(late.len() == 9 && late.iter().all(|late_ns| (0..10_000_000).contains(late_ns)), "{late:?}");
+}
