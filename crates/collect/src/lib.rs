@@ -5,7 +5,6 @@
 
 mod btrfs;
 mod cgroup;
-mod child;
 mod clock_state;
 mod cpu;
 mod devices;
@@ -38,7 +37,6 @@ mod what;
 mod zfs;
 mod zpool;
 
-pub use child::ChildCost;
 pub use clock_state::{boot_id, is_clock_synchronised};
 pub use devices::{BackingDevice, DeviceNumber, DeviceResolver, MountPoint, ResolvedPath};
 pub use hardware::{hardware, hardware_of};

@@ -28,7 +28,7 @@ pub fn check(plan: &Plan, sizes_bytes: &[Option<u64>]) -> Vec<EngineError> {
         })
         .collect();
     for run in &plan.runs {
-        for workload in run.workloads.iter().filter(|workload| workload.replay.is_none()) {
+        for workload in run.workloads.iter().filter(|workload| workload.load.is_blocks() && workload.replay.is_none()) {
             addresses(plan, workload, &shapes, &mut |error| add(error.into()));
             times(run, workload).err().into_iter().for_each(|error| add(error.into()));
             if workload.mix.changes_data() && !contents.contains(&&workload.content) {

@@ -99,7 +99,7 @@ fn divide_jobs(
 ) -> Result<Vec<Group<Blocks>>, EngineError> {
     let workloads = &input.run.workloads;
     let mut groups: Vec<Group<Blocks>> = Vec::new();
-    for (at, workload) in workloads.iter().enumerate() {
+    for (at, workload) in workloads.iter().enumerate().filter(|(_, workload)| workload.load.is_blocks()) {
         let job = job_of(workload);
         let flow = |group: &Group<Blocks>| {
             let mut jobs = group.spec.jobs.iter();

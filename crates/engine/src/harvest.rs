@@ -2,6 +2,7 @@
 
 use crate::blocks::{BlockLane, Blocks};
 use crate::budget::Budget;
+use crate::commands::ExecutionRecord;
 use crate::due_times::DueTimes;
 use crate::job_status::JobStatuses;
 use crate::stats::{FirstError, OpStat};
@@ -31,6 +32,8 @@ pub struct IntervalHarvest {
     pub ios: Vec<KeptIo>,
     /// How many of those had no room.
     pub ios_lost: u64,
+    /// Executions of commands that ended, or that the end of the run left without a beginning; they are in none of `lanes`.
+    pub executions: Vec<ExecutionRecord>,
 }
 
 /// One operation that succeeded.
@@ -107,6 +110,7 @@ impl IntervalHarvest {
         next.jobs.append(&mut self.jobs);
         self.failures.append(&mut next.failures);
         self.ios.append(&mut next.ios);
+        self.executions.append(&mut next.executions);
         Self {
             t_ns: next.t_ns,
             interval_ns: self.interval_ns + next.interval_ns,
@@ -116,6 +120,7 @@ impl IntervalHarvest {
             failures: self.failures,
             ios: self.ios,
             ios_lost: self.ios_lost + next.ios_lost,
+            executions: self.executions,
         }
     }
 }

@@ -15,6 +15,7 @@ mod budget;
 mod cache;
 mod check;
 mod choose;
+mod commands;
 mod cpu;
 mod cpu_reservation;
 mod discard;
@@ -50,6 +51,7 @@ mod work;
 
 pub use cache::{pre_read, prepare};
 pub use check::check;
+pub use commands::ExecutionRecord;
 pub use cpu_reservation::CpuReservation;
 pub use engine_overhead::{EngineOverhead, own_cost};
 pub use error::EngineError;

@@ -72,7 +72,8 @@ pub(crate) fn pools(input: &RunInput<'_>) -> Vec<Pool> {
 /// Most operations of the run in flight.
 pub(crate) fn depth(input: &RunInput<'_>) -> u32 {
     if has_jobs(input) {
-        return input.run.workloads.iter().map(|one| job_of(one).depth).fold(0, u32::saturating_add);
+        let blocks = input.run.workloads.iter().filter(|one| one.load.is_blocks());
+        return blocks.map(|one| job_of(one).depth).fold(0, u32::saturating_add);
     }
     pools(input).iter().map(|pool| pool.depth).fold(0, u32::saturating_add)
 }

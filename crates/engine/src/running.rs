@@ -2,6 +2,8 @@
 
 use crate::blocks::Blocks;
 use crate::budget::Budget;
+use crate::choose::Chosen;
+use crate::commands::CommandCrew;
 use crate::cpu::CostClock;
 use crate::failure::{RawFailure, describe};
 use crate::group::divide;
@@ -30,6 +32,9 @@ use std::time::Duration;
 
 /// How long workers have to end after the order to stop; those that hang in the kernel are left behind.
 const GIVE_UP_NS: u64 = 50_000_000;
+
+/// The same of commands, which are killed then: what came from them ends before this process does.
+const COMMANDS_GIVE_UP_NS: u64 = 5_000_000_000;
 
 /// Names of the engines, of workers and of runs.
 pub(crate) const IO_URING: &str = "io_uring";
@@ -124,6 +129,7 @@ pub(crate) enum Offered {
 /// What a run that has been started consists of.
 pub(crate) struct Parts {
     pub(crate) teams: Vec<WorkerSet>,
+    pub(crate) commands: CommandCrew,
     pub(crate) control: Arc<Control>,
     pub(crate) statuses: Arc<JobStatuses>,
     pub(crate) started_ns: u64,
@@ -141,6 +147,7 @@ const LATE_PART: u64 = 500;
 /// A run that has been started.
 pub struct RunningRun {
     teams: Vec<WorkerSet>,
+    commands: CommandCrew,
     control: Arc<Control>,
     statuses: Arc<JobStatuses>,
     started_ns: u64,
@@ -206,6 +213,10 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
             }
         }
     }
+    let commands = CommandCrew::start(&input, &control, &gate).inspect_err(|_| {
+        control.abort();
+        gate.open(None);
+    })?;
     // Everything is set up; time begins when all have had a moment to come to the gate.
     let started_ns = clock::now_ns() + 1_000_000;
     gate.open(Some(started_ns));
@@ -214,25 +225,47 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
         .workloads
         .iter()
         .map(|workload| match &workload.job {
+            _ if !workload.load.is_blocks() => true,
             Some(job) => (workload.rate.is_some() || input.rate != ResolvedRate::Max) && is_predictable(job),
             None => workload.rate.is_some() || input.rate != ResolvedRate::Max,
         })
         .collect();
-    let used = used_targets(&input).len();
-    let description = format!(
+    let description = describe_run(&input, &chosen, &is_open, (teams.len(), commands.len()));
+    let offered = Offered::Scheduled(arrived);
+    let ends_ns = budget.end_ns().map(|end_ns| started_ns + end_ns);
+    Ok(RunningRun::of(Parts { teams, commands, control, statuses, started_ns, ends_ns, offered, is_open, description }))
+}
+
+/// How a run is carried out by so many workers and threads of commands, and why so.
+fn describe_run(
+    input: &RunInput<'_>,
+    chosen: &Chosen,
+    is_open: &[bool],
+    (workers, commands): (usize, usize),
+) -> String {
+    let used = used_targets(input).len();
+    let is_loop = |open: bool| {
+        let mut loops = input.run.workloads.iter().zip(is_open);
+        loops.any(|(workload, is_open)| workload.load.is_blocks() && *is_open == open)
+    };
+    let blocks = format!(
         "{}, {} worker(s), {used} target(s), {}: {}",
         chosen.name,
-        teams.len(),
-        match (is_open.contains(&true), is_open.contains(&false)) {
+        workers,
+        match (is_loop(true), is_loop(false)) {
             (true, true) => "open and closed loops",
             (true, false) => "open loop",
             (false, _) => "closed loop",
         },
         chosen.reason
     );
-    let offered = Offered::Scheduled(arrived);
-    let ends_ns = budget.end_ns().map(|end_ns| started_ns + end_ns);
-    Ok(RunningRun::of(Parts { teams, control, statuses, started_ns, ends_ns, offered, is_open, description }))
+    match (workers, commands) {
+        (_, 0) => blocks,
+        (0, 1) => "1 command".to_string(),
+        (0, count) => format!("{count} commands"),
+        (_, 1) => format!("{blocks}; 1 command"),
+        (_, count) => format!("{blocks}; {count} commands"),
+    }
 }
 
 /// A thread with a ring for a group.
@@ -299,11 +332,12 @@ fn crew_team<W: Work>(
 impl RunningRun {
     /// Has begun at `parts.started_ns`.
     pub(crate) fn of(parts: Parts) -> Self {
-        let Parts { teams, control, statuses, started_ns, ends_ns, offered, is_open, description } = parts;
+        let Parts { teams, commands, control, statuses, started_ns, ends_ns, offered, is_open, description } = parts;
         let is_closed = is_open.contains(&false);
         let lanes = LaneMap::default();
         Self {
             teams,
+            commands,
             control,
             statuses,
             started_ns,
@@ -339,7 +373,8 @@ impl RunningRun {
     /// Has every worker come to its end?
     #[must_use]
     pub fn finished(&self) -> bool {
-        self.teams.iter().all(|team| team.status.done.load(Ordering::Acquire))
+        let is_done = |team: &WorkerSet| team.status.done.load(Ordering::Acquire);
+        self.teams.iter().all(is_done) && self.commands.finished()
     }
 
     /// No more submissions; what is in flight comes back.
@@ -417,7 +452,8 @@ impl RunningRun {
         workers.iter_mut().for_each(|worker| self.judge(worker, interval_ns, has_backlog));
         jobs.sort_by_key(|job: &JobInterval| job.workload);
         ios.sort_by_key(|io: &KeptIo| io.t_ns);
-        IntervalHarvest { t_ns, interval_ns, lanes, workers, jobs, failures, ios, ios_lost }
+        let executions = self.commands.take();
+        IntervalHarvest { t_ns, interval_ns, lanes, workers, jobs, failures, ios, ios_lost, executions }
     }
 
     /// Was it the worker that limited the load in this interval?
@@ -463,12 +499,17 @@ impl RunningRun {
         }
         if !self.finished() {
             self.control.abort();
-            let left_ns = clock::now_ns() + GIVE_UP_NS;
-            while !self.finished() && clock::now_ns() < left_ns {
+            let now_ns = clock::now_ns();
+            let has_time = |running: &Self| {
+                let is_patient = !running.commands.finished();
+                clock::now_ns() < now_ns + if is_patient { COMMANDS_GIVE_UP_NS } else { GIVE_UP_NS }
+            };
+            while !self.finished() && has_time(&self) {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
         let (harvest, open) = self.open_ends();
+        self.commands.join();
         for team in self.teams.drain(..) {
             let is_done = team.status.done.load(Ordering::Acquire);
             // Threads that hang in a system call are left behind; they hold nothing that other threads need.

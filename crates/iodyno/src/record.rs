@@ -6,7 +6,7 @@ use crate::recording_dir;
 use crate::signals::watch_signals;
 use crate::stat_args::StatClock;
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
-use collect::{ChildCost, SubjectName};
+use collect::SubjectName;
 use findings::Thresholds;
 use monitor::{
     ArchiveFolder, Endpoint, EventCpuTime, FindingFlight, FlightPlan, FolderSharing, GatheredTools, MachineClock,
@@ -14,16 +14,13 @@ use monitor::{
     WatchedCommand,
 };
 use quantity::text::{format_bytes, format_ns, parse_bytes};
-use recording::rows::ProcessEvent;
+use recording::rows::{CommandExecution, ProcessEvent};
 use recording::{Reader, Sink};
-use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use trace::block::TraceOptions;
 
 /// Records the machine, until interrupted or while a command runs; gives the exit code, which is the command's own.
@@ -61,31 +58,27 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String], stop: &S
         directory: Some(directory.clone()),
         command_line: command_line.to_vec(),
     };
-    let before = ChildCost::now();
-    let mut started = None;
     let mut start = || {
         let Some((program, arguments)) = args.command.split_first() else {
             say!("iodyno: recording to {}; Ctrl-C ends it", directory.display());
             return Ok(None);
         };
-        let started_ns = quantity::clock::now_ns();
-        let child = Command::new(program).args(arguments).spawn()?;
-        started = Some((started_ns, end_of(&child)));
-        Ok(Some(child))
+        Command::new(program).args(arguments).spawn().map(Some)
     };
-    let mut watched = WatchedCommand::new(&mut start);
+    let words: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let name = args.command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
+    let line = plan::CommandLine::Program(words).to_string();
+    let mut watched = WatchedCommand::new(&mut start, name.to_string_lossy().into_owned(), line);
     let company = SampleConsumers {
         face: endpoint.as_mut().map(|face| face as &mut dyn Sink),
         flight: flight.as_mut(),
         tell: None,
     };
     let outcome = monitor::watch(&request, company, Some(&mut watched), stop);
-    let mut child = watched.child;
     // Whatever became of the recording, the command is not left behind as a zombie.
-    let status = match (&outcome, child.as_mut()) {
-        (Ok(outcome), _) if outcome.status.is_some() => outcome.status,
-        (_, Some(child)) => child.wait().ok(),
-        _ => None,
+    let (status, execution) = match &outcome {
+        Ok(outcome) if outcome.status.is_some() => (outcome.status, outcome.execution.clone()),
+        _ => watched.reap(true, 0).map_or((None, None), |(status, row)| (Some(status), Some(row))),
     };
     let outcome = outcome.map_err(|error| match (error, args.command.first()) {
         (MonitorError::Start(error), Some(program)) => {
@@ -94,9 +87,8 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String], stop: &S
         (error, _) => error.into(),
     })?;
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
-    if let (Some(before), Some(child), Some((started_ns, ending))) = (before, &child, started) {
-        let ended_ns = ending.and_then(|ending| ending.join().ok()).unwrap_or_else(quantity::clock::now_ns);
-        say_cost(before, ended_ns - started_ns, by_event(&directory, i64::from(child.id())));
+    if let (Some(row), Some(child)) = (&execution, &watched.child) {
+        say_cost(row, by_event(&directory, i64::from(child.id())));
     }
     crate::diagnose::brief(&directory);
     say!("recording {} ({} samples, {} missed)", directory.display(), outcome.samples, outcome.missed);
@@ -114,33 +106,22 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String], stop: &S
     }))
 }
 
-/// What the command cost in all.
-fn say_cost(before: ChildCost, wall_ns: u64, by_event_ns: Option<u64>) {
-    let Some(after) = ChildCost::now() else { return };
-    let cost = after.since(before);
+/// What the command cost in all, from its row.
+fn say_cost(row: &CommandExecution, by_event_ns: Option<u64>) {
     let unknown = || "?".to_string();
+    let known = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
+    let (wall_ns, user_ns, system_ns) = (known(row.real_ns), known(row.user_ns), known(row.sys_ns));
+    let cpu_ns = user_ns.zip(system_ns).map_or(0, |(user_ns, system_ns)| user_ns + system_ns);
     say_lines!(
         "\ntime      {}\nCPU       {} user, {} system by tick ({:.0} % of one CPU); {} by event\nI/O       {} read, {} written (devices)",
-        format_ns(wall_ns),
-        format_ns(cost.user_ns),
-        format_ns(cost.system_ns),
-        (cost.user_ns + cost.system_ns) as f64 * 100.0 / wall_ns.max(1) as f64,
+        wall_ns.map_or_else(unknown, format_ns),
+        user_ns.map_or_else(unknown, format_ns),
+        system_ns.map_or_else(unknown, format_ns),
+        cpu_ns as f64 * 100.0 / wall_ns.unwrap_or(0).max(1) as f64,
         by_event_ns.map_or_else(unknown, format_ns),
-        cost.read_bytes.map_or_else(unknown, format_bytes),
-        cost.write_bytes.map_or_else(unknown, format_bytes),
+        known(row.read_bytes).map_or_else(unknown, format_bytes),
+        known(row.write_bytes).map_or_else(unknown, format_bytes),
     );
-}
-
-/// Waits for the moment at which the command ends: its time is its own, without what is still done about the recording.
-fn end_of(child: &Child) -> Option<JoinHandle<u64>> {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw)?;
-    let wait = move || {
-        // It stays a zombie here, so that its number remains its own; it is reaped by the one that started it.
-        let ways = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while matches!(waitid(WaitId::Pid(pid), ways), Err(Errno::INTR)) {}
-        quantity::clock::now_ns()
-    };
-    std::thread::Builder::new().name("command".to_string()).spawn(wait).ok()
 }
 
 /// Run time of a process and of all that came from it, as the event clock recorded it; `None` where it did not run.

@@ -6,6 +6,7 @@
 
 mod archive;
 mod block_latency;
+mod command_row;
 mod counters;
 mod days;
 mod endpoint;
@@ -33,6 +34,7 @@ pub use archive::evidence::ClockReadings;
 pub use archive::home::{ArchiveFolder, FolderSharing};
 pub use archive::retention_policy::{RetentionPolicy, RetentionTier};
 pub use archive::service_clock::{MachineClock, ServiceClock};
+pub use command_row::{command_usage, recorded_command};
 pub use counters::{CounterReaders, SUBJECTS, subjects};
 pub use days::{local_zone, named_zone};
 pub use endpoint::Endpoint;

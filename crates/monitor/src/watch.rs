@@ -1,6 +1,7 @@
 //! Samples a machine interval by interval: for `iodyno stat`, which shows, and `iodyno record`, which keeps.
 
 use crate::block_latency;
+use crate::command_row::recorded_command;
 use crate::counters::{SUBJECTS, subjects};
 use crate::days::local_zone;
 use crate::event_cpu_time::{CpuClock, EventCpuTime, sample_both};
@@ -12,13 +13,15 @@ use crate::profile::Profiler;
 use crate::{MonitorError, StopFlag};
 use collect::{MachineReader, RequestedProcesses, SubjectName};
 use quantity::clock;
-use recording::rows::Event;
+use recording::rows::{CommandExecution, Event};
 use recording::{
     ClockAnchor, EventKind, EventSeverity, Manifest, RecordingError, RecordingExit, RowBatch, Sink, Writer,
 };
-use rustix::process::{Pid, Signal};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use views::ZONE_AHEAD_S;
 
@@ -80,13 +83,30 @@ pub struct WatchedCommand<'a> {
     pub start: &'a mut dyn FnMut() -> std::io::Result<Option<Child>>,
     /// The command, once it was started.
     pub child: Option<Child>,
+    name: String,
+    line: String,
+    start_ns: u64,
+    ending: Option<JoinHandle<u64>>,
     is_begun: bool,
 }
 
 impl<'a> WatchedCommand<'a> {
-    /// One that is not started yet.
-    pub fn new(start: &'a mut dyn FnMut() -> std::io::Result<Option<Child>>) -> Self {
-        Self { start, child: None, is_begun: false }
+    /// One that is not started yet, with its name and line in the recording.
+    pub fn new(start: &'a mut dyn FnMut() -> std::io::Result<Option<Child>>, name: String, line: String) -> Self {
+        Self { start, child: None, name, line, start_ns: 0, ending: None, is_begun: false }
+    }
+
+    /// Takes the command's end, with a row of it: `None` where it has not ended, or was reaped before. With `waits`, waits for it.
+    pub fn reap(&mut self, waits: bool, origin_ns: u64) -> Option<(ExitStatus, CommandExecution)> {
+        let child = self.child.as_ref()?;
+        let has_time = waits || self.ending.as_ref().is_none_or(JoinHandle::is_finished);
+        if !has_time {
+            return None;
+        }
+        let end_ns = self.ending.take().and_then(|ending| ending.join().ok()).unwrap_or_else(clock::now_ns);
+        let reaped = command::reap_ended(child.id()).ok().flatten()?;
+        let row = recorded_command((&self.name, &self.line), (self.start_ns, end_ns), &reaped, origin_ns);
+        Some((reaped.status, row))
     }
 
     /// Starts it, once; the command, when that was now.
@@ -94,9 +114,23 @@ impl<'a> WatchedCommand<'a> {
         if std::mem::replace(&mut self.is_begun, true) {
             return Ok(None);
         }
+        self.start_ns = clock::now_ns();
         self.child = (self.start)().map_err(MonitorError::Start)?;
+        self.ending = self.child.as_ref().and_then(end_of);
         Ok(self.child.as_ref())
     }
+}
+
+/// Waits for the moment at which the command ends: its time is its own, without what is still done about the recording.
+fn end_of(child: &Child) -> Option<JoinHandle<u64>> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw)?;
+    let wait = move || {
+        // It stays a zombie here, so that its number remains its own, and its usage can be read.
+        let ways = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while matches!(waitid(WaitId::Pid(pid), ways), Err(Errno::INTR)) {}
+        clock::now_ns()
+    };
+    std::thread::Builder::new().name("command".to_string()).spawn(wait).ok()
 }
 
 impl std::fmt::Debug for WatchedCommand<'_> {
@@ -120,6 +154,8 @@ pub struct WatchOutcome {
     pub missed: u64,
     /// How the command that was watched ended.
     pub status: Option<ExitStatus>,
+    /// Its row in the recording.
+    pub execution: Option<CommandExecution>,
     /// Did standard output fail, other than by a reader that went away?
     pub is_cut: bool,
     /// Sentences for the user.
@@ -169,7 +205,14 @@ pub fn watch(
         origin_ns: writer.as_ref().map_or(start_ns, Writer::started_t_ns),
         writer,
         company,
-        outcome: WatchOutcome { samples: 0, missed: 0, status: None, is_cut: false, messages: Vec::new() },
+        outcome: WatchOutcome {
+            samples: 0,
+            missed: 0,
+            status: None,
+            execution: None,
+            is_cut: false,
+            messages: Vec::new(),
+        },
         is_signalled: false,
     };
     let lived = watch.live(request, start_ns, watched, stop);
@@ -248,8 +291,7 @@ impl Watch<'_> {
                 self.event(EventKind::Gap, &format!("{late} samples were due while the collector could not run"))?;
             }
             let due_or_end_ns = end_ns.map_or(due_ns, |end_ns| due_ns.min(end_ns));
-            let ended =
-                self.sleep(due_or_end_ns, watched.as_deref_mut().and_then(|watched| watched.child.as_mut()), stop)?;
+            let ended = self.sleep(due_or_end_ns, watched.as_deref_mut(), stop)?;
             if ended || end_ns.is_some_and(|end_ns| clock::now_ns() >= end_ns && due_ns > end_ns) {
                 // The interval under way counts as well where it is kept; of a small part of one no rate can be made. What was
                 // asked for (`--for`) is over then, and a command's end is always recorded.
@@ -265,14 +307,23 @@ impl Watch<'_> {
     }
 
     /// Sleeps until `until_ns`; true when it is time to end.
-    fn sleep(&mut self, until_ns: u64, mut child: Option<&mut Child>, stop: &StopFlag) -> Result<bool, MonitorError> {
+    fn sleep(
+        &mut self,
+        until_ns: u64,
+        watched: Option<&mut WatchedCommand<'_>>,
+        stop: &StopFlag,
+    ) -> Result<bool, MonitorError> {
+        let mut watched = watched.filter(|watched| watched.child.is_some());
         loop {
             self.responses.as_mut().map_or(Ok(()), block_latency::Asked::drain)?;
-            if let Some(child) = child.as_deref_mut() {
-                if let Ok(Some(status)) = child.try_wait() {
+            if let Some(watched) = watched.as_deref_mut() {
+                if let Some((status, row)) = watched.reap(false, self.origin_ns) {
                     self.outcome.status = Some(status);
+                    self.publish(&[RowBatch::from_rows(std::slice::from_ref(&row))?])?;
+                    self.outcome.execution = Some(row);
                     return Ok(true);
                 }
+                let Some(child) = watched.child.as_mut() else { continue };
                 if stop.is_urgent() {
                     let _ = child.kill();
                 } else if let Some(signal) = stop.signal().filter(|_| !self.is_signalled) {
@@ -287,7 +338,7 @@ impl Watch<'_> {
                 return Ok(false);
             }
             // A command's end is to be seen at once, for its time is printed.
-            let nap_ns = if child.is_some() { NAP_NS / 10 } else { NAP_NS };
+            let nap_ns = if watched.is_some() { NAP_NS / 10 } else { NAP_NS };
             std::thread::sleep(Duration::from_nanos((until_ns - now_ns).min(nap_ns)));
         }
     }

@@ -1,18 +1,22 @@
 //! The commands that a parameter file wants run before and after (`startcmd=`, `endcmd=`).
 //!
-//! They run as the user who runs iodyno, which is why `--dry-run` shows them. Their output is kept in the recording's
-//! folder, in `commands.log`.
+//! They run as the user who runs iodyno, which is why `--dry-run` shows them. Their output goes to `commands.log` in the
+//! recording's folder itself, not through a pipe: a process that they leave in the background does not hold the run.
 
 use crate::SessionError;
 use output::Folder;
 use plan::ShellCommand as Wanted;
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Name of the file.
-const LOG: &str = "commands.log";
+pub(crate) const LOG: &str = "commands.log";
+
+/// Most bytes of its output that are shown on the console.
+const CONSOLE_BYTES: u64 = 1 << 20;
 
 /// What a command did.
 #[derive(Debug)]
@@ -36,22 +40,39 @@ pub(crate) fn execute(wanted: &Wanted, directory: &Path) -> Result<CommandResult
         }
         command.push(part);
     }
-    let output = Command::new("/bin/sh")
-        .arg("-c")
-        .arg(&command)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|source| SessionError::Command { line: line.clone(), source })?;
     let log = directory.join(LOG);
     let failed = |source| SessionError::Write { path: log.clone(), source };
     let mut file = Folder::open(directory)?.append(LOG)?;
-    let mut text = format!("$ {line}\n").into_bytes();
-    text.extend_from_slice(&output.stdout);
-    text.extend_from_slice(&output.stderr);
-    file.write_all(&text).map_err(failed)?;
-    let console = (wanted.output != "log")
-        .then(|| String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned());
-    Ok(CommandResult { line, code: output.status.code(), console })
+    file.write_all(format!("$ {line}\n").as_bytes()).map_err(failed)?;
+    let from = file.seek(SeekFrom::End(0)).map_err(failed)?;
+    let [out, error] = [file.try_clone().map_err(failed)?, file.try_clone().map_err(failed)?];
+    let status = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(&command)
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(error)
+        .status()
+        .map_err(|source| SessionError::Command { line: line.clone(), source })?;
+    let mut console = None;
+    if wanted.output != "log" {
+        let mut text = Vec::new();
+        file.seek(SeekFrom::Start(from)).map_err(failed)?;
+        (&file).take(CONSOLE_BYTES).read_to_end(&mut text).map_err(failed)?;
+        console = Some(String::from_utf8_lossy(&text).into_owned());
+    }
+    end_line(&mut file, from).map_err(failed)?;
+    Ok(CommandResult { line, code: status.code(), console })
+}
+
+/// Ends the last line of what was written behind `from`, so that what follows begins one.
+fn end_line(file: &mut File, from: u64) -> std::io::Result<()> {
+    let mut last = [b'\n'];
+    if file.metadata()?.len() > from {
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    if last == [b'\n'] { Ok(()) } else { file.write_all(b"\n") }
 }
 
 #[cfg(test)]
@@ -71,5 +92,25 @@ mod tests {
         assert_eq!(done.code, Some(0));
         assert!(directory.join("made").exists());
         assert!(std::fs::read_to_string(directory.join(LOG)).unwrap().ends_with("made\n"));
+    }
+    #[test]
+    fn a_process_in_the_background_does_not_hold_the_run() {
+        let place = tempfile::tempdir().unwrap();
+        let wanted = |line: &str, output: &str| Wanted {
+            line: line.to_string(),
+            output: output.to_string(),
+            abort: false,
+            span: plan::TextSpan::default(),
+        };
+        let began_ns = quantity::clock::now_ns();
+        let done = execute(&wanted("sleep 60 & echo $!; printf begun", "cons"), place.path()).unwrap();
+        assert!(quantity::clock::now_ns() - began_ns < 50_000_000_000);
+        let console = done.console.unwrap();
+        let pid = console.lines().next().unwrap();
+        assert!(console.ends_with("begun"), "{console:?}");
+        execute(&wanted("echo out; echo err >&2; exit 3", "log"), place.path()).unwrap();
+        let log = std::fs::read_to_string(place.path().join(LOG)).unwrap();
+        assert!(log.ends_with("begun\n$ echo out; echo err >&2; exit 3\nout\nerr\n"), "{log:?}");
+        assert!(Command::new("kill").arg(pid).status().unwrap().success());
     }
 }

@@ -134,6 +134,7 @@ pub fn execute(
         data_seed,
         varying_seed,
         next_index: 0,
+        has_failed_commands: false,
         progress: progress(plan),
         errors: 0,
         unfinished: 0,
@@ -271,6 +272,8 @@ struct Life<'a, 'b> {
     /// See [`VARYING_SEED`].
     varying_seed: Option<u64>,
     next_index: i32,
+    /// Did an execution of a command fail? The runs behind it take place all the same.
+    has_failed_commands: bool,
     /// Which runs have begun.
     progress: PlanProgress,
     errors: u64,
@@ -426,7 +429,7 @@ impl Life<'_, '_> {
         let run = shared.as_ref().unwrap_or(run);
         let result = self.run(self.plan, run, &title, pace)?;
         let seconds = result.measured_ns as f64 / 1e9;
-        if seconds > 0.0 {
+        if seconds > 0.0 && run.workloads.iter().any(|workload| workload.load.is_blocks()) {
             self.achieved.learn(run, result.measured.ops as f64 / seconds, result.measured.response_mean_ns());
             self.achieved.learn_shares(run, &result.ops_by_workload);
         }
@@ -458,6 +461,7 @@ impl Life<'_, '_> {
             seed: of_run(seed),
             varying_seed: of_run(self.varying_seed.unwrap_or(seed)),
             data_seed: self.data_seed,
+            directory: &self.request.directory,
             stop: self.stop,
             errors_before: self.errors,
             logs: (&self.request.jobs, self.request.status_ns),
@@ -466,6 +470,8 @@ impl Life<'_, '_> {
             self.progress.begin(title, &loops_text(run));
         }
         let result = execute_run(&context, &mut self.spine, &mut self.counters)?;
+        self.has_failed_commands |= result.executions.failed > 0;
+        self.spine.messages.extend(result.executions.sentences(&context));
         if run.stop.errors.is_none() {
             self.errors += result.all.errors;
         }
@@ -665,6 +671,9 @@ impl Life<'_, '_> {
     fn finish(self, lived: Result<(), SessionError>) -> Result<CommandOutcome, SessionError> {
         let mut ending =
             if self.stop.is_requested() { self.ending.max(CommandEnding::Interrupted) } else { self.ending };
+        if self.has_failed_commands && ending != CommandEnding::Interrupted {
+            ending = ending.max(CommandEnding::TargetFailed);
+        }
         let broken = match lived {
             Err(SessionError::Recording(error)) => Some(error.to_string()),
             Err(error) => {

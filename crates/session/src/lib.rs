@@ -9,6 +9,7 @@ mod commands;
 mod dry_run;
 mod error;
 mod execute;
+mod executions;
 mod format;
 mod half_round;
 mod job_ends;

@@ -3,6 +3,7 @@
 use engine::{EngineOptions, ResolvedRate};
 use monitor::StopFlag;
 use plan::{JobTexts, Plan, Run};
+use std::path::Path;
 use target::OpenTarget;
 
 /// A run under way: its plan, its targets, how it is executed.
@@ -18,6 +19,8 @@ pub(crate) struct RunContext<'a> {
     /// Of workloads whose choices vary.
     pub(crate) varying_seed: u64,
     pub(crate) data_seed: u64,
+    /// The recording.
+    pub(crate) directory: &'a Path,
     pub(crate) stop: &'a StopFlag,
     pub(crate) errors_before: u64,
     /// fio's jobs, and how often their outputs are printed.

@@ -2,6 +2,7 @@
 
 use crate::SessionError;
 use crate::batch_sink::Spine;
+use crate::executions::{self, ExecutionTally};
 use crate::logs::Logs;
 use crate::pause::{Heartbeat, LIMIT_NS, Pause};
 use crate::replay::{self, Playback};
@@ -85,6 +86,8 @@ pub(crate) struct RunResult {
     pub(crate) is_read_before: bool,
     /// What became of its `steadystate`.
     pub(crate) steady: Option<SteadyState>,
+    /// What became of executions of commands.
+    pub(crate) executions: ExecutionTally,
 }
 
 /// Why the coordinator goes on.
@@ -120,6 +123,7 @@ struct Under<'a, 'b> {
     paused: Option<Paused>,
     statuses: Arc<JobStatuses>,
     syncing: Syncing,
+    executions: ExecutionTally,
 }
 
 /// A stretch that counts in no figure, because iodyno itself did not run.
@@ -188,6 +192,8 @@ pub(crate) fn execute(
     };
     let logs = Logs::of(context.logs.0, context.logs.1, context.run);
     let each = logs.as_ref().map(Logs::each).unwrap_or_default();
+    let mut executions = ExecutionTally::default();
+    executions::baseline(context, spine, &mut executions)?;
     let mut is_read_before = true;
     // Where the counters stand before the first interval: before the first I/O of the load.
     let baseline;
@@ -221,6 +227,7 @@ pub(crate) fn execute(
         paused: None,
         statuses: running.statuses(),
         syncing: Syncing::new(),
+        executions,
     };
     under.spine.phase(context, first, PhaseEdge::Start, clock::now_ns())?;
     let cause = under.spine.counters(&baseline).and_then(|()| under.intervals(&mut running));
@@ -332,6 +339,7 @@ impl Under<'_, '_> {
         // One that follows before the other is over goes on with it.
         self.resume(started_ns, None)?;
         self.paused = Some(Paused::of(pause));
+        self.executions.paused(pause.from_ns, pause.to_ns);
         if self.phase == LoadPhase::Measure {
             self.enter(LoadPhase::Paused, self.harvested_ns)?;
         }
@@ -450,11 +458,13 @@ impl Under<'_, '_> {
         if self.phase == LoadPhase::Measure || self.phase == LoadPhase::Format {
             self.measured_ns += harvest.interval_ns;
         }
+        self.executions.take(self.spine, self.context, &harvest.executions)?;
         let stretch = self.stretch();
-        let mut load = vec![
-            RowBatch::from_rows(&stretch.op_intervals(harvest))?,
-            RowBatch::from_rows(&stretch.engine_intervals(harvest))?,
-        ];
+        let mut load = Vec::new();
+        if self.has_blocks() {
+            load.push(RowBatch::from_rows(&stretch.op_intervals(harvest))?);
+            load.push(RowBatch::from_rows(&stretch.engine_intervals(harvest))?);
+        }
         // Most runs have neither.
         let (jobs, failures) = (stretch.job_intervals(harvest), stretch.failures(harvest));
         if !jobs.is_empty() {
@@ -470,6 +480,11 @@ impl Under<'_, '_> {
             Some(playback) => playback.interval(self.spine, harvest.lanes.iter().map(|lane| lane.errors).sum()),
             None => Ok(()),
         }
+    }
+
+    /// Is there any load but commands?
+    fn has_blocks(&self) -> bool {
+        self.context.run.workloads.iter().any(|workload| workload.load.is_blocks())
     }
 
     /// Errors and the monitor file, looked at once per interval.
@@ -525,7 +540,7 @@ impl Under<'_, '_> {
     fn drained(&mut self, harvest: &IntervalHarvest) -> Result<(), SessionError> {
         self.harvested_ns = harvest.t_ns;
         if harvest.jobs.is_empty() && harvest.lanes.iter().all(|lane| lane.ops == 0 && lane.errors == 0) {
-            return Ok(());
+            return self.executions.take(self.spine, self.context, &harvest.executions);
         }
         let measured_ns = self.measured_ns;
         self.interval(harvest)?;
@@ -660,6 +675,7 @@ impl Under<'_, '_> {
             ends_all: self.statuses.ends_all(),
             is_read_before: true,
             steady: self.steady.as_ref().map(|watch| watch.state(self.context.run_index)),
+            executions: self.executions,
         })
     }
 }

@@ -211,6 +211,7 @@ fn harvest(done: Vec<Done>) -> IntervalHarvest {
         failures: Vec::new(),
         ios: Vec::new(),
         ios_lost: 0,
+        executions: Vec::new(),
     };
     for done in done {
         add(&mut harvest, done);

@@ -9,6 +9,7 @@ mod sequence;
 mod share;
 mod worker;
 
+use crate::commands::CommandCrew;
 use crate::opening::{descriptor, flags_of};
 use crate::placement;
 use crate::replay_progress::{Played, ReplayChunk};
@@ -148,8 +149,8 @@ pub fn replay(input: RunInput<'_>, feed: ReplayFeed) -> Result<(RunningRun, Arc<
     let teams = vec![WorkerSet::new(stats, spare, status, vec![thread], lanes)];
     let offered = Offered::Played(Played::new(chunks));
     let is_open = vec![is_open];
-    let statuses = Arc::default();
-    let parts = Parts { teams, control, statuses, started_ns, ends_ns: None, offered, is_open, description };
+    let (statuses, commands) = (Arc::default(), CommandCrew::default());
+    let parts = Parts { teams, commands, control, statuses, started_ns, ends_ns: None, offered, is_open, description };
     Ok((RunningRun::of(parts), hindrances))
 }
 

@@ -24,8 +24,7 @@ const BEFORE: [&str; 12] =
     ["let", "return", "in", "if", "else", "match", "mut", "move", "ref", "while", "break", "for"];
 
 /// Files that subtract counters below `rates`, or before they are columns, each with the reason.
-const COLLECTORS: [(&str, &str); 8] = [
-    ("collect/src/child.rs", "what the program's own children cost while a test ran; in no table"),
+const COLLECTORS: [(&str, &str); 7] = [
     ("collect/src/process.rs", "decides which processes are busy enough for their threads to be read"),
     ("engine/src/cpu.rs", "makes the gauges of `engine_interval`: what a worker cost in an interval"),
     ("monitor/src/event_cpu_time.rs", "decides which sums of the probes changed enough for a row"),

@@ -15,6 +15,7 @@ mod bombs;
 mod catalogue;
 mod command_line;
 mod command_plans;
+mod commands;
 mod compare;
 mod content;
 mod convert;
