@@ -195,7 +195,7 @@ impl Execution {
                 }
             }
         };
-        // What it wrote before its end, whoever else holds the pipe.
+        // What it wrote before its end; a process that it left behind may still hold the pipe.
         self.drain(usize::MAX);
         let reaped = end_ns
             .and_then(|_| reaping::reap_ended(self.program.pid.as_raw_nonzero().get().unsigned_abs()).ok().flatten());
@@ -232,7 +232,9 @@ impl Execution {
                 format!("process {number} did not end after SIGKILL: it hangs in the kernel and was left behind")
             }
             (_, 1..) => format!("{remaining} processes that it left behind did not end after SIGKILL"),
-            _ if reaped.is_none() => format!("the end of process {number} was taken by another program's hand"),
+            _ if reaped.is_none() => format!(
+                "another part of iodyno took the end of process {number}: how it ended and what it used are not known"
+            ),
             _ => String::new(),
         };
         ExecutedCommand {

@@ -43,6 +43,11 @@ impl Budget {
         }
     }
 
+    /// The time of a run, and all that it has time for: what commands may do.
+    pub(crate) fn of_time(input: &RunInput<'_>) -> Self {
+        Self { end_ns: Self::new(input).end_ns, ..Self::default() }
+    }
+
     /// So many operations.
     pub(crate) fn of_operations(operations: u64) -> Self {
         Self { operations: Some(AtomicU64::new(operations)), ..Self::default() }
@@ -80,10 +85,6 @@ impl Budget {
 
     fn take_limited(&self, operation: &Operation, due_ns: u64) -> bool {
         let is_warmup = due_ns < self.from_ns;
-        // What a run may issue in all is I/O.
-        if operation.op == OperationKind::Command {
-            return true;
-        }
         let concerned = match operation.op {
             _ if is_warmup => [false; 3],
             OperationKind::Read => [true, true, false],

@@ -1,17 +1,20 @@
-//! Commands as work: one thread per workload of commands, which executes them at their moments or one behind the other.
+//! Work on commands: a lane for each workload of commands, which executes them at their moments or one behind the other.
 //!
 //! An execution of a minute is no I/O of a minute: executions are handed over one by one
 //! ([`IntervalHarvest::executions`](crate::IntervalHarvest::executions)) and counted in no lane.
 
-use crate::shared::{Control, Done, Gate, Status};
-use crate::{EngineError, RunInput};
+use crate::RunInput;
+use crate::group_spec::{GroupSpec, LaneSpec};
+use crate::issue::Issue;
+use crate::shared::Control;
+use crate::work::{Group, Lanes, Outcome, Work};
 use command::{CommandEnd, ExecutedCommand, StopOrder};
 use plan::CommandLoad;
+use plan::generate::{ArrivalSchedule, Operation, OperationKind};
 use quantity::clock;
 use std::num::NonZeroU64;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Longest sleep: how late a thread may notice that it is to stop.
@@ -32,49 +35,18 @@ pub struct ExecutionRecord {
     pub executed: ExecutedCommand,
 }
 
-/// The threads of a run's commands.
+/// What all of a run's commands and its coordinator share.
 #[derive(Debug, Default)]
-pub(crate) struct CommandCrew {
-    threads: Vec<(Arc<Status>, JoinHandle<()>)>,
-    records: Arc<Mutex<Vec<ExecutionRecord>>>,
+pub(crate) struct ExecutionLog {
+    /// `CLOCK_MONOTONIC` of the run's time zero, ns; set before the first execution.
+    started_ns: OnceLock<u64>,
+    records: Mutex<Vec<ExecutionRecord>>,
 }
 
-impl CommandCrew {
-    /// A thread for each workload of commands, which waits at the gate.
-    pub(crate) fn start(input: &RunInput<'_>, control: &Arc<Control>, gate: &Arc<Gate>) -> Result<Self, EngineError> {
-        let mut crew = Self::default();
-        for (workload, spec) in input.run.workloads.iter().enumerate() {
-            let Some(load) = spec.load.command() else { continue };
-            let status = Arc::new(Status::default());
-            let executor = CommandExecutor {
-                workload,
-                load: load.clone(),
-                warm_ns: if input.run.format { 0 } else { input.run.warmup_ns },
-                control: Arc::clone(control),
-                records: Arc::clone(&crew.records),
-            };
-            let (own, gate) = (Arc::clone(&status), Arc::clone(gate));
-            let work = move || {
-                let _done = Done(own);
-                if let Some(started_ns) = gate.wait() {
-                    executor.run(started_ns);
-                }
-            };
-            let builder = std::thread::Builder::new().name(format!("command-{workload}")).stack_size(256 << 10);
-            let thread = builder.spawn(work).map_err(EngineError::system("start a thread for a command"))?;
-            crew.threads.push((status, thread));
-        }
-        Ok(crew)
-    }
-
-    /// Number of commands.
-    pub(crate) fn len(&self) -> usize {
-        self.threads.len()
-    }
-
-    /// Is every execution over?
-    pub(crate) fn finished(&self) -> bool {
-        self.threads.iter().all(|(status, _)| status.done.load(Ordering::Acquire))
+impl ExecutionLog {
+    /// The run begins.
+    pub(crate) fn begin(&self, started_ns: u64) {
+        let _ = self.started_ns.set(started_ns);
     }
 
     /// What has ended since the last call.
@@ -82,26 +54,174 @@ impl CommandCrew {
         std::mem::take(&mut *self.records.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits for the threads, all of which are done.
-    pub(crate) fn join(&mut self) {
-        for (status, thread) in self.threads.drain(..) {
-            if status.done.load(Ordering::Acquire) {
-                let _ = thread.join();
-            }
-        }
+    fn keep(&self, record: ExecutionRecord) {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner).push(record);
+    }
+
+    /// A time of the run on the clock.
+    fn on_clock(&self, run_ns: u64) -> u64 {
+        self.started_ns.get().copied().unwrap_or(0).saturating_add(run_ns)
     }
 }
 
-/// Executes the commands of one workload.
-struct CommandExecutor {
+/// The commands of one workload.
+#[derive(Debug)]
+struct CommandLane {
     workload: usize,
     load: CommandLoad,
+    /// When the measured time begins, ns of the run.
     warm_ns: u64,
-    control: Arc<Control>,
-    records: Arc<Mutex<Vec<ExecutionRecord>>>,
+    /// A program that cannot be started now cannot be started a thousand times a second either.
+    is_given_up: AtomicBool,
 }
 
-impl CommandExecutor {
+impl CommandLane {
+    /// Executions in all, warm-ups included.
+    fn count(&self) -> u64 {
+        let counted = match self.load.at_ns.len() {
+            0 => self.load.executions.unwrap_or(u64::MAX),
+            moments => moments as u64,
+        };
+        counted.saturating_add(u64::from(self.load.warmups))
+    }
+
+    /// When each execution is due, ns of the run; warm-ups at once. `None`: one behind the other.
+    fn schedule(&self) -> Option<ArrivalSchedule> {
+        let moments = self.load.at_ns.iter().map(|at_ns| self.warm_ns.saturating_add(*at_ns));
+        let warmups = std::iter::repeat_n(0, self.load.warmups as usize);
+        (!self.load.at_ns.is_empty()).then(|| ArrivalSchedule::at(warmups.chain(moments).collect()))
+    }
+
+    /// Of the execution with this number, from 0: is it a warm-up, and its number among its kind, from 1.
+    fn number_of(&self, number: u64) -> (bool, u64) {
+        let warmups = u64::from(self.load.warmups);
+        if number < warmups { (true, number + 1) } else { (false, number - warmups + 1) }
+    }
+
+    /// When the execution with this number, from 0, is due, ns of the run; `None`: when the one before is over.
+    fn due_ns(&self, number: u64) -> Option<u64> {
+        let (is_warmup, number) = self.number_of(number);
+        let moment = usize::try_from(number - 1).ok().and_then(|at| self.load.at_ns.get(at)).filter(|_| !is_warmup)?;
+        Some(self.warm_ns.saturating_add(*moment))
+    }
+}
+
+/// Which execution of each lane is next.
+#[derive(Debug)]
+pub(crate) struct CommandLanes {
+    /// By lane: executions that were handed out.
+    next: Vec<u64>,
+    commands: Arc<CommandSet>,
+}
+
+/// How the commands of a run are executed.
+#[derive(Debug)]
+pub(crate) struct Commands(Arc<CommandSet>);
+
+#[derive(Debug)]
+struct CommandSet {
+    lanes: Vec<CommandLane>,
+    control: Arc<Control>,
+    log: Arc<ExecutionLog>,
+}
+
+/// The group of a run's commands, which tells `log` of every execution; `None` where the run has none.
+pub(crate) fn command_group(
+    input: &RunInput<'_>,
+    control: &Arc<Control>,
+    log: &Arc<ExecutionLog>,
+) -> Option<Group<Commands>> {
+    let warm_ns = if input.run.format { 0 } else { input.run.warmup_ns };
+    let lane = |(workload, load): (usize, &CommandLoad)| CommandLane {
+        workload,
+        load: load.clone(),
+        warm_ns,
+        is_given_up: AtomicBool::new(false),
+    };
+    let workloads = input.run.workloads.iter().enumerate();
+    let lanes: Vec<CommandLane> =
+        workloads.filter_map(|(at, workload)| Some((at, workload.load.command()?))).map(lane).collect();
+    if lanes.is_empty() {
+        return None;
+    }
+    // A slot each: executions of one workload never overlap.
+    let spec = |(pool, lane): (usize, &CommandLane)| LaneSpec {
+        workload: lane.workload,
+        // It has none.
+        target: usize::MAX,
+        pool,
+        schedule: lane.schedule(),
+        share: 1.0,
+        priority: 0,
+        think_ns: 0,
+    };
+    let spec = GroupSpec {
+        lanes: lanes.iter().enumerate().map(spec).collect(),
+        pools: vec![1; lanes.len()],
+        ..GroupSpec::empty()
+    };
+    let next = vec![0; lanes.len()];
+    let commands = Arc::new(CommandSet { lanes, control: Arc::clone(control), log: Arc::clone(log) });
+    Some(Group { spec, lanes: CommandLanes { next, commands: Arc::clone(&commands) }, work: Commands(commands) })
+}
+
+impl Lanes for CommandLanes {
+    fn choose(&mut self, lane: usize) -> Option<Operation> {
+        let (own, next) = (&self.commands.lanes[lane], &mut self.next[lane]);
+        if *next >= own.count() || own.is_given_up.load(Ordering::Relaxed) {
+            return None;
+        }
+        if self.commands.order() != StopOrder::GoOn {
+            // What was due before the end does not start any more.
+            let stopped_ns = self.commands.control.stopped_at_ns().unwrap_or(u64::MAX);
+            while let Some(due_ns) = own.due_ns(*next).filter(|due_ns| *due_ns <= stopped_ns) {
+                self.commands.keep(own, *next, Some(due_ns), ExecutedCommand::waiting());
+                *next += 1;
+            }
+            *next = u64::MAX;
+            return None;
+        }
+        let operation = Operation { op: OperationKind::Command, offset: *next, bytes: 0 };
+        *next += 1;
+        Some(operation)
+    }
+
+    fn prepare(&mut self, _: &Issue, _: &mut [u8]) {}
+}
+
+impl Work for Commands {
+    type Lanes = CommandLanes;
+
+    const KINDS: &'static [OperationKind] = &OperationKind::COMMANDS;
+
+    fn call(&self, issue: &Issue, _: &mut [u8]) -> Outcome {
+        let set = &*self.0;
+        let (lane, number) = (&set.lanes[issue.lane as usize], issue.operation.offset);
+        if lane.load.at_ns.is_empty() && lane.number_of(number) == (false, 1) {
+            // Those that count begin with the measured time.
+            set.sleep_until(set.log.on_clock(lane.warm_ns));
+            if set.order() != StopOrder::GoOn {
+                return Outcome::Failed(-libc::ECANCELED);
+            }
+        }
+        // A program inherits it.
+        let _ = rustix::thread::set_current_timer_slack(None);
+        let executed = command::execute(&lane.load.line, lane.load.prepare.as_ref(), &|| set.order());
+        // Sleeps end when they should, not up to 50 µs later.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        if executed.end == CommandEnd::NotStarted && lane.load.executions.is_none() && lane.load.at_ns.is_empty() {
+            lane.is_given_up.store(true, Ordering::Relaxed);
+        }
+        let outcome = if executed.end.is_success() { Outcome::Done(0) } else { Outcome::Failed(-libc::ECHILD) };
+        // One that was to follow another and did not begin has no time at which it was due.
+        if executed.end != CommandEnd::Waiting || lane.due_ns(number).is_some() {
+            set.keep(lane, number, lane.due_ns(number), executed);
+        }
+        outcome
+    }
+}
+
+impl CommandSet {
     fn order(&self) -> StopOrder {
         match (self.control.is_aborted(), self.control.is_stopped()) {
             (true, _) => StopOrder::StopNow,
@@ -110,77 +230,17 @@ impl CommandExecutor {
         }
     }
 
-    fn is_over(&self) -> bool {
-        self.order() != StopOrder::GoOn
-    }
-
-    fn run(&self, started_ns: u64) {
-        for number in 1..=u64::from(self.load.warmups) {
-            if self.is_over() {
-                return;
-            }
-            self.execute(true, number, None);
-        }
-        let measured_ns = started_ns + self.warm_ns;
-        if self.load.at_ns.is_empty() {
-            self.sleep(measured_ns);
-            self.in_a_row();
-        } else {
-            self.at_moments(started_ns, measured_ns);
-        }
-    }
-
-    /// One behind the other.
-    fn in_a_row(&self) {
-        for number in 1..=self.load.executions.unwrap_or(u64::MAX) {
-            if self.is_over() {
-                return;
-            }
-            let end = self.execute(false, number, None);
-            // What cannot be started now cannot be started a thousand times a second either.
-            if self.load.executions.is_none() && end == CommandEnd::NotStarted {
-                return;
-            }
-        }
-    }
-
-    fn at_moments(&self, started_ns: u64, measured_ns: u64) {
-        for (number, at_ns) in (1..).zip(&self.load.at_ns) {
-            let due_ns = measured_ns.saturating_add(*at_ns);
-            self.sleep(due_ns);
-            if self.is_over() {
-                let stopped_ns = self.control.stopped_at_ns().map_or_else(clock::now_ns, |at_ns| started_ns + at_ns);
-                if due_ns > stopped_ns {
-                    return;
-                }
-                self.keep(false, number, due_ns, ExecutedCommand::waiting());
-                continue;
-            }
-            self.execute(false, number, Some(due_ns));
-        }
-    }
-
-    /// Executes it once; without a moment, it is due when it can start.
-    fn execute(&self, is_warmup: bool, number: u64, due_ns: Option<u64>) -> CommandEnd {
-        // A program inherits it.
-        let _ = rustix::thread::set_current_timer_slack(None);
-        let executed = command::execute(&self.load.line, self.load.prepare.as_ref(), &|| self.order());
-        let end = executed.end;
-        let due_ns = due_ns.or(executed.start_ns).unwrap_or(executed.end_ns);
-        self.keep(is_warmup, number, due_ns, executed);
-        end
-    }
-
-    fn keep(&self, is_warmup: bool, number: u64, due_ns: u64, executed: ExecutedCommand) {
-        let record = ExecutionRecord { workload: self.workload, is_warmup, number, due_ns, executed };
-        self.records.lock().unwrap_or_else(PoisonError::into_inner).push(record);
+    /// Notes an execution; without a time of the run, it was due when it could start.
+    fn keep(&self, lane: &CommandLane, number: u64, due_ns: Option<u64>, executed: ExecutedCommand) {
+        let (is_warmup, number) = lane.number_of(number);
+        let began_ns = executed.start_ns.unwrap_or(executed.end_ns);
+        let due_ns = due_ns.map_or(began_ns, |due_ns| self.log.on_clock(due_ns));
+        self.log.keep(ExecutionRecord { workload: lane.workload, is_warmup, number, due_ns, executed });
     }
 
     /// Until this time of the clock, unless the run is over before.
-    fn sleep(&self, until_ns: u64) {
-        // Sleeps end when they should, not up to 50 µs later.
-        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        while !self.is_over() {
+    fn sleep_until(&self, until_ns: u64) {
+        while self.order() == StopOrder::GoOn {
             let left_ns = until_ns.saturating_sub(clock::now_ns());
             if left_ns == 0 {
                 return;

@@ -3,7 +3,7 @@
 use crate::blocks::Blocks;
 use crate::budget::Budget;
 use crate::choose::Chosen;
-use crate::commands::CommandCrew;
+use crate::commands::{ExecutionLog, command_group};
 use crate::cpu::CostClock;
 use crate::failure::{RawFailure, describe};
 use crate::group::divide;
@@ -95,6 +95,11 @@ impl WorkerSet {
         }
     }
 
+    /// Has it come to its end?
+    fn is_done(&self) -> bool {
+        self.status.done.load(Ordering::Acquire)
+    }
+
     /// Adds a thread.
     fn spawn(&mut self, name: String, body: ThreadBody) -> Result<(), EngineError> {
         let builder = std::thread::Builder::new().name(name).stack_size(256 << 10);
@@ -115,6 +120,39 @@ impl TeamJob {
         let has_news = is_new || depth.count() > 0 || completed.count() > 0;
         let (began_ns, ended_ns) = (of_clock(span.0), of_clock(span.1));
         has_news.then_some(JobInterval { workload: self.workload, began_ns, ended_ns, depth, submitted, completed })
+    }
+}
+
+/// The crew of a run's commands. What it does is in no figure of I/O, so it stands beside the other teams.
+#[derive(Default)]
+pub(crate) struct CommandCrew {
+    team: Option<WorkerSet>,
+    log: Arc<ExecutionLog>,
+}
+
+impl CommandCrew {
+    /// A thread for each workload of commands, which waits at the gate.
+    fn start(
+        input: &RunInput<'_>,
+        number: usize,
+        control: &Arc<Control>,
+        gate: &Arc<Gate>,
+    ) -> Result<Self, EngineError> {
+        let log = Arc::default();
+        let budget = Arc::new(Budget::of_time(input));
+        let group = command_group(input, control, &log);
+        let team = group.map(|group| crew_team(number, group, (&budget, control), gate)).transpose()?;
+        Ok(Self { team, log })
+    }
+
+    /// Number of commands.
+    fn len(&self) -> usize {
+        self.team.as_ref().map_or(0, |team| team.lanes.len())
+    }
+
+    /// Is every execution over?
+    fn finished(&self) -> bool {
+        self.team.as_ref().is_none_or(WorkerSet::is_done)
     }
 }
 
@@ -213,12 +251,13 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
             }
         }
     }
-    let commands = CommandCrew::start(&input, &control, &gate).inspect_err(|_| {
+    let commands = CommandCrew::start(&input, teams.len(), &control, &gate).inspect_err(|_| {
         control.abort();
         gate.open(None);
     })?;
     // Everything is set up; time begins when all have had a moment to come to the gate.
     let started_ns = clock::now_ns() + 1_000_000;
+    commands.log.begin(started_ns);
     gate.open(Some(started_ns));
     let is_open: Vec<bool> = input
         .run
@@ -373,8 +412,7 @@ impl RunningRun {
     /// Has every worker come to its end?
     #[must_use]
     pub fn finished(&self) -> bool {
-        let is_done = |team: &WorkerSet| team.status.done.load(Ordering::Acquire);
-        self.teams.iter().all(is_done) && self.commands.finished()
+        self.teams.iter().all(WorkerSet::is_done) && self.commands.finished()
     }
 
     /// No more submissions; what is in flight comes back.
@@ -452,7 +490,7 @@ impl RunningRun {
         workers.iter_mut().for_each(|worker| self.judge(worker, interval_ns, has_backlog));
         jobs.sort_by_key(|job: &JobInterval| job.workload);
         ios.sort_by_key(|io: &KeptIo| io.t_ns);
-        let executions = self.commands.take();
+        let executions = self.commands.log.take();
         IntervalHarvest { t_ns, interval_ns, lanes, workers, jobs, failures, ios, ios_lost, executions }
     }
 
@@ -509,9 +547,8 @@ impl RunningRun {
             }
         }
         let (harvest, open) = self.open_ends();
-        self.commands.join();
-        for team in self.teams.drain(..) {
-            let is_done = team.status.done.load(Ordering::Acquire);
+        for team in self.teams.drain(..).chain(self.commands.team.take()) {
+            let is_done = team.is_done();
             // Threads that hang in a system call are left behind; they hold nothing that other threads need.
             for thread in team.threads.into_iter().filter(|_| is_done) {
                 if let Ok(Err(error)) = thread.join() {

@@ -1,8 +1,10 @@
-//! Commands in parameter files of others: they run with the rights of whoever types `iodyno run`, so these are asked first.
+//! Commands in parameter files of other users: they run with the rights of the user who types `iodyno run`, so that user is
+//! asked first.
 
 use crate::exit::{Failure, REFUSED};
 use params::SourceOwner;
 use plan::{Load, Plan, ShellCommand};
+use recording::user_name;
 use session::DryRun;
 use std::collections::BTreeSet;
 
@@ -44,7 +46,7 @@ pub(crate) fn reason(plan: &Plan, owners: &[FileOwner]) -> Option<String> {
     Some(if owner.uid == own {
         format!("every user can write to {name}")
     } else {
-        format!("{name} belongs to {}, not to {}", user(owner.uid), user(own))
+        format!("{name} belongs to {}, not to {}", user_name(owner.uid), user_name(own))
     })
 }
 
@@ -61,7 +63,7 @@ pub(crate) fn refusal(plan: &Plan, reason: &str) -> String {
     format!(
         "{reason}, and commands would run with the rights of {}: {}. Nothing was run: read them (--dry-run lists all), then \
          give --allow-commands, or use a copy of your own",
-        user(rustix::process::geteuid().as_raw()),
+        user_name(rustix::process::geteuid().as_raw()),
         shown.join(", ")
     )
 }
@@ -91,17 +93,6 @@ pub(crate) fn foresee(future: &mut DryRun, plan: &Plan, owners: &[FileOwner], is
         future.obstacles.push(refusal(plan, &reason));
     }
     let noun = if count == 1 { "command" } else { "commands" };
-    let rights = user(rustix::process::geteuid().as_raw());
+    let rights = user_name(rustix::process::geteuid().as_raw());
     future.lines.push(format!("{count} {noun} with the rights of {rights}: {asked}"));
-}
-
-/// A user's name, or the number where it has none.
-fn user(uid: u32) -> String {
-    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let name = users.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_string())
-    });
-    name.unwrap_or_else(|| format!("user {uid}"))
 }

@@ -13,7 +13,7 @@ use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use monitor::StopFlag;
 use output::OverwritePolicy;
 use params::{ParameterFormat, VdbenchOptions};
-use plan::Plan;
+use plan::{CommandLine, Plan};
 use recording::Reader;
 use session::{CommandOutcome, RunObserver, RunRequest, SessionError};
 use std::collections::BTreeMap;
@@ -31,8 +31,7 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         return Err(Failure::new(PARAMETERS, "--showcmd and --section are for fio's jobs: there are none"));
     }
     if args.fio_reading.showcmd {
-        let words: Vec<String> = as_flags.iter().map(|flag| quoted(flag)).collect();
-        outln!("iodyno run {}", words.join(" "));
+        outln!("iodyno run {}", CommandLine::Program(as_flags));
         return Ok(0);
     }
     if args.fio_reading.parse_only {
@@ -198,12 +197,6 @@ fn show_run_on(request: &RunRequest, shown: Shown, mut face: Box<dyn RunObserver
         let _ = face.finish(&session::last_words(&outcome)?);
     }
     Ok(outcome)
-}
-
-/// A word of a command line as a shell reads it.
-fn quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:,=%+@".contains(&byte);
-    if word.bytes().all(is_plain) { word.to_string() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// Flags of Vdbench's that mean nothing here, each in one sentence.

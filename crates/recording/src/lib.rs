@@ -52,7 +52,7 @@ pub use event_class::{EventClass, IOS_ARE_IN};
 pub use export::{BatchWriter, ExportFormat, export};
 pub use inventory::{Inventory, discard, manifest_in, protect_input};
 pub use label::{Label, LabelBuilder, LabelNumber};
-pub use manifest::{ClockAnchor, FORMAT_VERSION, Manifest, REQUESTED};
+pub use manifest::{ClockAnchor, FORMAT_VERSION, Manifest, REQUESTED, user_name};
 pub use mark::{CollectorMark, MARK};
 pub use packed::{FLAGS, IO_RECORD_BYTES, IoFile, IoNames, IoRecord, IoTask, RawIo, io_rows, op_name, status_errno};
 pub use page_checksum::{PAGE, append_checksum, copy_page};

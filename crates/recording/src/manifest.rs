@@ -276,17 +276,21 @@ fn checksum(text: &[u8]) -> Option<bool> {
     Some(digits == format!("{:016x}", sum(before)).as_bytes())
 }
 
+/// The name of a user, or `user 1000` where `/etc/passwd` has none.
+#[must_use]
+pub fn user_name(uid: u32) -> String {
+    let number = uid.to_string();
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1) == Some(number.as_str())).then(|| name.to_string())
+    });
+    name.unwrap_or(format!("user {number}"))
+}
+
 /// The error for a recording of another user, with the name of that user where it is known.
 fn denied(directory: &Path, file: &str) -> RecordingError {
-    let owner = std::fs::metadata(directory).ok().map(|found| {
-        let number = found.uid().to_string();
-        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-        let name = users.lines().find_map(|line| {
-            let mut fields = line.split(':');
-            let name = fields.next()?;
-            (fields.nth(1) == Some(number.as_str())).then(|| name.to_string())
-        });
-        name.unwrap_or(format!("user {number}"))
-    });
+    let owner = std::fs::metadata(directory).ok().map(|found| user_name(found.uid()));
     RecordingError::Denied { path: directory.to_path_buf(), file: file.to_string(), owner }
 }

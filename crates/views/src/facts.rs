@@ -10,7 +10,7 @@ use rates::{
 use recording::{LoadPhase, Manifest, PhaseEdge, Reader, RecordingState, Row, rows};
 use std::collections::BTreeMap;
 use view::{NamePattern, Selection, TableReadError};
-use workload::commands::{ExecutedCommand, executed_commands};
+use workload::commands::{MeasuredCommand, executed_commands};
 
 /// Everything that the views are computed from.
 #[derive(Debug)]
@@ -193,7 +193,7 @@ impl RecordingFacts {
     }
 
     /// Executions by command and setting.
-    pub fn executed(&self) -> Vec<ExecutedCommand> {
+    pub fn executed(&self) -> Vec<MeasuredCommand> {
         let of = |index: i32| self.runs.iter().find(|run| run.index == index && !self.is_without_runs);
         executed_commands(&self.commands, &|index| of(index).map_or(String::new(), |run| run.detail.clone()))
     }

@@ -9,11 +9,10 @@ mod sequence;
 mod share;
 mod worker;
 
-use crate::commands::CommandCrew;
 use crate::opening::{descriptor, flags_of};
 use crate::placement;
 use crate::replay_progress::{Played, ReplayChunk};
-use crate::running::{Offered, Parts, RunningRun, WorkerSet};
+use crate::running::{CommandCrew, Offered, Parts, RunningRun, WorkerSet};
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot};
 use crate::{EngineError, RunInput, discard, group};

@@ -3,7 +3,7 @@
 use super::machine;
 use crate::model::{ReportFigure, ReportWarning};
 use crate::{RecordingFacts, RunFacts};
-use workload::commands::{self, CommandHeadline, ExecutedCommand, executed_commands, labels};
+use workload::commands::{self, CommandHeadline, MeasuredCommand, executed_commands, labels};
 
 /// Are commands all that the recording was made for?
 pub(super) fn are_alone(facts: &RecordingFacts) -> bool {
@@ -12,7 +12,7 @@ pub(super) fn are_alone(facts: &RecordingFacts) -> bool {
 }
 
 /// What the page is called: the line of the only command, or the names of several.
-pub(super) fn title(commands: &[ExecutedCommand]) -> String {
+pub(super) fn title(commands: &[MeasuredCommand]) -> String {
     if let [only] = commands {
         return only.line.clone();
     }
@@ -51,7 +51,7 @@ pub(super) fn is_shown(id: &str) -> bool {
 /// What must be known of the executions.
 pub(super) fn warnings(facts: &RecordingFacts) -> Vec<ReportWarning> {
     let commands = facts.executed();
-    let of = |(command, label): (&ExecutedCommand, String)| commands::cautions(command, &label);
+    let of = |(command, label): (&MeasuredCommand, String)| commands::cautions(command, &label);
     let all = commands.iter().zip(labels(&commands)).flat_map(of);
     all.take(20).map(|(tone, text)| ReportWarning { tone, text, run: None }).collect()
 }

@@ -1,7 +1,7 @@
 //! Commands of several recordings side by side.
 
 use super::figures::values_of;
-use super::group::ExecutedCommand;
+use super::group::MeasuredCommand;
 use rates::measure::BetterDirection;
 use rates::samples::{DifferenceEstimate, welch};
 use recording::rows::CommandExecution;
@@ -49,7 +49,7 @@ pub struct CommandPair {
     /// Are they paired although their names or lines differ, because each recording has one command only?
     pub is_by_position: bool,
     /// The command of each recording; `None` where it has none of that name.
-    pub sides: Vec<Option<ExecutedCommand>>,
+    pub sides: Vec<Option<MeasuredCommand>>,
 }
 
 /// How a figure of one recording differs from that of the first.
@@ -68,9 +68,9 @@ pub struct CommandDifference {
 
 /// Commands of the same run, variables and name; where each recording has one command only, these, whatever their names.
 #[must_use]
-pub fn paired(sides: &[Vec<ExecutedCommand>]) -> Vec<CommandPair> {
+pub fn paired(sides: &[Vec<MeasuredCommand>]) -> Vec<CommandPair> {
     if sides.iter().all(|commands| commands.len() == 1) {
-        let all: Vec<&ExecutedCommand> = sides.iter().flatten().collect();
+        let all: Vec<&MeasuredCommand> = sides.iter().flatten().collect();
         let mut names: Vec<String> = all.iter().map(|command| command.full_name()).collect();
         names.dedup();
         let is_by_position = all.windows(2).any(|pair| {
@@ -81,13 +81,13 @@ pub fn paired(sides: &[Vec<ExecutedCommand>]) -> Vec<CommandPair> {
         return vec![CommandPair { name: names.join(" / "), is_by_position, sides }];
     }
     let mut names: Vec<String> = Vec::new();
-    for name in sides.iter().flatten().map(ExecutedCommand::full_name) {
+    for name in sides.iter().flatten().map(MeasuredCommand::full_name) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
     let of = |name: String| {
-        let found = |commands: &Vec<ExecutedCommand>| commands.iter().find(|one| one.full_name() == name).cloned();
+        let found = |commands: &Vec<MeasuredCommand>| commands.iter().find(|one| one.full_name() == name).cloned();
         CommandPair { sides: sides.iter().map(found).collect(), is_by_position: false, name }
     };
     names.into_iter().map(of).collect()

@@ -1,6 +1,6 @@
 //! The figures of executions.
 
-use super::group::{ExecutedCommand, has_failed, has_succeeded, is_counted};
+use super::group::{MeasuredCommand, has_failed, has_succeeded, is_counted};
 use rates::samples::RepeatEstimate;
 use recording::rows::CommandExecution;
 use recording::{ExecutionEnding, LoadPhase};
@@ -104,7 +104,7 @@ pub(super) fn values_of(rows: &[&CommandExecution], of: impl Fn(&CommandExecutio
 impl CommandFigures {
     /// Of a command, over the executions that count.
     #[must_use]
-    pub fn of(command: &ExecutedCommand) -> Self {
+    pub fn of(command: &MeasuredCommand) -> Self {
         let measured = || command.executions.iter().filter(|row| row.phase == LoadPhase::Measure);
         let ended = |ending: ExecutionEnding| measured().filter(|row| row.ending == ending).count();
         Self {
@@ -117,7 +117,7 @@ impl CommandFigures {
 
     /// Of its executions on the idle machine.
     #[must_use]
-    pub fn idle(command: &ExecutedCommand) -> Self {
+    pub fn idle(command: &MeasuredCommand) -> Self {
         Self::over(&command.baselines().collect::<Vec<_>>())
     }
 
@@ -152,7 +152,7 @@ impl CommandFigures {
 }
 
 /// Real times that count, in their order, ns.
-pub(super) fn real_times(command: &ExecutedCommand) -> Vec<f64> {
+pub(super) fn real_times(command: &MeasuredCommand) -> Vec<f64> {
     command.executions.iter().filter(|row| is_counted(row)).filter_map(|row| row.real_ns).map(|ns| ns as f64).collect()
 }
 

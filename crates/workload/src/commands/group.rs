@@ -6,7 +6,7 @@ use recording::{ExecutionEnding, LoadPhase};
 
 /// Executions of one command in one setting of a run, and in its repetitions.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ExecutedCommand {
+pub struct MeasuredCommand {
     /// Title of the run without the number of its repetition; empty for `record`.
     pub run: String,
     /// Loop variables of the run, `name=value name=value`.
@@ -42,15 +42,15 @@ pub fn has_failed(row: &CommandExecution) -> bool {
 
 /// Executions by command and setting, in the order of their first; `detail_of` gives the loop variables of a run by its index.
 #[must_use]
-pub fn executed_commands(rows: &[CommandExecution], detail_of: &dyn Fn(i32) -> String) -> Vec<ExecutedCommand> {
-    let mut all: Vec<ExecutedCommand> = Vec::new();
+pub fn executed_commands(rows: &[CommandExecution], detail_of: &dyn Fn(i32) -> String) -> Vec<MeasuredCommand> {
+    let mut all: Vec<MeasuredCommand> = Vec::new();
     for row in rows {
         let (run, detail) = (base_title(&row.run), detail_of(row.run_index));
         let known =
             all.iter_mut().find(|known| known.run == run && known.detail == detail && *known.name == *row.workload);
         match known {
             Some(known) => known.executions.push(row.clone()),
-            None => all.push(ExecutedCommand {
+            None => all.push(MeasuredCommand {
                 run: run.to_string(),
                 detail,
                 name: row.workload.to_string(),
@@ -62,7 +62,7 @@ pub fn executed_commands(rows: &[CommandExecution], detail_of: &dyn Fn(i32) -> S
     all
 }
 
-impl ExecutedCommand {
+impl MeasuredCommand {
     /// Those that figures of time count.
     pub fn counted(&self) -> impl Iterator<Item = &CommandExecution> {
         self.executions.iter().filter(|row| is_counted(row))
@@ -89,9 +89,9 @@ impl ExecutedCommand {
 
 /// What tells these commands apart, as short as it can be: name and variables, behind the run where there are several.
 #[must_use]
-pub fn labels(commands: &[ExecutedCommand]) -> Vec<String> {
+pub fn labels(commands: &[MeasuredCommand]) -> Vec<String> {
     let several = commands.windows(2).any(|pair| pair[0].run != pair[1].run);
-    let of = |command: &ExecutedCommand| {
+    let of = |command: &MeasuredCommand| {
         let run = if several { format!("{}: ", command.run) } else { String::new() };
         format!("{run}{} {}", command.name, command.detail).trim_end().to_string()
     };

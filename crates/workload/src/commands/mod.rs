@@ -12,7 +12,7 @@ mod words;
 
 pub use compared::{COMMAND_MEASURES, CommandDifference, CommandMeasure, CommandPair, paired};
 pub use figures::{CommandFigures, SampleFigures, outliers};
-pub use group::{ExecutedCommand, executed_commands, executions_words, has_failed, is_counted, labels};
+pub use group::{MeasuredCommand, executed_commands, executions_words, has_failed, is_counted, labels};
 pub use pictures::{by_variable, marks};
 pub use tables::{LoadBeside, executions, moments, summary};
 pub use words::{

@@ -1,7 +1,7 @@
 //! Executions as pictures.
 
 use super::figures::{CommandFigures, SampleFigures};
-use super::group::{ExecutedCommand, has_failed};
+use super::group::{MeasuredCommand, has_failed};
 use super::words::{ending_words, precise};
 use rates::variables;
 use recording::rows::CommandExecution;
@@ -15,12 +15,12 @@ const MARKED: usize = 200;
 /// Mean real time over the values of a swept variable: `threads` where it varies, else the variable with most values. Each
 /// command is a line; the values of further variables, and further runs, make charts.
 #[must_use]
-pub fn by_variable(commands: &[ExecutedCommand]) -> Option<Drawing> {
+pub fn by_variable(commands: &[MeasuredCommand]) -> Option<Drawing> {
     let names = variables::swept(commands.iter().map(|command| command.detail.as_str()));
     let of_name = names.iter().find(|(name, _)| *name == "threads");
     let (across, values) = of_name.or_else(|| names.iter().max_by_key(|(_, values)| values.len()))?;
     let several = commands.windows(2).any(|pair| pair[0].run != pair[1].run);
-    let title_of = |command: &ExecutedCommand| {
+    let title_of = |command: &MeasuredCommand| {
         let rest = names.iter().filter(|(name, _)| name != across);
         let rest = rest.filter_map(|(name, _)| Some(format!("{name}={}", variables::value_of(&command.detail, name)?)));
         let run = several.then(|| command.run.clone());
@@ -62,7 +62,7 @@ pub fn by_variable(commands: &[ExecutedCommand]) -> Option<Drawing> {
     })
 }
 
-fn point(x: f64, real: &SampleFigures, command: &ExecutedCommand) -> Point {
+fn point(x: f64, real: &SampleFigures, command: &MeasuredCommand) -> Point {
     let label = format!("{} {}", command.name, command.detail).trim_end().to_string();
     Point { x, y: real.mean, label, within: real.half.map(|half| (real.mean - half, real.mean + half)) }
 }

@@ -1,7 +1,7 @@
 //! Executions as tables.
 
 use super::figures::{CommandFigures, SampleFigures};
-use super::group::{ExecutedCommand, labels};
+use super::group::{MeasuredCommand, labels};
 use super::words::{ending_words, execution_tone};
 use quantity::histogram::Histogram;
 use rates::IntervalFacts;
@@ -22,7 +22,7 @@ fn float(value: Option<i64>) -> Option<f64> {
 }
 
 /// `0`, `0 × 4, 1`, `signal 9`: how all measured executions ended.
-fn endings(command: &ExecutedCommand) -> String {
+fn endings(command: &MeasuredCommand) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for row in command.executions.iter().filter(|row| row.phase == LoadPhase::Measure) {
         let word = match &row.ending {
@@ -37,8 +37,8 @@ fn endings(command: &ExecutedCommand) -> String {
 }
 
 /// Columns that name commands: run and variables only where there are some.
-fn names<'a>(commands: impl Iterator<Item = &'a ExecutedCommand> + Clone) -> Vec<TableColumn> {
-    let text = |name: &str, of: fn(&ExecutedCommand) -> &String| {
+fn names<'a>(commands: impl Iterator<Item = &'a MeasuredCommand> + Clone) -> Vec<TableColumn> {
+    let text = |name: &str, of: fn(&MeasuredCommand) -> &String| {
         let cells: Vec<String> = commands.clone().map(|command| of(command).clone()).collect();
         cells.iter().any(|cell| !cell.is_empty()).then(|| TableColumn::text(name, cells))
     };
@@ -52,7 +52,7 @@ fn names<'a>(commands: impl Iterator<Item = &'a ExecutedCommand> + Clone) -> Vec
 
 /// One row per command and setting: the times of those that count, and what the others came to.
 #[must_use]
-pub fn summary(commands: &[ExecutedCommand]) -> Option<Drawing> {
+pub fn summary(commands: &[MeasuredCommand]) -> Option<Drawing> {
     let figures: Vec<CommandFigures> = commands.iter().map(CommandFigures::of).collect();
     let numbers = |name: &str, unit, of: &dyn Fn(&CommandFigures) -> Option<f64>| {
         TableColumn::numbers(name, unit, figures.iter().map(of))
@@ -95,8 +95,8 @@ pub fn summary(commands: &[ExecutedCommand]) -> Option<Drawing> {
 
 /// Every execution, in the order of the recording; `started_ns` is the recording's start.
 #[must_use]
-pub fn executions(commands: &[ExecutedCommand], started_ns: i64) -> Option<Drawing> {
-    let mut rows: Vec<(&ExecutedCommand, &CommandExecution)> =
+pub fn executions(commands: &[MeasuredCommand], started_ns: i64) -> Option<Drawing> {
+    let mut rows: Vec<(&MeasuredCommand, &CommandExecution)> =
         commands.iter().flat_map(|command| command.executions.iter().map(move |row| (command, row))).collect();
     rows.sort_by_key(|(_, row)| row.start_t_ns.unwrap_or(row.t_ns));
     let numbers = |name: &str, unit, of: &dyn Fn(&CommandExecution) -> Option<i64>| {
@@ -150,7 +150,7 @@ impl LoadBeside<'_> {
 
 /// A row of the table of moments.
 struct Moment<'a> {
-    command: &'a ExecutedCommand,
+    command: &'a MeasuredCommand,
     name: &'a str,
     /// `None` for the idle machine.
     row: Option<&'a CommandExecution>,
@@ -161,7 +161,7 @@ struct Moment<'a> {
 /// The mean of the executions on the idle machine, then each execution under the load of the run. Nothing where no command
 /// has either.
 #[must_use]
-pub fn moments(commands: &[ExecutedCommand], beside: LoadBeside<'_>) -> Option<Drawing> {
+pub fn moments(commands: &[MeasuredCommand], beside: LoadBeside<'_>) -> Option<Drawing> {
     let is_load = beside.intervals.iter().any(|interval| interval.completed() > 0);
     let names = labels(commands);
     let mut rows: Vec<Moment<'_>> = Vec::new();

@@ -1,7 +1,7 @@
 //! What is said of executions.
 
 use super::figures::{CommandFigures, SampleFigures, outliers, real_times};
-use super::group::{ExecutedCommand, executions_words, has_failed, is_counted, labels};
+use super::group::{MeasuredCommand, executions_words, has_failed, is_counted, labels};
 use quantity::figures::DecimalPlaces;
 use quantity::text::format_bytes;
 use recording::rows::CommandExecution;
@@ -115,7 +115,7 @@ pub fn execution_tone(row: &CommandExecution) -> Tone {
 }
 
 /// How the failed ones ended: `exit 1 × 2, signal 9`.
-fn failures(command: &ExecutedCommand) -> String {
+fn failures(command: &MeasuredCommand) -> String {
     let mut counts: Vec<(String, usize)> = Vec::new();
     for row in command.executions.iter().filter(|row| has_failed(row)) {
         let words = ending_words(row);
@@ -130,7 +130,7 @@ fn failures(command: &ExecutedCommand) -> String {
 
 /// What must be known of a command's figures: sentences with a full stop; `label` is its name.
 #[must_use]
-pub fn cautions(command: &ExecutedCommand, label: &str) -> Vec<(Tone, String)> {
+pub fn cautions(command: &MeasuredCommand, label: &str) -> Vec<(Tone, String)> {
     let figures = CommandFigures::of(command);
     let mut found = Vec::new();
     let failed = command.executions.iter().filter(|row| has_failed(row)).count();
@@ -185,14 +185,14 @@ fn fastest(all: &[(String, SampleFigures)]) -> Option<&(String, SampleFigures)> 
 }
 
 /// The real times of each command that has some.
-fn timed(commands: &[ExecutedCommand], labels: Vec<String>) -> Vec<(String, SampleFigures)> {
+fn timed(commands: &[MeasuredCommand], labels: Vec<String>) -> Vec<(String, SampleFigures)> {
     let real = commands.iter().map(|command| CommandFigures::of(command).real);
     labels.into_iter().zip(real).filter_map(|(label, real)| Some((label, real?))).collect()
 }
 
 /// The last lines of a command on the terminal: each command's times, and how many times as fast the fastest is.
 #[must_use]
-pub fn summary_lines(commands: &[ExecutedCommand]) -> Vec<String> {
+pub fn summary_lines(commands: &[MeasuredCommand]) -> Vec<String> {
     let names = labels(commands);
     let mut lines = Vec::new();
     for (command, label) in commands.iter().zip(&names) {
@@ -241,7 +241,7 @@ fn time_lines(real: &SampleFigures, figures: &CommandFigures) -> Vec<String> {
 }
 
 /// `threads=4 ran` … `1.52 ± 0.03 times faster than threads=1`: commands of one run, or its settings.
-fn faster_lines(commands: &[ExecutedCommand]) -> Vec<String> {
+fn faster_lines(commands: &[MeasuredCommand]) -> Vec<String> {
     let all = timed(commands, labels(commands));
     let Some((name, best)) = fastest(&all).filter(|best| all.len() > 1 && best.1.mean > 0.0) else {
         return Vec::new();
@@ -263,7 +263,7 @@ fn faster_lines(commands: &[ExecutedCommand]) -> Vec<String> {
 
 /// One command in a sentence without a full stop: `1.234 s ± 0.5 %, 5 executions, 198 % of a CPU`.
 #[must_use]
-pub fn sentence_of(command: &ExecutedCommand) -> String {
+pub fn sentence_of(command: &MeasuredCommand) -> String {
     let figures = CommandFigures::of(command);
     let Some(real) = &figures.real else {
         return match figures.measured() {
@@ -278,7 +278,7 @@ pub fn sentence_of(command: &ExecutedCommand) -> String {
 
 /// What commands a recording has, and how long they took: a sentence with a full stop.
 #[must_use]
-pub fn sentence(commands: &[ExecutedCommand]) -> String {
+pub fn sentence(commands: &[MeasuredCommand]) -> String {
     if let [only] = commands {
         return format!("{}: {}.", only.line, sentence_of(only));
     }
@@ -307,7 +307,7 @@ pub fn sentence(commands: &[ExecutedCommand]) -> String {
 
 /// The figures of the only command, or of the fastest of several.
 #[must_use]
-pub fn headline(commands: &[ExecutedCommand]) -> Vec<CommandHeadline> {
+pub fn headline(commands: &[MeasuredCommand]) -> Vec<CommandHeadline> {
     let all: Vec<(String, CommandFigures)> =
         labels(commands).into_iter().zip(commands.iter().map(CommandFigures::of)).collect();
     let mean = |figures: &CommandFigures| figures.real.map_or(f64::INFINITY, |real| real.mean);
