@@ -7,6 +7,9 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
+/// The kernel keeps counts of memory apart by CPU, and is off by so much.
+const UNCERTAIN_BYTES: u64 = 1 << 20;
+
 /// A child that has ended and was taken from the kernel's list.
 #[derive(Clone, Copy, Debug)]
 pub struct ReapedChild {
@@ -81,7 +84,7 @@ fn wait_for(pid: Pid) -> io::Result<(ExitStatus, CommandUsage)> {
     let usage = CommandUsage {
         user_ns: time(used.ru_utime),
         sys_ns: time(used.ru_stime),
-        max_rss_bytes: used.ru_maxrss.unsigned_abs() << 10,
+        max_rss_bytes: above_own(used.ru_maxrss.unsigned_abs() << 10),
         minor_faults: used.ru_minflt.unsigned_abs(),
         major_faults: used.ru_majflt.unsigned_abs(),
         voluntary_switches: used.ru_nvcsw.unsigned_abs(),
@@ -89,4 +92,12 @@ fn wait_for(pid: Pid) -> io::Result<(ExitStatus, CommandUsage)> {
         io: None,
     };
     Ok((ExitStatus::from_raw(status), usage))
+}
+
+/// The memory of a program where it is its own: what it began with was this process's (`posix_spawn`), and counts as well.
+fn above_own(max_rss_bytes: u64) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let own = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let own_bytes = own.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10;
+    (max_rss_bytes > own_bytes.saturating_add(UNCERTAIN_BYTES)).then_some(max_rss_bytes)
 }

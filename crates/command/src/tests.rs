@@ -87,10 +87,19 @@ fn what_it_used_is_known() {
         file.display()
     );
     let usage = run(&sh(&line)).usage.expect("it ended");
-    assert!(usage.user_ns > 0 && usage.max_rss_bytes > 1 << 20 && usage.minor_faults > 0, "{usage:?}");
+    assert!(usage.user_ns > 0 && usage.minor_faults > 0, "{usage:?}");
     // dd is a child that the shell waited for.
     let io = usage.io.expect("the kernel counts it");
     assert!(io.read_call_bytes >= 8 << 20 && io.write_call_bytes >= 8 << 20, "{io:?}");
+}
+
+#[test]
+fn memory_is_the_programs_own_or_not_known() {
+    let memory = |words: &[&str]| run(&program(words)).usage.expect("it ended").max_rss_bytes;
+    // This process has more than that, and its memory counts as the program's until the program has its own.
+    assert_eq!(memory(&["true"]), None);
+    let much = memory(&["dd", "if=/dev/zero", "of=/dev/null", "bs=512M", "count=1"]);
+    assert!(much.is_some_and(|bytes| (512 << 20..600 << 20).contains(&bytes)), "{much:?}");
 }
 
 #[test]

@@ -9,8 +9,9 @@ pub struct CommandUsage {
     pub user_ns: u64,
     /// CPU time in the kernel, ns.
     pub sys_ns: u64,
-    /// Greatest resident memory of one of its processes, bytes.
-    pub max_rss_bytes: u64,
+    /// Greatest resident memory of one of its processes, bytes; `None` where that is no more than this process's own, which the
+    /// kernel counts as the program's until it has its own memory (`exec_mmap` in fs/exec.c).
+    pub max_rss_bytes: Option<u64>,
     /// Page faults without I/O.
     pub minor_faults: u64,
     /// Page faults with I/O.

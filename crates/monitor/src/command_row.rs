@@ -28,7 +28,7 @@ pub fn command_usage(usage: Option<&CommandUsage>) -> CommandExecution {
         real_ns: None,
         user_ns: used(|usage| usage.user_ns),
         sys_ns: used(|usage| usage.sys_ns),
-        max_rss_bytes: used(|usage| usage.max_rss_bytes),
+        max_rss_bytes: usage.and_then(|usage| usage.max_rss_bytes).map(signed),
         read_bytes: io.map(|io| signed(io.read_bytes)),
         write_bytes: io.map(|io| signed(io.write_bytes)),
         read_call_bytes: io.map(|io| signed(io.read_call_bytes)),

@@ -289,7 +289,9 @@ struct Life<'a, 'b> {
 impl Life<'_, '_> {
     /// From the first to the last command and run.
     fn live(&mut self, own_cost: &engine::EngineOverhead) -> Result<(), SessionError> {
-        self.spine.note(EventKind::EngineOverhead, &own_cost.to_string())?;
+        if !self.plan.runs.iter().all(Run::is_of_commands) {
+            self.spine.note(EventKind::EngineOverhead, &own_cost.to_string())?;
+        }
         if let Some(seed) = self.varying_seed {
             let note = format!(
                 "randrepeat=0: the random choices are those of this execution alone; --seed {seed} repeats them"

@@ -188,7 +188,12 @@ impl<W: Write> Terminal<W> {
         let time = run.duration_s.map_or("until its end".to_string(), |seconds| Unit::Seconds.format(Some(seconds)));
         let what = format!("{} {}", run.title, run.detail);
         let begin = format!("run {} of {}: ", run.index + 1, run.count.max(run.index + 1));
-        let end = format!(": {rate}, {time}, {}", run.engine);
+        let end = match (run.is_of_commands, run.duration_s) {
+            // Neither rate nor engine is theirs.
+            (true, None) => String::new(),
+            (true, Some(_)) => format!(": at most {time}"),
+            (false, _) => format!(": {rate}, {time}, {}", run.engine),
+        };
         self.first_start_s.get_or_insert(run.start_s);
         self.now_s = run.start_s;
         self.run = run;

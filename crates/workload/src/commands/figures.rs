@@ -7,6 +7,8 @@ use recording::{ExecutionEnding, LoadPhase};
 
 /// From this distance from the median on, in median distances, a value is an outlier (ten deviations of a normal distribution).
 const OUTLIER: f64 = 14.826;
+/// Fewest values among which outliers are looked for.
+const OUTLIERS_OF: usize = 5;
 
 /// A sample of times or sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,9 +64,13 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Places of the values that lie far away from all others, by their distance from the median.
+/// Places of the values that lie far away from all others, by their distance from the median; none of fewer than
+/// [`OUTLIERS_OF`], of which two may be alike by chance.
 #[must_use]
 pub fn outliers(values: &[f64]) -> Vec<usize> {
+    if values.len() < OUTLIERS_OF {
+        return Vec::new();
+    }
     let middle = median(values);
     let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
     let usual = median(&distances).max(f64::EPSILON);

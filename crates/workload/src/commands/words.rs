@@ -152,7 +152,8 @@ pub fn cautions(command: &MeasuredCommand, label: &str) -> Vec<(Tone, String)> {
     }
     let left: i64 = command.executions.iter().filter_map(|row| row.left_behind).sum();
     if left > 0 {
-        found.push((Tone::Info, format!("{label}: {left} processes outlived their execution and were ended.")));
+        let what = if left == 1 { "1 process".to_string() } else { format!("{left} processes") };
+        found.push((Tone::Info, format!("{label}: {what} outlived an execution and had to be ended.")));
     }
     let times = real_times(command);
     match outliers(&times).as_slice() {
@@ -240,8 +241,15 @@ fn time_lines(real: &SampleFigures, figures: &CommandFigures) -> Vec<String> {
     ]
 }
 
-/// `threads=4 ran` … `1.52 ± 0.03 times faster than threads=1`: commands of one run, or its settings.
+/// `threads=4 ran` … `1.52 ± 0.03 times faster than threads=1`: commands of several runs, or settings of one. Those that one run
+/// executes beside each other are no alternatives.
 fn faster_lines(commands: &[MeasuredCommand]) -> Vec<String> {
+    let is_beside = |(at, one): (usize, &MeasuredCommand)| {
+        commands[..at].iter().any(|other| (&other.run, &other.detail) == (&one.run, &one.detail))
+    };
+    if commands.iter().enumerate().any(is_beside) {
+        return Vec::new();
+    }
     let all = timed(commands, labels(commands));
     let Some((name, best)) = fastest(&all).filter(|best| all.len() > 1 && best.1.mean > 0.0) else {
         return Vec::new();
