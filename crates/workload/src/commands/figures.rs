@@ -7,6 +7,8 @@ use recording::{ExecutionEnding, LoadPhase};
 
 /// From this distance from the median on, in median distances, a value is an outlier (ten deviations of a normal distribution).
 const OUTLIER: f64 = 14.826;
+/// An outlier is at least this part of the median away from it: a steady program has distances of nothing.
+const OUTLIER_PART: f64 = 0.05;
 /// Fewest values among which outliers are looked for.
 const OUTLIERS_OF: usize = 5;
 
@@ -74,7 +76,8 @@ pub fn outliers(values: &[f64]) -> Vec<usize> {
     let middle = median(values);
     let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
     let usual = median(&distances).max(f64::EPSILON);
-    (0..values.len()).filter(|at| distances[*at] / usual > OUTLIER).collect()
+    let is_far = |at: &usize| distances[*at] / usual > OUTLIER && distances[*at] > OUTLIER_PART * middle;
+    (0..values.len()).filter(is_far).collect()
 }
 
 /// Executions of one command in figures; times in ns, sizes in bytes.
