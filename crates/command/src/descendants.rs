@@ -226,6 +226,16 @@ impl Drop for Descendants {
     }
 }
 
+/// Makes those processes end at once whose marks begin so: what an executor that is gone has left.
+pub(crate) fn kill_marked(begin: &str) {
+    let is_marked = |process: &ProcessStat| mark_of(process.number()).is_some_and(|mark| mark.starts_with(begin));
+    for process in processes().iter().filter(|process| !process.is_zombie && is_marked(process)) {
+        if let Some(handle) = handle(process) {
+            let _ = pidfd_send_signal(&handle, Signal::KILL);
+        }
+    }
+}
+
 /// Has this process any children, dead or alive? Without any, nothing is left behind: it would be one, or come from one.
 fn has_children() -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;

@@ -2,6 +2,7 @@
 
 use crate::descendants::{Descendants, Subreaper};
 use crate::kept_output::KeptOutput;
+use crate::memory::InheritedMemory;
 use crate::reaping::{self, ReapedChild};
 use crate::starting::{self, StartedProgram};
 use crate::usage::CommandUsage;
@@ -10,6 +11,7 @@ use quantity::clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, kill_process, kill_process_group};
+use serde::{Deserialize, Serialize};
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -28,7 +30,7 @@ const KILL_PATIENCE_NS: u64 = 2_000_000_000;
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// What an execution is to do about the run that it belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopOrder {
     /// The run goes on.
     GoOn,
@@ -39,7 +41,7 @@ pub enum StopOrder {
 }
 
 /// How an execution ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CommandEnd {
     /// By itself, with this exit code.
     Exited(i32),
@@ -96,7 +98,7 @@ pub struct ExecutedCommand {
 }
 
 impl ExecutedCommand {
-    fn not_started(end: CommandEnd, error: String) -> Self {
+    pub(crate) fn not_started(end: CommandEnd, error: String) -> Self {
         let output = KeptOutput::default();
         Self { start_ns: None, end_ns: clock::now_ns(), end, usage: None, output, left_behind: 0, error }
     }
@@ -138,13 +140,15 @@ static EXECUTIONS: AtomicU64 = AtomicU64::new(0);
 
 fn execute_one(line: &CommandLine, order: &dyn Fn() -> StopOrder) -> ExecutedCommand {
     let mark = format!("{}.{}", std::process::id(), EXECUTIONS.fetch_add(1, Ordering::Relaxed));
+    // Read before the clock is.
+    let inherited = InheritedMemory::shared();
     let mut start_ns = 0;
     let started = Descendants::of(&mark, |mark| {
         start_ns = clock::now_ns();
         starting::start(line, mark)
     });
     match started {
-        Ok((program, descendants)) => Execution::new(start_ns, program, descendants).live(order),
+        Ok((program, descendants)) => Execution::new((start_ns, program), inherited, descendants).live(order),
         Err(error) => ExecutedCommand::not_started(CommandEnd::NotStarted, error),
     }
 }
@@ -164,6 +168,7 @@ enum Ending {
 struct Execution {
     start_ns: u64,
     program: StartedProgram,
+    inherited: InheritedMemory,
     descendants: Descendants,
     output: KeptOutput,
     /// Can there be more of it?
@@ -173,9 +178,9 @@ struct Execution {
 }
 
 impl Execution {
-    fn new(start_ns: u64, program: StartedProgram, descendants: Descendants) -> Self {
+    fn new((start_ns, program): (u64, StartedProgram), inherited: InheritedMemory, descendants: Descendants) -> Self {
         let (output, buffer) = (KeptOutput::default(), vec![0; CHUNK_BYTES]);
-        Self { start_ns, program, descendants, output, is_open: true, buffer, ending: Ending::None }
+        Self { start_ns, program, inherited, descendants, output, is_open: true, buffer, ending: Ending::None }
     }
 
     fn live(mut self, order: &dyn Fn() -> StopOrder) -> ExecutedCommand {
@@ -197,8 +202,8 @@ impl Execution {
         };
         // What it wrote before its end; a process that it left behind may still hold the pipe.
         self.drain(usize::MAX);
-        let reaped = end_ns
-            .and_then(|_| reaping::reap_ended(self.program.pid.as_raw_nonzero().get().unsigned_abs()).ok().flatten());
+        let number = self.program.pid.as_raw_nonzero().get().unsigned_abs();
+        let reaped = end_ns.and_then(|_| reaping::reap_ended(number, self.inherited).ok().flatten());
         let patience_ns = match self.ending {
             Ending::None => LEFT_PATIENCE_NS,
             Ending::Asked(since_ns) => (since_ns + STOP_PATIENCE_NS).saturating_sub(clock::now_ns()),

@@ -12,6 +12,11 @@ pub struct KeptOutput {
 }
 
 impl KeptOutput {
+    /// What was kept elsewhere, of so many bytes in all.
+    pub(crate) fn of(head: Vec<u8>, tail: Vec<u8>, bytes: u64) -> Self {
+        Self { head, tail, bytes }
+    }
+
     /// Takes what was written next.
     pub(crate) fn take(&mut self, written: &[u8]) {
         self.bytes += written.len() as u64;
@@ -53,7 +58,7 @@ impl KeptOutput {
     /// Bytes between both that are not kept.
     #[must_use]
     pub fn left_out(&self) -> u64 {
-        self.bytes - (self.head.len() + self.tail.len()) as u64
+        self.bytes.saturating_sub((self.head.len() + self.tail.len()) as u64)
     }
 }
 

@@ -1,14 +1,12 @@
 //! Takes the end of a child: its status and what it used.
 
+use crate::memory::InheritedMemory;
 use crate::usage::{CommandIo, CommandUsage};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
-
-/// The kernel keeps counts of memory apart by CPU, and is off by so much.
-const UNCERTAIN_BYTES: u64 = 1 << 20;
 
 /// A child that has ended and was taken from the kernel's list.
 #[derive(Clone, Copy, Debug)]
@@ -19,19 +17,19 @@ pub struct ReapedChild {
     pub usage: CommandUsage,
 }
 
-/// Takes the end of a child that this process started; `None`: it has not ended yet. A `std::process::Child` of the same number
-/// must not be waited for afterwards.
+/// Takes the end of a child that this process started, and that inherited this memory; `None`: it has not ended yet. A
+/// `std::process::Child` of the same number must not be waited for afterwards.
 ///
 /// # Errors
 /// There is no such child (any more).
-pub fn reap_ended(pid: u32) -> io::Result<Option<ReapedChild>> {
+pub fn reap_ended(pid: u32, inherited: InheritedMemory) -> io::Result<Option<ReapedChild>> {
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::INVAL)?;
     if !has_ended(raw)? {
         return Ok(None);
     }
     // A zombie still has its counters.
     let io = CommandIo::of(raw);
-    let (status, usage) = wait_for(raw)?;
+    let (status, usage) = wait_for(raw, inherited)?;
     Ok(Some(ReapedChild { status, usage: CommandUsage { io, ..usage } }))
 }
 
@@ -63,7 +61,7 @@ pub(crate) fn ended_in_group(leader: Pid) -> Option<Pid> {
 }
 
 /// wait4(2) of a child that has ended.
-fn wait_for(pid: Pid) -> io::Result<(ExitStatus, CommandUsage)> {
+fn wait_for(pid: Pid, inherited: InheritedMemory) -> io::Result<(ExitStatus, CommandUsage)> {
     let mut status = 0;
     // SAFETY: all of `rusage` is numbers, for which zero is a value.
     #[expect(unsafe_code, reason = "a plain structure of numbers")]
@@ -84,7 +82,7 @@ fn wait_for(pid: Pid) -> io::Result<(ExitStatus, CommandUsage)> {
     let usage = CommandUsage {
         user_ns: time(used.ru_utime),
         sys_ns: time(used.ru_stime),
-        max_rss_bytes: above_own(used.ru_maxrss.unsigned_abs() << 10),
+        max_rss_bytes: inherited.above(used.ru_maxrss.unsigned_abs() << 10),
         minor_faults: used.ru_minflt.unsigned_abs(),
         major_faults: used.ru_majflt.unsigned_abs(),
         voluntary_switches: used.ru_nvcsw.unsigned_abs(),
@@ -92,12 +90,4 @@ fn wait_for(pid: Pid) -> io::Result<(ExitStatus, CommandUsage)> {
         io: None,
     };
     Ok((ExitStatus::from_raw(status), usage))
-}
-
-/// The memory of a program where it is its own: what it began with was this process's (`posix_spawn`), and counts as well.
-fn above_own(max_rss_bytes: u64) -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let own = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let own_bytes = own.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10;
-    (max_rss_bytes > own_bytes.saturating_add(UNCERTAIN_BYTES)).then_some(max_rss_bytes)
 }

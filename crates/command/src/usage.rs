@@ -1,16 +1,17 @@
 //! What a command used.
 
 use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
 
 /// What a program and the children that it waited for used, by the kernel's account at its end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandUsage {
     /// CPU time in user mode, ns.
     pub user_ns: u64,
     /// CPU time in the kernel, ns.
     pub sys_ns: u64,
-    /// Greatest resident memory of one of its processes, bytes; `None` where that is no more than this process's own, which the
-    /// kernel counts as the program's until it has its own memory (`exec_mmap` in fs/exec.c).
+    /// Greatest resident memory of one of its processes, bytes; `None` where that is no more than what the program inherited
+    /// ([`InheritedMemory`](crate::InheritedMemory)).
     pub max_rss_bytes: Option<u64>,
     /// Page faults without I/O.
     pub minor_faults: u64,
@@ -25,7 +26,7 @@ pub struct CommandUsage {
 }
 
 /// The lines of `/proc/PID/io` (proc(5)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandIo {
     /// Bytes that it had storage read.
     pub read_bytes: u64,

@@ -8,11 +8,10 @@ use crate::group_spec::{GroupSpec, LaneSpec};
 use crate::issue::Issue;
 use crate::shared::Control;
 use crate::work::{Group, Lanes, Outcome, Work};
-use command::{CommandEnd, ExecutedCommand, StopOrder};
+use command::{CommandEnd, CommandExecutor, ExecutedCommand, StopOrder};
 use plan::CommandLoad;
 use plan::generate::{ArrivalSchedule, Operation, OperationKind};
 use quantity::clock;
-use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -73,6 +72,7 @@ struct CommandLane {
     warm_ns: u64,
     /// A program that cannot be started now cannot be started a thousand times a second either.
     is_given_up: AtomicBool,
+    executor: Mutex<CommandExecutor>,
 }
 
 impl CommandLane {
@@ -137,6 +137,7 @@ pub(crate) fn command_group(
         load: load.clone(),
         warm_ns,
         is_given_up: AtomicBool::new(false),
+        executor: Mutex::new(CommandExecutor::start()),
     };
     let workloads = input.run.workloads.iter().enumerate();
     let lanes: Vec<CommandLane> =
@@ -204,11 +205,9 @@ impl Work for Commands {
                 return Outcome::Failed(-libc::ECANCELED);
             }
         }
-        // A program inherits it.
-        let _ = rustix::thread::set_current_timer_slack(None);
-        let executed = command::execute(&lane.load.line, lane.load.prepare.as_ref(), &|| set.order());
-        // Sleeps end when they should, not up to 50 µs later.
-        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        let mut executor = lane.executor.lock().unwrap_or_else(PoisonError::into_inner);
+        let executed = executor.execute(&lane.load.line, lane.load.prepare.as_ref(), &|| set.order());
+        drop(executor);
         if executed.end == CommandEnd::NotStarted && lane.load.executions.is_none() && lane.load.at_ns.is_empty() {
             lane.is_given_up.store(true, Ordering::Relaxed);
         }

@@ -87,6 +87,9 @@ pub fn command() -> clap::Command {
 
 /// Does what `arguments` (the program's name first) ask for.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
+    if let Some(code) = ::command::serve_if_executor(&arguments) {
+        return code;
+    }
     limits::survive_them();
     if let Some(sentence) = utilities::advice(&arguments) {
         say_lines!("iodyno: {sentence}");

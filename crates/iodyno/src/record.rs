@@ -61,9 +61,11 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String], stop: &S
     let mut start = || {
         let Some((program, arguments)) = args.command.split_first() else {
             say!("iodyno: recording to {}; Ctrl-C ends it", directory.display());
-            return Ok(None);
+            return None;
         };
-        Command::new(program).args(arguments).spawn().map(Some)
+        let mut command = Command::new(program);
+        command.args(arguments);
+        Some(command)
     };
     let words: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let name = args.command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();

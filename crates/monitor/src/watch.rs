@@ -12,6 +12,7 @@ use crate::manifest_keys::CPU_CLOCK;
 use crate::profile::Profiler;
 use crate::{MonitorError, StopFlag};
 use collect::{MachineReader, RequestedProcesses, SubjectName};
+use command::InheritedMemory;
 use quantity::clock;
 use recording::rows::{CommandExecution, Event};
 use recording::{
@@ -20,7 +21,7 @@ use recording::{
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use std::path::PathBuf;
-use std::process::{Child, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use views::ZONE_AHEAD_S;
@@ -79,21 +80,23 @@ pub struct SampleConsumers<'a> {
 /// A command that is recorded. It starts when the probes run and the first sample is taken, so that all it does lies between
 /// two samples.
 pub struct WatchedCommand<'a> {
-    /// Starts it; `None`: what is recorded has begun, and there is no command. An error ends everything.
-    pub start: &'a mut dyn FnMut() -> std::io::Result<Option<Child>>,
+    /// Gives it when it is to start; `None`: what is recorded has begun, and there is no command. That it cannot be started ends
+    /// everything.
+    pub start: &'a mut dyn FnMut() -> Option<Command>,
     /// The command, once it was started.
     pub child: Option<Child>,
     name: String,
     line: String,
     start_ns: u64,
+    inherited: Option<InheritedMemory>,
     ending: Option<JoinHandle<u64>>,
     is_begun: bool,
 }
 
 impl<'a> WatchedCommand<'a> {
     /// One that is not started yet, with its name and line in the recording.
-    pub fn new(start: &'a mut dyn FnMut() -> std::io::Result<Option<Child>>, name: String, line: String) -> Self {
-        Self { start, child: None, name, line, start_ns: 0, ending: None, is_begun: false }
+    pub fn new(start: &'a mut dyn FnMut() -> Option<Command>, name: String, line: String) -> Self {
+        Self { start, child: None, name, line, start_ns: 0, inherited: None, ending: None, is_begun: false }
     }
 
     /// Takes the command's end, with a row of it: `None` where it has not ended, or was reaped before. With `waits`, waits for it.
@@ -104,7 +107,7 @@ impl<'a> WatchedCommand<'a> {
             return None;
         }
         let end_ns = self.ending.take().and_then(|ending| ending.join().ok()).unwrap_or_else(clock::now_ns);
-        let reaped = command::reap_ended(child.id()).ok().flatten()?;
+        let reaped = command::reap_ended(child.id(), self.inherited?).ok().flatten()?;
         let row = recorded_command((&self.name, &self.line), (self.start_ns, end_ns), &reaped, origin_ns);
         Some((reaped.status, row))
     }
@@ -114,8 +117,10 @@ impl<'a> WatchedCommand<'a> {
         if std::mem::replace(&mut self.is_begun, true) {
             return Ok(None);
         }
+        let Some(mut command) = (self.start)() else { return Ok(None) };
+        self.inherited = Some(command::fork_for(&mut command));
         self.start_ns = clock::now_ns();
-        self.child = (self.start)().map_err(MonitorError::Start)?;
+        self.child = Some(command.spawn().map_err(MonitorError::Start)?);
         self.ending = self.child.as_ref().and_then(end_of);
         Ok(self.child.as_ref())
     }

@@ -4,7 +4,7 @@ use crate::SessionError;
 use crate::batch_sink::Spine;
 use crate::commands::LOG;
 use crate::run_context::RunContext;
-use command::{CommandEnd, ExecutedCommand, StopOrder};
+use command::{CommandEnd, CommandExecutor, ExecutedCommand, StopOrder};
 use engine::ExecutionRecord;
 use monitor::signed;
 use output::Folder;
@@ -289,13 +289,14 @@ pub(crate) fn baseline(
         (false, true) => StopOrder::Stop,
         (false, false) => StopOrder::GoOn,
     };
+    let mut executor = CommandExecutor::start();
     spine.phase(context, LoadPhase::Baseline, PhaseEdge::Start, clock::now_ns())?;
     for (workload, load) in wanted {
         for number in 1..=u64::from(load.baselines) {
             if order() != StopOrder::GoOn {
                 break;
             }
-            let executed = command::execute(&load.line, load.prepare.as_ref(), &order);
+            let executed = executor.execute(&load.line, load.prepare.as_ref(), &order);
             let due_ns = executed.start_ns.unwrap_or(executed.end_ns);
             let record = ExecutionRecord { workload, is_warmup: false, number, due_ns, executed };
             tally.keep(spine, context, &[(LoadPhase::Baseline, &record)])?;

@@ -5,7 +5,10 @@ use crate::support::{Scratch, table_of};
 use monitor::StopFlag;
 use params::{DiskLoader, VdbenchOptions};
 use plan::{CommandLine, CommandLoad, OfferedRate, Plan, TextSpan, Workload};
+use rustix::process::Signal;
 use session::{CommandEnding, CommandOutcome, EngineChoice, RunRequest};
+use std::path::Path;
+use std::time::Duration;
 
 const S: u64 = 1_000_000_000;
 
@@ -179,6 +182,71 @@ fn an_interrupt_ends_the_command_and_keeps_the_results() {
     wait.join().unwrap();
     assert_eq!(outcome.ending, CommandEnding::Interrupted);
     assert_eq!(rows(&scratch)[0]["ending"], "stopped");
+}
+
+/// Waits until the file has so many lines, each the number of a process.
+fn numbers_in(path: &Path, count: usize) -> Vec<i32> {
+    let end_ns = testkit::now_ns() + 60 * S;
+    loop {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let numbers: Vec<i32> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();
+        if numbers.len() >= count && text.ends_with('\n') {
+            return numbers;
+        }
+        assert!(testkit::now_ns() < end_ns, "{text:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until no process with this number lives.
+fn wait_until_gone(number: i32) {
+    let end_ns = testkit::now_ns() + 60 * S;
+    let lives = || {
+        let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+    };
+    while lives() {
+        assert!(testkit::now_ns() < end_ns, "process {number} still lives");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_command_ends_even_when_iodyno_is_killed() {
+    let scratch = Scratch::new();
+    let line = "echo $$ >pids; setsid sleep 1000 & echo $! >>pids; trap '' TERM; sleep 1001; sleep 1002";
+    let running = scratch.iodyno(&["run", "-o", "r", "--", "sh", "-c", line]).spawn().unwrap();
+    let numbers = numbers_in(&scratch.path("pids"), 2);
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().unwrap().signal, Some(9));
+    numbers.into_iter().for_each(wait_until_gone);
+    // What was recorded can be read.
+    scratch.iodyno(&["export", "r"]).run().unwrap().expect_code(0);
+}
+
+#[test]
+fn an_executor_that_is_killed_is_named_and_leaves_nothing_behind() {
+    let scratch = Scratch::new();
+    let line = "[ -e pids ] && exit; echo $PPID >pids; setsid sleep 1000 & echo $! >>pids; sleep 1001";
+    let running = scratch.iodyno(&["run", "-o", "r", "--times", "2", "--", "sh", "-c", line]).spawn().unwrap();
+    let numbers = numbers_in(&scratch.path("pids"), 2);
+    rustix::process::kill_process(rustix::process::Pid::from_raw(numbers[0]).unwrap(), Signal::KILL).unwrap();
+    let ended = running.wait().unwrap();
+    wait_until_gone(numbers[1]);
+    let rows = rows(&scratch);
+    let endings: Vec<&str> = rows.iter().map(|row| row["ending"].as_str().unwrap()).collect();
+    assert_eq!(endings, ["signalled", "exited"], "{ended:?}");
+    assert!(rows[0]["error"].as_str().unwrap().contains("was ended from outside"), "{rows:?}");
+    assert_ne!(ended.code, Some(0));
+}
+
+#[test]
+fn the_memory_of_a_small_program_is_known() {
+    let scratch = Scratch::new();
+    let line = ["run", "-o", "r", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=12M", "count=1"];
+    scratch.iodyno(&line).run().unwrap().expect_code(0);
+    let bytes = rows(&scratch)[0]["max_rss_bytes"].as_i64().expect("known");
+    assert!((12 << 20..20 << 20).contains(&bytes), "{bytes}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use rates::LoadSlice;
 use rates::{IntervalFacts, OperationTimes};
 use recording::{LoadPhase, Reader};
 use view::{Selection, TableReadError, Unit};
+use workload::commands::{MeasuredCommand, executions_words, has_failed};
 
 /// Several recordings as one whose runs are repetitions of each other; `None` of none.
 pub(super) fn merged(all: Vec<RecordingFacts>) -> Option<RecordingFacts> {
@@ -142,11 +143,22 @@ fn round(run: &RunFacts, summary: &RunSummary) -> LoadRound {
 /// It cannot be read.
 pub fn round_fault(reader: &Reader) -> Result<Option<String>, TableReadError> {
     let facts = RecordingFacts::read(reader, &Selection::default())?;
-    let all = measured(&facts);
-    if all.is_empty() {
+    let (all, commands) = (measured(&facts), facts.executed());
+    if all.is_empty() && commands.is_empty() {
         return Ok(Some("no run measured anything".to_string()));
     }
-    Ok(all.iter().find_map(|(run, summary)| fault(run, summary)))
+    let of_loads = all.iter().find_map(|(run, summary)| fault(run, summary));
+    Ok(of_loads.or_else(|| commands.iter().find_map(command_fault)))
+}
+
+/// Why a command's executions in a round are not worth a comparison.
+fn command_fault(command: &MeasuredCommand) -> Option<String> {
+    let name = command.full_name();
+    match command.executions.iter().filter(|row| has_failed(row)).count() {
+        0 if command.counted().next().is_none() => Some(format!("{name}: no execution counts")),
+        0 => None,
+        failed => Some(format!("{name}: {} failed", executions_words(failed))),
+    }
 }
 
 /// Why a round is not worth a comparison.
