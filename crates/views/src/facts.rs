@@ -351,8 +351,12 @@ impl RunFacts {
         self.join_end();
         self.intervals.sort_by_key(|interval| interval.t_ns);
         let first = self.intervals.first().map(|interval| interval.t_ns - interval.interval_ns);
-        let phases = self.phases.iter().map(|phase| phase.from_ns).min();
-        self.start_ns = phases.or(first).unwrap_or(0);
+        let begins = |is_idle: bool| {
+            let phases = self.phases.iter().filter(move |phase| (phase.phase == LoadPhase::Baseline) == is_idle);
+            phases.map(|phase| phase.from_ns).min()
+        };
+        // Executions on the idle machine come before the run's time.
+        self.start_ns = begins(false).or(first).or(begins(true)).unwrap_or(0);
         let end_ns = self.intervals.last().map_or(self.start_ns, |interval| interval.t_ns);
         for phase in &mut self.phases {
             if phase.to_ns == i64::MAX {

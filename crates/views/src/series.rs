@@ -35,7 +35,7 @@ pub(crate) fn marks(run: &RunFacts) -> Vec<TimeMark> {
     let mut marks: Vec<TimeMark> = run
         .phases
         .iter()
-        .filter(|phase| phase.phase != main && phase.to_ns > phase.from_ns)
+        .filter(|phase| phase.phase != main && phase.to_ns > phase.from_ns.max(run.start_ns))
         .map(|phase| TimeMark {
             from: run.seconds(phase.from_ns),
             to: run.seconds(phase.to_ns),
