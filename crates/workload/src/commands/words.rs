@@ -139,17 +139,6 @@ pub fn cautions(command: &MeasuredCommand, label: &str) -> Vec<(Tone, String)> {
         let words = failures(command);
         found.push((Tone::Error, format!("{label}: {failed} of {all} failed ({words}); no time counts them.")));
     }
-    if figures.stopped > 0 {
-        let words = executions_words(figures.stopped);
-        found.push((
-            Tone::Warning,
-            format!("{label}: {words} ended by iodyno, as the run was over; no time counts them."),
-        ));
-    }
-    if figures.waiting > 0 {
-        let words = executions_words(figures.waiting);
-        found.push((Tone::Warning, format!("{label}: {words} due that did not start before the run was over.")));
-    }
     let left: i64 = command.executions.iter().filter_map(|row| row.left_behind).sum();
     if left > 0 {
         let what = if left == 1 { "1 process".to_string() } else { format!("{left} processes") };
@@ -176,6 +165,24 @@ pub fn cautions(command: &MeasuredCommand, label: &str) -> Vec<(Tone, String)> {
     }
     if figures.real.is_some_and(|real| real.mean < SHORT_NS) {
         found.push((Tone::Info, format!("{label}: executions below 5 ms are mostly the start of a program.")));
+    }
+    found
+}
+
+/// What must be known of executions that the end of the run met; each has an event of its own in the recording, too.
+fn unfinished(command: &MeasuredCommand, label: &str) -> Vec<(Tone, String)> {
+    let figures = CommandFigures::of(command);
+    let mut found = Vec::new();
+    if figures.stopped > 0 {
+        let words = executions_words(figures.stopped);
+        found.push((
+            Tone::Warning,
+            format!("{label}: {words} ended by iodyno, as the run was over; no time counts them."),
+        ));
+    }
+    if figures.waiting > 0 {
+        let words = executions_words(figures.waiting);
+        found.push((Tone::Warning, format!("{label}: {words} due that did not start before the run was over.")));
     }
     found
 }
@@ -209,7 +216,8 @@ pub fn summary_lines(commands: &[MeasuredCommand]) -> Vec<String> {
             let times = DecimalPlaces::THREE.format(real.mean / idle.mean);
             lines.push(format!("  idle machine:       {}; under load {times} times as long", precise(idle.mean)));
         }
-        lines.extend(cautions(command, "").into_iter().map(|(tone, text)| {
+        let known = cautions(command, "").into_iter().chain(unfinished(command, ""));
+        lines.extend(known.map(|(tone, text)| {
             let word = if tone == Tone::Error { "error" } else { "warning" };
             format!("  {word}: {}", text.trim_start_matches(": "))
         }));
