@@ -174,7 +174,10 @@ fn sentence_of(
         CommandEnd::NotStarted => (EventSeverity::Error, format!("{name}, did not start: {}{words}", executed.error)),
         CommandEnd::Stopped { .. } => {
             let error = if executed.error.is_empty() { String::new() } else { format!("; {}", executed.error) };
-            let why = "because the run was over; no figure counts it";
+            let why = match phase {
+                LoadPhase::Baseline if !context.stop.is_requested() => "which is the whole time of the run (elapsed)",
+                _ => "because the run was over; no figure counts it",
+            };
             (EventSeverity::Warning, format!("{name}, was stopped after {real}, {why}{error}"))
         }
         CommandEnd::Waiting => {
@@ -296,7 +299,13 @@ pub(crate) fn baseline(
             if order() != StopOrder::GoOn {
                 break;
             }
-            let executed = executor.execute(&load.line, load.prepare.as_ref(), &order);
+            // One that hangs must not keep the load from its turn.
+            let until_ns = context.run.elapsed_ns.map(|elapsed_ns| clock::now_ns().saturating_add(elapsed_ns));
+            let limited = || match until_ns.is_some_and(|until_ns| clock::now_ns() > until_ns) {
+                true => order().max(StopOrder::Stop),
+                false => order(),
+            };
+            let executed = executor.execute(&load.line, load.prepare.as_ref(), &limited);
             let due_ns = executed.start_ns.unwrap_or(executed.end_ns);
             let record = ExecutionRecord { workload, is_warmup: false, number, due_ns, executed };
             tally.keep(spine, context, &[(LoadPhase::Baseline, &record)])?;

@@ -149,6 +149,22 @@ fn commands_at_moments_have_a_baseline_and_count_in_no_figure_of_the_load() {
 }
 
 #[test]
+fn a_baseline_that_hangs_is_stopped_and_the_load_takes_place() {
+    let scratch = Scratch::new();
+    let mut plan = plan(&scratch);
+    plan.runs[0].elapsed_ns = Some(S);
+    let hangs = CommandLoad { at_ns: vec![0], executions: None, baselines: 1, ..load("sleep 1000") };
+    plan.runs[0].workloads.push(of_commands("hangs", hangs));
+    let outcome = execute(&scratch, plan, &StopFlag::default());
+    let rows = rows(&scratch);
+    let endings: Vec<_> =
+        rows.iter().map(|row| (row["phase"].as_str().unwrap(), row["ending"].as_str().unwrap())).collect();
+    assert_eq!(endings, [("baseline", "stopped"), ("measure", "stopped")]);
+    assert!(outcome.messages.iter().any(|said| said.contains("the whole time of the run")), "{:?}", outcome.messages);
+    assert!(!table_of(&scratch.path("r"), "run_total").is_empty());
+}
+
+#[test]
 fn what_does_not_end_is_stopped_with_the_run_and_leaves_nothing_behind() {
     let scratch = Scratch::new();
     let mut plan = plan(&scratch);

@@ -67,6 +67,7 @@ pub(super) fn ending_words(row: &CommandExecution) -> String {
     match &row.ending {
         ExecutionEnding::Exited => code,
         ExecutionEnding::Signalled => row.signal.map_or("signal".to_string(), |number| format!("signal {number}")),
+        ExecutionEnding::Stopped if row.phase == LoadPhase::Baseline => "stopped".to_string(),
         ExecutionEnding::Stopped => "stopped: the run was over".to_string(),
         ExecutionEnding::NotStarted if row.error.is_empty() => "not started".to_string(),
         ExecutionEnding::NotStarted => format!("not started: {}", row.error),
