@@ -4,6 +4,7 @@ use params::{FileLoader, print_fio, print_vdbench, simulate};
 use params::{MemoryLoader, PlanReading, VdbenchOptions, read_vdbench, render};
 use plan::commands::{CommandMistake, CommandRequest, command_plan};
 use plan::{CommandLine, CommandLoad, Plan, Run};
+use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
 const SD: &str = "sd=sd1,lun=/tmp/x,size=1g\nwd=wd1,sd=sd1\n";
@@ -205,4 +206,79 @@ fn owners_are_those_of_the_files_that_were_read() {
         .collect();
     assert_eq!(owners, [(main.display().to_string(), uid, false), (other.display().to_string(), uid, true)]);
     assert_eq!(MemoryLoader::one("x", "y").load_with_owner(Path::new("x")).unwrap().owner, None);
+}
+
+/// A run definition of words of commands, right and wrong.
+fn any_run() -> impl Strategy<Value = String> {
+    let values = [
+        "1",
+        "0",
+        "-1",
+        "max",
+        "no",
+        "2h",
+        "(1,2)",
+        "(2,1)",
+        "(5,5)",
+        "(1-9,2)",
+        "()",
+        "\"\"",
+        "\"ls {a}\"",
+        "\"{b} ${b} {}\"",
+        "(\"x\",\"y {a}\")",
+        "\"x",
+        "(a,1,2)",
+        "(a)",
+        "(b,\"2 m\",{a})",
+        "(a,1-3,1)",
+        "99999999999999999999",
+        "1m",
+        "é",
+        "(",
+    ];
+    let words = [
+        "cmd",
+        "at",
+        "times",
+        "warmups",
+        "baseline",
+        "prepare",
+        "vary",
+        "elapsed",
+        "interval",
+        "iorate",
+        "forthreads",
+        "wd",
+    ];
+    let parameter = (proptest::sample::select(words.to_vec()), proptest::sample::select(values.to_vec()));
+    let parameters = proptest::collection::vec(parameter.prop_map(|(word, value)| format!(",{word}={value}")), 0..7);
+    (proptest::sample::select(vec!["", ",cmd=ls", ",wd=wd1,iorate=9,elapsed=60,cmd=ls"]), parameters)
+        .prop_map(|(first, rest)| format!("rd=r{first}{}\n", rest.concat()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 5000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_words_of_commands_are_a_plan_or_a_mistake(run in any_run()) {
+        let reading = read(&format!("{SD}{run}"), &VdbenchOptions::default());
+        // Each mistake can be shown.
+        let shown: Vec<String> = reading.diagnostics.iter().map(|found| render(found, &reading.sources)).collect();
+        prop_assert!(reading.plan.is_some() || !shown.is_empty());
+        let Some(plan) = reading.plan else { return Ok(()) };
+        prop_assert!(plan.runs.len() < 100);
+        for run in &plan.runs {
+            for (name, load) in loads(run) {
+                prop_assert!(!name.is_empty());
+                prop_assert!(load.at_ns.is_sorted());
+                prop_assert!(load.executions != Some(0));
+                let last_ns = load.at_ns.last().copied();
+                prop_assert!(last_ns.is_none_or(|last_ns| run.elapsed_ns.is_some_and(|elapsed_ns| last_ns < elapsed_ns)));
+                // One that is repeated without end has an end of the run.
+                prop_assert!(load.executions.is_some() || last_ns.is_some() || run.elapsed_ns.is_some());
+            }
+        }
+        simulate(&plan);
+        print_vdbench(&plan);
+    }
 }
