@@ -90,7 +90,17 @@ pub(crate) fn table(comparison: &Comparison, _: usize) -> Option<Drawing> {
             format!("{}{failed}", figures.count)
         })
     };
-    let rows = || all.iter().flat_map(|command| (0..=COMMAND_MEASURES.len()).map(move |place| (command, place)));
+    let is_known = |command: &ComparedCommand, place: usize| {
+        COMMAND_MEASURES
+            .get(place)
+            .is_none_or(|measure| (0..comparison.sides.len()).any(|side| sample(command, side, measure).is_some()))
+    };
+    let rows: Vec<(&ComparedCommand, usize)> = all
+        .iter()
+        .flat_map(|command| (0..=COMMAND_MEASURES.len()).map(move |place| (command, place)))
+        .filter(|(command, place)| is_known(command, *place))
+        .collect();
+    let rows = || rows.iter().copied();
     let text = |name: &str, of: &dyn Fn(&ComparedCommand, usize) -> String| {
         TableColumn::text(name, rows().map(|(command, place)| of(command, place)).collect())
     };

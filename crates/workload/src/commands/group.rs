@@ -83,7 +83,11 @@ impl MeasuredCommand {
     #[must_use]
     pub fn full_name(&self) -> String {
         let run = format!("{} {}", self.run, self.detail);
-        if run.trim().is_empty() { self.name.clone() } else { format!("{}: {}", run.trim(), self.name) }
+        match run.trim() {
+            "" => self.name.clone(),
+            run if self.run == self.name => run.to_string(),
+            run => format!("{run}: {}", self.name),
+        }
     }
 }
 
