@@ -10,6 +10,7 @@ use rustix::process::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +29,14 @@ static UNDER_WAY: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 /// While one is held, descendants of commands whose parents have ended become children of this process.
 #[derive(Debug)]
 pub(crate) struct Subreaper(());
+
+/// Are all children of this process those of an execution?
+static OWNS_ALL: AtomicBool = AtomicBool::new(false);
+
+/// All children of this process are those of its executions from now on, one at a time.
+pub(crate) fn own_all_children() {
+    OWNS_ALL.store(true, Ordering::Relaxed);
+}
 
 /// How many are held.
 static HELD: Mutex<usize> = Mutex::new(0);
@@ -151,23 +160,29 @@ impl Descendants {
     }
 
     /// Ends all that is left of the execution, whose program has ended and was reaped: politely, and after `patience_ns` by
-    /// force. Gives how many there were, and how many are still there.
-    pub(crate) fn end(&mut self, patience_ns: u64) -> (u64, u64) {
+    /// force. Gives how many there were, and why some are still there.
+    pub(crate) fn end(&mut self, patience_ns: u64) -> (u64, Option<String>) {
         let kill_ns = clock::now_ns().saturating_add(patience_ns);
         let give_up_ns = kill_ns.saturating_add(KILL_NS);
         let mut asked = BTreeSet::new();
+        let mut is_refused = false;
         loop {
             let left = if has_children() { self.left() } else { Vec::new() };
+            // Those that were born behind the look.
+            let is_hidden = left.is_empty() && OWNS_ALL.load(Ordering::Relaxed) && has_children();
             let now_ns = clock::now_ns();
-            if left.is_empty() || now_ns >= give_up_ns {
-                return (self.seen.len() as u64, left.len() as u64);
+            if left.is_empty() && !is_hidden {
+                return (self.seen.len() as u64, None);
+            }
+            if now_ns >= give_up_ns {
+                return (self.seen.len() as u64, Some(why_left(left.len(), is_refused)));
             }
             let is_forced = now_ns >= kill_ns;
             let mut watched = Vec::with_capacity(left.len());
             for process in left {
                 let Some(handle) = handle(&process) else { continue };
                 if is_forced {
-                    let _ = pidfd_send_signal(&handle, Signal::KILL);
+                    is_refused |= pidfd_send_signal(&handle, Signal::KILL) == Err(Errno::PERM);
                 } else if asked.insert((process.number(), process.start_ticks)) {
                     let _ = pidfd_send_signal(&handle, Signal::TERM);
                     // One that is stopped takes no other signal before.
@@ -191,6 +206,7 @@ impl Descendants {
         let is_program_of_other = |process: &ProcessStat| {
             process.number() != self.group && under_way.contains(&process.group) && process.group != self.group
         };
+        let owns_all = OWNS_ALL.load(Ordering::Relaxed);
         let mut found = BTreeMap::new();
         for process in &all {
             let is_adopted = process.parent == own && process.group != own_group && !is_program_of_other(process);
@@ -205,7 +221,7 @@ impl Descendants {
                 // Its environment was replaced: of which execution it came is known where there is one only.
                 None => is_alone && process.session != own_session,
             };
-            if process.group == self.group || (is_adopted && is_marked()) {
+            if process.group == self.group || (is_adopted && (owns_all || is_marked())) {
                 found.insert(process.number(), *process);
             }
         }
@@ -217,6 +233,25 @@ impl Descendants {
         }
         self.seen.extend(found.values().map(|process| (process.number(), process.start_ticks)));
         found.into_values().collect()
+    }
+}
+
+/// Why so many processes are still there.
+fn why_left(count: usize, is_refused: bool) -> String {
+    match count {
+        0 => "processes that it left behind start others faster than they can be ended: they go on".to_string(),
+        _ if is_refused => {
+            format!("{} may not be ended by this user, being of another: still there", processes_words(count))
+        }
+        _ => format!("{} did not end after SIGKILL", processes_words(count)),
+    }
+}
+
+fn processes_words(count: usize) -> String {
+    if count == 1 {
+        "1 process that it left behind".to_string()
+    } else {
+        format!("{count} processes that it left behind")
     }
 }
 

@@ -175,12 +175,24 @@ struct Execution {
     is_open: bool,
     buffer: Vec<u8>,
     ending: Ending,
+    /// May this user not signal it?
+    is_refused: bool,
 }
 
 impl Execution {
     fn new((start_ns, program): (u64, StartedProgram), inherited: InheritedMemory, descendants: Descendants) -> Self {
         let (output, buffer) = (KeptOutput::default(), vec![0; CHUNK_BYTES]);
-        Self { start_ns, program, inherited, descendants, output, is_open: true, buffer, ending: Ending::None }
+        Self {
+            start_ns,
+            program,
+            inherited,
+            descendants,
+            output,
+            is_open: true,
+            buffer,
+            ending: Ending::None,
+            is_refused: false,
+        }
     }
 
     fn live(mut self, order: &dyn Fn() -> StopOrder) -> ExecutedCommand {
@@ -211,7 +223,7 @@ impl Execution {
         };
         let (left_behind, remaining) = match reaped {
             Some(_) => self.descendants.end(patience_ns),
-            None => (0, 0),
+            None => (0, None),
         };
         self.drain(usize::MAX);
         self.output.trim();
@@ -222,7 +234,7 @@ impl Execution {
         self,
         end_ns: Option<u64>,
         reaped: Option<ReapedChild>,
-        (left_behind, remaining): (u64, u64),
+        (left_behind, remaining): (u64, Option<String>),
     ) -> ExecutedCommand {
         let status = reaped.map(|reaped| reaped.status);
         let (code, signal) = (status.and_then(|status| status.code()), status.and_then(|status| status.signal()));
@@ -233,10 +245,13 @@ impl Execution {
         };
         let number = self.program.pid.as_raw_nonzero();
         let error = match (end_ns, remaining) {
+            (None, _) if self.is_refused => {
+                format!("process {number} runs as another user, whom this one may not end, and was left behind")
+            }
             (None, _) => {
                 format!("process {number} did not end after SIGKILL: it hangs in the kernel and was left behind")
             }
-            (_, 1..) => format!("{remaining} processes that it left behind did not end after SIGKILL"),
+            (_, Some(why)) => why,
             _ if reaped.is_none() => format!(
                 "another part of iodyno took the end of process {number}: how it ended and what it used are not known"
             ),
@@ -305,9 +320,9 @@ impl Execution {
     }
 
     /// Signals the program, which is not reaped yet, so that no other has its number, and its group.
-    fn signal(&self, signal: Signal) {
+    fn signal(&mut self, signal: Signal) {
         if kill_process_group(self.program.pid, signal).is_err() {
-            let _ = kill_process(self.program.pid, signal);
+            self.is_refused = kill_process(self.program.pid, signal) == Err(Errno::PERM);
         }
     }
 }

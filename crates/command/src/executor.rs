@@ -73,8 +73,7 @@ impl ExecutorProcess {
         let (own, other) = UnixStream::pair()?;
         own.set_read_timeout(Some(REPLY))?;
         let mut command = Command::new("/proc/self/exe");
-        // In a group of its own: a Ctrl-C is for iodyno, which then says what is to be done.
-        command.arg0("iodyno").arg(EXECUTOR_ARGUMENT).process_group(0);
+        command.arg0("iodyno").arg(EXECUTOR_ARGUMENT);
         command.stdin(Stdio::from(OwnedFd::from(other))).stdout(Stdio::null());
         Ok(Self { child: command.spawn()?, link: BufReader::new(own) })
     }

@@ -1,6 +1,6 @@
 //! The executor's side: a small process that executes what it is asked to.
 
-use crate::descendants::Subreaper;
+use crate::descendants::{self, Subreaper};
 use crate::execution::{StopOrder, execute};
 use crate::executor_messages::{ExecutionRequest, order_of, write_reply};
 use crate::memory;
@@ -44,7 +44,10 @@ pub fn serve_if_executor(arguments: &[OsString]) -> Option<ExitCode> {
 }
 
 fn serve(mut link: UnixStream) -> io::Result<()> {
-    // Descendants of its programs are its own also between two executions.
+    // A session of its own: no program gets at the terminal, and a Ctrl-C is for iodyno, which then says what is to be done.
+    let _ = rustix::process::setsid();
+    // Descendants of its programs are its own also between two executions, and it has no other children.
+    descendants::own_all_children();
     let _adopting = Subreaper::hold();
     let inbound = RefCell::new(Inbound { link: link.try_clone()?, read: Vec::new(), order: StopOrder::GoOn });
     loop {

@@ -472,7 +472,7 @@ impl Life<'_, '_> {
             self.progress.begin(title, &loops_text(run));
         }
         let result = execute_run(&context, &mut self.spine, &mut self.counters)?;
-        self.has_failed_commands |= result.executions.failed > 0;
+        self.has_failed_commands |= result.executions.has_failed(&context);
         self.spine.messages.extend(result.executions.sentences(&context));
         if run.stop.errors.is_none() {
             self.errors += result.all.errors;
@@ -649,7 +649,7 @@ impl Life<'_, '_> {
 
     fn commands(&mut self, wanted: &[ShellCommand], run: Option<&str>) -> Result<(), SessionError> {
         for command in wanted {
-            let result = commands::execute(command, &self.request.directory)?;
+            let result = commands::execute(command, &self.request.directory, self.stop)?;
             let code = result.code.map_or("a signal".to_string(), |code| format!("exit code {code}"));
             let severity = if result.code == Some(0) { EventSeverity::Info } else { EventSeverity::Warning };
             self.spine.event(
@@ -662,7 +662,7 @@ impl Life<'_, '_> {
             if let Some(text) = result.console {
                 self.spine.note(EventKind::CommandOutput, text.trim_end())?;
             }
-            if command.abort && result.code != Some(0) {
+            if command.abort && result.code != Some(0) && !self.stop.is_requested() {
                 return Err(SessionError::CommandFailed { line: result.line, how: code });
             }
         }

@@ -25,13 +25,15 @@ pub(crate) struct ExecutionTally {
     /// Sentences about executions that failed, the first ones.
     failures: Vec<String>,
     /// All that failed.
-    pub(crate) failed: u64,
+    failed: u64,
     /// Sentences about those that the end of the run stopped or left without a beginning.
     cut: Vec<String>,
     /// All of these.
     is_cut: u64,
     /// By workload: those that count and ended by themselves or failed.
     ended: Vec<u64>,
+    /// Could `commands.log` not be written?
+    is_log_given_up: bool,
     /// Times in which iodyno itself did not run, of the clock, ns.
     pauses_ns: Vec<(u64, u64)>,
 }
@@ -74,14 +76,49 @@ impl ExecutionTally {
         if records.is_empty() {
             return Ok(());
         }
-        log(context, records)?;
         let row = |(phase, record): &(LoadPhase, &ExecutionRecord)| row_of(spine, context, phase.clone(), record);
         let rows: Vec<CommandExecution> = records.iter().map(row).collect();
         spine.rows(&rows)?;
         for (phase, record) in records {
             self.judge(spine, context, phase, record)?;
         }
+        self.log(spine, context, records)
+    }
+
+    /// Keeps what the executions wrote. Where that fails (a full disk), it is given up with all that was kept, so that the times
+    /// still have room.
+    fn log(
+        &mut self,
+        spine: &mut Spine<'_>,
+        context: &RunContext<'_>,
+        records: &[(LoadPhase, &ExecutionRecord)],
+    ) -> Result<(), SessionError> {
+        if self.is_log_given_up {
+            return Ok(());
+        }
+        let Err(error) = log(context, records) else { return Ok(()) };
+        self.is_log_given_up = true;
+        let folder = Folder::open(context.directory)?;
+        if let Ok(file) = folder.open_to_append(LOG) {
+            let _ = file.set_len(0);
+        }
+        let title = context.title;
+        let sentence = format!("{title}: {error}; what commands wrote is not kept any more, their times are");
+        spine.event(EventSeverity::Warning, EventKind::Command, Some(title), None, &sentence)?;
+        spine.messages.push(sentence);
         Ok(())
+    }
+
+    /// Did an execution fail, or was one asked for and none of its command came to its end?
+    pub(crate) fn has_failed(&self, context: &RunContext<'_>) -> bool {
+        self.failed > 0 || self.is_cut > 0 && self.unmeasured(context).next().is_some()
+    }
+
+    /// Names of commands of which no execution came to its end.
+    fn unmeasured<'a>(&'a self, context: &'a RunContext<'_>) -> impl Iterator<Item = &'a str> {
+        let all = context.run.workloads.iter().enumerate().filter(|(_, workload)| workload.load.command().is_some());
+        all.filter(|(at, _)| self.ended.get(*at).is_none_or(|ended| *ended == 0))
+            .map(|(_, workload)| workload.name.as_str())
     }
 
     /// Says what went wrong with one of them.
@@ -100,13 +137,18 @@ impl ExecutionTally {
         }) {
             *ended += 1;
         }
+        // Something of it lives on, or its end is not known.
+        let is_unclear = executed.start_ns.is_some() && !executed.error.is_empty();
         let (severity, sentence) = match sentence_of(context, phase, record) {
             Some(said) => said,
-            None if executed.error.is_empty() && executed.left_behind == 0 => return Ok(()),
-            None => (EventSeverity::Warning, left_behind(context, phase, record)),
+            None if !is_unclear && executed.left_behind == 0 => return Ok(()),
+            None => {
+                let severity = if is_unclear { EventSeverity::Error } else { EventSeverity::Warning };
+                (severity, left_behind(context, phase, record))
+            }
         };
         spine.event(severity, EventKind::Command, Some(context.title), None, &sentence)?;
-        if executed.end.is_failure() {
+        if executed.end.is_failure() || is_unclear {
             self.failed += 1;
             self.failures.extend((self.failures.len() < SHOWN).then_some(sentence));
         } else if matches!(executed.end, CommandEnd::Stopped { .. } | CommandEnd::Waiting) {
@@ -128,6 +170,12 @@ impl ExecutionTally {
         said.extend(more(self.failed, self.failures.len(), "failed"));
         said.extend(self.cut.iter().cloned());
         said.extend(more(self.is_cut, self.cut.len(), "were stopped or did not start, because the run was over"));
+        if self.is_cut > 0 {
+            let none = self.unmeasured(context);
+            said.extend(
+                none.map(|name| format!("{title}: no execution of {name} came to its end: nothing was measured")),
+            );
+        }
         for (at, workload) in context.run.workloads.iter().enumerate() {
             let asked = workload.load.command().filter(|load| load.at_ns.is_empty()).and_then(|load| load.executions);
             let ended = self.ended.get(at).copied().unwrap_or(0);

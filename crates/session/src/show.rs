@@ -221,6 +221,10 @@ pub fn last_words(outcome: &CommandOutcome) -> Result<Vec<String>, SessionError>
     lines.extend(tui::summary_tables(&facts, TerminalLook::of_stdout().width));
     lines.push(String::new());
     lines.push(format!("recording  {}", outcome.directory.display()));
+    let log = outcome.directory.join(crate::commands::LOG);
+    if std::fs::symlink_metadata(&log).is_ok_and(|log| log.len() > 0) {
+        lines.push(format!("output     {}", log.display()));
+    }
     if let Some(report) = &outcome.report {
         lines.push(format!("report     {}", report.display()));
     }

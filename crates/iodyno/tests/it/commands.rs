@@ -171,7 +171,8 @@ fn what_does_not_end_is_stopped_with_the_run_and_leaves_nothing_behind() {
     let hangs = CommandLoad { at_ns: vec![0, S], executions: None, ..load("sleep 1000 & echo $!; sleep 1001") };
     plan.runs[0].workloads.push(of_commands("hangs", hangs));
     let outcome = execute(&scratch, plan, &StopFlag::default());
-    assert_eq!(outcome.ending, CommandEnding::Fine, "{:?}", outcome.messages);
+    // No execution came to its end: nothing was measured.
+    assert_eq!(outcome.ending, CommandEnding::TargetFailed, "{:?}", outcome.messages);
     let rows = rows(&scratch);
     let endings: Vec<&str> = rows.iter().map(|row| row["ending"].as_str().unwrap()).collect();
     assert_eq!(endings, ["stopped", "waiting"]);
