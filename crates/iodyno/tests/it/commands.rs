@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use session::{CommandEnding, CommandOutcome, EngineChoice, RunRequest};
 use std::path::Path;
 use std::time::Duration;
+use testkit::MountedFileSystem;
 
 const S: u64 = 1_000_000_000;
 
@@ -255,6 +256,47 @@ fn an_executor_that_is_killed_is_named_and_leaves_nothing_behind() {
     assert_eq!(endings, ["signalled", "exited"], "{ended:?}");
     assert!(rows[0]["error"].as_str().unwrap().contains("was ended from outside"), "{rows:?}");
     assert_ne!(ended.code, Some(0));
+}
+
+#[test]
+fn a_program_has_no_terminal() {
+    let scratch = Scratch::new();
+    scratch
+        .iodyno(&["run", "-o", "r", "--", "sh", "-c", "cut -d' ' -f6,7 /proc/$$/stat"])
+        .run()
+        .unwrap()
+        .expect_code(0);
+    let log = std::fs::read_to_string(scratch.path("r").join("commands.log")).unwrap();
+    let (session, terminal) = log.lines().nth(1).and_then(|line| line.split_once(' ')).unwrap();
+    // The session is neither that of iodyno nor one of a terminal.
+    let own = rustix::process::getsid(None).unwrap().as_raw_nonzero().to_string();
+    assert!(session != own && terminal == "0", "{log}");
+}
+
+#[test]
+fn a_full_disk_costs_the_output_and_not_the_times() {
+    let scratch = Scratch::new();
+    let disk = MountedFileSystem::tmpfs(2 << 20).unwrap();
+    let directory = disk.path().join("r");
+    let place = directory.to_str().unwrap();
+    let line = [
+        "run",
+        "-o",
+        place,
+        "--no-counters",
+        "--no-report",
+        "--times",
+        "12",
+        "--",
+        "head",
+        "-c",
+        "400000",
+        "/dev/zero",
+    ];
+    let ended = scratch.iodyno(&line).run().unwrap();
+    assert!(ended.stderr.contains("what commands wrote is not kept any more"), "{ended:?}");
+    let rows = table_of(&directory, "command");
+    assert!(rows.len() == 12 && rows.iter().all(|row| row["exit_code"] == 0), "{rows:?}");
 }
 
 #[test]
