@@ -158,6 +158,7 @@ impl Scanner {
             context.push(Diagnostic::error("no-value", key_span, message).help(help));
             return;
         }
+        check_command(context, cursor, &param.key, value_from);
         param.values.push(value);
         self.add(param);
     }
@@ -212,7 +213,9 @@ impl Scanner {
                     }
                 }
                 _ => {
+                    let from = cursor.at;
                     let value = cursor.until(context, b",()");
+                    check_command(context, cursor, &param.key, from);
                     param.span = join(param.span, value.span);
                     if param.values.len() < VALUES_MAX {
                         param.values.push(value);
@@ -250,6 +253,33 @@ impl Scanner {
             let found = Diagnostic::error("syntax", cursor.span(from), "expected a comma after the parenthesis");
             context.push(found.help("put a comma between parameters"));
         }
+    }
+}
+
+/// Is the text of a command, from `from` to where the cursor is, all that was meant? Half of a command must not be executed.
+fn check_command(context: &mut Context, cursor: &Cursor<'_>, key: &str, from: usize) {
+    let is_own = matches!(key, "cmd" | "prepare");
+    if !is_own && !["startc", "start_c", "endc", "end_c"].iter().any(|begin| key.starts_with(begin)) {
+        return;
+    }
+    let text = &cursor.line.text;
+    let (raw, after) = (&text[from..cursor.at], text[cursor.end..].trim_start());
+    let follows = if cursor.at == cursor.end { after } else { "" };
+    let is_whole = raw.len() > 1 && raw.starts_with('"') && raw[1..].find('"') == Some(raw.len() - 2);
+    if raw.contains('"') && (!is_whole || follows.contains('"')) {
+        let close = raw.match_indices('"').nth(1).map_or(from, |(at, _)| from + at);
+        let message = format!("the quote ends the command `{}`, and more follows", raw.replace('"', ""));
+        let found = Diagnostic::error("command", cursor.line.span(close, close + 1), message);
+        context.push(found.help("inside of a command, write single quotes: \"rm -rf 'a b'\""));
+    } else if !raw.contains('"') && !follows.is_empty() && !follows.starts_with(['#', '*', '/']) {
+        let span = cursor.line.span(from, cursor.at);
+        let message = format!("a blank ends the command `{raw}`: the rest of the line is a comment");
+        let found = if is_own {
+            Diagnostic::error("command", span, message)
+        } else {
+            Diagnostic::warning("command", span, message)
+        };
+        context.push(found.help(format!("put the line between double quotes: {key}=\"{raw} …\"")));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Commands as load: what `cmd=` and a command of the command line become.
 
+use params::{DiagnosticSeverity, MemoryLoader, PlanReading, VdbenchOptions, read_vdbench, render};
 use params::{FileLoader, print_fio, print_vdbench, simulate};
-use params::{MemoryLoader, PlanReading, VdbenchOptions, read_vdbench, render};
 use plan::commands::{CommandMistake, CommandRequest, command_plan};
 use plan::{CommandLine, CommandLoad, Plan, Run};
 use proptest::prelude::*;
@@ -143,6 +143,41 @@ fn lines_that_explode_are_refused() {
     let values: String = (0..16_000).map(|number| format!(",{number}")).collect();
     fails(&format!("rd=a,cmd=\"{}{{n}}\",vary=(n{values})\n", "y".repeat(100_000)), "too-much");
     fails(&format!("rd=a,elapsed=99999,at=(0-10000,1),cmd=\"{{n}}\",vary=(n{values})\n"), "too-much");
+}
+
+#[test]
+fn half_of_a_command_is_never_meant() {
+    let of = |text: &str| {
+        let reading = read(&format!("{text}\n"), &VdbenchOptions::default());
+        let levels = reading.diagnostics.iter().filter(|one| one.code == "command").map(|one| one.severity);
+        (reading.plan.is_some(), levels.collect::<Vec<_>>())
+    };
+    let (error, warning) = (vec![DiagnosticSeverity::Error], vec![DiagnosticSeverity::Warning]);
+    for wrong in [
+        "rd=a,cmd=\"rm -rf \"x y\"\"",
+        "rd=a,cmd=\"rm -rf \\\"x y\\\"\"",
+        "rd=a,cmd=\"rsync x\" y\"",
+        "rd=a,cmd=\"ls\"-la",
+        "rd=a,cmd=(df,\"ls \"-la)",
+        "rd=a,cmd=ls -la",
+        "rd=a,cmd=ls,prepare=rm x",
+        "startcmd=\"echo \"x y\" z\"\nrd=a,cmd=ls",
+    ] {
+        assert_eq!(of(wrong), (false, error.clone()), "{wrong}");
+    }
+    let load = "rd=a,wd=wd1,iorate=9,elapsed=9,interval=1,";
+    assert_eq!(of(&format!("{SD}{load}start_cmd=\"echo \"x\" y\"")), (false, error));
+    // To Vdbench, a blank begins a comment.
+    assert_eq!(of(&format!("{SD}{load}startcmd=ls -la")), (true, warning));
+    for right in [
+        "rd=a,cmd=\"rm -rf 'x y'\"   # all of it",
+        "rd=a,cmd=\"ls\" a comment",
+        "rd=a,cmd=ls  * a comment",
+        "rd=a,cmd=(\"ls -la\",df),times=3",
+        "rd=a,cmd=\"ls -la\",times=3",
+    ] {
+        assert_eq!(of(right), (true, Vec::new()), "{right}");
+    }
 }
 
 fn request() -> CommandRequest {
