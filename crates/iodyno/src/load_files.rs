@@ -60,7 +60,7 @@ pub(crate) fn read_files_with(
     are_warnings_fatal: bool,
     are_for_jobs: bool,
 ) -> Result<Inputs, Failure> {
-    let loader = DiskOrInput::default();
+    let loader = DiskOrInput;
     let is_fio = |file: &PathBuf| {
         file.extension().is_some_and(|ending| ending == "fio")
             || loader

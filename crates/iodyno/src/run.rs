@@ -47,6 +47,7 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         args.output.as_deref().or_else(|| args.fio.file.as_deref().filter(|_| format == ParameterFormat::Vdbench));
     objectives::add(&mut plan, &args.fail_if);
     objectives::check(&plan)?;
+    check_for_commands(args, outputs.is_some(), &plan)?;
     let policy = WritePolicy { destroy: args.load.destroy.clone(), never_create: plan.settings.format == Some(false) };
     check_destroy(&plan, &policy)?;
     check_junit(args, &plan)?;
@@ -94,6 +95,31 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
             Ok(code)
         }
     }
+}
+
+/// What judges or shows I/O only does not go with a plan of commands alone.
+fn check_for_commands(args: &RunArgs, is_fio: bool, plan: &Plan) -> Result<(), Failure> {
+    let mut all = plan.runs.iter().flat_map(|run| &run.workloads);
+    if all.clone().next().is_none() || all.any(|workload| workload.load.command().is_none()) {
+        return Ok(());
+    }
+    let given = [
+        (
+            !objectives::texts(plan).is_empty(),
+            "conditions (--fail-if) judge I/O, and there are commands only: a failed execution ends with exit code 3 by \
+             itself, and `iodyno compare` judges times",
+        ),
+        (
+            is_fio,
+            "fio's outputs (--output-format, --minimal, --output) are of I/O, and there are commands only: see --json",
+        ),
+        (
+            args.flatfile,
+            "--flatfile is of I/O, and there are commands only: see --json, and `iodyno export REC command`",
+        ),
+    ];
+    let wrong = given.into_iter().find(|(is_given, _)| *is_given);
+    wrong.map_or(Ok(()), |(_, message)| Err(Failure::new(PARAMETERS, message)))
 }
 
 /// A JUnit file that could not be written, or would be empty, is a mistake before any I/O.

@@ -121,6 +121,9 @@ fn variable(text: &str) -> Result<(String, Vec<String>), Failure> {
     let Some((name, values)) = text.split_once('=') else {
         return Err(wrong(format!("--vary {text}: no values; write --vary {text}=1,2,4")));
     };
+    if name.is_empty() {
+        return Err(wrong(format!("--vary {text}: the variable has no name; write --vary NAME{text}")));
+    }
     if values.is_empty() {
         return Err(wrong(format!("--vary {text}: no values; write --vary {name}=1,2,4")));
     }

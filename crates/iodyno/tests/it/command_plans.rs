@@ -2,6 +2,9 @@
 
 use crate::support::Scratch;
 use serde_json::Value;
+use testkit::TestCommand;
+
+const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
 
 const MAIL: &str = "sd=sd1,lun=/var/tmp/iodyno-no-such-file,size=16m\nwd=wd1,sd=sd1\n\
     rd=mail,wd=wd1,iorate=100,elapsed=60,interval=1,at=(15,30,45),cmd=\"rsync --delete -a /mail /copy\",prepare=\"sync\"\n";
@@ -43,6 +46,7 @@ fn a_command_of_the_command_line_is_a_plan_for_programs_too() {
 #[test]
 fn mistakes_have_a_sentence_that_says_what_to_do() {
     let scratch = Scratch::new();
+    scratch.write("only.vdb", "rd=a,cmd=\"touch ran\"\n");
     for (words, sentence) in [
         ("run --times 5", "write it behind `--`"),
         ("run --vary x=1 a.vdb", "vary=(NAME,V1,V2) belongs to the cmd= of an rd="),
@@ -56,11 +60,26 @@ fn mistakes_have_a_sentence_that_says_what_to_do() {
         ("run --vary x=1 -- ls", "write {x} in the command"),
         ("run --vary x=1,1 -- ls {x}", "list each once"),
         ("run --vary x=1 --vary x=2 -- ls {x}", "given twice"),
+        ("run --vary =1 -- ls {x}", "the variable has no name"),
         ("run -e 1 -i 1 -- ls", "raise it, or lower -i"),
+        ("run --fail-if errors>0 -- ls", "a failed execution ends with exit code 3"),
+        ("run --output-format json -- ls", "fio's outputs"),
+        ("run --flatfile only.vdb", "--flatfile is of I/O"),
     ] {
         let words: Vec<&str> = words.split(' ').collect();
         let output = scratch.iodyno(&words).run().unwrap().expect_code(2);
         assert!(output.stderr.contains(sentence), "{words:?}: {}", output.stderr);
+    }
+    assert!(!scratch.path("ran").exists());
+}
+
+#[test]
+fn a_file_that_is_a_pipe_is_read_once() {
+    let scratch = Scratch::new();
+    for text in ["rd=a,cmd=\"true\"", "[a]\nfilename=x\nsize=1m\nrw=read\nnumber_ios=1"] {
+        let line = format!("printf '{text}\\n' | '{IODYNO}' run /dev/stdin --dry-run");
+        let shown = TestCommand::new("sh").args(["-c", &line]).dir(scratch.path("")).run().unwrap();
+        shown.expect_code(0);
     }
 }
 
