@@ -1,9 +1,20 @@
 //! Loop variables of runs, as recordings have them: `name=value name=value`.
 
-/// The variables of one run.
+/// The variables of one run. A value may have blanks: what has no `name=` belongs to the value before.
 #[must_use]
 pub fn of(detail: &str) -> Vec<(&str, &str)> {
-    detail.split_whitespace().filter_map(|pair| pair.split_once('=')).collect()
+    let is_name = |text: &str| {
+        let name = text.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+        })
+    };
+    let blanks = detail.char_indices().filter(|(_, letter)| letter.is_whitespace());
+    let behind = blanks.map(|(at, blank)| at + blank.len_utf8());
+    let mut starts: Vec<usize> = std::iter::once(0).chain(behind).filter(|at| is_name(&detail[*at..])).collect();
+    starts.push(detail.len());
+    let pairs = starts.windows(2).map(|pair| detail[pair[0]..pair[1]].trim_end());
+    pairs.filter_map(|pair| pair.split_once('=')).collect()
 }
 
 /// The value of one variable of a run.
@@ -57,5 +68,12 @@ mod tests {
         assert_eq!(found, [("threads", vec!["2", "8", "16"]), ("mem", vec!["64k", "1m", "1g"])]);
         assert_eq!(value_of(details[1], "mem"), Some("64k"));
         assert_eq!(swept(["a=1", "a=1"].into_iter()), []);
+    }
+
+    #[test]
+    fn a_value_may_have_blanks() {
+        assert_eq!(of("mem=2 m threads=4  s=a b "), [("mem", "2 m"), ("threads", "4"), ("s", "a b")]);
+        assert_eq!(of("./a b=1"), [("b", "1")]);
+        assert_eq!(of(""), []);
     }
 }

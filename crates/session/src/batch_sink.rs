@@ -213,6 +213,7 @@ impl<'a> Spine<'a> {
         let header = RunHeader {
             title: context.title.to_string(),
             detail: loops_text(context.run),
+            variables: context.run.loops.clone(),
             index: usize::try_from(context.run_index).unwrap_or(0),
             count: self.run_count,
             offered_rate: offered_rate(context),

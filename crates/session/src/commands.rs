@@ -155,11 +155,19 @@ mod tests {
     #[test]
     fn a_stop_ends_it_with_its_group() {
         let place = tempfile::tempdir().unwrap();
-        let line = "trap '' TERM; sleep 1000 & echo $!; sleep 1001; sleep 1002".to_string();
+        let begun = place.path().join("begun");
+        let line = format!("trap '' TERM; sleep 1000 & echo $!; touch {}; sleep 1001; sleep 1002", begun.display());
         let wanted = Wanted { line, output: "cons".to_string(), abort: false, span: plan::TextSpan::default() };
         let stop = StopFlag::default();
-        stop.request();
+        let own = stop.clone();
+        let wait = std::thread::spawn(move || {
+            while !begun.exists() {
+                std::thread::sleep(LOOK);
+            }
+            own.request();
+        });
         let done = execute(&wanted, place.path(), &stop).unwrap();
+        wait.join().unwrap();
         assert_eq!(done.code, None);
         let number = done.console.unwrap();
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", number.trim())).unwrap_or_default();

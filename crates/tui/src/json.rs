@@ -156,7 +156,9 @@ pub fn json_end(rows: &[RunEnd]) -> Option<String> {
 }
 
 /// JSON object of an execution of a command that has ended, without a line break.
-pub fn json_command(row: &CommandExecution) -> String {
+pub fn json_command(row: &CommandExecution, variables: &[(String, String)]) -> String {
+    let variables: serde_json::Map<String, Value> =
+        variables.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
     json!({
         "schema": COMMAND_SCHEMA,
         "t_ns": row.t_ns,
@@ -164,6 +166,7 @@ pub fn json_command(row: &CommandExecution) -> String {
         "run": row.run,
         "run_index": row.run_index,
         "phase": row.phase,
+        "variables": variables,
         "command": &*row.workload,
         "line": &*row.line,
         "number": row.number,
@@ -178,6 +181,12 @@ pub fn json_command(row: &CommandExecution) -> String {
         "max_rss_bytes": row.max_rss_bytes,
         "read_bytes": row.read_bytes,
         "write_bytes": row.write_bytes,
+        "read_call_bytes": row.read_call_bytes,
+        "write_call_bytes": row.write_call_bytes,
+        "minor_faults": row.minor_faults,
+        "major_faults": row.major_faults,
+        "voluntary_switches": row.voluntary_switches,
+        "involuntary_switches": row.involuntary_switches,
         "output_bytes": row.output_bytes,
         "left_behind": row.left_behind,
         "counts": workload::commands::is_counted(row),
@@ -194,6 +203,7 @@ pub struct JsonLines<W: Write> {
     ends: Vec<RunEnd>,
     executions: Vec<CommandExecution>,
     is_of_commands: bool,
+    variables: Vec<(String, String)>,
     data_seed: Option<String>,
 }
 
@@ -202,7 +212,7 @@ impl<W: Write> JsonLines<W> {
     pub fn new(out: VisibleOutput<W>) -> Self {
         let (fold, ends, executions) = (LineFold::default(), Vec::new(), Vec::new());
         let out = out.with_form(OutputForm::Json);
-        Self { out, fold, ends, executions, is_of_commands: false, data_seed: None }
+        Self { out, fold, ends, executions, is_of_commands: false, variables: Vec::new(), data_seed: None }
     }
 }
 
@@ -211,6 +221,7 @@ impl<W: Write> JsonLines<W> {
     pub fn run_started(&mut self, header: RunHeader) {
         self.data_seed = Some(header.data_seed);
         self.is_of_commands = header.is_of_commands;
+        self.variables = header.variables;
     }
 
     /// One object per verdict.
@@ -238,7 +249,9 @@ impl<W: Write> Sink for JsonLines<W> {
 
     fn commit(&mut self) -> Result<(), RecordingError> {
         for row in std::mem::take(&mut self.executions) {
-            self.out.write_all(format!("{}\n", json_command(&row)).as_bytes()).map_err(output_error)?;
+            self.out
+                .write_all(format!("{}\n", json_command(&row, &self.variables)).as_bytes())
+                .map_err(output_error)?;
         }
         // A run of commands alone has no intervals of I/O.
         for line in self.fold.commit().into_iter().filter(|_| !self.is_of_commands) {

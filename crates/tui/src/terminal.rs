@@ -59,6 +59,8 @@ pub struct RunHeader {
     pub title: String,
     /// Loop variables, `name=value name=value`.
     pub detail: String,
+    /// The same, each with its value.
+    pub variables: Vec<(String, String)>,
     /// Position, from 0.
     pub index: usize,
     /// Number of runs.

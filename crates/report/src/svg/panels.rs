@@ -59,7 +59,7 @@ pub(crate) fn panels(canvas: &mut Canvas, view: &ViewData, ticks: &[String], pan
         let x = x_scale(view, ticks, &all, whole.w);
         let y = y_scale(&view.y, low, high, whole.h);
         canvas.axes(&x, &y, suffix);
-        draw(canvas, only, (&x, &y), true);
+        draw(canvas, only, (&x, &y), (true, !ticks.is_empty()));
         return;
     }
     legend(canvas, view, panels);
@@ -75,7 +75,7 @@ pub(crate) fn panels(canvas: &mut Canvas, view: &ViewData, ticks: &[String], pan
         let set = Set { anchor: "start", size: 11.5, bold: true, fill: canvas.theme.ink() };
         canvas.text(canvas.plot.x, canvas.plot.y - 7.0, set, &short(&panel.title, 34));
         canvas.axes(&x, &y, "");
-        draw(canvas, panel, (&x, &y), false);
+        draw(canvas, panel, (&x, &y), (false, !ticks.is_empty()));
     }
     canvas.plot = whole;
     if omitted > 0 {
@@ -103,7 +103,7 @@ fn legend(canvas: &mut Canvas, view: &ViewData, panels: &[Panel]) {
     canvas.text(x, plot.y + 3.0, canvas.soft(11.0), &text);
 }
 
-fn draw(canvas: &mut Canvas, panel: &Panel, (x, y): (&Scale, &Scale), single: bool) {
+fn draw(canvas: &mut Canvas, panel: &Panel, (x, y): (&Scale, &Scale), (single, is_stepped): (bool, bool)) {
     let mut over = None;
     if let Some(knee) = &panel.knee {
         let (at, plot, ink) = (canvas.px(x, knee.x), canvas.plot, canvas.theme.soft());
@@ -121,7 +121,11 @@ fn draw(canvas: &mut Canvas, panel: &Panel, (x, y): (&Scale, &Scale), single: bo
         let path: String = places
             .iter()
             .enumerate()
-            .map(|(index, at)| format!("{}{} {}", if index > 0 { "L" } else { "M" }, n(at.0), n(at.1)))
+            .map(|(index, at)| {
+                // A value without a point is a gap.
+                let is_next = index > 0 && !(is_stepped && line.points[index].x - line.points[index - 1].x > 1.5);
+                format!("{}{} {}", if is_next { "L" } else { "M" }, n(at.0), n(at.1))
+            })
             .collect();
         canvas.push(&format!(
             r#"<path d="{path}" fill="none" stroke="{stroke}" stroke-width="1.6" stroke-linejoin="round"/>"#

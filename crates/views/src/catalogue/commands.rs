@@ -31,7 +31,7 @@ pub(super) static COMMANDS: [View; 4] = [
         "Commands",
         ViewKind::Table,
         summary,
-        "Executions of each command and setting. Times are of those that ended by themselves with exit code 0; failed ones are counted apart, warm-ups not at all. ± is half of the 95 % confidence interval of the mean (Student's t), σ the standard deviation.",
+        "Executions of each command and setting. Times are of those that ended by themselves with exit code 0; failed ones are counted apart, warm-ups not at all. ± is half of the 95 % confidence interval of the mean (Student's t).",
     ),
     all(
         "command.by",
@@ -45,13 +45,13 @@ pub(super) static COMMANDS: [View; 4] = [
         "Executions",
         ViewKind::Table,
         executions,
-        "Every execution of every command; late is from when it was due to its start.",
+        "Every execution of every command. Started: since the recording began; late: from when it was due to its start.",
     ),
     run(
         "command.moments",
         "Commands under load",
         ViewKind::Table,
         moments,
-        "The mean of the executions on the idle machine, then each execution at its moment of the measured time, and what the load of the run did meanwhile.",
+        "The mean of the executions on the idle machine, then each execution at its moment of the measured time, and what the load of the run did meanwhile (of intervals that lie mostly within the execution: a shorter one needs a shorter interval).",
     ),
 ];

@@ -116,7 +116,7 @@ fn a_sweep_of_commands_is_in_the_views_and_in_no_table_of_rates() {
     assert_eq!(column(&summary, "real time", "mean")[..2], ["1.00 s", "500 ms"]);
     assert_eq!(column(&summary, "real time", "min")[0], "980 ms");
     // σ² = 1000 / 4 ms², and 2.776445 × 15.811 ÷ √5 = 19.6 ms.
-    assert_eq!(column(&summary, "real time", "σ")[0], "15.8 ms");
+    assert_eq!(column(&summary, "real time", "std. dev.")[0], "15.8 ms");
     assert_eq!(column(&summary, "real time", "±")[0], "19.6 ms");
     assert_eq!(column(&summary, "CPU time", "of a CPU")[0], "200");
     assert_eq!(column(&summary, "", "exit codes")[0], "0 × 5, 1");
@@ -156,7 +156,7 @@ fn the_report_of_commands_begins_with_them() {
     }
     assert_eq!(
         execution_line(&execution(("ssl", 0), 2, 1, 1234), Some(3), Some(15.0)),
-        "openssl 2 of 3 at 15.0 s: real 1.234 s, user 1.851 s, system 617.0 ms, 4 KiB read, exit 0"
+        "openssl 2 of 3 at 15.0 s: real 1.234 s, user 1.851 s, system 617.0 ms, 4.10 kB read, exit 0"
     );
 }
 

@@ -71,7 +71,7 @@ pub fn summary(commands: &[MeasuredCommand]) -> Option<Drawing> {
         count("failed", |figures| figures.failed).toned(tones.collect()),
         real("mean", |real| Some(real.mean)),
         real("±", |real| real.half),
-        real("σ", |real| real.deviation),
+        real("std. dev.", |real| real.deviation),
         real("min", |real| Some(real.min)),
         real("median", |real| Some(real.median)),
         real("max", |real| Some(real.max)),
@@ -196,7 +196,10 @@ pub fn moments(commands: &[MeasuredCommand], beside: LoadBeside<'_>) -> Option<D
     let ending = |moment: &Moment<'_>| match moment.row {
         Some(row) => ending_words(row),
         None => match moment.command.executions.iter().filter(|row| row.phase == LoadPhase::Baseline).count() {
-            1 if moment.idle.count == 1 => "exit 0".to_string(),
+            1 => match moment.command.executions.iter().find(|row| row.phase == LoadPhase::Baseline) {
+                Some(row) => ending_words(row),
+                None => String::new(),
+            },
             all => format!("exit 0: {} of {all}", moment.idle.count),
         },
     };

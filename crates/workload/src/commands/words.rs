@@ -3,7 +3,6 @@
 use super::figures::{CommandFigures, SampleFigures, outliers, real_times};
 use super::group::{MeasuredCommand, executions_words, has_failed, is_counted, labels};
 use quantity::figures::DecimalPlaces;
-use quantity::text::format_bytes;
 use recording::rows::CommandExecution;
 use recording::{ExecutionEnding, LoadPhase};
 use view::{Tone, Unit};
@@ -12,6 +11,8 @@ use view::{Tone, Unit};
 const SHORT_NS: f64 = 5e6;
 /// Commands whose comparison is printed at the end.
 const MOST: usize = 20;
+/// Commands whose times stand at the head of a page.
+const SHOWN: usize = 5;
 
 /// A figure with its label, for the head of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,9 @@ pub(super) fn precise(ns: f64) -> String {
 /// A time in the unit, and with the decimals, of another one.
 fn as_unit(ns: f64, of_ns: f64) -> String {
     let (factor, unit) = unit_of(of_ns);
+    if of_ns == 0.0 {
+        return format!("0 {unit}");
+    }
     let decimals = match of_ns / factor {
         hundreds if hundreds >= 100.0 => 1,
         tens if tens >= 10.0 => 2,
@@ -53,7 +57,7 @@ fn as_unit(ns: f64, of_ns: f64) -> String {
 }
 
 fn bytes(value: i64) -> String {
-    format_bytes(u64::try_from(value).unwrap_or(0))
+    Unit::Bytes.format(Some(value as f64))
 }
 
 /// ` ± 0.5 %`; empty for a single execution.
@@ -250,17 +254,35 @@ fn time_lines(real: &SampleFigures, figures: &CommandFigures) -> Vec<String> {
     ]
 }
 
-/// `threads=4 ran` … `1.52 ± 0.03 times faster than threads=1`: commands of several runs, or settings of one. Those that one run
-/// executes beside each other are no alternatives.
+/// `threads=4 ran` … `1.52 ± 0.03 times faster than threads=1`, of each command that has several settings.
 fn faster_lines(commands: &[MeasuredCommand]) -> Vec<String> {
-    let is_beside = |(at, one): (usize, &MeasuredCommand)| {
-        commands[..at].iter().any(|other| (&other.run, &other.detail) == (&one.run, &one.detail))
-    };
-    if commands.iter().enumerate().any(is_beside) {
-        return Vec::new();
+    let names = labels(commands);
+    let mut lines = Vec::new();
+    for (at, first) in commands.iter().enumerate() {
+        if commands[..at].iter().any(|before| is_same(before, first)) {
+            continue;
+        }
+        let of_it = || commands.iter().zip(&names).filter(|(command, _)| is_same(command, first));
+        let settings: Vec<MeasuredCommand> = of_it().map(|(command, _)| command.clone()).collect();
+        lines.extend(faster_settings(&timed(&settings, of_it().map(|(_, name)| name.clone()).collect())));
     }
-    let all = timed(commands, labels(commands));
-    let Some((name, best)) = fastest(&all).filter(|best| all.len() > 1 && best.1.mean > 0.0) else {
+    lines
+}
+
+/// Are these settings of one command, so that one of them can be faster?
+fn is_same(one: &MeasuredCommand, other: &MeasuredCommand) -> bool {
+    (&one.run, &one.name) == (&other.run, &other.name)
+}
+
+/// Do their means differ by more than 1 %, and by more than their 95 % intervals?
+fn differ(one: &SampleFigures, other: &SampleFigures) -> bool {
+    let apart = (one.mean - other.mean).abs();
+    let known = one.half.zip(other.half).is_none_or(|(a, b)| apart > a.hypot(b));
+    known && apart > 0.01 * one.mean.min(other.mean)
+}
+
+fn faster_settings(all: &[(String, SampleFigures)]) -> Vec<String> {
+    let Some((name, best)) = fastest(all).filter(|best| all.len() > 1 && best.1.mean > 0.0) else {
         return Vec::new();
     };
     let mut others: Vec<&(String, SampleFigures)> = all.iter().filter(|other| other.0 != *name).collect();
@@ -268,13 +290,16 @@ fn faster_lines(commands: &[MeasuredCommand]) -> Vec<String> {
     let more = others.len().saturating_sub(MOST);
     let part = |sample: &SampleFigures| sample.deviation.map(|deviation| deviation / sample.mean);
     let line = |(other, sample): &(String, SampleFigures)| {
+        if !differ(best, sample) {
+            return format!("  no differently from {other}, as far as these executions show");
+        }
         let ratio = sample.mean / best.mean;
         let spread = part(sample).zip(part(best)).map(|(a, b)| format!(" ± {:.2}", ratio * a.hypot(b)));
         format!("  {ratio:.2}{} times faster than {other}", spread.unwrap_or_default())
     };
     let mut lines = vec![String::new(), format!("{name} ran")];
     lines.extend(others.into_iter().take(MOST).map(line));
-    lines.extend((more > 0).then(|| format!("  and faster than {more} more")));
+    lines.extend((more > 0).then(|| format!("  and {more} more")));
     lines
 }
 
@@ -314,9 +339,15 @@ pub fn sentence(commands: &[MeasuredCommand]) -> String {
     };
     let names = commands.iter().zip(labels(commands));
     let names = names.map(|(command, label)| if is_one { command.detail.clone() } else { label });
-    let best = timed(commands, names.collect());
-    let best = fastest(&best)
-        .map_or(String::new(), |(name, real)| format!("; fastest {name}: {}{}", precise(real.mean), plus_minus(real)));
+    let all = timed(commands, names.collect());
+    let is_alike = |best: &SampleFigures| all.len() > 1 && !all.iter().any(|(_, other)| differ(best, other));
+    let best = match fastest(&all).filter(|_| is_one) {
+        None => String::new(),
+        Some((_, real)) if is_alike(real) => {
+            format!("; no difference shown: {}{}", precise(real.mean), plus_minus(real))
+        }
+        Some((name, real)) => format!("; fastest {name}: {}{}", precise(real.mean), plus_minus(real)),
+    };
     let failed: usize = figures.iter().map(|figures| figures.failed).sum();
     let failed = if failed > 0 { format!("; {failed} failed") } else { String::new() };
     format!("{what}{each}{best}{failed}.")
@@ -327,14 +358,11 @@ pub fn sentence(commands: &[MeasuredCommand]) -> String {
 pub fn headline(commands: &[MeasuredCommand]) -> Vec<CommandHeadline> {
     let all: Vec<(String, CommandFigures)> =
         labels(commands).into_iter().zip(commands.iter().map(CommandFigures::of)).collect();
+    if commands.windows(2).any(|pair| !is_same(&pair[0], &pair[1])) {
+        return headline_of_several(&all);
+    }
     let mean = |figures: &CommandFigures| figures.real.map_or(f64::INFINITY, |real| real.mean);
     let Some((name, best)) = all.iter().min_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1))) else { return Vec::new() };
-    let said = |label: &str, value: String, detail: String| CommandHeadline {
-        label: label.to_string(),
-        value,
-        detail,
-        tone: Tone::Plain,
-    };
     let there = if all.len() > 1 { " there" } else { "" };
     let first = if all.len() > 1 { "Fastest" } else { "Real time" };
     let ns = |value: Option<f64>| value.map_or("?".to_string(), precise);
@@ -358,12 +386,28 @@ pub fn headline(commands: &[MeasuredCommand]) -> Vec<CommandHeadline> {
         figures.push(said(&format!("Written{there}"), size(best.write_bytes), read));
     }
     figures.extend(slowest(&all));
+    figures.push(failed(&all));
+    figures
+}
+
+/// Commands that are no settings of one: the time of each of the first.
+fn headline_of_several(all: &[(String, CommandFigures)]) -> Vec<CommandHeadline> {
+    let known = all.iter().filter_map(|(name, figures)| Some((name, figures.real?)));
+    let time = |(name, real): (&String, SampleFigures)| {
+        said(name, format!("{}{}", precise(real.mean), plus_minus(&real)), executions_words(real.count))
+    };
+    known.take(SHOWN).map(time).chain([failed(all)]).collect()
+}
+
+fn said(label: &str, value: String, detail: String) -> CommandHeadline {
+    CommandHeadline { label: label.to_string(), value, detail, tone: Tone::Plain }
+}
+
+fn failed(all: &[(String, CommandFigures)]) -> CommandHeadline {
     let failed: usize = all.iter().map(|command| command.1.failed).sum();
     let measured: usize = all.iter().map(|command| command.1.measured()).sum();
     let tone = if failed > 0 { Tone::Error } else { Tone::Plain };
-    let detail = format!("of {}", executions_words(measured));
-    figures.push(CommandHeadline { tone, ..said("Failed", failed.to_string(), detail) });
-    figures
+    CommandHeadline { tone, ..said("Failed", failed.to_string(), format!("of {}", executions_words(measured))) }
 }
 
 fn slowest(all: &[(String, CommandFigures)]) -> Option<CommandHeadline> {
