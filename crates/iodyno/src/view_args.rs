@@ -53,7 +53,7 @@ pub(crate) struct CompareArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) force: ForceArgs,
-    /// Only this run: its title, its number counted from 0, `first` or `last`.
+    /// Only this run: its title (`sort`, or with variables `sort threads=4`), its number counted from 0, `first` or `last`.
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
     #[command(flatten)]
@@ -148,7 +148,7 @@ pub(crate) struct ChartArgs {
     /// For views named compare.*: another recording to compare with the first; may be given several times.
     #[arg(long, value_name = "RECORDING")]
     pub(crate) with: Vec<PathBuf>,
-    /// Only this run: its title, its number counted from 0, `first` or `last`.
+    /// Only this run: its title (`sort`, or with variables `sort threads=4`), its number counted from 0, `first` or `last`.
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
     /// Views of runs: only this workload.

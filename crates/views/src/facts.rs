@@ -111,9 +111,10 @@ impl RecordingFacts {
             run.finish();
         }
         if let Some(wanted) = &selection.run {
-            let known: Vec<String> = runs.iter().map(|run| run.title.clone()).collect();
+            let known: Vec<String> = runs.iter().map(RunFacts::full_title).collect();
             let number: Option<i32> = wanted.parse().ok();
             let title = runs.iter().any(|run| run.title == *wanted);
+            let full_title = !title && known.contains(wanted);
             // A run that fills the targets is never meant by its place.
             let mut measured = runs.iter().filter(|run| run.title != "format").map(|run| run.index);
             let number = match wanted.as_str() {
@@ -121,7 +122,11 @@ impl RecordingFacts {
                 "last" => measured.next_back(),
                 _ => number,
             };
-            runs.retain(|run| if title { run.title == *wanted } else { Some(run.index) == number });
+            runs.retain(|run| match (title, full_title) {
+                (true, _) => run.title == *wanted,
+                (_, true) => run.full_title() == *wanted,
+                _ => Some(run.index) == number,
+            });
             if runs.is_empty() {
                 return Err(TableReadError::UnknownRun { run: wanted.clone(), known: known.join(", ") });
             }
@@ -328,6 +333,11 @@ impl RunFacts {
     /// Length of the main phase, s: its intervals together.
     pub fn measured_s(&self) -> f64 {
         self.main_intervals().map(|interval| interval.interval_ns as f64 / 1e9).sum()
+    }
+
+    /// Title and variables, which tell it from other runs of its title.
+    pub fn full_title(&self) -> String {
+        format!("{} {}", self.title, self.detail).trim_end().to_string()
     }
 
     /// Seconds since the run's start.

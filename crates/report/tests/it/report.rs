@@ -325,6 +325,19 @@ fn repetitions_become_means_with_intervals_and_rows_that_do_not_differ_are_not_r
     assert_eq!(points.len(), 4);
     let (low, high) = points[0].within.unwrap();
     assert!((points[0].y - mean).abs() < 1e-6 && ((high - low) / 2.0 - half).abs() < half * 1e-3);
+    // A value without a point is a gap in the line.
+    let mut view = views::compute(&reader, "sweep.rate_by", &Selection::default()).unwrap();
+    let lines_of = |view: &view::ViewData| {
+        let picture = report::svg(view, Theme::Light, PictureSize { width: 640, height: 300 });
+        let paths = picture.split("<path d=\"").skip(1).filter(|path| path.contains("stroke-width=\"1.6\""));
+        let path: String = paths.map(|path| path.split('"').next().unwrap()).collect();
+        (path.matches('M').count(), path.matches('L').count())
+    };
+    assert_eq!(lines_of(&view), (1, 3));
+    if let Body::Panels { panels, .. } = &mut view.body {
+        panels[0].lines[0].points.remove(1);
+    }
+    assert_eq!(lines_of(&view), (2, 1));
     let model = views::report_model(&reader).unwrap();
     assert!(model.figures.iter().any(|figure| figure.label == "Mean of 5" && figure.detail.contains("95 %")));
 }

@@ -262,9 +262,8 @@ fn known_runs(recordings: &[(&str, Vec<&Reader>)], run: &str) -> Result<String, 
     let mut all: Vec<String> = Vec::new();
     for reader in recordings.iter().flat_map(|(_, readers)| readers) {
         let facts = RecordingFacts::read(reader, &Selection::default())?;
-        let titles = facts.runs.iter().map(|run| run.title.clone());
-        let new: Vec<String> =
-            titles.filter(|title| title != "format" && title != run && !all.contains(title)).collect();
+        let titles = facts.runs.iter().filter(|of| of.title != "format").map(crate::RunFacts::full_title);
+        let new: Vec<String> = titles.filter(|title| title != run && !all.contains(title)).collect();
         all.extend(new);
     }
     Ok(if all.is_empty() { "none".to_string() } else { all.join(", ") })

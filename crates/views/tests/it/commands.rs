@@ -4,7 +4,7 @@ use recording::rows::{CommandExecution, OpInterval, Phase};
 use recording::{ExecutionEnding, Label, LoadPhase, Manifest, PhaseEdge, Reader, RowBatch, Sink, Writer};
 use view::{Body, MarkKind, Selection, ViewTable};
 use views::{Comparison, RecordingFacts, compute, report_model};
-use workload::commands::{execution_line, summary_lines};
+use workload::commands::{executed_commands, execution_line, sentence, summary_lines};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -132,6 +132,12 @@ fn a_sweep_of_commands_is_in_the_views_and_in_no_table_of_rates() {
     let one = Selection { run: Some("1".to_string()), ..Selection::default() };
     let Body::Table(one) = compute(&reader, "command.executions", &one).unwrap().body else { panic!("a table") };
     assert_eq!(one.rows(), 6);
+    let named = Selection { run: Some("ssl threads=4".to_string()), ..Selection::default() };
+    let Body::Table(named) = compute(&reader, "command.executions", &named).unwrap().body else { panic!("a table") };
+    assert_eq!(named.rows(), 6);
+    let none = Selection { run: Some("ssl threads=3".to_string()), ..Selection::default() };
+    let why = compute(&reader, "command.executions", &none).unwrap_err().to_string();
+    assert!(why.contains("ssl threads=1, ssl threads=2, ssl threads=4"), "{why}");
 }
 
 #[test]
@@ -158,6 +164,29 @@ fn the_report_of_commands_begins_with_them() {
         execution_line(&execution(("ssl", 0), 2, 1, 1234), Some(3), Some(15.0)),
         "openssl 2 of 3 at 15.0 s: real 1.234 s, user 1.851 s, system 617.0 ms, 4.10 kB read, exit 0"
     );
+}
+
+#[test]
+fn only_settings_of_one_command_that_differ_are_ranked() {
+    let words = |runs: [&'static str; 2], means: [i64; 2]| {
+        let runs = [(runs[0], 0), (runs[1], 1)];
+        let of = |at: usize| {
+            [0, 20, -20, 10, -10].into_iter().map(move |more| execution(runs[at], 1, 1, means[at] + more)).collect()
+        };
+        let rows: [Vec<CommandExecution>; 2] = [of(0), of(1)];
+        let commands = executed_commands(&rows.concat(), &|index| format!("threads={index}"));
+        format!("{}\n{}", summary_lines(&commands).join("\n"), sentence(&commands))
+    };
+    let faster = words(["ssl", "ssl"], [1000, 1100]);
+    assert!(faster.contains("1.10 ± 0.02 times faster") && faster.contains("fastest threads=0"), "{faster}");
+    let alike = words(["ssl", "ssl"], [1000, 1005]);
+    assert!(
+        alike.contains("no differently from openssl threads=1") && alike.contains("no difference shown"),
+        "{alike}"
+    );
+    assert!(!alike.contains("faster"), "{alike}");
+    let others = words(["ssl", "own"], [1000, 2000]);
+    assert!(!others.contains("faster") && !others.contains("fastest") && others.contains("2 commands"), "{others}");
 }
 
 #[test]
