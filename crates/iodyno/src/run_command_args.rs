@@ -11,10 +11,10 @@ pub(crate) struct RunCommandArgs {
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
     /// With a command: executions that count (default 1).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = times)]
     pub(crate) times: Option<u64>,
     /// With a command: executions before those that count.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = warmups)]
     pub(crate) warmups: Option<u32>,
     /// With a command: a line for the shell before each execution, outside of its time.
     #[arg(long, value_name = "LINE")]
@@ -23,4 +23,20 @@ pub(crate) struct RunCommandArgs {
     /// several times.
     #[arg(long, value_name = "NAME=V1,V2,…")]
     pub(crate) vary: Vec<String>,
+}
+
+/// Most executions of a kind.
+const EXECUTIONS_MAX: u32 = 1_000_000;
+
+/// `--times`.
+fn times(text: &str) -> Result<u64, String> {
+    let help = "as many as fit are of parameter files: times=max beside elapsed=";
+    let count = text.parse::<u32>().ok().filter(|count| (1..=EXECUTIONS_MAX).contains(count));
+    count.map(u64::from).ok_or_else(|| format!("write a whole number from 1 to {EXECUTIONS_MAX}; {help}"))
+}
+
+/// `--warmups`.
+fn warmups(text: &str) -> Result<u32, String> {
+    let count = text.parse::<u32>().ok().filter(|count| *count <= EXECUTIONS_MAX);
+    count.ok_or_else(|| format!("write a whole number from 0 to {EXECUTIONS_MAX}"))
 }

@@ -84,7 +84,9 @@ impl CommandParams {
         }
         self.has_lines = true;
         self.lines.clone_from(&param.values);
-        self.lines.retain(|text| is_line(context, "cmd", text));
+        for text in &self.lines {
+            is_line(context, "cmd", text);
+        }
     }
 
     fn set_moments(&mut self, context: &mut Context, param: &Param) {

@@ -230,7 +230,8 @@ fn check_presence(
         let found = Diagnostic::error("no-runs", span, "there is no rd=: nothing would run");
         context.push(found.help("add rd=run1,wd=…,iorate=max,elapsed=60; see docs/vdbench.md"));
     }
-    let needs_targets = !definitions.iter().all(commands::is_alone);
+    // Where a command was forgotten, that is said.
+    let needs_targets = !definitions.iter().all(|one| commands::is_alone(one) || one.commands.given.is_some());
     if storages.is_empty() && needs_targets && !has(Section::FileSystem) && !context.failed() {
         let found = Diagnostic::error("no-targets", span, "there is no sd=: nothing to run on");
         context.push(found.help("add sd=sd1,lun=/path/of/a/file,size=1g"));

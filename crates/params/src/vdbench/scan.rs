@@ -268,7 +268,8 @@ fn check_command(context: &mut Context, cursor: &Cursor<'_>, key: &str, from: us
     let is_whole = raw.len() > 1 && raw.starts_with('"') && raw[1..].find('"') == Some(raw.len() - 2);
     if raw.contains('"') && (!is_whole || follows.contains('"')) {
         let close = raw.match_indices('"').nth(1).map_or(from, |(at, _)| from + at);
-        let message = format!("the quote ends the command `{}`, and more follows", raw.replace('"', ""));
+        let command = text[from..close].trim_start_matches('"');
+        let message = format!("the quote ends the command `{command}`, and more follows");
         let found = Diagnostic::error("command", cursor.line.span(close, close + 1), message);
         context.push(found.help("inside of a command, write single quotes: \"rm -rf 'a b'\""));
     } else if !raw.contains('"') && !follows.is_empty() && !follows.starts_with(['#', '*', '/']) {
