@@ -160,14 +160,15 @@ impl Descendants {
     }
 
     /// Ends all that is left of the execution, whose program has ended and was reaped: politely, and after `patience_ns` by
-    /// force. Gives how many there were, and why some are still there.
-    pub(crate) fn end(&mut self, patience_ns: u64) -> (u64, Option<String>) {
+    /// force. Gives how many there were, and why some are still there. Where the whole group was asked to end (`is_stop`), only
+    /// those that had left it are left behind.
+    pub(crate) fn end(&mut self, patience_ns: u64, is_stop: bool) -> (u64, Option<String>) {
         let kill_ns = clock::now_ns().saturating_add(patience_ns);
         let give_up_ns = kill_ns.saturating_add(KILL_NS);
         let mut asked = BTreeSet::new();
         let mut is_refused = false;
         loop {
-            let left = if has_children() { self.left() } else { Vec::new() };
+            let left = if has_children() { self.left(is_stop) } else { Vec::new() };
             // Those that were born behind the look.
             let is_hidden = left.is_empty() && OWNS_ALL.load(Ordering::Relaxed) && has_children();
             let now_ns = clock::now_ns();
@@ -196,7 +197,7 @@ impl Descendants {
     }
 
     /// What is left of it and lives. Takes the ends of the dead.
-    fn left(&mut self) -> Vec<ProcessStat> {
+    fn left(&mut self, is_stop: bool) -> Vec<ProcessStat> {
         let all = processes();
         let own = getpid().as_raw_nonzero().get();
         let (own_group, own_session) =
@@ -231,7 +232,8 @@ impl Descendants {
         }) {
             found.insert(more.number(), *more);
         }
-        self.seen.extend(found.values().map(|process| (process.number(), process.start_ticks)));
+        let behind = found.values().filter(|process| !is_stop || process.group != self.group);
+        self.seen.extend(behind.map(|process| (process.number(), process.start_ticks)));
         found.into_values().collect()
     }
 }

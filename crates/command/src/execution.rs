@@ -222,7 +222,7 @@ impl Execution {
             Ending::Forced(_) => 0,
         };
         let (left_behind, remaining) = match reaped {
-            Some(_) => self.descendants.end(patience_ns),
+            Some(_) => self.descendants.end(patience_ns, self.ending != Ending::None),
             None => (0, None),
         };
         self.drain(usize::MAX);

@@ -168,6 +168,8 @@ fn two_at_a_time_do_not_end_each_other() {
 fn a_stop_ends_the_whole_group() {
     let stopped = stop(&sh("sleep 1000 & echo $!; sleep 1001"), S / 5, StopOrder::Stop);
     assert_eq!(stopped.end, CommandEnd::Stopped { code: None, signal: Some(15) });
+    // The group was ended with it: nothing was left behind.
+    assert_eq!(stopped.left_behind, 0);
     assert!(stopped.usage.is_some() && !stopped.end.is_failure());
     assert!(!lives(&text(&stopped)));
     assert!(real_ns(&stopped) >= S / 5 - S / 100);

@@ -199,7 +199,12 @@ pub(crate) fn access_of(plan: &Plan, index: usize) -> TargetAccess {
 
 /// Warm-up, measured time and rest of a run; `None` when it ends by itself.
 pub(crate) fn duration_of(run: &Run) -> Option<u64> {
-    run.elapsed_ns.map(|elapsed| run.warmup_ns + elapsed + run.pause_ns)
+    let commands = run.workloads.iter().filter_map(|workload| workload.load.command());
+    // Each execution on the idle machine takes as long as the run at most.
+    let baselines: u64 = commands.map(|load| u64::from(load.baselines)).sum();
+    run.elapsed_ns.map(|elapsed| {
+        run.warmup_ns.saturating_add(elapsed.saturating_mul(baselines.saturating_add(1))).saturating_add(run.pause_ns)
+    })
 }
 
 /// One line: what a run does and for how long.

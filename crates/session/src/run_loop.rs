@@ -229,7 +229,8 @@ pub(crate) fn execute(
         syncing: Syncing::new(),
         executions,
     };
-    under.spine.phase(context, first, PhaseEdge::Start, clock::now_ns())?;
+    // What is due counts from here.
+    under.spine.phase(context, first, PhaseEdge::Start, running.started_ns())?;
     let cause = under.spine.counters(&baseline).and_then(|()| under.intervals(&mut running));
     running.stop();
     let cause = match cause {

@@ -220,7 +220,7 @@ impl<W: Write> Terminal<W> {
         });
         let is_timed = header.is_some_and(|header| header.is_timed) && row.phase == LoadPhase::Measure;
         let began_ns = self.measured_ns.get(&row.run_index).filter(|_| is_timed);
-        let at_s = began_ns.map(|began_ns| (row.due_t_ns - began_ns) as f64 / 1e9);
+        let at_s = began_ns.map(|began_ns| workload::commands::moment_s(row.due_t_ns, *began_ns));
         let style = match execution_tone(row) {
             Tone::Error => Style::Red,
             Tone::Warning => Style::Yellow,

@@ -74,6 +74,13 @@ fn check_alone(context: &mut Context, definition: &Definition) -> bool {
     if !is_alone(definition) {
         return true;
     }
+    if definition.commands.baselines.is_some_and(|count| count > 0) {
+        let message = "baseline= executes on the idle machine, and this run has no load to compare with it";
+        let found = Diagnostic::error("conflict", definition.commands.lines[0].span, message);
+        context
+            .push(found.help("take baseline= out; times= is how often the command is executed, warmups= before that"));
+        return false;
+    }
     let Some((_, span)) = definition.rate.as_ref().filter(|_| definition.is_rate_own) else { return true };
     let message = "a run of commands alone has no rate";
     let help = "take iorate= out, or add wd= for a load beside the commands";
@@ -137,7 +144,7 @@ pub(crate) fn workloads(
                 Some((ExecutionCount::Max, _)) => None,
             },
             at_ns: params.at.iter().map(|(at_ns, _)| *at_ns).collect(),
-            baselines: params.baselines.unwrap_or(u32::from(!params.at.is_empty())),
+            baselines: params.baselines.unwrap_or(u32::from(!params.at.is_empty() && !is_alone(definition))),
         };
         let name = unique_name(&shell_stem(&text.text), &mut taken);
         out.push(Workload::of_commands(name, load, text.span));

@@ -99,6 +99,8 @@ fn what_a_default_says_holds_for_the_runs_behind_it() {
     let of = |at: usize| loads(&plan.runs[at])[0].1;
     assert_eq!((of(0).executions, of(0).warmups, of(1).executions, of(1).warmups), (Some(4), 2, None, 0));
     assert_eq!(plan.runs[0].elapsed_ns, Some(60_000_000_000));
+    let alone = read("rd=a,cmd=ls,baseline=2\n", &VdbenchOptions::default());
+    assert!(alone.plan.is_none() && alone.diagnostics[0].message.contains("no load to compare with"));
     // Settings without a command that a default has are no mistake of the runs that have none.
     plan_of(&format!("{SD}rd=default,times=4\nrd=a,wd=wd1,iorate=max\n"));
     let options = VdbenchOptions { run_addition: Some("times=2,cmd=du".to_string()), ..VdbenchOptions::default() };

@@ -279,7 +279,7 @@ tables! {
         user_ns: Option<i64>, "ns", Gauge;
         /// CPU time in the kernel.
         sys_ns: Option<i64>, "ns", Gauge;
-        /// Greatest resident memory of one of its processes; null where that is no more than what the process that starts it has, about 2 MB, which the kernel counts with it.
+        /// Greatest resident memory of one of its processes; null where that is no more than what the process that starts it has, about 4 MB, which the kernel counts with it.
         max_rss_bytes: Option<i64>, "bytes", Gauge;
         /// Bytes that it had storage read; null where the kernel does not say.
         read_bytes: Option<i64>, "bytes", Gauge;

@@ -191,8 +191,7 @@ pub(crate) fn notes(comparison: &Comparison) -> Vec<String> {
             let lines =
                 lines.filter_map(|(side, command)| Some(format!("{}: `{}`", side.label, command.as_ref()?.line)));
             let lines = lines.collect::<Vec<String>>().join("; ");
-            notes
-                .push(format!("Each recording has one command, and these are compared although they differ: {lines}."));
+            notes.push(format!("One command of each recording is compared, and they differ: {lines}."));
         }
         let missing = comparison.sides.iter().zip(&command.pair.sides).filter(|(_, command)| command.is_none());
         notes.extend(missing.map(|(side, _)| format!("{} has no command {}.", side.label, command.pair.name)));

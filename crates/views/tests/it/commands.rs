@@ -152,7 +152,7 @@ fn the_report_of_commands_begins_with_them() {
     assert_eq!((model.title.as_str(), model.runs.len()), ("openssl", 3));
     assert!(model.runs.iter().all(|run| !run.sentence.contains("op/s") && run.is_of_commands), "{:?}", model.runs);
     assert!(model.runs[0].figures.iter().all(|figure| figure.label != "IOPS"));
-    assert!(model.warnings.iter().any(|warning| warning.text.contains("threads=1: 1 of 7 failed (exit 1)")));
+    assert!(model.warnings.iter().any(|warning| warning.text.contains("threads=1: 1 of 6 failed (exit 1)")));
     let facts = RecordingFacts::read(&reader, &Selection::default()).unwrap();
     let lines = summary_lines(&facts.executed()).join("\n");
     for words in

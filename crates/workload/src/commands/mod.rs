@@ -14,7 +14,7 @@ pub use compared::{COMMAND_MEASURES, CommandDifference, CommandMeasure, CommandP
 pub use figures::{CommandFigures, SampleFigures, outliers};
 pub use group::{MeasuredCommand, executed_commands, executions_words, has_failed, is_counted, labels};
 pub use pictures::{by_variable, marks};
-pub use tables::{LoadBeside, executions, moments, summary};
+pub use tables::{LoadBeside, executions, moment_s, moments, summary};
 pub use words::{
     CommandHeadline, cautions, execution_line, execution_tone, headline, sentence, sentence_of, summary_lines,
 };

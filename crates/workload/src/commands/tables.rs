@@ -148,6 +148,13 @@ impl LoadBeside<'_> {
     }
 }
 
+/// The moment at which an execution was due, s: to a millisecond, because the phase begins a little later than it is to.
+#[must_use]
+pub fn moment_s(due_ns: i64, measured_ns: i64) -> f64 {
+    // No negative zero.
+    (((due_ns - measured_ns) as f64 / 1e6).round() / 1e3).max(0.0)
+}
+
 /// A row of the table of moments.
 struct Moment<'a> {
     command: &'a MeasuredCommand,
@@ -177,7 +184,7 @@ pub fn moments(commands: &[MeasuredCommand], beside: LoadBeside<'_>) -> Option<D
     let mean = |rows: &Moment<'_>| rows.idle.real.map(|real| real.mean);
     let when = |moment: &Moment<'_>| match moment.row {
         None => "idle machine".to_string(),
-        Some(row) => Unit::Seconds.format(Some((row.due_t_ns - beside.measured_ns) as f64 / 1e9)),
+        Some(row) => Unit::Seconds.format(Some(moment_s(row.due_t_ns, beside.measured_ns))),
     };
     let numbers = |name: &str, unit, of: &dyn Fn(&Moment<'_>) -> Option<f64>| {
         TableColumn::numbers(name, unit, rows.iter().map(of))
@@ -231,4 +238,17 @@ pub fn moments(commands: &[MeasuredCommand], beside: LoadBeside<'_>) -> Option<D
         ]);
     }
     drawing(columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::moment_s;
+
+    #[test]
+    fn a_moment_is_what_was_asked_for() {
+        let s = 1_000_000_000;
+        assert_eq!(moment_s(15 * s + 161_000, 300_000), 15.0);
+        assert_eq!(moment_s(0, 161_000).to_string(), "0");
+        assert_eq!(moment_s(s / 8, 0), 0.125);
+    }
 }

@@ -120,9 +120,9 @@ pub fn execution_tone(row: &CommandExecution) -> Tone {
 }
 
 /// How the failed ones ended: `exit 1 × 2, signal 9`.
-fn failures(command: &MeasuredCommand) -> String {
+fn failures<'a>(rows: impl Iterator<Item = &'a CommandExecution>) -> String {
     let mut counts: Vec<(String, usize)> = Vec::new();
-    for row in command.executions.iter().filter(|row| has_failed(row)) {
+    for row in rows.filter(|row| has_failed(row)) {
         let words = ending_words(row);
         match counts.iter_mut().find(|known| known.0 == words) {
             Some(known) => known.1 += 1,
@@ -138,11 +138,17 @@ fn failures(command: &MeasuredCommand) -> String {
 pub fn cautions(command: &MeasuredCommand, label: &str) -> Vec<(Tone, String)> {
     let figures = CommandFigures::of(command);
     let mut found = Vec::new();
-    let failed = command.executions.iter().filter(|row| has_failed(row)).count();
-    if failed > 0 {
-        let all = command.executions.len();
-        let words = failures(command);
-        found.push((Tone::Error, format!("{label}: {failed} of {all} failed ({words}); no time counts them.")));
+    let is_counting = |row: &&CommandExecution| !matches!(row.phase, LoadPhase::Warmup | LoadPhase::Baseline);
+    for (is_wanted, what) in [(true, ""), (false, " that do not count")] {
+        let rows = || command.executions.iter().filter(|row| is_counting(row) == is_wanted);
+        let failed = rows().filter(|row| has_failed(row)).count();
+        if failed > 0 {
+            let (all, words) = (rows().count(), failures(rows()));
+            found.push((
+                Tone::Error,
+                format!("{label}: {failed} of {all}{what} failed ({words}); no time counts them."),
+            ));
+        }
     }
     let left: i64 = command.executions.iter().filter_map(|row| row.left_behind).sum();
     if left > 0 {
