@@ -152,7 +152,7 @@ impl LoadBeside<'_> {
 #[must_use]
 pub fn moment_s(due_ns: i64, measured_ns: i64) -> f64 {
     // No negative zero.
-    (((due_ns - measured_ns) as f64 / 1e6).round() / 1e3).max(0.0)
+    (((due_ns - measured_ns) as f64 / 1e6).round() / 1e3).max(0.0) + 0.0
 }
 
 /// A row of the table of moments.
