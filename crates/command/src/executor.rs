@@ -16,6 +16,10 @@ use std::time::Duration;
 
 /// How long an order may go unnoticed.
 const LOOK: Duration = Duration::from_millis(10);
+/// How long a stop may take: more than the executor allows a command for it, ns.
+const STOP_NS: u64 = 15_000_000_000;
+/// How long an executor that is not asked any more may take to end, ns.
+const END_NS: u64 = 2_000_000_000;
 /// How long the rest of a reply may take once it has begun.
 const REPLY: Duration = Duration::from_secs(10);
 
@@ -85,12 +89,16 @@ impl ExecutorProcess {
         order: &dyn Fn() -> StopOrder,
     ) -> io::Result<ExecutedCommand> {
         write_line(self.link.get_mut(), &ExecutionRequest { line: line.clone(), prepare: prepare.cloned() })?;
-        let mut last = StopOrder::GoOn;
+        let mut last = (StopOrder::GoOn, u64::MAX);
         while !self.has_reply()? {
             let now = order();
-            if now > last {
-                last = now;
+            if now > last.0 {
+                last = (now, clock::now_ns());
                 self.link.get_mut().write_all(&[letter_of(now)])?;
+            }
+            // It does nothing any more: the command may have stopped it (SIGSTOP).
+            if clock::now_ns().saturating_sub(last.1) > STOP_NS {
+                return Err(io::ErrorKind::TimedOut.into());
             }
         }
         read_reply(&mut self.link)
@@ -120,6 +128,13 @@ impl Drop for ExecutorProcess {
     fn drop(&mut self) {
         // It ends when nothing is asked any more.
         let _ = self.link.get_ref().shutdown(std::net::Shutdown::Both);
-        let _ = self.child.wait();
+        let until_ns = clock::now_ns().saturating_add(END_NS);
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if clock::now_ns() > until_ns {
+                self.end();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }

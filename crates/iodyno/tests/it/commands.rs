@@ -300,6 +300,18 @@ fn a_full_disk_costs_the_output_and_not_the_times() {
 }
 
 #[test]
+fn an_executor_that_its_command_stops_does_not_hold_the_end() {
+    let scratch = Scratch::new();
+    let line = "echo $PPID >pids; kill -STOP $PPID; sleep 1000";
+    let running = scratch.iodyno(&["run", "-o", "r", "--", "sh", "-c", line]).spawn().unwrap();
+    let numbers = numbers_in(&scratch.path("pids"), 1);
+    running.signal(Signal::INT);
+    running.wait().unwrap().expect_code(130);
+    wait_until_gone(numbers[0]);
+    assert_eq!(rows(&scratch).len(), 1);
+}
+
+#[test]
 fn the_memory_of_a_small_program_is_known() {
     let scratch = Scratch::new();
     let line = ["run", "-o", "r", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=12M", "count=1"];
