@@ -212,7 +212,11 @@ impl Descendants {
         for process in &all {
             let is_adopted = process.parent == own && process.group != own_group && !is_program_of_other(process);
             if process.is_zombie {
-                if is_adopted && process.number() != self.group {
+                // Other children of this process are awaited by whoever started them.
+                let is_own = owns_all
+                    || process.group == self.group
+                    || self.seen.contains(&(process.number(), process.start_ticks));
+                if is_adopted && is_own && process.number() != self.group {
                     let _ = waitid(WaitId::Pid(process.pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
                 }
                 continue;

@@ -41,6 +41,7 @@ mod import;
 mod limits;
 mod load_args;
 mod load_files;
+mod load_input;
 mod memory;
 mod model;
 mod objectives;

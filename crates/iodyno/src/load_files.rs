@@ -2,9 +2,9 @@
 
 use crate::exit::{Failure, PARAMETERS};
 use crate::foreign_commands::FileOwner;
+use crate::load_input::DiskOrInput;
 use params::{
-    Diagnostic, DiagnosticSeverity, DiskOrInput, FileLoader, JobSource, ParameterFormat, PlanReading, SourceOwner,
-    VdbenchOptions,
+    Diagnostic, DiagnosticSeverity, FileLoader, JobSource, ParameterFormat, PlanReading, SourceOwner, VdbenchOptions,
 };
 use plan::{JobTexts, ParameterText, Plan};
 use std::cell::RefCell;

@@ -23,9 +23,7 @@ pub use fio::catalogue::{
     options_markdown as fio_options_markdown,
 };
 pub use fio::{JobSource, fio_flags_of, flags_text, print_fio, read_fio};
-pub use loader::{
-    DiskLoader, DiskOrInput, FILE_BYTES_MAX, FileLoader, LoadError, LoadedFile, MemoryLoader, SourceOwner,
-};
+pub use loader::{DiskLoader, FILE_BYTES_MAX, FileLoader, LoadError, LoadedFile, MemoryLoader, SourceOwner};
 pub use printed::PrintedPlan;
 use quantity::suggest;
 pub use quick::{QuickTest, quick, quick_test};
