@@ -74,6 +74,11 @@ fn check_alone(context: &mut Context, definition: &Definition) -> bool {
     if !is_alone(definition) {
         return true;
     }
+    if definition.warmup_ns > 0 {
+        let message = "warmup= is a time of load: commands alone have none, and begin at once";
+        let found = Diagnostic::warning("warmup", definition.commands.lines[0].span, message);
+        context.push(found.help("warmups=N are executions that do not count"));
+    }
     if definition.commands.baselines.is_some_and(|count| count > 0) {
         let message = "baseline= executes on the idle machine, and this run has no load to compare with it";
         let found = Diagnostic::error("conflict", definition.commands.lines[0].span, message);

@@ -136,8 +136,8 @@ impl LoadBeside<'_> {
     fn during(&self, from_ns: i64, to_ns: i64) -> (Option<f64>, Option<f64>) {
         let (mut ops, mut length_ns, mut times) = (0, 0, Histogram::default());
         for interval in self.intervals {
-            let middle = interval.t_ns - interval.interval_ns / 2;
-            if middle >= from_ns && middle < to_ns {
+            let within_ns = interval.t_ns.min(to_ns) - (interval.t_ns - interval.interval_ns).max(from_ns);
+            if 2 * within_ns > interval.interval_ns {
                 ops += interval.completed();
                 length_ns += interval.interval_ns;
                 times.merge(&interval.response);
@@ -242,7 +242,18 @@ pub fn moments(commands: &[MeasuredCommand], beside: LoadBeside<'_>) -> Option<D
 
 #[cfg(test)]
 mod tests {
-    use super::moment_s;
+    use super::{LoadBeside, moment_s};
+    use rates::IntervalFacts;
+
+    #[test]
+    fn the_load_meanwhile_is_of_intervals_that_lie_mostly_within() {
+        let interval = |t_ns: i64| IntervalFacts { t_ns, interval_ns: 100, ..IntervalFacts::default() };
+        let intervals = [interval(100), interval(200), interval(300)];
+        let rate = |from_ns, to_ns| LoadBeside { intervals: &intervals, measured_ns: 0 }.during(from_ns, to_ns).0;
+        assert!(rate(49, 60).is_none() && rate(40, 60).is_none() && rate(50, 100).is_none());
+        assert!(rate(49, 100).is_some() && rate(120, 171).is_some() && rate(0, 300).is_some());
+        assert!(rate(400, 900).is_none());
+    }
 
     #[test]
     fn a_moment_is_what_was_asked_for() {
