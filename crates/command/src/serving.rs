@@ -50,9 +50,9 @@ fn serve(mut link: UnixStream) -> io::Result<()> {
     descendants::own_all_children();
     let _adopting = Subreaper::hold();
     let inbound = RefCell::new(Inbound { link: link.try_clone()?, read: Vec::new(), order: StopOrder::GoOn });
+    // What a program inherits is what is left of what its start took.
+    memory::give_back();
     loop {
-        // While nothing is asked for: what a program inherits is what is left.
-        memory::give_back();
         let request = inbound.borrow_mut().request()?;
         let Some(request) = request else { return Ok(()) };
         let order = || inbound.borrow_mut().order();
