@@ -185,6 +185,12 @@ fn only_settings_of_one_command_that_differ_are_ranked() {
         "{alike}"
     );
     assert!(!alike.contains("faster"), "{alike}");
+    let rows = [
+        execution(("ssl", 0), 1, 1, 1000),
+        CommandExecution { phase: LoadPhase::Paused, ..execution(("ssl", 0), 2, 3, 900) },
+    ];
+    let paused = summary_lines(&executed_commands(&rows, &|_| String::new())).join("\n");
+    assert!(paused.contains("warning: 1 execution while iodyno itself did not run; no time counts them."), "{paused}");
     let others = words(["ssl", "own"], [1000, 2000]);
     assert!(!others.contains("faster") && !others.contains("fastest") && others.contains("2 commands"), "{others}");
 }

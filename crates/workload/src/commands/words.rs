@@ -150,6 +150,11 @@ pub fn cautions(command: &MeasuredCommand, label: &str) -> Vec<(Tone, String)> {
             ));
         }
     }
+    let paused = command.executions.iter().filter(|row| row.phase == LoadPhase::Paused).count();
+    if paused > 0 {
+        let words = executions_words(paused);
+        found.push((Tone::Warning, format!("{label}: {words} while iodyno itself did not run; no time counts them.")));
+    }
     let left: i64 = command.executions.iter().filter_map(|row| row.left_behind).sum();
     if left > 0 {
         let what = if left == 1 { "1 process".to_string() } else { format!("{left} processes") };
