@@ -67,7 +67,7 @@ fn median(values: &[f64]) -> f64 {
 }
 
 /// Places of the values that lie far away from all others, by their distance from the median; none of fewer than
-/// [`OUTLIERS_OF`], of which two may be alike by chance.
+/// `OUTLIERS_OF`, of which two may be alike by chance.
 #[must_use]
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     if values.len() < OUTLIERS_OF {
