@@ -237,6 +237,8 @@ impl SchedTrace {
     /// # Errors
     /// The kernel's tables cannot be read.
     pub fn read(&mut self) -> Result<SchedSums, TraceError> {
+        // Pairs before threads: the probe adds to them in the other order, so no pair is ahead of its threads.
+        let pairs = entries(&self.pair_table).map_err(|why| unreadable(&why))?;
         // Threads before CPUs: a task that leaves its CPU in between has its row next time, and none has two.
         let threads = entries(&self.threads).map_err(|why| unreadable(&why))?;
         let mut sums = SchedSums::default();
@@ -273,7 +275,7 @@ impl SchedTrace {
         is_whole &= !std::mem::replace(&mut self.was_crowded, is_crowded(&self.threads, threads.len()));
         let ran = self.take_threads(threads, &running);
         sums.ran = is_whole.then_some(ran);
-        self.take_pairs()?;
+        self.take_pairs(pairs);
         sums.waits = self.take_waits()?;
         sums.processes = self.news();
         sums.preemptions = self.pair_news();
@@ -342,12 +344,10 @@ impl SchedTrace {
         ran
     }
 
-    fn take_pairs(&mut self) -> Result<(), TraceError> {
-        let all = entries(&self.pair_table).map_err(|why| unreadable(&why))?;
+    fn take_pairs(&mut self, all: Vec<Entry>) {
         let crowded = is_crowded(&self.pair_table, all.len());
         let Self { pairs, pair_table, names, .. } = self;
         pairs.read(all, crowded, &mut |raw| take(pair_table, raw), &|pid| names.contains_key(&pid));
-        Ok(())
     }
 
     fn take_waits(&mut self) -> Result<Option<Histogram>, TraceError> {

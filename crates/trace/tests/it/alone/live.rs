@@ -116,9 +116,10 @@ fn the_probe_names_who_preempted_whom() {
         let pair = pair(pid, by).unwrap_or_else(|| panic!("{pid} was never preempted by {by}: {sums:?}"));
         assert!(pair.count >= 10 && pair.wait_ns > 50_000_000, "{pair:?}");
         let process = sums.processes.iter().find(|process| process.pid == pid).unwrap();
-        assert!(process.wait_ns >= pair.wait_ns && process.preemptions >= pair.count, "{process:?}");
+        assert!(process.wait_ns >= pair.wait_ns && process.preemptions >= pair.count, "{pair:?} {process:?}");
         assert_eq!(&*process.comm, "sh", "the name after exec");
     }
+    no_pair_is_ahead_of_its_process(&mut trace, pids);
     drop(spinners);
     // The last word of those that have ended, and then nothing.
     let last = trace.read().unwrap();
@@ -126,6 +127,19 @@ fn the_probe_names_who_preempted_whom() {
     std::thread::sleep(std::time::Duration::from_millis(50));
     let none = trace.read().unwrap();
     assert!(!none.processes.iter().any(|process| pids.contains(&process.pid)), "{none:?}");
+}
+
+/// However a reading falls between two switches.
+fn no_pair_is_ahead_of_its_process(trace: &mut SchedTrace, pids: [u32; 2]) {
+    for _ in 0..500 {
+        trace.tell_all();
+        let sums = trace.read().unwrap();
+        for pair in sums.preemptions.iter().filter(|pair| pids.contains(&pair.pid)) {
+            let process = sums.processes.iter().find(|process| process.pid == pair.pid).expect("told all");
+            let is_part = pair.count <= process.preemptions && pair.wait_ns + pair.behind_ns <= process.wait_ns;
+            assert!(is_part, "{pair:?} {process:?}");
+        }
+    }
 }
 
 #[test]
