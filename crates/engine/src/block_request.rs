@@ -2,8 +2,8 @@
 
 use crate::discard::URING_DISCARD;
 use crate::uring_queue::Entry;
-use io_uring::opcode;
 use plan::generate::{Operation, OperationKind};
+use rustix::io_uring::IoringOp;
 
 /// `fallocate` flags of a trim of a file: give the blocks back, keep the size.
 const PUNCH_HOLE: u32 = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as u32;
@@ -42,18 +42,18 @@ impl BlockRequest {
         let Operation { op, offset, bytes } = self.operation;
         let words = Entry { is_fixed_file: true, file: self.file, ..Entry::default() };
         if self.nothing {
-            return Entry { code: opcode::Nop::CODE, is_fixed_file: false, ..words };
+            return Entry { code: IoringOp::Nop as u8, is_fixed_file: false, ..words };
         }
         let code = match (op, self.is_registered) {
-            (OperationKind::Read, true) => opcode::ReadFixed::CODE,
-            (OperationKind::Read, false) => opcode::Read::CODE,
-            (OperationKind::Write, true) => opcode::WriteFixed::CODE,
-            (OperationKind::Write, false) => opcode::Write::CODE,
-            (OperationKind::Trim, _) if self.discards && !self.zeroes => opcode::UringCmd16::CODE,
-            (OperationKind::Trim, _) => opcode::Fallocate::CODE,
-            (OperationKind::Flush, _) => opcode::Fsync::CODE,
+            (OperationKind::Read, true) => IoringOp::ReadFixed as u8,
+            (OperationKind::Read, false) => IoringOp::Read as u8,
+            (OperationKind::Write, true) => IoringOp::WriteFixed as u8,
+            (OperationKind::Write, false) => IoringOp::Write as u8,
+            (OperationKind::Trim, _) if self.discards && !self.zeroes => IoringOp::UringCmd as u8,
+            (OperationKind::Trim, _) => IoringOp::Fallocate as u8,
+            (OperationKind::Flush, _) => IoringOp::Fsync as u8,
             // No operation on blocks.
-            (OperationKind::Command, _) => opcode::Nop::CODE,
+            (OperationKind::Command, _) => IoringOp::Nop as u8,
         };
         match op {
             OperationKind::Read | OperationKind::Write => Entry {

@@ -44,6 +44,7 @@ mod scheduler;
 mod shared;
 mod stats;
 mod sync;
+mod uring_memory;
 mod uring_queue;
 mod uring_worker;
 mod waiting;

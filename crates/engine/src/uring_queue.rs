@@ -3,18 +3,28 @@
 
 use crate::EngineError;
 use crate::io_buffers::IoBuffers;
-use io_uring::types::{SubmitArgs, Timespec};
-use io_uring::{IoUring, squeue};
+use crate::uring_memory::SharedQueues;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::io_uring::{
+    IoringEnterFlags, IoringFeatureFlags, IoringRegisterOp, IoringSetupFlags, io_uring_enter, io_uring_enter_arg,
+    io_uring_getevents_arg, io_uring_params, io_uring_ptr, io_uring_register, io_uring_rsrc_update, io_uring_setup,
+};
+use rustix::time::Timespec;
+use std::ffi::c_void;
 use std::io;
 use std::os::fd::RawFd;
 
-/// Waits for completions in `io_uring_enter`, and runs what the kernel deferred to this task.
-const GETEVENTS: u32 = 1;
 /// `IOSQE_FIXED_FILE`: the file is an index of those that are registered.
 const FIXED_FILE: u64 = 1;
+/// What a ring cannot do without, both since Linux 5.11: one mapping of both queues, and a time limit with the call that waits.
+const NEEDED: IoringFeatureFlags = IoringFeatureFlags::SINGLE_MMAP.union(IoringFeatureFlags::EXT_ARG);
+/// One thread uses the ring, and completions wait until it comes by.
+const ONE_THREAD: IoringSetupFlags =
+    IoringSetupFlags::SINGLE_ISSUER.union(IoringSetupFlags::COOP_TASKRUN).union(IoringSetupFlags::TASKRUN_FLAG);
 
-/// An entry of the submission queue (`struct io_uring_sqe`), kept as what goes into its 64-bit words: `io_uring`'s own
-/// builders write bytes and read them back in other widths, which costs a tenth of the worker's time in stalls.
+/// An entry of the submission queue (`struct io_uring_sqe`), kept as what goes into its 64-bit words: bytes that are
+/// written and read back in other widths cost a tenth of the worker's time in stalls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
     pub(crate) code: u8,
@@ -29,10 +39,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// The kernel's 64 bytes (little-endian).
     #[inline]
-    fn words(self, tag: u64) -> squeue::Entry {
+    fn words(self, tag: u64) -> [u64; 8] {
         let fixed = if self.is_fixed_file { FIXED_FILE } else { 0 };
-        let words: [u64; 8] = [
+        [
             u64::from(self.code) | fixed << 8 | u64::from(self.io_priority) << 16 | u64::from(self.file) << 32,
             self.offset,
             self.address,
@@ -41,15 +52,17 @@ impl Entry {
             0,
             self.third_address,
             0,
-        ];
-        // SAFETY: the entry is the kernel's 64-byte struct of plain integers (little-endian), for which any bits are valid.
-        unsafe { std::mem::transmute::<[u64; 8], squeue::Entry>(words) }
+        ]
     }
 }
 
 /// A ring of one worker.
+#[derive(Debug)]
 pub(crate) struct Ring {
-    ring: IoUring,
+    queues: SharedQueues,
+    fd: OwnedFd,
+    /// Its number among the rings that this thread registered; that takes the place of the descriptor.
+    registered: Option<RawFd>,
     queued: u32,
 }
 
@@ -57,54 +70,76 @@ impl Ring {
     /// A ring for `depth` operations, with the newest features that this kernel has.
     pub(crate) fn new(depth: u32) -> io::Result<Self> {
         let entries = depth.clamp(1, 16_384).next_power_of_two();
-        let attempts: [fn(&mut io_uring::Builder); 4] = [
-            |builder| {
-                builder.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun().setup_taskrun_flag();
-                builder.setup_no_sqarray();
-            },
-            |builder| {
-                builder.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun().setup_taskrun_flag();
-            },
-            |builder| {
-                builder.setup_single_issuer().setup_coop_taskrun().setup_taskrun_flag();
-            },
-            |_| {},
+        let attempts = [
+            ONE_THREAD | IoringSetupFlags::DEFER_TASKRUN | IoringSetupFlags::NO_SQARRAY,
+            ONE_THREAD | IoringSetupFlags::DEFER_TASKRUN,
+            ONE_THREAD,
+            IoringSetupFlags::empty(),
         ];
-        let mut last = io::Error::from_raw_os_error(libc::ENOSYS);
-        for attempt in attempts {
-            let mut builder = IoUring::builder();
-            attempt(&mut builder);
-            match builder.build(entries) {
-                Ok(ring) => return Ok(Self { ring, queued: 0 }),
-                Err(error) => last = error,
+        let mut last = Errno::NOSYS;
+        for flags in attempts {
+            let mut params = io_uring_params::default();
+            params.flags = flags;
+            // SAFETY: the parameters name no memory.
+            let fd = match unsafe { io_uring_setup(entries, &mut params) } {
+                Ok(fd) => fd,
+                Err(error) => {
+                    last = error;
+                    continue;
+                }
+            };
+            if !params.features.contains(NEEDED) {
+                return Err(Errno::NOSYS.into());
             }
+            let queues = SharedQueues::map(fd.as_fd(), &params)?;
+            return Ok(Self { queues, fd, registered: None, queued: 0 });
         }
-        Err(last)
+        Err(last.into())
     }
 
-    /// Registers files (-1: none), buffers and the ring itself; what the kernel refuses is done without.
+    /// Tells the kernel something about this ring.
+    ///
+    /// # Safety
+    /// `arg` points to `count` items of what `what` takes, and what those point to lives as long as the ring or is leaked.
+    unsafe fn tell(&self, what: IoringRegisterOp, arg: *const c_void, count: usize) -> io::Result<u32> {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        // SAFETY: the caller's.
+        Ok(unsafe { io_uring_register(&self.fd, what, arg, count) }?)
+    }
+
+    /// Registers files (-1: none) and buffers; buffers that the kernel refuses are done without.
     pub(crate) fn register(&mut self, files: &[RawFd], memory: &mut IoBuffers) -> Result<(), EngineError> {
-        let submitter = self.ring.submitter();
         if files.iter().any(|file| *file >= 0) {
-            submitter.register_files(files).map_err(EngineError::system("register files with io_uring"))?;
+            // SAFETY: descriptors, which the kernel copies.
+            unsafe { self.tell(IoringRegisterOp::RegisterFiles, files.as_ptr().cast(), files.len()) }
+                .map_err(EngineError::system("register files with io_uring"))?;
         }
         if let Some(buffer) = memory.registrable() {
             // SAFETY: the mapping outlives the ring: the worker drops the ring first, or leaks the mapping.
-            let is_registered = unsafe { submitter.register_buffers(&[buffer]) }.is_ok();
-            memory.note_registered(is_registered);
+            let done = unsafe { self.tell(IoringRegisterOp::RegisterBuffers, (&raw const buffer).cast(), 1) };
+            memory.note_registered(done.is_ok());
         }
         Ok(())
     }
 
-    /// Registers the ring's own descriptor with this thread; saves a look-up per system call.
+    /// Registers the ring's own descriptor with this thread, which is the one that uses it; saves a look-up per system call.
     pub(crate) fn register_self(&mut self) {
-        let _ = self.ring.submitter().register_ring_fd();
+        let mut update = io_uring_rsrc_update::default();
+        update.offset = u32::MAX;
+        update.data = io_uring_ptr::new(std::ptr::without_provenance_mut(self.fd.as_raw_fd().unsigned_abs() as usize));
+        // SAFETY: one structure, into which the kernel writes the number.
+        let done = unsafe { self.tell(IoringRegisterOp::RegisterRingFds, (&raw mut update).cast(), 1) };
+        if done.is_ok_and(|count| count == 1) {
+            self.registered = RawFd::try_from(update.offset).ok();
+        }
     }
 
     /// Lets the kernel use as many threads as there may be operations, for those that cannot be started without waiting: it
     /// has four per CPU otherwise, and the rest waits for one. `false` before Linux 5.15.
     pub(crate) fn widen(&mut self, depth: u32) -> bool {
-        self.ring.submitter().register_iowq_max_workers(&mut [depth, 0]).is_ok()
+        let mut most = [depth, 0];
+        // SAFETY: two numbers, in whose place the kernel writes what they were.
+        unsafe { self.tell(IoringRegisterOp::RegisterIowqMaxWorkers, (&raw mut most).cast(), 2) }.is_ok()
     }
 
     /// Number of requests that are queued and not handed over.
@@ -116,78 +151,100 @@ impl Ring {
     /// Queues an entry, whose completion has the same tag. The ring has as many entries as there are slots, so there is always room.
     #[inline]
     pub(crate) fn push(&mut self, tag: u64, entry: &Entry) {
-        let entry = entry.words(tag);
-        // SAFETY: the buffer lies in `IoBuffers` that lives until the completion was reaped, or is leaked.
-        let pushed = unsafe { self.ring.submission().push(&entry) };
-        debug_assert!(pushed.is_ok(), "a ring has an entry per slot");
-        self.queued += u32::from(pushed.is_ok());
+        assert!(self.queued < self.queues.entry_count(), "a ring has an entry per slot");
+        // The buffer lies in `IoBuffers` that lives until the completion was reaped, or is leaked.
+        self.queues.put(entry.words(tag));
+        self.queued += 1;
+    }
+
+    /// The descriptor or its registered number, and the flag that says which.
+    #[inline]
+    fn descriptor(&self) -> (BorrowedFd<'_>, IoringEnterFlags) {
+        match self.registered {
+            // SAFETY: with the flag it is a number that this thread registered, and no descriptor.
+            Some(number) => (unsafe { BorrowedFd::borrow_raw(number) }, IoringEnterFlags::REGISTERED_RING),
+            None => (self.fd.as_fd(), IoringEnterFlags::empty()),
+        }
+    }
+
+    /// Hands over what is queued, with what `flags` ask for besides, and waits for `want` completions.
+    fn call(&mut self, want: u32, flags: IoringEnterFlags, timeout_ns: Option<u64>) -> Result<(), Errno> {
+        self.queues.publish();
+        let (fd, how) = self.descriptor();
+        let result = match timeout_ns {
+            Some(timeout_ns) => {
+                let mut time = Timespec {
+                    tv_sec: i64::try_from(timeout_ns / 1_000_000_000).unwrap_or(i64::MAX),
+                    tv_nsec: i64::try_from(timeout_ns % 1_000_000_000).unwrap_or(0),
+                };
+                let ts = io_uring_ptr::new((&raw mut time).cast());
+                let limit = io_uring_getevents_arg { ts, ..Default::default() };
+                // SAFETY: the time lives until the call has ended; the queue's entries are valid by `push`.
+                unsafe {
+                    io_uring_enter_arg(fd, self.queued, want, flags | how | IoringEnterFlags::EXT_ARG, Some(&limit))
+                }
+            }
+            // SAFETY: no argument is passed; the queue's entries are valid by `push`.
+            None => unsafe { io_uring_enter(fd, self.queued, want, flags | how) },
+        };
+        self.queued = self.queues.unread();
+        result.map(|_| ())
     }
 
     /// Hands over what is queued and waits for `want` completions, at most `timeout_ns` long; 0 does not wait.
     pub(crate) fn enter(&mut self, want: u32, timeout_ns: Option<u64>) -> io::Result<()> {
-        let result = match timeout_ns {
-            Some(timeout_ns) if want > 0 => {
-                let timeout = Timespec::new()
-                    .sec(timeout_ns / 1_000_000_000)
-                    .nsec(u32::try_from(timeout_ns % 1_000_000_000).unwrap_or(0));
-                self.ring.submitter().submit_with_args(want as usize, &SubmitArgs::new().timespec(&timeout))
-            }
-            // SAFETY: no argument is passed; the queue's entries are valid by `push`. `submission()` published them.
-            _ => unsafe { self.ring.submitter().enter::<libc::sigset_t>(self.queued, want, GETEVENTS, None) },
-        };
-        match result {
-            Ok(_) => {}
-            // ETIME: the time was up. EINTR: a signal. EBUSY, EAGAIN: reap first. What is left stays queued.
-            Err(error)
-                if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN)) => {}
-            Err(error) => return Err(error),
+        let timeout_ns = timeout_ns.filter(|_| want > 0);
+        match self.call(want, IoringEnterFlags::GETEVENTS, timeout_ns) {
+            // TIME: the time was up. INTR: a signal. BUSY, AGAIN: reap first. What is left stays queued.
+            Ok(()) | Err(Errno::TIME | Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
+            Err(error) => Err(error.into()),
         }
-        self.queued = u32::try_from(self.ring.submission().len()).unwrap_or(0);
-        Ok(())
     }
 
     /// Hands over what is queued, and leaves completions that the kernel put off for later.
     pub(crate) fn submit_nowait(&mut self) -> io::Result<()> {
-        // SAFETY: no argument is passed; the queue's entries are valid by `push`. `submission()` published them.
-        match unsafe { self.ring.submitter().enter::<libc::sigset_t>(self.queued, 0, 0, None) } {
-            Ok(_) => {}
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN)) => {}
-            Err(error) => return Err(error),
+        match self.call(0, IoringEnterFlags::empty(), None) {
+            Ok(()) | Err(Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
+            Err(error) => Err(error.into()),
         }
-        self.queued = u32::try_from(self.ring.submission().len()).unwrap_or(0);
-        Ok(())
     }
 
     /// Has the kernel put off completions until this thread comes by, or are there any?
     #[inline]
     pub(crate) fn has_deferred(&mut self) -> bool {
-        self.ring.submission().taskrun() || !self.is_quiet()
+        self.queues.has_put_off() || !self.is_quiet()
     }
 
     /// Are there no completions to reap?
     #[inline]
     pub(crate) fn is_quiet(&mut self) -> bool {
-        self.ring.completion().is_empty()
+        self.queues.is_empty()
     }
 
     /// Has the kernel do what it put off, without handing anything over.
     pub(crate) fn run_deferred(&mut self) -> io::Result<()> {
+        let (fd, how) = self.descriptor();
         // SAFETY: no argument is passed, and nothing is submitted.
-        match unsafe { self.ring.submitter().enter::<libc::sigset_t>(0, 0, GETEVENTS, None) } {
-            Ok(_) => Ok(()),
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN)) => Ok(()),
-            Err(error) => Err(error),
+        match unsafe { io_uring_enter(fd, 0, 0, how | IoringEnterFlags::GETEVENTS) } {
+            Ok(_) | Err(Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 
     /// Takes every completion that is there: `(tag, result)`; returns how many.
     #[inline]
-    pub(crate) fn reap(&mut self, mut each: impl FnMut(u64, i32)) -> u32 {
-        let mut count = 0;
-        for completion in self.ring.completion() {
-            each(completion.user_data(), completion.result());
-            count += 1;
-        }
-        count
+    pub(crate) fn reap(&mut self, each: impl FnMut(u64, i32)) -> u32 {
+        self.queues.take(each)
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        let Some(number) = self.registered else { return };
+        let mut update = io_uring_rsrc_update::default();
+        update.offset = u32::try_from(number).unwrap_or(u32::MAX);
+        // A thread holds few of them. In another thread it is nothing, and ends with the one that has it.
+        // SAFETY: one structure.
+        let _ = unsafe { self.tell(IoringRegisterOp::UnregisterRingFds, (&raw mut update).cast(), 1) };
     }
 }
