@@ -12,7 +12,7 @@ const WORK_MAX: u64 = 20_000_000;
 
 /// The state of reading.
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct ReadingContext {
     pub(crate) sources: Vec<ParameterText>,
     /// Of those sources that are files.
     pub(crate) owners: Vec<(usize, SourceOwner)>,
@@ -26,7 +26,7 @@ pub(crate) struct Context {
     work_left: u64,
 }
 
-impl Context {
+impl ReadingContext {
     pub(crate) fn new() -> Self {
         Self {
             sources: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::source::Section;
-use crate::context::Context;
+use crate::context::ReadingContext;
 use plan::TextSpan;
 
 /// A job section with its options, those of `[global]` included.
@@ -17,7 +17,7 @@ pub(super) struct JobSection {
 }
 
 /// Applies `[global]` sections to the jobs behind them.
-pub(super) fn jobs(context: &mut Context, sections: &[Section]) -> Vec<JobSection> {
+pub(super) fn jobs(context: &mut ReadingContext, sections: &[Section]) -> Vec<JobSection> {
     let mut global = Options::default();
     let mut out: Vec<JobSection> = Vec::new();
     for section in sections {

@@ -21,7 +21,7 @@ mod value;
 mod words;
 mod words_out;
 
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use crate::loader::FileLoader;
 use crate::reading::{PlanReading, VdbenchOptions};
@@ -76,7 +76,7 @@ pub fn read_fio(
     loader: &dyn FileLoader,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> PlanReading {
-    let mut context = Context::new();
+    let mut context = ReadingContext::new();
     let mut reader = Reader::new(loader, environment, &options.sections);
     read(&mut reader, &mut context, sources);
     // What is not read could be a flag that must not be overlooked, such as --dry-run.
@@ -101,7 +101,7 @@ pub fn read_fio(
 }
 
 /// Takes the files in that patterns name.
-fn patterns(context: &mut Context, sections: &mut [source::Section], loader: &dyn FileLoader) {
+fn patterns(context: &mut ReadingContext, sections: &mut [source::Section], loader: &dyn FileLoader) {
     let lines = sections.iter_mut().flat_map(|section| &mut section.lines);
     for line in lines.filter(|line| line.key == "buffer_pattern") {
         let Some(text) = line.value.as_ref().filter(|text| text.contains('\'')) else { continue };
@@ -113,7 +113,7 @@ fn patterns(context: &mut Context, sections: &mut [source::Section], loader: &dy
     }
 }
 
-fn read(reader: &mut Reader, context: &mut Context, sources: &[JobSource]) {
+fn read(reader: &mut Reader, context: &mut ReadingContext, sources: &[JobSource]) {
     for source in sources {
         reader.is_file = matches!(source, JobSource::File(_));
         reader.has_comments = matches!(source, JobSource::File(_) | JobSource::Text(..));
@@ -136,7 +136,7 @@ pub fn fio_flags_of(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<String> {
     let mut reader = Reader::new(loader, environment, &options.sections);
-    read(&mut reader, &mut Context::new(), sources);
+    read(&mut reader, &mut ReadingContext::new(), sources);
     let mut flags = Vec::new();
     for (at, section) in reader.sections.iter().enumerate() {
         // What stands before the first job is for all anyway.
@@ -185,7 +185,7 @@ fn job_texts(sections: &[source::Section], runs: &[Run]) -> JobTexts {
     JobTexts { global: globals.flat_map(options).collect(), jobs: workloads.filter_map(text).collect() }
 }
 
-fn plan(context: &mut Context, sections: &[source::Section], options: &VdbenchOptions) -> Plan {
+fn plan(context: &mut ReadingContext, sections: &[source::Section], options: &VdbenchOptions) -> Plan {
     let jobs = jobs::jobs(context, sections);
     if jobs.is_empty() && !context.failed() {
         let span = sections.last().map_or(TextSpan::default(), |section| section.span);

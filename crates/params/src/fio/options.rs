@@ -10,7 +10,7 @@ use super::words::{
     PrioritySplit, ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes,
     percent, priority_split, range_of, split, steady, switch, turn, unquoted, zones_of,
 };
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::{AddressDistribution, GapDistribution, LayoutKind, ReadHint, SteadyMeasure, TargetOrder, TransferSize};
 use quantity::suggest;
@@ -268,7 +268,7 @@ impl Default for Options {
 
 impl Options {
     /// Takes one line in; reports every mistake.
-    pub(super) fn take(&mut self, context: &mut Context, line: &Line) {
+    pub(super) fn take(&mut self, context: &mut ReadingContext, line: &Line) {
         let Some(option) = catalogue::find(&line.key) else {
             if !context.full()
                 && let Some(found) = unknown(line)

@@ -3,7 +3,7 @@
 use super::jobs::JobSection;
 use super::options::Options;
 use super::targets::{Targets, Use};
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::replay::{
     AddressRules, DEPTH, DeviceMapping, ReplayFilter, ReplayOp, ReplayPacing, ReplaySpeed, ReplayVolume,
@@ -17,7 +17,7 @@ const SECTOR: u64 = 512;
 /// The run of a group in which a job plays a trace; `None`: no job does, or it could not be set up, which `context`
 /// then reports.
 pub(super) fn run(
-    context: &mut Context,
+    context: &mut ReadingContext,
     group: &[&JobSection],
     targets: &mut Targets,
     (name, interval_ns): (&str, u64),
@@ -82,7 +82,7 @@ pub(super) fn run(
     Some(Run { interval_ns, stop, ..Run::of_replay(name, workload) })
 }
 
-fn replay(context: &mut Context, job: &JobSection, takes: Vec<ReplayOp>) -> Option<Replay> {
+fn replay(context: &mut ReadingContext, job: &JobSection, takes: Vec<ReplayOp>) -> Option<Replay> {
     let options: &Options = &job.options;
     let of = &options.replay;
     let speed = of.time_percent / 100.0;

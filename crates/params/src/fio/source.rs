@@ -1,7 +1,7 @@
 //! Job files as text: sections, options with their places, includes and environment variables.
 
 use super::catalogue;
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use crate::loader::{FileLoader, LoadedFile, SourceOwner};
 use plan::{ParameterText, TextSpan};
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads one file of the command line.
-    pub(super) fn file(&mut self, context: &mut Context, path: &Path) {
+    pub(super) fn file(&mut self, context: &mut ReadingContext, path: &Path) {
         let name = if path == Path::new("-") { "<standard input>".to_string() } else { path.display().to_string() };
         match self.load(path) {
             Ok((text, owner)) => self.source(context, &name, path, (text, owner)),
@@ -97,11 +97,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a text that is no file.
-    pub(super) fn text(&mut self, context: &mut Context, name: &str, path: &Path, text: String) {
+    pub(super) fn text(&mut self, context: &mut ReadingContext, name: &str, path: &Path, text: String) {
         self.source(context, name, path, (text, None));
     }
 
-    fn source(&mut self, context: &mut Context, name: &str, path: &Path, (text, owner): OwnedText) {
+    fn source(&mut self, context: &mut ReadingContext, name: &str, path: &Path, (text, owner): OwnedText) {
         let source = context.add_file(name.to_string(), text.clone(), owner);
         let sections_before = self.sections.len();
         self.is_skipping = false;
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds options to every job there is so far.
-    pub(super) fn addition(&mut self, context: &mut Context, name: &str, text: String) {
+    pub(super) fn addition(&mut self, context: &mut ReadingContext, name: &str, text: String) {
         let sections = std::mem::take(&mut self.sections);
         let any = TextSpan { source: u32::try_from(context.sources.len()).unwrap_or(u32::MAX), start: 0, len: 0 };
         self.sections.push(Section { name: String::new(), span: any, lines: Vec::new(), first_of_file: false });
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn lines(&mut self, context: &mut Context, source: u32, path: &Path, text: &str, open: &mut Vec<PathBuf>) {
+    fn lines(&mut self, context: &mut ReadingContext, source: u32, path: &Path, text: &str, open: &mut Vec<PathBuf>) {
         let is_included = open.len() > 1;
         let mut start = 0;
         for raw in text.split_inclusive('\n') {
@@ -211,7 +211,7 @@ impl<'a> Reader<'a> {
         if has_comment { line.split([';', '#']).next().unwrap_or("") } else { line }
     }
 
-    fn section(&mut self, context: &mut Context, line: &str, span: TextSpan, is_included: bool) {
+    fn section(&mut self, context: &mut ReadingContext, line: &str, span: TextSpan, is_included: bool) {
         if is_included {
             let found = Diagnostic::error("section-in-include", span, "an included file must not begin a section");
             context.push(found.help("move the section into the including file; include only its options"));
@@ -237,7 +237,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn include(&mut self, context: &mut Context, path: &Path, name: &str, span: TextSpan, open: &mut Vec<PathBuf>) {
+    fn include(
+        &mut self,
+        context: &mut ReadingContext,
+        path: &Path,
+        name: &str,
+        span: TextSpan,
+        open: &mut Vec<PathBuf>,
+    ) {
         let error = |message: String| Diagnostic::error("include", span, message);
         if name.is_empty() {
             context.push(error("include needs the name of a file".to_string()));
@@ -271,7 +278,7 @@ impl<'a> Reader<'a> {
 
     /// `${NAME}` from the environment, and fio's `$pagesize`, `$mb_memory`, `$ncpus`, with arithmetic beside those; `None` after a
     /// mistake.
-    fn resolve(&self, context: &mut Context, value: &str, span: TextSpan) -> Option<String> {
+    fn resolve(&self, context: &mut ReadingContext, value: &str, span: TextSpan) -> Option<String> {
         let mut out = String::new();
         let mut rest = value;
         while let Some(at) = rest.find("${") {
@@ -306,7 +313,7 @@ impl<'a> Reader<'a> {
 }
 
 /// A span for a file as a whole that is about to be added.
-fn whole(context: &Context) -> TextSpan {
+fn whole(context: &ReadingContext) -> TextSpan {
     TextSpan { source: u32::try_from(context.sources.len()).unwrap_or(u32::MAX), start: 0, len: 0 }
 }
 

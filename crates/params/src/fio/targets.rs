@@ -3,7 +3,7 @@
 use super::jobs::JobSection;
 use super::options::Options;
 use super::value::Amount;
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::{FileLayout, FileLength, FileUse, LayoutKind, OpenFlags, TargetSpec, TransferSize};
 use std::collections::HashMap;
@@ -54,7 +54,13 @@ impl Targets {
     }
 
     /// The targets of copy number `copy` of a job, and which part of them it uses.
-    pub(super) fn place(&mut self, context: &mut Context, section: &JobSection, copy: u32, of: Use) -> Option<Place> {
+    pub(super) fn place(
+        &mut self,
+        context: &mut ReadingContext,
+        section: &JobSection,
+        copy: u32,
+        of: Use,
+    ) -> Option<Place> {
         let options = &section.options;
         let span = |name: &str| options.spans.get(name).copied().unwrap_or(section.span);
         let paths = paths(section, copy);

@@ -6,7 +6,7 @@ use super::replay;
 use super::targets::{Targets, Use, label};
 use super::value::{Amount, PerOp};
 use super::words::{in_multiples, narrow};
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::{
     AddressDistribution, AddressOrder, AddressPattern, Arrivals, DedupContent, DedupSets, ErrorRule, FilePasses,
@@ -21,7 +21,12 @@ use std::path::PathBuf;
 const WORKLOADS_MAX: usize = 20_000;
 
 /// All runs; `interval_ns` is the length of their intervals.
-pub(super) fn runs(context: &mut Context, jobs: &[JobSection], targets: &mut Targets, interval_ns: u64) -> Vec<Run> {
+pub(super) fn runs(
+    context: &mut ReadingContext,
+    jobs: &[JobSection],
+    targets: &mut Targets,
+    interval_ns: u64,
+) -> Vec<Run> {
     let mut groups: Vec<Vec<&JobSection>> = Vec::new();
     let mut workloads = 0_usize;
     for job in jobs {
@@ -63,7 +68,7 @@ fn number_jobs(runs: &mut [Run]) {
 }
 
 /// What runs at the same time.
-fn one_run(context: &mut Context, group: &[&JobSection], targets: &mut Targets, interval_ns: u64) -> Run {
+fn one_run(context: &mut ReadingContext, group: &[&JobSection], targets: &mut Targets, interval_ns: u64) -> Run {
     targets.next_run();
     if group.iter().any(|job| job.options.replay.iolog.is_some()) {
         let name = run_name(group);
@@ -154,7 +159,7 @@ fn commands(group: &[&JobSection], mut run: Run) -> Run {
 }
 
 /// `wait_for=` by index.
-fn waits(context: &mut Context, group: &[&JobSection], first_of: &[(String, usize, usize)], run: &mut Run) {
+fn waits(context: &mut ReadingContext, group: &[&JobSection], first_of: &[(String, usize, usize)], run: &mut Run) {
     for (at, job) in group.iter().enumerate() {
         let Some(wanted) = &job.options.wait_for else { continue };
         let span = job.options.spans.get("wait_for").copied().unwrap_or(job.span);
@@ -250,7 +255,7 @@ fn steady(options: &Options) -> Option<SteadyRule> {
 
 /// One copy of a job.
 fn workload(
-    context: &mut Context,
+    context: &mut ReadingContext,
     section: &JobSection,
     copy: u32,
     (name, warmup_ns): (&str, u64),
@@ -313,7 +318,7 @@ fn drawn(options: &Options, size: &TransferSize) -> TransferSize {
 }
 
 /// What cannot be meant.
-fn check(context: &mut Context, section: &JobSection) -> Option<()> {
+fn check(context: &mut ReadingContext, section: &JobSection) -> Option<()> {
     let options = &section.options;
     let span = |name: &str| options.spans.get(name).copied().unwrap_or(section.span);
     let mut fine = true;
@@ -674,7 +679,7 @@ fn priorities(options: &Options) -> Option<RequestPriorities> {
 }
 
 /// `rate_min`, `rate_iops_min` and `max_latency` as conditions.
-fn objectives(context: &mut Context, section: &JobSection, workload: &Workload, out: &mut Vec<Objective>) {
+fn objectives(context: &mut ReadingContext, section: &JobSection, workload: &Workload, out: &mut Vec<Objective>) {
     let options = &section.options;
     let span = |name: &str| options.spans.get(name).copied().unwrap_or(section.span);
     let label = label(&workload.name);

@@ -3,7 +3,7 @@
 use super::keys::{self, Section};
 use super::param::{Param, Text};
 use super::value::{self, Unit, plain};
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::TextSpan;
 use plan::commands::is_variable_name;
@@ -51,11 +51,11 @@ impl CommandParams {
     }
 
     /// Takes one of the parameters.
-    pub(crate) fn set(&mut self, context: &mut Context, name: &'static str, param: &Param) {
+    pub(crate) fn set(&mut self, context: &mut ReadingContext, name: &'static str, param: &Param) {
         if name != "cmd" {
             self.given = self.given.or(Some((name, param.key_span)));
         }
-        let count = |context: &mut Context, low: u32| value::count(context, name, param, low..=EXECUTIONS_MAX);
+        let count = |context: &mut ReadingContext, low: u32| value::count(context, name, param, low..=EXECUTIONS_MAX);
         match name {
             "cmd" => self.set_lines(context, param),
             "prepare" => self.prepare = value::text(context, name, param).filter(|text| is_line(context, name, text)),
@@ -76,7 +76,7 @@ impl CommandParams {
         }
     }
 
-    fn set_lines(&mut self, context: &mut Context, param: &Param) {
+    fn set_lines(&mut self, context: &mut ReadingContext, param: &Param) {
         if self.has_lines {
             let found = Diagnostic::error("duplicate", param.key_span, "a second cmd= in one run definition");
             context.push(found.help("write cmd=(\"FIRST\",\"SECOND\"): each is executed by itself"));
@@ -89,7 +89,7 @@ impl CommandParams {
         }
     }
 
-    fn set_moments(&mut self, context: &mut Context, param: &Param) {
+    fn set_moments(&mut self, context: &mut ReadingContext, param: &Param) {
         let Some(numbers) = value::numbers(context, "at", param, Unit::Time) else { return };
         (self.at, self.at_span) = (Vec::with_capacity(numbers.len()), param.span);
         for number in &numbers {
@@ -111,7 +111,7 @@ pub(crate) fn seconds_of(ns: u64) -> String {
 }
 
 /// Is there something to execute?
-fn is_line(context: &mut Context, name: &str, text: &Text) -> bool {
+fn is_line(context: &mut ReadingContext, name: &str, text: &Text) -> bool {
     let is_empty = text.text.trim().is_empty();
     if is_empty {
         let found = Diagnostic::error("no-value", text.span, format!("`{name}=` has an empty command"));
@@ -121,7 +121,7 @@ fn is_line(context: &mut Context, name: &str, text: &Text) -> bool {
 }
 
 /// `vary=(name,v1,v2,…)`: a loop over texts, its name and its values.
-pub(crate) fn vary(context: &mut Context, param: &Param) -> Option<(String, Vec<String>)> {
+pub(crate) fn vary(context: &mut ReadingContext, param: &Param) -> Option<(String, Vec<String>)> {
     let mut fail = |span: TextSpan, message: String, help: String| {
         context.push(Diagnostic::error("vary", span, message).help(help));
         None

@@ -3,7 +3,7 @@
 use super::command_params::{ExecutionCount, seconds_of};
 use super::param::Text;
 use super::run::{Definition, Loop};
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::commands::{names_variable, shell_stem, substitute, unique_name};
 use plan::{CommandLine, CommandLoad, Workload};
@@ -18,7 +18,7 @@ pub(crate) fn is_alone(definition: &Definition) -> bool {
 }
 
 /// Do the parameters of a definition go together? Says what does not.
-pub(crate) fn check(context: &mut Context, definition: &Definition) -> bool {
+pub(crate) fn check(context: &mut ReadingContext, definition: &Definition) -> bool {
     let params = &definition.commands;
     let shown: String = definition.name.chars().take(40).collect();
     if params.lines.is_empty() {
@@ -41,7 +41,7 @@ pub(crate) fn check(context: &mut Context, definition: &Definition) -> bool {
         && unused(context, definition, |one| one.is_text || is_alone(definition))
 }
 
-fn check_moments(context: &mut Context, definition: &Definition) -> bool {
+fn check_moments(context: &mut ReadingContext, definition: &Definition) -> bool {
     let params = &definition.commands;
     let found = if params.at.is_empty() {
         match params.times {
@@ -70,7 +70,7 @@ fn check_moments(context: &mut Context, definition: &Definition) -> bool {
 }
 
 /// What a run without a load cannot have.
-fn check_alone(context: &mut Context, definition: &Definition) -> bool {
+fn check_alone(context: &mut ReadingContext, definition: &Definition) -> bool {
     if !is_alone(definition) {
         return true;
     }
@@ -94,7 +94,7 @@ fn check_alone(context: &mut Context, definition: &Definition) -> bool {
 }
 
 /// Complains about loops (those that `of` wants) whose values have no place in a command.
-fn unused(context: &mut Context, definition: &Definition, of: impl Fn(&Loop) -> bool) -> bool {
+fn unused(context: &mut ReadingContext, definition: &Definition, of: impl Fn(&Loop) -> bool) -> bool {
     let params = &definition.commands;
     let is_used =
         |one: &&Loop| params.lines.iter().chain(&params.prepare).any(|it| names_variable(&it.text, &one.name));
@@ -112,7 +112,7 @@ fn unused(context: &mut Context, definition: &Definition, of: impl Fn(&Loop) -> 
 
 /// The commands of one run, behind its other workloads, which are here only for their names; `None` when it is too much.
 pub(crate) fn workloads(
-    context: &mut Context,
+    context: &mut ReadingContext,
     definition: &Definition,
     loops: &[(String, String)],
     others: &[Workload],
@@ -122,7 +122,7 @@ pub(crate) fn workloads(
         true => return Some(Vec::new()),
         false => others.iter().map(|other| other.name.clone()).collect(),
     };
-    let filled = |context: &mut Context, text: &Text| -> Option<CommandLine> {
+    let filled = |context: &mut ReadingContext, text: &Text| -> Option<CommandLine> {
         let Some(line) = substitute(&text.text, loops) else {
             let message = "the command is longer than 128 KiB with its variables";
             let found = Diagnostic::error("too-long", text.span, message);

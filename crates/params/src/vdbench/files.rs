@@ -7,12 +7,12 @@ use super::shared::{self, DedupParams};
 use super::statement::{self, Statement};
 use super::storage::TARGETS_MAX;
 use super::value::{self, Unit};
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use std::collections::BTreeSet;
 
 /// Checks file system definitions; gives their names.
-pub(crate) fn systems(context: &mut Context, statements: &[Statement]) -> Names {
+pub(crate) fn systems(context: &mut ReadingContext, statements: &[Statement]) -> Names {
     let mut names: Vec<String> = Vec::new();
     let mut seen = BTreeSet::new();
     let mut anchor_default = false;
@@ -67,7 +67,7 @@ fn shown(name: &str) -> String {
     name.chars().take(40).collect()
 }
 
-fn copies(context: &mut Context, statement: &Statement, count: Option<&[value::Number]>) -> Vec<String> {
+fn copies(context: &mut ReadingContext, statement: &Statement, count: Option<&[value::Number]>) -> Vec<String> {
     let name = &statement.name.text;
     let Some(numbers) = count else { return vec![name.clone()] };
     let [start, many] = numbers else {
@@ -85,7 +85,7 @@ fn copies(context: &mut Context, statement: &Statement, count: Option<&[value::N
 }
 
 /// Checks file workloads; gives their names.
-pub(crate) fn works(context: &mut Context, statements: &[Statement], systems: &Names) -> Names {
+pub(crate) fn works(context: &mut ReadingContext, statements: &[Statement], systems: &Names) -> Names {
     let mut names: Vec<String> = Vec::new();
     let mut seen = BTreeSet::new();
     let mut fsd_default = false;
@@ -125,7 +125,7 @@ pub(crate) fn works(context: &mut Context, statements: &[Statement], systems: &N
 }
 
 /// Words, and numbers such as a midpoint behind them.
-fn words(context: &mut Context, name: &str, param: &Param, words: &[&str]) {
+fn words(context: &mut ReadingContext, name: &str, param: &Param, words: &[&str]) {
     for (at, text) in param.values.iter().enumerate() {
         if at == 0 || value::parse(&text.text, Unit::Plain).is_none() {
             let _ = value::word(context, name, text, words);
@@ -133,7 +133,7 @@ fn words(context: &mut Context, name: &str, param: &Param, words: &[&str]) {
     }
 }
 
-fn check(context: &mut Context, name: &str, effect: Effect, param: &Param) {
+fn check(context: &mut ReadingContext, name: &str, effect: Effect, param: &Param) {
     match effect {
         Effect::Number => {
             for number in value::numbers(context, name, param, Unit::Plain).unwrap_or_default() {

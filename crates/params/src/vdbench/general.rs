@@ -4,7 +4,7 @@ use super::param::{Param, Text};
 use super::shared::{self, DedupParams};
 use super::statement::{self, Statement};
 use super::value::{self, Unit};
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::{HistogramEdges, Objective, PlanSettings, RunRepeat};
 use std::path::PathBuf;
@@ -37,14 +37,14 @@ impl Default for General {
 const BUCKETS_MAX: usize = 64;
 
 /// Reads the general section.
-pub(crate) fn read(context: &mut Context, statement: &Statement) -> General {
+pub(crate) fn read(context: &mut ReadingContext, statement: &Statement) -> General {
     let mut general = General::default();
     statement::each(context, statement, |context, name, param| general.set(context, name, param));
     general
 }
 
 impl General {
-    fn set(&mut self, context: &mut Context, name: &str, param: &Param) {
+    fn set(&mut self, context: &mut ReadingContext, name: &str, param: &Param) {
         match name {
             "compratio" => self.compress_ratio = shared::compression_ratio(context, param).unwrap_or(1.0),
             "compression" => {
@@ -70,7 +70,7 @@ impl General {
     }
 
     /// Those that fill one field of the settings.
-    fn set_plain(&mut self, context: &mut Context, name: &str, param: &Param) {
+    fn set_plain(&mut self, context: &mut ReadingContext, name: &str, param: &Param) {
         let settings = &mut self.settings;
         match name {
             "startcmd" => shared::commands(context, param, &mut settings.start_commands),
@@ -99,7 +99,7 @@ impl General {
         }
     }
 
-    fn seed(&mut self, context: &mut Context, param: &Param) {
+    fn seed(&mut self, context: &mut ReadingContext, param: &Param) {
         if param.values.iter().any(|text| text.text.eq_ignore_ascii_case("tod")) {
             self.content_seed = quantity::clock::wall_ns().unsigned_abs();
         } else if let Some(seed) = value::bytes(context, "compressionseed", param, 0..=1 << 53) {
@@ -108,7 +108,7 @@ impl General {
         }
     }
 
-    fn data_errors(&mut self, context: &mut Context, param: &Param) {
+    fn data_errors(&mut self, context: &mut ReadingContext, param: &Param) {
         let Some(first) = param.values.first() else { return };
         if first.text == "remove_device" {
             context.unsupported(
@@ -132,7 +132,7 @@ impl General {
     }
 
     /// `histogram=(name,20,40,100-500,100,1m,2s,suppress)`: without a unit microseconds.
-    fn histogram(&mut self, context: &mut Context, param: &Param) {
+    fn histogram(&mut self, context: &mut ReadingContext, param: &Param) {
         let Some((name, rest)) = param.values.split_first() else { return };
         let mut edges = HistogramEdges { name: name.text.clone(), edges_ns: Vec::new(), suppress: false };
         let mut rest = rest.iter();
@@ -211,7 +211,7 @@ pub fn repeat(text: &str) -> Result<RunRepeat, String> {
     }
 }
 
-fn validate(context: &mut Context, param: &Param) {
+fn validate(context: &mut ReadingContext, param: &Param) {
     const WORDS: [&str; 8] = [
         "yes",
         "no",
@@ -236,7 +236,7 @@ fn validate(context: &mut Context, param: &Param) {
     }
 }
 
-fn journal(context: &mut Context, param: &Param) {
+fn journal(context: &mut ReadingContext, param: &Param) {
     const WORDS: [&str; 8] = ["yes", "no", "recover", "only", "noflush", "maponly", "skip_read_all", "ignore_pending"];
     let mut off = false;
     for text in &param.values {
@@ -255,7 +255,7 @@ fn journal(context: &mut Context, param: &Param) {
 }
 
 /// Reads the host definitions; gives the labels.
-pub(crate) fn hosts(context: &mut Context, statements: &[&Statement]) -> Vec<String> {
+pub(crate) fn hosts(context: &mut ReadingContext, statements: &[&Statement]) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     for statement in statements {
         let (mut system, mut clients): (Option<Text>, u32) = (None, 1);

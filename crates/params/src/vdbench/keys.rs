@@ -2,7 +2,7 @@
 //! written wins.
 
 use super::param::Param;
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use crate::suggest::did_you_mean;
 
@@ -373,7 +373,7 @@ static FILE_WORKLOAD: &[Key] = &[
 ];
 
 /// The meaning of a parameter's keyword in a section, with an error when it has none.
-pub(crate) fn resolve(context: &mut Context, section: Section, param: &Param) -> Option<&'static Key> {
+pub(crate) fn resolve(context: &mut ReadingContext, section: Section, param: &Param) -> Option<&'static Key> {
     let found = lookup(section, &param.key);
     let Some(found) = found else {
         unknown(context, section, param);
@@ -399,7 +399,7 @@ fn lookup(section: Section, word: &str) -> Option<&'static Key> {
     section.keys().iter().find(fits)
 }
 
-fn unknown(context: &mut Context, section: Section, param: &Param) {
+fn unknown(context: &mut ReadingContext, section: Section, param: &Param) {
     let word: String = param.key.chars().take(40).collect();
     let place = if section == Section::General { "the general section".into() } else { format!("{}=", section.word()) };
     let found = Diagnostic::error("unknown-keyword", param.key_span, format!("unknown keyword `{word}` in {place}"));

@@ -30,7 +30,7 @@ mod to_plan;
 mod value;
 mod workload;
 
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use crate::loader::FileLoader;
 use crate::quick::quick_test;
@@ -57,7 +57,7 @@ pub fn no_effect_flags() -> Vec<(&'static str, &'static str, &'static str)> {
 
 /// Reads Vdbench parameter files, in this order, as one. Never panics; finds all mistakes.
 pub fn read_vdbench(files: &[PathBuf], options: &VdbenchOptions, loader: &dyn FileLoader) -> PlanReading {
-    let mut context = Context::new();
+    let mut context = ReadingContext::new();
     let plan = read_plan(&mut context, files, options, loader);
     let failed = context.failed();
     let owners = std::mem::take(&mut context.owners);
@@ -66,7 +66,12 @@ pub fn read_vdbench(files: &[PathBuf], options: &VdbenchOptions, loader: &dyn Fi
     PlanReading { plan, diagnostics, sources, owners, jobs: JobTexts::default() }
 }
 
-fn read_plan(context: &mut Context, files: &[PathBuf], options: &VdbenchOptions, loader: &dyn FileLoader) -> Plan {
+fn read_plan(
+    context: &mut ReadingContext,
+    files: &[PathBuf],
+    options: &VdbenchOptions,
+    loader: &dyn FileLoader,
+) -> Plan {
     let mut reader = SourceReader::new(loader, &options.variables);
     if let Some(quick) = options.quick {
         reader.text(context, "<quick test>", &quick_test(quick));
@@ -86,7 +91,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &VdbenchOptions,
         Some(statement) => general::read(context, statement),
         None => General::default(),
     };
-    let per_host = |context: &mut Context, section: Section| -> Vec<Statement> {
+    let per_host = |context: &mut ReadingContext, section: Section| -> Vec<Statement> {
         let mut out = Vec::new();
         for statement in of(section) {
             if context.work(hosts.len().saturating_mul(statement::weight(statement)), statement.span) {
@@ -152,7 +157,7 @@ fn override_texts(options: &VdbenchOptions, settings: &mut plan::PlanSettings, d
 }
 
 /// Leaves out the runs before the first whose title begins with `name` (`-r`).
-fn restart(context: &mut Context, name: &str, runs: &mut Vec<Run>) {
+fn restart(context: &mut ReadingContext, name: &str, runs: &mut Vec<Run>) {
     let span = TextSpan::default();
     match runs.iter().position(|run| run.title.starts_with(name)) {
         Some(first) => {
@@ -186,7 +191,7 @@ fn without_blanks(text: &str) -> String {
 }
 
 /// The parameters behind `+`.
-fn addition(context: &mut Context, options: &VdbenchOptions, loader: &dyn FileLoader) -> Vec<Param> {
+fn addition(context: &mut ReadingContext, options: &VdbenchOptions, loader: &dyn FileLoader) -> Vec<Param> {
     let Some(text) = options.run_addition.as_deref().filter(|text| !text.trim().is_empty()) else { return Vec::new() };
     let mut reader = SourceReader::new(loader, &[]);
     let text = without_blanks(text);
@@ -204,7 +209,7 @@ fn addition(context: &mut Context, options: &VdbenchOptions, loader: &dyn FileLo
     params
 }
 
-fn check_variables(context: &mut Context, statements: &[Statement], names: &[(String, String)]) {
+fn check_variables(context: &mut ReadingContext, statements: &[Statement], names: &[(String, String)]) {
     for statement in statements {
         let host_allowed = !matches!(statement.section, Section::Run | Section::General);
         let name = Param { key: "name".to_string(), values: statement.names.clone(), ..Param::default() };
@@ -215,7 +220,7 @@ fn check_variables(context: &mut Context, statements: &[Statement], names: &[(St
 
 /// What must be there at all.
 fn check_presence(
-    context: &mut Context,
+    context: &mut ReadingContext,
     statements: &[Statement],
     storages: &[Storage],
     definitions: &[run::Definition],
@@ -244,8 +249,8 @@ fn check_presence(
     }
 }
 
-fn contents(context: &mut Context, general: &General, storages: &[Storage]) -> Vec<WriteContent> {
-    let content = |context: &mut Context, dedup: &shared::DedupParams| WriteContent {
+fn contents(context: &mut ReadingContext, general: &General, storages: &[Storage]) -> Vec<WriteContent> {
+    let content = |context: &mut ReadingContext, dedup: &shared::DedupParams| WriteContent {
         compress_ratio: general.compress_ratio,
         dedup: dedup.complete(context),
         pattern: general.pattern.clone(),
@@ -298,7 +303,7 @@ fn grains(targets: &mut [TargetSpec], runs: &[plan::Run]) {
 
 /// `concatenatesds=yes`: the targets of a workload are one address space with slots of its own, its `threads=` or those
 /// of all its targets together.
-fn concatenate(context: &mut Context, targets: &[TargetSpec], runs: &mut [Run]) {
+fn concatenate(context: &mut ReadingContext, targets: &[TargetSpec], runs: &mut [Run]) {
     for run in runs.iter_mut() {
         let in_step = run.workloads.iter().any(|workload| workload.share_fixed) && run.rate.is_max();
         for workload in run.workloads.iter_mut().filter(|workload| workload.load.is_blocks()) {

@@ -1,7 +1,7 @@
 //! Lists of names: exact, wildcards, and ranges of names with a number at the end.
 
 use super::param::Text;
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::{Diagnostic, DiagnosticSeverity};
 use crate::suggest::did_you_mean;
 use std::collections::{BTreeSet, HashMap};
@@ -26,16 +26,16 @@ impl Names {
     }
 
     /// Indices of all that `wanted` names, in the order in which they were named; an error where one is named twice.
-    pub(crate) fn select(&self, context: &mut Context, wanted: &[Text]) -> Vec<usize> {
+    pub(crate) fn select(&self, context: &mut ReadingContext, wanted: &[Text]) -> Vec<usize> {
         self.select_as(context, wanted, DiagnosticSeverity::Error)
     }
 
     /// As [`Names::select`] for a list that nothing uses: what is wrong is a warning.
-    pub(crate) fn look_over(&self, context: &mut Context, wanted: &[Text]) {
+    pub(crate) fn look_over(&self, context: &mut ReadingContext, wanted: &[Text]) {
         let _ = self.select_as(context, wanted, DiagnosticSeverity::Warning);
     }
 
-    fn select_as(&self, context: &mut Context, wanted: &[Text], severity: DiagnosticSeverity) -> Vec<usize> {
+    fn select_as(&self, context: &mut ReadingContext, wanted: &[Text], severity: DiagnosticSeverity) -> Vec<usize> {
         let (mut out, mut seen) = (Vec::new(), BTreeSet::new());
         for text in wanted {
             for at in self.one(context, text, severity) {
@@ -53,7 +53,7 @@ impl Names {
         out
     }
 
-    fn one(&self, context: &mut Context, text: &Text, severity: DiagnosticSeverity) -> Vec<usize> {
+    fn one(&self, context: &mut ReadingContext, text: &Text, severity: DiagnosticSeverity) -> Vec<usize> {
         if let Some(at) = self.index.get(&text.text) {
             return if context.work(1, text.span) { vec![*at] } else { Vec::new() };
         }
@@ -78,7 +78,7 @@ impl Names {
 
     fn range(
         &self,
-        context: &mut Context,
+        context: &mut ReadingContext,
         text: &Text,
         (prefix, numbers, width): (&str, std::ops::RangeInclusive<u64>, usize),
         severity: DiagnosticSeverity,
@@ -110,7 +110,7 @@ impl Names {
         hits
     }
 
-    fn missing(&self, context: &mut Context, text: &Text, name: &str, severity: DiagnosticSeverity) {
+    fn missing(&self, context: &mut ReadingContext, text: &Text, name: &str, severity: DiagnosticSeverity) {
         let shown: String = name.chars().take(40).collect();
         let message = format!("there is no `{}={shown}`", self.word);
         let found = Diagnostic { severity, ..Diagnostic::error("unknown-name", text.span, message) };

@@ -8,7 +8,7 @@ use super::param::Text;
 use super::replay_params::Group;
 use super::run::{Definition, RateParam, RateValue};
 use super::storage::Storage;
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::replay::{AddressRules, DEPTH, DeviceMapping, ReplayPacing, ReplaySpeed, ReplayVolume};
 use plan::{OpMix, Replay, Run, Workload};
@@ -24,7 +24,7 @@ fn devices_of<'a>(text: &'a Text, groups: &'a [Group]) -> (Option<&'a Group>, Ve
 
 /// Where the devices go.
 fn maps(
-    context: &mut Context,
+    context: &mut ReadingContext,
     storages: &[Storage],
     groups: &[Group],
     used: &[usize],
@@ -64,7 +64,7 @@ fn maps(
 }
 
 /// The storages that a replay plays on: those of `sd=`, else those of the workloads, which say nothing else, else all.
-fn used(context: &mut Context, definition: &Definition, material: &ExpansionInput<'_>) -> Vec<usize> {
+fn used(context: &mut ReadingContext, definition: &Definition, material: &ExpansionInput<'_>) -> Vec<usize> {
     let mut used: Vec<usize> = if !definition.targets.is_empty() {
         material.storage_names.select(context, &definition.targets)
     } else if definition.works.is_empty() {
@@ -79,7 +79,7 @@ fn used(context: &mut Context, definition: &Definition, material: &ExpansionInpu
 }
 
 /// The run of a definition with `replay=`.
-pub(crate) fn run(context: &mut Context, definition: &Definition, material: &ExpansionInput<'_>) -> Option<Run> {
+pub(crate) fn run(context: &mut ReadingContext, definition: &Definition, material: &ExpansionInput<'_>) -> Option<Run> {
     let params = definition.replay.as_ref()?;
     let (storages, groups, contents) = (material.storages, material.groups, material.contents);
     if let Some(one) = definition.loops.first() {

@@ -3,7 +3,7 @@
 use super::param::Param;
 use super::statement::{self, Statement};
 use super::value::{self, Unit};
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::TextSpan;
 
@@ -26,7 +26,7 @@ pub(crate) struct Group {
 }
 
 /// Reads the groups.
-pub(crate) fn groups(context: &mut Context, statements: &[Statement]) -> Vec<Group> {
+pub(crate) fn groups(context: &mut ReadingContext, statements: &[Statement]) -> Vec<Group> {
     let mut out: Vec<Group> = Vec::new();
     for statement in statements {
         let named = statement::check_name(context, statement);
@@ -52,7 +52,7 @@ pub(crate) fn groups(context: &mut Context, statements: &[Statement]) -> Vec<Gro
 }
 
 /// Reads `replay=` of a run definition.
-pub(crate) fn params(context: &mut Context, param: &Param) -> Option<ReplayParams> {
+pub(crate) fn params(context: &mut ReadingContext, param: &Param) -> Option<ReplayParams> {
     let (file, more) = param.values.split_first()?;
     let mut out =
         ReplayParams { file: file.text.clone(), repeat: 1, duplicate: false, stagger_ns: 0, span: param.span };

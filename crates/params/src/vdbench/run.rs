@@ -8,7 +8,7 @@ use super::shared;
 use super::statement::{self, Statement};
 use super::value::{self, Number, Unit, plain};
 use super::workload::{DEFINITIONS_MAX, SEEK_WORDS, seek_percent, transfer_bytes};
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::{DataLimit, GapDistribution, Objective, OpenFlags, ShellCommand, StopCondition, TextSpan};
 use std::borrow::Cow;
@@ -148,7 +148,7 @@ impl Definition {
 }
 
 /// Reads all run definitions, in order; `addition` is added to each of them.
-pub(crate) fn read(context: &mut Context, statements: &[Statement], addition: &[Param]) -> Vec<Definition> {
+pub(crate) fn read(context: &mut ReadingContext, statements: &[Statement], addition: &[Param]) -> Vec<Definition> {
     let mut template = Definition::default();
     let mut out: Vec<Definition> = Vec::new();
     for statement in statements {
@@ -191,7 +191,7 @@ pub(crate) fn read(context: &mut Context, statements: &[Statement], addition: &[
     out
 }
 
-fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &Param, default: bool) {
+fn set(context: &mut ReadingContext, run: &mut Definition, name: &'static str, param: &Param, default: bool) {
     match name {
         "wd" if !run.works.is_empty() => {
             let found = Diagnostic::error("duplicate", param.key_span, "a second wd= in one run definition");
@@ -264,7 +264,7 @@ fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &
 }
 
 /// A list of rates stays until another list comes.
-fn keep_list(context: &mut Context, run: &mut Definition, rate: &RateParam, span: TextSpan) {
+fn keep_list(context: &mut ReadingContext, run: &mut Definition, rate: &RateParam, span: TextSpan) {
     let found = match rate {
         RateParam::List { values, list: true } => {
             run.rate_list = Some(values.clone());
@@ -281,7 +281,7 @@ fn keep_list(context: &mut Context, run: &mut Definition, rate: &RateParam, span
     context.push(found.help("give the list to each rd= that it is for, not to rd=default"));
 }
 
-fn rate(context: &mut Context, param: &Param) -> Option<RateParam> {
+fn rate(context: &mut ReadingContext, param: &Param) -> Option<RateParam> {
     const MAX: f64 = f64::MAX;
     if let [text, rest @ ..] = param.values.as_slice()
         && text.text.eq_ignore_ascii_case("curve")
@@ -317,7 +317,7 @@ fn rate(context: &mut Context, param: &Param) -> Option<RateParam> {
 }
 
 /// `curve=(10,50%)`: a point with a percent sign is accepted and named `(-50%)`, as Vdbench does.
-fn curve(context: &mut Context, run: &mut Definition, param: &Param) {
+fn curve(context: &mut ReadingContext, run: &mut Definition, param: &Param) {
     let Some(numbers) = value::numbers(context, "curve", param, Unit::Plain) else { return };
     let mut points = Vec::with_capacity(numbers.len());
     for number in &numbers {
@@ -330,7 +330,7 @@ fn curve(context: &mut Context, run: &mut Definition, param: &Param) {
     run.curve = points;
 }
 
-fn distribution(context: &mut Context, run: &mut Definition, param: &Param) {
+fn distribution(context: &mut ReadingContext, run: &mut Definition, param: &Param) {
     for text in &param.values {
         match value::word(
             context,
@@ -349,12 +349,12 @@ fn distribution(context: &mut Context, run: &mut Definition, param: &Param) {
 }
 
 /// Below 100 it counts multiples of the targets' size.
-fn data_limit(context: &mut Context, name: &str, param: &Param) -> Option<DataLimit> {
+fn data_limit(context: &mut ReadingContext, name: &str, param: &Param) -> Option<DataLimit> {
     let amount = value::bounded(context, name, param, Unit::Plain, 0.001..=value::BYTES_MAX as f64)?;
     Some(if amount < 100.0 { DataLimit::TargetSizes(amount) } else { DataLimit::Bytes(value::to_u64(amount)) })
 }
 
-fn format(context: &mut Context, run: &mut Definition, param: &Param) {
+fn format(context: &mut ReadingContext, run: &mut Definition, param: &Param) {
     const WORDS: [&str; 9] = ["no", "yes", "restart", "only", "once", "clean", "directories", "limited", "complete"];
     let words: Vec<&str> =
         param.values.iter().filter_map(|text| value::word(context, "format", text, &WORDS)).collect();
@@ -365,7 +365,7 @@ fn format(context: &mut Context, run: &mut Definition, param: &Param) {
     }
 }
 
-fn operations(context: &mut Context, run: &mut Definition, name: &'static str, param: &Param) {
+fn operations(context: &mut ReadingContext, run: &mut Definition, name: &'static str, param: &Param) {
     let words: Vec<&str> =
         param.values.iter().filter_map(|text| value::word(context, name, text, FILE_OPERATIONS)).collect();
     if name == "foroperations" && !words.is_empty() {
@@ -375,7 +375,7 @@ fn operations(context: &mut Context, run: &mut Definition, name: &'static str, p
 }
 
 /// `forX=(…)` or `X=(…)`.
-fn numeric_loop(context: &mut Context, run: &mut Definition, name: &'static str, param: &Param) {
+fn numeric_loop(context: &mut ReadingContext, run: &mut Definition, name: &'static str, param: &Param) {
     let words: &[(&str, f64)] = if name == "seekpct" { &SEEK_WORDS } else { &[] };
     let Some(numbers) = value::list(context, name, param, &param.values, Unit::Plain, words) else { return };
     let mut values = Vec::with_capacity(numbers.len());

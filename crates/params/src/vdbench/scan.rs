@@ -3,7 +3,7 @@
 use super::keys;
 use super::line::{COMMAND_LINE, Line};
 use super::param::{Param, Text};
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::TextSpan;
 
@@ -46,7 +46,7 @@ impl Cursor<'_> {
     }
 
     /// Text up to one of `stops` outside quotes.
-    fn until(&mut self, context: &mut Context, stops: &[u8]) -> Text {
+    fn until(&mut self, context: &mut ReadingContext, stops: &[u8]) -> Text {
         let from = self.at;
         let (mut text, mut quote) = (Vec::new(), None);
         let mut quoted = false;
@@ -73,7 +73,7 @@ impl Cursor<'_> {
 
 impl Scanner {
     /// Reads one line.
-    pub(crate) fn line(&mut self, context: &mut Context, line: &Line) {
+    pub(crate) fn line(&mut self, context: &mut ReadingContext, line: &Line) {
         let end = end_of(&line.text);
         let mut cursor = Cursor { line, at: 0, end };
         warn_of_lost_text(context, line, end);
@@ -102,7 +102,7 @@ impl Scanner {
     }
 
     /// The end of all lines.
-    pub(crate) fn finish(&mut self, context: &mut Context) {
+    pub(crate) fn finish(&mut self, context: &mut ReadingContext) {
         if let Some((param, _)) = self.open.take() {
             unclosed(context, &param, None);
             self.add(param);
@@ -114,7 +114,7 @@ impl Scanner {
         self.params.push(param);
     }
 
-    fn param(&mut self, context: &mut Context, cursor: &mut Cursor<'_>, first: bool) {
+    fn param(&mut self, context: &mut ReadingContext, cursor: &mut Cursor<'_>, first: bool) {
         let from = cursor.at;
         let word = cursor.until(context, b"=,()");
         let key_span = cursor.span(from);
@@ -164,7 +164,7 @@ impl Scanner {
     }
 
     /// A word that is not followed by `=`.
-    fn no_keyword(&mut self, context: &mut Context, cursor: &mut Cursor<'_>, word: &Text, span: TextSpan) {
+    fn no_keyword(&mut self, context: &mut ReadingContext, cursor: &mut Cursor<'_>, word: &Text, span: TextSpan) {
         let shown: String = word.text.chars().take(40).collect();
         let found = Diagnostic::error("syntax", span, format!("expected keyword=value, found `{shown}`"));
         let after = cursor.line.text[cursor.end..].trim_start();
@@ -189,7 +189,7 @@ impl Scanner {
     }
 
     /// The rest of a list, from its `(` or from the beginning of a further line.
-    fn list(&mut self, context: &mut Context, cursor: &mut Cursor<'_>, mut param: Param, mut depth: usize) {
+    fn list(&mut self, context: &mut ReadingContext, cursor: &mut Cursor<'_>, mut param: Param, mut depth: usize) {
         while let Some(byte) = cursor.peek() {
             match byte {
                 b',' => cursor.at += 1,
@@ -238,7 +238,7 @@ impl Scanner {
         self.add(param);
     }
 
-    fn close(&mut self, context: &mut Context, cursor: &mut Cursor<'_>, mut param: Param) {
+    fn close(&mut self, context: &mut ReadingContext, cursor: &mut Cursor<'_>, mut param: Param) {
         let end = cursor.line.span(cursor.at - 1, cursor.at);
         param.span = join(param.span, end);
         param.values.truncate(VALUES_MAX);
@@ -257,7 +257,7 @@ impl Scanner {
 }
 
 /// Is the text of a command, from `from` to where the cursor is, all that was meant? Half of a command must not be executed.
-fn check_command(context: &mut Context, cursor: &Cursor<'_>, key: &str, from: usize) {
+fn check_command(context: &mut ReadingContext, cursor: &Cursor<'_>, key: &str, from: usize) {
     let is_own = matches!(key, "cmd" | "prepare");
     if !is_own && !["startc", "start_c", "endc", "end_c"].iter().any(|begin| key.starts_with(begin)) {
         return;
@@ -284,7 +284,7 @@ fn check_command(context: &mut Context, cursor: &Cursor<'_>, key: &str, from: us
     }
 }
 
-fn unclosed(context: &mut Context, param: &Param, after: Option<&str>) {
+fn unclosed(context: &mut ReadingContext, param: &Param, after: Option<&str>) {
     let message = format!("the list of `{}=` is never closed", param.key);
     let help = match after {
         Some(after) if after.contains(')') => "no blanks inside a list: a blank ends the line and begins a comment",
@@ -321,7 +321,7 @@ fn end_of(text: &str) -> usize {
 }
 
 /// A parameter behind a blank is a comment to Vdbench and seldom meant so.
-fn warn_of_lost_text(context: &mut Context, line: &Line, end: usize) {
+fn warn_of_lost_text(context: &mut ReadingContext, line: &Line, end: usize) {
     let after = &line.text[end..];
     let lead = after.len() - after.trim_start().len();
     let word = after[lead..].split(char::is_whitespace).next().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::param::{Param, Text};
 use super::value::{self, Number, Unit};
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use crate::suggest::did_you_mean;
 use plan::{AddressRange, DedupContent, DedupSets, Objective, OpenFlags, RangeBound, ShellCommand, TextSpan};
@@ -17,7 +17,7 @@ const O_DIRECTORY: u32 = if cfg!(target_arch = "aarch64") { 0x4000 } else { 0x1_
 const FORBIDDEN: u32 = 0x3 | 0x40 | 0x80 | 0x200 | 0x400 | 0x20_0000 | 0x40_0000 | O_DIRECTORY;
 
 /// `openflags=`.
-pub(crate) fn open_flags(context: &mut Context, param: &Param) -> OpenFlags {
+pub(crate) fn open_flags(context: &mut ReadingContext, param: &Param) -> OpenFlags {
     const WORDS: [&str; 6] = ["o_direct", "directio", "o_sync", "o_dsync", "o_rsync", "fsync"];
     let mut flags = OpenFlags::default();
     for text in &param.values {
@@ -46,7 +46,7 @@ pub(crate) fn open_flags(context: &mut Context, param: &Param) -> OpenFlags {
     flags
 }
 
-fn hex_flags(context: &mut Context, text: &Text, bits: u32, flags: &mut OpenFlags) {
+fn hex_flags(context: &mut ReadingContext, text: &Text, bits: u32, flags: &mut OpenFlags) {
     if bits & FORBIDDEN != 0 {
         let message = format!(
             "openflags={}: {:#x} would change how the target is opened or written",
@@ -68,7 +68,7 @@ fn hex_flags(context: &mut Context, text: &Text, bits: u32, flags: &mut OpenFlag
 
 /// `range=(low,high)` and `hotband=(low,high)`: a low value up to 100 and a high one up to 200 are percent, others bytes,
 /// each for itself: `(10,1g)` begins at 10 %.
-pub(crate) fn range(context: &mut Context, name: &str, param: &Param) -> Option<AddressRange> {
+pub(crate) fn range(context: &mut ReadingContext, name: &str, param: &Param) -> Option<AddressRange> {
     let numbers = value::numbers(context, name, param, Unit::Plain)?;
     let [low, high] = numbers.as_slice() else {
         let message = format!("`{name}` wants two values, found {}", numbers.len());
@@ -97,7 +97,7 @@ pub(crate) fn range(context: &mut Context, name: &str, param: &Param) -> Option<
 const PATH_MAX: usize = 4096;
 
 /// A path; complains about those that no system call takes.
-pub(crate) fn path_text(context: &mut Context, name: &str, param: &Param) -> Option<Text> {
+pub(crate) fn path_text(context: &mut ReadingContext, name: &str, param: &Param) -> Option<Text> {
     let text = value::text(context, name, param)?;
     if (1..PATH_MAX).contains(&text.text.len()) {
         return Some(text);
@@ -108,13 +108,13 @@ pub(crate) fn path_text(context: &mut Context, name: &str, param: &Param) -> Opt
 }
 
 /// See [`path_text`].
-pub(crate) fn path(context: &mut Context, name: &str, param: &Param) -> Option<PathBuf> {
+pub(crate) fn path(context: &mut ReadingContext, name: &str, param: &Param) -> Option<PathBuf> {
     path_text(context, name, param).map(|text| PathBuf::from(text.text))
 }
 
 /// `startcmd=` and `endcmd=`: commands, added to those that are there, and words of where their
 /// output goes (for all of them), of what runs them, and of hosts.
-pub(crate) fn commands(context: &Context, param: &Param, out: &mut Vec<ShellCommand>) {
+pub(crate) fn commands(context: &ReadingContext, param: &Param, out: &mut Vec<ShellCommand>) {
     // To Vdbench whatever begins so is such a word: `logger` with arguments and `sum.sh` are commands here.
     let place = |text: &Text| {
         let is_word = text.text.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -139,7 +139,7 @@ pub(crate) fn commands(context: &Context, param: &Param, out: &mut Vec<ShellComm
 }
 
 /// `host=` of a storage or workload: there is one host, and what is named must be it.
-pub(crate) fn hosts(context: &mut Context, param: &Param) {
+pub(crate) fn hosts(context: &mut ReadingContext, param: &Param) {
     for text in &param.values {
         let stem = text.text.strip_suffix('*');
         let is_known = |label: &String| label == &text.text || stem.is_some_and(|stem| label.starts_with(stem));
@@ -159,7 +159,7 @@ pub(crate) fn objectives(param: &Param) -> impl Iterator<Item = Objective> + '_ 
 }
 
 /// Compression ratio, 1 or more.
-pub(crate) fn compression_ratio(context: &mut Context, param: &Param) -> Option<f64> {
+pub(crate) fn compression_ratio(context: &mut ReadingContext, param: &Param) -> Option<f64> {
     value::bounded(context, "compratio", param, Unit::Plain, 1.0..=1000.0)
 }
 
@@ -177,7 +177,7 @@ pub(crate) struct DedupParams {
 
 impl DedupParams {
     /// Takes one of the `dedup*=` parameters.
-    pub(crate) fn set(&mut self, context: &mut Context, name: &str, param: &Param) {
+    pub(crate) fn set(&mut self, context: &mut ReadingContext, name: &str, param: &Param) {
         self.span = self.span.or(Some(param.key_span));
         match name {
             "dedupratio" => self.ratio = value::bounded(context, name, param, Unit::Plain, 1.0..=1e6).or(self.ratio),
@@ -225,7 +225,7 @@ impl DedupParams {
 
     /// The complete setting; Vdbench's default of sets is 5 % of all blocks, and half of all unique blocks where those
     /// are fewer than 10 %.
-    pub(crate) fn complete(&self, context: &mut Context) -> Option<DedupContent> {
+    pub(crate) fn complete(&self, context: &mut ReadingContext) -> Option<DedupContent> {
         let span = self.span?;
         let Some(ratio) = self.ratio else {
             let found = Diagnostic::error("dedup", span, "duplication is set without dedupratio=");

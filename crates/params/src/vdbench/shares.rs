@@ -2,7 +2,7 @@
 
 use super::value::plain;
 use super::workload::Work;
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::TextSpan;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(crate) struct Share {
 }
 
 /// The parts of all workloads of one run.
-pub(crate) fn shares(context: &mut Context, span: TextSpan, works: &[&Work]) -> Option<Vec<Share>> {
+pub(crate) fn shares(context: &mut ReadingContext, span: TextSpan, works: &[&Work]) -> Option<Vec<Share>> {
     if works.iter().any(|work| work.rate.is_some() || work.priority.is_some()) {
         priorities(context, works)?;
     }
@@ -50,7 +50,7 @@ pub(crate) fn shares(context: &mut Context, span: TextSpan, works: &[&Work]) -> 
 }
 
 /// With a rate or priority in one workload, all need priorities: 1 to their number, those with a rate first.
-fn priorities(context: &mut Context, works: &[&Work]) -> Option<()> {
+fn priorities(context: &mut ReadingContext, works: &[&Work]) -> Option<()> {
     let mut seen: BTreeMap<u32, &str> = BTreeMap::new();
     for work in works {
         let shown = |name: &str| name.chars().take(40).collect::<String>();

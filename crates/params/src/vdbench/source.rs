@@ -3,7 +3,7 @@
 use super::line::{COMMAND_LINE, Line};
 use super::param::Param;
 use super::scan::Scanner;
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use crate::loader::{FileLoader, LoadError, LoadedFile};
 use crate::sniff::{ParameterFormat, sniff};
@@ -60,7 +60,7 @@ impl<'a> SourceReader<'a> {
     }
 
     /// Reads one file of the command line.
-    pub(crate) fn file(&mut self, context: &mut Context, path: &Path) {
+    pub(crate) fn file(&mut self, context: &mut ReadingContext, path: &Path) {
         match self.source_of(context, path) {
             Ok(source) if sniff(&context.sources[source as usize].text) == ParameterFormat::Fio => {
                 let found =
@@ -79,14 +79,14 @@ impl<'a> SourceReader<'a> {
     }
 
     /// Reads a text that is no file.
-    pub(crate) fn text(&mut self, context: &mut Context, name: &str, text: &str) {
+    pub(crate) fn text(&mut self, context: &mut ReadingContext, name: &str, text: &str) {
         let source = index_u32(context.sources.len());
         context.sources.push(ParameterText { name: name.to_string(), text: text.to_string() });
         self.lines_of(context, Path::new("."), source);
     }
 
     /// Ends the last parameter and gives all of them.
-    pub(crate) fn finish(mut self, context: &mut Context) -> Vec<Param> {
+    pub(crate) fn finish(mut self, context: &mut ReadingContext) -> Vec<Param> {
         self.scanner.finish(context);
         for variable in self.variables.iter().filter(|variable| !variable.used) {
             let span =
@@ -101,7 +101,7 @@ impl<'a> SourceReader<'a> {
     }
 
     /// The text of a file as a source; read once however often it is included.
-    fn source_of(&mut self, context: &mut Context, path: &Path) -> Result<u32, String> {
+    fn source_of(&mut self, context: &mut ReadingContext, path: &Path) -> Result<u32, String> {
         if let Some((_, source)) = self.known.iter().find(|(known, _)| known == path) {
             return Ok(*source);
         }
@@ -122,13 +122,13 @@ impl<'a> SourceReader<'a> {
         Ok(source)
     }
 
-    fn nest(&mut self, context: &mut Context, path: &Path, source: u32) {
+    fn nest(&mut self, context: &mut ReadingContext, path: &Path, source: u32) {
         self.open.push(path.to_path_buf());
         self.lines_of(context, path.parent().unwrap_or(Path::new("")), source);
         self.open.pop();
     }
 
-    fn lines_of(&mut self, context: &mut Context, folder: &Path, source: u32) {
+    fn lines_of(&mut self, context: &mut ReadingContext, folder: &Path, source: u32) {
         // Taken out while it is read, so that the context stays free for findings.
         let text = std::mem::take(&mut context.sources[source as usize].text);
         let mut start = 0;
@@ -142,7 +142,7 @@ impl<'a> SourceReader<'a> {
     }
 
     /// One line; false ends the file.
-    fn line(&mut self, context: &mut Context, folder: &Path, source: u32, start: usize, raw: &str) -> bool {
+    fn line(&mut self, context: &mut ReadingContext, folder: &Path, source: u32, start: usize, raw: &str) -> bool {
         let lead = raw.len() - raw.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').len();
         let (at, text) = (start + lead, raw[lead..].trim_end());
         let whole = TextSpan { source, start: index_u32(at), len: index_u32(text.len().min(80)) };
@@ -169,7 +169,7 @@ impl<'a> SourceReader<'a> {
     }
 
     /// Replaces variables; the longest name that fits wins.
-    fn replace(&mut self, context: &mut Context, source: u32, at: usize, text: &str) -> Option<Line> {
+    fn replace(&mut self, context: &mut ReadingContext, source: u32, at: usize, text: &str) -> Option<Line> {
         let mut line = Line { source, number: self.lines, ..Line::default() };
         let mut rest = 0;
         while let Some(c) = text[rest..].chars().next() {
@@ -203,7 +203,7 @@ impl<'a> SourceReader<'a> {
         Some(line)
     }
 
-    fn include(&mut self, context: &mut Context, folder: &Path, line: &Line, whole: TextSpan) {
+    fn include(&mut self, context: &mut ReadingContext, folder: &Path, line: &Line, whole: TextSpan) {
         let name = line.text[8..].split(char::is_whitespace).next().unwrap_or_default();
         let span = line.span(8, 8 + name.len().max(1));
         let name = name.trim_matches('"');
@@ -250,7 +250,12 @@ fn is_end(line: &str) -> bool {
 }
 
 /// Complains about `$name` that no variable has replaced, where it can be nothing else.
-pub(crate) fn check_variables(context: &mut Context, params: &[Param], names: &[(String, String)], host_allowed: bool) {
+pub(crate) fn check_variables(
+    context: &mut ReadingContext,
+    params: &[Param],
+    names: &[(String, String)],
+    host_allowed: bool,
+) {
     const COMMANDS: [&str; 3] = ["startcmd", "endcmd", "heartbeat_error"];
     for param in params {
         if ["cmd", "prepare"].contains(&param.key.as_str()) {

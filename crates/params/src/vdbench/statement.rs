@@ -2,7 +2,7 @@
 
 use super::keys::{Section, resolve};
 use super::param::{Param, Text};
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::TextSpan;
 
@@ -25,7 +25,7 @@ pub(crate) struct Statement {
 }
 
 /// Splits the stream of parameters.
-pub(crate) fn group(context: &mut Context, params: Vec<Param>) -> Vec<Statement> {
+pub(crate) fn group(context: &mut ReadingContext, params: Vec<Param>) -> Vec<Statement> {
     let mut out: Vec<Statement> = vec![Statement {
         section: Section::General,
         name: Text::default(),
@@ -98,14 +98,14 @@ fn late_definition(section: Section, now: Section, rest: &[Param], last: Option<
     }
 }
 
-fn out_of_order(context: &mut Context, section: Section, now: Section, param: &Param) {
+fn out_of_order(context: &mut ReadingContext, section: Section, now: Section, param: &Param) {
     let message = format!("{}= must come before {}=", section.word(), now.word());
     let help = "the order is: general, hd, rg, fsd, sd, wd, fwd, rd; move this definition up";
     context.push(Diagnostic::error("order", param.key_span, message).help(help));
 }
 
 /// The only values behind `sd=name`, complaining about lists and missing names.
-pub(crate) fn check_name(context: &mut Context, statement: &Statement) -> bool {
+pub(crate) fn check_name(context: &mut ReadingContext, statement: &Statement) -> bool {
     let word = statement.section.word();
     if statement.names.len() == 1 && (1..=NAME_MAX).contains(&statement.name.text.len()) {
         return true;
@@ -126,9 +126,9 @@ pub(crate) fn check_name(context: &mut Context, statement: &Statement) -> bool {
 
 /// Calls `set` for each parameter whose keyword is known, with the keyword's full name.
 pub(crate) fn each(
-    context: &mut Context,
+    context: &mut ReadingContext,
     statement: &Statement,
-    mut set: impl FnMut(&mut Context, &'static str, &Param),
+    mut set: impl FnMut(&mut ReadingContext, &'static str, &Param),
 ) {
     for param in &statement.params {
         if let Some(key) = resolve(context, statement.section, param) {

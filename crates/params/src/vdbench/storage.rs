@@ -4,7 +4,7 @@ use super::param::{Param, Text};
 use super::shared::{self, DedupParams};
 use super::statement::{self, Statement};
 use super::value::{self, Unit};
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::{AddressRange, OpenFlags, TextSpan};
 
@@ -60,7 +60,7 @@ impl Storage {
 }
 
 /// Reads all storage definitions, in order.
-pub(crate) fn read(context: &mut Context, statements: &[Statement], general: &DedupParams) -> Vec<Storage> {
+pub(crate) fn read(context: &mut ReadingContext, statements: &[Statement], general: &DedupParams) -> Vec<Storage> {
     let mut template = Storage { dedup: general.clone(), ..Storage::default() };
     let mut out: Vec<Storage> = Vec::new();
     let mut names = std::collections::BTreeMap::new();
@@ -109,7 +109,7 @@ fn shown(name: &str) -> String {
     name.chars().take(40).collect()
 }
 
-fn set(context: &mut Context, storage: &mut Storage, name: &'static str, param: &Param, default: bool) {
+fn set(context: &mut ReadingContext, storage: &mut Storage, name: &'static str, param: &Param, default: bool) {
     match name {
         "lun" if default => {
             let found = Diagnostic::error("default", param.key_span, "lun= is not allowed in sd=default");
@@ -143,7 +143,7 @@ fn set(context: &mut Context, storage: &mut Storage, name: &'static str, param: 
 }
 
 /// Bytes in multiples of 512.
-pub(crate) fn blocks(context: &mut Context, name: &str, param: &Param, min: u64) -> Option<u64> {
+pub(crate) fn blocks(context: &mut ReadingContext, name: &str, param: &Param, min: u64) -> Option<u64> {
     let bytes = value::bytes(context, name, param, min..=value::BYTES_MAX)?;
     if bytes % 512 != 0 {
         let message = format!("`{name}` must be a multiple of 512, found {bytes}");
@@ -155,7 +155,12 @@ pub(crate) fn blocks(context: &mut Context, name: &str, param: &Param, min: u64)
 }
 
 /// `n`, `(n,divisor)` as in `size=(1t,#hosts)`, or `(n,div)`, where the divisor is the number of hosts.
-fn divided(context: &mut Context, name: &str, param: &Param, bounds: std::ops::RangeInclusive<u64>) -> Option<u64> {
+fn divided(
+    context: &mut ReadingContext,
+    name: &str,
+    param: &Param,
+    bounds: std::ops::RangeInclusive<u64>,
+) -> Option<u64> {
     let mut param = param.clone();
     let mut divisor = 1;
     if param.list && param.values.len() == 2 {
@@ -170,7 +175,7 @@ fn divided(context: &mut Context, name: &str, param: &Param, bounds: std::ops::R
     Some((bytes / divisor).max(low))
 }
 
-fn count(context: &mut Context, storage: &mut Storage, param: &Param) {
+fn count(context: &mut ReadingContext, storage: &mut Storage, param: &Param) {
     let Some(numbers) = value::numbers(context, "count", param, Unit::Plain) else { return };
     let [start, many] = numbers.as_slice() else {
         let message = format!("`count` wants two values, found {}", numbers.len());
@@ -183,7 +188,7 @@ fn count(context: &mut Context, storage: &mut Storage, param: &Param) {
 }
 
 /// What `count=` makes of a definition.
-fn copies(context: &mut Context, storage: &Storage) -> Vec<Storage> {
+fn copies(context: &mut ReadingContext, storage: &Storage) -> Vec<Storage> {
     let Some((start, many, span)) = storage.count else { return vec![storage.clone()] };
     let mut out = Vec::new();
     for number in start..start + many {
@@ -221,7 +226,7 @@ fn numbered(text: &str, number: u64) -> String {
 }
 
 /// A raw device without openflags= is refused by Vdbench on Linux; direct I/O is what everybody means.
-fn warn_of_cache(context: &mut Context, storage: &mut Storage) {
+fn warn_of_cache(context: &mut ReadingContext, storage: &mut Storage) {
     let Some(lun) = storage.lun.as_ref().filter(|_| storage.raw() && storage.open.is_none()) else { return };
     let message = format!("sd={} is a raw device without openflags=; o_direct is used", shown(&storage.name));
     let found = Diagnostic::warning("raw-openflags", lun.span, message);

@@ -9,7 +9,7 @@ use super::shares;
 use super::storage::Storage;
 use super::value::plain;
 use super::workload::{Work, check_stride};
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::commands::RUNS_MAX;
 use plan::{
@@ -29,7 +29,11 @@ struct Chosen {
 type Variant = (String, Vec<Chosen>);
 
 /// Expands all definitions.
-pub(crate) fn expand(context: &mut Context, material: &ExpansionInput<'_>, definitions: &[Definition]) -> Vec<Run> {
+pub(crate) fn expand(
+    context: &mut ReadingContext,
+    material: &ExpansionInput<'_>,
+    definitions: &[Definition],
+) -> Vec<Run> {
     let mut out = Vec::new();
     let mut names = BTreeSet::new();
     for definition in definitions {
@@ -58,7 +62,7 @@ pub(crate) fn expand(context: &mut Context, material: &ExpansionInput<'_>, defin
 }
 
 /// As Vdbench: a run has at least two intervals, and it and its warm-up are whole numbers of them.
-fn check_times(context: &mut Context, definition: &Definition) {
+fn check_times(context: &mut ReadingContext, definition: &Definition) {
     let seconds = |ns: u64| plain(ns as f64 / 1e9);
     let (interval, warmup) = (definition.interval_ns, warmup_of(definition));
     // A run without a greatest time has no whole number of intervals.
@@ -95,7 +99,7 @@ fn warmup_of(definition: &Definition) -> u64 {
 }
 
 /// The workloads of a run with their targets; empty for files, and for commands.
-fn choose(context: &mut Context, material: &ExpansionInput<'_>, definition: &Definition) -> Option<Vec<Chosen>> {
+fn choose(context: &mut ReadingContext, material: &ExpansionInput<'_>, definition: &Definition) -> Option<Vec<Chosen>> {
     if commands::is_alone(definition) {
         return Some(Vec::new());
     }
@@ -166,7 +170,7 @@ fn set_word(targets: &[Text]) -> Option<SetWord> {
 
 /// Splits a run by `sd=single|range|setsofN`.
 fn variants(
-    context: &mut Context,
+    context: &mut ReadingContext,
     material: &ExpansionInput<'_>,
     definition: &Definition,
     chosen: Vec<Chosen>,
@@ -220,7 +224,7 @@ fn shuffle(list: &mut [usize], seed: u64) {
 type RateStep = (OfferedRate, String, Option<String>);
 
 /// The rates of a definition, innermost loop.
-fn rates(context: &mut Context, definition: &Definition) -> Option<(Vec<RateStep>, Arrivals)> {
+fn rates(context: &mut ReadingContext, definition: &Definition) -> Option<(Vec<RateStep>, Arrivals)> {
     let mut arrivals = Arrivals { gaps: definition.gaps, burst: None };
     if commands::is_alone(definition) {
         return Some((vec![(OfferedRate::Max, String::new(), None)], Arrivals::default()));
@@ -308,7 +312,7 @@ fn curve(definition: &Definition) -> Vec<RateStep> {
 
 /// `iorate=(rate,seconds,rate,seconds)` with `distribution=variable|spike`.
 fn burst(
-    context: &mut Context,
+    context: &mut ReadingContext,
     values: &[RateValue],
     kind: BurstKind,
     span: TextSpan,
@@ -344,7 +348,7 @@ fn burst(
 
 /// Every combination of the loop values, first loop outermost, with every rate.
 fn loops(
-    context: &mut Context,
+    context: &mut ReadingContext,
     material: &ExpansionInput<'_>,
     definition: &Definition,
     (suffix, chosen): (&str, &[Chosen]),
@@ -463,7 +467,7 @@ fn override_work(work: &mut Work, values: &[(&Loop, usize)]) -> Overrides {
 }
 
 fn workloads(
-    context: &mut Context,
+    context: &mut ReadingContext,
     material: &ExpansionInput<'_>,
     definition: &Definition,
     chosen: &[Chosen],
@@ -550,7 +554,7 @@ fn address(work: &Work) -> AddressPattern {
 
 /// What a target has must be two transfers, as there, and hits must fit into their area.
 fn check_sizes(
-    context: &mut Context,
+    context: &mut ReadingContext,
     material: &ExpansionInput<'_>,
     work: &Work,
     targets: &[usize],

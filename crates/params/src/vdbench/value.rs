@@ -1,7 +1,7 @@
 //! Values of parameters: numbers with their suffixes, ranges, words; each complains about its own place.
 
 use super::param::{Param, Text};
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use crate::suggest::did_you_mean;
 use plan::TextSpan;
@@ -73,7 +73,7 @@ fn digits(text: &str) -> usize {
 }
 
 /// Complains that a text is no number.
-fn not_a_number(context: &mut Context, key: &str, text: &Text, unit: Unit) {
+fn not_a_number(context: &mut ReadingContext, key: &str, text: &Text, unit: Unit) {
     let shown: String = text.text.chars().take(40).collect();
     let found = Diagnostic::error("not-a-number", text.span, format!("`{key}` wants a number, found `{shown}`"));
     let head = &text.text[..digits(&text.text)];
@@ -90,7 +90,7 @@ fn not_a_number(context: &mut Context, key: &str, text: &Text, unit: Unit) {
     context.push(found);
 }
 
-fn number(context: &mut Context, key: &str, text: &Text, unit: Unit) -> Option<Number> {
+fn number(context: &mut ReadingContext, key: &str, text: &Text, unit: Unit) -> Option<Number> {
     match parse(&text.text, unit) {
         Some((value, percent)) => Some(Number { value, percent, span: text.span }),
         None => {
@@ -101,13 +101,13 @@ fn number(context: &mut Context, key: &str, text: &Text, unit: Unit) -> Option<N
 }
 
 /// All numbers of a list, ranges expanded: `(1,2,10-50,10)`, `(8k-1k,d)`.
-pub(crate) fn numbers(context: &mut Context, name: &str, param: &Param, unit: Unit) -> Option<Vec<Number>> {
+pub(crate) fn numbers(context: &mut ReadingContext, name: &str, param: &Param, unit: Unit) -> Option<Vec<Number>> {
     list(context, name, param, &param.values, unit, &[])
 }
 
 /// As [`numbers`] for some of a parameter's values; `words` stand for numbers.
 pub(crate) fn list(
-    context: &mut Context,
+    context: &mut ReadingContext,
     name: &str,
     param: &Param,
     values: &[Text],
@@ -148,7 +148,7 @@ pub(crate) fn list(
     (good && !out.is_empty()).then_some(out)
 }
 
-fn too_many(context: &mut Context, name: &str, span: TextSpan) {
+fn too_many(context: &mut ReadingContext, name: &str, span: TextSpan) {
     let message = format!("the list of `{name}` has more than {NUMBERS_MAX} values");
     context.push(Diagnostic::error("too-much", span, message).help("use a larger step, or `d` for doubling"));
 }
@@ -166,7 +166,7 @@ fn range_of(text: &Text, unit: Unit) -> Option<(f64, f64)> {
 }
 
 fn expand(
-    context: &mut Context,
+    context: &mut ReadingContext,
     name: &str,
     (from, to, text): (f64, f64, &Text),
     step: &Text,
@@ -216,7 +216,7 @@ fn expand(
 }
 
 /// The only number of a parameter.
-pub(crate) fn one(context: &mut Context, name: &str, param: &Param, unit: Unit) -> Option<Number> {
+pub(crate) fn one(context: &mut ReadingContext, name: &str, param: &Param, unit: Unit) -> Option<Number> {
     let numbers = numbers(context, name, param, unit)?;
     if let [number] = numbers.as_slice() {
         return Some(*number);
@@ -228,7 +228,7 @@ pub(crate) fn one(context: &mut Context, name: &str, param: &Param, unit: Unit) 
 
 /// The only number of a parameter, inside bounds.
 pub(crate) fn bounded(
-    context: &mut Context,
+    context: &mut ReadingContext,
     name: &str,
     param: &Param,
     unit: Unit,
@@ -240,7 +240,7 @@ pub(crate) fn bounded(
 
 /// The number when it is inside bounds and no percentage.
 pub(crate) fn check_bounds(
-    context: &mut Context,
+    context: &mut ReadingContext,
     name: &str,
     number: &Number,
     bounds: std::ops::RangeInclusive<f64>,
@@ -268,13 +268,13 @@ fn bounds_text(bounds: &std::ops::RangeInclusive<f64>) -> String {
 }
 
 /// A share in percent, written with or without `%`, as a fraction.
-pub(crate) fn fraction(context: &mut Context, name: &str, param: &Param) -> Option<f64> {
+pub(crate) fn fraction(context: &mut ReadingContext, name: &str, param: &Param) -> Option<f64> {
     let number = one(context, name, param, Unit::Plain)?;
     fraction_of(context, name, &number)
 }
 
 /// See [`fraction`].
-pub(crate) fn fraction_of(context: &mut Context, name: &str, number: &Number) -> Option<f64> {
+pub(crate) fn fraction_of(context: &mut ReadingContext, name: &str, number: &Number) -> Option<f64> {
     if (0.0..=100.0).contains(&number.value) {
         return Some(number.value / 100.0);
     }
@@ -285,7 +285,7 @@ pub(crate) fn fraction_of(context: &mut Context, name: &str, number: &Number) ->
 
 /// A count.
 pub(crate) fn count(
-    context: &mut Context,
+    context: &mut ReadingContext,
     name: &str,
     param: &Param,
     bounds: std::ops::RangeInclusive<u32>,
@@ -296,7 +296,7 @@ pub(crate) fn count(
 
 /// See [`count`].
 pub(crate) fn count_of(
-    context: &mut Context,
+    context: &mut ReadingContext,
     name: &str,
     number: &Number,
     bounds: std::ops::RangeInclusive<u32>,
@@ -308,7 +308,7 @@ pub(crate) fn count_of(
 
 /// An amount of bytes.
 pub(crate) fn bytes_of(
-    context: &mut Context,
+    context: &mut ReadingContext,
     name: &str,
     number: &Number,
     bounds: std::ops::RangeInclusive<u64>,
@@ -319,7 +319,7 @@ pub(crate) fn bytes_of(
 
 /// The one amount of bytes of a parameter.
 pub(crate) fn bytes(
-    context: &mut Context,
+    context: &mut ReadingContext,
     name: &str,
     param: &Param,
     bounds: std::ops::RangeInclusive<u64>,
@@ -331,7 +331,7 @@ pub(crate) fn bytes(
 /// Largest amount of bytes: 8 EiB.
 pub(crate) const BYTES_MAX: u64 = 1 << 62;
 
-fn whole(context: &mut Context, name: &str, value: f64, span: TextSpan) -> Option<u64> {
+fn whole(context: &mut ReadingContext, name: &str, value: f64, span: TextSpan) -> Option<u64> {
     if value.fract() != 0.0 {
         let message = format!("`{name}` must be a whole number, found {value}");
         context.push(Diagnostic::error("out-of-range", span, message));
@@ -351,13 +351,13 @@ pub(crate) fn to_u64(value: f64) -> u64 {
 const SECONDS_MAX: f64 = 1e9;
 
 /// A time in nanoseconds.
-pub(crate) fn time_ns(context: &mut Context, name: &str, param: &Param, seconds_min: f64) -> Option<u64> {
+pub(crate) fn time_ns(context: &mut ReadingContext, name: &str, param: &Param, seconds_min: f64) -> Option<u64> {
     let seconds = bounded(context, name, param, Unit::Time, seconds_min..=SECONDS_MAX)?;
     Some(to_u64(seconds * 1e9))
 }
 
 /// The only text of a parameter.
-pub(crate) fn text(context: &mut Context, name: &str, param: &Param) -> Option<Text> {
+pub(crate) fn text(context: &mut ReadingContext, name: &str, param: &Param) -> Option<Text> {
     if let [text] = param.values.as_slice() {
         return Some(text.clone());
     }
@@ -367,7 +367,7 @@ pub(crate) fn text(context: &mut Context, name: &str, param: &Param) -> Option<T
 }
 
 /// One of some words; may be shortened when only one fits.
-pub(crate) fn word<'a>(context: &mut Context, name: &str, text: &Text, words: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn word<'a>(context: &mut ReadingContext, name: &str, text: &Text, words: &[&'a str]) -> Option<&'a str> {
     let lower = text.text.to_lowercase();
     let exact = words.iter().find(|word| **word == lower);
     let mut fits = words.iter().filter(|word| !lower.is_empty() && word.starts_with(&lower));
@@ -383,7 +383,7 @@ pub(crate) fn word<'a>(context: &mut Context, name: &str, text: &Text, words: &[
 }
 
 /// `yes` or `no`.
-pub(crate) fn yes_no(context: &mut Context, name: &str, param: &Param) -> Option<bool> {
+pub(crate) fn yes_no(context: &mut ReadingContext, name: &str, param: &Param) -> Option<bool> {
     let text = text(context, name, param)?;
     word(context, name, &text, &["yes", "no"]).map(|word| word == "yes")
 }

@@ -5,7 +5,7 @@ use super::param::{Param, Text};
 use super::shared;
 use super::statement::{self, Statement};
 use super::value::{self, Number, Unit};
-use crate::context::Context;
+use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use plan::{AddressDistribution, AddressOrder, AddressRange, OpenFlags, TextSpan, TransferSize};
 
@@ -122,7 +122,7 @@ impl Work {
 }
 
 /// Reads all workload definitions, in order; gives also `wd=default` as it is behind the last of them.
-pub(crate) fn read(context: &mut Context, statements: &[Statement]) -> (Vec<Work>, Work) {
+pub(crate) fn read(context: &mut ReadingContext, statements: &[Statement]) -> (Vec<Work>, Work) {
     let mut template = Work::default();
     let mut out: Vec<Work> = Vec::new();
     let mut names = std::collections::BTreeSet::new();
@@ -156,7 +156,7 @@ pub(crate) fn read(context: &mut Context, statements: &[Statement]) -> (Vec<Work
     (out, template)
 }
 
-fn set(context: &mut Context, work: &mut Work, name: &'static str, param: &Param) {
+fn set(context: &mut ReadingContext, work: &mut Work, name: &'static str, param: &Param) {
     match name {
         "sd" => work.targets.clone_from(&param.values),
         "xfersize" => {
@@ -206,7 +206,7 @@ fn set(context: &mut Context, work: &mut Work, name: &'static str, param: &Param
 }
 
 /// `skew=`: to Vdbench 0 is as if it were not there.
-fn skew(context: &mut Context, work: &mut Work, param: &Param) {
+fn skew(context: &mut ReadingContext, work: &mut Work, param: &Param) {
     let share = value::fraction(context, "skew", param);
     if share == Some(0.0) {
         let found = Diagnostic::warning("skew", param.span, "skew=0 is as no skew= at all, as in Vdbench");
@@ -218,7 +218,7 @@ fn skew(context: &mut Context, work: &mut Work, param: &Param) {
 }
 
 /// Parameters that Vdbench does not have.
-fn extension(context: &mut Context, work: &mut Work, name: &'static str, param: &Param) {
+fn extension(context: &mut ReadingContext, work: &mut Work, name: &'static str, param: &Param) {
     match name {
         "trimpct" => work.trim = value::fraction(context, name, param).unwrap_or(0.0),
         "flushpct" => work.flush = value::fraction(context, name, param).unwrap_or(0.0),
@@ -242,7 +242,7 @@ fn extension(context: &mut Context, work: &mut Work, name: &'static str, param: 
 }
 
 /// `random_distribution=zipf:1.2`, `(pareto,0.2)`, `(normal,20)`, `random`.
-fn spread(context: &mut Context, param: &Param) -> Option<AddressDistribution> {
+fn spread(context: &mut ReadingContext, param: &Param) -> Option<AddressDistribution> {
     let first = param.values.first()?;
     let (word, number) = match (first.text.split_once(':'), param.values.get(1)) {
         (Some((word, number)), None) => (word, Some(Text { text: number.to_string(), ..first.clone() })),
@@ -273,9 +273,9 @@ fn spread(context: &mut Context, param: &Param) -> Option<AddressDistribution> {
 }
 
 /// `n`, `(n,pct,n,pct,…)` or `(min,max,align)`.
-fn transfer(context: &mut Context, param: &Param) -> Option<TransferSize> {
+fn transfer(context: &mut ReadingContext, param: &Param) -> Option<TransferSize> {
     let numbers = value::numbers(context, "xfersize", param, Unit::Plain)?;
-    let bytes = |context: &mut Context, number: &Number| transfer_bytes(context, number);
+    let bytes = |context: &mut ReadingContext, number: &Number| transfer_bytes(context, number);
     match numbers.as_slice() {
         [one] => bytes(context, one).map(TransferSize::Fixed),
         [min, max, align] => {
@@ -319,7 +319,7 @@ fn transfer(context: &mut Context, param: &Param) -> Option<TransferSize> {
 }
 
 /// A transfer size: a multiple of 512.
-pub(crate) fn transfer_bytes(context: &mut Context, number: &Number) -> Option<u64> {
+pub(crate) fn transfer_bytes(context: &mut ReadingContext, number: &Number) -> Option<u64> {
     let bytes = value::bytes_of(context, "xfersize", number, 512..=TRANSFER_MAX)?;
     if bytes % 512 == 0 {
         return Some(bytes);
@@ -335,7 +335,7 @@ pub(crate) const SEEK_WORDS: [(&str, f64); 5] =
     [("random", 100.0), ("sequential", 0.0), ("seq", 0.0), ("rand", 100.0), ("eof", -1.0)];
 
 /// `seekpct=`: its words and numbers one after the other, each changing one thing of what holds until then.
-fn seek(context: &mut Context, param: &Param, before: Seek) -> Option<Seek> {
+fn seek(context: &mut ReadingContext, param: &Param, before: Seek) -> Option<Seek> {
     let mut seek = before;
     let (mut is_poisson, mut is_number) = (before.midpoint <= 0.0, false);
     for text in &param.values {
@@ -379,14 +379,14 @@ fn seek(context: &mut Context, param: &Param, before: Seek) -> Option<Seek> {
 }
 
 /// A number behind an inherited `poisson` is its midpoint to Vdbench.
-fn warn_of_midpoint(context: &mut Context, text: &Text) {
+fn warn_of_midpoint(context: &mut ReadingContext, text: &Text) {
     let message = format!("`{}` is the midpoint of the poisson that wd=default asks for", text.text);
     let found = Diagnostic::warning("seekpct", text.span, message);
     context.push(found.help("as in Vdbench; ask for poisson only where it is meant"));
 }
 
 /// A number of `seekpct=`: percent; any negative one is `eof`, above 100 is random.
-pub(crate) fn seek_percent(context: &mut Context, number: &Number) -> Option<f64> {
+pub(crate) fn seek_percent(context: &mut ReadingContext, number: &Number) -> Option<f64> {
     value::check_bounds(context, "seekpct", number, -1e9..=1e9).map(|percent| percent.clamp(-1.0, 100.0)).map(
         |percent| {
             if percent < 0.0 { -1.0 } else { percent }
@@ -394,7 +394,7 @@ pub(crate) fn seek_percent(context: &mut Context, number: &Number) -> Option<f64
     )
 }
 
-fn stride(context: &mut Context, param: &Param) -> Option<(u64, u64)> {
+fn stride(context: &mut ReadingContext, param: &Param) -> Option<(u64, u64)> {
     let numbers = value::numbers(context, "stride", param, Unit::Plain)?;
     let [min, max] = numbers.as_slice() else {
         let message = format!("`stride` wants (min,max), found {} values", numbers.len());
@@ -412,7 +412,7 @@ fn stride(context: &mut Context, param: &Param) -> Option<(u64, u64)> {
 }
 
 /// A stride is for operations that seek; complains at the definition, and again for the loops of a run.
-pub(crate) fn check_stride(context: &mut Context, work: &Work) {
+pub(crate) fn check_stride(context: &mut ReadingContext, work: &Work) {
     if work.stride.is_none() {
         return;
     }
@@ -428,7 +428,7 @@ pub(crate) fn check_stride(context: &mut Context, work: &Work) {
 }
 
 /// What contradicts itself inside one definition.
-pub(crate) fn check(context: &mut Context, work: &Work) {
+pub(crate) fn check(context: &mut ReadingContext, work: &Work) {
     if work.trim + work.flush > 1.0 {
         let message = format!("trimpct and flushpct together are {}", (work.trim + work.flush) * 100.0);
         context.push(
