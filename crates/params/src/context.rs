@@ -2,7 +2,8 @@
 
 use crate::diagnostic::{Diagnostic, DiagnosticSeverity};
 use crate::loader::SourceOwner;
-use plan::{ParameterText, TextSpan, UnsupportedRequest};
+use crate::reading::PlanReading;
+use plan::{JobTexts, ParameterText, Plan, TextSpan, UnsupportedRequest};
 use std::collections::BTreeSet;
 
 /// Findings that are shown; a file with more has one cause that is among these.
@@ -15,9 +16,9 @@ const WORK_MAX: u64 = 20_000_000;
 pub(crate) struct ReadingContext {
     pub(crate) sources: Vec<ParameterText>,
     /// Of those sources that are files.
-    pub(crate) owners: Vec<(usize, SourceOwner)>,
-    pub(crate) found: Vec<Diagnostic>,
-    pub(crate) unsupported: Vec<UnsupportedRequest>,
+    owners: Vec<(usize, SourceOwner)>,
+    found: Vec<Diagnostic>,
+    unsupported: Vec<UnsupportedRequest>,
     /// Labels of the hosts, once they are known.
     pub(crate) hosts: Vec<String>,
     noted: BTreeSet<String>,
@@ -26,8 +27,8 @@ pub(crate) struct ReadingContext {
     work_left: u64,
 }
 
-impl ReadingContext {
-    pub(crate) fn new() -> Self {
+impl Default for ReadingContext {
+    fn default() -> Self {
         Self {
             sources: Vec::new(),
             owners: Vec::new(),
@@ -40,7 +41,9 @@ impl ReadingContext {
             work_left: WORK_MAX,
         }
     }
+}
 
+impl ReadingContext {
     /// A file's text as the next source; gives its index.
     pub(crate) fn add_file(&mut self, name: String, text: String, owner: Option<SourceOwner>) -> u32 {
         let at = self.sources.len();
@@ -101,15 +104,24 @@ impl ReadingContext {
         false
     }
 
-    /// All findings in the order of the text, worst first at the same place.
-    pub(crate) fn finish(mut self) -> (Vec<ParameterText>, Vec<Diagnostic>, Vec<UnsupportedRequest>) {
+    /// What reading gives: `plan` unless there was an error, and all findings in the order of the text, worst first at the
+    /// same place. Its jobs are left empty.
+    pub(crate) fn finish(mut self, plan: Plan) -> PlanReading {
         self.found.sort_by_key(|found| (found.span.source, found.span.start, found.severity));
         if self.hidden > 0 {
             let span = TextSpan::default();
             let message = format!("{} more findings are not shown; put these right first", self.hidden);
             self.found.push(Diagnostic::note("more", span, message));
         }
-        (self.sources, self.found, self.unsupported)
+        let plan =
+            (!self.failed).then(|| Plan { sources: self.sources.clone(), unsupported: self.unsupported, ..plan });
+        PlanReading {
+            plan,
+            diagnostics: self.found,
+            sources: self.sources,
+            owners: self.owners,
+            jobs: JobTexts::default(),
+        }
     }
 }
 

@@ -25,9 +25,8 @@ pub use fio::catalogue::{
 pub use fio::{JobSource, fio_flags_of, flags_text, print_fio, read_fio};
 pub use loader::{DiskLoader, FILE_BYTES_MAX, FileLoader, LoadError, LoadedFile, MemoryLoader, SourceOwner};
 pub use printed::PrintedPlan;
-use quantity::suggest;
-pub use quick::{QuickTest, quick, quick_test};
-pub use reading::{PlanReading, VdbenchOptions};
+pub use quick::quick;
+pub use reading::{PlanReading, QuickTest, VdbenchOptions};
 pub use simulate::simulate;
 pub use sniff::{ParameterFormat, sniff};
 pub use vdbench::{no_effect_flags, print_vdbench, read_vdbench, repeat};

@@ -21,17 +21,3 @@ pub(crate) fn without_replays(plan: &plan::Plan, unsaid: &mut Vec<String>) -> pl
     });
     plain
 }
-
-/// The plan without commands as load, which fio's language does not have.
-pub(crate) fn without_commands(plan: &plan::Plan, unsaid: &mut Vec<String>) -> plan::Plan {
-    let mut plain = plan.clone();
-    plain.runs.retain_mut(|run| {
-        let count = run.workloads.len();
-        run.workloads.retain(|workload| workload.load.is_blocks());
-        if run.workloads.len() < count {
-            unsaid.push(format!("{} executes commands (cmd=)", run.title));
-        }
-        count == 0 || !run.workloads.is_empty()
-    });
-    plain
-}

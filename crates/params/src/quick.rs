@@ -1,19 +1,6 @@
 //! Vdbench's built-in quick tests (`-t`, `-t1`, `-t2`, `-td`, `-tf`) as parameter texts.
 
-/// One of the built-in tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuickTest {
-    /// `-t`: 1 KiB, half reads, 100 per second, 5 s, on a file of 40 MiB.
-    Mixed,
-    /// `-t1`: the same with `O_SYNC`.
-    Sync,
-    /// `-t2`: writes at full speed.
-    Writes,
-    /// `-td`: as `-t2` past the page cache.
-    DirectWrites,
-    /// `-tf`: files.
-    Files,
-}
+use crate::reading::QuickTest;
 
 /// The test that a `-t` flag with this value means: nothing, `1`, `2`, `d` or `f`.
 ///
@@ -31,7 +18,7 @@ pub fn quick(value: &str) -> Result<QuickTest, String> {
 }
 
 /// The parameter text of a quick test; its scratch file is put into `$TMPDIR`, else `/tmp`.
-pub fn quick_test(test: QuickTest) -> String {
+pub(crate) fn quick_test(test: QuickTest) -> String {
     let folder = std::env::var("TMPDIR").ok().filter(|folder| folder.starts_with('/'));
     text_in(test, folder.as_deref().unwrap_or("/tmp").trim_end_matches('/'))
 }

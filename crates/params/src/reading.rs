@@ -2,8 +2,22 @@
 
 use crate::diagnostic::{Diagnostic, DiagnosticSeverity};
 use crate::loader::SourceOwner;
-use crate::quick::QuickTest;
 use plan::{JobTexts, ParameterText, Plan, RunRepeat};
+
+/// One of Vdbench's built-in quick tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuickTest {
+    /// `-t`: 1 KiB, half reads, 100 per second, 5 s, on a file of 40 MiB.
+    Mixed,
+    /// `-t1`: the same with `O_SYNC`.
+    Sync,
+    /// `-t2`: writes at full speed.
+    Writes,
+    /// `-td`: as `-t2` past the page cache.
+    DirectWrites,
+    /// `-tf`: files.
+    Files,
+}
 
 /// What the command line adds to the parameter files.
 #[derive(Clone, Debug, Default, PartialEq)]

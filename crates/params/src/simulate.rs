@@ -1,5 +1,6 @@
 //! The lines that Vdbench prints for each run when it only simulates (`-s`).
 
+use crate::vdbench::whole_percent;
 use plan::{OfferedRate, Plan, Run};
 use quantity::loop_elements::{vdbench_loop, vdbench_rate};
 use std::collections::HashMap;
@@ -73,11 +74,6 @@ fn rate_text(run: &Run, rate: OfferedRate) -> String {
         }
         OfferedRate::PerSecond(rate) => vdbench_rate(rate),
     }
-}
-
-/// Percent, the digits behind the point cut off: those of the number that was written, not of its fraction of 1.
-pub(crate) fn whole_percent(fraction: f64) -> f64 {
-    ((fraction * 1e8).round() / 1e6).trunc()
 }
 
 fn seconds(ns: u64) -> String {

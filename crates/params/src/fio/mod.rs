@@ -76,7 +76,7 @@ pub fn read_fio(
     loader: &dyn FileLoader,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> PlanReading {
-    let mut context = ReadingContext::new();
+    let mut context = ReadingContext::default();
     let mut reader = Reader::new(loader, environment, &options.sections);
     read(&mut reader, &mut context, sources);
     // What is not read could be a flag that must not be overlooked, such as --dry-run.
@@ -92,12 +92,9 @@ pub fn read_fio(
         context.push(found.help(format!("the sections are {}", skipped.join(", "))));
     }
     let plan = plan(&mut context, &sections, options);
-    let failed = context.failed();
-    let owners = std::mem::take(&mut context.owners);
-    let (sources, diagnostics, unsupported) = context.finish();
-    let plan = (!failed).then(|| Plan { sources: sources.clone(), unsupported, ..plan });
-    let jobs = plan.as_ref().map(|plan| job_texts(&sections, &plan.runs)).unwrap_or_default();
-    PlanReading { plan, diagnostics, sources, owners, jobs }
+    let reading = context.finish(plan);
+    let jobs = reading.plan.as_ref().map(|plan| job_texts(&sections, &plan.runs)).unwrap_or_default();
+    PlanReading { jobs, ..reading }
 }
 
 /// Takes the files in that patterns name.
@@ -136,7 +133,7 @@ pub fn fio_flags_of(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<String> {
     let mut reader = Reader::new(loader, environment, &options.sections);
-    read(&mut reader, &mut ReadingContext::new(), sources);
+    read(&mut reader, &mut ReadingContext::default(), sources);
     let mut flags = Vec::new();
     for (at, section) in reader.sections.iter().enumerate() {
         // What stands before the first job is for all anyway.

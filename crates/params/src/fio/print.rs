@@ -2,7 +2,7 @@
 
 use super::ends;
 use super::options::spread;
-use super::to_jobs::as_jobs;
+use super::to_jobs::{as_jobs, without_commands};
 use super::to_plan::base_name;
 use super::words::{as_range, in_multiples, is_unaligned};
 use super::words_out::{Lines, list, percent, share_text, time};
@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 pub fn print_fio(plan: &Plan) -> PrintedPlan {
     let mut unsaid = Vec::new();
     let plain = crate::printed::without_replays(plan, &mut unsaid);
-    let plain = crate::printed::without_commands(&plain, &mut unsaid);
+    let plain = without_commands(&plain, &mut unsaid);
     let plan = &plain;
     settings(plan, &mut unsaid);
     let mut sections: Vec<(String, Lines)> = Vec::new();

@@ -142,3 +142,17 @@ fn range(plan: &Plan, workload: &mut Workload, unsaid: &mut Vec<String>) {
         unsaid.push(format!("`{}` has an offset in bytes and a range in percent", workload.name));
     }
 }
+
+/// The plan without commands as load, which fio's language does not have.
+pub(super) fn without_commands(plan: &Plan, unsaid: &mut Vec<String>) -> Plan {
+    let mut plain = plan.clone();
+    plain.runs.retain_mut(|run| {
+        let count = run.workloads.len();
+        run.workloads.retain(|workload| workload.load.is_blocks());
+        if run.workloads.len() < count {
+            unsaid.push(format!("{} executes commands (cmd=)", run.title));
+        }
+        count == 0 || !run.workloads.is_empty()
+    });
+    plain
+}

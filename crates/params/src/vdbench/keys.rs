@@ -4,7 +4,7 @@
 use super::param::Param;
 use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
-use crate::suggest::did_you_mean;
+use quantity::suggest::did_you_mean;
 
 /// What becomes of a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -41,7 +41,7 @@ use keys::Section;
 use line::COMMAND_LINE;
 use names::Names;
 use param::Param;
-use plan::{JobTexts, Plan, Run, TargetSpec, TextSpan, WriteContent};
+use plan::{Plan, Run, TargetSpec, TextSpan, WriteContent};
 use source::{SourceReader, index_u32};
 use statement::Statement;
 use std::path::PathBuf;
@@ -49,6 +49,7 @@ use storage::Storage;
 
 pub use general::repeat;
 pub use print::print_vdbench;
+pub(crate) use value::whole_percent;
 
 /// Keywords that are accepted without effect, as `(section, keyword, reason)`.
 pub fn no_effect_flags() -> Vec<(&'static str, &'static str, &'static str)> {
@@ -57,13 +58,9 @@ pub fn no_effect_flags() -> Vec<(&'static str, &'static str, &'static str)> {
 
 /// Reads Vdbench parameter files, in this order, as one. Never panics; finds all mistakes.
 pub fn read_vdbench(files: &[PathBuf], options: &VdbenchOptions, loader: &dyn FileLoader) -> PlanReading {
-    let mut context = ReadingContext::new();
+    let mut context = ReadingContext::default();
     let plan = read_plan(&mut context, files, options, loader);
-    let failed = context.failed();
-    let owners = std::mem::take(&mut context.owners);
-    let (sources, diagnostics, unsupported) = context.finish();
-    let plan = (!failed).then(|| Plan { sources: sources.clone(), unsupported, ..plan });
-    PlanReading { plan, diagnostics, sources, owners, jobs: JobTexts::default() }
+    context.finish(plan)
 }
 
 fn read_plan(

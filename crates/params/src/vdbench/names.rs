@@ -3,7 +3,7 @@
 use super::param::Text;
 use crate::context::ReadingContext;
 use crate::diagnostic::{Diagnostic, DiagnosticSeverity};
-use crate::suggest::did_you_mean;
+use quantity::suggest::did_you_mean;
 use std::collections::{BTreeSet, HashMap};
 
 /// Most names that one range may stand for.

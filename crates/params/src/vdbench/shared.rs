@@ -4,8 +4,8 @@ use super::param::{Param, Text};
 use super::value::{self, Number, Unit};
 use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
-use crate::suggest::did_you_mean;
 use plan::{AddressRange, DedupContent, DedupSets, Objective, OpenFlags, RangeBound, ShellCommand, TextSpan};
+use quantity::suggest::did_you_mean;
 use std::path::PathBuf;
 
 /// Bits of `open(2)` on Linux that `openflags=0x…` may carry, with their fields.

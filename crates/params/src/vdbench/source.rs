@@ -7,8 +7,8 @@ use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
 use crate::loader::{FileLoader, LoadError, LoadedFile};
 use crate::sniff::{ParameterFormat, sniff};
-use crate::suggest::did_you_mean;
 use plan::{ParameterText, TextSpan};
+use quantity::suggest::did_you_mean;
 use std::path::{Path, PathBuf};
 
 /// Vdbench's limit of lines, all files together.

@@ -262,7 +262,7 @@ fn rates(context: &mut ReadingContext, definition: &Definition) -> Option<(Vec<R
     }
     // Vdbench names a run after the percentage that it begins with, whatever its list goes on with.
     let title = match own.first() {
-        Some(RateValue::Relative(fraction)) => format!("_({}%)", crate::simulate::whole_percent(*fraction)),
+        Some(RateValue::Relative(fraction)) => format!("_({}%)", super::value::whole_percent(*fraction)),
         _ => String::new(),
     };
     let steps = values

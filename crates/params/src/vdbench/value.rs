@@ -3,8 +3,8 @@
 use super::param::{Param, Text};
 use crate::context::ReadingContext;
 use crate::diagnostic::Diagnostic;
-use crate::suggest::did_you_mean;
 use plan::TextSpan;
+use quantity::suggest::did_you_mean;
 
 /// Most numbers that a list may expand to (Vdbench's limit).
 const NUMBERS_MAX: usize = 10_240;
@@ -30,6 +30,11 @@ pub(crate) struct Number {
 /// A number without digits that say nothing.
 pub(crate) fn plain(value: f64) -> String {
     format!("{}", (value * 1e6).round() / 1e6)
+}
+
+/// Percent, the digits behind the point cut off: those of the number that was written, not of its fraction of 1.
+pub(crate) fn whole_percent(fraction: f64) -> f64 {
+    ((fraction * 1e8).round() / 1e6).trunc()
 }
 
 /// Reads one number; `None` when the text is none.
