@@ -5,28 +5,20 @@
 //! error, and all that was found in any case. What the language can say and this version cannot execute is in the plan,
 //! with one sentence each in [`plan::Plan::unsupported`].
 
-mod context;
-mod diagnostic;
 mod fio;
-mod loader;
-mod printed;
 mod quick;
-mod reading;
-mod shortest;
 mod simulate;
-mod sniff;
 mod vdbench;
 
-pub use diagnostic::{Diagnostic, DiagnosticSeverity, render};
 pub use fio::catalogue::{
     FioOption, OPTIONS as FIO_OPTIONS, OptionEffect, OptionTask, absent_names as fio_absent_names,
     options_markdown as fio_options_markdown,
 };
 pub use fio::{JobSource, fio_flags_of, flags_text, print_fio, read_fio};
-pub use loader::{DiskLoader, FILE_BYTES_MAX, FileLoader, LoadError, LoadedFile, MemoryLoader, SourceOwner};
-pub use printed::PrintedPlan;
+pub use parameter_text::{
+    Diagnostic, DiagnosticSeverity, DiskLoader, FILE_BYTES_MAX, FileLoader, LoadError, LoadedFile, MemoryLoader,
+    ParameterFormat, PlanReading, PrintedPlan, QuickTest, SourceOwner, VdbenchOptions, render, sniff,
+};
 pub use quick::quick;
-pub use reading::{PlanReading, QuickTest, VdbenchOptions};
 pub use simulate::simulate;
-pub use sniff::{ParameterFormat, sniff};
 pub use vdbench::{no_effect_flags, print_vdbench, read_vdbench, repeat};

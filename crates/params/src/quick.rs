@@ -1,6 +1,6 @@
 //! Vdbench's built-in quick tests (`-t`, `-t1`, `-t2`, `-td`, `-tf`) as parameter texts.
 
-use crate::reading::QuickTest;
+use parameter_text::QuickTest;
 
 /// The test that a `-t` flag with this value means: nothing, `1`, `2`, `d` or `f`.
 ///

@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::source::Section;
-use crate::context::ReadingContext;
+use parameter_text::ReadingContext;
 use plan::TextSpan;
 
 /// A job section with its options, those of `[global]` included.

@@ -21,10 +21,7 @@ mod value;
 mod words;
 mod words_out;
 
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
-use crate::loader::FileLoader;
-use crate::reading::{PlanReading, VdbenchOptions};
+use parameter_text::{Diagnostic, FileLoader, PlanReading, ReadingContext, VdbenchOptions};
 use plan::{JobText, JobTexts, Plan, PlanSettings, Run, TextSpan};
 use source::Reader;
 use std::path::{Path, PathBuf};

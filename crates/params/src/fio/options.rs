@@ -10,8 +10,7 @@ use super::words::{
     PrioritySplit, ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes,
     percent, priority_split, range_of, split, steady, switch, turn, unquoted, zones_of,
 };
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use plan::{AddressDistribution, GapDistribution, LayoutKind, ReadHint, SteadyMeasure, TargetOrder, TransferSize};
 use quantity::suggest;
 use std::collections::BTreeMap;

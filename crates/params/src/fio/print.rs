@@ -6,8 +6,8 @@ use super::to_jobs::{as_jobs, without_commands};
 use super::to_plan::base_name;
 use super::words::{as_range, in_multiples, is_unaligned};
 use super::words_out::{Lines, list, percent, share_text, time};
-use crate::printed::PrintedPlan;
-use crate::shortest::{bytes, inverse};
+use parameter_text::PrintedPlan;
+use parameter_text::shortest::{bytes, inverse};
 use plan::{
     AddressDistribution, AddressOrder, FileLength, FileUse, GapDistribution, Job, LayoutKind, OpMix, Plan,
     PriorityShare, RangeBound, ReadHint, RequestPriorities, Run, SteadyMeasure, TargetOrder, TransferSize, Workload,
@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 /// The job file, with every run a group behind a stonewall. What fio's language cannot say is listed.
 pub fn print_fio(plan: &Plan) -> PrintedPlan {
     let mut unsaid = Vec::new();
-    let plain = crate::printed::without_replays(plan, &mut unsaid);
+    let plain = parameter_text::without_replays(plan, &mut unsaid);
     let plain = without_commands(&plain, &mut unsaid);
     let plan = &plain;
     settings(plan, &mut unsaid);

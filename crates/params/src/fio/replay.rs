@@ -3,8 +3,7 @@
 use super::jobs::JobSection;
 use super::options::Options;
 use super::targets::{Targets, Use};
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use plan::replay::{
     AddressRules, DEPTH, DeviceMapping, ReplayFilter, ReplayOp, ReplayPacing, ReplaySpeed, ReplayVolume,
 };

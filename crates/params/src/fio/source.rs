@@ -1,9 +1,7 @@
 //! Job files as text: sections, options with their places, includes and environment variables.
 
 use super::catalogue;
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
-use crate::loader::{FileLoader, LoadedFile, SourceOwner};
+use parameter_text::{Diagnostic, FileLoader, LoadedFile, ReadingContext, SourceOwner};
 use plan::{ParameterText, TextSpan};
 use std::path::{Path, PathBuf};
 
@@ -131,7 +129,7 @@ impl<'a> Reader<'a> {
         let LoadedFile { bytes, owner } = self.loader.load_with_owner(path).map_err(|why| why.to_string())?;
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > TEXT_BYTES_MAX {
-            return Err(crate::loader::LoadError::TooLarge.to_string());
+            return Err(parameter_text::LoadError::TooLarge.to_string());
         }
         if bytes.contains(&0) {
             return Err("it is binary (it has bytes of zero), not a job file".to_string());

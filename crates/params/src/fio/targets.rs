@@ -3,8 +3,7 @@
 use super::jobs::JobSection;
 use super::options::Options;
 use super::value::Amount;
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use plan::{FileLayout, FileLength, FileUse, LayoutKind, OpenFlags, TargetSpec, TransferSize};
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};

@@ -6,8 +6,7 @@ use super::replay;
 use super::targets::{Targets, Use, label};
 use super::value::{Amount, PerOp};
 use super::words::{in_multiples, narrow};
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use plan::{
     AddressDistribution, AddressOrder, AddressPattern, Arrivals, DedupContent, DedupSets, ErrorRule, FilePasses,
     FileUse, Job, JobFlow, JobPlacement, LatencyGoal, LayoutKind, Objective, OfferedRate, OpMix, OpenFlags,

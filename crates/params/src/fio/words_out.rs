@@ -1,6 +1,6 @@
 //! Options as text: numbers with the shortest exact units.
 
-use crate::shortest::inverse;
+use parameter_text::shortest::inverse;
 use std::fmt::Write as _;
 
 /// The options of a section, in order.

@@ -3,8 +3,7 @@
 use super::keys::{self, Section};
 use super::param::{Param, Text};
 use super::value::{self, Unit, plain};
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use plan::TextSpan;
 use plan::commands::is_variable_name;
 use std::collections::BTreeSet;

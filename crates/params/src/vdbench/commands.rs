@@ -3,8 +3,7 @@
 use super::command_params::{ExecutionCount, seconds_of};
 use super::param::Text;
 use super::run::{Definition, Loop};
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use plan::commands::{names_variable, shell_stem, substitute, unique_name};
 use plan::{CommandLine, CommandLoad, Workload};
 use std::collections::BTreeSet;

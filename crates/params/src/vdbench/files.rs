@@ -7,8 +7,7 @@ use super::shared::{self, DedupParams};
 use super::statement::{self, Statement};
 use super::storage::TARGETS_MAX;
 use super::value::{self, Unit};
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use std::collections::BTreeSet;
 
 /// Checks file system definitions; gives their names.

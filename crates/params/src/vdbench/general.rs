@@ -4,8 +4,7 @@ use super::param::{Param, Text};
 use super::shared::{self, DedupParams};
 use super::statement::{self, Statement};
 use super::value::{self, Unit};
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use plan::{HistogramEdges, Objective, PlanSettings, RunRepeat};
 use std::path::PathBuf;
 

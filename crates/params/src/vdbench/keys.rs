@@ -2,8 +2,7 @@
 //! written wins.
 
 use super::param::Param;
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use quantity::suggest::did_you_mean;
 
 /// What becomes of a keyword.

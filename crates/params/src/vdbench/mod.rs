@@ -30,17 +30,14 @@ mod to_plan;
 mod value;
 mod workload;
 
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
-use crate::loader::FileLoader;
 use crate::quick::quick_test;
-use crate::reading::{PlanReading, VdbenchOptions};
 use expansion_input::ExpansionInput;
 use general::General;
 use keys::Section;
 use line::COMMAND_LINE;
 use names::Names;
 use param::Param;
+use parameter_text::{Diagnostic, FileLoader, PlanReading, ReadingContext, VdbenchOptions};
 use plan::{Plan, Run, TargetSpec, TextSpan, WriteContent};
 use source::{SourceReader, index_u32};
 use statement::Statement;

@@ -1,8 +1,7 @@
 //! Lists of names: exact, wildcards, and ranges of names with a number at the end.
 
 use super::param::Text;
-use crate::context::ReadingContext;
-use crate::diagnostic::{Diagnostic, DiagnosticSeverity};
+use parameter_text::{Diagnostic, DiagnosticSeverity, ReadingContext};
 use quantity::suggest::did_you_mean;
 use std::collections::{BTreeSet, HashMap};
 

@@ -4,8 +4,8 @@ use super::jobs_to_workloads::jobs_to_workloads;
 use super::print_commands;
 use super::print_runs::{Block, blocks, is_overridden};
 use super::print_words::{list, quoted, seconds};
-use crate::printed::PrintedPlan;
-use crate::shortest::{bytes, inverse};
+use parameter_text::PrintedPlan;
+use parameter_text::shortest::{bytes, inverse};
 use plan::{
     AddressDistribution, AddressOrder, AddressRange, BurstPattern, DataLimit, DedupSets, GapDistribution, OfferedRate,
     OpenFlags, Plan, PlanSettings, RangeBound, Run, RunRepeat, ShellCommand, TransferSize, Workload,
@@ -21,7 +21,7 @@ pub fn print_vdbench(plan: &Plan) -> PrintedPlan {
     storages(plan, &mut text, &mut unsaid);
     let mut works = Works::default();
     let mut runs = String::new();
-    let plain = crate::printed::without_replays(plan, &mut unsaid);
+    let plain = parameter_text::without_replays(plan, &mut unsaid);
     let plan = &plain;
     for block in blocks(&plan.runs) {
         run(plan, &block, &mut works, &mut runs, &mut unsaid);

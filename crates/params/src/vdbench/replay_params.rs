@@ -3,8 +3,7 @@
 use super::param::Param;
 use super::statement::{self, Statement};
 use super::value::{self, Unit};
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use plan::TextSpan;
 
 /// `replay=(file,…)` of a run definition.

@@ -8,8 +8,7 @@ use super::shared;
 use super::statement::{self, Statement};
 use super::value::{self, Number, Unit, plain};
 use super::workload::{DEFINITIONS_MAX, SEEK_WORDS, seek_percent, transfer_bytes};
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use plan::{DataLimit, GapDistribution, Objective, OpenFlags, ShellCommand, StopCondition, TextSpan};
 use std::borrow::Cow;
 

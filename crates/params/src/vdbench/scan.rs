@@ -3,8 +3,7 @@
 use super::keys;
 use super::line::{COMMAND_LINE, Line};
 use super::param::{Param, Text};
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use plan::TextSpan;
 
 /// Most values in a list as written; what ranges make of them has its own limits.

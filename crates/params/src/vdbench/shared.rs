@@ -2,8 +2,7 @@
 
 use super::param::{Param, Text};
 use super::value::{self, Number, Unit};
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use plan::{AddressRange, DedupContent, DedupSets, Objective, OpenFlags, RangeBound, ShellCommand, TextSpan};
 use quantity::suggest::did_you_mean;
 use std::path::PathBuf;

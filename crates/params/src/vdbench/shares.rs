@@ -2,8 +2,7 @@
 
 use super::value::plain;
 use super::workload::Work;
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use plan::TextSpan;
 use std::collections::BTreeMap;
 

@@ -3,10 +3,7 @@
 use super::line::{COMMAND_LINE, Line};
 use super::param::Param;
 use super::scan::Scanner;
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
-use crate::loader::{FileLoader, LoadError, LoadedFile};
-use crate::sniff::{ParameterFormat, sniff};
+use parameter_text::{Diagnostic, FileLoader, LoadError, LoadedFile, ParameterFormat, ReadingContext, sniff};
 use plan::{ParameterText, TextSpan};
 use quantity::suggest::did_you_mean;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,7 @@
 
 use super::keys::{Section, resolve};
 use super::param::{Param, Text};
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use plan::TextSpan;
 
 /// Longest name of a definition.

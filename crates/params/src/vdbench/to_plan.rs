@@ -9,8 +9,7 @@ use super::shares;
 use super::storage::Storage;
 use super::value::plain;
 use super::workload::{Work, check_stride};
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use plan::commands::RUNS_MAX;
 use plan::{
     AddressOrder, AddressPattern, AddressRange, Arrivals, BurstPattern, OfferedRate, OpMix, RangeBound, Run, TextSpan,

@@ -5,8 +5,7 @@ use super::param::{Param, Text};
 use super::shared;
 use super::statement::{self, Statement};
 use super::value::{self, Number, Unit};
-use crate::context::ReadingContext;
-use crate::diagnostic::Diagnostic;
+use parameter_text::{Diagnostic, ReadingContext};
 use plan::{AddressDistribution, AddressOrder, AddressRange, OpenFlags, TextSpan, TransferSize};
 
 /// Largest transfer.

@@ -48,29 +48,35 @@ impl Diagnostic {
         Self { code, severity, message: message.into(), label: String::new(), span, help: None }
     }
 
-    pub(crate) fn error(code: &'static str, span: TextSpan, message: impl Into<String>) -> Self {
+    /// An error: there is no plan. Without label and help.
+    pub fn error(code: &'static str, span: TextSpan, message: impl Into<String>) -> Self {
         Self::new(DiagnosticSeverity::Error, code, span, message)
     }
 
-    pub(crate) fn warning(code: &'static str, span: TextSpan, message: impl Into<String>) -> Self {
+    /// A warning: the plan is probably not the one that was meant. Without label and help.
+    pub fn warning(code: &'static str, span: TextSpan, message: impl Into<String>) -> Self {
         Self::new(DiagnosticSeverity::Warning, code, span, message)
     }
 
-    pub(crate) fn note(code: &'static str, span: TextSpan, message: impl Into<String>) -> Self {
+    /// A note on what has no effect. Without label and help.
+    pub fn note(code: &'static str, span: TextSpan, message: impl Into<String>) -> Self {
         Self::new(DiagnosticSeverity::Note, code, span, message)
     }
 
-    pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
+    /// The same with what is marked in the text.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+    /// The same with what to do.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    pub(crate) fn help_if(mut self, help: Option<String>) -> Self {
+    /// The same with what to do, if there is something and nothing was said before.
+    pub fn help_if(mut self, help: Option<String>) -> Self {
         self.help = self.help.or(help);
         self
     }

@@ -10,7 +10,7 @@ pub struct PrintedPlan {
 }
 
 /// The plan without the runs that play traces, which the other languages say in ways of their own.
-pub(crate) fn without_replays(plan: &plan::Plan, unsaid: &mut Vec<String>) -> plan::Plan {
+pub fn without_replays(plan: &plan::Plan, unsaid: &mut Vec<String>) -> plan::Plan {
     let mut plain = plan.clone();
     plain.runs.retain(|run| {
         let plays = run.workloads.iter().any(|workload| workload.replay.is_some());

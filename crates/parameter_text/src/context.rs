@@ -1,4 +1,4 @@
-//! What all parts of the reader share: the texts, what was found, and how much work is left.
+//! What all parts of a reader share: the texts, what was found, and how much work is left.
 
 use crate::diagnostic::{Diagnostic, DiagnosticSeverity};
 use crate::loader::SourceOwner;
@@ -11,16 +11,17 @@ const FOUND_MAX: usize = 100;
 /// Units of work (names compared, entries made) for one set of files; far above any real file, about a second.
 const WORK_MAX: u64 = 20_000_000;
 
-/// The state of reading.
+/// The state of reading: the texts, at most 100 findings, and the work that is left.
 #[derive(Debug)]
-pub(crate) struct ReadingContext {
-    pub(crate) sources: Vec<ParameterText>,
+pub struct ReadingContext {
+    /// The texts so far; [`TextSpan::source`] is an index of these.
+    pub sources: Vec<ParameterText>,
     /// Of those sources that are files.
     owners: Vec<(usize, SourceOwner)>,
     found: Vec<Diagnostic>,
     unsupported: Vec<UnsupportedRequest>,
-    /// Labels of the hosts, once they are known.
-    pub(crate) hosts: Vec<String>,
+    /// Labels of Vdbench's hosts, once they are known; empty for fio's jobs.
+    pub hosts: Vec<String>,
     noted: BTreeSet<String>,
     hidden: u64,
     failed: bool,
@@ -45,15 +46,15 @@ impl Default for ReadingContext {
 
 impl ReadingContext {
     /// A file's text as the next source; gives its index.
-    pub(crate) fn add_file(&mut self, name: String, text: String, owner: Option<SourceOwner>) -> u32 {
+    pub fn add_file(&mut self, name: String, text: String, owner: Option<SourceOwner>) -> u32 {
         let at = self.sources.len();
         self.owners.extend(owner.map(|owner| (at, owner)));
         self.sources.push(ParameterText { name, text });
         u32::try_from(at).unwrap_or(u32::MAX)
     }
 
-    /// Adds a finding; the same kind at the same place counts once.
-    pub(crate) fn push(&mut self, found: Diagnostic) {
+    /// Adds a finding; the same kind at the same place counts once. After 100 findings further ones are only counted.
+    pub fn push(&mut self, found: Diagnostic) {
         self.failed |= found.severity == DiagnosticSeverity::Error;
         if self.found.iter().any(|other| same_place(other, &found)) {
             return;
@@ -66,14 +67,14 @@ impl ReadingContext {
     }
 
     /// Adds a note once per `key`, however often it comes.
-    pub(crate) fn note_once(&mut self, key: &str, found: Diagnostic) {
+    pub fn note_once(&mut self, key: &str, found: Diagnostic) {
         if self.noted.insert(key.to_string()) {
             self.push(found);
         }
     }
 
     /// Remembers what cannot run yet, once per sentence.
-    pub(crate) fn unsupported(&mut self, span: TextSpan, sentence: impl Into<String>) {
+    pub fn unsupported(&mut self, span: TextSpan, sentence: impl Into<String>) {
         let sentence = sentence.into();
         if self.noted.insert(format!("unsupported {sentence}")) {
             self.unsupported.push(UnsupportedRequest { sentence, span });
@@ -81,17 +82,18 @@ impl ReadingContext {
     }
 
     /// Are there so many findings that further ones are only counted? Then a suggestion is not worth its time.
-    pub(crate) fn full(&self) -> bool {
+    pub fn full(&self) -> bool {
         self.found.len() >= FOUND_MAX
     }
 
     /// Was there an error?
-    pub(crate) fn failed(&self) -> bool {
+    pub fn failed(&self) -> bool {
         self.failed
     }
 
-    /// Takes `units` of work; false, with an error once, when there is none left.
-    pub(crate) fn work(&mut self, units: usize, span: TextSpan) -> bool {
+    /// Takes `units` of work (names compared, entries made) of the 20 million that one reading has; false, with an error
+    /// once, when there are not so many left.
+    pub fn work(&mut self, units: usize, span: TextSpan) -> bool {
         let units = u64::try_from(units).unwrap_or(u64::MAX);
         if let Some(left) = self.work_left.checked_sub(units) {
             self.work_left = left;
@@ -106,7 +108,7 @@ impl ReadingContext {
 
     /// What reading gives: `plan` unless there was an error, and all findings in the order of the text, worst first at the
     /// same place. Its jobs are left empty.
-    pub(crate) fn finish(mut self, plan: Plan) -> PlanReading {
+    pub fn finish(mut self, plan: Plan) -> PlanReading {
         self.found.sort_by_key(|found| (found.span.source, found.span.start, found.severity));
         if self.hidden > 0 {
             let span = TextSpan::default();

@@ -1,4 +1,4 @@
-//! What reading parameter files takes and gives, in either language.
+//! What reading parameter files takes and gives, in each language.
 
 use crate::diagnostic::{Diagnostic, DiagnosticSeverity};
 use crate::loader::SourceOwner;
