@@ -5,16 +5,14 @@
 //! error, and all that was found in any case. What the language can say and this version cannot execute is in the plan,
 //! with one sentence each in [`plan::Plan::unsupported`].
 
-mod fio;
 mod quick;
 mod simulate;
 mod vdbench;
 
-pub use fio::catalogue::{
-    FioOption, OPTIONS as FIO_OPTIONS, OptionEffect, OptionTask, absent_names as fio_absent_names,
-    options_markdown as fio_options_markdown,
+pub use fio_jobs::{
+    FIO_OPTIONS, FioOption, JobSource, OptionEffect, OptionTask, fio_absent_names, fio_flags_of, fio_options_markdown,
+    flags_text, print_fio, read_fio,
 };
-pub use fio::{JobSource, fio_flags_of, flags_text, print_fio, read_fio};
 pub use parameter_text::{
     Diagnostic, DiagnosticSeverity, DiskLoader, FILE_BYTES_MAX, FileLoader, LoadError, LoadedFile, MemoryLoader,
     ParameterFormat, PlanReading, PrintedPlan, QuickTest, SourceOwner, VdbenchOptions, render, sniff,

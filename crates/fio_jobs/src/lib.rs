@@ -1,11 +1,13 @@
-//! fio's job files and flags.
+//! Reads fio's job files and flags into a [`plan::Plan`], and prints a plan as a job file.
 //!
-//! `source` makes sections of the text, `options` types what they say, `jobs` gathers the options of each job, `expand` makes runs of the jobs and `targets`
-//! the files; `catalogue` holds every option and `absent` those that are not here, `print` makes a job file of a plan, for which `unjob` makes jobs of what
-//! is none.
+//! `source` makes sections of the text, `options` types what they say, `jobs` gathers the options of each job, `to_plan`
+//! makes runs of the jobs and `targets` the files. `print` makes a job file of a plan, for which `to_jobs` makes jobs of
+//! what is none. `catalogue` holds every option that is known, and `unsupported` those that are not here.
+//!
+//! Other crates import this one through `params`, whose integration program has its tests.
 
 mod arithmetic;
-pub(crate) mod catalogue;
+mod catalogue;
 mod ends;
 mod jobs;
 mod options;
@@ -27,6 +29,10 @@ use source::Reader;
 use std::path::{Path, PathBuf};
 use targets::Targets;
 
+pub use catalogue::{
+    FioOption, OPTIONS as FIO_OPTIONS, OptionEffect, OptionTask, absent_names as fio_absent_names,
+    options_markdown as fio_options_markdown,
+};
 pub use print::print_fio;
 
 /// A job file, or a text that stands for one.
