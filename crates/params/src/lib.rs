@@ -5,9 +5,7 @@
 //! error, and all that was found in any case. What the language can say and this version cannot execute is in the plan,
 //! with one sentence each in [`plan::Plan::unsupported`].
 
-mod quick;
 mod simulate;
-mod vdbench;
 
 pub use fio_jobs::{
     FIO_OPTIONS, FioOption, JobSource, OptionEffect, OptionTask, fio_absent_names, fio_flags_of, fio_options_markdown,
@@ -17,6 +15,5 @@ pub use parameter_text::{
     Diagnostic, DiagnosticSeverity, DiskLoader, FILE_BYTES_MAX, FileLoader, LoadError, LoadedFile, MemoryLoader,
     ParameterFormat, PlanReading, PrintedPlan, QuickTest, SourceOwner, VdbenchOptions, render, sniff,
 };
-pub use quick::quick;
 pub use simulate::simulate;
-pub use vdbench::{no_effect_flags, print_vdbench, read_vdbench, repeat};
+pub use vdbench_files::{no_effect_flags, print_vdbench, quick, read_vdbench, repeat};

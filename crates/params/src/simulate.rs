@@ -1,9 +1,9 @@
 //! The lines that Vdbench prints for each run when it only simulates (`-s`).
 
-use crate::vdbench::whole_percent;
 use plan::{OfferedRate, Plan, Run};
 use quantity::loop_elements::{vdbench_loop, vdbench_rate};
 use std::collections::HashMap;
+use vdbench_files::whole_percent;
 
 /// What Vdbench takes for the last maximum as long as there is none, operations per second.
 const ASSUMED_MAX: f64 = 10_000.0;

@@ -1,7 +1,10 @@
-//! Vdbench's parameter language.
+//! Reads Vdbench parameter files into a [`plan::Plan`], and prints a plan as a parameter file.
 //!
-//! `source` makes lines, `scan` parameters, `statement` definitions; one file per section reads these; `expand` and
-//! `shares` make runs of them, and this file the plan. `keys` holds every keyword.
+//! `source` makes lines, `scan` parameters, `statement` definitions; one file per section reads these; `to_plan` and
+//! `shares` make runs of them, and this file the plan. `print` makes a parameter file of a plan, for which
+//! `jobs_to_workloads` makes workloads of fio's jobs. `keys` holds every keyword, and `quick` Vdbench's built-in tests.
+//!
+//! Other crates import this one through `params`, whose integration program has its tests.
 
 mod command_params;
 mod commands;
@@ -17,6 +20,7 @@ mod print;
 mod print_commands;
 mod print_runs;
 mod print_words;
+mod quick;
 mod replay;
 mod replay_params;
 mod run;
@@ -30,7 +34,6 @@ mod to_plan;
 mod value;
 mod workload;
 
-use crate::quick::quick_test;
 use expansion_input::ExpansionInput;
 use general::General;
 use keys::Section;
@@ -39,6 +42,7 @@ use names::Names;
 use param::Param;
 use parameter_text::{Diagnostic, FileLoader, PlanReading, ReadingContext, VdbenchOptions};
 use plan::{Plan, Run, TargetSpec, TextSpan, WriteContent};
+use quick::quick_test;
 use source::{SourceReader, index_u32};
 use statement::Statement;
 use std::path::PathBuf;
@@ -46,7 +50,8 @@ use storage::Storage;
 
 pub use general::repeat;
 pub use print::print_vdbench;
-pub(crate) use value::whole_percent;
+pub use quick::quick;
+pub use value::whole_percent;
 
 /// Keywords that are accepted without effect, as `(section, keyword, reason)`.
 pub fn no_effect_flags() -> Vec<(&'static str, &'static str, &'static str)> {

@@ -32,7 +32,7 @@ pub(crate) fn plain(value: f64) -> String {
 }
 
 /// Percent, the digits behind the point cut off: those of the number that was written, not of its fraction of 1.
-pub(crate) fn whole_percent(fraction: f64) -> f64 {
+pub fn whole_percent(fraction: f64) -> f64 {
     ((fraction * 1e8).round() / 1e6).trunc()
 }
 
