@@ -5,7 +5,7 @@ const DEPTH_MAX: u32 = 100;
 
 /// What a value with a reserved word in it comes to: `8*4096` is 32768. Whole numbers, `+ - * / %` and parentheses; divisions
 /// leave their rest out, as `bc` does without `-l`. `None`: it is nothing to reckon with, and stays as it is.
-pub(super) fn value(text: &str) -> Option<String> {
+pub(crate) fn value(text: &str) -> Option<String> {
     // What is in quotes fio leaves alone as well.
     if !text.contains(['+', '-', '*', '/']) || text.contains('\'') {
         return None;

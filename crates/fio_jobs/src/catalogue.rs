@@ -1,6 +1,6 @@
 //! Every option of fio's that is known here: the one list from which files are read, flags are made and docs are written.
 
-use super::unsupported::ABSENT;
+use crate::unsupported::ABSENT;
 
 /// What an option is for: the headings of `--help` and of docs/fio.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -414,7 +414,7 @@ pub fn absent_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The name under which an option is known: of the aliases the first; others as they stand, in lower case.
-pub(super) fn canonical(name: &str) -> String {
+pub(crate) fn canonical(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
     find(&lower).map_or(lower, |option| option.name.to_string())
 }

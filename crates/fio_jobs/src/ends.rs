@@ -1,7 +1,7 @@
 //! What ends a job besides its limits, what ends with it, and what comes before it.
 
-use super::value::{MICROSECOND_NS, PerOp, Units, per_op};
-use super::words_out::time;
+use crate::value::{MICROSECOND_NS, PerOp, Units, per_op};
+use crate::words_out::time;
 use plan::{EILSEQ, EIO, EndScope, ErrorRule, JobEnd, TakesAlong};
 
 /// Kinds of errors, as fio has them: of reads, of all other operations, of wrong data.
@@ -16,25 +16,25 @@ const ERRORS: [&str; 34] = [
 
 /// What the options of a job's end say.
 #[derive(Clone, Debug, Default)]
-pub(super) struct EndOptions {
+pub(crate) struct EndOptions {
     /// Which kinds of errors do not end the job.
     continues: [bool; KINDS],
     /// Which errors of them; `None`: those that fio takes for passing.
     errors: [Option<Vec<i32>>; KINDS],
-    pub(super) slowest_ns: PerOp<Option<u64>>,
-    pub(super) exits_all: bool,
+    pub(crate) slowest_ns: PerOp<Option<u64>>,
+    pub(crate) exits_all: bool,
     exits_all_on_error: bool,
     reach: EndScope,
-    pub(super) new_group: bool,
-    pub(super) fills_device: bool,
-    pub(super) creates_only: bool,
-    pub(super) pre_reads: bool,
-    pub(super) keeps_apart: bool,
+    pub(crate) new_group: bool,
+    pub(crate) fills_device: bool,
+    pub(crate) creates_only: bool,
+    pub(crate) pre_reads: bool,
+    pub(crate) keeps_apart: bool,
 }
 
 impl EndOptions {
     /// False: it is none of these.
-    pub(super) fn switch(&mut self, name: &str, on: bool) -> bool {
+    pub(crate) fn switch(&mut self, name: &str, on: bool) -> bool {
         match name {
             "exitall" => self.exits_all = on,
             "exitall_on_error" => self.exits_all_on_error = on,
@@ -49,7 +49,7 @@ impl EndOptions {
     }
 
     /// False: it is none of these.
-    pub(super) fn set(&mut self, units: Units, name: &str, text: &str) -> Result<bool, String> {
+    pub(crate) fn set(&mut self, units: Units, name: &str, text: &str) -> Result<bool, String> {
         match name {
             "continue_on_error" => {
                 self.continues = match text {
@@ -93,7 +93,7 @@ impl EndOptions {
     }
 
     /// Of a job in this group; `exits_all`: `exitall` stands in any job of the file.
-    pub(super) fn job_end(&self, group: u32, exits_all: bool) -> JobEnd {
+    pub(crate) fn job_end(&self, group: u32, exits_all: bool) -> JobEnd {
         let mut passed_over = [const { Vec::new() }; KINDS];
         for (kind, list) in passed_over.iter_mut().enumerate().filter(|(kind, _)| self.continues[*kind]) {
             *list = self.errors[kind].clone().unwrap_or_else(|| vec![EIO, EILSEQ]);
@@ -104,7 +104,7 @@ impl EndOptions {
     }
 
     /// Which failed operation ends a replay.
-    pub(super) fn replay_errors(&self) -> ErrorRule {
+    pub(crate) fn replay_errors(&self) -> ErrorRule {
         if self.continues[..2].contains(&true) { ErrorRule::Never } else { ErrorRule::First }
     }
 }
@@ -121,7 +121,7 @@ fn error_number(name: &str) -> Option<i32> {
 }
 
 /// The options that say what ends a job; its group is not among them.
-pub(super) fn end_options(end: &JobEnd) -> Vec<(&'static str, String)> {
+pub(crate) fn end_options(end: &JobEnd) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let usual = [EIO, EILSEQ];
     let is_usual = |list: &Vec<i32>| list.is_empty() || *list == usual;

@@ -1,23 +1,23 @@
 //! Job sections with all that holds for them.
 
-use super::options::Options;
-use super::source::Section;
+use crate::options::Options;
+use crate::source::Section;
 use parameter_text::ReadingContext;
 use plan::TextSpan;
 
 /// A job section with its options, those of `[global]` included.
-pub(super) struct JobSection {
-    pub(super) name: String,
-    pub(super) span: TextSpan,
-    pub(super) options: Options,
+pub(crate) struct JobSection {
+    pub(crate) name: String,
+    pub(crate) span: TextSpan,
+    pub(crate) options: Options,
     /// Number of its group in its run.
-    pub(super) group: u32,
+    pub(crate) group: u32,
     /// `exitall` stands in any job of the file: then it holds for all.
-    pub(super) exits_all: bool,
+    pub(crate) exits_all: bool,
 }
 
 /// Applies `[global]` sections to the jobs behind them.
-pub(super) fn jobs(context: &mut ReadingContext, sections: &[Section]) -> Vec<JobSection> {
+pub(crate) fn jobs(context: &mut ReadingContext, sections: &[Section]) -> Vec<JobSection> {
     let mut global = Options::default();
     let mut out: Vec<JobSection> = Vec::new();
     for section in sections {

@@ -1,12 +1,12 @@
 //! The options of one job, read and typed; what a job does not say it has from `[global]`.
 
-use super::catalogue::{self, OPTIONS, OptionEffect};
-use super::ends::EndOptions;
-use super::replay_options::{ReplayOptions, kinds};
-use super::source::Line;
-use super::unsupported;
-use super::value::{Amount, MICROSECOND_NS, PerOp, Units, names, per_op};
-use super::words::{
+use crate::catalogue::{self, OPTIONS, OptionEffect};
+use crate::ends::EndOptions;
+use crate::replay_options::{ReplayOptions, kinds};
+use crate::source::Line;
+use crate::unsupported;
+use crate::value::{Amount, MICROSECOND_NS, PerOp, Units, names, per_op};
+use crate::words::{
     PrioritySplit, ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes,
     percent, priority_split, range_of, split, steady, switch, turn, unquoted, zones_of,
 };
@@ -19,7 +19,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// What a job does, in kinds of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pattern {
+pub(crate) enum Pattern {
     Read,
     Write,
     Trim,
@@ -29,7 +29,7 @@ pub(super) enum Pattern {
 
 impl Pattern {
     /// Reads, writes, trims?
-    pub(super) fn ops(self) -> PerOp<bool> {
+    pub(crate) fn ops(self) -> PerOp<bool> {
         match self {
             Self::Read => [true, false, false],
             Self::Write => [false, true, false],
@@ -42,119 +42,119 @@ impl Pattern {
 
 /// Every option that is part of a plan.
 #[derive(Clone, Debug)]
-pub(super) struct Options {
-    pub(super) units: Units,
-    pub(super) filename: Vec<String>,
-    pub(super) directory: Vec<String>,
-    pub(super) filename_format: String,
-    pub(super) nrfiles: u64,
+pub(crate) struct Options {
+    pub(crate) units: Units,
+    pub(crate) filename: Vec<String>,
+    pub(crate) directory: Vec<String>,
+    pub(crate) filename_format: String,
+    pub(crate) nrfiles: u64,
     /// As given; 0: all.
-    pub(super) open_files: u64,
+    pub(crate) open_files: u64,
     /// Are there zones?
-    pub(super) zone_mode: Option<bool>,
-    pub(super) zone_bytes: u64,
-    pub(super) zone_range_bytes: u64,
-    pub(super) zone_skip_bytes: u64,
-    pub(super) filesize: Option<(u64, u64)>,
-    pub(super) size: Option<Amount>,
-    pub(super) io_size: Option<Amount>,
-    pub(super) offset: Amount,
-    pub(super) offset_increment: Amount,
-    pub(super) turn: TargetOrder,
-    pub(super) unlink: bool,
-    pub(super) readonly: bool,
-    pub(super) allow_create: bool,
-    pub(super) pattern: Pattern,
-    pub(super) random: bool,
+    pub(crate) zone_mode: Option<bool>,
+    pub(crate) zone_bytes: u64,
+    pub(crate) zone_range_bytes: u64,
+    pub(crate) zone_skip_bytes: u64,
+    pub(crate) filesize: Option<(u64, u64)>,
+    pub(crate) size: Option<Amount>,
+    pub(crate) io_size: Option<Amount>,
+    pub(crate) offset: Amount,
+    pub(crate) offset_increment: Amount,
+    pub(crate) turn: TargetOrder,
+    pub(crate) unlink: bool,
+    pub(crate) readonly: bool,
+    pub(crate) allow_create: bool,
+    pub(crate) pattern: Pattern,
+    pub(crate) random: bool,
     /// Behind the colon of `rw=`.
-    pub(super) step: Option<i64>,
-    pub(super) read_percent: f64,
-    pub(super) sizes: PerOp<TransferSize>,
+    pub(crate) step: Option<i64>,
+    pub(crate) read_percent: f64,
+    pub(crate) sizes: PerOp<TransferSize>,
     /// 0: of the smallest transfer of the direction.
-    pub(super) align: PerOp<u64>,
-    pub(super) unaligned: bool,
-    pub(super) seed: Option<u64>,
-    pub(super) distribution: Option<AddressDistribution>,
+    pub(crate) align: PerOp<u64>,
+    pub(crate) unaligned: bool,
+    pub(crate) seed: Option<u64>,
+    pub(crate) distribution: Option<AddressDistribution>,
     /// `(share, end)`, as amounts one after the other.
-    pub(super) zones: Vec<(f64, Amount)>,
-    pub(super) random_percent: f64,
-    pub(super) map: bool,
+    pub(crate) zones: Vec<(f64, Amount)>,
+    pub(crate) random_percent: f64,
+    pub(crate) map: bool,
     /// The generator that visits all places once, whatever the map says.
-    pub(super) lfsr: bool,
-    pub(super) fallocate: LayoutKind,
-    pub(super) overwrite: bool,
-    pub(super) invalidate: bool,
+    pub(crate) lfsr: bool,
+    pub(crate) fallocate: LayoutKind,
+    pub(crate) overwrite: bool,
+    pub(crate) invalidate: bool,
     /// Do all passes make the same random choices?
-    pub(super) repeats_choices: bool,
+    pub(crate) repeats_choices: bool,
     /// `None`: as the pattern is.
-    pub(super) hint: Option<ReadHint>,
-    pub(super) create_on_open: bool,
-    pub(super) fsync: Option<u32>,
-    pub(super) fdatasync: Option<u32>,
-    pub(super) end_fsync: bool,
-    pub(super) sync: bool,
-    pub(super) dsync: bool,
-    pub(super) direct: bool,
-    pub(super) literal: Vec<u8>,
-    pub(super) refills: bool,
-    pub(super) scrambles: bool,
-    pub(super) compress_percent: f64,
-    pub(super) dedupe_percent: f64,
+    pub(crate) hint: Option<ReadHint>,
+    pub(crate) create_on_open: bool,
+    pub(crate) fsync: Option<u32>,
+    pub(crate) fdatasync: Option<u32>,
+    pub(crate) end_fsync: bool,
+    pub(crate) sync: bool,
+    pub(crate) dsync: bool,
+    pub(crate) direct: bool,
+    pub(crate) literal: Vec<u8>,
+    pub(crate) refills: bool,
+    pub(crate) scrambles: bool,
+    pub(crate) compress_percent: f64,
+    pub(crate) dedupe_percent: f64,
     /// Copies are of a working set of so many percent of the size, and not of the block before.
-    pub(super) has_working_set: bool,
-    pub(super) working_set_percent: f64,
-    pub(super) is_dedupe_global: bool,
+    pub(crate) has_working_set: bool,
+    pub(crate) working_set_percent: f64,
+    pub(crate) is_dedupe_global: bool,
     /// One operation at a time.
-    pub(super) one_at_a_time: bool,
+    pub(crate) one_at_a_time: bool,
     /// Files are memory.
-    pub(super) mapped: bool,
+    pub(crate) mapped: bool,
     /// Nothing is done.
-    pub(super) null: bool,
-    pub(super) depth: u32,
-    pub(super) depth_low: Option<u32>,
-    pub(super) copies: u32,
-    pub(super) stonewall: bool,
-    pub(super) wait_for: Option<String>,
-    pub(super) rate: PerOp<Option<u64>>,
-    pub(super) rate_iops: PerOp<Option<u64>>,
-    pub(super) gaps: GapDistribution,
-    pub(super) rate_min: PerOp<Option<u64>>,
-    pub(super) rate_iops_min: PerOp<Option<u64>>,
-    pub(super) think_ns: u64,
-    pub(super) think_every: Option<u32>,
-    pub(super) think_busy_ns: Option<u64>,
-    pub(super) latency_target_ns: Option<u64>,
-    pub(super) latency_window_ns: Option<u64>,
-    pub(super) latency_percent: f64,
-    pub(super) latency_run: bool,
-    pub(super) flow: Option<f64>,
-    pub(super) flow_id: u32,
-    pub(super) runtime_ns: Option<u64>,
-    pub(super) time_based: bool,
-    pub(super) ramp_ns: u64,
-    pub(super) delay_ns: (u64, u64),
-    pub(super) loops: u64,
-    pub(super) number_ios: Option<u64>,
-    pub(super) steady: Option<(SteadyMeasure, bool, f64, bool)>,
-    pub(super) steady_ns: u64,
-    pub(super) steady_ramp_ns: u64,
-    pub(super) cpus: Vec<u32>,
-    pub(super) cpus_split: bool,
-    pub(super) nodes: Vec<u32>,
-    pub(super) prio: Option<u16>,
-    pub(super) prio_class: u16,
-    pub(super) nice: i32,
-    pub(super) cmdprio_percent: PerOp<Option<u64>>,
-    pub(super) cmdprio_class: PerOp<Option<u64>>,
-    pub(super) cmdprio: PerOp<Option<u64>>,
-    pub(super) cmdprio_split: PerOp<Option<PrioritySplit>>,
-    pub(super) replay: ReplayOptions,
-    pub(super) ends: EndOptions,
-    pub(super) fail_if: Vec<(String, plan::TextSpan)>,
-    pub(super) prerun: Option<String>,
-    pub(super) postrun: Option<String>,
+    pub(crate) null: bool,
+    pub(crate) depth: u32,
+    pub(crate) depth_low: Option<u32>,
+    pub(crate) copies: u32,
+    pub(crate) stonewall: bool,
+    pub(crate) wait_for: Option<String>,
+    pub(crate) rate: PerOp<Option<u64>>,
+    pub(crate) rate_iops: PerOp<Option<u64>>,
+    pub(crate) gaps: GapDistribution,
+    pub(crate) rate_min: PerOp<Option<u64>>,
+    pub(crate) rate_iops_min: PerOp<Option<u64>>,
+    pub(crate) think_ns: u64,
+    pub(crate) think_every: Option<u32>,
+    pub(crate) think_busy_ns: Option<u64>,
+    pub(crate) latency_target_ns: Option<u64>,
+    pub(crate) latency_window_ns: Option<u64>,
+    pub(crate) latency_percent: f64,
+    pub(crate) latency_run: bool,
+    pub(crate) flow: Option<f64>,
+    pub(crate) flow_id: u32,
+    pub(crate) runtime_ns: Option<u64>,
+    pub(crate) time_based: bool,
+    pub(crate) ramp_ns: u64,
+    pub(crate) delay_ns: (u64, u64),
+    pub(crate) loops: u64,
+    pub(crate) number_ios: Option<u64>,
+    pub(crate) steady: Option<(SteadyMeasure, bool, f64, bool)>,
+    pub(crate) steady_ns: u64,
+    pub(crate) steady_ramp_ns: u64,
+    pub(crate) cpus: Vec<u32>,
+    pub(crate) cpus_split: bool,
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) prio: Option<u16>,
+    pub(crate) prio_class: u16,
+    pub(crate) nice: i32,
+    pub(crate) cmdprio_percent: PerOp<Option<u64>>,
+    pub(crate) cmdprio_class: PerOp<Option<u64>>,
+    pub(crate) cmdprio: PerOp<Option<u64>>,
+    pub(crate) cmdprio_split: PerOp<Option<PrioritySplit>>,
+    pub(crate) replay: ReplayOptions,
+    pub(crate) ends: EndOptions,
+    pub(crate) fail_if: Vec<(String, plan::TextSpan)>,
+    pub(crate) prerun: Option<String>,
+    pub(crate) postrun: Option<String>,
     /// Where each option that was given stands.
-    pub(super) spans: BTreeMap<&'static str, plan::TextSpan>,
+    pub(crate) spans: BTreeMap<&'static str, plan::TextSpan>,
 }
 
 impl Default for Options {
@@ -267,7 +267,7 @@ impl Default for Options {
 
 impl Options {
     /// Takes one line in; reports every mistake.
-    pub(super) fn take(&mut self, context: &mut ReadingContext, line: &Line) {
+    pub(crate) fn take(&mut self, context: &mut ReadingContext, line: &Line) {
         let Some(option) = catalogue::find(&line.key) else {
             if !context.full()
                 && let Some(found) = unknown(line)
@@ -707,7 +707,7 @@ impl Options {
 
 impl Options {
     /// How a file is extended that is shorter than the job needs: what is read, or written over, is written before.
-    pub(super) fn layout(&self) -> LayoutKind {
+    pub(crate) fn layout(&self) -> LayoutKind {
         let [reads, writes, _] = self.pattern.ops();
         if reads || (writes && (self.overwrite || self.mapped)) {
             LayoutKind::Filled
@@ -721,7 +721,7 @@ impl Options {
 
 /// The standard deviation, as a fraction of the range, of what fio makes of `normal:`: the mean of twelve uniform numbers plus one
 /// as wide as was asked, half the range at most (`lib/gauss.c`).
-pub(super) fn spread(asked: f64) -> f64 {
+pub(crate) fn spread(asked: f64) -> f64 {
     (1.0 / 144.0 + asked.min(0.5).powi(2) / 12.0).sqrt()
 }
 

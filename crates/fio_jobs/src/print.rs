@@ -1,11 +1,11 @@
 //! A plan as a fio job file.
 
-use super::ends;
-use super::options::spread;
-use super::to_jobs::{as_jobs, without_commands};
-use super::to_plan::base_name;
-use super::words::{as_range, in_multiples, is_unaligned};
-use super::words_out::{Lines, list, percent, share_text, time};
+use crate::ends;
+use crate::options::spread;
+use crate::to_jobs::{as_jobs, without_commands};
+use crate::to_plan::base_name;
+use crate::words::{as_range, in_multiples, is_unaligned};
+use crate::words_out::{Lines, list, percent, share_text, time};
 use parameter_text::PrintedPlan;
 use parameter_text::shortest::{bytes, inverse};
 use plan::{
@@ -736,7 +736,7 @@ fn placement(job: &Job, lines: &mut Lines) {
 
 /// Conditions: those that options of fio's make stand with their job, all others in the first one.
 fn objectives(plan: &Plan, run: &Run, at: usize, workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
-    let own = super::targets::label(&workload.name);
+    let own = crate::targets::label(&workload.name);
     let mut floors = [("rate_min", [None; 3]), ("rate_iops_min", [None; 3])];
     for objective in &run.objectives {
         match said(&objective.text, &own) {
@@ -752,7 +752,7 @@ fn objectives(plan: &Plan, run: &Run, at: usize, workload: &Workload, lines: &mu
         return;
     }
     // A longest service time ends its job as well: only what does is an option.
-    let is_said = |text: &str, other: &Workload| match said(text, &super::targets::label(&other.name)) {
+    let is_said = |text: &str, other: &Workload| match said(text, &crate::targets::label(&other.name)) {
         Some(Said::MaxLatency(op, ns)) => {
             let end = other.job.as_ref().and_then(|job| job.end.as_ref());
             end.is_some_and(|end| end.slowest_ns[op] == Some(ns))

@@ -1,8 +1,8 @@
 //! `read_iolog=`: a job that plays a trace.
 
-use super::jobs::JobSection;
-use super::options::Options;
-use super::targets::{Targets, Use};
+use crate::jobs::JobSection;
+use crate::options::Options;
+use crate::targets::{Targets, Use};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::replay::{
     AddressRules, DEPTH, DeviceMapping, ReplayFilter, ReplayOp, ReplayPacing, ReplaySpeed, ReplayVolume,
@@ -15,7 +15,7 @@ const SECTOR: u64 = 512;
 
 /// The run of a group in which a job plays a trace; `None`: no job does, or it could not be set up, which `context`
 /// then reports.
-pub(super) fn run(
+pub(crate) fn run(
     context: &mut ReadingContext,
     group: &[&JobSection],
     targets: &mut Targets,

@@ -4,16 +4,16 @@ use plan::replay::ReplayOp;
 
 /// What the options of a replay say.
 #[derive(Clone, Debug)]
-pub(super) struct ReplayOptions {
-    pub(super) iolog: Option<String>,
-    pub(super) redirect: Option<String>,
-    pub(super) no_stall: bool,
+pub(crate) struct ReplayOptions {
+    pub(crate) iolog: Option<String>,
+    pub(crate) redirect: Option<String>,
+    pub(crate) no_stall: bool,
     /// Addresses are divided by this.
-    pub(super) scale: u64,
-    pub(super) align: Option<u64>,
+    pub(crate) scale: u64,
+    pub(crate) align: Option<u64>,
     /// Of the traced rate, per cent.
-    pub(super) time_percent: f64,
-    pub(super) skip: Vec<ReplayOp>,
+    pub(crate) time_percent: f64,
+    pub(crate) skip: Vec<ReplayOp>,
 }
 
 impl Default for ReplayOptions {
@@ -31,7 +31,7 @@ impl Default for ReplayOptions {
 }
 
 /// `read,trim`: kinds that are left out.
-pub(super) fn kinds(text: &str) -> Result<Vec<ReplayOp>, String> {
+pub(crate) fn kinds(text: &str) -> Result<Vec<ReplayOp>, String> {
     let kind = |word: &str| match word.trim() {
         "read" => Ok(ReplayOp::Read),
         "write" => Ok(ReplayOp::Write),

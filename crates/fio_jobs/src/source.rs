@@ -1,6 +1,6 @@
 //! Job files as text: sections, options with their places, includes and environment variables.
 
-use super::catalogue;
+use crate::catalogue;
 use parameter_text::{Diagnostic, FileLoader, LoadedFile, ReadingContext, SourceOwner};
 use plan::{ParameterText, TextSpan};
 use std::path::{Path, PathBuf};
@@ -12,46 +12,46 @@ const TEXT_BYTES_MAX: usize = 64 << 20;
 
 /// One `name=value` line.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
-    pub(super) key: String,
-    pub(super) key_span: TextSpan,
+pub(crate) struct Line {
+    pub(crate) key: String,
+    pub(crate) key_span: TextSpan,
     /// What stands behind the `=`, variables resolved; `None` for a bare name.
-    pub(super) value: Option<String>,
+    pub(crate) value: Option<String>,
     /// Of the value; of the name when there is none.
-    pub(super) span: TextSpan,
+    pub(crate) span: TextSpan,
 }
 
 /// `[name]` with its options.
 #[derive(Clone, Debug)]
-pub(super) struct Section {
-    pub(super) name: String,
-    pub(super) span: TextSpan,
-    pub(super) lines: Vec<Line>,
+pub(crate) struct Section {
+    pub(crate) name: String,
+    pub(crate) span: TextSpan,
+    pub(crate) lines: Vec<Line>,
     /// The first section of a further job file waits for the files before it.
-    pub(super) first_of_file: bool,
+    pub(crate) first_of_file: bool,
 }
 
 impl Section {
-    pub(super) fn is_global(&self) -> bool {
+    pub(crate) fn is_global(&self) -> bool {
         self.name.starts_with("global")
     }
 }
 
 /// Reads job files into sections.
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     loader: &'a dyn FileLoader,
     environment: &'a dyn Fn(&str) -> Option<String>,
-    pub(super) sections: Vec<Section>,
+    pub(crate) sections: Vec<Section>,
     /// Only these sections are read, beside `[global]`; empty: all.
     wanted: &'a [String],
     /// Those that were not.
-    pub(super) skipped: Vec<String>,
+    pub(crate) skipped: Vec<String>,
     /// The section that is being read is not wanted.
     is_skipping: bool,
     /// It stands in a file: jobs of flags are all wanted.
-    pub(super) is_file: bool,
+    pub(crate) is_file: bool,
     /// `;` and `#` begin comments: not in what stands on a command line.
-    pub(super) has_comments: bool,
+    pub(crate) has_comments: bool,
     files: usize,
     bytes: usize,
 }
@@ -60,7 +60,7 @@ pub(super) struct Reader<'a> {
 type OwnedText = (String, Option<SourceOwner>);
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         loader: &'a dyn FileLoader,
         environment: &'a dyn Fn(&str) -> Option<String>,
         wanted: &'a [String],
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads one file of the command line.
-    pub(super) fn file(&mut self, context: &mut ReadingContext, path: &Path) {
+    pub(crate) fn file(&mut self, context: &mut ReadingContext, path: &Path) {
         let name = if path == Path::new("-") { "<standard input>".to_string() } else { path.display().to_string() };
         match self.load(path) {
             Ok((text, owner)) => self.source(context, &name, path, (text, owner)),
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a text that is no file.
-    pub(super) fn text(&mut self, context: &mut ReadingContext, name: &str, path: &Path, text: String) {
+    pub(crate) fn text(&mut self, context: &mut ReadingContext, name: &str, path: &Path, text: String) {
         self.source(context, name, path, (text, None));
     }
 
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds options to every job there is so far.
-    pub(super) fn addition(&mut self, context: &mut ReadingContext, name: &str, text: String) {
+    pub(crate) fn addition(&mut self, context: &mut ReadingContext, name: &str, text: String) {
         let sections = std::mem::take(&mut self.sections);
         let any = TextSpan { source: u32::try_from(context.sources.len()).unwrap_or(u32::MAX), start: 0, len: 0 };
         self.sections.push(Section { name: String::new(), span: any, lines: Vec::new(), first_of_file: false });
@@ -305,7 +305,7 @@ impl<'a> Reader<'a> {
                 is_replaced = true;
             }
         }
-        let reckoned = super::arithmetic::value(&out).filter(|_| is_replaced);
+        let reckoned = crate::arithmetic::value(&out).filter(|_| is_replaced);
         Some(reckoned.unwrap_or(out))
     }
 }

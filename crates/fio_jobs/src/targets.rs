@@ -1,8 +1,8 @@
 //! Which files and devices a job uses, and which part of them.
 
-use super::jobs::JobSection;
-use super::options::Options;
-use super::value::Amount;
+use crate::jobs::JobSection;
+use crate::options::Options;
+use crate::value::Amount;
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::{FileLayout, FileLength, FileUse, LayoutKind, OpenFlags, TargetSpec, TransferSize};
 use std::collections::HashMap;
@@ -15,27 +15,27 @@ const TARGETS_MAX: usize = 100_000;
 const UNBOUNDED: u64 = 1 << 50;
 
 /// Where one copy of a job goes.
-pub(super) struct Place {
-    pub(super) targets: Vec<usize>,
-    pub(super) files: FileUse,
+pub(crate) struct Place {
+    pub(crate) targets: Vec<usize>,
+    pub(crate) files: FileUse,
     /// Bytes of all its files together, when they were asked for.
-    pub(super) size_bytes: Option<u64>,
+    pub(crate) size_bytes: Option<u64>,
 }
 
 /// What a job has to do with its files.
 #[derive(Clone, Copy)]
-pub(super) struct Use {
-    pub(super) open: OpenFlags,
+pub(crate) struct Use {
+    pub(crate) open: OpenFlags,
     /// Operations in flight over all of them.
-    pub(super) depth: u32,
+    pub(crate) depth: u32,
     /// The smallest transfer that it makes.
-    pub(super) smallest: u64,
+    pub(crate) smallest: u64,
 }
 
 /// The targets of a plan, collected from all jobs.
 #[derive(Default)]
-pub(super) struct Targets {
-    pub(super) specs: Vec<TargetSpec>,
+pub(crate) struct Targets {
+    pub(crate) specs: Vec<TargetSpec>,
     by_path: HashMap<(PathBuf, OpenFlags), usize>,
     names: HashMap<String, u32>,
     /// Depths of the run under way.
@@ -43,17 +43,17 @@ pub(super) struct Targets {
     /// How long the jobs so far need each file to be.
     needs: HashMap<PathBuf, u64>,
     /// May files be created? False when any job forbids it.
-    pub(super) never_create: bool,
+    pub(crate) never_create: bool,
 }
 
 impl Targets {
     /// A new run begins: depths of different runs do not add up.
-    pub(super) fn next_run(&mut self) {
+    pub(crate) fn next_run(&mut self) {
         self.depths.clear();
     }
 
     /// The targets of copy number `copy` of a job, and which part of them it uses.
-    pub(super) fn place(
+    pub(crate) fn place(
         &mut self,
         context: &mut ReadingContext,
         section: &JobSection,
@@ -292,7 +292,7 @@ fn paths(section: &JobSection, copy: u32) -> Vec<PathBuf> {
 }
 
 /// The name of a workload as a condition has it.
-pub(super) fn label(name: &str) -> String {
+pub(crate) fn label(name: &str) -> String {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if plain { name.to_string() } else { format!("\"{name}\"") }
 }

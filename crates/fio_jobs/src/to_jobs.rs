@@ -6,7 +6,7 @@ use plan::{
 };
 
 /// The run with every workload a job; what that loses is listed. A run of jobs comes back as it is.
-pub(super) fn as_jobs(plan: &Plan, run: &Run, unsaid: &mut Vec<String>) -> Run {
+pub(crate) fn as_jobs(plan: &Plan, run: &Run, unsaid: &mut Vec<String>) -> Run {
     if run.workloads.iter().any(|workload| workload.job.is_some()) {
         return run.clone();
     }
@@ -144,7 +144,7 @@ fn range(plan: &Plan, workload: &mut Workload, unsaid: &mut Vec<String>) {
 }
 
 /// The plan without commands as load, which fio's language does not have.
-pub(super) fn without_commands(plan: &Plan, unsaid: &mut Vec<String>) -> Plan {
+pub(crate) fn without_commands(plan: &Plan, unsaid: &mut Vec<String>) -> Plan {
     let mut plain = plan.clone();
     plain.runs.retain_mut(|run| {
         let count = run.workloads.len();

@@ -1,11 +1,11 @@
 //! Jobs become runs: what stands between two stonewalls runs at the same time, every copy of a job is a workload.
 
-use super::jobs::JobSection;
-use super::options::{Options, Pattern};
-use super::replay;
-use super::targets::{Targets, Use, label};
-use super::value::{Amount, PerOp};
-use super::words::{in_multiples, narrow};
+use crate::jobs::JobSection;
+use crate::options::{Options, Pattern};
+use crate::replay;
+use crate::targets::{Targets, Use, label};
+use crate::value::{Amount, PerOp};
+use crate::words::{in_multiples, narrow};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::{
     AddressDistribution, AddressOrder, AddressPattern, Arrivals, DedupContent, DedupSets, ErrorRule, FilePasses,
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 const WORKLOADS_MAX: usize = 20_000;
 
 /// All runs; `interval_ns` is the length of their intervals.
-pub(super) fn runs(
+pub(crate) fn runs(
     context: &mut ReadingContext,
     jobs: &[JobSection],
     targets: &mut Targets,
@@ -223,7 +223,7 @@ fn run_name(group: &[&JobSection]) -> String {
 }
 
 /// A name without the number of a copy.
-pub(super) fn base_name(name: &str) -> &str {
+pub(crate) fn base_name(name: &str) -> &str {
     match name.rsplit_once('.') {
         Some((base, number)) if !base.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => base,
         _ => name,

@@ -2,11 +2,11 @@
 //! from mistakes in spelling, in files and on the command line.
 
 /// Options that are not here for one reason.
-pub(super) struct Absent {
+pub(crate) struct Absent {
     /// All names that fio has for them, aliases included.
-    pub(super) names: &'static [&'static str],
+    pub(crate) names: &'static [&'static str],
     /// Why, and what there is instead: a sentence, lower case, without a full stop.
-    pub(super) why: &'static str,
+    pub(crate) why: &'static str,
 }
 
 const ZONED: &str = "zoned block devices (zonemode=zbd) are not driven here: leave it out";
@@ -27,7 +27,7 @@ const OWN_HELP: &str = "`iodyno run --help` and docs/fio-options.md list all opt
 
 /// All of them, newer ones than those of fio 3.33 as well.
 #[rustfmt::skip]
-pub(super) const ABSENT: &[Absent] = &[
+pub(crate) const ABSENT: &[Absent] = &[
     // The job's end.
     Absent { names: &["rate_cycle", "ratecycle"], why: "rate_min and rate_iops_min are judged over the whole run: leave it out" },
     Absent { names: &["rate_ignore_thinktime"], why: "what is paced by a rate becomes due during a pause, and is issued behind it: leave it out" },
@@ -111,6 +111,6 @@ pub(super) const ABSENT: &[Absent] = &[
 ];
 
 /// Why an option of fio's is not here; `None`: there is none of that name.
-pub(super) fn why(name: &str) -> Option<&'static str> {
+pub(crate) fn why(name: &str) -> Option<&'static str> {
     ABSENT.iter().find(|absent| absent.names.contains(&name)).map(|absent| absent.why)
 }

@@ -1,34 +1,34 @@
 //! Values of options: numbers with units, expressions, percentages, times, and one value per direction.
 
 /// What fio's times without a unit mostly are.
-pub(super) const MICROSECOND_NS: u64 = 1_000;
+pub(crate) const MICROSECOND_NS: u64 = 1_000;
 
 /// Bytes or a part of something.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Amount {
+pub(crate) enum Amount {
     Bytes(u64),
     /// A fraction, 1.0 = all.
     Part(f64),
 }
 
 /// Reads, writes, trims.
-pub(super) type PerOp<T> = [T; 3];
+pub(crate) type PerOp<T> = [T; 3];
 
 /// How units are understood.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Units {
+pub(crate) struct Units {
     /// 1024 (fio's default: k is 1024 and ki is 1000) or 1000 (as the standards have it).
-    pub(super) base: u64,
+    pub(crate) base: u64,
 }
 
 impl Units {
     /// A number of bytes.
-    pub(super) fn bytes(self, text: &str) -> Result<u64, String> {
+    pub(crate) fn bytes(self, text: &str) -> Result<u64, String> {
         whole(self.number(text, |unit| self.byte_unit(unit))?, text)
     }
 
     /// A number of bytes, or a percentage.
-    pub(super) fn amount(self, text: &str) -> Result<Amount, String> {
+    pub(crate) fn amount(self, text: &str) -> Result<Amount, String> {
         if let Some(percent) = text.strip_suffix('%') {
             let percent = self.number(percent, |_| None)?;
             return if (0.0..=100.0).contains(&percent) {
@@ -41,13 +41,13 @@ impl Units {
     }
 
     /// A plain number.
-    pub(super) fn count(self, text: &str) -> Result<u64, String> {
+    pub(crate) fn count(self, text: &str) -> Result<u64, String> {
         // fio allows sizes' units here as well: number_ios=10k.
         self.bytes(text)
     }
 
     /// A time in nanoseconds; `plain_ns` is what a number without unit counts.
-    pub(super) fn time_ns(self, text: &str, plain_ns: u64) -> Result<u64, String> {
+    pub(crate) fn time_ns(self, text: &str, plain_ns: u64) -> Result<u64, String> {
         let unit = |unit: &str| match unit {
             "" => Some(plain_ns as f64),
             "ns" => Some(1.0),
@@ -208,7 +208,7 @@ impl Expression<'_> {
 
 /// One value per direction from `a`, `a,b`, `a,b,c`; what is left out keeps `before`, and what is not there at all is
 /// what stands before it.
-pub(super) fn per_op<T: Clone>(
+pub(crate) fn per_op<T: Clone>(
     text: &str,
     before: &PerOp<Option<T>>,
     mut parse: impl FnMut(&str) -> Result<T, String>,
@@ -234,7 +234,7 @@ pub(super) fn per_op<T: Clone>(
 }
 
 /// Colon-separated names; a backslash keeps the colon behind it.
-pub(super) fn names(text: &str) -> Vec<String> {
+pub(crate) fn names(text: &str) -> Vec<String> {
     let (mut out, mut one, mut escaped) = (Vec::new(), String::new(), false);
     for c in text.chars() {
         match c {

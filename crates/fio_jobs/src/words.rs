@@ -1,6 +1,6 @@
 //! Words and lists that single options have as values.
 
-use super::value::{Amount, MICROSECOND_NS, Units};
+use crate::value::{Amount, MICROSECOND_NS, Units};
 use plan::{SteadyMeasure, TargetOrder, TransferSize};
 use quantity::numbers::parse_list;
 
@@ -8,7 +8,7 @@ use quantity::numbers::parse_list;
 const SIZES_MAX: u64 = 10_000;
 
 /// On, when nothing is said.
-pub(super) fn switch(value: Option<&str>) -> Result<bool, String> {
+pub(crate) fn switch(value: Option<&str>) -> Result<bool, String> {
     match value {
         None | Some("" | "1" | "true") => Ok(true),
         Some("0" | "false") => Ok(false),
@@ -16,52 +16,52 @@ pub(super) fn switch(value: Option<&str>) -> Result<bool, String> {
     }
 }
 
-pub(super) fn number(text: &str) -> Result<f64, String> {
+pub(crate) fn number(text: &str) -> Result<f64, String> {
     text.trim().parse::<f64>().ok().filter(|value| value.is_finite()).ok_or(format!("`{text}` is not a number"))
 }
 
-pub(super) fn checked(value: f64, allowed: impl Fn(f64) -> bool, what: &str) -> Result<f64, String> {
+pub(crate) fn checked(value: f64, allowed: impl Fn(f64) -> bool, what: &str) -> Result<f64, String> {
     if allowed(value) { Ok(value) } else { Err(format!("{value} is not {what}")) }
 }
 
-pub(super) fn percent(text: &str) -> Result<f64, String> {
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
     checked(number(text.trim_end_matches('%'))?, |x| (0.0..=100.0).contains(&x), "between 0 and 100")
 }
 
 /// All of it would leave nothing that is unlike.
-pub(super) fn below_hundred(text: &str) -> Result<f64, String> {
+pub(crate) fn below_hundred(text: &str) -> Result<f64, String> {
     checked(percent(text)?, |x| x < 100.0, "below 100")
 }
 
-pub(super) fn in_range(value: u64, low: u64, high: u64) -> Result<u64, String> {
+pub(crate) fn in_range(value: u64, low: u64, high: u64) -> Result<u64, String> {
     if (low..=high).contains(&value) { Ok(value) } else { Err(format!("{value} is not between {low} and {high}")) }
 }
 
-pub(super) fn narrow(value: u64) -> u32 {
+pub(crate) fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
 /// 0 is never.
-pub(super) fn every(value: u64) -> Result<Option<u32>, String> {
+pub(crate) fn every(value: u64) -> Result<Option<u32>, String> {
     Ok(Some(narrow(in_range(value, 0, u64::from(u32::MAX))?)).filter(|every| *every > 0))
 }
 
-pub(super) fn ascending(low: u64, high: u64) -> Result<(u64, u64), String> {
+pub(crate) fn ascending(low: u64, high: u64) -> Result<(u64, u64), String> {
     if low <= high { Ok((low, high)) } else { Err(format!("the range falls from {low} to {high}")) }
 }
 
 /// The two ends of a range, with `-` or `:` between them.
-pub(super) fn range_of(text: &str) -> (&str, &str) {
+pub(crate) fn range_of(text: &str) -> (&str, &str) {
     text.split_once(['-', ':']).unwrap_or((text, text))
 }
 
-pub(super) fn block(bytes: u64) -> Result<u64, String> {
+pub(crate) fn block(bytes: u64) -> Result<u64, String> {
     in_range(bytes, 1, i32::MAX.unsigned_abs().into())
         .map_err(|_| format!("a transfer of {bytes} bytes cannot be issued"))
 }
 
 /// `4k/10:64k/50:32k`: what has no share divides the rest.
-pub(super) fn split(units: Units, text: &str) -> Result<TransferSize, String> {
+pub(crate) fn split(units: Units, text: &str) -> Result<TransferSize, String> {
     let mut parts = Vec::new();
     for one in text.split(':') {
         let (size, share) = one.split_once('/').map_or((one, None), |(size, share)| (size, Some(share)));
@@ -87,10 +87,10 @@ pub(super) fn split(units: Units, text: &str) -> Result<TransferSize, String> {
 }
 
 /// Sizes, each with its percent, and with a priority where one is given.
-pub(super) type PrioritySplit = Vec<(u64, u32, Option<u16>)>;
+pub(crate) type PrioritySplit = Vec<(u64, u32, Option<u16>)>;
 
 /// `4k/10:64k/50/1/3`: size, percent, and class and level of the priority.
-pub(super) fn priority_split(units: Units, text: &str) -> Result<PrioritySplit, String> {
+pub(crate) fn priority_split(units: Units, text: &str) -> Result<PrioritySplit, String> {
     let mut out = PrioritySplit::new();
     for one in text.split(':').filter(|one| !one.is_empty()) {
         let parts: Vec<&str> = one.split('/').collect();
@@ -114,7 +114,7 @@ pub(super) fn priority_split(units: Units, text: &str) -> Result<PrioritySplit, 
 }
 
 /// A size as fio draws it: in whole multiples of the smallest, and what is left of the largest is as likely as it is long.
-pub(super) fn in_multiples(size: &TransferSize) -> TransferSize {
+pub(crate) fn in_multiples(size: &TransferSize) -> TransferSize {
     match size {
         TransferSize::Uniform { min, max, .. } if max % min != 0 && max / min < SIZES_MAX => {
             let each = *min as f64 / *max as f64;
@@ -130,7 +130,7 @@ pub(super) fn in_multiples(size: &TransferSize) -> TransferSize {
 }
 
 /// The range that [`in_multiples`] makes these sizes of.
-pub(super) fn as_range(size: &TransferSize) -> Option<(u64, u64)> {
+pub(crate) fn as_range(size: &TransferSize) -> Option<(u64, u64)> {
     let (min, max) = (size.min_bytes().max(1), size.max_bytes());
     let is_range = matches!(size, TransferSize::Mix(_)) && max % min != 0;
     let range = TransferSize::Uniform { min, max, align: min };
@@ -138,12 +138,12 @@ pub(super) fn as_range(size: &TransferSize) -> Option<(u64, u64)> {
 }
 
 /// Does fio draw these sizes with `bs_unaligned` only?
-pub(super) fn is_unaligned(size: &TransferSize) -> bool {
+pub(crate) fn is_unaligned(size: &TransferSize) -> bool {
     matches!(size, TransferSize::Mix(_)) && as_range(size).is_none() && !size.is_in_steps_of(size.min_bytes().max(1))
 }
 
 /// `60/10:30/20:10/70`: share of the operations / part of the range; what is left out divides the rest.
-pub(super) fn zones_of(units: Units, text: &str, absolute: bool) -> Result<Vec<(f64, Amount)>, String> {
+pub(crate) fn zones_of(units: Units, text: &str, absolute: bool) -> Result<Vec<(f64, Amount)>, String> {
     let mut zones: Vec<(Option<f64>, Option<Amount>)> = Vec::new();
     for one in text.split(':') {
         let (share, end) = one.split_once('/').ok_or_else(|| format!("`{one}` is no zone: write SHARE/PART"))?;
@@ -178,7 +178,7 @@ fn fill_up(given: impl Iterator<Item = Option<f64>>, what: &str) -> Result<Vec<f
     Ok(given.into_iter().map(|value| value.unwrap_or(rest)).collect())
 }
 
-pub(super) fn turn(units: Units, text: &str) -> Result<TargetOrder, String> {
+pub(crate) fn turn(units: Units, text: &str) -> Result<TargetOrder, String> {
     let (name, each) = text.split_once(':').map_or((text, None), |(name, each)| (name, Some(each)));
     let each = narrow(in_range(each.map_or(Ok(1), |each| units.count(each))?, 1, u64::from(u32::MAX))?);
     match name {
@@ -190,7 +190,7 @@ pub(super) fn turn(units: Units, text: &str) -> Result<TargetOrder, String> {
 }
 
 /// `iops:5%`, `bw_slope:1m`.
-pub(super) fn steady(units: Units, text: &str) -> Result<(SteadyMeasure, bool, f64, bool), String> {
+pub(crate) fn steady(units: Units, text: &str) -> Result<(SteadyMeasure, bool, f64, bool), String> {
     let (what, limit) = text.split_once(':').ok_or("it needs a limit: iops:5%")?;
     let (what, slope) = what.strip_suffix("_slope").map_or((what, false), |what| (what, true));
     let measure = match what {
@@ -209,11 +209,11 @@ pub(super) fn steady(units: Units, text: &str) -> Result<(SteadyMeasure, bool, f
 }
 
 /// CPUs or nodes: `0-3,8`.
-pub(super) fn list(text: &str) -> Result<Vec<u32>, String> {
+pub(crate) fn list(text: &str) -> Result<Vec<u32>, String> {
     if text.trim().is_empty() { Err("`` is not a number".to_string()) } else { parse_list(text) }
 }
 
-pub(super) fn unquoted(text: &str) -> &str {
+pub(crate) fn unquoted(text: &str) -> &str {
     text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text)
 }
 
@@ -221,7 +221,7 @@ pub(super) fn unquoted(text: &str) -> &str {
 const PATTERN_BYTES: usize = 512;
 
 /// A pattern in which the files that it names (`'name'`) are replaced by what is in them.
-pub(super) fn with_files(text: &str, mut read: impl FnMut(&str) -> Result<Vec<u8>, String>) -> Result<String, String> {
+pub(crate) fn with_files(text: &str, mut read: impl FnMut(&str) -> Result<Vec<u8>, String>) -> Result<String, String> {
     let (mut out, mut rest) = (String::new(), text);
     loop {
         let Some(at) = rest.find(['"', '\'']) else { return Ok(out + rest) };
@@ -244,7 +244,7 @@ pub(super) fn with_files(text: &str, mut read: impl FnMut(&str) -> Result<Vec<u8
 }
 
 /// `"text"`, `0xhex`, a decimal number, or these one after the other.
-pub(super) fn pattern_bytes(text: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn pattern_bytes(text: &str) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {

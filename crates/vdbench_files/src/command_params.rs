@@ -1,8 +1,8 @@
 //! What a run definition says of commands: `cmd=` and its kin, and `vary=`. Additions to Vdbench's language.
 
-use super::keys::{self, Section};
-use super::param::{Param, Text};
-use super::value::{self, Unit, plain};
+use crate::keys::{self, Section};
+use crate::param::{Param, Text};
+use crate::value::{self, Unit, plain};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::TextSpan;
 use plan::commands::is_variable_name;

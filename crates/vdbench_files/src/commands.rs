@@ -1,8 +1,8 @@
 //! Commands as load: run definitions with `cmd=` are held against their own rules, and made workloads.
 
-use super::command_params::{ExecutionCount, seconds_of};
-use super::param::Text;
-use super::run::{Definition, Loop};
+use crate::command_params::{ExecutionCount, seconds_of};
+use crate::param::Text;
+use crate::run::{Definition, Loop};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::commands::{names_variable, shell_stem, substitute, unique_name};
 use plan::{CommandLine, CommandLoad, Workload};

@@ -1,9 +1,9 @@
 //! What run definitions are expanded from.
 
-use super::names::Names;
-use super::replay_params::Group;
-use super::storage::Storage;
-use super::workload::Work;
+use crate::names::Names;
+use crate::replay_params::Group;
+use crate::storage::Storage;
+use crate::workload::Work;
 use plan::WriteContent;
 
 /// What the definitions are expanded from.

@@ -1,12 +1,12 @@
 //! File system definitions and workloads (`fsd=`, `fwd=`): checked, not built yet.
 
-use super::keys::{Effect, resolve};
-use super::names::Names;
-use super::param::{Param, Text};
-use super::shared::{self, DedupParams};
-use super::statement::{self, Statement};
-use super::storage::TARGETS_MAX;
-use super::value::{self, Unit};
+use crate::keys::{Effect, resolve};
+use crate::names::Names;
+use crate::param::{Param, Text};
+use crate::shared::{self, DedupParams};
+use crate::statement::{self, Statement};
+use crate::storage::TARGETS_MAX;
+use crate::value::{self, Unit};
 use parameter_text::{Diagnostic, ReadingContext};
 use std::collections::BTreeSet;
 

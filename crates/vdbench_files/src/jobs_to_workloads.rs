@@ -3,7 +3,7 @@
 use plan::{DataLimit, GapDistribution, LayoutKind, OfferedRate, Plan, Run, TransferSize, Workload};
 
 /// The plan with no job in it; what that loses is listed. A plan without jobs comes back as it is.
-pub(super) fn jobs_to_workloads(plan: &Plan, unsaid: &mut Vec<String>) -> Plan {
+pub(crate) fn jobs_to_workloads(plan: &Plan, unsaid: &mut Vec<String>) -> Plan {
     let mut out = plan.clone();
     if !plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.job.is_some()) {
         return out;

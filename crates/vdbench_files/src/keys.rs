@@ -1,7 +1,7 @@
 //! The keywords of each section, in the order in which Vdbench looks for them: the first that begins with what was
 //! written wins.
 
-use super::param::Param;
+use crate::param::Param;
 use parameter_text::{Diagnostic, ReadingContext};
 use quantity::suggest::did_you_mean;
 

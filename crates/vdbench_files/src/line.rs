@@ -3,7 +3,7 @@
 use plan::TextSpan;
 
 /// Name of the source that the words of the command line are.
-pub(super) const COMMAND_LINE: &str = "<command line>";
+pub(crate) const COMMAND_LINE: &str = "<command line>";
 
 /// One line with its variables replaced.
 #[derive(Debug, Default)]

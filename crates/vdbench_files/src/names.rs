@@ -1,6 +1,6 @@
 //! Lists of names: exact, wildcards, and ranges of names with a number at the end.
 
-use super::param::Text;
+use crate::param::Text;
 use parameter_text::{Diagnostic, DiagnosticSeverity, ReadingContext};
 use quantity::suggest::did_you_mean;
 use std::collections::{BTreeSet, HashMap};

@@ -1,9 +1,9 @@
 //! A plan as a Vdbench parameter file.
 
-use super::jobs_to_workloads::jobs_to_workloads;
-use super::print_commands;
-use super::print_runs::{Block, blocks, is_overridden};
-use super::print_words::{list, quoted, seconds};
+use crate::jobs_to_workloads::jobs_to_workloads;
+use crate::print_commands;
+use crate::print_runs::{Block, blocks, is_overridden};
+use crate::print_words::{list, quoted, seconds};
 use parameter_text::PrintedPlan;
 use parameter_text::shortest::{bytes, inverse};
 use plan::{

@@ -1,14 +1,14 @@
 //! Commands as `cmd=` again: the places of the variables are found by comparing what they became in the runs of a block.
 
-use super::keys::{self, Section};
-use super::print_words::{list, quoted, seconds};
+use crate::keys::{self, Section};
+use crate::print_words::{list, quoted, seconds};
 use plan::command_template::template_of;
 use plan::commands::{shell_stem, unique_name};
 use plan::{CommandLine, CommandLoad, Run, Workload};
 use std::collections::BTreeSet;
 
 /// The parameters of a block's commands; what cannot be said is listed.
-pub(super) fn print(runs: &[Run], add: &mut impl FnMut(&str, String), unsaid: &mut Vec<String>) {
+pub(crate) fn print(runs: &[Run], add: &mut impl FnMut(&str, String), unsaid: &mut Vec<String>) {
     let Some(one) = runs.first() else { return };
     let commands: Vec<&CommandLoad> = of(one).map(|(_, load)| load).collect();
     let Some(first) = commands.first() else { return };
@@ -46,7 +46,7 @@ pub(super) fn print(runs: &[Run], add: &mut impl FnMut(&str, String), unsaid: &m
 }
 
 /// `vary=(name,…)` for a loop that is none of Vdbench's.
-pub(super) fn vary(name: &str, values: &[String]) -> Option<String> {
+pub(crate) fn vary(name: &str, values: &[String]) -> Option<String> {
     if keys::exact_name(Section::Run, name).is_some() {
         return None;
     }
@@ -56,7 +56,7 @@ pub(super) fn vary(name: &str, values: &[String]) -> Option<String> {
 }
 
 /// A workload without what variables say of it.
-pub(super) fn blank(workload: &mut Workload) {
+pub(crate) fn blank(workload: &mut Workload) {
     if let plan::Load::Command(load) = &mut workload.load {
         load.line = CommandLine::Shell(String::new());
         load.prepare = load.prepare.as_ref().map(|_| CommandLine::Shell(String::new()));
@@ -68,7 +68,7 @@ fn of(run: &Run) -> impl Iterator<Item = (&Workload, &CommandLoad)> {
 }
 
 /// The lines of runs with their variables in them, and what prepares them; `None` where there are none from which these runs come.
-pub(super) fn templates(runs: &[Run]) -> Option<(Vec<String>, Option<String>)> {
+pub(crate) fn templates(runs: &[Run]) -> Option<(Vec<String>, Option<String>)> {
     let first = runs.first()?;
     let mut taken: BTreeSet<String> = first.block_workloads().map(|workload| workload.name.clone()).collect();
     let mut lines = Vec::new();

@@ -1,23 +1,23 @@
 //! Finds the loops again that runs were made of.
 
-use super::print_commands;
+use crate::print_commands;
 use plan::{AddressOrder, OfferedRate, OpMix, Run, TransferSize, Workload};
 
 /// Runs that one `rd=` makes.
-pub(super) struct Block<'a> {
-    pub(super) first: &'a Run,
+pub(crate) struct Block<'a> {
+    pub(crate) first: &'a Run,
     /// All of them.
-    pub(super) runs: &'a [Run],
+    pub(crate) runs: &'a [Run],
     /// The innermost loop: rates, or a curve.
-    pub(super) rates: Vec<OfferedRate>,
+    pub(crate) rates: Vec<OfferedRate>,
     /// Titles of the runs of the innermost loop.
-    pub(super) titles: Vec<&'a str>,
+    pub(crate) titles: Vec<&'a str>,
     /// Other loops, the outermost first, with their values.
-    pub(super) loops: Vec<(String, Vec<String>)>,
+    pub(crate) loops: Vec<(String, Vec<String>)>,
 }
 
 /// A workload without what the run's loops say of it.
-pub(super) fn is_overridden(run: &Run, workload: &Workload) -> Workload {
+pub(crate) fn is_overridden(run: &Run, workload: &Workload) -> Workload {
     let mut base = workload.clone();
     if !run.loops.is_empty() {
         print_commands::blank(&mut base);
@@ -88,7 +88,7 @@ fn bases(run: &Run) -> Vec<Workload> {
 }
 
 /// Divides runs into blocks that one definition each can make.
-pub(super) fn blocks(runs: &[Run]) -> Vec<Block<'_>> {
+pub(crate) fn blocks(runs: &[Run]) -> Vec<Block<'_>> {
     let units = units(runs);
     let mut out = Vec::new();
     let (mut at, mut start) = (0, 0);

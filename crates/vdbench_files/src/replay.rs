@@ -3,11 +3,11 @@
 //! A device of the trace goes to the storage definition that names it, or to the group of storage definitions that does:
 //! its devices lie one after the other on them, as a volume manager would have it.
 
-use super::expansion_input::ExpansionInput;
-use super::param::Text;
-use super::replay_params::Group;
-use super::run::{Definition, RateParam, RateValue};
-use super::storage::Storage;
+use crate::expansion_input::ExpansionInput;
+use crate::param::Text;
+use crate::replay_params::Group;
+use crate::run::{Definition, RateParam, RateValue};
+use crate::storage::Storage;
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::replay::{AddressRules, DEPTH, DeviceMapping, ReplayPacing, ReplaySpeed, ReplayVolume};
 use plan::{OpMix, Replay, Run, Workload};

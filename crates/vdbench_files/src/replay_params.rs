@@ -1,8 +1,8 @@
 //! What `replay=` of a run definition and `rg=` say.
 
-use super::param::Param;
-use super::statement::{self, Statement};
-use super::value::{self, Unit};
+use crate::param::Param;
+use crate::statement::{self, Statement};
+use crate::value::{self, Unit};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::TextSpan;
 

@@ -1,13 +1,13 @@
 //! Run definitions: `rd=`.
 
-use super::command_params::{self, CommandParams};
-use super::keys::FILE_OPERATIONS;
-use super::param::{Param, Text};
-use super::replay_params::{self, ReplayParams};
-use super::shared;
-use super::statement::{self, Statement};
-use super::value::{self, Number, Unit, plain};
-use super::workload::{DEFINITIONS_MAX, SEEK_WORDS, seek_percent, transfer_bytes};
+use crate::command_params::{self, CommandParams};
+use crate::keys::FILE_OPERATIONS;
+use crate::param::{Param, Text};
+use crate::replay_params::{self, ReplayParams};
+use crate::shared;
+use crate::statement::{self, Statement};
+use crate::value::{self, Number, Unit, plain};
+use crate::workload::{DEFINITIONS_MAX, SEEK_WORDS, seek_percent, transfer_bytes};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::{DataLimit, GapDistribution, Objective, OpenFlags, ShellCommand, StopCondition, TextSpan};
 use std::borrow::Cow;

@@ -1,8 +1,8 @@
 //! Lines into parameters: `keyword=value`, `keyword=(value,value,…)`.
 
-use super::keys;
-use super::line::{COMMAND_LINE, Line};
-use super::param::{Param, Text};
+use crate::keys;
+use crate::line::{COMMAND_LINE, Line};
+use crate::param::{Param, Text};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::TextSpan;
 

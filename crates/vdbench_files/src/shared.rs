@@ -1,7 +1,7 @@
 //! Parameters that stand in several sections: open flags, ranges, commands, duplication.
 
-use super::param::{Param, Text};
-use super::value::{self, Number, Unit};
+use crate::param::{Param, Text};
+use crate::value::{self, Number, Unit};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::{AddressRange, DedupContent, DedupSets, Objective, OpenFlags, RangeBound, ShellCommand, TextSpan};
 use quantity::suggest::did_you_mean;

@@ -1,7 +1,7 @@
 //! Who gets which part of a run's rate: `skew=`, and `iorate=` with `priority=`.
 
-use super::value::plain;
-use super::workload::Work;
+use crate::value::plain;
+use crate::workload::Work;
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::TextSpan;
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Files into lines: comments, includes, `eof`, variables; every byte keeps the place that it came from.
 
-use super::line::{COMMAND_LINE, Line};
-use super::param::Param;
-use super::scan::Scanner;
+use crate::line::{COMMAND_LINE, Line};
+use crate::param::Param;
+use crate::scan::Scanner;
 use parameter_text::{Diagnostic, FileLoader, LoadError, LoadedFile, ParameterFormat, ReadingContext, sniff};
 use plan::{ParameterText, TextSpan};
 use quantity::suggest::did_you_mean;
@@ -234,7 +234,7 @@ impl<'a> SourceReader<'a> {
 }
 
 /// Is a line left out, and perhaps all lines after it?
-pub(super) fn is_no_parameter(line: &str) -> bool {
+pub(crate) fn is_no_parameter(line: &str) -> bool {
     is_comment(line) || is_end(line)
 }
 

@@ -1,7 +1,7 @@
 //! Parameters into definitions: each `sd=`, `wd=`, `rd=` … with what belongs to it, in the order of sections.
 
-use super::keys::{Section, resolve};
-use super::param::{Param, Text};
+use crate::keys::{Section, resolve};
+use crate::param::{Param, Text};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::TextSpan;
 

@@ -1,9 +1,9 @@
 //! Storage definitions: `sd=`.
 
-use super::param::{Param, Text};
-use super::shared::{self, DedupParams};
-use super::statement::{self, Statement};
-use super::value::{self, Unit};
+use crate::param::{Param, Text};
+use crate::shared::{self, DedupParams};
+use crate::statement::{self, Statement};
+use crate::value::{self, Unit};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::{AddressRange, OpenFlags, TextSpan};
 

@@ -1,14 +1,14 @@
 //! Definitions into runs: which workloads, every combination of the loops, every rate.
 
-use super::commands;
-use super::expansion_input::ExpansionInput;
-use super::param::Text;
-use super::replay;
-use super::run::{BurstKind, Definition, Loop, RateParam, RateValue};
-use super::shares;
-use super::storage::Storage;
-use super::value::plain;
-use super::workload::{Work, check_stride};
+use crate::commands;
+use crate::expansion_input::ExpansionInput;
+use crate::param::Text;
+use crate::replay;
+use crate::run::{BurstKind, Definition, Loop, RateParam, RateValue};
+use crate::shares;
+use crate::storage::Storage;
+use crate::value::plain;
+use crate::workload::{Work, check_stride};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::commands::RUNS_MAX;
 use plan::{
@@ -130,7 +130,7 @@ fn choose(context: &mut ReadingContext, material: &ExpansionInput<'_>, definitio
         }
         // As it stands behind the last wd=.
         let work = Work { name: definition.name.clone(), span: definition.span, ..material.default_work.clone() };
-        super::workload::check(context, &work);
+        crate::workload::check(context, &work);
         return Some(vec![Chosen { work, targets: named }]);
     }
     let indices = material.work_names.select(context, &definition.works);
@@ -261,7 +261,7 @@ fn rates(context: &mut ReadingContext, definition: &Definition) -> Option<(Vec<R
     }
     // Vdbench names a run after the percentage that it begins with, whatever its list goes on with.
     let title = match own.first() {
-        Some(RateValue::Relative(fraction)) => format!("_({}%)", super::value::whole_percent(*fraction)),
+        Some(RateValue::Relative(fraction)) => format!("_({}%)", crate::value::whole_percent(*fraction)),
         _ => String::new(),
     };
     let steps = values
@@ -331,7 +331,7 @@ fn burst(
         }
         Some(numbers) if numbers.len() % 2 == 0 => {
             let steps: Vec<(f64, u64)> =
-                numbers.chunks_exact(2).map(|pair| (pair[0], super::value::to_u64(pair[1] * 1e9))).collect();
+                numbers.chunks_exact(2).map(|pair| (pair[0], crate::value::to_u64(pair[1] * 1e9))).collect();
             let seconds: f64 = numbers.chunks_exact(2).map(|pair| pair[1]).sum();
             let arrivals: f64 = numbers.chunks_exact(2).map(|pair| pair[0] * pair[1]).sum();
             if arrivals > 0.0 && numbers.chunks_exact(2).all(|pair| pair[1] > 0.0) && seconds <= 1e9 {
@@ -433,7 +433,7 @@ fn pick(loops: &[Loop], mut combination: usize) -> Vec<(&Loop, usize)> {
 /// Threads of the run, on each target and shared by all its workloads.
 fn threads(values: &[(&Loop, usize)]) -> Option<u32> {
     let (one, at) = values.iter().find(|(one, _)| one.name == "threads")?;
-    u32::try_from(super::value::to_u64(one.values[*at].0)).ok()
+    u32::try_from(crate::value::to_u64(one.values[*at].0)).ok()
 }
 
 /// What a combination of loop values changes in every workload of the run, besides the workload itself.
@@ -449,14 +449,14 @@ fn override_work(work: &mut Work, values: &[(&Loop, usize)]) -> Overrides {
         let value = one.values[*at].0;
         match one.name.as_ref() {
             "xfersize" => {
-                (work.transfer, work.transfer_span) = (TransferSize::Fixed(super::value::to_u64(value)), one.span)
+                (work.transfer, work.transfer_span) = (TransferSize::Fixed(crate::value::to_u64(value)), one.span)
             }
             "rdpct" => work.read = value,
             "rhpct" => work.read_hit = value,
             "whpct" => work.write_hit = value,
             // The rest of what seekpct= of the workload says stays: half of poisson's seeks, half sequential.
             "seekpct" => (work.seek.percent, work.order_span) = (value, one.span),
-            "hitarea" => out.hit_area_bytes = Some(super::value::to_u64(value)),
+            "hitarea" => out.hit_area_bytes = Some(crate::value::to_u64(value)),
             "compratio" => out.compress_ratio = Some(value),
             // threads belong to the run (threads()), the rest to file systems.
             _ => {}

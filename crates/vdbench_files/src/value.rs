@@ -1,6 +1,6 @@
 //! Values of parameters: numbers with their suffixes, ranges, words; each complains about its own place.
 
-use super::param::{Param, Text};
+use crate::param::{Param, Text};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::TextSpan;
 use quantity::suggest::did_you_mean;

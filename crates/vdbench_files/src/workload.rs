@@ -1,10 +1,10 @@
 //! Workload definitions: `wd=`.
 
-use super::keys::Section;
-use super::param::{Param, Text};
-use super::shared;
-use super::statement::{self, Statement};
-use super::value::{self, Number, Unit};
+use crate::keys::Section;
+use crate::param::{Param, Text};
+use crate::shared;
+use crate::statement::{self, Statement};
+use crate::value::{self, Number, Unit};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::{AddressDistribution, AddressOrder, AddressRange, OpenFlags, TextSpan, TransferSize};
 
