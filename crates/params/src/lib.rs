@@ -1,9 +1,12 @@
 //! Reads Vdbench parameter files and fio job files into a [`plan::Plan`], and prints them; finds every mistake, with
 //! line and column.
 //!
-//! [`read_vdbench`] and [`read_fio`] never stop at the first mistake and never panic on any input: they give a plan when there was no
-//! error, and all that was found in any case. What the language can say and this version cannot execute is in the plan,
-//! with one sentence each in [`plan::Plan::unsupported`].
+//! [`read_vdbench`] and [`read_fio`] never stop at the first mistake and never panic on any input: they give a plan when
+//! there was no error, and all that was found in any case. What the language can say and this version cannot execute is
+//! in the plan, with one sentence each in [`plan::Plan::unsupported`].
+//!
+//! This is the crate that the others import. The languages have crates of their own, `vdbench_files` and `fio_jobs`, which
+//! share `parameter_text`; the tests of all four are here.
 
 mod simulate;
 

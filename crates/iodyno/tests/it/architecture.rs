@@ -43,7 +43,7 @@ fn crates_import_lower_ranks_only() {
 }
 
 #[test]
-fn only_the_recording_crate_knows_parquet_and_only_the_engine_io_uring() {
+fn a_library_is_known_to_the_crates_that_own_it_only() {
     let owners = [
         ("parquet", vec!["recording"]),
         ("io-uring", vec!["engine"]),
@@ -52,6 +52,10 @@ fn only_the_recording_crate_knows_parquet_and_only_the_engine_io_uring() {
         ("libbpf-rs", vec!["trace"]),
         ("hyper", vec!["monitor"]),
         ("tokio", vec!["monitor", "query"]),
+        // Ours: `params` hands them on.
+        ("parameter_text", vec!["fio_jobs", "vdbench_files", "params"]),
+        ("fio_jobs", vec!["params"]),
+        ("vdbench_files", vec!["params"]),
     ];
     for package in metadata()["packages"].as_array().expect("packages") {
         let name = package["name"].as_str().expect("name");
