@@ -12,7 +12,7 @@ use command::{CommandEnd, CommandExecutor, ExecutedCommand, StopOrder};
 use plan::CommandLoad;
 use plan::generate::{ArrivalSchedule, Operation, OperationKind};
 use quantity::clock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -73,6 +73,8 @@ struct CommandLane {
     /// A program that cannot be started now cannot be started a thousand times a second either.
     is_given_up: AtomicBool,
     executor: Mutex<CommandExecutor>,
+    /// Executions that were handed out.
+    next: AtomicU64,
 }
 
 impl CommandLane {
@@ -95,7 +97,7 @@ impl CommandLane {
     /// Of the execution with this number, from 0: is it a warm-up, and its number among its kind, from 1.
     fn number_of(&self, number: u64) -> (bool, u64) {
         let warmups = u64::from(self.load.warmups);
-        if number < warmups { (true, number + 1) } else { (false, number - warmups + 1) }
+        if number < warmups { (true, number + 1) } else { (false, (number - warmups).saturating_add(1)) }
     }
 
     /// When the execution with this number, from 0, is due, ns of the run; `None`: when the one before is over.
@@ -109,8 +111,6 @@ impl CommandLane {
 /// Which execution of each lane is next.
 #[derive(Debug)]
 pub(crate) struct CommandLanes {
-    /// By lane: executions that were handed out.
-    next: Vec<u64>,
     commands: Arc<CommandSet>,
 }
 
@@ -118,8 +118,9 @@ pub(crate) struct CommandLanes {
 #[derive(Debug)]
 pub(crate) struct Commands(Arc<CommandSet>);
 
+/// All commands of a run.
 #[derive(Debug)]
-struct CommandSet {
+pub(crate) struct CommandSet {
     lanes: Vec<CommandLane>,
     control: Arc<Control>,
     log: Arc<ExecutionLog>,
@@ -138,6 +139,7 @@ pub(crate) fn command_group(
         warm_ns,
         is_given_up: AtomicBool::new(false),
         executor: Mutex::new(CommandExecutor::start()),
+        next: AtomicU64::new(0),
     };
     let workloads = input.run.workloads.iter().enumerate();
     let lanes: Vec<CommandLane> =
@@ -161,33 +163,32 @@ pub(crate) fn command_group(
         pools: vec![1; lanes.len()],
         ..GroupSpec::empty()
     };
-    let next = vec![0; lanes.len()];
     let commands = Arc::new(CommandSet { lanes, control: Arc::clone(control), log: Arc::clone(log) });
-    Some(Group { spec, lanes: CommandLanes { next, commands: Arc::clone(&commands) }, work: Commands(commands) })
+    Some(Group { spec, lanes: CommandLanes { commands: Arc::clone(&commands) }, work: Commands(commands) })
 }
 
 impl Lanes for CommandLanes {
     fn choose(&mut self, lane: usize) -> Option<Operation> {
-        let (own, next) = (&self.commands.lanes[lane], &mut self.next[lane]);
-        if *next >= own.count() || own.is_given_up.load(Ordering::Relaxed) {
+        let own = &self.commands.lanes[lane];
+        if own.next.load(Ordering::Relaxed) >= own.count() || own.is_given_up.load(Ordering::Relaxed) {
             return None;
         }
+        // What was due before the end does not start any more.
         if self.commands.order() != StopOrder::GoOn {
-            // What was due before the end does not start any more.
-            let stopped_ns = self.commands.control.stopped_at_ns().unwrap_or(u64::MAX);
-            while let Some(due_ns) = own.due_ns(*next).filter(|due_ns| *due_ns <= stopped_ns) {
-                self.commands.keep(own, *next, Some(due_ns), ExecutedCommand::waiting());
-                *next += 1;
-            }
-            *next = u64::MAX;
             return None;
         }
-        let operation = Operation { op: OperationKind::Command, offset: *next, bytes: 0 };
-        *next += 1;
-        Some(operation)
+        let offset = own.next.fetch_add(1, Ordering::Relaxed);
+        Some(Operation { op: OperationKind::Command, offset, bytes: 0 })
     }
 
     fn prepare(&mut self, _: &Issue, _: &mut [u8]) {}
+}
+
+impl Commands {
+    /// All of them.
+    pub(crate) fn set(&self) -> Arc<CommandSet> {
+        Arc::clone(&self.0)
+    }
 }
 
 impl Work for Commands {
@@ -221,6 +222,21 @@ impl Work for Commands {
 }
 
 impl CommandSet {
+    /// The run is over and its threads have ended, or are left behind: notes executions that were due before the end and
+    /// did not start, each once, however late the last one of their command came to its end.
+    pub(crate) fn note_waiting(&self) {
+        let stopped_ns = self.control.stopped_at_ns().unwrap_or(u64::MAX);
+        for lane in &self.lanes {
+            // Warm-ups have no moments.
+            let handed_out = lane.next.swap(u64::MAX, Ordering::Relaxed);
+            let mut number = handed_out.max(u64::from(lane.load.warmups));
+            while let Some(due_ns) = lane.due_ns(number).filter(|due_ns| *due_ns <= stopped_ns) {
+                self.keep(lane, number, Some(due_ns), ExecutedCommand::waiting());
+                number += 1;
+            }
+        }
+    }
+
     fn order(&self) -> StopOrder {
         match (self.control.is_aborted(), self.control.is_stopped()) {
             (true, _) => StopOrder::StopNow,

@@ -3,7 +3,7 @@
 use crate::blocks::Blocks;
 use crate::budget::Budget;
 use crate::choose::Chosen;
-use crate::commands::{ExecutionLog, command_group};
+use crate::commands::{CommandSet, ExecutionLog, command_group};
 use crate::cpu::CostClock;
 use crate::failure::{RawFailure, describe};
 use crate::group::divide;
@@ -128,6 +128,7 @@ impl TeamJob {
 pub(crate) struct CommandCrew {
     team: Option<WorkerSet>,
     log: Arc<ExecutionLog>,
+    set: Option<Arc<CommandSet>>,
 }
 
 impl CommandCrew {
@@ -141,8 +142,9 @@ impl CommandCrew {
         let log = Arc::default();
         let budget = Arc::new(Budget::of_time(input));
         let group = command_group(input, control, &log);
+        let set = group.as_ref().map(|group| group.work.set());
         let team = group.map(|group| crew_team(number, group, (&budget, control), gate)).transpose()?;
-        Ok(Self { team, log })
+        Ok(Self { team, log, set })
     }
 
     /// Number of commands.
@@ -546,6 +548,7 @@ impl RunningRun {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
+        self.commands.set.iter().for_each(|set| set.note_waiting());
         let (harvest, open) = self.open_ends();
         for team in self.teams.drain(..).chain(self.commands.team.take()) {
             let is_done = team.is_done();

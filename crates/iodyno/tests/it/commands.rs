@@ -184,6 +184,20 @@ fn what_does_not_end_is_stopped_with_the_run_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn what_waited_is_told_however_long_the_one_before_takes_to_end() {
+    let scratch = Scratch::new();
+    let mut plan = plan(&scratch);
+    // Far longer than what was due before the end may still be handed over.
+    let line = "trap 'sleep 0.6; exit 1' TERM; while :; do sleep 0.05; done";
+    let slow = CommandLoad { at_ns: vec![0, S, S + 1], executions: None, ..load(line) };
+    plan.runs[0].workloads.push(of_commands("slow", slow));
+    let _ = execute(&scratch, plan, &StopFlag::default());
+    let rows = rows(&scratch);
+    let endings: Vec<&str> = rows.iter().map(|row| row["ending"].as_str().unwrap()).collect();
+    assert_eq!(endings, ["stopped", "waiting", "waiting"]);
+}
+
+#[test]
 fn an_interrupt_ends_the_command_and_keeps_the_results() {
     let scratch = Scratch::new();
     let stop = StopFlag::default();
