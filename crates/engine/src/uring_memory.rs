@@ -47,7 +47,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this length; whoever has pointers into it owns it.
+        // SAFETY: `new` mapped this address with this length. Pointers into it stand only in the `SharedQueues` that owns it,
+        // which is dropped with it.
         let _ = unsafe { munmap(self.base.cast(), self.bytes) };
     }
 }
