@@ -75,8 +75,9 @@ impl FileSystems {
         Self { since_boot, ..Self::default() }
     }
 
-    /// Reads, writes and their KiB, per second.
-    fn rates(&self, row: &FileSystem, from_boot: bool) -> [Option<f64>; 4] {
+    /// Reads, writes and their KiB, per second, and the seconds between the two readings of those counters: devices are
+    /// read at another moment than how full a file system is.
+    fn rates(&self, row: &FileSystem, from_boot: bool) -> Option<(f64, [Option<f64>; 4])> {
         let kib = |bytes: Option<f64>| bytes.map(|bytes| bytes / 1024.0);
         let nfs = self.mounts.rates(
             &row.mount,
@@ -84,7 +85,8 @@ impl FileSystems {
             |row| row.t_ns,
             |step| {
                 let bytes = [step.rate_opt(|row| row.read_bytes), step.rate_opt(|row| row.write_bytes)].map(kib);
-                [step.rate_opt(|row| row.read_ops), step.rate_opt(|row| row.write_ops), bytes[0], bytes[1]]
+                let ops = [step.rate_opt(|row| row.read_ops), step.rate_opt(|row| row.write_ops)];
+                (step.seconds, [ops[0], ops[1], bytes[0], bytes[1]])
             },
         );
         let disk = || {
@@ -93,15 +95,15 @@ impl FileSystems {
                 from_boot,
                 |row| row.t_ns,
                 |step| {
-                    let Some(delta) = DiskDelta::of_step(step) else { return [None; 4] };
+                    let delta = DiskDelta::of_step(step)?;
                     let (read, written) = (&delta.read, &delta.write);
                     let ios = [read.ios, written.ios].map(|ios| delta.per_s(ios));
                     let bytes = [read.bytes, written.bytes].map(|bytes| kib(delta.per_s(bytes)));
-                    [ios[0], ios[1], bytes[0], bytes[1]]
+                    Some((delta.seconds, [ios[0], ios[1], bytes[0], bytes[1]]))
                 },
-            )
+            )?
         };
-        nfs.or_else(disk).unwrap_or_default()
+        nfs.or_else(disk)
     }
 
     fn errors(&self, row: &FileSystem) -> Option<f64> {
@@ -114,7 +116,7 @@ impl FileSystems {
         devices.map(all).reduce(|a, b| Some(a? + b?)).flatten().map(|errors| errors as f64)
     }
 
-    fn values(&self, row: &FileSystem, from_boot: bool) -> Vec<Option<f64>> {
+    fn values(&self, row: &FileSystem, rates: [Option<f64>; 4]) -> Vec<Option<f64>> {
         let mib = |bytes: Option<i64>| bytes.map(|bytes| bytes as f64 / MIB);
         let used = row.total_bytes.zip(row.free_bytes).map(|(total, free)| total - free);
         let whole = used.zip(row.available_bytes).map(|(used, available)| (used + available) as f64);
@@ -127,7 +129,7 @@ impl FileSystems {
             row.inodes.map(|inodes| inodes as f64),
             percent(inodes_used, row.inodes.map(|inodes| inodes as f64)),
         ];
-        values.extend(self.rates(row, from_boot));
+        values.extend(rates);
         values.push(self.errors(row));
         values
     }
@@ -154,19 +156,22 @@ impl Stream for FileSystems {
         let since_ns = self.before_ns.replace(t_ns);
         let since_boot = since_ns.is_none();
         let rows = std::mem::take(&mut self.now);
-        let block = (!since_boot || self.since_boot).then(|| StatBlock {
-            subject: CounterSubject::Fs,
-            t_ns,
-            seconds: (t_ns - since_ns.unwrap_or(0)) as f64 / 1e9,
-            since_boot,
-            rows: rows
-                .into_iter()
-                .map(|row| StatRow {
-                    values: self.values(&row, since_boot),
-                    texts: vec![Some(row.kind.clone()), Some(row.source.clone())],
-                    name: row.mount,
-                })
-                .collect(),
+        let block = (!since_boot || self.since_boot).then(|| {
+            let rates: Vec<_> = rows.iter().map(|row| self.rates(row, since_boot)).collect();
+            // The interval is that of the rates: what was done is the rate times the interval.
+            let of_rates = rates.iter().flatten().map(|(seconds, _)| *seconds).reduce(f64::max);
+            let row = |(row, rates): (FileSystem, Option<(f64, _)>)| StatRow {
+                values: self.values(&row, rates.map(|(_, rates)| rates).unwrap_or_default()),
+                texts: vec![Some(row.kind.clone()), Some(row.source.clone())],
+                name: row.mount,
+            };
+            StatBlock {
+                subject: CounterSubject::Fs,
+                t_ns,
+                seconds: of_rates.unwrap_or((t_ns - since_ns.unwrap_or(0)) as f64 / 1e9),
+                since_boot,
+                rows: rows.into_iter().zip(rates).map(row).collect(),
+            }
         });
         self.disks.before.clone_from(&self.disks.now);
         self.mounts.before.clone_from(&self.mounts.now);

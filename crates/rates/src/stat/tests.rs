@@ -423,6 +423,35 @@ fn the_first_ios_of_a_device_count() {
 }
 
 #[test]
+fn what_a_file_system_did_is_its_rate_times_the_interval() {
+    let row = |t_ns: i64| recording::rows::FileSystem {
+        t_ns,
+        t_s: 0.0,
+        mount: "/".into(),
+        source: "/dev/sda".into(),
+        kind: "ext4".into(),
+        device: Some("sda".into()),
+        volume: None,
+        total_bytes: Some(1 << 30),
+        free_bytes: Some(1 << 29),
+        available_bytes: Some(1 << 29),
+        inodes: None,
+        inodes_free: None,
+    };
+    let mut fold = StatFold::new(&[CounterSubject::Fs], &StatOptions::default());
+    // How full it is is read later than its device, once by 1 ms and once by 700 ms.
+    let looks = [(1, 1_001_000_000), (3, 3_700_000_000)].map(|(t_s, t_ns)| {
+        fold.accept(&RowBatch::from_rows(&[disk(t_s, "sda", 100 * t_s)]).unwrap()).unwrap();
+        fold.accept(&RowBatch::from_rows(&[row(t_ns)]).unwrap()).unwrap();
+        fold.commit()
+    });
+    let block = &looks[1][0];
+    assert_eq!(block.seconds, 2.0);
+    close(block, "write_per_s", 100.0);
+    close(block, "write_kib_per_s", 400.0);
+}
+
+#[test]
 fn a_link_of_ten_gigabits_is_measured_beyond_32_bits() {
     let fast = |t_ns, bytes| net(t_ns, [bytes, 1, bytes, 1], |row| row.speed_bits_per_s = Some(10_000_000_000));
     let begin = 5_000_000_000_000;
