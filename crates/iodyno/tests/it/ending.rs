@@ -134,15 +134,21 @@ fn come_back_after_the_end(quiet: bool) {
 #[test]
 fn an_age_that_leaves_the_objective_open_is_not_met() {
     let Some(disk) = FaultyDisk::new() else { return };
-    let scratch = Scratch::new();
-    let mut child = start(&scratch, &disk, "out", CLOSED, &["--fail-if", "response_ns_max > 50s"]);
-    stall_after_first_interval(&mut child, &disk, "stall 60s");
-    std::thread::sleep(Duration::from_millis(500));
-    child.signal(Signal::INT);
-    std::thread::sleep(Duration::from_millis(500));
-    child.signal(Signal::INT);
-    let output = child.wait().unwrap().expect_code(130);
-    disk.disk.control("reset").unwrap();
+    // Asked twice, it has 700 ms for its end, which a busy machine may not have for it: it says so then.
+    let ended = (0..5).map(|_| {
+        let scratch = Scratch::new();
+        let mut child = start(&scratch, &disk, "out", CLOSED, &["--fail-if", "response_ns_max > 50s"]);
+        stall_after_first_interval(&mut child, &disk, "stall 60s");
+        std::thread::sleep(Duration::from_millis(500));
+        child.signal(Signal::INT);
+        std::thread::sleep(Duration::from_millis(500));
+        child.signal(Signal::INT);
+        let output = child.wait().unwrap().expect_code(130);
+        disk.disk.control("reset").unwrap();
+        (scratch, output)
+    });
+    let is_whole = |(_, output): &(Scratch, CommandOutput)| !output.stderr.contains("ended at once");
+    let (scratch, output) = ended.into_iter().find(is_whole).expect("it ended in time once in five runs");
     assert!(output.stderr.contains("objective undecided in rd1, so not met"), "{}", text_of(&output));
     assert!(output.stderr.contains("4 operations had not come back when the run ended"), "{}", output.stderr);
     let again = scratch.iodyno(&["check", "out", "--fail-if", "response_ns_max > 50s", "--json"]).run().unwrap();
