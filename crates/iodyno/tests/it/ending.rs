@@ -222,7 +222,9 @@ fn a_stopped_iodyno_is_an_event_and_not_the_targets_response() {
     assert!(output.stderr.contains("in flight or due then are in no figure"), "{}", output.stderr);
     let events = scratch.table("out", "event");
     let pauses: Vec<&Value> = events.iter().filter(|row| row["kind"] == "paused").collect();
-    assert_eq!(pauses.len(), 1, "{pauses:?}");
+    // A machine that is busy enough makes shorter ones of its own.
+    let is_ours = |row: &&&Value| row["message"].as_str().is_some_and(|text| text.contains("did not run for 4."));
+    assert_eq!(pauses.iter().filter(is_ours).count(), 1, "{pauses:?}");
     let totals = scratch.table("out", "run_total");
     let longest = |phase: &str| {
         let rows = totals.iter().filter(|row| row["phase"] == phase);
