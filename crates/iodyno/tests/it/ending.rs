@@ -134,8 +134,8 @@ fn come_back_after_the_end(quiet: bool) {
 #[test]
 fn an_age_that_leaves_the_objective_open_is_not_met() {
     let Some(disk) = FaultyDisk::new() else { return };
-    // Asked twice, it has 700 ms for its end, which a busy machine may not have for it: it says so then.
-    let ended = (0..5).map(|_| {
+    // A second signal leaves 700 ms for a clean end. A busy machine may need more; iodyno says so then.
+    let mut ended = (0..5).map(|_| {
         let scratch = Scratch::new();
         let mut child = start(&scratch, &disk, "out", CLOSED, &["--fail-if", "response_ns_max > 50s"]);
         stall_after_first_interval(&mut child, &disk, "stall 60s");
@@ -148,7 +148,7 @@ fn an_age_that_leaves_the_objective_open_is_not_met() {
         (scratch, output)
     });
     let is_whole = |(_, output): &(Scratch, CommandOutput)| !output.stderr.contains("ended at once");
-    let (scratch, output) = ended.into_iter().find(is_whole).expect("it ended in time once in five runs");
+    let (scratch, output) = ended.find(is_whole).expect("it ended in time once in five runs");
     assert!(output.stderr.contains("objective undecided in rd1, so not met"), "{}", text_of(&output));
     assert!(output.stderr.contains("4 operations had not come back when the run ended"), "{}", output.stderr);
     let again = scratch.iodyno(&["check", "out", "--fail-if", "response_ns_max > 50s", "--json"]).run().unwrap();
@@ -222,9 +222,12 @@ fn a_stopped_iodyno_is_an_event_and_not_the_targets_response() {
     assert!(output.stderr.contains("in flight or due then are in no figure"), "{}", output.stderr);
     let events = scratch.table("out", "event");
     let pauses: Vec<&Value> = events.iter().filter(|row| row["kind"] == "paused").collect();
-    // A machine that is busy enough makes shorter ones of its own.
-    let is_ours = |row: &&&Value| row["message"].as_str().is_some_and(|text| text.contains("did not run for 4."));
-    assert_eq!(pauses.iter().filter(is_ours).count(), 1, "{pauses:?}");
+    // A busy machine makes pauses of its own; none is as long as ours.
+    let seconds = |row: &&Value| {
+        let (_, rest) = row["message"].as_str()?.split_once("did not run for ")?;
+        rest.split_once(" s ")?.0.parse::<f64>().ok()
+    };
+    assert_eq!(pauses.iter().filter_map(seconds).filter(|seconds| *seconds > 3.5).count(), 1, "{pauses:?}");
     let totals = scratch.table("out", "run_total");
     let longest = |phase: &str| {
         let rows = totals.iter().filter(|row| row["phase"] == phase);

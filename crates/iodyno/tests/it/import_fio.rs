@@ -111,9 +111,9 @@ fn of_several_documents_the_last_whole_one_counts_and_their_differences_are_inte
     assert_eq!((total.ops, rows.iter().map(|row| row.ops).sum::<i64>()), (reads(last), reads(last)));
     assert!(reads(0) < reads(last) && rows.len() >= 3, "{rows:?}");
     // Each document ends an interval; one in which nothing came back has no row.
-    let read = |from: i64, to: i64| (to > from).then_some(to - from);
-    let steps = (0..=last).filter_map(|at| read(if at == 0 { 0 } else { reads(at - 1) }, reads(at)));
-    assert_eq!(rows.iter().map(|row| row.ops).filter(|ops| *ops > 0).collect::<Vec<_>>(), steps.collect::<Vec<_>>());
+    let counts: Vec<i64> = std::iter::once(0).chain((0..=last).map(reads)).collect();
+    let steps: Vec<i64> = counts.windows(2).map(|two| two[1] - two[0]).filter(|step| *step > 0).collect();
+    assert_eq!(rows.iter().map(|row| row.ops).filter(|ops| *ops > 0).collect::<Vec<_>>(), steps);
     // Intervals follow one another, and together hold all times.
     assert!(rows.windows(2).all(|two| two[1].t_ns - two[1].interval_ns == two[0].t_ns), "{rows:?}");
     assert_eq!(rows.iter().map(|row| row.service.count()).sum::<u64>(), total.service.count());

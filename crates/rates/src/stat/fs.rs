@@ -159,7 +159,8 @@ impl Stream for FileSystems {
         let block = (!since_boot || self.since_boot).then(|| {
             let rates: Vec<_> = rows.iter().map(|row| self.rates(row, since_boot)).collect();
             // The interval is that of the rates: what was done is the rate times the interval.
-            let of_rates = rates.iter().flatten().map(|(seconds, _)| *seconds).reduce(f64::max);
+            let of_rates = rates.iter().flatten().map(|(seconds, _)| *seconds).filter(|seconds| *seconds > 0.0);
+            let of_readings = (t_ns - since_ns.unwrap_or(0)) as f64 / 1e9;
             let row = |(row, rates): (FileSystem, Option<(f64, _)>)| StatRow {
                 values: self.values(&row, rates.map(|(_, rates)| rates).unwrap_or_default()),
                 texts: vec![Some(row.kind.clone()), Some(row.source.clone())],
@@ -168,7 +169,7 @@ impl Stream for FileSystems {
             StatBlock {
                 subject: CounterSubject::Fs,
                 t_ns,
-                seconds: of_rates.unwrap_or((t_ns - since_ns.unwrap_or(0)) as f64 / 1e9),
+                seconds: of_rates.reduce(f64::max).unwrap_or(of_readings),
                 since_boot,
                 rows: rows.into_iter().zip(rates).map(row).collect(),
             }
