@@ -53,7 +53,7 @@ impl BlockRequest {
             (OperationKind::Trim, _) => IoringOp::Fallocate as u8,
             (OperationKind::Flush, _) => IoringOp::Fsync as u8,
             // No operation on blocks.
-            (OperationKind::Command, _) => IoringOp::Nop as u8,
+            _ => IoringOp::Nop as u8,
         };
         match op {
             OperationKind::Read | OperationKind::Write => Entry {
@@ -73,7 +73,7 @@ impl BlockRequest {
             }
             OperationKind::Trim => Entry { code, offset, address: u64::from(bytes), length: PUNCH_HOLE, ..words },
             OperationKind::Flush => Entry { code, flags: if self.datasync { DATASYNC } else { 0 }, ..words },
-            OperationKind::Command => Entry { code, is_fixed_file: false, ..words },
+            _ => Entry { code, is_fixed_file: false, ..words },
         }
     }
 }

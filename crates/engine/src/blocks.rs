@@ -197,7 +197,7 @@ fn perform(file: BorrowedFd<'_>, operation: Operation, buffer: &mut [u8], (datas
         OperationKind::Flush if datasync => fdatasync(file).map(|()| 0),
         OperationKind::Flush => fsync(file).map(|()| 0),
         // No operation on blocks.
-        OperationKind::Command => Err(rustix::io::Errno::OPNOTSUPP),
+        _ => Err(rustix::io::Errno::OPNOTSUPP),
     };
     result.unwrap_or_else(|error| -error.raw_os_error())
 }

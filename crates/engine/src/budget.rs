@@ -89,7 +89,7 @@ impl Budget {
             _ if is_warmup => [false; 3],
             OperationKind::Read => [true, true, false],
             OperationKind::Write => [true, false, true],
-            OperationKind::Trim | OperationKind::Flush | OperationKind::Command => [false; 3],
+            _ => [false; 3],
         };
         for (meter, concerned) in self.bytes.iter().zip(concerned) {
             let Some(Meter { charged, limit }) = meter else { continue };

@@ -4,7 +4,7 @@
 macro_rules! catalogue {
     ($($(#[$doc:meta])* $kind:ident: $name:literal, moves_data: $moves:literal, changes_data: $changes:literal;)*) => {
         /// What an operation does.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         #[repr(u8)]
         pub enum OperationKind {
             $($(#[$doc])* $kind,)*
@@ -52,6 +52,28 @@ catalogue! {
     Flush: "flush", moves_data: false, changes_data: false;
     /// Executes a program, which may do anything; has no address.
     Command: "command", moves_data: false, changes_data: false;
+    /// Makes a directory of a tree.
+    Mkdir: "mkdir", moves_data: false, changes_data: true;
+    /// Removes an empty directory of a tree.
+    Rmdir: "rmdir", moves_data: false, changes_data: true;
+    /// Makes an empty file of a tree.
+    Create: "create", moves_data: false, changes_data: true;
+    /// Removes a file of a tree.
+    Delete: "delete", moves_data: false, changes_data: true;
+    /// Copies a file of a tree to the same place in another tree.
+    Copy: "copy", moves_data: true, changes_data: true;
+    /// Moves a file of a tree to the same place in another tree.
+    Move: "move", moves_data: false, changes_data: true;
+    /// Asks for the attributes of a file.
+    Getattr: "getattr", moves_data: false, changes_data: false;
+    /// Sets the times of a file.
+    Setattr: "setattr", moves_data: false, changes_data: true;
+    /// Asks whether a file may be used.
+    Access: "access", moves_data: false, changes_data: false;
+    /// Opens a file.
+    Open: "open", moves_data: false, changes_data: false;
+    /// Closes a file.
+    Close: "close", moves_data: false, changes_data: false;
 }
 
 /// How many kinds blocks have: the length of what is kept by kind where no other kinds occur.
@@ -66,6 +88,21 @@ impl OperationKind {
 
     /// Executions of programs.
     pub const COMMANDS: [Self; 1] = [Self::Command];
+
+    /// The kinds that work in trees: reads and writes, and all of files and directories. The others between them stay empty.
+    pub const TREES: &'static [Self] = Self::ALL;
+
+    /// Does it make, change or delete something in a tree?
+    #[must_use]
+    pub const fn changes_tree(self) -> bool {
+        self.changes_data() && !matches!(self, Self::Trim)
+    }
+
+    /// The kind with this name, as Vdbench's `operation=` and our tables have it.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
 
     /// Position in the catalogue.
     #[must_use]

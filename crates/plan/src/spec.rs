@@ -23,6 +23,7 @@ mod source;
 mod stop;
 mod target;
 mod transfer_size;
+mod tree;
 mod workload;
 
 pub use address::{AddressDistribution, AddressOrder, AddressPattern};
@@ -44,6 +45,7 @@ pub use source::{ParameterText, TextSpan};
 pub use stop::{DataLimit, ErrorRule, SteadyMeasure, SteadyRule, StopCondition};
 pub use target::{OpenFlags, TargetSpec};
 pub use transfer_size::TransferSize;
+pub use tree::*;
 pub use workload::Workload;
 
 pub(crate) use content::copied_share;

@@ -1,15 +1,18 @@
-//! Commands as load: programs that are started, timed and judged like operations.
+//! Kinds of load, and commands as load: programs that are started, timed and judged like operations.
 
+use super::tree::TreeLoad;
 use serde::{Deserialize, Serialize};
 
 /// What kind of work a workload does. Where it is [`Load::Blocks`], the fields of [`Workload`](crate::Workload) say what.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Load {
     /// Reads, writes, trims and flushes at offsets of its targets.
     #[default]
     Blocks,
     /// Executions of a program. Such a workload has no targets: nothing is opened or protected for it.
     Command(Box<CommandLoad>),
+    /// Operations on directories and files. Such a workload has no targets but trees.
+    Tree(Box<TreeLoad>),
 }
 
 impl Load {
@@ -24,8 +27,23 @@ impl Load {
     pub fn command(&self) -> Option<&CommandLoad> {
         match self {
             Self::Command(load) => Some(load),
-            Self::Blocks => None,
+            Self::Blocks | Self::Tree(_) => None,
         }
+    }
+
+    /// What is done in trees, where it is that.
+    #[must_use]
+    pub fn tree(&self) -> Option<&TreeLoad> {
+        match self {
+            Self::Tree(load) => Some(load),
+            Self::Blocks | Self::Command(_) => None,
+        }
+    }
+
+    /// Does it have a part in the run's rate? Commands have none.
+    #[must_use]
+    pub fn is_paced(&self) -> bool {
+        self.command().is_none()
     }
 }
 

@@ -5,7 +5,9 @@ use super::run::Run;
 use super::settings::PlanSettings;
 use super::source::{ParameterText, TextSpan};
 use super::target::TargetSpec;
+use super::tree::TreeSpec;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// Everything that one command is going to do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -14,6 +16,9 @@ pub struct Plan {
     pub sources: Vec<ParameterText>,
     /// What is read or written, in the order of definition.
     pub targets: Vec<TargetSpec>,
+    /// Directories in which trees are made and used, in the order of definition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trees: Vec<TreeSpec>,
     /// Runs in the order of execution, loops expanded.
     pub runs: Vec<Run>,
     /// Settings of the whole plan.
@@ -22,6 +27,28 @@ pub struct Plan {
     pub objectives: Vec<Objective>,
     /// What was asked for, understood, and cannot run yet: each stops the run before any I/O.
     pub unsupported: Vec<UnsupportedRequest>,
+}
+
+impl Plan {
+    /// Name of what a lane of the engine works on: targets first, then trees.
+    #[must_use]
+    pub fn place_name(&self, place: usize) -> &str {
+        let tree = || self.trees.get(place.checked_sub(self.targets.len())?).map(|tree| tree.name.as_str());
+        self.targets.get(place).map(|target| target.name.as_str()).or_else(tree).unwrap_or("")
+    }
+
+    /// Path of the same.
+    #[must_use]
+    pub fn place_path(&self, place: usize) -> &Path {
+        let tree = || self.trees.get(place.checked_sub(self.targets.len())?).map(|tree| tree.anchor.as_path());
+        self.targets.get(place).map(|target| target.path.as_path()).or_else(tree).unwrap_or(Path::new(""))
+    }
+
+    /// The number of a tree among targets and trees.
+    #[must_use]
+    pub fn place_of_tree(&self, tree: usize) -> usize {
+        self.targets.len() + tree
+    }
 }
 
 /// A request that the plan holds but that this version cannot execute.

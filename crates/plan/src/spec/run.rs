@@ -6,6 +6,7 @@ use super::settings::ShellCommand;
 use super::source::TextSpan;
 use super::stop::StopCondition;
 use super::target::TargetSpec;
+use super::tree::TreeUse;
 use super::workload::Workload;
 use serde::{Deserialize, Serialize};
 
@@ -54,15 +55,40 @@ pub struct Run {
 }
 
 impl Run {
-    /// The workloads that do I/O at offsets: among these the run's rate is divided.
+    /// The workloads that do I/O at offsets.
     pub fn block_workloads(&self) -> impl Iterator<Item = &Workload> {
         self.workloads.iter().filter(|workload| workload.load.is_blocks())
+    }
+
+    /// The workloads among which the run's rate is divided: all but commands.
+    pub fn paced_workloads(&self) -> impl Iterator<Item = &Workload> {
+        self.workloads.iter().filter(|workload| workload.load.is_paced())
     }
 
     /// Does it execute commands and nothing else? Such a run has no rate.
     #[must_use]
     pub fn is_of_commands(&self) -> bool {
-        !self.workloads.is_empty() && self.block_workloads().next().is_none()
+        !self.workloads.is_empty() && self.paced_workloads().next().is_none()
+    }
+
+    /// Does it work in trees?
+    #[must_use]
+    pub fn is_of_trees(&self) -> bool {
+        self.workloads.iter().any(|workload| workload.load.tree().is_some())
+    }
+
+    /// The trees that it uses, each once, in the order of the workloads; destinations of copies too.
+    #[must_use]
+    pub fn tree_uses(&self) -> Vec<&TreeUse> {
+        let mut found: Vec<&TreeUse> = Vec::new();
+        for load in self.workloads.iter().filter_map(|workload| workload.load.tree()) {
+            for one in load.uses.iter().chain(&load.destination) {
+                if !found.iter().any(|known| known.tree == one.tree) {
+                    found.push(one);
+                }
+            }
+        }
+        found
     }
 
     /// What the workloads with a rate of their own ask for together, in operations per second.
@@ -87,7 +113,7 @@ impl Run {
     /// What a run of `rate` operations per second offers in all. It is more than `rate` when the workloads' own rates are,
     /// or when no workload shares the rest.
     pub fn offered_rate(&self, rate: f64) -> f64 {
-        let is_shared = self.block_workloads().any(|workload| workload.rate.is_none());
+        let is_shared = self.paced_workloads().any(|workload| workload.rate.is_none());
         self.own_rates() + if is_shared { self.shared_rate(rate) } else { 0.0 }
     }
 
@@ -95,8 +121,8 @@ impl Run {
     /// when it goes as fast as it can. Where all workloads have rates of their own, no one goes at full speed.
     #[must_use]
     pub fn offered(&self, rate: Option<f64>) -> Option<f64> {
-        let has_blocks = self.block_workloads().next().is_some();
-        let all_own = has_blocks && self.block_workloads().all(|workload| workload.rate.is_some());
+        let has_paced = self.paced_workloads().next().is_some();
+        let all_own = has_paced && self.paced_workloads().all(|workload| workload.rate.is_some());
         rate.map(|rate| self.offered_rate(rate)).or_else(|| all_own.then(|| self.own_rates()))
     }
 

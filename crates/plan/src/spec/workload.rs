@@ -1,7 +1,7 @@
 //! A stream of operations.
 
 use super::address::AddressPattern;
-use super::command::{CommandLoad, Load};
+use super::command::{CommandLine, CommandLoad, Load};
 use super::content::WriteContent;
 use super::job::Job;
 use super::op_mix::OpMix;
@@ -10,6 +10,7 @@ use super::replay::Replay;
 use super::source::TextSpan;
 use super::target::{OpenFlags, TargetSpec};
 use super::transfer_size::TransferSize;
+use super::tree::TreeLoad;
 use serde::{Deserialize, Serialize};
 
 /// One stream of operations of one kind of shape on one or more targets.
@@ -85,6 +86,20 @@ impl Workload {
             replay: None,
             span,
         }
+    }
+
+    /// Operations in trees, which are no targets.
+    #[must_use]
+    pub fn of_tree(name: String, load: TreeLoad, span: TextSpan) -> Self {
+        let none = CommandLoad {
+            line: CommandLine::Program(Vec::new()),
+            prepare: None,
+            warmups: 0,
+            executions: None,
+            at_ns: Vec::new(),
+            baselines: 0,
+        };
+        Self { share: 1.0, load: Load::Tree(Box::new(load)), ..Self::of_commands(name, none, span) }
     }
 
     /// The transfer sizes that its operations have: of reads (and of everything without sizes of its own), writes, trims.

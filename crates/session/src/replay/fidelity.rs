@@ -164,7 +164,7 @@ fn kind(io: &ReplayIo) -> u8 {
         OperationKind::Trim if io.zeroes => ZEROES,
         OperationKind::Trim => 2,
         // Of blocks, which a trace consists of, the only kind that is left.
-        OperationKind::Flush | OperationKind::Command => FLUSH,
+        _ => FLUSH,
     }
 }
 

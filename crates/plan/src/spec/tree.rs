@@ -1,0 +1,181 @@
+//! Directory trees as load: their shape, and what is done in them (Vdbench's `fsd=` and `fwd=`).
+
+use super::source::TextSpan;
+use super::target::OpenFlags;
+use super::transfer_size::TransferSize;
+use crate::generate::OperationKind;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// A directory in which runs make and use a tree of directories and files (Vdbench's `fsd=`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TreeSpec {
+    /// Name in the parameter file (`fsd1`).
+    pub name: String,
+    /// The anchor: the directory that holds the tree. All else in it is foreign.
+    pub anchor: PathBuf,
+    /// Make the directories above the anchor too (`create_anchors=yes`).
+    pub makes_parents: bool,
+    /// Where it was defined.
+    pub span: TextSpan,
+}
+
+/// Directories and files of a tree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TreeShape {
+    /// Levels of directories below the anchor, at least 1.
+    pub depth: u32,
+    /// Directories in the anchor and in each directory above the last level, at least 1.
+    pub width: u32,
+    /// Files in each directory that has files.
+    pub files: u64,
+    /// Which directories have files.
+    pub place: FilePlace,
+    /// How large the files are.
+    pub sizes: FileSizes,
+    /// Only a random part of the files is ever made and used: until they have so many bytes (`totalsize=`). `None`: all.
+    pub total_bytes: Option<u64>,
+    /// Only a random part of these is used by runs that are no formats (`workingsetsize=`, `wss=`). `None`: all.
+    pub working_set_bytes: Option<u64>,
+    /// Several processes use the tree, and each of them only every n-th file (`shared=yes`).
+    pub shared: bool,
+}
+
+/// Which directories have files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FilePlace {
+    /// Those of the last level.
+    #[default]
+    Bottom,
+    /// All; the anchor itself has none.
+    All,
+}
+
+/// How large files are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum FileSizes {
+    /// All alike.
+    Fixed(u64),
+    /// `(bytes, percent)`, chosen by chance from a fixed seed; the percentages sum to 100.
+    Mix(Vec<(u64, f64)>),
+    /// Half of this up to one and a half times this, by chance from a fixed seed, rounded as Vdbench does (`sizes=(n,0)`).
+    Around(u64),
+}
+
+/// A tree in one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TreeUse {
+    /// Index into [`Plan::trees`](crate::Plan::trees).
+    pub tree: usize,
+    /// Its shape in this run; the same for all workloads of a run.
+    pub shape: TreeShape,
+}
+
+/// What a workload does in its trees.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TreeLoad {
+    /// The trees; its operations go to them in turn.
+    pub uses: Vec<TreeUse>,
+    /// Which operations.
+    pub task: TreeTask,
+    /// Threads on each tree, each of which does one operation after the other.
+    pub threads: u32,
+    /// Which file is next.
+    pub select: FileSelect,
+    /// Which part of the open file is next.
+    pub access: FileAccess,
+    /// The file is closed, and another one is next, after so much of it; `None`: at its end, or when it is random: after
+    /// as many transfers as the file has, at most 100.
+    pub stop_after: Option<StopAfter>,
+    /// How large transfers are.
+    pub transfer: TransferSize,
+    /// How files are opened.
+    pub open: OpenFlags,
+    /// Where copied and moved files go.
+    pub destination: Option<TreeUse>,
+}
+
+/// Which operations a workload does in its trees.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum TreeTask {
+    /// This one, over and over. Reads and writes are transfers in a file that is opened before and closed after them; the others are
+    /// whole operations on a file or directory. It ends when there is nothing left that it can be done to (a `create` when all files exist).
+    One(OperationKind),
+    /// Reads and writes in the same open file: this fraction of them are reads (`rdpct=`).
+    Mixed {
+        /// Fraction of reads, 0 to 1.
+        read: f64,
+    },
+    /// Makes the tree.
+    Format(FormatTask),
+}
+
+/// How a tree is made (`format=`): what does not belong to it is never touched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormatTask {
+    /// Files and directories of the tree, of whatever shape, are deleted first.
+    pub deletes: bool,
+    /// Directories are made, and files when this is false.
+    pub only_directories: bool,
+    /// Nothing is made: it ends when all is deleted (`format=clean`).
+    pub only_deletes: bool,
+    /// Ends after the run's time, complete or not (`format=limited`).
+    pub limited: bool,
+}
+
+/// Which file is next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum FileSelect {
+    /// One behind the other, from the first again.
+    #[default]
+    Sequential,
+    /// By chance.
+    Random,
+    /// Each file once, then the workload ends.
+    Once,
+    /// By chance, files in the middle of a Poisson distribution more often (`poisson`): its midpoint in percent of the files.
+    Poisson {
+        /// `None`: Vdbench's own.
+        midpoint: Option<f64>,
+    },
+    /// As Poisson, folded to the first files (`skewed`).
+    Skewed {
+        /// `None`: Vdbench's own.
+        midpoint: Option<f64>,
+    },
+}
+
+/// Which part of an open file is next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FileAccess {
+    /// One behind the other.
+    #[default]
+    Sequential,
+    /// The same, and a file that is to be written is deleted before, and made anew (`fileio=(seq,delete)`).
+    SequentialDelete,
+    /// By chance.
+    Random,
+    /// By chance, several threads in the same file at a time (`fileio=(random,shared)`).
+    RandomShared,
+}
+
+/// How much of a file is used before it is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum StopAfter {
+    /// So many transfers.
+    Transfers(u64),
+    /// Transfers over this fraction of its size.
+    Fraction(f64),
+}
+
+impl TreeLoad {
+    /// Does it make, change or delete anything in its trees?
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        match &self.task {
+            TreeTask::Format(_) => true,
+            TreeTask::Mixed { read } => *read < 1.0,
+            TreeTask::One(kind) => kind.changes_tree(),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Directory trees of loads (Vdbench's `fsd=`): names, sizes, what is there, and whose it is.
+//!
+//! [`TreeLayout`] is arithmetic: it knows the path and the asked size of every file by its number, so that no name is ever kept.
+//! [`TreeState`] is what is known to exist, shared by all threads of a run, eight bytes for a file. `control_file` reads and writes
+//! what Vdbench leaves in an anchor about it; `inspection` proves that nothing in an anchor is foreign before anything is deleted.
+//! The operations themselves are the engine's.
+
+mod error;
+mod java_random;
+mod layout;
+mod sizes;
+mod state;
+
+pub use error::TreeError;
+pub use java_random::JavaRandom;
+pub use layout::TreeLayout;
+pub use state::{FileState, TreeState};
