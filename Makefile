@@ -9,7 +9,7 @@ OUT := $(or $(CARGO_TARGET_DIR),target)
 BIN := $(OUT)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo build query test test-released test-build check fmt bench bench-trace bench-replay bench-record bench-top bench-honest bench-compare exam exam-quick soak fuzz web docs deps-build deps-test clean
+.PHONY: demo demo-amber-road build query test test-released test-build check fmt bench bench-trace bench-replay bench-record bench-top bench-honest bench-compare exam exam-quick soak fuzz web docs deps-build deps-test clean
 
 # Installs the packages of $(1) that are not there yet; silent when all are. What was removed and not purged is known to dpkg, and not there.
 define apt
@@ -111,6 +111,10 @@ bench-compare: build deps-test
 bench-honest: build deps-test
 	cargo build --release --locked -p faultfs
 	bench/honest_time.py "$(OUT)/release/"
+
+# The load of an acceptance test with an rsync beside it, on a single and a mirrored file system (as root; three minutes, 7 GiB).
+demo-amber-road: build
+	@BIN="$(BIN)" bench/amber_road.sh
 
 # Tests of times, which need an idle machine; not part of CI. Lists at the end what could not be judged.
 exam: deps-test
