@@ -31,6 +31,29 @@ pub enum TreeError {
         /// What there is.
         most: u64,
     },
+    /// A control file that is not as Vdbench or iodyno leave it.
+    #[error(
+        "the control file {} is not as it was written: {what}; format=yes makes the tree anew, and without the file the directories are looked at instead", path.display()
+    )]
+    Damaged {
+        /// The control file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// A tree of another shape is there.
+    #[error(
+        "the control file {} describes another tree: {differences}; correct the parameters, or make the tree anew with format=yes", path.display()
+    )]
+    OtherShape {
+        /// The control file.
+        path: PathBuf,
+        /// What differs, with both values.
+        differences: String,
+    },
+    /// The control file could not be written.
+    #[error(transparent)]
+    Output(#[from] output::OutputError),
     /// A call failed.
     #[error("failed to {action} {}: {source}", path.display())]
     System {

@@ -5,6 +5,7 @@
 //! what Vdbench leaves in an anchor about it; `inspection` proves that nothing in an anchor is foreign before anything is deleted.
 //! The operations themselves are the engine's.
 
+mod control_file;
 mod error;
 mod file_set;
 mod java_random;
@@ -15,6 +16,7 @@ mod sizes;
 mod state;
 mod tree;
 
+pub use control_file::Moment;
 pub use error::TreeError;
 pub use file_set::FileSet;
 pub use java_random::JavaRandom;

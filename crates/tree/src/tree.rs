@@ -1,5 +1,6 @@
 //! A tree of a run: where its files are, what is known of them, and the directory that holds it.
 
+use crate::control_file::{self, Known, Moment};
 use crate::{FileSet, TreeError, TreeLayout, TreeState, listing};
 use plan::{TreeShape, TreeSpec};
 use rustix::fs::{Mode, OFlags};
@@ -11,8 +12,10 @@ use std::path::{Path, PathBuf};
 pub enum Opening {
     /// Nothing: the anchor is empty, or all of the tree is deleted first.
     Empty,
-    /// What is there.
+    /// What the control file says, where it was written at the end of a run, as Vdbench does; otherwise what is there.
     Existing,
+    /// What is there, by listing all directories; the control file must fit as well where there is one.
+    Listed,
 }
 
 /// A tree of a run, with its anchor open.
@@ -31,7 +34,8 @@ impl Tree {
     /// Opens an anchor that exists, for a tree of this shape. Changes nothing in it.
     ///
     /// # Errors
-    /// When it is no directory, when the tree is too large or smaller than its subsets, or when its directories cannot be listed.
+    /// When it is no directory, when the tree is too large or smaller than its subsets, when the control file is damaged or of
+    /// another shape, or when directories cannot be listed.
     pub fn open(spec: &TreeSpec, shape: &TreeShape, how: Opening) -> Result<Self, TreeError> {
         Self::at(&spec.anchor, shape, how)
     }
@@ -54,10 +58,29 @@ impl Tree {
         let members = part(&all, &layout, shape.total_bytes, "totalsize")?;
         let working_set = part(&members, &layout, shape.working_set_bytes, "workingsetsize")?;
         let state = TreeState::empty(&layout);
-        if how == Opening::Existing {
+        // Vdbench leaves the control file alone where several processes share a tree.
+        let known = match how {
+            Opening::Empty => Known::All,
+            _ if shape.shared => Known::Nothing,
+            Opening::Existing => control_file::read(anchor.as_fd(), path, shape, &layout, Some(&state))?,
+            Opening::Listed => control_file::read(anchor.as_fd(), path, shape, &layout, None)?,
+        };
+        if known == Known::Nothing {
             listing::fill(anchor.as_fd(), path, &layout, &state)?;
         }
         Ok(Self { path: path.to_owned(), anchor, shape: shape.clone(), layout, state, members, working_set })
+    }
+
+    /// Writes the control file: at the start of a run, so that nothing is believed after a crash, and at its end. Not where several
+    /// processes share the tree.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_control_file(&self, moment: Moment) -> Result<(), TreeError> {
+        if self.shape.shared {
+            return Ok(());
+        }
+        control_file::write(self, moment)
     }
 
     /// Path of the anchor.
