@@ -8,6 +8,7 @@
 mod control_file;
 mod error;
 mod file_set;
+mod inspection;
 mod java_random;
 mod layout;
 mod listing;
@@ -19,6 +20,7 @@ mod tree;
 pub use control_file::Moment;
 pub use error::TreeError;
 pub use file_set::FileSet;
+pub use inspection::{Anchor, Inspection};
 pub use java_random::JavaRandom;
 pub use layout::TreeLayout;
 pub use names::{CONTROL_FILE, NameKind, name_kind};
