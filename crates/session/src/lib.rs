@@ -29,6 +29,7 @@ mod run_observer;
 mod show;
 mod steady;
 mod sync;
+mod trees;
 
 pub use ab::{AbLoad, AbOutcome, AbRequest, ab, order_of};
 pub use dry_run::{DryRun, TargetFinding, dry_run};

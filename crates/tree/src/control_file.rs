@@ -66,6 +66,13 @@ pub(crate) fn write(tree: &Tree, moment: Moment) -> Result<(), TreeError> {
     Ok(file.finish()?)
 }
 
+/// Removes the control file of a tree; is there none now?
+pub(crate) fn remove(tree: &Tree) -> bool {
+    let Ok(fd) = tree.anchor().try_clone_to_owned() else { return false };
+    let folder = Folder::of_descriptor(fd, tree.path());
+    folder.remove_file(CONTROL_FILE).is_ok() || folder.kind(CONTROL_FILE).is_ok_and(|kind| kind.is_none())
+}
+
 /// Sums the characters up, without the ends of lines.
 struct Summed<W: Write> {
     out: W,

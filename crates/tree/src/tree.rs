@@ -53,10 +53,7 @@ impl Tree {
     /// # Errors
     /// As [`Tree::open`].
     pub fn in_anchor(path: &Path, anchor: OwnedFd, shape: &TreeShape, how: Opening) -> Result<Self, TreeError> {
-        let layout = TreeLayout::new(shape)?;
-        let all = FileSet::All(layout.files());
-        let members = part(&all, &layout, shape.total_bytes, "totalsize")?;
-        let working_set = part(&members, &layout, shape.working_set_bytes, "workingsetsize")?;
+        let (layout, members, working_set) = Self::check(shape)?;
         let state = TreeState::empty(&layout);
         // Vdbench leaves the control file alone where several processes share a tree.
         let known = match how {
@@ -69,6 +66,29 @@ impl Tree {
             listing::fill(anchor.as_fd(), path, &layout, &state)?;
         }
         Ok(Self { path: path.to_owned(), anchor, shape: shape.clone(), layout, state, members, working_set })
+    }
+
+    /// Where everything of a tree of this shape is, which files are made and used (`totalsize=`), and which of them by runs that are no
+    /// formats (`workingsetsize=`); looks at nothing.
+    ///
+    /// # Errors
+    /// When it is too large or smaller than its subsets.
+    pub fn check(shape: &TreeShape) -> Result<(TreeLayout, FileSet, FileSet), TreeError> {
+        let layout = TreeLayout::new(shape)?;
+        let all = FileSet::All(layout.files());
+        let members = part(&all, &layout, shape.total_bytes, "totalsize")?;
+        let working_set = part(&members, &layout, shape.working_set_bytes, "workingsetsize")?;
+        Ok((layout, members, working_set))
+    }
+
+    /// Notes before a run that changes the tree that what is known of it is not to be believed after a crash. Where that cannot be
+    /// written, because there is no room, the control file is removed.
+    ///
+    /// # Errors
+    /// When neither is possible.
+    pub fn begin_changes(&self) -> Result<(), TreeError> {
+        let Err(error) = self.write_control_file(Moment::Start) else { return Ok(()) };
+        if control_file::remove(self) { Ok(()) } else { Err(error) }
     }
 
     /// Writes the control file: at the start of a run, so that nothing is believed after a crash, and at its end. Not where several
