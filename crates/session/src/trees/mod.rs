@@ -239,3 +239,6 @@ fn missing_files(spec: &TreeSpec, run: &Run, tree: &Tree) -> Result<Option<TreeR
     );
     Ok((!is_all).then(|| TreeRemark { name: spec.name.clone(), sentence, is_trouble: true }))
 }
+
+#[cfg(test)]
+mod tests;

@@ -117,3 +117,51 @@ fn an_anchor_is_taken_once_for_changes_and_often_for_reading() {
     three.take(true).unwrap();
     assert!(open().take(false).unwrap_err().to_string().contains(&folder.path().display().to_string()));
 }
+
+/// Unmounts in the end.
+struct Mounted(PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = rustix::mount::unmount(&self.0, rustix::mount::UnmountFlags::DETACH);
+    }
+}
+
+#[test]
+fn a_mount_inside_is_foreign_even_of_the_same_file_system() {
+    let folder = made();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("vdb.1_1.dir/vdb.2_9.dir")).unwrap();
+    // Without the right to mount there is nothing to see.
+    let bind = |from: &str, to: &str| rustix::mount::mount_bind(at(from), at(to)).map(|()| Mounted(at(to)));
+    let Ok(directory) = bind("vdb.1_2.dir", "vdb.1_1.dir/vdb.2_9.dir") else { return };
+    let found = inspect(folder.path());
+    let said: Vec<_> = found.first_foreign.iter().collect();
+    assert_eq!(found.foreign, 1, "{found:?}");
+    assert_eq!(said[0].0, Path::new("vdb.1_1.dir/vdb.2_9.dir"));
+    assert!(said[0].1.contains("something is mounted there"), "{found:?}");
+    drop(directory);
+    assert_eq!(inspect(folder.path()).foreign, 0);
+    let file = bind("vdb.1_2.dir/vdb_f0001.file", "vdb.1_1.dir/vdb_f0002.file").unwrap();
+    let found = inspect(folder.path());
+    assert!(
+        found.foreign == 1 && found.first_foreign.contains_key(Path::new("vdb.1_1.dir/vdb_f0002.file")),
+        "{found:?}"
+    );
+    drop(file);
+}
+
+#[test]
+fn lost_and_found_belongs_to_the_file_system_that_is_mounted_at_the_anchor() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = rustix::mount::MountFlags::NOSUID;
+    if rustix::mount::mount("none", folder.path(), "tmpfs", flags, None).is_err() {
+        return;
+    }
+    let mounted = Mounted(folder.path().to_owned());
+    fs::create_dir(folder.path().join("lost+found")).unwrap();
+    assert_eq!(inspect(folder.path()).foreign, 0);
+    fs::create_dir(folder.path().join("found")).unwrap();
+    assert_eq!(inspect(folder.path()).foreign, 1);
+    drop(mounted);
+}
