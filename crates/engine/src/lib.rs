@@ -68,6 +68,7 @@ pub use running::{RunningRun, start, start_keeping};
 pub use stats::FirstError;
 
 use plan::{Plan, Run};
+use std::sync::Arc;
 use target::OpenTarget;
 
 /// How I/O is issued.
@@ -111,6 +112,8 @@ pub struct RunInput<'a> {
     pub rate: ResolvedRate,
     /// Open targets by their index in the plan; those that the run does not use may be missing.
     pub targets: &'a [Option<OpenTarget>],
+    /// Open trees by their index in the plan; those that the run does not use may be missing.
+    pub trees: &'a [Option<Arc<tree::Tree>>],
     /// Seed of its random choices.
     pub seed: u64,
     /// The same for workloads whose choices vary from pass to pass ([`plan::FileUse::varies`]).

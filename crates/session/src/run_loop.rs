@@ -186,6 +186,7 @@ pub(crate) fn execute(
         run: context.run,
         rate: context.pace,
         targets: context.targets,
+        trees: context.trees,
         seed: context.seed,
         varying_seed: context.varying_seed,
         data_seed: context.data_seed,
@@ -485,7 +486,7 @@ impl Under<'_, '_> {
 
     /// Is there any load but commands?
     fn has_blocks(&self) -> bool {
-        self.context.run.workloads.iter().any(|workload| workload.load.is_blocks())
+        self.context.run.workloads.iter().any(|workload| workload.load.is_paced())
     }
 
     /// Errors and the monitor file, looked at once per interval.
