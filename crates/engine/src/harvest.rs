@@ -34,6 +34,28 @@ pub struct IntervalHarvest {
     pub ios_lost: u64,
     /// Executions of commands that ended, or that the end of the run left without a beginning; they are in none of `lanes`.
     pub executions: Vec<ExecutionRecord>,
+    /// What operations in trees needed besides, in the order of workload, place, operation; in none of `lanes`.
+    pub steps: Vec<StepInterval>,
+}
+
+/// Steps of one kind of one workload in one place: the opens and closes around reads and writes, what a copy is made of, …
+/// They have a service time only, and count as no operation that was asked for.
+#[derive(Clone, Debug)]
+pub struct StepInterval {
+    /// Index into the run's workloads.
+    pub workload: usize,
+    /// Number of the place, as in [`LaneInterval::target`].
+    pub target: usize,
+    /// Kind of operation.
+    pub op: OperationKind,
+    /// Steps completed.
+    pub ops: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
+    /// Steps that failed.
+    pub errors: u64,
+    /// Completion − submission, ns.
+    pub service: Histogram,
 }
 
 /// One operation that succeeded.
@@ -108,6 +130,16 @@ impl IntervalHarvest {
             job.completed.merge(&before.completed);
         }
         next.jobs.append(&mut self.jobs);
+        for step in &mut next.steps {
+            let key = (step.workload, step.target, step.op);
+            let before = self.steps.iter().position(|step| (step.workload, step.target, step.op) == key);
+            let Some(before) = before.map(|at| self.steps.swap_remove(at)) else { continue };
+            step.ops += before.ops;
+            step.bytes += before.bytes;
+            step.errors += before.errors;
+            step.service.merge(&before.service);
+        }
+        next.steps.append(&mut self.steps);
         self.failures.append(&mut next.failures);
         self.ios.append(&mut next.ios);
         self.executions.append(&mut next.executions);
@@ -121,6 +153,7 @@ impl IntervalHarvest {
             ios: self.ios,
             ios_lost: self.ios_lost + next.ios_lost,
             executions: self.executions,
+            steps: next.steps,
         }
     }
 }
@@ -222,6 +255,8 @@ pub struct FailedOperation {
     pub offset: u64,
     /// How much was asked, bytes.
     pub bytes: u32,
+    /// Path of the file or directory, of an operation in a tree; `None` for a target, whose path is the plan's.
+    pub path: Option<String>,
     /// What the kernel said.
     pub kind: String,
 }

@@ -58,7 +58,8 @@ pub use engine_overhead::{EngineOverhead, own_cost};
 pub use error::EngineError;
 pub use group::pattern_of;
 pub use harvest::{
-    FailedOperation, FinishedRun, IntervalHarvest, JobInterval, KeptIo, LaneEnd, LaneInterval, WorkerInterval,
+    FailedOperation, FinishedRun, IntervalHarvest, JobInterval, KeptIo, LaneEnd, LaneInterval, StepInterval,
+    WorkerInterval,
 };
 pub use job_status::{JobFault, JobStatus, JobStatuses};
 pub use placement::check_placement;

@@ -493,7 +493,8 @@ impl RunningRun {
         jobs.sort_by_key(|job: &JobInterval| job.workload);
         ios.sort_by_key(|io: &KeptIo| io.t_ns);
         let executions = self.commands.log.take();
-        IntervalHarvest { t_ns, interval_ns, lanes, workers, jobs, failures, ios, ios_lost, executions }
+        let steps = Vec::new();
+        IntervalHarvest { t_ns, interval_ns, lanes, workers, jobs, failures, ios, ios_lost, executions, steps }
     }
 
     /// Was it the worker that limited the load in this interval?
@@ -566,7 +567,7 @@ impl RunningRun {
 /// A failure of a lane, in times of the clock.
 fn failure_of(raw: &RawFailure, (workload, target): (usize, usize), started_ns: u64) -> FailedOperation {
     let RawFailure { t_ns, op, offset, bytes, result, .. } = *raw;
-    FailedOperation { t_ns: started_ns + t_ns, workload, target, op, offset, bytes, kind: describe(result) }
+    FailedOperation { t_ns: started_ns + t_ns, workload, target, op, offset, bytes, path: None, kind: describe(result) }
 }
 
 /// An operation of a lane that is kept by itself, in times of the clock.

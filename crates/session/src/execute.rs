@@ -431,7 +431,7 @@ impl Life<'_, '_> {
         let run = shared.as_ref().unwrap_or(run);
         let result = self.run(self.plan, run, &title, pace)?;
         let seconds = result.measured_ns as f64 / 1e9;
-        if seconds > 0.0 && run.workloads.iter().any(|workload| workload.load.is_blocks()) {
+        if seconds > 0.0 && run.paced_workloads().next().is_some() {
             self.achieved.learn(run, result.measured.ops as f64 / seconds, result.measured.response_mean_ns());
             self.achieved.learn_shares(run, &result.ops_by_workload);
         }

@@ -24,7 +24,7 @@ pub(crate) fn check(runs: &[Run]) -> Result<(), SessionError> {
     let mut achieved = Achieved::default();
     for run in runs {
         achieved.decide(run)?;
-        if run.workloads.iter().any(|workload| workload.load.is_blocks()) {
+        if run.paced_workloads().next().is_some() {
             achieved.learn(run, 1.0, None);
         }
     }
