@@ -19,7 +19,7 @@ impl TreeThread<'_> {
         if !self.pass(|| {}) {
             return false;
         }
-        let directories = lane.phases.found.lock().map(|found| found.clone()).unwrap_or_default();
+        let directories = lane.phases.found.lock().map(|found| std::sync::Arc::clone(&found)).unwrap_or_default();
         let at = |piece: u64| usize::try_from(piece).ok().filter(|at| *at < directories.len());
         while self.may_go_on()
             && let Some(at) = at(lane.phases.piece())
@@ -72,7 +72,7 @@ impl TreeThread<'_> {
             });
         }
         if let Ok(mut found) = self.lane.phases.found.lock() {
-            *found = all;
+            *found = std::sync::Arc::new(all);
         }
     }
 

@@ -20,17 +20,25 @@ impl TreeThread<'_> {
             let due_ns = (!self.lane.is_closed()).then_some(ticket.due_ns);
             let waited_from_ns = self.free_ns;
             let Some(found) = self.find(due_ns) else { return };
-            let mut ticket = ticket;
-            if self.lane.is_closed() && self.free_ns != waited_from_ns {
-                // There was nothing to do it to.
-                ticket.due_ns = self.free_ns;
-            }
             self.path_of_found(found);
             let is_ready = kind != OperationKind::Copy && kind != OperationKind::Move || self.clear_target(&found);
-            let performed = self.perform(ticket, (0, 0), |this| match is_ready {
-                true => this.entry(kind, &found),
-                false => Err(Failure::from(Errno::EXIST).of_step(OperationKind::Delete).elsewhere()),
+            let mut ticket = ticket;
+            if self.lane.is_closed() && self.free_ns != waited_from_ns {
+                // There was nothing to do it to, or a step before it.
+                ticket.due_ns = self.free_ns;
+            }
+            let mut opened = None;
+            let performed = self.perform(ticket, (0, 0), |this| match (is_ready, kind) {
+                (false, _) => Err(Failure::from(Errno::EXIST).of_step(OperationKind::Delete).elsewhere()),
+                (true, OperationKind::Open) => {
+                    opened = Some(this.open_now(&this.lane.tree, How::Read)?);
+                    Ok(0)
+                }
+                (true, _) => this.entry(kind, &found),
             });
+            if let Some(fd) = opened {
+                let _ = self.close_step(fd, false);
+            }
             if let Performed::Failed(failure) = performed {
                 self.correct_found(&found, failure);
             }
@@ -98,33 +106,19 @@ impl TreeThread<'_> {
         Ok(())
     }
 
-    /// Opens and closes files one after the other; the one is the operation, the other a step.
-    pub(crate) fn run_opens(&mut self, kind: OperationKind) {
+    /// Closes files one after the other; the open before is a step.
+    pub(crate) fn run_closes(&mut self) {
         while self.goes_on() {
-            let Some(ticket) = self.ticket() else { return };
-            if !self.wait_until(ticket.due_ns) {
-                return;
-            }
-            let due_ns = (!self.lane.is_closed()).then_some(ticket.due_ns);
-            let Some(found) = self.find(due_ns) else { return };
+            let Some(found) = self.find(None) else { return };
             self.path_of_found(found);
-            let tree = &*self.lane.tree;
-            let performed = if kind == OperationKind::Open {
-                let mut opened = None;
-                let performed = self.perform(ticket, (0, 0), |this| {
-                    opened = Some(this.open_now(tree, How::Read)?);
-                    Ok(0)
-                });
-                if let Some(fd) = opened {
-                    let _ = self.close_step(fd, false);
-                }
-                performed
-            } else {
-                let opened = self.open_step(tree, found.at, How::Read);
-                self.perform(ticket, (0, 0), |_| opened.map(|fd| drop(fd)).map(|()| 0))
+            let opened = self.open_step(&self.lane.tree, found.at, How::Read);
+            let ticket = self.ticket().filter(|ticket| self.wait_until(ticket.due_ns));
+            let performed = match ticket {
+                Some(ticket) => self.perform(ticket, (0, 0), |_| opened.map(drop).map(|()| 0)),
+                None => Performed::Refused,
             };
             if let Performed::Failed(failure) = performed {
-                self.correct_found(&found, failure);
+                self.correct(found.at, failure);
             }
             self.release(&found);
             if matches!(performed, Performed::Refused) {

@@ -36,7 +36,9 @@ impl TreeThread<'_> {
             match self.look_round(&mut is_busy) {
                 Round::Found(found) => return Some(found),
                 Round::Through => {
-                    self.end_lane(due_ns, "each file was used once, as asked (fileselect=once)".to_string());
+                    // Other threads may still be at theirs.
+                    self.lane.used_up(due_ns);
+                    self.lane.note(self.through());
                     return None;
                 }
                 Round::Nothing => {}
@@ -57,6 +59,11 @@ impl TreeThread<'_> {
         if is_first {
             self.lane.note(why);
         }
+    }
+
+    fn through(&self) -> String {
+        let (op, anchor) = (self.lane.kinds.of(0).name(), self.tree().path().display());
+        format!("{op} in {anchor} is through: it has used every file once")
     }
 
     fn nothing_left(&self) -> String {

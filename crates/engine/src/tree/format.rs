@@ -1,10 +1,11 @@
 //! Making a tree: what is there is deleted where that is asked, then directories are made level by level, then files.
 
+use super::lane::{TreeLane, TreeLanes};
 use super::thread::{Failure, Performed, TreeThread};
 use super::tickets::Ticket;
 use super::transfers::How;
-use plan::FormatTask;
 use plan::generate::OperationKind;
+use plan::{FormatTask, TreeTask};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
 use tree::FileState;
@@ -42,9 +43,6 @@ impl TreeThread<'_> {
             if !(known.exists && known.bytes >= asked) && !self.format_file(file, known, asked) {
                 break;
             }
-        }
-        if self.pass(|| {}) || !self.all.control.is_stopped() {
-            self.count_made();
         }
     }
 
@@ -135,7 +133,9 @@ impl TreeThread<'_> {
                 }
             }
         }
-        let _ = self.close_step(fd, true);
+        if let Err(failure) = self.close_step(fd, true) {
+            self.note_failure(failure);
+        }
         lane.tree.state().set_file(lane.tree.layout(), file, FileState { exists: true, bytes });
         goes_on
     }
@@ -145,24 +145,29 @@ impl TreeThread<'_> {
         let lane = self.lane;
         self.step(OperationKind::Open, |this| Ok((this.open_now(&lane.tree, how)?, 0)))
     }
+}
 
-    /// What was asked and what is there, said where that is not the same.
-    fn count_made(&self) {
-        let (state, layout, files) = (self.tree().state(), self.tree().layout(), self.tree().members());
-        let directories = (0..layout.directories()).filter(|at| state.has_directory(*at)).count();
-        let is_whole = |file: &u32| {
-            let known = state.file(*file);
-            known.exists && known.bytes >= layout.asked_bytes(*file)
-        };
-        let whole = files.iter().filter(is_whole).count();
-        let asked = (u64::from(layout.directories()), u64::from(files.len()));
-        if (directories as u64, whole as u64) != asked && !self.all.control.is_stopped() {
-            let anchor = self.tree().path().display();
-            self.lane.note(format!(
-                "the tree in {anchor} is not complete: {directories} of {} directories and {whole} of {} files are there",
-                asked.0, asked.1
-            ));
-        }
+/// Says what of a tree is not there that was to be made, once its threads have ended. Who stopped a format knows why.
+pub(crate) fn note_missing(all: &TreeLanes, lane: &TreeLane) {
+    let TreeTask::Format(task) = lane.load.task else { return };
+    if task.only_deletes || all.control.is_stopped() || all.control.is_aborted() {
+        return;
+    }
+    let (state, layout, files) = (lane.tree.state(), lane.tree.layout(), lane.tree.members());
+    let directories = (0..layout.directories()).filter(|at| state.has_directory(*at)).count() as u64;
+    let is_whole = |file: &u32| {
+        let known = state.file(*file);
+        known.exists && known.bytes >= layout.asked_bytes(*file)
+    };
+    let asked = (u64::from(layout.directories()), if task.only_directories { 0 } else { u64::from(files.len()) });
+    let whole = if task.only_directories { 0 } else { files.iter().filter(is_whole).count() as u64 };
+    if (directories, whole) != asked {
+        lane.note(format!(
+            "the tree in {} is not complete: {directories} of {} directories and {whole} of {} files are there",
+            lane.tree.path().display(),
+            asked.0,
+            asked.1
+        ));
     }
 }
 

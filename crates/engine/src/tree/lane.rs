@@ -60,6 +60,8 @@ pub(crate) struct TreeLane {
     /// Threads that have not ended.
     pub(crate) left: AtomicU32,
     pub(crate) is_over: AtomicBool,
+    /// Nothing is left that it could begin with; a thread may still be at something.
+    pub(crate) is_used_up: AtomicBool,
     /// Nothing is due from here on, time of the run, ns.
     pub(crate) ends_ns: AtomicU64,
     /// The count of changes at which one of its threads found nothing that it could use, + 1.
@@ -150,6 +152,26 @@ impl TreeLane {
         self.ends_ns.fetch_min(due_ns, Ordering::AcqRel);
         self.is_over.store(true, Ordering::Release);
         self.turns.iter().for_each(|turns| turns.leave(self.number));
+    }
+
+    /// Nothing is left that it could begin with: what is due at `due_ns` (at a rate, where that is known) is not done.
+    pub(crate) fn used_up(&self, due_ns: Option<u64>) {
+        self.is_used_up.store(true, Ordering::Release);
+        due_ns.into_iter().for_each(|due_ns| drop(self.ends_ns.fetch_min(due_ns, Ordering::AcqRel)));
+    }
+
+    /// A thread has ended; says whether it was the last one.
+    pub(crate) fn leave(&self) -> bool {
+        let is_last = self.left.fetch_sub(1, Ordering::AcqRel) == 1;
+        if is_last {
+            self.turns.iter().for_each(|turns| turns.leave(self.number));
+            let next_ns =
+                self.tickets.as_ref().map(|tickets| tickets.lock().unwrap_or_else(PoisonError::into_inner).next_ns());
+            if let Some(next_ns) = next_ns.filter(|_| self.is_used_up.load(Ordering::Acquire)) {
+                self.ends_ns.fetch_min(next_ns, Ordering::AcqRel);
+            }
+        }
+        is_last
     }
 
     /// Something that its user is to know, once.

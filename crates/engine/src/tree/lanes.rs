@@ -1,5 +1,6 @@
 //! A run's lanes in trees, made of its plan, and their threads.
 
+use super::format;
 use super::lane::{Need, SharedFiles, TreeLane, TreeLanes};
 use super::phases::Phases;
 use super::thread::TreeThread;
@@ -95,7 +96,10 @@ impl TreeCrew {
                     status.begin();
                     run_thread(&lanes, number, (&stats, slot, started_ns), content, thread as u64);
                 }
-                leave(&lanes, number);
+                let lane = &lanes.lanes[number];
+                if lane.leave() {
+                    format::note_missing(&lanes, lane);
+                }
                 if left.fetch_sub(1, Ordering::AcqRel) == 1 {
                     status.done.store(true, Ordering::Release);
                 }
@@ -134,14 +138,6 @@ impl TreeCrew {
     }
 }
 
-/// A thread of a lane has ended.
-fn leave(lanes: &TreeLanes, number: usize) {
-    let lane = &lanes.lanes[number];
-    if lane.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-        lane.turns.iter().for_each(|turns| turns.leave(number));
-    }
-}
-
 fn run_thread(
     all: &TreeLanes,
     number: usize,
@@ -174,7 +170,7 @@ fn run_thread(
     match lane.load.task {
         TreeTask::Format(task) => this.run_format(task),
         TreeTask::Mixed { .. } | TreeTask::One(OperationKind::Read | OperationKind::Write) => this.run_transfers(),
-        TreeTask::One(kind @ (OperationKind::Open | OperationKind::Close)) => this.run_opens(kind),
+        TreeTask::One(OperationKind::Close) => this.run_closes(),
         TreeTask::One(kind) => this.run_entries(kind),
     }
 }
@@ -297,6 +293,7 @@ fn make_lane(
         begun: AtomicU64::new(0),
         left: AtomicU32::new(threads),
         is_over: AtomicBool::new(false),
+        is_used_up: AtomicBool::new(false),
         ends_ns: AtomicU64::new(u64::MAX),
         stuck_at: AtomicU64::new(0),
         helpers: Vec::new(),

@@ -1,7 +1,7 @@
 //! What the threads of a format do one part after the other, all of them together.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Longest wait: how late a thread may notice that it is to stop.
@@ -16,7 +16,7 @@ pub(crate) struct Phases {
     changed: Condvar,
     next: AtomicU64,
     /// What the part before found for the next one, in pieces.
-    pub(crate) found: Mutex<Vec<Vec<u8>>>,
+    pub(crate) found: Mutex<Arc<Vec<Vec<u8>>>>,
 }
 
 impl Phases {

@@ -139,6 +139,9 @@ impl TreeThread<'_> {
 
     /// Sleeps until an operation is due. False: the run was over before.
     pub(crate) fn wait_until(&self, due_ns: u64) -> bool {
+        if self.lane.is_closed() {
+            return true;
+        }
         loop {
             let left_ns = due_ns.saturating_sub(self.now_ns());
             let is_stopped = self.all.control.stopped_at_ns().is_some_and(|stopped_ns| due_ns > stopped_ns);
@@ -220,6 +223,16 @@ impl TreeThread<'_> {
         let elsewhere = self.lane.destination.as_deref().filter(|_| failure.is_elsewhere);
         let anchor = elsewhere.unwrap_or(self.tree()).path();
         format!("{}/{}", anchor.display(), String::from_utf8_lossy(&self.path))
+    }
+
+    /// A step failed on which no operation depends.
+    pub(crate) fn note_failure(&self, failure: Failure) {
+        let step = failure.step.map_or("", OperationKind::name);
+        self.lane.note(format!(
+            "{step} of {} failed: {}",
+            self.path_of(failure),
+            crate::failure::describe(failure.result)
+        ));
     }
 
     /// Something came into being or went.

@@ -80,6 +80,11 @@ impl Tickets {
         Self { schedule, next_ns, number: 0 }
     }
 
+    /// When the next one is due.
+    pub(crate) fn next_ns(&self) -> u64 {
+        self.next_ns
+    }
+
     /// The next one; `None` when it is due later than `last_ns`.
     pub(crate) fn take(&mut self, kinds: &Kinds, last_ns: u64) -> Option<Ticket> {
         if self.next_ns > last_ns {

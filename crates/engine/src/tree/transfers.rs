@@ -65,7 +65,6 @@ impl TreeThread<'_> {
     fn transfer(&mut self, file: &mut OpenFile, ticket: Ticket, place: (u64, u32)) -> bool {
         let (offset, bytes) = place;
         self.transfers += 1;
-        self.tree_path(file.found.at);
         let fd = file.fd.as_fd();
         let performed = match ticket.kind {
             OperationKind::Read => self.perform(ticket, place, |this| this.read_at(fd, place)),
@@ -200,7 +199,9 @@ impl TreeThread<'_> {
     /// Closes a file and gives it back.
     fn close(&mut self, file: OpenFile) {
         let OpenFile { found, fd, next, bytes, has_written, .. } = file;
-        let _ = self.close_step(fd, has_written);
+        if let Err(failure) = self.close_step(fd, has_written) {
+            self.note_failure(failure);
+        }
         if let Some(left) = self.lane.left_at.as_ref().and_then(|left| left.get(found.at as usize)) {
             left.store(next, Ordering::Relaxed);
         }

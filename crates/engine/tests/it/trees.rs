@@ -131,20 +131,25 @@ impl Bench {
         self.trees[at].as_deref().unwrap()
     }
 
-    fn go(&self, run: Run, rate: ResolvedRate, time: Option<Duration>) -> Sums {
+    fn plan(&self, run: Run) -> Plan {
         let spec = |at: usize| TreeSpec {
             name: format!("fsd{at}"),
             anchor: self.anchor(at),
             makes_parents: false,
             span: TextSpan::default(),
         };
-        let elapsed_ns = time.map(|time| u64::try_from(time.as_nanos()).unwrap());
-        let runs = vec![Run { elapsed_ns, ..run }];
-        let plan = Plan { trees: (0..self.trees.len()).map(spec).collect(), runs, ..Plan::default() };
+        Plan { trees: (0..self.trees.len()).map(spec).collect(), runs: vec![run], ..Plan::default() }
+    }
+
+    fn input<'a>(&'a self, plan: &'a Plan, rate: ResolvedRate) -> RunInput<'a> {
         let (run, seed) = (&plan.runs[0], 7);
-        let (varying_seed, data_seed) = (seed, seed);
-        let input =
-            RunInput { plan: &plan, run, rate, targets: &[], trees: &self.trees, seed, varying_seed, data_seed };
+        RunInput { plan, run, rate, targets: &[], trees: &self.trees, seed, varying_seed: seed, data_seed: seed }
+    }
+
+    fn go(&self, run: Run, rate: ResolvedRate, time: Option<Duration>) -> Sums {
+        let elapsed_ns = time.map(|time| u64::try_from(time.as_nanos()).unwrap());
+        let plan = self.plan(Run { elapsed_ns, ..run });
+        let input = self.input(&plan, rate);
         let mut running = start(input, &EngineOptions::default()).unwrap();
         let (mut sums, mut last_ns) = (Sums::default(), 0);
         let begun = running.started_ns();
@@ -272,9 +277,10 @@ fn as_many_are_done_as_were_asked_of_each_operation() {
         assert_eq!(sums.of(0, kind.name())[1], count, "{sums:?}");
         sums
     };
-    let written = some(OperationKind::Write, 3 * 36);
+    let once = |kind| bench.max(vec![TreeLoad { select: FileSelect::Once, ..one(&shape, kind, 3) }]);
+    let written = once(OperationKind::Write);
     assert_eq!((written.of(0, "write")[2], bench.found(0)), (36 * 10 * KIB, (12, 36, 36 * 10 * KIB)));
-    let read = some(OperationKind::Read, 3 * 36);
+    let read = once(OperationKind::Read);
     assert_eq!((read.of(0, "read")[2], read.steps_of("create")[0]), (36 * 10 * KIB, 0));
     for kind in [OperationKind::Getattr, OperationKind::Setattr, OperationKind::Access] {
         assert!(some(kind, 100).steps.is_empty());
@@ -398,10 +404,12 @@ fn files_that_others_deleted_are_errors_and_made_again_by_those_who_write() {
     let anew = TreeLoad { access: FileAccess::SequentialDelete, ..one(&shape, OperationKind::Write, 2) };
     let anew = bench.go(operations(of(vec![anew]), 16), ResolvedRate::Max, None);
     assert!(anew.steps_of("delete")[0] >= 8 && anew.steps_of("create") == anew.steps_of("delete"), "{anew:?}");
-    // Two transfers in each file, one behind the other.
+    // One transfer in each file, where the last one ended.
     let two = TreeLoad { stop_after: Some(StopAfter::Transfers(1)), ..one(&shape, OperationKind::Read, 1) };
     let two = bench.go(operations(of(vec![two]), 16), ResolvedRate::Max, None);
-    assert_eq!((two.of(0, "read")[1], two.steps_of("open")[0], two.steps_of("close")[0]), (16, 16, 16));
+    assert_eq!(two.of(0, "read")[1], 16);
+    // The next file is open before there is no room for another operation.
+    assert_eq!((two.steps_of("open")[0], two.steps_of("close")[0]), (17, 17));
 }
 
 #[test]
@@ -423,4 +431,30 @@ fn a_full_file_system_is_an_error_with_its_place() {
     assert!(found.2 <= 1 << 20 && made.of(0, "write")[3] > 0, "{found:?} {made:?}");
     assert!(made.failures.iter().any(|text| text.contains("/vdb_f") && text.contains("No space left")), "{made:?}");
     assert!(made.notes[0].contains("is not complete"), "{made:?}");
+}
+
+#[test]
+fn a_stop_ends_everything_soon() {
+    let shape = shape(2, 10, 200, 4 * KIB);
+    let bench = Bench::new(1, &shape);
+    let some = |kind, rate| (of(vec![one(&shape, kind, 8)]), rate);
+    for (run, rate) in [
+        (format(&shape, 4, FormatTask::default()), ResolvedRate::Max),
+        (format(&shape, 4, FormatTask { deletes: true, ..FormatTask::default() }), ResolvedRate::Max),
+        some(OperationKind::Getattr, ResolvedRate::PerSecond(1.0)),
+        some(OperationKind::Read, ResolvedRate::PerSecond(5000.0)),
+        some(OperationKind::Setattr, ResolvedRate::Max),
+    ] {
+        let plan = bench.plan(run);
+        let mut running = start(bench.input(&plan, rate), &EngineOptions::default()).unwrap();
+        std::thread::sleep(Duration::from_millis(30));
+        running.harvest();
+        running.stop();
+        let ended = running.finish(Duration::from_secs(60)).unwrap();
+        assert!(ended.unfinished() == 0 && ended.harvest.failures.is_empty() && ended.harvest.notes.is_empty());
+        // What stopped a format half way is found and completed by the next one.
+        bench.found(0);
+    }
+    bench.format(&shape);
+    assert_eq!(bench.found(0), (110, 20_000, 20_000 * 4 * KIB));
 }
