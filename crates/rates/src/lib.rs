@@ -36,7 +36,7 @@ pub use machine_rates::{
     CpuPoint, DiskPoint, MemoryPoint, NetPoint, PoolPoint, PressurePoint, TasksPoint, WaitPoint, cpu, disks,
     is_loopback, memory, nets, pools, pressure, printed_pools, shares as cpu_shares, tasks, waits,
 };
-pub use op_count::{OPS, OpCount, sum_of};
+pub use op_count::{OPS, OpCount, OpCounts, sum_of};
 pub use part::{LoadPart, LoadSlice};
 pub use stall::{Stall, is_stalled};
 pub use times::{FigureBounds, OperationTimes};

@@ -1,10 +1,16 @@
-//! Counts of the four operations of a load.
+//! Counts of the operations of a load, by kind.
 
 use crate::KnownSum;
 use std::ops::AddAssign;
 
-/// The four operations in the order of [`IntervalFacts::ops`](crate::IntervalFacts::ops).
-pub const OPS: [&str; 4] = ["read", "write", "trim", "flush"];
+/// The operations in the order of [`IntervalFacts::ops`](crate::IntervalFacts::ops): those on blocks, then those in trees of files.
+pub const OPS: [&str; 15] = [
+    "read", "write", "trim", "flush", "mkdir", "rmdir", "create", "delete", "copy", "move", "getattr", "setattr",
+    "access", "open", "close",
+];
+
+/// Counts by kind, in the order of [`OPS`].
+pub type OpCounts = [OpCount; OPS.len()];
 
 /// Counts of one operation in one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,10 +1,10 @@
 //! From the engine's harvest to rows of the recording, and the exact totals of a run.
 
-use engine::{FinishedRun, FirstError, IntervalHarvest, LaneInterval, WorkerInterval};
+use engine::{FailedOperation, FinishedRun, FirstError, IntervalHarvest, LaneInterval, WorkerInterval};
 use monitor::signed;
 use plan::{Plan, Run, generate::OperationKind};
 use quantity::histogram::Histogram;
-use recording::rows::{EngineInterval, Event, JobInterval, OpInterval, RunEnd, RunTotal};
+use recording::rows::{EngineInterval, Event, JobInterval, OpInterval, RunEnd, RunTotal, StepInterval, StepTotal};
 use recording::{EventKind, EventSeverity, LoadPhase, SizeHistogram};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,8 +36,9 @@ impl RowSpan<'_> {
         self.run.workloads[index].name.clone()
     }
 
-    pub(crate) fn target(&self, index: usize) -> String {
-        self.plan.targets[index].name.clone()
+    /// Name of the target or tree with this number.
+    pub(crate) fn target(&self, place: usize) -> String {
+        self.plan.place_name(place).to_string()
     }
 
     /// One row per lane that did anything.
@@ -66,6 +67,26 @@ impl RowSpan<'_> {
             in_flight_mean: Some(lane.in_flight_mean),
             backlog: Some(signed(lane.backlog)),
         }
+    }
+
+    /// One row per kind of steps of which there were any.
+    pub(crate) fn step_intervals(&self, harvest: &IntervalHarvest) -> Vec<StepInterval> {
+        let row = |step: &engine::StepInterval| StepInterval {
+            t_ns: signed(harvest.t_ns),
+            t_s: self.seconds(harvest.t_ns),
+            interval_ns: signed(harvest.interval_ns),
+            run: self.title.to_string(),
+            run_index: self.run_index,
+            phase: self.phase.clone(),
+            workload: self.workload(step.workload),
+            target: self.target(step.target),
+            op: step.op.name().to_string(),
+            ops: signed(step.ops),
+            bytes: signed(step.bytes),
+            errors: signed(step.errors),
+            service: step.service.collapse(STORED_SUB_BITS),
+        };
+        harvest.steps.iter().filter(|step| was_taken(step)).map(row).collect()
     }
 
     /// One row per worker of the engine.
@@ -127,18 +148,27 @@ impl RowSpan<'_> {
                 class: None,
                 run: Some(self.title.to_string()),
                 target: Some(self.target(failure.target)),
-                message: format!(
-                    "{} of {} bytes at offset {} of {} failed: {}",
-                    failure.op.name(),
-                    failure.bytes,
-                    failure.offset,
-                    self.plan.targets[failure.target].path.display(),
-                    failure.kind
-                ),
+                message: self.failure_words(failure),
                 count: 1,
             })
             .collect()
     }
+
+    /// `mkdir of /a/vdb.1_1.dir failed: …`; an operation on data says where in it.
+    fn failure_words(&self, failure: &FailedOperation) -> String {
+        let place = || self.plan.place_path(failure.target).display().to_string();
+        let path = failure.path.clone().unwrap_or_else(place);
+        let (op, bytes, offset, kind) = (failure.op.name(), failure.bytes, failure.offset, &failure.kind);
+        if failure.op.works_on_names() {
+            return format!("{op} of {path} failed: {kind}");
+        }
+        format!("{op} of {bytes} bytes at offset {offset} of {path} failed: {kind}")
+    }
+}
+
+/// A kind of steps that did not occur has no row.
+fn was_taken(step: &engine::StepInterval) -> bool {
+    step.ops > 0 || step.errors > 0
 }
 
 /// A lane without arrivals, completions, errors or anything in flight has nothing to say.
@@ -150,6 +180,18 @@ fn is_worth_a_row(lane: &LaneInterval) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     lanes: BTreeMap<(LoadPhase, usize, usize, usize), LaneTotal>,
+    /// What the operations of the lanes needed besides, by the same key.
+    steps: BTreeMap<(LoadPhase, usize, usize, usize), StepSum>,
+}
+
+#[derive(Debug, Default)]
+struct StepSum {
+    start_ns: u64,
+    end_ns: u64,
+    ops: u64,
+    bytes: u64,
+    errors: u64,
+    service: Histogram,
 }
 
 #[derive(Debug, Default)]
@@ -205,6 +247,15 @@ impl Totals {
             total.service.merge(&lane.service);
             total.wait.merge(&lane.wait);
         }
+        for step in harvest.steps.iter().filter(|step| was_taken(step)) {
+            let key = (phase.clone(), step.workload, step.target, step.op.index());
+            let sum = self.steps.entry(key).or_insert_with(|| StepSum { start_ns, ..StepSum::default() });
+            sum.end_ns = harvest.t_ns;
+            sum.ops += step.ops;
+            sum.bytes += step.bytes;
+            sum.errors += step.errors;
+            sum.service.merge(&step.service);
+        }
     }
 
     /// Sums over `phases`.
@@ -218,9 +269,12 @@ impl Totals {
             sum.ops += total.ops;
             sum.errors += total.errors;
             sum.response_sum_ns += total.response.sum();
-            if *op == OperationKind::Read.index() {
+            // A copy reads as much as it writes.
+            let kind = OperationKind::ALL.get(*op).copied();
+            if matches!(kind, Some(OperationKind::Read | OperationKind::Copy)) {
                 sum.bytes_read += total.bytes;
-            } else if *op == OperationKind::Write.index() {
+            }
+            if matches!(kind, Some(OperationKind::Write | OperationKind::Copy)) {
                 sum.bytes_written += total.bytes;
             }
         }
@@ -270,6 +324,28 @@ impl Totals {
             }
         };
         lanes.into_iter().map(row).collect()
+    }
+
+    /// Steps for the recording.
+    pub(crate) fn step_rows(&self, stretch: &RowSpan<'_>) -> Vec<StepTotal> {
+        self.steps
+            .iter()
+            .map(|((phase, workload, target, op), sum)| StepTotal {
+                t_ns: signed(sum.end_ns),
+                t_s: stretch.seconds(sum.end_ns),
+                start_t_ns: signed(sum.start_ns),
+                run: stretch.title.to_string(),
+                run_index: stretch.run_index,
+                phase: phase.clone(),
+                workload: stretch.workload(*workload),
+                target: stretch.target(*target),
+                op: OperationKind::ALL[*op].name().to_string(),
+                ops: signed(sum.ops),
+                bytes: signed(sum.bytes),
+                errors: signed(sum.errors),
+                service: sum.service.clone(),
+            })
+            .collect()
     }
 
     /// Rows for the recording; called once, when the run has ended.
