@@ -38,7 +38,12 @@ fn line(phase: &str, ops: i64) -> IntervalLine {
         ops,
         bytes: ops * 8192,
         errors: KnownSum::default(),
-        by_op: [count(ops * 7 / 10), count(ops * 3 / 10), OpCount::default(), OpCount::default()],
+        by_op: std::array::from_fn(|op| match op {
+            0 => count(ops * 7 / 10),
+            1 => count(ops * 3 / 10),
+            _ => OpCount::default(),
+        }),
+        steps: Vec::new(),
         response: if ops > 0 { fold(1000.0) } else { none },
         service: if ops > 0 { fold(900.0) } else { none },
         wait: if ops > 0 { fold(20.0) } else { none },
