@@ -5,6 +5,7 @@ mod buckets;
 mod columns;
 mod facts;
 mod figures;
+mod files;
 mod requested;
 mod status;
 mod tables;

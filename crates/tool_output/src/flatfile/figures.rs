@@ -125,7 +125,8 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    fn per_second(&self, value: f64) -> f64 {
+    /// Of the length of the line; 0 where it has none.
+    pub(super) fn per_second(&self, value: f64) -> f64 {
         if self.seconds > 0.0 { value / self.seconds } else { 0.0 }
     }
 
