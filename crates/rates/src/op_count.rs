@@ -5,8 +5,8 @@ use std::ops::AddAssign;
 
 /// The operations in the order of [`IntervalFacts::ops`](crate::IntervalFacts::ops): those on blocks, then those in trees of files.
 pub const OPS: [&str; 15] = [
-    "read", "write", "trim", "flush", "mkdir", "rmdir", "create", "delete", "copy", "move", "getattr", "setattr", "access",
-    "open", "close",
+    "read", "write", "trim", "flush", "mkdir", "rmdir", "create", "delete", "copy", "move", "getattr", "setattr",
+    "access", "open", "close",
 ];
 
 /// How many of them, the first, blocks have.

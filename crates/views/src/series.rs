@@ -204,7 +204,8 @@ pub(crate) fn throughput(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> 
     let by_op: Vec<_> = (0..OPS.len())
         .map(|op| move |interval: &IntervalFacts| Some(interval.per_second(interval.ops[op].bytes)))
         .collect();
-    let moving: Vec<usize> = present(run).into_iter().filter(|op| ["read", "write", "copy"].contains(&OPS[*op])).collect();
+    let moving: Vec<usize> =
+        present(run).into_iter().filter(|op| ["read", "write", "copy"].contains(&OPS[*op])).collect();
     let mut lines: Vec<OverTime<'_>> = Vec::new();
     if let [op] = moving.as_slice() {
         lines.push((OPS[*op], style_of(&moving, *op), &by_op[*op]));
