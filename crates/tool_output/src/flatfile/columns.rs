@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, Run};
 use super::figures::Figures;
-use super::files::{FileFigures, FileRun};
+use super::file_figures::{FileFigures, FileRun};
 use super::{escaped, time_of_day, timestamp};
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! Reads a recording once and keeps one line per interval.
 
-use super::figures::{CpuShare, Figures, Side, Times};
-use super::files::{self, FileRun, FileRuns};
+use super::figures::{CpuShare, Figures, Side, Times, is_measured, known};
+use super::file_figures::{self, FileRun, FileRuns};
 use super::{REQUESTED, RequestedLoad};
 use crate::ToolOutputError;
 use quantity::histogram::Histogram;
@@ -136,7 +136,7 @@ impl Facts {
         let all = reader.rows::<Cpu>()?.filter(|row| row.as_ref().map_or(true, |row| row.cpu == "all"));
         let cpu = all.collect::<Result<Vec<Cpu>, RecordingError>>()?;
         facts.intervals(reader, &mut runs, &cpu)?;
-        facts.files = files::read(reader, !facts.file_kinds.is_empty())?;
+        facts.files = file_figures::read(reader, !facts.file_kinds.is_empty())?;
         idle_intervals(reader, &mut runs, &cpu)?;
         let mut ends: BTreeMap<i32, End> = BTreeMap::new();
         for row in reader.table::<RunEnd>()? {
@@ -345,18 +345,9 @@ fn close(open: Option<Open>, runs: &mut BTreeMap<i32, Run>, cpu: &[Cpu]) {
     run.lines.push(Line { t_ns: open.t_ns, measured, figures });
 }
 
-/// Response times, or service times where only these were recorded (imports).
-pub(super) fn known<'a>(response: &'a Histogram, service: &'a Histogram) -> &'a Histogram {
-    if response.count() == 0 { service } else { response }
-}
-
 /// Vdbench knows reads and writes.
 fn side_of(op: &str) -> Option<usize> {
     ["read", "write"].iter().position(|known| *known == op)
-}
-
-pub(super) fn is_measured(phase: &LoadPhase) -> bool {
-    matches!(phase, LoadPhase::Measure | LoadPhase::Format)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "seconds of an interval, from ns")]

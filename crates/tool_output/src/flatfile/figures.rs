@@ -3,6 +3,7 @@
 use quantity::histogram::Histogram;
 use rates::cpu_time::CpuDelta;
 use rates::{CpuPoint, cpu_share};
+use recording::LoadPhase;
 use recording::rows::Cpu;
 
 /// Response times of one kind of operation, ns.
@@ -162,4 +163,14 @@ impl Figures {
     pub(super) fn times(&self) -> Times {
         self.read.times.and(self.write.times)
     }
+}
+
+/// Response times, or service times where only these were recorded (imports).
+pub(super) fn known<'a>(response: &'a Histogram, service: &'a Histogram) -> &'a Histogram {
+    if response.count() == 0 { service } else { response }
+}
+
+/// Does this phase count in averages?
+pub(super) fn is_measured(phase: &LoadPhase) -> bool {
+    matches!(phase, LoadPhase::Measure | LoadPhase::Format)
 }

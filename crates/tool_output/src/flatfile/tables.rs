@@ -2,7 +2,8 @@
 
 use super::facts::{Facts, Run};
 use super::figures::Figures;
-use super::files::{self, FileRun};
+use super::file_figures::FileRun;
+use super::file_lines;
 use super::{date, escaped, time_of_day};
 use quantity::loop_elements::vdbench_rate;
 use recording::RecordingExit;
@@ -45,7 +46,7 @@ pub(super) fn summary(facts: &Facts) -> String {
             }
             let interval = (number + 1).to_string();
             page.push_str(&match facts.files_of(run) {
-                Some(files) => files::row(facts, line.t_ns, &interval, &line.figures, &files.line(line.t_ns)),
+                Some(files) => file_lines::row(facts, line.t_ns, &interval, &line.figures, &files.line(line.t_ns)),
                 None => row(facts, line.t_ns, &interval, &line.figures),
             });
         }
@@ -107,7 +108,7 @@ pub(super) fn heading(facts: &Facts, run: &Run) -> String {
             "\n<a name=\"{}\"></a><i><b>{} {}</b></i>\n",
             run.anchor(),
             time_of_day(facts.manifest.wall_ns_at(run.start_ns)),
-            files::begin_words(run, &escaped(&run.name), &escaped(&run.loops()))
+            file_lines::begin_words(run, &escaped(&run.name), &escaped(&run.loops()))
         );
     }
     let rate = run.offered.map_or_else(at_full_speed, vdbench_rate);
@@ -125,7 +126,7 @@ pub(super) fn heading(facts: &Facts, run: &Run) -> String {
 
 fn columns(facts: &Facts, t_ns: i64) -> String {
     if facts.files.is_some() {
-        return files::heading(facts, t_ns);
+        return file_lines::heading(facts, t_ns);
     }
     format!(
         "\n{:<12}  interval        i/o   MB/sec   bytes   read     resp     read    write     resp     resp queue  cpu%  cpu%\n\
@@ -141,7 +142,7 @@ fn average(facts: &Facts, run: &Run) -> String {
             let remark = run.remark.as_ref().map_or(String::new(), |remark| format!("* {remark}\n"));
             let interval = format!("avg_{first}-{last}");
             let line = match facts.files_of(run).map(FileRun::average) {
-                Some(files) => files::row(facts, run.end_ns, &interval, figures, &files),
+                Some(files) => file_lines::row(facts, run.end_ns, &interval, figures, &files),
                 None => row(facts, run.end_ns, &interval, figures),
             };
             line + &remark

@@ -314,7 +314,7 @@ fn assert_report(scratch: &Scratch, name: &str, load: &[Done]) {
         let columns = view("run.operations")["body"]["columns"].as_array().unwrap();
         let column = |name: &str, group: &str| {
             let is_it = |one: &&Value| one["name"] == name && one["group"].as_str().unwrap_or("") == group;
-            &columns.iter().find(is_it).unwrap_or_else(|| panic!("{name}: {columns:?}"))["cells"]["values"]
+            &columns.iter().find(is_it).unwrap_or_else(|| panic!("{name}: {columns:?}"))["cells"]["of"]
         };
         let names: Vec<&str> =
             column("operation", "").as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
