@@ -1,7 +1,8 @@
 //! What a run would do, without doing any of it.
 
+use crate::dry_run_trees;
 use crate::non_defaults::departures;
-use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run};
+use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run, Workload};
 use quantity::text::{format_bytes, format_ns};
 use serde::Serialize;
 use target::{TargetAccess, WritePolicy};
@@ -104,6 +105,8 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
         lines.push(format!("  {}  {}  {said}", spec.name, spec.path.display()));
         lines.push(format!("    {}", departures(&spec, TARGET_SAID)));
     }
+    lines.extend((!plan.trees.is_empty()).then(|| format!("trees ({}):", plan.trees.len())));
+    lines.extend(plan.trees.iter().map(dry_run_trees::describe_tree));
     let settings =
         departures(&plan.settings, &["start_commands", "end_commands", "seed", "is_data_seeded", "is_seed_fresh"]);
     lines.push(format!(
@@ -127,15 +130,13 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
         lines.push(format!("  {}", describe_run(run)));
         lines.extend(Some(departures(run, RUN_SAID)).filter(|said| !said.is_empty()).map(|said| format!("    {said}")));
         for workload in &run.workloads {
-            if let Load::Command(load) = &workload.load {
-                lines.extend(describe_command(&workload.name, load));
-                continue;
+            match &workload.load {
+                Load::Command(load) => lines.extend(describe_command(&workload.name, load)),
+                Load::Tree(load) => lines.push(dry_run_trees::describe_load(plan, &workload.name, load)),
+                Load::Blocks => lines.push(describe_blocks(plan, workload)),
             }
-            let names: Vec<&str> =
-                workload.targets.iter().filter_map(|&at| plan.targets.get(at)).map(|spec| spec.name.as_str()).collect();
-            let said = departures(workload, WORKLOAD_SAID);
-            lines.push(format!("    {} on {}: {said}", workload.name, names.join(", ")));
         }
+        lines.extend(run.tree_uses().into_iter().map(|one| dry_run_trees::describe_use(plan, one)));
         for (label, commands) in [("before", &run.start_commands), ("after", &run.end_commands)] {
             for command in commands {
                 lines.push(format!("    command {label} this run, with your rights: {}", command.line));
@@ -160,6 +161,13 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     obstacles.extend(engine::check(plan, &sizes).iter().map(ToString::to_string));
     lines.extend(obstacles.iter().map(|why| format!("cannot run: {why}")));
     DryRun { lines, refused, obstacles, duration_ns, targets: findings }
+}
+
+/// What a workload on targets departs from the defaults in.
+fn describe_blocks(plan: &Plan, workload: &Workload) -> String {
+    let names: Vec<&str> =
+        workload.targets.iter().filter_map(|&at| plan.targets.get(at)).map(|spec| spec.name.as_str()).collect();
+    format!("    {} on {}: {}", workload.name, names.join(", "), departures(workload, WORKLOAD_SAID))
 }
 
 /// Looks at every target; second: would one be refused to protect data?
@@ -228,6 +236,14 @@ fn describe_run(run: &Run) -> String {
             }
             // A rate of its own is no share of what the others divide.
             let load = workload.rate.map_or_else(|| format!("{:.0} % of the load", workload.share * 100.0), per_second);
+            if let Load::Tree(tree) = &workload.load {
+                return format!(
+                    "{} {load} on {} tree(s), {}",
+                    workload.name,
+                    tree.uses.len(),
+                    dry_run_trees::task(tree)
+                );
+            }
             format!(
                 "{} {load} on {} target(s), {:.0} % read, {}",
                 workload.name,
