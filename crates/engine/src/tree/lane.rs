@@ -157,7 +157,9 @@ impl TreeLane {
     /// Nothing is left that it could begin with: what is due at `due_ns` (at a rate, where that is known) is not done.
     pub(crate) fn used_up(&self, due_ns: Option<u64>) {
         self.is_used_up.store(true, Ordering::Release);
-        due_ns.into_iter().for_each(|due_ns| drop(self.ends_ns.fetch_min(due_ns, Ordering::AcqRel)));
+        if let Some(due_ns) = due_ns {
+            self.ends_ns.fetch_min(due_ns, Ordering::AcqRel);
+        }
     }
 
     /// A thread has ended; says whether it was the last one.
