@@ -41,7 +41,7 @@ load() {
 fsd=fsd1,anchor=$at/test,depth=2,width=8,files=$files,sizes=(8k,60,32k,25,512k,10,4m,5)
 fwd=fwd1,fsd=fsd1,operation=read,skew=50,xfersize=8k,fileio=sequential,fileselect=random,threads=48
 fwd=fwd2,fsd=fsd1,operation=read,skew=50,xfersize=8k,fileio=random,fileselect=random,threads=48
-rd=format,fwd=(fwd1,fwd2),fwdrate=max,format=only,elapsed=1
+rd=format,fwd=(fwd1,fwd2),fwdrate=max,format=only,elapsed=2
 rd=rd1,fwd=(fwd1,fwd2),fwdrate=$rate,format=no,elapsed=$elapsed,interval=1,at=($((elapsed / 4)),$((elapsed / 2)),$((elapsed * 3 / 4))),cmd="rsync -a --delete --ignore-times /usr/include/ $at/copy"
 END
   limited "$bin" run "$out/$name.vdb" -o "$out/$name" || echo "iodyno ended with exit code $?"

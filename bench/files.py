@@ -43,7 +43,7 @@ def by_iodyno(program, place, operation, options):
     made = "(directories,only)" if operation == "create" else "only"
     once = "" if operation in ("create", "delete") else ",fileselect=sequential"
     text += f"fwd=format,threads=2\nfwd=fwd1,fsd=fsd1,operation={operation},threads=1{once}\n"
-    text += f"rd=made,fwd=fwd1,fwdrate=max,format={made},elapsed=1,interval=1\n"
+    text += f"rd=made,fwd=fwd1,fwdrate=max,format={made},elapsed=2,interval=1\n"
     text += f"rd=rd1,fwd=fwd1,fwdrate=max,format=no,elapsed={max(int(options.seconds), 1)},interval=1\n"
     with open(f"{work}/a.vdb", "w") as file:
         file.write(text)

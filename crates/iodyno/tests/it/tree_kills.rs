@@ -21,7 +21,7 @@ fn contents(anchor: &Path) -> BTreeMap<PathBuf, (u64, u64)> {
 
 fn parameters(anchor: &Path, format: &str) -> String {
     format!(
-        "fsd=fsd1,anchor={},depth=2,width=5,files=20,sizes=(4k,50,24k,30,100k,20)\nfwd=format,threads=4,xfersize=8k\nfwd=fwd1,fsd=fsd1,operation=read\nrd=rd1,fwd=fwd1,fwdrate=100,format={format},elapsed=1,interval=1\n",
+        "fsd=fsd1,anchor={},depth=2,width=5,files=20,sizes=(4k,50,24k,30,100k,20)\nfwd=format,threads=4,xfersize=8k\nfwd=fwd1,fsd=fsd1,operation=read\nrd=rd1,fwd=fwd1,fwdrate=100,format={format},elapsed=2,interval=1\n",
         anchor.display()
     )
 }

@@ -51,7 +51,7 @@ fn foreign_files_in_an_anchor_stop_the_run_and_stay() {
             &scratch,
             &format!("out-{name}"),
             &anchor,
-            (SMALL, "operation=read", "fwdrate=100,format=yes,elapsed=1"),
+            (SMALL, "operation=read", "fwdrate=100,format=yes,elapsed=2"),
         );
         assert_eq!(output.code, Some(7), "{name}: {}", output.stderr);
         assert!(output.stderr.contains(name), "{}", output.stderr);
@@ -65,7 +65,7 @@ fn foreign_files_in_an_anchor_stop_the_run_and_stay() {
 fn files_deleted_from_outside_are_counted_as_failures() {
     let scratch = Scratch::new();
     let anchor = scratch.path("tree");
-    run(&scratch, "made", &anchor, (SMALL, "operation=read", "fwdrate=100,format=only,elapsed=1")).expect_code(0);
+    run(&scratch, "made", &anchor, (SMALL, "operation=read", "fwdrate=100,format=only,elapsed=2")).expect_code(0);
     std::fs::remove_file(anchor.join("vdb.1_1.dir/vdb_f0003.file")).unwrap();
     let load = (SMALL, "operation=getattr,fileselect=sequential", "fwdrate=200,format=no,elapsed=2");
     let output = run(&scratch, "out", &anchor, load);
