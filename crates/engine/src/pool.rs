@@ -140,7 +140,16 @@ mod tests {
 
     /// Depth, workloads and greatest number of parts of each pool.
     fn found(plan: &Plan, rate: ResolvedRate) -> Vec<(u32, Vec<usize>, u32)> {
-        let input = RunInput { plan, run: &plan.runs[0], rate, targets: &[], seed: 1, varying_seed: 1, data_seed: 1 };
+        let input = RunInput {
+            plan,
+            run: &plan.runs[0],
+            rate,
+            targets: &[],
+            trees: &[],
+            seed: 1,
+            varying_seed: 1,
+            data_seed: 1,
+        };
         pools(&input).into_iter().map(|pool| (pool.depth, pool.workloads, pool.parts_max)).collect()
     }
 
@@ -162,6 +171,7 @@ mod tests {
             run: &plan.runs[0],
             rate: ResolvedRate::Max,
             targets: &[],
+            trees: &[],
             seed: 1,
             varying_seed: 1,
             data_seed: 1,

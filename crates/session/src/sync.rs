@@ -213,6 +213,7 @@ fn harvest(done: Vec<Done>) -> IntervalHarvest {
         ios_lost: 0,
         executions: Vec::new(),
         steps: Vec::new(),
+        notes: Vec::new(),
     };
     for done in done {
         add(&mut harvest, done);

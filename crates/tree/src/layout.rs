@@ -120,6 +120,33 @@ impl TreeLayout {
         end(at)..end(at + 1)
     }
 
+    /// The directory with this number, from 1, in that one (`None`: the anchor), as its name says it with its level; `None`: the
+    /// tree has no such one.
+    #[must_use]
+    pub fn child(&self, parent: Option<u32>, level: u64, number: u64) -> Option<u32> {
+        let (upper, offset) = match parent {
+            Some(parent) => self.place(parent),
+            None => (0, 0),
+        };
+        let own = number.checked_sub(1).filter(|own| *own < self.width)?;
+        if level != u64::from(upper) + 1 || upper >= self.levels() {
+            return None;
+        }
+        let code = match upper {
+            0 => 0,
+            _ => (offset % self.above(upper)) * self.width + offset / self.above(upper),
+        };
+        u32::try_from(self.starts[upper as usize] + own * self.above(upper + 1) + code).ok()
+    }
+
+    /// The file with this number, from 1, in a directory; `None`: the tree has no such one.
+    #[must_use]
+    pub fn file_at(&self, directory: u32, number: u64) -> Option<u32> {
+        let files = self.files_of(directory);
+        let at = u64::from(files.start) + number.checked_sub(1)?;
+        u32::try_from(at).ok().filter(|at| files.contains(at))
+    }
+
     /// How large a file is to be.
     #[must_use]
     pub fn asked_bytes(&self, file: u32) -> u64 {
@@ -180,6 +207,7 @@ fn push_padded(out: &mut Vec<u8>, number: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::{directory_numbers, file_number};
     use plan::FileSizes;
     use std::collections::BTreeSet;
 
@@ -232,12 +260,17 @@ mod tests {
                     layout.parent(at).map_or(String::new(), |up| text(&layout, |it, out| it.directory_path(up, out)));
                 assert_eq!(path.rsplit_once('/').map_or("", |(above, _)| above), above);
                 assert!(layout.level_range(layout.level(at)).contains(&at));
+                let (level, own) = directory_numbers(path.rsplit('/').next().unwrap().as_bytes()).unwrap();
+                assert_eq!(layout.child(layout.parent(at), level, own), Some(at), "{path}");
                 assert!(layout.files_of(at).all(|file| layout.directory_of(file) == at));
                 assert!(seen.insert(path));
             }
             for file in 0..layout.files() {
                 assert!(layout.files_of(layout.directory_of(file)).contains(&file));
-                assert!(seen.insert(text(&layout, |it, out| it.file_path(file, out))));
+                let path = text(&layout, |it, out| it.file_path(file, out));
+                let number = file_number(path.rsplit('/').next().unwrap().as_bytes()).unwrap();
+                assert_eq!(layout.file_at(layout.directory_of(file), number), Some(file));
+                assert!(seen.insert(path));
             }
         }
     }

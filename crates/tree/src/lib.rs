@@ -6,12 +6,19 @@
 //! The operations themselves are the engine's.
 
 mod error;
+mod file_set;
 mod java_random;
 mod layout;
+mod listing;
+mod names;
 mod sizes;
 mod state;
+mod tree;
 
 pub use error::TreeError;
+pub use file_set::FileSet;
 pub use java_random::JavaRandom;
 pub use layout::TreeLayout;
+pub use names::{CONTROL_FILE, NameKind, name_kind};
 pub use state::{FileState, TreeState};
+pub use tree::{Opening, Tree};
