@@ -133,16 +133,7 @@ impl IntervalHarvest {
             job.completed.merge(&before.completed);
         }
         next.jobs.append(&mut self.jobs);
-        for step in &mut next.steps {
-            let key = (step.workload, step.target, step.op);
-            let before = self.steps.iter().position(|step| (step.workload, step.target, step.op) == key);
-            let Some(before) = before.map(|at| self.steps.swap_remove(at)) else { continue };
-            step.ops += before.ops;
-            step.bytes += before.bytes;
-            step.errors += before.errors;
-            step.service.merge(&before.service);
-        }
-        next.steps.append(&mut self.steps);
+        join_steps(self.steps, &mut next.steps);
         self.failures.append(&mut next.failures);
         self.ios.append(&mut next.ios);
         self.executions.append(&mut next.executions);
@@ -161,6 +152,20 @@ impl IntervalHarvest {
             notes: self.notes,
         }
     }
+}
+
+/// Adds the steps of an interval to those of the one behind it.
+fn join_steps(mut before: Vec<StepInterval>, next: &mut Vec<StepInterval>) {
+    for step in next.iter_mut() {
+        let key = (step.workload, step.target, step.op);
+        let earlier = before.iter().position(|step| (step.workload, step.target, step.op) == key);
+        let Some(earlier) = earlier.map(|at| before.swap_remove(at)) else { continue };
+        step.ops += earlier.ops;
+        step.bytes += earlier.bytes;
+        step.errors += earlier.errors;
+        step.service.merge(&earlier.service);
+    }
+    next.append(&mut before);
 }
 
 /// A worker that used more of a core than this was busy.

@@ -461,6 +461,7 @@ impl Under<'_, '_> {
             self.measured_ns += harvest.interval_ns;
         }
         self.executions.take(self.spine, self.context, &harvest.executions)?;
+        self.tell(&harvest.notes)?;
         let stretch = self.stretch();
         let mut load = Vec::new();
         if self.is_paced() {
@@ -486,6 +487,12 @@ impl Under<'_, '_> {
             Some(playback) => playback.interval(self.spine, harvest.lanes.iter().map(|lane| lane.errors).sum()),
             None => Ok(()),
         }
+    }
+
+    /// Says what the engine had to say of workloads in trees.
+    fn tell(&mut self, notes: &[String]) -> Result<(), SessionError> {
+        let title = self.context.title;
+        notes.iter().try_for_each(|note| self.spine.note(EventKind::Target, &format!("{title}: {note}")))
     }
 
     /// Is there any load but commands?
@@ -547,6 +554,7 @@ impl Under<'_, '_> {
         self.harvested_ns = harvest.t_ns;
         let is_idle = harvest.jobs.is_empty() && harvest.steps.is_empty();
         if is_idle && harvest.lanes.iter().all(|lane| lane.ops == 0 && lane.errors == 0) {
+            self.tell(&harvest.notes)?;
             return self.executions.take(self.spine, self.context, &harvest.executions);
         }
         let measured_ns = self.measured_ns;

@@ -7,7 +7,7 @@ use rates::{OpCount, OperationTimes};
 /// `create`, `mkdir, create and write`; `None` of a run without operations on files as a whole.
 fn on_files(run: &RunFacts) -> Option<String> {
     let was_done = |op: &&str| run.main_totals().any(|total| total.op == **op && total.count.ops > 0);
-    let kinds: Vec<&str> = rates::OPS.iter().copied().filter(|op| was_done(&op)).collect();
+    let kinds: Vec<&str> = rates::OPS.iter().copied().filter(|op| was_done(op)).collect();
     let is_whole = kinds.iter().any(|op| rates::is_of_trees(op));
     let (last, others) = kinds.split_last().filter(|_| is_whole)?;
     Some(if others.is_empty() { (*last).to_string() } else { format!("{} and {last}", others.join(", ")) })
