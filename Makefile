@@ -9,7 +9,7 @@ OUT := $(or $(CARGO_TARGET_DIR),target)
 BIN := $(OUT)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo build query test test-released test-build check fmt bench bench-trace bench-replay bench-record bench-top bench-honest bench-compare exam exam-quick soak fuzz web docs deps-build deps-test clean
+.PHONY: demo demo-amber-road build query test test-released test-build check fmt bench bench-trace bench-replay bench-record bench-top bench-honest bench-compare bench-files exam exam-quick soak fuzz web docs deps-build deps-test clean
 
 # Installs the packages of $(1) that are not there yet; silent when all are. What was removed and not purged is known to dpkg, and not there.
 define apt
@@ -99,6 +99,11 @@ bench-top: build deps-test
 	cargo build --release --locked -p recording --example generate_day
 	bench/top.py "$(BIN)" --generate "$(OUT)/release/examples/generate_day"
 
+# Operations on files beside a loop of the plain calls and fio's file engines (best on an idle machine; FLAGS='--where DIR': elsewhere than in memory).
+bench-files: build deps-test
+	cargo build --release --locked -p engine --example tree_calls
+	bench/files.py "$(BIN)" "$(OUT)/release/examples/tree_calls" $(FLAGS)
+
 # How often `compare` calls equal loads different, and finds a change of 5 %: the tables of docs/compare.md. Simulated (ten minutes;
 # FLAGS=--quick: two), then real pairs on a quiet machine, as root (six minutes; FLAGS='--real N': N of each kind, '--real-only': these only).
 bench-compare: build deps-test
@@ -111,6 +116,10 @@ bench-compare: build deps-test
 bench-honest: build deps-test
 	cargo build --release --locked -p faultfs
 	bench/honest_time.py "$(OUT)/release/"
+
+# The load of an acceptance test with an rsync beside it, on a single and a mirrored file system (as root; three minutes, 7 GiB).
+demo-amber-road: build
+	@BIN="$(BIN)" bench/amber_road.sh
 
 # Tests of times, which need an idle machine; not part of CI. Lists at the end what could not be judged.
 exam: deps-test

@@ -112,6 +112,9 @@ fn limit_bytes(input: &RunInput<'_>, limit: DataLimit) -> u64 {
         DataLimit::TargetSizes(times) => {
             let opened = |at: usize| input.targets.get(at).and_then(Option::as_ref);
             let sizes: u64 = used_targets(input).into_iter().filter_map(opened).map(|target| target.size_bytes).sum();
+            let trees: Vec<usize> = input.run.tree_uses().into_iter().map(|used| used.tree).collect();
+            let opened = trees.into_iter().filter_map(|at| input.trees.get(at).and_then(Option::as_ref));
+            let sizes = opened.map(|tree| tree.layout().total_bytes()).fold(sizes, u64::saturating_add);
             (sizes as f64 * times) as u64
         }
     }

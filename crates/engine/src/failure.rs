@@ -3,6 +3,15 @@
 use plan::generate::OperationKind;
 use std::io;
 
+/// Where an operation in a tree failed.
+#[derive(Clone, Debug)]
+pub(crate) struct FailedAt {
+    /// Of the file or directory.
+    pub(crate) path: String,
+    /// The step that failed, where it was not the operation itself.
+    pub(crate) step: Option<OperationKind>,
+}
+
 /// One failed operation.
 #[derive(Clone, Debug)]
 pub(crate) struct RawFailure {
@@ -12,6 +21,8 @@ pub(crate) struct RawFailure {
     pub(crate) offset: u64,
     pub(crate) bytes: u32,
     pub(crate) result: i32,
+    /// Of an operation in a tree.
+    pub(crate) at: Option<Box<FailedAt>>,
 }
 
 /// Text of a failed result: an errno, or a transfer that was too short.

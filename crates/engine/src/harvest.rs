@@ -5,10 +5,11 @@ use crate::budget::Budget;
 use crate::commands::ExecutionRecord;
 use crate::due_times::DueTimes;
 use crate::job_status::JobStatuses;
-use crate::stats::{FirstError, OpStat};
+use crate::stats::{FirstError, OpStat, StepStat};
+use crate::tree::TreeArrivals;
 use crate::waiting::{Arrival, Source, Waiting};
 use crate::work::Group;
-use plan::generate::{HeldKinds, Operation, OperationKind, Operations, TargetTurns};
+use plan::generate::{ArrivalSchedule, HeldKinds, Operation, OperationKind, Operations, TargetTurns};
 use quantity::histogram::Histogram;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -34,6 +35,30 @@ pub struct IntervalHarvest {
     pub ios_lost: u64,
     /// Executions of commands that ended, or that the end of the run left without a beginning; they are in none of `lanes`.
     pub executions: Vec<ExecutionRecord>,
+    /// What operations in trees needed besides, in the order of workload, place, operation; in none of `lanes`.
+    pub steps: Vec<StepInterval>,
+    /// Sentences about workloads in trees: why one ended before the run, what a format did not make.
+    pub notes: Vec<String>,
+}
+
+/// Steps of one kind of one workload in one place: the opens and closes around reads and writes, what a copy is made of, …
+/// They have a service time only, and count as no operation that was asked for.
+#[derive(Clone, Debug)]
+pub struct StepInterval {
+    /// Index into the run's workloads.
+    pub workload: usize,
+    /// Number of the place, as in [`LaneInterval::target`].
+    pub target: usize,
+    /// Kind of operation.
+    pub op: OperationKind,
+    /// Steps completed.
+    pub ops: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
+    /// Steps that failed.
+    pub errors: u64,
+    /// Completion − submission, ns.
+    pub service: Histogram,
 }
 
 /// One operation that succeeded.
@@ -108,9 +133,20 @@ impl IntervalHarvest {
             job.completed.merge(&before.completed);
         }
         next.jobs.append(&mut self.jobs);
+        for step in &mut next.steps {
+            let key = (step.workload, step.target, step.op);
+            let before = self.steps.iter().position(|step| (step.workload, step.target, step.op) == key);
+            let Some(before) = before.map(|at| self.steps.swap_remove(at)) else { continue };
+            step.ops += before.ops;
+            step.bytes += before.bytes;
+            step.errors += before.errors;
+            step.service.merge(&before.service);
+        }
+        next.steps.append(&mut self.steps);
         self.failures.append(&mut next.failures);
         self.ios.append(&mut next.ios);
         self.executions.append(&mut next.executions);
+        self.notes.append(&mut next.notes);
         Self {
             t_ns: next.t_ns,
             interval_ns: self.interval_ns + next.interval_ns,
@@ -121,6 +157,8 @@ impl IntervalHarvest {
             ios: self.ios,
             ios_lost: self.ios_lost + next.ios_lost,
             executions: self.executions,
+            steps: next.steps,
+            notes: self.notes,
         }
     }
 }
@@ -222,6 +260,8 @@ pub struct FailedOperation {
     pub offset: u64,
     /// How much was asked, bytes.
     pub bytes: u32,
+    /// Path of the file or directory, of an operation in a tree; `None` for a target, whose path is the plan's.
+    pub path: Option<String>,
     /// What the kernel said.
     pub kind: String,
 }
@@ -328,6 +368,28 @@ struct LaneSum {
     integral_ns: i128,
     /// Arrived and not submitted at the interval's start; below 0 where something was submitted whose arrival is of this interval.
     backlog: i128,
+}
+
+/// Sums of steps over all workers.
+#[derive(Debug, Default)]
+pub(crate) struct StepMap(BTreeMap<(usize, usize, OperationKind), StepInterval>);
+
+impl StepMap {
+    /// Adds what a worker recorded.
+    pub(crate) fn add(&mut self, (workload, target): (usize, usize), op: OperationKind, stat: &StepStat) {
+        let (ops, bytes, errors, service) = (0, 0, 0, Histogram::default());
+        let none = StepInterval { workload, target, op, ops, bytes, errors, service };
+        let sum = self.0.entry((workload, target, op)).or_insert(none);
+        sum.ops += stat.ops;
+        sum.bytes += stat.bytes;
+        sum.errors += stat.errors;
+        stat.service.merge_into(&mut sum.service);
+    }
+
+    /// In order.
+    pub(crate) fn into_vec(self) -> Vec<StepInterval> {
+        self.0.into_values().collect()
+    }
 }
 
 /// All lanes that ever did anything.
@@ -441,6 +503,8 @@ struct Due {
 enum Stream {
     /// Of one workload on one target.
     Lane((usize, usize), Box<Operations>),
+    /// Of one workload in one tree.
+    Tree(TreeArrivals),
     /// Of a job, by target.
     Job(Box<TargetTurns>, Vec<((usize, usize), Operations)>),
 }
@@ -450,6 +514,7 @@ impl Stream {
     fn next(&mut self, held: HeldKinds) -> Option<((usize, usize), Operation)> {
         match self {
             Self::Lane(lane, operations) => operations.next().map(|operation| (*lane, operation)),
+            Self::Tree(arrivals) => Some((arrivals.lane(), arrivals.next())),
             Self::Job(turns, lanes) => {
                 let (at, operation) = turns.next(|at, anew| {
                     let (_, operations) = lanes.get_mut(at)?;
@@ -468,8 +533,16 @@ impl Due {
     /// The job, where it is one.
     fn workload(&self) -> Option<usize> {
         match &self.stream {
-            Stream::Lane(..) => None,
+            Stream::Lane(..) | Stream::Tree(_) => None,
             Stream::Job(_, lanes) => lanes.first().map(|((workload, _), _)| *workload),
+        }
+    }
+
+    /// When it ended before its limits.
+    fn stopped_ns(&self, statuses: &JobStatuses) -> Option<u64> {
+        match &self.stream {
+            Stream::Tree(arrivals) => arrivals.ended_ns(),
+            _ => self.workload().and_then(|job| statuses.stopped_ns(job)),
         }
     }
 
@@ -540,6 +613,19 @@ impl Arrived {
         Self { counters, counter_of, budget, order }
     }
 
+    /// Adds the lanes of trees, which each of so many teams serves; they stand behind the groups.
+    pub(crate) fn add_trees(&mut self, lanes: Vec<Option<(TreeArrivals, ArrivalSchedule)>>, teams: usize) {
+        let mut own = Vec::with_capacity(lanes.len());
+        for lane in lanes {
+            own.push(lane.as_ref().map(|_| self.counters.len()));
+            let Some((arrivals, schedule)) = lane else { continue };
+            let counter = Counter::new(Stream::Tree(arrivals), DueTimes::mixed(schedule), 0, u64::MAX);
+            self.order.extend(counter.due.next_ns.map(|next_ns| Reverse((next_ns, self.counters.len()))));
+            self.counters.push(counter);
+        }
+        self.counter_of.extend(std::iter::repeat_n(own, teams));
+    }
+
     /// A lane of a group submitted so many operations.
     pub(crate) fn submitted(&mut self, group: usize, lane: usize, count: u64) {
         let counter = self.counter_of.get(group).and_then(|lanes| lanes.get(lane).copied().flatten());
@@ -548,10 +634,10 @@ impl Arrived {
         }
     }
 
-    /// Nothing more arrives of jobs that stopped before their limits.
+    /// Nothing more arrives of jobs and trees that stopped before their limits.
     pub(crate) fn stop_jobs(&mut self, statuses: &JobStatuses) {
         for counter in &mut self.counters {
-            let Some(stopped_ns) = counter.due.workload().and_then(|job| statuses.stopped_ns(job)) else { continue };
+            let Some(stopped_ns) = counter.due.stopped_ns(statuses) else { continue };
             counter.due.end_ns = counter.due.end_ns.min(stopped_ns);
             counter.due.next_ns = counter.due.next_ns.filter(|next_ns| *next_ns < stopped_ns);
         }

@@ -294,7 +294,7 @@ mod tests {
     }
 
     fn failure(op: OperationKind, result: i32) -> RawFailure {
-        RawFailure { t_ns: 7, lane: 0, op, offset: 4096, bytes: 4096, result }
+        RawFailure { t_ns: 7, lane: 0, op, offset: 4096, bytes: 4096, result, at: None }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! [`start`] divides a run into groups that share nothing (`group`), gives each a worker (`uring_worker`, or a crew of
 //! threads in `sync`) with a `scheduler` that decides when something is issued and on which lane, and returns a
 //! [`RunningRun`] whose [`harvest`](RunningRun::harvest) ends an interval. What is issued, and how, a group's kind of work
-//! decides (`work`; `blocks`), for which its worker is compiled. What a worker records lies in a buffer that the harvest
+//! decides (`work`; `blocks`), for which its worker is compiled. Trees have threads of their own beside the groups (`tree`). What a worker records lies in a buffer that the harvest
 //! exchanges for an empty one (`stats`), so neither waits for the other.
 //!
 //! *Due* is the schedule's time in an open loop, the time when the slot became free in a closed one; response time is
@@ -44,6 +44,7 @@ mod scheduler;
 mod shared;
 mod stats;
 mod sync;
+mod tree;
 mod uring_memory;
 mod uring_queue;
 mod uring_worker;
@@ -58,7 +59,8 @@ pub use engine_overhead::{EngineOverhead, own_cost};
 pub use error::EngineError;
 pub use group::pattern_of;
 pub use harvest::{
-    FailedOperation, FinishedRun, IntervalHarvest, JobInterval, KeptIo, LaneEnd, LaneInterval, WorkerInterval,
+    FailedOperation, FinishedRun, IntervalHarvest, JobInterval, KeptIo, LaneEnd, LaneInterval, StepInterval,
+    WorkerInterval,
 };
 pub use job_status::{JobFault, JobStatus, JobStatuses};
 pub use placement::check_placement;
@@ -67,6 +69,7 @@ pub use replay_progress::ReplayChunk;
 pub use running::{RunningRun, start, start_keeping};
 pub use stats::FirstError;
 
+use ::tree::Tree;
 use plan::{Plan, Run};
 use std::sync::Arc;
 use target::OpenTarget;
@@ -113,7 +116,7 @@ pub struct RunInput<'a> {
     /// Open targets by their index in the plan; those that the run does not use may be missing.
     pub targets: &'a [Option<OpenTarget>],
     /// Open trees by their index in the plan; those that the run does not use may be missing.
-    pub trees: &'a [Option<Arc<tree::Tree>>],
+    pub trees: &'a [Option<Arc<Tree>>],
     /// Seed of its random choices.
     pub seed: u64,
     /// The same for workloads whose choices vary from pass to pass ([`plan::FileUse::varies`]).

@@ -10,7 +10,7 @@ use crate::group::divide;
 use crate::group_spec::{GroupSpec, JobSpec, LaneSpec};
 use crate::harvest::{
     Arrived, BUSY_SHARE, FailedOperation, FinishedRun, IntervalHarvest, JobInterval, KeptIo, LaneEnd, LaneEnds,
-    LaneInterval, LaneMap, WorkerInterval, is_predictable,
+    LaneInterval, LaneMap, StepMap, WorkerInterval, is_predictable,
 };
 use crate::job_counts::{DepthCounts, JobSpan, JobStat};
 use crate::job_status::JobStatuses;
@@ -19,10 +19,12 @@ use crate::replay_progress::Played;
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, RawIo, Slot};
 use crate::sync::SyncWorkers;
+use crate::tree::TreeCrew;
 use crate::uring_worker::Worker;
 use crate::work::Group;
 use crate::work::{RingWork, Work};
 use crate::{EngineError, EngineOptions, ResolvedRate, RunInput, choose, placement};
+use plan::generate::OperationKind;
 use quantity::clock;
 use quantity::histogram::Histogram;
 use std::sync::Arc;
@@ -95,13 +97,30 @@ impl WorkerSet {
         }
     }
 
+    /// Threads in trees: all teams have the same lanes.
+    pub(crate) fn of_trees(lanes: Vec<(usize, usize)>, engine: &'static str, cost: CostClock) -> Self {
+        let buffer = Buffer::new(lanes.len(), OperationKind::TREES);
+        let stats = Arc::new(Slot::new(lanes.len(), OperationKind::TREES));
+        Self { engine, cost, ..Self::new(stats, buffer, Arc::default(), Vec::new(), lanes) }
+    }
+
+    /// Where its threads note what they do.
+    pub(crate) fn stats(&self) -> Arc<Slot> {
+        Arc::clone(&self.stats)
+    }
+
+    /// Where they say that they have ended.
+    pub(crate) fn status(&self) -> Arc<Status> {
+        Arc::clone(&self.status)
+    }
+
     /// Has it come to its end?
     fn is_done(&self) -> bool {
         self.status.done.load(Ordering::Acquire)
     }
 
     /// Adds a thread.
-    fn spawn(&mut self, name: String, body: ThreadBody) -> Result<(), EngineError> {
+    pub(crate) fn spawn(&mut self, name: String, body: ThreadBody) -> Result<(), EngineError> {
         let builder = std::thread::Builder::new().name(name).stack_size(256 << 10);
         self.threads.push(builder.spawn(body).map_err(EngineError::system("start a worker thread"))?);
         Ok(())
@@ -169,6 +188,7 @@ pub(crate) enum Offered {
 /// What a run that has been started consists of.
 pub(crate) struct Parts {
     pub(crate) teams: Vec<WorkerSet>,
+    pub(crate) trees: TreeCrew,
     pub(crate) commands: CommandCrew,
     pub(crate) control: Arc<Control>,
     pub(crate) statuses: Arc<JobStatuses>,
@@ -187,6 +207,7 @@ const LATE_PART: u64 = 500;
 /// A run that has been started.
 pub struct RunningRun {
     teams: Vec<WorkerSet>,
+    trees: TreeCrew,
     commands: CommandCrew,
     control: Arc<Control>,
     statuses: Arc<JobStatuses>,
@@ -226,7 +247,7 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
     let chosen = choose::choose(&input, options)?;
     let statuses = Arc::new(JobStatuses::new(&input));
     let mut groups: Vec<Group<Blocks>> = divide(&input, chosen.groups, chosen.is_uring, &statuses)?;
-    let arrived = Arrived::new(&groups, Budget::new(&input));
+    let mut arrived = Arrived::new(&groups, Budget::new(&input));
     let control = Arc::new(Control::default());
     let budget = Arc::new(Budget::new(&input));
     let gate = Arc::new(Gate::default());
@@ -253,7 +274,13 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
             }
         }
     }
-    let commands = CommandCrew::start(&input, teams.len(), &control, &gate).inspect_err(|_| {
+    let workers = teams.len();
+    let crews = TreeCrew::start(&input, workers, (&budget, &control), &gate).and_then(|(trees, tree_teams)| {
+        arrived.add_trees(trees.arrivals(&input)?, tree_teams.len());
+        teams.extend(tree_teams);
+        Ok((trees, CommandCrew::start(&input, teams.len(), &control, &gate)?))
+    });
+    let (trees, commands) = crews.inspect_err(|_| {
         control.abort();
         gate.open(None);
     })?;
@@ -266,15 +293,26 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
         .workloads
         .iter()
         .map(|workload| match &workload.job {
-            _ if !workload.load.is_blocks() => true,
+            _ if !workload.load.is_paced() => true,
             Some(job) => (workload.rate.is_some() || input.rate != ResolvedRate::Max) && is_predictable(job),
             None => workload.rate.is_some() || input.rate != ResolvedRate::Max,
         })
         .collect();
-    let description = describe_run(&input, &chosen, &is_open, (teams.len(), commands.len()));
+    let description = describe_run(&input, &chosen, &is_open, (workers, commands.len()), &trees);
     let offered = Offered::Scheduled(arrived);
     let ends_ns = budget.end_ns().map(|end_ns| started_ns + end_ns);
-    Ok(RunningRun::of(Parts { teams, commands, control, statuses, started_ns, ends_ns, offered, is_open, description }))
+    Ok(RunningRun::of(Parts {
+        teams,
+        trees,
+        commands,
+        control,
+        statuses,
+        started_ns,
+        ends_ns,
+        offered,
+        is_open,
+        description,
+    }))
 }
 
 /// How a run is carried out by so many workers and threads of commands, and why so.
@@ -283,6 +321,7 @@ fn describe_run(
     chosen: &Chosen,
     is_open: &[bool],
     (workers, commands): (usize, usize),
+    trees: &TreeCrew,
 ) -> String {
     let used = used_targets(input).len();
     let is_loop = |open: bool| {
@@ -300,7 +339,14 @@ fn describe_run(
         },
         chosen.reason
     );
-    match (workers, commands) {
+    let blocks = match trees.size() {
+        (0, _) => blocks,
+        (lanes, threads) => {
+            let in_trees = format!("{threads} thread(s) in {lanes} tree(s)");
+            if workers == 0 { in_trees } else { format!("{blocks}; {in_trees}") }
+        }
+    };
+    match (workers + trees.size().0, commands) {
         (_, 0) => blocks,
         (0, 1) => "1 command".to_string(),
         (0, count) => format!("{count} commands"),
@@ -373,11 +419,13 @@ fn crew_team<W: Work>(
 impl RunningRun {
     /// Has begun at `parts.started_ns`.
     pub(crate) fn of(parts: Parts) -> Self {
-        let Parts { teams, commands, control, statuses, started_ns, ends_ns, offered, is_open, description } = parts;
+        let Parts { teams, trees, commands, control, statuses, started_ns, ends_ns, offered, is_open, description } =
+            parts;
         let is_closed = is_open.contains(&false);
         let lanes = LaneMap::default();
         Self {
             teams,
+            trees,
             commands,
             control,
             statuses,
@@ -433,6 +481,7 @@ impl RunningRun {
         let mut workers = Vec::with_capacity(self.teams.len());
         let (mut failures, mut jobs) = (Vec::new(), Vec::new());
         let (mut ios, mut ios_lost) = (Vec::new(), 0);
+        let mut steps = StepMap::default();
         for team in &mut self.teams {
             team.stats.exchange(&mut team.spare);
         }
@@ -463,6 +512,7 @@ impl RunningRun {
                 wakeups: spare.wakeups,
                 limited: false,
             };
+            spare.drain_steps(|lane, op, stat| steps.add(lanes[lane], op, stat));
             let offered = &mut self.offered;
             spare.drain(|lane, op, stat| {
                 worker.wait.merge(&map.add(lanes[lane], op, stat, run_ns));
@@ -493,7 +543,8 @@ impl RunningRun {
         jobs.sort_by_key(|job: &JobInterval| job.workload);
         ios.sort_by_key(|io: &KeptIo| io.t_ns);
         let executions = self.commands.log.take();
-        IntervalHarvest { t_ns, interval_ns, lanes, workers, jobs, failures, ios, ios_lost, executions }
+        let (steps, notes) = (steps.into_vec(), self.trees.take_notes());
+        IntervalHarvest { t_ns, interval_ns, lanes, workers, jobs, failures, ios, ios_lost, executions, steps, notes }
     }
 
     /// Was it the worker that limited the load in this interval?
@@ -565,8 +616,11 @@ impl RunningRun {
 
 /// A failure of a lane, in times of the clock.
 fn failure_of(raw: &RawFailure, (workload, target): (usize, usize), started_ns: u64) -> FailedOperation {
-    let RawFailure { t_ns, op, offset, bytes, result, .. } = *raw;
-    FailedOperation { t_ns: started_ns + t_ns, workload, target, op, offset, bytes, kind: describe(result) }
+    let RawFailure { t_ns, op, offset, bytes, result, ref at, .. } = *raw;
+    let step = at.as_ref().and_then(|at| at.step).filter(|step| *step != op);
+    let kind = step.map_or(String::new(), |step| format!("{} failed: ", step.name())) + &describe(result);
+    let path = at.as_ref().map(|at| at.path.clone());
+    FailedOperation { t_ns: started_ns + t_ns, workload, target, op, offset, bytes, kind, path }
 }
 
 /// An operation of a lane that is kept by itself, in times of the clock.

@@ -89,6 +89,29 @@ impl Alike {
     }
 }
 
+/// Steps of one kind of one lane.
+#[derive(Debug, Default)]
+pub(crate) struct StepStat {
+    pub(crate) ops: u64,
+    pub(crate) bytes: u64,
+    pub(crate) errors: u64,
+    pub(crate) service: HistogramRecorder,
+}
+
+impl StepStat {
+    /// One more: what it moved, or that it failed, and how long it took, ns.
+    pub(crate) fn note(&mut self, moved: Result<u64, ()>, service_ns: u64) {
+        match moved {
+            Ok(bytes) => {
+                self.ops += 1;
+                self.bytes += bytes;
+                self.service.record_n(service_ns, 1);
+            }
+            Err(()) => self.errors += 1,
+        }
+    }
+}
+
 /// Everything of one interval of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
@@ -98,6 +121,8 @@ pub(crate) struct Buffer {
     stats: Vec<Option<Box<OpStat>>>,
     /// Which of them were touched since the last clear.
     touched: Vec<usize>,
+    /// The same of what operations need besides; made at first use.
+    steps: Vec<Option<Box<StepStat>>>,
     /// By the group's number of the job; made at first use.
     pub(crate) jobs: Vec<JobStat>,
     pub(crate) failures: Vec<RawFailure>,
@@ -163,6 +188,25 @@ impl Buffer {
             self.touched.push(place);
         }
         stat
+    }
+
+    /// The steps of one kind of a lane.
+    pub(crate) fn step(&mut self, lane: usize, op: OperationKind) -> &mut StepStat {
+        let place = lane * self.kinds.len() + op.index() - self.kinds.first().map_or(0, |first| first.index());
+        if self.steps.is_empty() {
+            self.steps.resize_with(self.stats.len(), Default::default);
+        }
+        self.steps[place].get_or_insert_with(Box::default)
+    }
+
+    /// Visits all steps, then forgets their values but keeps the memory.
+    pub(crate) fn drain_steps(&mut self, mut visit: impl FnMut(usize, OperationKind, &StepStat)) {
+        for (place, step) in self.steps.iter_mut().enumerate() {
+            let Some(step) = step.as_mut().filter(|step| step.ops + step.errors > 0) else { continue };
+            visit(place / self.kinds.len(), self.kinds[place % self.kinds.len()], step);
+            step.service.clear();
+            (step.ops, step.bytes, step.errors) = (0, 0, 0);
+        }
     }
 
     /// What is counted of a job beside its operations.

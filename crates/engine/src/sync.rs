@@ -161,7 +161,7 @@ impl<W: Work> SyncWorkers<W> {
         }
         let outcome = self.work.call(issue, buffer);
         let now_ns = self.now_ns();
-        let failure = |result| RawFailure { t_ns: now_ns, lane, op, offset, bytes, result };
+        let failure = |result| RawFailure { t_ns: now_ns, lane, op, offset, bytes, result, at: None };
         let failed = match outcome {
             Outcome::Failed(result) => Some(self.lock().scheduler.failed(&failure(result))),
             Outcome::Done(_) => None,

@@ -254,7 +254,7 @@ impl<W: RingWork> Worker<W> {
             if let Outcome::Failed(result) = outcome {
                 *failures_in_a_row += 1;
                 let lane = issue.lane as usize;
-                let failure = RawFailure { t_ns: now_ns, lane, op, offset, bytes, result };
+                let failure = RawFailure { t_ns: now_ns, lane, op, offset, bytes, result, at: None };
                 let failed = scheduler.failed(&failure);
                 buffer.returned_failed(failure, failed);
             } else if let Outcome::Done(moved) = outcome {

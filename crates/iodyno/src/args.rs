@@ -221,8 +221,9 @@ pub(crate) struct RunArgs {
     /// See `jvms`.
     #[arg(long = "decimal", hide = true)]
     pub(crate) decimal: bool,
-    /// Format of file systems (`-c`, `-co`, `-cy`, `-cn`), which are not built yet.
-    #[arg(short = 'c', value_name = "o|y|n", num_args = 0..=1, default_missing_value = "", require_equals = true, hide = true)]
+    /// Files of fsd=: -c deletes old ones first, -cy makes them before every run, -co does nothing else, -cn makes none
+    /// (in place of format=).
+    #[arg(short = 'c', value_name = "o|y|n", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     pub(crate) clean: Option<String>,
     /// Data validation: not built yet, refused with a sentence.
     #[arg(short = 'v', num_args = 0..=1, default_missing_value = "", require_equals = true, hide = true)]

@@ -233,8 +233,7 @@ fn say_without_effect(args: &RunArgs) {
     let port = args.port.iter().map(|number| (format!("-p {number}"), "there is one host, this one"));
     let kstat = args.kstat.then(|| ("-k".to_string(), "it belongs to Solaris"));
     let decimal = args.decimal.then(|| ("-mb".to_string(), "sizes and rates are shown with their units"));
-    let clean = args.clean.iter().map(|word| (format!("-c{word}"), "it is about files of fsd=, not about sd="));
-    for (flag, why) in debug.chain(jvms).chain(port).chain(kstat).chain(decimal).chain(clean) {
+    for (flag, why) in debug.chain(jvms).chain(port).chain(kstat).chain(decimal) {
         say!("iodyno: {flag} has no effect here ({why})");
     }
 }
@@ -265,6 +264,12 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
         quick: args.quick.as_deref().map(params::quick).transpose().map_err(|why| Failure::new(PARAMETERS, why))?,
         seed: args.seed,
         restart: args.restart.clone(),
+        format: args
+            .clean
+            .as_deref()
+            .map(params::format_override)
+            .transpose()
+            .map_err(|why| Failure::new(PARAMETERS, why))?,
         sections: args.fio_reading.sections.clone(),
     };
     if options.sections.iter().any(|section| section == "global") {
@@ -278,7 +283,11 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
              `iodyno run -- PROGRAM` or `iodyno run -t`",
         ));
     }
-    read_files(&files, flags, &options, args.fio_reading.warnings_fatal)
+    let inputs = read_files(&files, flags, &options, args.fio_reading.warnings_fatal)?;
+    if let Some(word) = args.clean.as_ref().filter(|_| inputs.plan.trees.is_empty()) {
+        say!("iodyno: -c{word} has no effect here (it is about files of fsd=, not about sd=)");
+    }
+    Ok(inputs)
 }
 
 /// The exit code that the run would have.

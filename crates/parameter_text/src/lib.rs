@@ -16,5 +16,5 @@ pub use context::ReadingContext;
 pub use diagnostic::{Diagnostic, DiagnosticSeverity, render};
 pub use loader::{DiskLoader, FILE_BYTES_MAX, FileLoader, LoadError, LoadedFile, MemoryLoader, SourceOwner};
 pub use printed::{PrintedPlan, without_replays};
-pub use reading::{PlanReading, QuickTest, VdbenchOptions};
+pub use reading::{FormatOverride, PlanReading, QuickTest, VdbenchOptions};
 pub use sniff::{ParameterFormat, sniff};

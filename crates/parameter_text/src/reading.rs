@@ -19,6 +19,19 @@ pub enum QuickTest {
     Files,
 }
 
+/// What the command line says of `format=` in all run definitions, in place of what they say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormatOverride {
+    /// `-c`: the tree in an anchor is deleted before the first run that uses it.
+    Clean,
+    /// `-co`: trees are made, and nothing else is done.
+    Only,
+    /// `-cy`: trees are made before every run.
+    Yes,
+    /// `-cn`: no tree is made.
+    No,
+}
+
 /// What the command line adds to the parameter files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VdbenchOptions {
@@ -40,6 +53,8 @@ pub struct VdbenchOptions {
     pub seed: Option<u64>,
     /// `-r`: runs before the first whose title begins so are left out.
     pub restart: Option<String>,
+    /// `-c` and its kin.
+    pub format: Option<FormatOverride>,
     /// fio's `--section`: of job files only these sections, beside `[global]`. Empty: all.
     pub sections: Vec<String>,
 }

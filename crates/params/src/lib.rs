@@ -15,8 +15,8 @@ pub use fio_jobs::{
     flags_text, print_fio, read_fio,
 };
 pub use parameter_text::{
-    Diagnostic, DiagnosticSeverity, DiskLoader, FILE_BYTES_MAX, FileLoader, LoadError, LoadedFile, MemoryLoader,
-    ParameterFormat, PlanReading, PrintedPlan, QuickTest, SourceOwner, VdbenchOptions, render, sniff,
+    Diagnostic, DiagnosticSeverity, DiskLoader, FILE_BYTES_MAX, FileLoader, FormatOverride, LoadError, LoadedFile,
+    MemoryLoader, ParameterFormat, PlanReading, PrintedPlan, QuickTest, SourceOwner, VdbenchOptions, render, sniff,
 };
 pub use simulate::simulate;
-pub use vdbench_files::{no_effect_flags, print_vdbench, quick, read_vdbench, repeat};
+pub use vdbench_files::{format_override, no_effect_flags, print_vdbench, quick, read_vdbench, repeat};

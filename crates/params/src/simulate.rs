@@ -27,10 +27,25 @@ pub fn simulate(plan: &Plan) -> Vec<String> {
                 Some(ns) => format!("elapsed={}; ", seconds(ns)),
                 None => "elapsed=(none); ".to_string(),
             };
+            if run.is_of_trees() {
+                return of_trees(run, &time);
+            }
             let rate = rate_text(run, rate);
             format!("Simulating RD={}; I/O rate: {rate}; {time}For loops: {}", simulated_title(run), loops(run))
         })
         .collect()
+}
+
+/// Of trees Vdbench says less, and of what makes them nothing.
+fn of_trees(run: &Run, time: &str) -> String {
+    let rate = match run.rate {
+        _ if run.format => return format!("Simulating RD={}", run.title),
+        OfferedRate::Max => "max. ".to_string(),
+        OfferedRate::CurveMax | OfferedRate::CurvePoint { .. } => "curve. ".to_string(),
+        OfferedRate::FractionOfLastMax(fraction) => format!("-{}; ", whole_percent(fraction)),
+        OfferedRate::PerSecond(rate) => format!("{}; ", rate.trunc()),
+    };
+    format!("Simulating RD={}; {time}fwdrate={rate}For loops: {}", run.title, loops(run))
 }
 
 /// Only when it runs does Vdbench add the percentage to the name of a run at a part of the last maximum.

@@ -98,6 +98,12 @@ impl OperationKind {
         self.changes_data() && !matches!(self, Self::Trim)
     }
 
+    /// Does it work on a file or directory as a whole, so that it has neither an offset nor bytes of its own?
+    #[must_use]
+    pub const fn works_on_names(self) -> bool {
+        !matches!(self, Self::Read | Self::Write | Self::Trim | Self::Flush | Self::Command)
+    }
+
     /// The kind with this name, as Vdbench's `operation=` and our tables have it.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {

@@ -1,6 +1,6 @@
 //! Intervals of a run and its totals.
 
-use crate::op_count::{OpCount, sum_of};
+use crate::op_count::{OpCount, OpCounts, sum_of};
 use crate::stall::is_stalled;
 use crate::{KnownSum, OperationTimes};
 use quantity::histogram::Histogram;
@@ -26,8 +26,8 @@ pub struct IntervalFacts {
     pub interval_ns: i64,
     /// Phase.
     pub phase: LoadPhase,
-    /// By operation: read, write, trim, flush.
-    pub ops: [OpCount; 4],
+    /// By operation.
+    pub ops: OpCounts,
     /// Mean number in flight.
     pub in_flight: KnownSum<f64>,
     /// Arrived, not submitted, at the end.
@@ -86,6 +86,19 @@ pub struct TotalFacts {
     pub response: OperationTimes,
     /// Service times, the same.
     pub service: OperationTimes,
+}
+
+/// Exact totals of one kind of steps in one phase: what operations in a tree needed besides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepFacts {
+    /// Phase.
+    pub phase: LoadPhase,
+    /// Kind of step.
+    pub op: String,
+    /// Completions, bytes, failures; steps have no arrivals.
+    pub count: OpCount,
+    /// Service times.
+    pub service: Histogram,
 }
 
 /// The title of a run without the number of its repetition.

@@ -1,10 +1,19 @@
-//! Counts of the four operations of a load.
+//! Counts of the operations of a load, by kind.
 
 use crate::KnownSum;
 use std::ops::AddAssign;
 
-/// The four operations in the order of [`IntervalFacts::ops`](crate::IntervalFacts::ops).
-pub const OPS: [&str; 4] = ["read", "write", "trim", "flush"];
+/// The operations in the order of [`IntervalFacts::ops`](crate::IntervalFacts::ops): those on blocks, then those in trees of files.
+pub const OPS: [&str; 15] = [
+    "read", "write", "trim", "flush", "mkdir", "rmdir", "create", "delete", "copy", "move", "getattr", "setattr",
+    "access", "open", "close",
+];
+
+/// How many of them, the first, blocks have.
+const BLOCK_OPS: usize = 4;
+
+/// Counts by kind, in the order of [`OPS`].
+pub type OpCounts = [OpCount; OPS.len()];
 
 /// Counts of one operation in one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,6 +35,12 @@ impl AddAssign for OpCount {
         self.bytes += more.bytes;
         self.errors += more.errors;
     }
+}
+
+/// Is this kind done to directories and files only? Then the run works in a tree.
+#[must_use]
+pub fn is_of_trees(op: &str) -> bool {
+    OPS.iter().position(|known| *known == op).is_some_and(|at| at >= BLOCK_OPS)
 }
 
 /// All operations together.

@@ -8,7 +8,7 @@ use engine::ResolvedRate;
 use monitor::{clock_step, signed};
 use objectives::{CUT_SHORT, Condition, ConditionJudge, ObjectiveVerdict, PendingRun, RunHalt};
 use quantity::clock;
-use recording::rows::{Event, Objective, Phase, RunEnd, RunTotal};
+use recording::rows::{Event, Objective, Phase, RunEnd, RunTotal, StepTotal};
 use recording::{
     ClockAnchor, EventKind, EventSeverity, LoadPhase, PhaseEdge, RecordingError, RecordingExit, Row, RowBatch, Sink,
     Writer,
@@ -230,8 +230,18 @@ impl<'a> Spine<'a> {
         Ok(())
     }
 
-    pub(crate) fn run_ended(&mut self, totals: &[RunTotal], ends: &[RunEnd]) -> Result<(), SessionError> {
-        self.publish(&[RowBatch::from_rows(totals)?, RowBatch::from_rows(ends)?])?;
+    pub(crate) fn run_ended(
+        &mut self,
+        steps: &[StepTotal],
+        totals: &[RunTotal],
+        ends: &[RunEnd],
+    ) -> Result<(), SessionError> {
+        let mut batches = vec![RowBatch::from_rows(totals)?, RowBatch::from_rows(ends)?];
+        if !steps.is_empty() {
+            // Before the totals, by which a run is whole.
+            batches.insert(0, RowBatch::from_rows(steps)?);
+        }
+        self.publish(&batches)?;
         self.face(|face| face.run_ended());
         Ok(())
     }

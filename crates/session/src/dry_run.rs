@@ -1,8 +1,8 @@
 //! What a run would do, without doing any of it.
 
+use crate::dry_run_trees;
 use crate::non_defaults::departures;
-use crate::trees::Trees;
-use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run};
+use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run, Workload};
 use quantity::text::{format_bytes, format_ns};
 use serde::Serialize;
 use target::{TargetAccess, WritePolicy};
@@ -94,7 +94,7 @@ const WORKLOAD_SAID: &[&str] = &["name", "targets", "share"];
 /// Inspects every target and lists every run; changes nothing.
 pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     let (findings, mut refused) = inspect_all(plan, policy);
-    let (mut lines, tree_obstacle) = inspect_trees(plan);
+    let (mut lines, tree_obstacle) = dry_run_trees::inspect(plan);
     refused |= !lines.is_empty();
     lines.extend((!plan.targets.is_empty()).then(|| format!("targets ({}):", plan.targets.len())));
     for (spec, finding) in plan.targets.iter().zip(&findings) {
@@ -106,6 +106,8 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
         lines.push(format!("  {}  {}  {said}", spec.name, spec.path.display()));
         lines.push(format!("    {}", departures(&spec, TARGET_SAID)));
     }
+    lines.extend((!plan.trees.is_empty()).then(|| format!("trees ({}):", plan.trees.len())));
+    lines.extend(plan.trees.iter().map(dry_run_trees::describe_tree));
     let settings =
         departures(&plan.settings, &["start_commands", "end_commands", "seed", "is_data_seeded", "is_seed_fresh"]);
     lines.push(format!(
@@ -129,15 +131,13 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
         lines.push(format!("  {}", describe_run(run)));
         lines.extend(Some(departures(run, RUN_SAID)).filter(|said| !said.is_empty()).map(|said| format!("    {said}")));
         for workload in &run.workloads {
-            if let Load::Command(load) = &workload.load {
-                lines.extend(describe_command(&workload.name, load));
-                continue;
+            match &workload.load {
+                Load::Command(load) => lines.extend(describe_command(&workload.name, load)),
+                Load::Tree(load) => lines.push(dry_run_trees::describe_load(plan, &workload.name, load)),
+                Load::Blocks => lines.push(describe_blocks(plan, workload)),
             }
-            let names: Vec<&str> =
-                workload.targets.iter().filter_map(|&at| plan.targets.get(at)).map(|spec| spec.name.as_str()).collect();
-            let said = departures(workload, WORKLOAD_SAID);
-            lines.push(format!("    {} on {}: {said}", workload.name, names.join(", ")));
         }
+        lines.extend(run.tree_uses().into_iter().map(|one| dry_run_trees::describe_use(plan, one)));
         for (label, commands) in [("before", &run.start_commands), ("after", &run.end_commands)] {
             for command in commands {
                 lines.push(format!("    command {label} this run, with your rights: {}", command.line));
@@ -165,13 +165,11 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     DryRun { lines, refused, obstacles, duration_ns, targets: findings }
 }
 
-/// Looks at every tree: lines about what would be refused to protect data, and what else stands in the way.
-fn inspect_trees(plan: &Plan) -> (Vec<String>, Option<String>) {
-    match Trees::inspect(plan, None) {
-        Ok(_) => (Vec::new(), None),
-        Err(error) if error.is_refusal() => (vec![format!("trees: WOULD BE REFUSED: {error}")], None),
-        Err(error) => (Vec::new(), Some(error.to_string())),
-    }
+/// What a workload on targets departs from the defaults in.
+fn describe_blocks(plan: &Plan, workload: &Workload) -> String {
+    let names: Vec<&str> =
+        workload.targets.iter().filter_map(|&at| plan.targets.get(at)).map(|spec| spec.name.as_str()).collect();
+    format!("    {} on {}: {}", workload.name, names.join(", "), departures(workload, WORKLOAD_SAID))
 }
 
 /// Looks at every target; second: would one be refused to protect data?
@@ -240,6 +238,14 @@ fn describe_run(run: &Run) -> String {
             }
             // A rate of its own is no share of what the others divide.
             let load = workload.rate.map_or_else(|| format!("{:.0} % of the load", workload.share * 100.0), per_second);
+            if let Load::Tree(tree) = &workload.load {
+                return format!(
+                    "{} {load} on {} tree(s), {}",
+                    workload.name,
+                    tree.uses.len(),
+                    dry_run_trees::task(tree)
+                );
+            }
             format!(
                 "{} {load} on {} target(s), {:.0} % read, {}",
                 workload.name,

@@ -18,7 +18,7 @@ pub(crate) struct Objectives {
 pub fn objective_mistakes(plan: &Plan) -> Vec<(Objective, ConditionError)> {
     let mut known = SelectableNames {
         workloads: plan.runs.iter().flat_map(|run| &run.workloads).map(|workload| workload.name.clone()).collect(),
-        targets: plan.targets.iter().map(|target| target.name.clone()).collect(),
+        targets: (0..plan.targets.len() + plan.trees.len()).map(|place| plan.place_name(place).to_string()).collect(),
         runs: plan.runs.iter().flat_map(|run| [run.title.clone(), run.name.clone()]).collect(),
     };
     for list in [&mut known.workloads, &mut known.targets, &mut known.runs] {

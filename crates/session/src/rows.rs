@@ -1,10 +1,10 @@
 //! From the engine's harvest to rows of the recording, and the exact totals of a run.
 
-use engine::{FinishedRun, FirstError, IntervalHarvest, LaneInterval, WorkerInterval};
+use engine::{FailedOperation, FinishedRun, FirstError, IntervalHarvest, LaneInterval, WorkerInterval};
 use monitor::signed;
 use plan::{Plan, Run, generate::OperationKind};
 use quantity::histogram::Histogram;
-use recording::rows::{EngineInterval, Event, JobInterval, OpInterval, RunEnd, RunTotal};
+use recording::rows::{EngineInterval, Event, JobInterval, OpInterval, RunEnd, RunTotal, StepInterval, StepTotal};
 use recording::{EventKind, EventSeverity, LoadPhase, SizeHistogram};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,8 +36,9 @@ impl RowSpan<'_> {
         self.run.workloads[index].name.clone()
     }
 
-    pub(crate) fn target(&self, index: usize) -> String {
-        self.plan.targets[index].name.clone()
+    /// Name of the target or tree with this number.
+    pub(crate) fn target(&self, place: usize) -> String {
+        self.plan.place_name(place).to_string()
     }
 
     /// One row per lane that did anything.
@@ -66,6 +67,26 @@ impl RowSpan<'_> {
             in_flight_mean: Some(lane.in_flight_mean),
             backlog: Some(signed(lane.backlog)),
         }
+    }
+
+    /// One row per kind of steps of which there were any.
+    pub(crate) fn step_intervals(&self, harvest: &IntervalHarvest) -> Vec<StepInterval> {
+        let row = |step: &engine::StepInterval| StepInterval {
+            t_ns: signed(harvest.t_ns),
+            t_s: self.seconds(harvest.t_ns),
+            interval_ns: signed(harvest.interval_ns),
+            run: self.title.to_string(),
+            run_index: self.run_index,
+            phase: self.phase.clone(),
+            workload: self.workload(step.workload),
+            target: self.target(step.target),
+            op: step.op.name().to_string(),
+            ops: signed(step.ops),
+            bytes: signed(step.bytes),
+            errors: signed(step.errors),
+            service: step.service.collapse(STORED_SUB_BITS),
+        };
+        harvest.steps.iter().filter(|step| was_taken(step)).map(row).collect()
     }
 
     /// One row per worker of the engine.
@@ -127,18 +148,27 @@ impl RowSpan<'_> {
                 class: None,
                 run: Some(self.title.to_string()),
                 target: Some(self.target(failure.target)),
-                message: format!(
-                    "{} of {} bytes at offset {} of {} failed: {}",
-                    failure.op.name(),
-                    failure.bytes,
-                    failure.offset,
-                    self.plan.targets[failure.target].path.display(),
-                    failure.kind
-                ),
+                message: self.failure_words(failure),
                 count: 1,
             })
             .collect()
     }
+
+    /// `mkdir of /a/vdb.1_1.dir failed: …`; an operation on data says where in it.
+    fn failure_words(&self, failure: &FailedOperation) -> String {
+        let place = || self.plan.place_path(failure.target).display().to_string();
+        let path = failure.path.clone().unwrap_or_else(place);
+        let (op, bytes, offset, kind) = (failure.op.name(), failure.bytes, failure.offset, &failure.kind);
+        if failure.op.works_on_names() {
+            return format!("{op} of {path} failed: {kind}");
+        }
+        format!("{op} of {bytes} bytes at offset {offset} of {path} failed: {kind}")
+    }
+}
+
+/// A kind of steps that did not occur has no row.
+fn was_taken(step: &engine::StepInterval) -> bool {
+    step.ops > 0 || step.errors > 0
 }
 
 /// A lane without arrivals, completions, errors or anything in flight has nothing to say.
@@ -150,6 +180,18 @@ fn is_worth_a_row(lane: &LaneInterval) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     lanes: BTreeMap<(LoadPhase, usize, usize, usize), LaneTotal>,
+    /// What the operations of the lanes needed besides, by the same key.
+    steps: BTreeMap<(LoadPhase, usize, usize, usize), StepSum>,
+}
+
+#[derive(Debug, Default)]
+struct StepSum {
+    start_ns: u64,
+    end_ns: u64,
+    ops: u64,
+    bytes: u64,
+    errors: u64,
+    service: Histogram,
 }
 
 #[derive(Debug, Default)]
@@ -205,6 +247,15 @@ impl Totals {
             total.service.merge(&lane.service);
             total.wait.merge(&lane.wait);
         }
+        for step in harvest.steps.iter().filter(|step| was_taken(step)) {
+            let key = (phase.clone(), step.workload, step.target, step.op.index());
+            let sum = self.steps.entry(key).or_insert_with(|| StepSum { start_ns, ..StepSum::default() });
+            sum.end_ns = harvest.t_ns;
+            sum.ops += step.ops;
+            sum.bytes += step.bytes;
+            sum.errors += step.errors;
+            sum.service.merge(&step.service);
+        }
     }
 
     /// Sums over `phases`.
@@ -218,9 +269,12 @@ impl Totals {
             sum.ops += total.ops;
             sum.errors += total.errors;
             sum.response_sum_ns += total.response.sum();
-            if *op == OperationKind::Read.index() {
+            // A copy reads as much as it writes.
+            let kind = OperationKind::ALL.get(*op).copied();
+            if matches!(kind, Some(OperationKind::Read | OperationKind::Copy)) {
                 sum.bytes_read += total.bytes;
-            } else if *op == OperationKind::Write.index() {
+            }
+            if matches!(kind, Some(OperationKind::Write | OperationKind::Copy)) {
                 sum.bytes_written += total.bytes;
             }
         }
@@ -272,6 +326,28 @@ impl Totals {
         lanes.into_iter().map(row).collect()
     }
 
+    /// Steps for the recording.
+    pub(crate) fn step_rows(&self, stretch: &RowSpan<'_>) -> Vec<StepTotal> {
+        self.steps
+            .iter()
+            .map(|((phase, workload, target, op), sum)| StepTotal {
+                t_ns: signed(sum.end_ns),
+                t_s: stretch.seconds(sum.end_ns),
+                start_t_ns: signed(sum.start_ns),
+                run: stretch.title.to_string(),
+                run_index: stretch.run_index,
+                phase: phase.clone(),
+                workload: stretch.workload(*workload),
+                target: stretch.target(*target),
+                op: OperationKind::ALL[*op].name().to_string(),
+                ops: signed(sum.ops),
+                bytes: signed(sum.bytes),
+                errors: signed(sum.errors),
+                service: sum.service.clone(),
+            })
+            .collect()
+    }
+
     /// Rows for the recording; called once, when the run has ended.
     pub(crate) fn rows(self, stretch: &RowSpan<'_>) -> Vec<RunTotal> {
         self.lanes
@@ -298,5 +374,143 @@ impl Totals {
                 wait: Some(total.wait),
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::commands::{CommandRequest, command_plan};
+    use plan::{TextSpan, TreeSpec};
+
+    /// A plan with a tree and no target.
+    fn tree_plan() -> Plan {
+        let request = CommandRequest {
+            name: None,
+            words: vec!["fwd1".to_string()],
+            prepare: None,
+            times: 1,
+            warmups: 0,
+            variables: Vec::new(),
+            elapsed_ns: None,
+            interval_ns: 1_000_000_000,
+        };
+        let mut plan = command_plan(&request).unwrap();
+        let span = TextSpan::default();
+        plan.trees.push(TreeSpec { name: "fsd1".into(), anchor: "/mnt/t".into(), makes_parents: false, span });
+        plan
+    }
+
+    fn step(op: OperationKind, times: &[u64]) -> engine::StepInterval {
+        let mut service = Histogram::default();
+        times.iter().for_each(|ns| service.record(*ns));
+        let ops = u64::try_from(times.len()).unwrap();
+        engine::StepInterval { workload: 0, target: 0, op, ops, bytes: 0, errors: u64::from(ops == 2), service }
+    }
+
+    fn lane(op: OperationKind, bytes: u64) -> LaneInterval {
+        let mut response = Histogram::default();
+        response.record(1000);
+        LaneInterval {
+            workload: 0,
+            target: 0,
+            op,
+            arrivals: 1,
+            ops: 1,
+            bytes,
+            errors: 0,
+            short: 0,
+            first_error: None,
+            service: response.clone(),
+            wait: response.clone(),
+            response,
+            in_flight_mean: 0.1,
+            backlog: 0,
+        }
+    }
+
+    fn harvest(t_ns: u64, lanes: Vec<LaneInterval>, steps: Vec<engine::StepInterval>) -> IntervalHarvest {
+        IntervalHarvest {
+            t_ns,
+            interval_ns: 1_000_000_000,
+            lanes,
+            workers: Vec::new(),
+            jobs: Vec::new(),
+            failures: Vec::new(),
+            ios: Vec::new(),
+            ios_lost: 0,
+            executions: Vec::new(),
+            steps,
+        }
+    }
+
+    #[test]
+    fn steps_are_in_tables_of_their_own_and_in_no_sum() {
+        let plan = tree_plan();
+        let span = RowSpan {
+            plan: &plan,
+            run: &plan.runs[0],
+            title: "rd1",
+            run_index: 3,
+            phase: LoadPhase::Measure,
+            origin_ns: 0,
+        };
+        let second = 1_000_000_000;
+        let harvests = [
+            harvest(second, vec![lane(OperationKind::Copy, 4096)], vec![step(OperationKind::Open, &[5000, 7000])]),
+            harvest(2 * second, vec![lane(OperationKind::Create, 0)], vec![step(OperationKind::Open, &[9000])]),
+            // Of what did not occur there is no row.
+            harvest(3 * second, vec![lane(OperationKind::Read, 512)], vec![step(OperationKind::Close, &[])]),
+        ];
+        let mut totals = Totals::default();
+        harvests.iter().for_each(|harvest| totals.add(&LoadPhase::Measure, harvest));
+        let rows: Vec<StepInterval> = harvests.iter().flat_map(|harvest| span.step_intervals(harvest)).collect();
+        let known: Vec<(&str, &str, i64, i64)> =
+            rows.iter().map(|row| (&*row.target, &*row.op, row.ops, row.errors)).collect();
+        assert_eq!(known, [("fsd1", "open", 2, 1), ("fsd1", "open", 1, 0)]);
+        let [total] = &totals.step_rows(&span)[..] else { panic!("{:?}", totals.step_rows(&span)) };
+        assert_eq!((total.ops, total.errors, total.start_t_ns, total.t_ns), (3, 1, 0, 2_000_000_000));
+        assert_eq!((total.service.sum(), total.run_index, &*total.workload), (21_000, 3, "fwd1"));
+        // A copy is read and written.
+        let sum = totals.sum(&[LoadPhase::Measure]);
+        assert_eq!((sum.ops, sum.errors, sum.bytes_read, sum.bytes_written), (3, 0, 4608, 4096));
+        let ops: Vec<String> = totals.rows(&span).into_iter().map(|row| row.op).collect();
+        assert_eq!(ops, ["read", "create", "copy"]);
+    }
+
+    #[test]
+    fn a_failure_in_a_tree_names_its_file() {
+        let plan = tree_plan();
+        let span = RowSpan {
+            plan: &plan,
+            run: &plan.runs[0],
+            title: "rd1",
+            run_index: 0,
+            phase: LoadPhase::Measure,
+            origin_ns: 0,
+        };
+        let failure = |op, path: Option<&str>| FailedOperation {
+            t_ns: 1,
+            workload: 0,
+            target: 0,
+            op,
+            offset: 8192,
+            bytes: 4096,
+            path: path.map(String::from),
+            kind: "No space left on device (ENOSPC)".to_string(),
+        };
+        let file = Some("/mnt/t/vdb.1_1.dir/vdb_f0001.file");
+        assert_eq!(
+            span.failure_words(&failure(OperationKind::Create, file)),
+            "create of /mnt/t/vdb.1_1.dir/vdb_f0001.file failed: No space left on device (ENOSPC)"
+        );
+        assert_eq!(
+            span.failure_words(&failure(OperationKind::Write, file)),
+            "write of 4096 bytes at offset 8192 of /mnt/t/vdb.1_1.dir/vdb_f0001.file failed: No space left on device (ENOSPC)"
+        );
+        assert!(span.failure_words(&failure(OperationKind::Mkdir, None)).starts_with("mkdir of /mnt/t failed: "));
+        let harvest =
+            IntervalHarvest { failures: vec![failure(OperationKind::Create, file)], ..harvest(1, vec![], vec![]) };
+        assert_eq!(span.failures(&harvest)[0].target.as_deref(), Some("fsd1"));
     }
 }

@@ -463,12 +463,16 @@ impl Under<'_, '_> {
         self.executions.take(self.spine, self.context, &harvest.executions)?;
         let stretch = self.stretch();
         let mut load = Vec::new();
-        if self.has_blocks() {
+        if self.is_paced() {
             load.push(RowBatch::from_rows(&stretch.op_intervals(harvest))?);
             load.push(RowBatch::from_rows(&stretch.engine_intervals(harvest))?);
         }
-        // Most runs have neither.
+        // Most runs have none of these.
         let (jobs, failures) = (stretch.job_intervals(harvest), stretch.failures(harvest));
+        let steps = stretch.step_intervals(harvest);
+        if !steps.is_empty() {
+            load.push(RowBatch::from_rows(&steps)?);
+        }
         if !jobs.is_empty() {
             load.push(RowBatch::from_rows(&jobs)?);
         }
@@ -485,8 +489,8 @@ impl Under<'_, '_> {
     }
 
     /// Is there any load but commands?
-    fn has_blocks(&self) -> bool {
-        self.context.run.workloads.iter().any(|workload| workload.load.is_paced())
+    fn is_paced(&self) -> bool {
+        self.context.run.paced_workloads().next().is_some()
     }
 
     /// Errors and the monitor file, looked at once per interval.
@@ -541,7 +545,8 @@ impl Under<'_, '_> {
     /// Records what came back after the end; the measured time is over.
     fn drained(&mut self, harvest: &IntervalHarvest) -> Result<(), SessionError> {
         self.harvested_ns = harvest.t_ns;
-        if harvest.jobs.is_empty() && harvest.lanes.iter().all(|lane| lane.ops == 0 && lane.errors == 0) {
+        let is_idle = harvest.jobs.is_empty() && harvest.steps.is_empty();
+        if is_idle && harvest.lanes.iter().all(|lane| lane.ops == 0 && lane.errors == 0) {
             return self.executions.take(self.spine, self.context, &harvest.executions);
         }
         let measured_ns = self.measured_ns;
@@ -655,12 +660,14 @@ impl Under<'_, '_> {
         let ops_by_workload = self.totals.ops_by_workload(&phase, self.context.run.workloads.len());
         let stretch = self.spine.stretch(self.context, last_phase);
         let ends = self.totals.ends(&stretch, &finished, now_ns);
-        let rows = std::mem::take(&mut self.totals).rows(&stretch);
+        let totals = std::mem::take(&mut self.totals);
+        let steps = totals.step_rows(&stretch);
+        let rows = totals.rows(&stretch);
         if let Some(halt) = cause.halt() {
             // Before the totals, by which a run without this word is whole.
             self.spine.cut_short(self.context.run_index, halt)?;
         }
-        self.spine.run_ended(&rows, &ends)?;
+        self.spine.run_ended(&steps, &rows, &ends)?;
         if let Some(playback) = self.playback.take() {
             playback.finish(self.context, self.spine, cause != Cause::Done)?;
         }

@@ -180,6 +180,8 @@ mod tests {
             ios: vec![],
             ios_lost: 0,
             executions: vec![],
+            steps: vec![],
+            notes: vec![],
         };
         for late_ns in [0, 30_000, 300_000] {
             let steady = SteadyRule { ramp_ns: 10 * SLICE_NS, ..watch(false, 0.05).steady };

@@ -212,6 +212,8 @@ fn harvest(done: Vec<Done>) -> IntervalHarvest {
         ios: Vec::new(),
         ios_lost: 0,
         executions: Vec::new(),
+        steps: Vec::new(),
+        notes: Vec::new(),
     };
     for done in done {
         add(&mut harvest, done);
@@ -256,6 +258,7 @@ fn add(harvest: &mut IntervalHarvest, done: Done) {
             op: OperationKind::Flush,
             offset: 0,
             bytes: 0,
+            path: None,
             kind,
         });
     }

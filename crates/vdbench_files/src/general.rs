@@ -17,6 +17,8 @@ pub(crate) struct General {
     pub(crate) content_seed: u64,
     pub(crate) pattern: Option<PathBuf>,
     pub(crate) dedup: DedupParams,
+    /// The directories above anchors are made too (`create_anchors=`).
+    pub(crate) makes_parents: bool,
 }
 
 impl Default for General {
@@ -28,6 +30,7 @@ impl Default for General {
             content_seed: 0,
             pattern: None,
             dedup: DedupParams::default(),
+            makes_parents: false,
         }
     }
 }
@@ -61,7 +64,7 @@ impl General {
             "histogram" => self.histogram(context, param),
             "abort_failed_skew" => self.settings.skew_tolerance = value::fraction(context, name, param),
             "create_anchors" => {
-                let _ = value::yes_no(context, name, param);
+                self.makes_parents = value::yes_no(context, name, param).unwrap_or(self.makes_parents);
             }
             _ if name.starts_with("dedup") => self.dedup.set(context, name, param),
             _ => self.set_plain(context, name, param),

@@ -12,10 +12,6 @@ pub(crate) enum Effect {
     Used,
     /// It belongs to a world that is not here: accepted, reported once.
     None(&'static str),
-    /// Checked as a number (file systems).
-    Number,
-    /// Checked as a word of this list (file systems).
-    Word(&'static [&'static str]),
     /// Refused, with this advice.
     Refused(&'static str),
 }
@@ -56,6 +52,8 @@ const SOLARIS: &str = "it belongs to Solaris";
 const WINDOWS: &str = "it belongs to Windows";
 const REPORTS: &str = "the recording holds all of it, and the report shows it";
 const HOSTS: &str = "there is one host, this one";
+const JOURNAL: &str = "it belongs to data validation, which is not built yet";
+const DEDUP: &str = "Vdbench refuses it as well; it is a general parameter: put it before the first fsd=";
 
 /// Sections in the order in which they must come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -155,7 +153,7 @@ static GENERAL: &[Key] = &[
     only("debug", Effect::None(JAVA)),
     with("unix2windows", Effect::None(WINDOWS)),
     key("formatxfersize"),
-    with("create_anchors", Effect::Word(&["yes", "no"])),
+    key("create_anchors"),
     key("formatsds"),
     with("report", Effect::None(REPORTS)),
     with("report_run_totals", Effect::None(REPORTS)),
@@ -253,6 +251,7 @@ static WORKLOAD: &[Key] = &[
 static RUN: &[Key] = &[
     exact("wd"),
     exact("sd"),
+    exact("fsd"),
     key("iorate"),
     exact("maxdata"),
     exact("maxdataread"),
@@ -327,26 +326,28 @@ static RUN: &[Key] = &[
 
 static FILE_SYSTEM: &[Key] = &[
     key("anchor"),
-    with("depth", Effect::Number),
-    with("width", Effect::Number),
-    with("files", Effect::Number),
-    with("distribution", Effect::Word(&["bottom", "all"])),
-    with("sizes", Effect::Number),
-    with("totalsize", Effect::Number),
-    with("workingsetsize", Effect::Number),
-    with("wss", Effect::Number),
-    with("shared", Effect::Word(&["yes", "no"])),
-    key("count"),
-    key("openflags"),
-    key("journal"),
-    with("log", Effect::Word(&["yes", "no", "read", "write"])),
+    with("journal", Effect::None(JOURNAL)),
     with("host", Effect::Refused("Vdbench refuses it as well; host= belongs to fwd=")),
-    with("cleanup", Effect::Refused("Vdbench refuses it as well; take it out")),
-    exact("dedupratio"),
-    exact("dedupsets"),
-    exact("deduphotsets"),
-    exact("dedupflipflop"),
-    exact("dedupacross"),
+    key("width"),
+    key("depth"),
+    key("sizes"),
+    key("shared"),
+    key("wss"),
+    alias("workingsetsize", "wss"),
+    alias("total_size", "totalsize"),
+    key("totalsize"),
+    key("files"),
+    key("distribution"),
+    with("cleanup", Effect::Refused("Vdbench refuses it as well; take it out, and format=yes deletes what is there")),
+    key("openflags"),
+    only("log", Effect::None(JOURNAL)),
+    key("count"),
+    only("dedupratio", Effect::Refused(DEDUP)),
+    only("dedupunit", Effect::Refused(DEDUP)),
+    only("dedupsets", Effect::Refused(DEDUP)),
+    only("deduphotsets", Effect::Refused(DEDUP)),
+    only("dedupflipflop", Effect::Refused(DEDUP)),
+    only("dedupacross", Effect::Refused(DEDUP)),
 ];
 
 /// Operations of file workloads.
@@ -356,18 +357,21 @@ pub(crate) static FILE_OPERATIONS: &[&str] = &[
 ];
 
 static FILE_WORKLOAD: &[Key] = &[
-    key("fsd"),
-    key("host"),
-    with("operations", Effect::Word(FILE_OPERATIONS)),
-    with("rdpct", Effect::Number),
+    exact("fsd"),
     alias("readpct", "rdpct"),
+    key("rdpct"),
+    key("stopafter"),
+    // Vdbench knows only the first; the second is the word of rd=.
+    key("operation"),
+    same("operations", "operation"),
     key("fileselect"),
-    key("fileio"),
-    with("stopafter", Effect::Number),
-    with("xfersizes", Effect::Number),
-    with("threads", Effect::Number),
-    with("skew", Effect::Number),
+    exact("fileio"),
+    key("xfersizes"),
+    key("skew"),
+    key("threads"),
     key("target"),
+    key("host"),
+    same("hd", "host"),
     key("openflags"),
 ];
 

@@ -9,7 +9,10 @@
 mod command_params;
 mod commands;
 mod expansion_input;
-mod files;
+mod file_runs;
+mod file_systems;
+mod file_works;
+mod format_flags;
 mod general;
 mod jobs_to_workloads;
 mod keys;
@@ -35,14 +38,16 @@ mod value;
 mod workload;
 
 use expansion_input::ExpansionInput;
+use file_systems::FileSystem;
 use general::General;
 use keys::Section;
 use line::COMMAND_LINE;
 use names::Names;
 use param::Param;
-use parameter_text::{Diagnostic, FileLoader, PlanReading, ReadingContext, VdbenchOptions};
-use plan::{Plan, Run, TargetSpec, TextSpan, WriteContent};
+use parameter_text::{Diagnostic, FileLoader, FormatOverride, PlanReading, ReadingContext, VdbenchOptions};
+use plan::{Plan, Run, TargetSpec, TextSpan, TreeSpec, WriteContent};
 use quick::quick_test;
+use run::RunInput;
 use source::{SourceReader, index_u32};
 use statement::Statement;
 use std::path::PathBuf;
@@ -50,7 +55,7 @@ use storage::Storage;
 
 pub use general::repeat;
 pub use print::print_vdbench;
-pub use quick::quick;
+pub use quick::{format_override, quick};
 pub use value::whole_percent;
 
 /// Keywords that are accepted without effect, as `(section, keyword, reason)`.
@@ -101,18 +106,21 @@ fn read_plan(
     };
     let groups = replay_params::groups(context, &of(Section::Group).cloned().collect::<Vec<_>>());
     let file_systems = per_host(context, Section::FileSystem);
-    let system_names = files::systems(context, &file_systems);
+    let systems = file_systems::read(context, &file_systems);
     let storages = per_host(context, Section::Storage);
     let storages = storage::read(context, &storages, &general.dedup);
     let works = per_host(context, Section::Workload);
     let (works, default_work) = workload::read(context, &works);
     let file_works = per_host(context, Section::FileWorkload);
-    let file_work_names = files::works(context, &file_works, &system_names);
-    let mut definitions = run::read(context, &of(Section::Run).cloned().collect::<Vec<_>>(), &addition);
+    let file_works = file_works::read(context, &file_works);
+    let is_of_files = of(Section::Storage).next().is_none() && of(Section::FileSystem).next().is_some();
+    let input = RunInput { addition: &addition, is_of_files, forced_format: options.format };
+    let mut definitions = run::read(context, &of(Section::Run).cloned().collect::<Vec<_>>(), input);
     override_texts(options, &mut general.settings, &mut definitions);
     check_presence(context, &statements, &storages, &definitions);
 
     let contents = contents(context, &general, &storages);
+    let file_content = if systems.is_empty() { WriteContent::default() } else { file_content(context, &general) };
     let storage_names = Names::new("sd", storages.iter().map(|storage| storage.name.clone()));
     let work_names = Names::new("wd", works.iter().map(|work| work.name.clone()));
     let material = ExpansionInput {
@@ -121,13 +129,18 @@ fn read_plan(
         works: &works,
         default_work: &default_work,
         work_names: &work_names,
-        file_work_names: &file_work_names,
+        systems: &systems,
+        system_names: &file_systems::names(&systems),
+        file_works: &file_works,
+        file_work_names: &file_works.names(),
+        file_content: &file_content,
         contents: &contents,
         groups: &groups,
         seed: general.settings.seed,
     };
     let mut runs = to_plan::expand(context, &material, &definitions);
     works.iter().for_each(|work| storage_names.look_over(context, &work.targets));
+    file_works.list.iter().for_each(|work| material.system_names.look_over(context, &work.systems));
     if runs.is_empty() && !context.failed() {
         context.push(Diagnostic::error("no-runs", TextSpan::default(), "the rd= definitions make no runs"));
     }
@@ -136,11 +149,15 @@ fn read_plan(
         concatenate(context, &targets, &mut runs);
     }
     grains(&mut targets, &runs);
+    if options.format == Some(FormatOverride::Clean) {
+        file_runs::clean_first(&systems, file_works.format, &mut runs);
+    }
     // What is left out counts for windows, as in Vdbench.
     if let Some(name) = options.restart.as_deref() {
         restart(context, name, &mut runs);
     }
-    Plan { targets, runs, settings: general.settings, objectives: general.objectives, ..Plan::default() }
+    let trees = systems.iter().map(|system| tree(system, general.makes_parents)).collect();
+    Plan { targets, trees, runs, settings: general.settings, objectives: general.objectives, ..Plan::default() }
 }
 
 /// What the command line says wins over what the files say.
@@ -266,6 +283,21 @@ fn contents(context: &mut ReadingContext, general: &General, storages: &[Storage
         context.push(found.help("duplicates are made of generated data; take one of them out"));
     }
     storages.iter().map(|storage| content(context, &storage.dedup)).collect()
+}
+
+/// What is written to files.
+fn file_content(context: &mut ReadingContext, general: &General) -> WriteContent {
+    WriteContent {
+        compress_ratio: general.compress_ratio,
+        dedup: general.dedup.complete(context),
+        pattern: general.pattern.clone(),
+        literal: Vec::new(),
+        seed: general.content_seed,
+    }
+}
+
+fn tree(system: &FileSystem, makes_parents: bool) -> TreeSpec {
+    TreeSpec { name: system.name.clone(), anchor: system.anchor().to_path_buf(), makes_parents, span: system.span }
 }
 
 fn target(storage: &Storage) -> TargetSpec {

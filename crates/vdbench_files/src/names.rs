@@ -40,7 +40,7 @@ impl Names {
             for at in self.one(context, text, severity) {
                 if seen.insert(at) {
                     out.push(at);
-                } else if self.word != "fwd" {
+                } else if !matches!(self.word, "fwd" | "fsd") {
                     let shown: String = self.list[at].chars().take(40).collect();
                     let message = format!("`{}={shown}` is named twice", self.word);
                     let found = Diagnostic { severity, ..Diagnostic::error("duplicate", text.span, message) };

@@ -1,6 +1,6 @@
 //! Vdbench's built-in quick tests (`-t`, `-t1`, `-t2`, `-td`, `-tf`) as parameter texts.
 
-use parameter_text::QuickTest;
+use parameter_text::{FormatOverride, QuickTest};
 
 /// The test that a `-t` flag with this value means: nothing, `1`, `2`, `d` or `f`.
 ///
@@ -14,6 +14,20 @@ pub fn quick(value: &str) -> Result<QuickTest, String> {
         "d" => Ok(QuickTest::DirectWrites),
         "f" => Ok(QuickTest::Files),
         _ => Err(format!("-t{value} is no quick test; there are -t, -t1, -t2, -td and -tf")),
+    }
+}
+
+/// What a `-c` flag with this value says of trees: nothing, `o`, `y` or `n`.
+///
+/// # Errors
+/// Another value.
+pub fn format_override(value: &str) -> Result<FormatOverride, String> {
+    match value {
+        "" => Ok(FormatOverride::Clean),
+        "o" => Ok(FormatOverride::Only),
+        "y" => Ok(FormatOverride::Yes),
+        "n" => Ok(FormatOverride::No),
+        _ => Err(format!("-c{value} is unknown; there are -c, -co, -cy and -cn")),
     }
 }
 

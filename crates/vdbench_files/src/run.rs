@@ -1,6 +1,9 @@
 //! Run definitions: `rd=`.
 
 use crate::command_params::{self, CommandParams};
+use crate::file_systems::{DEPTH_MAX, files_of, size_of};
+use crate::file_works::file_transfer_bytes;
+use crate::format_flags::FormatFlags;
 use crate::keys::FILE_OPERATIONS;
 use crate::param::{Param, Text};
 use crate::replay_params::{self, ReplayParams};
@@ -8,7 +11,8 @@ use crate::shared;
 use crate::statement::{self, Statement};
 use crate::value::{self, Number, Unit, plain};
 use crate::workload::{DEFINITIONS_MAX, SEEK_WORDS, seek_percent, transfer_bytes};
-use parameter_text::{Diagnostic, ReadingContext};
+use parameter_text::{Diagnostic, FormatOverride, ReadingContext};
+use plan::generate::OperationKind;
 use plan::{DataLimit, GapDistribution, Objective, OpenFlags, ShellCommand, StopCondition, TextSpan};
 use std::borrow::Cow;
 
@@ -58,6 +62,10 @@ pub(crate) struct Definition {
     pub(crate) targets: Vec<Text>,
     pub(crate) targets_span: TextSpan,
     pub(crate) file_works: Vec<Text>,
+    /// They take the place of those of the file workloads.
+    pub(crate) systems: Vec<Text>,
+    /// They take the place of that of each file workload, together.
+    pub(crate) operations: Vec<OperationKind>,
     pub(crate) rate: Option<(RateParam, TextSpan)>,
     /// The last list of rates: Vdbench runs it whatever single rate comes after it.
     pub(crate) rate_list: Option<Vec<RateValue>>,
@@ -67,6 +75,8 @@ pub(crate) struct Definition {
     pub(crate) is_rate_own: bool,
     /// Was it called `fwdrate`?
     pub(crate) file_rate: bool,
+    /// Are there file systems and no storages?
+    pub(crate) is_of_files: bool,
     pub(crate) curve: Vec<(f64, bool)>,
     pub(crate) stop_response_ns: Option<u64>,
     pub(crate) elapsed_ns: u64,
@@ -82,7 +92,7 @@ pub(crate) struct Definition {
     pub(crate) end_commands: Vec<ShellCommand>,
     pub(crate) objectives: Vec<Objective>,
     pub(crate) open: Option<OpenFlags>,
-    pub(crate) format: bool,
+    pub(crate) format: FormatFlags,
     pub(crate) replay: Option<ReplayParams>,
     pub(crate) commands: CommandParams,
     pub(crate) loops: Vec<Loop>,
@@ -98,11 +108,14 @@ impl Default for Definition {
             targets: Vec::new(),
             targets_span: TextSpan::default(),
             file_works: Vec::new(),
+            systems: Vec::new(),
+            operations: Vec::new(),
             rate: None,
             rate_list: None,
             rate_wrong: false,
             is_rate_own: false,
             file_rate: false,
+            is_of_files: false,
             curve: [10.0, 50.0, 70.0, 80.0, 90.0, 100.0].map(|percent| (percent, false)).to_vec(),
             stop_response_ns: None,
             elapsed_ns: 30_000_000_000,
@@ -117,7 +130,7 @@ impl Default for Definition {
             end_commands: Vec::new(),
             objectives: Vec::new(),
             open: None,
-            format: false,
+            format: FormatFlags::default(),
             replay: None,
             commands: CommandParams::default(),
             loops: Vec::new(),
@@ -135,7 +148,7 @@ impl Definition {
         let rates = self.rate_list.as_ref().map_or(0, |list| list.len() * 4);
         16 + loops
             + rates
-            + (self.works.len() + self.targets.len() + self.file_works.len()) * 4
+            + (self.works.len() + self.targets.len() + self.file_works.len() + self.systems.len()) * 4
             + self.commands_weight()
             + self.commands.weight()
     }
@@ -146,9 +159,20 @@ impl Definition {
     }
 }
 
-/// Reads all run definitions, in order; `addition` is added to each of them.
-pub(crate) fn read(context: &mut ReadingContext, statements: &[Statement], addition: &[Param]) -> Vec<Definition> {
-    let mut template = Definition::default();
+/// What is the same for all run definitions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunInput<'a> {
+    /// It is added to each.
+    pub(crate) addition: &'a [Param],
+    /// Are there file systems and no storages?
+    pub(crate) is_of_files: bool,
+    pub(crate) forced_format: Option<FormatOverride>,
+}
+
+/// Reads all run definitions, in order.
+pub(crate) fn read(context: &mut ReadingContext, statements: &[Statement], input: RunInput<'_>) -> Vec<Definition> {
+    let (addition, forced) = (input.addition, input.forced_format);
+    let mut template = Definition { is_of_files: input.is_of_files, ..Definition::default() };
     let mut out: Vec<Definition> = Vec::new();
     for statement in statements {
         // journal_recovery overrides a run that is not built yet.
@@ -161,11 +185,15 @@ pub(crate) fn read(context: &mut ReadingContext, statements: &[Statement], addit
             span: statement.span,
             name: statement.name.text.clone(),
             is_rate_own: false,
+            format: FormatFlags::new(forced),
             commands: template.commands.inherited(),
             ..template.clone()
         };
         let named = statement::check_name(context, statement);
-        statement::each(context, statement, |context, name, param| set(context, &mut run, name, param, default));
+        statement::each(context, statement, |context, name, param| match name {
+            "format" if !default => run.format.read(context, param, forced),
+            _ => set(context, &mut run, name, param, default),
+        });
         if !default && !addition.is_empty() {
             let added = Statement { params: addition.to_vec(), ..statement.clone() };
             // What the command line adds takes the place of what the file says.
@@ -173,7 +201,10 @@ pub(crate) fn read(context: &mut ReadingContext, statements: &[Statement], addit
             statement::each(context, &added, |context, name, param| {
                 // A rate of the command line takes the place of a list, too.
                 run.rate_list = run.rate_list.take().filter(|_| name != "iorate");
-                set(context, &mut run, name, param, default);
+                match name {
+                    "format" => run.format.read(context, param, forced),
+                    _ => set(context, &mut run, name, param, default),
+                }
             });
         }
         if default {
@@ -199,6 +230,8 @@ fn set(context: &mut ReadingContext, run: &mut Definition, name: &'static str, p
         "wd" => run.works.clone_from(&param.values),
         "sd" => (run.targets, run.targets_span) = (param.values.clone(), param.span),
         "fwd" => run.file_works.clone_from(&param.values),
+        "fsd" => run.systems.clone_from(&param.values),
+        "iorate" if run.is_of_files => file_rate(context, run, param),
         "iorate" => {
             run.file_rate = param.key.starts_with("fw");
             let rate = rate(context, param);
@@ -245,11 +278,10 @@ fn set(context: &mut ReadingContext, run: &mut Definition, name: &'static str, p
         }
         "fail_if" => run.objectives.extend(shared::objectives(param)),
         "openflags" => run.open = Some(shared::open_flags(context, param)),
-        "format" if default => {
+        "format" => {
             let found = Diagnostic::error("default", param.key_span, "format= is not allowed in rd=default");
             context.push(found.help("give each rd= its own format="));
         }
-        "format" => format(context, run, param),
         "cmd" | "at" | "times" | "warmups" | "baseline" | "prepare" => run.commands.set(context, name, param),
         "vary" => {
             if let Some((name, texts)) = command_params::vary(context, param) {
@@ -353,23 +385,49 @@ fn data_limit(context: &mut ReadingContext, name: &str, param: &Param) -> Option
     Some(if amount < 100.0 { DataLimit::TargetSizes(amount) } else { DataLimit::Bytes(value::to_u64(amount)) })
 }
 
-fn format(context: &mut ReadingContext, run: &mut Definition, param: &Param) {
-    const WORDS: [&str; 9] = ["no", "yes", "restart", "only", "once", "clean", "directories", "limited", "complete"];
-    let words: Vec<&str> =
-        param.values.iter().filter_map(|text| value::word(context, "format", text, &WORDS)).collect();
-    run.format = !words.is_empty() && !words.contains(&"no");
-    if words.contains(&"limited") && !words.contains(&"only") {
-        let found = Diagnostic::error("format", param.span, "format=limited needs `only`");
-        context.push(found.help("write format=(limited,only)"));
+/// `fwdrate=`: a list of them is a loop like any other, where it was written.
+fn file_rate(context: &mut ReadingContext, run: &mut Definition, param: &Param) {
+    if param.key.starts_with("io") {
+        let found = Diagnostic::warning("iorate", param.key_span, "iorate= has no effect on runs of files");
+        context.push(found.help("as in Vdbench: their rate is fwdrate="));
+        return;
+    }
+    let rate = rate(context, param);
+    (run.file_rate, run.is_rate_own, run.rate_wrong) = (true, true, rate.is_none());
+    let Some(rate) = rate else { return };
+    if let RateParam::List { values, list: true } = &rate {
+        if values.contains(&RateValue::Number(0.0)) {
+            let found = Diagnostic::error("out-of-range", param.span, "`fwdrate` is 0");
+            context.push(found.help("allowed: above 0, or max"));
+        }
+        let values = values.iter().map(|value| file_rate_text(*value)).collect();
+        put_loop(run, Loop { name: Cow::Borrowed("fwdrate"), values, is_text: false, span: param.span });
+    }
+    run.rate = Some((rate, param.span));
+}
+
+/// A rate as the value of a loop: a maximum is infinite, and percentages are negative.
+fn file_rate_text(value: RateValue) -> (f64, String) {
+    match value {
+        RateValue::Number(number) => (number, format!("{number}")),
+        RateValue::Max => (f64::INFINITY, "max".to_string()),
+        RateValue::Relative(fraction) => (-fraction, format!("{}%", plain(fraction * 100.0))),
     }
 }
 
 fn operations(context: &mut ReadingContext, run: &mut Definition, name: &'static str, param: &Param) {
     let words: Vec<&str> =
         param.values.iter().filter_map(|text| value::word(context, name, text, FILE_OPERATIONS)).collect();
-    if name == "foroperations" && !words.is_empty() {
+    let is_loop = name == "foroperations";
+    let has_loop = run.loops.iter().any(|one| one.name == "operations");
+    if (is_loop && !run.operations.is_empty()) || (!is_loop && has_loop) {
+        let found = Diagnostic::error("conflict", param.key_span, "operations= and foroperations= exclude each other");
+        context.push(found.help("operations= are done together, foroperations= one behind the other"));
+    } else if is_loop && !words.is_empty() {
         let values = words.iter().map(|word| (0.0, (*word).to_string())).collect();
         put_loop(run, Loop { name: Cow::Borrowed("operations"), values, is_text: false, span: param.span });
+    } else if !is_loop {
+        run.operations = words.iter().filter_map(|word| OperationKind::of_name(word)).collect();
     }
 }
 
@@ -380,6 +438,9 @@ fn numeric_loop(context: &mut ReadingContext, run: &mut Definition, name: &'stat
     let mut values = Vec::with_capacity(numbers.len());
     for number in &numbers {
         let good = match name {
+            "xfersize" if run.is_of_files => {
+                file_transfer_bytes(context, number).map(|bytes| (bytes as f64, size_text(bytes as f64)))
+            }
             "xfersize" => transfer_bytes(context, number).map(|bytes| (bytes as f64, size_text(bytes as f64))),
             "threads" => {
                 value::count_of(context, name, number, 1..=65_536).map(|count| (f64::from(count), count.to_string()))
@@ -398,15 +459,7 @@ fn numeric_loop(context: &mut ReadingContext, run: &mut Definition, name: &'stat
                     (ratio, plain(ratio))
                 })
             }
-            "depth" | "width" | "files" => {
-                value::count_of(context, name, number, 1..=u32::MAX).map(|count| (f64::from(count), count.to_string()))
-            }
-            // Sizes of file structures; totalsize may be a percentage.
-            _ => {
-                let number = Number { percent: false, ..*number };
-                value::check_bounds(context, name, &number, 0.0..=value::BYTES_MAX as f64)
-                    .map(|size| (size, size_text(size)))
-            }
+            _ => shape_value(context, name, number),
         };
         values.extend(good);
     }
@@ -414,6 +467,27 @@ fn numeric_loop(context: &mut ReadingContext, run: &mut Definition, name: &'stat
         // Vdbench stores the compression as a ratio.
         let name = if name == "compression" { "compratio" } else { name };
         put_loop(run, Loop { name: Cow::Borrowed(name), values, is_text: false, span: param.span });
+    }
+}
+
+/// A value of a loop over the shape of trees; a `totalsize` in percent is negative.
+fn shape_value(context: &mut ReadingContext, name: &'static str, number: &Number) -> Option<(f64, String)> {
+    let counted = |count: u32| (f64::from(count), count.to_string());
+    match name {
+        "depth" => value::count_of(context, name, number, 1..=DEPTH_MAX).map(counted),
+        "width" => value::count_of(context, name, number, 1..=u32::MAX).map(counted),
+        "files" => files_of(context, number).map(counted),
+        "sizes" => size_of(context, number).map(|bytes| (bytes as f64, size_text(bytes as f64))),
+        "totalsize" if number.percent || number.value < 0.0 => {
+            let percent = Number { value: number.value.abs(), percent: false, ..*number };
+            let percent = value::check_bounds(context, "totalsize in percent", &percent, 0.001..=1000.0)?;
+            Some((-percent, format!("{percent}%")))
+        }
+        _ => {
+            let whole = Number { value: number.value.trunc(), ..*number };
+            let bytes = value::bytes_of(context, name, &whole, 0..=value::BYTES_MAX)?;
+            Some((bytes as f64, size_text(bytes as f64)))
+        }
     }
 }
 

@@ -19,17 +19,36 @@ pub(crate) fn shares(context: &mut ReadingContext, span: TextSpan, works: &[&Wor
         priorities(context, works)?;
     }
     let sharing: Vec<&&Work> = works.iter().filter(|work| work.rate.is_none()).collect();
-    let asked: f64 = sharing.iter().filter_map(|work| work.skew.map(|(share, _)| share)).sum();
-    let open = sharing.iter().filter(|work| work.skew.is_none()).count();
-    let fixed = open < sharing.len();
-    let first = works.iter().find_map(|work| work.skew).map_or(span, |(_, span)| span);
+    let parts: Vec<SharePart> = sharing.iter().map(|work| SharePart { asked: work.skew, units: 1.0 }).collect();
+    let mut divided = divide(context, span, &parts)?.into_iter();
+    let share_of = |work: &&Work| match work.rate {
+        Some(_) => Some(Share { share: 0.0, fixed: false }),
+        None => divided.next(),
+    };
+    works.iter().map(share_of).collect()
+}
+
+/// What divides a rate with others.
+pub(crate) struct SharePart {
+    /// The fraction that `skew=` asks for.
+    pub(crate) asked: Option<(f64, TextSpan)>,
+    /// How many equal parts it counts as of what the others leave.
+    pub(crate) units: f64,
+}
+
+/// Divides a whole; `None`, with an error, where more than that is asked for, or less by all.
+pub(crate) fn divide(context: &mut ReadingContext, span: TextSpan, parts: &[SharePart]) -> Option<Vec<Share>> {
+    let asked: f64 = parts.iter().filter_map(|part| part.asked.map(|(share, _)| share)).sum();
+    let open: f64 = parts.iter().filter(|part| part.asked.is_none()).map(|part| part.units).sum();
+    let fixed = parts.iter().any(|part| part.asked.is_some());
+    let first = parts.iter().find_map(|part| part.asked).map_or(span, |(_, span)| span);
     // Vdbench allows 0.0001 %.
-    let wrong = match (fixed, open) {
+    let wrong = match (fixed, open > 0.0) {
         (false, _) => None,
-        (true, 0) if (asked - 1.0).abs() > 1.000_001e-6 => {
+        (true, false) if (asked - 1.0).abs() > 1.000_001e-6 => {
             Some(("must be 100", "the skew of all workloads of a run is 100 together"))
         }
-        (true, 1..) if asked >= 1.0 => {
+        (true, true) if asked >= 1.0 => {
             Some(("leaves nothing for the others", "workloads without skew= share what the others leave"))
         }
         _ => None,
@@ -39,13 +58,12 @@ pub(crate) fn shares(context: &mut ReadingContext, span: TextSpan, works: &[&Wor
         context.push(Diagnostic::error("skew", first, message).help(help));
         return None;
     }
-    let rest = if open > 0 { (1.0 - asked) / open as f64 } else { 0.0 };
-    let share_of = |work: &&Work| match (work.rate, work.skew) {
-        (Some(_), _) => Share { share: 0.0, fixed: false },
-        (None, Some((share, _))) => Share { share, fixed },
-        (None, None) => Share { share: rest, fixed },
+    let unit = if open > 0.0 { (1.0 - asked) / open } else { 0.0 };
+    let share_of = |part: &SharePart| match part.asked {
+        Some((share, _)) => Share { share, fixed },
+        None => Share { share: unit * part.units, fixed },
     };
-    Some(works.iter().map(share_of).collect())
+    Some(parts.iter().map(share_of).collect())
 }
 
 /// With a rate or priority in one workload, all need priorities: 1 to their number, those with a rate first.

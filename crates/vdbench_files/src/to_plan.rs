@@ -2,6 +2,7 @@
 
 use crate::commands;
 use crate::expansion_input::ExpansionInput;
+use crate::file_runs;
 use crate::param::Text;
 use crate::replay;
 use crate::run::{BurstKind, Definition, Loop, RateParam, RateValue};
@@ -50,6 +51,11 @@ pub(crate) fn expand(
             continue;
         }
         check_times(context, definition);
+        let has_files = !definition.file_works.is_empty() || !definition.systems.is_empty() || definition.is_of_files;
+        if has_files && !commands::is_alone(definition) {
+            file_runs::expand(context, material, definition, &mut out);
+            continue;
+        }
         let Some(chosen) = choose(context, material, definition) else { continue };
         let Some(rates) = rates(context, definition) else { continue };
         let variants = variants(context, material, definition, chosen);
@@ -88,7 +94,7 @@ fn check_times(context: &mut ReadingContext, definition: &Definition) {
 }
 
 /// The measured time; `None`: until the commands have been executed.
-fn elapsed_of(definition: &Definition) -> Option<u64> {
+pub(crate) fn elapsed_of(definition: &Definition) -> Option<u64> {
     (definition.is_time_given || !commands::is_alone(definition)).then_some(definition.elapsed_ns)
 }
 
@@ -97,22 +103,12 @@ fn warmup_of(definition: &Definition) -> u64 {
     if commands::is_alone(definition) { 0 } else { definition.warmup_ns }
 }
 
-/// The workloads of a run with their targets; empty for files, and for commands.
+/// The workloads of a run with their targets; empty for commands.
 fn choose(context: &mut ReadingContext, material: &ExpansionInput<'_>, definition: &Definition) -> Option<Vec<Chosen>> {
     if commands::is_alone(definition) {
         return Some(Vec::new());
     }
     let shown: String = definition.name.chars().take(40).collect();
-    if !definition.file_works.is_empty() {
-        let chosen = material.file_work_names.select(context, &definition.file_works);
-        if !definition.works.is_empty() {
-            let message = format!("rd={shown} has wd= and fwd=");
-            context.push(
-                Diagnostic::error("conflict", definition.span, message).help("a run has either raw or file workloads"),
-            );
-        }
-        return (!chosen.is_empty()).then(Vec::new);
-    }
     let set = set_word(&definition.targets);
     let named: Vec<usize> = match set {
         None => material.storage_names.select(context, &definition.targets),
@@ -220,10 +216,13 @@ fn shuffle(list: &mut [usize], seed: u64) {
 }
 
 /// A rate, what it adds to the title, and its loop value.
-type RateStep = (OfferedRate, String, Option<String>);
+pub(crate) type RateStep = (OfferedRate, String, Option<String>);
+
+/// The rates of a definition with their arrivals.
+pub(crate) type Rates = (Vec<RateStep>, Arrivals);
 
 /// The rates of a definition, innermost loop.
-fn rates(context: &mut ReadingContext, definition: &Definition) -> Option<(Vec<RateStep>, Arrivals)> {
+fn rates(context: &mut ReadingContext, definition: &Definition) -> Option<Rates> {
     let mut arrivals = Arrivals { gaps: definition.gaps, burst: None };
     if commands::is_alone(definition) {
         return Some((vec![(OfferedRate::Max, String::new(), None)], Arrivals::default()));
@@ -280,7 +279,7 @@ fn rates(context: &mut ReadingContext, definition: &Definition) -> Option<(Vec<R
 }
 
 /// A rate, and its text in the title.
-fn rate_of(value: RateValue) -> (OfferedRate, String) {
+pub(crate) fn rate_of(value: RateValue) -> (OfferedRate, String) {
     match value {
         RateValue::Number(number) => (OfferedRate::PerSecond(number), plain(number)),
         RateValue::Max => (OfferedRate::Max, "max".to_string()),
@@ -299,7 +298,7 @@ fn simulated_rate(definition: &Definition) -> Option<OfferedRate> {
     }
 }
 
-fn curve(definition: &Definition) -> Vec<RateStep> {
+pub(crate) fn curve(definition: &Definition) -> Vec<RateStep> {
     let mut steps = vec![(OfferedRate::CurveMax, String::new(), None)];
     for (percent, negative) in &definition.curve {
         let sign = if *negative { "-" } else { "" };
@@ -345,6 +344,48 @@ fn burst(
     None
 }
 
+/// The number of combinations of a definition's loops, each of which makes so many runs of so many units of work; `None`, with an
+/// error, when that is too much.
+pub(crate) fn has_room(
+    context: &mut ReadingContext,
+    definition: &Definition,
+    runs: usize,
+    entries: usize,
+    so_far: usize,
+) -> Option<usize> {
+    let combinations = definition.loops.iter().try_fold(1_usize, |count, one| count.checked_mul(one.values.len()));
+    let total = combinations.and_then(|count| count.checked_mul(runs)).unwrap_or(usize::MAX);
+    if total > RUNS_MAX.saturating_sub(so_far) {
+        let message = format!(
+            "rd={} makes too many runs: more than {RUNS_MAX} in all",
+            definition.name.chars().take(40).collect::<String>()
+        );
+        let lengths: Vec<String> =
+            definition.loops.iter().map(|one| format!("{} × {}", one.values.len(), one.name)).collect();
+        let help = format!("shorten its lists ({}, {runs} rates)", lengths.join(", "));
+        context.push(Diagnostic::error("too-much", definition.span, message).help(help));
+        return None;
+    }
+    combinations.filter(|_| context.work(total.saturating_mul(entries), definition.span))
+}
+
+/// What the loops and commands of a definition cost in each run.
+pub(crate) fn entries_of_loops(definition: &Definition) -> usize {
+    let texts = |one: &Loop| {
+        let longest = one.values.iter().map(|(_, text)| text.len()).max();
+        if one.is_text { longest.unwrap_or(0) / 8 } else { 0 }
+    };
+    definition.loops.iter().map(|one| 4 + texts(one)).sum::<usize>()
+        + definition.commands.weight()
+        + definition.commands_weight()
+        + 48
+}
+
+/// Names and values of loops, the outermost first.
+pub(crate) fn loop_texts(values: &[(&Loop, usize)]) -> Vec<(String, String)> {
+    values.iter().map(|(one, at)| (one.name.to_string(), one.values[*at].1.clone())).collect()
+}
+
 /// Every combination of the loop values, first loop outermost, with every rate.
 fn loops(
     context: &mut ReadingContext,
@@ -354,42 +395,19 @@ fn loops(
     (rates, arrivals): &(Vec<RateStep>, Arrivals),
     out: &mut Vec<Run>,
 ) {
-    let combinations = definition.loops.iter().try_fold(1_usize, |count, one| count.checked_mul(one.values.len()));
-    let total = combinations.and_then(|count| count.checked_mul(rates.len())).unwrap_or(usize::MAX);
-    if total > RUNS_MAX.saturating_sub(out.len()) {
-        let message = format!(
-            "rd={} makes too many runs: more than {RUNS_MAX} in all",
-            definition.name.chars().take(40).collect::<String>()
-        );
-        let lengths: Vec<String> =
-            definition.loops.iter().map(|one| format!("{} × {}", one.values.len(), one.name)).collect();
-        let help = format!("shorten its lists ({}, {} rates)", lengths.join(", "), rates.len());
-        context.push(Diagnostic::error("too-much", definition.span, message).help(help));
-        return;
-    }
     let pattern =
         material.contents.first().and_then(|content| content.pattern.as_ref()).map_or(0, |path| path.as_os_str().len());
-    let texts = |one: &Loop| {
-        let longest = one.values.iter().map(|(_, text)| text.len()).max();
-        if one.is_text { longest.unwrap_or(0) / 8 } else { 0 }
-    };
     let entries: usize =
         chosen.iter().map(|one| one.targets.len() + one.work.weight() + 48 + pattern / 16).sum::<usize>()
-            + definition.loops.iter().map(|one| 4 + texts(one)).sum::<usize>()
-            + definition.commands.weight()
-            + definition.commands_weight()
-            + 48;
-    if !context.work(total.saturating_mul(entries), definition.span) {
-        return;
-    }
-    for combination in 0..total / rates.len().max(1) {
+            + entries_of_loops(definition);
+    let Some(combinations) = has_room(context, definition, rates.len(), entries, out.len()) else { return };
+    for combination in 0..combinations {
         let values = pick(&definition.loops, combination);
         let workloads = workloads(context, material, definition, chosen, &values);
         let Some(workloads) = workloads else { return };
         let depth = threads(&values).filter(|_| !commands::is_alone(definition));
         for (rate, title, loop_value) in rates {
-            let mut loops: Vec<(String, String)> =
-                values.iter().map(|(one, at)| (one.name.to_string(), one.values[*at].1.clone())).collect();
+            let mut loops = loop_texts(&values);
             if let Some(value) = loop_value {
                 loops.push((if definition.file_rate { "fwdrate" } else { "iorate" }.to_string(), value.clone()));
             }
@@ -420,7 +438,7 @@ fn loops(
 }
 
 /// The loop values of the combination with this number, the last loop fastest.
-fn pick(loops: &[Loop], mut combination: usize) -> Vec<(&Loop, usize)> {
+pub(crate) fn pick(loops: &[Loop], mut combination: usize) -> Vec<(&Loop, usize)> {
     let mut out: Vec<(&Loop, usize)> = Vec::with_capacity(loops.len());
     for one in loops.iter().rev() {
         out.push((one, combination % one.values.len()));
@@ -431,7 +449,7 @@ fn pick(loops: &[Loop], mut combination: usize) -> Vec<(&Loop, usize)> {
 }
 
 /// Threads of the run, on each target and shared by all its workloads.
-fn threads(values: &[(&Loop, usize)]) -> Option<u32> {
+pub(crate) fn threads(values: &[(&Loop, usize)]) -> Option<u32> {
     let (one, at) = values.iter().find(|(one, _)| one.name == "threads")?;
     u32::try_from(crate::value::to_u64(one.values[*at].0)).ok()
 }

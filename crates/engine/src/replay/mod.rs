@@ -15,6 +15,7 @@ use crate::replay_progress::{Played, ReplayChunk};
 use crate::running::{CommandCrew, Offered, Parts, RunningRun, WorkerSet};
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot};
+use crate::tree::TreeCrew;
 use crate::{EngineError, RunInput, discard, group};
 use discards::Discards;
 use plan::JobPlacement;
@@ -149,7 +150,18 @@ pub fn replay(input: RunInput<'_>, feed: ReplayFeed) -> Result<(RunningRun, Arc<
     let offered = Offered::Played(Played::new(chunks));
     let is_open = vec![is_open];
     let (statuses, commands) = (Arc::default(), CommandCrew::default());
-    let parts = Parts { teams, commands, control, statuses, started_ns, ends_ns: None, offered, is_open, description };
+    let parts = Parts {
+        teams,
+        trees: TreeCrew::default(),
+        commands,
+        control,
+        statuses,
+        started_ns,
+        ends_ns: None,
+        offered,
+        is_open,
+        description,
+    };
     Ok((RunningRun::of(parts), hindrances))
 }
 

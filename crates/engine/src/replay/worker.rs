@@ -348,7 +348,10 @@ impl Player {
             let ReplayIo { op, offset, bytes, .. } = io;
             let moves = op.moves_data() && !stages[lane].nothing;
             if result < 0 || (moves && result.unsigned_abs() != bytes) {
-                buffer.returned_failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result }, Failed::GoesOn);
+                buffer.returned_failed(
+                    RawFailure { t_ns: now_ns, lane, op, offset, bytes, result, at: None },
+                    Failed::GoesOn,
+                );
             } else {
                 let bytes = u64::from(bytes);
                 buffer.completed_alike(&Alike { lane, op, due_ns, submitted_ns, count: 1, bytes }, now_ns);

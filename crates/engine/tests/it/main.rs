@@ -12,3 +12,4 @@ mod jobs;
 mod limits;
 mod regressions;
 mod support;
+mod trees;

@@ -81,6 +81,11 @@ impl ContentGenerator {
         })
     }
 
+    /// The next write is taken for the first one: what it carries depends on where it goes, and not on what was written before.
+    pub fn begin_anew(&mut self) {
+        self.write = 0;
+    }
+
     /// Fills `buf` with what the next write carries to `offset` of the target. Patterns are the same every time.
     pub fn fill(&mut self, buf: &mut [u8], offset: u64) {
         if !self.pattern.is_empty() {

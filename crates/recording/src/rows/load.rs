@@ -25,7 +25,7 @@ tables! {
         workload: String, "", Name in key;
         /// Target.
         target: String, "", Name in key;
-        /// `read`, `write`, `trim` or `flush`.
+        /// `read`, `write`, `trim` or `flush`; in a tree of files also `mkdir`, `rmdir`, `create`, `delete`, `copy`, `move`, `getattr`, `setattr`, `access`, `open` or `close`.
         op: String, "", Name in key;
         /// Operations that became due; null when the source of an import did not count them.
         arrivals: Option<i64>, "op", Gauge;
@@ -123,7 +123,7 @@ tables! {
         workload: String, "", Name;
         /// Target.
         target: String, "", Name;
-        /// `read`, `write`, `trim` or `flush`.
+        /// `read`, `write`, `trim` or `flush`; in a tree of files also `mkdir`, `rmdir`, `create`, `delete`, `copy`, `move`, `getattr`, `setattr`, `access`, `open` or `close`.
         op: String, "", Name;
         /// Operations that became due; null when the source of an import did not count them.
         arrivals: Option<i64>, "op", Gauge;
@@ -147,6 +147,66 @@ tables! {
         wait: Option<Histogram>, "ns", Histogram;
     }
 
+    /// Steps of operations in trees, in one interval, of one workload in one tree, per kind: what the operations that were asked for needed besides, such as the open and close around reads and writes, or the reads and writes of a copy. They are in no other table, and in no sum of operations or bytes.
+    StepInterval = "step_interval" from "the load engine" since 1 rows PerInterval {
+        /// End of the interval.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Measured length of the interval.
+        interval_ns: i64, "ns", Gauge;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge in key;
+        /// `format`, `warmup`, `measure`, `paused` or `drain`, as in `op_interval`.
+        phase: LoadPhase, "", Name in key;
+        /// Workload.
+        workload: String, "", Name in key;
+        /// Name of the tree.
+        target: String, "", Name in key;
+        /// What kind of step: `read`, `write`, `delete`, `open` or `close`.
+        op: String, "", Name in key;
+        /// Steps completed.
+        ops: i64, "op", Gauge;
+        /// Bytes moved by them.
+        bytes: i64, "bytes", Gauge;
+        /// Steps that failed, not in `ops`.
+        errors: i64, "op", Gauge;
+        /// Completion − submission.
+        service: Histogram, "ns", Histogram;
+    }
+
+    /// Exact totals of the steps of one phase of one run, per workload, tree and kind, at full resolution; what steps are: `step_interval`.
+    StepTotal = "step_total" from "the load engine" since 1 rows Once {
+        /// End of the phase's last interval.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Start of the phase's first interval.
+        start_t_ns: i64, "ns", Time;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// `format`, `warmup`, `measure`, `paused` or `drain`, as in `run_total`.
+        phase: LoadPhase, "", Name;
+        /// Workload.
+        workload: String, "", Name;
+        /// Name of the tree.
+        target: String, "", Name;
+        /// What kind of step: `read`, `write`, `delete`, `open` or `close`.
+        op: String, "", Name;
+        /// Steps completed.
+        ops: i64, "op", Gauge;
+        /// Bytes moved by them.
+        bytes: i64, "bytes", Gauge;
+        /// Steps that failed, not in `ops`.
+        errors: i64, "op", Gauge;
+        /// Completion − submission.
+        service: Histogram, "ns", Histogram;
+    }
+
     /// What of a run had no end when it was given up, per workload, target and operation; a row for each of them, with 0 and empty histograms where everything came back. All ages are lower bounds of the times that the operations would have had (docs/honest-time.md).
     RunEnd = "run_end" from "the load engine" since 1 rows Once {
         /// When waiting for the target ended.
@@ -165,7 +225,7 @@ tables! {
         workload: String, "", Name;
         /// Target.
         target: String, "", Name;
-        /// `read`, `write`, `trim` or `flush`.
+        /// `read`, `write`, `trim` or `flush`; in a tree of files also `mkdir`, `rmdir`, `create`, `delete`, `copy`, `move`, `getattr`, `setattr`, `access`, `open` or `close`.
         op: String, "", Name;
         /// Operations that were submitted and had not come back at `t_ns`.
         in_flight: i64, "op", Gauge;

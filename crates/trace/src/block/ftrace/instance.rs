@@ -4,9 +4,10 @@
 use crate::TraceError;
 use crate::block::ftrace::event::{Decoder, EVENTS, Kind};
 use crate::block::ftrace::pages::PageLayout;
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, open, stat};
 use std::fs::File;
 use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -22,6 +23,8 @@ const CPU_KIB_MIN: u64 = 16;
 #[derive(Debug)]
 pub(crate) struct Instance {
     directory: PathBuf,
+    /// Holds its lock, by which others see that it is in use.
+    _lock: OwnedFd,
     pub(crate) decoders: Vec<Decoder>,
     pub(crate) layout: PageLayout,
     /// Of each CPU: where its pages come from, and its counters.
@@ -58,20 +61,15 @@ impl Instance {
     /// # Errors
     /// There is no tracefs, or this process may not.
     pub(crate) fn create(bytes: u64, filter: Option<&str>) -> Result<Self, TraceError> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let root = root();
         remove_stale(root);
-        let number = match NUMBER.fetch_add(1, Ordering::Relaxed) {
-            0 => String::new(),
-            number => format!("-{number}"),
-        };
-        let directory = root.join("instances").join(format!("{NAME}{}{number}", std::process::id()));
-        std::fs::create_dir(&directory).map_err(refused("make", &directory))?;
+        let (directory, lock) = make(root)?;
         let path = root.join("events/header_page");
         let layout = at_once(&path).map_err(refused("read", &path)).map(|text| PageLayout::parse(&text));
         // From here on it is removed whatever happens.
         let mut instance = Self {
             directory,
+            _lock: lock,
             decoders: Vec::new(),
             layout: PageLayout::default(),
             cpus: Vec::new(),
@@ -189,8 +187,35 @@ impl Drop for Instance {
     }
 }
 
-/// Removes what killed processes have left. One of another PID namespace, or under another name, looks dead; nothing of it
-/// is touched but by this, and the kernel does not remove what is being read.
+/// A new directory of ours, locked. One that was taken for a leftover before it had its lock is made anew under another name.
+fn make(root: &Path) -> Result<(PathBuf, OwnedFd), TraceError> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let mut tries = 0;
+    loop {
+        let number = match NUMBER.fetch_add(1, Ordering::Relaxed) {
+            0 => String::new(),
+            number => format!("-{number}"),
+        };
+        let directory = root.join("instances").join(format!("{NAME}{}{number}", std::process::id()));
+        std::fs::create_dir(&directory).map_err(refused("make", &directory))?;
+        match locked(&directory, FlockOperation::LockExclusive) {
+            Ok(lock) => return Ok((directory, lock)),
+            Err(_) if tries < 10 => tries += 1,
+            Err(why) => return Err(refused("lock", &directory)(why.into())),
+        }
+    }
+}
+
+/// The lock of an instance that is still there behind it.
+fn locked(directory: &Path, how: FlockOperation) -> rustix::io::Result<OwnedFd> {
+    let file = open(directory, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    flock(&file, how)?;
+    let (held, named) = (fstat(&file)?, stat(directory)?);
+    if (held.st_dev, held.st_ino) == (named.st_dev, named.st_ino) { Ok(file) } else { Err(rustix::io::Errno::NOENT) }
+}
+
+/// Removes what killed processes have left. One of another PID namespace, or under another name, looks dead, but holds its
+/// lock: removing an instance that is being set up has crashed a kernel (Linux 6.18).
 fn remove_stale(root: &Path) {
     let own = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
     for entry in std::fs::read_dir(root.join("instances")).into_iter().flatten().flatten() {
@@ -199,7 +224,10 @@ fn remove_stale(root: &Path) {
         let pid = rest.split('-').next().unwrap_or_default();
         let is_ours = pid.parse::<u32>().is_ok();
         let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        if is_ours && (comm.is_empty() || comm != own) {
+        if is_ours
+            && (comm.is_empty() || comm != own)
+            && let Ok(_lock) = locked(&entry.path(), FlockOperation::NonBlockingLockExclusive)
+        {
             let _ = std::fs::remove_dir(entry.path());
         }
     }
@@ -207,7 +235,27 @@ fn remove_stale(root: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use super::lost;
+    use super::{Instance, lost, remove_stale, root};
+
+    #[test]
+    fn an_instance_in_use_is_no_leftover_to_a_program_of_another_name() {
+        let Ok(instance) = Instance::create(64 << 10, None) else {
+            testkit::lacks("tracefs, or the privilege to use it");
+            return;
+        };
+        // To this process it is its own; under a number that no process has, it looks dead.
+        let directory = instance.directory.clone();
+        let dead = directory.with_file_name("iodyno-4194999");
+        std::fs::create_dir(&dead).unwrap();
+        let lock = super::locked(&dead, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        remove_stale(root());
+        assert!(directory.is_dir() && dead.is_dir());
+        drop(lock);
+        remove_stale(root());
+        assert!(directory.is_dir() && !dead.is_dir());
+        drop(instance);
+        assert!(!directory.exists());
+    }
 
     #[test]
     fn what_the_kernel_lost_is_the_sum_of_its_three_counts() {

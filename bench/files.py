@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Operations on files per second of processor time: iodyno beside a loop of the plain system calls, and beside fio.
+
+    bench/files.py IODYNO TREE_CALLS [--where DIR] [--files N] [--seconds S] [--rounds N] [--only OP]
+
+All take turns, on the same file system, with one thread. The loop (crates/engine/examples/tree_calls.rs) is the limit: it
+measures and records nothing. Of iodyno, the processor time of its workers counts; of fio, that of its job.
+Vdbench takes part when VDBENCH names its start script.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+OPERATIONS = ["getattr", "access", "open", "setattr", "create", "delete"]
+FIO = {"getattr": "filestat", "create": "filecreate", "delete": "filedelete"}
+
+
+def output(command, **more):
+    ended = subprocess.run(command, capture_output=True, text=True, **more)
+    if ended.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: {ended.returncode}\n{ended.stdout[-1000:]}{ended.stderr[-2000:]}")
+    return ended.stdout
+
+
+def by_loop(program, place, operation, options):
+    directory = tempfile.mkdtemp(dir=place)
+    found = json.loads(output([program, directory, operation, str(options.files), str(options.seconds)]))
+    os.rmdir(directory)
+    return found["ops"] / found["cpu_ns"] * 1e9
+
+
+def by_iodyno(program, place, operation, options):
+    """Operations per second of its workers' processor time."""
+    work = tempfile.mkdtemp(dir=place)
+    text = f"fsd=fsd1,anchor={work}/tree,depth=1,width=100,files={options.files // 100},size=512\n"
+    # A create and a delete go once through all files, and end.
+    made = "(directories,only)" if operation == "create" else "only"
+    once = "" if operation in ("create", "delete") else ",fileselect=sequential"
+    text += f"fwd=format,threads=2\nfwd=fwd1,fsd=fsd1,operation={operation},threads=1{once}\n"
+    text += f"rd=made,fwd=fwd1,fwdrate=max,format={made},elapsed=1,interval=1\n"
+    text += f"rd=rd1,fwd=fwd1,fwdrate=max,format=no,elapsed={max(int(options.seconds), 1)},interval=1\n"
+    with open(f"{work}/a.vdb", "w") as file:
+        file.write(text)
+    output([program, "run", f"{work}/a.vdb", "-o", f"{work}/r", "--no-counters", "--no-report", "--json"])
+    rows = lambda table: [json.loads(line) for line in output([program, "export", f"{work}/r", table, "--json"]).splitlines()]
+    ops = sum(row["ops"] for row in rows("op_interval") if row["run"] == "rd1")
+    cpu = sum(row["cpu_user_ns"] + row["cpu_sys_ns"] for row in rows("engine_interval") if row["run"] == "rd1")
+    shutil.rmtree(work)
+    return ops / cpu * 1e9
+
+
+def by_fio(place, operation, options):
+    work = tempfile.mkdtemp(dir=place)
+    job = ["fio", "--name=a", f"--directory={work}", f"--ioengine={FIO[operation]}", "--filesize=512", f"--nrfiles={options.files}",
+           "--file_service_type=sequential", "--openfiles=1", "--fallocate=none", "--create_on_open=0", "--output-format=json"]
+    job += ["--iodepth=1", "--rw=write" if operation == "create" else "--rw=read", "--bs=512"]
+    found = json.loads(output(job, cwd=work)[0:] or "{}")["jobs"][0]
+    shutil.rmtree(work)
+    side = found["write"] if operation == "create" else found["read"]
+    share = (found["usr_cpu"] + found["sys_cpu"]) / 100
+    return side["total_ios"] / (found["job_runtime"] / 1e3 * share) if share and found["job_runtime"] else None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("iodyno")
+    parser.add_argument("tree_calls")
+    parser.add_argument("--where", default="/dev/shm")
+    parser.add_argument("--files", type=int, default=50_000)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only")
+    options = parser.parse_args()
+    for operation in [options.only] if options.only else OPERATIONS:
+        figures = {"loop": [], "iodyno": [], "fio": []}
+        for _ in range(options.rounds):
+            figures["loop"].append(by_loop(options.tree_calls, options.where, operation, options))
+            figures["iodyno"].append(by_iodyno(options.iodyno, options.where, operation, options))
+            if operation in FIO and shutil.which("fio"):
+                figures["fio"].append(by_fio(options.where, operation, options))
+        middle = {name: statistics.median(found) for name, found in figures.items() if found and None not in found}
+        ratios = [f"{middle['iodyno'] / middle[name]:5.2f} × {name}" for name in ("loop", "fio") if name in middle]
+        print(f"{operation:8}  " + "  ".join(f"{name} {rate / 1e3:7.1f} k/CPU s" for name, rate in middle.items()) + "  iodyno is " + ", ".join(ratios), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+//! A loop of plain system calls over a tree of files: what the machine itself allows to a load of such operations.
+//!
+//! `tree_calls DIR OPERATION FILES SECONDS` prints the operations, the CPU time and the wall time as JSON. DIR is an empty directory of
+//! this program's own; what it makes there it removes. OPERATION: getattr, access, open, setattr, create, delete, mkdir, rename.
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench that is read by people")]
+
+use plan::{FilePlace, FileSizes, TreeShape};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use std::os::fd::AsFd as _;
+use tree::TreeLayout;
+
+/// CPU time of this process, ns.
+fn cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    u64::try_from(time.tv_sec).unwrap() * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap()
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [directory, operation, files, seconds] = words.as_slice() else {
+        panic!("tree_calls DIR OPERATION FILES SECONDS");
+    };
+    let (files, seconds): (u64, f64) = (files.parse().unwrap(), seconds.parse().unwrap());
+    let shape = TreeShape {
+        depth: 1,
+        width: 100,
+        files: files / 100,
+        place: FilePlace::Bottom,
+        sizes: FileSizes::Fixed(0),
+        total_bytes: None,
+        working_set_bytes: None,
+        shared: false,
+    };
+    let layout = TreeLayout::new(&shape).unwrap();
+    let anchor =
+        rustix::fs::openat(CWD, directory.as_str(), OFlags::DIRECTORY | OFlags::RDONLY, Mode::empty()).unwrap();
+    let (at, mut path) = (anchor.as_fd(), Vec::new());
+    let read_only = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o644);
+    for number in 0..layout.directories() {
+        layout.directory_path(number, &mut path);
+        rustix::fs::mkdirat(at, path.as_slice(), Mode::from_raw_mode(0o755)).unwrap();
+    }
+    let everything = |layout: &TreeLayout, path: &mut Vec<u8>, makes: bool| {
+        for file in 0..layout.files() {
+            layout.file_path(file, path);
+            if makes {
+                drop(rustix::fs::openat(at, path.as_slice(), new, mode).unwrap());
+            } else {
+                rustix::fs::unlinkat(at, path.as_slice(), AtFlags::empty()).unwrap();
+            }
+        }
+    };
+    let (mut done, mut cpu, mut wall) = (0_u64, 0, 0);
+    let is_of_existing = !["create", "delete"].contains(&operation.as_str());
+    if is_of_existing {
+        everything(&layout, &mut path, true);
+    }
+    let mut other = Vec::new();
+    while (wall as f64) < seconds * 1e9 {
+        if operation == "delete" {
+            everything(&layout, &mut path, true);
+        }
+        let before = (cpu_ns(), quantity::clock::now_ns());
+        for file in 0..layout.files() {
+            layout.file_path(file, &mut path);
+            let name = path.as_slice();
+            match operation.as_str() {
+                "getattr" => drop(rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW).unwrap()),
+                "access" => rustix::fs::accessat(at, name, rustix::fs::Access::READ_OK, AtFlags::empty()).unwrap(),
+                "open" => drop(rustix::fs::openat(at, name, read_only, Mode::empty()).unwrap()),
+                "setattr" => {
+                    let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+                    let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
+                    rustix::fs::utimensat(at, name, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+                }
+                "create" => drop(rustix::fs::openat(at, name, new, mode).unwrap()),
+                "delete" => rustix::fs::unlinkat(at, name, AtFlags::empty()).unwrap(),
+                "rename" => {
+                    other.clear();
+                    other.extend_from_slice(name);
+                    other.push(b'x');
+                    rustix::fs::renameat(at, name, at, other.as_slice()).unwrap();
+                    rustix::fs::renameat(at, other.as_slice(), at, name).unwrap();
+                    done += 1;
+                }
+                unknown => panic!("unknown operation {unknown}"),
+            }
+        }
+        done += u64::from(layout.files());
+        (cpu, wall) = (cpu + cpu_ns() - before.0, wall + quantity::clock::now_ns() - before.1);
+        if operation == "create" {
+            everything(&layout, &mut path, false);
+        }
+    }
+    if is_of_existing {
+        everything(&layout, &mut path, false);
+    }
+    for number in 0..layout.directories() {
+        layout.directory_path(number, &mut path);
+        rustix::fs::unlinkat(at, path.as_slice(), AtFlags::REMOVEDIR).unwrap();
+    }
+    println!("{{\"op\":\"{operation}\",\"ops\":{done},\"cpu_ns\":{cpu},\"wall_ns\":{wall}}}");
+}

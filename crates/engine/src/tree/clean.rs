@@ -1,0 +1,165 @@
+//! Deleting what an anchor holds of a tree, of whatever shape: only names that Vdbench makes, of the right kind, on the anchor's
+//! file system. Everything is looked at through descriptors of directories; links are never followed.
+
+use super::thread::{Failure, TreeThread};
+use plan::generate::OperationKind;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use tree::{FileState, NameKind, name_kind};
+
+impl TreeThread<'_> {
+    /// A thread's part of deleting everything. False: the run is over, or there is something left.
+    pub(crate) fn delete_all(&mut self) -> bool {
+        let lane = self.lane;
+        if lane.phases.piece() == 0 {
+            self.list_directories();
+        }
+        if !self.pass(|| {}) {
+            return false;
+        }
+        let directories = lane.phases.found.lock().map(|found| std::sync::Arc::clone(&found)).unwrap_or_default();
+        let at = |piece: u64| usize::try_from(piece).ok().filter(|at| *at < directories.len());
+        while self.may_go_on()
+            && let Some(at) = at(lane.phases.piece())
+        {
+            if !self.empty_directory(&directories[at]) {
+                break;
+            }
+        }
+        if !self.pass(|| {}) {
+            return false;
+        }
+        let depth = |path: &[u8]| path.iter().filter(|byte| **byte == b'/').count();
+        let deepest = directories.iter().map(|path| depth(path)).max().unwrap_or(0);
+        for level in (0..=deepest).rev() {
+            while self.may_go_on()
+                && let Some(at) = at(lane.phases.piece())
+            {
+                let path = &directories[at];
+                if depth(path) == level && !path.is_empty() && !self.remove(path, OperationKind::Rmdir) {
+                    break;
+                }
+            }
+            let is_last = level == 0;
+            let tree = std::sync::Arc::clone(&lane.tree);
+            let last = move || {
+                if is_last {
+                    look_at_all(&tree);
+                }
+            };
+            if !self.pass(last) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Finds the directories of trees in the anchor, the anchor itself (an empty path) among them.
+    fn list_directories(&mut self) {
+        let (mut all, mut next) = (vec![Vec::new()], 0);
+        while next < all.len() && self.may_go_on() {
+            let above = all[next].clone();
+            next += 1;
+            let Ok(directory) = self.directory(&above) else { continue };
+            each_entry(&directory, |name, stat| {
+                let is_one = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+                if is_one && name_kind(name) == Some(NameKind::Directory) {
+                    all.push(joined(&above, name));
+                }
+                true
+            });
+        }
+        if let Ok(mut found) = self.lane.phases.found.lock() {
+            *found = std::sync::Arc::new(all);
+        }
+    }
+
+    /// Opens a directory below the anchor; the anchor itself where the path is empty.
+    fn directory(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let path = if path.is_empty() { &b"."[..] } else { path };
+        rustix::fs::openat(self.tree().anchor(), path, flags, Mode::empty())
+    }
+
+    /// Deletes the files of a directory. False: the run is over.
+    fn empty_directory(&mut self, path: &[u8]) -> bool {
+        let Ok(directory) = self.directory(path) else { return true };
+        let mut goes_on = true;
+        let mut names: Vec<Vec<u8>> = Vec::new();
+        each_entry(&directory, |name, stat| {
+            let is_one = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink == 1;
+            // The anchor itself has no files of a tree; its control file is not the engine's.
+            if is_one && name_kind(name) == Some(NameKind::File) {
+                names.push(name.to_vec());
+            }
+            if names.len() == 1024 {
+                goes_on = self.remove_files(path, &mut names);
+            }
+            goes_on
+        });
+        goes_on && self.remove_files(path, &mut names)
+    }
+
+    fn remove_files(&mut self, directory: &[u8], names: &mut Vec<Vec<u8>>) -> bool {
+        names.drain(..).all(|name| self.may_go_on() && self.remove(&joined(directory, &name), OperationKind::Delete))
+    }
+
+    /// Removes a file or directory. False: the run is over.
+    fn remove(&mut self, path: &[u8], kind: OperationKind) -> bool {
+        self.path.clear();
+        self.path.extend_from_slice(path);
+        let flags = if kind == OperationKind::Rmdir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        let removed = self.format_step(kind, (0, 0), |this| {
+            rustix::fs::unlinkat(this.tree().anchor(), &*this.path, flags).map_err(Failure::from)?;
+            Ok(0)
+        });
+        removed.is_some()
+    }
+}
+
+fn joined(above: &[u8], name: &[u8]) -> Vec<u8> {
+    if above.is_empty() { name.to_vec() } else { [above, name].join(&b'/') }
+}
+
+/// Visits what a directory holds on its own file system, until `visit` says false.
+fn each_entry(directory: &OwnedFd, mut visit: impl FnMut(&[u8], &Stat) -> bool) {
+    let (Ok(entries), Ok(own)) = (Dir::read_from(directory), rustix::fs::fstat(directory)) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_known = name_kind(name.to_bytes()).is_some();
+        let Ok(stat) = rustix::fs::statat(directory.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        if is_known && stat.st_dev == own.st_dev && !visit(name.to_bytes(), &stat) {
+            return;
+        }
+    }
+}
+
+/// After everything was to be deleted: what is left of the tree?
+fn look_at_all(tree: &tree::Tree) {
+    let (state, layout, mut path) = (tree.state(), tree.layout(), Vec::new());
+    let is_there = |path: &[u8]| {
+        let path = std::ffi::OsStr::from_bytes(path);
+        rustix::fs::statat(tree.anchor(), path, AtFlags::SYMLINK_NOFOLLOW).ok()
+    };
+    for directory in 0..layout.directories() {
+        if !state.has_directory(directory) {
+            continue;
+        }
+        layout.directory_path(directory, &mut path);
+        if is_there(&path).is_some() {
+            continue;
+        }
+        state.set_directory(layout, directory, false);
+        for file in layout.files_of(directory) {
+            state.set_file(layout, file, FileState { exists: false, bytes: 0 });
+        }
+    }
+    for file in (0..layout.files()).filter(|file| state.file(*file).exists) {
+        layout.file_path(file, &mut path);
+        let stat = is_there(&path);
+        let bytes = stat.as_ref().and_then(|stat| u64::try_from(stat.st_size).ok()).unwrap_or(0);
+        state.set_file(layout, file, FileState { exists: stat.is_some(), bytes });
+    }
+}

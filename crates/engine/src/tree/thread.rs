@@ -1,0 +1,252 @@
+//! A thread that works in a tree: when it does the next operation, and what is noted of it.
+
+use super::lane::{TreeLane, TreeLanes};
+use super::tickets::Ticket;
+use crate::failure::{FailedAt, RawFailure};
+use crate::job_status::Failed;
+use crate::pending::PendingOp;
+use crate::shared::LAST_CALL_NS;
+use crate::stats::{Alike, RawIo, Slot};
+use plan::generate::{ContentGenerator, Operation, OperationKind};
+use quantity::clock;
+use rustix::io::Errno;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tree::Tree;
+
+/// Longest sleep before a due time: how late a thread may notice that it is to stop.
+const NAP_NS: u64 = 20_000_000;
+
+/// Pause where there is nothing to use, and where everything fails.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// So many failures one behind the other, and it pauses.
+const FAILURES_IN_A_ROW: u32 = 64;
+
+/// Why a call, or what an operation is made of, failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure {
+    /// Negative errno, or how few bytes it moved.
+    pub(crate) result: i32,
+    /// The step that it was, where it was not the operation itself.
+    pub(crate) step: Option<OperationKind>,
+    /// In the tree where copied and moved files go.
+    pub(crate) is_elsewhere: bool,
+}
+
+impl Failure {
+    pub(crate) fn of_step(self, step: OperationKind) -> Self {
+        Self { step: Some(step), ..self }
+    }
+
+    pub(crate) fn elsewhere(self) -> Self {
+        Self { is_elsewhere: true, ..self }
+    }
+
+    pub(crate) fn is(self, errno: Errno) -> bool {
+        self.result == -errno.raw_os_error()
+    }
+}
+
+impl From<Errno> for Failure {
+    fn from(errno: Errno) -> Self {
+        Self { result: -errno.raw_os_error(), step: None, is_elsewhere: false }
+    }
+}
+
+/// What became of an operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Performed {
+    /// It moved so many bytes.
+    Done(u64),
+    Failed(Failure),
+    /// The run has no room for it: the thread ends.
+    Refused,
+}
+
+/// One thread.
+pub(crate) struct TreeThread<'a> {
+    pub(crate) all: &'a TreeLanes,
+    pub(crate) lane: &'a TreeLane,
+    pub(crate) stats: &'a Slot,
+    /// Its place among the operations under way of its statistics.
+    pub(crate) slot: usize,
+    pub(crate) started_ns: u64,
+    /// When it became free, time of the run, ns.
+    pub(crate) free_ns: u64,
+    /// Aligned memory for the largest transfer.
+    pub(crate) memory: Vec<u8>,
+    pub(crate) shift: usize,
+    pub(crate) content: Option<ContentGenerator>,
+    /// Of what it uses now, relative to the anchor.
+    pub(crate) path: Vec<u8>,
+    pub(crate) failures_in_a_row: u32,
+    /// Transfers so far: their sizes are chosen by it.
+    pub(crate) transfers: u64,
+    pub(crate) seed: u64,
+}
+
+impl TreeThread<'_> {
+    pub(crate) fn now_ns(&self) -> u64 {
+        clock::now_ns().saturating_sub(self.started_ns)
+    }
+
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.lane.tree
+    }
+
+    /// Is there something left to do in the run?
+    pub(crate) fn goes_on(&self) -> bool {
+        if self.all.control.is_aborted() || self.lane.is_over.load(Ordering::Relaxed) {
+            return false;
+        }
+        let Some(stopped_ns) = self.all.control.stopped_at_ns().filter(|_| self.all.control.is_stopped()) else {
+            return true;
+        };
+        // What was due before the end may still be done.
+        !self.lane.is_closed() && self.now_ns() <= stopped_ns + LAST_CALL_NS
+    }
+
+    /// Sleeps for a moment in which something may become free. False: the run is over.
+    pub(crate) fn pause(&mut self) -> bool {
+        std::thread::sleep(PAUSE);
+        self.free_ns = self.now_ns();
+        self.goes_on() && (!self.lane.is_closed() || self.free_ns <= self.all.last_ns)
+    }
+
+    /// The next operation; `None`: there is none any more.
+    pub(crate) fn ticket(&mut self) -> Option<Ticket> {
+        if !self.lane.is_closed() {
+            let stopped_ns = self.all.control.stopped_at_ns().unwrap_or(u64::MAX);
+            return self.lane.ticket(self.all.last_ns.min(stopped_ns));
+        }
+        if self.all.control.is_stopped() {
+            return None;
+        }
+        if let Some(turns) = &self.lane.turns
+            && turns.take(self.lane.number, &self.all.control)?
+        {
+            // It was the others' turn until now.
+            self.free_ns = self.now_ns();
+        }
+        let due_ns = self.free_ns;
+        let number = match self.lane.kinds {
+            super::tickets::Kinds::One(_) => 0,
+            super::tickets::Kinds::Mixed { .. } => self.lane.begun.fetch_add(1, Ordering::Relaxed),
+        };
+        (due_ns <= self.all.last_ns).then(|| Ticket { kind: self.lane.kinds.of(number), due_ns })
+    }
+
+    /// Sleeps until an operation is due. False: the run was over before.
+    pub(crate) fn wait_until(&self, due_ns: u64) -> bool {
+        if self.lane.is_closed() {
+            return true;
+        }
+        loop {
+            let left_ns = due_ns.saturating_sub(self.now_ns());
+            let is_stopped = self.all.control.stopped_at_ns().is_some_and(|stopped_ns| due_ns > stopped_ns);
+            if is_stopped || !self.goes_on() {
+                return false;
+            }
+            if left_ns == 0 {
+                return true;
+            }
+            std::thread::sleep(Duration::from_nanos(left_ns.min(NAP_NS)));
+        }
+    }
+
+    /// Does an operation that is due, and notes how it went.
+    pub(crate) fn perform(
+        &mut self,
+        ticket: Ticket,
+        (offset, bytes): (u64, u32),
+        call: impl FnOnce(&mut Self) -> Result<u64, Failure>,
+    ) -> Performed {
+        let Ticket { kind: op, due_ns } = ticket;
+        if !self.all.budget.take(&Operation { op, offset, bytes }, due_ns) {
+            self.lane.end(due_ns);
+            return Performed::Refused;
+        }
+        if self.failures_in_a_row > FAILURES_IN_A_ROW {
+            std::thread::sleep(PAUSE);
+        }
+        let lane = self.lane.number;
+        let submitted_ns = self.now_ns();
+        {
+            let mut stats = self.stats.lock();
+            stats.submitted(lane, op, due_ns, submitted_ns);
+            stats.pending.begin(self.slot, PendingOp { lane, op, due_ns, submitted_ns });
+            stats.submit_calls += 1;
+        }
+        let outcome = call(self);
+        let t_ns = self.now_ns();
+        self.free_ns = t_ns;
+        match outcome {
+            Ok(moved) => {
+                let mut stats = self.stats.lock();
+                stats.pending.end(self.slot);
+                stats.completed_alike(&Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: moved }, t_ns);
+                stats.each(RawIo { t_ns, due_ns, submitted_ns, offset, lane, bytes, op, priority: None });
+                self.failures_in_a_row = 0;
+                Performed::Done(moved)
+            }
+            Err(failure) => {
+                let at = FailedAt { path: self.path_of(failure), step: failure.step };
+                let result = failure.result;
+                let raw = RawFailure { t_ns, lane, op, offset, bytes, result, at: Some(Box::new(at)) };
+                let mut stats = self.stats.lock();
+                stats.pending.end(self.slot);
+                stats.returned_failed(raw, Failed::GoesOn);
+                drop(stats);
+                self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
+                Performed::Failed(failure)
+            }
+        }
+    }
+
+    /// Does what an operation needs besides, and notes it apart.
+    pub(crate) fn step<T>(
+        &mut self,
+        op: OperationKind,
+        call: impl FnOnce(&mut Self) -> Result<(T, u64), Failure>,
+    ) -> Result<T, Failure> {
+        let begun_ns = self.now_ns();
+        let outcome = call(self);
+        self.free_ns = self.now_ns();
+        let bytes = outcome.as_ref().map(|(_, bytes)| *bytes).map_err(|_| ());
+        self.stats.lock().step(self.lane.number, op).note(bytes, self.free_ns.saturating_sub(begun_ns));
+        outcome.map(|(value, _)| value).map_err(|failure| failure.of_step(op))
+    }
+
+    /// Where something failed.
+    fn path_of(&self, failure: Failure) -> String {
+        let elsewhere = self.lane.destination.as_deref().filter(|_| failure.is_elsewhere);
+        let anchor = elsewhere.unwrap_or(self.tree()).path();
+        format!("{}/{}", anchor.display(), String::from_utf8_lossy(&self.path))
+    }
+
+    /// A step failed on which no operation depends.
+    pub(crate) fn note_failure(&self, failure: Failure) {
+        let step = failure.step.map_or("", OperationKind::name);
+        self.lane.note(format!(
+            "{step} of {} failed: {}",
+            self.path_of(failure),
+            crate::failure::describe(failure.result)
+        ));
+    }
+
+    /// Something came into being or went.
+    pub(crate) fn changed(&self) {
+        self.all.changes.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_knows_its_errno() {
+        assert!(Failure::from(Errno::NOENT).of_step(OperationKind::Open).is(Errno::NOENT));
+    }
+}

@@ -1,0 +1,166 @@
+//! When operations in trees are due, and of which kind each is.
+
+use crate::shared::Control;
+use plan::TreeTask;
+use plan::generate::{ArrivalSchedule, OperationKind};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Longest wait for a turn: how late a thread may notice that it is to stop.
+const NAP: Duration = Duration::from_millis(20);
+
+/// A random number that depends on a seed and on the number of what it is for, and on nothing else.
+#[inline]
+pub(crate) fn chance(seed: u64, number: u64) -> u64 {
+    let mix = |x: u64, by: u64| (x ^ (x >> 31)).wrapping_mul(by);
+    let x = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let x = mix(mix(x, 0xbf58_476d_1ce4_e5b9), 0x94d0_49bb_1331_11eb);
+    x ^ (x >> 32)
+}
+
+/// `count × chance`: one of so many by chance.
+#[inline]
+pub(crate) fn below(chance: u64, count: u64) -> u64 {
+    u64::try_from((u128::from(chance) * u128::from(count)) >> 64).unwrap_or(0)
+}
+
+/// 0 to 1, 0 excluded.
+#[inline]
+pub(crate) fn unit(chance: u64) -> f64 {
+    ((chance >> 11) + 1) as f64 / 9_007_199_254_740_992.0
+}
+
+/// Of which kind each operation of a lane is: that follows from its number alone, so that the coordinator knows it too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kinds {
+    One(OperationKind),
+    Mixed { read: f64, seed: u64 },
+}
+
+impl Kinds {
+    pub(crate) fn new(task: &TreeTask, seed: u64) -> Self {
+        match task {
+            TreeTask::One(kind) => Self::One(*kind),
+            TreeTask::Mixed { read } => Self::Mixed { read: *read, seed },
+            // Its operations are no tickets.
+            TreeTask::Format(_) => Self::One(OperationKind::Write),
+        }
+    }
+
+    /// Of the operation with this number.
+    #[inline]
+    pub(crate) fn of(&self, number: u64) -> OperationKind {
+        match self {
+            Self::One(kind) => *kind,
+            Self::Mixed { read, seed } if unit(chance(*seed, number)) <= *read => OperationKind::Read,
+            Self::Mixed { .. } => OperationKind::Write,
+        }
+    }
+}
+
+/// The right to do one operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticket {
+    pub(crate) kind: OperationKind,
+    /// Time of the run, ns.
+    pub(crate) due_ns: u64,
+}
+
+/// Due times of a lane, given to its threads one after the other.
+#[derive(Debug)]
+pub(crate) struct Tickets {
+    schedule: ArrivalSchedule,
+    next_ns: u64,
+    number: u64,
+}
+
+impl Tickets {
+    pub(crate) fn new(mut schedule: ArrivalSchedule) -> Self {
+        let next_ns = schedule.next_ns();
+        Self { schedule, next_ns, number: 0 }
+    }
+
+    /// When the next one is due.
+    pub(crate) fn next_ns(&self) -> u64 {
+        self.next_ns
+    }
+
+    /// The next one; `None` when it is due later than `last_ns`.
+    pub(crate) fn take(&mut self, kinds: &Kinds, last_ns: u64) -> Option<Ticket> {
+        if self.next_ns > last_ns {
+            return None;
+        }
+        let ticket = Ticket { kind: kinds.of(self.number), due_ns: self.next_ns };
+        self.number += 1;
+        self.next_ns = self.schedule.next_ns();
+        Some(ticket)
+    }
+}
+
+/// Shares that must hold at full speed: each operation moves its lane on by 1 ÷ share, and the lane that is furthest back has the
+/// next turn. Threads of the others wait.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    passes: Mutex<Vec<Pass>>,
+    /// One for each lane.
+    changed: Vec<Condvar>,
+}
+
+#[derive(Debug)]
+struct Pass {
+    /// Operations that it had, and the part of all that it is to have; 0: it has ended.
+    done: u64,
+    share: f64,
+}
+
+impl Turns {
+    /// For lanes with these shares.
+    pub(crate) fn new(shares: &[f64]) -> Self {
+        let pass = |share: &f64| Pass { done: 0, share: share.max(1e-9) };
+        Self {
+            passes: Mutex::new(shares.iter().map(pass).collect()),
+            changed: shares.iter().map(|_| Condvar::new()).collect(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Pass>> {
+        self.passes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lane that is furthest back.
+    fn next(passes: &[Pass]) -> Option<usize> {
+        let key = |pass: &Pass| (pass.done + 1) as f64 / pass.share;
+        let live = passes.iter().enumerate().filter(|(_, pass)| pass.share > 0.0);
+        live.min_by(|(_, a), (_, b)| key(a).total_cmp(&key(b))).map(|(at, _)| at)
+    }
+
+    fn wake(&self, passes: &[Pass]) {
+        if let Some(next) = Self::next(passes) {
+            self.changed[next].notify_one();
+        }
+    }
+
+    /// Waits until it is this lane's turn, and takes it: says whether it had to wait. `None`: the run is over.
+    pub(crate) fn take(&self, lane: usize, control: &Control) -> Option<bool> {
+        let mut passes = self.lock();
+        let mut waited = false;
+        while Self::next(&passes) != Some(lane) {
+            if control.is_stopped() || control.is_aborted() || passes[lane].share == 0.0 {
+                return None;
+            }
+            waited = true;
+            passes = self.changed[lane].wait_timeout(passes, NAP).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        passes[lane].done += 1;
+        self.wake(&passes);
+        Some(waited)
+    }
+
+    /// A lane has ended: the others do not wait for it.
+    pub(crate) fn leave(&self, lane: usize) {
+        let mut passes = self.lock();
+        passes[lane].share = 0.0;
+        drop(passes);
+        self.changed.iter().for_each(Condvar::notify_all);
+    }
+}

@@ -1,0 +1,358 @@
+//! Reads and writes in files that are opened before and closed after them.
+
+use super::find::Found;
+use super::thread::{Failure, Performed, TreeThread};
+use super::tickets::{Ticket, below, chance, unit};
+use plan::generate::OperationKind;
+use plan::{FileAccess, OpenFlags, StopAfter, TransferSize, TreeTask};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use tree::{FileState, Tree};
+
+/// Random transfers in a file before the next one, where nothing else is asked.
+const RANDOM_TRANSFERS: u64 = 100;
+
+/// A file that is open.
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    found: Found,
+    fd: OwnedFd,
+    /// Where the next transfer begins, when they follow each other.
+    next: u64,
+    /// Transfers lie below this.
+    limit: u64,
+    /// As large as it is, as far as is known.
+    bytes: u64,
+    /// Transfers and bytes that are left to do in it.
+    transfers_left: u64,
+    bytes_left: u64,
+    has_written: bool,
+}
+
+impl TreeThread<'_> {
+    /// Reads and writes until the lane or the run is over.
+    pub(crate) fn run_transfers(&mut self) {
+        let mut open: Option<OpenFile> = None;
+        while self.goes_on() {
+            let place = open.as_ref().and_then(|file| self.next_place(file));
+            let Some(place) = place else {
+                open.take().into_iter().for_each(|file| self.close(file));
+                match self.open_next() {
+                    ControlFlow::Continue(file) => open = file,
+                    ControlFlow::Break(()) => break,
+                }
+                continue;
+            };
+            let Some(ticket) = self.ticket() else { break };
+            let Some(file) = open.as_mut() else { break };
+            if ticket.kind == OperationKind::Write {
+                self.fill(file.found.at, place);
+            }
+            if !self.wait_until(ticket.due_ns) {
+                break;
+            }
+            if !self.transfer(file, ticket, place) {
+                break;
+            }
+        }
+        open.take().into_iter().for_each(|file| self.close(file));
+    }
+
+    /// Does one transfer in an open file. False: the run has no room for it.
+    fn transfer(&mut self, file: &mut OpenFile, ticket: Ticket, place: (u64, u32)) -> bool {
+        let (offset, bytes) = place;
+        self.transfers += 1;
+        let fd = file.fd.as_fd();
+        let performed = match ticket.kind {
+            OperationKind::Read => self.perform(ticket, place, |this| this.read_at(fd, place)),
+            _ => self.perform(ticket, place, |this| this.write_at(fd, place)),
+        };
+        file.transfers_left = file.transfers_left.saturating_sub(1);
+        file.bytes_left = file.bytes_left.saturating_sub(u64::from(bytes));
+        file.next = offset + u64::from(bytes);
+        let is_write = ticket.kind == OperationKind::Write;
+        file.has_written |= is_write;
+        match performed {
+            Performed::Refused => return false,
+            Performed::Done(moved) if is_write => file.bytes = file.bytes.max(offset + moved),
+            Performed::Done(_) => {}
+            Performed::Failed(failure) => {
+                let moved = u64::try_from(failure.result).ok();
+                match moved {
+                    Some(moved) if is_write => file.bytes = file.bytes.max(offset + moved),
+                    // It is shorter than was known.
+                    Some(moved) => file.bytes = offset + moved,
+                    None => {}
+                }
+                if is_write || moved.is_some() {
+                    // The next file.
+                    file.transfers_left = 0;
+                }
+            }
+        }
+        true
+    }
+
+    /// Offset and size of the next transfer; `None`: the file is done.
+    fn next_place(&self, file: &OpenFile) -> Option<(u64, u32)> {
+        if file.transfers_left == 0 || file.bytes_left == 0 {
+            return None;
+        }
+        let size = self.transfer_size();
+        let offset = match self.lane.is_sequential() {
+            true => file.next,
+            false if size > file.limit => 0,
+            false => below(chance(self.seed, self.transfers), file.limit / size) * size,
+        };
+        let bytes = size.min(file.limit.saturating_sub(offset));
+        (bytes > 0).then(|| (offset, u32::try_from(bytes).unwrap_or(u32::MAX)))
+    }
+
+    /// How large the next transfer is, if the file has room for it.
+    pub(crate) fn transfer_size(&self) -> u64 {
+        let chance = chance(self.seed ^ 0x7472_616e, self.transfers);
+        match &self.lane.load.transfer {
+            TransferSize::Fixed(bytes) => *bytes,
+            TransferSize::Mix(mix) => {
+                let mut left = unit(chance);
+                let found = mix.iter().find(|(_, weight)| {
+                    left -= weight;
+                    left <= 0.0
+                });
+                found.or(mix.last()).map_or(1, |(bytes, _)| *bytes)
+            }
+            TransferSize::Uniform { min, max, align } => {
+                let align = (*align).max(1);
+                min + below(chance, (max.saturating_sub(*min)) / align + 1) * align
+            }
+        }
+        .max(1)
+    }
+
+    /// Looks for the next file and opens it. Where that fails, an operation has failed that was to be done in it.
+    fn open_next(&mut self) -> ControlFlow<(), Option<OpenFile>> {
+        let Some(found) = self.find(None) else { return ControlFlow::Break(()) };
+        self.tree_path(found.at);
+        match self.open_found(found) {
+            Ok(file) => ControlFlow::Continue(Some(file)),
+            Err(failure) => {
+                self.correct(found.at, failure);
+                self.release(&found);
+                let Some(ticket) = self.ticket() else { return ControlFlow::Break(()) };
+                if !self.wait_until(ticket.due_ns) {
+                    return ControlFlow::Break(());
+                }
+                match self.perform(ticket, (0, 0), |_| Err(failure)) {
+                    Performed::Refused => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(None),
+                }
+            }
+        }
+    }
+
+    fn open_found(&mut self, found: Found) -> Result<OpenFile, Failure> {
+        let (lane, at) = (self.lane, found.at);
+        let asked = self.tree().layout().asked_bytes(at);
+        let mut known = self.tree().state().file(at);
+        let is_read = matches!(lane.load.task, TreeTask::One(OperationKind::Read));
+        let is_new_each_time = lane.load.access == FileAccess::SequentialDelete && !is_read;
+        if is_new_each_time && known.exists && (lane.load.stop_after.is_none() || known.bytes == asked) {
+            self.delete_step(&lane.tree, at)?;
+            known = FileState { exists: false, bytes: 0 };
+        }
+        let how = match (is_read, known.exists) {
+            (true, _) => How::Read,
+            (false, true) => How::Write,
+            (false, false) => How::Make,
+        };
+        let fd = self.open_step(&lane.tree, at, how)?;
+        self.release_parents(&found);
+        let found = Found { parent: None, target_parent: None, ..found };
+        let is_mixed = matches!(lane.load.task, TreeTask::Mixed { .. });
+        let limit = if is_read || is_mixed { known.bytes } else { asked };
+        let (transfers_left, bytes_left) = self.amount(limit);
+        let next = lane.left_at.as_ref().map_or(0, |left| {
+            let left = left.get(at as usize).map_or(0, |left| left.load(Ordering::Relaxed));
+            match known.bytes < asked && !is_read {
+                true => known.bytes,
+                false if left >= limit => 0,
+                false => left,
+            }
+        });
+        Ok(OpenFile { found, fd, next, limit, bytes: known.bytes, transfers_left, bytes_left, has_written: false })
+    }
+
+    /// How many transfers and bytes are done in a file before the next one.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a size; saturates")]
+    fn amount(&self, limit: u64) -> (u64, u64) {
+        match self.lane.load.stop_after {
+            Some(StopAfter::Transfers(count)) => (count.max(1), u64::MAX),
+            Some(StopAfter::Fraction(part)) => (u64::MAX, ((limit as f64 * part) as u64).max(1)),
+            None if self.lane.is_sequential() => (u64::MAX, u64::MAX),
+            None => (RANDOM_TRANSFERS, limit.max(1)),
+        }
+    }
+
+    /// Closes a file and gives it back.
+    fn close(&mut self, file: OpenFile) {
+        let OpenFile { found, fd, next, bytes, has_written, .. } = file;
+        if let Err(failure) = self.close_step(fd, has_written) {
+            self.note_failure(failure);
+        }
+        if let Some(left) = self.lane.left_at.as_ref().and_then(|left| left.get(found.at as usize)) {
+            left.store(next, Ordering::Relaxed);
+        }
+        self.set_size(found.at, bytes, has_written);
+        self.release(&found);
+    }
+
+    fn set_size(&self, file: u32, bytes: u64, has_written: bool) {
+        let tree = self.tree();
+        let known = tree.state().file(file);
+        let is_grown = has_written && bytes > known.bytes;
+        // Several threads may have it open: of what they know, the larger size holds.
+        let is_shorter = !has_written && bytes < known.bytes && self.lane.shared.is_none();
+        if known.exists && (is_grown || is_shorter) {
+            tree.state().set_file(tree.layout(), file, FileState { exists: true, bytes });
+        }
+    }
+
+    /// The path of a file.
+    pub(crate) fn tree_path(&mut self, file: u32) {
+        let lane = self.lane;
+        lane.tree.layout().file_path(file, &mut self.path);
+    }
+
+    fn buffer(&mut self, bytes: u32) -> &mut [u8] {
+        let shift = self.shift;
+        self.memory.get_mut(shift..shift + bytes as usize).unwrap_or_default()
+    }
+
+    /// Puts what a write is to carry into the memory.
+    pub(crate) fn fill(&mut self, file: u32, (offset, bytes): (u64, u32)) {
+        let address = u64::from(file).wrapping_mul(self.lane.file_stride).wrapping_add(offset);
+        let Some(mut content) = self.content.take() else { return };
+        content.fill(self.buffer(bytes), address);
+        self.content = Some(content);
+    }
+
+    pub(crate) fn read_at(&mut self, fd: BorrowedFd<'_>, (offset, bytes): (u64, u32)) -> Result<u64, Failure> {
+        let buffer = self.buffer(bytes);
+        let moved = through(fd, |fd| rustix::io::pread(fd, &mut *buffer, offset))?;
+        whole(moved, bytes)
+    }
+
+    pub(crate) fn write_at(&mut self, fd: BorrowedFd<'_>, (offset, bytes): (u64, u32)) -> Result<u64, Failure> {
+        let buffer = self.buffer(bytes);
+        let moved = through(fd, |fd| rustix::io::pwrite(fd, &*buffer, offset))?;
+        whole(moved, bytes)
+    }
+
+    /// Opens a file whose path is known, as a step.
+    pub(crate) fn open_step(&mut self, tree: &Tree, file: u32, how: How) -> Result<OwnedFd, Failure> {
+        let begun_ns = self.now_ns();
+        let opened = self.step(OperationKind::Open, |this| Ok((this.open_now(tree, how)?, 0)));
+        if how == How::Make && opened.is_ok() {
+            // As Vdbench: it was also a create.
+            let service_ns = self.free_ns.saturating_sub(begun_ns);
+            self.stats.lock().step(self.lane.number, OperationKind::Create).note(Ok(0), service_ns);
+            tree.state().set_file(tree.layout(), file, FileState { exists: true, bytes: 0 });
+            self.changed();
+        }
+        opened
+    }
+
+    /// Opens a file whose path is known. What is to be written must be a file that has no other name.
+    pub(crate) fn open_now(&self, tree: &Tree, how: How) -> Result<OwnedFd, Failure> {
+        let access = match how {
+            How::Read => OFlags::RDONLY,
+            How::Write => OFlags::RDWR,
+            How::Make => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+        };
+        let flags = access | flags_of(self.lane.load.open) | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let fd = rustix::fs::openat(tree.anchor(), &*self.path, flags, Mode::from_raw_mode(0o666))?;
+        if how == How::Write {
+            let stat = rustix::fs::fstat(&fd)?;
+            if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+                return Err(Errno::NOTSUP.into());
+            }
+            if stat.st_nlink > 1 {
+                return Err(Errno::MLINK.into());
+            }
+        }
+        Ok(fd)
+    }
+
+    /// Closes a file, as a step; what was written is made durable before where that is asked.
+    pub(crate) fn close_step(&mut self, fd: OwnedFd, has_written: bool) -> Result<(), Failure> {
+        let syncs = has_written && self.lane.load.open.fsync_at_end;
+        self.step(OperationKind::Close, |_| {
+            let synced = if syncs { rustix::fs::fsync(&fd) } else { Ok(()) };
+            drop(fd);
+            Ok(synced.map(|()| ((), 0))?)
+        })
+    }
+
+    /// Removes a file whose path is known, as a step.
+    pub(crate) fn delete_step(&mut self, tree: &Tree, file: u32) -> Result<(), Failure> {
+        let deleted = self.step(OperationKind::Delete, |this| {
+            rustix::fs::unlinkat(tree.anchor(), &*this.path, AtFlags::empty())?;
+            Ok(((), 0))
+        });
+        if deleted.is_ok() {
+            tree.state().set_file(tree.layout(), file, FileState { exists: false, bytes: 0 });
+            self.changed();
+        }
+        deleted
+    }
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    Read,
+    /// It exists.
+    Write,
+    /// It does not.
+    Make,
+}
+
+/// Past the page cache, a transfer must be a multiple of the device's block. One that is not, as the last one of many files, goes
+/// through it.
+fn through<T>(fd: BorrowedFd<'_>, mut call: impl FnMut(BorrowedFd<'_>) -> Result<T, Errno>) -> Result<T, Errno> {
+    let first = call(fd);
+    if !matches!(first, Err(Errno::INVAL)) {
+        return first;
+    }
+    let flags = rustix::fs::fcntl_getfl(fd)?;
+    if !flags.contains(OFlags::DIRECT) {
+        return first;
+    }
+    rustix::fs::fcntl_setfl(fd, flags - OFlags::DIRECT)?;
+    let second = call(fd);
+    rustix::fs::fcntl_setfl(fd, flags)?;
+    second
+}
+
+/// A transfer that moved fewer bytes than it should has failed.
+fn whole(moved: usize, asked: u32) -> Result<u64, Failure> {
+    if moved == asked as usize {
+        return Ok(u64::from(asked));
+    }
+    Err(Failure { result: i32::try_from(moved).unwrap_or(i32::MAX), step: None, is_elsewhere: false })
+}
+
+fn flags_of(open: OpenFlags) -> OFlags {
+    let mut flags = OFlags::from_bits_retain(open.extra);
+    flags.set(OFlags::DIRECT, flags.contains(OFlags::DIRECT) || open.direct);
+    if open.sync {
+        flags |= OFlags::SYNC;
+    }
+    if open.dsync {
+        flags |= OFlags::DSYNC;
+    }
+    flags
+}

@@ -1,0 +1,133 @@
+//! Trouble of file systems under a file-system workload: counted, said clearly, no hang, and what is not ours stays as it is.
+
+use crate::support::{Scratch, sum};
+use crate::trees::files_below;
+use rustix::process::Signal;
+use std::path::Path;
+use std::time::Duration;
+use testkit::{CommandOutput, MountedFileSystem};
+
+/// Runs a load on a tree below `anchor`.
+fn run(scratch: &Scratch, name: &str, anchor: &Path, (shape, work, run): (&str, &str, &str)) -> CommandOutput {
+    let text = format!(
+        "fsd=fsd1,anchor={},{shape}\nfwd=fwd1,fsd=fsd1,{work}\nrd=rd1,fwd=fwd1,{run},interval=1\n",
+        anchor.display()
+    );
+    scratch.run(name, &text, &[])
+}
+
+const SMALL: &str = "depth=1,width=2,files=10,size=16k";
+
+#[test]
+fn a_full_file_system_ends_the_format_with_a_clear_sentence() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let (scratch, small) = (Scratch::new(), MountedFileSystem::tmpfs(1 << 20).unwrap());
+    let anchor = small.path().join("tree");
+    let load = ("depth=1,width=1,files=40,size=64k", "operation=read", "fwdrate=100,format=yes,elapsed=2");
+    let output = run(&scratch, "out", &anchor, load);
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    assert!(output.stderr.contains("No space left on device"), "{}", output.stderr);
+    let errors = sum(&scratch.table("out", "run_total"), "errors", |row| row["phase"] == "format");
+    assert!(errors > 0);
+}
+
+#[test]
+fn foreign_files_in_an_anchor_stop_the_run_and_stay() {
+    let scratch = Scratch::new();
+    let anchor = scratch.path("tree");
+    for (name, is_link) in [("notes.txt", false), ("vdb_f1.file", false), ("vdb.1_1.dir", true)] {
+        std::fs::create_dir_all(&anchor).unwrap();
+        let precious = scratch.path("precious");
+        std::fs::create_dir_all(&precious).unwrap();
+        std::fs::write(precious.join("vdb_f0001.file"), "precious").unwrap();
+        if is_link {
+            std::os::unix::fs::symlink(&precious, anchor.join(name)).unwrap();
+        } else {
+            std::fs::write(anchor.join(name), "precious").unwrap();
+        }
+        let output = run(
+            &scratch,
+            &format!("out-{name}"),
+            &anchor,
+            (SMALL, "operation=read", "fwdrate=100,format=yes,elapsed=1"),
+        );
+        assert_eq!(output.code, Some(7), "{name}: {}", output.stderr);
+        assert!(output.stderr.contains(name), "{}", output.stderr);
+        assert_eq!(std::fs::read_to_string(precious.join("vdb_f0001.file")).unwrap(), "precious");
+        assert_eq!(std::fs::read_dir(&anchor).unwrap().count(), 1, "{name}: nothing was made");
+        std::fs::remove_dir_all(&anchor).unwrap();
+    }
+}
+
+#[test]
+fn files_deleted_from_outside_are_counted_as_failures() {
+    let scratch = Scratch::new();
+    let anchor = scratch.path("tree");
+    run(&scratch, "made", &anchor, (SMALL, "operation=read", "fwdrate=100,format=only,elapsed=1")).expect_code(0);
+    std::fs::remove_file(anchor.join("vdb.1_1.dir/vdb_f0003.file")).unwrap();
+    let load = (SMALL, "operation=getattr,fileselect=sequential", "fwdrate=200,format=no,elapsed=2");
+    let output = run(&scratch, "out", &anchor, load);
+    let errors = sum(&scratch.table("out", "run_total"), "errors", |_| true);
+    assert!(errors >= 1, "{}", output.stderr);
+    let events = scratch.table("out", "event");
+    let is_named =
+        |event: &serde_json::Value| event["message"].as_str().unwrap().contains("vdb.1_1.dir/vdb_f0003.file");
+    assert!(events.iter().any(is_named), "{events:?}");
+}
+
+#[test]
+fn a_file_system_that_becomes_read_only_counts_failures_and_ends() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let (scratch, mount) = (Scratch::new(), MountedFileSystem::tmpfs(64 << 20).unwrap());
+    let anchor = mount.path().join("tree");
+    let text = format!(
+        "data_errors=20\nfsd=fsd1,anchor={},{SMALL}\nfwd=fwd1,fsd=fsd1,operation=write,xfersize=4k,threads=2\nrd=rd1,fwd=fwd1,fwdrate=300,format=yes,elapsed=20,interval=1\n",
+        anchor.display()
+    );
+    let file = scratch.write("a.vdb", &text);
+    let mut child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--json"]).spawn().unwrap();
+    assert!(child.wait_until(Duration::from_secs(60), |out| out.contains("\"run\":\"rd1\"")));
+    // A mount that is written to refuses to become read-only until no file is open for writing.
+    let until_ns = testkit::now_ns() + 15_000_000_000;
+    let remounted = || {
+        let command = testkit::TestCommand::new("mount").args(["-o", "remount,ro"]).arg(mount.path());
+        command.run().is_ok_and(|output| output.code == Some(0))
+    };
+    let mut done = remounted();
+    while !done && testkit::now_ns() < until_ns {
+        done = remounted();
+    }
+    let output = child.wait().unwrap();
+    if done {
+        assert_eq!(output.code, Some(3), "{}", output.stderr);
+        assert!(output.stderr.contains("Read-only file system"), "{}", output.stderr);
+    } else {
+        testkit::lacks("a moment without an open file");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_format_and_a_run_with_their_results() {
+    let scratch = Scratch::new();
+    let anchor = scratch.path("tree");
+    for (name, shape, work) in
+        [("format", "depth=2,width=20,files=500,size=4k", "format_for_rd1"), ("run", SMALL, "\"run\":\"rd1\"")]
+    {
+        let text = format!(
+            "fsd=fsd1,anchor={},{shape}\nfwd=fwd1,fsd=fsd1,operation=read,threads=2\nrd=rd1,fwd=fwd1,fwdrate=100,format=yes,elapsed=60,interval=1\n",
+            anchor.join(name).display()
+        );
+        std::fs::create_dir_all(&anchor).unwrap();
+        let file = scratch.write(&format!("{name}.vdb"), &text);
+        let mut child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", name, "--json"]).spawn().unwrap();
+        assert!(child.wait_until(Duration::from_secs(60), |out| out.contains(work)), "{name} began");
+        child.signal(Signal::INT);
+        child.wait().unwrap().expect_code(130);
+        assert!(sum(&scratch.table(name, "run_total"), "ops", |_| true) > 0, "{name}");
+    }
+    assert!(!files_below(&anchor).is_empty());
+}

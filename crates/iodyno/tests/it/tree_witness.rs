@@ -1,0 +1,88 @@
+//! What is counted as done is what the kernel was asked for: strace as a witness, on every file system that is here.
+
+use crate::support::{Scratch, sum};
+use std::path::Path;
+use testkit::{FileSystem, LoopDevice, MountedFileSystem, TestCommand};
+
+/// An operation, the system calls that do it, what a line of strace has besides, and what it may not have.
+const KINDS: [(&str, &str, &str, &str); 7] = [
+    ("getattr", "newfstatat,statx", ".dir/vdb_f", "+++"),
+    ("setattr", "utimensat", ".dir/vdb_f", "+++"),
+    ("access", "faccessat,faccessat2", ".dir/vdb_f", "+++"),
+    ("create", "openat,openat2", "O_CREAT", "vdb_control"),
+    ("delete", "unlinkat", ".dir/vdb_f", "AT_REMOVEDIR"),
+    ("read", "pread64", "= 4096", "+++"),
+    ("write", "pwrite64", "= 4096", "+++"),
+];
+
+#[test]
+fn operations_are_those_that_the_kernel_was_asked_for() {
+    if TestCommand::new("strace").arg("--version").run().is_err() {
+        testkit::lacks("strace");
+        return;
+    }
+    let scratch = Scratch::new();
+    count_on(&scratch, "scratch", &scratch.path("here"));
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let tmpfs = MountedFileSystem::tmpfs(64 << 20).unwrap();
+    count_on(&scratch, "tmpfs", &tmpfs.path().join("here"));
+    for kind in FileSystem::ALL.into_iter().filter(|kind| kind.is_available()) {
+        let device = LoopDevice::new(kind.min_bytes()).unwrap();
+        let mount = MountedFileSystem::make(kind, device.path()).unwrap();
+        count_on(&scratch, kind.name(), &mount.path().join("here"));
+    }
+}
+
+/// Each kind by itself in a tree below `place`: as many calls as operations were counted, failures included.
+fn count_on(scratch: &Scratch, file_system: &str, place: &Path) {
+    for (op, calls, has, lacks) in KINDS {
+        let anchor = place.join(op);
+        std::fs::create_dir_all(place).unwrap();
+        let text = |format: &str, op: &str| {
+            format!(
+                "fsd=fsd1,anchor={},depth=1,width=2,files=100,size=4k\nfwd=fwd1,fsd=fsd1,operation={op},xfersize=4k,threads=2\nrd=rd1,fwd=fwd1,fwdrate=100,{format},elapsed=2,interval=1\n",
+                anchor.display()
+            )
+        };
+        // A create needs a tree without files.
+        let format = if op == "create" { "format=(directories,only)" } else { "format=only" };
+        let made = format!("{file_system}-{op}-made");
+        scratch.run(&made, &text(format, "read"), &[]).expect_code(0);
+        let (name, log) = (format!("{file_system}-{op}"), scratch.path("strace"));
+        let parameters = scratch.write("traced.vdb", &text("format=no", op));
+        let traced =
+            TestCommand::new("strace").args(["-f", "-qq", "-e", &format!("trace={calls}"), "-e", "signal=none", "-o"]);
+        let command = traced.arg(&log).arg(env!("CARGO_BIN_EXE_iodyno"));
+        let command = command.args(["run", parameters.to_str().unwrap(), "-o", &name, "--json"]).dir(scratch.path(""));
+        command.run().unwrap().expect_code(0);
+        let text = String::from_utf8_lossy(&std::fs::read(&log).unwrap()).into_owned();
+        let totals = scratch.table(&name, "run_total");
+        let counted = sum(&totals, "ops", |row| row["op"] == op) + sum(&totals, "errors", |row| row["op"] == op);
+        let seen = seen_in(&text, (has, lacks));
+        assert!(counted >= 50, "{file_system}: {op}: {counted}");
+        assert_eq!(seen, counted, "{file_system}: {op}: calls that strace saw, and operations counted");
+    }
+}
+
+/// Calls in a log of strace; those that were interrupted by another thread's stand in two lines.
+fn seen_in(text: &str, (has, lacks): (&str, &str)) -> i64 {
+    let mut unfinished = std::collections::BTreeMap::new();
+    let mut seen = 0;
+    for line in text.lines() {
+        let Some((thread, call)) = line.split_once(' ') else { continue };
+        let whole = match call.trim().split_once("<unfinished ...>") {
+            Some((begin, _)) => {
+                unfinished.insert(thread.to_string(), begin.to_string());
+                continue;
+            }
+            None => match call.split_once("resumed>") {
+                Some((_, end)) => unfinished.remove(thread).unwrap_or_default() + end,
+                None => call.to_string(),
+            },
+        };
+        seen += i64::from(whole.contains(has) && !whole.contains(lacks));
+    }
+    seen
+}

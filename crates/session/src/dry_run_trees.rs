@@ -1,0 +1,144 @@
+//! Directory trees of a dry run: what is in them, and what would be done there.
+
+use crate::non_defaults::departures;
+use crate::trees::Trees;
+use plan::{
+    FileAccess, FileSelect, FileSizes, FormatTask, Plan, StopAfter, TransferSize, TreeLoad, TreeShape, TreeSpec,
+    TreeTask, TreeUse,
+};
+use quantity::text::format_bytes;
+use tree::TreeLayout;
+
+/// The most files whose sizes are added up one by one.
+const FILES_ADDED: u64 = 10_000_000;
+
+/// Looks at every tree: lines about what would be refused to protect data, and what else stands in the way.
+pub(crate) fn inspect(plan: &Plan) -> (Vec<String>, Option<String>) {
+    match Trees::inspect(plan, None) {
+        Ok(_) => (Vec::new(), None),
+        Err(error) if error.is_refusal() => (vec![format!("trees: WOULD BE REFUSED: {error}")], None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    }
+}
+
+/// One line: name and anchor.
+pub(crate) fn describe_tree(tree: &TreeSpec) -> String {
+    let parents = if tree.makes_parents { ", made with the directories above it" } else { "" };
+    format!("  {}  {}{parents}", tree.name, tree.anchor.display())
+}
+
+fn name_of(plan: &Plan, tree: usize) -> &str {
+    plan.trees.get(tree).map_or("", |tree| tree.name.as_str())
+}
+
+/// One line: directories, files and bytes of a tree in one run.
+pub(crate) fn describe_use(plan: &Plan, one: &TreeUse) -> String {
+    let shape = &one.shape;
+    let form = format!("depth {}, width {}, {} files in each directory", shape.depth, shape.width, shape.files);
+    let found = match contents(shape) {
+        Ok(found) => found,
+        Err(why) => why.to_string(),
+    };
+    format!("    tree {} ({form}): {found}", name_of(plan, one.tree))
+}
+
+fn contents(shape: &TreeShape) -> Result<String, tree::TreeError> {
+    let counted = TreeLayout::new(&TreeShape { sizes: FileSizes::Fixed(1), ..shape.clone() })?;
+    let files = u64::from(counted.files());
+    let total = match &shape.sizes {
+        FileSizes::Fixed(bytes) => format_bytes(bytes.saturating_mul(files)),
+        _ if files <= FILES_ADDED => format_bytes(TreeLayout::new(shape)?.total_bytes()),
+        sizes => format!("about {}", format_bytes(whole(mean_bytes(sizes) * files as f64))),
+    };
+    let mut said = vec![format!(
+        "{} directories, {} files of {}, {total} in all",
+        counted.directories(),
+        files,
+        sizes(&shape.sizes)
+    )];
+    said.extend(shape.total_bytes.map(|bytes| format!("only {} of them are made", format_bytes(bytes))));
+    said.extend(shape.working_set_bytes.map(|bytes| format!("only {} of them are used", format_bytes(bytes))));
+    Ok(said.join(", "))
+}
+
+fn mean_bytes(sizes: &FileSizes) -> f64 {
+    match sizes {
+        FileSizes::Fixed(bytes) | FileSizes::Around(bytes) => *bytes as f64,
+        FileSizes::Mix(mix) => mix.iter().map(|(bytes, percent)| *bytes as f64 * percent / 100.0).sum(),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sum of sizes is not negative")]
+fn whole(bytes: f64) -> u64 {
+    bytes.round() as u64
+}
+
+fn sizes(sizes: &FileSizes) -> String {
+    match sizes {
+        FileSizes::Fixed(bytes) => format_bytes(*bytes),
+        FileSizes::Around(mean) => format!("half of {0} to one and a half of {0}", format_bytes(*mean)),
+        FileSizes::Mix(mix) => {
+            let parts: Vec<String> =
+                mix.iter().map(|(bytes, percent)| format!("{} ({percent} %)", format_bytes(*bytes))).collect();
+            parts.join(", ")
+        }
+    }
+}
+
+/// What is done: `read`, `70 % read, 4 KiB`, `makes the tree`.
+pub(crate) fn task(load: &TreeLoad) -> String {
+    let transfer = || match &load.transfer {
+        TransferSize::Fixed(bytes) => format_bytes(*bytes),
+        other => format!("{} on average", format_bytes(whole(other.mean_bytes()))),
+    };
+    match &load.task {
+        TreeTask::One(kind) if kind.moves_data() => format!("{}, {}", kind.name(), transfer()),
+        TreeTask::One(kind) => kind.name().to_string(),
+        TreeTask::Mixed { read } => format!("{:.0} % read, {}", read * 100.0, transfer()),
+        TreeTask::Format(FormatTask { only_deletes: true, .. }) => "deletes the tree".to_string(),
+        TreeTask::Format(FormatTask { only_directories, deletes, .. }) => {
+            let before = if *deletes { ", after deleting what is there of it" } else { ", what is missing of it" };
+            let what = if *only_directories { "makes its directories" } else { "makes the tree" };
+            format!("{what}{before}")
+        }
+    }
+}
+
+/// One line: trees, threads, and how files are chosen and used.
+pub(crate) fn describe_load(plan: &Plan, name: &str, load: &TreeLoad) -> String {
+    let names: Vec<&str> = load.uses.iter().map(|one| name_of(plan, one.tree)).collect();
+    let mut said = vec![format!("{} thread(s) on each", load.threads)];
+    if !matches!(load.task, TreeTask::Format(_)) {
+        said.push(select(load.select));
+        said.push(access(load.access).to_string());
+    }
+    said.extend(load.stop_after.map(|stop| match stop {
+        StopAfter::Transfers(count) => format!("another file after {count} transfers"),
+        StopAfter::Fraction(part) => format!("another file after {:.0} % of one", part * 100.0),
+    }));
+    said.extend(load.destination.as_ref().map(|one| format!("to tree {}", name_of(plan, one.tree))));
+    let open = departures(&load.open, &[]);
+    said.extend((!open.is_empty()).then_some(open));
+    format!("    {name} on {}: {}", names.join(", "), said.join("; "))
+}
+
+fn select(select: FileSelect) -> String {
+    match select {
+        FileSelect::Sequential => "files in order".to_string(),
+        FileSelect::Random => "files by chance".to_string(),
+        FileSelect::Once => "each file once".to_string(),
+        FileSelect::Poisson { midpoint } | FileSelect::Skewed { midpoint } => {
+            let midpoint = midpoint.map_or(String::new(), |midpoint| format!(" (midpoint {midpoint})"));
+            format!("the first files more often{midpoint}")
+        }
+    }
+}
+
+fn access(access: FileAccess) -> &'static str {
+    match access {
+        FileAccess::Sequential => "from the beginning to the end",
+        FileAccess::SequentialDelete => "from the beginning to the end, deleted before they are written",
+        FileAccess::Random => "at random places",
+        FileAccess::RandomShared => "at random places, several threads in one file",
+    }
+}

@@ -1,0 +1,533 @@
+//! Run definitions of file workloads into runs: which trees with which shape, which operations, and how trees are made before.
+
+use crate::commands;
+use crate::expansion_input::ExpansionInput;
+use crate::file_systems::{FileSystem, shown};
+use crate::file_works::{FileWork, FormatWork, check_mix, needs_target};
+use crate::run::{Definition, Loop, RateParam, RateValue};
+use crate::shares::{SharePart, divide};
+use crate::to_plan::{Rates, elapsed_of, entries_of_loops, has_room, loop_texts, pick, threads};
+use crate::value::to_u64;
+use parameter_text::{Diagnostic, ReadingContext};
+use plan::commands::unique_name;
+use plan::generate::OperationKind;
+use plan::{
+    Arrivals, DataLimit, FileAccess, FileSelect, FileSizes, FormatTask, Load, OfferedRate, OpenFlags, Run,
+    StopCondition, TextSpan, TransferSize, TreeLoad, TreeShape, TreeTask, TreeUse, Workload,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use tree::TreeLayout;
+
+/// Loop values of one run.
+type Values<'a> = [(&'a Loop, usize)];
+
+/// One file workload of a run with the trees that it uses.
+struct Chosen {
+    work: FileWork,
+    systems: Vec<usize>,
+    target: Option<usize>,
+}
+
+/// Expands one definition.
+pub(crate) fn expand(
+    context: &mut ReadingContext,
+    material: &ExpansionInput<'_>,
+    definition: &Definition,
+    out: &mut Vec<Run>,
+) {
+    if !check(context, definition) {
+        return;
+    }
+    let Some(chosen) = choose(context, material, definition) else { return };
+    let Some(rates) = rates(context, definition) else { return };
+    let entries: usize = chosen
+        .iter()
+        .map(|one| (one.systems.len() * 12 + one.work.weight() + 48) * definition.operations.len().max(1))
+        .sum::<usize>()
+        + entries_of_loops(definition);
+    let rooms = rates.0.len() + usize::from(definition.format.requested);
+    let Some(combinations) = has_room(context, definition, rooms, entries, out.len()) else { return };
+    for combination in 0..combinations {
+        let values = pick(&definition.loops, combination);
+        let Some(workloads) = workloads(context, material, definition, &chosen, &values) else { return };
+        if !check_trees(context, material, definition, &workloads) {
+            return;
+        }
+        if definition.format.requested && !(definition.format.once && combination > 0) {
+            out.push(format(material, definition, &workloads, &values));
+        }
+        if !definition.format.only && !runs(context, definition, &workloads, &values, &rates, out) {
+            return;
+        }
+    }
+}
+
+/// What Vdbench refuses, and what files do not have.
+fn check(context: &mut ReadingContext, definition: &Definition) -> bool {
+    let name = shown(&definition.name);
+    let found = if !definition.works.is_empty() {
+        Diagnostic::error("conflict", definition.span, format!("rd={name} has wd= and fwd="))
+            .help("a run has either raw or file workloads")
+    } else if definition.burst.is_some() {
+        let message = format!("rd={name}: distribution=variable and spike are for sd=, not for files");
+        Diagnostic::error("burst", definition.span, message).help("leave variable and spike out")
+    } else if [definition.stop.total, definition.stop.read, definition.stop.written]
+        .iter()
+        .any(|limit| matches!(limit, Some(DataLimit::TargetSizes(_))))
+    {
+        let message = format!("rd={name}: maxdata= below 100, which is multiples of the size, is for sd= only");
+        Diagnostic::error("maxdata", definition.span, message).help("write bytes: maxdata=10g")
+    } else if definition.format.once && definition.format.requested && definition.loops.is_empty() {
+        Diagnostic::error("format", definition.format.span, "format=once is for an rd= with lists of values")
+            .help("as in Vdbench: without such a list every format is done once; take `once` out")
+    } else {
+        return true;
+    };
+    context.push(found);
+    false
+}
+
+/// The file workloads of a run, each with its trees.
+fn choose(context: &mut ReadingContext, material: &ExpansionInput<'_>, definition: &Definition) -> Option<Vec<Chosen>> {
+    let name = shown(&definition.name);
+    let works: Vec<&FileWork> = if definition.file_works.is_empty() {
+        if definition.systems.is_empty() {
+            let found = Diagnostic::error("no-workload", definition.span, format!("rd={name} has no workload"));
+            context.push(found.help("add fwd=NAME, or fsd=NAME to make the workload of fwd=default"));
+            return None;
+        }
+        vec![&material.file_works.default]
+    } else {
+        let indices = material.file_work_names.select(context, &definition.file_works);
+        indices.into_iter().filter_map(|at| material.file_works.list.get(at)).collect()
+    };
+    let mut out = Vec::with_capacity(works.len());
+    for work in works {
+        let wanted = if definition.systems.is_empty() { &work.systems } else { &definition.systems };
+        if wanted.is_empty() {
+            let message = format!("fwd={} has no fsd=, and rd={name} gives none", shown(&work.name));
+            context.push(Diagnostic::error("no-fsd", work.span, message).help("add fsd=NAME to the fwd="));
+            return None;
+        }
+        let systems = material.system_names.select(context, wanted);
+        if systems.is_empty() || !check_mix(context, work) || !check_operations(context, definition, work) {
+            return None;
+        }
+        let target = match &work.target {
+            Some(target) => Some(*material.system_names.select(context, std::slice::from_ref(target)).first()?),
+            None => None,
+        };
+        if !context.work(systems.len() * 4, definition.span) {
+            return None;
+        }
+        out.push(Chosen { work: work.clone(), systems, target });
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+/// `rdpct=` beside `operations=` of the run.
+fn check_operations(context: &mut ReadingContext, definition: &Definition, work: &FileWork) -> bool {
+    let is_read_or_write = |kind: &OperationKind| matches!(kind, OperationKind::Read | OperationKind::Write);
+    let operations = &definition.operations;
+    if work.read.is_none() || (operations.len() <= 1 && operations.iter().all(is_read_or_write)) {
+        return true;
+    }
+    let message = format!("rd={} has operations=, and fwd={} has rdpct=", shown(&definition.name), shown(&work.name));
+    let found = Diagnostic::error("conflict", definition.span, message);
+    context.push(found.help("as in Vdbench: beside rdpct= there may be one of them, read or write"));
+    false
+}
+
+/// The rates of a definition; a list of them is one of the loops.
+fn rates(context: &mut ReadingContext, definition: &Definition) -> Option<Rates> {
+    let arrivals = Arrivals { gaps: definition.gaps, burst: None };
+    let Some((rate, span)) = definition.rate.as_ref().filter(|_| definition.file_rate) else {
+        if !definition.rate_wrong {
+            let message = format!("rd={} has no fwdrate=", shown(&definition.name));
+            let found = Diagnostic::error("no-fwdrate", definition.span, message);
+            context.push(found.help("add fwdrate=1000, fwdrate=max or fwdrate=curve"));
+        }
+        return None;
+    };
+    let one = match rate {
+        RateParam::Curve => return Some((crate::to_plan::curve(definition), arrivals)),
+        RateParam::List { values, .. } => values.first()?,
+    };
+    if *one == RateValue::Number(0.0) {
+        context.push(Diagnostic::error("out-of-range", *span, "`fwdrate` is 0").help("allowed: above 0, or max"));
+        return None;
+    }
+    Some((vec![(crate::to_plan::rate_of(*one).0, String::new(), None)], arrivals))
+}
+
+/// The rate that the loops say.
+fn looped_rate(values: &Values<'_>) -> Option<OfferedRate> {
+    let (one, at) = values.iter().find(|(one, _)| one.name == "fwdrate")?;
+    Some(match one.values[*at].0 {
+        rate if rate == f64::INFINITY => OfferedRate::Max,
+        rate if rate < 0.0 => OfferedRate::FractionOfLastMax(-rate),
+        rate => OfferedRate::PerSecond(rate),
+    })
+}
+
+/// The shape of a tree in one run; `None`, with an error, when it cannot be.
+fn shape(
+    context: &mut ReadingContext,
+    material: &ExpansionInput<'_>,
+    definition: &Definition,
+    system: usize,
+    values: &Values<'_>,
+) -> Option<TreeShape> {
+    let system = &material.systems[system];
+    let mut shape = system.shape.clone();
+    for (one, at) in values {
+        let value = one.values[*at].0;
+        let count = |value: f64| u32::try_from(to_u64(value)).unwrap_or(u32::MAX);
+        match one.name.as_ref() {
+            "depth" => shape.depth = count(value),
+            "width" => shape.width = count(value),
+            "files" => shape.files = to_u64(value),
+            "sizes" => shape.sizes = FileSizes::Fixed(to_u64(value)),
+            "wss" => shape.working_set_bytes = Some(to_u64(value)).filter(|bytes| *bytes > 0),
+            // 0 is what the definition says.
+            "totalsize" if value > 0.0 => shape.total_bytes = Some(to_u64(value)),
+            "totalsize" if value < 0.0 => {
+                let Some(bytes) = system.shape.total_bytes else {
+                    let message = format!("totalsize={}% of fsd={}, which has none", -value, shown(&system.name));
+                    context.push(Diagnostic::error("totalsize", one.span, message).help("add totalsize= to the fsd="));
+                    return None;
+                };
+                shape.total_bytes = Some(cut(bytes as f64 * -value / 100.0).max(1));
+            }
+            _ => {}
+        }
+    }
+    // Sizes play no part in what is to be numbered, and choosing those of all files takes long.
+    let probe = TreeShape { sizes: FileSizes::Fixed(1), ..shape.clone() };
+    if let Err(error) = TreeLayout::new(&probe) {
+        let message = format!("rd={}, fsd={}: {error}", shown(&definition.name), shown(&system.name));
+        context.push(Diagnostic::error("too-large", system.span, message));
+        return None;
+    }
+    Some(shape)
+}
+
+/// Cut to a whole number, as Vdbench does.
+fn cut(value: f64) -> u64 {
+    to_u64(value.floor())
+}
+
+/// One workload for each file workload, operation of the run, and way in which its trees are opened.
+fn workloads(
+    context: &mut ReadingContext,
+    material: &ExpansionInput<'_>,
+    definition: &Definition,
+    chosen: &[Chosen],
+    values: &Values<'_>,
+) -> Option<Vec<Workload>> {
+    let mut shapes: BTreeMap<usize, TreeShape> = BTreeMap::new();
+    for at in chosen.iter().flat_map(|one| one.systems.iter().chain(&one.target)) {
+        if !shapes.contains_key(at) {
+            shapes.insert(*at, shape(context, material, definition, *at, values)?);
+        }
+    }
+    let use_of = |tree: usize| shapes.get(&tree).map(|shape| TreeUse { tree, shape: shape.clone() });
+    let mut content = material.file_content.clone();
+    let ratio = values.iter().find(|(one, _)| one.name == "compratio");
+    content.compress_ratio = ratio.map_or(content.compress_ratio, |(one, at)| one.values[*at].0);
+    let (mut out, mut parts, mut names) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for one in chosen {
+        let own = [one.work.operation];
+        let operations = if definition.operations.is_empty() { own.as_slice() } else { &definition.operations };
+        let groups = by_flags(material, definition, one);
+        for operation in operations {
+            for (open, systems) in &groups {
+                let mut stem = one.work.name.clone();
+                if operations.len() > 1 {
+                    stem = format!("{stem}_{}", operation.name());
+                }
+                if let Some(first) = systems.first().filter(|_| groups.len() > 1) {
+                    stem = format!("{stem}_{}", material.systems[*first].name);
+                }
+                let mut load = load(&one.work, *operation, *open, values);
+                load.threads = (load.threads / divisor(operations.len(), one.systems.len())).max(1);
+                load.uses = systems.iter().filter_map(|at| use_of(*at)).collect();
+                load.destination = destination(context, material, one, &load, use_of)?;
+                let part = systems.len() as f64 / one.systems.len() as f64;
+                let asked = one.work.skew.map(|(share, span)| (share * part, span));
+                parts.push(SharePart { asked, units: systems.len() as f64 });
+                let workload = Workload::of_tree(unique_name(&stem, &mut names), load, one.work.span);
+                out.push(Workload { content: content.clone(), ..workload });
+            }
+        }
+        note_of_threads(context, one, operations.len(), values);
+    }
+    let shares = divide(context, definition.span, &parts)?;
+    for (workload, share) in out.iter_mut().zip(shares) {
+        (workload.share, workload.share_fixed) = (share.share, share.fixed);
+    }
+    Some(out)
+}
+
+/// Threads are divided among operations, and then among trees.
+fn divisor(operations: usize, systems: usize) -> u32 {
+    u32::try_from(operations.saturating_mul(systems)).unwrap_or(u32::MAX).max(1)
+}
+
+fn note_of_threads(context: &mut ReadingContext, one: &Chosen, operations: usize, values: &Values<'_>) {
+    let asked = threads(values).unwrap_or(one.work.threads);
+    let divisor = divisor(operations, one.systems.len());
+    let each = (asked / divisor).max(1);
+    if u64::from(each) * u64::from(divisor) == u64::from(asked) {
+        return;
+    }
+    let message = format!(
+        "fwd={}: {asked} threads for {} trees and {operations} operations are {each} for each, as in Vdbench",
+        shown(&one.work.name),
+        one.systems.len()
+    );
+    context.note_once(&format!("threads {}", one.work.name), Diagnostic::note("threads", one.work.span, message));
+}
+
+/// Trees that are opened alike, the first of each in order.
+fn by_flags(material: &ExpansionInput<'_>, definition: &Definition, one: &Chosen) -> Vec<(OpenFlags, Vec<usize>)> {
+    let mut groups: Vec<(OpenFlags, Vec<usize>)> = Vec::new();
+    for at in &one.systems {
+        let open = definition.open.or(one.work.open).unwrap_or(material.systems[*at].open);
+        match groups.iter_mut().find(|(other, _)| *other == open) {
+            Some((_, systems)) => systems.push(*at),
+            None => groups.push((open, vec![*at])),
+        }
+    }
+    groups
+}
+
+fn load(work: &FileWork, operation: OperationKind, open: OpenFlags, values: &Values<'_>) -> TreeLoad {
+    let (mut operation, mut read, mut transfer) = (operation, work.read, work.transfer.clone());
+    for (one, at) in values {
+        let (value, text) = &one.values[*at];
+        match one.name.as_ref() {
+            "xfersize" => transfer = TransferSize::Fixed(to_u64(*value)),
+            "rdpct" => read = Some(*value),
+            "operations" => operation = OperationKind::of_name(text).unwrap_or(operation),
+            _ => {}
+        }
+    }
+    TreeLoad {
+        uses: Vec::new(),
+        // To Vdbench rdpct= wins over the operation.
+        task: read.map_or(TreeTask::One(operation), |read| TreeTask::Mixed { read }),
+        threads: threads(values).unwrap_or(work.threads),
+        select: work.selection(),
+        access: work.access,
+        stop_after: work.stop_after,
+        transfer,
+        open,
+        destination: None,
+    }
+}
+
+/// Where copies go: the outer `None` is an error.
+fn destination(
+    context: &mut ReadingContext,
+    material: &ExpansionInput<'_>,
+    one: &Chosen,
+    load: &TreeLoad,
+    use_of: impl Fn(usize) -> Option<TreeUse>,
+) -> Option<Option<TreeUse>> {
+    let TreeTask::One(operation) = load.task else { return Some(None) };
+    if !needs_target(operation) {
+        return Some(None);
+    }
+    let name = shown(&one.work.name);
+    let Some(target) = one.target.and_then(use_of) else {
+        let message = format!("fwd={name}: operation={} has no target=", operation.name());
+        context.push(Diagnostic::error("no-target", one.work.span, message).help("add target=NAME, another fsd="));
+        return None;
+    };
+    for source in &load.uses {
+        let form = |shape: &TreeShape| (shape.depth, shape.width, shape.files, shape.place, shape.sizes.clone());
+        let (from, to) = (&material.systems[source.tree], &material.systems[target.tree]);
+        if from.anchor() == to.anchor() {
+            let message = format!("fwd={name}: target= is the tree of fsd={} itself", shown(&from.name));
+            context.push(Diagnostic::error("target", one.work.span, message).help("name another fsd="));
+            return None;
+        }
+        if form(&source.shape) != form(&target.shape) {
+            let message =
+                format!("fwd={name}: fsd={} and its target fsd={} differ", shown(&from.name), shown(&to.name));
+            let help = "depth=, width=, files=, sizes= and distribution= of both must be the same";
+            context.push(Diagnostic::error("target", one.work.span, message).help(help));
+            return None;
+        }
+    }
+    Some(Some(target))
+}
+
+/// In one run no directory is the anchor of two trees.
+fn check_trees(
+    context: &mut ReadingContext,
+    material: &ExpansionInput<'_>,
+    definition: &Definition,
+    workloads: &[Workload],
+) -> bool {
+    let mut anchors = BTreeMap::new();
+    let uses = workloads.iter().filter_map(|workload| workload.load.tree());
+    for at in uses.flat_map(|load| load.uses.iter().chain(&load.destination)).map(|one| one.tree) {
+        let system = &material.systems[at];
+        let other = *anchors.entry(system.anchor()).or_insert(at);
+        if other != at {
+            let message = format!(
+                "rd={} uses fsd={} and fsd={}, which have the same anchor",
+                shown(&definition.name),
+                shown(&material.systems[other].name),
+                shown(&system.name)
+            );
+            context.push(Diagnostic::error("anchor", system.span, message).help("use one of them in each rd="));
+            return false;
+        }
+        if system.shape.shared && !definition.format.suits_shared() {
+            let message =
+                format!("format= of rd={} and shared=yes of fsd={}", shown(&definition.name), shown(&system.name));
+            let help = "as in Vdbench: an rd= with format=(clean,only), and then one with format=(restart,only)";
+            context.push(Diagnostic::error("conflict", definition.format.span, message).help(help));
+            return false;
+        }
+    }
+    true
+}
+
+/// The run that makes the trees of a run.
+fn format(material: &ExpansionInput<'_>, definition: &Definition, workloads: &[Workload], values: &Values<'_>) -> Run {
+    let format = FormatWork { open: definition.open.or(material.file_works.format.open), ..material.file_works.format };
+    let mut seen = BTreeSet::new();
+    let uses = workloads.iter().filter_map(|workload| workload.load.tree()).flat_map(|load| &load.uses);
+    let uses: Vec<&TreeUse> = uses.filter(|one| seen.insert(one.tree)).collect();
+    let content = workloads.first().map(|workload| workload.content.clone()).unwrap_or_default();
+    let made = makers(material.systems, format, definition.format.task(), &uses, definition.span);
+    let title = format!("format_for_{}", definition.name);
+    Run {
+        name: title.clone(),
+        title,
+        loops: loop_texts(values),
+        workloads: made.into_iter().map(|workload| Workload { content: content.clone(), ..workload }).collect(),
+        depth: None,
+        rate: OfferedRate::Max,
+        simulated_rate: None,
+        arrivals: Arrivals::default(),
+        elapsed_ns: definition.format.limited.then_some(definition.elapsed_ns),
+        warmup_ns: 0,
+        interval_ns: definition.interval_ns,
+        pause_ns: 0,
+        stop: StopCondition::default(),
+        start_commands: definition.start_commands.clone(),
+        end_commands: definition.end_commands.clone(),
+        objectives: Vec::new(),
+        format: true,
+        span: definition.span,
+    }
+}
+
+/// A workload for each tree that is made.
+fn makers(
+    systems: &[FileSystem],
+    format: FormatWork,
+    task: FormatTask,
+    uses: &[&TreeUse],
+    span: TextSpan,
+) -> Vec<Workload> {
+    let workload = |one: &&TreeUse| {
+        let load = TreeLoad {
+            uses: vec![(*one).clone()],
+            task: TreeTask::Format(task),
+            threads: format.threads,
+            select: FileSelect::Sequential,
+            access: FileAccess::Sequential,
+            stop_after: None,
+            transfer: TransferSize::Fixed(format.transfer_bytes),
+            open: format.open.unwrap_or(systems[one.tree].open),
+            destination: None,
+        };
+        let name = if uses.len() == 1 { "format".to_string() } else { format!("format_{}", systems[one.tree].name) };
+        Workload { share: 1.0 / uses.len() as f64, ..Workload::of_tree(name, load, span) }
+    };
+    uses.iter().map(workload).collect()
+}
+
+/// `-c`: what is in an anchor is deleted before the first run that uses it.
+pub(crate) fn clean_first(systems: &[FileSystem], format: FormatWork, runs: &mut Vec<Run>) {
+    let mut seen = BTreeSet::new();
+    let mut out = Vec::with_capacity(runs.len());
+    for mut run in runs.drain(..) {
+        let uses = run.workloads.iter().filter_map(|workload| workload.load.tree()).flat_map(|load| &load.uses);
+        let new: Vec<TreeUse> = uses.filter(|one| seen.insert(systems[one.tree].anchor())).cloned().collect();
+        if run.format {
+            for workload in &mut run.workloads {
+                if let Load::Tree(load) = &mut workload.load
+                    && let TreeTask::Format(task) = &mut load.task
+                {
+                    task.deletes |= load.uses.iter().any(|one| new.contains(one));
+                }
+            }
+        } else if !new.is_empty() {
+            let task = FormatTask { deletes: true, only_deletes: true, ..FormatTask::default() };
+            let title = format!("format_for_{}", run.name);
+            out.push(Run {
+                name: title.clone(),
+                title,
+                loops: Vec::new(),
+                workloads: makers(systems, format, task, &new.iter().collect::<Vec<_>>(), run.span),
+                rate: OfferedRate::Max,
+                simulated_rate: None,
+                arrivals: Arrivals::default(),
+                elapsed_ns: None,
+                warmup_ns: 0,
+                pause_ns: 0,
+                stop: StopCondition::default(),
+                start_commands: Vec::new(),
+                end_commands: Vec::new(),
+                objectives: Vec::new(),
+                format: true,
+                ..run.clone()
+            });
+        }
+        out.push(run);
+    }
+    *runs = out;
+}
+
+/// The runs of one combination of the loops; false when that is too much.
+fn runs(
+    context: &mut ReadingContext,
+    definition: &Definition,
+    workloads: &[Workload],
+    values: &Values<'_>,
+    (rates, arrivals): &Rates,
+    out: &mut Vec<Run>,
+) -> bool {
+    for (rate, title, _) in rates {
+        let loops = loop_texts(values);
+        let Some(executed) = commands::workloads(context, definition, &loops, workloads) else { return false };
+        out.push(Run {
+            name: definition.name.clone(),
+            title: format!("{}{title}", definition.name),
+            loops,
+            workloads: workloads.iter().cloned().chain(executed).collect(),
+            depth: None,
+            rate: looped_rate(values).unwrap_or(*rate),
+            simulated_rate: None,
+            arrivals: arrivals.clone(),
+            elapsed_ns: elapsed_of(definition),
+            warmup_ns: definition.warmup_ns,
+            interval_ns: definition.interval_ns,
+            pause_ns: definition.pause_ns,
+            stop: definition.stop,
+            start_commands: definition.start_commands.clone(),
+            end_commands: definition.end_commands.clone(),
+            objectives: definition.objectives.clone(),
+            format: false,
+            span: definition.span,
+        });
+    }
+    true
+}

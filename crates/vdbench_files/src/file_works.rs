@@ -1,0 +1,350 @@
+//! File workload definitions: `fwd=`.
+
+use crate::file_systems::shown;
+use crate::keys::FILE_OPERATIONS;
+use crate::names::Names;
+use crate::param::{Param, Text};
+use crate::shared;
+use crate::statement::{self, Statement};
+use crate::value::{self, Number, Unit, plain};
+use crate::workload::{DEFINITIONS_MAX, TRANSFER_MAX};
+use parameter_text::{Diagnostic, ReadingContext};
+use plan::generate::OperationKind;
+use plan::{FileAccess, FileSelect, OpenFlags, StopAfter, TextSpan, TransferSize};
+use std::collections::BTreeSet;
+
+/// Vdbench's midpoint where none is given.
+const MIDPOINT: f64 = 3.0;
+const FORMAT_TRANSFER: u64 = 128 << 10;
+
+/// A file workload definition.
+#[derive(Clone, Debug)]
+pub(crate) struct FileWork {
+    pub(crate) name: String,
+    pub(crate) systems: Vec<Text>,
+    pub(crate) target: Option<Text>,
+    pub(crate) operation: OperationKind,
+    /// Fraction of reads, where reads and writes are mixed.
+    pub(crate) read: Option<f64>,
+    read_span: TextSpan,
+    select: Select,
+    pub(crate) access: FileAccess,
+    access_span: TextSpan,
+    pub(crate) stop_after: Option<StopAfter>,
+    pub(crate) transfer: TransferSize,
+    pub(crate) skew: Option<(f64, TextSpan)>,
+    pub(crate) threads: u32,
+    pub(crate) open: Option<OpenFlags>,
+    pub(crate) span: TextSpan,
+}
+
+/// What `fileselect=` says, word by word; Vdbench keeps each of these when another is set.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Select {
+    random: bool,
+    once: bool,
+    /// Of `poisson`; 0: uniform.
+    midpoint: f64,
+}
+
+impl Default for FileWork {
+    fn default() -> Self {
+        Self {
+            name: "default".to_string(),
+            systems: Vec::new(),
+            target: None,
+            operation: OperationKind::Read,
+            read: None,
+            read_span: TextSpan::default(),
+            select: Select::default(),
+            access: FileAccess::Sequential,
+            access_span: TextSpan::default(),
+            stop_after: None,
+            transfer: TransferSize::Fixed(4096),
+            skew: None,
+            threads: 1,
+            open: None,
+            span: TextSpan::default(),
+        }
+    }
+}
+
+impl FileWork {
+    /// Which file is next. `once` goes through the files in order, also where Vdbench takes them by chance.
+    pub(crate) fn selection(&self) -> FileSelect {
+        match self.select {
+            Select { once: true, .. } => FileSelect::Once,
+            Select { random: false, .. } => FileSelect::Sequential,
+            Select { midpoint, .. } if midpoint > 0.0 => {
+                FileSelect::Poisson { midpoint: (midpoint.to_bits() != MIDPOINT.to_bits()).then_some(midpoint) }
+            }
+            Select { .. } => FileSelect::Random,
+        }
+    }
+
+    /// What a copy costs, in units of work.
+    pub(crate) fn weight(&self) -> usize {
+        let mix = if let TransferSize::Mix(mix) = &self.transfer { mix.len() / 8 } else { 0 };
+        16 + mix + self.systems.len() * 4
+    }
+}
+
+/// How trees are made: `fwd=format`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FormatWork {
+    pub(crate) threads: u32,
+    pub(crate) transfer_bytes: u64,
+    pub(crate) open: Option<OpenFlags>,
+}
+
+/// All file workload definitions.
+#[derive(Debug)]
+pub(crate) struct FileWorks {
+    pub(crate) list: Vec<FileWork>,
+    /// `fwd=default` behind the last of them.
+    pub(crate) default: FileWork,
+    pub(crate) format: FormatWork,
+}
+
+impl FileWorks {
+    /// The names, for lists of them.
+    pub(crate) fn names(&self) -> Names {
+        Names::new("fwd", self.list.iter().map(|work| work.name.clone()))
+    }
+}
+
+/// Reads all file workload definitions, in order.
+pub(crate) fn read(context: &mut ReadingContext, statements: &[Statement]) -> FileWorks {
+    let format = FormatWork { threads: 8, transfer_bytes: FORMAT_TRANSFER, open: None };
+    let mut out = FileWorks { list: Vec::new(), default: FileWork::default(), format };
+    let mut names = BTreeSet::new();
+    for statement in statements {
+        if !context.work(out.default.weight(), statement.span) {
+            break;
+        }
+        let named = statement::check_name(context, statement);
+        let name = statement.name.text.clone();
+        let mut work = FileWork { span: statement.span, name, ..out.default.clone() };
+        if work.name == "format" {
+            // Vdbench's own, not that of fwd=default; the threads are those of fwd=default.
+            work.transfer = TransferSize::Fixed(FORMAT_TRANSFER);
+        }
+        statement::each(context, statement, |context, name, param| set(context, &mut work, name, param));
+        match work.name.as_str() {
+            "default" => out.default = work,
+            "journal_recovery" => {}
+            "format" => {
+                let transfer_bytes = match &work.transfer {
+                    TransferSize::Fixed(bytes) => *bytes,
+                    // The first counts.
+                    TransferSize::Mix(mix) => mix.first().map_or(FORMAT_TRANSFER, |(bytes, _)| *bytes),
+                    TransferSize::Uniform { min, .. } => *min,
+                };
+                out.format = FormatWork { threads: work.threads, transfer_bytes, open: work.open };
+            }
+            _ if !named => {}
+            _ => add(context, &mut out.list, &mut names, work),
+        }
+    }
+    out
+}
+
+fn add(context: &mut ReadingContext, list: &mut Vec<FileWork>, names: &mut BTreeSet<String>, work: FileWork) {
+    let name = shown(&work.name);
+    check(context, &work);
+    if OperationKind::of_name(&work.name.to_lowercase()).is_some_and(|_| is_operation(&work.name)) {
+        let message = format!("fwd={name} has the name of an operation");
+        context.push(Diagnostic::error("name", work.span, message).help("as in Vdbench: give it another name"));
+    } else if list.len() >= DEFINITIONS_MAX {
+        let message = format!("more than {DEFINITIONS_MAX} file workloads");
+        context.note_once("file-works", Diagnostic::error("too-much", work.span, message));
+    } else if names.insert(work.name.clone()) {
+        list.push(work);
+    } else {
+        let message = format!("fwd={name} is defined twice");
+        context.push(Diagnostic::error("duplicate", work.span, message).help("give each its own name"));
+    }
+}
+
+fn is_operation(name: &str) -> bool {
+    FILE_OPERATIONS.iter().any(|word| word.eq_ignore_ascii_case(name))
+}
+
+fn set(context: &mut ReadingContext, work: &mut FileWork, name: &'static str, param: &Param) {
+    match name {
+        "fsd" => work.systems.clone_from(&param.values),
+        "target" => work.target = value::text(context, name, param).or(work.target.take()),
+        "operation" => {
+            let word = value::text(context, name, param)
+                .and_then(|text| value::word(context, name, &text, FILE_OPERATIONS))
+                .and_then(OperationKind::of_name);
+            work.operation = word.unwrap_or(work.operation);
+        }
+        "rdpct" => {
+            if let Some(read) = value::fraction(context, name, param) {
+                (work.read, work.read_span) = (Some(read), param.span);
+            }
+        }
+        "fileselect" => select(context, work, param),
+        "fileio" => access(context, work, param),
+        "stopafter" => work.stop_after = stop_after(context, param).or(work.stop_after),
+        "xfersizes" => work.transfer = transfer(context, param).unwrap_or_else(|| work.transfer.clone()),
+        "threads" => work.threads = value::count(context, name, param, 1..=65_536).unwrap_or(work.threads),
+        "skew" => skew(context, work, param),
+        "openflags" => work.open = Some(shared::open_flags(context, param)),
+        "host" => shared::hosts(context, param),
+        _ => {}
+    }
+}
+
+/// `skew=`: to Vdbench 0 is as if it were not there.
+fn skew(context: &mut ReadingContext, work: &mut FileWork, param: &Param) {
+    let share = value::fraction(context, "skew", param);
+    if share == Some(0.0) {
+        let found = Diagnostic::warning("skew", param.span, "skew=0 is as no skew= at all, as in Vdbench");
+        context.push(
+            found.help("the workload gets an equal part of what the others leave; take it out of fwd= of the run"),
+        );
+    }
+    work.skew = share.filter(|share| *share > 0.0).map(|share| (share, param.span));
+}
+
+/// `fileselect=`: its words and numbers one after the other, each changing one thing of what holds until then.
+fn select(context: &mut ReadingContext, work: &mut FileWork, param: &Param) {
+    const WORDS: [&str; 5] = ["random", "sequential", "once", "poisson", "skewed"];
+    for text in &param.values {
+        let number = text.text.strip_prefix("midpoint=").unwrap_or(&text.text);
+        if value::parse(number, Unit::Plain).is_some() {
+            work.select.random |= number.len() < text.text.len();
+            let text = Text { text: number.to_string(), ..text.clone() };
+            let number = value::list(context, "fileselect", param, &[text], Unit::Plain, &[]);
+            let Some([number]) = number.as_deref() else { return };
+            let bounds = if number.value == 0.0 { 0.0..=0.0 } else { 0.001..=1e9 };
+            let Some(midpoint) = value::check_bounds(context, "the midpoint of poisson", number, bounds) else {
+                return;
+            };
+            work.select.midpoint = midpoint;
+            continue;
+        }
+        match value::word(context, "fileselect", text, &WORDS) {
+            Some("random") => work.select.random = true,
+            Some("sequential") => work.select.random = false,
+            Some("once") => work.select.once = true,
+            // To Vdbench both are the same.
+            Some(_) => (work.select.random, work.select.midpoint) = (true, MIDPOINT),
+            None => return,
+        }
+    }
+}
+
+/// `fileio=random`, `(random,shared)`, `sequential`, `(sequential,delete)`.
+fn access(context: &mut ReadingContext, work: &mut FileWork, param: &Param) {
+    let Some(first) = param.values.first() else { return };
+    let Some(word) = value::word(context, "fileio", first, &["random", "sequential"]) else { return };
+    let is_random = word == "random";
+    let more = if is_random { "shared" } else { "delete" };
+    let second = param.values.get(1).map(|text| value::word(context, "fileio", text, &[more]));
+    if let Some(third) = param.values.get(2) {
+        let found = Diagnostic::error("fileio", third.span, "`fileio` wants at most two words");
+        context.push(found.help("write random, (random,shared), sequential or (sequential,delete)"));
+        return;
+    }
+    work.access_span = param.span;
+    work.access = match second {
+        Some(None) => return,
+        None if is_random => FileAccess::Random,
+        None => FileAccess::Sequential,
+        Some(Some(_)) if is_random => FileAccess::RandomShared,
+        Some(Some(_)) => FileAccess::SequentialDelete,
+    };
+}
+
+/// `stopafter=n` transfers, `n%` of the file.
+fn stop_after(context: &mut ReadingContext, param: &Param) -> Option<StopAfter> {
+    let number = value::one(context, "stopafter", param, Unit::Plain)?;
+    if number.percent || number.value < 0.0 {
+        let percent = Number { value: number.value.abs(), percent: false, ..number };
+        let percent = value::check_bounds(context, "stopafter in percent", &percent, 1.0..=1_000_000.0)?;
+        return Some(StopAfter::Fraction(percent / 100.0));
+    }
+    value::bytes_of(context, "stopafter", &number, 1..=1 << 50).map(StopAfter::Transfers)
+}
+
+/// `n`, or `(n,pct,n,pct,…)`.
+fn transfer(context: &mut ReadingContext, param: &Param) -> Option<TransferSize> {
+    let numbers = value::numbers(context, "xfersize", param, Unit::Plain)?;
+    match numbers.as_slice() {
+        [one] => file_transfer_bytes(context, one).map(TransferSize::Fixed),
+        pairs if pairs.len() % 2 == 0 => {
+            let mut mix = Vec::with_capacity(pairs.len() / 2);
+            for pair in pairs.chunks_exact(2) {
+                let share = value::fraction_of(context, "xfersize", &pair[1])?;
+                mix.push((file_transfer_bytes(context, &pair[0])?, share));
+            }
+            let sum: f64 = pairs.chunks_exact(2).map(|pair| pair[1].value).sum();
+            if !(100.0 - 1e-9..101.0).contains(&sum) {
+                let message = format!("the percentages of xfersize add up to {}", plain(sum));
+                context.push(Diagnostic::error("percentages", param.span, message).help("they must add up to 100"));
+                return None;
+            }
+            // The last size gets what the others leave.
+            let mut before = 0.0_f64;
+            let last = mix.len() - 1;
+            for (at, (_, share)) in mix.iter_mut().enumerate() {
+                *share = if at == last { 1.0 - before } else { share.min(1.0 - before) };
+                before += *share;
+            }
+            mix.retain(|(_, share)| *share > 1e-12);
+            Some(TransferSize::Mix(mix))
+        }
+        other => {
+            let message = format!("`xfersize` of fwd= cannot have {} values", other.len());
+            let help = "one size, or pairs (size,pct,size,pct); (min,max,align) is for wd= only";
+            context.push(Diagnostic::error("xfersize", param.span, message).help(help));
+            None
+        }
+    }
+}
+
+/// A transfer in files: any number of bytes.
+pub(crate) fn file_transfer_bytes(context: &mut ReadingContext, number: &Number) -> Option<u64> {
+    value::bytes_of(context, "xfersize", number, 1..=TRANSFER_MAX)
+}
+
+/// What contradicts itself inside one definition.
+fn check(context: &mut ReadingContext, work: &FileWork) {
+    let name = shown(&work.name);
+    if work.access == FileAccess::RandomShared && work.select.random {
+        let message = format!("fwd={name} has fileio=(random,shared) and fileselect=random");
+        let found = Diagnostic::error("conflict", work.access_span, message);
+        context.push(found.help("several threads in one file take the files in order: fileselect=sequential"));
+    }
+    if work.access == FileAccess::SequentialDelete && work.read.is_some() {
+        let message = format!("fwd={name} has fileio=(sequential,delete) and rdpct=");
+        context.push(Diagnostic::error("conflict", work.read_span, message).help("take one of the two out"));
+    }
+    if let Some(target) = &work.target
+        && !needs_target(work.operation)
+    {
+        let message = format!("fwd={name} has target= and operation={}", work.operation.name());
+        let found = Diagnostic::error("conflict", target.span, message);
+        context.push(found.help("target= is for operation=copy and operation=move"));
+    }
+}
+
+/// Is it done from one tree to another?
+pub(crate) fn needs_target(operation: OperationKind) -> bool {
+    matches!(operation, OperationKind::Copy | OperationKind::Move)
+}
+
+/// `rdpct=` in sequential order, as it stands in the definition: Vdbench refuses it, but not what `forrdpct=` makes of it.
+pub(crate) fn check_mix(context: &mut ReadingContext, work: &FileWork) -> bool {
+    let is_sequential = matches!(work.access, FileAccess::Sequential | FileAccess::SequentialDelete);
+    if !is_sequential || work.read.is_none() {
+        return true;
+    }
+    let message = format!("fwd={} has rdpct= and fileio=sequential, which is the default", shown(&work.name));
+    let found = Diagnostic::error("conflict", work.read_span, message);
+    context.push(found.help("reads and writes are mixed at random places only: add fileio=random"));
+    false
+}
