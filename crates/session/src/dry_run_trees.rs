@@ -1,6 +1,7 @@
 //! Directory trees of a dry run: what is in them, and what would be done there.
 
 use crate::non_defaults::departures;
+use crate::trees::Trees;
 use plan::{
     FileAccess, FileSelect, FileSizes, FormatTask, Plan, StopAfter, TransferSize, TreeLoad, TreeShape, TreeSpec,
     TreeTask, TreeUse,
@@ -10,6 +11,15 @@ use tree::TreeLayout;
 
 /// The most files whose sizes are added up one by one.
 const FILES_ADDED: u64 = 10_000_000;
+
+/// Looks at every tree: lines about what would be refused to protect data, and what else stands in the way.
+pub(crate) fn inspect(plan: &Plan) -> (Vec<String>, Option<String>) {
+    match Trees::inspect(plan, None) {
+        Ok(_) => (Vec::new(), None),
+        Err(error) if error.is_refusal() => (vec![format!("trees: WOULD BE REFUSED: {error}")], None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    }
+}
 
 /// One line: name and anchor.
 pub(crate) fn describe_tree(tree: &TreeSpec) -> String {

@@ -71,6 +71,7 @@ mod tree_kills;
 mod tree_trouble;
 mod tree_witness;
 mod trees;
+mod trees_safety;
 mod trouble;
 mod unfinished;
 mod verdicts;

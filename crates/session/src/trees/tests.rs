@@ -142,7 +142,7 @@ fn everything(path: &Path) -> BTreeMap<PathBuf, (String, i64, i64)> {
 /// Why a plan is refused, and that nothing has been changed by it below `root`.
 fn refusal(plan: &Plan, root: &Path) -> (String, bool) {
     let before = everything(root);
-    let error = Trees::inspect(plan, Some(&root.join("out.iodyno"))).err().expect("it is refused");
+    let error = Trees::inspect(plan, Some(&root.join("out.iodyno"))).expect_err("it is refused");
     assert_eq!(everything(root), before, "{error}");
     (error.to_string(), error.is_refusal())
 }
