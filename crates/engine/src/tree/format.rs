@@ -40,7 +40,8 @@ impl TreeThread<'_> {
         {
             let file = files.get(at);
             let (known, asked) = (lane.tree.state().file(file), layout.asked_bytes(file));
-            if !(known.exists && known.bytes >= asked) && !self.format_file(file, known, asked) {
+            let is_whole = known.exists && known.bytes >= asked;
+            if !is_whole && !self.format_file(file, known, asked) {
                 break;
             }
         }

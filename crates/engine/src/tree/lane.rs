@@ -142,6 +142,16 @@ impl TreeLane {
         }
     }
 
+    /// When the next operation at a rate is due.
+    fn next_ns(&self) -> Option<u64> {
+        self.tickets.as_ref().map(|tickets| tickets.lock().unwrap_or_else(PoisonError::into_inner).next_ns())
+    }
+
+    /// At a rate, is something left that is due at `last_ns` or before?
+    pub(crate) fn has_tickets(&self, last_ns: u64) -> bool {
+        self.next_ns().is_some_and(|next_ns| next_ns <= last_ns)
+    }
+
     /// The next operation at a rate.
     pub(crate) fn ticket(&self, last_ns: u64) -> Option<Ticket> {
         self.tickets.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take(&self.kinds, last_ns)
@@ -157,7 +167,7 @@ impl TreeLane {
     /// Nothing is left that it could begin with: what is due at `due_ns` (at a rate, where that is known) is not done.
     pub(crate) fn used_up(&self, due_ns: Option<u64>) {
         self.is_used_up.store(true, Ordering::Release);
-        due_ns.into_iter().for_each(|due_ns| drop(self.ends_ns.fetch_min(due_ns, Ordering::AcqRel)));
+        self.ends_ns.fetch_min(due_ns.unwrap_or(u64::MAX), Ordering::AcqRel);
     }
 
     /// A thread has ended; says whether it was the last one.
