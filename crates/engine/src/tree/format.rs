@@ -27,7 +27,7 @@ impl TreeThread<'_> {
                     break;
                 }
             }
-            if !self.pass(|| {}) {
+            if !self.pass() {
                 return;
             }
         }
@@ -53,8 +53,8 @@ impl TreeThread<'_> {
     }
 
     /// Waits for the other threads of the lane.
-    pub(crate) fn pass(&mut self, last: impl FnOnce()) -> bool {
-        let goes_on = self.lane.phases.pass(|| self.may_go_on(), last);
+    pub(crate) fn pass(&mut self) -> bool {
+        let goes_on = self.lane.phases.pass(|| self.may_go_on());
         self.free_ns = self.now_ns();
         goes_on
     }

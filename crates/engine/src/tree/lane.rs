@@ -175,9 +175,7 @@ impl TreeLane {
         let is_last = self.left.fetch_sub(1, Ordering::AcqRel) == 1;
         if is_last {
             self.turns.iter().for_each(|turns| turns.leave(self.number));
-            let next_ns =
-                self.tickets.as_ref().map(|tickets| tickets.lock().unwrap_or_else(PoisonError::into_inner).next_ns());
-            if let Some(next_ns) = next_ns.filter(|_| self.is_used_up.load(Ordering::Acquire)) {
+            if let Some(next_ns) = self.next_ns().filter(|_| self.is_used_up.load(Ordering::Acquire)) {
                 self.ends_ns.fetch_min(next_ns, Ordering::AcqRel);
             }
         }
