@@ -35,6 +35,13 @@ impl Folder {
         Ok(Self { fd, path: path.to_path_buf(), access })
     }
 
+    /// A directory that is held open already; `path` is for sentences. Files made in it can be read by those who may read it.
+    #[must_use]
+    pub fn of_descriptor(fd: OwnedFd, path: &Path) -> Self {
+        let access = FileAccess::like_folder(fd.as_fd());
+        Self { fd, path: path.to_path_buf(), access }
+    }
+
     /// Makes a new directory, and the directories above it that are missing (these as the umask says); not those of a path
     /// with `..`, which would lead out of them again. One that this process has [reserved](crate::ReservedFolder) is taken over.
     ///

@@ -145,7 +145,7 @@ stored_names! {
         Fidelity = "fidelity";
         /// What the flight recorder did.
         Flight = "flight";
-        /// New files could not be written out.
+        /// What was made of files or trees before they are measured, or could not be written out.
         Format = "format";
         /// Operations that synchronise files.
         Fsync = "fsync";

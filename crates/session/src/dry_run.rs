@@ -1,6 +1,7 @@
 //! What a run would do, without doing any of it.
 
 use crate::non_defaults::departures;
+use crate::trees::Trees;
 use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run};
 use quantity::text::{format_bytes, format_ns};
 use serde::Serialize;
@@ -92,8 +93,9 @@ const WORKLOAD_SAID: &[&str] = &["name", "targets", "share"];
 
 /// Inspects every target and lists every run; changes nothing.
 pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
-    let (findings, refused) = inspect_all(plan, policy);
-    let mut lines = Vec::new();
+    let (findings, mut refused) = inspect_all(plan, policy);
+    let (mut lines, tree_obstacle) = inspect_trees(plan);
+    refused |= !lines.is_empty();
     lines.extend((!plan.targets.is_empty()).then(|| format!("targets ({}):", plan.targets.len())));
     for (spec, finding) in plan.targets.iter().zip(&findings) {
         let what = if finding.access == "read" && !finding.changes_foreign { "read only" } else { "read and written" };
@@ -154,12 +156,22 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
         None => "time: open, at least one run ends with its commands and not with the clock".to_string(),
     });
     let mut obstacles: Vec<String> = plan.unsupported.iter().map(|what| what.sentence.clone()).collect();
+    obstacles.extend(tree_obstacle);
     obstacles.extend(crate::rates::check(&plan.runs).err().map(|error| error.to_string()));
     obstacles.extend(engine::check_placement(plan).err().map(|error| error.to_string()));
     let sizes: Vec<Option<u64>> = findings.iter().map(|finding| finding.size_bytes).collect();
     obstacles.extend(engine::check(plan, &sizes).iter().map(ToString::to_string));
     lines.extend(obstacles.iter().map(|why| format!("cannot run: {why}")));
     DryRun { lines, refused, obstacles, duration_ns, targets: findings }
+}
+
+/// Looks at every tree: lines about what would be refused to protect data, and what else stands in the way.
+fn inspect_trees(plan: &Plan) -> (Vec<String>, Option<String>) {
+    match Trees::inspect(plan, None) {
+        Ok(_) => (Vec::new(), None),
+        Err(error) if error.is_refusal() => (vec![format!("trees: WOULD BE REFUSED: {error}")], None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    }
 }
 
 /// Looks at every target; second: would one be refused to protect data?

@@ -18,6 +18,9 @@ pub enum SessionError {
     /// Several targets were refused or could not be opened.
     #[error("{}", .0.iter().map(|error| quantity::visible::visible(&error.to_string()).into_owned()).collect::<Vec<_>>().join("\n"))]
     Targets(Vec<target::TargetError>),
+    /// A tree of directories was refused or cannot be used as asked.
+    #[error(transparent)]
+    Tree(#[from] crate::trees::TreeUseError),
     /// The engine could not start or broke down.
     #[error(transparent)]
     Engine(#[from] engine::EngineError),

@@ -11,6 +11,7 @@ use crate::run_context::RunContext;
 use crate::run_loop::{Cause, RunResult, execute as execute_run};
 use crate::run_observer::RunObserver;
 use crate::sync::{all_flags_of, flags_of};
+use crate::trees::{TreeRemark, Trees};
 use crate::{SessionError, commands, format, half_round, job_ends};
 use engine::{EngineChoice, EngineOptions, ResolvedRate};
 use monitor::{CounterReaders, SUBJECTS, StopFlag, subjects};
@@ -96,7 +97,9 @@ pub fn execute(
 ) -> Result<CommandOutcome, SessionError> {
     let plan = &request.plan;
     let (objectives, conditions) = check(plan, &request.policy)?;
+    let mut trees = Trees::inspect(plan, Some(&request.directory))?;
     let targets = open_targets(plan, &request.policy)?;
+    let made = trees.create_anchors()?;
     let own_cost = engine::own_cost();
     let mut manifest = Manifest::new(&request.command_line);
     manifest.sources = plan.sources.iter().map(|source| (source.name.clone(), source.text.clone())).collect();
@@ -124,6 +127,8 @@ pub fn execute(
         request,
         plan,
         targets,
+        trees,
+        made,
         spine: Spine::new(writer, face, origin_ns, plan.runs.len() * rounds_of(plan), conditions),
         objectives,
         counters: CounterReaders::new(&plan_paths(plan), request.counters),
@@ -169,6 +174,7 @@ fn check(plan: &Plan, policy: &WritePolicy) -> Result<(Objectives, Vec<Condition
 /// Whatever prevents the plan from being executed.
 pub(crate) fn preflight(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<InspectionFinding>>, SessionError> {
     check(plan, policy)?;
+    Trees::inspect(plan, None)?;
     inspect(plan, policy)
 }
 
@@ -209,9 +215,10 @@ fn rounds_of(plan: &Plan) -> usize {
     }
 }
 
-/// Names and paths of the plan's targets.
+/// Names and paths of the plan's targets and of the anchors of its trees.
 fn plan_paths(plan: &Plan) -> Vec<(String, PathBuf)> {
-    plan.targets.iter().map(|spec| (spec.name.clone(), spec.path.clone())).collect()
+    let places = 0..plan.targets.len() + plan.trees.len();
+    places.map(|place| (plan.place_name(place).to_string(), plan.place_path(place).to_owned())).collect()
 }
 
 /// Inspects every target that a run uses; opens and changes none.
@@ -260,6 +267,9 @@ struct Life<'a, 'b> {
     request: &'a RunRequest,
     plan: &'a Plan,
     targets: Vec<Option<OpenTarget>>,
+    trees: Trees,
+    /// What was made before the first run, sentences.
+    made: Vec<String>,
     spine: Spine<'b>,
     objectives: Objectives,
     counters: CounterReaders,
@@ -341,7 +351,7 @@ impl Life<'_, '_> {
         let mut verdicts = Vec::new();
         for (run_index, pending) in (self.next_index..).zip(self.progress.pending()) {
             let Some(run) = self.plan.runs.get(pending.place) else { continue };
-            let which = self.objectives.of_run(self.plan, run);
+            let which = if run.format { Vec::new() } else { self.objectives.of_run(self.plan, run) };
             verdicts.extend(self.spine.judge_pending(&pending, run_index, halt, &which)?);
         }
         self.objectives.learn(&verdicts);
@@ -408,6 +418,7 @@ impl Life<'_, '_> {
                 notes.extend(target.remember_pieces().err().map(|note| format!("{}: {note}", target.name)));
             }
         }
+        notes.append(&mut self.made);
         for note in notes {
             self.spine.note(EventKind::Target, &note)?;
         }
@@ -431,7 +442,7 @@ impl Life<'_, '_> {
         let run = shared.as_ref().unwrap_or(run);
         let result = self.run(self.plan, run, &title, pace)?;
         let seconds = result.measured_ns as f64 / 1e9;
-        if seconds > 0.0 && run.paced_workloads().next().is_some() {
+        if seconds > 0.0 && !run.format && run.paced_workloads().next().is_some() {
             self.achieved.learn(run, result.measured.ops as f64 / seconds, result.measured.response_mean_ns());
             self.achieved.learn_shares(run, &result.ops_by_workload);
         }
@@ -449,6 +460,8 @@ impl Life<'_, '_> {
         let run_index = self.next_index;
         self.next_index += 1;
         self.change_cache(plan, run, title)?;
+        let (trees, remarks) = self.trees.begin(plan, run)?;
+        self.of_trees(run, title, remarks)?;
         // Runs differ in their random choices, and are the same in every execution of the plan.
         let of_run = |seed: u64| seed.wrapping_add(u64::from(run_index.unsigned_abs()).wrapping_mul(0x9e37_79b9));
         let seed = self.plan.settings.seed;
@@ -459,6 +472,7 @@ impl Life<'_, '_> {
             run_index,
             pace,
             targets: &self.targets,
+            trees: &trees,
             options: &self.options,
             seed: of_run(seed),
             varying_seed: of_run(self.varying_seed.unwrap_or(seed)),
@@ -468,16 +482,18 @@ impl Life<'_, '_> {
             errors_before: self.errors,
             logs: (&self.request.jobs, self.request.status_ns),
         };
-        if !run.format {
+        if !run.format || run.is_of_trees() {
             self.progress.begin(title, &loops_text(run));
         }
         let result = execute_run(&context, &mut self.spine, &mut self.counters)?;
+        let remarks = self.trees.end(plan, run, &trees, result.all.errors == 0 && result.unfinished == 0);
         self.has_failed_commands |= result.executions.has_failed(&context);
         self.spine.messages.extend(result.executions.sentences(&context));
         if run.stop.errors.is_none() {
             self.errors += result.all.errors;
         }
         self.unfinished += result.unfinished;
+        self.of_trees(run, title, remarks)?;
         self.judge(run, title, &result)?;
         self.jobs(plan, run, (title, run_index), &result)?;
         // Where each job has its own rule for errors, those behind it run all the same.
@@ -487,6 +503,20 @@ impl Life<'_, '_> {
         self.is_stopped |= is_stopped || result.ends_all;
         self.objectives(run, run_index)?;
         Ok(result)
+    }
+
+    /// Says what became of the trees of a run. A format that did not make all has failed.
+    fn of_trees(&mut self, run: &Run, title: &str, remarks: Vec<TreeRemark>) -> Result<(), SessionError> {
+        for TreeRemark { name, sentence, is_trouble } in remarks {
+            let sentence = format!("{title}: {sentence}");
+            let severity = if is_trouble { EventSeverity::Warning } else { EventSeverity::Info };
+            self.spine.event(severity, EventKind::Format, Some(title), Some(&name), &sentence)?;
+            self.spine.messages.push(sentence);
+            if is_trouble && run.format && !self.stop.is_requested() {
+                self.ending = self.ending.max(CommandEnding::TargetFailed);
+            }
+        }
+        Ok(())
     }
 
     /// Where a target was used through the page cache and is now used past it, or the other way round: nothing that the run

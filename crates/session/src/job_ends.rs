@@ -78,7 +78,7 @@ pub(crate) fn said(plan: &Plan, run: &Run, title: &str, statuses: &[JobStatus]) 
 /// A job that ended with an error.
 fn of_fault(plan: &Plan, title: &str, name: &str, fault: &JobFault) -> Said {
     let JobFault { t_ns, op, bytes, offset, .. } = *fault;
-    let path = plan.targets.get(fault.target).map(|spec| spec.path.display().to_string()).unwrap_or_default();
+    let path = plan.place_path(fault.target).display().to_string();
     let what = format!("{} of {bytes} bytes at offset {offset} of {path}", op.name());
     let after = format_ns(t_ns);
     match fault.service_ns {

@@ -29,6 +29,7 @@ mod run_observer;
 mod show;
 mod steady;
 mod sync;
+mod trees;
 
 pub use ab::{AbLoad, AbOutcome, AbRequest, ab, order_of};
 pub use dry_run::{DryRun, TargetFinding, dry_run};
@@ -46,5 +47,6 @@ pub use show::{
     begin_junit_file, check_junit_file, comparison, comparison_file, comparison_lines, end_junit_file, junit_file,
     last_words, report_file, terminal_look,
 };
+pub use trees::{TreeUseError, TreeUseErrorKind};
 pub use tui::{PaintedLine, TerminalLook};
 pub use tui::{json_difference, json_verdict};

@@ -24,7 +24,7 @@ pub(crate) fn check(runs: &[Run]) -> Result<(), SessionError> {
     let mut achieved = Achieved::default();
     for run in runs {
         achieved.decide(run)?;
-        if run.paced_workloads().next().is_some() {
+        if !run.format && run.paced_workloads().next().is_some() {
             achieved.learn(run, 1.0, None);
         }
     }

@@ -4,7 +4,9 @@ use engine::{EngineOptions, ResolvedRate};
 use monitor::StopFlag;
 use plan::{JobTexts, Plan, Run};
 use std::path::Path;
+use std::sync::Arc;
 use target::OpenTarget;
+use tree::Tree;
 
 /// A run under way: its plan, its targets, how it is executed.
 pub(crate) struct RunContext<'a> {
@@ -14,6 +16,7 @@ pub(crate) struct RunContext<'a> {
     pub(crate) run_index: i32,
     pub(crate) pace: ResolvedRate,
     pub(crate) targets: &'a [Option<OpenTarget>],
+    pub(crate) trees: &'a [Option<Arc<Tree>>],
     pub(crate) options: &'a EngineOptions,
     pub(crate) seed: u64,
     /// Of workloads whose choices vary.

@@ -186,7 +186,7 @@ pub(crate) fn execute(
         run: context.run,
         rate: context.pace,
         targets: context.targets,
-        trees: &[],
+        trees: context.trees,
         seed: context.seed,
         varying_seed: context.varying_seed,
         data_seed: context.data_seed,

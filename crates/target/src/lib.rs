@@ -54,6 +54,15 @@ pub use safety_check::{InspectionFinding, inspect, inspect_with};
 use plan::TargetSpec;
 use std::path::{Path, PathBuf};
 
+/// The directory of the operating system that `directory` is, or lies in; `directory` has no symbolic links. iodyno writes nothing there.
+#[must_use]
+pub fn system_directory(directory: &Path) -> Option<&'static str> {
+    match forbidden_dirs::check(&directory.join("entry")) {
+        Err(ErrorKind::SystemPath { directory }) => Some(directory),
+        _ => None,
+    }
+}
+
 /// What the plan does with a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetAccess {

@@ -31,6 +31,47 @@ pub enum TreeError {
         /// What there is.
         most: u64,
     },
+    /// A control file that is not as Vdbench or iodyno leave it.
+    #[error(
+        "the control file {} is not as it was written: {what}; format=yes makes the tree anew, and without the file the directories are looked at instead", path.display()
+    )]
+    Damaged {
+        /// The control file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// A tree of another shape is there.
+    #[error(
+        "the control file {} describes another tree: {differences}; correct the parameters, or make the tree anew with format=yes", path.display()
+    )]
+    OtherShape {
+        /// The control file.
+        path: PathBuf,
+        /// What differs, with both values.
+        differences: String,
+    },
+    /// Something in an anchor is not of a tree.
+    #[error(
+        "refused: the anchor {} holds what no load has made: {entries}; move it elsewhere or name another, empty directory as anchor, no flag overrides this", path.display()
+    )]
+    Foreign {
+        /// The anchor.
+        path: PathBuf,
+        /// The first entries, each with why it is foreign, and how many more there are.
+        entries: String,
+    },
+    /// Another process uses an anchor.
+    #[error(
+        "refused: the anchor {} is in use by another program (perhaps another iodyno); end that first, no flag overrides this", path.display()
+    )]
+    InUse {
+        /// The anchor.
+        path: PathBuf,
+    },
+    /// The control file could not be written.
+    #[error(transparent)]
+    Output(#[from] output::OutputError),
     /// A call failed.
     #[error("failed to {action} {}: {source}", path.display())]
     System {
@@ -44,6 +85,24 @@ pub enum TreeError {
 }
 
 impl TreeError {
+    /// Was something refused to protect data, or because another tree is there?
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        let Self::Output(error) = self else {
+            return matches!(
+                self,
+                Self::Foreign { .. } | Self::InUse { .. } | Self::OtherShape { .. } | Self::Damaged { .. }
+            );
+        };
+        error.is_refusal()
+    }
+
+    /// Can it only be mended in the parameters?
+    #[must_use]
+    pub fn is_parameter(&self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::SubsetTooLarge { .. })
+    }
+
     /// Makes an error of a call that failed.
     pub(crate) fn system<E: Into<std::io::Error>>(action: &'static str, path: &Path) -> impl FnOnce(E) -> Self {
         let path = path.to_owned();

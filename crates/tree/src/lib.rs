@@ -5,8 +5,10 @@
 //! what Vdbench leaves in an anchor about it; `inspection` proves that nothing in an anchor is foreign before anything is deleted.
 //! The operations themselves are the engine's.
 
+mod control_file;
 mod error;
 mod file_set;
+mod inspection;
 mod java_random;
 mod layout;
 mod listing;
@@ -15,8 +17,10 @@ mod sizes;
 mod state;
 mod tree;
 
+pub use control_file::Moment;
 pub use error::TreeError;
 pub use file_set::FileSet;
+pub use inspection::{Anchor, Inspection};
 pub use java_random::JavaRandom;
 pub use layout::TreeLayout;
 pub use names::{CONTROL_FILE, NameKind, name_kind};

@@ -1,5 +1,6 @@
 //! A tree of a run: where its files are, what is known of them, and the directory that holds it.
 
+use crate::control_file::{self, Known, Moment};
 use crate::{FileSet, TreeError, TreeLayout, TreeState, listing};
 use plan::{TreeShape, TreeSpec};
 use rustix::fs::{Mode, OFlags};
@@ -11,8 +12,10 @@ use std::path::{Path, PathBuf};
 pub enum Opening {
     /// Nothing: the anchor is empty, or all of the tree is deleted first.
     Empty,
-    /// What is there.
+    /// What the control file says, where it was written at the end of a run, as Vdbench does; otherwise what is there.
     Existing,
+    /// What is there, by listing all directories; the control file must fit as well where there is one.
+    Listed,
 }
 
 /// A tree of a run, with its anchor open.
@@ -31,7 +34,8 @@ impl Tree {
     /// Opens an anchor that exists, for a tree of this shape. Changes nothing in it.
     ///
     /// # Errors
-    /// When it is no directory, when the tree is too large or smaller than its subsets, or when its directories cannot be listed.
+    /// When it is no directory, when the tree is too large or smaller than its subsets, when the control file is damaged or of
+    /// another shape, or when directories cannot be listed.
     pub fn open(spec: &TreeSpec, shape: &TreeShape, how: Opening) -> Result<Self, TreeError> {
         Self::at(&spec.anchor, shape, how)
     }
@@ -49,15 +53,54 @@ impl Tree {
     /// # Errors
     /// As [`Tree::open`].
     pub fn in_anchor(path: &Path, anchor: OwnedFd, shape: &TreeShape, how: Opening) -> Result<Self, TreeError> {
+        let (layout, members, working_set) = Self::check(shape)?;
+        let state = TreeState::empty(&layout);
+        // Vdbench leaves the control file alone where several processes share a tree.
+        let known = match how {
+            Opening::Empty => Known::All,
+            _ if shape.shared => Known::Nothing,
+            Opening::Existing => control_file::read(anchor.as_fd(), path, shape, &layout, Some(&state))?,
+            Opening::Listed => control_file::read(anchor.as_fd(), path, shape, &layout, None)?,
+        };
+        if known == Known::Nothing {
+            listing::fill(anchor.as_fd(), path, &layout, &state)?;
+        }
+        Ok(Self { path: path.to_owned(), anchor, shape: shape.clone(), layout, state, members, working_set })
+    }
+
+    /// Where everything of a tree of this shape is, which files are made and used (`totalsize=`), and which of them by runs that are no
+    /// formats (`workingsetsize=`); looks at nothing.
+    ///
+    /// # Errors
+    /// When it is too large or smaller than its subsets.
+    pub fn check(shape: &TreeShape) -> Result<(TreeLayout, FileSet, FileSet), TreeError> {
         let layout = TreeLayout::new(shape)?;
         let all = FileSet::All(layout.files());
         let members = part(&all, &layout, shape.total_bytes, "totalsize")?;
         let working_set = part(&members, &layout, shape.working_set_bytes, "workingsetsize")?;
-        let state = TreeState::empty(&layout);
-        if how == Opening::Existing {
-            listing::fill(anchor.as_fd(), path, &layout, &state)?;
+        Ok((layout, members, working_set))
+    }
+
+    /// Notes before a run that changes the tree that what is known of it is not to be believed after a crash. Where that cannot be
+    /// written, because there is no room, the control file is removed.
+    ///
+    /// # Errors
+    /// When neither is possible.
+    pub fn begin_changes(&self) -> Result<(), TreeError> {
+        let Err(error) = self.write_control_file(Moment::Start) else { return Ok(()) };
+        if control_file::remove(self) { Ok(()) } else { Err(error) }
+    }
+
+    /// Writes the control file: at the start of a run, so that nothing is believed after a crash, and at its end. Not where several
+    /// processes share the tree.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_control_file(&self, moment: Moment) -> Result<(), TreeError> {
+        if self.shape.shared {
+            return Ok(());
         }
-        Ok(Self { path: path.to_owned(), anchor, shape: shape.clone(), layout, state, members, working_set })
+        control_file::write(self, moment)
     }
 
     /// Path of the anchor.

@@ -1,0 +1,144 @@
+//! Why a tree cannot be used as a plan asks.
+
+use std::path::PathBuf;
+use tree::TreeError;
+
+/// Why a tree cannot be used as a plan asks.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: {kind}")]
+pub struct TreeUseError {
+    /// Name of the tree (`fsd1`).
+    pub name: String,
+    /// Why.
+    pub kind: TreeUseErrorKind,
+}
+
+/// Why.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeUseErrorKind {
+    /// The anchor, or what is in it.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    /// The anchor cannot be made.
+    #[error(transparent)]
+    Output(#[from] output::OutputError),
+    /// The anchor belongs to the operating system.
+    #[error(
+        "refused to write: the anchor {} lies in {directory}, which belongs to the operating system; choose another place, no flag overrides this", path.display()
+    )]
+    SystemPlace {
+        /// The anchor.
+        path: PathBuf,
+        /// The protected directory.
+        directory: &'static str,
+    },
+    /// The anchor is where everything is.
+    #[error(
+        "refused to write: the anchor {} is {what}; make a directory in it and name that as anchor, no flag overrides this", path.display()
+    )]
+    TooHigh {
+        /// The anchor.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// A tree and something else of the same command would be in one another.
+    #[error(
+        "refused: the anchor {} and {other} {} lie in one another; keep them apart, no flag overrides this", path.display(), other_path.display()
+    )]
+    Overlap {
+        /// The anchor.
+        path: PathBuf,
+        /// What the other one is, with its article.
+        other: String,
+        /// Its path.
+        other_path: PathBuf,
+    },
+    /// Two trees of a run have the same anchor.
+    #[error("run {run} uses the anchor {} twice, also as {other}: give each fsd= an anchor of its own", path.display())]
+    Twice {
+        /// Title of the run.
+        run: String,
+        /// The anchor.
+        path: PathBuf,
+        /// Name of the other tree.
+        other: String,
+    },
+    /// There is no anchor.
+    #[error(
+        "the anchor {} is missing, and run {run} makes no tree: add format=yes to it", path.display()
+    )]
+    NoAnchor {
+        /// The anchor.
+        path: PathBuf,
+        /// Title of the first run that uses it.
+        run: String,
+    },
+    /// There is no directory for the anchor.
+    #[error(
+        "the anchor {} cannot be made, because {} is missing: make it, or put create_anchors=yes at the top of the parameter file", path.display(), parent.display()
+    )]
+    NoParent {
+        /// The anchor.
+        path: PathBuf,
+        /// The missing directory.
+        parent: PathBuf,
+    },
+    /// The anchor's path goes through a directory that is not there and back.
+    #[error("the anchor {} is missing and has `..` in its path: name it without", path.display())]
+    GoesBack {
+        /// The anchor.
+        path: PathBuf,
+    },
+    /// None of the files is there.
+    #[error(
+        "run {run} uses files, and none of the {} files in {} exists: add format=yes (or format=restart) to it", quantity::figures::grouped(*files as f64), path.display()
+    )]
+    NoFiles {
+        /// Title of the run.
+        run: String,
+        /// The anchor.
+        path: PathBuf,
+        /// How many there should be.
+        files: u32,
+    },
+    /// The run before made another tree.
+    #[error(
+        "run {run} uses a tree of another depth, width, files, distribution or sizes than {before} made in {}: give both the same, or add format=yes to {run}", path.display()
+    )]
+    OtherShape {
+        /// Title of the run.
+        run: String,
+        /// Title of the run that made it.
+        before: String,
+        /// The anchor.
+        path: PathBuf,
+    },
+}
+
+impl TreeUseError {
+    /// Was something refused to protect data, or because another tree is there?
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        match &self.kind {
+            TreeUseErrorKind::Tree(error) => error.is_refusal(),
+            TreeUseErrorKind::Output(error) => error.is_refusal(),
+            TreeUseErrorKind::SystemPlace { .. }
+            | TreeUseErrorKind::TooHigh { .. }
+            | TreeUseErrorKind::Overlap { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Can it only be mended in the parameters?
+    #[must_use]
+    pub fn is_parameter(&self) -> bool {
+        match &self.kind {
+            TreeUseErrorKind::Tree(error) => error.is_parameter(),
+            TreeUseErrorKind::Twice { .. }
+            | TreeUseErrorKind::OtherShape { .. }
+            | TreeUseErrorKind::GoesBack { .. } => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What the runs of a plan do with each tree, known before anything is looked at.
+
+use plan::generate::OperationKind;
+use plan::{FileAccess, FormatTask, Plan, Run, TreeLoad, TreeShape, TreeTask};
+
+/// What all runs together do with a tree.
+#[derive(Clone, Debug)]
+pub(super) struct Usage {
+    /// Does any of them make, change or delete something in it?
+    pub(super) changes: bool,
+    /// Do other processes use it at the same time?
+    pub(super) is_shared: bool,
+    /// The first run that uses it.
+    pub(super) first_run: usize,
+}
+
+/// By tree; `None`: no run uses it.
+pub(super) fn usages(plan: &Plan) -> Vec<Option<Usage>> {
+    let mut found: Vec<Option<Usage>> = vec![None; plan.trees.len()];
+    for (at, run) in plan.runs.iter().enumerate() {
+        for one in run.tree_uses() {
+            let Some(slot) = found.get_mut(one.tree) else { continue };
+            let usage = slot.get_or_insert(Usage { changes: false, is_shared: false, first_run: at });
+            usage.changes |= changes(run, one.tree);
+            usage.is_shared |= one.shape.shared;
+        }
+    }
+    found
+}
+
+/// Does a run make, change or delete something in a tree?
+pub(super) fn changes(run: &Run, tree: usize) -> bool {
+    let is_changed = |load: &TreeLoad| {
+        let is_target = load.destination.as_ref().is_some_and(|one| one.tree == tree);
+        let is_source = load.uses.iter().any(|one| one.tree == tree);
+        // What is copied stays as it is.
+        is_target || (is_source && load.changes() && load.task != TreeTask::One(OperationKind::Copy))
+    };
+    run.workloads.iter().filter_map(|workload| workload.load.tree()).any(is_changed)
+}
+
+/// How a run formats a tree, where it does.
+pub(super) fn format_of(run: &Run, tree: usize) -> Option<FormatTask> {
+    run.workloads.iter().filter_map(|workload| workload.load.tree()).find_map(|load| match load.task {
+        TreeTask::Format(task) if load.uses.iter().any(|one| one.tree == tree) => Some(task),
+        _ => None,
+    })
+}
+
+/// Does a format begin with nothing?
+pub(super) fn begins_empty(task: &FormatTask) -> bool {
+    task.deletes || task.only_deletes
+}
+
+/// Does a run need files of a tree to be there when it begins?
+pub(super) fn needs_files(run: &Run, tree: usize) -> bool {
+    let loads = || run.workloads.iter().filter_map(|workload| workload.load.tree());
+    if loads().any(|load| load.task == TreeTask::One(OperationKind::Create)) {
+        return false;
+    }
+    let needs = |load: &TreeLoad| match &load.task {
+        TreeTask::Format(_) => false,
+        TreeTask::Mixed { .. } => true,
+        TreeTask::One(OperationKind::Write) => load.access != FileAccess::SequentialDelete,
+        TreeTask::One(kind) => !matches!(kind, OperationKind::Mkdir | OperationKind::Rmdir | OperationKind::Create),
+    };
+    loads().any(|load| needs(load) && load.uses.iter().any(|one| one.tree == tree))
+}
+
+/// Does a run take directories or files away, so that a tree of another shape may follow?
+pub(super) fn takes_away(run: &Run) -> bool {
+    let kinds = [OperationKind::Delete, OperationKind::Rmdir, OperationKind::Move];
+    let is_one = |load: &TreeLoad| matches!(&load.task, TreeTask::One(kind) if kinds.contains(kind));
+    run.workloads.iter().filter_map(|workload| workload.load.tree()).any(is_one)
+}
+
+/// Do two shapes have the same directories and files, of the same sizes?
+pub(super) fn is_same_tree(one: &TreeShape, other: &TreeShape) -> bool {
+    (one.depth, one.width, one.files, one.place, &one.sizes)
+        == (other.depth, other.width, other.files, other.place, &other.sizes)
+}
