@@ -259,6 +259,8 @@ export interface RunSummary {
   bytes_per_s: number | null;
   /** Reads ÷ operations, per cent. */
   read_percent: number | null;
+  /** Kinds of operations, in words, of a run that does more to files than read and write them. */
+  on_files?: string;
   /** Response time. */
   response: HistogramSummary;
   /** Service time. */

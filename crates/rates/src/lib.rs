@@ -30,13 +30,13 @@ pub mod zfs;
 pub use availability::{Availability, SUBJECTS};
 pub use columns::{BatchColumns, NameNumbers, column_texts};
 pub use ending::{UnfinishedOperations, open_times};
-pub use interval::{IntervalFacts, PhaseSpan, TotalFacts, base_title, split_round};
+pub use interval::{IntervalFacts, PhaseSpan, StepFacts, TotalFacts, base_title, split_round};
 pub use known_sum::KnownSum;
 pub use machine_rates::{
     CpuPoint, DiskPoint, MemoryPoint, NetPoint, PoolPoint, PressurePoint, TasksPoint, WaitPoint, cpu, disks,
     is_loopback, memory, nets, pools, pressure, printed_pools, shares as cpu_shares, tasks, waits,
 };
-pub use op_count::{OPS, OpCount, OpCounts, sum_of};
+pub use op_count::{OPS, OpCount, OpCounts, is_of_trees, sum_of};
 pub use part::{LoadPart, LoadSlice};
 pub use stall::{Stall, is_stalled};
 pub use times::{FigureBounds, OperationTimes};

@@ -9,6 +9,9 @@ pub const OPS: [&str; 15] = [
     "access", "open", "close",
 ];
 
+/// How many of them, the first, blocks have.
+const BLOCK_OPS: usize = 4;
+
 /// Counts by kind, in the order of [`OPS`].
 pub type OpCounts = [OpCount; OPS.len()];
 
@@ -32,6 +35,12 @@ impl AddAssign for OpCount {
         self.bytes += more.bytes;
         self.errors += more.errors;
     }
+}
+
+/// Is this kind done to directories and files only? Then the run works in a tree.
+#[must_use]
+pub fn is_of_trees(op: &str) -> bool {
+    OPS.iter().position(|known| *known == op).is_some_and(|at| at >= BLOCK_OPS)
 }
 
 /// All operations together.

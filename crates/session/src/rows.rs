@@ -376,3 +376,141 @@ impl Totals {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::commands::{CommandRequest, command_plan};
+    use plan::{TextSpan, TreeSpec};
+
+    /// A plan with a tree and no target.
+    fn tree_plan() -> Plan {
+        let request = CommandRequest {
+            name: None,
+            words: vec!["fwd1".to_string()],
+            prepare: None,
+            times: 1,
+            warmups: 0,
+            variables: Vec::new(),
+            elapsed_ns: None,
+            interval_ns: 1_000_000_000,
+        };
+        let mut plan = command_plan(&request).unwrap();
+        let span = TextSpan::default();
+        plan.trees.push(TreeSpec { name: "fsd1".into(), anchor: "/mnt/t".into(), makes_parents: false, span });
+        plan
+    }
+
+    fn step(op: OperationKind, times: &[u64]) -> engine::StepInterval {
+        let mut service = Histogram::default();
+        times.iter().for_each(|ns| service.record(*ns));
+        let ops = u64::try_from(times.len()).unwrap();
+        engine::StepInterval { workload: 0, target: 0, op, ops, bytes: 0, errors: u64::from(ops == 2), service }
+    }
+
+    fn lane(op: OperationKind, bytes: u64) -> LaneInterval {
+        let mut response = Histogram::default();
+        response.record(1000);
+        LaneInterval {
+            workload: 0,
+            target: 0,
+            op,
+            arrivals: 1,
+            ops: 1,
+            bytes,
+            errors: 0,
+            short: 0,
+            first_error: None,
+            service: response.clone(),
+            wait: response.clone(),
+            response,
+            in_flight_mean: 0.1,
+            backlog: 0,
+        }
+    }
+
+    fn harvest(t_ns: u64, lanes: Vec<LaneInterval>, steps: Vec<engine::StepInterval>) -> IntervalHarvest {
+        IntervalHarvest {
+            t_ns,
+            interval_ns: 1_000_000_000,
+            lanes,
+            workers: Vec::new(),
+            jobs: Vec::new(),
+            failures: Vec::new(),
+            ios: Vec::new(),
+            ios_lost: 0,
+            executions: Vec::new(),
+            steps,
+        }
+    }
+
+    #[test]
+    fn steps_are_in_tables_of_their_own_and_in_no_sum() {
+        let plan = tree_plan();
+        let span = RowSpan {
+            plan: &plan,
+            run: &plan.runs[0],
+            title: "rd1",
+            run_index: 3,
+            phase: LoadPhase::Measure,
+            origin_ns: 0,
+        };
+        let second = 1_000_000_000;
+        let harvests = [
+            harvest(second, vec![lane(OperationKind::Copy, 4096)], vec![step(OperationKind::Open, &[5000, 7000])]),
+            harvest(2 * second, vec![lane(OperationKind::Create, 0)], vec![step(OperationKind::Open, &[9000])]),
+            // Of what did not occur there is no row.
+            harvest(3 * second, vec![lane(OperationKind::Read, 512)], vec![step(OperationKind::Close, &[])]),
+        ];
+        let mut totals = Totals::default();
+        harvests.iter().for_each(|harvest| totals.add(&LoadPhase::Measure, harvest));
+        let rows: Vec<StepInterval> = harvests.iter().flat_map(|harvest| span.step_intervals(harvest)).collect();
+        let known: Vec<(&str, &str, i64, i64)> =
+            rows.iter().map(|row| (&*row.target, &*row.op, row.ops, row.errors)).collect();
+        assert_eq!(known, [("fsd1", "open", 2, 1), ("fsd1", "open", 1, 0)]);
+        let [total] = &totals.step_rows(&span)[..] else { panic!("{:?}", totals.step_rows(&span)) };
+        assert_eq!((total.ops, total.errors, total.start_t_ns, total.t_ns), (3, 1, 0, 2_000_000_000));
+        assert_eq!((total.service.sum(), total.run_index, &*total.workload), (21_000, 3, "fwd1"));
+        // A copy is read and written.
+        let sum = totals.sum(&[LoadPhase::Measure]);
+        assert_eq!((sum.ops, sum.errors, sum.bytes_read, sum.bytes_written), (3, 0, 4608, 4096));
+        let ops: Vec<String> = totals.rows(&span).into_iter().map(|row| row.op).collect();
+        assert_eq!(ops, ["read", "create", "copy"]);
+    }
+
+    #[test]
+    fn a_failure_in_a_tree_names_its_file() {
+        let plan = tree_plan();
+        let span = RowSpan {
+            plan: &plan,
+            run: &plan.runs[0],
+            title: "rd1",
+            run_index: 0,
+            phase: LoadPhase::Measure,
+            origin_ns: 0,
+        };
+        let failure = |op, path: Option<&str>| FailedOperation {
+            t_ns: 1,
+            workload: 0,
+            target: 0,
+            op,
+            offset: 8192,
+            bytes: 4096,
+            path: path.map(String::from),
+            kind: "No space left on device (ENOSPC)".to_string(),
+        };
+        let file = Some("/mnt/t/vdb.1_1.dir/vdb_f0001.file");
+        assert_eq!(
+            span.failure_words(&failure(OperationKind::Create, file)),
+            "create of /mnt/t/vdb.1_1.dir/vdb_f0001.file failed: No space left on device (ENOSPC)"
+        );
+        assert_eq!(
+            span.failure_words(&failure(OperationKind::Write, file)),
+            "write of 4096 bytes at offset 8192 of /mnt/t/vdb.1_1.dir/vdb_f0001.file failed: No space left on device (ENOSPC)"
+        );
+        assert!(span.failure_words(&failure(OperationKind::Mkdir, None)).starts_with("mkdir of /mnt/t failed: "));
+        let harvest =
+            IntervalHarvest { failures: vec![failure(OperationKind::Create, file)], ..harvest(1, vec![], vec![]) };
+        assert_eq!(span.failures(&harvest)[0].target.as_deref(), Some("fsd1"));
+    }
+}

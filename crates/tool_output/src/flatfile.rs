@@ -5,6 +5,8 @@ mod buckets;
 mod columns;
 mod facts;
 mod figures;
+mod file_figures;
+mod file_lines;
 mod requested;
 mod status;
 mod tables;

@@ -3,7 +3,7 @@
 use crate::{RunHeader, output_error};
 use objectives::ObjectiveVerdict;
 use quantity::output::{OutputForm, VisibleOutput};
-use rates::UnfinishedOperations;
+use rates::{OPS, OpCount, UnfinishedOperations};
 use recording::rows::{CommandExecution, RunEnd};
 use recording::{RecordingError, RowBatch, Sink};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn whole(value: f64) -> i64 {
 
 /// The object of one interval, without a line break; `data_seed` is that of the data that is written, where it is known.
 pub fn json_line(line: &IntervalLine, data_seed: Option<&str>) -> String {
-    let ops: serde_json::Map<String, Value> = ["read", "write", "trim", "flush"]
+    let ops: serde_json::Map<String, Value> = OPS
         .iter()
         .zip(&line.by_op)
         .filter(|(_, count)| count.ops > 0 || count.arrivals.is_positive() || count.errors.is_positive())
@@ -50,7 +50,7 @@ pub fn json_line(line: &IntervalLine, data_seed: Option<&str>) -> String {
             ((*name).to_string(), value)
         })
         .collect();
-    json!({
+    let mut object = json!({
         "schema": SCHEMA,
         "t_ns": line.t_ns,
         "t_s": line.t_s,
@@ -77,8 +77,16 @@ pub fn json_line(line: &IntervalLine, data_seed: Option<&str>) -> String {
         })),
         "generator_limited": line.limited,
         "by_op": ops,
-    })
-    .to_string()
+    });
+    if !line.steps.is_empty() {
+        let step = |(op, count, service): &(String, OpCount, HistogramSummary)| {
+            let errors = count.errors.known();
+            let value = json!({"ops": count.ops, "bytes": count.bytes, "errors": errors, "service_ns": fold(service)});
+            (op.clone(), value)
+        };
+        object["steps"] = line.steps.iter().map(step).collect::<serde_json::Map<String, Value>>().into();
+    }
+    object.to_string()
 }
 
 /// The object of one verdict, without a line break.

@@ -162,6 +162,7 @@ pub fn average_line(summary: &RunSummary, width: usize) -> String {
         bytes: 0,
         errors: KnownSum::default(),
         by_op: Default::default(),
+        steps: Vec::new(),
         response: summary.response,
         service: summary.service,
         wait: HistogramSummary::default(),

@@ -206,7 +206,7 @@ pub fn summary_tables(facts: &RecordingFacts, width: usize) -> Vec<String> {
     }
     // A single run's objectives were printed a few lines above; if all are met, no table is needed.
     let is_all_met = facts.objectives.iter().all(|verdict| verdict.judgement == Judgement::Met);
-    let several = facts.runs.iter().filter(|run| run.title != "format").count() > 1;
+    let several = facts.runs.iter().filter(|run| !run.is_format()).count() > 1;
     if several && is_all_met && !facts.objectives.is_empty() {
         lines.push(format!("objectives: all {} met", facts.objectives.len()));
     } else if let Some(view::Body::Table(table)) =

@@ -5,7 +5,7 @@
 use quantity::histogram::Histogram;
 use quantity::output::VisibleOutput;
 use rates::{CpuPoint, KnownSum, OpCount};
-use recording::rows::{OpInterval, RunTotal};
+use recording::rows::{OpInterval, RunTotal, StepInterval};
 use recording::{LoadPhase, RowBatch, Sink};
 use tui::{JsonLines, RunHeader, RunProgress, Terminal, TerminalLook, interval_line, json_line, progress_line};
 use views::{AtLeast, HistogramSummary, IntervalLine};
@@ -38,7 +38,12 @@ fn line(phase: &str, ops: i64) -> IntervalLine {
         ops,
         bytes: ops * 8192,
         errors: KnownSum::default(),
-        by_op: [count(ops * 7 / 10), count(ops * 3 / 10), OpCount::default(), OpCount::default()],
+        by_op: std::array::from_fn(|op| match op {
+            0 => count(ops * 7 / 10),
+            1 => count(ops * 3 / 10),
+            _ => OpCount::default(),
+        }),
+        steps: Vec::new(),
         response: if ops > 0 { fold(1000.0) } else { none },
         service: if ops > 0 { fold(900.0) } else { none },
         wait: if ops > 0 { fold(20.0) } else { none },
@@ -204,6 +209,46 @@ fn json_lines_are_one_object_per_interval_and_nothing_else() {
             (Some("iodyno.interval/1"), Some(100), Some(1))
         );
     }
+}
+
+#[test]
+fn json_lines_of_trees_have_their_operations_and_steps() {
+    let [mut interval, _] = batches();
+    let mut row = interval.to_rows::<OpInterval>().unwrap().remove(0);
+    row.op = "create".to_string();
+    interval = RowBatch::from_rows(&[row.clone()]).unwrap();
+    let step = |target: &str, ops| StepInterval {
+        t_ns: row.t_ns,
+        t_s: row.t_s,
+        interval_ns: row.interval_ns,
+        run: row.run.clone(),
+        phase: row.phase.clone(),
+        workload: "fwd1".to_string(),
+        target: target.to_string(),
+        op: "open".to_string(),
+        ops,
+        bytes: 0,
+        errors: 2,
+        service: row.service.clone(),
+        ..StepInterval::default()
+    };
+    let mut out = Vec::new();
+    let mut lines = JsonLines::new(VisibleOutput::new(&mut out));
+    lines.accept(&interval).unwrap();
+    lines.accept(&RowBatch::from_rows(&[step("fsd1", 30), step("fsd2", 12)]).unwrap()).unwrap();
+    lines.commit().unwrap();
+    lines.accept(&interval).unwrap();
+    lines.commit().unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let objects: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(objects.len(), 2);
+    assert_eq!((&objects[0]["ops"], &objects[0]["by_op"]["create"]["ops"]), (&100.into(), &100.into()));
+    let open = &objects[0]["steps"]["open"];
+    assert_eq!((&open["ops"], &open["bytes"], &open["errors"]), (&42.into(), &0.into(), &4.into()));
+    assert_eq!(open["service_ns"]["max"].as_u64(), row.service.max());
+    assert_eq!(objects[0]["bytes"], row.bytes);
+    // An interval without steps says nothing of them.
+    assert!(objects[1].get("steps").is_none());
 }
 
 /// A pipe whose reader is gone.

@@ -188,7 +188,7 @@ impl View {
 
     /// The run that is shown where none is named: the first that is not a filling run.
     pub(crate) fn run_of<'a>(&self, facts: &'a RecordingFacts) -> Option<&'a RunFacts> {
-        facts.runs.iter().find(|run| run.title != "format").or(facts.runs.first())
+        facts.runs.iter().find(|run| !run.is_format()).or(facts.runs.first())
     }
 
     fn data(&self, drawing: Drawing, subject: String) -> ViewData {
@@ -324,7 +324,7 @@ static VIEWS: [View; 39] = [
         "Operations",
         ViewKind::Table,
         tables::operations,
-        "Totals of the measured phase. Response time counts from when an operation was due, service time from when it was submitted.",
+        "Totals of the measured phase. Response time counts from when an operation was due, service time from when it was submitted. A step is what operations on files needed besides (docs/files.md): it is in no sum, and has a service time only.",
     ),
     run(
         "run.iops",

@@ -5,7 +5,7 @@ mod fold;
 
 use rates::{
     CpuPoint, DiskPoint, IntervalFacts, MemoryPoint, NetPoint, OPS, OpCount, PhaseSpan, PoolPoint, PressurePoint,
-    Stall, TasksPoint, TotalFacts, UnfinishedOperations, WaitPoint, base_title,
+    Stall, StepFacts, TasksPoint, TotalFacts, UnfinishedOperations, WaitPoint, base_title,
 };
 use recording::{LoadPhase, Manifest, PhaseEdge, Reader, RecordingState, Row, rows};
 use std::collections::BTreeMap;
@@ -70,6 +70,8 @@ pub struct RunFacts {
     pub intervals: Vec<IntervalFacts>,
     /// Totals by phase, workload, target and operation.
     pub totals: Vec<TotalFacts>,
+    /// Totals of the steps that operations in trees needed besides, by phase and kind.
+    pub steps: Vec<StepFacts>,
     /// Times without a completion although something was waiting, over all lanes.
     pub stalls: Vec<Stall>,
     /// The longest stall of each target.
@@ -101,6 +103,7 @@ impl RecordingFacts {
         let mut runs: BTreeMap<i32, RunFacts> = BTreeMap::new();
         fold::phases(reader, &mut runs)?;
         fold::totals(reader, selection, &mut runs)?;
+        fold::steps(reader, selection, &mut runs)?;
         fold::ends(reader, selection, &mut runs)?;
         fold::intervals(reader, selection, &mut runs)?;
         fold::engine(reader, &mut runs)?;
@@ -116,7 +119,7 @@ impl RecordingFacts {
             let title = runs.iter().any(|run| run.title == *wanted);
             let full_title = !title && known.contains(wanted);
             // A run that fills the targets is never meant by its place.
-            let mut measured = runs.iter().filter(|run| run.title != "format").map(|run| run.index);
+            let mut measured = runs.iter().filter(|run| !run.is_format()).map(|run| run.index);
             let number = match wanted.as_str() {
                 "first" => measured.next(),
                 "last" => measured.next_back(),
@@ -272,6 +275,11 @@ impl RunFacts {
         !self.commands.is_empty()
             && self.totals.iter().all(|total| is_idle(&total.count))
             && self.intervals.iter().all(|interval| interval.ops.iter().all(is_idle))
+    }
+
+    /// Did it only fill the targets, or make the trees?
+    pub fn is_format(&self) -> bool {
+        self.title == "format" || self.main_phase() == LoadPhase::Format
     }
 
     /// Did it play a trace?

@@ -3,8 +3,8 @@
 use crate::{HistogramSummary, RunFacts};
 use quantity::histogram::Histogram;
 use rates::CpuPoint;
-use rates::{KnownSum, OPS, OpCount};
-use recording::rows::{Cpu, EngineInterval, OpInterval, Phase};
+use rates::{KnownSum, OPS, OpCount, OpCounts};
+use recording::rows::{Cpu, EngineInterval, OpInterval, Phase, StepInterval};
 use recording::{LoadPhase, RecordingError, RowBatch};
 use std::collections::BTreeMap;
 
@@ -31,8 +31,10 @@ pub struct IntervalLine {
     pub bytes: i64,
     /// Failures.
     pub errors: KnownSum<i64>,
-    /// By operation: read, write, trim, flush.
-    pub by_op: [OpCount; 4],
+    /// By operation, in the order of [`OPS`].
+    pub by_op: OpCounts,
+    /// What operations in trees needed besides, by kind: counts, without arrivals, and service times. In none of the others.
+    pub steps: Vec<(String, OpCount, HistogramSummary)>,
     /// Response times.
     pub response: HistogramSummary,
     /// Service times.
@@ -97,6 +99,7 @@ struct Open {
     response: Histogram,
     service: Histogram,
     wait: Histogram,
+    steps: BTreeMap<String, (OpCount, Histogram)>,
 }
 
 impl LineFold {
@@ -110,6 +113,7 @@ impl LineFold {
                 self.runs.entry(row.run_index).or_default().follow(row.phase, &row.event, row.t_ns);
             }),
             OpInterval::NAME => batch.to_rows::<OpInterval>()?.iter().for_each(|row| self.operation(row)),
+            StepInterval::NAME => batch.to_rows::<StepInterval>()?.iter().for_each(|row| self.step(row)),
             EngineInterval::NAME => batch.to_rows::<EngineInterval>()?.iter().for_each(|row| self.engine(row)),
             Cpu::NAME => {
                 for row in batch.to_rows::<Cpu>()?.into_iter().filter(|row| row.cpu == "all") {
@@ -141,7 +145,8 @@ impl LineFold {
             ops: 0,
             bytes: 0,
             errors: KnownSum::default(),
-            by_op: [OpCount::default(); 4],
+            by_op: OpCounts::default(),
+            steps: Vec::new(),
             response: HistogramSummary::default(),
             service: HistogramSummary::default(),
             wait: HistogramSummary::default(),
@@ -174,6 +179,13 @@ impl LineFold {
         }
     }
 
+    fn step(&mut self, row: &StepInterval) {
+        let open = self.open(row.run_index, &row.run, &row.phase, (row.t_ns, row.t_s, row.interval_ns));
+        let (count, service) = open.steps.entry(row.op.clone()).or_default();
+        *count += OpCount { ops: row.ops, bytes: row.bytes, errors: KnownSum::of(row.errors), ..OpCount::default() };
+        service.merge(&row.service);
+    }
+
     fn engine(&mut self, row: &EngineInterval) {
         let run = self.runs.get(&row.run_index);
         let phase = run.map_or_else(LoadPhase::default, |run| run.idle_interval(row.t_ns, row.interval_ns).phase);
@@ -195,6 +207,8 @@ impl LineFold {
                 line.service = HistogramSummary::of(&open.service);
                 line.wait = HistogramSummary::of(&open.wait);
                 line.cpu = cpu;
+                let steps = open.steps.into_iter();
+                line.steps = steps.map(|(op, (count, all))| (op, count, HistogramSummary::of(&all))).collect();
                 Some(line)
             })
             .collect()

@@ -252,6 +252,9 @@ pub struct RunSummary {
     pub bytes_per_s: Option<f64>,
     /// Reads ÷ operations, per cent.
     pub read_percent: Option<f64>,
+    /// Kinds of operations, in words, of a run that does more to files than read and write them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_files: Option<String>,
     /// Response time.
     pub response: HistogramSummary,
     /// Service time.

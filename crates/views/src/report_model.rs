@@ -175,8 +175,11 @@ fn mean_size(summary: &RunSummary) -> Option<String> {
     (summary.ops > 0.0 && summary.bytes > 0.0).then(|| format_bytes((summary.bytes / summary.ops).round() as u64))
 }
 
-/// "8 KiB operations, 70 % reads".
+/// "8 KiB operations, 70 % reads", "mkdir and create operations".
 fn load(summary: &RunSummary) -> String {
+    if let Some(kinds) = &summary.on_files {
+        return format!("{kinds} operations");
+    }
     let size = mean_size(summary).map_or(String::new(), |size| format!("{size} "));
     match summary.read_percent {
         Some(reads) if reads >= 99.95 => format!("{size}reads"),

@@ -4,6 +4,15 @@ use crate::model::{HistogramSummary, RunSummary, StallModel};
 use crate::{RecordingFacts, RunFacts};
 use rates::{OpCount, OperationTimes};
 
+/// `create`, `mkdir, create and write`; `None` of a run without operations on files as a whole.
+fn on_files(run: &RunFacts) -> Option<String> {
+    let was_done = |op: &&str| run.main_totals().any(|total| total.op == **op && total.count.ops > 0);
+    let kinds: Vec<&str> = rates::OPS.iter().copied().filter(|op| was_done(op)).collect();
+    let is_whole = kinds.iter().any(|op| rates::is_of_trees(op));
+    let (last, others) = kinds.split_last().filter(|_| is_whole)?;
+    Some(if others.is_empty() { (*last).to_string() } else { format!("{} and {last}", others.join(", ")) })
+}
+
 /// A run in numbers, over its main phase.
 pub fn run_summary(facts: &RecordingFacts, run: &RunFacts) -> RunSummary {
     let (mut response, mut service) = (OperationTimes::default(), OperationTimes::default());
@@ -33,6 +42,7 @@ pub fn run_summary(facts: &RecordingFacts, run: &RunFacts) -> RunSummary {
         iops: rate(ops),
         bytes_per_s: rate(bytes),
         read_percent: (ops > 0).then(|| 100.0 * reads as f64 / ops as f64),
+        on_files: on_files(run),
         response: HistogramSummary::of_times(&response),
         service: HistogramSummary::of_times(&service),
         unfinished: run.unfinished.map(|unfinished| unfinished.count() as f64),

@@ -160,13 +160,24 @@ fn present(run: &RunFacts) -> Vec<usize> {
         .collect()
 }
 
+/// Style of one of the operations of a chart: those on blocks have their own, the others by position.
+fn style_of(ops: &[usize], op: usize) -> LineStyle {
+    if !rates::is_of_trees(OPS[op]) {
+        return LineStyle::of_op(OPS[op]);
+    }
+    if let [_] = ops {
+        return LineStyle::Total;
+    }
+    LineStyle::category(ops.iter().filter(|other| **other < op && rates::is_of_trees(OPS[**other])).count())
+}
+
 pub(crate) fn iops(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let total = |interval: &IntervalFacts| Some(interval.per_second(interval.completed()));
     let asked = |interval: &IntervalFacts| {
         let arrivals: KnownSum<i64> = interval.ops.iter().map(|count| count.arrivals).sum();
         arrivals.known().filter(|_| interval.phase != LoadPhase::Drain).map(|arrivals| interval.per_second(arrivals))
     };
-    let by_op: Vec<_> = (0..4_usize)
+    let by_op: Vec<_> = (0..OPS.len())
         .map(|op| move |interval: &IntervalFacts| Some(interval.per_second(interval.ops[op].ops)))
         .collect();
     let mut lines: Vec<OverTime<'_>> = Vec::new();
@@ -175,12 +186,12 @@ pub(crate) fn iops(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     }
     let ops = present(run);
     match ops.as_slice() {
-        [op] => lines.push((OPS[*op], LineStyle::of_op(OPS[*op]), &by_op[*op])),
+        [op] => lines.push((OPS[*op], style_of(&ops, *op), &by_op[*op])),
         several => {
             lines.push(("all", LineStyle::Total, &total));
             lines.extend(several.iter().map(|op| {
                 let of: &dyn Fn(&IntervalFacts) -> Option<f64> = &by_op[*op];
-                (OPS[*op], LineStyle::of_op(OPS[*op]), of)
+                (OPS[*op], style_of(&ops, *op), of)
             }));
         }
     }
@@ -190,17 +201,18 @@ pub(crate) fn iops(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
 pub(crate) fn throughput(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let total =
         |interval: &IntervalFacts| Some(interval.per_second(interval.ops.iter().map(|count| count.bytes).sum()));
-    let by_op: Vec<_> = (0..2_usize)
+    let by_op: Vec<_> = (0..OPS.len())
         .map(|op| move |interval: &IntervalFacts| Some(interval.per_second(interval.ops[op].bytes)))
         .collect();
-    let moving: Vec<usize> = present(run).into_iter().filter(|op| *op < 2).collect();
+    let moving: Vec<usize> =
+        present(run).into_iter().filter(|op| ["read", "write", "copy"].contains(&OPS[*op])).collect();
     let mut lines: Vec<OverTime<'_>> = Vec::new();
     if let [op] = moving.as_slice() {
-        lines.push((OPS[*op], LineStyle::of_op(OPS[*op]), &by_op[*op]));
+        lines.push((OPS[*op], style_of(&moving, *op), &by_op[*op]));
     } else {
         lines.push(("all", LineStyle::Total, &total));
         for op in &moving {
-            lines.push((OPS[*op], LineStyle::of_op(OPS[*op]), &by_op[*op]));
+            lines.push((OPS[*op], style_of(&moving, *op), &by_op[*op]));
         }
     }
     over_time(run, axis("bytes per second", Unit::BytesPerSecond, Scale::Linear), &lines)

@@ -9,7 +9,7 @@ use crate::series::summaries;
 use crate::{HistogramSummary, RecordingFacts, RunFacts, RunSummary};
 use rates::OperationTimes;
 use rates::samples::{RepeatEstimate, welch};
-use rates::{OpCount, TotalFacts};
+use rates::{OpCount, StepFacts, TotalFacts};
 use recording::LoadPhase;
 use std::collections::BTreeMap;
 use view::Drawing;
@@ -50,6 +50,7 @@ struct Sum {
     reads: i64,
     response: OperationTimes,
     service: OperationTimes,
+    is_step: bool,
 }
 
 impl Sum {
@@ -94,7 +95,7 @@ fn sums_table(run: &RunFacts, name: &str, rows: &[(String, Sum)], reads: bool) -
     let mut columns = vec![
         TableColumn::text(name, rows.iter().map(|(name, _)| name.clone()).collect()),
         numbers("operations", Unit::Operations, &|sum| Some(sum.count.ops as f64)),
-        numbers("share", Unit::Percent, &|sum| percent(sum.count.ops, all)),
+        numbers("share", Unit::Percent, &|sum| percent(sum.count.ops, all).filter(|_| !sum.is_step)),
         numbers("rate", Unit::OpsPerSecond, &|sum| rate(sum.count.ops)),
         numbers("throughput", Unit::BytesPerSecond, &|sum| rate(sum.count.bytes)),
     ];
@@ -133,7 +134,16 @@ fn grouped(run: &RunFacts, key: fn(&TotalFacts) -> &str, all: bool) -> Vec<(Stri
 /// Totals of a run's measured phase by operation, as terminal and report show them.
 pub fn totals_table(run: &RunFacts) -> ViewTable {
     let mut rows = grouped(run, |total| &total.op, true);
-    rows.sort_by_key(|(name, _)| rates::OPS.iter().position(|op| op == name).unwrap_or(usize::MAX));
+    let place = |op: &str| rates::OPS.iter().position(|known| *known == op).unwrap_or(usize::MAX);
+    rows.sort_by_key(|(name, _)| place(name));
+    // What they needed besides is below their sum, and in no share.
+    let phase = run.main_phase();
+    let mut steps: Vec<&StepFacts> = run.steps.iter().filter(|step| step.phase == phase).collect();
+    steps.sort_by_key(|step| place(&step.op));
+    rows.extend(steps.into_iter().map(|step| {
+        let (count, service) = (step.count, OperationTimes::ended(step.service.clone()));
+        (format!("step: {}", step.op), Sum { count, service, is_step: true, ..Sum::default() })
+    }));
     sums_table(run, "operation", &rows, false)
 }
 

@@ -8,6 +8,7 @@
 
 mod cases;
 mod diagnose;
+mod files;
 mod input;
 mod oracle;
 mod runs;

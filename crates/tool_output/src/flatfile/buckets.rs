@@ -17,6 +17,10 @@ pub(super) fn page(facts: &Facts) -> String {
     page.push_str(&run_links(facts));
     for run in &facts.runs {
         page.push_str(&heading(facts, run));
+        if let Some(files) = facts.files_of(run).filter(|files| files.responses.count() > 0) {
+            page.push_str(&table("Total of all requested operations", &files.responses));
+            continue;
+        }
         let mut all = run.totals[0].clone();
         all.merge(&run.totals[1]);
         if all.buckets().next().is_none() {

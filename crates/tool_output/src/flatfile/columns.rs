@@ -2,6 +2,7 @@
 
 use super::facts::{Facts, Run};
 use super::figures::Figures;
+use super::file_figures::{FileFigures, FileRun};
 use super::{escaped, time_of_day, timestamp};
 use std::fmt::Write as _;
 
@@ -22,13 +23,82 @@ struct Context<'a> {
     run: &'a Run,
     interval: String,
     figures: &'a Figures,
+    /// What was done in trees.
+    files: FileFigures,
+}
+
+impl Context<'_> {
+    fn per_second(&self, value: f64) -> Option<Value> {
+        Some(Value::Real(self.figures.per_second(value)))
+    }
+
+    /// Operations of this kind per second.
+    fn rate(&self, op: &str) -> Option<Value> {
+        self.per_second(self.files.ops(op))
+    }
+
+    /// Mean time of this kind.
+    fn time(&self, op: &str) -> Option<Value> {
+        Some(Value::Real(self.files.mean_ms(op)))
+    }
 }
 
 /// Value of a column; `None` is `n/a`.
 type Get = fn(&Context<'_>) -> Option<Value>;
 
-/// Name, explanation and value of every column, in the order of Vdbench 5.04.06.
-const COLUMNS: [(&str, &str, Get); 28] = [
+/// A column: name, explanation and value.
+type Column = (&'static str, &'static str, Get);
+
+/// The columns of a recording with operations in trees, in the order of Vdbench 5.04.06.
+const FILE_COLUMNS: [Column; 42] = [
+    ("Run", "Name of run from RD=", |line| Some(Value::Text(line.run.name.clone()))),
+    ("Interval", "Reporting interval number", |line| Some(Value::Text(line.interval.clone()))),
+    ("reqrate", "Requested FWD rate", |line| Some(Value::Real(line.run.offered.unwrap_or(FULL_SPEED)))),
+    ("rate", "Requested operations per second", |line| line.per_second(line.files.asked_ops())),
+    ("resp", "Requested operations response time", |line| Some(Value::Real(line.files.asked_mean_ms()))),
+    ("MB/sec", "Megabytes per second (MB=1024*1024)", |line| {
+        line.per_second(line.files.mib("read") + line.files.mib("write"))
+    }),
+    ("Read_rate", "Reads per second", |line| line.rate("read")),
+    ("Read_resp", "Read response time", |line| line.time("read")),
+    ("Write_rate", "Writes per second", |line| line.rate("write")),
+    ("Write_resp", "Write response time", |line| line.time("write")),
+    ("MB_read", "Megabytes read per second", |line| line.per_second(line.files.mib("read"))),
+    ("MB_write", "Megabytes written per second", |line| line.per_second(line.files.mib("write"))),
+    ("Xfersize", "Average transfer size", |line| Some(Value::Whole(line.files.transfer_bytes()))),
+    ("Mkdir_rate", "Mkdirs per second", |line| line.rate("mkdir")),
+    ("Mkdir_resp", "Mkdir response time", |line| line.time("mkdir")),
+    ("Rmdir_rate", "Rmdirs per second", |line| line.rate("rmdir")),
+    ("Rmdir_resp", "Rmdir response time", |line| line.time("rmdir")),
+    ("Create_rate", "Creates per second", |line| line.rate("create")),
+    ("Create_resp", "Create response time", |line| line.time("create")),
+    ("Open_rate", "Opens per second", |line| line.rate("open")),
+    ("Open_resp", "Open response time", |line| line.time("open")),
+    ("Close_rate", "Closes per second", |line| line.rate("close")),
+    ("Close_resp", "Close response time", |line| line.time("close")),
+    ("Delete_rate", "Deletes per second", |line| line.rate("delete")),
+    ("Delete_resp", "Delete response time", |line| line.time("delete")),
+    ("Getattr_rate", "Getattrs per second", |line| line.rate("getattr")),
+    ("Getattr_resp", "Getattr response time", |line| line.time("getattr")),
+    ("Setattr_rate", "Setattrs per second", |line| line.rate("setattr")),
+    ("Setattr_resp", "Setattr response time", |line| line.time("setattr")),
+    ("Access_rate", "Access per second", |line| line.rate("access")),
+    ("Access_resp", "Access response time", |line| line.time("access")),
+    ("Copy_rate", "Copies per second", |line| line.rate("copy")),
+    ("Copy_resp", "Copy response time", |line| line.time("copy")),
+    ("Move_rate", "Moves per second", |line| line.rate("move")),
+    ("Move_resp", "Move response time", |line| line.time("move")),
+    COLUMNS[20],
+    COLUMNS[21],
+    COLUMNS[23],
+    COLUMNS[24],
+    COLUMNS[25],
+    COLUMNS[26],
+    COLUMNS[27],
+];
+
+/// The columns of all others, in the same order.
+const COLUMNS: [Column; 28] = [
     ("Run", "Name of run from RD=", |line| Some(Value::Text(line.run.name.clone()))),
     ("Interval", "Reporting interval number", |line| Some(Value::Text(line.interval.clone()))),
     ("reqrate", "Requested i/o rate", |line| Some(Value::Real(line.run.offered.unwrap_or(FULL_SPEED)))),
@@ -70,23 +140,27 @@ pub(super) fn page(facts: &Facts) -> String {
          * Written by iodyno; its docs/flatfile.md says what differs. Response times are in milliseconds, from when an\n\
          * operation was due until it was complete.\n*\n",
     );
-    for (name, help, _) in COLUMNS {
+    let columns: &[Column] = if facts.files.is_some() { &FILE_COLUMNS } else { &COLUMNS };
+    for (name, help, _) in columns {
         let _ = writeln!(page, "* {name:<16}: {help}");
     }
     page.push_str("* 'n/a'           : Data not available, or conflicting data. eg. multiple different xfersize parameters used.\n* \n");
     let _ = write!(page, "{:>12} {:>23} ", "tod", "timestamp");
-    for (name, _, _) in COLUMNS {
+    for (name, _, _) in columns {
         let _ = write!(page, "{name:>10} ");
     }
     page.push('\n');
     for run in &facts.runs {
+        let of_files = facts.files_of(run);
         for (number, interval) in run.lines.iter().enumerate() {
-            let context = Context { run, interval: (number + 1).to_string(), figures: &interval.figures };
-            line(&mut page, facts.manifest.wall_ns_at(interval.t_ns), &context);
+            let files = of_files.map(|files| files.line(interval.t_ns)).unwrap_or_default();
+            let context = Context { run, interval: (number + 1).to_string(), figures: &interval.figures, files };
+            line(&mut page, columns, facts.manifest.wall_ns_at(interval.t_ns), &context);
         }
         if let Some((first, last, figures)) = &run.average {
-            let context = Context { run, interval: format!("avg_{first}-{last}"), figures };
-            line(&mut page, facts.manifest.wall_ns_at(run.end_ns), &context);
+            let files = of_files.map(FileRun::average).unwrap_or_default();
+            let context = Context { run, interval: format!("avg_{first}-{last}"), figures, files };
+            line(&mut page, columns, facts.manifest.wall_ns_at(run.end_ns), &context);
             if let Some(remark) = &run.remark {
                 let _ = writeln!(page, "* {}: {remark}", run.name);
             }
@@ -95,9 +169,9 @@ pub(super) fn page(facts: &Facts) -> String {
     page
 }
 
-fn line(page: &mut String, wall_ns: i64, context: &Context<'_>) {
+fn line(page: &mut String, columns: &[Column], wall_ns: i64, context: &Context<'_>) {
     let _ = write!(page, "{} {} ", time_of_day(wall_ns), timestamp(wall_ns));
-    for (name, _, get) in COLUMNS {
+    for (name, _, get) in columns {
         let text = match get(context) {
             Some(Value::Real(value)) => format!("{value:.4}"),
             Some(Value::Whole(value)) => format!("{value:.0}"),

@@ -1,6 +1,7 @@
 //! Reads a recording once and keeps one line per interval.
 
-use super::figures::{CpuShare, Figures, Side, Times};
+use super::figures::{CpuShare, Figures, Side, Times, is_measured, known};
+use super::file_figures::{self, FileRun, FileRuns};
 use super::{REQUESTED, RequestedLoad};
 use crate::ToolOutputError;
 use quantity::histogram::Histogram;
@@ -19,6 +20,10 @@ pub(super) struct Facts {
     /// Targets and workloads, in alphabetical order.
     pub(super) targets: Vec<String>,
     pub(super) workloads: Vec<String>,
+    /// Kinds of operations that only trees of files have, of those that were asked for.
+    pub(super) file_kinds: BTreeSet<String>,
+    /// What the runs did in trees; `None` when the recording knows of none.
+    pub(super) files: Option<FileRuns>,
 }
 
 /// One run.
@@ -102,8 +107,14 @@ struct Open {
 
 impl Facts {
     pub(super) fn read(reader: &Reader) -> Result<Self, ToolOutputError> {
-        let mut facts =
-            Self { manifest: reader.manifest().clone(), runs: Vec::new(), targets: Vec::new(), workloads: Vec::new() };
+        let mut facts = Self {
+            manifest: reader.manifest().clone(),
+            runs: Vec::new(),
+            targets: Vec::new(),
+            workloads: Vec::new(),
+            file_kinds: BTreeSet::new(),
+            files: None,
+        };
         let mut runs: BTreeMap<i32, Run> = BTreeMap::new();
         for row in reader.table::<Phase>()? {
             let run = runs.entry(row.run_index).or_default();
@@ -125,6 +136,7 @@ impl Facts {
         let all = reader.rows::<Cpu>()?.filter(|row| row.as_ref().map_or(true, |row| row.cpu == "all"));
         let cpu = all.collect::<Result<Vec<Cpu>, RecordingError>>()?;
         facts.intervals(reader, &mut runs, &cpu)?;
+        facts.files = file_figures::read(reader, !facts.file_kinds.is_empty())?;
         idle_intervals(reader, &mut runs, &cpu)?;
         let mut ends: BTreeMap<i32, End> = BTreeMap::new();
         for row in reader.table::<RunEnd>()? {
@@ -164,6 +176,9 @@ impl Facts {
                 }
                 targets.insert(row.target.clone());
                 workloads.insert(row.workload.clone());
+                if rates::is_of_trees(&row.op) && !self.file_kinds.contains(&row.op) {
+                    self.file_kinds.insert(row.op.clone());
+                }
                 let same = |open: &Open| open.run_index == row.run_index && open.t_ns == row.t_ns;
                 if !open.as_ref().is_some_and(same) {
                     close(open.take(), runs, cpu);
@@ -194,6 +209,11 @@ impl Facts {
         self.targets = targets.into_iter().collect();
         self.workloads = workloads.into_iter().collect();
         Ok(())
+    }
+
+    /// What a run did in trees; `None` in a recording without trees.
+    pub(super) fn files_of(&self, run: &Run) -> Option<&FileRun> {
+        self.files.as_ref()?.get(&run.index)
     }
 }
 
@@ -325,18 +345,9 @@ fn close(open: Option<Open>, runs: &mut BTreeMap<i32, Run>, cpu: &[Cpu]) {
     run.lines.push(Line { t_ns: open.t_ns, measured, figures });
 }
 
-/// Response times, or service times where only these were recorded (imports).
-fn known<'a>(response: &'a Histogram, service: &'a Histogram) -> &'a Histogram {
-    if response.count() == 0 { service } else { response }
-}
-
 /// Vdbench knows reads and writes.
 fn side_of(op: &str) -> Option<usize> {
     ["read", "write"].iter().position(|known| *known == op)
-}
-
-fn is_measured(phase: &LoadPhase) -> bool {
-    matches!(phase, LoadPhase::Measure | LoadPhase::Format)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "seconds of an interval, from ns")]

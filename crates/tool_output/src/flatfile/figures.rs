@@ -3,6 +3,7 @@
 use quantity::histogram::Histogram;
 use rates::cpu_time::CpuDelta;
 use rates::{CpuPoint, cpu_share};
+use recording::LoadPhase;
 use recording::rows::Cpu;
 
 /// Response times of one kind of operation, ns.
@@ -125,7 +126,8 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    fn per_second(&self, value: f64) -> f64 {
+    /// Of the length of the line; 0 where it has none.
+    pub(super) fn per_second(&self, value: f64) -> f64 {
         if self.seconds > 0.0 { value / self.seconds } else { 0.0 }
     }
 
@@ -161,4 +163,14 @@ impl Figures {
     pub(super) fn times(&self) -> Times {
         self.read.times.and(self.write.times)
     }
+}
+
+/// Response times, or service times where only these were recorded (imports).
+pub(super) fn known<'a>(response: &'a Histogram, service: &'a Histogram) -> &'a Histogram {
+    if response.count() == 0 { service } else { response }
+}
+
+/// Does this phase count in averages?
+pub(super) fn is_measured(phase: &LoadPhase) -> bool {
+    matches!(phase, LoadPhase::Measure | LoadPhase::Format)
 }

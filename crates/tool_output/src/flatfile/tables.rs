@@ -2,6 +2,8 @@
 
 use super::facts::{Facts, Run};
 use super::figures::Figures;
+use super::file_figures::FileRun;
+use super::file_lines;
 use super::{date, escaped, time_of_day};
 use quantity::loop_elements::vdbench_rate;
 use recording::RecordingExit;
@@ -29,8 +31,10 @@ pub(super) fn summary(facts: &Facts) -> String {
     }
     let _ = writeln!(
         page,
-        "\n* SDs: {}; WDs: {}\n",
+        "\n* {}: {}; {}: {}\n",
+        if facts.files.is_some() { "FSDs" } else { "SDs" },
         escaped(&facts.targets.join(" ")),
+        if facts.files.is_some() { "FWDs" } else { "WDs" },
         escaped(&facts.workloads.join(" "))
     );
     page.push_str(&run_links(facts));
@@ -40,7 +44,11 @@ pub(super) fn summary(facts: &Facts) -> String {
             if number % REPEAT_HEADING == 0 {
                 page.push_str(&columns(facts, line.t_ns));
             }
-            page.push_str(&row(facts, line.t_ns, &(number + 1).to_string(), &line.figures));
+            let interval = (number + 1).to_string();
+            page.push_str(&match facts.files_of(run) {
+                Some(files) => file_lines::row(facts, line.t_ns, &interval, &line.figures, &files.line(line.t_ns)),
+                None => row(facts, line.t_ns, &interval, &line.figures),
+            });
         }
         page.push_str(&average(facts, run));
     }
@@ -95,6 +103,14 @@ pub(super) fn heading(facts: &Facts, run: &Run) -> String {
         let controlled = if run.requested.controlled { "Controlled" } else { "Uncontrolled" };
         format!("{controlled} {}", if run.requested.curve { "curve" } else { "MAX" })
     };
+    if facts.files.is_some() {
+        return format!(
+            "\n<a name=\"{}\"></a><i><b>{} {}</b></i>\n",
+            run.anchor(),
+            time_of_day(facts.manifest.wall_ns_at(run.start_ns)),
+            file_lines::begin_words(run, &escaped(&run.name), &escaped(&run.loops()))
+        );
+    }
     let rate = run.offered.map_or_else(at_full_speed, vdbench_rate);
     let elapsed = run.requested.elapsed_s.map_or("(none)".to_string(), |seconds| format!("{seconds}"));
     let warmup =
@@ -109,6 +125,9 @@ pub(super) fn heading(facts: &Facts, run: &Run) -> String {
 }
 
 fn columns(facts: &Facts, t_ns: i64) -> String {
+    if facts.files.is_some() {
+        return file_lines::heading(facts, t_ns);
+    }
     format!(
         "\n{:<12}  interval        i/o   MB/sec   bytes   read     resp     read    write     resp     resp queue  cpu%  cpu%\n\
          {:<12}                 rate  1024**2     i/o    pct     time     resp     resp      max   stddev depth sys+u   sys\n",
@@ -121,7 +140,12 @@ fn average(facts: &Facts, run: &Run) -> String {
     match &run.average {
         Some((first, last, figures)) => {
             let remark = run.remark.as_ref().map_or(String::new(), |remark| format!("* {remark}\n"));
-            row(facts, run.end_ns, &format!("avg_{first}-{last}"), figures) + &remark
+            let interval = format!("avg_{first}-{last}");
+            let line = match facts.files_of(run).map(FileRun::average) {
+                Some(files) => file_lines::row(facts, run.end_ns, &interval, figures, &files),
+                None => row(facts, run.end_ns, &interval, figures),
+            };
+            line + &remark
         }
         None => String::new(),
     }

@@ -21,7 +21,7 @@ pub(super) fn merged(all: Vec<RecordingFacts>) -> Option<RecordingFacts> {
         let manifest = facts.manifest.clone();
         for run in &mut facts.runs {
             run.began_ns = manifest.wall_ns_at(run.start_ns);
-            if is_several && run.title != "format" {
+            if is_several && !run.is_format() {
                 run.title = format!("{} (round {round})", run.base_title());
             }
         }

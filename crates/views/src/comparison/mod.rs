@@ -262,7 +262,7 @@ fn known_runs(recordings: &[(&str, Vec<&Reader>)], run: &str) -> Result<String, 
     let mut all: Vec<String> = Vec::new();
     for reader in recordings.iter().flat_map(|(_, readers)| readers) {
         let facts = RecordingFacts::read(reader, &Selection::default())?;
-        let titles = facts.runs.iter().filter(|of| of.title != "format").map(crate::RunFacts::full_title);
+        let titles = facts.runs.iter().filter(|of| !of.is_format()).map(crate::RunFacts::full_title);
         let new: Vec<String> = titles.filter(|title| title != run && !all.contains(title)).collect();
         all.extend(new);
     }

@@ -5,7 +5,7 @@ use arrow_array::{Array, ArrowPrimitiveType, BinaryArray, PrimitiveArray, Record
 use quantity::histogram::{Histogram, HistogramMerger};
 use rates::OperationTimes;
 use rates::{BatchColumns, NameNumbers};
-use rates::{IntervalFacts, KnownSum, OPS, OpCount, Stall, TotalFacts};
+use rates::{IntervalFacts, KnownSum, OPS, OpCount, Stall, StepFacts, TotalFacts};
 use recording::{LoadPhase, Reader, rows};
 use std::collections::BTreeMap;
 use view::{Selection, TableReadError};
@@ -54,6 +54,37 @@ pub(crate) fn totals(reader: &Reader, selection: &Selection, runs: &mut Runs) ->
                 service: OperationTimes::ended(row.service),
             });
         }
+    }
+    Ok(())
+}
+
+/// Totals of steps; of a run that was cut short they are added up from its intervals.
+pub(crate) fn steps(reader: &Reader, selection: &Selection, runs: &mut Runs) -> Result<(), TableReadError> {
+    let mut add = |index, run: &str, [workload, target]: [&str; 2], step: StepFacts, is_total| {
+        let run = run_of(runs, index, run);
+        if !selection.admits(workload, target) || run.complete != is_total {
+            return;
+        }
+        match run.steps.iter_mut().find(|known| (&known.phase, &known.op) == (&step.phase, &step.op)) {
+            Some(known) => {
+                known.count += step.count;
+                known.service.merge(&step.service);
+            }
+            None => run.steps.push(step),
+        }
+    };
+    let count = |ops, bytes, errors| OpCount { ops, bytes, errors: KnownSum::of(errors), ..OpCount::default() };
+    for row in reader.rows::<rows::StepTotal>()? {
+        let row = row?;
+        let count = count(row.ops, row.bytes, row.errors);
+        let step = StepFacts { phase: row.phase, op: row.op, count, service: row.service };
+        add(row.run_index, &row.run, [&row.workload, &row.target], step, true);
+    }
+    for row in reader.rows::<rows::StepInterval>()? {
+        let row = row?;
+        let count = count(row.ops, row.bytes, row.errors);
+        let step = StepFacts { phase: row.phase, op: row.op, count, service: row.service };
+        add(row.run_index, &row.run, [&row.workload, &row.target], step, false);
     }
     Ok(())
 }

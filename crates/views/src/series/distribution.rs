@@ -118,6 +118,13 @@ fn by_op(run: &RunFacts) -> Vec<(&'static str, Histogram)> {
     sums
 }
 
+/// Style of one of these operations.
+fn style_among(sums: &[(&'static str, Histogram)], op: &str) -> LineStyle {
+    let place = |op: &str| OPS.iter().position(|known| *known == op);
+    let all: Vec<usize> = sums.iter().filter_map(|(op, _)| place(op)).collect();
+    place(op).map_or(LineStyle::Total, |op| super::style_of(&all, op))
+}
+
 /// p50 … maximum along histograms, with a gap where there is none.
 pub(crate) fn ranks(histograms: &[Option<&Histogram>]) -> Vec<Line> {
     let along = |of: &dyn Fn(&Histogram) -> Option<u64>| -> Values {
@@ -153,7 +160,7 @@ pub(crate) fn distribution(x: Axis, y: Axis, sums: &[(&str, LineStyle, &Histogra
 
 pub(crate) fn histogram(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let sums = by_op(run);
-    let sums: Vec<_> = sums.iter().map(|(op, sum)| (*op, LineStyle::of_op(op), sum)).collect();
+    let sums: Vec<_> = sums.iter().map(|(op, sum)| (*op, style_among(&sums, op), sum)).collect();
     let x = axis("response time", Unit::Nanoseconds, Scale::Log);
     distribution(x, axis("operations", Unit::Operations, Scale::Log), &sums)
 }
@@ -164,7 +171,7 @@ pub(crate) fn percentiles(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing>
     run.main_totals().for_each(|total| service.merge(&total.service.at_least()));
     let mut lines: Vec<(String, LineStyle, &Histogram)> = match responses.as_slice() {
         [(op, only)] => vec![("response".to_string(), LineStyle::of_op(op), only)],
-        several => several.iter().map(|(op, sum)| ((*op).to_string(), LineStyle::of_op(op), sum)).collect(),
+        several => several.iter().map(|(op, sum)| ((*op).to_string(), style_among(several, op), sum)).collect(),
     };
     responses.first()?;
     lines.push(("service".to_string(), LineStyle::Asked, &service));
