@@ -441,6 +441,7 @@ mod tests {
             ios_lost: 0,
             executions: Vec::new(),
             steps,
+            notes: Vec::new(),
         }
     }
 

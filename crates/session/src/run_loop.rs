@@ -461,6 +461,7 @@ impl Under<'_, '_> {
             self.measured_ns += harvest.interval_ns;
         }
         self.executions.take(self.spine, self.context, &harvest.executions)?;
+        self.say(harvest)?;
         let stretch = self.stretch();
         let mut load = Vec::new();
         if self.is_paced() {
@@ -486,6 +487,11 @@ impl Under<'_, '_> {
             Some(playback) => playback.interval(self.spine, harvest.lanes.iter().map(|lane| lane.errors).sum()),
             None => Ok(()),
         }
+    }
+
+    /// Passes on what workloads in trees have to say.
+    fn say(&mut self, harvest: &IntervalHarvest) -> Result<(), SessionError> {
+        harvest.notes.iter().try_for_each(|note| self.spine.note(EventKind::Engine, note))
     }
 
     /// Is there any load but commands?
@@ -547,6 +553,7 @@ impl Under<'_, '_> {
         self.harvested_ns = harvest.t_ns;
         let is_idle = harvest.jobs.is_empty() && harvest.steps.is_empty();
         if is_idle && harvest.lanes.iter().all(|lane| lane.ops == 0 && lane.errors == 0) {
+            self.say(harvest)?;
             return self.executions.take(self.spine, self.context, &harvest.executions);
         }
         let measured_ns = self.measured_ns;
