@@ -9,6 +9,7 @@
 //! *Due* is the schedule's time in an open loop, the time when the slot became free in a closed one; response time is
 //! completion − due, service time completion − submission.
 
+mod arrivals;
 mod block_request;
 mod blocks;
 mod budget;
@@ -44,6 +45,7 @@ mod scheduler;
 mod shared;
 mod stats;
 mod sync;
+mod teams;
 mod tree;
 mod uring_memory;
 mod uring_queue;

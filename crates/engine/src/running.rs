@@ -1,5 +1,6 @@
 //! A run under way: the coordinator's side.
 
+use crate::arrivals::{Arrived, is_predictable};
 use crate::blocks::Blocks;
 use crate::budget::Budget;
 use crate::choose::Chosen;
@@ -7,29 +8,27 @@ use crate::commands::{CommandSet, ExecutionLog, command_group};
 use crate::cpu::CostClock;
 use crate::failure::{RawFailure, describe};
 use crate::group::divide;
-use crate::group_spec::{GroupSpec, JobSpec, LaneSpec};
+use crate::group_spec::LaneSpec;
 use crate::harvest::{
-    Arrived, BUSY_SHARE, FailedOperation, FinishedRun, IntervalHarvest, JobInterval, KeptIo, LaneEnd, LaneEnds,
-    LaneInterval, LaneMap, StepMap, WorkerInterval, is_predictable,
+    BUSY_SHARE, FailedOperation, FinishedRun, IntervalHarvest, JobInterval, KeptIo, LaneEnd, LaneEnds, LaneInterval,
+    LaneMap, StepMap, WorkerInterval,
 };
-use crate::job_counts::{DepthCounts, JobSpan, JobStat};
 use crate::job_status::JobStatuses;
 use crate::pool::used_targets;
 use crate::replay_progress::Played;
-use crate::shared::{Control, Done, Gate, Status};
-use crate::stats::{Buffer, RawIo, Slot};
+use crate::shared::{Control, Done, Gate};
+use crate::stats::RawIo;
 use crate::sync::SyncWorkers;
+use crate::teams::{IO_URING, SYNC, WorkerSet};
 use crate::tree::TreeCrew;
 use crate::uring_worker::Worker;
 use crate::work::Group;
 use crate::work::{RingWork, Work};
 use crate::{EngineError, EngineOptions, ResolvedRate, RunInput, choose, placement};
-use plan::generate::OperationKind;
 use quantity::clock;
 use quantity::histogram::Histogram;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long workers have to end after the order to stop; those that hang in the kernel are left behind.
@@ -37,110 +36,6 @@ const GIVE_UP_NS: u64 = 50_000_000;
 
 /// The same of commands, which are killed then: what came from them ends before this process does.
 const COMMANDS_GIVE_UP_NS: u64 = 5_000_000_000;
-
-/// Names of the engines, of workers and of runs.
-pub(crate) const IO_URING: &str = "io_uring";
-pub(crate) const SYNC: &str = "sync";
-
-/// What a thread does.
-type ThreadBody = Box<dyn FnOnce() -> Result<(), EngineError> + Send>;
-
-/// One worker, or the crew of a synchronous group.
-pub(crate) struct WorkerSet {
-    stats: Arc<Slot>,
-    spare: Buffer,
-    status: Arc<Status>,
-    threads: Vec<JoinHandle<Result<(), EngineError>>>,
-    /// The group's lanes in the run's terms.
-    lanes: Vec<(usize, usize)>,
-    /// Its jobs.
-    jobs: Vec<TeamJob>,
-    /// `io_uring` or `sync`.
-    engine: &'static str,
-    cost: CostClock,
-}
-
-/// A job of a team.
-struct TeamJob {
-    workload: usize,
-    span: Arc<JobSpan>,
-    /// Begin and end at the last harvest.
-    last_span: (Option<u64>, Option<u64>),
-}
-
-impl WorkerSet {
-    /// One thread with its lanes.
-    pub(crate) fn new(
-        stats: Arc<Slot>,
-        spare: Buffer,
-        status: Arc<Status>,
-        threads: Vec<JoinHandle<Result<(), EngineError>>>,
-        lanes: Vec<(usize, usize)>,
-    ) -> Self {
-        let (jobs, cost) = (Vec::new(), CostClock::new(true, true));
-        Self { stats, spare, status, threads, lanes, jobs, engine: IO_URING, cost }
-    }
-
-    /// The threads to come of a group of this kind of work; their cost is noted by thread or, of crews, by the first one's process.
-    fn of<W: Work>(group: &GroupSpec, engine: &'static str, cost: CostClock) -> Self {
-        let of_job =
-            |job: &JobSpec| TeamJob { workload: job.workload, span: Arc::clone(&job.span), last_span: (None, None) };
-        Self {
-            stats: Arc::new(Slot::new(group.lanes.len(), W::KINDS)),
-            spare: Buffer::new(group.lanes.len(), W::KINDS),
-            status: Arc::default(),
-            threads: Vec::new(),
-            lanes: group.lanes.iter().map(|lane| (lane.workload, lane.target)).collect(),
-            jobs: group.jobs.iter().map(of_job).collect(),
-            engine,
-            cost,
-        }
-    }
-
-    /// Threads in trees: all teams have the same lanes.
-    pub(crate) fn of_trees(lanes: Vec<(usize, usize)>, engine: &'static str, cost: CostClock) -> Self {
-        let buffer = Buffer::new(lanes.len(), OperationKind::TREES);
-        let stats = Arc::new(Slot::new(lanes.len(), OperationKind::TREES));
-        Self { engine, cost, ..Self::new(stats, buffer, Arc::default(), Vec::new(), lanes) }
-    }
-
-    /// Where its threads note what they do.
-    pub(crate) fn stats(&self) -> Arc<Slot> {
-        Arc::clone(&self.stats)
-    }
-
-    /// Where they say that they have ended.
-    pub(crate) fn status(&self) -> Arc<Status> {
-        Arc::clone(&self.status)
-    }
-
-    /// Has it come to its end?
-    fn is_done(&self) -> bool {
-        self.status.done.load(Ordering::Acquire)
-    }
-
-    /// Adds a thread.
-    pub(crate) fn spawn(&mut self, name: String, body: ThreadBody) -> Result<(), EngineError> {
-        let builder = std::thread::Builder::new().name(name).stack_size(256 << 10);
-        self.threads.push(builder.spawn(body).map_err(EngineError::system("start a worker thread"))?);
-        Ok(())
-    }
-}
-
-impl TeamJob {
-    /// What is to be said of it, if anything; the run began at `started_ns` of the clock.
-    fn interval(&mut self, stat: Option<&mut JobStat>, started_ns: u64) -> Option<JobInterval> {
-        let span = self.span.get();
-        let is_new = std::mem::replace(&mut self.last_span, span) != span;
-        let of_clock = |t_ns: Option<u64>| t_ns.map(|t_ns| started_ns + t_ns);
-        let counted =
-            stat.map(|stat| [&mut stat.depth, &mut stat.submitted, &mut stat.completed].map(DepthCounts::take));
-        let [depth, submitted, completed] = counted.unwrap_or_default();
-        let has_news = is_new || depth.count() > 0 || completed.count() > 0;
-        let (began_ns, ended_ns) = (of_clock(span.0), of_clock(span.1));
-        has_news.then_some(JobInterval { workload: self.workload, began_ns, ended_ns, depth, submitted, completed })
-    }
-}
 
 /// The crew of a run's commands. What it does is in no figure of I/O, so it stands beside the other teams.
 #[derive(Default)]

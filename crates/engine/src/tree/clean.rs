@@ -6,7 +6,6 @@ use plan::generate::OperationKind;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use tree::{FileState, NameKind, name_kind};
 
 impl TreeThread<'_> {
@@ -16,7 +15,7 @@ impl TreeThread<'_> {
         if lane.phases.piece() == 0 {
             self.list_directories();
         }
-        if !self.pass(|| {}) {
+        if !self.pass() {
             return false;
         }
         let directories = lane.phases.found.lock().map(|found| std::sync::Arc::clone(&found)).unwrap_or_default();
@@ -28,7 +27,7 @@ impl TreeThread<'_> {
                 break;
             }
         }
-        if !self.pass(|| {}) {
+        if !self.pass() {
             return false;
         }
         let depth = |path: &[u8]| path.iter().filter(|byte| **byte == b'/').count();
@@ -42,14 +41,7 @@ impl TreeThread<'_> {
                     break;
                 }
             }
-            let is_last = level == 0;
-            let tree = std::sync::Arc::clone(&lane.tree);
-            let last = move || {
-                if is_last {
-                    look_at_all(&tree);
-                }
-            };
-            if !self.pass(last) {
+            if !self.pass() {
                 return false;
             }
         }
@@ -115,7 +107,12 @@ impl TreeThread<'_> {
             rustix::fs::unlinkat(this.tree().anchor(), &*this.path, flags).map_err(Failure::from)?;
             Ok(0)
         });
-        removed.is_some()
+        match removed {
+            None => return false,
+            Some(Err(failure)) if !failure.is(Errno::NOENT) => {}
+            Some(_) => drop(forget(self.tree(), path)),
+        }
+        true
     }
 }
 
@@ -136,30 +133,19 @@ fn each_entry(directory: &OwnedFd, mut visit: impl FnMut(&[u8], &Stat) -> bool) 
     }
 }
 
-/// After everything was to be deleted: what is left of the tree?
-fn look_at_all(tree: &tree::Tree) {
-    let (state, layout, mut path) = (tree.state(), tree.layout(), Vec::new());
-    let is_there = |path: &[u8]| {
-        let path = std::ffi::OsStr::from_bytes(path);
-        rustix::fs::statat(tree.anchor(), path, AtFlags::SYMLINK_NOFOLLOW).ok()
-    };
-    for directory in 0..layout.directories() {
-        if !state.has_directory(directory) {
-            continue;
-        }
-        layout.directory_path(directory, &mut path);
-        if is_there(&path).is_some() {
-            continue;
-        }
-        state.set_directory(layout, directory, false);
-        for file in layout.files_of(directory) {
+/// What was at this path is gone: it is known by its number if it is of this shape.
+fn forget(tree: &tree::Tree, path: &[u8]) -> Option<()> {
+    let (state, layout) = (tree.state(), tree.layout());
+    let mut directory = None;
+    for name in std::str::from_utf8(path).ok()?.split('/') {
+        if let Some(number) = name.strip_prefix("vdb_f").and_then(|rest| rest.strip_suffix(".file")) {
+            let file = layout.file_at(directory?, number.parse().ok()?)?;
             state.set_file(layout, file, FileState { exists: false, bytes: 0 });
+            return Some(());
         }
+        let (level, number) = name.strip_prefix("vdb.")?.strip_suffix(".dir")?.split_once('_')?;
+        directory = Some(layout.child(directory, level.parse().ok()?, number.parse().ok()?)?);
     }
-    for file in (0..layout.files()).filter(|file| state.file(*file).exists) {
-        layout.file_path(file, &mut path);
-        let stat = is_there(&path);
-        let bytes = stat.as_ref().and_then(|stat| u64::try_from(stat.st_size).ok()).unwrap_or(0);
-        state.set_file(layout, file, FileState { exists: stat.is_some(), bytes });
-    }
+    state.set_directory(layout, directory?, false);
+    Some(())
 }

@@ -184,7 +184,13 @@ impl TreeThread<'_> {
     fn move_file(&mut self, file: u32) -> Result<(), Failure> {
         let source = &*self.lane.tree;
         let Some(target) = self.lane.destination.as_deref() else { return Err(Errno::INVAL.into()) };
-        rustix::fs::renameat(source.anchor(), &*self.path, target.anchor(), &*self.path)?;
+        let renamed = rustix::fs::renameat(source.anchor(), &*self.path, target.anchor(), &*self.path);
+        if renamed == Err(Errno::XDEV) {
+            // On another file system it is what Vdbench makes of it: a copy, and the source is deleted.
+            self.copy(file)?;
+            return self.delete_step(source, file);
+        }
+        renamed?;
         let moved = source.state().file(file);
         target.state().set_file(target.layout(), file, moved);
         source.state().set_file(source.layout(), file, FileState { exists: false, bytes: 0 });

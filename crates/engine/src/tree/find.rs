@@ -125,7 +125,7 @@ impl TreeThread<'_> {
             return Round::Nothing;
         }
         // None was met; that there is none is certain only after a look at all.
-        let from = u32::try_from(u64::from(count) * (self.seed >> 40) >> 24).unwrap_or(0);
+        let from = u32::try_from((u64::from(count) * (self.seed >> 40)) >> 24).unwrap_or(0);
         for at in (from..count).chain(0..from) {
             match self.look(self.number(at)) {
                 Look::Fits(found) => return Round::Found(found),

@@ -27,7 +27,7 @@ impl TreeThread<'_> {
                     break;
                 }
             }
-            if !self.pass(|| {}) {
+            if !self.pass() {
                 return;
             }
         }
@@ -40,7 +40,8 @@ impl TreeThread<'_> {
         {
             let file = files.get(at);
             let (known, asked) = (lane.tree.state().file(file), layout.asked_bytes(file));
-            if !(known.exists && known.bytes >= asked) && !self.format_file(file, known, asked) {
+            let is_whole = known.exists && known.bytes >= asked;
+            if !is_whole && !self.format_file(file, known, asked) {
                 break;
             }
         }
@@ -52,8 +53,8 @@ impl TreeThread<'_> {
     }
 
     /// Waits for the other threads of the lane.
-    pub(crate) fn pass(&mut self, last: impl FnOnce()) -> bool {
-        let goes_on = self.lane.phases.pass(|| self.may_go_on(), last);
+    pub(crate) fn pass(&mut self) -> bool {
+        let goes_on = self.lane.phases.pass(|| self.may_go_on());
         self.free_ns = self.now_ns();
         goes_on
     }

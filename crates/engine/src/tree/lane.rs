@@ -142,6 +142,16 @@ impl TreeLane {
         }
     }
 
+    /// When the next operation at a rate is due.
+    fn next_ns(&self) -> Option<u64> {
+        self.tickets.as_ref().map(|tickets| tickets.lock().unwrap_or_else(PoisonError::into_inner).next_ns())
+    }
+
+    /// At a rate, is something left that is due at `last_ns` or before?
+    pub(crate) fn has_tickets(&self, last_ns: u64) -> bool {
+        self.next_ns().is_some_and(|next_ns| next_ns <= last_ns)
+    }
+
     /// The next operation at a rate.
     pub(crate) fn ticket(&self, last_ns: u64) -> Option<Ticket> {
         self.tickets.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take(&self.kinds, last_ns)
@@ -157,9 +167,7 @@ impl TreeLane {
     /// Nothing is left that it could begin with: what is due at `due_ns` (at a rate, where that is known) is not done.
     pub(crate) fn used_up(&self, due_ns: Option<u64>) {
         self.is_used_up.store(true, Ordering::Release);
-        if let Some(due_ns) = due_ns {
-            self.ends_ns.fetch_min(due_ns, Ordering::AcqRel);
-        }
+        self.ends_ns.fetch_min(due_ns.unwrap_or(u64::MAX), Ordering::AcqRel);
     }
 
     /// A thread has ended; says whether it was the last one.
@@ -167,9 +175,7 @@ impl TreeLane {
         let is_last = self.left.fetch_sub(1, Ordering::AcqRel) == 1;
         if is_last {
             self.turns.iter().for_each(|turns| turns.leave(self.number));
-            let next_ns =
-                self.tickets.as_ref().map(|tickets| tickets.lock().unwrap_or_else(PoisonError::into_inner).next_ns());
-            if let Some(next_ns) = next_ns.filter(|_| self.is_used_up.load(Ordering::Acquire)) {
+            if let Some(next_ns) = self.next_ns().filter(|_| self.is_used_up.load(Ordering::Acquire)) {
                 self.ends_ns.fetch_min(next_ns, Ordering::AcqRel);
             }
         }

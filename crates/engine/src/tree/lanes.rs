@@ -8,9 +8,9 @@ use super::tickets::{Kinds, Tickets, Turns, chance};
 use crate::budget::Budget;
 use crate::cpu::CostClock;
 use crate::group::pattern_of;
-use crate::running::{SYNC, WorkerSet};
 use crate::shared::{Control, Gate};
 use crate::stats::Slot;
+use crate::teams::{SYNC, WorkerSet};
 use crate::{EngineError, ResolvedRate, RunInput};
 use plan::generate::{ArrivalSchedule, ContentGenerator, GeneratorPart, OperationKind, WriteVolume, writer_of};
 use plan::{FileAccess, TreeLoad, TreeTask, TreeUse, Workload};
@@ -88,7 +88,12 @@ impl TreeCrew {
         for (thread, number) in threads.into_iter().enumerate() {
             let (team, slot) = (thread % count, thread / count);
             let content = content_of(input, &lanes.lanes[number], thread)?;
-            let shared = (Arc::clone(&lanes), teams[team].stats(), teams[team].status(), Arc::clone(&left[team]));
+            let shared = (
+                Arc::clone(&lanes),
+                Arc::clone(&teams[team].stats),
+                Arc::clone(&teams[team].status),
+                Arc::clone(&left[team]),
+            );
             let gate = Arc::clone(gate);
             let body = move || {
                 let (lanes, stats, status, left) = shared;

@@ -30,13 +30,12 @@ impl Phases {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Waits for the other threads at the end of a part; `last` is done once, before the next part begins. False: the run ends.
-    pub(crate) fn pass(&self, goes_on: impl Fn() -> bool, last: impl FnOnce()) -> bool {
+    /// Waits for the other threads at the end of a part; false: the run ends.
+    pub(crate) fn pass(&self, goes_on: impl Fn() -> bool) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let part = state.0;
         state.1 += 1;
         if state.1 == self.threads {
-            last();
             self.next.store(0, Ordering::Relaxed);
             *state = (part + 1, 0);
             drop(state);

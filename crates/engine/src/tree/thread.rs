@@ -111,7 +111,8 @@ impl TreeThread<'_> {
     pub(crate) fn pause(&mut self) -> bool {
         std::thread::sleep(PAUSE);
         self.free_ns = self.now_ns();
-        self.goes_on() && (!self.lane.is_closed() || self.free_ns <= self.all.last_ns)
+        let is_late = self.free_ns > self.all.last_ns;
+        self.goes_on() && !(is_late && !self.lane.has_tickets(self.all.last_ns))
     }
 
     /// The next operation; `None`: there is none any more.

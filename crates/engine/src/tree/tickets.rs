@@ -164,3 +164,34 @@ impl Turns {
         self.changed.iter().for_each(Condvar::notify_all);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_turn_keeps_all_shares_to_one_operation() {
+        let shares = [0.5, 0.3, 0.15, 0.05];
+        let (turns, control, mut done) = (Turns::new(&shares), Control::default(), [0_u64; 4]);
+        for total in 1..=10_000_u64 {
+            let next = Turns::next(&turns.lock()).unwrap();
+            assert_eq!(turns.take(next, &control), Some(false));
+            done[next] += 1;
+            for (done, share) in done.iter().zip(shares) {
+                assert!((*done as f64 - share * total as f64).abs() <= 1.0, "{done} of {total}");
+            }
+        }
+        // The others do not wait for one that has ended.
+        (0..3).for_each(|lane| turns.leave(lane));
+        assert_eq!((turns.take(3, &control), turns.take(3, &control)), (Some(false), Some(false)));
+        assert_eq!(turns.take(0, &control), None);
+    }
+
+    #[test]
+    fn the_kind_of_an_operation_follows_from_its_number() {
+        let kinds = Kinds::new(&TreeTask::Mixed { read: 0.25 }, 9);
+        let reads = |from: u64| (from..from + 10_000).filter(|at| kinds.of(*at) == OperationKind::Read).count();
+        assert!((2300..2700).contains(&reads(0)) && reads(0) == reads(0) && reads(0) != reads(50_000));
+        assert!((0..1000).all(|at| below(chance(3, at), 7) < 7 && unit(chance(3, at)) > 0.0));
+    }
+}
