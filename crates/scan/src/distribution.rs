@@ -1,0 +1,200 @@
+//! Distributions of whole numbers in bounded memory: exact below 256, in 128 steps for each power of two above.
+
+/// Values below this have a step of their own.
+const EXACT: u64 = 256;
+/// Steps for each power of two above.
+const STEPS: usize = 128;
+/// Powers of two that have values: zero, and one for each bit.
+const POWERS: usize = 65;
+
+/// How many values, and their sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Step {
+    count: u64,
+    sum: u128,
+}
+
+/// A distribution of whole numbers: count, sum, least and greatest are exact, percentiles within 0.8 %.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Distribution {
+    count: u64,
+    sum: u128,
+    min: Option<u64>,
+    max: u64,
+    steps: Vec<Step>,
+}
+
+/// Which step a value belongs to.
+fn step_of(value: u64) -> usize {
+    if value < EXACT {
+        return usize::try_from(value).unwrap_or(0);
+    }
+    let power = value.ilog2();
+    let within = (value >> (power - 7)) & (STEPS as u64 - 1);
+    EXACT as usize + (power as usize - 8) * STEPS + usize::try_from(within).unwrap_or(0)
+}
+
+impl Distribution {
+    /// Adds a value.
+    pub fn add(&mut self, value: u64) {
+        let at = step_of(value);
+        if self.steps.len() <= at {
+            self.steps.resize(at + 1, Step::default());
+        }
+        if let Some(step) = self.steps.get_mut(at) {
+            step.count += 1;
+            step.sum += u128::from(value);
+        }
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.min = Some(self.min.map_or(value, |min| min.min(value)));
+        self.max = self.max.max(value);
+    }
+
+    /// Adds all values of another one.
+    pub fn merge(&mut self, other: &Self) {
+        if self.steps.len() < other.steps.len() {
+            self.steps.resize(other.steps.len(), Step::default());
+        }
+        for (own, step) in self.steps.iter_mut().zip(&other.steps) {
+            own.count += step.count;
+            own.sum += step.sum;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.into_iter().chain(other.min).min();
+        self.max = self.max.max(other.max);
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Sum of the values.
+    #[must_use]
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// The least value, if there is any.
+    #[must_use]
+    pub fn min(&self) -> Option<u64> {
+        self.min
+    }
+
+    /// The greatest value, if there is any.
+    #[must_use]
+    pub fn max(&self) -> Option<u64> {
+        self.min.map(|_| self.max)
+    }
+
+    /// The mean, if there are values.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The value that `share` (0 to 1) of the values do not exceed, within 0.8 %; exact below 256.
+    #[must_use]
+    pub fn percentile(&self, share: f64) -> Option<u64> {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the count")]
+        let rank = ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let mut seen = 0;
+        let step = self.steps.iter().find(|step| {
+            seen += step.count;
+            seen >= rank
+        })?;
+        u64::try_from(step.sum / u128::from(step.count.max(1))).ok()
+    }
+
+    /// By power of two: the first value of each (0, 1, 2, 4, …), how many values, and their sum; powers without values left out.
+    #[must_use]
+    pub fn by_power(&self) -> Vec<(u64, u64, u128)> {
+        let mut powers = [(0_u64, 0_u128); POWERS];
+        for (at, step) in self.steps.iter().enumerate() {
+            let first = if at < EXACT as usize { at as u64 } else { EXACT << ((at - EXACT as usize) / STEPS) };
+            let power = first.checked_ilog2().map_or(0, |power| power as usize + 1);
+            if let Some((count, sum)) = powers.get_mut(power) {
+                *count += step.count;
+                *sum += step.sum;
+            }
+        }
+        let first = |power: usize| if power == 0 { 0 } else { 1 << (power - 1) };
+        let all = powers.into_iter().enumerate().filter(|(_, (count, _))| *count > 0);
+        all.map(|(power, (count, sum))| (first(power), count, sum)).collect()
+    }
+
+    /// Means of `parts` equal parts of the values, the least first; none without values. Their mean is that of all values.
+    #[must_use]
+    pub fn parts(&self, parts: usize) -> Vec<f64> {
+        let mut means = Vec::with_capacity(parts);
+        let each = self.count as f64 / parts as f64;
+        let (mut taken, mut sum) = (0.0, 0.0);
+        for step in self.steps.iter().filter(|step| step.count > 0) {
+            let mean = step.sum as f64 / step.count as f64;
+            let mut left = step.count as f64;
+            while left > 0.0 && means.len() < parts {
+                let take = f64::min(left, each - taken);
+                left -= take;
+                taken += take;
+                sum += take * mean;
+                if each - taken > 1e-9 * each {
+                    break;
+                }
+                // A part of one step has exactly its mean.
+                means.push(if take >= each { mean } else { sum / taken });
+                (taken, sum) = (0.0, 0.0);
+            }
+        }
+        if self.count > 0 && means.len() < parts && taken > 0.0 {
+            means.push(sum / taken);
+        }
+        means
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn figures_are_those_of_the_sorted_values(mut values in prop::collection::vec(prop_oneof![0_u64..300, any::<u64>()], 1..300)) {
+            let (mut whole, mut half) = (Distribution::default(), Distribution::default());
+            for (at, value) in values.iter().enumerate() {
+                if at % 2 == 0 { whole.add(*value) } else { half.add(*value) }
+            }
+            whole.merge(&half);
+            values.sort_unstable();
+            let count = values.len();
+            prop_assert_eq!(whole.count(), count as u64);
+            prop_assert_eq!(whole.sum(), values.iter().map(|value| u128::from(*value)).sum::<u128>());
+            prop_assert_eq!((whole.min(), whole.max()), (values.first().copied(), values.last().copied()));
+            for share in [0.5, 0.9, 0.99, 1.0] {
+                let rank = ((share * count as f64).ceil() as usize).max(1);
+                let (found, exact) = (whole.percentile(share).unwrap() as f64, values[rank - 1] as f64);
+                prop_assert!((found - exact).abs() <= exact / 128.0 && (exact >= 256.0 || found == exact), "{} {}", found, exact);
+            }
+            for (first, of_power, sum) in whole.by_power() {
+                let end = if first == 0 { 1 } else { u128::from(first) * 2 };
+                let of = values.iter().filter(|value| (u128::from(first)..end).contains(&u128::from(**value)));
+                prop_assert_eq!((of.clone().count() as u64, of.map(|value| u128::from(*value)).sum::<u128>()), (of_power, sum));
+            }
+            let parts = whole.parts(100);
+            prop_assert_eq!(parts.len(), 100);
+            prop_assert!(parts.is_sorted_by(|one, next| *one <= next * (1.0 + 1e-9)));
+            let (mean, exact) = (parts.iter().sum::<f64>() / 100.0, whole.mean().unwrap());
+            prop_assert!((mean - exact).abs() <= exact * 1e-6, "{} {}", mean, exact);
+        }
+    }
+
+    #[test]
+    fn without_values_there_are_no_figures() {
+        let none = Distribution::default();
+        assert_eq!((none.min(), none.max(), none.mean(), none.percentile(0.5)), (None, None, None, None));
+        assert!(none.parts(100).is_empty() && none.by_power().is_empty());
+    }
+}
