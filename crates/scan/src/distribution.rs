@@ -1,7 +1,7 @@
 //! Distributions of whole numbers in bounded memory: exact below 256, in 128 steps for each power of two above.
 
 /// Values below this have a step of their own.
-const EXACT: u64 = 256;
+const EXACT: usize = 256;
 /// Steps for each power of two above.
 const STEPS: usize = 128;
 /// Powers of two that have values: zero, and one for each bit.
@@ -26,12 +26,12 @@ pub struct Distribution {
 
 /// Which step a value belongs to.
 fn step_of(value: u64) -> usize {
-    if value < EXACT {
+    if value < EXACT as u64 {
         return usize::try_from(value).unwrap_or(0);
     }
     let power = value.ilog2();
     let within = (value >> (power - 7)) & (STEPS as u64 - 1);
-    EXACT as usize + (power as usize - 8) * STEPS + usize::try_from(within).unwrap_or(0)
+    EXACT + (power as usize - 8) * STEPS + usize::try_from(within).unwrap_or(0)
 }
 
 impl Distribution {
@@ -109,12 +109,18 @@ impl Distribution {
         u64::try_from(step.sum / u128::from(step.count.max(1))).ok()
     }
 
+    /// Steps with values, the least first: how many, and their mean.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        let steps = self.steps.iter().filter(|step| step.count > 0);
+        steps.map(|step| (step.count as f64, step.sum as f64 / step.count as f64))
+    }
+
     /// By power of two: the first value of each (0, 1, 2, 4, …), how many values, and their sum; powers without values left out.
     #[must_use]
     pub fn by_power(&self) -> Vec<(u64, u64, u128)> {
         let mut powers = [(0_u64, 0_u128); POWERS];
         for (at, step) in self.steps.iter().enumerate() {
-            let first = if at < EXACT as usize { at as u64 } else { EXACT << ((at - EXACT as usize) / STEPS) };
+            let first = if at < EXACT { at as u64 } else { (EXACT as u64) << ((at - EXACT) / STEPS) };
             let power = first.checked_ilog2().map_or(0, |power| power as usize + 1);
             if let Some((count, sum)) = powers.get_mut(power) {
                 *count += step.count;
@@ -126,32 +132,34 @@ impl Distribution {
         all.map(|(power, (count, sum))| (first(power), count, sum)).collect()
     }
 
-    /// Means of `parts` equal parts of the values, the least first; none without values. Their mean is that of all values.
+    /// Means of parts of the values with these weights, the least values first; 0 for a part without weight. The mean of all parts
+    /// is that of all values.
     #[must_use]
-    pub fn parts(&self, parts: usize) -> Vec<f64> {
-        let mut means = Vec::with_capacity(parts);
-        let each = self.count as f64 / parts as f64;
-        let (mut taken, mut sum) = (0.0, 0.0);
-        for step in self.steps.iter().filter(|step| step.count > 0) {
-            let mean = step.sum as f64 / step.count as f64;
-            let mut left = step.count as f64;
-            while left > 0.0 && means.len() < parts {
-                let take = f64::min(left, each - taken);
-                left -= take;
-                taken += take;
-                sum += take * mean;
-                if each - taken > 1e-9 * each {
-                    break;
+    pub fn parts(&self, weights: &[f64]) -> Vec<f64> {
+        let all: f64 = weights.iter().sum();
+        let mut steps = self.steps();
+        let (mut left, mut mean) = (0.0, 0.0);
+        let mut part = |weight: &f64| {
+            let wanted = weight * self.count as f64 / all;
+            let (mut missing, mut sum) = (wanted, 0.0);
+            while missing > 0.0 {
+                if left <= 0.0 {
+                    // The last value stands for what rounding left.
+                    (left, mean) = steps.next().unwrap_or((f64::INFINITY, mean));
                 }
-                // A part of one step has exactly its mean.
-                means.push(if take >= each { mean } else { sum / taken });
-                (taken, sum) = (0.0, 0.0);
+                let take = f64::min(missing, left);
+                if take >= wanted {
+                    // All of one step have exactly its mean.
+                    left -= take;
+                    return mean;
+                }
+                left -= take;
+                missing -= take;
+                sum += take * mean;
             }
-        }
-        if self.count > 0 && means.len() < parts && taken > 0.0 {
-            means.push(sum / taken);
-        }
-        means
+            if wanted > 0.0 { sum / wanted } else { 0.0 }
+        };
+        weights.iter().map(&mut part).collect()
     }
 }
 
@@ -183,7 +191,7 @@ mod tests {
                 let of = values.iter().filter(|value| (u128::from(first)..end).contains(&u128::from(**value)));
                 prop_assert_eq!((of.clone().count() as u64, of.map(|value| u128::from(*value)).sum::<u128>()), (of_power, sum));
             }
-            let parts = whole.parts(100);
+            let parts = whole.parts(&[1.0; 100]);
             prop_assert_eq!(parts.len(), 100);
             prop_assert!(parts.is_sorted_by(|one, next| *one <= next * (1.0 + 1e-9)));
             let (mean, exact) = (parts.iter().sum::<f64>() / 100.0, whole.mean().unwrap());
@@ -195,6 +203,6 @@ mod tests {
     fn without_values_there_are_no_figures() {
         let none = Distribution::default();
         assert_eq!((none.min(), none.max(), none.mean(), none.percentile(0.5)), (None, None, None, None));
-        assert!(none.parts(100).is_empty() && none.by_power().is_empty());
+        assert!(none.by_power().is_empty());
     }
 }

@@ -75,6 +75,7 @@ impl Measured {
         lines.extend(self.level_rows());
         lines.push(String::new());
         lines.extend(self.size_rows());
+        lines.iter_mut().for_each(|line| line.truncate(line.trim_end().len()));
         lines
     }
 

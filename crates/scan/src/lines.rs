@@ -17,8 +17,8 @@ pub struct Likeness {
     pub bytes: (u128, u128),
     /// Mean level of the directories that have files, by file.
     pub level: (f64, f64),
-    /// Percent of the files that have a size within a factor of two.
-    pub within_two: u32,
+    /// Percent of the files that get a size within a factor of two of their own; `None` without files.
+    pub within_two: Option<f64>,
 }
 
 /// Parameter lines, and how alike their tree is.
@@ -58,14 +58,13 @@ impl ScanLines {
     pub fn of(measured: &Measured) -> Self {
         let tree = TreeChoice::of(measured);
         let (directories, files, level) = tree.counts();
-        let share = files as f64 / measured.files.max(1) as f64;
-        let sizes = SizeMix::of(&measured.sizes).adjusted(files, measured.sizes.sum() as f64 * share);
+        let sizes = SizeMix::of(&measured.sizes, files);
         let likeness = Likeness {
             directories: (measured.directories, directories),
             files: (measured.files, files),
-            bytes: (measured.sizes.sum(), sizes.bytes(files)),
+            bytes: (measured.sizes.sum(), sizes.bytes()),
             level: (measured.mean_level(), level),
-            within_two: sizes.within_two,
+            within_two: sizes.within_two(&measured.sizes),
         };
         Self { tree, sizes, likeness }
     }
@@ -97,12 +96,13 @@ impl ScanLines {
             format!("{what} {} asked, {} made ({share})", grouped(asked as f64), grouped(made as f64))
         };
         let share = percent(bytes.0 as f64, bytes.1 as f64);
+        let near = within_two.map_or("–".to_string(), |near| format!("{near:.1} %"));
         vec![
             counts("directories", directories),
             counts("files      ", files),
             format!("bytes       {} asked, {} made ({share})", bytes_word(bytes.0), bytes_word(bytes.1)),
             format!("files are in level {:.1} asked, {:.1} made, on average", level.0, level.1),
-            format!("sizes: {within_two} % of the files get one within a factor of two of their own"),
+            format!("sizes: {near} of the files get one within a factor of two of their own"),
         ]
     }
 

@@ -5,23 +5,38 @@ use plan::{FilePlace, FileSizes, TreeShape};
 use tree::TreeLayout;
 
 /// The most sizes in a line.
-pub(crate) const SIZES_MAX: usize = 16;
+const SIZES_MAX: usize = 16;
 /// The parts of a whole, each of a percent.
 const PARTS: usize = 100;
 /// A further size must be worth so much, in squares of powers of two over all percents.
 const SIZE_COST: f64 = 1e-6;
 /// Above so many files the numbers of each size are what the percents say.
 const COUNTED_MAX: u64 = 20_000_000;
-/// The most that the greatest size is changed so that the bytes are right, as a factor.
-const CHANGE_MAX: f64 = 2.0;
 
 /// Sizes of files with their percents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeMix {
     /// `(bytes, percent)`, the smallest first; the percents sum to 100.
     pub parts: Vec<(u64, u32)>,
-    /// Percent of the files that have a size within a factor of two.
-    pub within_two: u32,
+    /// How many files get each of these.
+    numbers: Vec<u64>,
+}
+
+/// How many of so many files stand in each percent: Vdbench chooses by chance, but always alike. `None`: too many to count, or none.
+fn numbers(files: u64) -> Option<Vec<u64>> {
+    if !(1..=COUNTED_MAX).contains(&files) {
+        return None;
+    }
+    let sizes = FileSizes::Mix((0..PARTS as u64).map(|percent| (percent, 1.0)).collect());
+    let (place, total_bytes, working_set_bytes) = (FilePlace::Bottom, None, None);
+    let shape = TreeShape { depth: 1, width: 1, files, place, sizes, total_bytes, working_set_bytes, shared: false };
+    let layout = TreeLayout::new(&shape).ok()?;
+    let mut numbers = vec![0; PARTS];
+    for file in 0..layout.files() {
+        let percent = usize::try_from(layout.asked_bytes(file)).unwrap_or(0);
+        numbers.get_mut(percent).into_iter().for_each(|number| *number += 1);
+    }
+    Some(numbers)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; sizes are no negative numbers")]
@@ -29,15 +44,30 @@ fn whole(bytes: f64) -> u64 {
     bytes.round() as u64
 }
 
-/// Cost of one size for the parts from one to another: squares of how many powers of two they are away from their mean.
-fn cost(parts: &[f64]) -> f64 {
+/// Some of the files: how many, and their mean size.
+type Part = (f64, f64);
+
+/// All of them together.
+fn together(parts: &[Part]) -> Part {
+    let count: f64 = parts.iter().map(|(count, _)| count).sum();
+    let bytes: f64 = parts.iter().map(|(count, mean)| count * mean).sum();
+    // All of one size have exactly that.
+    match parts.iter().find(|(count, _)| *count > 0.0) {
+        Some((_, first)) if parts.iter().all(|(count, mean)| *count == 0.0 || mean == first) => (count, *first),
+        Some(_) => (count, bytes / count),
+        None => (0.0, 0.0),
+    }
+}
+
+/// Cost of one size for these: squares of how many powers of two they are away from their mean.
+fn cost(parts: &[Part]) -> f64 {
     let power = |bytes: f64| (bytes + 1.0).log2();
-    let mean = power(parts.iter().sum::<f64>() / parts.len().max(1) as f64);
-    parts.iter().map(|part| (power(*part) - mean).powi(2)).sum()
+    let (_, mean) = together(parts);
+    parts.iter().map(|(count, part)| count * (power(*part) - power(mean)).powi(2)).sum()
 }
 
 /// Ends of the groups of neighbours that cost least together.
-fn groups(parts: &[f64]) -> Vec<usize> {
+fn groups(parts: &[Part]) -> Vec<usize> {
     let count = parts.len();
     let costs: Vec<Vec<f64>> =
         (0..count).map(|from| (from + 1..=count).map(|to| cost(&parts[from..to])).collect()).collect();
@@ -63,27 +93,76 @@ fn groups(parts: &[f64]) -> Vec<usize> {
 }
 
 impl SizeMix {
-    /// Of these sizes: each percent of the files, by size, has the mean of its group, so that the bytes stay.
+    /// Of these sizes for so many files, which need not be as many: the smallest of them get the smallest sizes, each group the mean
+    /// of its own, so that the mean of all stays.
     #[must_use]
-    pub fn of(sizes: &Distribution) -> Self {
-        let percents = sizes.parts(PARTS);
-        if percents.len() < PARTS {
-            return Self { parts: vec![(0, 100)], within_two: 100 };
+    pub fn of(sizes: &Distribution, files: u64) -> Self {
+        if sizes.count() == 0 {
+            return Self { parts: vec![(0, 100)], numbers: vec![files] };
         }
-        let (mut parts, mut from, mut near) = (Vec::<(u64, u32)>::new(), 0, 0);
+        let counted = numbers(files);
+        let weights: Vec<f64> = match &counted {
+            Some(numbers) => numbers.iter().map(|number| *number as f64 * PARTS as f64 / files as f64).collect(),
+            None => vec![1.0; PARTS],
+        };
+        let percents: Vec<Part> = weights.iter().copied().zip(sizes.parts(&weights)).collect();
+        let (mut parts, mut of_parts, mut from) = (Vec::<(u64, u32)>::new(), Vec::<u64>::new(), 0);
         for to in groups(&percents) {
-            let group = &percents[from..to];
-            let size = whole(group.iter().sum::<f64>() / group.len() as f64);
-            let is_near = |part: &&f64| **part <= 2.0 * size as f64 + 0.5 && size as f64 <= 2.0 * **part + 0.5;
-            near += group.iter().filter(is_near).count();
-            let percent = u32::try_from(group.len()).unwrap_or(0);
-            match parts.last_mut() {
-                Some((last, of_last)) if *last == size => *of_last += percent,
-                _ => parts.push((size, percent)),
-            }
+            let size = whole(together(&percents[from..to]).1);
+            let percent = u32::try_from(to - from).unwrap_or(0);
+            let number = match &counted {
+                Some(numbers) => numbers[from..to].iter().sum(),
+                None => files / PARTS as u64 * u64::from(percent),
+            };
             from = to;
+            match (parts.last_mut(), of_parts.last_mut()) {
+                (Some((last, of_last)), Some(number_of_last)) if *last == size => {
+                    *of_last += percent;
+                    *number_of_last += number;
+                }
+                _ => {
+                    parts.push((size, percent));
+                    of_parts.push(number);
+                }
+            }
         }
-        Self { parts, within_two: u32::try_from(near).unwrap_or(0) }
+        Self { parts, numbers: of_parts }
+    }
+
+    /// Bytes of all files.
+    #[must_use]
+    pub fn bytes(&self) -> u128 {
+        let numbers = self.numbers.iter().copied().map(u128::from);
+        self.parts.iter().zip(numbers).map(|((size, _), number)| u128::from(*size) * number).sum()
+    }
+
+    /// Percent of the files that get a size within a factor of two of their own, when the smallest get the smallest; `None`
+    /// without files.
+    #[must_use]
+    pub fn within_two(&self, sizes: &Distribution) -> Option<f64> {
+        let all = sizes.count() as f64;
+        let (mut from, mut end, mut near) = (0.0, 0.0, 0.0);
+        let made = self.numbers.iter().sum::<u64>().max(1) as f64;
+        let mut parts = self.parts.iter().zip(&self.numbers);
+        let mut size = 0.0;
+        for (count, mean) in sizes.steps() {
+            let mut left = count;
+            while left > 0.0 {
+                if end - from <= 1e-9 * all {
+                    // What rounding left is nothing.
+                    let Some(((next, _), number)) = parts.next() else { break };
+                    size = *next as f64;
+                    end += *number as f64 / made * all;
+                    continue;
+                }
+                let take = f64::min(left, end - from);
+                let is_near = mean <= 2.0 * size + 0.5 && size <= 2.0 * mean + 0.5;
+                near += if is_near { take } else { 0.0 };
+                from += take;
+                left -= take;
+            }
+        }
+        (all > 0.0).then(|| 100.0 * near / all)
     }
 
     /// As a plan has it.
@@ -93,56 +172,6 @@ impl SizeMix {
             [(size, _)] => FileSizes::Fixed(*size),
             parts => FileSizes::Mix(parts.iter().map(|(size, percent)| (*size, f64::from(*percent))).collect()),
         }
-    }
-
-    /// How many of so many files get each size: Vdbench chooses by chance, but always alike.
-    fn numbers(&self, files: u64) -> Vec<u64> {
-        let expected = || self.parts.iter().map(|(_, percent)| files * u64::from(*percent) / 100).collect();
-        if files > COUNTED_MAX || self.parts.len() < 2 {
-            return expected();
-        }
-        let marks = self.parts.iter().zip(0..).map(|((_, percent), mark)| (mark, f64::from(*percent))).collect();
-        let shape = TreeShape {
-            depth: 1,
-            width: 1,
-            files,
-            place: FilePlace::Bottom,
-            sizes: FileSizes::Mix(marks),
-            total_bytes: None,
-            working_set_bytes: None,
-            shared: false,
-        };
-        let Ok(layout) = TreeLayout::new(&shape) else { return expected() };
-        let mut numbers = vec![0; self.parts.len()];
-        for file in 0..layout.files() {
-            let mark = usize::try_from(layout.asked_bytes(file)).unwrap_or(0);
-            numbers.get_mut(mark).into_iter().for_each(|number| *number += 1);
-        }
-        numbers
-    }
-
-    /// Bytes of so many files.
-    #[must_use]
-    pub fn bytes(&self, files: u64) -> u128 {
-        let numbers = self.numbers(files).into_iter().map(u128::from);
-        self.parts.iter().zip(numbers).map(|((size, _), number)| u128::from(*size) * number).sum()
-    }
-
-    /// Changes the greatest size so that so many files have so many bytes, as far as that is no more than twice or half.
-    #[must_use]
-    pub fn adjusted(mut self, files: u64, bytes: f64) -> Self {
-        let numbers = self.numbers(files);
-        let of_others = self.parts.iter().zip(&numbers).rev().skip(1);
-        let others: f64 = of_others.map(|((size, _), number)| *size as f64 * *number as f64).sum();
-        let below = self.parts.iter().rev().nth(1).map_or(0, |(size, _)| size + 1);
-        let (Some((greatest, _)), Some(number)) = (self.parts.last_mut(), numbers.last().filter(|number| **number > 0))
-        else {
-            return self;
-        };
-        let is = *greatest as f64;
-        let wanted = ((bytes - others) / *number as f64).clamp(is / CHANGE_MAX, is * CHANGE_MAX);
-        *greatest = whole(wanted).max(below);
-        self
     }
 }
 
@@ -163,52 +192,42 @@ mod tests {
 
     proptest! {
         #[test]
-        fn percents_sum_to_100_and_the_bytes_are_there(sizes in prop::collection::vec(size(), 1..400)) {
+        fn percents_sum_to_100_and_the_bytes_are_there(sizes in prop::collection::vec(size(), 1..400), files in 1_u64..20_000) {
             let found = distribution(&sizes);
-            let mix = SizeMix::of(&found);
+            let mix = SizeMix::of(&found, files);
             prop_assert!((1..=SIZES_MAX).contains(&mix.parts.len()));
             prop_assert_eq!(mix.parts.iter().map(|(_, percent)| percent).sum::<u32>(), 100);
             prop_assert!(mix.parts.iter().all(|(_, percent)| *percent > 0));
             prop_assert!(mix.parts.is_sorted_by(|one, next| one.0 < next.0), "{:?}", mix);
-            // The mean size is that of the files, but for half a byte of rounding.
-            let mean: f64 = mix.parts.iter().map(|(size, percent)| *size as f64 * f64::from(*percent) / 100.0).sum();
-            let exact = found.mean().unwrap();
-            prop_assert!((mean - exact).abs() <= 0.5 + exact * 1e-6, "{} {}", mean, exact);
-        }
-
-        #[test]
-        fn the_bytes_of_many_files_are_met(sizes in prop::collection::vec(size(), 1..400), files in 2_000_u64..50_000) {
-            let found = distribution(&sizes);
-            let bytes = found.mean().unwrap() * files as f64;
-            let mix = SizeMix::of(&found).adjusted(files, bytes);
-            prop_assert!(mix.parts.is_sorted_by(|one, next| one.0 < next.0), "{:?}", mix);
-            let made = mix.bytes(files) as f64;
-            // Half a byte for each file, and what changing one size cannot make good: chance in the other sizes.
-            prop_assert!((made - bytes).abs() <= files as f64 + bytes * 0.6, "{} {}", made, bytes);
+            // However few files: half a byte of rounding for each.
+            let (made, asked) = (mix.bytes() as f64, found.mean().unwrap() * files as f64);
+            prop_assert!((made - asked).abs() <= 0.5 * files as f64 + asked * 1e-6, "{} {}", made, asked);
             let layout = TreeLayout::new(&TreeShape {
                 depth: 1, width: 1, files, place: FilePlace::Bottom, sizes: mix.file_sizes(),
                 total_bytes: None, working_set_bytes: None, shared: false,
             }).unwrap();
-            prop_assert_eq!(u128::from(layout.total_bytes()), mix.bytes(files), "as the load will make them");
+            prop_assert_eq!(u128::from(layout.total_bytes()), mix.bytes(), "as the load will make them");
+            let near = mix.within_two(&found).unwrap();
+            prop_assert!((0.0..=100.000_001).contains(&near), "{}", near);
         }
     }
 
     #[test]
     fn sizes_that_are_few_stay_exact() {
         let sizes: Vec<u64> = (0..200).map(|at| if at < 120 { 4096 } else { 1_000_003 }).collect();
-        let mix = SizeMix::of(&distribution(&sizes));
-        assert_eq!((mix.parts, mix.within_two), (vec![(4096, 60), (1_000_003, 40)], 100));
-        assert_eq!(SizeMix::of(&distribution(&[])).parts, [(0, 100)]);
-        assert_eq!(SizeMix::of(&distribution(&[0, 0])).parts, [(0, 100)]);
-    }
-
-    #[test]
-    fn the_bytes_of_a_heavy_tail_are_met_within_a_percent() {
-        // Most files small, most bytes in a few: the usual.
-        let sizes: Vec<u64> = (0..20_000_u64).map(|at| 1000 + 40_000_000 / (at + 1)).collect();
         let found = distribution(&sizes);
-        let mix = SizeMix::of(&found).adjusted(20_000, found.sum() as f64);
-        let ratio = mix.bytes(20_000) as f64 / found.sum() as f64;
-        assert!((0.99..1.01).contains(&ratio), "{ratio}: {mix:?}");
+        let mix = SizeMix::of(&found, 1_000_000);
+        let of = |size: u64| mix.parts.iter().find(|part| part.0 == size).map_or(0, |part| part.1);
+        // Where the percent with the border is is chance: files of two sizes are in it, or all are of one.
+        assert!((59..=61).contains(&of(4096)) && (39..=41).contains(&of(1_000_003)), "{mix:?}");
+        assert!(mix.within_two(&found).unwrap() > 98.0, "{mix:?}");
+        assert_eq!(SizeMix::of(&distribution(&[4096, 4096]), 7).parts, [(4096, 100)]);
+        let one = SizeMix { parts: vec![(4000, 100)], numbers: vec![10] };
+        assert_eq!(one.within_two(&found).map(f64::round), Some(60.0));
+        assert_eq!(one.within_two(&distribution(&[])), None);
+        assert_eq!(SizeMix::of(&distribution(&[]), 1).parts, [(0, 100)]);
+        assert_eq!(SizeMix::of(&distribution(&[0, 0]), 1).parts, [(0, 100)]);
+        let many = SizeMix::of(&found, u64::from(u32::MAX));
+        assert_eq!(many.parts, [(4096, 60), (1_000_003, 40)]);
     }
 }

@@ -92,6 +92,9 @@ fn check(path: &Path, threads: usize) {
         (witness.symbolic_links, witness.others, witness.further_names, witness.seen.len() as u64)
     );
     assert_eq!((found.allocated, found.sparse), (witness.allocated, witness.sparse));
+    while witness.levels.last() == Some(&(0, 0)) {
+        witness.levels.pop();
+    }
     let levels: Vec<(u64, u64)> = found.levels.iter().skip(1).map(|level| (level.directories, level.files)).collect();
     assert_eq!(levels, witness.levels.get(1..).unwrap_or_default());
     for (of, values) in [
@@ -237,8 +240,8 @@ fn the_lines_of_a_tree_of_vdbench_are_its_own() {
             let said = (lines.likeness.directories.1, lines.likeness.files.1, lines.likeness.bytes.1);
             let of_tree = (again.directories().into(), again.files().into(), again.total_bytes().into());
             assert_eq!(said, of_tree);
-            let ratio = again.total_bytes() as f64 / layout.total_bytes() as f64;
-            assert!((0.95..1.05).contains(&ratio), "{ratio}: {lines:?}");
+            let difference = again.total_bytes().abs_diff(layout.total_bytes());
+            assert!(difference <= u64::from(layout.files()), "{difference}: {lines:?}");
         }
     }
 }
