@@ -172,9 +172,8 @@ impl Measured {
     pub fn json(&self, lines: &ScanLines) -> Value {
         let levels = self.levels.iter().enumerate();
         let powers = self.sizes.by_power();
-        let record = |of: &Option<crate::NamedRecord>| {
-            of.as_ref().map(|of| json!({"value": of.value, "name": visible_bytes(&of.name)}))
-        };
+        let record =
+            |of: &Option<crate::NamedRecord>| of.as_ref().map(|of| json!({"value": of.value, "name": words(&of.name)}));
         json!({
             "schema": "iodyno.scan/1",
             "directories": self.directories,
