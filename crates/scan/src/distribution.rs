@@ -100,7 +100,7 @@ impl Distribution {
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<u64> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the count")]
-        let rank = ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let rank = ((share.clamp(0.0, 1.0) * self.count as f64 - 1e-6).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
         let step = self.steps.iter().find(|step| {
             seen += step.count;
@@ -181,8 +181,9 @@ mod tests {
             prop_assert_eq!(whole.count(), count as u64);
             prop_assert_eq!(whole.sum(), values.iter().map(|value| u128::from(*value)).sum::<u128>());
             prop_assert_eq!((whole.min(), whole.max()), (values.first().copied(), values.last().copied()));
-            for share in [0.5, 0.9, 0.99, 1.0] {
-                let rank = ((share * count as f64).ceil() as usize).max(1);
+            for percent in [50_usize, 90, 99, 100] {
+                let share = percent as f64 / 100.0;
+                let rank = (percent * count).div_ceil(100).max(1);
                 let (found, exact) = (whole.percentile(share).unwrap() as f64, values[rank - 1] as f64);
                 prop_assert!((found - exact).abs() <= exact / 128.0 && (exact >= 256.0 || found == exact), "{} {}", found, exact);
             }

@@ -1,7 +1,5 @@
 //! Trees on a real file system, made by seed, with a walk of our own as witness.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use crate::{Measured, ScanLines, ScanRequest, TreeChoice, scan};
 use plan::{FilePlace, FileSizes, TreeShape};
 use std::collections::BTreeSet;
@@ -130,7 +128,9 @@ fn grow(at: &Path, level: u32, random: &mut JavaRandom, files: &mut Vec<std::pat
             }
             4 => symlink("..", &path).unwrap(),
             5 => symlink(&path, &path).unwrap(),
-            6 if !files.is_empty() => hard_link(&files[random.below(files.len() as u32) as usize], &path).unwrap(),
+            6 if !files.is_empty() => {
+                hard_link(&files[random.below(u32::try_from(files.len()).unwrap()) as usize], &path).unwrap()
+            }
             7 => rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap(),
             8 => std::fs::write(&path, vec![7; random.below(9000) as usize]).unwrap(),
             _ => {
