@@ -5,6 +5,7 @@ use crate::load_args::LoadArgs;
 use crate::output_args::{AccessArgs, ForceArgs};
 use crate::replay_args::ReplayArgs;
 use crate::run_command_args::RunCommandArgs;
+use crate::scan_args::ScanArgs;
 use crate::speed_args::SpeedArgs;
 use crate::stat_args::{StatArgs, StatClock};
 use crate::top_args::TopArgs;
@@ -66,6 +67,8 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Make a small parameter file that behaves like a trace, and report how similar it is.
     Model(ModelArgs),
+    /// Measure a directory tree, and write a Vdbench file that rebuilds one like it.
+    Scan(ScanArgs),
     /// Watch this machine, a recording, or a collector: findings, resources, response times, files, processes.
     Top(TopArgs),
     /// Show counters of this machine per interval: net, disk, cpu, mem, tcp, udp, pressure, system, proc and others.

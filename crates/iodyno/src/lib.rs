@@ -61,6 +61,8 @@ mod report;
 mod run;
 mod run_command;
 mod run_command_args;
+mod scan;
+mod scan_args;
 mod signals;
 mod speed_args;
 mod stat;
@@ -164,6 +166,7 @@ fn run_command(
         args::Command::Query(query) => query::run(query),
         args::Command::Import(import) => import::run(import, arguments),
         args::Command::Model(model) => model::run(model),
+        args::Command::Scan(scan) => scan::run(scan),
         args::Command::Top(top) => top::run(top, arguments),
         args::Command::Stat(stat) => stat::run(stat, arguments),
         args::Command::Diagnose(diagnose) => diagnose::run(diagnose, arguments),

@@ -59,6 +59,7 @@ mod repeat;
 mod replay;
 mod replay_limits;
 mod run;
+mod scan;
 mod service_time;
 mod service_unit;
 mod several_runs;
