@@ -295,7 +295,7 @@ fn transfer(context: &mut ReadingContext, param: &Param) -> Option<TransferSize>
                 before += *share;
             }
             mix.retain(|(_, share)| *share > 1e-12);
-            Some(TransferSize::Mix(mix))
+            Some(if let [(bytes, _)] = mix[..] { TransferSize::Fixed(bytes) } else { TransferSize::Mix(mix) })
         }
         other => {
             let message = format!("`xfersize` of fwd= cannot have {} values", other.len());
