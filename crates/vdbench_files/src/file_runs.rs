@@ -90,13 +90,16 @@ fn check(context: &mut ReadingContext, definition: &Definition) -> bool {
 /// The file workloads of a run, each with its trees.
 fn choose(context: &mut ReadingContext, material: &ExpansionInput<'_>, definition: &Definition) -> Option<Vec<Chosen>> {
     let name = shown(&definition.name);
+    // As it stands behind the last fwd=.
+    let mut own = material.file_works.default.clone();
+    own.name.clone_from(&definition.name);
     let works: Vec<&FileWork> = if definition.file_works.is_empty() {
         if definition.systems.is_empty() {
             let found = Diagnostic::error("no-workload", definition.span, format!("rd={name} has no workload"));
             context.push(found.help("add fwd=NAME, or fsd=NAME to make the workload of fwd=default"));
             return None;
         }
-        vec![&material.file_works.default]
+        vec![&own]
     } else {
         let indices = material.file_work_names.select(context, &definition.file_works);
         indices.into_iter().filter_map(|at| material.file_works.list.get(at)).collect()

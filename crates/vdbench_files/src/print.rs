@@ -222,13 +222,14 @@ impl Works {
             1 => workload.name.clone(),
             more => format!("{}_{more}", workload.name),
         };
-        for name in (1..).map(number) {
+        let is_tree = workload.load.tree().is_some();
+        for name in (1..).map(number).filter(|name| !(is_tree && crate::file_works::is_reserved(name))) {
             match self.known.iter().find(|(known, _)| *known == name) {
                 Some((_, known)) if same(known, &base) => return name,
                 Some(_) => {}
                 None => {
                     if name != workload.name {
-                        let word = if workload.load.tree().is_some() { "fwd" } else { "wd" };
+                        let word = if is_tree { "fwd" } else { "wd" };
                         let own = &workload.name;
                         unsaid.push(format!("{word}={own} is not the same in all runs: also as {word}={name}"));
                     }

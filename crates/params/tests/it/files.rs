@@ -233,7 +233,7 @@ fn what_vdbench_refuses_is_refused_in_a_sentence() {
         (format!("fsd=fsd1,anchor=/t/a,sizes=(4k,50,8k,40)\n{fwd}\n{RD}"), "add up to 90"),
         (format!("fsd=fsd1,anchor=/t/a,totalsize=50%\n{fwd}\n{RD}"), "is no percentage"),
         (format!("fsd=fsd1,anchor=/t/a,files=10000001\n{fwd}\n{RD}"), "more than 10 million"),
-        (format!("fsd=fsd1,anchor=/t/a,depth=300,width=300\n{fwd}\n{RD}"), "can"),
+        (format!("fsd=fsd1,anchor=/t/a,depth=300,width=300\n{fwd}\n{RD}"), "make it smaller"),
         (format!("{FSD}{fwd},rdpct=50\n{RD}"), "fileio=sequential"),
         (format!("{FSD}{fwd},fileio=(random,shared),fileselect=random\n{RD}"), "fileselect=random"),
         (format!("{FSD}fwd=read,fsd=fsd1\nrd=rd1,fwd=read,fwdrate=1\n"), "name of an operation"),
@@ -264,7 +264,7 @@ fn fsd_of_a_run_takes_the_place_of_those_of_its_workloads() {
     let plan = plan_of(text);
     let trees = |run: &Run| load(run, 0).uses.iter().map(|one| one.tree).collect::<Vec<_>>();
     assert_eq!((trees(&plan.runs[0]), trees(&plan.runs[1])), (vec![1, 2], vec![2]));
-    assert_eq!(plan.runs[1].workloads[0].name, "default");
+    assert_eq!(plan.runs[1].workloads[0].name, "rd2");
     assert_eq!(load(&plan.runs[1], 0).task, TreeTask::One(plan::generate::OperationKind::Getattr));
 }
 
