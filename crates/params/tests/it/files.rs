@@ -53,7 +53,7 @@ fn defaults_are_those_of_vdbench() {
 
 #[test]
 fn shapes_and_words_may_be_short() {
-    let text = "create_anchors=yes\nfsd=default,de=3,wi=2,di=all,si=(6.6k,25,8k,75.9),sh=yes\nfsd=fsd,an=/t/a,co=(5,2),to=(1g,4),ws=10m,journal=/j,log=yes\n\
+    let text = "create_anchors=yes\nfsd=default,de=3,wi=2,di=all,si=(6.6k,25,8k,75.9),sh=yes\nfsd=fsd,an=/t/a,co=(5,2),to=(2m,4),ws=100k,journal=/j,log=yes\n\
                 fwd=fwd1,fsd=(fsd5-fsd6),op=getattr,filesel=once,fileio=(seq,delete),st=20%,xf=(1000,50,8k,50),th=7,sk=100,openflags=fsync\n\
                 rd=rd1,fwd=fwd1,fwdr=5,format=restart\n";
     let plan = plan_of(text);
@@ -64,7 +64,7 @@ fn shapes_and_words_may_be_short() {
     let shape = &load.uses[1].shape;
     assert_eq!((shape.depth, shape.width, shape.place, shape.shared), (3, 2, FilePlace::All, true));
     assert_eq!(shape.sizes, FileSizes::Mix(vec![(6758, 25.0), (8192, 75.9)]));
-    assert_eq!((shape.total_bytes, shape.working_set_bytes), (Some(1 << 28), Some(10 << 20)));
+    assert_eq!((shape.total_bytes, shape.working_set_bytes), (Some(1 << 19), Some(100 << 10)));
     assert_eq!((load.select, load.access), (FileSelect::Once, FileAccess::SequentialDelete));
     assert_eq!((load.stop_after, load.threads), (Some(StopAfter::Fraction(0.2)), 3));
     assert_eq!(load.transfer, TransferSize::Mix(vec![(1000, 0.5), (8192, 0.5)]));
@@ -118,7 +118,7 @@ fn loops_nest_as_written_and_rates_among_them() {
         "{FSD}fwd=fwd1,fsd=fsd1,fileio=random,fileselect=random\n\
          rd=rd1,fwd=fwd1,elapsed=5,files=(2048,1500),fwdrate=(10,20.7,50%),fordepth=1\n\
          rd=rd2,fwd=fwd1,fwdrate=curve,curve=(10,50),forxfersize=1000,sizes=(1m,1g)\n\
-         rd=rd3,fwd=fwd1,fwdrate=33.9,warmup=5,rdpct=(30),wss=0,totalsize=10m,operations=read\n"
+         rd=rd3,fwd=fwd1,fwdrate=33.9,warmup=5,rdpct=(30),wss=0,totalsize=100k,operations=read\n"
     );
     let expect = [
         "Simulating RD=rd1; elapsed=5; fwdrate=10; For loops: files=2k fwdrate=10 depth=1",
@@ -133,7 +133,7 @@ fn loops_nest_as_written_and_rates_among_them() {
         "Simulating RD=rd2; elapsed=30; fwdrate=curve. For loops: xfersize=1000 sizes=1g",
         "Simulating RD=rd2_(10%); elapsed=30; fwdrate=curve. For loops: xfersize=1000 sizes=1g",
         "Simulating RD=rd2_(50%); elapsed=30; fwdrate=curve. For loops: xfersize=1000 sizes=1g",
-        "Simulating RD=rd3; elapsed=30 warmup=5; fwdrate=33; For loops: rdpct=30 wss=0 totalsize=10m",
+        "Simulating RD=rd3; elapsed=30 warmup=5; fwdrate=33; For loops: rdpct=30 wss=0 totalsize=100k",
     ];
     let plan = plan_of(&text);
     assert_eq!(titles(&plan), expect);
@@ -141,9 +141,9 @@ fn loops_nest_as_written_and_rates_among_them() {
     assert_eq!(plan.runs[2].rate, OfferedRate::FractionOfLastMax(0.5));
     assert_eq!(load(&plan.runs[3], 0).uses[0].shape.files, 1500);
     assert_eq!(load(&plan.runs[12], 0).task, TreeTask::Mixed { read: 0.3 });
-    let part = plan_of(&format!(
-        "fsd=fsd1,anchor=/t/a,totalsize=1g\nfwd=fwd1,fsd=fsd1\nrd=rd1,fwd=fwd1,fwdrate=1,totalsize=(25%,0,9m)\n"
-    ));
+    let part = plan_of(
+        "fsd=fsd1,anchor=/t/a,size=1g,totalsize=1g\nfwd=fwd1,fsd=fsd1\nrd=rd1,fwd=fwd1,fwdrate=1,totalsize=(25%,0,9m)\n",
+    );
     let totals: Vec<Option<u64>> = part.runs.iter().map(|run| run.tree_uses()[0].shape.total_bytes).collect();
     assert_eq!(totals, [Some(1 << 28), Some(1 << 30), Some(9 << 20)]);
 }
@@ -234,6 +234,9 @@ fn what_vdbench_refuses_is_refused_in_a_sentence() {
         (format!("fsd=fsd1,anchor=/t/a,totalsize=50%\n{fwd}\n{RD}"), "is no percentage"),
         (format!("fsd=fsd1,anchor=/t/a,files=10000001\n{fwd}\n{RD}"), "more than 10 million"),
         (format!("fsd=fsd1,anchor=/t/a,depth=300,width=300\n{fwd}\n{RD}"), "make it smaller"),
+        (format!("fsd=fsd1,anchor=/t/a,totalsize=41k\n{fwd}\n{RD}"), "totalsize=41984 is more than the 40960 bytes"),
+        (format!("fsd=fsd1,anchor=/t/a,sizes=(4k,50,8k,50),wss=81k\n{fwd}\n{RD}"), "wss=82944 is more than"),
+        (format!("fsd=fsd1,anchor=/t/a,totalsize=10k,wss=11k\n{fwd}\n{RD}"), "more than totalsize=10240"),
         (format!("{FSD}{fwd},rdpct=50\n{RD}"), "fileio=sequential"),
         (format!("{FSD}{fwd},fileio=(random,shared),fileselect=random\n{RD}"), "fileselect=random"),
         (format!("{FSD}fwd=read,fsd=fsd1\nrd=rd1,fwd=read,fwdrate=1\n"), "name of an operation"),
@@ -268,39 +271,85 @@ fn fsd_of_a_run_takes_the_place_of_those_of_its_workloads() {
     assert_eq!(load(&plan.runs[1], 0).task, TreeTask::One(plan::generate::OperationKind::Getattr));
 }
 
-/// Files found in public, in their parameters: what each of them runs.
+/// Files found in public in their parameters, and some of our own: what Vdbench 5.04.06 makes of them with `-s`, directories,
+/// files and bytes of each tree as it is first used, and the runs.
 #[test]
-fn files_of_others_are_read() {
+fn runs_and_trees_are_those_of_vdbench() {
+    let folder = format!("{}/../../fixtures/vdbench/files", env!("CARGO_MANIFEST_DIR"));
+    let expected = std::fs::read_to_string(format!("{folder}/expected_runs")).expect("what Vdbench said");
+    let mut all = String::new();
+    for path in files() {
+        let plan = plan_of(&std::fs::read_to_string(&path).expect("a parameter file"));
+        assert!(plan.unsupported.is_empty(), "{}: {:?}", path.display(), plan.unsupported);
+        let _ = writeln!(all, "== {}", path.file_name().and_then(|name| name.to_str()).unwrap_or_default());
+        let mut trees: Vec<(usize, &plan::TreeSpec)> = plan.trees.iter().enumerate().collect();
+        trees.sort_by_key(|(_, tree)| &tree.anchor);
+        for (at, tree) in trees {
+            let first = plan.runs.iter().flat_map(Run::tree_uses).find(|one| one.tree == at);
+            if let Some(layout) = first.map(|one| tree::TreeLayout::new(&one.shape).expect("a tree")) {
+                let (directories, files, bytes) = (layout.directories(), layout.files(), layout.total_bytes());
+                let _ = writeln!(all, "{} {directories} {files} {bytes}", tree.anchor.display());
+            }
+        }
+        simulate(&plan).iter().for_each(|line| {
+            let _ = writeln!(all, "{line}");
+        });
+    }
+    let different = all.lines().zip(expected.lines()).find(|(ours, theirs)| ours != theirs);
+    assert_eq!(different, None);
+    assert_eq!(all.lines().count(), expected.lines().count());
+}
+
+fn files() -> Vec<PathBuf> {
     let folder = format!("{}/../../fixtures/vdbench/files", env!("CARGO_MANIFEST_DIR"));
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder).expect("the folder").flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|end| end == "parm"));
     paths.sort();
-    assert!(paths.len() >= 20, "{}", paths.len());
+    assert!(paths.len() >= 24, "{}", paths.len());
+    paths
+}
+
+/// What each workload of the same files does, in short.
+#[test]
+fn files_of_others_are_read() {
     let mut all = String::new();
-    for path in paths {
-        let text = std::fs::read_to_string(&path).expect("a parameter file");
-        let plan = plan_of(&text);
-        assert!(plan.unsupported.is_empty(), "{}: {:?}", path.display(), plan.unsupported);
-        let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let _ = writeln!(all, "{name}");
+    for path in files() {
+        let plan = plan_of(&std::fs::read_to_string(&path).expect("a parameter file"));
+        let _ = writeln!(all, "{}", path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default());
         for (run, line) in plan.runs.iter().zip(simulate(&plan)) {
             let _ = writeln!(all, "  {}", line.trim_start_matches("Simulating RD="));
             for workload in &run.workloads {
                 let load = workload.load.tree().expect("a workload in trees");
-                let files: u64 = load
-                    .uses
-                    .iter()
-                    .map(|one| u64::from(tree::TreeLayout::new(&one.shape).expect("a tree").files()))
-                    .sum();
-                let task = format!("{:?}", load.task).replace("FormatTask ", "");
                 let share = (workload.share * 1000.0).round() / 10.0;
                 let (trees, threads, name) = (load.uses.len(), load.threads, &workload.name);
+                let flags = [(load.open.direct, "direct"), (load.open.sync, "sync"), (load.open.dsync, "dsync")];
+                let flags: Vec<&str> = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, word)| *word).collect();
                 let _ = writeln!(
                     all,
-                    "    {name}: {task}, {share} %, {threads} threads on each of {trees} trees, {files} files"
+                    "    {name}: {}, {share} %, {threads} threads on each of {trees}, {:?}, {:?}, {:?} {}",
+                    task(&load.task),
+                    load.select,
+                    load.access,
+                    load.transfer,
+                    flags.join(" ")
                 );
             }
         }
     }
     insta::assert_snapshot!("files_of_others", all);
+}
+
+fn task(task: &TreeTask) -> String {
+    match task {
+        TreeTask::One(kind) => kind.name().to_string(),
+        TreeTask::Mixed { read } => format!("{} % read", read * 100.0),
+        TreeTask::Format(task) => format!(
+            "format{}{}{}{}",
+            if task.deletes { " deletes" } else { "" },
+            if task.only_directories { " only directories" } else { "" },
+            if task.only_deletes { " only deletes" } else { "" },
+            if task.limited { " limited" } else { "" }
+        ),
+    }
 }
