@@ -4,7 +4,11 @@
 /// of the plan, which has all digits: `1536`, `33.3`, `1.5m`, `50%`. Formula: below 1,024 the whole number, above three digits
 /// behind the point with k, m, g, t or p, or none when they are zeros; what is negative or a percentage, `N%`.
 pub fn vdbench_loop(name: &str, value: &str) -> String {
-    let label = if name == "compratio" { "comp" } else { name };
+    let label = match name {
+        "compratio" => "comp",
+        "operations" => "operation",
+        name => name,
+    };
     let text = match number(value) {
         // eof is -1, and percents of a rate are negative there as well.
         Some(number) if number < 0.0 || value.ends_with('%') => format!("{}%", number.abs().trunc()),
@@ -66,7 +70,7 @@ mod tests {
             ("iorate", "50%", "iorate=50%"),
             ("iorate", "2048.7", "iorate=2048"),
             ("iorate", "max", "iorate=max"),
-            ("operations", "read", "operations=read"),
+            ("operations", "read", "operation=read"),
         ] {
             assert_eq!(vdbench_loop(name, value), expect);
         }

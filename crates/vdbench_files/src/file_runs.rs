@@ -18,6 +18,9 @@ use plan::{
 use std::collections::{BTreeMap, BTreeSet};
 use tree::TreeLayout;
 
+/// The most files whose sizes are added up one by one.
+const FILES_ADDED: u32 = 1_000_000;
+
 /// Loop values of one run.
 type Values<'a> = [(&'a Loop, usize)];
 
@@ -90,13 +93,16 @@ fn check(context: &mut ReadingContext, definition: &Definition) -> bool {
 /// The file workloads of a run, each with its trees.
 fn choose(context: &mut ReadingContext, material: &ExpansionInput<'_>, definition: &Definition) -> Option<Vec<Chosen>> {
     let name = shown(&definition.name);
+    // As it stands behind the last fwd=.
+    let mut own = material.file_works.default.clone();
+    own.name.clone_from(&definition.name);
     let works: Vec<&FileWork> = if definition.file_works.is_empty() {
         if definition.systems.is_empty() {
             let found = Diagnostic::error("no-workload", definition.span, format!("rd={name} has no workload"));
             context.push(found.help("add fwd=NAME, or fsd=NAME to make the workload of fwd=default"));
             return None;
         }
-        vec![&material.file_works.default]
+        vec![&own]
     } else {
         let indices = material.file_work_names.select(context, &definition.file_works);
         indices.into_iter().filter_map(|at| material.file_works.list.get(at)).collect()
@@ -202,14 +208,59 @@ fn shape(
             _ => {}
         }
     }
-    // Sizes play no part in what is to be numbered, and choosing those of all files takes long.
-    let probe = TreeShape { sizes: FileSizes::Fixed(1), ..shape.clone() };
-    if let Err(error) = TreeLayout::new(&probe) {
-        let message = format!("rd={}, fsd={}: {error}", shown(&definition.name), shown(&system.name));
-        context.push(Diagnostic::error("too-large", system.span, message));
-        return None;
+    let name = format!("rd={}, fsd={}", shown(&definition.name), shown(&system.name));
+    match whole_bytes(context, definition, &shape) {
+        Ok(Some(bytes)) => check_parts(context, system, &name, &shape, bytes).then_some(shape),
+        Ok(None) => None,
+        Err(error) => {
+            context.push(Diagnostic::error("too-large", system.span, format!("{name}: {error}")));
+            None
+        }
     }
-    Some(shape)
+}
+
+/// Bytes of all files of a tree, about so many where they are very many; `None` when they are too many to be added up. Sizes play no
+/// part in what is to be numbered, and choosing those of all files takes long: it is done where a part of them is asked for.
+fn whole_bytes(
+    context: &mut ReadingContext,
+    definition: &Definition,
+    shape: &TreeShape,
+) -> Result<Option<u64>, tree::TreeError> {
+    let files = TreeLayout::new(&TreeShape { sizes: FileSizes::Fixed(1), ..shape.clone() })?.files();
+    let has_parts = shape.total_bytes.is_some() || shape.working_set_bytes.is_some();
+    let about = |mean: f64| Ok(Some(to_u64(mean * f64::from(files) * 1.01)));
+    match &shape.sizes {
+        FileSizes::Fixed(bytes) => Ok(Some(bytes.saturating_mul(u64::from(files)))),
+        _ if !has_parts => Ok(Some(u64::MAX)),
+        FileSizes::Around(mean) if files > FILES_ADDED => about(*mean as f64),
+        FileSizes::Mix(mix) if files > FILES_ADDED => {
+            about(mix.iter().map(|(bytes, percent)| *bytes as f64 * percent / 100.0).sum())
+        }
+        _ if !context.work(files as usize / 16, definition.span) => Ok(None),
+        _ => Ok(Some(TreeLayout::new(shape)?.total_bytes())),
+    }
+}
+
+/// `totalsize=` and `wss=` are parts of what there is.
+fn check_parts(
+    context: &mut ReadingContext,
+    system: &FileSystem,
+    name: &str,
+    shape: &TreeShape,
+    whole_bytes: u64,
+) -> bool {
+    let total = shape.total_bytes;
+    let wrong = match (total, shape.working_set_bytes) {
+        (Some(total), _) if total > whole_bytes => {
+            format!("totalsize={total} is more than the {whole_bytes} bytes of its files")
+        }
+        (_, Some(set)) if set > whole_bytes => format!("wss={set} is more than the {whole_bytes} bytes of its files"),
+        (Some(total), Some(set)) if set > total => format!("wss={set} is more than totalsize={total}"),
+        _ => return true,
+    };
+    let found = Diagnostic::error("too-large", system.span, format!("{name}: {wrong}"));
+    context.push(found.help("as in Vdbench: lower it, or raise files=, width=, depth= or sizes="));
+    false
 }
 
 /// Cut to a whole number, as Vdbench does.

@@ -152,7 +152,7 @@ pub(crate) fn read(context: &mut ReadingContext, statements: &[Statement]) -> Fi
 fn add(context: &mut ReadingContext, list: &mut Vec<FileWork>, names: &mut BTreeSet<String>, work: FileWork) {
     let name = shown(&work.name);
     check(context, &work);
-    if OperationKind::of_name(&work.name.to_lowercase()).is_some_and(|_| is_operation(&work.name)) {
+    if is_operation(&work.name) {
         let message = format!("fwd={name} has the name of an operation");
         context.push(Diagnostic::error("name", work.span, message).help("as in Vdbench: give it another name"));
     } else if list.len() >= DEFINITIONS_MAX {
@@ -164,6 +164,11 @@ fn add(context: &mut ReadingContext, list: &mut Vec<FileWork>, names: &mut BTree
         let message = format!("fwd={name} is defined twice");
         context.push(Diagnostic::error("duplicate", work.span, message).help("give each its own name"));
     }
+}
+
+/// Can no definition have this name?
+pub(crate) fn is_reserved(name: &str) -> bool {
+    ["default", "format", "journal_recovery"].contains(&name) || is_operation(name)
 }
 
 fn is_operation(name: &str) -> bool {
@@ -295,7 +300,7 @@ fn transfer(context: &mut ReadingContext, param: &Param) -> Option<TransferSize>
                 before += *share;
             }
             mix.retain(|(_, share)| *share > 1e-12);
-            Some(TransferSize::Mix(mix))
+            Some(if let [(bytes, _)] = mix[..] { TransferSize::Fixed(bytes) } else { TransferSize::Mix(mix) })
         }
         other => {
             let message = format!("`xfersize` of fwd= cannot have {} values", other.len());

@@ -22,6 +22,7 @@ mod param;
 mod print;
 mod print_commands;
 mod print_runs;
+mod print_trees;
 mod print_words;
 mod quick;
 mod replay;

@@ -3,6 +3,7 @@
 use crate::jobs_to_workloads::jobs_to_workloads;
 use crate::print_commands;
 use crate::print_runs::{Block, blocks, is_overridden};
+use crate::print_trees::{self, FormatOfRun};
 use crate::print_words::{list, quoted, seconds};
 use parameter_text::PrintedPlan;
 use parameter_text::shortest::{bytes, inverse};
@@ -18,13 +19,18 @@ pub fn print_vdbench(plan: &Plan) -> PrintedPlan {
     let plan = &jobs_to_workloads(plan, &mut unsaid);
     let mut text = String::new();
     general(plan, &mut text, &mut unsaid);
+    print_trees::systems(plan, &mut text, &mut unsaid);
     storages(plan, &mut text, &mut unsaid);
     let mut works = Works::default();
+    print_trees::format_line(plan, &mut works.text, &mut unsaid);
     let mut runs = String::new();
     let plain = parameter_text::without_replays(plan, &mut unsaid);
     let plan = &plain;
-    for block in blocks(&plan.runs) {
-        run(plan, &block, &mut works, &mut runs, &mut unsaid);
+    let (plain_runs, mut formats) = print_trees::without_formats(&plan.runs);
+    for block in blocks(&plain_runs) {
+        let rest = formats.split_off(block.runs.len().min(formats.len()));
+        run(plan, (&block, &formats), &mut works, &mut runs, &mut unsaid);
+        formats = rest;
     }
     text.push_str(&works.text);
     text.push_str(&runs);
@@ -38,6 +44,9 @@ fn general(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
         let _ = writeln!(out, "{name}={value}");
     };
     content(plan, &mut line, unsaid);
+    if plan.trees.iter().any(|tree| tree.makes_parents) {
+        line("create_anchors", "yes".to_string());
+    }
     if settings.errors_max != default.errors_max {
         line("data_errors", settings.errors_max.to_string());
     }
@@ -83,7 +92,7 @@ fn general(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
 
 /// Compression, duplication, patterns.
 fn content(plan: &Plan, line: &mut impl FnMut(&str, String), unsaid: &mut Vec<String>) {
-    let contents = || plan.runs.iter().flat_map(|run| run.block_workloads().map(move |workload| (run, workload)));
+    let contents = || plan.runs.iter().flat_map(|run| run.paced_workloads().map(move |workload| (run, workload)));
     // A ratio that a loop varies is not the general one.
     let plain = contents().find(|(run, _)| !run.loops.iter().any(|(name, _)| name == "compratio"));
     let ratio = plain.map_or(1.0, |(_, workload)| workload.content.compress_ratio);
@@ -213,15 +222,21 @@ impl Works {
             1 => workload.name.clone(),
             more => format!("{}_{more}", workload.name),
         };
-        for name in (1..).map(number) {
+        let is_tree = workload.load.tree().is_some();
+        for name in (1..).map(number).filter(|name| !(is_tree && crate::file_works::is_reserved(name))) {
             match self.known.iter().find(|(known, _)| *known == name) {
                 Some((_, known)) if same(known, &base) => return name,
                 Some(_) => {}
                 None => {
                     if name != workload.name {
-                        unsaid.push(format!("wd={} is not the same in all runs: also as wd={name}", workload.name));
+                        let word = if is_tree { "fwd" } else { "wd" };
+                        let own = &workload.name;
+                        unsaid.push(format!("{word}={own} is not the same in all runs: also as {word}={name}"));
                     }
-                    self.text.push_str(&work_line(plan, run, &name, workload, unsaid));
+                    self.text.push_str(&match workload.load.tree() {
+                        Some(load) => print_trees::work_line(plan, run, (&name, workload, load), unsaid),
+                        None => work_line(plan, run, &name, workload, unsaid),
+                    });
                     self.known.push((name.clone(), base));
                     return name;
                 }
@@ -432,17 +447,29 @@ fn times(first: &Run, add: &mut impl FnMut(&str, String), unsaid: &mut Vec<Strin
 }
 
 /// One `rd=` for all runs of a block.
-fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsaid: &mut Vec<String>) {
+fn run(
+    plan: &Plan,
+    (block, formats): (&Block<'_>, &[Option<FormatOfRun>]),
+    works: &mut Works,
+    out: &mut String,
+    unsaid: &mut Vec<String>,
+) {
     let first = block.first;
+    let is_of_trees = first.is_of_trees();
     let names: Vec<String> =
-        first.block_workloads().map(|workload| works.name(plan, first, workload, unsaid)).collect();
+        first.paced_workloads().map(|workload| works.name(plan, first, workload, unsaid)).collect();
     let mut line = format!("rd={}", works.run_name(first, unsaid));
     let mut add = |name: &str, value: String| {
         let _ = write!(line, ",{name}={value}");
     };
     if !names.is_empty() {
-        add("wd", list(&names));
-        rates(block, &mut add);
+        add(if is_of_trees { "fwd" } else { "wd" }, list(&names));
+        if !block.loops.iter().any(|(name, _)| name == "fwdrate") {
+            rates(block, if is_of_trees { "fwdrate" } else { "iorate" }, &mut add);
+        }
+        if let Some(words) = print_trees::format_words(block, formats, unsaid) {
+            add("format", words);
+        }
     }
     times(first, &mut add, unsaid);
     if let Some(threads) = first.depth.filter(|_| block.loops.iter().all(|(name, _)| name != "threads")) {
@@ -497,13 +524,13 @@ fn is_ratio(run: &Run) -> bool {
     text.zip(ratio).is_none_or(|(text, ratio)| (text - ratio).abs() < 1e-5)
 }
 
-fn rates(block: &Block<'_>, add: &mut impl FnMut(&str, String)) {
+fn rates(block: &Block<'_>, name: &str, add: &mut impl FnMut(&str, String)) {
     if let Some(BurstPattern { steps, .. }) =
         block.first.arrivals.burst.as_ref().filter(|burst| !burst.steps.is_empty())
     {
         let pairs: Vec<String> =
             steps.iter().flat_map(|(rate, ns)| [rate.to_string(), (*ns as f64 / 1e9).to_string()]).collect();
-        return add("iorate", list(&pairs));
+        return add(name, list(&pairs));
     }
     let rate = |rate: &OfferedRate| match rate {
         OfferedRate::PerSecond(rate) => rate.to_string(),
@@ -512,9 +539,9 @@ fn rates(block: &Block<'_>, add: &mut impl FnMut(&str, String)) {
     };
     if block.rates.first() != Some(&OfferedRate::CurveMax) {
         let values: Vec<String> = block.rates.iter().map(rate).collect();
-        return add("iorate", list(&values));
+        return add(name, list(&values));
     }
-    add("iorate", "curve".to_string());
+    add(name, "curve".to_string());
     let points: Vec<String> = block
         .rates
         .iter()
@@ -554,7 +581,7 @@ fn distribution(run: &Run, add: &mut impl FnMut(&str, String)) {
     }
 }
 
-fn sizes(size: &TransferSize) -> String {
+pub(crate) fn sizes(size: &TransferSize) -> String {
     match size {
         TransferSize::Fixed(size) => bytes(*size),
         TransferSize::Mix(mix) => {
@@ -580,7 +607,7 @@ fn range_text(range: AddressRange, name: &str, add: &mut impl FnMut(&str, String
     }
 }
 
-fn open_flags(open: OpenFlags) -> String {
+pub(crate) fn open_flags(open: OpenFlags) -> String {
     let mut words = Vec::new();
     for (is_set, word) in
         [(open.direct, "o_direct"), (open.sync, "o_sync"), (open.dsync, "o_dsync"), (open.fsync_at_end, "fsync")]
@@ -596,6 +623,6 @@ fn open_flags(open: OpenFlags) -> String {
 }
 
 /// A percentage without its sign that reads back as the same fraction.
-fn percent(fraction: f64) -> String {
+pub(crate) fn percent(fraction: f64) -> String {
     inverse(fraction * 100.0, |percent| (percent / 100.0).to_bits() == fraction.to_bits())
 }

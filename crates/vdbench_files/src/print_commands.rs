@@ -70,7 +70,7 @@ fn of(run: &Run) -> impl Iterator<Item = (&Workload, &CommandLoad)> {
 /// The lines of runs with their variables in them, and what prepares them; `None` where there are none from which these runs come.
 pub(crate) fn templates(runs: &[Run]) -> Option<(Vec<String>, Option<String>)> {
     let first = runs.first()?;
-    let mut taken: BTreeSet<String> = first.block_workloads().map(|workload| workload.name.clone()).collect();
+    let mut taken: BTreeSet<String> = first.paced_workloads().map(|workload| workload.name.clone()).collect();
     let mut lines = Vec::new();
     let mut prepare: Option<Option<String>> = None;
     for (number, (workload, _)) in of(first).enumerate() {

@@ -1,6 +1,7 @@
 //! Finds the loops again that runs were made of.
 
 use crate::print_commands;
+use crate::print_trees;
 use plan::{AddressOrder, OfferedRate, OpMix, Run, TransferSize, Workload};
 
 /// Runs that one `rd=` makes.
@@ -21,6 +22,7 @@ pub(crate) fn is_overridden(run: &Run, workload: &Workload) -> Workload {
     let mut base = workload.clone();
     if !run.loops.is_empty() {
         print_commands::blank(&mut base);
+        print_trees::blank(&mut base.load, &run.loops);
     }
     for (name, _) in &run.loops {
         match name.as_str() {
@@ -118,7 +120,7 @@ pub(crate) fn blocks(runs: &[Run]) -> Vec<Block<'_>> {
 
 /// Do the commands of these runs, where there are any, come from the same lines?
 fn has_templates(runs: &[Run]) -> bool {
-    let has_commands = runs.iter().flat_map(|run| &run.workloads).any(|workload| !workload.load.is_blocks());
+    let has_commands = runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.load.command().is_some());
     !has_commands || print_commands::templates(runs).is_some()
 }
 
@@ -162,7 +164,12 @@ fn is_product(units: &[Unit<'_>]) -> bool {
         return true;
     }
     let keys = |unit: &Unit<'_>| unit.loops.iter().map(|(name, _)| (*name).to_string()).collect::<Vec<_>>();
-    let rates = |unit: &Unit<'_>| unit.runs.iter().map(|run| run.rate).collect::<Vec<_>>();
+    // A loop over the rate of files stands among the others.
+    let is_rate_looped = first.loops.iter().any(|(name, _)| *name == "fwdrate");
+    let rates = |unit: &Unit<'_>| match is_rate_looped {
+        true => Vec::new(),
+        false => unit.runs.iter().map(|run| run.rate).collect::<Vec<_>>(),
+    };
     let (frame_of, bases_of) = (frame(&first.runs[0]), bases(&first.runs[0]));
     if first.loops.is_empty()
         || rest.iter().any(|unit| {

@@ -314,11 +314,12 @@ fn keep_list(context: &mut ReadingContext, run: &mut Definition, rate: &RatePara
 
 fn rate(context: &mut ReadingContext, param: &Param) -> Option<RateParam> {
     const MAX: f64 = f64::MAX;
+    let name = if param.key.starts_with("fw") { "fwdrate" } else { "iorate" };
     if let [text, rest @ ..] = param.values.as_slice()
         && text.text.eq_ignore_ascii_case("curve")
     {
         if let Some(first) = rest.first() {
-            value::list(context, "iorate", param, rest, Unit::Plain, &[("max", MAX)])?;
+            value::list(context, name, param, rest, Unit::Plain, &[("max", MAX)])?;
             let message = "what stands behind `curve` does not count, as in Vdbench";
             let help = "the points of a curve are curve=(10,50,100)";
             context.push(Diagnostic::warning("curve", first.span, message).help(help));
@@ -328,20 +329,22 @@ fn rate(context: &mut ReadingContext, param: &Param) -> Option<RateParam> {
     if let [text] = param.values.as_slice() {
         let lower = text.text.to_lowercase();
         if lower.starts_with(|c: char| c.is_alphabetic()) && lower != "max" {
-            let _ = value::word(context, "iorate", text, &["max", "curve", "a number"]);
+            let _ = value::word(context, name, text, &["max", "curve", "a number"]);
             return None;
         }
     }
-    let numbers = value::list(context, "iorate", param, &param.values, Unit::Plain, &[("max", MAX)])?;
+    let numbers = value::list(context, name, param, &param.values, Unit::Plain, &[("max", MAX)])?;
     let mut values = Vec::with_capacity(numbers.len());
     for number in &numbers {
         values.push(if number.value == MAX {
             RateValue::Max
         } else if number.percent || number.value < 0.0 {
             let percent = Number { value: number.value.abs(), percent: false, ..*number };
-            RateValue::Relative(value::check_bounds(context, "iorate in percent", &percent, 0.001..=1000.0)? / 100.0)
+            RateValue::Relative(
+                value::check_bounds(context, &format!("{name} in percent"), &percent, 0.001..=1000.0)? / 100.0,
+            )
         } else {
-            RateValue::Number(value::check_bounds(context, "iorate", number, 0.0..=1e9)?)
+            RateValue::Number(value::check_bounds(context, name, number, 0.0..=1e9)?)
         });
     }
     Some(RateParam::List { values, list: numbers.len() > 1 })
@@ -395,6 +398,20 @@ fn file_rate(context: &mut ReadingContext, run: &mut Definition, param: &Param) 
     let rate = rate(context, param);
     (run.file_rate, run.is_rate_own, run.rate_wrong) = (true, true, rate.is_none());
     let Some(rate) = rate else { return };
+    let has_list = run.loops.iter().any(|one| one.name == "fwdrate");
+    if has_list && !matches!(rate, RateParam::List { list: true, .. }) {
+        let found = match rate {
+            RateParam::Curve => {
+                Diagnostic::error("conflict", param.span, "fwdrate=curve behind a list of rates, which stays")
+            }
+            RateParam::List { .. } => {
+                let message = "the list of fwdrate= before this runs instead of this rate, as in Vdbench";
+                Diagnostic::warning("fwdrate", param.span, message)
+            }
+        };
+        context.push(found.help("give the list to each rd= that it is for, not to rd=default"));
+        return;
+    }
     if let RateParam::List { values, list: true } = &rate {
         if values.contains(&RateValue::Number(0.0)) {
             let found = Diagnostic::error("out-of-range", param.span, "`fwdrate` is 0");

@@ -8,6 +8,7 @@
 )]
 
 mod commands;
+mod files;
 mod fio_malformed;
 mod fio_print;
 mod limits;

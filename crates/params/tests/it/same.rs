@@ -6,6 +6,7 @@ use plan::{Plan, TextSpan};
 pub(crate) fn placeless(mut plan: Plan) -> Plan {
     plan.sources.clear();
     plan.targets.iter_mut().for_each(|target| target.span = TextSpan::default());
+    plan.trees.iter_mut().for_each(|tree| tree.span = TextSpan::default());
     plan.unsupported.iter_mut().for_each(|what| what.span = TextSpan::default());
     let settings = &mut plan.settings;
     settings.start_commands.iter_mut().chain(&mut settings.end_commands).for_each(|one| one.span = TextSpan::default());

@@ -42,8 +42,9 @@ fn all_files_of_vdbench_parse() {
         let reading = read_text(&fixture(name), &VdbenchOptions::default());
         let plan = reading.plan.unwrap_or_else(|| panic!("{name}: {:?}", reading.diagnostics));
         assert!(!plan.runs.is_empty(), "{name}");
+        assert!(plan.unsupported.is_empty(), "{name}: {:?}", plan.unsupported);
         let files = name.contains("amberroad") || name == "quick_tf";
-        assert_eq!(plan.unsupported.is_empty(), !files, "{name}: {:?}", plan.unsupported);
+        assert_eq!(plan.runs.iter().all(plan::Run::is_of_trees), files, "{name}");
         // Only the examples with raw devices lack openflags=.
         let warned = reading.diagnostics.iter().any(|found| found.severity == DiagnosticSeverity::Warning);
         assert_eq!(warned, name.starts_with("usage"), "{name}: {:?}", reading.diagnostics);

@@ -608,10 +608,6 @@ fn what_is_not_built_has_one_sentence_each() {
     );
     let hosts = sentences(&format!("dedupratio=2\ndedupunit=4k\ndeduphotsets=(1,9)\ndedupflipflop=hot\n{SD}{run}"));
     assert_eq!(hosts.len(), 2, "{hosts:?}");
-    let files =
-        plan_of("fsd=fsd1,anchor=/tmp/f\nfwd=fwd1,fsd=fsd1,operation=read\nrd=rd1,fwd=fwd1,fwdrate=100,elapsed=5\n");
-    assert_eq!(files.unsupported.len(), 1);
-    assert_eq!(simulate(&files), ["Simulating RD=rd1; I/O rate: 100; elapsed=5; For loops: None"]);
 }
 
 #[test]

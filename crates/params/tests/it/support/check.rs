@@ -90,7 +90,7 @@ fn hold(plan: &Plan) {
     let mut curve = false;
     for run in &plan.runs {
         assert!(run.interval_ns > 0 && run.elapsed_ns.is_none_or(|elapsed| elapsed >= 2 * run.interval_ns));
-        assert!(run.elapsed_ns.is_some() || run.is_of_commands(), "{}", run.title);
+        assert!(run.elapsed_ns.is_some() || run.is_of_commands() || run.format, "{}", run.title);
         match run.rate {
             OfferedRate::PerSecond(rate) => assert!(rate > 0.0 && rate <= 1e9, "{rate}"),
             OfferedRate::CurveMax => curve = true,
@@ -114,6 +114,9 @@ fn hold(plan: &Plan) {
         let sum: f64 = run.workloads.iter().map(|workload| workload.share).sum();
         let all_rated = run.block_workloads().all(|workload| workload.rate.is_some());
         assert!(all_rated || (sum - 1.0).abs() < 1e-6, "{}: shares are {sum}", run.title);
+        for workload in run.workloads.iter() {
+            hold_trees(plan, run, workload);
+        }
         for workload in run.block_workloads() {
             assert!(!workload.targets.is_empty());
             assert!(workload.targets.iter().all(|at| *at < plan.targets.len()));
@@ -124,5 +127,22 @@ fn hold(plan: &Plan) {
             assert!(workload.transfer.min_bytes() >= 512 && workload.transfer.min_bytes() % 512 == 0);
             assert!(workload.content.compress_ratio >= 1.0);
         }
+    }
+}
+
+/// The promises of a workload in trees.
+fn hold_trees(plan: &Plan, run: &plan::Run, workload: &plan::Workload) {
+    let Some(load) = workload.load.tree() else { return };
+    assert!(!load.uses.is_empty() && load.threads > 0 && workload.targets.is_empty(), "{}", run.title);
+    assert_eq!(run.format, matches!(load.task, plan::TreeTask::Format(_)), "{}", run.title);
+    for one in load.uses.iter().chain(&load.destination) {
+        assert!(one.tree < plan.trees.len());
+        let probe = plan::TreeShape { sizes: plan::FileSizes::Fixed(1), ..one.shape.clone() };
+        assert!(tree::TreeLayout::new(&probe).is_ok(), "{:?}", one.shape);
+    }
+    for one in run.tree_uses() {
+        let uses = run.workloads.iter().filter_map(|workload| workload.load.tree());
+        let mut same = uses.flat_map(|load| load.uses.iter().chain(&load.destination));
+        assert!(same.all(|other| other.tree != one.tree || other == one), "one shape of a tree in {}", run.title);
     }
 }

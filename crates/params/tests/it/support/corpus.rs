@@ -33,9 +33,14 @@ pub(crate) const TEXTS: &[&str] = &[
     "dedupratio=2\ndedupunit=4k\ndedupsets=5%\ndeduphotsets=(1,10)\ndedupflipflop=hot\nvalidate=(read_after_write,time)\n\
      journal=(recover,max=1g)\nconcatenatesds=yes\nmonitor=/tmp/m\n\
      sd=sd1,lun=/dev/sdx,openflags=directio,replay=(1,2),journal=/tmp\nwd=wd1,sd=sd1,hotband=(10,20),user=(a)\nrd=rd1,wd=wd1,iorate=max\n",
-    "fsd=fsd1,anchor=/tmp/f,depth=2,width=3,files=10,sizes=(4k,50,8k,50),totalsize=1g,wss=10m,shared=no,distribution=all,count=(1,3)\n\
-     fwd=default,xfersize=4k,threads=2\nfwd=format,threads=4\nfwd=fwd1,fsd=fsd*,operation=read,fileselect=(poisson,3),fileio=(random,shared),stopafter=10%\n\
-     fwd=fwd2,fsd=fsd11,rdpct=50,skew=50,openflags=o_sync\nrd=rd1,fwd=fwd*,fwdrate=(10,20),format=(restart,only),elapsed=5,fordepth=(1,2),foroperations=(read,write)\n",
+    "fsd=fsd1,anchor=/tmp/f,depth=2,width=3,files=10,sizes=(4k,50,8k,50),totalsize=90k,wss=10k,shared=no,distribution=all,count=(1,3)\n\
+     fwd=default,xfersize=4k,threads=2\nfwd=format,threads=4\nfwd=fwd1,fsd=fsd*,operation=read,fileselect=(poisson,4),fileio=random,stopafter=10%\n\
+     fwd=fwd2,fsd=fsd11,rdpct=50,fileio=random,skew=50,openflags=o_sync\nrd=rd1,fwd=fwd*,fwdrate=(10,20),format=(restart,only),elapsed=5,fordepth=(1,2),foroperations=(read,write)\n\
+     rd=rd2,fwd=fwd*,fwdrate=max,format=(restart,directories),operations=read,forsizes=(10k,2m)\n",
+    "create_anchors=yes\ncompratio=2\nfsd=fsd1,anchor=/tmp/a,depth=2,width=2,files=7,size=8k\nfsd=fsd2,anchor=/tmp/b,depth=2,width=2,files=7,size=8k,openflags=o_direct\n\
+     fwd=fwd1,fsd=fsd1,operation=copy,target=fsd2,fileselect=once\nfwd=fwd2,fsd=fsd*,operation=write,fileio=(sequential,delete),stopafter=3,threads=9\n\
+     rd=rd1,fwd=fwd1,fwdrate=100,format=yes\nrd=rd2,fwd=fwd2,fwdrate=curve,curve=(50,100),format=(clean,only)\n\
+     rd=rd3,fsd=fsd1,fwdrate=(10,50%),files=(3,4),format=(yes,once),totalsize=16k,wss=8k\nrd=rd4,fwd=fwd2,fwdrate=max,operations=(read,mkdir,create)\n",
     "sd=sd1,lun=/tmp/a,size=1g\nwd=wd1,sd=sd1,trimpct=10,flushpct=1,fsync_every=32,fdatasync_every=8,thinktime=10ms\n\
      wd=wd2,sd=sd1,random_distribution=zipf:1.2\nwd=wd3,sd=sd1,random_distribution=(normal,20)\nwd=wd4,sd=sd1,coverage=exact\n\
      rd=rd1,wd=*,iorate=max,interval=0.5,elapsed=5s,maxops=1000,forhitarea=1m,forcompratio=(1,2),forcompression=(50,100)\n",
