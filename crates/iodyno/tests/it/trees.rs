@@ -146,15 +146,15 @@ fn every_operation_of_a_list_is_done() {
          fwd=default,fsd=fsd1,threads=2,fileselect=random,xfersize=4k\n\
          fwd=a,operation=read\nfwd=b,operation=write\nfwd=c,operation=getattr\nfwd=d,operation=setattr\nfwd=e,operation=access\n\
          fwd=f,operation=open\nfwd=g,operation=close\nfwd=h,operation=create\nfwd=i,operation=delete\n\
-         fwd=k,operation=copy,target=fsd2\n\
-         rd=rd1,fwd=(a,b,c,d,e,f,g,h,i,k),fwdrate=1100,format=yes,elapsed=3,interval=1\n",
+         fwd=k,operation=copy,target=fsd2\nfwd=l,fsd=fsd2,operation=access\n\
+         rd=rd1,fwd=(a,b,c,d,e,f,g,h,i,k,l),fwdrate=1100,format=yes,elapsed=3,interval=1\n",
         anchors[0].display(),
         anchors[1].display()
     );
     scratch.run("out", &text, &[]).expect_code(0);
     let done = done(&scratch, "out");
     for op in ["read", "write", "getattr", "setattr", "access", "open", "close", "create", "delete", "copy"] {
-        // 110 a second each; a create waits for a delete and the other way round.
+        // 100 a second each; a create waits for a delete and the other way round.
         assert!(done.get(op).is_some_and(|count| *count >= 30), "{op}: {done:?}");
     }
     // What is counted is what is there.
