@@ -81,7 +81,10 @@ fn nothing_is_changed_in_an_anchor_with_a_foreign_entry() {
         ("tree/notes".to_string(), Box::new(|at| std::fs::write(at, "notes").unwrap())),
         (format!("{deep}notes"), Box::new(|at| std::fs::write(at, "notes").unwrap())),
         (format!("{deep}vdb_f0009.file"), Box::new(|at| symlink(other().join("vdb_f0001.file"), at).unwrap())),
-        (format!("{deep}vdb_f0008.file"), Box::new(|at| std::fs::hard_link(other().join("vdb_f0001.file"), at).unwrap())),
+        (
+            format!("{deep}vdb_f0008.file"),
+            Box::new(|at| std::fs::hard_link(other().join("vdb_f0001.file"), at).unwrap()),
+        ),
         ("tree/vdb.1_3.dir".to_string(), Box::new(|at| symlink(other(), at).unwrap())),
     ];
     for (name, put) in cases {
