@@ -112,7 +112,7 @@ impl TreeThread<'_> {
         std::thread::sleep(PAUSE);
         self.free_ns = self.now_ns();
         let is_late = self.free_ns > self.all.last_ns;
-        self.goes_on() && !(is_late && !self.lane.has_tickets(self.all.last_ns))
+        (!is_late || self.lane.has_tickets(self.all.last_ns)) && self.goes_on()
     }
 
     /// The next operation; `None`: there is none any more.

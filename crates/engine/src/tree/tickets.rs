@@ -127,11 +127,17 @@ impl Turns {
         self.passes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lane that is furthest back.
+    /// Of the lanes that have had less than their part, the one whose next operation is to be over first: no lane is ever more
+    /// than one operation from its part.
     fn next(passes: &[Pass]) -> Option<usize> {
-        let key = |pass: &Pass| (pass.done + 1) as f64 / pass.share;
-        let live = passes.iter().enumerate().filter(|(_, pass)| pass.share > 0.0);
-        live.min_by(|(_, a), (_, b)| key(a).total_cmp(&key(b))).map(|(at, _)| at)
+        let live = || passes.iter().enumerate().filter(|(_, pass)| pass.share > 0.0);
+        let (done, shares) = live().fold((0, 0.0), |(done, sum), (_, pass)| (done + pass.done, sum + pass.share));
+        let is_behind = |pass: &Pass| (pass.done as f64) < pass.share * (done + 1) as f64 / shares;
+        let over = |pass: &Pass| (pass.done + 1) as f64 / pass.share;
+        live()
+            .filter(|(_, pass)| is_behind(pass))
+            .min_by(|(_, a), (_, b)| over(a).total_cmp(&over(b)))
+            .map(|(at, _)| at)
     }
 
     fn wake(&self, passes: &[Pass]) {
