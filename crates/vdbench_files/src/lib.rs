@@ -71,6 +71,49 @@ pub fn read_vdbench(files: &[PathBuf], options: &VdbenchOptions, loader: &dyn Fi
     context.finish(plan)
 }
 
+/// What the sections define, in their order.
+struct Definitions {
+    groups: Vec<replay_params::Group>,
+    systems: Vec<FileSystem>,
+    storages: Vec<Storage>,
+    works: Vec<workload::Work>,
+    /// `wd=default` behind the last of them.
+    default_work: workload::Work,
+    file_works: file_works::FileWorks,
+    runs: Vec<run::Definition>,
+}
+
+fn definitions(
+    context: &mut ReadingContext,
+    statements: &[Statement],
+    hosts: &[String],
+    (general, options, addition): (&General, &VdbenchOptions, &[Param]),
+) -> Definitions {
+    let of = |section: Section| statements.iter().filter(move |statement| statement.section == section);
+    let per_host = |context: &mut ReadingContext, section: Section| -> Vec<Statement> {
+        let mut out = Vec::new();
+        for statement in of(section) {
+            if context.work(hosts.len().saturating_mul(statement::weight(statement)), statement.span) {
+                out.extend(statement::per_host(statement, hosts));
+            }
+        }
+        out
+    };
+    let groups = replay_params::groups(context, &of(Section::Group).cloned().collect::<Vec<_>>());
+    let systems = per_host(context, Section::FileSystem);
+    let systems = file_systems::read(context, &systems);
+    let storages = per_host(context, Section::Storage);
+    let storages = storage::read(context, &storages, &general.dedup);
+    let works = per_host(context, Section::Workload);
+    let (works, default_work) = workload::read(context, &works);
+    let file_works = per_host(context, Section::FileWorkload);
+    let file_works = file_works::read(context, &file_works);
+    let is_of_files = of(Section::Storage).next().is_none() && of(Section::FileSystem).next().is_some();
+    let input = RunInput { addition, is_of_files, forced_format: options.format };
+    let runs = run::read(context, &of(Section::Run).cloned().collect::<Vec<_>>(), input);
+    Definitions { groups, systems, storages, works, default_work, file_works, runs }
+}
+
 fn read_plan(
     context: &mut ReadingContext,
     files: &[PathBuf],
@@ -96,27 +139,8 @@ fn read_plan(
         Some(statement) => general::read(context, statement),
         None => General::default(),
     };
-    let per_host = |context: &mut ReadingContext, section: Section| -> Vec<Statement> {
-        let mut out = Vec::new();
-        for statement in of(section) {
-            if context.work(hosts.len().saturating_mul(statement::weight(statement)), statement.span) {
-                out.extend(statement::per_host(statement, &hosts));
-            }
-        }
-        out
-    };
-    let groups = replay_params::groups(context, &of(Section::Group).cloned().collect::<Vec<_>>());
-    let file_systems = per_host(context, Section::FileSystem);
-    let systems = file_systems::read(context, &file_systems);
-    let storages = per_host(context, Section::Storage);
-    let storages = storage::read(context, &storages, &general.dedup);
-    let works = per_host(context, Section::Workload);
-    let (works, default_work) = workload::read(context, &works);
-    let file_works = per_host(context, Section::FileWorkload);
-    let file_works = file_works::read(context, &file_works);
-    let is_of_files = of(Section::Storage).next().is_none() && of(Section::FileSystem).next().is_some();
-    let input = RunInput { addition: &addition, is_of_files, forced_format: options.format };
-    let mut definitions = run::read(context, &of(Section::Run).cloned().collect::<Vec<_>>(), input);
+    let Definitions { groups, systems, storages, works, default_work, file_works, runs: mut definitions } =
+        definitions(context, &statements, &hosts, (&general, options, &addition));
     override_texts(options, &mut general.settings, &mut definitions);
     check_presence(context, &statements, &storages, &definitions);
 

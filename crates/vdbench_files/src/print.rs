@@ -467,6 +467,8 @@ fn run(
         if !block.loops.iter().any(|(name, _)| name == "fwdrate") {
             rates(block, if is_of_trees { "fwdrate" } else { "iorate" }, &mut add);
         }
+        print_trees::check_threads(block, unsaid);
+        print_trees::check_rates(block, unsaid);
         if let Some(words) = print_trees::format_words(block, formats, unsaid) {
             add("format", words);
         }

@@ -124,6 +124,29 @@ pub(crate) fn format_words(
     Some(if words.is_empty() { "yes".to_string() } else { list(&words) })
 }
 
+/// Says where a loop over rates has one of them only: in the file that is no loop.
+pub(crate) fn check_rates(block: &Block<'_>, unsaid: &mut Vec<String>) {
+    if block.loops.iter().any(|(name, values)| name == "fwdrate" && values.len() == 1) {
+        unsaid.push(format!("rd={} has a list of rates (fwdrate=), and only one of them is run", block.first.name));
+    }
+}
+
+/// Says where threads that a loop gives to a run are divided otherwise than among the trees of each workload.
+pub(crate) fn check_threads(block: &Block<'_>, unsaid: &mut Vec<String>) {
+    let is_as_printed = |run: &Run| {
+        let Some(text) = run.loops.iter().find(|(name, _)| name == "threads").map(|(_, text)| text) else {
+            return true;
+        };
+        let Ok(threads) = text.parse::<usize>() else { return true };
+        loads(run).all(|load| load.threads as usize == (threads / load.uses.len().max(1)).max(1))
+    };
+    if block.first.is_of_trees() && !block.runs.iter().all(is_as_printed) {
+        let name = &block.first.name;
+        unsaid
+            .push(format!("rd={name}: its threads are divided among operations, or ways to open files (operations=)"));
+    }
+}
+
 /// The lines of `fsd=`, and of `fwd=format`.
 pub(crate) fn systems(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
     let opens = format_opens(plan, unsaid);

@@ -185,11 +185,83 @@ fn file() -> impl Strategy<Value = String> {
     })
 }
 
+/// A file of trees.
+fn trees() -> impl Strategy<Value = String> {
+    let system = || {
+        some(vec![
+            ("depth", &["1", "3"]),
+            ("width", &["2", "4"]),
+            ("files", &["3", "20"]),
+            ("sizes", &["8k", "(4k,50,8k,50)", "(1m,0)", "(1k,33.3,2k,33.3,3k,33.4)"]),
+            ("distribution", &["all"]),
+            ("totalsize", &["7k", "(30k,2)"]),
+            ("wss", &["5k"]),
+            ("openflags", &["o_direct", "(o_sync,fsync)"]),
+        ])
+    };
+    let work = || {
+        some(vec![
+            ("operation", &["read", "write", "getattr", "mkdir", "delete"]),
+            ("xfersize", &["8k", "1000", "(4k,25,8k,75)", "(4k,33.3,8k,66.7)"]),
+            ("fileselect", &["random", "once", "(poisson,2.5)", "(random,once)"]),
+            ("fileio", &["random", "(sequential,delete)", "sequential"]),
+            ("stopafter", &["7", "33%"]),
+            ("threads", &["2", "7"]),
+            ("openflags", &["o_dsync"]),
+        ])
+    };
+    let run = || {
+        some(vec![
+            ("elapsed", &["10", "1m"]),
+            ("interval", &["2"]),
+            ("warmup", &["4"]),
+            (
+                "format",
+                &["yes", "restart", "(clean,only)", "(restart,directories)", "(limited,only)", "no", "(yes,once)"],
+            ),
+            ("forxfersize", &["(4k,1000)", "64k"]),
+            ("forthreads", &["(1,2,9)", "16"]),
+            ("forrdpct", &["(0,50,100)"]),
+            ("forfiles", &["(9,30)"]),
+            ("fordepth", &["(1,2)"]),
+            ("forsizes", &["(16k,1m)"]),
+            ("fortotalsize", &["(0,6k)"]),
+            ("foroperations", &["(read,write)"]),
+            ("operations", &["(read,write,mkdir)", "write"]),
+            ("openflags", &["fsync"]),
+            ("fsd", &["fsd2"]),
+            ("maxdata", &["1g"]),
+            ("distribution", &["deterministic"]),
+        ])
+    };
+    let rate = || proptest::sample::select(vec!["100", "(100,200,max)", "max", "curve", "(50,70%)", "33.3"]);
+    let skew = || proptest::sample::select(vec!["", ",skew=30", ",skew=33.3"]);
+    let general = proptest::sample::select(vec!["", "compratio=2.5\n", "create_anchors=yes\n"]);
+    let format =
+        proptest::sample::select(vec!["", "fwd=format,threads=3\n", "fwd=format,xfersize=1m,openflags=o_sync\n"]);
+    let works = (work(), work(), skew());
+    let runs = (run(), rate(), run(), rate());
+    ((general, format), (system(), system()), works, runs).prop_map(
+        |((general, format), (s1, s2), (w1, w2, skew), (r1, rate1, r2, rate2))| {
+            format!(
+                "{general}fsd=fsd1,anchor=/tmp/a{s1}\nfsd=fsd2,anchor=/tmp/b{s2}\n{format}fwd=fwd1,fsd=fsd1{w1}{skew}\n\
+                 fwd=fwd2,fsd=(fsd1,fsd2){w2}\nrd=rd1,fwd=fwd*,fwdrate={rate1},elapsed=20{r1}\n\
+                 rd=rd2,fwd=fwd2,fwdrate={rate2},elapsed=20{r2}\n"
+            )
+        },
+    )
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn parameter_files_come_back(text in file()) {
+        let _ = round(text.as_bytes());
+    }
+
+    #[test]
+    fn files_of_trees_come_back(text in trees()) {
         let _ = round(text.as_bytes());
     }
 }

@@ -133,12 +133,12 @@ pub enum FileSelect {
     Random,
     /// Each file once, then the workload ends.
     Once,
-    /// By chance, files in the middle of a Poisson distribution more often (`poisson`): its midpoint in percent of the files.
+    /// By chance, the first files more often (`poisson`): file −ln(u) × files / midpoint, modulo files, of a random u from 0 to 1.
     Poisson {
-        /// `None`: Vdbench's own.
+        /// `None`: Vdbench's own, 3.
         midpoint: Option<f64>,
     },
-    /// As Poisson, folded to the first files (`skewed`).
+    /// The same (`skewed`); Vdbench makes no difference, and its files are read as Poisson.
     Skewed {
         /// `None`: Vdbench's own.
         midpoint: Option<f64>,

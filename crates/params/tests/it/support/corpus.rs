@@ -3,10 +3,10 @@
 /// Vdbench's own files, and texts that between them use every keyword.
 pub(crate) fn corpus() -> Vec<Vec<u8>> {
     let folder = format!("{}/../../fixtures/vdbench", env!("CARGO_MANIFEST_DIR"));
-    let mut paths: Vec<_> =
-        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let paths_in = |folder: String| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut paths: Vec<_> = paths_in(folder.clone()).chain(paths_in(format!("{folder}/files"))).collect();
     paths.sort();
-    paths.retain(|path| path.extension().is_none_or(|end| end != "expected_runs"));
+    paths.retain(|path| !path.to_string_lossy().ends_with("expected_runs"));
     let mut out: Vec<Vec<u8>> = paths.iter().filter_map(|path| std::fs::read(path).ok()).collect();
     out.extend(TEXTS.iter().map(|text| text.as_bytes().to_vec()));
     out
