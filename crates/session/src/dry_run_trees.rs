@@ -3,7 +3,7 @@
 use crate::non_defaults::departures;
 use crate::trees::Trees;
 use plan::{
-    FileAccess, FileSelect, FileSizes, FormatTask, Plan, StopAfter, TransferSize, TreeLoad, TreeShape, TreeSpec,
+    FileOrder, FileSelect, FileSizes, FormatTask, Plan, StopAfter, TransferSize, TreeLoad, TreeShape, TreeSpec,
     TreeTask, TreeUse,
 };
 use quantity::text::format_bytes;
@@ -134,11 +134,11 @@ fn select(select: FileSelect) -> String {
     }
 }
 
-fn access(access: FileAccess) -> &'static str {
+fn access(access: FileOrder) -> &'static str {
     match access {
-        FileAccess::Sequential => "from the beginning to the end",
-        FileAccess::SequentialDelete => "from the beginning to the end, deleted before they are written",
-        FileAccess::Random => "at random places",
-        FileAccess::RandomShared => "at random places, several threads in one file",
+        FileOrder::Sequential => "from the beginning to the end",
+        FileOrder::SequentialDelete => "from the beginning to the end, deleted before they are written",
+        FileOrder::Random => "at random places",
+        FileOrder::RandomShared => "at random places, several threads in one file",
     }
 }

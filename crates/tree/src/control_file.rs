@@ -5,15 +5,13 @@
 //! the line before; at last the sum of all characters before it. What it says is believed only when it was written at the end of a run.
 
 use crate::names::CONTROL_FILE;
-use crate::{FileState, Tree, TreeError, TreeLayout, TreeState};
-use output::{Folder, ReplacePolicy};
+use crate::{FileState, TreeError, TreeLayout, TreeState};
 use plan::{FilePlace, FileSizes, TreeShape};
-use quantity::clock;
 use quantity::text::civil;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Seek as _, Write};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +30,7 @@ pub enum Moment {
 }
 
 impl Moment {
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Start => "start",
             Self::End => "end",
@@ -49,92 +47,12 @@ pub(crate) enum Known {
     All,
 }
 
-/// Writes the control file of a tree, complete or not at all.
-pub(crate) fn write(tree: &Tree, moment: Moment) -> Result<(), TreeError> {
-    let fd = tree.anchor().try_clone_to_owned().map_err(TreeError::system("open the anchor", tree.path()))?;
-    let folder = Folder::of_descriptor(fd, tree.path());
-    let mut file = folder.begin(CONTROL_FILE, ReplacePolicy::File)?;
-    let path = tree.path().join(CONTROL_FILE);
-    let mut out = Summed { out: BufWriter::new(file.file()), sum: 0 };
-    let written = put(&mut out, tree, moment, clock::wall_ns()).and_then(|()| {
-        let sum = out.sum;
-        writeln!(out, "checksum: {sum} ")?;
-        out.out.flush()
-    });
-    written.map_err(TreeError::system("write", &path))?;
-    drop(out);
-    Ok(file.finish()?)
-}
-
-/// Removes the control file of a tree; is there none now?
-pub(crate) fn remove(tree: &Tree) -> bool {
-    let Ok(fd) = tree.anchor().try_clone_to_owned() else { return false };
-    let folder = Folder::of_descriptor(fd, tree.path());
-    folder.remove_file(CONTROL_FILE).is_ok() || folder.kind(CONTROL_FILE).is_ok_and(|kind| kind.is_none())
-}
-
-/// Sums the characters up, without the ends of lines.
-struct Summed<W: Write> {
-    out: W,
-    sum: u64,
-}
-
-impl<W: Write> Write for Summed<W> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let count = self.out.write(bytes)?;
-        self.sum += sum_of(&bytes[..count]);
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.out.flush()
-    }
-}
-
-fn sum_of(bytes: &[u8]) -> u64 {
+pub(crate) fn sum_of(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte != b'\n').map(|byte| u64::from(*byte)).sum()
 }
 
-fn put(out: &mut impl Write, tree: &Tree, moment: Moment, wall_ns: i64) -> std::io::Result<()> {
-    let TreeShape { depth, width, files, .. } = *tree.shape();
-    writeln!(out, "when  {} {}", moment.word(), java_date(wall_ns))?;
-    write!(out, "depth {depth}\nwidth {width}\nfiles {files}\ndist  {}\n", dist(tree.shape()))?;
-    for size in sizes(&tree.shape().sizes) {
-        writeln!(out, "size  {size}")?;
-    }
-    let (layout, state) = (tree.layout(), tree.state());
-    writeln!(out, "directory status {}", layout.directories())?;
-    for directory in 0..layout.directories() {
-        out.write_all(if state.has_directory(directory) { b"y\n" } else { b"n\n" })?;
-    }
-    writeln!(out, "file status {}", layout.files())?;
-    // The last line of all is never part of a repetition.
-    let mut before: Option<(FileState, bool)> = None;
-    let mut repeats = 0_u64;
-    for file in 0..layout.files() {
-        let now = state.file(file);
-        let is_full = now.bytes == layout.asked_bytes(file);
-        let is_last = file + 1 == layout.files();
-        if before == Some((now, is_full)) && !is_last {
-            repeats += 1;
-            continue;
-        }
-        if repeats > 0 {
-            writeln!(out, "= {repeats}")?;
-            repeats = 0;
-        }
-        match (now.exists, is_full) {
-            (false, _) => out.write_all(b"n\n")?,
-            (true, true) => out.write_all(b"f\n")?,
-            (true, false) => writeln!(out, "{}", now.bytes)?,
-        }
-        before = Some((now, is_full));
-    }
-    Ok(())
-}
-
 /// `Sat Nov 28 12:36:32 UTC 2026`.
-fn java_date(wall_ns: i64) -> String {
+pub(crate) fn java_date(wall_ns: i64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let ((year, month, day), (hour, minute, second)) = civil(wall_ns);
@@ -145,7 +63,7 @@ fn java_date(wall_ns: i64) -> String {
     format!("{weekday} {month} {day:02} {hour:02}:{minute:02}:{second:02} UTC {year}")
 }
 
-fn dist(shape: &TreeShape) -> &'static str {
+pub(crate) fn dist(shape: &TreeShape) -> &'static str {
     match shape.place {
         FilePlace::Bottom => "bottom",
         FilePlace::All => "all",
@@ -154,7 +72,7 @@ fn dist(shape: &TreeShape) -> &'static str {
 
 /// The values of `sizes=`; percentages are cut to whole numbers there.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "percentages")]
-fn sizes(sizes: &FileSizes) -> Vec<u64> {
+pub(crate) fn sizes(sizes: &FileSizes) -> Vec<u64> {
     match sizes {
         FileSizes::Fixed(bytes) => vec![*bytes],
         FileSizes::Around(bytes) => vec![*bytes, 0],

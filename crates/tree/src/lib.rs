@@ -6,6 +6,7 @@
 //! The operations themselves are the engine's.
 
 mod control_file;
+mod control_file_write;
 mod error;
 mod file_set;
 mod inspection;

@@ -1,6 +1,6 @@
 //! A tree of a run: where its files are, what is known of them, and the directory that holds it.
 
-use crate::control_file::{self, Known, Moment};
+use crate::control_file::{self, Known};
 use crate::{FileSet, TreeError, TreeLayout, TreeState, listing};
 use plan::{TreeShape, TreeSpec};
 use rustix::fs::{Mode, OFlags};
@@ -79,28 +79,6 @@ impl Tree {
         let members = part(&all, &layout, shape.total_bytes, "totalsize")?;
         let working_set = part(&members, &layout, shape.working_set_bytes, "workingsetsize")?;
         Ok((layout, members, working_set))
-    }
-
-    /// Notes before a run that changes the tree that what is known of it is not to be believed after a crash. Where that cannot be
-    /// written, because there is no room, the control file is removed.
-    ///
-    /// # Errors
-    /// When neither is possible.
-    pub fn begin_changes(&self) -> Result<(), TreeError> {
-        let Err(error) = self.write_control_file(Moment::Start) else { return Ok(()) };
-        if control_file::remove(self) { Ok(()) } else { Err(error) }
-    }
-
-    /// Writes the control file: at the start of a run, so that nothing is believed after a crash, and at its end. Not where several
-    /// processes share the tree.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write_control_file(&self, moment: Moment) -> Result<(), TreeError> {
-        if self.shape.shared {
-            return Ok(());
-        }
-        control_file::write(self, moment)
     }
 
     /// Path of the anchor.

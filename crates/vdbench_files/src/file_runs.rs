@@ -12,7 +12,7 @@ use parameter_text::{Diagnostic, ReadingContext};
 use plan::commands::unique_name;
 use plan::generate::OperationKind;
 use plan::{
-    Arrivals, DataLimit, FileAccess, FileSelect, FileSizes, FormatTask, Load, OfferedRate, OpenFlags, Run,
+    Arrivals, DataLimit, FileOrder, FileSelect, FileSizes, FormatTask, Load, OfferedRate, OpenFlags, Run,
     StopCondition, TextSpan, TransferSize, TreeLoad, TreeShape, TreeTask, TreeUse, Workload,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -493,7 +493,7 @@ fn makers(
             task: TreeTask::Format(task),
             threads: format.threads,
             select: FileSelect::Sequential,
-            access: FileAccess::Sequential,
+            access: FileOrder::Sequential,
             stop_after: None,
             transfer: TransferSize::Fixed(format.transfer_bytes),
             open: format.open.unwrap_or(systems[one.tree].open),

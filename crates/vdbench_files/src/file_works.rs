@@ -10,7 +10,7 @@ use crate::value::{self, Number, Unit, plain};
 use crate::workload::{DEFINITIONS_MAX, TRANSFER_MAX};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::generate::OperationKind;
-use plan::{FileAccess, FileSelect, OpenFlags, StopAfter, TextSpan, TransferSize};
+use plan::{FileOrder, FileSelect, OpenFlags, StopAfter, TextSpan, TransferSize};
 use std::collections::BTreeSet;
 
 /// Vdbench's midpoint where none is given.
@@ -28,7 +28,7 @@ pub(crate) struct FileWork {
     pub(crate) read: Option<f64>,
     read_span: TextSpan,
     select: Select,
-    pub(crate) access: FileAccess,
+    pub(crate) access: FileOrder,
     access_span: TextSpan,
     pub(crate) stop_after: Option<StopAfter>,
     pub(crate) transfer: TransferSize,
@@ -57,7 +57,7 @@ impl Default for FileWork {
             read: None,
             read_span: TextSpan::default(),
             select: Select::default(),
-            access: FileAccess::Sequential,
+            access: FileOrder::Sequential,
             access_span: TextSpan::default(),
             stop_after: None,
             transfer: TransferSize::Fixed(4096),
@@ -257,10 +257,10 @@ fn access(context: &mut ReadingContext, work: &mut FileWork, param: &Param) {
     work.access_span = param.span;
     work.access = match second {
         Some(None) => return,
-        None if is_random => FileAccess::Random,
-        None => FileAccess::Sequential,
-        Some(Some(_)) if is_random => FileAccess::RandomShared,
-        Some(Some(_)) => FileAccess::SequentialDelete,
+        None if is_random => FileOrder::Random,
+        None => FileOrder::Sequential,
+        Some(Some(_)) if is_random => FileOrder::RandomShared,
+        Some(Some(_)) => FileOrder::SequentialDelete,
     };
 }
 
@@ -319,12 +319,12 @@ pub(crate) fn file_transfer_bytes(context: &mut ReadingContext, number: &Number)
 /// What contradicts itself inside one definition.
 fn check(context: &mut ReadingContext, work: &FileWork) {
     let name = shown(&work.name);
-    if work.access == FileAccess::RandomShared && work.select.random {
+    if work.access == FileOrder::RandomShared && work.select.random {
         let message = format!("fwd={name} has fileio=(random,shared) and fileselect=random");
         let found = Diagnostic::error("conflict", work.access_span, message);
         context.push(found.help("several threads in one file take the files in order: fileselect=sequential"));
     }
-    if work.access == FileAccess::SequentialDelete && work.read.is_some() {
+    if work.access == FileOrder::SequentialDelete && work.read.is_some() {
         let message = format!("fwd={name} has fileio=(sequential,delete) and rdpct=");
         context.push(Diagnostic::error("conflict", work.read_span, message).help("take one of the two out"));
     }
@@ -344,7 +344,7 @@ pub(crate) fn needs_target(operation: OperationKind) -> bool {
 
 /// `rdpct=` in sequential order, as it stands in the definition: Vdbench refuses it, but not what `forrdpct=` makes of it.
 pub(crate) fn check_mix(context: &mut ReadingContext, work: &FileWork) -> bool {
-    let is_sequential = matches!(work.access, FileAccess::Sequential | FileAccess::SequentialDelete);
+    let is_sequential = matches!(work.access, FileOrder::Sequential | FileOrder::SequentialDelete);
     if !is_sequential || work.read.is_none() {
         return true;
     }

@@ -8,6 +8,7 @@
 
 mod command_params;
 mod commands;
+mod expand;
 mod expansion_input;
 mod file_runs;
 mod file_systems;
@@ -163,7 +164,7 @@ fn read_plan(
         groups: &groups,
         seed: general.settings.seed,
     };
-    let mut runs = to_plan::expand(context, &material, &definitions);
+    let mut runs = expand::expand(context, &material, &definitions);
     works.iter().for_each(|work| storage_names.look_over(context, &work.targets));
     file_works.list.iter().for_each(|work| material.system_names.look_over(context, &work.systems));
     if runs.is_empty() && !context.failed() {

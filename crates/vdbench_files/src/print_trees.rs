@@ -7,7 +7,7 @@ use crate::value::{self, Unit};
 use parameter_text::shortest::bytes;
 use plan::generate::OperationKind;
 use plan::{
-    FileAccess, FilePlace, FileSelect, FileSizes, FormatTask, Load, OfferedRate, OpenFlags, Plan, Run, StopAfter,
+    FileOrder, FilePlace, FileSelect, FileSizes, FormatTask, Load, OfferedRate, OpenFlags, Plan, Run, StopAfter,
     TransferSize, TreeLoad, TreeShape, TreeTask, Workload,
 };
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ fn stand_in(format: &Run) -> Run {
         task: TreeTask::One(OperationKind::Read),
         threads: 1,
         select: FileSelect::Sequential,
-        access: FileAccess::Sequential,
+        access: FileOrder::Sequential,
         stop_after: None,
         transfer: TransferSize::Fixed(4096),
         open: OpenFlags::default(),
@@ -346,10 +346,10 @@ pub(crate) fn work_line(
         }
     }
     match load.access {
-        FileAccess::Sequential => {}
-        FileAccess::SequentialDelete => add("fileio", "(sequential,delete)".to_string()),
-        FileAccess::Random => add("fileio", "random".to_string()),
-        FileAccess::RandomShared => add("fileio", "(random,shared)".to_string()),
+        FileOrder::Sequential => {}
+        FileOrder::SequentialDelete => add("fileio", "(sequential,delete)".to_string()),
+        FileOrder::Random => add("fileio", "random".to_string()),
+        FileOrder::RandomShared => add("fileio", "(random,shared)".to_string()),
     }
     match load.stop_after {
         Some(StopAfter::Transfers(count)) => add("stopafter", count.to_string()),

@@ -2,9 +2,7 @@
 
 use crate::commands;
 use crate::expansion_input::ExpansionInput;
-use crate::file_runs;
 use crate::param::Text;
-use crate::replay;
 use crate::run::{BurstKind, Definition, Loop, RateParam, RateValue};
 use crate::shares;
 use crate::storage::Storage;
@@ -16,7 +14,6 @@ use plan::{
     AddressOrder, AddressPattern, AddressRange, Arrivals, BurstPattern, OfferedRate, OpMix, RangeBound, Run, TextSpan,
     TransferSize, Workload,
 };
-use std::collections::BTreeSet;
 
 /// One workload with its targets.
 #[derive(Clone, Debug)]
@@ -28,46 +25,23 @@ struct Chosen {
 /// A run that loops turn into several: the set of targets with its addition to the title.
 type Variant = (String, Vec<Chosen>);
 
-/// Expands all definitions.
+/// The runs of a definition of blocks or commands.
 pub(crate) fn expand(
     context: &mut ReadingContext,
     material: &ExpansionInput<'_>,
-    definitions: &[Definition],
-) -> Vec<Run> {
-    let mut out = Vec::new();
-    let mut names = BTreeSet::new();
-    for definition in definitions {
-        if !names.insert(definition.name.as_str()) {
-            let shown: String = definition.name.chars().take(40).collect();
-            let message = format!("rd={shown} is defined twice");
-            let found = Diagnostic::error("duplicate", definition.span, message);
-            context.push(found.help("give each its own name: the name distinguishes the results"));
-        }
-        if !commands::check(context, definition) {
-            continue;
-        }
-        if definition.replay.is_some() {
-            out.extend(replay::run(context, definition, material));
-            continue;
-        }
-        check_times(context, definition);
-        let has_files = !definition.file_works.is_empty() || !definition.systems.is_empty() || definition.is_of_files;
-        if has_files && !commands::is_alone(definition) {
-            file_runs::expand(context, material, definition, &mut out);
-            continue;
-        }
-        let Some(chosen) = choose(context, material, definition) else { continue };
-        let Some(rates) = rates(context, definition) else { continue };
-        let variants = variants(context, material, definition, chosen);
-        for (suffix, chosen) in &variants {
-            loops(context, material, definition, (suffix, chosen), &rates, &mut out);
-        }
+    definition: &Definition,
+    out: &mut Vec<Run>,
+) {
+    let Some(chosen) = choose(context, material, definition) else { return };
+    let Some(rates) = rates(context, definition) else { return };
+    let variants = variants(context, material, definition, chosen);
+    for (suffix, chosen) in &variants {
+        loops(context, material, definition, (suffix, chosen), &rates, out);
     }
-    out
 }
 
 /// As Vdbench: a run has at least two intervals, and it and its warm-up are whole numbers of them.
-fn check_times(context: &mut ReadingContext, definition: &Definition) {
+pub(crate) fn check_times(context: &mut ReadingContext, definition: &Definition) {
     let seconds = |ns: u64| plain(ns as f64 / 1e9);
     let (interval, warmup) = (definition.interval_ns, warmup_of(definition));
     // A run without a greatest time has no whole number of intervals.

@@ -5,7 +5,7 @@ use super::tickets::{Kinds, Ticket, Tickets, Turns, below, chance, unit};
 use crate::budget::Budget;
 use crate::shared::Control;
 use plan::generate::OperationKind;
-use plan::{FileAccess, FileSelect, TreeLoad, TreeTask, WriteContent};
+use plan::{FileOrder, FileSelect, TreeLoad, TreeTask, WriteContent};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -113,7 +113,7 @@ impl TreeLane {
 
     /// The transfers of a file follow each other?
     pub(crate) fn is_sequential(&self) -> bool {
-        matches!(self.load.access, FileAccess::Sequential | FileAccess::SequentialDelete)
+        matches!(self.load.access, FileOrder::Sequential | FileOrder::SequentialDelete)
     }
 
     /// Takes a file for the calling thread, or for one more of the threads that share it.

@@ -13,7 +13,7 @@ use crate::stats::Slot;
 use crate::teams::{SYNC, WorkerSet};
 use crate::{EngineError, ResolvedRate, RunInput};
 use plan::generate::{ArrivalSchedule, ContentGenerator, GeneratorPart, OperationKind, WriteVolume, writer_of};
-use plan::{FileAccess, TreeLoad, TreeTask, TreeUse, Workload};
+use plan::{FileOrder, TreeLoad, TreeTask, TreeUse, Workload};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -220,7 +220,7 @@ fn schedule_of(
 }
 
 fn need_of(load: &TreeLoad) -> Need {
-    let is_sequential = matches!(load.access, FileAccess::Sequential | FileAccess::SequentialDelete);
+    let is_sequential = matches!(load.access, FileOrder::Sequential | FileOrder::SequentialDelete);
     match &load.task {
         TreeTask::Format(_) => Need::Writable,
         TreeTask::Mixed { .. } => Need::Filled,
@@ -277,7 +277,7 @@ fn make_lane(
     let place = input.plan.place_of_tree(used.tree);
     let threads = load.threads.max(1);
     let seed = chance(input.seed ^ (place as u64) << 32, workload as u64);
-    let is_sequential = matches!(load.access, FileAccess::Sequential | FileAccess::SequentialDelete);
+    let is_sequential = matches!(load.access, FileOrder::Sequential | FileOrder::SequentialDelete);
     let keeps_places = load.stop_after.is_some() && is_sequential && !matches!(load.task, TreeTask::Format(_));
     let left_at = keeps_places.then(|| (0..tree.layout().files()).map(|_| AtomicU64::new(0)).collect());
     let layout = tree.layout();
@@ -303,7 +303,7 @@ fn make_lane(
         stuck_at: AtomicU64::new(0),
         helpers: Vec::new(),
         left_at,
-        shared: (load.access == FileAccess::RandomShared).then(|| Arc::clone(shared.entry(used.tree).or_default())),
+        shared: (load.access == FileOrder::RandomShared).then(|| Arc::clone(shared.entry(used.tree).or_default())),
         guards: [false; 2],
         phases: Phases::new(threads),
         file_stride: stride_of(largest, &of.content),

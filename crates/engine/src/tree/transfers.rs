@@ -4,7 +4,7 @@ use super::find::Found;
 use super::thread::{Failure, Performed, TreeThread};
 use super::tickets::{Ticket, below, chance, unit};
 use plan::generate::OperationKind;
-use plan::{FileAccess, OpenFlags, StopAfter, TransferSize, TreeTask};
+use plan::{FileOrder, OpenFlags, StopAfter, TransferSize, TreeTask};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::ops::ControlFlow;
@@ -158,7 +158,7 @@ impl TreeThread<'_> {
         let asked = self.tree().layout().asked_bytes(at);
         let mut known = self.tree().state().file(at);
         let is_read = matches!(lane.load.task, TreeTask::One(OperationKind::Read));
-        let is_new_each_time = lane.load.access == FileAccess::SequentialDelete && !is_read;
+        let is_new_each_time = lane.load.access == FileOrder::SequentialDelete && !is_read;
         if is_new_each_time && known.exists && (lane.load.stop_after.is_none() || known.bytes == asked) {
             self.delete_step(&lane.tree, at)?;
             known = FileState { exists: false, bytes: 0 };

@@ -4,7 +4,7 @@ use crate::support::run;
 use engine::{EngineOptions, FinishedRun, IntervalHarvest, ResolvedRate, RunInput, StepInterval, start};
 use plan::generate::{ArrivalSchedule, GeneratorPart, OperationKind};
 use plan::{
-    FileAccess, FilePlace, FileSelect, FileSizes, FormatTask, OpenFlags, Plan, Run, StopAfter, StopCondition, TextSpan,
+    FileOrder, FilePlace, FileSelect, FileSizes, FormatTask, OpenFlags, Plan, Run, StopAfter, StopCondition, TextSpan,
     TransferSize, TreeLoad, TreeShape, TreeSpec, TreeTask, TreeUse, Workload,
 };
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ fn load(shape: &TreeShape, trees: &[usize], task: TreeTask, threads: u32) -> Tre
         task,
         threads,
         select: FileSelect::Sequential,
-        access: FileAccess::Sequential,
+        access: FileOrder::Sequential,
         stop_after: None,
         transfer: TransferSize::Fixed(4 * KIB),
         open: OpenFlags::default(),
@@ -316,7 +316,7 @@ fn a_rate_has_exactly_its_arrivals_and_steps_are_none_of_them() {
     let both = |task| load(&shape, &[0, 1], task, 2);
     bench.go(Run { format: true, ..of(vec![both(TreeTask::Format(FormatTask::default()))]) }, ResolvedRate::Max, None);
     let mut reads = both(TreeTask::Mixed { read: 0.7 });
-    reads.access = FileAccess::Random;
+    reads.access = FileOrder::Random;
     reads.select = FileSelect::Random;
     let loads = vec![reads, both(TreeTask::One(OperationKind::Getattr))];
     let (time, rate) = (Duration::from_millis(500), 2000.0);
@@ -366,9 +366,9 @@ fn more_threads_than_files_hang_nothing_and_a_run_ends_by_its_time() {
     let bench = Bench::new(1, &shape);
     bench.format(&shape);
     for (kind, access) in [
-        (OperationKind::Read, FileAccess::Random),
-        (OperationKind::Write, FileAccess::RandomShared),
-        (OperationKind::Getattr, FileAccess::Sequential),
+        (OperationKind::Read, FileOrder::Random),
+        (OperationKind::Write, FileOrder::RandomShared),
+        (OperationKind::Getattr, FileOrder::Sequential),
     ] {
         let load = TreeLoad { access, ..one(&shape, kind, 8) };
         let begun_ns = quantity::clock::now_ns();
@@ -401,7 +401,7 @@ fn files_that_others_deleted_are_errors_and_made_again_by_those_who_write() {
     let written = bench.go(operations(of(vec![one(&shape, OperationKind::Write, 1)]), 8), ResolvedRate::Max, None);
     assert_eq!((written.of(0, "write")[1..].to_vec(), written.steps_of("create")[0]), (vec![8, 32 * KIB, 0], 1));
     assert_eq!(bench.found(0), (1, 4, 32 * KIB));
-    let anew = TreeLoad { access: FileAccess::SequentialDelete, ..one(&shape, OperationKind::Write, 2) };
+    let anew = TreeLoad { access: FileOrder::SequentialDelete, ..one(&shape, OperationKind::Write, 2) };
     let anew = bench.go(operations(of(vec![anew]), 16), ResolvedRate::Max, None);
     assert!(anew.steps_of("delete")[0] >= 8 && anew.steps_of("create") == anew.steps_of("delete"), "{anew:?}");
     // One transfer in each file, where the last one ended.

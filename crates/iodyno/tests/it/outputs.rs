@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 use testkit::{LoopDevice, TestCommand, sha256};
 
 /// Files that create, replace or remove something by themselves, each with its reason.
-const BY_HAND: [(&str, &str); 7] = [
+const BY_HAND: [(&str, &str); 8] = [
+    (
+        "engine/src/tree/",
+        "files and directories of a tree, which are a load's targets: below an anchor that was inspected, following no link",
+    ),
     ("output/src/", "this is the one place"),
     ("query/src/shell.rs", "the history of the user's own shell, through rustyline"),
     ("target/src/file.rs", "targets of a load: O_EXCL and O_NOFOLLOW after the inspection"),

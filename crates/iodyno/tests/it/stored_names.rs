@@ -17,9 +17,10 @@ const OWNERS: [&str; 2] = ["recording/src/stored_names.rs", "recording/src/event
 const SENTENCE_BYTES: usize = 8;
 
 /// Texts that stand in a sentence of ours as well: where they are looked for, and why that is right.
-const OF_OTHERS: [(&str, &str, &str); 3] = [
+const OF_OTHERS: [(&str, &str, &str); 4] = [
     ("findings/src/rules/path_words.rs", "link is ", "messages of the kernel"),
     ("top_page/src/fold.rs", "I/O error", "messages of the kernel"),
+    ("tree/src/control_file.rs", "file status ", "the control file of a tree, in Vdbench's words"),
     ("trace/src/other_kernels.rs", "to the end of the write", "a test"),
 ];
 /// Reads what other tools wrote, and `tool_output` writes in their words.

@@ -2,7 +2,7 @@
 
 use params::{FormatOverride, MemoryLoader, PlanReading, VdbenchOptions, read_vdbench, render, simulate};
 use plan::{
-    FileAccess, FilePlace, FileSelect, FileSizes, FormatTask, OfferedRate, OpenFlags, Plan, Run, StopAfter,
+    FileOrder, FilePlace, FileSelect, FileSizes, FormatTask, OfferedRate, OpenFlags, Plan, Run, StopAfter,
     TransferSize, TreeLoad, TreeTask,
 };
 use std::fmt::Write as _;
@@ -46,7 +46,7 @@ fn defaults_are_those_of_vdbench() {
     assert_eq!((shape.depth, shape.width, shape.files, shape.place), (1, 1, 10, FilePlace::Bottom));
     assert_eq!((&shape.sizes, shape.total_bytes, shape.working_set_bytes), (&FileSizes::Fixed(4096), None, None));
     assert_eq!(load.task, TreeTask::One(plan::generate::OperationKind::Read));
-    assert_eq!((load.threads, load.select, load.access), (1, FileSelect::Sequential, FileAccess::Sequential));
+    assert_eq!((load.threads, load.select, load.access), (1, FileSelect::Sequential, FileOrder::Sequential));
     assert_eq!((load.stop_after, &load.transfer), (None, &TransferSize::Fixed(4096)));
     assert_eq!((plan.runs[0].rate, plan.runs[0].workloads[0].share), (OfferedRate::Max, 1.0));
 }
@@ -65,7 +65,7 @@ fn shapes_and_words_may_be_short() {
     assert_eq!((shape.depth, shape.width, shape.place, shape.shared), (3, 2, FilePlace::All, true));
     assert_eq!(shape.sizes, FileSizes::Mix(vec![(6758, 25.0), (8192, 75.9)]));
     assert_eq!((shape.total_bytes, shape.working_set_bytes), (Some(1 << 19), Some(100 << 10)));
-    assert_eq!((load.select, load.access), (FileSelect::Once, FileAccess::SequentialDelete));
+    assert_eq!((load.select, load.access), (FileSelect::Once, FileOrder::SequentialDelete));
     assert_eq!((load.stop_after, load.threads), (Some(StopAfter::Fraction(0.2)), 3));
     assert_eq!(load.transfer, TransferSize::Mix(vec![(1000, 0.5), (8192, 0.5)]));
     assert!(load.open.fsync_at_end && plan.runs[1].workloads[0].share_fixed);

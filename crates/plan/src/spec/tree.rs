@@ -83,7 +83,7 @@ pub struct TreeLoad {
     /// Which file is next.
     pub select: FileSelect,
     /// Which part of the open file is next.
-    pub access: FileAccess,
+    pub access: FileOrder,
     /// The file is closed, and another one is next, after so much of it; `None`: at its end, or when it is random: after
     /// as many transfers as the file has, at most 100.
     pub stop_after: Option<StopAfter>,
@@ -147,7 +147,7 @@ pub enum FileSelect {
 
 /// Which part of an open file is next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FileAccess {
+pub enum FileOrder {
     /// One behind the other.
     #[default]
     Sequential,

@@ -1,7 +1,7 @@
 use super::*;
 use plan::generate::OperationKind;
 use plan::{
-    FileAccess as Access, FilePlace, FileSelect, FileSizes, OfferedRate, OpenFlags, TextSpan, TransferSize, TreeLoad,
+    FileOrder as Access, FilePlace, FileSelect, FileSizes, OfferedRate, OpenFlags, TextSpan, TransferSize, TreeLoad,
     TreeShape, TreeTask, TreeUse, Workload,
 };
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! What the runs of a plan do with each tree, known before anything is looked at.
 
 use plan::generate::OperationKind;
-use plan::{FileAccess, FormatTask, Plan, Run, TreeLoad, TreeShape, TreeTask};
+use plan::{FileOrder, FormatTask, Plan, Run, TreeLoad, TreeShape, TreeTask};
 
 /// What all runs together do with a tree.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ pub(super) fn needs_files(run: &Run, tree: usize) -> bool {
     let needs = |load: &TreeLoad| match &load.task {
         TreeTask::Format(_) => false,
         TreeTask::Mixed { .. } => true,
-        TreeTask::One(OperationKind::Write) => load.access != FileAccess::SequentialDelete,
+        TreeTask::One(OperationKind::Write) => load.access != FileOrder::SequentialDelete,
         TreeTask::One(kind) => !matches!(kind, OperationKind::Mkdir | OperationKind::Rmdir | OperationKind::Create),
     };
     loads().any(|load| needs(load) && load.uses.iter().any(|one| one.tree == tree))
