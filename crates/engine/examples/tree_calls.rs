@@ -6,13 +6,41 @@
 
 use plan::{FilePlace, FileSizes, TreeShape};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use tree::TreeLayout;
 
 /// CPU time of this process, ns.
 fn cpu_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     u64::try_from(time.tv_sec).unwrap() * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap()
+}
+
+const READ_ONLY: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const NEW: OFlags =
+    OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// One operation.
+fn call(operation: &str, at: BorrowedFd<'_>, name: &[u8], other: &mut Vec<u8>) {
+    match operation {
+        "getattr" => drop(rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW).unwrap()),
+        "access" => rustix::fs::accessat(at, name, rustix::fs::Access::READ_OK, AtFlags::empty()).unwrap(),
+        "open" => drop(rustix::fs::openat(at, name, READ_ONLY, Mode::empty()).unwrap()),
+        "setattr" => {
+            let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+            let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
+            rustix::fs::utimensat(at, name, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+        }
+        "create" => drop(rustix::fs::openat(at, name, NEW, Mode::from_raw_mode(0o644)).unwrap()),
+        "delete" => rustix::fs::unlinkat(at, name, AtFlags::empty()).unwrap(),
+        "rename" => {
+            other.clear();
+            other.extend_from_slice(name);
+            other.push(b'x');
+            rustix::fs::renameat(at, name, at, other.as_slice()).unwrap();
+            rustix::fs::renameat(at, other.as_slice(), at, name).unwrap();
+        }
+        unknown => panic!("unknown operation {unknown}"),
+    }
 }
 
 fn main() {
@@ -35,9 +63,6 @@ fn main() {
     let anchor =
         rustix::fs::openat(CWD, directory.as_str(), OFlags::DIRECTORY | OFlags::RDONLY, Mode::empty()).unwrap();
     let (at, mut path) = (anchor.as_fd(), Vec::new());
-    let read_only = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(0o644);
     for number in 0..layout.directories() {
         layout.directory_path(number, &mut path);
         rustix::fs::mkdirat(at, path.as_slice(), Mode::from_raw_mode(0o755)).unwrap();
@@ -46,7 +71,7 @@ fn main() {
         for file in 0..layout.files() {
             layout.file_path(file, path);
             if makes {
-                drop(rustix::fs::openat(at, path.as_slice(), new, mode).unwrap());
+                drop(rustix::fs::openat(at, path.as_slice(), NEW, Mode::from_raw_mode(0o644)).unwrap());
             } else {
                 rustix::fs::unlinkat(at, path.as_slice(), AtFlags::empty()).unwrap();
             }
@@ -65,30 +90,10 @@ fn main() {
         let before = (cpu_ns(), quantity::clock::now_ns());
         for file in 0..layout.files() {
             layout.file_path(file, &mut path);
-            let name = path.as_slice();
-            match operation.as_str() {
-                "getattr" => drop(rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW).unwrap()),
-                "access" => rustix::fs::accessat(at, name, rustix::fs::Access::READ_OK, AtFlags::empty()).unwrap(),
-                "open" => drop(rustix::fs::openat(at, name, read_only, Mode::empty()).unwrap()),
-                "setattr" => {
-                    let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
-                    let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
-                    rustix::fs::utimensat(at, name, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
-                }
-                "create" => drop(rustix::fs::openat(at, name, new, mode).unwrap()),
-                "delete" => rustix::fs::unlinkat(at, name, AtFlags::empty()).unwrap(),
-                "rename" => {
-                    other.clear();
-                    other.extend_from_slice(name);
-                    other.push(b'x');
-                    rustix::fs::renameat(at, name, at, other.as_slice()).unwrap();
-                    rustix::fs::renameat(at, other.as_slice(), at, name).unwrap();
-                    done += 1;
-                }
-                unknown => panic!("unknown operation {unknown}"),
-            }
+            call(operation, at, &path, &mut other);
         }
-        done += u64::from(layout.files());
+        // A rename goes there and back.
+        done += u64::from(layout.files()) * if operation == "rename" { 2 } else { 1 };
         (cpu, wall) = (cpu + cpu_ns() - before.0, wall + quantity::clock::now_ns() - before.1);
         if operation == "create" {
             everything(&layout, &mut path, false);

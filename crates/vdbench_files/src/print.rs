@@ -4,12 +4,12 @@ use crate::jobs_to_workloads::jobs_to_workloads;
 use crate::print_commands;
 use crate::print_runs::{Block, blocks, is_overridden};
 use crate::print_trees::{self, FormatOfRun};
-use crate::print_words::{list, quoted, seconds};
+use crate::print_words::{list, open_flags, percent, quoted, seconds, sizes};
 use parameter_text::PrintedPlan;
 use parameter_text::shortest::{bytes, inverse};
 use plan::{
     AddressDistribution, AddressOrder, AddressRange, BurstPattern, DataLimit, DedupSets, GapDistribution, OfferedRate,
-    OpenFlags, Plan, PlanSettings, RangeBound, Run, RunRepeat, ShellCommand, TransferSize, Workload,
+    OpenFlags, Plan, PlanSettings, RangeBound, Run, RunRepeat, ShellCommand, Workload,
 };
 use std::fmt::Write as _;
 
@@ -583,22 +583,6 @@ fn distribution(run: &Run, add: &mut impl FnMut(&str, String)) {
     }
 }
 
-pub(crate) fn sizes(size: &TransferSize) -> String {
-    match size {
-        TransferSize::Fixed(size) => bytes(*size),
-        TransferSize::Mix(mix) => {
-            // What never comes is not said: Vdbench knows no such share.
-            let used: Vec<&(u64, f64)> = mix.iter().filter(|(_, share)| *share > 0.0).collect();
-            if let [(size, _)] = used[..] {
-                return bytes(*size);
-            }
-            let parts: Vec<String> = used.iter().flat_map(|(size, share)| [bytes(*size), percent(*share)]).collect();
-            format!("({})", parts.join(","))
-        }
-        TransferSize::Uniform { min, max, align } => format!("({},{},{})", bytes(*min), bytes(*max), bytes(*align)),
-    }
-}
-
 fn range_text(range: AddressRange, name: &str, add: &mut impl FnMut(&str, String), unsaid: &mut Vec<String>) {
     match (range.low, range.high) {
         (RangeBound::Fraction(low), RangeBound::Fraction(high)) => {
@@ -607,24 +591,4 @@ fn range_text(range: AddressRange, name: &str, add: &mut impl FnMut(&str, String
         (RangeBound::Bytes(low), RangeBound::Bytes(high)) if high > 200 => add(name, format!("({low},{high})")),
         _ => unsaid.push(format!("a {name} in bytes and percent")),
     }
-}
-
-pub(crate) fn open_flags(open: OpenFlags) -> String {
-    let mut words = Vec::new();
-    for (is_set, word) in
-        [(open.direct, "o_direct"), (open.sync, "o_sync"), (open.dsync, "o_dsync"), (open.fsync_at_end, "fsync")]
-    {
-        if is_set {
-            words.push(word.to_string());
-        }
-    }
-    if open.extra != 0 {
-        words.push(format!("{:#x}", open.extra));
-    }
-    list(&words)
-}
-
-/// A percentage without its sign that reads back as the same fraction.
-pub(crate) fn percent(fraction: f64) -> String {
-    inverse(fraction * 100.0, |percent| (percent / 100.0).to_bits() == fraction.to_bits())
 }

@@ -1,8 +1,8 @@
 //! Finds the loops again that runs were made of.
 
 use crate::print_commands;
-use crate::print_trees;
-use plan::{AddressOrder, OfferedRate, OpMix, Run, TransferSize, Workload};
+use plan::generate::OperationKind;
+use plan::{AddressOrder, FileSizes, Load, OfferedRate, OpMix, Run, TransferSize, TreeShape, TreeTask, Workload};
 
 /// Runs that one `rd=` makes.
 pub(crate) struct Block<'a> {
@@ -22,7 +22,7 @@ pub(crate) fn is_overridden(run: &Run, workload: &Workload) -> Workload {
     let mut base = workload.clone();
     if !run.loops.is_empty() {
         print_commands::blank(&mut base);
-        print_trees::blank(&mut base.load, &run.loops);
+        blank_tree(&mut base.load, &run.loops);
     }
     for (name, _) in &run.loops {
         match name.as_str() {
@@ -193,4 +193,27 @@ fn is_product(units: &[Unit<'_>]) -> bool {
             is
         })
     })
+}
+
+/// A workload without what the run's loops say of it.
+fn blank_tree(load: &mut Load, loops: &[(String, String)]) {
+    let Load::Tree(load) = load else { return };
+    for (name, _) in loops {
+        let mut each = |change: fn(&mut TreeShape)| {
+            load.uses.iter_mut().chain(&mut load.destination).for_each(|one| change(&mut one.shape));
+        };
+        match name.as_str() {
+            "xfersize" => load.transfer = TransferSize::Fixed(0),
+            "threads" => load.threads = 1,
+            "rdpct" => load.task = TreeTask::One(OperationKind::Read),
+            "operations" if matches!(load.task, TreeTask::One(_)) => load.task = TreeTask::One(OperationKind::Read),
+            "depth" => each(|shape| shape.depth = 1),
+            "width" => each(|shape| shape.width = 1),
+            "files" => each(|shape| shape.files = 1),
+            "sizes" => each(|shape| shape.sizes = FileSizes::Fixed(1)),
+            "totalsize" => each(|shape| shape.total_bytes = None),
+            "wss" => each(|shape| shape.working_set_bytes = None),
+            _ => {}
+        }
+    }
 }

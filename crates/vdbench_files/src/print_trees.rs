@@ -1,13 +1,12 @@
 //! Trees, their workloads and how they are made as `fsd=`, `fwd=` and `format=`.
 
-use crate::print::{open_flags, percent, sizes};
 use crate::print_runs::Block;
-use crate::print_words::{list, quoted};
+use crate::print_words::{list, open_flags, percent, quoted, sizes};
 use crate::value::{self, Unit};
 use parameter_text::shortest::bytes;
 use plan::generate::OperationKind;
 use plan::{
-    FileOrder, FilePlace, FileSelect, FileSizes, FormatTask, Load, OfferedRate, OpenFlags, Plan, Run, StopAfter,
+    FileOrder, FilePlace, FileSelect, FileSizes, FormatTask, OfferedRate, OpenFlags, Plan, Run, StopAfter,
     TransferSize, TreeLoad, TreeShape, TreeTask, Workload,
 };
 use std::collections::BTreeMap;
@@ -289,29 +288,6 @@ fn looped(base: &TreeShape, loops: &[(String, String)]) -> TreeShape {
         }
     }
     shape
-}
-
-/// A workload without what the run's loops say of it.
-pub(crate) fn blank(load: &mut Load, loops: &[(String, String)]) {
-    let Load::Tree(load) = load else { return };
-    for (name, _) in loops {
-        let mut each = |change: fn(&mut TreeShape)| {
-            load.uses.iter_mut().chain(&mut load.destination).for_each(|one| change(&mut one.shape));
-        };
-        match name.as_str() {
-            "xfersize" => load.transfer = TransferSize::Fixed(0),
-            "threads" => load.threads = 1,
-            "rdpct" => load.task = TreeTask::One(OperationKind::Read),
-            "operations" if matches!(load.task, TreeTask::One(_)) => load.task = TreeTask::One(OperationKind::Read),
-            "depth" => each(|shape| shape.depth = 1),
-            "width" => each(|shape| shape.width = 1),
-            "files" => each(|shape| shape.files = 1),
-            "sizes" => each(|shape| shape.sizes = FileSizes::Fixed(1)),
-            "totalsize" => each(|shape| shape.total_bytes = None),
-            "wss" => each(|shape| shape.working_set_bytes = None),
-            _ => {}
-        }
-    }
 }
 
 /// The line of `fwd=`.

@@ -9,7 +9,7 @@ const KINDS: [(&str, &str, &str, &str); 7] = [
     ("getattr", "newfstatat,statx", ".dir/vdb_f", "+++"),
     ("setattr", "utimensat", ".dir/vdb_f", "+++"),
     ("access", "faccessat,faccessat2", ".dir/vdb_f", "+++"),
-    ("create", "openat,openat2", "O_CREAT|O_EXCL", "+++"),
+    ("create", "openat,openat2", "O_CREAT|O_EXCL", "\"journal\""),
     ("delete", "unlinkat", ".dir/vdb_f", "AT_REMOVEDIR"),
     ("read", "pread64", "= 4096", "+++"),
     ("write", "pwrite64", "= 4096", "+++"),

@@ -158,7 +158,7 @@ fn every_operation_of_a_list_is_done() {
         assert!(done.get(op).is_some_and(|count| *count >= 30), "{op}: {done:?}");
     }
     // What is counted is what is there.
-    let files = files_below(&anchors[0]).len() as i64;
+    let files = i64::try_from(files_below(&anchors[0]).len()).unwrap();
     let writers = 4;
     assert!(
         (200 + done["create"] - done["delete"] - files).abs() <= writers + done["write"],
