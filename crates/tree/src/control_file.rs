@@ -359,6 +359,3 @@ fn list(sizes: &[u64]) -> String {
     }
     words.join(",")
 }
-
-#[cfg(test)]
-mod tests;

@@ -111,3 +111,6 @@ fn put(out: &mut impl Write, tree: &Tree, moment: Moment, wall_ns: i64) -> std::
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

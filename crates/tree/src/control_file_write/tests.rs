@@ -1,6 +1,9 @@
 use super::*;
 use crate::{JavaRandom, Opening};
-use plan::FileSizes;
+use plan::{FilePlace, FileSizes};
+use rustix::fs::{FileType, Mode};
+use std::fs::File;
+use std::path::Path;
 
 fn shape(depth: u32, width: u32, files: u64, place: FilePlace, sizes: FileSizes) -> TreeShape {
     TreeShape { depth, width, files, place, sizes, total_bytes: None, working_set_bytes: None, shared: false }
