@@ -236,8 +236,13 @@ fn describe_run(
     );
     let blocks = match trees.size() {
         (0, _) => blocks,
-        (lanes, threads) => {
-            let in_trees = format!("{threads} thread(s) in {lanes} tree(s)");
+        (_, threads) => {
+            let several = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+            let in_trees = format!(
+                "{} in {}",
+                several(usize::try_from(threads).unwrap_or(usize::MAX), "thread"),
+                several(input.run.tree_uses().len(), "tree")
+            );
             if workers == 0 { in_trees } else { format!("{blocks}; {in_trees}") }
         }
     };

@@ -147,10 +147,14 @@ fn range(plan: &Plan, workload: &mut Workload, unsaid: &mut Vec<String>) {
 pub(crate) fn without_commands(plan: &Plan, unsaid: &mut Vec<String>) -> Plan {
     let mut plain = plan.clone();
     plain.runs.retain_mut(|run| {
-        let count = run.workloads.len();
+        let workloads = run.workloads.clone();
+        let count = workloads.len();
         run.workloads.retain(|workload| workload.load.is_blocks());
-        if run.workloads.len() < count {
+        if workloads.iter().any(|workload| workload.load.command().is_some()) {
             unsaid.push(format!("{} executes commands (cmd=)", run.title));
+        }
+        if workloads.iter().any(|workload| workload.load.tree().is_some()) {
+            unsaid.push(format!("{} works in trees of files (fsd=, fwd=)", run.title));
         }
         count == 0 || !run.workloads.is_empty()
     });

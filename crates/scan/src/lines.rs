@@ -153,8 +153,8 @@ impl ScanLines {
         text.push_str(&self.fsd());
         text.push_str(
             "\n* An example: makes the tree, then reads whole files in random order.\n\
-             fwd=read,fsd=scan,operation=read,fileselect=random,fileio=sequential,xfersize=64k,threads=8\n\
-             rd=read,fwd=read,fwdrate=max,format=yes,elapsed=60,interval=1\n",
+             fwd=fwd1,fsd=scan,operation=read,fileselect=random,fileio=sequential,xfersize=64k,threads=8\n\
+             rd=rd1,fwd=fwd1,fwdrate=max,format=yes,elapsed=60,interval=1\n",
         );
         text
     }

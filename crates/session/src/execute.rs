@@ -203,6 +203,21 @@ fn splits_sectors(plan: &Plan, target: usize) -> bool {
     plan.targets.get(target).is_some_and(|spec| workloads.any(|workload| workload.splits_sectors(spec)))
 }
 
+/// The first failure of a run in trees, behind a sentence that counts them.
+fn first_failure(run: &Run, result: &RunResult) -> String {
+    let first = result.first_failure.as_ref().filter(|_| run.is_of_trees());
+    first.map_or(String::new(), |first| format!("; the first: {first}"))
+}
+
+/// Did a run in trees end before its time by itself, without a limit that was asked for?
+fn ends_with_its_work(run: &Run, result: &RunResult) -> bool {
+    let stop = &run.stop;
+    let is_limited = [stop.total, stop.read, stop.written].iter().any(Option::is_some) || stop.operations.is_some();
+    let is_short =
+        run.elapsed_ns.is_some_and(|elapsed_ns| result.measured_ns.saturating_add(run.interval_ns) < elapsed_ns);
+    run.is_of_trees() && !run.format && result.cause == Cause::Done && !is_limited && is_short
+}
+
 fn operations(count: u64) -> String {
     if count == 1 { "1 operation".to_string() } else { format!("{count} operations") }
 }
@@ -622,6 +637,15 @@ impl Life<'_, '_> {
                 ),
             )?;
         }
+        if run.is_of_trees() && !run.format && result.cause == Cause::Done && result.all.ops + result.all.errors == 0 {
+            say(EventSeverity::Error, EventKind::Trouble, format!("{title}: no operation was done"))?;
+            self.ending = self.ending.max(CommandEnding::TargetFailed);
+        } else if let Some(elapsed_ns) = run.elapsed_ns.filter(|_| ends_with_its_work(run, result)) {
+            let (measured, elapsed) = (format_ns(result.measured_ns), format_ns(elapsed_ns));
+            let sentence =
+                format!("{title}: ended after {measured} of {elapsed}, because there was nothing left to do");
+            say(EventSeverity::Warning, EventKind::Trouble, sentence)?;
+        }
         match result.cause {
             Cause::Done | Cause::Monitor => {
                 // Who asks twice to stop gives up waiting: that is not the target's doing.
@@ -631,10 +655,11 @@ impl Life<'_, '_> {
                 // Failures that a job was to go on after are its own business, and said with it.
                 let passed_over: u64 = result.statuses.iter().map(|status| status.passed_over).sum();
                 if result.all.errors > passed_over {
+                    let first = first_failure(run, result);
                     say(
                         EventSeverity::Error,
                         EventKind::IoErrors,
-                        format!("{title}: {} operations failed", result.all.errors),
+                        format!("{title}: {} failed{first}", operations(result.all.errors)),
                     )?;
                     self.ending = self.ending.max(CommandEnding::TargetFailed);
                 }
@@ -644,8 +669,8 @@ impl Life<'_, '_> {
                 let sentence = match run.stop.errors {
                     Some(_) => format!("{title}: stopped at its first error (continue_on_error=none)"),
                     None => {
-                        let limit = self.plan.settings.errors_max;
-                        format!("{title}: stopped, {} operations failed (data_errors={limit})", self.errors)
+                        let (limit, first) = (self.plan.settings.errors_max, first_failure(run, result));
+                        format!("{title}: stopped, {} operations failed (data_errors={limit}){first}", self.errors)
                     }
                 };
                 say(EventSeverity::Error, EventKind::ErrorsMax, sentence)?;

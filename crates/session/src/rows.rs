@@ -159,7 +159,8 @@ impl RowSpan<'_> {
         let place = || self.plan.place_path(failure.target).display().to_string();
         let path = failure.path.clone().unwrap_or_else(place);
         let (op, bytes, offset, kind) = (failure.op.name(), failure.bytes, failure.offset, &failure.kind);
-        if failure.op.works_on_names() {
+        // A step before it failed, so nothing was transferred.
+        if failure.op.works_on_names() || (failure.path.is_some() && bytes == 0) {
             return format!("{op} of {path} failed: {kind}");
         }
         format!("{op} of {bytes} bytes at offset {offset} of {path} failed: {kind}")

@@ -88,6 +88,8 @@ pub(crate) struct RunResult {
     pub(crate) steady: Option<SteadyState>,
     /// What became of executions of commands.
     pub(crate) executions: ExecutionTally,
+    /// The first failure that is known with its place.
+    pub(crate) first_failure: Option<String>,
 }
 
 /// Why the coordinator goes on.
@@ -124,6 +126,7 @@ struct Under<'a, 'b> {
     statuses: Arc<JobStatuses>,
     syncing: Syncing,
     executions: ExecutionTally,
+    first_failure: Option<String>,
 }
 
 /// A stretch that counts in no figure, because iodyno itself did not run.
@@ -229,6 +232,7 @@ pub(crate) fn execute(
         statuses: running.statuses(),
         syncing: Syncing::new(),
         executions,
+        first_failure: None,
     };
     // What is due counts from here.
     under.spine.phase(context, first, PhaseEdge::Start, running.started_ns())?;
@@ -470,6 +474,7 @@ impl Under<'_, '_> {
         }
         // Most runs have none of these.
         let (jobs, failures) = (stretch.job_intervals(harvest), stretch.failures(harvest));
+        let first_failure = failures.first().map(|failure| failure.message.clone());
         let steps = stretch.step_intervals(harvest);
         if !steps.is_empty() {
             load.push(RowBatch::from_rows(&steps)?);
@@ -479,6 +484,9 @@ impl Under<'_, '_> {
         }
         if !failures.is_empty() {
             load.push(RowBatch::from_rows(&failures)?);
+        }
+        if self.first_failure.is_none() {
+            self.first_failure = first_failure;
         }
         let counters = self.counters.sample(harvest.t_ns, self.spine.origin_ns());
         load.extend(counters);
@@ -693,6 +701,7 @@ impl Under<'_, '_> {
             is_read_before: true,
             steady: self.steady.as_ref().map(|watch| watch.state(self.context.run_index)),
             executions: self.executions,
+            first_failure: self.first_failure,
         })
     }
 }

@@ -22,6 +22,8 @@ const LEVELS_MAX: usize = 256;
 const NAMED: usize = 3;
 /// What a file system makes at its own top.
 const LOST_FOUND: &[u8] = b"lost+found";
+/// Vdbench leaves it in every anchor that it has used; it stays there.
+const NO_DISMOUNT: &[u8] = b"no_dismount.txt";
 
 /// An anchor that is held open, so that it stays the same directory when its path comes to mean another.
 #[derive(Debug)]
@@ -245,7 +247,7 @@ impl Walk<'_> {
             }
             Some(NameKind::File) => (EntryKind::File, !is_top && file_number(name).is_some()),
             Some(NameKind::Control) => (EntryKind::File, is_top),
-            None if is_top && is_unfinished(name) => (EntryKind::File, true),
+            None if is_top && (is_unfinished(name) || name == NO_DISMOUNT) => (EntryKind::File, true),
             None if is_top && level.is_mount_root && name == LOST_FOUND => (EntryKind::Directory, true),
             None => return Some("its name is not one of a tree".to_string()),
         };

@@ -168,7 +168,9 @@ fn style_of(ops: &[usize], op: usize) -> LineStyle {
     if let [_] = ops {
         return LineStyle::Total;
     }
-    LineStyle::category(ops.iter().filter(|other| **other < op && rates::is_of_trees(OPS[**other])).count())
+    // The first two colours are those of reads and writes.
+    let first = if ops.iter().any(|other| !rates::is_of_trees(OPS[*other])) { 2 } else { 0 };
+    LineStyle::category(first + ops.iter().filter(|other| **other < op && rates::is_of_trees(OPS[**other])).count())
 }
 
 pub(crate) fn iops(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {

@@ -1,6 +1,7 @@
 //! Deleting what an anchor holds of a tree, of whatever shape: only names that Vdbench makes, of the right kind, on the anchor's
 //! file system. Everything is looked at through descriptors of directories; links are never followed.
 
+use super::below::open_below;
 use super::thread::{Failure, TreeThread};
 use plan::generate::OperationKind;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
@@ -70,9 +71,8 @@ impl TreeThread<'_> {
 
     /// Opens a directory below the anchor; the anchor itself where the path is empty.
     fn directory(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let path = if path.is_empty() { &b"."[..] } else { path };
-        rustix::fs::openat(self.tree().anchor(), path, flags, Mode::empty())
+        open_below(self.tree().anchor(), path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
     }
 
     /// Deletes the files of a directory. False: the run is over.
@@ -104,7 +104,8 @@ impl TreeThread<'_> {
         self.path.extend_from_slice(path);
         let flags = if kind == OperationKind::Rmdir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         let removed = self.format_step(kind, (0, 0), |this| {
-            rustix::fs::unlinkat(this.tree().anchor(), &*this.path, flags).map_err(Failure::from)?;
+            let lane = this.lane;
+            this.in_directory(&lane.tree, |at, name| rustix::fs::unlinkat(at, name, flags)).map_err(Failure::from)?;
             Ok(0)
         });
         match removed {

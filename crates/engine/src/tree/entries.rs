@@ -1,11 +1,12 @@
 //! Operations on whole files and directories.
 
+use super::below::open_below;
 use super::find::Found;
 use super::lane::Need;
 use super::thread::{Failure, Performed, TreeThread};
 use super::transfers::How;
 use plan::generate::OperationKind;
-use rustix::fs::{Access, AtFlags, Mode, Timespec, Timestamps, UTIME_NOW};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 use tree::{FileState, Tree};
 
@@ -63,11 +64,12 @@ impl TreeThread<'_> {
 
     /// One operation; the path is known.
     fn entry(&mut self, kind: OperationKind, found: &Found) -> Result<u64, Failure> {
-        let tree = &*self.lane.tree;
+        let lane = self.lane;
+        let tree = &*lane.tree;
         match kind {
             OperationKind::Mkdir => self.make_directory(found.at)?,
             OperationKind::Rmdir => {
-                rustix::fs::unlinkat(tree.anchor(), &*self.path, AtFlags::REMOVEDIR)?;
+                self.in_directory(tree, |at, name| rustix::fs::unlinkat(at, name, AtFlags::REMOVEDIR))?;
                 tree.state().set_directory(tree.layout(), found.at, false);
                 self.changed();
             }
@@ -76,7 +78,7 @@ impl TreeThread<'_> {
                 self.close_step(fd, false)?;
             }
             OperationKind::Delete => {
-                rustix::fs::unlinkat(tree.anchor(), &*self.path, AtFlags::empty())?;
+                self.in_directory(tree, |at, name| rustix::fs::unlinkat(at, name, AtFlags::empty()))?;
                 tree.state().set_file(tree.layout(), found.at, FileState { exists: false, bytes: 0 });
                 self.changed();
             }
@@ -88,7 +90,7 @@ impl TreeThread<'_> {
             OperationKind::Setattr => {
                 let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
                 let times = Timestamps { last_access: now, last_modification: now };
-                rustix::fs::utimensat(tree.anchor(), &*self.path, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+                self.in_directory(tree, |at, name| rustix::fs::utimensat(at, name, &times, AtFlags::SYMLINK_NOFOLLOW))?;
             }
             OperationKind::Access => {
                 rustix::fs::accessat(tree.anchor(), &*self.path, Access::READ_OK, AtFlags::empty())?;
@@ -99,8 +101,9 @@ impl TreeThread<'_> {
     }
 
     pub(crate) fn make_directory(&mut self, directory: u32) -> Result<(), Failure> {
-        let tree = &*self.lane.tree;
-        rustix::fs::mkdirat(tree.anchor(), &*self.path, Mode::from_raw_mode(0o777))?;
+        let lane = self.lane;
+        let tree = &*lane.tree;
+        self.in_directory(tree, |at, name| rustix::fs::mkdirat(at, name, Mode::from_raw_mode(0o777)))?;
         tree.state().set_directory(tree.layout(), directory, true);
         self.changed();
         Ok(())
@@ -182,9 +185,13 @@ impl TreeThread<'_> {
     }
 
     fn move_file(&mut self, file: u32) -> Result<(), Failure> {
-        let source = &*self.lane.tree;
-        let Some(target) = self.lane.destination.as_deref() else { return Err(Errno::INVAL.into()) };
-        let renamed = rustix::fs::renameat(source.anchor(), &*self.path, target.anchor(), &*self.path);
+        let lane = self.lane;
+        let source = &*lane.tree;
+        let Some(target) = lane.destination.as_deref() else { return Err(Errno::INVAL.into()) };
+        let above = self.path.iter().rposition(|byte| *byte == b'/').map_or(&b"."[..], |at| &self.path[..at]);
+        let to = open_below(target.anchor(), above, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())
+            .map_err(|errno| Failure::from(errno).elsewhere())?;
+        let renamed = self.in_directory(source, |at, name| rustix::fs::renameat(at, name, &to, name));
         if renamed == Err(Errno::XDEV) {
             // On another file system it is what Vdbench makes of it: a copy, and the source is deleted.
             self.copy(file)?;

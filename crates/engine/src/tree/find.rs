@@ -44,7 +44,7 @@ impl TreeThread<'_> {
                 Round::Nothing => {}
             }
             if !is_busy && self.goes_on() && self.all.is_hopeless(self.lane, changes) {
-                self.end_lane(due_ns, self.nothing_left());
+                self.end_lane(self.nothing_left());
                 return None;
             }
             if !self.pause() {
@@ -53,9 +53,10 @@ impl TreeThread<'_> {
         }
     }
 
-    fn end_lane(&self, due_ns: Option<u64>, why: String) {
+    /// What has become due until now waits, and is never done.
+    fn end_lane(&self, why: String) {
         let is_first = !self.lane.is_over.load(Ordering::Acquire);
-        self.lane.end(due_ns.unwrap_or_else(|| self.now_ns()));
+        self.lane.end(self.now_ns());
         if is_first {
             self.lane.note(why);
         }

@@ -48,8 +48,8 @@ impl TreeArrivals {
         let lane = &self.lanes.lanes[self.at];
         let op = lane.kinds.of(self.number);
         self.number += 1;
-        let bytes = if op.moves_data() { lane.load.transfer.max_bytes() } else { 0 };
-        plan::generate::Operation { op, offset: 0, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }
+        // How much it will move depends on the file: a limit in bytes ends the lane, which says when.
+        plan::generate::Operation { op, offset: 0, bytes: 0 }
     }
 
     /// When the lane ended of its own accord, time of the run, ns.
@@ -171,6 +171,7 @@ fn run_thread(
         failures_in_a_row,
         transfers,
         seed,
+        kept: None,
     };
     match lane.load.task {
         TreeTask::Format(task) => this.run_format(task),
@@ -253,7 +254,7 @@ fn make_lanes(input: &RunInput<'_>, budget: &Arc<Budget>, control: &Arc<Control>
         let turns = Arc::new(Turns::new(&shares));
         lanes.iter_mut().for_each(|lane| lane.turns = Some(Arc::clone(&turns)));
     }
-    let helpers: Vec<Vec<usize>> = lanes.iter().map(|lane| helpers_of(lane, &lanes)).collect();
+    let helpers = with_their_helpers(lanes.iter().map(|lane| helpers_of(lane, &lanes)).collect());
     let removes =
         |tree: &Arc<Tree>| lanes.iter().any(|lane| does(lane, OperationKind::Rmdir) && Arc::ptr_eq(&lane.tree, tree));
     let guards: Vec<[bool; 2]> =
@@ -325,6 +326,20 @@ fn stride_of(largest: u64, content: &plan::WriteContent) -> u64 {
 
 fn does(lane: &TreeLane, kind: OperationKind) -> bool {
     lane.load.task == TreeTask::One(kind)
+}
+
+/// Of each lane, its helpers and the helpers of these: a delete waits for a create, and that for a mkdir.
+fn with_their_helpers(mut helpers: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+    for _ in 0..helpers.len() {
+        for at in 0..helpers.len() {
+            let more: Vec<usize> = helpers[at].iter().flat_map(|one| helpers[*one].clone()).collect();
+            let new = more.into_iter().filter(|one| *one != at);
+            helpers[at].extend(new);
+            helpers[at].sort_unstable();
+            helpers[at].dedup();
+        }
+    }
+    helpers
 }
 
 /// The lanes that may make what this one needs, or remove what stands in its way.

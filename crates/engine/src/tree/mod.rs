@@ -7,6 +7,7 @@
 //!
 //! What an operation needs besides, as the open before a read, is a step: it has a service time and is no operation.
 
+mod below;
 mod clean;
 mod entries;
 mod find;

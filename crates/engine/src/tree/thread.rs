@@ -1,5 +1,6 @@
 //! A thread that works in a tree: when it does the next operation, and what is noted of it.
 
+use super::below::{KeptDirectory, in_directory};
 use super::lane::{TreeLane, TreeLanes};
 use super::tickets::Ticket;
 use crate::failure::{FailedAt, RawFailure};
@@ -10,6 +11,7 @@ use crate::stats::{Alike, RawIo, Slot};
 use plan::generate::{ContentGenerator, Operation, OperationKind};
 use quantity::clock;
 use rustix::io::Errno;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tree::Tree;
@@ -84,6 +86,8 @@ pub(crate) struct TreeThread<'a> {
     /// Transfers so far: their sizes are chosen by it.
     pub(crate) transfers: u64,
     pub(crate) seed: u64,
+    /// The directory in which it worked last.
+    pub(crate) kept: Option<KeptDirectory>,
 }
 
 impl TreeThread<'_> {
@@ -119,7 +123,11 @@ impl TreeThread<'_> {
     pub(crate) fn ticket(&mut self) -> Option<Ticket> {
         if !self.lane.is_closed() {
             let stopped_ns = self.all.control.stopped_at_ns().unwrap_or(u64::MAX);
-            return self.lane.ticket(self.all.last_ns.min(stopped_ns));
+            let ticket = self.lane.ticket(self.all.last_ns.min(stopped_ns));
+            if ticket.is_none() {
+                self.wait_for_the_end();
+            }
+            return ticket;
         }
         if self.all.control.is_stopped() {
             return None;
@@ -136,6 +144,17 @@ impl TreeThread<'_> {
             super::tickets::Kinds::Mixed { .. } => self.lane.begun.fetch_add(1, Ordering::Relaxed),
         };
         (due_ns <= self.all.last_ns).then(|| Ticket { kind: self.lane.kinds.of(number), due_ns })
+    }
+
+    /// Nothing more is due in the time of the run, which lasts until its end all the same.
+    fn wait_for_the_end(&self) {
+        while self.all.last_ns < u64::MAX && self.goes_on() && !self.all.control.is_stopped() {
+            let left_ns = self.all.last_ns.saturating_sub(self.now_ns());
+            if left_ns == 0 {
+                return;
+            }
+            std::thread::sleep(Duration::from_nanos(left_ns.min(NAP_NS)));
+        }
     }
 
     /// Sleeps until an operation is due. False: the run was over before.
@@ -234,6 +253,15 @@ impl TreeThread<'_> {
             self.path_of(failure),
             crate::failure::describe(failure.result)
         ));
+    }
+
+    /// Calls with the directory that holds what `self.path` names, and with its name there.
+    pub(crate) fn in_directory<T>(
+        &mut self,
+        tree: &Tree,
+        call: impl Fn(BorrowedFd<'_>, &[u8]) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        in_directory(&mut self.kept, (tree, &self.path), call)
     }
 
     /// Something came into being or went.

@@ -1,5 +1,6 @@
 //! Reads and writes in files that are opened before and closed after them.
 
+use super::below::open_below;
 use super::find::Found;
 use super::thread::{Failure, Performed, TreeThread};
 use super::tickets::{Ticket, below, chance, unit};
@@ -11,9 +12,6 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use tree::{FileState, Tree};
-
-/// Random transfers in a file before the next one, where nothing else is asked.
-const RANDOM_TRANSFERS: u64 = 100;
 
 /// A file that is open.
 #[derive(Debug)]
@@ -192,7 +190,7 @@ impl TreeThread<'_> {
             Some(StopAfter::Transfers(count)) => (count.max(1), u64::MAX),
             Some(StopAfter::Fraction(part)) => (u64::MAX, ((limit as f64 * part) as u64).max(1)),
             None if self.lane.is_sequential() => (u64::MAX, u64::MAX),
-            None => (RANDOM_TRANSFERS, limit.max(1)),
+            None => (u64::MAX, limit.max(1)),
         }
     }
 
@@ -274,14 +272,15 @@ impl TreeThread<'_> {
             How::Write => OFlags::RDWR,
             How::Make => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
         };
-        let flags = access | flags_of(self.lane.load.open) | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let fd = rustix::fs::openat(tree.anchor(), &*self.path, flags, Mode::from_raw_mode(0o666))?;
-        if how == How::Write {
+        let flags = access | flags_of(self.lane.load.open) | OFlags::NONBLOCK;
+        let mode = if how == How::Make { Mode::from_raw_mode(0o666) } else { Mode::empty() };
+        let fd = open_below(tree.anchor(), &self.path, flags, mode)?;
+        if how != How::Make {
             let stat = rustix::fs::fstat(&fd)?;
             if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
                 return Err(Errno::NOTSUP.into());
             }
-            if stat.st_nlink > 1 {
+            if stat.st_nlink > 1 && how == How::Write {
                 return Err(Errno::MLINK.into());
             }
         }
@@ -301,7 +300,7 @@ impl TreeThread<'_> {
     /// Removes a file whose path is known, as a step.
     pub(crate) fn delete_step(&mut self, tree: &Tree, file: u32) -> Result<(), Failure> {
         let deleted = self.step(OperationKind::Delete, |this| {
-            rustix::fs::unlinkat(tree.anchor(), &*this.path, AtFlags::empty())?;
+            this.in_directory(tree, |at, name| rustix::fs::unlinkat(at, name, AtFlags::empty()))?;
             Ok(((), 0))
         });
         if deleted.is_ok() {

@@ -104,7 +104,7 @@ fn the_file_has_the_lines_no_names_and_replaces_nothing() {
     let text = std::fs::read_to_string(scratch.path("tree.vdb")).unwrap();
     for words in [
         "fsd=scan,anchor=$anchor,depth=1,width=3,files=1,",
-        "fwd=read,fsd=scan",
+        "fwd=fwd1,fsd=scan",
         "format=yes",
         "* Measured: 3 directories in 2 levels, 4 files",
     ] {

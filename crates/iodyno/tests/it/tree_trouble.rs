@@ -131,3 +131,54 @@ fn ctrl_c_ends_a_format_and_a_run_with_their_results() {
     }
     assert!(!files_below(&anchor).is_empty());
 }
+
+#[test]
+fn a_directory_that_becomes_a_link_during_a_run_is_not_followed() {
+    let scratch = Scratch::new();
+    let (anchor, precious) = (scratch.path("tree"), scratch.path("precious"));
+    let text = format!(
+        "fsd=fsd1,anchor={},depth=2,width=2,files=10,size=4k\nfwd=fwd1,fsd=fsd1,xfersize=4k,fileselect=random,threads=2\n\
+         rd=rd1,fwd=fwd1,fwdrate=300,operations=(write,delete,create,setattr),format=yes,elapsed=4,interval=1\n",
+        anchor.display()
+    );
+    let file = scratch.write("a.vdb", &text);
+    let mut child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--json"]).spawn().unwrap();
+    assert!(child.wait_until(Duration::from_secs(60), |out| out.contains("\"run\":\"rd1\"")));
+    for below in ["vdb.2_1.dir", "vdb.2_2.dir"] {
+        std::fs::create_dir_all(precious.join(below)).unwrap();
+        for number in 1..=10 {
+            std::fs::write(precious.join(below).join(format!("vdb_f{number:04}.file")), "precious").unwrap();
+        }
+    }
+    let moved = anchor.join("vdb.1_1.dir");
+    std::fs::rename(&moved, scratch.path("moved")).unwrap();
+    std::os::unix::fs::symlink(&precious, &moved).unwrap();
+    let output = child.wait().unwrap();
+    let files = files_below(&precious);
+    assert_eq!(files.len(), 20, "{files:?}");
+    for path in files.keys() {
+        assert_eq!(std::fs::read_to_string(precious.join(path)).unwrap(), "precious", "{}", path.display());
+    }
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    assert!(output.stderr.contains("; the first: "), "{}", output.stderr);
+}
+
+#[test]
+fn a_copy_to_a_tree_without_directories_is_refused() {
+    let scratch = Scratch::new();
+    let (from, to) = (scratch.path("from"), scratch.path("to"));
+    std::fs::create_dir(&to).unwrap();
+    let text = format!(
+        "fsd=default,depth=1,width=2,files=5,size=4k\nfsd=fsd1,anchor={}\nfsd=fsd2,anchor={}\n\
+         fwd=fwd1,fsd=fsd1,operation=copy,target=fsd2\nrd=rd1,fwd=fwd1,fwdrate=10,format=yes,elapsed=2,interval=1\n",
+        from.display(),
+        to.display()
+    );
+    let output = scratch.run("out", &text, &[]);
+    assert_ne!(output.code, Some(0), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("target=") && output.stderr.contains("format=(directories,only)"),
+        "{}",
+        output.stderr
+    );
+}

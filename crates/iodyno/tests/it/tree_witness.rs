@@ -7,10 +7,10 @@ use testkit::{FileSystem, LoopDevice, MountedFileSystem, TestCommand};
 /// An operation, the system calls that do it, what a line of strace has besides, and what it may not have.
 const KINDS: [(&str, &str, &str, &str); 7] = [
     ("getattr", "newfstatat,statx", ".dir/vdb_f", "+++"),
-    ("setattr", "utimensat", ".dir/vdb_f", "+++"),
+    ("setattr", "utimensat", "vdb_f", "+++"),
     ("access", "faccessat,faccessat2", ".dir/vdb_f", "+++"),
     ("create", "openat,openat2", "O_CREAT|O_EXCL", "\"journal\""),
-    ("delete", "unlinkat", ".dir/vdb_f", "AT_REMOVEDIR"),
+    ("delete", "unlinkat", "vdb_f", "AT_REMOVEDIR"),
     ("read", "pread64", "= 4096", "+++"),
     ("write", "pwrite64", "= 4096", "+++"),
 ];
@@ -22,17 +22,21 @@ fn operations_are_those_that_the_kernel_was_asked_for() {
         return;
     }
     let scratch = Scratch::new();
-    count_on(&scratch, "scratch", &scratch.path("here"));
-    if !testkit::require_root_or_skip() {
-        return;
+    let mut mounts = Vec::new();
+    if testkit::require_root_or_skip() {
+        mounts.push(("tmpfs", MountedFileSystem::tmpfs(64 << 20).unwrap(), None));
+        for kind in FileSystem::ALL.into_iter().filter(|kind| kind.is_available()) {
+            let device = LoopDevice::new(kind.min_bytes()).unwrap();
+            mounts.push((kind.name(), MountedFileSystem::make(kind, device.path()).unwrap(), Some(device)));
+        }
     }
-    let tmpfs = MountedFileSystem::tmpfs(64 << 20).unwrap();
-    count_on(&scratch, "tmpfs", &tmpfs.path().join("here"));
-    for kind in FileSystem::ALL.into_iter().filter(|kind| kind.is_available()) {
-        let device = LoopDevice::new(kind.min_bytes()).unwrap();
-        let mount = MountedFileSystem::make(kind, device.path()).unwrap();
-        count_on(&scratch, kind.name(), &mount.path().join("here"));
-    }
+    // Most of the time they wait.
+    std::thread::scope(|scope| {
+        for (name, mount, _) in &mounts {
+            scope.spawn(|| count_on(&scratch, name, &mount.path().join("here")));
+        }
+        count_on(&scratch, "scratch", &scratch.path("here"));
+    });
 }
 
 /// Each kind by itself in a tree below `place`: as many calls as operations were counted, failures included.
@@ -50,8 +54,9 @@ fn count_on(scratch: &Scratch, file_system: &str, place: &Path) {
         let format = if op == "create" { "format=(directories,only)" } else { "format=only" };
         let made = format!("{file_system}-{op}-made");
         scratch.run(&made, &text(format, "read"), &[]).expect_code(0);
-        let (name, log) = (format!("{file_system}-{op}"), scratch.path("strace"));
-        let parameters = scratch.write("traced.vdb", &text("format=no", op));
+        let name = format!("{file_system}-{op}");
+        let log = scratch.path(&format!("{name}.strace"));
+        let parameters = scratch.write(&format!("{name}.vdb"), &text("format=no", op));
         let traced =
             TestCommand::new("strace").args(["-f", "-qq", "-e", &format!("trace={calls}"), "-e", "signal=none", "-o"]);
         let command = traced.arg(&log).arg(env!("CARGO_BIN_EXE_iodyno"));

@@ -189,3 +189,51 @@ fn a_mixed_load_reads_as_often_as_asked() {
     // σ of a share of 2,400 is 21.
     assert!((done["read"] as f64 - 0.75 * all).abs() < 110.0, "{done:?}");
 }
+
+#[test]
+fn a_run_at_a_low_rate_lasts_its_time() {
+    let scratch = Scratch::new();
+    let work = "fwd=fwd1,operation=read,xfersize=4k,threads=2";
+    let text = parameters(&scratch, "depth=1,width=1,files=3,size=4k", work, "fwd=fwd1,fwdrate=1,format=yes,elapsed=3");
+    scratch.run("out", &text, &[]).expect_code(0);
+    let totals = scratch.table("out", "run_total");
+    let row = totals.iter().find(|row| is_measured(row)).expect("a measured phase");
+    let seconds = (row["t_ns"].as_f64().unwrap() - row["start_t_ns"].as_f64().unwrap()) / 1e9;
+    assert!(seconds > 2.9, "{row}");
+}
+
+#[test]
+fn operations_wait_for_what_others_of_the_run_are_going_to_make() {
+    let scratch = Scratch::new();
+    let text = format!(
+        "fsd=fsd1,anchor={},depth=2,width=2,files=200,size=4k\nfwd=fwd1,fsd=fsd1,fileselect=random,threads=8\n\
+         rd=rd1,fwd=fwd1,fwdrate=400,operations=(mkdir,create,getattr,delete),format=no,elapsed=2,interval=1\n",
+        scratch.path("tree").display()
+    );
+    std::fs::create_dir(scratch.path("tree")).unwrap();
+    scratch.run("out", &text, &[]);
+    let done = done(&scratch, "out");
+    assert!(
+        ["mkdir", "create", "getattr", "delete"].iter().all(|op| done.get(*op).is_some_and(|count| *count > 0)),
+        "{done:?}"
+    );
+    let totals = scratch.table("out", "run_total");
+    let all = |column: &str| sum(&totals, column, |row| row["run"] == "rd1");
+    let waiting: i64 = scratch.table("out", "run_end").iter().filter_map(|row| row["waiting"].as_i64()).sum();
+    assert_eq!(all("arrivals"), all("ops") + all("errors") + waiting, "{totals:?}");
+}
+
+#[test]
+fn a_file_is_used_at_random_for_as_many_bytes_as_it_has() {
+    let scratch = Scratch::new();
+    let work = "fwd=fwd1,operation=read,xfersize=4k,fileio=random,fileselect=sequential,threads=1";
+    let text = parameters(
+        &scratch,
+        "depth=1,width=1,files=4,size=1m",
+        work,
+        "fwd=fwd1,fwdrate=max,format=yes,maxdata=4m,elapsed=60",
+    );
+    scratch.run("out", &text, &[]).expect_code(0);
+    let opened = sum(&scratch.table("out", "step_total"), "ops", |row| row["run"] == "rd1" && row["op"] == "open");
+    assert!((4..=5).contains(&opened), "{opened} files were opened for the bytes of four");
+}

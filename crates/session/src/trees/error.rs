@@ -74,6 +74,17 @@ pub enum TreeUseErrorKind {
         /// Title of the first run that uses it.
         run: String,
     },
+    /// There is no tree to copy or move files to.
+    #[error(
+        "run {run} copies or moves files to {}, where the directories for them are missing: its format makes the tree of fsd=, \
+         not that of target=; make it before, in a run of its own (an fwd= with this fsd=, and format=(directories,only))", path.display()
+    )]
+    NoTarget {
+        /// The anchor.
+        path: PathBuf,
+        /// Title of the run.
+        run: String,
+    },
     /// There is no directory for the anchor.
     #[error(
         "the anchor {} cannot be made, because {} is missing: make it, or put create_anchors=yes at the top of the parameter file", path.display(), parent.display()

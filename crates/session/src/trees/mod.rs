@@ -113,6 +113,11 @@ impl Trees {
             if usage::needs_files(run, one.tree) {
                 remarks.extend(missing_files(spec, run, &tree)?);
             }
+            let has_none = |tree: &Tree| !(0..tree.layout().directories()).any(|at| tree.state().has_directory(at));
+            if usage::is_only_target(run, one.tree) && has_none(&tree) {
+                let (path, run) = (spec.anchor.clone(), run.title.clone());
+                return Err(fails(spec, TreeUseErrorKind::NoTarget { path, run }));
+            }
             if usage::changes(run, one.tree) {
                 tree.begin_changes().map_err(|error| fails(spec, error))?;
             }

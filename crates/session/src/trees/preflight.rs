@@ -60,7 +60,14 @@ fn open(plan: &Plan, trees: &mut Trees, (at, spec, usage): (usize, &TreeSpec, &U
     let Some(anchor) = Anchor::open(&place.path).map_err(|error| fails(spec, error))? else {
         let run = plan.runs.get(usage.first_run);
         if let Some(run) = run.filter(|run| usage::format_of(run, at).is_none()) {
-            return Err(fails(spec, TreeUseErrorKind::NoAnchor { path: place.path.clone(), run: run.title.clone() }));
+            let (path, title) = (place.path.clone(), run.title.clone());
+            return Err(fails(
+                spec,
+                match usage::is_only_target(run, at) {
+                    true => TreeUseErrorKind::NoTarget { path, run: title },
+                    false => TreeUseErrorKind::NoAnchor { path, run: title },
+                },
+            ));
         }
         let parent = place.path.parent().unwrap_or(Path::new("/"));
         if !place.makes_parents && !parent.is_dir() {

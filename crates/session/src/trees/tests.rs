@@ -250,13 +250,13 @@ fn a_run_without_its_files_is_refused_before_anything_is_measured() {
     let root = tempfile::tempdir().unwrap();
     let anchor = root.path().join("tree");
     fs::create_dir(&anchor).unwrap();
-    for task in [reads(), writes(), TreeTask::One(OperationKind::Getattr), TreeTask::One(OperationKind::Delete)] {
+    for task in [reads(), TreeTask::One(OperationKind::Getattr), TreeTask::One(OperationKind::Delete)] {
         let (said, is_refusal) = refusal(&one(&anchor, &[(task, shape())]), root.path());
         assert!(!is_refusal && said.contains("none of the 12 files") && said.contains("format=yes"), "{said}");
     }
     // These make what they need.
-    for task in [OperationKind::Mkdir, OperationKind::Create] {
-        Trees::inspect(&one(&anchor, &[(TreeTask::One(task), shape())]), None).unwrap();
+    for task in [writes(), TreeTask::One(OperationKind::Mkdir), TreeTask::One(OperationKind::Create)] {
+        Trees::inspect(&one(&anchor, &[(task, shape())]), None).unwrap();
     }
     Trees::inspect(&one(&anchor, &[(format(), shape()), (reads(), shape())]), None).unwrap();
     let clean = TreeTask::Format(FormatTask { only_deletes: true, ..FormatTask::default() });
@@ -266,7 +266,7 @@ fn a_run_without_its_files_is_refused_before_anything_is_measured() {
     assert!(said.contains("rd3") && said.contains("none of the 12 files"), "{said}");
     // Where only some are there, the run says so.
     fs::remove_file(anchor.join("vdb.1_1.dir/vdb.2_1.dir/vdb_f0002.file")).unwrap();
-    let plan = one(&anchor, &[(writes(), shape())]);
+    let plan = one(&anchor, &[(reads(), shape())]);
     let mut trees = Trees::inspect(&plan, None).unwrap();
     let (_, remarks) = trees.begin(&plan, &plan.runs[0]).unwrap();
     assert!(remarks.len() == 1 && remarks[0].sentence.starts_with("11 of 12 files of fsd1 exist"), "{remarks:?}");

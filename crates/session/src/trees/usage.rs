@@ -39,6 +39,13 @@ pub(super) fn changes(run: &Run, tree: usize) -> bool {
     run.workloads.iter().filter_map(|workload| workload.load.tree()).any(is_changed)
 }
 
+/// Does a run use a tree for nothing but to copy or move files to it?
+pub(super) fn is_only_target(run: &Run, tree: usize) -> bool {
+    let loads = || run.workloads.iter().filter_map(|workload| workload.load.tree());
+    let is_used = loads().any(|load| load.uses.iter().any(|one| one.tree == tree));
+    !is_used && loads().any(|load| load.destination.as_ref().is_some_and(|one| one.tree == tree))
+}
+
 /// How a run formats a tree, where it does.
 pub(super) fn format_of(run: &Run, tree: usize) -> Option<FormatTask> {
     run.workloads.iter().filter_map(|workload| workload.load.tree()).find_map(|load| match load.task {
@@ -55,13 +62,18 @@ pub(super) fn begins_empty(task: &FormatTask) -> bool {
 /// Does a run need files of a tree to be there when it begins?
 pub(super) fn needs_files(run: &Run, tree: usize) -> bool {
     let loads = || run.workloads.iter().filter_map(|workload| workload.load.tree());
-    if loads().any(|load| load.task == TreeTask::One(OperationKind::Create)) {
+    let is_random = |load: &TreeLoad| matches!(load.access, FileOrder::Random | FileOrder::RandomShared);
+    let makes = |load: &TreeLoad| match load.task {
+        TreeTask::One(OperationKind::Create) => true,
+        TreeTask::One(OperationKind::Write) => !is_random(load),
+        _ => false,
+    };
+    if loads().any(makes) {
         return false;
     }
     let needs = |load: &TreeLoad| match &load.task {
         TreeTask::Format(_) => false,
         TreeTask::Mixed { .. } => true,
-        TreeTask::One(OperationKind::Write) => load.access != FileOrder::SequentialDelete,
         TreeTask::One(kind) => !matches!(kind, OperationKind::Mkdir | OperationKind::Rmdir | OperationKind::Create),
     };
     loads().any(|load| needs(load) && load.uses.iter().any(|one| one.tree == tree))
