@@ -266,7 +266,7 @@ fn a_run_without_its_files_is_refused_before_anything_is_measured() {
     assert!(said.contains("rd3") && said.contains("none of the 12 files"), "{said}");
     // Where only some are there, the run says so.
     fs::remove_file(anchor.join("vdb.1_1.dir/vdb.2_1.dir/vdb_f0002.file")).unwrap();
-    let plan = one(&anchor, &[(reads(), shape())]);
+    let plan = one(&anchor, &[(TreeTask::Mixed { read: 0.5 }, shape())]);
     let mut trees = Trees::inspect(&plan, None).unwrap();
     let (_, remarks) = trees.begin(&plan, &plan.runs[0]).unwrap();
     assert!(remarks.len() == 1 && remarks[0].sentence.starts_with("11 of 12 files of fsd1 exist"), "{remarks:?}");
