@@ -339,8 +339,11 @@ impl Life<'_, '_> {
                 }
                 let left = |runs: &[Run]| runs.iter().map(duration_of).try_fold(0_u64, |sum, run| Some(sum + run?));
                 let later = u64::try_from(rounds_of(plan)).unwrap_or(1).saturating_sub(round + 1);
-                let rest = left(&plan.runs[index..]).zip(left(&plan.runs));
-                self.spine.set_remaining_ns(rest.map(|(now, all)| now.saturating_add(all.saturating_mul(later))));
+                // Runs that are over need no known length, as that of a format is not.
+                let again = || left(&plan.runs).map(|all| all.saturating_mul(later));
+                let all_later = if later == 0 { Some(0) } else { again() };
+                let rest = left(&plan.runs[index..]).zip(all_later);
+                self.spine.set_remaining_ns(rest.map(|(now, all_later)| now.saturating_add(all_later)));
                 self.one(run, round)?;
             }
             round += 1;

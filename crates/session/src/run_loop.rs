@@ -342,9 +342,11 @@ impl Under<'_, '_> {
             length_ns: sum.length_ns + more.length_ns,
             ..sum
         });
-        // One that follows before the other is over goes on with it.
+        // One that follows before the other is over goes on with it, for as long as the other would have lasted at least.
+        let lasts_until_ns = self.paused.map_or(0, |before| before.until_ns);
         self.resume(started_ns, None)?;
-        self.paused = Some(Paused::of(pause));
+        let paused = Paused::of(pause);
+        self.paused = Some(Paused { until_ns: paused.until_ns.max(lasts_until_ns), ..paused });
         self.executions.paused(pause.from_ns, pause.to_ns);
         if self.phase == LoadPhase::Measure {
             self.enter(LoadPhase::Paused, self.harvested_ns)?;

@@ -18,13 +18,11 @@ const SYSTEM: [&str; 13] = [
 /// Directories are compared by device and inode as well as by name, and by their place in their file system, so that a
 /// bind mount of `/etc` or of `/etc/apt` is still `/etc`.
 pub(crate) fn check(path: &Path) -> Result<(), ErrorKind> {
-    if path.starts_with("/dev/shm") {
-        return Ok(());
-    }
     let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mounts = String::from_utf8_lossy(&mounts);
     let inner = path.parent().and_then(|parent| place_in_file_system(parent, &mounts));
-    for directory in SYSTEM {
+    // What is mounted below /dev/shm may still be a directory of the operating system.
+    for directory in SYSTEM.into_iter().filter(|directory| *directory != "/dev" || !path.starts_with("/dev/shm")) {
         let directory_path = Path::new(directory);
         let identity = identity(directory_path);
         let named = path

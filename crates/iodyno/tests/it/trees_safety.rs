@@ -144,3 +144,36 @@ fn a_tree_of_another_shape_or_a_damaged_control_file_is_refused_and_made_anew_by
     std::fs::remove_dir_all(kept.join("tree/vdb.1_2.dir")).unwrap();
     same.is_refused(TARGET, &["none of the 12 files", "format=yes"], &kept);
 }
+
+/// A directory of the system, mounted read-only below `/dev/shm`; nothing in it is ever removed.
+struct SystemMount(PathBuf);
+
+impl Drop for SystemMount {
+    fn drop(&mut self) {
+        let _ = testkit::TestCommand::new("umount").arg(&self.0).run();
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_directory_of_the_system_is_refused_where_it_is_mounted_below_dev_shm() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let mount = SystemMount(PathBuf::from(format!("/dev/shm/{}", testkit::own_name("system"))));
+    std::fs::create_dir(&mount.0).unwrap();
+    let bind = |options: &[&str]| {
+        let command = testkit::TestCommand::new("mount").args(options).arg("/usr/share").arg(&mount.0);
+        command.run().unwrap().expect_code(0);
+    };
+    bind(&["--bind", "-o", "ro"]);
+    let anchor = mount.0.join("tree");
+    let refused = Load { anchor, ..load(&scratch) }.run("refused").expect_code(REFUSED);
+    assert!(refused.stderr.contains("/usr"), "{}", refused.stderr);
+    // The memory file system itself is for users.
+    let anchor = PathBuf::from(format!("/dev/shm/{}", testkit::own_name("tree")));
+    let output = Load { anchor: anchor.clone(), ..load(&scratch) }.run("made");
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    std::fs::remove_dir_all(&anchor).unwrap();
+}

@@ -85,7 +85,7 @@ pub struct TreeLoad {
     /// Which part of the open file is next.
     pub access: FileOrder,
     /// The file is closed, and another one is next, after so much of it; `None`: at its end, or when it is random: after
-    /// as many transfers as the file has, at most 100.
+    /// as many bytes as the file has.
     pub stop_after: Option<StopAfter>,
     /// How large transfers are.
     pub transfer: TransferSize,
