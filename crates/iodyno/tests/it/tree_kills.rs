@@ -21,7 +21,7 @@ fn contents(anchor: &Path) -> BTreeMap<PathBuf, (u64, u64)> {
 
 fn parameters(anchor: &Path, format: &str) -> String {
     format!(
-        "fsd=fsd1,anchor={},depth=2,width=5,files=20,sizes=(4k,50,24k,30,100k,20)\nfwd=format,threads=4,xfersize=8k\nfwd=fwd1,fsd=fsd1,operation=read\nrd=rd1,fwd=fwd1,fwdrate=100,format={format},elapsed=2,interval=1\n",
+        "fsd=fsd1,anchor={},depth=2,width=5,files=60,sizes=(4k,50,24k,30,100k,20)\nfwd=format,threads=4,xfersize=8k\nfwd=fwd1,fsd=fsd1,operation=read\nrd=rd1,fwd=fwd1,fwdrate=100,format={format},elapsed=2,interval=1\n",
         anchor.display()
     )
 }
@@ -33,7 +33,7 @@ fn a_format_that_was_killed_is_continued_to_the_same_tree() {
     let whole = scratch.path("whole");
     scratch.run("whole.rec", &parameters(&whole, "only"), &[seed]).expect_code(0);
     let expected = contents(&whole);
-    assert_eq!(expected.len(), 500);
+    assert_eq!(expected.len(), 1500);
     let mut chance = Chance::new(24);
     let mut cut = 0;
     for kill in 0..8 {
@@ -42,7 +42,7 @@ fn a_format_that_was_killed_is_continued_to_the_same_tree() {
         let name = format!("killed{kill}.rec");
         let child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", &name, "--json", seed]).spawn().unwrap();
         // From the first directory on, at a random number of entries.
-        let wanted = 1 + usize::try_from(chance.below(450)).unwrap();
+        let wanted = 1 + usize::try_from(chance.below(1000)).unwrap();
         let until_ns = testkit::now_ns() + 60_000_000_000;
         while testkit::now_ns() < until_ns && (!anchor.exists() || count(&anchor) < wanted) {
             std::thread::sleep(Duration::from_micros(200));

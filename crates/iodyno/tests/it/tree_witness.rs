@@ -15,8 +15,8 @@ const KINDS: [(&str, &[&str], &str, &str); 7] = [
     ("access", &["faccessat(", "faccessat2("], ".dir/vdb_f", "+++"),
     ("create", &["openat(", "openat2("], "O_CREAT|O_EXCL", "\"journal\""),
     ("delete", &["unlinkat("], "vdb_f", "AT_REMOVEDIR"),
-    ("read", &["pread64("], "= 4096", "+++"),
-    ("write", &["pwrite64("], "= 4096", "+++"),
+    ("read", &["pread64("], ".file>, ", "+++"),
+    ("write", &["pwrite64("], ".file>, ", "+++"),
 ];
 
 #[test]
@@ -59,7 +59,7 @@ fn count_on(scratch: &Scratch, file_system: &str, place: &Path) {
         let log = scratch.path(&format!("{name}.strace"));
         let parameters = scratch.write(&format!("{name}.vdb"), &text("no"));
         let calls: Vec<String> = KINDS.iter().flat_map(|kind| kind.1).map(|call| call.replace('(', "")).collect();
-        let traced = TestCommand::new("strace").args(["-f", "-qq", "-e", &format!("trace={}", calls.join(","))]);
+        let traced = TestCommand::new("strace").args(["-f", "-qq", "-y", "-e", &format!("trace={}", calls.join(","))]);
         let command = traced.args(["-e", "signal=none", "-o"]).arg(&log).arg(env!("CARGO_BIN_EXE_iodyno"));
         let command = command.args(["run", parameters.to_str().unwrap(), "-o", &name, "--json"]).dir(scratch.path(""));
         command.run().unwrap().expect_code(0);
