@@ -1,4 +1,4 @@
-//! Reaching files and directories below an anchor: no link and no other file system on the way, even where somebody puts one there
+//! Reaching files and directories below an anchor: no link and no other file system on the way, also where one appears
 //! while the load runs.
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};

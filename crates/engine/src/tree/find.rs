@@ -28,7 +28,7 @@ enum Look {
 }
 
 impl TreeThread<'_> {
-    /// One that nobody else has, which this thread has from now on; `None`: its lane or the run is over. While there is none now, it waits.
+    /// One that no other thread has, taken for this one; `None`: its lane or the run is over. While there is none now, it waits.
     pub(crate) fn find(&mut self, due_ns: Option<u64>) -> Option<Found> {
         loop {
             let changes = self.all.changes.load(Ordering::Acquire);

@@ -47,7 +47,7 @@ impl TreeThread<'_> {
         }
     }
 
-    /// Is there time left, and has nobody stopped it? Formats of which a part failed go on with the others.
+    /// Is there time left, and no order to stop? Formats of which a part failed go on with the others.
     pub(crate) fn may_go_on(&self) -> bool {
         self.goes_on() && !self.all.control.is_stopped()
     }
