@@ -74,6 +74,58 @@ catalogue! {
     Open: "open", moves_data: false, changes_data: false;
     /// Closes a file.
     Close: "close", moves_data: false, changes_data: false;
+    /// Gives a file another name in its directory.
+    Rename: "rename", moves_data: false, changes_data: true;
+    /// Gives a file a second name (a hard link).
+    Link: "link", moves_data: false, changes_data: true;
+    /// Makes a symbolic link to a file.
+    Symlink: "symlink", moves_data: false, changes_data: true;
+    /// Reads where a symbolic link points.
+    Readlink: "readlink", moves_data: false, changes_data: false;
+    /// Cuts a file to a size, or makes it longer.
+    Truncate: "truncate", moves_data: false, changes_data: true;
+    /// Has blocks allocated for a file.
+    Fallocate: "fallocate", moves_data: false, changes_data: true;
+    /// Gives a part of a file's blocks back: it reads as zeros.
+    Punch: "punch", moves_data: false, changes_data: true;
+    /// Lists a directory.
+    Readdir: "readdir", moves_data: false, changes_data: false;
+    /// Reads an extended attribute.
+    Getxattr: "getxattr", moves_data: false, changes_data: false;
+    /// Sets an extended attribute.
+    Setxattr: "setxattr", moves_data: false, changes_data: true;
+    /// Lists the names of extended attributes.
+    Listxattr: "listxattr", moves_data: false, changes_data: false;
+    /// Removes an extended attribute.
+    Removexattr: "removexattr", moves_data: false, changes_data: true;
+    /// Makes a file's data and attributes durable.
+    Fsync: "fsync", moves_data: false, changes_data: false;
+    /// Makes a file's data durable.
+    Fdatasync: "fdatasync", moves_data: false, changes_data: false;
+    /// Writes behind the end of a file.
+    Append: "append", moves_data: true, changes_data: true;
+    /// Reads a file from its beginning to its end.
+    ReadFile: "readfile", moves_data: true, changes_data: false;
+    /// Writes a file from its beginning to the size that it is to have.
+    WriteFile: "writefile", moves_data: true, changes_data: true;
+    /// Reads from a file that is mapped into memory.
+    MmapRead: "mmapread", moves_data: true, changes_data: false;
+    /// Writes into a file that is mapped into memory.
+    MmapWrite: "mmapwrite", moves_data: true, changes_data: true;
+    /// Makes a file that has no name (`O_TMPFILE`).
+    Tmpfile: "tmpfile", moves_data: false, changes_data: true;
+    /// Makes a file with a temporary name.
+    Temp: "temp", moves_data: false, changes_data: true;
+    /// Asks for the attributes of the file system.
+    Statfs: "statfs", moves_data: false, changes_data: false;
+    /// Locks a file.
+    Flock: "flock", moves_data: false, changes_data: false;
+    /// Has the system copy a file's data into another file.
+    CopyRange: "copyrange", moves_data: true, changes_data: true;
+    /// Makes another file that shares a file's blocks.
+    Reflink: "reflink", moves_data: false, changes_data: true;
+    /// Reads what has come to the end of a file since the last time.
+    Tail: "tail", moves_data: false, changes_data: false;
 }
 
 /// How many kinds blocks have: the length of what is kept by kind where no other kinds occur.

@@ -95,6 +95,10 @@ pub(crate) fn task(load: &TreeLoad) -> String {
         TreeTask::One(kind) if kind.moves_data() => format!("{}, {}", kind.name(), transfer()),
         TreeTask::One(kind) => kind.name().to_string(),
         TreeTask::Mixed { read } => format!("{:.0} % read, {}", read * 100.0, transfer()),
+        TreeTask::Flow(steps) => {
+            let names: Vec<&str> = steps.iter().map(|step| step.op.name()).collect();
+            format!("{}, {}", names.join(", "), transfer())
+        }
         TreeTask::Format(FormatTask { only_deletes: true, .. }) => "deletes the tree".to_string(),
         TreeTask::Format(FormatTask { only_directories, deletes, .. }) => {
             let before = if *deletes { ", after deleting what is there of it" } else { ", what is missing of it" };

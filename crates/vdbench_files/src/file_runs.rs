@@ -375,6 +375,7 @@ fn load(work: &FileWork, operation: OperationKind, open: OpenFlags, values: &Val
         transfer,
         open,
         destination: None,
+        sync_every: None,
     }
 }
 
@@ -498,6 +499,7 @@ fn makers(
             transfer: TransferSize::Fixed(format.transfer_bytes),
             open: format.open.unwrap_or(systems[one.tree].open),
             destination: None,
+            sync_every: None,
         };
         let name = if uses.len() == 1 { "format".to_string() } else { format!("format_{}", systems[one.tree].name) };
         Workload { share: 1.0 / uses.len() as f64, ..Workload::of_tree(name, load, span) }

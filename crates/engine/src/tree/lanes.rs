@@ -173,11 +173,12 @@ fn run_thread(
         seed,
         kept: None,
     };
-    match lane.load.task {
-        TreeTask::Format(task) => this.run_format(task),
+    match &lane.load.task {
+        TreeTask::Format(task) => this.run_format(*task),
+        TreeTask::Flow(steps) => this.run_flow(steps),
         TreeTask::Mixed { .. } | TreeTask::One(OperationKind::Read | OperationKind::Write) => this.run_transfers(),
         TreeTask::One(OperationKind::Close) => this.run_closes(),
-        TreeTask::One(kind) => this.run_entries(kind),
+        TreeTask::One(kind) => this.run_entries(*kind),
     }
 }
 
@@ -185,6 +186,7 @@ fn moves_data(task: &TreeTask) -> bool {
     match task {
         TreeTask::One(kind) => kind.moves_data(),
         TreeTask::Mixed { .. } | TreeTask::Format(_) => true,
+        TreeTask::Flow(steps) => steps.iter().any(|step| step.op.moves_data()),
     }
 }
 
@@ -208,6 +210,7 @@ fn schedule_of(
     part: GeneratorPart,
 ) -> Result<Option<ArrivalSchedule>, EngineError> {
     let one = &input.run.workloads[workload];
+    let each = one.load.tree().map_or(1, |load| u32::try_from(load.group()).unwrap_or(1));
     let rate = match (one.rate, input.rate) {
         (Some(rate), _) => rate,
         (None, ResolvedRate::PerSecond(rate)) => input.run.shared_rate(rate) * one.share,
@@ -217,7 +220,8 @@ fn schedule_of(
         return Ok(Some(ArrivalSchedule::never()));
     }
     let seed = input.seed ^ (workload as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    Ok(Some(ArrivalSchedule::new(rate, &input.run.arrivals, seed, part)?))
+    let schedule = ArrivalSchedule::new(rate / f64::from(each), &input.run.arrivals, seed, part)?;
+    Ok(Some(schedule.in_groups_of(each)))
 }
 
 fn need_of(load: &TreeLoad) -> Need {
@@ -225,6 +229,8 @@ fn need_of(load: &TreeLoad) -> Need {
     match &load.task {
         TreeTask::Format(_) => Need::Writable,
         TreeTask::Mixed { .. } => Need::Filled,
+        // Of the first; each part of a flow has its own.
+        TreeTask::Flow(_) => Need::Existing,
         TreeTask::One(kind) => match kind {
             OperationKind::Read | OperationKind::Copy | OperationKind::Move => Need::Filled,
             OperationKind::Write if is_sequential => Need::Writable,
@@ -372,6 +378,7 @@ fn content_of(input: &RunInput<'_>, lane: &TreeLane, thread: usize) -> Result<Op
         TreeTask::Format(_) => true,
         TreeTask::Mixed { read } => *read < 1.0,
         TreeTask::One(kind) => *kind == OperationKind::Write,
+        TreeTask::Flow(steps) => steps.iter().any(|step| step.op.moves_data() && step.op.changes_data()),
     };
     if !writes {
         return Ok(None);

@@ -11,6 +11,7 @@ mod below;
 mod clean;
 mod entries;
 mod find;
+mod flow;
 mod format;
 mod lane;
 mod lanes;

@@ -140,7 +140,7 @@ impl TreeThread<'_> {
         }
         let due_ns = self.free_ns;
         let number = match self.lane.kinds {
-            super::tickets::Kinds::One(_) => 0,
+            super::tickets::Kinds::One(_) | super::tickets::Kinds::Flow(_) => 0,
             super::tickets::Kinds::Mixed { .. } => self.lane.begun.fetch_add(1, Ordering::Relaxed),
         };
         (due_ns <= self.all.last_ns).then(|| Ticket { kind: self.lane.kinds.of(number), due_ns })

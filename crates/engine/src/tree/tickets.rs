@@ -31,10 +31,15 @@ pub(crate) fn unit(chance: u64) -> f64 {
 }
 
 /// Of which kind each operation of a lane is: that follows from its number alone, so that the coordinator knows it too.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Kinds {
     One(OperationKind),
-    Mixed { read: f64, seed: u64 },
+    Mixed {
+        read: f64,
+        seed: u64,
+    },
+    /// In turn.
+    Flow(Vec<OperationKind>),
 }
 
 impl Kinds {
@@ -42,6 +47,7 @@ impl Kinds {
         match task {
             TreeTask::One(kind) => Self::One(*kind),
             TreeTask::Mixed { read } => Self::Mixed { read: *read, seed },
+            TreeTask::Flow(steps) => Self::Flow(steps.iter().map(|step| step.op).collect()),
             // Its operations are no tickets.
             TreeTask::Format(_) => Self::One(OperationKind::Write),
         }
@@ -54,6 +60,10 @@ impl Kinds {
             Self::One(kind) => *kind,
             Self::Mixed { read, seed } if unit(chance(*seed, number)) <= *read => OperationKind::Read,
             Self::Mixed { .. } => OperationKind::Write,
+            Self::Flow(kinds) => kinds
+                .get(usize::try_from(number % (kinds.len() as u64).max(1)).unwrap_or(0))
+                .copied()
+                .unwrap_or(OperationKind::Read),
         }
     }
 }

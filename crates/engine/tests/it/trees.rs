@@ -33,6 +33,7 @@ fn load(shape: &TreeShape, trees: &[usize], task: TreeTask, threads: u32) -> Tre
         transfer: TransferSize::Fixed(4 * KIB),
         open: OpenFlags::default(),
         destination: None,
+        sync_every: None,
     }
 }
 

@@ -52,6 +52,9 @@ pub struct ArrivalSchedule {
     shape: Option<Shape>,
     spike: bool,
     last_ns: u64,
+    /// Arrivals at each moment, and how many of those at the last one are left.
+    each: u32,
+    left: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -98,20 +101,26 @@ impl ArrivalSchedule {
             _ => None,
         };
         let spike = arrivals.burst.as_ref().is_some_and(|burst| burst.spike);
-        Ok(Self { process, shape, spike, last_ns: 0 })
+        Ok(Self { process, shape, spike, last_ns: 0, each: 1, left: 0 })
     }
 
     /// No arrivals: what is due is due in some hundred years.
     #[must_use]
     pub fn never() -> Self {
-        Self { process: Process::Never, shape: None, spike: false, last_ns: 0 }
+        Self { process: Process::Never, shape: None, spike: false, last_ns: 0, each: 1, left: 0 }
     }
 
     /// Arrivals at these moments, ns since the start of the run, ascending; [`ENDED_NS`](Self::ENDED_NS) behind the last.
     #[must_use]
     pub fn at(moments_ns: Vec<u64>) -> Self {
         let process = Process::At { moments_ns: moments_ns.into(), next: 0 };
-        Self { process, shape: None, spike: false, last_ns: 0 }
+        Self { process, shape: None, spike: false, last_ns: 0, each: 1, left: 0 }
+    }
+
+    /// So many arrivals, 1 at least, at each moment: `rate_per_s` was that of moments.
+    #[must_use]
+    pub fn in_groups_of(self, each: u32) -> Self {
+        Self { each: each.max(1), ..self }
     }
 
     /// The next due time where there is none any more: behind the end of every run, and behind those of
@@ -121,6 +130,11 @@ impl ArrivalSchedule {
     /// The next due time in nanoseconds since the start of the run; never before the one before.
     #[inline]
     pub fn next_ns(&mut self) -> u64 {
+        if self.left > 0 {
+            self.left -= 1;
+            return self.last_ns;
+        }
+        self.left = self.each - 1;
         let mut at = match &mut self.process {
             Process::Even { next, step, period_ns } => {
                 let at = floor_u64(*next as f64 * *period_ns);
@@ -560,6 +574,12 @@ mod tests {
             Arrivals { gaps: GapDistribution::Deterministic, burst: Some(BurstPattern { steps: vec![], spike: true }) };
         let mut schedule = ArrivalSchedule::new(50.0, &spike, 1, GeneratorPart::WHOLE).unwrap();
         assert!((0..500).all(|i| schedule.next_ns() == i / 50 * SECOND_NS));
+    }
+
+    #[test]
+    fn groups_are_due_together() {
+        let mut schedule = schedule(10.0, GapDistribution::Deterministic, GeneratorPart::WHOLE).in_groups_of(3);
+        assert!((0..30).all(|at| schedule.next_ns() == at / 3 * (SECOND_NS / 10)));
     }
 
     #[test]

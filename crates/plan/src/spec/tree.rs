@@ -93,6 +93,9 @@ pub struct TreeLoad {
     pub open: OpenFlags,
     /// Where copied and moved files go.
     pub destination: Option<TreeUse>,
+    /// Writes are made durable after so many, as a step (`fsync=`, `fdatasync=`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync_every: Option<SyncEvery>,
 }
 
 /// Which operations a workload does in its trees.
@@ -106,8 +109,35 @@ pub enum TreeTask {
         /// Fraction of reads, 0 to 1.
         read: f64,
     },
+    /// These, one behind the other, over and over.
+    Flow(Vec<FlowStep>),
     /// Makes the tree.
     Format(FormatTask),
+}
+
+/// A part of a flow (`flow=`), and the only one where `operation=` names an operation that Vdbench does not have.
+///
+/// A flow works on one file until `next`; the first operation on a file says which files fit. What an operation needs and the flow
+/// does not have, as an open file, is made before it and undone after it, as a step. At a rate the flow begins when it is due, and each of
+/// its other operations is due when the one before it has ended. Where one fails, those that are left on the same file fail too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowStep {
+    /// What it does; any kind that works on files.
+    pub op: OperationKind,
+    /// How many bytes it moves, or (`truncate`, `fallocate`, `punch`) how many it is about: from, to, chosen evenly. `None`: the workload's transfer
+    /// size; `truncate`: 0; `fallocate`: the size that the file is to have.
+    pub bytes: Option<(u64, u64)>,
+    /// It is done to another file than the one before it.
+    pub is_next: bool,
+}
+
+/// Writes of a stream that are made durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncEvery {
+    /// After so many writes to a file, at least 1.
+    pub writes: u64,
+    /// By fdatasync in place of fsync.
+    pub data_only: bool,
 }
 
 /// How a tree is made (`format=`): what does not belong to it is never touched.
@@ -169,6 +199,15 @@ pub enum StopAfter {
 }
 
 impl TreeLoad {
+    /// How many operations are due together: those of a flow.
+    #[must_use]
+    pub fn group(&self) -> usize {
+        match &self.task {
+            TreeTask::Flow(steps) => steps.len().max(1),
+            _ => 1,
+        }
+    }
+
     /// Does it make, change or delete anything in its trees?
     #[must_use]
     pub fn changes(&self) -> bool {
@@ -176,6 +215,7 @@ impl TreeLoad {
             TreeTask::Format(_) => true,
             TreeTask::Mixed { read } => *read < 1.0,
             TreeTask::One(kind) => kind.changes_tree(),
+            TreeTask::Flow(steps) => steps.iter().any(|step| step.op.changes_tree()),
         }
     }
 }

@@ -41,6 +41,7 @@ fn run_of(title: &str, task: TreeTask, shape: TreeShape, trees: &[usize]) -> Run
         transfer: TransferSize::Fixed(4096),
         open: OpenFlags::default(),
         destination: None,
+        sync_every: None,
     };
     let format = matches!(load.task, TreeTask::Format(_));
     Run {

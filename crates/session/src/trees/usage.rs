@@ -63,9 +63,10 @@ pub(super) fn begins_empty(task: &FormatTask) -> bool {
 pub(super) fn needs_files(run: &Run, tree: usize) -> bool {
     let loads = || run.workloads.iter().filter_map(|workload| workload.load.tree());
     let is_random = |load: &TreeLoad| matches!(load.access, FileOrder::Random | FileOrder::RandomShared);
-    let makes = |load: &TreeLoad| match load.task {
+    let makes = |load: &TreeLoad| match &load.task {
         TreeTask::One(OperationKind::Create) => true,
         TreeTask::One(OperationKind::Write) => !is_random(load),
+        TreeTask::Flow(steps) => steps.iter().any(|step| makes_file(step.op)),
         _ => false,
     };
     if loads().any(makes) {
@@ -75,14 +76,25 @@ pub(super) fn needs_files(run: &Run, tree: usize) -> bool {
         TreeTask::Format(_) => false,
         TreeTask::Mixed { .. } => true,
         TreeTask::One(kind) => !matches!(kind, OperationKind::Mkdir | OperationKind::Rmdir | OperationKind::Create),
+        TreeTask::Flow(steps) => steps.iter().any(|step| step.op != OperationKind::Statfs),
     };
     loads().any(|load| needs(load) && load.uses.iter().any(|one| one.tree == tree))
+}
+
+/// Does an operation of a flow make a file of the tree?
+fn makes_file(kind: OperationKind) -> bool {
+    use OperationKind::{Create, Temp, Tmpfile, WriteFile};
+    matches!(kind, Create | Temp | Tmpfile | WriteFile)
 }
 
 /// Does a run take directories or files away, so that a tree of another shape may follow?
 pub(super) fn takes_away(run: &Run) -> bool {
     let kinds = [OperationKind::Delete, OperationKind::Rmdir, OperationKind::Move];
-    let is_one = |load: &TreeLoad| matches!(&load.task, TreeTask::One(kind) if kinds.contains(kind));
+    let is_one = |load: &TreeLoad| match &load.task {
+        TreeTask::One(kind) => kinds.contains(kind),
+        TreeTask::Flow(steps) => steps.iter().any(|step| kinds.contains(&step.op)),
+        TreeTask::Mixed { .. } | TreeTask::Format(_) => false,
+    };
     run.workloads.iter().filter_map(|workload| workload.load.tree()).any(is_one)
 }
 
