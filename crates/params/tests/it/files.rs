@@ -344,6 +344,7 @@ fn task(task: &TreeTask) -> String {
     match task {
         TreeTask::One(kind) => kind.name().to_string(),
         TreeTask::Mixed { read } => format!("{} % read", read * 100.0),
+        TreeTask::Flow(steps) => steps.iter().map(|step| step.op.name()).collect::<Vec<_>>().join(", "),
         TreeTask::Format(task) => format!(
             "format{}{}{}{}",
             if task.deletes { " deletes" } else { "" },
