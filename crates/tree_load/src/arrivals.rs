@@ -1,0 +1,42 @@
+//! What became due in a tree, for who counts it.
+
+use crate::lane::TreeLanes;
+use plan::generate::Operation;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The arrivals of a lane: which kind each is of.
+#[derive(Clone, Debug)]
+pub struct TreeArrivals {
+    lanes: Arc<TreeLanes>,
+    at: usize,
+    number: u64,
+}
+
+impl TreeArrivals {
+    /// Of the lane with this number.
+    #[must_use]
+    pub fn new(lanes: &Arc<TreeLanes>, at: usize) -> Self {
+        Self { lanes: Arc::clone(lanes), at, number: 0 }
+    }
+
+    /// Workload and place.
+    #[must_use]
+    pub fn lane(&self) -> (usize, usize) {
+        self.lanes.lanes[self.at].place()
+    }
+
+    /// The kind of the next one, and what it is taken to move.
+    pub fn next_operation(&mut self) -> Operation {
+        let op = self.lanes.lanes[self.at].kinds.of(self.number);
+        self.number += 1;
+        // How much it will move depends on the file: a limit in bytes ends the lane, which says when.
+        Operation { op, offset: 0, bytes: 0 }
+    }
+
+    /// When the lane ended of its own accord, time of the run, ns.
+    #[must_use]
+    pub fn ended_ns(&self) -> Option<u64> {
+        Some(self.lanes.lanes[self.at].ends_ns.load(Ordering::Acquire)).filter(|end_ns| *end_ns != u64::MAX)
+    }
+}
