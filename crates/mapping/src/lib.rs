@@ -193,8 +193,7 @@ impl Mapping {
         let Some(file) = &self.file else { return self.broken.store(true, Ordering::Release) };
         let flags = MapFlags::SHARED | MapFlags::FIXED;
         // SAFETY: exactly over this value's own mapping, into which nothing points.
-        let renewed =
-            unsafe { mmap(self.base.cast(), self.bytes.max(1), self.protection, flags, file.as_fd(), 0) };
+        let renewed = unsafe { mmap(self.base.cast(), self.bytes.max(1), self.protection, flags, file.as_fd(), 0) };
         self.broken.store(renewed.is_err(), Ordering::Release);
         self.advise();
     }
