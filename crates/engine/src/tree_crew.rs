@@ -162,17 +162,13 @@ impl TreeCrew {
         Ok((Self { lanes: Some(lanes) }, teams))
     }
 
-    /// Of each lane with a schedule: a copy of it, with its arrivals; in the order of lanes.
+    /// What becomes due in each lane, and when; of a flow each kind by itself.
     pub(crate) fn arrivals(
         &self,
         input: &RunInput<'_>,
-    ) -> Result<Vec<Option<(TreeArrivals, ArrivalSchedule)>>, EngineError> {
+    ) -> Result<Vec<Vec<(TreeArrivals, ArrivalSchedule)>>, EngineError> {
         let Some(lanes) = &self.lanes else { return Ok(Vec::new()) };
-        let each = (0..lanes.lanes().len()).map(|at| {
-            let schedule = lanes.schedule(&tree_input(input), at)?;
-            Ok(schedule.map(|schedule| (TreeArrivals::new(lanes, at), schedule)))
-        });
-        each.collect()
+        Ok(lanes.arrivals(&tree_input(input))?)
     }
 
     /// Number of lanes and threads.

@@ -1,10 +1,12 @@
 //! A run's lanes in trees, made of its plan, and their threads.
 
+use super::flow::{self, FlowMemory};
 use super::format;
 use super::lane::{Need, SharedFiles, TreeLane, TreeLanes};
 use super::phases::Phases;
 use super::thread::TreeThread;
 use super::tickets::{Kinds, Tickets, Turns, chance};
+use crate::arrivals::TreeArrivals;
 use crate::error::TreeLoadError;
 use crate::run::TreeRun;
 use crate::thread::ThreadPlace;
@@ -52,13 +54,26 @@ impl TreeLanes {
         self.lanes.iter().flat_map(of).collect()
     }
 
-    /// When the operations of a lane are due; `None`: as fast as it goes.
+    /// What becomes due in each lane, and when: nothing in those that go as fast as they can, and of a flow each kind by itself.
     ///
     /// # Errors
-    /// When the rate is out of bounds.
-    pub fn schedule(&self, input: &TreeInput<'_>, lane: usize) -> Result<Option<ArrivalSchedule>, TreeLoadError> {
-        let lane = &self.lanes[lane];
-        schedule_of(input, lane.workload, part_of(input, lane))
+    /// When a rate is out of bounds.
+    pub fn arrivals(
+        self: &Arc<Self>,
+        input: &TreeInput<'_>,
+    ) -> Result<Vec<Vec<(TreeArrivals, ArrivalSchedule)>>, TreeLoadError> {
+        let each = self.lanes.iter().map(|lane| {
+            let Some(schedule) = schedule_of(input, lane.workload, part_of(input, lane))? else {
+                return Ok(Vec::new());
+            };
+            let of = |only| TreeArrivals::new(self, lane.number, only);
+            let TreeTask::Flow(steps) = &lane.load.task else { return Ok(vec![(of(None), schedule)]) };
+            let mut kinds: BTreeMap<OperationKind, u32> = BTreeMap::new();
+            steps.iter().for_each(|step| *kinds.entry(step.op).or_default() += 1);
+            let each = kinds.into_iter().map(|(kind, count)| (of(Some(kind)), schedule.clone().in_groups_of(count)));
+            Ok(each.collect())
+        });
+        each.collect()
     }
 
     /// Does one thread's part of a lane, until the lane or the run is over. `place` is `None` where the run does not take place.
@@ -146,7 +161,7 @@ fn make_lanes(input: &TreeInput<'_>, run: Arc<dyn TreeRun>) -> Result<TreeLanes,
         let Some(load) = workload.load.tree() else { continue };
         for used in &load.uses {
             let lane = make_lane(input, (at, workload, load), used, lanes.len(), &mut shared)?;
-            shares.push(workload.share / load.uses.len() as f64);
+            shares.push((workload.share / load.uses.len() as f64, load.group() as u64));
             lanes.push(lane);
         }
     }
@@ -179,7 +194,12 @@ fn make_lane(
     let threads = load.threads.max(1);
     let seed = chance(input.seed ^ (place as u64) << 32, workload as u64);
     let is_sequential = matches!(load.access, FileOrder::Sequential | FileOrder::SequentialDelete);
-    let keeps_places = load.stop_after.is_some() && is_sequential && !matches!(load.task, TreeTask::Format(_));
+    let keeps_places = is_sequential
+        && match &load.task {
+            TreeTask::Format(_) => false,
+            TreeTask::Flow(steps) => steps.iter().any(|step| flow::is_at_next_place(step.op)),
+            _ => load.stop_after.is_some(),
+        };
     let left_at = keeps_places.then(|| (0..tree.layout().files()).map(|_| AtomicU64::new(0)).collect());
     let layout = tree.layout();
     let largest = (0..layout.files()).map(|file| layout.asked_bytes(file)).max().unwrap_or(0);
@@ -197,13 +217,17 @@ fn make_lane(
         looked: AtomicU64::new(0),
         begun: AtomicU64::new(0),
         left: AtomicU32::new(threads),
+        stuck: AtomicU32::new(0),
+        helps_itself: matches!(&load.task, TreeTask::Flow(steps) if steps.iter().any(|step| step.is_next)),
         is_over: AtomicBool::new(false),
         is_used_up: AtomicBool::new(false),
         ends_ns: AtomicU64::new(u64::MAX),
         stuck_at: AtomicU64::new(0),
         helpers: Vec::new(),
         left_at,
-        shared: (load.access == FileOrder::RandomShared).then(|| Arc::clone(shared.entry(used.tree).or_default())),
+        flow: FlowMemory::new(load, layout.files()),
+        shared: (load.access == FileOrder::RandomShared && flow::may_share(&load.task))
+            .then(|| Arc::clone(shared.entry(used.tree).or_default())),
         guards: [false; 2],
         phases: Phases::new(threads),
         file_stride: stride_of(largest, &of.content),
@@ -224,7 +248,10 @@ fn stride_of(largest: u64, content: &plan::WriteContent) -> u64 {
 }
 
 fn does(lane: &TreeLane, kind: OperationKind) -> bool {
-    lane.load.task == TreeTask::One(kind)
+    match &lane.load.task {
+        TreeTask::Flow(steps) => steps.iter().any(|step| step.op == kind),
+        task => *task == TreeTask::One(kind),
+    }
 }
 
 /// Of each lane, its helpers and the helpers of these: a delete waits for a create, and that for a mkdir.
@@ -250,15 +277,17 @@ fn helpers_of(lane: &TreeLane, lanes: &[TreeLane]) -> Vec<usize> {
         let makes_directories = does(other, OperationKind::Mkdir);
         let makes_files =
             does(other, OperationKind::Create) || (does(other, OperationKind::Write) && other.is_sequential());
+        let makes_files = makes_files || flow::makes_files(&other.load.task);
         let removes_files = does(other, OperationKind::Delete) || does(other, OperationKind::Move);
-        let helps_here = match lane.need {
+        let helps_with = |need: &Need| match need {
             Need::Existing | Need::Writing => makes_files,
-            Need::Filled => makes_files || does(other, OperationKind::Write),
+            Need::Filled => makes_files || flow::writes(&other.load.task),
             Need::Missing => removes_files || makes_directories,
-            Need::Writable => makes_directories,
+            Need::Writable | Need::Makeable => makes_directories,
             Need::NewDirectory => does(other, OperationKind::Rmdir),
             Need::EmptyDirectory => removes_files || makes_directories,
         };
+        let helps_here = flow::needs_of(lane).iter().any(helps_with);
         let helps_by_bringing = matches!(lane.need, Need::Existing | Need::Writing | Need::Filled);
         (is_here && helps_here) || (brings && helps_by_bringing) || (is_there && makes_directories)
     };

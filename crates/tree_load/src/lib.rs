@@ -17,6 +17,9 @@ mod entries;
 mod error;
 mod find;
 mod flow;
+mod flow_data;
+mod flow_file;
+mod flow_names;
 mod format;
 mod lane;
 mod lanes;
@@ -25,6 +28,7 @@ mod run;
 mod thread;
 mod tickets;
 mod transfers;
+mod xattrs;
 
 pub use arrivals::TreeArrivals;
 pub use error::{TreeLoadError, describe};

@@ -1,9 +1,11 @@
 //! A thread that works in a tree: when it does the next operation, and what is noted of it.
 
 use super::below::{KeptDirectory, in_directory};
-use super::lane::{TreeLane, TreeLanes};
+use super::flow::{self, Recent};
+use super::lane::{Need, TreeLane, TreeLanes};
 use super::tickets::{Ticket, chance};
 use crate::run::{Begun, Done, Failed, TreeStats};
+use plan::TreeTask;
 use plan::generate::{ContentGenerator, Operation, OperationKind};
 use quantity::clock;
 use rustix::io::Errno;
@@ -106,6 +108,11 @@ pub(crate) struct TreeThread<'a> {
     pub(crate) seed: u64,
     /// The directory in which it worked last.
     pub(crate) kept: Option<KeptDirectory>,
+    /// What it looks for.
+    pub(crate) need: Need,
+    /// Another name in the same directory.
+    pub(crate) second: Vec<u8>,
+    pub(crate) recent: Recent,
 }
 
 impl<'a> TreeThread<'a> {
@@ -116,7 +123,11 @@ impl<'a> TreeThread<'a> {
         place: ThreadPlace<'a>,
         content: Option<ContentGenerator>,
     ) -> Self {
-        let most = if lane.moves_data() { usize::try_from(lane.load.transfer.max_bytes()).unwrap_or(0) } else { 0 };
+        let most = match &lane.load.task {
+            TreeTask::Flow(steps) => flow::memory(steps, &lane.load.transfer),
+            _ if lane.moves_data() => usize::try_from(lane.load.transfer.max_bytes()).unwrap_or(0),
+            _ => 0,
+        };
         let memory = if most > 0 { vec![0; most + MEMORY_ALIGN] } else { Vec::new() };
         let shift = if most > 0 { memory.as_ptr().align_offset(MEMORY_ALIGN) } else { 0 };
         let (path, seed) = (Vec::with_capacity(256), chance(lane.seed ^ 0x7468_7264, place.thread));
@@ -137,6 +148,9 @@ impl<'a> TreeThread<'a> {
             transfers,
             seed,
             kept,
+            need: lane.need,
+            second: Vec::with_capacity(256),
+            recent: Recent::default(),
         }
     }
 }
@@ -233,11 +247,29 @@ impl TreeThread<'_> {
         (offset, bytes): (u64, u32),
         call: impl FnOnce(&mut Self) -> Result<u64, Failure>,
     ) -> Performed {
-        let Ticket { kind: op, due_ns } = ticket;
-        if !self.all.run.take(&Operation { op, offset, bytes }, due_ns) {
-            self.lane.end(due_ns);
+        if !self.grant(ticket.kind, (offset, bytes), ticket.due_ns) {
             return Performed::Refused;
         }
+        self.perform_granted(ticket, (offset, bytes), call)
+    }
+
+    /// Is there room in the run for an operation that was asked for at this time? If not, its lane ends.
+    pub(crate) fn grant(&self, op: OperationKind, (offset, bytes): (u64, u32), asked_ns: u64) -> bool {
+        let is_granted = self.all.run.take(&Operation { op, offset, bytes }, asked_ns);
+        if !is_granted {
+            self.lane.end(asked_ns);
+        }
+        is_granted
+    }
+
+    /// Does an operation for which there is room, and notes how it went.
+    pub(crate) fn perform_granted(
+        &mut self,
+        ticket: Ticket,
+        (offset, bytes): (u64, u32),
+        call: impl FnOnce(&mut Self) -> Result<u64, Failure>,
+    ) -> Performed {
+        let Ticket { kind: op, due_ns } = ticket;
         if self.failures_in_a_row > FAILURES_IN_A_ROW {
             std::thread::sleep(PAUSE);
         }
