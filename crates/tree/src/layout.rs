@@ -6,7 +6,6 @@
 use crate::TreeError;
 use crate::sizes::AskedSizes;
 use plan::{FilePlace, TreeShape};
-use std::io::Write as _;
 
 /// The most directories, and the most files, that a tree may have.
 const MOST: u64 = u32::MAX as u64;
@@ -181,22 +180,25 @@ impl TreeLayout {
         self.directory_path(self.directory_of(file), out);
         out.push(b'/');
         out.extend_from_slice(b"vdb_f");
-        push_padded(out, u64::from(file) % self.files_each + 1);
+        push_number(out, u64::from(file) % self.files_each + 1, 4);
         out.extend_from_slice(b".file");
     }
 }
 
 /// `vdb.1_2.dir`.
 fn push_name(out: &mut Vec<u8>, level: u32, number: u64) {
-    // Writing to memory never fails.
-    let _ = write!(out, "vdb.{level}_{number}.dir");
+    out.extend_from_slice(b"vdb.");
+    push_number(out, u64::from(level), 1);
+    out.push(b'_');
+    push_number(out, number, 1);
+    out.extend_from_slice(b".dir");
 }
 
-/// With four digits at least.
-fn push_padded(out: &mut Vec<u8>, number: u64) {
+/// With so many digits at least.
+fn push_number(out: &mut Vec<u8>, number: u64, least: usize) {
     let mut digits = [b'0'; 20];
     let (mut at, mut left) = (digits.len(), number);
-    while left > 0 || at > digits.len() - 4 {
+    while left > 0 || at > digits.len() - least {
         at -= 1;
         digits[at] = b'0' + u8::try_from(left % 10).unwrap_or(0);
         left /= 10;
