@@ -4,13 +4,13 @@ use crate::blocks::{BlockLane, Blocks};
 use crate::budget::Budget;
 use crate::due_times::DueTimes;
 use crate::job_status::JobStatuses;
-use crate::tree::TreeArrivals;
 use crate::waiting::{Arrival, Source, Waiting};
 use crate::work::Group;
 use plan::generate::{ArrivalSchedule, HeldKinds, Operation, OperationKind, Operations, TargetTurns};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
+use tree_load::TreeArrivals;
 
 /// Counts arrivals from copies of the schedules, so that the offered load is known however stuck the workers are.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Stream {
     fn next(&mut self, held: HeldKinds) -> Option<((usize, usize), Operation)> {
         match self {
             Self::Lane(lane, operations) => operations.next().map(|operation| (*lane, operation)),
-            Self::Tree(arrivals) => Some((arrivals.lane(), arrivals.next())),
+            Self::Tree(arrivals) => Some((arrivals.lane(), arrivals.next_operation())),
             Self::Job(turns, lanes) => {
                 let (at, operation) = turns.next(|at, anew| {
                     let (_, operations) = lanes.get_mut(at)?;

@@ -1,7 +1,7 @@
 //! An operation that failed, as a worker notes it.
 
 use plan::generate::OperationKind;
-use std::io;
+pub(crate) use tree_load::describe;
 
 /// Where an operation in a tree failed.
 #[derive(Clone, Debug)]
@@ -23,13 +23,4 @@ pub(crate) struct RawFailure {
     pub(crate) result: i32,
     /// Of an operation in a tree.
     pub(crate) at: Option<Box<FailedAt>>,
-}
-
-/// Text of a failed result: an errno, or a transfer that was too short.
-pub(crate) fn describe(result: i32) -> String {
-    if result < 0 {
-        io::Error::from_raw_os_error(-result).to_string()
-    } else {
-        format!("short transfer of {result} bytes")
-    }
 }

@@ -3,7 +3,7 @@
 //! [`start`] divides a run into groups that share nothing (`group`), gives each a worker (`uring_worker`, or a crew of
 //! threads in `sync`) with a `scheduler` that decides when something is issued and on which lane, and returns a
 //! [`RunningRun`] whose [`harvest`](RunningRun::harvest) ends an interval. What is issued, and how, a group's kind of work
-//! decides (`work`; `blocks`), for which its worker is compiled. Trees have threads of their own beside the groups (`tree`). What a worker records lies in a buffer that the harvest
+//! decides (`work`; `blocks`), for which its worker is compiled. Trees have threads of their own beside the groups (`tree_crew`). What a worker records lies in a buffer that the harvest
 //! exchanges for an empty one (`stats`), so neither waits for the other.
 //!
 //! *Due* is the schedule's time in an open loop, the time when the slot became free in a closed one; response time is
@@ -45,7 +45,7 @@ mod shared;
 mod stats;
 mod sync;
 mod teams;
-mod tree;
+mod tree_crew;
 mod uring_memory;
 mod uring_queue;
 mod uring_worker;
@@ -70,10 +70,10 @@ pub use replay_progress::ReplayChunk;
 pub use running::{RunningRun, start, start_keeping};
 pub use stats::FirstError;
 
-use ::tree::Tree;
 use plan::{Plan, Run};
 use std::sync::Arc;
 use target::OpenTarget;
+use tree::Tree;
 
 /// How I/O is issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use crate::shared::{Control, Done, Gate};
 use crate::stats::RawIo;
 use crate::sync::SyncWorkers;
 use crate::teams::{IO_URING, SYNC, WorkerSet};
-use crate::tree::TreeCrew;
+use crate::tree_crew::TreeCrew;
 use crate::uring_worker::Worker;
 use crate::work::Group;
 use crate::work::{RingWork, Work};

@@ -16,7 +16,7 @@ use crate::running::{CommandCrew, Offered, Parts, RunningRun};
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot};
 use crate::teams::WorkerSet;
-use crate::tree::TreeCrew;
+use crate::tree_crew::TreeCrew;
 use crate::{EngineError, RunInput, discard, group};
 use discards::Discards;
 use plan::JobPlacement;

@@ -101,7 +101,7 @@ fn unsafe_code_stands_only_where_the_kernel_is_spoken_to() {
         "engine/src/discard.rs",
         "engine/src/io_buffers.rs",
         "engine/src/placement.rs",
-        "engine/src/tree/xattrs.rs",
+        "tree_load/src/xattrs.rs",
         "engine/src/uring_memory.rs",
         "engine/src/uring_queue.rs",
         "iodyno/src/allocator.rs",

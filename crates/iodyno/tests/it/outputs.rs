@@ -8,7 +8,7 @@ use testkit::{LoopDevice, TestCommand, sha256};
 /// Files that create, replace or remove something by themselves, each with its reason.
 const BY_HAND: [(&str, &str); 8] = [
     (
-        "engine/src/tree/",
+        "tree_load/src/",
         "files and directories of a tree, which are a load's targets: below an anchor that was inspected, following no link",
     ),
     ("output/src/", "this is the one place"),

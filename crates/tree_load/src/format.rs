@@ -50,7 +50,7 @@ impl TreeThread<'_> {
 
     /// Is there time left, and no order to stop? Formats of which a part failed go on with the others.
     pub(crate) fn may_go_on(&self) -> bool {
-        self.goes_on() && !self.all.control.is_stopped()
+        self.goes_on() && !self.all.run.is_stopped()
     }
 
     /// Waits for the other threads of the lane.
@@ -152,7 +152,7 @@ impl TreeThread<'_> {
 /// Says what of a tree is not there that was to be made, once its threads have ended. Who stopped a format knows why.
 pub(crate) fn note_missing(all: &TreeLanes, lane: &TreeLane) {
     let TreeTask::Format(task) = lane.load.task else { return };
-    if task.only_deletes || all.control.is_stopped() || all.control.is_aborted() {
+    if task.only_deletes || all.run.is_stopped() || all.run.is_aborted() {
         return;
     }
     let (state, layout, files) = (lane.tree.state(), lane.tree.layout(), lane.tree.members());

@@ -3,10 +3,9 @@
 use super::flow::FlowMemory;
 use super::phases::Phases;
 use super::tickets::{Kinds, Ticket, Tickets, Turns, below, chance, unit};
-use crate::budget::Budget;
-use crate::shared::Control;
+use crate::run::TreeRun;
 use plan::generate::OperationKind;
-use plan::{FileOrder, FileSelect, TreeLoad, TreeTask, WriteContent};
+use plan::{FileOrder, FileSelect, TreeLoad, TreeTask};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,7 +37,7 @@ pub(crate) enum Need {
 
 /// A workload in one tree.
 #[derive(Debug)]
-pub(crate) struct TreeLane {
+pub struct TreeLane {
     pub(crate) workload: usize,
     /// Number of the tree among targets and trees.
     pub(crate) place: usize,
@@ -48,7 +47,6 @@ pub(crate) struct TreeLane {
     /// Where copied and moved files go.
     pub(crate) destination: Option<Arc<Tree>>,
     pub(crate) load: TreeLoad,
-    pub(crate) content: WriteContent,
     pub(crate) need: Need,
     pub(crate) kinds: Kinds,
     /// Due times; `None` at full speed.
@@ -89,6 +87,50 @@ pub(crate) struct TreeLane {
 }
 
 impl TreeLane {
+    /// Number of its workload in the run, and of its tree among targets and trees.
+    #[must_use]
+    pub fn place(&self) -> (usize, usize) {
+        (self.workload, self.place)
+    }
+
+    /// The tree in which it works.
+    #[must_use]
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// What it does.
+    #[must_use]
+    pub fn load(&self) -> &TreeLoad {
+        &self.load
+    }
+
+    /// Does it write data of ours (a copy writes what it read)?
+    #[must_use]
+    pub fn writes_data(&self) -> bool {
+        match &self.load.task {
+            TreeTask::Format(_) => true,
+            TreeTask::Mixed { read } => *read < 1.0,
+            TreeTask::One(kind) => *kind == OperationKind::Write,
+            TreeTask::Flow(steps) => steps.iter().any(|step| step.op.moves_data() && step.op.changes_data()),
+        }
+    }
+
+    /// Does it move bytes between memory and files?
+    pub(crate) fn moves_data(&self) -> bool {
+        match &self.load.task {
+            TreeTask::One(kind) => kind.moves_data(),
+            TreeTask::Mixed { .. } | TreeTask::Format(_) => true,
+            TreeTask::Flow(steps) => steps.iter().any(|step| step.op.moves_data()),
+        }
+    }
+
+    /// What it has to say to its user, once.
+    #[must_use]
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Does one operation after the other, as fast as it goes?
     pub(crate) fn is_closed(&self) -> bool {
         self.tickets.is_none()
@@ -210,10 +252,9 @@ fn skewed(chance: f64, count: u64, midpoint: Option<f64>) -> u64 {
 
 /// All lanes of a run in trees.
 #[derive(Debug)]
-pub(crate) struct TreeLanes {
+pub struct TreeLanes {
     pub(crate) lanes: Vec<TreeLane>,
-    pub(crate) control: Arc<Control>,
-    pub(crate) budget: Arc<Budget>,
+    pub(crate) run: Arc<dyn TreeRun>,
     /// What is due later than this, ns of the run, is not done.
     pub(crate) last_ns: u64,
     /// Files and directories that came or went.

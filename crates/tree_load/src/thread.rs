@@ -1,14 +1,11 @@
 //! A thread that works in a tree: when it does the next operation, and what is noted of it.
 
 use super::below::{KeptDirectory, in_directory};
-use super::flow::Recent;
+use super::flow::{self, Recent};
 use super::lane::{Need, TreeLane, TreeLanes};
-use super::tickets::Ticket;
-use crate::failure::{FailedAt, RawFailure};
-use crate::job_status::Failed;
-use crate::pending::PendingOp;
-use crate::shared::LAST_CALL_NS;
-use crate::stats::{Alike, RawIo, Slot};
+use super::tickets::{Ticket, chance};
+use crate::run::{Begun, Done, Failed, TreeStats};
+use plan::TreeTask;
 use plan::generate::{ContentGenerator, Operation, OperationKind};
 use quantity::clock;
 use rustix::io::Errno;
@@ -67,11 +64,33 @@ pub(crate) enum Performed {
     Refused,
 }
 
+/// Direct transfers are aligned to this in memory.
+const MEMORY_ALIGN: usize = 4096;
+
+/// Where a thread stands in its run.
+#[derive(Clone, Copy)]
+pub struct ThreadPlace<'a> {
+    /// Where it notes what it does.
+    pub stats: &'a dyn TreeStats,
+    /// Its place among those that note there.
+    pub slot: usize,
+    /// When the run began, ns of the clock.
+    pub started_ns: u64,
+    /// Its number in the run.
+    pub thread: u64,
+}
+
+impl std::fmt::Debug for ThreadPlace<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ThreadPlace").field("slot", &self.slot).field("thread", &self.thread).finish_non_exhaustive()
+    }
+}
+
 /// One thread.
 pub(crate) struct TreeThread<'a> {
     pub(crate) all: &'a TreeLanes,
     pub(crate) lane: &'a TreeLane,
-    pub(crate) stats: &'a Slot,
+    pub(crate) stats: &'a dyn TreeStats,
     /// Its place among the operations under way of its statistics.
     pub(crate) slot: usize,
     pub(crate) started_ns: u64,
@@ -96,6 +115,46 @@ pub(crate) struct TreeThread<'a> {
     pub(crate) recent: Recent,
 }
 
+impl<'a> TreeThread<'a> {
+    /// A thread of a lane that begins now.
+    pub(crate) fn new(
+        all: &'a TreeLanes,
+        lane: &'a TreeLane,
+        place: ThreadPlace<'a>,
+        content: Option<ContentGenerator>,
+    ) -> Self {
+        let most = match &lane.load.task {
+            TreeTask::Flow(steps) => flow::memory(steps, &lane.load.transfer),
+            _ if lane.moves_data() => usize::try_from(lane.load.transfer.max_bytes()).unwrap_or(0),
+            _ => 0,
+        };
+        let memory = if most > 0 { vec![0; most + MEMORY_ALIGN] } else { Vec::new() };
+        let shift = if most > 0 { memory.as_ptr().align_offset(MEMORY_ALIGN) } else { 0 };
+        let (path, seed) = (Vec::with_capacity(256), chance(lane.seed ^ 0x7468_7264, place.thread));
+        let ThreadPlace { stats, slot, started_ns, .. } = place;
+        let (free_ns, failures_in_a_row, transfers, kept) = (0, 0, 0, None);
+        Self {
+            all,
+            lane,
+            stats,
+            slot,
+            started_ns,
+            free_ns,
+            memory,
+            shift,
+            content,
+            path,
+            failures_in_a_row,
+            transfers,
+            seed,
+            kept,
+            need: lane.need,
+            second: Vec::with_capacity(256),
+            recent: Recent::default(),
+        }
+    }
+}
+
 impl TreeThread<'_> {
     pub(crate) fn now_ns(&self) -> u64 {
         clock::now_ns().saturating_sub(self.started_ns)
@@ -107,14 +166,14 @@ impl TreeThread<'_> {
 
     /// Is there something left to do in the run?
     pub(crate) fn goes_on(&self) -> bool {
-        if self.all.control.is_aborted() || self.lane.is_over.load(Ordering::Relaxed) {
+        if self.all.run.is_aborted() || self.lane.is_over.load(Ordering::Relaxed) {
             return false;
         }
-        let Some(stopped_ns) = self.all.control.stopped_at_ns().filter(|_| self.all.control.is_stopped()) else {
+        let Some(stopped_ns) = self.all.run.stopped_at_ns().filter(|_| self.all.run.is_stopped()) else {
             return true;
         };
         // What was due before the end may still be done.
-        !self.lane.is_closed() && self.now_ns() <= stopped_ns + LAST_CALL_NS
+        !self.lane.is_closed() && self.now_ns() <= stopped_ns + self.all.run.last_call_ns()
     }
 
     /// Sleeps for a moment in which something may become free. False: the run is over.
@@ -128,18 +187,18 @@ impl TreeThread<'_> {
     /// The next operation; `None`: there is none any more.
     pub(crate) fn ticket(&mut self) -> Option<Ticket> {
         if !self.lane.is_closed() {
-            let stopped_ns = self.all.control.stopped_at_ns().unwrap_or(u64::MAX);
+            let stopped_ns = self.all.run.stopped_at_ns().unwrap_or(u64::MAX);
             let ticket = self.lane.ticket(self.all.last_ns.min(stopped_ns));
             if ticket.is_none() {
                 self.wait_for_the_end();
             }
             return ticket;
         }
-        if self.all.control.is_stopped() {
+        if self.all.run.is_stopped() {
             return None;
         }
         if let Some(turns) = &self.lane.turns
-            && turns.take(self.lane.number, &self.all.control)?
+            && turns.take(self.lane.number, || self.all.run.is_stopped() || self.all.run.is_aborted())?
         {
             // It was the others' turn until now.
             self.free_ns = self.now_ns();
@@ -154,7 +213,7 @@ impl TreeThread<'_> {
 
     /// Nothing more is due in the time of the run, which lasts until its end all the same.
     fn wait_for_the_end(&self) {
-        while self.all.last_ns < u64::MAX && self.goes_on() && !self.all.control.is_stopped() {
+        while self.all.last_ns < u64::MAX && self.goes_on() && !self.all.run.is_stopped() {
             let left_ns = self.all.last_ns.saturating_sub(self.now_ns());
             if left_ns == 0 {
                 return;
@@ -170,7 +229,7 @@ impl TreeThread<'_> {
         }
         loop {
             let left_ns = due_ns.saturating_sub(self.now_ns());
-            let is_stopped = self.all.control.stopped_at_ns().is_some_and(|stopped_ns| due_ns > stopped_ns);
+            let is_stopped = self.all.run.stopped_at_ns().is_some_and(|stopped_ns| due_ns > stopped_ns);
             if is_stopped || !self.goes_on() {
                 return false;
             }
@@ -196,7 +255,7 @@ impl TreeThread<'_> {
 
     /// Is there room in the run for an operation that was asked for at this time? If not, its lane ends.
     pub(crate) fn grant(&self, op: OperationKind, (offset, bytes): (u64, u32), asked_ns: u64) -> bool {
-        let is_granted = self.all.budget.take(&Operation { op, offset, bytes }, asked_ns);
+        let is_granted = self.all.run.take(&Operation { op, offset, bytes }, asked_ns);
         if !is_granted {
             self.lane.end(asked_ns);
         }
@@ -216,32 +275,22 @@ impl TreeThread<'_> {
         }
         let lane = self.lane.number;
         let submitted_ns = self.now_ns();
-        {
-            let mut stats = self.stats.lock();
-            stats.submitted(lane, op, due_ns, submitted_ns);
-            stats.pending.begin(self.slot, PendingOp { lane, op, due_ns, submitted_ns });
-            stats.submit_calls += 1;
-        }
+        let begun = Begun { lane, op, due_ns, submitted_ns };
+        self.stats.begin(self.slot, begun);
         let outcome = call(self);
         let t_ns = self.now_ns();
         self.free_ns = t_ns;
         match outcome {
             Ok(moved) => {
-                let mut stats = self.stats.lock();
-                stats.pending.end(self.slot);
-                stats.completed_alike(&Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: moved }, t_ns);
-                stats.each(RawIo { t_ns, due_ns, submitted_ns, offset, lane, bytes, op, priority: None });
+                self.stats.done(self.slot, Done { begun, t_ns, offset, asked: bytes, moved });
                 self.failures_in_a_row = 0;
                 Performed::Done(moved)
             }
             Err(failure) => {
-                let at = FailedAt { path: self.path_of(failure), step: failure.step };
-                let result = failure.result;
-                let raw = RawFailure { t_ns, lane, op, offset, bytes, result, at: Some(Box::new(at)) };
-                let mut stats = self.stats.lock();
-                stats.pending.end(self.slot);
-                stats.returned_failed(raw, Failed::GoesOn);
-                drop(stats);
+                let Failure { result, step, .. } = failure;
+                let path = self.path_of(failure);
+                let failed = Failed { begun, t_ns, offset, asked: bytes, result, path, step };
+                self.stats.failed(self.slot, failed);
                 self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
                 Performed::Failed(failure)
             }
@@ -258,7 +307,7 @@ impl TreeThread<'_> {
         let outcome = call(self);
         self.free_ns = self.now_ns();
         let bytes = outcome.as_ref().map(|(_, bytes)| *bytes).map_err(|_| ());
-        self.stats.lock().step(self.lane.number, op).note(bytes, self.free_ns.saturating_sub(begun_ns));
+        self.stats.step(self.lane.number, op, bytes, self.free_ns.saturating_sub(begun_ns));
         outcome.map(|(value, _)| value).map_err(|failure| failure.of_step(op))
     }
 
@@ -275,7 +324,7 @@ impl TreeThread<'_> {
         self.lane.note(format!(
             "{step} of {} failed: {}",
             self.path_of(failure),
-            crate::failure::describe(failure.result)
+            crate::error::describe(failure.result)
         ));
     }
 

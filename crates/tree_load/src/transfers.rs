@@ -272,7 +272,7 @@ impl TreeThread<'_> {
             // As Vdbench: it was also a create, where that is not what was asked for.
             if self.lane.load.task != TreeTask::One(OperationKind::Create) {
                 let service_ns = self.free_ns.saturating_sub(begun_ns);
-                self.stats.lock().step(self.lane.number, OperationKind::Create).note(Ok(0), service_ns);
+                self.stats.step(self.lane.number, OperationKind::Create, Ok(0), service_ns);
             }
             tree.state().set_file(tree.layout(), file, FileState { exists: true, bytes: 0 });
             self.changed();

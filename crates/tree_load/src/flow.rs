@@ -248,9 +248,9 @@ impl TreeThread<'_> {
     /// May the next operation of a flow be done? At a rate all are that were asked for with the first.
     fn flow_goes_on(&self) -> bool {
         if !self.lane.is_closed() {
-            return !self.all.control.is_aborted();
+            return !self.all.run.is_aborted();
         }
-        self.goes_on() && !self.all.control.is_stopped() && self.free_ns <= self.all.last_ns
+        self.goes_on() && !self.all.run.is_stopped() && self.free_ns <= self.all.last_ns
     }
 
     /// Does one operation of a flow, with the steps that it needs. False: the thread is to end.

@@ -1,6 +1,5 @@
 //! When operations in trees are due, and of which kind each is.
 
-use crate::shared::Control;
 use plan::TreeTask;
 use plan::generate::{ArrivalSchedule, OperationKind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -170,11 +169,11 @@ impl Turns {
     }
 
     /// Waits until it is this lane's turn, and takes it: says whether it had to wait. `None`: the run is over.
-    pub(crate) fn take(&self, lane: usize, control: &Control) -> Option<bool> {
+    pub(crate) fn take(&self, lane: usize, is_over: impl Fn() -> bool) -> Option<bool> {
         let mut passes = self.lock();
         let mut waited = false;
         while Self::next(&passes) != Some(lane) {
-            if control.is_stopped() || control.is_aborted() || passes[lane].share == 0.0 {
+            if is_over() || passes[lane].share == 0.0 {
                 return None;
             }
             waited = true;
@@ -201,10 +200,10 @@ mod tests {
     #[test]
     fn every_turn_keeps_all_shares_to_one_operation() {
         let shares = [0.5, 0.3, 0.15, 0.05];
-        let (turns, control, mut done) = (Turns::new(&shares.map(|share| (share, 1))), Control::default(), [0_u64; 4]);
+        let (turns, goes_on, mut done) = (Turns::new(&shares.map(|share| (share, 1))), || false, [0_u64; 4]);
         for total in 1..=10_000_u64 {
             let next = Turns::next(&turns.lock()).unwrap();
-            assert_eq!(turns.take(next, &control), Some(false));
+            assert_eq!(turns.take(next, goes_on), Some(false));
             done[next] += 1;
             for (done, share) in done.iter().zip(shares) {
                 assert!((*done as f64 - share * total as f64).abs() <= 1.0, "{done} of {total}");
@@ -212,8 +211,8 @@ mod tests {
         }
         // The others do not wait for one that has ended.
         (0..3).for_each(|lane| turns.leave(lane));
-        assert_eq!((turns.take(3, &control), turns.take(3, &control)), (Some(false), Some(false)));
-        assert_eq!(turns.take(0, &control), None);
+        assert_eq!((turns.take(3, goes_on), turns.take(3, goes_on)), (Some(false), Some(false)));
+        assert_eq!(turns.take(0, goes_on), None);
     }
 
     #[test]

@@ -1,139 +1,72 @@
 //! A run's lanes in trees, made of its plan, and their threads.
 
-use super::flow::{self, FlowMemory, Recent};
+use super::flow::{self, FlowMemory};
 use super::format;
 use super::lane::{Need, SharedFiles, TreeLane, TreeLanes};
 use super::phases::Phases;
 use super::thread::TreeThread;
 use super::tickets::{Kinds, Tickets, Turns, chance};
-use crate::budget::Budget;
-use crate::cpu::CostClock;
-use crate::group::pattern_of;
-use crate::shared::{Control, Gate};
-use crate::stats::Slot;
-use crate::teams::{SYNC, WorkerSet};
-use crate::{EngineError, ResolvedRate, RunInput};
-use plan::generate::{ArrivalSchedule, ContentGenerator, GeneratorPart, OperationKind, WriteVolume, writer_of};
-use plan::{FileOrder, TreeLoad, TreeTask, TreeUse, Workload};
+use crate::arrivals::TreeArrivals;
+use crate::error::TreeLoadError;
+use crate::run::TreeRun;
+use crate::thread::ThreadPlace;
+use plan::generate::{ArrivalSchedule, ContentGenerator, GeneratorPart, OperationKind};
+use plan::{FileOrder, Plan, Run, TreeLoad, TreeTask, TreeUse, Workload};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::{Arc, Mutex};
 use tree::Tree;
 
-/// Direct transfers are aligned to this in memory.
-const MEMORY_ALIGN: usize = 4096;
-
-/// The crew of a run's trees.
-#[derive(Debug, Default)]
-pub(crate) struct TreeCrew {
-    lanes: Option<Arc<TreeLanes>>,
+/// What a run's lanes in trees are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct TreeInput<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// One of its runs.
+    pub run: &'a Run,
+    /// Operations per second of all workloads together; `None`: as fast as it goes.
+    pub rate: Option<f64>,
+    /// Open trees by their index in the plan.
+    pub trees: &'a [Option<Arc<Tree>>],
+    /// Seed of its random choices.
+    pub seed: u64,
 }
 
-/// The arrivals of a lane, for the coordinator: which kind each is of.
-#[derive(Clone, Debug)]
-pub(crate) struct TreeArrivals {
-    lanes: Arc<TreeLanes>,
-    at: usize,
-    number: u64,
-    /// Of a flow, those of this kind alone: in which order its kinds are done is known of one thread only.
-    only: Option<OperationKind>,
-}
-
-impl TreeArrivals {
-    /// Workload and place.
-    pub(crate) fn lane(&self) -> (usize, usize) {
-        let lane = &self.lanes.lanes[self.at];
-        (lane.workload, lane.place)
+impl TreeLanes {
+    /// The lanes of a run: one for each of its workloads in each of their trees.
+    ///
+    /// # Errors
+    /// When a tree is not open, or a rate is out of bounds.
+    pub fn new(input: &TreeInput<'_>, run: Arc<dyn TreeRun>) -> Result<Self, TreeLoadError> {
+        make_lanes(input, run)
     }
 
-    /// The kind of the next one, and what it is taken to move.
-    pub(crate) fn next(&mut self) -> plan::generate::Operation {
-        let lane = &self.lanes.lanes[self.at];
-        let op = self.only.unwrap_or_else(|| lane.kinds.of(self.number));
-        self.number += 1;
-        // How much it will move depends on the file: a limit in bytes ends the lane, which says when.
-        plan::generate::Operation { op, offset: 0, bytes: 0 }
+    /// Each lane.
+    #[must_use]
+    pub fn lanes(&self) -> &[TreeLane] {
+        &self.lanes
     }
 
-    /// The only kind, where it is one of several of a lane.
-    pub(crate) fn only(&self) -> Option<OperationKind> {
-        self.only
+    /// Of each thread that the run has, the number of its lane.
+    #[must_use]
+    pub fn threads(&self) -> Vec<usize> {
+        let of = |lane: &TreeLane| std::iter::repeat_n(lane.number, lane.load.threads.max(1) as usize);
+        self.lanes.iter().flat_map(of).collect()
     }
 
-    /// When the lane ended of its own accord, time of the run, ns.
-    pub(crate) fn ended_ns(&self) -> Option<u64> {
-        Some(self.lanes.lanes[self.at].ends_ns.load(Ordering::Acquire)).filter(|end_ns| *end_ns != u64::MAX)
-    }
-}
-
-impl TreeCrew {
-    /// Threads for all lanes of the run, which wait at the gate, and the teams that they form.
-    pub(crate) fn start(
-        input: &RunInput<'_>,
-        first: usize,
-        (budget, control): (&Arc<Budget>, &Arc<Control>),
-        gate: &Arc<Gate>,
-    ) -> Result<(Self, Vec<WorkerSet>), EngineError> {
-        let lanes = make_lanes(input, budget, control)?;
-        if lanes.lanes.is_empty() {
-            return Ok((Self::default(), Vec::new()));
-        }
-        let lanes = Arc::new(lanes);
-        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let threads: Vec<usize> = lanes
-            .lanes
-            .iter()
-            .flat_map(|lane| std::iter::repeat_n(lane.number, lane.load.threads.max(1) as usize))
-            .collect();
-        let places: Vec<(usize, usize)> = lanes.lanes.iter().map(|lane| (lane.workload, lane.place)).collect();
-        let cost = |at: usize| CostClock::new(false, first + at == 0);
-        let count = cpus.min(threads.len());
-        let mut teams: Vec<WorkerSet> =
-            (0..count).map(|at| WorkerSet::of_trees(places.clone(), SYNC, cost(at))).collect();
-        let left: Vec<Arc<AtomicU32>> = (0..count)
-            .map(|at| Arc::new(AtomicU32::new(u32::try_from((at..threads.len()).step_by(count).count()).unwrap_or(1))))
-            .collect();
-        for (thread, number) in threads.into_iter().enumerate() {
-            let (team, slot) = (thread % count, thread / count);
-            let content = content_of(input, &lanes.lanes[number], thread)?;
-            let shared = (
-                Arc::clone(&lanes),
-                Arc::clone(&teams[team].stats),
-                Arc::clone(&teams[team].status),
-                Arc::clone(&left[team]),
-            );
-            let gate = Arc::clone(gate);
-            let body = move || {
-                let (lanes, stats, status, left) = shared;
-                if let Some(started_ns) = gate.wait() {
-                    status.begin();
-                    run_thread(&lanes, number, (&stats, slot, started_ns), content, thread as u64);
-                }
-                let lane = &lanes.lanes[number];
-                if lane.leave() {
-                    format::note_missing(&lanes, lane);
-                }
-                if left.fetch_sub(1, Ordering::AcqRel) == 1 {
-                    status.done.store(true, Ordering::Release);
-                }
-                Ok(())
-            };
-            teams[team].spawn(format!("iodyno-t{thread}"), Box::new(body))?;
-        }
-        Ok((Self { lanes: Some(lanes) }, teams))
-    }
-
-    /// Of each lane with a schedule: a copy of it, with its arrivals; of a flow one for each kind. In the order of lanes.
-    pub(crate) fn arrivals(
-        &self,
-        input: &RunInput<'_>,
-    ) -> Result<Vec<Vec<(TreeArrivals, ArrivalSchedule)>>, EngineError> {
-        let Some(lanes) = &self.lanes else { return Ok(Vec::new()) };
-        let each = lanes.lanes.iter().map(|lane| {
+    /// What becomes due in each lane, and when: nothing in those that go as fast as they can, and of a flow each kind by itself.
+    ///
+    /// # Errors
+    /// When a rate is out of bounds.
+    pub fn arrivals(
+        self: &Arc<Self>,
+        input: &TreeInput<'_>,
+    ) -> Result<Vec<Vec<(TreeArrivals, ArrivalSchedule)>>, TreeLoadError> {
+        let each = self.lanes.iter().map(|lane| {
             let Some(schedule) = schedule_of(input, lane.workload, part_of(input, lane))? else {
                 return Ok(Vec::new());
             };
-            let of = |only| TreeArrivals { lanes: Arc::clone(lanes), at: lane.number, number: 0, only };
+            let of = |only| TreeArrivals::new(self, lane.number, only);
             let TreeTask::Flow(steps) = &lane.load.task else { return Ok(vec![(of(None), schedule)]) };
             let mut kinds: BTreeMap<OperationKind, u32> = BTreeMap::new();
             steps.iter().for_each(|step| *kinds.entry(step.op).or_default() += 1);
@@ -143,57 +76,21 @@ impl TreeCrew {
         each.collect()
     }
 
-    /// Number of lanes and threads.
-    pub(crate) fn size(&self) -> (usize, u64) {
-        let lanes = self.lanes.iter().flat_map(|lanes| &lanes.lanes);
-        lanes.fold((0, 0), |(count, threads), lane| (count + 1, threads + u64::from(lane.load.threads.max(1))))
-    }
-
-    /// What the lanes have to say, once.
-    pub(crate) fn take_notes(&self) -> Vec<String> {
-        let lanes = self.lanes.iter().flat_map(|lanes| &lanes.lanes);
-        let notes = |lane: &TreeLane| std::mem::take(&mut *lane.notes.lock().unwrap_or_else(PoisonError::into_inner));
-        lanes.flat_map(notes).collect()
+    /// Does one thread's part of a lane, until the lane or the run is over. `place` is `None` where the run does not take place.
+    pub fn run(&self, lane: usize, place: Option<ThreadPlace<'_>>, content: Option<ContentGenerator>) {
+        if let Some(place) = place {
+            run_thread(self, lane, place, content);
+        }
+        let lane = &self.lanes[lane];
+        if lane.leave() {
+            format::note_missing(self, lane);
+        }
     }
 }
 
-fn run_thread(
-    all: &TreeLanes,
-    number: usize,
-    (stats, slot, started_ns): (&Slot, usize, u64),
-    content: Option<ContentGenerator>,
-    thread: u64,
-) {
+fn run_thread(all: &TreeLanes, number: usize, place: ThreadPlace<'_>, content: Option<ContentGenerator>) {
     let lane = &all.lanes[number];
-    let is_transfer = lane.load.task != TreeTask::One(OperationKind::Create) && moves_data(&lane.load.task);
-    let most = match &lane.load.task {
-        TreeTask::Flow(steps) => flow::memory(steps, &lane.load.transfer),
-        _ if is_transfer => usize::try_from(lane.load.transfer.max_bytes()).unwrap_or(0),
-        _ => 0,
-    };
-    let memory = if most > 0 { vec![0; most + MEMORY_ALIGN] } else { Vec::new() };
-    let shift = if most > 0 { memory.as_ptr().align_offset(MEMORY_ALIGN) } else { 0 };
-    let (path, seed) = (Vec::with_capacity(256), chance(lane.seed ^ 0x7468_7264, thread));
-    let (free_ns, failures_in_a_row, transfers) = (0, 0, 0);
-    let mut this = TreeThread {
-        all,
-        lane,
-        stats,
-        slot,
-        started_ns,
-        free_ns,
-        memory,
-        shift,
-        content,
-        path,
-        failures_in_a_row,
-        transfers,
-        seed,
-        kept: None,
-        need: lane.need,
-        second: Vec::with_capacity(256),
-        recent: Recent::default(),
-    };
+    let mut this = TreeThread::new(all, lane, place, content);
     match &lane.load.task {
         TreeTask::Format(task) => this.run_format(*task),
         TreeTask::Flow(steps) => this.run_flow(steps),
@@ -203,22 +100,14 @@ fn run_thread(
     }
 }
 
-fn moves_data(task: &TreeTask) -> bool {
-    match task {
-        TreeTask::One(kind) => kind.moves_data(),
-        TreeTask::Mixed { .. } | TreeTask::Format(_) => true,
-        TreeTask::Flow(steps) => steps.iter().any(|step| step.op.moves_data()),
-    }
-}
-
 /// The tree of a use.
-fn tree_of(input: &RunInput<'_>, used: &TreeUse) -> Result<Arc<Tree>, EngineError> {
+fn tree_of(input: &TreeInput<'_>, used: &TreeUse) -> Result<Arc<Tree>, TreeLoadError> {
     let place = input.plan.place_of_tree(used.tree);
-    input.trees.get(used.tree).and_then(Option::as_ref).map(Arc::clone).ok_or(EngineError::NotOpen(place))
+    input.trees.get(used.tree).and_then(Option::as_ref).map(Arc::clone).ok_or(TreeLoadError::NotOpen(place))
 }
 
 /// Which part of its workload's arrivals a lane has.
-fn part_of(input: &RunInput<'_>, lane: &TreeLane) -> GeneratorPart {
+fn part_of(input: &TreeInput<'_>, lane: &TreeLane) -> GeneratorPart {
     let uses = input.run.workloads[lane.workload].load.tree().map_or(&[][..], |load| &load.uses);
     let index = uses.iter().position(|used| input.plan.place_of_tree(used.tree) == lane.place).unwrap_or(0);
     GeneratorPart { index: u32::try_from(index).unwrap_or(0), count: u32::try_from(uses.len()).unwrap_or(1).max(1) }
@@ -226,16 +115,16 @@ fn part_of(input: &RunInput<'_>, lane: &TreeLane) -> GeneratorPart {
 
 /// When a lane's operations are due; `None` at full speed.
 fn schedule_of(
-    input: &RunInput<'_>,
+    input: &TreeInput<'_>,
     workload: usize,
     part: GeneratorPart,
-) -> Result<Option<ArrivalSchedule>, EngineError> {
+) -> Result<Option<ArrivalSchedule>, TreeLoadError> {
     let one = &input.run.workloads[workload];
     let each = one.load.tree().map_or(1, |load| u32::try_from(load.group()).unwrap_or(1));
     let rate = match (one.rate, input.rate) {
         (Some(rate), _) => rate,
-        (None, ResolvedRate::PerSecond(rate)) => input.run.shared_rate(rate) * one.share,
-        (None, ResolvedRate::Max) => return Ok(None),
+        (None, Some(rate)) => input.run.shared_rate(rate) * one.share,
+        (None, None) => return Ok(None),
     };
     if rate <= 0.0 {
         return Ok(Some(ArrivalSchedule::never()));
@@ -264,7 +153,7 @@ fn need_of(load: &TreeLoad) -> Need {
     }
 }
 
-fn make_lanes(input: &RunInput<'_>, budget: &Arc<Budget>, control: &Arc<Control>) -> Result<TreeLanes, EngineError> {
+fn make_lanes(input: &TreeInput<'_>, run: Arc<dyn TreeRun>) -> Result<TreeLanes, TreeLoadError> {
     let mut lanes: Vec<TreeLane> = Vec::new();
     let mut shared: BTreeMap<usize, SharedFiles> = BTreeMap::new();
     let mut shares = Vec::new();
@@ -289,18 +178,17 @@ fn make_lanes(input: &RunInput<'_>, budget: &Arc<Budget>, control: &Arc<Control>
     for ((lane, helpers), guards) in lanes.iter_mut().zip(helpers).zip(guards) {
         (lane.helpers, lane.guards) = (helpers, guards);
     }
-    let last_ns = budget.end_ns().map_or(u64::MAX, |end_ns| end_ns.saturating_sub(1));
-    let (control, budget) = (Arc::clone(control), Arc::clone(budget));
-    Ok(TreeLanes { lanes, control, budget, last_ns, changes: AtomicU64::new(0) })
+    let last_ns = run.end_ns().map_or(u64::MAX, |end_ns| end_ns.saturating_sub(1));
+    Ok(TreeLanes { lanes, run, last_ns, changes: AtomicU64::new(0) })
 }
 
 fn make_lane(
-    input: &RunInput<'_>,
+    input: &TreeInput<'_>,
     (workload, of, load): (usize, &Workload, &TreeLoad),
     used: &TreeUse,
     number: usize,
     shared: &mut BTreeMap<usize, SharedFiles>,
-) -> Result<TreeLane, EngineError> {
+) -> Result<TreeLane, TreeLoadError> {
     let tree = tree_of(input, used)?;
     let place = input.plan.place_of_tree(used.tree);
     let threads = load.threads.max(1);
@@ -321,7 +209,6 @@ fn make_lane(
         number,
         destination: load.destination.as_ref().map(|used| tree_of(input, used)).transpose()?,
         load: load.clone(),
-        content: of.content.clone(),
         need: need_of(load),
         kinds: Kinds::new(&load.task, seed ^ 0x6b69_6e64),
         tickets: None,
@@ -405,26 +292,4 @@ fn helpers_of(lane: &TreeLane, lanes: &[TreeLane]) -> Vec<usize> {
         (is_here && helps_here) || (brings && helps_by_bringing) || (is_there && makes_directories)
     };
     lanes.iter().filter(|other| other.number != lane.number && helps(other)).map(|other| other.number).collect()
-}
-
-/// What a thread writes; `None` where it writes nothing of ours. What a format writes depends on the file and the place in it alone.
-fn content_of(input: &RunInput<'_>, lane: &TreeLane, thread: usize) -> Result<Option<ContentGenerator>, EngineError> {
-    let writes = match &lane.load.task {
-        TreeTask::Format(_) => true,
-        TreeTask::Mixed { read } => *read < 1.0,
-        TreeTask::One(kind) => *kind == OperationKind::Write,
-        TreeTask::Flow(steps) => steps.iter().any(|step| step.op.moves_data() && step.op.changes_data()),
-    };
-    if !writes {
-        return Ok(None);
-    }
-    let part = u32::try_from(thread).unwrap_or(u32::MAX);
-    let writer = if input.run.format { 0 } else { writer_of(input.seed, lane.workload, lane.place, part).max(1) };
-    let pattern = pattern_of(&lane.content)?.unwrap_or_default();
-    let seed = input.data_seed ^ (lane.place as u64 + 1).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    let bytes = lane.tree.layout().total_bytes();
-    let transfers_split = lane.content.dedup.is_some_and(|dedup| !lane.load.transfer.is_in_steps_of(dedup.unit_bytes));
-    let (all_seed, all_bytes) = (input.data_seed, bytes);
-    let volume = WriteVolume { seed, bytes, all_seed, all_bytes, writer, splits_blocks: transfers_split };
-    Ok(Some(ContentGenerator::new(&lane.content, &pattern, &volume)?))
 }
