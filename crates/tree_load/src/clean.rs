@@ -95,7 +95,8 @@ impl TreeThread<'_> {
         each_entry(&directory, kinds, |name, stat| {
             let is_link = name_kind(name) == Some(NameKind::Leftover) && is_link_name(name);
             let kind = if is_link { FileType::Symlink } else { FileType::RegularFile };
-            let is_alone = stat.st_nlink == 1 || own_names(directory.as_fd(), name) >= stat.st_nlink;
+            let is_alone =
+                stat.st_nlink == 1 || u128::from(own_names(directory.as_fd(), name)) >= u128::from(stat.st_nlink);
             if FileType::from_raw_mode(stat.st_mode) == kind && is_alone {
                 names.push(name.to_vec());
             }

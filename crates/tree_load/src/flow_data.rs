@@ -148,11 +148,9 @@ impl TreeThread<'_> {
         if end == 0 {
             return Ok(());
         }
-        // What is open for writing may be written through the same mapping later.
-        let may_write = writes || rustix::fs::fcntl_getfl(slot.fd()?)?.contains(rustix::fs::OFlags::RDWR);
         let mapping = match slot.mapping.take().filter(|mapping| mapping.bytes() >= end) {
             Some(mapping) => mapping,
-            None => Mapping::once(slot.fd()?, slot.bytes, (true, may_write)).map_err(|error| {
+            None => Mapping::once(slot.fd()?, slot.bytes, (true, slot.is_writable)).map_err(|error| {
                 let errno = error.source.raw_os_error().unwrap_or(libc::EIO);
                 Failure::from(Errno::from_raw_os_error(errno))
             })?,

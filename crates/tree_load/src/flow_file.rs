@@ -19,6 +19,7 @@ pub(crate) struct FlowSlot {
     pub(crate) fd: Option<OwnedFd>,
     /// As large as it is, as far as is known.
     pub(crate) bytes: u64,
+    pub(crate) is_writable: bool,
     pub(crate) has_written: bool,
     pub(crate) mapping: Option<Mapping>,
     /// Writes since the last one that was made durable.
@@ -28,6 +29,11 @@ pub(crate) struct FlowSlot {
 }
 
 impl FlowSlot {
+    /// One that was just made.
+    pub(crate) fn made(fd: OwnedFd) -> Self {
+        Self { fd: Some(fd), is_writable: true, ..Self::default() }
+    }
+
     pub(crate) fn fd(&self) -> Result<BorrowedFd<'_>, Failure> {
         self.fd.as_ref().map(|fd| fd.as_fd()).ok_or_else(|| Errno::BADF.into())
     }
@@ -200,7 +206,7 @@ impl TreeThread<'_> {
         }
         let slot = file.slot_mut();
         (slot.fd, slot.bytes) = (Some(fd), u64::try_from(stat.st_size).unwrap_or(0));
-        (slot.has_written, slot.unsynced) = (false, 0);
+        (slot.is_writable, slot.has_written, slot.unsynced) = (writes, false, 0);
         Ok(())
     }
 
@@ -210,7 +216,7 @@ impl TreeThread<'_> {
             return Err(Errno::EXIST.into());
         }
         let fd = self.make_name("")?;
-        file.main = FlowSlot { fd: Some(fd), ..FlowSlot::default() };
+        file.main = FlowSlot::made(fd);
         (file.exists, file.next, file.tail) = (true, 0, 0);
         Ok(())
     }
@@ -218,7 +224,7 @@ impl TreeThread<'_> {
     /// Makes the temporary file, and leaves it open.
     pub(crate) fn make_temp(&mut self, file: &mut FlowFile) -> Result<(), Failure> {
         let fd = self.make_name(TEMP)?;
-        file.temp = FlowSlot { fd: Some(fd), ..FlowSlot::default() };
+        file.temp = FlowSlot::made(fd);
         file.has_temp = true;
         Ok(())
     }

@@ -159,7 +159,7 @@ impl TreeThread<'_> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC | flags_of(self.lane.load.open);
         let mode = Mode::from_raw_mode(0o666);
         let fd = self.at_name("", |at, _, _| rustix::fs::openat(at, c".", flags, mode))?;
-        file.main = FlowSlot { fd: Some(fd), ..FlowSlot::default() };
+        file.main = FlowSlot::made(fd);
         (file.is_nameless, file.is_linked_at_end, file.next, file.tail) = (true, part.is_alone, 0, 0);
         Ok(())
     }

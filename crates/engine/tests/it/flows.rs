@@ -214,6 +214,11 @@ fn what_is_due_of_a_flow_is_done_or_failed_or_waits() {
         }
         assert!(sums.failures.is_empty() && sums.notes.is_empty(), "{sums:?}");
         bench.found(0);
+        if rate > 1e6 {
+            // The first has waited since the flow was due, the others since the one before ended.
+            let median = |op| sums.responses[op].percentile(0.5).unwrap();
+            assert!(median("delete") > 2 * median("create").max(median("append")), "{sums:?}");
+        }
     }
     let limited = bench.go(operations(of(vec![flow(&shape, &steps, 3)]), 100), ResolvedRate::PerSecond(5000.0), None);
     assert_eq!(limited.lanes.values().map(|sum| sum[1]).sum::<u64>(), 100, "{limited:?}");
@@ -503,4 +508,49 @@ fn transfers_follow_each_other_in_a_file_also_from_flow_to_flow() {
     }
     let random = |op| TreeLoad { access: FileOrder::Random, ..flow(&shape, &[step(op)], 2) };
     assert_eq!(go(&bench, random(Op::Read), 10).of(0, "read")[2], 40 * KIB);
+}
+
+#[test]
+fn attributes_of_an_open_file_are_reached_by_it() {
+    let shape = small();
+    for at in ["/dev/shm", "/tmp"] {
+        let bench = bench(at, &shape);
+        let some =
+            [step(Op::Open), sized(Op::Setxattr, 300), step(Op::Getxattr), step(Op::Listxattr), step(Op::Removexattr)];
+        let sums = go(&bench, flow(&shape, &some, 2), 50);
+        let failed: u64 = sums.lanes.values().map(|sum| sum[3]).sum();
+        // tmpfs has attributes of users since Linux 6.6 only.
+        if at == "/tmp" || failed == 0 {
+            assert!(sums.lanes.values().all(|sum| sum[1] == 10) && sums.steps_of("setxattr")[0] == 0, "{sums:?}");
+        }
+        // Where it is missing, it is set before, once for each file.
+        let sums = go(&bench, flow(&shape, &[step(Op::Getxattr)], 2), 50);
+        if at == "/tmp" || failed == 0 {
+            assert_eq!((sums.of(0, "getxattr")[1], sums.steps_of("setxattr")[0]), (50, FILES), "{sums:?}");
+        }
+    }
+}
+
+#[test]
+fn a_page_of_a_mapped_file_that_is_gone_fails_an_operation_and_nothing_else() {
+    let shape = shape(1, 1, 1, 64 * KIB);
+    let bench = bench("/dev/shm", &shape);
+    let path = bench.anchor(0).join("vdb.1_1.dir/vdb_f0001.file");
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let steps = [step(Op::Open), sized(Op::MmapRead, 64 * KIB), sized(Op::MmapWrite, 64 * KIB), step(Op::Close)];
+    let sums = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                file.set_len(0).unwrap();
+                file.set_len(64 * KIB).unwrap();
+            }
+        });
+        let sums = bench.go(of(vec![flow(&shape, &steps, 1)]), ResolvedRate::Max, Some(Duration::from_millis(300)));
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        sums
+    });
+    let [due, done, failed] = [0, 1, 3].map(|at| sums.lanes.values().map(|sum| sum[at]).sum::<u64>());
+    assert!(due == done + failed && sums.of(0, "open")[1] > 0, "{sums:?}");
+    assert!(sums.failures.iter().all(|text| text.contains("Input/output error")), "{sums:?}");
 }

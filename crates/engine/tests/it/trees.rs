@@ -7,6 +7,7 @@ use plan::{
     FileOrder, FilePlace, FileSelect, FileSizes, FormatTask, OpenFlags, Plan, Run, StopAfter, StopCondition, TextSpan,
     TransferSize, TreeLoad, TreeShape, TreeSpec, TreeTask, TreeUse, Workload,
 };
+use quantity::histogram::Histogram;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -72,6 +73,8 @@ pub struct Sums {
     pub unfinished: u64,
     /// Response times: count and greatest, ns.
     pub response: (u64, u64),
+    /// All by operation.
+    pub responses: BTreeMap<&'static str, Histogram>,
 }
 
 impl Sums {
@@ -80,6 +83,7 @@ impl Sums {
             let sum = self.lanes.entry((lane.workload, lane.target, lane.op.name())).or_default();
             let more = [lane.arrivals, lane.ops, lane.bytes, lane.errors];
             sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+            self.responses.entry(lane.op.name()).or_default().merge(&lane.response);
             self.response.0 += lane.response.count();
             self.response.1 = self.response.1.max(lane.response.max().unwrap_or(0));
         }
