@@ -115,7 +115,11 @@ fn flow(steps: &[FlowStep], transfer: &str) -> String {
             None if takes_transfer(step.op) => transfer.to_string(),
             None => return step.op.name().to_string(),
         };
-        let by = if matches!(step.op, OperationKind::ReadFile | OperationKind::WriteFile) { "by " } else { "" };
+        let by = match step.op {
+            OperationKind::ReadFile | OperationKind::WriteFile => "by ",
+            OperationKind::Truncate => "to ",
+            _ => "",
+        };
         format!("{} {by}{size}", step.op.name())
     };
     let files = steps.chunk_by(|_, step| !step.is_next);
@@ -171,5 +175,44 @@ fn access(access: FileOrder) -> &'static str {
         FileOrder::SequentialDelete => "from the beginning to the end, deleted before they are written",
         FileOrder::Random => "at random places",
         FileOrder::RandomShared => "at random places, several threads in one file",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{OpenFlags, SyncEvery};
+
+    #[test]
+    fn a_flow_is_said_in_words() {
+        let step = |op, bytes, is_next| FlowStep { op, bytes, is_next };
+        let mut load = TreeLoad {
+            uses: Vec::new(),
+            task: TreeTask::Flow(vec![
+                step(OperationKind::Create, None, false),
+                step(OperationKind::Append, Some((4096, 65_536)), false),
+                step(OperationKind::Fsync, None, false),
+                step(OperationKind::Open, None, true),
+                step(OperationKind::ReadFile, None, false),
+                step(OperationKind::Truncate, Some((0, 0)), false),
+                step(OperationKind::Delete, None, true),
+            ]),
+            threads: 4,
+            select: FileSelect::Sequential,
+            access: FileOrder::Sequential,
+            stop_after: None,
+            transfer: TransferSize::Fixed(16_384),
+            open: OpenFlags::default(),
+            destination: None,
+            sync_every: Some(SyncEvery { writes: 10, data_only: true }),
+        };
+        assert_eq!(
+            task(&load),
+            "flow of 7 operations: create, append 4 KiB to 64 KiB, fsync; on another file: open, readfile by 16 KiB, \
+             truncate to 0 B; on another file: delete"
+        );
+        assert!(describe_load(&Plan::default(), "fwd1", &load).contains("fdatasync after every 10 write(s) to a file"));
+        load.task = TreeTask::Flow(vec![step(OperationKind::MmapRead, None, false)]);
+        assert_eq!(task(&load), "mmapread 16 KiB");
     }
 }

@@ -353,11 +353,19 @@ fn note_of_sync(context: &mut ReadingContext, one: &Chosen, workloads: &[Workloa
     let Some(span) = one.work.sync_span() else { return };
     let mut loads =
         workloads.iter().filter(|workload| workload.span == one.work.span).filter_map(|one| one.load.tree());
-    let writes = |load: &TreeLoad| matches!(load.task, TreeTask::One(OperationKind::Write) | TreeTask::Mixed { .. });
+    let writes = |load: &TreeLoad| match &load.task {
+        TreeTask::Flow(steps) => steps.iter().any(|step| step.op.moves_data() && step.op.changes_data()),
+        TreeTask::One(kind) => *kind == OperationKind::Write,
+        TreeTask::Mixed { .. } => true,
+        TreeTask::Format(_) => false,
+    };
     if !loads.any(writes) {
         let message = format!("fwd={} writes nothing that fsync= or fdatasync= could be for", shown(&one.work.name));
         let found = Diagnostic::note("no-effect", span, message);
-        context.note_once(&format!("sync {}", one.work.name), found.help("they are for operation=write and rdpct="));
+        context.note_once(
+            &format!("sync {}", one.work.name),
+            found.help("they are for writes: operation=write, rdpct=, append and others in flows"),
+        );
     }
 }
 
@@ -388,7 +396,7 @@ fn load(work: &FileWork, operation: OperationKind, open: OpenFlags, values: &Val
     }
     // To Vdbench rdpct= wins over the operation.
     let task = read.map_or(task, |read| TreeTask::Mixed { read });
-    // A flow says itself when another file is next and what is durable.
+    // A flow says itself when another file is next.
     let is_flow = matches!(task, TreeTask::Flow(_));
     TreeLoad {
         uses: Vec::new(),
@@ -400,7 +408,7 @@ fn load(work: &FileWork, operation: OperationKind, open: OpenFlags, values: &Val
         transfer,
         open,
         destination: None,
-        sync_every: work.sync.filter(|_| !is_flow),
+        sync_every: work.sync,
     }
 }
 

@@ -384,9 +384,6 @@ fn settle(context: &mut ReadingContext, work: &mut FileWork) {
         (Some(_), Said { read: Some(span), .. }) => ("rdpct=", span, "write reads and writes into the flow"),
         (None, Said { read: Some(span), .. }) if is_own => ("rdpct=", span, "rdpct= mixes reads and writes only"),
         (_, Said { stop_after: Some(span), .. }) if is_flow => ("stopafter=", span, no_size),
-        (_, Said { sync: Some(span), .. }) if is_flow => {
-            ("fsync= or fdatasync=", span, "write fsync into the flow: flow=(append,append,fsync)")
-        }
         _ => return,
     };
     let message = format!("fwd={} has {what} and {word}", shown(&work.name));

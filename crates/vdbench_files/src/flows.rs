@@ -247,18 +247,18 @@ impl FlowFile {
     /// After an operation; the error says whether it fails because the file is there, or because it is not.
     fn after(self, kind: OperationKind) -> Result<Self, bool> {
         use OperationKind::{
-            Access, Close, Create, Delete, Getattr, Getxattr, Link, Listxattr, Open, Readdir, Removexattr, Rename,
-            Setattr, Setxattr, Statfs, Symlink, Temp, Tmpfile, WriteFile,
+            Access, Close, CopyRange, Create, Delete, Getattr, Getxattr, Link, Listxattr, Open, Readdir, Reflink,
+            Removexattr, Rename, Setattr, Setxattr, Statfs, Symlink, Temp, Tmpfile, WriteFile,
         };
-        let is_gone = self.is_there == Some(false);
+        let is_gone = self.is_there == Some(false) && !self.has_tmpfile && !self.has_temp;
         Ok(match kind {
             Create if self.is_there == Some(true) => return Err(true),
-            Create => Self { is_there: Some(true), is_open: true, ..self },
+            Create | WriteFile => Self { is_there: Some(true), is_open: true, ..self },
             Tmpfile => Self { is_open: true, has_tmpfile: true, ..self },
             Temp => Self { is_open: true, has_temp: true, ..self },
-            WriteFile => Self { is_there: Some(true), is_open: true, ..self },
             Link if self.has_tmpfile => Self { is_there: Some(true), has_tmpfile: false, ..self },
             Rename if self.has_temp => Self { is_there: Some(true), has_temp: false, ..self },
+            Delete if self.has_temp => Self { has_temp: false, ..self },
             Readdir | Statfs => self,
             Close => Self { is_open: false, ..self },
             // These need its name, the others the file, open or not.
@@ -270,8 +270,12 @@ impl FlowFile {
             }
             Delete => Self { is_there: Some(false), ..self },
             _ if is_gone && !self.is_open => return Err(false),
+            _ if self.has_tmpfile || self.has_temp => self,
+            CopyRange | Reflink => Self { is_there: Some(true), has_temp: true, ..self },
             Open => Self { is_there: Some(true), is_open: true, ..self },
-            _ => Self { is_there: if self.has_tmpfile || self.has_temp { self.is_there } else { Some(true) }, ..self },
+            // Of a file that was deleted while it was open nothing is known by its name.
+            _ if self.is_there == Some(false) => self,
+            _ => Self { is_there: Some(true), ..self },
         })
     }
 }
@@ -298,15 +302,26 @@ pub(crate) fn check_run(context: &mut ReadingContext, definition: &Definition, w
         Some(kind) => format!("operation={}", kind.name()),
         None => return true,
     };
+    let may_share = match &work.flow {
+        Some(steps) => steps.iter().all(|step| may_share(step.op)),
+        None => of_run.or(own).is_none_or(may_share),
+    };
+    let is_wrong = match work.access {
+        FileOrder::SequentialDelete => true,
+        FileOrder::RandomShared => !may_share,
+        FileOrder::Sequential | FileOrder::Random => false,
+    };
     let (message, help, span) = if looped("rdpct").is_some() || work.read.is_some() {
         let message = format!("rd={run} mixes reads and writes by rdpct=, and fwd={name} has {what}");
         (message, "take one of the two out", definition.span)
-    } else if matches!(work.access, FileOrder::RandomShared | FileOrder::SequentialDelete) {
-        let words = if work.access == FileOrder::RandomShared { "(random,shared)" } else { "(sequential,delete)" };
-        let message = format!("fwd={name} has fileio={words} and {what}");
+    } else if is_wrong && work.access == FileOrder::SequentialDelete {
+        let message = format!("fwd={name} has fileio=(sequential,delete) and {what}");
+        (message, "write delete and create into the flow, and fileio=sequential", work.access_span)
+    } else if is_wrong {
+        let message = format!("fwd={name} has fileio=(random,shared) and {what}");
         (
             message,
-            "a flow has its file for itself, and deletes it where it says so: fileio=random or sequential",
+            "threads share files that they only open, read, write or look at: write fileio=random",
             work.access_span,
         )
     } else {
@@ -314,4 +329,15 @@ pub(crate) fn check_run(context: &mut ReadingContext, definition: &Definition, w
     };
     context.push(Diagnostic::error("conflict", span, message).help(help));
     false
+}
+
+/// May several threads do it in one file at the same time?
+fn may_share(kind: OperationKind) -> bool {
+    use OperationKind::{
+        Access, Append, Close, Fallocate, Fdatasync, Flock, Fsync, Getattr, MmapRead, MmapWrite, Open, Punch, Read,
+        ReadFile, Readdir, Setattr, Statfs, Write,
+    };
+    let is_asked = matches!(kind, Open | Close | Getattr | Setattr | Access | Statfs | Readdir | Flock);
+    let is_data = matches!(kind, Read | ReadFile | Write | Append | MmapRead | MmapWrite | Fallocate | Punch);
+    is_asked || is_data || matches!(kind, Fsync | Fdatasync)
 }

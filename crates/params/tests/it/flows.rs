@@ -4,7 +4,7 @@ use crate::same::{first_difference, placeless};
 use crate::support::mutate::Random;
 use params::{Diagnostic, MemoryLoader, PlanReading, VdbenchOptions, print_vdbench, read_vdbench, render};
 use plan::generate::OperationKind as Kind;
-use plan::{FlowStep, Plan, StopAfter, SyncEvery, TransferSize, TreeLoad, TreeTask};
+use plan::{FileOrder, FlowStep, Plan, StopAfter, SyncEvery, TransferSize, TreeLoad, TreeTask};
 use proptest::prelude::*;
 use std::path::PathBuf;
 
@@ -81,6 +81,7 @@ fn a_flow_is_its_operations_in_order() {
         ("(open,delete,write,fsync,close,next,stat)", "open delete write fsync close | statfs"),
         ("(tmpfile,append,link,getattr)", "tmpfile append link getattr"),
         ("(temp,append,fsync,rename,open)", "temp append fsync rename open"),
+        ("(copyrange,delete,getattr,delete,temp,setattr)", "copyrange delete getattr delete temp setattr"),
         // Vdbench's words may be short as if there were no others, ours where no other begins so.
         ("(re,wr,o,acc,readf,symlink,fs,fda)", "read write open access readfile symlink fsync fdatasync"),
         ("(create,\n  append:8k,\n  close)", "create append:8192-8192 close"),
@@ -88,6 +89,7 @@ fn a_flow_is_its_operations_in_order() {
         assert_eq!(words(&load(&format!(",flow={flow}")).task), expect, "{flow}");
         comes_back(&format!("{FSD}fwd=fwd1,fsd=fsd1,flow={flow}\n{RD}"));
     }
+    assert_eq!(load(",flow=(open,read,append,fsync),fileio=(random,shared)").access, FileOrder::RandomShared);
     let load = load(",flow=(create,append,close),xf=8k,th=3,filesel=random,fileio=random,openflags=o_direct,skew=100");
     assert_eq!((load.group(), load.threads, load.transfer), (3, 3, TransferSize::Fixed(8192)));
     assert!(load.open.direct && load.stop_after.is_none() && load.sync_every.is_none());
@@ -140,7 +142,10 @@ fn what_a_definition_says_takes_the_place_of_the_default() {
     assert_eq!(words(&of("flow=(create,close)", "operation=append").task), "append");
     assert_eq!(words(&of("operation=append", "flow=delete").task), "delete");
     let flow = of("rdpct=50,fileio=random,stopafter=5,fsync=7", "flow=(open,read)");
-    assert_eq!((words(&flow.task).as_str(), flow.stop_after, flow.sync_every), ("open read", None, None));
+    assert_eq!(
+        (words(&flow.task).as_str(), flow.stop_after, flow.sync_every),
+        ("open read", None, Some(SyncEvery { writes: 7, data_only: false }))
+    );
     assert_eq!(words(&of("rdpct=50,fileio=random", "operation=append").task), "append");
     assert_eq!(of("operation=append", "rdpct=50,fileio=random").task, TreeTask::Mixed { read: 0.5 });
     // To Vdbench rdpct= wins over its operations.
@@ -161,7 +166,7 @@ fn writes_are_made_durable_after_so_many() {
     );
     let syncs: Vec<Option<SyncEvery>> = loads(&text).iter().map(|load| load.sync_every).collect();
     let sync = |writes, data_only| Some(SyncEvery { writes, data_only });
-    assert_eq!(syncs, [sync(1024, false), sync(3, true)]);
+    assert_eq!(syncs, [sync(1024, false), sync(3, true), sync(2, false)]);
     let printed = comes_back(&text);
     assert!(printed.contains(",fsync=1k") || printed.contains(",fsync=1024"), "{printed}");
     assert!(printed.contains(",fdatasync=3"), "{printed}");
@@ -226,9 +231,8 @@ fn what_cannot_stand_in_a_flow_is_named_with_its_place() {
         ("operation=append,rdpct=50,fileio=random", "has operation=append and rdpct=", "take rdpct= out", "50"),
         ("flow=(open,close),stopafter=5", "has flow= and stopafter=", "at `next`", "5"),
         ("operation=append,stopafter=5", "has operation=append and stopafter=", "at `next`", "5"),
-        ("flow=(append,append),fsync=5", "has flow= and fsync=", "write fsync into the flow", "5"),
         ("flow=(open,close),target=fsd2", "has target= and flow=", "operation=copy", "fsd2"),
-        ("flow=(open,read),fileio=(random,shared)", "has fileio=(random,shared) and flow=", "", "(random,shared)"),
+        ("flow=(open,truncate),fileio=(random,shared)", "has fileio=(random,shared) and flow=", "", "(random,shared)"),
         ("flow=(open,write),fileio=(seq,delete)", "has fileio=(sequential,delete) and flow=", "", "(seq,delete)"),
         ("fsync=0", "`fsync` is 0", "allowed: 1 or more", "0"),
         ("operation=write,fsync=1,fdatasync=2", "says twice", "keep one", "fdatasync"),

@@ -65,7 +65,7 @@ pub(super) fn needs_files(run: &Run, tree: usize) -> bool {
     let makes = |load: &TreeLoad| match &load.task {
         TreeTask::One(OperationKind::Create) => true,
         TreeTask::One(OperationKind::Write) => !is_random(load),
-        TreeTask::Flow(steps) => parts(steps).any(makes_file),
+        TreeTask::Flow(steps) => first_use(steps) == Some(FirstUse::Makes),
         _ => false,
     };
     if loads(run, tree).any(makes) {
@@ -75,7 +75,7 @@ pub(super) fn needs_files(run: &Run, tree: usize) -> bool {
         TreeTask::Format(_) => false,
         TreeTask::Mixed { .. } => true,
         TreeTask::One(kind) => !matches!(kind, OperationKind::Mkdir | OperationKind::Rmdir | OperationKind::Create),
-        TreeTask::Flow(steps) => parts(steps).any(needs_file),
+        TreeTask::Flow(steps) => first_use(steps) == Some(FirstUse::Needs),
     };
     loads(run, tree).any(needs)
 }
@@ -96,24 +96,39 @@ fn loads(run: &Run, tree: usize) -> impl Iterator<Item = &TreeLoad> {
     loads.filter(move |load| load.uses.iter().any(|one| one.tree == tree))
 }
 
-/// The operations of a flow on one file each.
-fn parts(steps: &[FlowStep]) -> impl Iterator<Item = &[FlowStep]> {
-    steps.chunk_by(|_, step| !step.is_next)
+/// What a flow does first where there are no files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FirstUse {
+    /// It makes one.
+    Makes,
+    /// It waits for one.
+    Needs,
 }
 
-/// Do these operations on a file leave one that was not there?
-fn makes_file(part: &[FlowStep]) -> bool {
-    use OperationKind::{Create, Link, Rename, Temp, Tmpfile, WriteFile};
-    let has = |kind| part.iter().any(|step| step.op == kind);
-    // A tmpfile alone is linked as a step.
-    has(Create) || has(WriteFile) || (has(Tmpfile) && (has(Link) || part.len() == 1)) || (has(Temp) && has(Rename))
-}
-
-/// Do these operations on a file need one that is there? What is asked of the file system needs none.
-fn needs_file(part: &[FlowStep]) -> bool {
-    use OperationKind::{Create, Statfs, Temp, Tmpfile, WriteFile};
-    let first = part.iter().map(|step| step.op).find(|op| *op != Statfs);
-    first.is_some_and(|first| !matches!(first, Create | Tmpfile | Temp | WriteFile))
+/// `None`: it neither makes files that stay nor needs any.
+fn first_use(steps: &[FlowStep]) -> Option<FirstUse> {
+    use OperationKind::{CopyRange, Create, Link, Reflink, Rename, Statfs, Temp, Tmpfile, WriteFile};
+    // The operations on one file each.
+    steps.chunk_by(|_, step| !step.is_next).find_map(|part| {
+        let has = |kind| part.iter().any(|step| step.op == kind);
+        let first = part.iter().map(|step| step.op).find(|op| *op != Statfs)?;
+        let begins_new = match first {
+            Create | Tmpfile | WriteFile => true,
+            Temp => !has(CopyRange) && !has(Reflink),
+            _ => false,
+        };
+        // A tmpfile alone is linked as a step.
+        let is_left = match first {
+            Tmpfile => has(Link) || steps.len() == 1,
+            Temp => has(Rename),
+            _ => true,
+        };
+        match (begins_new, is_left) {
+            (true, true) => Some(FirstUse::Makes),
+            (true, false) => None,
+            (false, _) => Some(FirstUse::Needs),
+        }
+    })
 }
 
 /// Does a run take directories or files away, so that a tree of another shape may follow?
