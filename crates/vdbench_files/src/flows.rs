@@ -229,11 +229,11 @@ fn check_order(context: &mut ReadingContext, steps: &[FlowStep], spans: &[TextSp
                 continue;
             }
             Err(true) => (
-                format!("`{name}` of a file that is there already, by what stands before it in the flow"),
+                format!("`{name}` of a file that exists: the flow has used it before"),
                 "put `next` before it for another file, or `delete`".to_string(),
             ),
             Err(false) => (
-                format!("`{name}` of a file that was deleted before it in the flow"),
+                format!("`{name}` of a file that the flow has deleted before"),
                 format!("put `next` before it for another file, or `create`; or `{name}` before `delete`"),
             ),
         };

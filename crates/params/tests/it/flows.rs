@@ -162,7 +162,8 @@ fn what_a_definition_says_takes_the_place_of_the_default() {
 #[test]
 fn writes_are_made_durable_after_so_many() {
     let text = format!(
-        "{FSD}fwd=fwd1,fsd=fsd1,operation=write,fsync=1k\nfwd=fwd2,fsd=fsd1,rdpct=20,fileio=random,fdatasync=3\n{RD}"
+        "{FSD}fwd=fwd1,fsd=fsd1,operation=write,fsync=1k\nfwd=fwd2,fsd=fsd1,rdpct=20,fileio=random,fdatasync=3\n\
+         fwd=fwd3,fsd=fsd1,flow=(open,append,append,close),fsync=2\n{RD}"
     );
     let syncs: Vec<Option<SyncEvery>> = loads(&text).iter().map(|load| load.sync_every).collect();
     let sync = |writes, data_only| Some(SyncEvery { writes, data_only });
@@ -218,11 +219,11 @@ fn what_cannot_stand_in_a_flow_is_named_with_its_place() {
         ("flow=(append:4k-)", "`append:` wants a size, found `4k-`", "append:4k-64k", "4k-"),
         ("flow=(append:50%)", "without %", "", "50%"),
         ("flow=(append:1.0001)", "must be a whole number", "", "1.0001"),
-        ("flow=(open,write,create)", "`create` of a file that is there already", "`next` before it", "create"),
-        ("flow=(create,close,create)", "`create` of a file that is there already", "`delete`", "create"),
-        ("flow=(open,close,delete,write)", "`write` of a file that was deleted", "`next` before it", "write"),
-        ("flow=(delete,getattr,next,open)", "`getattr` of a file that was deleted", "`create`", "getattr"),
-        ("flow=(delete,delete)", "`delete` of a file that was deleted", "`next` before it", "delete"),
+        ("flow=(open,write,create)", "`create` of a file that exists", "`next` before it", "create"),
+        ("flow=(create,close,create)", "`create` of a file that exists", "`delete`", "create"),
+        ("flow=(open,close,delete,write)", "`write` of a file that the flow has deleted", "`next` before it", "write"),
+        ("flow=(delete,getattr,next,open)", "`getattr` of a file that the flow has deleted", "`create`", "getattr"),
+        ("flow=(delete,delete)", "`delete` of a file that the flow has deleted", "`next` before it", "delete"),
         ("operation=append:4k", "`operation` takes no size behind `append`", "write flow=append:4k", "append:4k"),
         ("operation=apend", "`operation` does not know `apend`", "did you mean `append`?", "apend"),
         ("flow=(open,close),operation=read", "has flow= and operation=", "stand in it", "read"),
