@@ -97,7 +97,8 @@ pub(crate) struct CompletionsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
       iodyno convert nightly.fio -o nightly.vdb     the same plan in Vdbench's language\n  \
-      iodyno convert oltp.vdb --to fio              in fio's, on standard output\n\n\
+      iodyno convert oltp.vdb --to fio              in fio's, on standard output\n  \
+      iodyno convert personality:varmail -o mail.vdb    a load that iodyno brings along, to be changed\n\n\
     Parts that the other language cannot express are listed on standard error and in the file (docs/fio.md).")]
 pub(crate) struct ConvertArgs {
     /// Parameter files (read in order, as one file), and name=value for their variables.
@@ -134,6 +135,7 @@ pub(crate) enum LanguageArg {
       iodyno run oltp.vdb --dry-run --json | jq .plan.runs  the same plan for programs\n  \
       iodyno run oltp.vdb --json | jq .response_ns.p99  one object per interval\n  \
       iodyno run oltp.vdb --fail-if 'response_ns_p99 > 5ms'  an objective: exit code 5 when a run misses it\n  \
+      iodyno run personality:varmail anchor=/mnt/test   a mail server's work on a file system; 11 more: `iodyno run personality:`\n  \
       iodyno run -t                                     Vdbench's quick test on a 40 MB scratch file\n  \
       iodyno run oltp.vdb --repeat 5                    all runs five times, means with confidence intervals\n  \
       iodyno run oltp.vdb + iorate=max,elapsed=10       add to every rd=\n  \
