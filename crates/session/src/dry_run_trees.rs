@@ -2,9 +2,10 @@
 
 use crate::non_defaults::departures;
 use crate::trees::Trees;
+use plan::generate::OperationKind;
 use plan::{
-    FileOrder, FileSelect, FileSizes, FormatTask, Plan, StopAfter, TransferSize, TreeLoad, TreeShape, TreeSpec,
-    TreeTask, TreeUse,
+    FileOrder, FileSelect, FileSizes, FlowStep, FormatTask, Plan, StopAfter, TransferSize, TreeLoad, TreeShape,
+    TreeSpec, TreeTask, TreeUse,
 };
 use quantity::text::format_bytes;
 use tree::TreeLayout;
@@ -95,10 +96,7 @@ pub(crate) fn task(load: &TreeLoad) -> String {
         TreeTask::One(kind) if kind.moves_data() => format!("{}, {}", kind.name(), transfer()),
         TreeTask::One(kind) => kind.name().to_string(),
         TreeTask::Mixed { read } => format!("{:.0} % read, {}", read * 100.0, transfer()),
-        TreeTask::Flow(steps) => {
-            let names: Vec<&str> = steps.iter().map(|step| step.op.name()).collect();
-            format!("{}, {}", names.join(", "), transfer())
-        }
+        TreeTask::Flow(steps) => flow(steps, &transfer()),
         TreeTask::Format(FormatTask { only_deletes: true, .. }) => "deletes the tree".to_string(),
         TreeTask::Format(FormatTask { only_directories, deletes, .. }) => {
             let before = if *deletes { ", after deleting what is there of it" } else { ", what is missing of it" };
@@ -106,6 +104,31 @@ pub(crate) fn task(load: &TreeLoad) -> String {
             format!("{what}{before}")
         }
     }
+}
+
+/// `flow of 4 operations: create, append 16 KiB; on another file: readfile by 4 KiB, delete`.
+fn flow(steps: &[FlowStep], transfer: &str) -> String {
+    let words = |step: &FlowStep| {
+        let size = match step.bytes {
+            Some((from, to)) if from == to => format_bytes(from),
+            Some((from, to)) => format!("{} to {}", format_bytes(from), format_bytes(to)),
+            None if takes_transfer(step.op) => transfer.to_string(),
+            None => return step.op.name().to_string(),
+        };
+        let by = if matches!(step.op, OperationKind::ReadFile | OperationKind::WriteFile) { "by " } else { "" };
+        format!("{} {by}{size}", step.op.name())
+    };
+    let files = steps.chunk_by(|_, step| !step.is_next);
+    let parts: Vec<String> = files.map(|part| part.iter().map(words).collect::<Vec<_>>().join(", ")).collect();
+    let said = parts.join("; on another file: ");
+    if steps.len() == 1 { said } else { format!("flow of {} operations: {said}", steps.len()) }
+}
+
+/// Has it the workload's transfer size where a flow says none?
+fn takes_transfer(kind: OperationKind) -> bool {
+    kind == OperationKind::Tail
+        || kind == OperationKind::Punch
+        || (kind.moves_data() && kind != OperationKind::CopyRange)
 }
 
 /// One line: trees, threads, and how files are chosen and used.
@@ -119,6 +142,10 @@ pub(crate) fn describe_load(plan: &Plan, name: &str, load: &TreeLoad) -> String 
     said.extend(load.stop_after.map(|stop| match stop {
         StopAfter::Transfers(count) => format!("another file after {count} transfers"),
         StopAfter::Fraction(part) => format!("another file after {:.0} % of one", part * 100.0),
+    }));
+    said.extend(load.sync_every.map(|sync| {
+        let word = if sync.data_only { "fdatasync" } else { "fsync" };
+        format!("{word} after every {} write(s) to a file", sync.writes)
     }));
     said.extend(load.destination.as_ref().map(|one| format!("to tree {}", name_of(plan, one.tree))));
     let open = departures(&load.open, &[]);

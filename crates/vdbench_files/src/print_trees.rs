@@ -6,7 +6,7 @@ use crate::value::{self, Unit};
 use parameter_text::shortest::bytes;
 use plan::generate::OperationKind;
 use plan::{
-    FileOrder, FilePlace, FileSelect, FileSizes, FormatTask, OfferedRate, OpenFlags, Plan, Run, StopAfter,
+    FileOrder, FilePlace, FileSelect, FileSizes, FlowStep, FormatTask, OfferedRate, OpenFlags, Plan, Run, StopAfter,
     TransferSize, TreeLoad, TreeShape, TreeTask, Workload,
 };
 use std::collections::BTreeMap;
@@ -309,6 +309,7 @@ pub(crate) fn work_line(
             add("operation", kind.name().to_string());
         }
         TreeTask::Mixed { read } if !is_looped("rdpct") => add("rdpct", percent(*read)),
+        TreeTask::Flow(steps) if !is_looped("operations") => add("flow", flow(steps)),
         _ => {}
     }
     match load.select {
@@ -333,6 +334,9 @@ pub(crate) fn work_line(
         Some(StopAfter::Fraction(part)) => add("stopafter", format!("{}%", percent(part))),
         None => {}
     }
+    if let Some(sync) = load.sync_every {
+        add(if sync.data_only { "fdatasync" } else { "fsync" }, sync.writes.to_string());
+    }
     if !is_looped("xfersize") {
         add("xfersize", sizes(&load.transfer));
     }
@@ -356,6 +360,23 @@ pub(crate) fn work_line(
     }
     line.push('\n');
     line
+}
+
+/// The operations of a flow.
+fn flow(steps: &[FlowStep]) -> String {
+    let mut words = Vec::with_capacity(steps.len());
+    for (at, step) in steps.iter().enumerate() {
+        if step.is_next && at > 0 {
+            words.push("next".to_string());
+        }
+        let name = step.op.name();
+        words.push(match step.bytes {
+            None => name.to_string(),
+            Some((from, to)) if from == to => format!("{name}:{}", bytes(from)),
+            Some((from, to)) => format!("{name}:{}-{}", bytes(from), bytes(to)),
+        });
+    }
+    list(&words)
 }
 
 /// Of a run that is not in the plan nothing matters but its trees.

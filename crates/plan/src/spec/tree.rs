@@ -215,7 +215,10 @@ impl TreeLoad {
             TreeTask::Format(_) => true,
             TreeTask::Mixed { read } => *read < 1.0,
             TreeTask::One(kind) => kind.changes_tree(),
-            TreeTask::Flow(steps) => steps.iter().any(|step| step.op.changes_tree()),
+            // What these read, an attribute or a symbolic link, is made before them as a step where it is missing.
+            TreeTask::Flow(steps) => steps.iter().any(|step| {
+                step.op.changes_tree() || matches!(step.op, OperationKind::Getxattr | OperationKind::Readlink)
+            }),
         }
     }
 }

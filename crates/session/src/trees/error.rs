@@ -113,6 +113,16 @@ pub enum TreeUseErrorKind {
         /// How many there should be.
         files: u32,
     },
+    /// None of the directories is there.
+    #[error(
+        "run {run} makes files in {}, and none of the directories for them exists: add format=yes (or format=directories) to it", path.display()
+    )]
+    NoDirectories {
+        /// Title of the run.
+        run: String,
+        /// The anchor.
+        path: PathBuf,
+    },
     /// The run before made another tree.
     #[error(
         "run {run} uses a tree of another depth, width, files, distribution or sizes than {before} made in {}: give both the same, or add format=yes to {run}", path.display()

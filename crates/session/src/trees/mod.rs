@@ -113,10 +113,13 @@ impl Trees {
             if usage::needs_files(run, one.tree) {
                 remarks.extend(missing_files(spec, run, &tree)?);
             }
-            let has_none = |tree: &Tree| !(0..tree.layout().directories()).any(|at| tree.state().has_directory(at));
-            if usage::is_only_target(run, one.tree) && has_none(&tree) {
+            if usage::is_only_target(run, one.tree) && has_no_directory(&tree) {
                 let (path, run) = (spec.anchor.clone(), run.title.clone());
                 return Err(fails(spec, TreeUseErrorKind::NoTarget { path, run }));
+            }
+            if usage::needs_directories(run, one.tree) && has_no_directory(&tree) {
+                let (path, run) = (spec.anchor.clone(), run.title.clone());
+                return Err(fails(spec, TreeUseErrorKind::NoDirectories { path, run }));
             }
             if usage::changes(run, one.tree) {
                 tree.begin_changes().map_err(|error| fails(spec, error))?;
@@ -227,6 +230,11 @@ impl Trees {
         };
         remark(sentence, !is_whole && !task.limited)
     }
+}
+
+/// Is none of its directories there?
+fn has_no_directory(tree: &Tree) -> bool {
+    !(0..tree.layout().directories()).any(|at| tree.state().has_directory(at))
 }
 
 /// Says how many of the files that a run uses are there, where it is not all of them.

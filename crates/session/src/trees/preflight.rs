@@ -220,7 +220,9 @@ fn step<'a>(
 ) -> Result<Past<'a>, TreeUseErrorKind> {
     let format = usage::format_of(run, one.tree);
     let no_files = |files| TreeUseErrorKind::NoFiles { run: run.title.clone(), path: path.to_owned(), files };
+    let no_directories = || TreeUseErrorKind::NoDirectories { run: run.title.clone(), path: path.to_owned() };
     let needs_files = usage::needs_files(run, one.tree);
+    let needs_directories = usage::needs_directories(run, one.tree);
     if let Some(task) = format.as_ref().filter(|task| usage::begins_empty(task)) {
         // It must be possible at all.
         Tree::check(&one.shape)?;
@@ -235,11 +237,15 @@ fn step<'a>(
                 if needs_files && !tree.working_set().iter().any(|file| tree.state().file(file).exists) {
                     return Err(no_files(tree.working_set().len()));
                 }
+                if needs_directories && super::has_no_directory(&tree) {
+                    return Err(no_directories());
+                }
                 trees.known.insert(path.to_owned(), Arc::new(tree));
             } else {
                 Tree::check(&one.shape)?;
             }
         }
+        Past::Empty if needs_directories && !needs_files => return Err(no_directories()),
         Past::Empty if needs_files => return Err(no_files(Tree::check(&one.shape)?.1.len())),
         Past::Made(before, shape) if !usage::is_same_tree(shape, &one.shape) => {
             let (run, before, path) = (run.title.clone(), before.title.clone(), path.to_owned());
