@@ -29,14 +29,14 @@ pub(crate) fn check(files: &[PathBuf]) -> Result<(), Failure> {
     let Some(name) = unknown else { return Ok(()) };
     let known = || PERSONALITIES.iter().map(|one| one.name);
     let first = match (name.is_empty(), did_you_mean(name, known())) {
-        (true, _) => format!("{PREFIX} needs a name"),
+        (true, _) => format!("{PREFIX} needs a name."),
         (false, Some(question)) => format!("there is no personality {name}; {question}"),
-        (false, None) => format!("there is no personality {name}"),
+        (false, None) => format!("there is no personality {name}."),
     };
     let width = known().map(str::len).max().unwrap_or(0);
     let list: Vec<String> = PERSONALITIES.iter().map(|one| format!("  {:width$}  {}", one.name, one.about())).collect();
     let message = format!(
-        "{first}. These are there (docs/personalities.md):\n{}\nFor example: iodyno run {PREFIX}varmail anchor=/mnt/test",
+        "{first} These are there (docs/personalities.md):\n{}\nFor example: iodyno run {PREFIX}varmail anchor=/mnt/test",
         list.join("\n")
     );
     Err(Failure::new(PARAMETERS, message))
