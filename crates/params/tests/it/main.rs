@@ -11,6 +11,7 @@ mod commands;
 mod files;
 mod fio_malformed;
 mod fio_print;
+mod flows;
 mod limits;
 mod malformed;
 mod random;
