@@ -10,13 +10,14 @@ use crate::work::Group;
 use plan::generate::{ArrivalSchedule, HeldKinds, Operation, OperationKind, Operations, TargetTurns};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 /// Counts arrivals from copies of the schedules, so that the offered load is known however stuck the workers are.
 #[derive(Debug)]
 pub(crate) struct Arrived {
     counters: Vec<Counter>,
-    /// By group and lane: its counter, where it has one.
-    counter_of: Vec<Vec<Option<usize>>>,
+    /// By group and lane: its counters, several where each is of a kind of its own.
+    counter_of: Vec<Vec<Range<usize>>>,
     /// What the run may still ask for.
     budget: Budget,
     /// With a budget, the counters by their next due time: which operation is the last depends on the order.
@@ -86,6 +87,14 @@ impl Due {
         }
     }
 
+    /// The only kind of its arrivals, where other counters have the others of the same lane.
+    fn only(&self) -> Option<OperationKind> {
+        match &self.stream {
+            Stream::Tree(arrivals) => arrivals.only(),
+            _ => None,
+        }
+    }
+
     /// When it ended before its limits.
     fn stopped_ns(&self, statuses: &JobStatuses) -> Option<u64> {
         match &self.stream {
@@ -136,11 +145,11 @@ impl Arrived {
     pub(crate) fn new(groups: &[Group<Blocks>], budget: Budget) -> Self {
         let (mut counters, mut counter_of) = (Vec::new(), Vec::new());
         for Group { spec: group, lanes: streams, .. } in groups {
-            let mut own = vec![None; group.lanes.len()];
+            let mut own = vec![0..0; group.lanes.len()];
             for (at, (lane, BlockLane { operations, .. })) in group.lanes.iter().zip(streams).enumerate() {
                 if let Some(schedule) = &lane.schedule {
                     let stream = Stream::Lane((lane.workload, lane.target), Box::new(operations.clone()));
-                    own[at] = Some(counters.len());
+                    own[at] = counters.len()..counters.len() + 1;
                     counters.push(Counter::new(stream, DueTimes::mixed(schedule.clone()), 0, u64::MAX));
                 }
             }
@@ -151,7 +160,7 @@ impl Arrived {
                 let lanes = lanes.map(|(lane, stream)| ((lane.workload, lane.target), stream.operations.clone()));
                 let stream = Stream::Job(Box::new(job.turns.clone()), lanes.collect());
                 let end_ns = job.job.elapsed_ns.map_or(u64::MAX, |elapsed| start_ns.saturating_add(elapsed));
-                own[job.lanes.clone()].fill(Some(counters.len()));
+                own[job.lanes.clone()].fill(counters.len()..counters.len() + 1);
                 counters.push(Counter::new(stream, dues, start_ns, end_ns));
             }
             counter_of.push(own);
@@ -162,22 +171,24 @@ impl Arrived {
     }
 
     /// Adds the lanes of trees, which each of so many teams serves; they stand behind the groups.
-    pub(crate) fn add_trees(&mut self, lanes: Vec<Option<(TreeArrivals, ArrivalSchedule)>>, teams: usize) {
+    pub(crate) fn add_trees(&mut self, lanes: Vec<Vec<(TreeArrivals, ArrivalSchedule)>>, teams: usize) {
         let mut own = Vec::with_capacity(lanes.len());
         for lane in lanes {
-            own.push(lane.as_ref().map(|_| self.counters.len()));
-            let Some((arrivals, schedule)) = lane else { continue };
-            let counter = Counter::new(Stream::Tree(arrivals), DueTimes::mixed(schedule), 0, u64::MAX);
-            self.order.extend(counter.due.next_ns.map(|next_ns| Reverse((next_ns, self.counters.len()))));
-            self.counters.push(counter);
+            own.push(self.counters.len()..self.counters.len() + lane.len());
+            for (arrivals, schedule) in lane {
+                let counter = Counter::new(Stream::Tree(arrivals), DueTimes::mixed(schedule), 0, u64::MAX);
+                self.order.extend(counter.due.next_ns.map(|next_ns| Reverse((next_ns, self.counters.len()))));
+                self.counters.push(counter);
+            }
         }
         self.counter_of.extend(std::iter::repeat_n(own, teams));
     }
 
-    /// A lane of a group submitted so many operations.
-    pub(crate) fn submitted(&mut self, group: usize, lane: usize, count: u64) {
-        let counter = self.counter_of.get(group).and_then(|lanes| lanes.get(lane).copied().flatten());
-        if let Some(counter) = counter.and_then(|counter| self.counters.get_mut(counter)) {
+    /// A lane of a group submitted so many operations of a kind.
+    pub(crate) fn submitted(&mut self, group: usize, (lane, op): (usize, OperationKind), count: u64) {
+        let counters = self.counter_of.get(group).and_then(|lanes| lanes.get(lane).cloned()).unwrap_or_default();
+        let mut counters = self.counters.get_mut(counters).into_iter().flatten();
+        if let Some(counter) = counters.find(|counter| counter.due.only().is_none_or(|only| only == op)) {
             counter.waiting.submitted(count);
         }
     }

@@ -87,8 +87,10 @@ impl Budget {
         let is_warmup = due_ns < self.from_ns;
         let concerned = match operation.op {
             _ if is_warmup => [false; 3],
-            OperationKind::Read => [true, true, false],
-            OperationKind::Write => [true, false, true],
+            OperationKind::Read | OperationKind::ReadFile | OperationKind::MmapRead => [true, true, false],
+            OperationKind::Write | OperationKind::Append | OperationKind::WriteFile | OperationKind::MmapWrite => {
+                [true, false, true]
+            }
             _ => [false; 3],
         };
         for (meter, concerned) in self.bytes.iter().zip(concerned) {

@@ -29,6 +29,9 @@ pub enum EngineError {
         /// The most.
         most: u32,
     },
+    /// A target cannot be mapped into memory.
+    #[error(transparent)]
+    Mapping(#[from] mapping::MapError),
     /// A system call of the set-up failed.
     #[error("failed to {action}: {source}")]
     System {

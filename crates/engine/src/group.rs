@@ -6,11 +6,11 @@ use crate::discard::is_device;
 use crate::due_times::DueTimes;
 use crate::group_spec::{GroupSpec, JobSpec, LaneSpec};
 use crate::job_status::JobStatuses;
-use crate::mapping::Mapping;
 use crate::opening::{descriptor, flags_of};
 use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
 use crate::work::Group;
 use crate::{EngineError, ResolvedRate, RunInput};
+use mapping::Mapping;
 use plan::generate::{
     ArrivalSchedule, BLOCK_KINDS, ContentGenerator, GeneratorPart, JoinedStream, Operations, TargetGeometry,
     TargetTurns, WriteVolume, writer_of,
@@ -212,7 +212,7 @@ fn mapping(
     let bytes = geometry_of(workload, member, opened, flags).size_bytes;
     let hint = workload.address.files.as_ref().map_or(plan::ReadHint::Unset, |files| files.hint);
     let uses = (workload.mix.read > 0.0, workload.mix.write > 0.0);
-    Mapping::new(fd, bytes, uses, (hint, flags.direct))
+    Ok(Mapping::new(fd, bytes, uses, (hint, flags.direct))?)
 }
 
 /// The seed of a workload's random choices.

@@ -32,7 +32,6 @@ mod issue;
 mod job_counts;
 mod job_scheduler;
 mod job_status;
-mod mapping;
 mod opening;
 mod pending;
 mod placement;

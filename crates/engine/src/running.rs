@@ -417,7 +417,7 @@ impl RunningRun {
             spare.drain(|lane, op, stat| {
                 worker.wait.merge(&map.add(lanes[lane], op, stat, run_ns));
                 match offered {
-                    Offered::Scheduled(arrived) => arrived.submitted(number, lane, stat.submitted),
+                    Offered::Scheduled(arrived) => arrived.submitted(number, (lane, op), stat.submitted),
                     Offered::Played(played) => played.submitted(stat.submitted),
                 }
             });

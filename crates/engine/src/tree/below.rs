@@ -16,6 +16,14 @@ pub(crate) struct KeptDirectory {
     fd: OwnedFd,
 }
 
+impl KeptDirectory {
+    /// Is it the directory that holds this path of this tree?
+    pub(crate) fn holds(&self, tree: &Tree, path: &[u8]) -> bool {
+        let above = path.iter().rposition(|byte| *byte == b'/').map_or(&b""[..], |at| &path[..at]);
+        self.tree == std::ptr::from_ref(tree).addr() && self.path == above
+    }
+}
+
 /// Opens below an anchor. On kernels before 5.6 only the last name must be no link.
 ///
 /// # Errors

@@ -51,7 +51,7 @@ impl TreeThread<'_> {
     }
 
     fn is_of_directories(&self) -> bool {
-        matches!(self.lane.need, Need::NewDirectory | Need::EmptyDirectory)
+        matches!(self.need, Need::NewDirectory | Need::EmptyDirectory)
     }
 
     fn path_of_found(&mut self, found: Found) {
@@ -210,12 +210,12 @@ impl TreeThread<'_> {
             return self.correct(found.at, failure);
         }
         let (state, layout) = (self.lane.tree.state(), self.lane.tree.layout());
-        let exists = match self.lane.need {
+        let exists = match self.need {
             Need::NewDirectory => failure.is(Errno::EXIST),
             _ => !failure.is(Errno::NOENT),
         };
         state.set_directory(layout, found.at, exists);
-        if self.lane.need == Need::NewDirectory && failure.is(Errno::NOENT) {
+        if self.need == Need::NewDirectory && failure.is(Errno::NOENT) {
             layout.parent(found.at).into_iter().for_each(|above| state.set_directory(layout, above, false));
         }
         self.changed();

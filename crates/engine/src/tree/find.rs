@@ -30,11 +30,15 @@ enum Look {
 impl TreeThread<'_> {
     /// One that no other thread has, taken for this one; `None`: its lane or the run is over. While there is none now, it waits.
     pub(crate) fn find(&mut self, due_ns: Option<u64>) -> Option<Found> {
+        let mut stuck = false;
         loop {
             let changes = self.all.changes.load(Ordering::Acquire);
             let mut is_busy = false;
             match self.look_round(&mut is_busy) {
-                Round::Found(found) => return Some(found),
+                Round::Found(found) => {
+                    self.is_stuck(&mut stuck, false);
+                    return Some(found);
+                }
                 Round::Through => {
                     // Other threads may still be at theirs.
                     self.lane.used_up(due_ns);
@@ -43,7 +47,8 @@ impl TreeThread<'_> {
                 }
                 Round::Nothing => {}
             }
-            if !is_busy && self.goes_on() && self.all.is_hopeless(self.lane, changes) {
+            let are_all_stuck = self.is_stuck(&mut stuck, !is_busy);
+            if !is_busy && are_all_stuck && self.goes_on() && self.all.is_hopeless(self.lane, changes) {
                 self.end_lane(self.nothing_left());
                 return None;
             }
@@ -51,6 +56,18 @@ impl TreeThread<'_> {
                 return None;
             }
         }
+    }
+
+    /// Notes whether this thread finds nothing now; says whether none of its lane does. What one thread of a flow needs another one may
+    /// be about to make or to remove.
+    fn is_stuck(&self, was: &mut bool, is: bool) -> bool {
+        let stuck = &self.lane.stuck;
+        match (std::mem::replace(was, is), is) {
+            (false, true) => stuck.fetch_add(1, Ordering::AcqRel),
+            (true, false) => stuck.fetch_sub(1, Ordering::AcqRel),
+            _ => 0,
+        };
+        !self.lane.helps_itself || stuck.load(Ordering::Acquire) >= self.lane.left.load(Ordering::Acquire)
     }
 
     /// What has become due until now waits, and is never done.
@@ -69,12 +86,13 @@ impl TreeThread<'_> {
 
     fn nothing_left(&self) -> String {
         let op = self.lane.kinds.of(0).name();
-        let what = match self.lane.need {
+        let what = match self.need {
             Need::Existing => "no file exists any more",
             Need::Filled => "no file with data exists",
             Need::Missing => "all files exist, or their directories do not",
             Need::Writable => "the files' directories do not exist; make them with format=yes",
             Need::Writing => "no file exists; make them with format=yes",
+            Need::Makeable => "no file can be used or made",
             Need::NewDirectory => "all directories exist",
             Need::EmptyDirectory => "no empty directory exists",
         };
@@ -82,7 +100,7 @@ impl TreeThread<'_> {
     }
 
     fn count(&self) -> u32 {
-        match self.lane.need {
+        match self.need {
             Need::NewDirectory | Need::EmptyDirectory => self.tree().layout().directories(),
             _ => self.tree().working_set().len(),
         }
@@ -91,7 +109,7 @@ impl TreeThread<'_> {
     /// Number in the tree of what is at this position: files of the working set, directories from the top, or from the bottom where
     /// they are removed.
     fn number(&self, at: u32) -> u32 {
-        match self.lane.need {
+        match self.need {
             Need::NewDirectory => at,
             Need::EmptyDirectory => self.tree().layout().directories().saturating_sub(at + 1),
             _ => self.tree().working_set().get(at),
@@ -102,7 +120,15 @@ impl TreeThread<'_> {
         let count = self.count();
         let chances = if self.lane.is_random() { count.min(CHANCES) } else { count };
         let mut tried = 0;
+        if let Some(found) = self.look_at_recent(&[Need::Missing]) {
+            return Round::Found(found);
+        }
         while tried < chances {
+            if tried == CHANCES
+                && let Some(found) = self.look_at_recent(&[Need::Existing, Need::Filled])
+            {
+                return Round::Found(found);
+            }
             tried += 1;
             let Some(at) = self.lane.pick(count) else { return Round::Through };
             let mut look = self.look(self.number(at));
@@ -125,6 +151,9 @@ impl TreeThread<'_> {
         if self.lane.is_once() || (*is_busy && !self.lane.is_random()) {
             return Round::Nothing;
         }
+        if let Some(found) = self.look_at_recent(&[Need::Existing, Need::Filled]) {
+            return Round::Found(found);
+        }
         // None was met; that there is none is certain only after a look at all.
         let from = u32::try_from((u64::from(count) * (self.seed >> 40)) >> 24).unwrap_or(0);
         for at in (from..count).chain(0..from) {
@@ -137,9 +166,24 @@ impl TreeThread<'_> {
         Round::Nothing
     }
 
+    /// In a flow: what this thread removed, or made, last, where one of these is needed. Few of many files may be left to make or to
+    /// remove: this one need not be looked for.
+    fn look_at_recent(&mut self, needs: &[Need]) -> Option<Found> {
+        if !needs.contains(&self.need) || self.lane.is_once() {
+            return None;
+        }
+        loop {
+            let recent = if self.need == Need::Missing { &mut self.recent.removed } else { &mut self.recent.made };
+            let file = recent.pop()?;
+            if let Look::Fits(found) = self.look(file) {
+                return Some(found);
+            }
+        }
+    }
+
     /// Looks at one, and takes it where it fits.
     fn look(&self, at: u32) -> Look {
-        let (lane, need) = (self.lane, self.lane.need);
+        let (lane, need) = (self.lane, self.need);
         if matches!(need, Need::NewDirectory | Need::EmptyDirectory) {
             return self.look_at_directory(at);
         }
@@ -148,6 +192,7 @@ impl TreeThread<'_> {
             Need::Existing => state.exists,
             Need::Filled => state.bytes > 0,
             Need::Missing => !state.exists,
+            Need::Makeable => true,
             Need::Writing => state.exists && layout.asked_bytes(at) > 0,
             _ => layout.asked_bytes(at) > 0,
         };
@@ -216,7 +261,7 @@ impl TreeThread<'_> {
 
     fn look_at_directory(&self, at: u32) -> Look {
         let (state, layout) = (self.lane.tree.state(), self.lane.tree.layout());
-        let is_new = self.lane.need == Need::NewDirectory;
+        let is_new = self.need == Need::NewDirectory;
         if !state.take_directory(at) {
             return Look::Busy;
         }
@@ -247,7 +292,7 @@ impl TreeThread<'_> {
     /// Gives back everything that was found.
     pub(crate) fn release(&self, found: &Found) {
         self.release_parents(found);
-        match self.lane.need {
+        match self.need {
             Need::NewDirectory | Need::EmptyDirectory => self.lane.tree.state().release_directory(found.at),
             _ => self.lane.release_file(found.at),
         }

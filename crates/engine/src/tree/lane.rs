@@ -1,5 +1,6 @@
 //! A workload in one tree: what its threads share.
 
+use super::flow::FlowMemory;
 use super::phases::Phases;
 use super::tickets::{Kinds, Ticket, Tickets, Turns, below, chance, unit};
 use crate::budget::Budget;
@@ -27,6 +28,8 @@ pub(crate) enum Need {
     Writable,
     /// One that is to have data, and exists.
     Writing,
+    /// A file that exists, or can be made.
+    Makeable,
     /// The same, of a directory that does not exist, and above which all do.
     NewDirectory,
     /// A directory that exists and is empty.
@@ -59,6 +62,10 @@ pub(crate) struct TreeLane {
     pub(crate) begun: AtomicU64,
     /// Threads that have not ended.
     pub(crate) left: AtomicU32,
+    /// Threads that find nothing that they could use.
+    pub(crate) stuck: AtomicU32,
+    /// Its threads make or remove what others of them need: a flow that goes from file to file.
+    pub(crate) helps_itself: bool,
     pub(crate) is_over: AtomicBool,
     /// Nothing is left that it could begin with; a thread may still be at something.
     pub(crate) is_used_up: AtomicBool,
@@ -70,6 +77,8 @@ pub(crate) struct TreeLane {
     pub(crate) helpers: Vec<usize>,
     /// Where each file was left (`stopafter=` of sequential access).
     pub(crate) left_at: Option<Box<[AtomicU64]>>,
+    /// What flows remember of each file.
+    pub(crate) flow: FlowMemory,
     pub(crate) shared: Option<SharedFiles>,
     /// Directories may be removed meanwhile: they are taken where something is made in them.
     pub(crate) guards: [bool; 2],

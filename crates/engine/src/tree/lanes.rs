@@ -1,5 +1,6 @@
 //! A run's lanes in trees, made of its plan, and their threads.
 
+use super::flow::{self, FlowMemory, Recent};
 use super::format;
 use super::lane::{Need, SharedFiles, TreeLane, TreeLanes};
 use super::phases::Phases;
@@ -34,6 +35,8 @@ pub(crate) struct TreeArrivals {
     lanes: Arc<TreeLanes>,
     at: usize,
     number: u64,
+    /// Of a flow, those of this kind alone: in which order its kinds are done is known of one thread only.
+    only: Option<OperationKind>,
 }
 
 impl TreeArrivals {
@@ -46,10 +49,15 @@ impl TreeArrivals {
     /// The kind of the next one, and what it is taken to move.
     pub(crate) fn next(&mut self) -> plan::generate::Operation {
         let lane = &self.lanes.lanes[self.at];
-        let op = lane.kinds.of(self.number);
+        let op = self.only.unwrap_or_else(|| lane.kinds.of(self.number));
         self.number += 1;
         // How much it will move depends on the file: a limit in bytes ends the lane, which says when.
         plan::generate::Operation { op, offset: 0, bytes: 0 }
+    }
+
+    /// The only kind, where it is one of several of a lane.
+    pub(crate) fn only(&self) -> Option<OperationKind> {
+        self.only
     }
 
     /// When the lane ended of its own accord, time of the run, ns.
@@ -115,16 +123,22 @@ impl TreeCrew {
         Ok((Self { lanes: Some(lanes) }, teams))
     }
 
-    /// Of each lane with a schedule: a copy of it, with its arrivals; in the order of lanes.
+    /// Of each lane with a schedule: a copy of it, with its arrivals; of a flow one for each kind. In the order of lanes.
     pub(crate) fn arrivals(
         &self,
         input: &RunInput<'_>,
-    ) -> Result<Vec<Option<(TreeArrivals, ArrivalSchedule)>>, EngineError> {
+    ) -> Result<Vec<Vec<(TreeArrivals, ArrivalSchedule)>>, EngineError> {
         let Some(lanes) = &self.lanes else { return Ok(Vec::new()) };
         let each = lanes.lanes.iter().map(|lane| {
-            let schedule = schedule_of(input, lane.workload, part_of(input, lane))?;
-            let arrivals = TreeArrivals { lanes: Arc::clone(lanes), at: lane.number, number: 0 };
-            Ok(schedule.map(|schedule| (arrivals, schedule)))
+            let Some(schedule) = schedule_of(input, lane.workload, part_of(input, lane))? else {
+                return Ok(Vec::new());
+            };
+            let of = |only| TreeArrivals { lanes: Arc::clone(lanes), at: lane.number, number: 0, only };
+            let TreeTask::Flow(steps) = &lane.load.task else { return Ok(vec![(of(None), schedule)]) };
+            let mut kinds: BTreeMap<OperationKind, u32> = BTreeMap::new();
+            steps.iter().for_each(|step| *kinds.entry(step.op).or_default() += 1);
+            let each = kinds.into_iter().map(|(kind, count)| (of(Some(kind)), schedule.clone().in_groups_of(count)));
+            Ok(each.collect())
         });
         each.collect()
     }
@@ -152,7 +166,11 @@ fn run_thread(
 ) {
     let lane = &all.lanes[number];
     let is_transfer = lane.load.task != TreeTask::One(OperationKind::Create) && moves_data(&lane.load.task);
-    let most = if is_transfer { usize::try_from(lane.load.transfer.max_bytes()).unwrap_or(0) } else { 0 };
+    let most = match &lane.load.task {
+        TreeTask::Flow(steps) => flow::memory(steps, &lane.load.transfer),
+        _ if is_transfer => usize::try_from(lane.load.transfer.max_bytes()).unwrap_or(0),
+        _ => 0,
+    };
     let memory = if most > 0 { vec![0; most + MEMORY_ALIGN] } else { Vec::new() };
     let shift = if most > 0 { memory.as_ptr().align_offset(MEMORY_ALIGN) } else { 0 };
     let (path, seed) = (Vec::with_capacity(256), chance(lane.seed ^ 0x7468_7264, thread));
@@ -172,6 +190,9 @@ fn run_thread(
         transfers,
         seed,
         kept: None,
+        need: lane.need,
+        second: Vec::with_capacity(256),
+        recent: Recent::default(),
     };
     match &lane.load.task {
         TreeTask::Format(task) => this.run_format(*task),
@@ -251,7 +272,7 @@ fn make_lanes(input: &RunInput<'_>, budget: &Arc<Budget>, control: &Arc<Control>
         let Some(load) = workload.load.tree() else { continue };
         for used in &load.uses {
             let lane = make_lane(input, (at, workload, load), used, lanes.len(), &mut shared)?;
-            shares.push(workload.share / load.uses.len() as f64);
+            shares.push((workload.share / load.uses.len() as f64, load.group() as u64));
             lanes.push(lane);
         }
     }
@@ -285,7 +306,12 @@ fn make_lane(
     let threads = load.threads.max(1);
     let seed = chance(input.seed ^ (place as u64) << 32, workload as u64);
     let is_sequential = matches!(load.access, FileOrder::Sequential | FileOrder::SequentialDelete);
-    let keeps_places = load.stop_after.is_some() && is_sequential && !matches!(load.task, TreeTask::Format(_));
+    let keeps_places = is_sequential
+        && match &load.task {
+            TreeTask::Format(_) => false,
+            TreeTask::Flow(steps) => steps.iter().any(|step| flow::is_at_next_place(step.op)),
+            _ => load.stop_after.is_some(),
+        };
     let left_at = keeps_places.then(|| (0..tree.layout().files()).map(|_| AtomicU64::new(0)).collect());
     let layout = tree.layout();
     let largest = (0..layout.files()).map(|file| layout.asked_bytes(file)).max().unwrap_or(0);
@@ -304,13 +330,17 @@ fn make_lane(
         looked: AtomicU64::new(0),
         begun: AtomicU64::new(0),
         left: AtomicU32::new(threads),
+        stuck: AtomicU32::new(0),
+        helps_itself: matches!(&load.task, TreeTask::Flow(steps) if steps.iter().any(|step| step.is_next)),
         is_over: AtomicBool::new(false),
         is_used_up: AtomicBool::new(false),
         ends_ns: AtomicU64::new(u64::MAX),
         stuck_at: AtomicU64::new(0),
         helpers: Vec::new(),
         left_at,
-        shared: (load.access == FileOrder::RandomShared).then(|| Arc::clone(shared.entry(used.tree).or_default())),
+        flow: FlowMemory::new(load, layout.files()),
+        shared: (load.access == FileOrder::RandomShared && flow::may_share(&load.task))
+            .then(|| Arc::clone(shared.entry(used.tree).or_default())),
         guards: [false; 2],
         phases: Phases::new(threads),
         file_stride: stride_of(largest, &of.content),
@@ -331,7 +361,10 @@ fn stride_of(largest: u64, content: &plan::WriteContent) -> u64 {
 }
 
 fn does(lane: &TreeLane, kind: OperationKind) -> bool {
-    lane.load.task == TreeTask::One(kind)
+    match &lane.load.task {
+        TreeTask::Flow(steps) => steps.iter().any(|step| step.op == kind),
+        task => *task == TreeTask::One(kind),
+    }
 }
 
 /// Of each lane, its helpers and the helpers of these: a delete waits for a create, and that for a mkdir.
@@ -357,15 +390,17 @@ fn helpers_of(lane: &TreeLane, lanes: &[TreeLane]) -> Vec<usize> {
         let makes_directories = does(other, OperationKind::Mkdir);
         let makes_files =
             does(other, OperationKind::Create) || (does(other, OperationKind::Write) && other.is_sequential());
+        let makes_files = makes_files || flow::makes_files(&other.load.task);
         let removes_files = does(other, OperationKind::Delete) || does(other, OperationKind::Move);
-        let helps_here = match lane.need {
+        let helps_with = |need: &Need| match need {
             Need::Existing | Need::Writing => makes_files,
-            Need::Filled => makes_files || does(other, OperationKind::Write),
+            Need::Filled => makes_files || flow::writes(&other.load.task),
             Need::Missing => removes_files || makes_directories,
-            Need::Writable => makes_directories,
+            Need::Writable | Need::Makeable => makes_directories,
             Need::NewDirectory => does(other, OperationKind::Rmdir),
             Need::EmptyDirectory => removes_files || makes_directories,
         };
+        let helps_here = flow::needs_of(lane).iter().any(helps_with);
         let helps_by_bringing = matches!(lane.need, Need::Existing | Need::Writing | Need::Filled);
         (is_here && helps_here) || (brings && helps_by_bringing) || (is_there && makes_directories)
     };

@@ -12,6 +12,9 @@ mod clean;
 mod entries;
 mod find;
 mod flow;
+mod flow_data;
+mod flow_file;
+mod flow_names;
 mod format;
 mod lane;
 mod lanes;
@@ -19,5 +22,6 @@ mod phases;
 mod thread;
 mod tickets;
 mod transfers;
+mod xattrs;
 
 pub(crate) use lanes::{TreeArrivals, TreeCrew};

@@ -1,7 +1,8 @@
 //! A thread that works in a tree: when it does the next operation, and what is noted of it.
 
 use super::below::{KeptDirectory, in_directory};
-use super::lane::{TreeLane, TreeLanes};
+use super::flow::Recent;
+use super::lane::{Need, TreeLane, TreeLanes};
 use super::tickets::Ticket;
 use crate::failure::{FailedAt, RawFailure};
 use crate::job_status::Failed;
@@ -88,6 +89,11 @@ pub(crate) struct TreeThread<'a> {
     pub(crate) seed: u64,
     /// The directory in which it worked last.
     pub(crate) kept: Option<KeptDirectory>,
+    /// What it looks for.
+    pub(crate) need: Need,
+    /// Another name in the same directory.
+    pub(crate) second: Vec<u8>,
+    pub(crate) recent: Recent,
 }
 
 impl TreeThread<'_> {
@@ -182,11 +188,29 @@ impl TreeThread<'_> {
         (offset, bytes): (u64, u32),
         call: impl FnOnce(&mut Self) -> Result<u64, Failure>,
     ) -> Performed {
-        let Ticket { kind: op, due_ns } = ticket;
-        if !self.all.budget.take(&Operation { op, offset, bytes }, due_ns) {
-            self.lane.end(due_ns);
+        if !self.grant(ticket.kind, (offset, bytes), ticket.due_ns) {
             return Performed::Refused;
         }
+        self.perform_granted(ticket, (offset, bytes), call)
+    }
+
+    /// Is there room in the run for an operation that was asked for at this time? If not, its lane ends.
+    pub(crate) fn grant(&self, op: OperationKind, (offset, bytes): (u64, u32), asked_ns: u64) -> bool {
+        let is_granted = self.all.budget.take(&Operation { op, offset, bytes }, asked_ns);
+        if !is_granted {
+            self.lane.end(asked_ns);
+        }
+        is_granted
+    }
+
+    /// Does an operation for which there is room, and notes how it went.
+    pub(crate) fn perform_granted(
+        &mut self,
+        ticket: Ticket,
+        (offset, bytes): (u64, u32),
+        call: impl FnOnce(&mut Self) -> Result<u64, Failure>,
+    ) -> Performed {
+        let Ticket { kind: op, due_ns } = ticket;
         if self.failures_in_a_row > FAILURES_IN_A_ROW {
             std::thread::sleep(PAUSE);
         }

@@ -53,6 +53,14 @@ impl Kinds {
         }
     }
 
+    /// So many operations are due together.
+    pub(crate) fn group(&self) -> u64 {
+        match self {
+            Self::One(_) | Self::Mixed { .. } => 1,
+            Self::Flow(kinds) => (kinds.len() as u64).max(1),
+        }
+    }
+
     /// Of the operation with this number.
     #[inline]
     pub(crate) fn of(&self, number: u64) -> OperationKind {
@@ -68,7 +76,7 @@ impl Kinds {
     }
 }
 
-/// The right to do one operation.
+/// The right to do one operation, or all of a flow, of which this is the first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket {
     pub(crate) kind: OperationKind,
@@ -101,14 +109,17 @@ impl Tickets {
             return None;
         }
         let ticket = Ticket { kind: kinds.of(self.number), due_ns: self.next_ns };
-        self.number += 1;
-        self.next_ns = self.schedule.next_ns();
+        // Those of a flow are one ticket.
+        for _ in 0..kinds.group() {
+            self.number += 1;
+            self.next_ns = self.schedule.next_ns();
+        }
         Some(ticket)
     }
 }
 
 /// Shares that must hold at full speed: each operation moves its lane on by 1 ÷ share, and the lane that is furthest back has the
-/// next turn. Threads of the others wait.
+/// next turn. Threads of the others wait. A flow has its turn as a whole.
 #[derive(Debug)]
 pub(crate) struct Turns {
     passes: Mutex<Vec<Pass>>,
@@ -121,12 +132,14 @@ struct Pass {
     /// Operations that it had, and the part of all that it is to have; 0: it has ended.
     done: u64,
     share: f64,
+    /// Operations of a turn.
+    each: u64,
 }
 
 impl Turns {
-    /// For lanes with these shares.
-    pub(crate) fn new(shares: &[f64]) -> Self {
-        let pass = |share: &f64| Pass { done: 0, share: share.max(1e-9) };
+    /// For lanes with these shares, and so many operations in a turn.
+    pub(crate) fn new(shares: &[(f64, u64)]) -> Self {
+        let pass = |(share, each): &(f64, u64)| Pass { done: 0, share: share.max(1e-9), each: (*each).max(1) };
         Self {
             passes: Mutex::new(shares.iter().map(pass).collect()),
             changed: shares.iter().map(|_| Condvar::new()).collect(),
@@ -138,12 +151,12 @@ impl Turns {
     }
 
     /// Of the lanes that have had less than their part, the one whose next operation is to be over first: no lane is ever more
-    /// than one operation from its part.
+    /// than one turn from its part.
     fn next(passes: &[Pass]) -> Option<usize> {
         let live = || passes.iter().enumerate().filter(|(_, pass)| pass.share > 0.0);
         let (done, shares) = live().fold((0, 0.0), |(done, sum), (_, pass)| (done + pass.done, sum + pass.share));
         let is_behind = |pass: &Pass| (pass.done as f64) < pass.share * (done + 1) as f64 / shares;
-        let over = |pass: &Pass| (pass.done + 1) as f64 / pass.share;
+        let over = |pass: &Pass| (pass.done + pass.each) as f64 / pass.share;
         live()
             .filter(|(_, pass)| is_behind(pass))
             .min_by(|(_, a), (_, b)| over(a).total_cmp(&over(b)))
@@ -167,7 +180,7 @@ impl Turns {
             waited = true;
             passes = self.changed[lane].wait_timeout(passes, NAP).unwrap_or_else(PoisonError::into_inner).0;
         }
-        passes[lane].done += 1;
+        passes[lane].done += passes[lane].each;
         self.wake(&passes);
         Some(waited)
     }
@@ -188,7 +201,7 @@ mod tests {
     #[test]
     fn every_turn_keeps_all_shares_to_one_operation() {
         let shares = [0.5, 0.3, 0.15, 0.05];
-        let (turns, control, mut done) = (Turns::new(&shares), Control::default(), [0_u64; 4]);
+        let (turns, control, mut done) = (Turns::new(&shares.map(|share| (share, 1))), Control::default(), [0_u64; 4]);
         for total in 1..=10_000_u64 {
             let next = Turns::next(&turns.lock()).unwrap();
             assert_eq!(turns.take(next, &control), Some(false));

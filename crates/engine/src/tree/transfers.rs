@@ -28,6 +28,8 @@ pub(crate) struct OpenFile {
     transfers_left: u64,
     bytes_left: u64,
     has_written: bool,
+    /// Writes since the last one that was made durable.
+    unsynced: u64,
 }
 
 impl TreeThread<'_> {
@@ -73,6 +75,9 @@ impl TreeThread<'_> {
         file.next = offset + u64::from(bytes);
         let is_write = ticket.kind == OperationKind::Write;
         file.has_written |= is_write;
+        if is_write && matches!(performed, Performed::Done(_)) {
+            self.sync_after_write(file.fd.as_fd(), &mut file.unsynced);
+        }
         match performed {
             Performed::Refused => return false,
             Performed::Done(moved) if is_write => file.bytes = file.bytes.max(offset + moved),
@@ -180,7 +185,17 @@ impl TreeThread<'_> {
                 false => left,
             }
         });
-        Ok(OpenFile { found, fd, next, limit, bytes: known.bytes, transfers_left, bytes_left, has_written: false })
+        Ok(OpenFile {
+            found,
+            fd,
+            next,
+            limit,
+            bytes: known.bytes,
+            transfers_left,
+            bytes_left,
+            has_written: false,
+            unsynced: 0,
+        })
     }
 
     /// How many transfers and bytes are done in a file before the next one.
@@ -224,7 +239,7 @@ impl TreeThread<'_> {
         lane.tree.layout().file_path(file, &mut self.path);
     }
 
-    fn buffer(&mut self, bytes: u32) -> &mut [u8] {
+    pub(crate) fn buffer(&mut self, bytes: u32) -> &mut [u8] {
         let shift = self.shift;
         self.memory.get_mut(shift..shift + bytes as usize).unwrap_or_default()
     }
@@ -297,6 +312,23 @@ impl TreeThread<'_> {
         })
     }
 
+    /// After every so many writes, makes them durable, as a step (`fsync=`, `fdatasync=`).
+    pub(crate) fn sync_after_write(&mut self, fd: BorrowedFd<'_>, unsynced: &mut u64) {
+        let Some(every) = self.lane.load.sync_every else { return };
+        *unsynced += 1;
+        if *unsynced < every.writes {
+            return;
+        }
+        *unsynced = 0;
+        let synced = match every.data_only {
+            true => self.step(OperationKind::Fdatasync, |_| Ok(((), rustix::fs::fdatasync(fd).map(|()| 0)?))),
+            false => self.step(OperationKind::Fsync, |_| Ok(((), rustix::fs::fsync(fd).map(|()| 0)?))),
+        };
+        if let Err(failure) = synced {
+            self.note_failure(failure);
+        }
+    }
+
     /// Removes a file whose path is known, as a step.
     pub(crate) fn delete_step(&mut self, tree: &Tree, file: u32) -> Result<(), Failure> {
         let deleted = self.step(OperationKind::Delete, |this| {
@@ -323,7 +355,10 @@ pub(crate) enum How {
 
 /// Past the page cache, a transfer must be a multiple of the device's block. One that is not, as the last one of many files, goes
 /// through it.
-fn through<T>(fd: BorrowedFd<'_>, mut call: impl FnMut(BorrowedFd<'_>) -> Result<T, Errno>) -> Result<T, Errno> {
+pub(crate) fn through<T>(
+    fd: BorrowedFd<'_>,
+    mut call: impl FnMut(BorrowedFd<'_>) -> Result<T, Errno>,
+) -> Result<T, Errno> {
     let first = call(fd);
     if !matches!(first, Err(Errno::INVAL)) {
         return first;
@@ -346,7 +381,7 @@ fn whole(moved: usize, asked: u32) -> Result<u64, Failure> {
     Err(Failure { result: i32::try_from(moved).unwrap_or(i32::MAX), step: None, is_elsewhere: false })
 }
 
-fn flags_of(open: OpenFlags) -> OFlags {
+pub(crate) fn flags_of(open: OpenFlags) -> OFlags {
     let mut flags = OFlags::from_bits_retain(open.extra);
     flags.set(OFlags::DIRECT, flags.contains(OFlags::DIRECT) || open.direct);
     if open.sync {

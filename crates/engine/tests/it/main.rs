@@ -8,6 +8,7 @@
 )]
 
 mod engine;
+mod flows;
 mod jobs;
 mod limits;
 mod regressions;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tree::{Opening, Tree};
 
-const KIB: u64 = 1 << 10;
+pub const KIB: u64 = 1 << 10;
 
 pub fn shape(depth: u32, width: u32, files: u64, bytes: u64) -> TreeShape {
     let (sizes, total_bytes, working_set_bytes) = (FileSizes::Fixed(bytes), None, None);
@@ -21,7 +21,7 @@ pub fn shape(depth: u32, width: u32, files: u64, bytes: u64) -> TreeShape {
 }
 
 /// What a workload does in the trees with these numbers.
-fn load(shape: &TreeShape, trees: &[usize], task: TreeTask, threads: u32) -> TreeLoad {
+pub fn load(shape: &TreeShape, trees: &[usize], task: TreeTask, threads: u32) -> TreeLoad {
     let of = |tree: &usize| TreeUse { tree: *tree, shape: shape.clone() };
     TreeLoad {
         uses: trees.iter().map(of).collect(),
@@ -37,43 +37,45 @@ fn load(shape: &TreeShape, trees: &[usize], task: TreeTask, threads: u32) -> Tre
     }
 }
 
-fn one(shape: &TreeShape, kind: OperationKind, threads: u32) -> TreeLoad {
+pub fn one(shape: &TreeShape, kind: OperationKind, threads: u32) -> TreeLoad {
     load(shape, &[0], TreeTask::One(kind), threads)
 }
 
-fn format(shape: &TreeShape, threads: u32, task: FormatTask) -> Run {
+pub fn format(shape: &TreeShape, threads: u32, task: FormatTask) -> Run {
     Run { format: true, ..of(vec![load(shape, &[0], TreeTask::Format(task), threads)]) }
 }
 
-fn of(loads: Vec<TreeLoad>) -> Run {
+pub fn of(loads: Vec<TreeLoad>) -> Run {
     let share = 1.0 / loads.len() as f64;
     let workload = |(at, load)| Workload { share, ..Workload::of_tree(format!("fwd{at}"), load, TextSpan::default()) };
     run(loads.into_iter().enumerate().map(workload).collect())
 }
 
 /// Anchors in a folder, and the trees in them.
-struct Bench {
+pub struct Bench {
     folder: tempfile::TempDir,
-    trees: Vec<Option<Arc<Tree>>>,
+    pub trees: Vec<Option<Arc<Tree>>>,
 }
 
 /// What came of a run.
 #[derive(Debug, Default)]
-struct Sums {
+pub struct Sums {
     /// By workload, place and operation: arrivals, operations, bytes, errors.
-    lanes: BTreeMap<(usize, usize, &'static str), [u64; 4]>,
-    steps: BTreeMap<(usize, usize, &'static str), [u64; 3]>,
-    failures: Vec<String>,
-    notes: Vec<String>,
-    waiting: u64,
+    pub lanes: BTreeMap<(usize, usize, &'static str), [u64; 4]>,
+    pub steps: BTreeMap<(usize, usize, &'static str), [u64; 3]>,
+    pub failures: Vec<String>,
+    pub notes: Vec<String>,
+    pub waiting: u64,
+    /// The same by operation.
+    pub waiting_of: BTreeMap<&'static str, u64>,
     /// Each operation in flight has an age; none may be left.
-    unfinished: u64,
+    pub unfinished: u64,
     /// Response times: count and greatest, ns.
-    response: (u64, u64),
+    pub response: (u64, u64),
 }
 
 impl Sums {
-    fn add(&mut self, harvest: IntervalHarvest) {
+    pub fn add(&mut self, harvest: IntervalHarvest) {
         for lane in harvest.lanes {
             let sum = self.lanes.entry((lane.workload, lane.target, lane.op.name())).or_default();
             let more = [lane.arrivals, lane.ops, lane.bytes, lane.errors];
@@ -91,12 +93,12 @@ impl Sums {
         self.notes.extend(harvest.notes);
     }
 
-    fn of(&self, workload: usize, op: &'static str) -> [u64; 4] {
+    pub fn of(&self, workload: usize, op: &'static str) -> [u64; 4] {
         let lanes = self.lanes.iter().filter(|((at, _, kind), _)| (*at, *kind) == (workload, op));
         lanes.fold([0; 4], |sum, (_, more)| std::array::from_fn(|at| sum[at] + more[at]))
     }
 
-    fn steps_of(&self, op: &'static str) -> [u64; 3] {
+    pub fn steps_of(&self, op: &'static str) -> [u64; 3] {
         let steps = self.steps.iter().filter(|((_, _, kind), _)| *kind == op);
         steps.fold([0; 3], |sum, (_, more)| std::array::from_fn(|at| sum[at] + more[at]))
     }
@@ -104,11 +106,11 @@ impl Sums {
 
 impl Bench {
     /// So many empty anchors.
-    fn new(anchors: usize, shape: &TreeShape) -> Self {
+    pub fn new(anchors: usize, shape: &TreeShape) -> Self {
         Self::at(tempfile::Builder::new().prefix("iodyno-trees-").tempdir_in("/dev/shm").unwrap(), anchors, shape)
     }
 
-    fn at(folder: tempfile::TempDir, anchors: usize, shape: &TreeShape) -> Self {
+    pub fn at(folder: tempfile::TempDir, anchors: usize, shape: &TreeShape) -> Self {
         let open = |at: usize| {
             let anchor = folder.path().join(format!("fsd{at}"));
             std::fs::create_dir_all(&anchor).unwrap();
@@ -119,20 +121,20 @@ impl Bench {
     }
 
     /// The same with what is there.
-    fn again(self, shape: &TreeShape) -> Self {
+    pub fn again(self, shape: &TreeShape) -> Self {
         let open = |at: usize| Some(Arc::new(Tree::at(&self.anchor(at), shape, Opening::Existing).unwrap()));
         Self { trees: (0..self.trees.len()).map(open).collect(), ..self }
     }
 
-    fn anchor(&self, at: usize) -> PathBuf {
+    pub fn anchor(&self, at: usize) -> PathBuf {
         self.folder.path().join(format!("fsd{at}"))
     }
 
-    fn tree(&self, at: usize) -> &Tree {
+    pub fn tree(&self, at: usize) -> &Tree {
         self.trees[at].as_deref().unwrap()
     }
 
-    fn plan(&self, run: Run) -> Plan {
+    pub fn plan(&self, run: Run) -> Plan {
         let spec = |at: usize| TreeSpec {
             name: format!("fsd{at}"),
             anchor: self.anchor(at),
@@ -142,12 +144,12 @@ impl Bench {
         Plan { trees: (0..self.trees.len()).map(spec).collect(), runs: vec![run], ..Plan::default() }
     }
 
-    fn input<'a>(&'a self, plan: &'a Plan, rate: ResolvedRate) -> RunInput<'a> {
+    pub fn input<'a>(&'a self, plan: &'a Plan, rate: ResolvedRate) -> RunInput<'a> {
         let (run, seed) = (&plan.runs[0], 7);
         RunInput { plan, run, rate, targets: &[], trees: &self.trees, seed, varying_seed: seed, data_seed: seed }
     }
 
-    fn go(&self, run: Run, rate: ResolvedRate, time: Option<Duration>) -> Sums {
+    pub fn go(&self, run: Run, rate: ResolvedRate, time: Option<Duration>) -> Sums {
         let elapsed_ns = time.map(|time| u64::try_from(time.as_nanos()).unwrap());
         let plan = self.plan(Run { elapsed_ns, ..run });
         let input = self.input(&plan, rate);
@@ -165,22 +167,25 @@ impl Bench {
         }
         let FinishedRun { harvest, open } = running.finish(Duration::from_secs(5)).unwrap();
         sums.unfinished = open.iter().map(|end| end.in_flight_age.count()).sum();
+        for end in &open {
+            *sums.waiting_of.entry(end.op.name()).or_default() += end.waiting_age.count();
+        }
         sums.waiting = open.iter().map(|end| end.waiting_age.count()).sum();
         sums.add(harvest);
         assert_eq!(sums.unfinished, 0);
         sums
     }
 
-    fn max(&self, loads: Vec<TreeLoad>) -> Sums {
+    pub fn max(&self, loads: Vec<TreeLoad>) -> Sums {
         self.go(of(loads), ResolvedRate::Max, None)
     }
 
-    fn format(&self, shape: &TreeShape) -> Sums {
+    pub fn format(&self, shape: &TreeShape) -> Sums {
         self.go(format(shape, 3, FormatTask::default()), ResolvedRate::Max, None)
     }
 
     /// What the state says of a tree: directories, files, bytes.
-    fn known(&self, at: usize) -> (u64, u64, u64) {
+    pub fn known(&self, at: usize) -> (u64, u64, u64) {
         let (state, layout) = (self.tree(at).state(), self.tree(at).layout());
         let files: Vec<_> = (0..layout.files()).map(|file| state.file(file)).filter(|file| file.exists).collect();
         let directories = (0..layout.directories()).filter(|at| state.has_directory(*at)).count();
@@ -188,7 +193,7 @@ impl Bench {
     }
 
     /// The same by a walk, which must agree.
-    fn found(&self, at: usize) -> (u64, u64, u64) {
+    pub fn found(&self, at: usize) -> (u64, u64, u64) {
         let mut sums = (0, 0, 0);
         walk(&self.anchor(at), &mut sums);
         assert_eq!(sums, self.known(at), "state and directory agree");
@@ -196,7 +201,7 @@ impl Bench {
     }
 }
 
-fn walk(folder: &Path, sums: &mut (u64, u64, u64)) {
+pub fn walk(folder: &Path, sums: &mut (u64, u64, u64)) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         let meta = entry.metadata().unwrap();
@@ -210,7 +215,7 @@ fn walk(folder: &Path, sums: &mut (u64, u64, u64)) {
 }
 
 /// Every file with its bytes.
-fn contents(folder: &Path, out: &mut BTreeMap<PathBuf, Vec<u8>>) {
+pub fn contents(folder: &Path, out: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -221,7 +226,7 @@ fn contents(folder: &Path, out: &mut BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-fn operations(run: Run, operations: u64) -> Run {
+pub fn operations(run: Run, operations: u64) -> Run {
     Run { stop: StopCondition { operations: Some(operations), ..StopCondition::default() }, ..run }
 }
 

@@ -8,10 +8,9 @@
     reason = "maps files, copies between them and buffers, and handles the signal of pages that are gone"
 )]
 
-use crate::EngineError;
 use plan::ReadHint;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, mmap_anonymous, msync, munmap};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -34,16 +33,31 @@ static PLACES: [Place; MAPPINGS_MAX] =
 /// What was done about the signal before, or that it could not be handled.
 static BEFORE: OnceLock<Result<libc::sigaction, i32>> = OnceLock::new();
 
+/// A file that cannot be mapped.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to map a target: {source}")]
+pub struct MapError {
+    /// What the kernel said.
+    pub source: std::io::Error,
+}
+
+impl MapError {
+    fn of(errno: i32) -> Self {
+        Self { source: std::io::Error::from_raw_os_error(errno) }
+    }
+}
+
 /// A file from its beginning on.
 #[derive(Debug)]
-pub(crate) struct Mapping {
+pub struct Mapping {
     base: *mut u8,
     bytes: usize,
     protection: ProtFlags,
     hint: ReadHint,
     /// Every operation is written out at once (`direct=1`).
     direct: bool,
-    file: Arc<OwnedFd>,
+    /// What is mapped again when a page was lost; `None`: nothing, the mapping is of no use then.
+    file: Option<Arc<OwnedFd>>,
     /// Index into [`PLACES`].
     place: usize,
     /// Pages that are no part of the file are left in it: no operation reaches the file for sure.
@@ -56,43 +70,53 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the first `bytes` of a file.
-    pub(crate) fn new(
+    /// Maps the first `bytes` of a file, again and again when pages are lost.
+    ///
+    /// # Errors
+    /// Those of `mmap(2)`; `EMFILE`: there are too many mappings.
+    pub fn new(
         file: &Arc<OwnedFd>,
         bytes: u64,
-        (reads, writes): (bool, bool),
+        uses: (bool, bool),
         (hint, direct): (ReadHint, bool),
-    ) -> Result<Self, EngineError> {
-        let before = BEFORE.get_or_init(handle_signal).as_ref();
-        let failed = |errno: i32| EngineError::system("map a target")(std::io::Error::from_raw_os_error(errno));
-        before.map_err(|errno| failed(*errno))?;
-        let bytes = usize::try_from(bytes).map_err(|_| failed(libc::ENOMEM))?;
+    ) -> Result<Self, MapError> {
+        let mut this = Self::once(file.as_fd(), bytes, uses)?;
+        (this.hint, this.direct, this.file) = (hint, direct, Some(Arc::clone(file)));
+        this.advise();
+        Ok(this)
+    }
+
+    /// Maps the first `bytes` of a file to be read, written or both. After the first page that was lost, nothing more can be done with it.
+    ///
+    /// # Errors
+    /// As [`Mapping::new`].
+    pub fn once(file: BorrowedFd<'_>, bytes: u64, (reads, writes): (bool, bool)) -> Result<Self, MapError> {
+        BEFORE.get_or_init(handle_signal).as_ref().map_err(|errno| MapError::of(*errno))?;
+        let bytes = usize::try_from(bytes).map_err(|_| MapError::of(libc::ENOMEM))?;
         let mut protection = ProtFlags::empty();
         protection.set(ProtFlags::READ, reads || !writes);
         protection.set(ProtFlags::WRITE, writes);
         // SAFETY: a new mapping at an address of the kernel's choice aliases nothing.
-        let base = unsafe { mmap(std::ptr::null_mut(), bytes.max(1), protection, MapFlags::SHARED, file.as_fd(), 0) };
-        let base = base.map_err(|error| failed(error.raw_os_error()))?.cast::<u8>();
-        let take =
-            |place: &Place| place.base.compare_exchange(0, base as usize, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        let base = unsafe { mmap(std::ptr::null_mut(), bytes.max(1), protection, MapFlags::SHARED, file, 0) };
+        let base = base.map_err(|error| MapError::of(error.raw_os_error()))?.cast::<u8>();
+        let take = |place: &Place| {
+            place.base.load(Ordering::Relaxed) == 0
+                && place.base.compare_exchange(0, base as usize, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
         let Some(place) = PLACES.iter().position(take) else {
             // SAFETY: just mapped, and used by nothing.
             let _ = unsafe { munmap(base.cast(), bytes.max(1)) };
-            return Err(failed(libc::EMFILE));
+            return Err(MapError::of(libc::EMFILE));
         };
         PLACES[place].bytes.store(bytes, Ordering::Release);
-        let this = Self {
-            base,
-            bytes,
-            protection,
-            hint,
-            direct,
-            file: Arc::clone(file),
-            place,
-            broken: AtomicBool::new(false),
-        };
-        this.advise();
-        Ok(this)
+        let (hint, direct, file, broken) = (ReadHint::Unset, false, None, AtomicBool::new(false));
+        Ok(Self { base, bytes, protection, hint, direct, file, place, broken })
+    }
+
+    /// How much of the file it is, bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes as u64
     }
 
     /// Tells the kernel how it will be read.
@@ -133,7 +157,8 @@ impl Mapping {
     }
 
     /// Copies out: bytes moved, or a negative errno.
-    pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) -> i32 {
+    #[must_use]
+    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> i32 {
         // SAFETY: `copy` gives an address with room for the buffer, which is no part of the mapping.
         self.copy(offset, buffer.len(), |from| unsafe {
             from.copy_to_nonoverlapping(buffer.as_mut_ptr(), buffer.len())
@@ -141,13 +166,15 @@ impl Mapping {
     }
 
     /// Copies in: bytes moved, or a negative errno.
-    pub(crate) fn write(&self, offset: u64, buffer: &[u8]) -> i32 {
+    #[must_use]
+    pub fn write(&self, offset: u64, buffer: &[u8]) -> i32 {
         // SAFETY: as in `read`.
         self.copy(offset, buffer.len(), |to| unsafe { to.copy_from_nonoverlapping(buffer.as_ptr(), buffer.len()) })
     }
 
     /// Writes out what is dirty: 0, or a negative errno.
-    pub(crate) fn sync(&self) -> i32 {
+    #[must_use]
+    pub fn sync(&self) -> i32 {
         if self.broken.load(Ordering::Acquire) {
             return -libc::EIO;
         }
@@ -163,10 +190,10 @@ impl Mapping {
 
     /// Maps the file again over pages that the handler has put in the place of lost ones.
     fn renew(&self) {
+        let Some(file) = &self.file else { return self.broken.store(true, Ordering::Release) };
         let flags = MapFlags::SHARED | MapFlags::FIXED;
         // SAFETY: exactly over this value's own mapping, into which nothing points.
-        let renewed =
-            unsafe { mmap(self.base.cast(), self.bytes.max(1), self.protection, flags, self.file.as_fd(), 0) };
+        let renewed = unsafe { mmap(self.base.cast(), self.bytes.max(1), self.protection, flags, file.as_fd(), 0) };
         self.broken.store(renewed.is_err(), Ordering::Release);
         self.advise();
     }
@@ -248,6 +275,19 @@ mod tests {
         assert_eq!(mapping.read(0, &mut buffer[..4096]), 4096);
         control.set_len(65_536).unwrap();
         assert_eq!((mapping.read(12_288, &mut buffer), buffer[0]), (8192, 0));
+    }
+
+    #[test]
+    fn a_mapping_for_once_is_of_no_use_after_a_page_was_lost() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(65_536).unwrap();
+        let mapping = Mapping::once(file.as_fd(), 65_536, (true, true)).unwrap();
+        let mut buffer = vec![0_u8; 4096];
+        assert_eq!((mapping.bytes(), mapping.write(8192, &buffer)), (65_536, 4096));
+        file.set_len(4096).unwrap();
+        assert_eq!(mapping.read(8192, &mut buffer), -libc::EIO);
+        file.set_len(65_536).unwrap();
+        assert_eq!(mapping.read(0, &mut buffer), -libc::EIO);
     }
 
     #[test]
