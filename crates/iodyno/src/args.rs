@@ -144,8 +144,8 @@ pub(crate) enum LanguageArg {
     Vdbench's flags -f -o -e -i -w -r -s -l -t -t1 -t2 -tf and `+` work as in Vdbench; see docs/vdbench.md.\n\
     fio's options are in docs/fio.md.")]
 pub(crate) struct RunArgs {
-    /// Vdbench parameter files (read in order, as one file) or fio job files (- is standard input), and name=value
-    /// for variables.
+    /// Vdbench parameter files (read in order, as one file) or fio job files (- is standard input), or personality:NAME for
+    /// a load that iodyno brings along (docs/personalities.md), and name=value for variables.
     #[arg(value_name = "FILE|NAME=VALUE")]
     pub(crate) inputs: Vec<OsString>,
     /// Parameter file; the same as naming it without -f.

@@ -5,6 +5,8 @@
 //! there was no error, and all that was found in any case. What the language can say and this version cannot execute is
 //! in the plan, with one sentence each in [`plan::Plan::unsupported`].
 //!
+//! [`PERSONALITIES`] are parameter files that are part of the program.
+//!
 //! This is the crate that the others import. The languages have crates of their own, `vdbench_files` and `fio_jobs`, which
 //! share `parameter_text`; the tests of all four are here.
 
