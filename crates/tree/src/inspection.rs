@@ -1,11 +1,11 @@
 //! Proves that an anchor holds nothing but a tree, of whatever shape, before anything in it is written or deleted.
 //!
 //! Only names that [`name_kind`](crate::name_kind) knows, at the level that they say, of the right kind, on the same mount as the
-//! anchor, and files without a second name, are of a tree. No link is followed; what is foreign is not looked into.
+//! anchor, and files without a second name but those of flows, are of a tree. No link is followed; what is foreign is not looked into.
 
 use crate::names::{CONTROL_FILE, directory_numbers, file_number};
 use crate::tree::open_anchor;
-use crate::{NameKind, TreeError, name_kind};
+use crate::{NameKind, TreeError, is_link_name, name_kind, own_names};
 use output::EntryKind;
 use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, Statx, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
@@ -41,6 +41,8 @@ pub struct Inspection {
     pub files: u64,
     /// Their size together.
     pub bytes: u64,
+    /// What flows that were killed have left.
+    pub leftovers: u64,
     /// Is there a control file?
     pub has_control_file: bool,
     /// Entries that are not of a tree.
@@ -206,6 +208,7 @@ impl Walk<'_> {
                         self.found.files += 1;
                         self.found.bytes = self.found.bytes.saturating_add(found.stx_size);
                     }
+                    Some(NameKind::Leftover) => self.found.leftovers += 1,
                     Some(NameKind::Control) => self.found.has_control_file = true,
                     _ => {}
                 }
@@ -246,6 +249,8 @@ impl Walk<'_> {
                 (EntryKind::Directory, is_level && depth <= LEVELS_MAX)
             }
             Some(NameKind::File) => (EntryKind::File, !is_top && file_number(name).is_some()),
+            Some(NameKind::Leftover) if is_link_name(name) => (EntryKind::Link, !is_top),
+            Some(NameKind::Leftover) => (EntryKind::File, !is_top),
             Some(NameKind::Control) => (EntryKind::File, is_top),
             None if is_top && (is_unfinished(name) || name == NO_DISMOUNT) => (EntryKind::File, true),
             None if is_top && level.is_mount_root && name == LOST_FOUND => (EntryKind::Directory, true),
@@ -266,7 +271,8 @@ impl Walk<'_> {
             return Some("something is mounted there".to_string());
         }
         let names = found.stx_nlink;
-        (kind == EntryKind::File && names > 1).then(|| format!("it is one of {names} names of the same file"))
+        let is_shared = kind == EntryKind::File && names > 1 && own_names(level.fd.as_fd(), name) < u64::from(names);
+        is_shared.then(|| format!("it is one of {names} names of the same file"))
     }
 }
 

@@ -24,6 +24,6 @@ pub use file_set::FileSet;
 pub use inspection::{Anchor, Inspection};
 pub use java_random::JavaRandom;
 pub use layout::TreeLayout;
-pub use names::{CONTROL_FILE, NameKind, name_kind};
+pub use names::{CONTROL_FILE, LINK, MOVED, NameKind, SUFFIXES, SYM, TEMP, is_link_name, name_kind, own_names};
 pub use state::{FileState, TreeState};
 pub use tree::{Opening, Tree};

@@ -1,4 +1,7 @@
-//! Which names in an anchor are those of a tree: exactly those that Vdbench makes.
+//! Which names in an anchor are those of a tree: exactly those that Vdbench makes, and for a while those of flows.
+
+use rustix::fs::AtFlags;
+use std::os::fd::BorrowedFd;
 
 /// What a name in an anchor stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +12,21 @@ pub enum NameKind {
     File,
     /// What Vdbench keeps about a tree, in the anchor only: `vdb_control.file`.
     Control,
+    /// What a flow that was killed leaves beside a file: the file's name with one of [`SUFFIXES`] behind. [`SYM`] is a symbolic
+    /// link, the others are files.
+    Leftover,
 }
+
+/// Behind the name of a file that a flow has renamed.
+pub const MOVED: &str = ".moved";
+/// Behind the name of a file, of one that may take its place.
+pub const TEMP: &str = ".temp";
+/// Behind the name of a file, its second name.
+pub const LINK: &str = ".link";
+/// Behind the name of a file, a symbolic link to it.
+pub const SYM: &str = ".sym";
+/// What flows put behind a file's name while they work on it.
+pub const SUFFIXES: [&str; 4] = [MOVED, TEMP, LINK, SYM];
 
 /// Name of the control file.
 pub const CONTROL_FILE: &str = "vdb_control.file";
@@ -21,9 +38,36 @@ pub fn name_kind(name: &[u8]) -> Option<NameKind> {
         Some(NameKind::Control)
     } else if directory_numbers(name).is_some() {
         Some(NameKind::Directory)
+    } else if file_number(name).is_some() {
+        Some(NameKind::File)
     } else {
-        file_number(name).map(|_| NameKind::File)
+        file_number(without_suffix(name)?).map(|_| NameKind::Leftover)
     }
+}
+
+/// A name without the suffix of a flow; `None`: it has none.
+fn without_suffix(name: &[u8]) -> Option<&[u8]> {
+    SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix.as_bytes()))
+}
+
+/// Is it the name of a symbolic link, among leftovers of flows?
+#[must_use]
+pub fn is_link_name(name: &[u8]) -> bool {
+    name.ends_with(SYM.as_bytes())
+}
+
+/// How many names, of those that flows give a file in its directory, and its own, this file has. Where it has no more names than
+/// these, nothing foreign is the same file.
+#[must_use]
+pub fn own_names(directory: BorrowedFd<'_>, name: &[u8]) -> u64 {
+    let identity = |name: &[u8]| {
+        let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some((stat.st_dev, stat.st_ino))
+    };
+    let Some(own) = identity(name) else { return 0 };
+    let stem = without_suffix(name).unwrap_or(name);
+    let others = SUFFIXES.iter().map(|suffix| [stem, suffix.as_bytes()].concat());
+    std::iter::once(stem.to_vec()).chain(others).filter(|name| identity(name) == Some(own)).count() as u64
 }
 
 /// Level and number in its parent, from 1, of a name of a directory.
@@ -61,7 +105,15 @@ mod tests {
         for name in ["vdb_f0001.file", "vdb_f9999.file", "vdb_f10000.file", "vdb_f0100.file"] {
             assert_eq!(of(name), Some(NameKind::File), "{name}");
         }
+        for name in ["vdb_f0001.file.moved", "vdb_f0001.file.temp", "vdb_f10000.file.link", "vdb_f0001.file.sym"] {
+            assert_eq!(of(name), Some(NameKind::Leftover), "{name}");
+        }
         let foreign = [
+            "vdb_f0001.file.temp.temp",
+            "vdb_f1.file.temp",
+            "vdb.1_1.dir.moved",
+            "vdb_control.file.temp",
+            ".temp",
             "vdb.1_1.dir2",
             "vdb.1_1",
             "vdb.01_1.dir",

@@ -7,30 +7,15 @@ use plan::generate::OperationKind;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
-use tree::{FileState, NameKind, name_kind};
+use std::sync::Arc;
+use tree::{FileState, NameKind, is_link_name, name_kind, own_names};
 
 impl TreeThread<'_> {
     /// A thread's part of deleting everything. False: the run is over, or there is something left.
     pub(crate) fn delete_all(&mut self) -> bool {
         let lane = self.lane;
-        if lane.phases.piece() == 0 {
-            self.list_directories();
-        }
-        if !self.pass() {
-            return false;
-        }
-        let directories = lane.phases.found.lock().map(|found| std::sync::Arc::clone(&found)).unwrap_or_default();
+        let Some(directories) = self.delete_files(false) else { return false };
         let at = |piece: u64| usize::try_from(piece).ok().filter(|at| *at < directories.len());
-        while self.may_go_on()
-            && let Some(at) = at(lane.phases.piece())
-        {
-            if !self.empty_directory(&directories[at]) {
-                break;
-            }
-        }
-        if !self.pass() {
-            return false;
-        }
         let depth = |path: &[u8]| path.iter().filter(|byte| **byte == b'/').count();
         let deepest = directories.iter().map(|path| depth(path)).max().unwrap_or(0);
         for level in (0..=deepest).rev() {
@@ -49,6 +34,31 @@ impl TreeThread<'_> {
         true
     }
 
+    /// A thread's part of deleting what flows that were killed have left. False: the run is over.
+    pub(crate) fn delete_leftovers(&mut self) -> bool {
+        self.delete_files(true).is_some()
+    }
+
+    /// Deletes all files, or only what flows have left; gives the directories. `None`: the run is over.
+    fn delete_files(&mut self, only_leftovers: bool) -> Option<Arc<Vec<Vec<u8>>>> {
+        let lane = self.lane;
+        if lane.phases.piece() == 0 {
+            self.list_directories();
+        }
+        if !self.pass() {
+            return None;
+        }
+        let directories = lane.phases.found.lock().map(|found| Arc::clone(&found)).unwrap_or_default();
+        while self.may_go_on()
+            && let Some(path) = usize::try_from(lane.phases.piece()).ok().and_then(|at| directories.get(at))
+        {
+            if !self.empty_directory(path, only_leftovers) {
+                break;
+            }
+        }
+        self.pass().then_some(directories)
+    }
+
     /// Finds the directories of trees in the anchor, the anchor itself (an empty path) among them.
     fn list_directories(&mut self) {
         let (mut all, mut next) = (vec![Vec::new()], 0);
@@ -56,16 +66,15 @@ impl TreeThread<'_> {
             let above = all[next].clone();
             next += 1;
             let Ok(directory) = self.directory(&above) else { continue };
-            each_entry(&directory, |name, stat| {
-                let is_one = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-                if is_one && name_kind(name) == Some(NameKind::Directory) {
+            each_entry(&directory, &[NameKind::Directory], |name, stat| {
+                if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
                     all.push(joined(&above, name));
                 }
                 true
             });
         }
         if let Ok(mut found) = self.lane.phases.found.lock() {
-            *found = std::sync::Arc::new(all);
+            *found = Arc::new(all);
         }
     }
 
@@ -75,15 +84,19 @@ impl TreeThread<'_> {
         open_below(self.tree().anchor(), path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
     }
 
-    /// Deletes the files of a directory. False: the run is over.
-    fn empty_directory(&mut self, path: &[u8]) -> bool {
+    /// Deletes the files of a directory, or only what flows have left. False: the run is over.
+    fn empty_directory(&mut self, path: &[u8], only_leftovers: bool) -> bool {
         let Ok(directory) = self.directory(path) else { return true };
         let mut goes_on = true;
         let mut names: Vec<Vec<u8>> = Vec::new();
-        each_entry(&directory, |name, stat| {
-            let is_one = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink == 1;
-            // The anchor itself has no files of a tree; its control file is not the engine's.
-            if is_one && name_kind(name) == Some(NameKind::File) {
+        // The anchor itself has no files of a tree; its control file is not the engine's.
+        let kinds: &[NameKind] =
+            if only_leftovers { &[NameKind::Leftover] } else { &[NameKind::File, NameKind::Leftover] };
+        each_entry(&directory, kinds, |name, stat| {
+            let is_link = name_kind(name) == Some(NameKind::Leftover) && is_link_name(name);
+            let kind = if is_link { FileType::Symlink } else { FileType::RegularFile };
+            let is_alone = stat.st_nlink == 1 || own_names(directory.as_fd(), name) >= u64::from(stat.st_nlink);
+            if FileType::from_raw_mode(stat.st_mode) == kind && is_alone {
                 names.push(name.to_vec());
             }
             if names.len() == 1024 {
@@ -121,14 +134,16 @@ fn joined(above: &[u8], name: &[u8]) -> Vec<u8> {
     if above.is_empty() { name.to_vec() } else { [above, name].join(&b'/') }
 }
 
-/// Visits what a directory holds on its own file system, until `visit` says false.
-fn each_entry(directory: &OwnedFd, mut visit: impl FnMut(&[u8], &Stat) -> bool) {
+/// Visits what a directory holds of these kinds on its own file system, until `visit` says false.
+fn each_entry(directory: &OwnedFd, kinds: &[NameKind], mut visit: impl FnMut(&[u8], &Stat) -> bool) {
     let (Ok(entries), Ok(own)) = (Dir::read_from(directory), rustix::fs::fstat(directory)) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let is_known = name_kind(name.to_bytes()).is_some();
+        if !name_kind(name.to_bytes()).is_some_and(|kind| kinds.contains(&kind)) {
+            continue;
+        }
         let Ok(stat) = rustix::fs::statat(directory.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-        if is_known && stat.st_dev == own.st_dev && !visit(name.to_bytes(), &stat) {
+        if stat.st_dev == own.st_dev && !visit(name.to_bytes(), &stat) {
             return;
         }
     }

@@ -11,16 +11,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
-use tree::FileState;
-
-/// Behind the name of a file that is renamed.
-pub(crate) const MOVED: &str = ".moved";
-/// Behind the name of a file, of one that may take its place.
-pub(crate) const TEMP: &str = ".temp";
-/// Behind the name of a file, its second name.
-pub(crate) const LINK: &str = ".link";
-/// Behind the name of a file, a symbolic link to it.
-pub(crate) const SYM: &str = ".sym";
+use tree::{FileState, LINK, MOVED, SYM, TEMP};
 
 /// A file that is or may be open.
 #[derive(Debug, Default)]

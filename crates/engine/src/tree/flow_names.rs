@@ -5,7 +5,7 @@
 use super::below::{in_directory, open_below};
 use super::flow::Part;
 use super::flow_data::Place;
-use super::flow_file::{FlowFile, FlowSlot, LINK, MOVED, SYM, TEMP};
+use super::flow_file::{FlowFile, FlowSlot};
 use super::thread::{Failure, TreeThread};
 use super::transfers::flags_of;
 use super::xattrs::{self, Attributed};
@@ -16,6 +16,7 @@ use rustix::path::DecInt;
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use tree::{LINK, MOVED, SYM, TEMP};
 
 /// What is read of a directory at a time, bytes.
 const LISTED: usize = 1 << 15;

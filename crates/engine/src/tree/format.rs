@@ -13,7 +13,8 @@ use tree::FileState;
 impl TreeThread<'_> {
     /// A thread's part of making its lane's tree.
     pub(crate) fn run_format(&mut self, task: FormatTask) {
-        if task.deletes && !self.delete_all() || task.only_deletes {
+        let is_clean = if task.deletes { self.delete_all() } else { self.delete_leftovers() };
+        if !is_clean || task.only_deletes {
             return;
         }
         let lane = self.lane;

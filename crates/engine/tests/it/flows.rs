@@ -2,7 +2,7 @@
 
 use crate::trees::{Bench, KIB, Sums, contents, format, load, of, one, operations, shape};
 use engine::ResolvedRate;
-use plan::generate::OperationKind as Op;
+use plan::generate::{ArrivalSchedule, GeneratorPart, OperationKind as Op};
 use plan::{FileOrder, FileSelect, FlowStep, FormatTask, SyncEvery, TreeLoad, TreeShape, TreeTask};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -148,4 +148,359 @@ fn operations_do_to_files_what_they_say() {
     let steps = [sized(Op::Append, 500), sized(Op::Tail, 1 << 20), sized(Op::Append, 700), sized(Op::Tail, 1 << 20)];
     let followed = go(&bench, flow(&shape, &steps, 1), 4);
     assert_eq!(followed.of(0, "tail")[2], 10 * KIB + 500 + 500 + 700, "{followed:?}");
+}
+
+/// Flows of mail servers: 13 operations on four files.
+fn mail() -> Vec<FlowStep> {
+    let mut steps = vec![step(Op::Delete), next(step(Op::Create)), sized(Op::Append, 5000), step(Op::Fsync)];
+    steps.extend([step(Op::Close), next(step(Op::Open)), step(Op::ReadFile), sized(Op::Append, 3000)]);
+    steps.extend([step(Op::Fsync), step(Op::Close), next(step(Op::Open)), step(Op::ReadFile), step(Op::Close)]);
+    steps
+}
+
+/// How often each operation is among these.
+fn counts(steps: &[FlowStep]) -> BTreeMap<&'static str, u64> {
+    let mut counts = BTreeMap::new();
+    steps.iter().for_each(|step| *counts.entry(step.op.name()).or_default() += 1);
+    counts
+}
+
+#[test]
+fn operations_of_a_flow_have_their_shares() {
+    let shape = shape(1, 4, 10, 8 * KIB);
+    let bench = bench("/dev/shm", &shape);
+    let steps = mail();
+    for (threads, select) in [(1, FileSelect::Sequential), (1, FileSelect::Random), (4, FileSelect::Random)] {
+        let load = TreeLoad { select, ..flow(&shape, &steps, threads) };
+        let sums = bench.go(of(vec![load]), ResolvedRate::Max, Some(Duration::from_millis(300)));
+        assert!(sums.failures.is_empty() && sums.notes.is_empty(), "{sums:?}");
+        let done: u64 = sums.lanes.values().map(|sum| sum[1]).sum();
+        let per_flow = steps.len() as u64;
+        for (op, each) in counts(&steps) {
+            let found = sums.of(0, op)[1];
+            if threads == 1 {
+                let begun = counts(&steps[..usize::try_from(done % per_flow).unwrap()]);
+                let begun = begun.get(op).copied().unwrap_or(0);
+                assert_eq!(found, done / per_flow * each + begun, "{op}: {sums:?}");
+            } else {
+                let least = done.saturating_sub(per_flow * u64::from(threads)) / per_flow;
+                assert!((least * each..=(done / per_flow + 4) * each).contains(&found), "{op}: {sums:?}");
+            }
+        }
+        // Each opens and closes what it uses: an interrupted one leaves nothing open, and nothing half made.
+        bench.found(0);
+        assert!(names(&bench.anchor(0)).len() >= 36);
+    }
+}
+
+#[test]
+fn what_is_due_of_a_flow_is_done_or_failed_or_waits() {
+    let shape = shape(1, 4, 10, 8 * KIB);
+    let bench = bench("/dev/shm", &shape);
+    let steps = mail();
+    // What keeps up, and what cannot.
+    for (rate, threads) in [(1300.0, 3), (2_000_000.0, 3)] {
+        let load = flow(&shape, &steps, threads);
+        let sums = bench.go(of(vec![load]), ResolvedRate::PerSecond(rate), Some(Duration::from_millis(400)));
+        let (arrivals, whole) = (plan::Arrivals::default(), GeneratorPart::WHOLE);
+        let mut schedule = ArrivalSchedule::new(rate / 13.0, &arrivals, 7, whole).unwrap();
+        let moments = std::iter::from_fn(|| Some(schedule.next_ns()));
+        let flows = moments.take_while(|at_ns| *at_ns < 400_000_000).count() as u64;
+        for (op, each) in counts(&steps) {
+            let [due, done, _, failed] = sums.of(0, op);
+            assert_eq!(due, flows * each, "{op} at {rate}: {sums:?}");
+            let waiting = sums.waiting_of.get(op).copied().unwrap_or(0);
+            assert_eq!(due, done + failed + waiting, "{op} at {rate}: {sums:?}");
+        }
+        assert!(sums.failures.is_empty() && sums.notes.is_empty(), "{sums:?}");
+        bench.found(0);
+    }
+    let limited = bench.go(operations(of(vec![flow(&shape, &steps, 3)]), 100), ResolvedRate::PerSecond(5000.0), None);
+    assert_eq!(limited.lanes.values().map(|sum| sum[1]).sum::<u64>(), 100, "{limited:?}");
+}
+
+#[test]
+fn a_file_that_others_deleted_fails_the_operations_on_it_and_no_more() {
+    let shape = shape(1, 1, 4, 8 * KIB);
+    let bench = bench("/dev/shm", &shape);
+    let gone = bench.anchor(0).join("vdb.1_1.dir/vdb_f0002.file");
+    std::fs::remove_file(&gone).unwrap();
+    let steps = [step(Op::Open), step(Op::Append), step(Op::Fsync), step(Op::Close), next(step(Op::Getattr))];
+    let sums = go(&bench, flow(&shape, &steps, 1), 50);
+    // The second file of all is opened, or asked for, once.
+    let failed: u64 = sums.lanes.values().map(|sum| sum[3]).sum();
+    let done: u64 = sums.lanes.values().map(|sum| sum[1]).sum();
+    assert!((failed == 4 || failed == 1) && done + failed == 50, "{sums:?}");
+    let is_said = |text: &String| text.starts_with(&gone.display().to_string()) && text.contains("No such file");
+    assert!(sums.failures.len() as u64 == failed && sums.failures.iter().all(is_said), "{sums:?}");
+    bench.found(0);
+    // The open is what failed of all four.
+    bench.format(&shape);
+    std::fs::remove_file(&gone).unwrap();
+    let sums = go(&bench, flow(&shape, &steps[..4], 1), 40);
+    assert_eq!(
+        sums.lanes.values().map(|sum| sum[1..].to_vec()).map(|sum| (sum[0], sum[2])).collect::<Vec<_>>(),
+        [(9, 1); 4]
+    );
+    assert!(sums.failures[1..].iter().all(|text| text.contains("open failed")), "{sums:?}");
+}
+
+/// A file system in a folder until it is dropped; `None`: it may not be mounted here.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn new(at: &Path, arguments: &[&str]) -> Option<Self> {
+        let done = Command::new("mount").args(arguments).arg(at).output();
+        done.is_ok_and(|done| done.status.success()).then(|| Self(at.to_owned()))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_file_system_fails_what_is_left_of_a_flow() {
+    let shape = shape(1, 1, 12, 256 * KIB);
+    let folder = tempfile::Builder::new().prefix("iodyno-full-").tempdir_in("/tmp").unwrap();
+    let Some(mounted) = Mounted::new(folder.path(), &["-t", "tmpfs", "-o", "size=1m", "none"]) else { return };
+    let bench = Bench::at(folder, 1, &shape);
+    bench.go(
+        format(&shape, 1, FormatTask { only_directories: true, ..FormatTask::default() }),
+        ResolvedRate::Max,
+        None,
+    );
+    let steps = [step(Op::Create), sized(Op::Append, 256 * KIB), step(Op::Fsync), step(Op::Close)];
+    let load = TreeLoad { transfer: plan::TransferSize::Fixed(256 * KIB), ..flow(&shape, &steps, 2) };
+    let sums = go(&bench, load, 48);
+    let found = bench.found(0);
+    assert_eq!(found.1, 12);
+    assert_eq!(sums.of(0, "create"), [12, 12, 0, 0], "{sums:?}");
+    for op in ["append", "fsync", "close"] {
+        let [due, done, _, failed] = sums.of(0, op);
+        assert!(due == 12 && done + failed == 12 && failed == sums.of(0, "append")[3] && failed > 0, "{op}: {sums:?}");
+    }
+    assert!(sums.steps_of("close")[0] == sums.of(0, "close")[3], "{sums:?}");
+    drop(bench);
+    drop(mounted);
+}
+
+#[test]
+fn a_foreign_entry_is_never_replaced_followed_or_removed() {
+    let shape = shape(1, 1, 1, 8 * KIB);
+    let bench = bench("/dev/shm", &shape);
+    let file = bench.anchor(0).join("vdb.1_1.dir/vdb_f0001.file");
+    let outside = bench.anchor(0).with_file_name("outside");
+    std::fs::write(&outside, b"not ours").unwrap();
+    let flows = [
+        (".moved", vec![Op::Rename, Op::Rename]),
+        (".temp", vec![Op::Temp, Op::Append, Op::Fsync, Op::Close, Op::Rename]),
+        (".temp", vec![Op::CopyRange, Op::Rename]),
+        (".temp", vec![Op::Reflink]),
+        (".link", vec![Op::Link]),
+        (".sym", vec![Op::Symlink, Op::Readlink]),
+    ];
+    for (suffix, ops) in flows {
+        let planted = PathBuf::from(format!("{}{suffix}", file.display()));
+        for is_link in [true, false] {
+            match is_link {
+                true => std::os::unix::fs::symlink(&outside, &planted).unwrap(),
+                false => std::fs::write(&planted, b"of another").unwrap(),
+            }
+            let steps: Vec<FlowStep> = ops.iter().map(|op| step(*op)).collect();
+            let sums = go(&bench, flow(&shape, &steps, 2), 3 * ops.len() as u64);
+            let failed: u64 = sums.lanes.values().map(|sum| sum[3]).sum();
+            assert_eq!(failed, 3 * ops.len() as u64, "{suffix} {ops:?}: {sums:?}");
+            let is_said = |text: &String| text.contains(suffix) && text.contains("File exists");
+            assert!(sums.failures.iter().all(is_said), "{sums:?}");
+            assert_eq!(std::fs::symlink_metadata(&planted).unwrap().is_symlink(), is_link);
+            assert_eq!(std::fs::read(&planted).unwrap(), if is_link { &b"not ours"[..] } else { b"of another" });
+            assert_eq!(std::fs::read(&outside).unwrap(), b"not ours");
+            std::fs::remove_file(&planted).unwrap();
+            assert_eq!(bench.found(0), (1, 1, 8 * KIB));
+        }
+    }
+    // The file itself became a link, or another name of something: nothing is written through it.
+    std::fs::remove_file(&file).unwrap();
+    for is_link in [true, false] {
+        match is_link {
+            true => std::os::unix::fs::symlink(&outside, &file).unwrap(),
+            false => std::fs::hard_link(&outside, &file).unwrap(),
+        }
+        let sums = go(&bench, flow(&shape, &[step(Op::Append)], 1), 3);
+        assert!(sums.of(0, "append")[1] == 0 && sums.of(0, "append")[3] == 3, "{sums:?}");
+        assert_eq!(std::fs::read(&outside).unwrap(), b"not ours");
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+#[test]
+fn what_a_killed_flow_left_is_known_and_a_format_removes_it() {
+    let shape = shape(1, 2, 3, 8 * KIB);
+    let deletes = FormatTask { deletes: true, only_deletes: true, ..FormatTask::default() };
+    for (task, left) in [(FormatTask::default(), 6), (deletes, 0)] {
+        let bench = bench("/dev/shm", &shape);
+        let folder = bench.anchor(0).join("vdb.1_1.dir");
+        let at = |name: &str| folder.join(name);
+        let outside = bench.anchor(0).with_file_name("outside");
+        std::fs::write(&outside, b"not ours").unwrap();
+        std::fs::rename(at("vdb_f0001.file"), at("vdb_f0001.file.moved")).unwrap();
+        std::fs::hard_link(at("vdb_f0001.file.moved"), at("vdb_f0001.file.link")).unwrap();
+        std::fs::hard_link(at("vdb_f0002.file"), at("vdb_f0002.file.link")).unwrap();
+        std::fs::write(at("vdb_f0002.file.temp"), b"half").unwrap();
+        std::os::unix::fs::symlink(&outside, at("vdb_f0003.file.sym")).unwrap();
+        let inspect = || tree::Anchor::open(&bench.anchor(0)).unwrap().unwrap().inspect().unwrap();
+        let found = inspect();
+        assert_eq!((found.foreign, found.leftovers, found.files), (0, 5, 5), "{found:?}");
+        // These are not what a flow leaves.
+        std::fs::hard_link(&outside, at("vdb_f0001.file.temp")).unwrap();
+        std::os::unix::fs::symlink(&outside, at("vdb_f0003.file.temp")).unwrap();
+        std::fs::write(at("vdb_f0002.file.sym"), b"of another").unwrap();
+        assert_eq!(inspect().foreign, 3);
+        let foreign = [at("vdb_f0001.file.temp"), at("vdb_f0003.file.temp"), at("vdb_f0002.file.sym")];
+        let bench = bench.again(&shape);
+        let sums = bench.go(format(&shape, 2, task), ResolvedRate::Max, None);
+        assert_eq!(sums.of(0, "delete"), [if left > 0 { 5 } else { 10 }; 1].map(|count| [count, count, 0, 0])[0]);
+        for path in foreign {
+            std::fs::remove_file(path).unwrap();
+        }
+        let files = names(&bench.anchor(0));
+        assert!(files.len() == left && files.iter().all(|path| path.extension().unwrap() == "file"), "{files:?}");
+        assert_eq!(std::fs::read(&outside).unwrap(), b"not ours");
+    }
+}
+
+#[test]
+fn new_contents_take_the_place_of_a_file() {
+    let shape = shape(1, 1, 3, 8 * KIB);
+    let bench = bench("/dev/shm", &shape);
+    let anchor = bench.anchor(0);
+    let before = names(&anchor);
+    let all = |ops: &[FlowStep]| {
+        let load = TreeLoad { select: FileSelect::Once, ..flow(&shape, ops, 2) };
+        let sums = bench.max(vec![load]);
+        assert!(sums.failures.is_empty() && sums.lanes.values().all(|sum| sum[1] % 3 == 0), "{sums:?}");
+        bench.found(0);
+        assert_eq!(names(&anchor), before, "{ops:?}");
+        sums
+    };
+    let durable = [step(Op::Temp), sized(Op::Append, 5000), step(Op::Fsync), step(Op::Close), step(Op::Rename)];
+    assert!(all(&durable).steps.is_empty());
+    assert_eq!(sizes(&anchor), [5000].into());
+    // Without the rename it is gone.
+    let sums = all(&durable[..2]);
+    assert_eq!((sums.steps_of("close")[0], sums.steps_of("delete")[0], sizes(&anchor)), (3, 3, [5000].into()));
+    let named = [step(Op::Delete), step(Op::Tmpfile), sized(Op::Append, 3000), step(Op::Link)];
+    assert_eq!(all(&named).steps_of("close")[0], 3);
+    assert_eq!(sizes(&anchor), [3000].into());
+    let mut contents_before = BTreeMap::new();
+    contents(&anchor, &mut contents_before);
+    let copied = all(&[step(Op::CopyRange), step(Op::Rename)]);
+    assert_eq!((copied.of(0, "copyrange")[2], copied.steps_of("temp")[0]), (9000, 3));
+    let mut after = BTreeMap::new();
+    contents(&anchor, &mut after);
+    assert!(contents_before == after);
+    let links = all(&[step(Op::Link), step(Op::Rename), sized(Op::Append, 100), step(Op::Getattr), step(Op::Symlink)]);
+    assert_eq!((links.steps_of("delete")[0], links.steps_of("rename")[0], sizes(&anchor)), (6, 3, [3100].into()));
+}
+
+#[test]
+fn blocks_are_shared_where_the_file_system_can() {
+    let shape = small();
+    let folder = tempfile::Builder::new().prefix("iodyno-reflink-").tempdir_in("/tmp").unwrap();
+    let image = folder.path().join("image");
+    std::fs::File::create(&image).unwrap().set_len(300 << 20).unwrap();
+    let made = Command::new("mkfs.btrfs").arg("-q").arg(&image).output();
+    let at = folder.path().join("mounted");
+    std::fs::create_dir(&at).unwrap();
+    let mounted = made
+        .is_ok_and(|made| made.status.success())
+        .then(|| Mounted::new(&at, &["-o", "loop", image.to_str().unwrap()]));
+    let Some(mounted) = mounted.flatten() else { return };
+    every_operation(at.to_str().unwrap(), &[]);
+    let bench = bench(at.to_str().unwrap(), &shape);
+    let sums = go(&bench, flow(&shape, &[step(Op::Reflink), step(Op::Rename), step(Op::Fsync)], 2), 60);
+    assert_eq!((sums.of(0, "reflink"), sums.of(0, "rename")), ([20, 20, 0, 0], [20, 20, 0, 0]), "{sums:?}");
+    assert_eq!(sizes(&bench.anchor(0)), [10 * KIB].into());
+    bench.found(0);
+    drop(bench);
+    drop(mounted);
+}
+
+#[test]
+fn threads_of_a_flow_make_what_the_others_need() {
+    let shape = shape(1, 1, 2, 8 * KIB);
+    let bench = bench("/dev/shm", &shape);
+    let steps = [step(Op::Delete), next(step(Op::Create))];
+    for threads in [1, 8] {
+        let sums =
+            bench.go(of(vec![flow(&shape, &steps, threads)]), ResolvedRate::Max, Some(Duration::from_millis(200)));
+        assert!(sums.notes.is_empty() && sums.failures.is_empty() && sums.of(0, "create")[1] > 8, "{sums:?}");
+        bench.found(0);
+    }
+    // Two more are deleted than are made: soon none is left, and the run ends by itself.
+    bench.format(&shape);
+    let more = [step(Op::Delete), next(step(Op::Delete)), next(step(Op::Create))];
+    let sums = bench.max(vec![flow(&shape, &more, 2)]);
+    assert!(sums.notes[0].contains("has nothing left to do") && sums.failures.is_empty(), "{sums:?}");
+    // A file that several threads have open at a time, and lock in turn.
+    bench.format(&shape);
+    let locks = [step(Op::Open), step(Op::Flock), sized(Op::Write, 4096), step(Op::Close)];
+    let load = TreeLoad { access: FileOrder::RandomShared, ..flow(&shape, &locks, 8) };
+    let sums = bench.go(of(vec![load]), ResolvedRate::Max, Some(Duration::from_millis(200)));
+    assert!(sums.failures.is_empty() && sums.of(0, "flock")[1] > 8 && sums.unfinished == 0, "{sums:?}");
+}
+
+#[test]
+fn flows_take_turns_as_a_whole() {
+    let shape = small();
+    let bench = bench("/dev/shm", &shape);
+    let loads = vec![
+        flow(&shape, &[step(Op::Open), step(Op::ReadFile), step(Op::Close)], 2),
+        flow(&shape, &[step(Op::Statfs)], 2),
+        one(&shape, Op::Getattr, 1),
+    ];
+    let mut run = operations(of(loads), 6000);
+    for (workload, share) in run.workloads.iter_mut().zip([0.5, 0.3, 0.2]) {
+        (workload.share, workload.share_fixed) = (share, true);
+    }
+    let sums = bench.go(run, ResolvedRate::Max, None);
+    for (workload, (op, asked)) in [
+        (0, ("open", 1000)),
+        (0, ("readfile", 1000)),
+        (0, ("close", 1000)),
+        (1, ("statfs", 1800)),
+        (2, ("getattr", 1200)),
+    ] {
+        let done = sums.of(workload, op)[1];
+        assert!(done.abs_diff(asked) <= 8, "{op}: {done} of {asked}");
+    }
+}
+
+#[test]
+fn every_so_many_writes_are_made_durable_as_a_step() {
+    let shape = shape(1, 1, 4, 40 * KIB);
+    let bench = bench("/dev/shm", &shape);
+    for (data_only, name) in [(false, "fsync"), (true, "fdatasync")] {
+        let sync_every = Some(SyncEvery { writes: 4, data_only });
+        let load = TreeLoad { sync_every, select: FileSelect::Once, ..one(&shape, Op::Write, 2) };
+        let sums = bench.max(vec![load]);
+        assert_eq!((sums.of(0, "write")[1], sums.steps_of(name)), (40, [8, 0, 0]), "{sums:?}");
+        let steps: Vec<FlowStep> = std::iter::once(step(Op::Open)).chain(vec![step(Op::Append); 9]).collect();
+        let sums = go(&bench, TreeLoad { sync_every, ..flow(&shape, &steps, 1) }, 20);
+        assert_eq!(sums.steps_of(name), [4, 0, 0], "{sums:?}");
+    }
+}
+
+#[test]
+fn transfers_follow_each_other_in_a_file_also_from_flow_to_flow() {
+    let shape = shape(1, 1, 1, 10 * KIB);
+    let bench = bench("/dev/shm", &shape);
+    for (op, count, bytes) in [(Op::Write, 3, 10 * KIB), (Op::Read, 6, 20 * KIB), (Op::MmapRead, 3, 10 * KIB)] {
+        assert_eq!(go(&bench, flow(&shape, &[step(op)], 1), count).of(0, op.name())[2], bytes, "{op:?}");
+    }
+    let random = |op| TreeLoad { access: FileOrder::Random, ..flow(&shape, &[step(op)], 2) };
+    assert_eq!(go(&bench, random(Op::Read), 10).of(0, "read")[2], 40 * KIB);
 }
