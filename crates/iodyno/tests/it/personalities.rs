@@ -97,10 +97,7 @@ const EXPECTED: [Expected; 12] = [
         name: "mongo",
         small: &["width=10", "files=20", "size=4k", "ops=1400"],
         operations: 1_400,
-        turn: &[
-            ("users", &[("open", 2), ("append", 1), ("close", 2), ("readfile", 1)]),
-            ("deletes", &[("delete", 1)]),
-        ],
+        turn: &[("users", &[("open", 2), ("append", 1), ("close", 2), ("readfile", 1)]), ("deletes", &[("delete", 1)])],
         threads: 1,
     },
     Expected {
