@@ -49,6 +49,7 @@ mod open;
 mod out;
 mod output_args;
 mod output_checks;
+mod personality;
 mod picture;
 mod probe;
 mod query;

@@ -38,6 +38,7 @@ mod statement;
 mod storage;
 mod to_plan;
 mod value;
+mod variables;
 mod workload;
 
 use expansion_input::ExpansionInput;

@@ -50,6 +50,7 @@ mod outputs;
 mod own_devices;
 mod own_files;
 mod peers;
+mod personalities;
 mod probe_stacks;
 mod query;
 mod rates;
