@@ -1,8 +1,9 @@
 //! What a run would do, without doing any of it.
 
 use crate::dry_run_trees;
+use crate::execute::duration_at_most;
 use crate::non_defaults::departures;
-use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run, Workload};
+use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run, SteadyRounds, Workload};
 use quantity::text::{format_bytes, format_ns};
 use serde::Serialize;
 use target::{TargetAccess, WritePolicy};
@@ -126,7 +127,6 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
         }
     }
     lines.push(format!("runs ({}):", plan.runs.len()));
-    let mut duration_ns = Some(0_u64);
     for run in &plan.runs {
         lines.push(format!("  {}", describe_run(run)));
         lines.extend(Some(departures(run, RUN_SAID)).filter(|said| !said.is_empty()).map(|said| format!("    {said}")));
@@ -144,15 +144,20 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
             }
         }
         lines.extend(run.objectives.iter().map(|objective| format!("    fails if: {}", objective.text)));
-        duration_ns = duration_ns.zip(duration_of(run)).map(|(sum, run)| sum.saturating_add(run));
     }
+    lines.extend(plan.rounds.iter().flat_map(|rule| describe_rounds(plan, rule)));
+    let duration_ns = duration_at_most(plan, 0..plan.runs.len());
     for objective in &plan.objectives {
         lines.push(format!("every run fails if: {}", objective.text));
     }
     let is_open_by_data = plan.runs.iter().any(|run| run.elapsed_ns.is_none() && !run.is_of_commands());
     lines.push(match duration_ns {
         Some(ns) => format!("time: {} at most", format_ns(ns)),
-        None if is_open_by_data => "time: open, at least one run ends with its data and not with the clock".to_string(),
+        None if is_open_by_data => {
+            let rounds = longest_rounds(plan).map(|ns| format!("; the rounds take {} at most", format_ns(ns)));
+            let end = rounds.unwrap_or_default();
+            format!("time: open, at least one run ends with its data and not with the clock{end}")
+        }
         None => "time: open, at least one run ends with its commands and not with the clock".to_string(),
     });
     let mut obstacles: Vec<String> = plan.unsupported.iter().map(|what| what.sentence.clone()).collect();
@@ -163,6 +168,40 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     obstacles.extend(engine::check(plan, &sizes).iter().map(ToString::to_string));
     lines.extend(obstacles.iter().map(|why| format!("cannot run: {why}")));
     DryRun { lines, refused, obstacles, duration_ns, targets: findings }
+}
+
+/// Which runs are repeated, until when.
+fn describe_rounds(plan: &Plan, rule: &SteadyRounds) -> Vec<String> {
+    let named = |run: &Run| {
+        let loops = run.loops.iter().map(|(name, value)| format!(" {name}={value}"));
+        format!("{}{}", run.title, loops.collect::<String>())
+    };
+    let tracked = rule.tracked.iter().filter_map(|place| plan.runs.get(*place)).map(named);
+    let places = rule.places();
+    let mut lines = vec![format!(
+        "rounds of {}: runs {} to {} of the list again and again, {} times at most, until over {} rounds these range over no more than \
+         {} % of their average and rise or fall by no more than {} % of it: {}",
+        rule.name,
+        places.start + 1,
+        places.end,
+        rule.rounds_max,
+        rule.window,
+        rule.range * 100.0,
+        rule.slope * 100.0,
+        tracked.collect::<Vec<String>>().join(", ")
+    )];
+    lines.extend(
+        rule.before
+            .iter()
+            .map(|command| format!("  command before the first round, with your rights: {}", command.line)),
+    );
+    lines
+}
+
+/// How long all rounds of all rules take at most; `None` where there are none, or one has no end by the clock.
+fn longest_rounds(plan: &Plan) -> Option<u64> {
+    let all = plan.rounds.iter().map(|rule| duration_at_most(plan, rule.places()));
+    all.reduce(|sum, one| Some(sum?.saturating_add(one?))).flatten()
 }
 
 /// What a workload on targets departs from the defaults in.
