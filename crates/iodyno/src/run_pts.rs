@@ -61,6 +61,12 @@ pub(crate) fn read(
     let mut request = PtsRequest::of(test, target);
     request.interval_ns = args.interval.as_deref().map(|text| interval(text, "-i", INTERVAL_MIN_NS)).transpose()?;
     values.iter().try_for_each(|(name, value)| set(&mut request, name, value))?;
+    if !request.target.exists() && !matches!(request.capacity, Some(PtsCapacity::Bytes(_))) {
+        let name = request.target.display();
+        return Err(wrong(format!(
+            "{name}: it does not exist; name a device or file that does, or have a file made: iodyno run {PREFIX}{word} {name} capacity=1g"
+        )));
+    }
     let mut plan = pts_plan(&request).map_err(|mistake| wrong(mistake.to_string()))?;
     plan.settings.use_seed(args.seed);
     say!("iodyno: {CAVEAT}");

@@ -128,7 +128,7 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     }
     lines.push(format!("runs ({}):", plan.runs.len()));
     for run in &plan.runs {
-        lines.push(format!("  {}", describe_run(run)));
+        lines.push(format!("  {}", describe_run(run, size_of(run, &findings))));
         lines.extend(Some(departures(run, RUN_SAID)).filter(|said| !said.is_empty()).map(|said| format!("    {said}")));
         for workload in &run.workloads {
             match &workload.load {
@@ -257,7 +257,7 @@ pub(crate) fn duration_of(run: &Run) -> Option<u64> {
 }
 
 /// One line: what a run does and for how long.
-fn describe_run(run: &Run) -> String {
+fn describe_run(run: &Run, size_bytes: Option<u64>) -> String {
     let per_second = |rate: f64| format!("{} op/s", (rate * 1000.0).round() / 1000.0);
     let at_most = || run.offered(None).map_or("full speed".to_string(), per_second);
     let rate = match run.rate {
@@ -304,7 +304,9 @@ fn describe_run(run: &Run) -> String {
     };
     let limits = [("read and written", run.stop.total), ("read", run.stop.read), ("written", run.stop.written)]
         .iter()
-        .filter_map(|(what, limit)| limit.map(|limit| format!(", or until {} {what}", describe_limit(limit))))
+        .filter_map(|(what, limit)| {
+            limit.map(|limit| format!(", or until {} {what}", describe_limit(limit, size_bytes)))
+        })
         .collect::<String>();
     let rate = if run.is_of_commands() { String::new() } else { format!("  {rate}") };
     format!("{} {}{rate}  {time}{limits}  [{}]", run.title, loops.join(" "), workloads.join("; "))
@@ -340,9 +342,19 @@ fn whole(bytes: f64) -> u64 {
     bytes.round() as u64
 }
 
-fn describe_limit(limit: DataLimit) -> String {
+fn describe_limit(limit: DataLimit, size_bytes: Option<u64>) -> String {
     match limit {
         DataLimit::Bytes(bytes) => format_bytes(bytes),
-        DataLimit::TargetSizes(times) => format!("{times} × the targets' size"),
+        DataLimit::TargetSizes(times) => {
+            let sum = size_bytes.map(|bytes| format!(" ({})", format_bytes(whole(bytes as f64 * times))));
+            format!("{times} × the targets' size{}", sum.unwrap_or_default())
+        }
     }
+}
+
+/// The size of a run's targets together; `None` where one of them is not known.
+fn size_of(run: &Run, findings: &[TargetFinding]) -> Option<u64> {
+    let used = |index: &usize| run.workloads.iter().any(|workload| workload.targets.contains(index));
+    let all = findings.iter().enumerate().filter(|(index, _)| used(index));
+    all.map(|(_, finding)| finding.size_bytes).sum()
 }

@@ -126,7 +126,11 @@ pub(crate) fn steady(facts: &RecordingFacts) -> Option<Drawing> {
     table(vec![
         text("tracked", &|row| rows.get(row).map_or(String::new(), |(rounds, number)| rounds.name(*number))),
         text("steady", &|row| verdict(row).0.to_string()).toned(tones),
-        TableColumn::numbers("rounds", Unit::Count, (0..rows.len()).map(|row| Some(recorded(row)?.rounds() as f64))),
+        TableColumn::numbers(
+            "rounds done",
+            Unit::Count,
+            (0..rows.len()).map(|row| Some(recorded(row)?.rounds() as f64)),
+        ),
         text("rounds", &span).under("window"),
         number("average", unit, &|window| window.average).under("window"),
         number("smallest", unit, &|window| window.min).under("window"),
@@ -153,20 +157,17 @@ pub(crate) fn convergence(facts: &RecordingFacts) -> Option<Drawing> {
         .iter()
         .flat_map(|rounds| (0..rounds.recorded.values.len()).filter_map(move |number| panel(rounds, number)))
         .collect();
-    let x = axis("round", Unit::Count, Scale::Linear);
-    let body = Body::Panels { ticks: Vec::new(), panels, omitted: 0 };
+    let rounds = all.iter().map(|rounds| rounds.recorded.rounds()).max().unwrap_or(0);
+    let x = axis("round", Unit::None, Scale::Category);
+    let body = Body::Panels { ticks: (1..=rounds).map(|round| round.to_string()).collect(), panels, omitted: 0 };
     let is_empty = matches!(&body, Body::Panels { panels, .. } if panels.is_empty());
     (!is_empty).then(|| Drawing { x, y, body, marks: Vec::new() })
 }
 
 fn panel(rounds: &Rounds<'_>, number: usize) -> Option<Panel> {
     let recorded = &rounds.recorded;
-    let point = |(at, value): (usize, f64)| Point {
-        x: (at + 1) as f64,
-        y: value,
-        label: format!("round {}", at + 1),
-        within: None,
-    };
+    let point =
+        |(at, value): (usize, f64)| Point { x: at as f64, y: value, label: format!("round {}", at + 1), within: None };
     let line = |name: &str, style: LineStyle, points: Vec<Point>| PointLine { name: name.to_string(), style, points };
     let values = recorded.values.get(number)?.iter().enumerate();
     let points: Vec<Point> = values.filter_map(|(at, value)| Some(point((at, (*value)?)))).collect();
@@ -196,6 +197,9 @@ struct WindowFigure {
     /// 99.999 % of them were as fast.
     nines: Option<f64>,
 }
+
+/// A part of it.
+type FigureOf = fn(&WindowFigure) -> Option<f64>;
 
 impl WindowFigure {
     fn of(rounds: &Rounds<'_>, point: &RoundPoint<'_>) -> Self {
@@ -256,14 +260,14 @@ pub(crate) fn averages(facts: &RecordingFacts) -> Option<Drawing> {
         };
         if is_of_times {
             let group = format!("reads/writes {heading}");
-            let parts: [(&str, &dyn Fn(&WindowFigure) -> Option<f64>); 5] = [
-                ("average", &|figure| figure.average),
-                ("p99", &|figure| figure.service.p99),
-                ("p99.9", &|figure| figure.service.p999),
-                ("p99.999", &|figure| figure.nines),
-                ("greatest", &|figure| figure.service.max),
+            let parts: [(&str, FigureOf); 5] = [
+                ("average", |figure| figure.average),
+                ("p99", |figure| figure.service.p99),
+                ("p99.9", |figure| figure.service.p999),
+                ("p99.999", |figure| figure.nines),
+                ("greatest", |figure| figure.service.max),
             ];
-            columns.extend(parts.map(|(name, of)| numbers(name, of).under(&group)));
+            columns.extend(parts.map(|(name, of)| numbers(name, &of).under(&group)));
         } else {
             columns.push(numbers(&heading, &|figure| figure.average).under("reads/writes"));
         }

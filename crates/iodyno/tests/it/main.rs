@@ -51,6 +51,7 @@ mod own_devices;
 mod own_files;
 mod peers;
 mod probe_stacks;
+mod pts;
 mod query;
 mod rates;
 mod record_service;
