@@ -139,6 +139,7 @@ pub(crate) enum LanguageArg {
       iodyno run -t                                     Vdbench's quick test on a 40 MB scratch file\n  \
       iodyno run oltp.vdb --repeat 5                    all runs five times, means with confidence intervals\n  \
       iodyno run oltp.vdb + iorate=max,elapsed=10       add to every rd=\n  \
+      iodyno run pts:iops /dev/nvme1n1 --dry-run        SNIA's tests of SSDs: iops, throughput, latency, writesat (docs/pts.md)\n  \
       iodyno run --times 5 -- sort big.txt              a command, five times: time, CPU, memory and I/O (docs/commands.md)\n  \
       iodyno run --times 5 --vary threads=1,2,4 -- openssl speed -multi {threads} rsa2048    a run for each value\n\n\
     Vdbench's flags -f -o -e -i -w -r -s -l -t -t1 -t2 -tf and `+` work as in Vdbench; see docs/vdbench.md.\n\

@@ -62,6 +62,7 @@ mod report;
 mod run;
 mod run_command;
 mod run_command_args;
+mod run_pts;
 mod scan;
 mod scan_args;
 mod signals;

@@ -52,6 +52,7 @@ mod own_files;
 mod peers;
 mod personalities;
 mod probe_stacks;
+mod pts;
 mod query;
 mod rates;
 mod record_service;
