@@ -6,6 +6,7 @@
 mod address;
 mod command;
 mod content;
+mod entry_job;
 mod files;
 mod job;
 mod job_end;
@@ -28,6 +29,7 @@ mod workload;
 
 pub use address::{AddressDistribution, AddressOrder, AddressPattern};
 pub use command::{CommandLine, CommandLoad, Load};
+pub use entry_job::{CountedAs, EntryJob, StatCall};
 pub use content::{DedupContent, DedupSets, WriteContent};
 pub use files::*;
 pub use job::*;

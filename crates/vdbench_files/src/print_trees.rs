@@ -82,6 +82,7 @@ fn stand_in(format: &Run) -> Run {
         open: OpenFlags::default(),
         destination: None,
         sync_every: None,
+        entries: None,
     };
     let content = format.workloads.first().map(|workload| workload.content.clone()).unwrap_or_default();
     let workload = Workload { content, ..Workload::of_tree(format!("{name}_trees"), load, format.span) };

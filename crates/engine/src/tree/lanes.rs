@@ -173,6 +173,9 @@ fn run_thread(
         seed,
         kept: None,
     };
+    if let (TreeTask::One(kind), Some(job)) = (&lane.load.task, &lane.load.entries) {
+        return this.run_numbered(*kind, job);
+    }
     match &lane.load.task {
         TreeTask::Format(task) => this.run_format(*task),
         TreeTask::Flow(steps) => this.run_flow(steps),
