@@ -12,7 +12,9 @@ use crate::words::{
     percent, priority_split, range_of, split, steady, switch, turn, unquoted, zones_of,
 };
 use parameter_text::{Diagnostic, ReadingContext};
-use plan::{AddressDistribution, GapDistribution, LayoutKind, ReadHint, StatCall, SteadyMeasure, TargetOrder, TransferSize};
+use plan::{
+    AddressDistribution, GapDistribution, LayoutKind, ReadHint, StatCall, SteadyMeasure, TargetOrder, TransferSize,
+};
 use quantity::suggest;
 use std::collections::BTreeMap;
 

@@ -97,8 +97,7 @@ pub(crate) fn workload(
     let sizes = FileSizes::Fixed(if engine.are_directories { 0 } else { asked_bytes });
     let (total_bytes, working_set_bytes, shared) = (None, None, false);
     let (files, place) = (options.nrfiles, FilePlace::Bottom);
-    let shape =
-        TreeShape { depth: 1, width: 1, files, place, sizes, total_bytes, working_set_bytes, shared, names };
+    let shape = TreeShape { depth: 1, width: 1, files, place, sizes, total_bytes, working_set_bytes, shared, names };
     let load = TreeLoad {
         uses: vec![TreeUse { tree, shape }],
         task: TreeTask::One(engine.kind),
@@ -110,18 +109,27 @@ pub(crate) fn workload(
         open: OpenFlags::default(),
         destination: None,
         sync_every: None,
-        entries: Some(EntryJob {
-            are_directories: engine.are_directories,
-            operations,
-            elapsed_ns: options.runtime_ns.map(|runtime_ns| runtime_ns.saturating_add(warmup_ns)),
-            is_random: matches!(options.turn, TargetOrder::Random { .. }),
-            stat: options.stat,
-            made: made(options, engine),
-            unlinks: options.unlink,
-            counted,
-        }),
+        entries: Some(entry_job(options, engine, (operations, counted), warmup_ns)),
     };
     Some(Workload { rate, ..Workload::of_tree(name.to_string(), load, section.span) })
+}
+
+fn entry_job(
+    options: &Options,
+    engine: EntryEngine,
+    (operations, counted): (Option<u64>, CountedAs),
+    warmup_ns: u64,
+) -> EntryJob {
+    EntryJob {
+        are_directories: engine.are_directories,
+        operations,
+        elapsed_ns: options.runtime_ns.map(|runtime_ns| runtime_ns.saturating_add(warmup_ns)),
+        is_random: matches!(options.turn, TargetOrder::Random { .. }),
+        stat: options.stat,
+        made: made(options, engine),
+        unlinks: options.unlink,
+        counted,
+    }
 }
 
 /// The names of a copy's entries.
@@ -180,7 +188,11 @@ fn wrong(section: &JobSection, engine: EntryEngine) -> Vec<Wrong> {
         (options.nice != 0, "nice"),
     ];
     for (_, option) in absent.into_iter().filter(|(is_asked, _)| *is_asked) {
-        out.push((option, format!("`{option}` with `ioengine={name}`"), "leave it out: it is for jobs that read and write"));
+        out.push((
+            option,
+            format!("`{option}` with `ioengine={name}`"),
+            "leave it out: it is for jobs that read and write",
+        ));
     }
     for option in ["continue_on_error", "ignore_error"].into_iter().filter(|option| is_given(option)) {
         let message = format!("`{option}` with `ioengine={name}`, where the first operation that fails ends the job");
@@ -239,10 +251,14 @@ fn amounts(options: &Options, engine: EntryEngine) -> Result<(u64, CountedAs, Op
         _ => None,
     };
     // In fio's I/Os.
-    let limit = io_size.map_or_else(|| size.map_or(whole, |bytes| (bytes / bs).min(whole)), |bytes| bytes / bs);
-    let limit = options.number_ios.map_or(limit, |count| limit.min(count));
+    let part = size.map_or(whole, |bytes| (bytes / bs).min(whole));
+    let all = total((part, io_size.map(|bytes| bytes / bs)), options);
+    if all == 0 {
+        let message = format!("less than one bs of {bs} is to be done: fio would do nothing");
+        return Err(("size", message, "use a larger size= or io_size="));
+    }
     let is_paced = options.rate.iter().chain(&options.rate_iops).any(Option::is_some);
-    if ios > 1 && (limit != whole || is_paced) {
+    if ios > 1 && (all != whole.saturating_mul(options.loops) || is_paced) {
         let message = format!(
             "fio counts {ios} I/Os for each file of {asked_bytes} bytes, of which one does something: a rate or a part of them means \
              something else here"
@@ -250,8 +266,19 @@ fn amounts(options: &Options, engine: EntryEngine) -> Result<(u64, CountedAs, Op
         return Err(("bs", message, "make bs= as large as filesize="));
     }
     let endless = options.time_based && options.runtime_ns.is_some();
-    let operations = (!endless).then(|| (limit / ios).saturating_mul(options.loops));
-    Ok((asked_bytes, counted, operations))
+    Ok((asked_bytes, counted, (!endless).then_some(all / ios)))
+}
+
+/// So many I/Os fio does: `part` in each of its loops, or what `io_size` allows; and where all loops have done less than `io_size`, more
+/// of them, but no more than `io_size` for each loop that was asked for.
+fn total((part, io_size): (u64, Option<u64>), options: &Options) -> u64 {
+    let part = io_size.map_or(part, |io_size| part.min(io_size));
+    let mut all = part.saturating_mul(options.loops);
+    if let Some(io_size) = io_size.filter(|io_size| all < *io_size && part > 0) {
+        let more = (io_size - all).div_ceil(part).saturating_mul(part);
+        all = all.saturating_add(more).min(io_size.saturating_mul(options.loops));
+    }
+    options.number_ios.map_or(all, |count| all.min(count.saturating_mul(options.loops)))
 }
 
 /// How fio makes what a job is to find.
@@ -267,7 +294,12 @@ fn made(options: &Options, engine: EntryEngine) -> Option<LayoutKind> {
 }
 
 /// Says where jobs of a group use the same entries, or are of other engines.
-pub(crate) fn check_group(context: &mut ReadingContext, group: &[&JobSection], workloads: &[Workload], trees: &[TreeSpec]) {
+pub(crate) fn check_group(
+    context: &mut ReadingContext,
+    group: &[&JobSection],
+    workloads: &[Workload],
+    trees: &[TreeSpec],
+) {
     let of_names = |job: &&&JobSection| job.options.entries.is_some();
     let (Some(first), Some(other)) =
         (group.iter().find(of_names), group.iter().find(|job| job.options.entries.is_none()))
@@ -276,7 +308,8 @@ pub(crate) fn check_group(context: &mut ReadingContext, group: &[&JobSection], w
     };
     let message = format!("`{}` is of an engine for names, and runs at the same time as `{}`", first.name, other.name);
     let found = Diagnostic::error("names", first.span, message);
-    context.push(found.help("put `stonewall` into the second one: jobs on names and jobs on data are runs of their own"));
+    context
+        .push(found.help("put `stonewall` into the second one: jobs on names and jobs on data are runs of their own"));
 }
 
 fn same_names(context: &mut ReadingContext, workloads: &[Workload], trees: &[TreeSpec]) {

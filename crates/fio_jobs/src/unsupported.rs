@@ -17,7 +17,8 @@ const MEMORY: &str = "it belongs to fio's engines for persistent memory or GPUs,
 const COMMANDS: &str = "it belongs to fio's engines that send commands of their own to a device (sg, io_uring_cmd, xnvme, mtd), which iodyno does not have";
 const PROCESSOR: &str =
     "it belongs to fio's engines cpuio and exec, which iodyno does not have: it makes no load but I/O";
-const FILES: &str = "it belongs to an engine of fio's that works on files and not on their data (e4defrag), which iodyno does not have";
+const FILES: &str =
+    "it belongs to an engine of fio's that works on files and not on their data (e4defrag), which iodyno does not have";
 const CONTROL: &str = "control groups and users are not set here: start iodyno in them (systemd-run, sudo -u)";
 const HINTS: &str = "requests carry no such hint here: leave it out";
 const DEPRECATED: &str = "fio does not have it any more either: leave it out";

@@ -29,8 +29,8 @@ mod workload;
 
 pub use address::{AddressDistribution, AddressOrder, AddressPattern};
 pub use command::{CommandLine, CommandLoad, Load};
-pub use entry_job::{CountedAs, EntryJob, StatCall};
 pub use content::{DedupContent, DedupSets, WriteContent};
+pub use entry_job::{CountedAs, EntryJob, StatCall};
 pub use files::*;
 pub use job::*;
 pub use job_end::*;

@@ -29,7 +29,17 @@ fn numbers(files: u64) -> Option<Vec<u64>> {
     }
     let sizes = FileSizes::Mix((0..PARTS as u64).map(|percent| (percent, 1.0)).collect());
     let (place, total_bytes, working_set_bytes) = (FilePlace::Bottom, None, None);
-    let shape = TreeShape { depth: 1, width: 1, files, place, sizes, total_bytes, working_set_bytes, shared: false, names: plan::TreeNames::Vdbench };
+    let shape = TreeShape {
+        depth: 1,
+        width: 1,
+        files,
+        place,
+        sizes,
+        total_bytes,
+        working_set_bytes,
+        shared: false,
+        names: plan::TreeNames::Vdbench,
+    };
     let layout = TreeLayout::new(&shape).ok()?;
     let mut numbers = vec![0; PARTS];
     for file in 0..layout.files() {

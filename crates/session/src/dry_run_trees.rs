@@ -3,8 +3,8 @@
 use crate::non_defaults::departures;
 use crate::trees::Trees;
 use plan::{
-    FileOrder, FileSelect, FileSizes, FormatTask, Plan, StopAfter, TransferSize, TreeLoad, TreeShape, TreeSpec,
-    TreeNames, TreeTask, TreeUse,
+    FileOrder, FileSelect, FileSizes, FormatTask, Plan, StopAfter, TransferSize, TreeLoad, TreeNames, TreeShape,
+    TreeSpec, TreeTask, TreeUse,
 };
 use quantity::text::format_bytes;
 use tree::TreeLayout;

@@ -101,7 +101,11 @@ impl TreeError {
         let Self::Output(error) = self else {
             return matches!(
                 self,
-                Self::Foreign { .. } | Self::ForeignEntry { .. } | Self::InUse { .. } | Self::OtherShape { .. } | Self::Damaged { .. }
+                Self::Foreign { .. }
+                    | Self::ForeignEntry { .. }
+                    | Self::InUse { .. }
+                    | Self::OtherShape { .. }
+                    | Self::Damaged { .. }
             );
         };
         error.is_refusal()

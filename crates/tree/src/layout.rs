@@ -227,7 +227,17 @@ mod tests {
 
     fn shape(depth: u32, width: u32, files: u64, place: FilePlace) -> TreeShape {
         let (sizes, total_bytes, working_set_bytes) = (FileSizes::Fixed(4096), None, None);
-        TreeShape { depth, width, files, place, sizes, total_bytes, working_set_bytes, shared: false, names: plan::TreeNames::Vdbench }
+        TreeShape {
+            depth,
+            width,
+            files,
+            place,
+            sizes,
+            total_bytes,
+            working_set_bytes,
+            shared: false,
+            names: plan::TreeNames::Vdbench,
+        }
     }
 
     fn text(layout: &TreeLayout, put: impl Fn(&TreeLayout, &mut Vec<u8>)) -> String {

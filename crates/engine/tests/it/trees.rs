@@ -17,7 +17,17 @@ const KIB: u64 = 1 << 10;
 
 pub fn shape(depth: u32, width: u32, files: u64, bytes: u64) -> TreeShape {
     let (sizes, total_bytes, working_set_bytes) = (FileSizes::Fixed(bytes), None, None);
-    TreeShape { depth, width, files, place: FilePlace::Bottom, sizes, total_bytes, working_set_bytes, shared: false, names: plan::TreeNames::Vdbench }
+    TreeShape {
+        depth,
+        width,
+        files,
+        place: FilePlace::Bottom,
+        sizes,
+        total_bytes,
+        working_set_bytes,
+        shared: false,
+        names: plan::TreeNames::Vdbench,
+    }
 }
 
 /// What a workload does in the trees with these numbers.

@@ -46,6 +46,8 @@ fn how_many_operations_there_are_is_fios_arithmetic() {
     assert_eq!(count("size=30k"), Some(6));
     assert_eq!(count("size=24k\nio_size=32k"), Some(8));
     assert_eq!(count("size=24k\nio_size=8k\nloops=2"), Some(4));
+    assert_eq!(count("filesize=4k\nio_size=28k\nloops=2"), Some(12));
+    assert_eq!(count("size=24k\nio_size=60k\nloops=2"), Some(18));
     assert_eq!(count("filesize=4k\nnumber_ios=4\nloops=2"), Some(8));
     assert_eq!(count("filesize=4k\nnumber_ios=40"), Some(6));
     assert_eq!(count("filesize=4k\nruntime=5\ntime_based"), None);
@@ -81,6 +83,7 @@ fn what_cannot_be_had_is_refused_with_its_place() {
         ("filesize=4k-8k", "range"),
         ("filesize=1k", "less than one bs"),
         ("size=8k", "less than one bs"),
+        ("filesize=4k\nio_size=1k", "less than one bs"),
         ("size=50%", "percent"),
         ("filesize=4k\nbsrange=4k-8k", "of no size"),
         ("filesize=8k\nrate_iops=100", "2 I/Os for each file"),

@@ -40,8 +40,7 @@ pub(super) fn inspect(
         return Err(fails(spec, TreeUseErrorKind::NoDirectory { path }));
     };
     let fd = anchor.descriptor().map_err(|error| fails(spec, error))?;
-    let tree =
-        Tree::in_anchor(&spec.anchor, fd, &used.shape, Opening::Empty).map_err(|error| fails(spec, error))?;
+    let tree = Tree::in_anchor(&spec.anchor, fd, &used.shape, Opening::Empty).map_err(|error| fails(spec, error))?;
     tree.look_at_numbered(job).map_err(|error| fails(spec, error))?;
     Ok(Numbered { tree: Arc::new(tree), job: job.clone() })
 }

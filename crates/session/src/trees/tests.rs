@@ -11,7 +11,17 @@ use tree::FileState;
 
 fn shape() -> TreeShape {
     let (place, sizes) = (FilePlace::Bottom, FileSizes::Fixed(4096));
-    TreeShape { depth: 2, width: 2, files: 3, place, sizes, total_bytes: None, working_set_bytes: None, shared: false, names: plan::TreeNames::Vdbench }
+    TreeShape {
+        depth: 2,
+        width: 2,
+        files: 3,
+        place,
+        sizes,
+        total_bytes: None,
+        working_set_bytes: None,
+        shared: false,
+        names: plan::TreeNames::Vdbench,
+    }
 }
 
 fn wide() -> TreeShape {

@@ -604,7 +604,9 @@ impl Lane {
     fn side(&self, at: usize, runtime_ms: u64) -> Side {
         let side = self.sides[at].side(runtime_ms);
         match self.counted {
-            Some(_) => Side { ops: self.sides[at].ops, submission: Some(Times::default()), total: Times::default(), ..side },
+            Some(_) => {
+                Side { ops: self.sides[at].ops, submission: Some(Times::default()), total: Times::default(), ..side }
+            }
             None => side,
         }
     }
