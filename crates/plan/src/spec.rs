@@ -6,6 +6,7 @@
 mod address;
 mod command;
 mod content;
+mod entry_job;
 mod files;
 mod job;
 mod job_end;
@@ -30,6 +31,7 @@ mod workload;
 pub use address::{AddressDistribution, AddressOrder, AddressPattern};
 pub use command::{CommandLine, CommandLoad, Load};
 pub use content::{DedupContent, DedupSets, WriteContent};
+pub use entry_job::{CountedAs, EntryJob, StatCall};
 pub use files::*;
 pub use job::*;
 pub use job_end::*;

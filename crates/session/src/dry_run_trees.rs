@@ -4,8 +4,8 @@ use crate::non_defaults::departures;
 use crate::trees::Trees;
 use plan::generate::OperationKind;
 use plan::{
-    FileOrder, FileSelect, FileSizes, FlowStep, FormatTask, Plan, StopAfter, TransferSize, TreeLoad, TreeShape,
-    TreeSpec, TreeTask, TreeUse,
+    FileOrder, FileSelect, FileSizes, FlowStep, FormatTask, Plan, StopAfter, TransferSize, TreeLoad, TreeNames,
+    TreeShape, TreeSpec, TreeTask, TreeUse,
 };
 use quantity::text::format_bytes;
 use tree::TreeLayout;
@@ -35,6 +35,11 @@ fn name_of(plan: &Plan, tree: usize) -> &str {
 /// One line: directories, files and bytes of a tree in one run.
 pub(crate) fn describe_use(plan: &Plan, one: &TreeUse) -> String {
     let shape = &one.shape;
+    if let TreeNames::Numbered { before, after } = &shape.names {
+        let (last, bytes) = (shape.files.saturating_sub(1), sizes(&shape.sizes));
+        let name = name_of(plan, one.tree);
+        return format!("    entries of {name}: {before}0{after} to {before}{last}{after}, {bytes} if they are files");
+    }
     let form = format!("depth {}, width {}, {} files in each directory", shape.depth, shape.width, shape.files);
     let found = match contents(shape) {
         Ok(found) => found,
@@ -139,7 +144,13 @@ fn takes_transfer(kind: OperationKind) -> bool {
 pub(crate) fn describe_load(plan: &Plan, name: &str, load: &TreeLoad) -> String {
     let names: Vec<&str> = load.uses.iter().map(|one| name_of(plan, one.tree)).collect();
     let mut said = vec![format!("{} thread(s) on each", load.threads)];
-    if !matches!(load.task, TreeTask::Format(_)) {
+    if let Some(job) = &load.entries {
+        let order = if job.is_random { "by chance" } else { "in order" };
+        let count = job.operations.map_or("until its time is over".to_string(), |count| format!("{count} operations"));
+        said.extend([format!("entries {order}, over and over"), count]);
+        said.extend(job.made.map(|_| "what is missing of them is made before the first run".to_string()));
+        said.extend(job.unlinks.then(|| "what was not there before is removed behind it".to_string()));
+    } else if !matches!(load.task, TreeTask::Format(_)) {
         said.push(select(load.select));
         said.push(access(load.access).to_string());
     }

@@ -473,6 +473,9 @@ impl Life<'_, '_> {
         let run_index = self.next_index;
         self.next_index += 1;
         self.change_cache(plan, run, title)?;
+        let stop = self.stop;
+        let remarks = self.trees.lay_out(plan, run, &|| !stop.is_requested())?;
+        self.of_trees(run, title, remarks)?;
         let (trees, remarks) = self.trees.begin(plan, run)?;
         self.of_trees(run, title, remarks)?;
         // Runs differ in their random choices, and are the same in every execution of the plan.

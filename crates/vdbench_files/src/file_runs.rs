@@ -409,6 +409,7 @@ fn load(work: &FileWork, operation: OperationKind, open: OpenFlags, values: &Val
         open,
         destination: None,
         sync_every: work.sync,
+        entries: None,
     }
 }
 
@@ -524,6 +525,7 @@ fn makers(
             open: format.open.unwrap_or(systems[one.tree].open),
             destination: None,
             sync_every: None,
+            entries: None,
         };
         let name = if uses.len() == 1 { "format".to_string() } else { format!("format_{}", systems[one.tree].name) };
         Workload { share: 1.0 / uses.len() as f64, ..Workload::of_tree(name, load, span) }

@@ -68,6 +68,23 @@ fn belongs(format: &Run, task: FormatTask, next: &Run) -> bool {
         && trees(format) == trees(next)
 }
 
+/// The plan without fio's jobs on names, which Vdbench's language does not have.
+pub(crate) fn without_entry_jobs(plan: &Plan, unsaid: &mut Vec<String>) -> Plan {
+    let is_one = |workload: &Workload| workload.load.tree().is_some_and(|load| load.entries.is_some());
+    let mut plain = plan.clone();
+    plain.runs.retain(|run| {
+        let has_one = run.workloads.iter().any(is_one);
+        if has_one {
+            unsaid.push(format!("{} works on names in a directory, as fio's filestat and its kin do", run.title));
+        }
+        !has_one
+    });
+    if plain.runs.len() < plan.runs.len() {
+        plain.trees.clear();
+    }
+    plain
+}
+
 /// A run that would have been after a format, had it not been left out.
 fn stand_in(format: &Run) -> Run {
     let name = format.name.strip_prefix("format_for_").unwrap_or(&format.name).to_string();
@@ -82,6 +99,7 @@ fn stand_in(format: &Run) -> Run {
         open: OpenFlags::default(),
         destination: None,
         sync_every: None,
+        entries: None,
     };
     let content = format.workloads.first().map(|workload| workload.content.clone()).unwrap_or_default();
     let workload = Workload { content, ..Workload::of_tree(format!("{name}_trees"), load, format.span) };

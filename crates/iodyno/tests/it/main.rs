@@ -29,6 +29,7 @@ mod fio;
 mod fio_beside;
 mod fio_faces;
 mod fio_logs;
+mod fio_names;
 mod fio_orders;
 mod fio_output;
 mod fio_random;

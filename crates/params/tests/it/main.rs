@@ -9,6 +9,7 @@
 
 mod commands;
 mod files;
+mod fio_entries;
 mod fio_malformed;
 mod fio_print;
 mod flows;

@@ -5,6 +5,7 @@
 //! format does, so that a slip of the pen makes none.
 
 mod error;
+mod numbered;
 mod preflight;
 mod usage;
 
@@ -29,6 +30,8 @@ pub(crate) struct Trees {
     places: BTreeMap<PathBuf, Place>,
     /// By anchor: the tree as the last run left it.
     known: BTreeMap<PathBuf, Arc<Tree>>,
+    /// By tree, those of fio's jobs: they have none of the above.
+    numbered: BTreeMap<usize, numbered::Numbered>,
 }
 
 /// An anchor.
@@ -96,6 +99,10 @@ impl Trees {
     pub(crate) fn begin(&mut self, plan: &Plan, run: &Run) -> Result<(RunTrees, Vec<TreeRemark>), TreeUseError> {
         let (mut opened, mut remarks) = (vec![None; plan.trees.len()], Vec::new());
         for one in run.tree_uses() {
+            if let (Some(found), Some(slot)) = (self.numbered.get(&one.tree), opened.get_mut(one.tree)) {
+                *slot = Some(Arc::clone(&found.tree));
+                continue;
+            }
             let (Some(spec), Some(Some(path))) = (plan.trees.get(one.tree), self.paths.get(one.tree)) else {
                 continue;
             };
@@ -145,6 +152,10 @@ impl Trees {
         let is_one = trees.iter().flatten().count() == 1;
         for (at, tree) in trees.iter().enumerate() {
             let (Some(tree), Some(spec)) = (tree, plan.trees.get(at)) else { continue };
+            if self.numbered.contains_key(&at) {
+                remarks.extend(self.remove(plan, at));
+                continue;
+            }
             if !usage::changes(run, at) {
                 continue;
             }

@@ -11,7 +11,17 @@ use tree::FileState;
 
 fn shape() -> TreeShape {
     let (place, sizes) = (FilePlace::Bottom, FileSizes::Fixed(4096));
-    TreeShape { depth: 2, width: 2, files: 3, place, sizes, total_bytes: None, working_set_bytes: None, shared: false }
+    TreeShape {
+        depth: 2,
+        width: 2,
+        files: 3,
+        place,
+        sizes,
+        total_bytes: None,
+        working_set_bytes: None,
+        shared: false,
+        names: plan::TreeNames::Vdbench,
+    }
 }
 
 fn wide() -> TreeShape {
@@ -42,6 +52,7 @@ fn run_of(title: &str, task: TreeTask, shape: TreeShape, trees: &[usize]) -> Run
         open: OpenFlags::default(),
         destination: None,
         sync_every: None,
+        entries: None,
     };
     let format = matches!(load.task, TreeTask::Format(_));
     Run {
