@@ -34,6 +34,10 @@ fn name_of(plan: &Plan, tree: usize) -> &str {
 /// One line: directories, files and bytes of a tree in one run.
 pub(crate) fn describe_use(plan: &Plan, one: &TreeUse) -> String {
     let shape = &one.shape;
+    if shape.is_listed() {
+        let found = listed(shape).unwrap_or_else(|why| why.to_string());
+        return format!("    tree {}: {found}", name_of(plan, one.tree));
+    }
     let form = format!("depth {}, width {}, {} files in each directory", shape.depth, shape.width, shape.files);
     let found = match contents(shape) {
         Ok(found) => found,
@@ -56,15 +60,36 @@ fn contents(shape: &TreeShape) -> Result<String, tree::TreeError> {
         files,
         sizes(&shape.sizes)
     )];
-    said.extend(shape.total_bytes.map(|bytes| format!("only {} of them are made", format_bytes(bytes))));
-    said.extend(shape.working_set_bytes.map(|bytes| format!("only {} of them are used", format_bytes(bytes))));
+    said.extend(parts(shape));
     Ok(said.join(", "))
+}
+
+/// A tree as its shape file has it.
+fn listed(shape: &TreeShape) -> Result<String, tree::TreeError> {
+    let layout = TreeLayout::new(shape)?;
+    let mut said = vec![format!(
+        "{}, {} directories in {} levels, {} files, {} in all",
+        sizes(&shape.sizes),
+        layout.directories(),
+        layout.levels(),
+        layout.files(),
+        format_bytes(layout.total_bytes())
+    )];
+    said.extend(parts(shape));
+    Ok(said.join(", "))
+}
+
+fn parts(shape: &TreeShape) -> impl Iterator<Item = String> {
+    let made = shape.total_bytes.map(|bytes| format!("only {} of them are made", format_bytes(bytes)));
+    let used = shape.working_set_bytes.map(|bytes| format!("only {} of them are used", format_bytes(bytes)));
+    made.into_iter().chain(used)
 }
 
 fn mean_bytes(sizes: &FileSizes) -> f64 {
     match sizes {
         FileSizes::Fixed(bytes) | FileSizes::Around(bytes) => *bytes as f64,
         FileSizes::Mix(mix) => mix.iter().map(|(bytes, percent)| *bytes as f64 * percent / 100.0).sum(),
+        FileSizes::Listed(_) => 0.0,
     }
 }
 
@@ -82,6 +107,7 @@ fn sizes(sizes: &FileSizes) -> String {
                 mix.iter().map(|(bytes, percent)| format!("{} ({percent} %)", format_bytes(*bytes))).collect();
             parts.join(", ")
         }
+        FileSizes::Listed(file) => format!("as the shape file {} lists it", file.display()),
     }
 }
 

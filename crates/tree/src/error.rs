@@ -41,6 +41,14 @@ pub enum TreeError {
         /// What is wrong.
         what: String,
     },
+    /// A file with the exact shape of a tree that is not as it was written.
+    #[error("the shape file {} is not as it was written: {what}; make it again with iodyno scan DIR -o FILE --exact", path.display())]
+    ShapeFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
     /// A tree of another shape is there.
     #[error(
         "the control file {} describes another tree: {differences}; correct the parameters, or make the tree anew with format=yes", path.display()
@@ -67,6 +75,12 @@ pub enum TreeError {
     )]
     InUse {
         /// The anchor.
+        path: PathBuf,
+    },
+    /// A control file of another tree that cannot be removed.
+    #[error("failed to remove {}, the control file of another tree: remove it", path.display())]
+    StaleControlFile {
+        /// The control file.
         path: PathBuf,
     },
     /// The control file could not be written.
@@ -100,7 +114,7 @@ impl TreeError {
     /// Can it only be mended in the parameters?
     #[must_use]
     pub fn is_parameter(&self) -> bool {
-        matches!(self, Self::TooLarge { .. } | Self::SubsetTooLarge { .. })
+        matches!(self, Self::TooLarge { .. } | Self::SubsetTooLarge { .. } | Self::ShapeFile { .. })
     }
 
     /// Makes an error of a call that failed.

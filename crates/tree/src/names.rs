@@ -1,5 +1,7 @@
 //! Which names in an anchor are those of a tree: exactly those that Vdbench makes.
 
+use std::io::Write as _;
+
 /// What a name in an anchor stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameKind {
@@ -45,6 +47,31 @@ fn number(digits: &[u8], least: usize) -> Option<u64> {
         return None;
     }
     std::str::from_utf8(digits).ok()?.parse().ok().filter(|number| *number > 0)
+}
+
+/// Adds the name of a directory: `vdb.1_2.dir`.
+pub(crate) fn push_directory(out: &mut Vec<u8>, level: u32, number: u64) {
+    // Writing to memory never fails.
+    let _ = write!(out, "vdb.{level}_{number}.dir");
+}
+
+/// Adds the name of a file: `vdb_f0001.file`.
+pub(crate) fn push_file(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(b"vdb_f");
+    push_padded(out, number);
+    out.extend_from_slice(b".file");
+}
+
+/// With four digits at least.
+fn push_padded(out: &mut Vec<u8>, number: u64) {
+    let mut digits = [b'0'; 20];
+    let (mut at, mut left) = (digits.len(), number);
+    while left > 0 || at > digits.len() - 4 {
+        at -= 1;
+        digits[at] = b'0' + u8::try_from(left % 10).unwrap_or(0);
+        left /= 10;
+    }
+    out.extend_from_slice(&digits[at..]);
 }
 
 #[cfg(test)]
