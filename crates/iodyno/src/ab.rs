@@ -56,7 +56,11 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     }
     let loads: [AbLoad; 2] = loads.try_into().map_err(|_| Failure::new(PARAMETERS, "two loads are needed"))?;
     compare::check_names(&conditions, &names(&loads))?;
-    let policies = WritePolicy { destroy: args.load.destroy.clone(), never_create: false };
+    let policies = WritePolicy {
+        destroy: args.load.destroy.clone(),
+        may_overfill: args.load.allow_full,
+        ..WritePolicy::default()
+    };
     let mut both = loads[0].plan.clone();
     both.targets.extend(loads[1].plan.targets.iter().cloned());
     check_destroy(&both, &policies)?;
@@ -265,7 +269,11 @@ fn load(args: &AbArgs, input: &Input, shared: &Variables, label: String) -> Resu
             input.file.display()
         );
     }
-    let policy = WritePolicy { destroy: args.load.destroy.clone(), never_create: plan.settings.format == Some(false) };
+    let policy = WritePolicy {
+        destroy: args.load.destroy.clone(),
+        never_create: plan.settings.format == Some(false),
+        may_overfill: args.load.allow_full,
+    };
     Ok((AbLoad { label, plan, jobs, policy }, owners))
 }
 

@@ -22,6 +22,10 @@ pub(crate) struct LoadArgs {
     /// can write to it. --dry-run lists them.
     #[arg(long)]
     pub(crate) allow_commands: bool,
+    /// Make a tree (format=) although its file system has less room than it needs: where data is compressed, or to see what happens
+    /// when it is full.
+    #[arg(long)]
+    pub(crate) allow_full: bool,
 }
 
 /// Choice of the engine.

@@ -34,6 +34,13 @@ fn operations_are_those_that_the_kernel_was_asked_for() {
             mounts.push((kind.name(), MountedFileSystem::make(kind, device.path()).unwrap(), Some(device)));
         }
     }
+    // A file system of a program, which sees more calls than it is asked for: those of the load are looked at.
+    let below = scratch.path("below");
+    std::fs::create_dir_all(&below).unwrap();
+    match MountedFileSystem::mount(&["-t", "fuse.bindfs", below.to_str().unwrap()]) {
+        Ok(mount) => mounts.push(("fuse", mount, None)),
+        Err(_) => drop(testkit::lacks("bindfs and FUSE")),
+    }
     count_on(&scratch, "scratch", &scratch.path("here"));
     for (name, mount, _) in &mounts {
         count_on(&scratch, name, &mount.path().join("here"));
