@@ -1,11 +1,10 @@
 //! Trees of which every directory is listed: how many directories and files it holds, and how large these are.
 
 use crate::names::{push_directory, push_file};
+use crate::regular::PATH_MAX;
 
 /// No tree is deeper.
 pub(crate) const LEVELS_MAX: u32 = 256;
-/// No path below an anchor is longer, bytes: the kernel takes no longer ones.
-const PATH_MAX: usize = 4095;
 /// No file is larger, bytes.
 pub(crate) const BYTES_MAX: u64 = (1 << 48) - 1;
 
@@ -92,7 +91,7 @@ impl ListedTree {
             let length = lengths.get(parent).map_or(0, |length| length + 1) + name.len();
             name.clear();
             push_file(&mut name, self.files_of(directory).len() as u64);
-            if length + name.len() > PATH_MAX {
+            if (length + name.len()) as u64 > PATH_MAX {
                 return Err(format!("its longest path would have more than {PATH_MAX} bytes"));
             }
             levels.push(level);

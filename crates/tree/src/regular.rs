@@ -11,6 +11,26 @@ use plan::{FilePlace, TreeShape};
 /// The most directories, and the most files, that a tree may have.
 const MOST: u64 = u32::MAX as u64;
 
+/// No path below an anchor is longer, bytes: the kernel takes no longer ones.
+pub(crate) const PATH_MAX: u64 = 4095;
+
+/// Bytes of the longest path below the anchor.
+fn longest_path(depth: u32, width: u64, files: u64) -> u64 {
+    let mut name = Vec::new();
+    let mut sum = 0;
+    for level in 1..=depth {
+        name.clear();
+        push_directory(&mut name, level, width);
+        sum += name.len() as u64 + 1;
+        if sum > PATH_MAX {
+            break;
+        }
+    }
+    name.clear();
+    push_file(&mut name, files);
+    sum + name.len() as u64
+}
+
 /// Where everything of a regular tree is.
 #[derive(Debug)]
 pub(crate) struct RegularLayout {
@@ -38,6 +58,10 @@ impl RegularLayout {
             of_level = of_level.checked_mul(width).filter(|count| *count <= MOST).ok_or_else(too_large)?;
             let end = starts.last().map_or(0, |start| start + of_level);
             starts.push(Some(end).filter(|end| *end <= MOST).ok_or_else(too_large)?);
+        }
+        let bytes = longest_path(depth, width, files);
+        if bytes > PATH_MAX {
+            return Err(TreeError::TooDeep { depth, width: shape.width, bytes, most: PATH_MAX });
         }
         let directories = starts.last().copied().unwrap_or(0);
         let first_with_files = match shape.place {

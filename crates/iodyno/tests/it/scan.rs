@@ -257,7 +257,7 @@ fn a_run_of_an_exact_shape_makes_the_tree_and_a_scan_of_it_the_same_shape_file()
     assert!(shape.starts_with(expected), "{shape}");
     let dry = scratch.iodyno(&["run", "tree.vdb", "anchor=made", "--dry-run"]).run().unwrap().expect_code(0);
     assert!(dry.stdout.contains("4 directories in 3 levels, 4 files"), "{}", dry.stdout);
-    let arguments = ["run", "tree.vdb", "anchor=made", "-o", "rec", "-e", "1"];
+    let arguments = ["run", "tree.vdb", "anchor=made", "-o", "rec", "-e", "2"];
     scratch.iodyno(&arguments).run().unwrap().expect_code(0);
     assert_eq!(scratch.path("made/vdb.1_1.dir/vdb_f0001.file").metadata().unwrap().len(), 0);
     let inner = "made/vdb.1_1.dir/vdb.2_2.dir/vdb.3_1.dir/vdb_f0001.file";

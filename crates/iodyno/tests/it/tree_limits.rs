@@ -94,7 +94,7 @@ fn names_of_255_bytes_and_paths_longer_than_a_path_work() {
     for (name, anchor, shape) in [
         ("long", long, small),
         ("deep", deep, small),
-        ("levels", scratch.path("levels"), "depth=300,width=1,files=3,size=4k"),
+        ("levels", scratch.path("levels"), "depth=298,width=1,files=3,size=4k"),
     ] {
         std::fs::create_dir_all(&anchor).unwrap();
         for (part, operations) in [("all", "(read,write,getattr,setattr,access,open)"), ("gone", "(delete,create)")] {
@@ -108,11 +108,14 @@ fn names_of_255_bytes_and_paths_longer_than_a_path_work() {
             assert!(done > 100, "{name}: {done}");
         }
     }
+    let too_deep = ("depth=300,width=1,files=3,size=4k", "operation=read", "fwdrate=9,format=yes,elapsed=2");
+    let output = scratch.run("too-deep", &text(&scratch.path("too-deep"), too_deep), &[]);
+    assert!(output.code == Some(2) && output.stderr.contains("4095 bytes"), "{}", output.stderr);
     let far = PathBuf::from("/").join("x/".repeat(2500));
-    let output = scratch.run("far", &text(&far, (small, "operation=read", "fwdrate=9,format=yes,elapsed=1")), &[]);
+    let output = scratch.run("far", &text(&far, (small, "operation=read", "fwdrate=9,format=yes,elapsed=2")), &[]);
     assert!(output.code == Some(2) && output.stderr.contains("bytes"), "{}", output.stderr);
     let name = scratch.path(&"n".repeat(256));
-    let output = scratch.run("name", &text(&name, (small, "operation=read", "fwdrate=9,format=yes,elapsed=1")), &[]);
+    let output = scratch.run("name", &text(&name, (small, "operation=read", "fwdrate=9,format=yes,elapsed=2")), &[]);
     assert!(output.code != Some(0) && output.stderr.contains("File name too long"), "{}", output.stderr);
 }
 

@@ -33,7 +33,7 @@ fn a_full_file_system_ends_the_format_with_a_clear_sentence() {
     let refused = scratch.run("refused", &text, &[]);
     assert!(refused.code != Some(0) && refused.stderr.contains("--allow-full"), "{}", refused.stderr);
     assert!(refused.stderr.contains("need 2.50 MiB") && !anchor.exists(), "{}", refused.stderr);
-    let dry = scratch.run("dry", &text, &["--dry-run"]).expect_code(0);
+    let dry = scratch.iodyno(&["run", "refused.vdb", "--dry-run"]).run().unwrap().expect_code(0);
     assert!(dry.stdout.contains("would not begin") && dry.stdout.contains("--allow-full"), "{}", dry.stdout);
     let output = scratch.run("out", &text, &["--allow-full"]);
     assert_eq!(output.code, Some(3), "{}", output.stderr);

@@ -13,7 +13,7 @@ const KINDS: [(&str, &[&str], &str, &str); 7] = [
     ("getattr", &["newfstatat(", "statx("], ".dir/vdb_f", "+++"),
     ("setattr", &["utimensat("], "vdb_f", "+++"),
     ("access", &["faccessat(", "faccessat2("], ".dir/vdb_f", "+++"),
-    ("create", &["openat(", "openat2("], "O_CREAT|O_EXCL", "\"journal\""),
+    ("create", &["openat(", "openat2("], "/vdb_f", "+++"),
     ("delete", &["unlinkat("], "vdb_f", "AT_REMOVEDIR"),
     ("read", &["pread64("], ".file>, ", "+++"),
     ("write", &["pwrite64("], ".file>, ", "+++"),
