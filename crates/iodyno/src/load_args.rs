@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use target::WritePolicy;
 
 /// How a load is carried out, whatever it is.
 #[derive(Debug, Args)]
@@ -26,6 +27,13 @@ pub(crate) struct LoadArgs {
     /// when it is full.
     #[arg(long)]
     pub(crate) allow_full: bool,
+}
+
+impl LoadArgs {
+    /// What the user allows; `never_create`: the plan makes no files.
+    pub(crate) fn policy(&self, never_create: bool) -> WritePolicy {
+        WritePolicy { destroy: self.destroy.clone(), never_create, may_overfill: self.allow_full }
+    }
 }
 
 /// Choice of the engine.

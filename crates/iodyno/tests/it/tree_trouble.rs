@@ -42,6 +42,33 @@ fn a_full_file_system_ends_the_format_with_a_clear_sentence() {
     assert!(errors > 0);
 }
 
+/// Vdbench's `-s` looks at no tree; the dry run does, and says what it finds.
+#[test]
+fn a_dry_run_says_what_is_not_there_yet_and_that_threads_are_many() {
+    let scratch = Scratch::new();
+    let text = |threads: u32| {
+        format!(
+            "fsd=fsd1,anchor={},{SMALL}\nfwd=fwd1,fsd=fsd1,operation=read,threads={threads}\n\
+             rd=rd1,fwd=fwd1,fwdrate=100,format=no,elapsed=2,interval=1\n",
+            scratch.path("tree").display()
+        )
+    };
+    for (name, flag) in [("a.vdb", "--dry-run"), ("b.vdb", "-s")] {
+        scratch.write(name, &text(2));
+        let output = scratch.iodyno(&["run", name, flag]).run().unwrap().expect_code(0);
+        assert!(
+            output.stdout.contains("it would not begin") && output.stdout.contains("is missing"),
+            "{}",
+            output.stdout
+        );
+        assert!(!output.stdout.contains("threads in trees"), "{}", output.stdout);
+    }
+    assert_ne!(scratch.iodyno(&["run", "a.vdb", "-o", "none"]).run().unwrap().code, Some(0));
+    scratch.write("many.vdb", &text(100_000));
+    let output = scratch.iodyno(&["run", "many.vdb", "--dry-run"]).run().unwrap().expect_code(0);
+    assert!(output.stdout.contains("run rd1 has 100,000 threads in trees"), "{}", output.stdout);
+}
+
 #[test]
 fn foreign_files_in_an_anchor_stop_the_run_and_stay() {
     let scratch = Scratch::new();
