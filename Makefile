@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 APT_BUILD := gcc binutils libc6-dev make clang libelf-dev zlib1g-dev pkg-config
-APT_TEST := fio strace blktrace sysstat nicstat e2fsprogs xfsprogs btrfs-progs fdisk gdisk mount util-linux systemd attr iproute2 chromium nodejs npm python3 python3-venv python3-prometheus-client zstd fuse3 procps
+APT_TEST := fio strace blktrace sysstat nicstat e2fsprogs xfsprogs btrfs-progs fdisk gdisk mount util-linux systemd attr iproute2 chromium nodejs npm python3 python3-venv python3-prometheus-client zstd fuse3 bindfs procps
 # Both may hold spaces: quoted wherever the shell sees them, and no function of make, which would see several words, takes them.
 OUT := $(or $(CARGO_TARGET_DIR),target)
 BIN := $(OUT)/release/iodyno

@@ -285,7 +285,7 @@ function start() {
   }
   overview.charts.forEach(redraw);
   const wanted = /^#run=(\d+)$/.exec(location.hash);
-  show(wanted && model.runs[Number(wanted[1]) - 1] ? Number(wanted[1]) - 1 : Math.max(0, model.runs.findIndex((run) => run.title !== "format")));
+  show(wanted && model.runs[Number(wanted[1]) - 1] ? Number(wanted[1]) - 1 : Math.max(0, model.runs.findIndex((run) => !/^format($|_for_)/.test(run.title))));
   let width = innerWidth, pending = 0;
   addEventListener("resize", () => {
     if (innerWidth === width) return;

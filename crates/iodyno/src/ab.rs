@@ -18,7 +18,6 @@ use plan::RunRepeat;
 use quantity::text::format_ns;
 use session::{AbLoad, AbOutcome, AbRequest, RoundSide, RunObserver, order_of};
 use std::path::{Path, PathBuf};
-use target::WritePolicy;
 use views::{ComparisonQuestion, ROUND_S_MIN};
 
 /// A longer value of a variable is no name of a side.
@@ -56,7 +55,7 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     }
     let loads: [AbLoad; 2] = loads.try_into().map_err(|_| Failure::new(PARAMETERS, "two loads are needed"))?;
     compare::check_names(&conditions, &names(&loads))?;
-    let policies = WritePolicy { destroy: args.load.destroy.clone(), never_create: false };
+    let policies = args.load.policy(false);
     let mut both = loads[0].plan.clone();
     both.targets.extend(loads[1].plan.targets.iter().cloned());
     check_destroy(&both, &policies)?;
@@ -265,7 +264,7 @@ fn load(args: &AbArgs, input: &Input, shared: &Variables, label: String) -> Resu
             input.file.display()
         );
     }
-    let policy = WritePolicy { destroy: args.load.destroy.clone(), never_create: plan.settings.format == Some(false) };
+    let policy = args.load.policy(plan.settings.format == Some(false));
     Ok((AbLoad { label, plan, jobs, policy }, owners))
 }
 

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use target::WritePolicy;
 
 /// How a load is carried out, whatever it is.
 #[derive(Debug, Args)]
@@ -22,6 +23,17 @@ pub(crate) struct LoadArgs {
     /// can write to it. --dry-run lists them.
     #[arg(long)]
     pub(crate) allow_commands: bool,
+    /// Make a tree (format=) although its file system has less room than it needs: where data is compressed, or to see what happens
+    /// when it is full.
+    #[arg(long)]
+    pub(crate) allow_full: bool,
+}
+
+impl LoadArgs {
+    /// What the user allows; `never_create`: the plan makes no files.
+    pub(crate) fn policy(&self, never_create: bool) -> WritePolicy {
+        WritePolicy { destroy: self.destroy.clone(), never_create, may_overfill: self.allow_full }
+    }
 }
 
 /// Choice of the engine.

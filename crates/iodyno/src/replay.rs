@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
     let damaged = say_incomplete(&args.trace)?;
     check(args, &replay, &survey)?;
     let plan = plan(args, &replay, &targets, &survey, command_line)?;
-    let policy = WritePolicy { destroy: args.destroy.clone(), never_create: false };
+    let policy = WritePolicy { destroy: args.destroy.clone(), ..WritePolicy::default() };
     check_destroy(&plan, &policy)?;
     if args.dry_run {
         return Ok(over(dry_run(&plan, &policy, &survey)?, damaged));

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
     objectives::add(&mut plan, &args.fail_if);
     objectives::check(&plan)?;
     check_for_commands(args, outputs.is_some(), &plan)?;
-    let policy = WritePolicy { destroy: args.load.destroy.clone(), never_create: plan.settings.format == Some(false) };
+    let policy = args.load.policy(plan.settings.format == Some(false));
     check_destroy(&plan, &policy)?;
     check_junit(args, &plan)?;
     check_apart((args, recording), outputs.as_ref(), &logs, &plan)?;

@@ -3,7 +3,8 @@
 use crate::exit::{Failure, PARAMETERS, PRIVILEGE, RECORDING};
 use crate::scan_args::ScanArgs;
 use output::OutputFile;
-use scan::{ScanError, ScanLines, ScanRequest};
+use scan::{ExactShape, ScanError, ScanLines, ScanRequest};
+use std::path::Path;
 
 /// Measures a directory tree and writes parameter lines for its like; gives the exit code.
 pub(crate) fn run(args: &ScanArgs) -> Result<u8, Failure> {
@@ -11,10 +12,14 @@ pub(crate) fn run(args: &ScanArgs) -> Result<u8, Failure> {
     if args.json && to_standard_output {
         return Err(Failure::new(PARAMETERS, "--json and -o - both write standard output: give -o a file"));
     }
+    if args.exact && to_standard_output {
+        return Err(Failure::new(PARAMETERS, "--exact writes two files: give -o a file"));
+    }
     let request =
         ScanRequest { path: &args.directory, cross_mounts: args.cross_mounts, names: args.names, threads: None };
     let measured = scan::scan(&request).map_err(failure)?;
     let lines = ScanLines::of(&measured);
+    let exact = if args.exact { Some(scan::exact(&request).map_err(failure)?) } else { None };
     if args.json {
         crate::out::json(measured.json(&lines));
     } else {
@@ -29,21 +34,51 @@ pub(crate) fn run(args: &ScanArgs) -> Result<u8, Failure> {
     match args.output.as_deref() {
         Some(_) if to_standard_output => crate::out::file(&lines.text(&measured)),
         Some(path) => {
-            OutputFile::write_whole(path, args.force.force(), lines.text(&measured).as_bytes())?;
+            let text = match &exact {
+                Some(shape) => {
+                    let file = path.with_extension("shape");
+                    write_shape(&file, args, shape)?;
+                    ScanLines::exact_text(&measured, shape, &file)
+                }
+                None => lines.text(&measured),
+            };
+            OutputFile::write_whole(path, args.force.force(), text.as_bytes())?;
             if !args.json {
                 crate::output_args::tell(path);
             }
         }
         None => {}
     }
-    Ok(if measured.unread > 0 { RECORDING } else { 0 })
+    let missing = exact.map_or(0, |shape| shape.missing);
+    if missing > 0 {
+        say!("iodyno: {missing} entries could not be read or changed: they are not in the shape file");
+    }
+    Ok(if measured.unread > 0 || missing > 0 { RECORDING } else { 0 })
+}
+
+/// Writes the shape file beside the parameter file.
+fn write_shape(path: &Path, args: &ScanArgs, shape: &ExactShape) -> Result<(), Failure> {
+    if args.output.as_deref() == Some(path) {
+        return Err(Failure::new(
+            PARAMETERS,
+            "-o FILE.shape is the shape file's own name: give the parameter file another one",
+        ));
+    }
+    let mut text = Vec::new();
+    let written = shape.tree.write(&mut text);
+    written.map_err(|error| Failure::new(RECORDING, format!("failed to write {}: {error}", path.display())))?;
+    OutputFile::write_whole(path, args.force.force(), &text)?;
+    if !args.json {
+        crate::output_args::tell(path);
+    }
+    Ok(())
 }
 
 fn failure(error: ScanError) -> Failure {
     let code = match &error {
         error if error.is_privilege() => PRIVILEGE,
         ScanError::Thread(_) => RECORDING,
-        ScanError::Link(_) | ScanError::Open { .. } => PARAMETERS,
+        ScanError::Link(_) | ScanError::Open { .. } | ScanError::Shape(_) => PARAMETERS,
     };
     Failure::new(code, error.to_string())
 }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:\n  \
       iodyno scan /home                                 directories, files, sizes, depth and fan-out on one screen\n  \
       iodyno scan /srv/mail -o mail.vdb                 and a Vdbench file that rebuilds a tree like it\n  \
+      iodyno scan /srv/mail -o mail.vdb --exact         that tree itself: every directory's place, every file's size\n  \
       iodyno run mail.vdb anchor=/mnt/test/mail         in an empty directory of the lab\n  \
       iodyno scan /srv/mail --json | jq .size_bytes.p99 for programs\n  \
       iodyno scan / --names 2>&1 | grep -A5 'not be read'  what could not be read, and the largest file\n\n\
@@ -23,6 +24,9 @@ pub(crate) struct ScanArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) force: ForceArgs,
+    /// Keep the exact shape: every directory's place and every file's size, in FILE with `.shape` for its extension (docs/scan.md).
+    #[arg(long, requires = "output")]
+    pub(crate) exact: bool,
     /// Also measure file systems that are mounted below DIR.
     #[arg(long)]
     pub(crate) cross_mounts: bool,

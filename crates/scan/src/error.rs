@@ -16,6 +16,9 @@ pub enum ScanError {
         /// Why.
         error: io::Error,
     },
+    /// Its exact shape is none that a tree can have.
+    #[error("the exact shape cannot be kept: {0}; leave out --exact, or measure a directory below it")]
+    Shape(String),
     /// No thread could be started.
     #[error("failed to start a thread: {}", output::system_words(.0))]
     Thread(io::Error),

@@ -6,6 +6,7 @@
 
 mod distribution;
 mod error;
+mod exact;
 mod faces;
 mod lines;
 mod links;
@@ -20,6 +21,7 @@ mod tests;
 
 pub use distribution::Distribution;
 pub use error::ScanError;
+pub use exact::{ExactShape, exact};
 pub use lines::{Likeness, ScanLines};
 pub use measured::{LevelCount, Measured, NamedRecord, Unread};
 pub use mix::SizeMix;

@@ -1,10 +1,11 @@
 //! The parameter lines that rebuild the like of a tree.
 
-use crate::{Measured, SizeMix, TreeChoice};
+use crate::{ExactShape, Measured, SizeMix, TreeChoice};
 use plan::FilePlace;
 use quantity::figures::grouped;
 use quantity::text::format_bytes;
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// What was measured, and what the lines make.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,37 +110,10 @@ impl ScanLines {
     /// The whole parameter file.
     #[must_use]
     pub fn text(&self, measured: &Measured) -> String {
-        let mut text = String::from(
-            "* Rebuilds the like of a measured directory tree; made by `iodyno scan` (docs/scan.md).\n\
-             * Everything is made below $anchor, an empty or missing directory. Run it: iodyno run THIS_FILE anchor=DIR\n",
-        );
-        let sizes = &measured.sizes;
-        let figure = |value: Option<u64>| value.map_or("?".to_string(), format_bytes);
+        let mut text = measured_text(measured);
         let mut comment = |line: String| {
             let _ = writeln!(text, "* {line}");
         };
-        let count = |value: u64| grouped(value as f64);
-        comment(format!(
-            "Measured: {} directories in {} levels, {} files, {}; {} symbolic links, {} others, {} files with several names, {} sparse",
-            count(measured.directories),
-            measured.depth(),
-            count(measured.files),
-            bytes_word(sizes.sum()),
-            count(measured.symbolic_links),
-            count(measured.others),
-            count(measured.hard_linked),
-            count(measured.sparse),
-        ));
-        comment(format!(
-            "Sizes of files: median {}, p90 {}, p99 {}, greatest {}",
-            figure(sizes.percentile(0.5)),
-            figure(sizes.percentile(0.9)),
-            figure(sizes.percentile(0.99)),
-            figure(sizes.max()),
-        ));
-        if measured.unread > 0 {
-            comment(format!("{} entries could not be read and are in no figure.", count(measured.unread)));
-        }
         comment("What the lines make of it:".to_string());
         self.likeness_lines().into_iter().for_each(|line| comment(format!("  {line}")));
         let (none, empty) = (measured.directories == 0, measured.files == 0);
@@ -151,11 +125,70 @@ impl ScanLines {
             "Every directory of a level is alike; links, pipes, holes in files and names are not rebuilt.".to_string(),
         );
         text.push_str(&self.fsd());
-        text.push_str(
-            "\n* An example: makes the tree, then reads whole files in random order.\n\
-             fwd=fwd1,fsd=scan,operation=read,fileselect=random,fileio=sequential,xfersize=64k,threads=8\n\
-             rd=rd1,fwd=fwd1,fwdrate=max,format=yes,elapsed=60,interval=1\n",
-        );
+        text.push_str(EXAMPLE);
         text
     }
+
+    /// The whole parameter file of a tree whose exact shape is in this shape file.
+    #[must_use]
+    pub fn exact_text(measured: &Measured, shape: &ExactShape, shape_file: &Path) -> String {
+        let mut text = measured_text(measured);
+        let tree = &shape.tree;
+        let count = |value: u32| grouped(f64::from(value));
+        let _ = writeln!(
+            text,
+            "* The tree is made as it was: {} directories in {} levels, {} files, {}. Each has its place and size from the shape file.\n\
+             * Names, links, further names of a file, pipes and holes in files are not rebuilt. Vdbench does not know shape=.",
+            count(tree.directories()),
+            tree.levels(),
+            count(tree.files()),
+            format_bytes(tree.total_bytes()),
+        );
+        let file = shape_file.display().to_string();
+        let is_plain = !file.contains([',', ' ', '=', '(', ')']);
+        let file = if is_plain { file } else { format!("\"{file}\"") };
+        let _ = write!(text, "fsd=scan,anchor=$anchor,shape={file}{EXAMPLE}");
+        text
+    }
+}
+
+/// Behind the line of the tree.
+const EXAMPLE: &str = "\n* An example: makes the tree, then reads whole files in random order.\n\
+     fwd=fwd1,fsd=scan,operation=read,fileselect=random,fileio=sequential,xfersize=64k,threads=8\n\
+     rd=rd1,fwd=fwd1,fwdrate=max,format=yes,elapsed=60,interval=1\n";
+
+/// What was measured, as comments.
+fn measured_text(measured: &Measured) -> String {
+    let mut text = String::from(
+        "* Rebuilds the like of a measured directory tree; made by `iodyno scan` (docs/scan.md).\n\
+         * Everything is made below $anchor, an empty or missing directory. Run it: iodyno run THIS_FILE anchor=DIR\n",
+    );
+    let sizes = &measured.sizes;
+    let figure = |value: Option<u64>| value.map_or("?".to_string(), format_bytes);
+    let mut comment = |line: String| {
+        let _ = writeln!(text, "* {line}");
+    };
+    let count = |value: u64| grouped(value as f64);
+    comment(format!(
+        "Measured: {} directories in {} levels, {} files, {}; {} symbolic links, {} others, {} files with several names, {} sparse",
+        count(measured.directories),
+        measured.depth(),
+        count(measured.files),
+        bytes_word(sizes.sum()),
+        count(measured.symbolic_links),
+        count(measured.others),
+        count(measured.hard_linked),
+        count(measured.sparse),
+    ));
+    comment(format!(
+        "Sizes of files: median {}, p90 {}, p99 {}, greatest {}",
+        figure(sizes.percentile(0.5)),
+        figure(sizes.percentile(0.9)),
+        figure(sizes.percentile(0.99)),
+        figure(sizes.max()),
+    ));
+    if measured.unread > 0 {
+        comment(format!("{} entries could not be read and are in no figure.", count(measured.unread)));
+    }
+    text
 }

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tree::{JavaRandom, TreeLayout};
 
 /// On a disk: holes are no matter of tmpfs.
-fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     TempDir::new_in("/var/tmp").unwrap()
 }
 
@@ -112,7 +112,7 @@ fn check(path: &Path, threads: usize) {
 }
 
 /// Directories, files, links and names of all kinds below `at`, by chance.
-fn grow(at: &Path, level: u32, random: &mut JavaRandom, files: &mut Vec<std::path::PathBuf>) {
+pub(crate) fn grow(at: &Path, level: u32, random: &mut JavaRandom, files: &mut Vec<std::path::PathBuf>) {
     const NAMES: [&[u8]; 4] = [b"\x1b]0;x\x07", b"new\nline", b"no\xfftext", b"-rf *"];
     for number in 0..random.below(6) {
         let mut name = NAMES[random.below(4) as usize].to_vec();

@@ -4,7 +4,7 @@ use crate::links::HardLinks;
 use crate::measured::keep;
 use crate::pool::{DirectoryFacts, OpenDirectory, Pool};
 use crate::{Measured, ScanError};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Statx, StatxFlags, openat, statx};
 use rustix::io::Errno;
 use std::ffi::CStr;
@@ -75,12 +75,12 @@ pub fn scan(request: &ScanRequest<'_>) -> Result<Measured, ScanError> {
 }
 
 /// Opens a directory, never through a link, so that reading it leaves its access time where that is permitted.
-fn open_directory(above: BorrowedFd<'_>, name: &[u8], access_times: &mut u64) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_directory(above: impl AsFd, name: &[u8], access_times: &mut u64) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    match openat(above, name, flags | OFlags::NOATIME, Mode::empty()) {
+    match openat(&above, name, flags | OFlags::NOATIME, Mode::empty()) {
         // Only the owner may.
         Err(Errno::PERM) => {
-            let fd = openat(above, name, flags, Mode::empty())?;
+            let fd = openat(&above, name, flags, Mode::empty())?;
             *access_times += 1;
             Ok(fd)
         }
@@ -88,7 +88,7 @@ fn open_directory(above: BorrowedFd<'_>, name: &[u8], access_times: &mut u64) ->
     }
 }
 
-fn facts_of(found: &Statx) -> DirectoryFacts {
+pub(crate) fn facts_of(found: &Statx) -> DirectoryFacts {
     let has_mount = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID);
     DirectoryFacts {
         device: u64::from(found.stx_dev_major) << 32 | u64::from(found.stx_dev_minor),
@@ -98,13 +98,13 @@ fn facts_of(found: &Statx) -> DirectoryFacts {
     }
 }
 
-fn facts(directory: impl AsFd) -> Result<DirectoryFacts, Errno> {
+pub(crate) fn facts(directory: impl AsFd) -> Result<DirectoryFacts, Errno> {
     let found = statx(directory, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)?;
     Ok(facts_of(&found))
 }
 
 /// Is it on another mount, or, where the kernel does not tell mounts, on another device?
-fn is_elsewhere(one: &DirectoryFacts, other: &DirectoryFacts) -> bool {
+pub(crate) fn is_elsewhere(one: &DirectoryFacts, other: &DirectoryFacts) -> bool {
     match (one.mount, other.mount) {
         (Some(one), Some(other)) => one != other,
         _ => one.device != other.device,
@@ -261,7 +261,7 @@ impl Walker<'_> {
 
     /// Counts a file, or what the directory does not tell the kind of.
     fn look_at(&mut self, frame: &mut Frame, name: &CStr) {
-        let looked = frame.directory.as_ref().map_or(Err(Errno::BADF), |directory| stat(directory, name));
+        let looked = frame.directory.as_ref().map_or(Err(Errno::BADF), |directory| stat(directory.fd()?, name));
         let found = match looked {
             Ok(found) => found,
             Err(error) => return self.unread(frame.level + 1, error, || frame.path_of(name.to_bytes())),
@@ -306,7 +306,7 @@ impl Walker<'_> {
         let path = || frame.path_of(name.to_bytes());
         let directory = frame.directory.as_ref()?;
         // Looked at before it is opened: that could mount something.
-        let before = match stat(directory, name) {
+        let before = match directory.fd().and_then(|fd| stat(fd, name)) {
             Ok(found) => facts_of(&found),
             Err(error) => {
                 self.unread(level, error, path);
@@ -365,7 +365,7 @@ impl Walker<'_> {
     }
 }
 
-fn stat(directory: &Dir, name: &CStr) -> Result<Statx, Errno> {
+pub(crate) fn stat(directory: impl AsFd, name: &CStr) -> Result<Statx, Errno> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-    statx(directory.fd()?, name, flags, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)
+    statx(directory, name, flags, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)
 }

@@ -14,7 +14,7 @@ use recording::{
     Writer,
 };
 use trace::block::PackedChunk;
-use tui::{CommandHeader, RunHeader};
+use tui::{CommandHeader, RunHeader, TreeMaking};
 
 /// What the face is to know of a command beforehand.
 fn command_header(workload: &plan::Workload) -> Option<CommandHeader> {
@@ -23,6 +23,29 @@ fn command_header(workload: &plan::Workload) -> Option<CommandHeader> {
     let measured = if is_timed { u64::try_from(load.at_ns.len()).ok() } else { load.executions };
     let counts = [Some(u64::from(load.baselines)), Some(u64::from(load.warmups)), measured];
     Some(CommandHeader { name: workload.name.clone(), counts, is_timed })
+}
+
+/// What a format is to make: what is not there.
+fn making(context: &RunContext<'_>) -> Option<TreeMaking> {
+    let mut making = TreeMaking::default();
+    for workload in &context.run.workloads {
+        let load = workload.load.tree()?;
+        let plan::TreeTask::Format(task) = load.task else { return None };
+        if task.only_deletes {
+            return None;
+        }
+        for at in load.uses.iter().map(|one| one.tree) {
+            let (spec, tree) = (context.plan.trees.get(at)?, context.trees.get(at)?.as_ref()?);
+            let (layout, state) = (tree.layout(), tree.state());
+            making.trees += if making.trees.is_empty() { "" } else { ", " };
+            making.trees += &spec.name;
+            making.directories += (0..layout.directories()).filter(|at| !state.has_directory(*at)).count() as u64;
+            if !task.only_directories {
+                making.files += tree.members().iter().filter(|file| !state.file(*file).exists).count() as u64;
+            }
+        }
+    }
+    Some(making)
 }
 
 /// The recording's writer and the face.
@@ -224,6 +247,7 @@ impl<'a> Spine<'a> {
             start_s: self.seconds(started_ns),
             data_seed: format!("{:016x}", context.data_seed),
             commands: context.run.workloads.iter().filter_map(command_header).collect(),
+            making: making(context),
             is_of_commands: context.run.workloads.iter().all(|workload| workload.load.command().is_some()),
         };
         self.face(|face| face.run_started(header));

@@ -1,6 +1,6 @@
 //! What a run would do, without doing any of it.
 
-use crate::dry_run_trees;
+use crate::dry_run_trees::{self, TreeFinding};
 use crate::execute::duration_at_most;
 use crate::non_defaults::departures;
 use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run, SteadyRounds, Workload};
@@ -95,8 +95,8 @@ const WORKLOAD_SAID: &[&str] = &["name", "targets", "share"];
 /// Inspects every target and lists every run; changes nothing.
 pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     let (findings, mut refused) = inspect_all(plan, policy);
-    let (mut lines, tree_obstacle) = dry_run_trees::inspect(plan);
-    refused |= !lines.is_empty();
+    let TreeFinding { mut lines, is_refused, obstacle } = dry_run_trees::inspect(plan, policy);
+    refused |= is_refused;
     lines.extend((!plan.targets.is_empty()).then(|| format!("targets ({}):", plan.targets.len())));
     for (spec, finding) in plan.targets.iter().zip(&findings) {
         let what = if finding.access == "read" && !finding.changes_foreign { "read only" } else { "read and written" };
@@ -152,7 +152,7 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     }
     lines.push(describe_time(plan, duration_ns));
     let mut obstacles: Vec<String> = plan.unsupported.iter().map(|what| what.sentence.clone()).collect();
-    obstacles.extend(tree_obstacle);
+    obstacles.extend(obstacle);
     obstacles.extend(crate::rates::check(&plan.runs).err().map(|error| error.to_string()));
     obstacles.extend(engine::check_placement(plan).err().map(|error| error.to_string()));
     let sizes: Vec<Option<u64>> = findings.iter().map(|finding| finding.size_bytes).collect();

@@ -7,19 +7,61 @@ use plan::{
     FileOrder, FileSelect, FileSizes, FlowStep, FormatTask, Plan, StopAfter, TransferSize, TreeLoad, TreeNames,
     TreeShape, TreeSpec, TreeTask, TreeUse,
 };
+use quantity::figures::grouped;
 use quantity::text::format_bytes;
+use target::WritePolicy;
 use tree::TreeLayout;
 
 /// The most files whose sizes are added up one by one.
 const FILES_ADDED: u64 = 10_000_000;
 
-/// Looks at every tree: lines about what would be refused to protect data, and what else stands in the way.
-pub(crate) fn inspect(plan: &Plan) -> (Vec<String>, Option<String>) {
-    match Trees::inspect(plan, None) {
-        Ok(_) => (Vec::new(), None),
-        Err(error) if error.is_refusal() => (vec![format!("trees: WOULD BE REFUSED: {error}")], None),
-        Err(error) => (Vec::new(), Some(error.to_string())),
+/// What a look at all trees finds.
+#[derive(Debug, Default)]
+pub(crate) struct TreeFinding {
+    pub(crate) lines: Vec<String>,
+    /// Would something be refused to protect data?
+    pub(crate) is_refused: bool,
+    /// What else stands in the way.
+    pub(crate) obstacle: Option<String>,
+}
+
+/// Looks at every tree. What is only not there yet, or has no room now, stands in no plan's way: another command may change it before.
+pub(crate) fn inspect(plan: &Plan, policy: &WritePolicy) -> TreeFinding {
+    let found = Trees::inspect(plan, None);
+    let found = found.and_then(|trees| if policy.may_overfill { Ok(()) } else { trees.check_room(plan) });
+    let mut lines: Vec<String> = many_threads(plan).into_iter().map(|sentence| format!("trees: {sentence}")).collect();
+    match found {
+        Ok(()) => TreeFinding { lines, ..TreeFinding::default() },
+        Err(error) if error.is_refusal() => {
+            lines.push(format!("trees: WOULD BE REFUSED: {error}"));
+            TreeFinding { lines, is_refused: true, obstacle: None }
+        }
+        Err(error) if error.is_of_now() => {
+            lines.push(format!("trees: as things are now, it would not begin: {error}"));
+            TreeFinding { lines, ..TreeFinding::default() }
+        }
+        Err(error) => TreeFinding { lines, is_refused: false, obstacle: Some(error.to_string()) },
     }
+}
+
+/// So many threads for each processor wait for each other more than for anything else.
+const THREADS_EACH: u64 = 64;
+
+/// Says that a run has very many threads in trees, of the run that has most.
+pub(crate) fn many_threads(plan: &Plan) -> Option<String> {
+    let of = |run: &plan::Run| {
+        let loads = run.workloads.iter().filter_map(|workload| workload.load.tree());
+        loads.map(|load| u64::from(load.threads) * load.uses.len() as u64).sum::<u64>()
+    };
+    let (threads, run) = plan.runs.iter().map(|run| (of(run), run)).max_by_key(|(threads, _)| *threads)?;
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    (threads > THREADS_EACH * processors).then(|| {
+        format!(
+            "run {} has {} threads in trees on {processors} processors: they wait for a processor, and that is in all response times",
+            run.title,
+            grouped(threads as f64)
+        )
+    })
 }
 
 /// One line: name and anchor.
@@ -39,6 +81,10 @@ pub(crate) fn describe_use(plan: &Plan, one: &TreeUse) -> String {
         let (last, bytes) = (shape.files.saturating_sub(1), sizes(&shape.sizes));
         let name = name_of(plan, one.tree);
         return format!("    entries of {name}: {before}0{after} to {before}{last}{after}, {bytes} if they are files");
+    }
+    if shape.is_listed() {
+        let found = listed(shape).unwrap_or_else(|why| why.to_string());
+        return format!("    tree {}: {found}", name_of(plan, one.tree));
     }
     let form = format!("depth {}, width {}, {} files in each directory", shape.depth, shape.width, shape.files);
     let found = match contents(shape) {
@@ -62,15 +108,36 @@ fn contents(shape: &TreeShape) -> Result<String, tree::TreeError> {
         files,
         sizes(&shape.sizes)
     )];
-    said.extend(shape.total_bytes.map(|bytes| format!("only {} of them are made", format_bytes(bytes))));
-    said.extend(shape.working_set_bytes.map(|bytes| format!("only {} of them are used", format_bytes(bytes))));
+    said.extend(parts(shape));
     Ok(said.join(", "))
+}
+
+/// A tree as its shape file has it.
+fn listed(shape: &TreeShape) -> Result<String, tree::TreeError> {
+    let layout = TreeLayout::new(shape)?;
+    let mut said = vec![format!(
+        "{}, {} directories in {} levels, {} files, {} in all",
+        sizes(&shape.sizes),
+        layout.directories(),
+        layout.levels(),
+        layout.files(),
+        format_bytes(layout.total_bytes())
+    )];
+    said.extend(parts(shape));
+    Ok(said.join(", "))
+}
+
+fn parts(shape: &TreeShape) -> impl Iterator<Item = String> {
+    let made = shape.total_bytes.map(|bytes| format!("only {} of them are made", format_bytes(bytes)));
+    let used = shape.working_set_bytes.map(|bytes| format!("only {} of them are used", format_bytes(bytes)));
+    made.into_iter().chain(used)
 }
 
 fn mean_bytes(sizes: &FileSizes) -> f64 {
     match sizes {
         FileSizes::Fixed(bytes) | FileSizes::Around(bytes) => *bytes as f64,
         FileSizes::Mix(mix) => mix.iter().map(|(bytes, percent)| *bytes as f64 * percent / 100.0).sum(),
+        FileSizes::Listed(_) => 0.0,
     }
 }
 
@@ -88,6 +155,7 @@ fn sizes(sizes: &FileSizes) -> String {
                 mix.iter().map(|(bytes, percent)| format!("{} ({percent} %)", format_bytes(*bytes))).collect();
             parts.join(", ")
         }
+        FileSizes::Listed(file) => format!("as the shape file {} lists it", file.display()),
     }
 }
 
@@ -216,6 +284,7 @@ mod tests {
             open: OpenFlags::default(),
             destination: None,
             sync_every: Some(SyncEvery { writes: 10, data_only: true }),
+            entries: None,
         };
         assert_eq!(
             task(&load),

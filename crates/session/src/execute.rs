@@ -15,7 +15,7 @@ use crate::run_context::RunContext;
 use crate::run_loop::{Cause, RunResult, execute as execute_run};
 use crate::run_observer::RunObserver;
 use crate::sync::{all_flags_of, flags_of};
-use crate::trees::{TreeRemark, Trees};
+use crate::trees::{TreeCertainty, TreeRemark, Trees};
 use crate::{SessionError, commands, format, half_round, job_ends};
 use engine::{EngineChoice, EngineOptions, ResolvedRate};
 use monitor::{CounterReaders, SUBJECTS, StopFlag, subjects};
@@ -102,8 +102,12 @@ pub fn execute(
     let plan = &request.plan;
     let (objectives, conditions) = check(plan, &request.policy)?;
     let mut trees = Trees::inspect(plan, Some(&request.directory))?;
+    if !request.policy.may_overfill {
+        trees.check_room(plan)?;
+    }
     let targets = open_targets(plan, &request.policy)?;
-    let made = trees.create_anchors()?;
+    let mut made = trees.create_anchors()?;
+    made.extend(crate::dry_run_trees::many_threads(plan));
     let own_cost = engine::own_cost();
     let mut manifest = Manifest::new(&request.command_line);
     manifest.sources = plan.sources.iter().map(|source| (source.name.clone(), source.text.clone())).collect();
@@ -181,7 +185,10 @@ fn check(plan: &Plan, policy: &WritePolicy) -> Result<(Objectives, Vec<Condition
 /// Whatever prevents the plan from being executed.
 pub(crate) fn preflight(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<InspectionFinding>>, SessionError> {
     check(plan, policy)?;
-    Trees::inspect(plan, None)?;
+    let trees = Trees::inspect(plan, None)?;
+    if !policy.may_overfill {
+        trees.check_room(plan)?;
+    }
     inspect(plan, policy)
 }
 
@@ -502,7 +509,7 @@ impl Life<'_, '_> {
             self.progress.begin(title, &loops_text(run));
         }
         let result = execute_run(&context, &mut self.spine, &mut self.counters)?;
-        let remarks = self.trees.end(plan, run, &trees, result.all.errors == 0 && result.unfinished == 0);
+        let remarks = self.trees.end(plan, run, &trees, TreeCertainty::of(result.all.errors, result.unfinished));
         self.has_failed_commands |= result.executions.has_failed(&context);
         self.spine.messages.extend(result.executions.sentences(&context));
         if run.stop.errors.is_none() {

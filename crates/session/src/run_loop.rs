@@ -30,6 +30,9 @@ const NAP: Duration = Duration::from_millis(20);
 /// How long operations in flight may take after the end of a run before they are given up and counted as lost.
 const DRAIN: Duration = Duration::from_secs(30);
 
+/// Who interrupts a run is told what it waits for after this time, ns.
+const TOLD_NS: u64 = 1_000_000_000;
+
 /// What comes back after the end is taken so often, ns: what had come back before a pause is known exactly.
 const DRAIN_INTERVAL_NS: u64 = 200_000_000;
 
@@ -163,6 +166,21 @@ fn lower_bounds(harvest: &mut IntervalHarvest, length_ns: u64) -> Vec<LaneEnd> {
         });
     }
     bounds
+}
+
+/// Says to who interrupted a run that operations hang in the system.
+fn say_what_hangs(title: &str, harvest: &IntervalHarvest) {
+    let in_flight: f64 = harvest.lanes.iter().map(|lane| lane.in_flight_mean).sum();
+    let what = match in_flight.round() {
+        0.0 => "calls of the system that cannot be interrupted".to_string(),
+        1.0 => "1 operation that the system has and that cannot be interrupted".to_string(),
+        count => format!("{count} operations that the system has and that cannot be interrupted"),
+    };
+    let seconds = DRAIN.as_secs();
+    quantity::output::say(format_args!(
+        "iodyno: {title}: waits for {what}, {seconds} s at most; a second Ctrl-C gives them up at once. Then the results are \
+         written, but the process can only end when the system has given the calls back"
+    ));
 }
 
 /// Length and time of the last change of the monitor file; `None` when there is none.
@@ -542,6 +560,7 @@ impl Under<'_, '_> {
     fn drain(&mut self, running: &mut RunningRun) -> Result<Vec<LaneEnd>, SessionError> {
         let mut until_ns = clock::now_ns() + u64::try_from(DRAIN.as_nanos()).unwrap_or(u64::MAX);
         let mut bounds = Vec::new();
+        let mut told_ns = Some(clock::now_ns() + TOLD_NS);
         while !running.finished() && clock::now_ns() < until_ns && !self.context.stop.is_urgent() {
             std::thread::sleep(Duration::from_millis(1));
             if self.looks_paused(running.started_ns())? {
@@ -553,6 +572,10 @@ impl Under<'_, '_> {
             } else if clock::now_ns() >= self.harvested_ns + DRAIN_INTERVAL_NS {
                 let harvest = self.harvest(running)?;
                 self.drained(&harvest)?;
+                if self.context.stop.is_requested() && told_ns.is_some_and(|told_ns| clock::now_ns() >= told_ns) {
+                    told_ns = None;
+                    say_what_hangs(self.context.title, &harvest);
+                }
             }
         }
         self.resume(running.started_ns(), None)?;

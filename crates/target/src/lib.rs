@@ -79,6 +79,8 @@ pub struct WritePolicy {
     pub destroy: Vec<PathBuf>,
     /// Never create or extend a file (`formatsds=no`).
     pub never_create: bool,
+    /// Make trees for which their file system seems to have no room (`--allow-full`).
+    pub may_overfill: bool,
 }
 
 impl WritePolicy {

@@ -76,6 +76,8 @@ pub(crate) fn sizes(sizes: &FileSizes) -> Vec<u64> {
     match sizes {
         FileSizes::Fixed(bytes) => vec![*bytes],
         FileSizes::Around(bytes) => vec![*bytes, 0],
+        // It has no control file.
+        FileSizes::Listed(_) => Vec::new(),
         FileSizes::Mix(mix) => mix.iter().flat_map(|(bytes, percent)| [*bytes, *percent as u64]).collect(),
     }
 }

@@ -15,17 +15,25 @@ impl Tree {
     /// # Errors
     /// When neither is possible.
     pub fn begin_changes(&self) -> Result<(), TreeError> {
+        if self.shape().is_listed() {
+            // It could not say of such a tree what it is, and one that is there is of another tree.
+            return if remove(self) {
+                Ok(())
+            } else {
+                Err(TreeError::StaleControlFile { path: self.path().join(CONTROL_FILE) })
+            };
+        }
         let Err(error) = self.write_control_file(Moment::Start) else { return Ok(()) };
         if remove(self) { Ok(()) } else { Err(error) }
     }
 
     /// Writes the control file: at the start of a run, so that nothing is believed after a crash, and at its end. Not where several
-    /// processes share the tree.
+    /// processes share the tree, nor of a listed tree.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn write_control_file(&self, moment: Moment) -> Result<(), TreeError> {
-        if self.shape().shared {
+        if self.shape().shared || self.shape().is_listed() {
             return Ok(());
         }
         write(self, moment)

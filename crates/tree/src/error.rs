@@ -19,6 +19,20 @@ pub enum TreeError {
         /// The most that there may be.
         max: u64,
     },
+    /// A path in it would be longer than the kernel takes.
+    #[error(
+        "a tree of depth={depth} and width={width} has paths of {bytes} bytes, and the kernel takes {most} bytes at most: make depth smaller"
+    )]
+    TooDeep {
+        /// Levels.
+        depth: u32,
+        /// Directories in each.
+        width: u32,
+        /// The longest path below the anchor.
+        bytes: u64,
+        /// The longest that there may be.
+        most: u64,
+    },
     /// A part of the files that is to have more bytes than there are.
     #[error(
         "{what} asks for {asked} bytes of files, and the tree has only {most}: ask for less or make the tree larger"
@@ -37,6 +51,14 @@ pub enum TreeError {
     )]
     Damaged {
         /// The control file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// A file with the exact shape of a tree that is not as it was written.
+    #[error("the shape file {} is not as it was written: {what}; make it again with iodyno scan DIR -o FILE --exact", path.display())]
+    ShapeFile {
+        /// The file.
         path: PathBuf,
         /// What is wrong.
         what: String,
@@ -79,6 +101,12 @@ pub enum TreeError {
         /// The anchor.
         path: PathBuf,
     },
+    /// A control file of another tree that cannot be removed.
+    #[error("failed to remove {}, the control file of another tree: remove it", path.display())]
+    StaleControlFile {
+        /// The control file.
+        path: PathBuf,
+    },
     /// The control file could not be written.
     #[error(transparent)]
     Output(#[from] output::OutputError),
@@ -114,7 +142,10 @@ impl TreeError {
     /// Can it only be mended in the parameters?
     #[must_use]
     pub fn is_parameter(&self) -> bool {
-        matches!(self, Self::TooLarge { .. } | Self::SubsetTooLarge { .. })
+        matches!(
+            self,
+            Self::TooLarge { .. } | Self::TooDeep { .. } | Self::SubsetTooLarge { .. } | Self::ShapeFile { .. }
+        )
     }
 
     /// Makes an error of a call that failed.

@@ -17,7 +17,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// No tree is deeper: Vdbench's paths would be longer than the kernel takes.
-const LEVELS_MAX: usize = 256;
+const LEVELS_MAX: usize = 300;
 /// So many foreign entries are named.
 const NAMED: usize = 3;
 /// What a file system makes at its own top.

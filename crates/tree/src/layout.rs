@@ -1,149 +1,105 @@
 //! Names, places and asked sizes of a tree's directories and files, by number.
 //!
-//! Numbers are Vdbench's, in whose order its control file lists them: directories by level, in a level by their own number in
-//! their parent, then by their parents from the top; files by directory. So each is arithmetic.
+//! Numbers of a regular tree are Vdbench's, in whose order its control file lists them: directories by level, in a level by their own
+//! number in their parent, then by their parents from the top; files by directory. So each is arithmetic. A listed tree says of each
+//! directory what it holds; its directories are numbered by level, in a level by their parents, and its files by directory.
 
-use crate::TreeError;
-use crate::sizes::AskedSizes;
-use plan::{FilePlace, TreeNames, TreeShape};
-
-/// The most directories, and the most files, that a tree may have.
-const MOST: u64 = u32::MAX as u64;
+use crate::listed::ListedTree;
+use crate::regular::RegularLayout;
+use crate::{TreeError, shape_file};
+use plan::{FileSizes, TreeShape};
 
 /// Where everything of a tree is.
 #[derive(Debug)]
-pub struct TreeLayout {
-    width: u64,
-    /// Number of the first directory of each level, and of all at the end.
-    starts: Vec<u64>,
-    files_each: u64,
-    /// The first directory that has files.
-    first_with_files: u64,
-    files: u32,
-    sizes: AskedSizes,
-    names: TreeNames,
+pub struct TreeLayout(Form);
+
+#[derive(Debug)]
+enum Form {
+    Regular(RegularLayout),
+    Listed(ListedTree),
+}
+
+/// The same question to the form that a tree has.
+macro_rules! ask {
+    ($layout:expr, $one:ident => $answer:expr) => {
+        match &$layout.0 {
+            Form::Regular($one) => $answer,
+            Form::Listed($one) => $answer,
+        }
+    };
 }
 
 impl TreeLayout {
-    /// Of a tree of this shape.
+    /// Of a tree of this shape. That of a listed one is read from its shape file.
     ///
     /// # Errors
-    /// When it has more directories or files than can be numbered.
+    /// When it has more directories or files than can be numbered, or when a shape file cannot be read or is not as it was written.
     pub fn new(shape: &TreeShape) -> Result<Self, TreeError> {
-        let TreeShape { depth, width, files, .. } = *shape;
-        let too_large = || TreeError::TooLarge { depth, width, files, max: MOST };
-        if !shape.names.is_vdbench() {
-            let count = u32::try_from(files).map_err(|_| too_large())?;
-            let (sizes, names) = (AskedSizes::new(&shape.sizes, count), shape.names.clone());
-            let (starts, files_each) = (vec![0], files.max(1));
-            return Ok(Self { width: 1, starts, files_each, first_with_files: 0, files: count, sizes, names });
-        }
-        let (depth, width) = (depth.max(1), u64::from(width.max(1)));
-        let (mut starts, mut of_level) = (vec![0], 1_u64);
-        for _ in 0..depth {
-            of_level = of_level.checked_mul(width).filter(|count| *count <= MOST).ok_or_else(too_large)?;
-            let end = starts.last().map_or(0, |start| start + of_level);
-            starts.push(Some(end).filter(|end| *end <= MOST).ok_or_else(too_large)?);
-        }
-        let directories = starts.last().copied().unwrap_or(0);
-        let first_with_files = match shape.place {
-            FilePlace::Bottom => directories - of_level,
-            FilePlace::All => 0,
-        };
-        let count = (directories - first_with_files).checked_mul(files).filter(|count| *count <= MOST);
-        let files_total = u32::try_from(count.ok_or_else(too_large)?).map_err(|_| too_large())?;
-        let sizes = AskedSizes::new(&shape.sizes, files_total);
-        let (files_each, names) = (files.max(1), TreeNames::Vdbench);
-        Ok(Self { width, starts, files_each, first_with_files, files: files_total, sizes, names })
+        Ok(Self(match &shape.sizes {
+            FileSizes::Listed(path) => Form::Listed(shape_file::read(path)?),
+            _ => Form::Regular(RegularLayout::new(shape)?),
+        }))
+    }
+
+    /// Of a tree that is listed.
+    #[must_use]
+    pub fn of_listed(listed: ListedTree) -> Self {
+        Self(Form::Listed(listed))
     }
 
     /// Number of directories, the anchor not among them.
     #[must_use]
     pub fn directories(&self) -> u32 {
-        u32::try_from(self.starts.last().copied().unwrap_or(0)).unwrap_or(u32::MAX)
+        ask!(self, one => one.directories())
     }
 
     /// Number of files.
     #[must_use]
     pub fn files(&self) -> u32 {
-        self.files
+        ask!(self, one => one.files())
     }
 
     /// Level of a directory, from 1.
     #[must_use]
     pub fn level(&self, directory: u32) -> u32 {
-        let level = self.starts.partition_point(|start| *start <= u64::from(directory));
-        u32::try_from(level).unwrap_or(u32::MAX)
+        ask!(self, one => one.level(directory))
     }
 
     /// The directories of a level, from 1.
     #[must_use]
     pub fn level_range(&self, level: u32) -> std::ops::Range<u32> {
-        let at = |level: u32| self.starts.get(level as usize).copied().and_then(|start| u32::try_from(start).ok());
-        at(level.saturating_sub(1)).unwrap_or(0)..at(level).unwrap_or(0)
+        ask!(self, one => one.level_range(level))
     }
 
     /// Number of levels.
     #[must_use]
     pub fn levels(&self) -> u32 {
-        u32::try_from(self.starts.len() - 1).unwrap_or(0)
-    }
-
-    /// Level, and number in the level, of a directory.
-    fn place(&self, directory: u32) -> (u32, u64) {
-        let level = self.level(directory);
-        (level, u64::from(directory) - self.starts[level as usize - 1])
-    }
-
-    /// Directories of the level above `level`.
-    fn above(&self, level: u32) -> u64 {
-        self.width.pow(level - 1)
+        ask!(self, one => one.levels())
     }
 
     /// The directory that holds this one; `None`: the anchor.
     #[must_use]
     pub fn parent(&self, directory: u32) -> Option<u32> {
-        let (level, offset) = self.place(directory);
-        if level <= 1 {
-            return None;
-        }
-        // Digits of base `width` from the top; the last one, the parent's own number, counts most in its level.
-        let code = offset % self.above(level);
-        let offset = (code % self.width) * self.above(level - 1) + code / self.width;
-        u32::try_from(self.starts[level as usize - 2] + offset).ok()
+        ask!(self, one => one.parent(directory))
     }
 
     /// The directory of a file.
     #[must_use]
     pub fn directory_of(&self, file: u32) -> u32 {
-        u32::try_from(self.first_with_files + u64::from(file) / self.files_each).unwrap_or(u32::MAX)
+        ask!(self, one => one.directory_of(file))
     }
 
     /// The files of a directory.
     #[must_use]
     pub fn files_of(&self, directory: u32) -> std::ops::Range<u32> {
-        let Some(at) = u64::from(directory).checked_sub(self.first_with_files) else { return 0..0 };
-        let end = |at: u64| u32::try_from((at * self.files_each).min(u64::from(self.files))).unwrap_or(u32::MAX);
-        end(at)..end(at + 1)
+        ask!(self, one => one.files_of(directory))
     }
 
     /// The directory with this number, from 1, in that one (`None`: the anchor), as its name says it with its level; `None`: the
     /// tree has no such one.
     #[must_use]
     pub fn child(&self, parent: Option<u32>, level: u64, number: u64) -> Option<u32> {
-        let (upper, offset) = match parent {
-            Some(parent) => self.place(parent),
-            None => (0, 0),
-        };
-        let own = number.checked_sub(1).filter(|own| *own < self.width)?;
-        if level != u64::from(upper) + 1 || upper >= self.levels() {
-            return None;
-        }
-        let code = match upper {
-            0 => 0,
-            _ => (offset % self.above(upper)) * self.width + offset / self.above(upper),
-        };
-        u32::try_from(self.starts[upper as usize] + own * self.above(upper + 1) + code).ok()
+        ask!(self, one => one.child(parent, level, number))
     }
 
     /// The file with this number, from 1, in a directory; `None`: the tree has no such one.
@@ -157,75 +113,31 @@ impl TreeLayout {
     /// How large a file is to be.
     #[must_use]
     pub fn asked_bytes(&self, file: u32) -> u64 {
-        self.sizes.of(file)
+        ask!(self, one => one.asked_bytes(file))
     }
 
     /// How large all files are to be together.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
-        match &self.sizes {
-            AskedSizes::Fixed(bytes) => bytes.saturating_mul(u64::from(self.files)),
-            _ => (0..self.files).map(|file| self.asked_bytes(file)).fold(0, u64::saturating_add),
-        }
+        ask!(self, one => one.total_bytes())
     }
 
     /// Puts the path of a directory, relative to the anchor, into `out` in place of what is there: `vdb.1_2.dir/vdb.2_1.dir`.
     pub fn directory_path(&self, directory: u32, out: &mut Vec<u8>) {
-        out.clear();
-        let (level, offset) = self.place(directory);
-        let above = self.above(level);
-        let (own, code) = (offset / above, offset % above);
-        for upper in 1..level {
-            let digit = code / self.width.pow(level - 1 - upper) % self.width;
-            push_name(out, upper, digit + 1);
-            out.push(b'/');
-        }
-        push_name(out, level, own + 1);
+        ask!(self, one => one.directory_path(directory, out));
     }
 
     /// The same of a file: `vdb.1_2.dir/vdb_f0001.file`, or `job.0.17` in the anchor itself.
     pub fn file_path(&self, file: u32, out: &mut Vec<u8>) {
-        if let TreeNames::Numbered { before, after } = &self.names {
-            out.clear();
-            out.extend_from_slice(before.as_bytes());
-            push_number(out, u64::from(file), 1);
-            out.extend_from_slice(after.as_bytes());
-            return;
-        }
-        self.directory_path(self.directory_of(file), out);
-        out.push(b'/');
-        out.extend_from_slice(b"vdb_f");
-        push_number(out, u64::from(file) % self.files_each + 1, 4);
-        out.extend_from_slice(b".file");
+        ask!(self, one => one.file_path(file, out));
     }
-}
-
-/// `vdb.1_2.dir`.
-fn push_name(out: &mut Vec<u8>, level: u32, number: u64) {
-    out.extend_from_slice(b"vdb.");
-    push_number(out, u64::from(level), 1);
-    out.push(b'_');
-    push_number(out, number, 1);
-    out.extend_from_slice(b".dir");
-}
-
-/// With so many digits at least.
-fn push_number(out: &mut Vec<u8>, number: u64, least: usize) {
-    let mut digits = [b'0'; 20];
-    let (mut at, mut left) = (digits.len(), number);
-    while left > 0 || at > digits.len() - least {
-        at -= 1;
-        digits[at] = b'0' + u8::try_from(left % 10).unwrap_or(0);
-        left /= 10;
-    }
-    out.extend_from_slice(&digits[at..]);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::names::{directory_numbers, file_number};
-    use plan::FileSizes;
+    use plan::FilePlace;
     use std::collections::BTreeSet;
 
     fn shape(depth: u32, width: u32, files: u64, place: FilePlace) -> TreeShape {

@@ -91,6 +91,34 @@ fn number(digits: &[u8], least: usize) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok().filter(|number| *number > 0)
 }
 
+/// Adds the name of a directory: `vdb.1_2.dir`.
+pub(crate) fn push_directory(out: &mut Vec<u8>, level: u32, number: u64) {
+    out.extend_from_slice(b"vdb.");
+    push_number(out, u64::from(level), 1);
+    out.push(b'_');
+    push_number(out, number, 1);
+    out.extend_from_slice(b".dir");
+}
+
+/// Adds the name of a file: `vdb_f0001.file`.
+pub(crate) fn push_file(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(b"vdb_f");
+    push_number(out, number, 4);
+    out.extend_from_slice(b".file");
+}
+
+/// Adds a number with so many digits at least, 1 or more.
+pub(crate) fn push_number(out: &mut Vec<u8>, number: u64, least: usize) {
+    let mut digits = [b'0'; 20];
+    let (mut at, mut left) = (digits.len(), number);
+    while left > 0 || at > digits.len() - least {
+        at -= 1;
+        digits[at] = b'0' + u8::try_from(left % 10).unwrap_or(0);
+        left /= 10;
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -26,6 +26,8 @@ impl AskedSizes {
                 let which = (0..files).map(|_| choose(mix, random.below(100))).collect();
                 Self::Mix(mix.iter().map(|(bytes, _)| *bytes).collect(), which)
             }
+            // Those of a listed tree are in its layout.
+            FileSizes::Listed(_) => Self::Fixed(0),
             FileSizes::Around(mean) => Self::KiB((0..files).map(|_| around(*mean, &mut random)).collect()),
         }
     }

@@ -58,7 +58,8 @@ impl Tree {
         // Vdbench leaves the control file alone where several processes share a tree.
         let known = match how {
             Opening::Empty => Known::All,
-            _ if shape.shared => Known::Nothing,
+            // A listed tree has none.
+            _ if shape.shared || shape.is_listed() => Known::Nothing,
             Opening::Existing => control_file::read(anchor.as_fd(), path, shape, &layout, Some(&state))?,
             Opening::Listed => control_file::read(anchor.as_fd(), path, shape, &layout, None)?,
         };

@@ -23,7 +23,7 @@ pub use probe::{FileLines, IoLines, ProbeLook};
 pub use probe_cpu::CpuLines;
 pub use probe_requests::RequestLines;
 pub use probe_stacks::StackLines;
-pub use progress::{RunProgress, progress_line};
+pub use progress::{RunProgress, TreeMaking, progress_line};
 pub use stat::{ComplaintSink, CpuUnit, StatForm, StatLines, StatLook, WallAnchor, unknown_name_message};
 pub use table::{PaintedLine, painted_table, summary_tables, table_lines};
 pub use terminal::{CommandHeader, RunHeader, Terminal, TerminalLook};

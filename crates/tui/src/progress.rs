@@ -1,5 +1,6 @@
 //! The progress of the whole set of runs: one line, repainted in place.
 
+use quantity::figures::grouped;
 use view::Unit;
 
 /// How far the whole set of runs is.
@@ -42,6 +43,57 @@ pub fn progress_line(progress: &RunProgress, width: usize) -> String {
     format!("{start}  │{bar}{gap}│ {end}")
 }
 
+/// What a format is to make, and how far it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TreeMaking {
+    /// Names of the trees.
+    pub trees: String,
+    /// Directories to be made.
+    pub directories: u64,
+    /// Files to be made.
+    pub files: u64,
+}
+
+/// What a format has made so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Made {
+    pub(crate) deleted: u64,
+    pub(crate) directories: u64,
+    pub(crate) files: u64,
+    /// Seconds since the first of what is being made now.
+    pub(crate) seconds: f64,
+}
+
+/// `formatting fsd1: 1,234 of 5,000 files, 820 files/s, 4.6 s left`, in at most `width` columns.
+pub(crate) fn making_line(making: &TreeMaking, made: Made, width: usize) -> String {
+    let start = format!("formatting {}: ", making.trees.chars().take(40).collect::<String>());
+    let whole = |count: u64| grouped(count as f64);
+    let is_of_files = making.files > 0 && (made.files > 0 || made.directories >= making.directories);
+    let (count, all, what) = match is_of_files {
+        true => (made.files, making.files, "files"),
+        false => (made.directories, making.directories, "directories"),
+    };
+    let text = if count == 0 && made.directories == 0 && made.deleted > 0 {
+        format!("{start}{} deleted so far", whole(made.deleted))
+    } else {
+        let rate = if made.seconds > 0.0 { count as f64 / made.seconds } else { 0.0 };
+        // Directories are few beside files, and say nothing of how long these will take.
+        let left = all.saturating_sub(count) as f64 / rate;
+        let end = match (rate > 0.0, is_of_files || making.files == 0) {
+            (true, true) => format!(", {} {what}/s, {} left", grouped(rate.round()), short_seconds(left)),
+            (true, false) => format!(", {} {what}/s", grouped(rate.round())),
+            (false, _) => String::new(),
+        };
+        format!("{start}{} of {} {what}{end}", whole(count), whole(all))
+    };
+    text.chars().take(width).collect()
+}
+
+/// One decimal place below ten seconds.
+fn short_seconds(value: f64) -> String {
+    if value < 10.0 { format!("{value:.1} s") } else { seconds(value) }
+}
+
 /// Whole seconds, or minutes and hours.
 fn seconds(value: f64) -> String {
     let value = value.max(0.0).round();
@@ -52,4 +104,27 @@ fn seconds(value: f64) -> String {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 8 × 40")]
 fn filled(part: f64, room: usize) -> usize {
     ((part * room as f64 * 8.0).floor() as usize).min(room * 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_says_what_it_makes_how_fast_and_how_long_it_will_take() {
+        let making = TreeMaking { trees: "fsd1".to_string(), directories: 20, files: 5000 };
+        let line = |deleted, directories, files, seconds| {
+            making_line(&making, Made { deleted, directories, files, seconds }, 100)
+        };
+        assert_eq!(line(0, 0, 0, 0.0), "formatting fsd1: 0 of 20 directories");
+        assert_eq!(line(3000, 0, 0, 0.0), "formatting fsd1: 3,000 deleted so far");
+        assert_eq!(line(3000, 10, 0, 2.0), "formatting fsd1: 10 of 20 directories, 5 directories/s");
+        assert_eq!(line(0, 20, 0, 0.0), "formatting fsd1: 0 of 5,000 files");
+        assert_eq!(line(0, 20, 1234, 1.505), "formatting fsd1: 1,234 of 5,000 files, 820 files/s, 4.6 s left");
+        assert_eq!(line(0, 20, 5000, 5.0), "formatting fsd1: 5,000 of 5,000 files, 1,000 files/s, 0.0 s left");
+        let only = TreeMaking { files: 0, ..making.clone() };
+        let made = Made { directories: 10, seconds: 2.0, ..Made::default() };
+        assert_eq!(making_line(&only, made, 100), "formatting fsd1: 10 of 20 directories, 5 directories/s, 2.0 s left");
+        assert_eq!(making_line(&making, made, 20), "formatting fsd1: 10 ");
+    }
 }

@@ -2,15 +2,16 @@
 
 use crate::lines::{average_line, header_lines, interval_line};
 use crate::output_error;
-use crate::progress::{RunProgress, progress_line};
+use crate::progress::{Made, RunProgress, TreeMaking, making_line, progress_line};
 use objectives::{Judgement, ObjectiveVerdict};
 use quantity::output::{LinePart, VisibleOutput};
+use rates::OPS;
 use recording::rows::{CommandExecution, Phase};
 use recording::{LoadPhase, PhaseEdge, RecordingError, RowBatch, Sink};
 use std::collections::BTreeMap;
 use std::io::Write;
 use view::{Tone, Unit};
-use views::{LineFold, RunFold};
+use views::{IntervalLine, LineFold, RunFold};
 use workload::commands::{execution_line, execution_tone};
 
 /// Interval lines between two headings on a terminal.
@@ -83,6 +84,8 @@ pub struct RunHeader {
     pub commands: Vec<CommandHeader>,
     /// Does it execute commands, and no I/O of its own? Then it has no lines of intervals.
     pub is_of_commands: bool,
+    /// It makes trees, and nothing else.
+    pub making: Option<TreeMaking>,
 }
 
 /// How a line looks where colours may be.
@@ -124,6 +127,8 @@ pub struct Terminal<W: Write> {
     lines: usize,
     painted: bool,
     executions: Vec<CommandExecution>,
+    /// What a run that makes trees has made.
+    made: Made,
     /// When the measured time of each run began, ns.
     measured_ns: BTreeMap<i32, i64>,
 }
@@ -134,7 +139,8 @@ impl<W: Write> Terminal<W> {
         let (fold, summary, run) = (LineFold::default(), RunFold::default(), RunHeader::default());
         let (executions, measured_ns) = (Vec::new(), BTreeMap::new());
         let (first_start_s, now_s, lines, painted) = (None, 0.0, 0, false);
-        Self { out, look, fold, summary, run, first_start_s, now_s, lines, painted, executions, measured_ns }
+        let made = Made::default();
+        Self { out, look, fold, summary, run, first_start_s, now_s, lines, painted, executions, made, measured_ns }
     }
 
     fn styled<'a>(&self, style: Style, text: &'a str) -> [LinePart<'a>; 3] {
@@ -173,7 +179,11 @@ impl<W: Write> Terminal<W> {
             left_s: self.run.remaining_s.map(|left| left - (self.now_s - self.run.start_s)),
         };
         // One column less: a full line would wrap on some terminals.
-        let line = progress_line(&progress, self.look.width.saturating_sub(1));
+        let width = self.look.width.saturating_sub(1);
+        let line = match &self.run.making {
+            Some(making) => making_line(making, self.made, width),
+            None => progress_line(&progress, width),
+        };
         self.painted = true;
         let styled = self.styled(Style::Dim, &line);
         self.out.parts(&[&[ERASE], &styled[..]].concat()).map_err(output_error)?;
@@ -199,6 +209,7 @@ impl<W: Write> Terminal<W> {
         self.first_start_s.get_or_insert(run.start_s);
         self.now_s = run.start_s;
         self.run = run;
+        self.made = Made::default();
         self.lines = 0;
         self.put(Style::Plain, "")?;
         let title = self.styled(Style::Bold, what.trim_end());
@@ -229,6 +240,22 @@ impl<W: Write> Terminal<W> {
         };
         self.now_s = self.now_s.max(row.t_s);
         self.put(style, &execution_line(row, of, at_s))
+    }
+
+    /// Counts what an interval of a run that makes trees has made.
+    fn count_made(&mut self, line: &IntervalLine) {
+        let of = |kinds: &[&str]| {
+            let counts = OPS.iter().zip(&line.by_op).filter(|(op, _)| kinds.contains(op));
+            counts.map(|(_, count)| u64::try_from(count.ops).unwrap_or(0)).sum::<u64>()
+        };
+        let made = &mut self.made;
+        let (deleted, directories, files) = (of(&["delete", "rmdir"]), of(&["mkdir"]), of(&["create"]));
+        // The rate is that of files once there are any.
+        let begins = (files > 0 && made.files == 0) || (directories > 0 && made.directories == 0);
+        made.seconds = if begins { 0.0 } else { made.seconds } + line.interval_s;
+        made.deleted += deleted;
+        made.directories += directories;
+        made.files += files;
     }
 
     fn heading(&mut self) -> Result<(), RecordingError> {
@@ -321,6 +348,7 @@ impl<W: Write> Sink for Terminal<W> {
             }
             self.lines += 1;
             self.now_s = line.t_s;
+            self.count_made(&line);
             let text = interval_line(&line, self.run.start_s, self.look.width);
             let style = match &line.phase {
                 _ if line.is_stalled() || line.errors.is_positive() => Style::Red,

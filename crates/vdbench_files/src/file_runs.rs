@@ -192,6 +192,12 @@ fn shape(
     let system = &material.systems[system];
     let mut shape = system.shape.clone();
     for (one, at) in values {
+        let is_form = matches!(one.name.as_ref(), "depth" | "width" | "files" | "sizes");
+        if is_form && shape.is_listed() {
+            let message = format!("a loop over {} of fsd={}, which has shape=", one.name, shown(&system.name));
+            context.push(Diagnostic::error("shape", one.span, message).help("use another fsd= without shape= for it"));
+            return None;
+        }
         let value = one.values[*at].0;
         let count = |value: f64| u32::try_from(to_u64(value)).unwrap_or(u32::MAX);
         match one.name.as_ref() {
@@ -231,6 +237,10 @@ fn whole_bytes(
     definition: &Definition,
     shape: &TreeShape,
 ) -> Result<Option<u64>, tree::TreeError> {
+    // Shape files are read when the run is prepared.
+    if shape.is_listed() {
+        return Ok(Some(u64::MAX));
+    }
     let files = TreeLayout::new(&TreeShape { sizes: FileSizes::Fixed(1), ..shape.clone() })?.files();
     let has_parts = shape.total_bytes.is_some() || shape.working_set_bytes.is_some();
     let about = |mean: f64| Ok(Some(to_u64(mean * f64::from(files) * 1.01)));

@@ -25,6 +25,10 @@ const FILES_MAX: u32 = 10_000_000;
 pub(crate) struct FileSystem {
     pub(crate) name: String,
     anchor: Option<Text>,
+    /// `shape=FILE`, a parameter of our own.
+    listed: Option<Text>,
+    /// A parameter of this definition that says which directories and files there are.
+    form: Option<(&'static str, TextSpan)>,
     pub(crate) shape: TreeShape,
     pub(crate) open: OpenFlags,
     /// First number, how many.
@@ -37,6 +41,8 @@ impl Default for FileSystem {
         Self {
             name: String::new(),
             anchor: None,
+            listed: None,
+            form: None,
             shape: TreeShape {
                 depth: 1,
                 width: 1,
@@ -79,8 +85,9 @@ pub(crate) fn read(context: &mut ReadingContext, statements: &[Statement]) -> Ve
         }
         let named = statement::check_name(context, statement);
         let name = statement.name.text.clone();
-        let mut system = FileSystem { span: statement.span, name, ..template.clone() };
+        let mut system = FileSystem { span: statement.span, name, form: None, ..template.clone() };
         statement::each(context, statement, |context, name, param| set(context, &mut system, name, param));
+        list(context, &mut system);
         if system.name == "default" {
             template = system;
             continue;
@@ -111,14 +118,31 @@ pub(crate) fn read(context: &mut ReadingContext, statements: &[Statement]) -> Ve
     out
 }
 
+/// A tree with a shape file: nothing else says which directories and files it has.
+fn list(context: &mut ReadingContext, system: &mut FileSystem) {
+    let Some(file) = &system.listed else { return };
+    if let Some((name, span)) = system.form {
+        let message = format!("fsd={} has shape= and `{name}` as well", shown(&system.name));
+        let found = Diagnostic::error("shape", span, message);
+        context.push(found.help("a shape file says which directories and files there are: leave one of them out"));
+    }
+    let (depth, width, files, place) = (1, 1, 1, FilePlace::Bottom);
+    let sizes = FileSizes::Listed(file.text.clone().into());
+    system.shape = TreeShape { depth, width, files, place, sizes, ..system.shape.clone() };
+}
+
 pub(crate) fn shown(name: &str) -> String {
     name.chars().take(40).collect()
 }
 
 fn set(context: &mut ReadingContext, system: &mut FileSystem, name: &'static str, param: &Param) {
+    if ["depth", "width", "files", "sizes", "distribution"].contains(&name) {
+        system.form = Some((name, param.span));
+    }
     let shape = &mut system.shape;
     match name {
         "anchor" => system.anchor = shared::path_text(context, name, param).or(system.anchor.take()),
+        "shape" => system.listed = shared::path_text(context, name, param).or(system.listed.take()),
         "depth" => shape.depth = value::count(context, name, param, 1..=DEPTH_MAX).unwrap_or(shape.depth),
         "width" => shape.width = value::count(context, name, param, 1..=u32::MAX).unwrap_or(shape.width),
         "files" => {

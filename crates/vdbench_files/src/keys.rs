@@ -348,6 +348,8 @@ static FILE_SYSTEM: &[Key] = &[
     only("deduphotsets", Effect::Refused(DEDUP)),
     only("dedupflipflop", Effect::Refused(DEDUP)),
     only("dedupacross", Effect::Refused(DEDUP)),
+    // Not Vdbench's.
+    exact("shape"),
 ];
 
 /// Operations of file workloads that Vdbench has.

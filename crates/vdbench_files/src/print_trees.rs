@@ -174,12 +174,15 @@ pub(crate) fn systems(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
         let mut add = |name: &str, value: String| {
             let _ = write!(line, ",{name}={value}");
         };
-        add("depth", shape.depth.to_string());
-        add("width", shape.width.to_string());
-        add("files", shape.files.to_string());
+        if !shape.is_listed() {
+            add("depth", shape.depth.to_string());
+            add("width", shape.width.to_string());
+            add("files", shape.files.to_string());
+        }
         match &shape.sizes {
             FileSizes::Fixed(size) => add("sizes", bytes(*size)),
             FileSizes::Around(mean) => add("sizes", format!("({},0)", bytes(*mean))),
+            FileSizes::Listed(file) => add("shape", quoted(&file.display().to_string())),
             FileSizes::Mix(mix) => {
                 let parts: Vec<String> =
                     mix.iter().flat_map(|(size, percent)| [bytes(*size), percent.to_string()]).collect();

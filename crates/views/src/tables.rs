@@ -83,6 +83,17 @@ fn time_column(name: &str, folds: &[HistogramSummary], part: SummaryFigure) -> T
     TableColumn::numbers(name, Unit::Nanoseconds, folds.iter().map(|fold| fold.value(part)))
 }
 
+/// What part of all operations each row is. Steps are no part of them.
+fn share_column(rows: &[(String, Sum)], all: i64) -> TableColumn {
+    let share = |sum: &Sum| (all > 0 && !sum.is_step).then(|| 100.0 * sum.count.ops as f64 / all as f64);
+    if !rows.iter().any(|(_, sum)| sum.is_step) {
+        return TableColumn::numbers("share", Unit::Percent, rows.iter().map(|(_, sum)| share(sum)));
+    }
+    // A number that is missing would look as if it were not known.
+    let cell = |sum: &Sum| if sum.is_step { "–".to_string() } else { Unit::Percent.format(share(sum)) };
+    TableColumn::text("share", rows.iter().map(|(_, sum)| cell(sum)).collect())
+}
+
 /// Rows of sums under `name`.
 fn sums_table(run: &RunFacts, name: &str, rows: &[(String, Sum)], reads: bool) -> ViewTable {
     let seconds = run.measured_s();
@@ -95,7 +106,7 @@ fn sums_table(run: &RunFacts, name: &str, rows: &[(String, Sum)], reads: bool) -
     let mut columns = vec![
         TableColumn::text(name, rows.iter().map(|(name, _)| name.clone()).collect()),
         numbers("operations", Unit::Operations, &|sum| Some(sum.count.ops as f64)),
-        numbers("share", Unit::Percent, &|sum| percent(sum.count.ops, all).filter(|_| !sum.is_step)),
+        share_column(rows, all),
         numbers("rate", Unit::OpsPerSecond, &|sum| rate(sum.count.ops)),
         numbers("throughput", Unit::BytesPerSecond, &|sum| rate(sum.count.bytes)),
     ];

@@ -72,6 +72,7 @@ mod stored_names;
 mod support;
 mod top;
 mod tree_kills;
+mod tree_limits;
 mod tree_trouble;
 mod tree_witness;
 mod trees;

@@ -242,3 +242,33 @@ fn many_entries_fit_in_little_memory() {
     let found = measured(&scratch, &["tree", "--memory", "32m"]);
     assert_eq!((&found["directories"], &found["name_bytes"]["max"]), (&json!(5_001), &json!(200)));
 }
+
+/// The exact shape of a tree, made by a run and measured again: by byte.
+#[test]
+fn a_run_of_an_exact_shape_makes_the_tree_and_a_scan_of_it_the_same_shape_file() {
+    let scratch = Scratch::new();
+    small(&scratch);
+    let output = scan(&scratch, &["tree", "-o", "tree.vdb", "--exact"]).expect_code(0);
+    assert!(output.stdout.contains("tree.shape"), "{}", output.stdout);
+    let shape = std::fs::read_to_string(scratch.path("tree.shape")).unwrap();
+    // Shorter names first: `other` before `secret`.
+    let expected = "iodyno tree shape 1\ndirectories 4\nfiles 4\nbytes 1056768\nd 1 0\nd 2 1\ns 0\nd 0 1\ns 1048576\n\
+        d 1 1\ns 4096\nd 0 1\ns 4096\nend ";
+    assert!(shape.starts_with(expected), "{shape}");
+    let dry = scratch.iodyno(&["run", "tree.vdb", "anchor=made", "--dry-run"]).run().unwrap().expect_code(0);
+    assert!(dry.stdout.contains("4 directories in 3 levels, 4 files"), "{}", dry.stdout);
+    let arguments = ["run", "tree.vdb", "anchor=made", "-o", "rec", "-e", "2"];
+    scratch.iodyno(&arguments).run().unwrap().expect_code(0);
+    assert_eq!(scratch.path("made/vdb.1_1.dir/vdb_f0001.file").metadata().unwrap().len(), 0);
+    let inner = "made/vdb.1_1.dir/vdb.2_2.dir/vdb.3_1.dir/vdb_f0001.file";
+    assert_eq!(scratch.path(inner).metadata().unwrap().len(), 4096);
+    assert!(!scratch.path("made/vdb_control.file").exists());
+    scan(&scratch, &["made", "-o", "again.vdb", "--exact"]).expect_code(0);
+    assert_eq!(std::fs::read_to_string(scratch.path("again.shape")).unwrap(), shape);
+    // Damaged, it is refused before anything is made.
+    std::fs::write(scratch.path("tree.shape"), shape.replace("s 1048576", "s 1048577")).unwrap();
+    let arguments = ["run", "tree.vdb", "anchor=other", "-o", "rec2"];
+    let output = scratch.iodyno(&arguments).run().unwrap().expect_code(2);
+    assert!(output.stderr.contains("shape file") && output.stderr.contains("its sum should be"), "{}", output.stderr);
+    assert!(!scratch.path("other").exists());
+}

@@ -13,7 +13,7 @@ const KINDS: [(&str, &[&str], &str, &str); 7] = [
     ("getattr", &["newfstatat(", "statx("], ".dir/vdb_f", "+++"),
     ("setattr", &["utimensat("], "vdb_f", "+++"),
     ("access", &["faccessat(", "faccessat2("], ".dir/vdb_f", "+++"),
-    ("create", &["openat(", "openat2("], "O_CREAT|O_EXCL", "\"journal\""),
+    ("create", &["openat(", "openat2("], "/vdb_f", "+++"),
     ("delete", &["unlinkat("], "vdb_f", "AT_REMOVEDIR"),
     ("read", &["pread64("], ".file>, ", "+++"),
     ("write", &["pwrite64("], ".file>, ", "+++"),
@@ -33,6 +33,13 @@ fn operations_are_those_that_the_kernel_was_asked_for() {
             let device = LoopDevice::new(kind.min_bytes()).unwrap();
             mounts.push((kind.name(), MountedFileSystem::make(kind, device.path()).unwrap(), Some(device)));
         }
+    }
+    // A file system of a program, which sees more calls than it is asked for: those of the load are looked at.
+    let below = scratch.path("below");
+    std::fs::create_dir_all(&below).unwrap();
+    match MountedFileSystem::mount(&["-t", "fuse.bindfs", below.to_str().unwrap()]) {
+        Ok(mount) => mounts.push(("fuse", mount, None)),
+        Err(_) => drop(testkit::lacks("bindfs and FUSE")),
     }
     count_on(&scratch, "scratch", &scratch.path("here"));
     for (name, mount, _) in &mounts {

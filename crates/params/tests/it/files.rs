@@ -74,6 +74,22 @@ fn shapes_and_words_may_be_short() {
 }
 
 #[test]
+fn a_shape_file_says_all_of_the_form_and_nothing_else_does() {
+    let plan =
+        plan_of(&format!("fsd=default,depth=3\nfsd=fsd1,anchor=/t/a,shape=/t/x.shape,wss=1m\nfwd=fwd1,fsd=fsd1\n{RD}"));
+    let shape = &plan.runs[0].tree_uses()[0].shape;
+    assert_eq!((&shape.sizes, shape.working_set_bytes), (&FileSizes::Listed("/t/x.shape".into()), Some(1 << 20)));
+    assert!(shape.is_listed());
+    let both = refusal(&format!("fsd=fsd1,anchor=/t/a,files=3,shape=x.shape\nfwd=fwd1,fsd=fsd1\n{RD}"));
+    assert!(both.contains("has shape= and `files` as well"), "{both}");
+    let looped = refusal(&format!(
+        "fsd=fsd1,anchor=/t/a,shape=x.shape\nfwd=fwd1,fsd=fsd1\n{}",
+        RD.replace('\n', ",fordepth=(1,2)\n")
+    ));
+    assert!(looped.contains("loop over depth"), "{looped}");
+}
+
+#[test]
 fn words_of_fileselect_change_one_thing_each() {
     let select =
         |words: &str| load(&plan_of(&format!("{FSD}fwd=fwd1,fsd=fsd1,fileselect={words}\n{RD}")).runs[0], 0).select;

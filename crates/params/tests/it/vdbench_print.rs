@@ -253,6 +253,13 @@ fn trees() -> impl Strategy<Value = String> {
     )
 }
 
+#[test]
+fn a_tree_of_a_shape_file_comes_back() {
+    let text = "fsd=fsd1,anchor=/tmp/a,shape=\"/tmp/my tree.shape\",totalsize=5k\nfwd=fwd1,fsd=fsd1\n\
+                rd=rd1,fwd=fwd1,fwdrate=max,elapsed=5,format=yes\n";
+    let _ = round(text.as_bytes());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 

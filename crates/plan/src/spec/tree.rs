@@ -88,6 +88,16 @@ pub enum FileSizes {
     Mix(Vec<(u64, f64)>),
     /// Half of this up to one and a half times this, by chance from a fixed seed, rounded as Vdbench does (`sizes=(n,0)`).
     Around(u64),
+    /// As this shape file lists them with the directories (`shape=FILE`): depth, width, files and place of the shape say nothing then.
+    Listed(PathBuf),
+}
+
+impl TreeShape {
+    /// Does a shape file list its directories and files?
+    #[must_use]
+    pub fn is_listed(&self) -> bool {
+        matches!(self.sizes, FileSizes::Listed(_))
+    }
 }
 
 /// A tree in one run.

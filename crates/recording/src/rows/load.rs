@@ -165,7 +165,7 @@ tables! {
         workload: String, "", Name in key;
         /// Name of the tree.
         target: String, "", Name in key;
-        /// What kind of step: `read`, `write`, `delete`, `open` or `close`; of flows also others that an operation needs (docs/files.md).
+        /// What kind of step: `read`, `write`, `create`, `delete`, `open`, `close`, or another one that an operation needed besides.
         op: String, "", Name in key;
         /// Steps completed.
         ops: i64, "op", Gauge;
@@ -195,7 +195,7 @@ tables! {
         workload: String, "", Name;
         /// Name of the tree.
         target: String, "", Name;
-        /// What kind of step: `read`, `write`, `delete`, `open` or `close`; of flows also others that an operation needs (docs/files.md).
+        /// What kind of step: `read`, `write`, `create`, `delete`, `open`, `close`, or another one that an operation needed besides.
         op: String, "", Name;
         /// Steps completed.
         ops: i64, "op", Gauge;

@@ -107,6 +107,19 @@ pub enum TreeUseErrorKind {
         /// The anchor.
         path: PathBuf,
     },
+    /// There is less room than what is to be made needs.
+    #[error(
+        "the trees that are to be made on the file system of {} need {need}, and it has {room}: ask for less, make room, or permit it with --allow-full \
+         (where data is compressed, or to see what happens when it is full)", path.display()
+    )]
+    NoRoom {
+        /// The first anchor.
+        path: PathBuf,
+        /// What they need.
+        need: String,
+        /// What there is, with what the trees have there already.
+        room: String,
+    },
     /// None of the files is there.
     #[error(
         "run {run} uses files, and none of the {} files in {} exists: add format=yes (or format=restart) to it", quantity::figures::grouped(*files as f64), path.display()
@@ -155,6 +168,13 @@ impl TreeUseError {
             | TreeUseErrorKind::Overlap { .. } => true,
             _ => false,
         }
+    }
+
+    /// Is only something not there, or no room, at this time? Another command may change that.
+    #[must_use]
+    pub fn is_of_now(&self) -> bool {
+        use TreeUseErrorKind::{NoAnchor, NoFiles, NoParent, NoRoom, NoTarget};
+        matches!(self.kind, NoAnchor { .. } | NoFiles { .. } | NoParent { .. } | NoRoom { .. } | NoTarget { .. })
     }
 
     /// Can it only be mended in the parameters?

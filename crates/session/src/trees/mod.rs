@@ -7,6 +7,7 @@
 mod error;
 mod numbered;
 mod preflight;
+mod room;
 mod usage;
 
 pub use error::{TreeUseError, TreeUseErrorKind};
@@ -41,6 +42,8 @@ struct Place {
     path: PathBuf,
     /// `None`: it is missing so far.
     anchor: Option<Anchor>,
+    /// Directories, files and bytes of a tree that were there.
+    there: (u64, u64, u64),
     changes: bool,
     is_shared: bool,
     makes_parents: bool,
@@ -48,8 +51,33 @@ struct Place {
     name: String,
 }
 
+/// A tree of at most so many directories and files is listed when a format has made it.
+const LISTED_MAX: u64 = 200_000;
+
 /// A tree of a run by its index in the plan; `None`: the run does not use it.
 pub(crate) type RunTrees = Vec<Option<Arc<Tree>>>;
+
+/// How far what is known of the trees of a run is so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TreeCertainty {
+    /// All operations succeeded.
+    Sure,
+    /// Some failed.
+    Failures,
+    /// Some did not come back: their file system hangs.
+    Hangs,
+}
+
+impl TreeCertainty {
+    /// After a run with so many operations that failed, and that did not come back.
+    pub(crate) fn of(errors: u64, unfinished: u64) -> Self {
+        match (errors, unfinished) {
+            (0, 0) => Self::Sure,
+            (_, 0) => Self::Failures,
+            _ => Self::Hangs,
+        }
+    }
+}
 
 /// What is to be said of a tree after a run.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,6 +97,14 @@ impl Trees {
     /// Whatever prevents a tree from being used as the runs ask.
     pub(crate) fn inspect(plan: &Plan, recording: Option<&Path>) -> Result<Self, TreeUseError> {
         preflight::inspect(plan, recording)
+    }
+
+    /// Have the file systems room for what formats are to make?
+    ///
+    /// # Errors
+    /// One has not; or a tree cannot be at all.
+    pub(crate) fn check_room(&self, plan: &Plan) -> Result<(), TreeUseError> {
+        room::check(self, plan)
     }
 
     /// Makes the anchors that are missing; says which.
@@ -139,14 +175,14 @@ impl Trees {
         Ok((opened, remarks))
     }
 
-    /// Writes down what a run left of its trees; says what a format made. `is_sure`: no operation failed or did not come back, so that
-    /// what is known of the trees is so.
+    /// Writes down what a run left of its trees; says what a format made. What is not certain is
+    /// looked at.
     pub(crate) fn end(
         &mut self,
         plan: &Plan,
         run: &Run,
         trees: &[Option<Arc<Tree>>],
-        is_sure: bool,
+        certainty: TreeCertainty,
     ) -> Vec<TreeRemark> {
         let mut remarks = Vec::new();
         let is_one = trees.iter().flatten().count() == 1;
@@ -160,7 +196,22 @@ impl Trees {
                 continue;
             }
             let remark = |sentence| TreeRemark { name: spec.name.clone(), sentence, is_trouble: true };
-            let tree = if is_sure { Ok(Arc::clone(tree)) } else { self.listed(at, tree).map(Arc::new) };
+            if certainty == TreeCertainty::Hangs {
+                let of = &spec.name;
+                // A look at it, and its control file, would hang as well.
+                remarks.push(remark(format!(
+                    "what the run left of {of} is not known, because operations did not come back; the next run looks at its directories"
+                )));
+                if let Some(Some(path)) = self.paths.get(at) {
+                    self.known.remove(path);
+                }
+                continue;
+            }
+            let tree = if certainty == TreeCertainty::Sure {
+                Ok(Arc::clone(tree))
+            } else {
+                self.listed(at, tree).map(Arc::new)
+            };
             let tree = match tree {
                 Ok(tree) => tree,
                 Err(error) => {
@@ -226,9 +277,12 @@ impl Trees {
         let is_whole =
             directories == layout.directories() as usize && (task.only_directories || full == members.len() as usize);
         let directories = grouped(directories as f64);
+        let mut is_seen = true;
         let sentence = if is_whole {
+            let seen;
+            (seen, is_seen) = self.seen(at, tree);
             let (files, all) = (grouped(f64::from(files)), grouped(f64::from(all)));
-            format!("{files} of {all} files, {directories} directories, {}", format_bytes(bytes))
+            format!("{files} of {all} files, {directories} directories, {}{seen}", format_bytes(bytes))
         } else {
             format!(
                 "{} of {} files are complete, {} of {} directories are there, {}",
@@ -239,7 +293,41 @@ impl Trees {
                 format_bytes(bytes)
             )
         };
-        remark(sentence, !is_whole && !task.limited)
+        remark(sentence, (!is_whole && !task.limited) || !is_seen)
+    }
+
+    /// Lists what is below the anchor of a tree that is known to be whole; says what that finds, and whether all of it is there.
+    fn seen(&self, at: usize, tree: &Tree) -> (String, bool) {
+        let (layout, state) = (tree.layout(), tree.state());
+        let entries = u64::from(layout.directories()) + u64::from(layout.files());
+        if tree.shape().shared {
+            return (String::new(), true);
+        }
+        if entries > LISTED_MAX {
+            return (
+                format!(" by its operations; not listed, it is more than {} entries", grouped(LISTED_MAX as f64)),
+                true,
+            );
+        }
+        let place = self.paths.get(at).and_then(Option::as_ref).and_then(|path| self.places.get(path));
+        let Some(anchor) = place.and_then(|place| place.anchor.as_ref()) else { return (String::new(), true) };
+        let found = match anchor.inspect() {
+            Ok(found) => found,
+            Err(error) => return (format!(" by its operations; a listing failed: {error}"), false),
+        };
+        let directories = (0..layout.directories()).filter(|at| state.has_directory(*at)).count() as u64;
+        let there = (0..layout.files()).map(|file| state.file(file)).filter(|known| known.exists);
+        let (files, bytes) = there.fold((0_u64, 0_u64), |(files, sum), known| (files + 1, sum + known.bytes));
+        if (found.directories, found.files, found.bytes) == (directories, files, bytes) {
+            return ("; a listing finds the same".to_string(), true);
+        }
+        let sentence = format!(
+            " by its operations, but a listing finds {} files, {} directories, {}",
+            grouped(found.files as f64),
+            grouped(found.directories as f64),
+            format_bytes(found.bytes)
+        );
+        (sentence, found.directories >= directories && found.files >= files && found.bytes >= bytes)
     }
 }
 

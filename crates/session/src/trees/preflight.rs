@@ -40,6 +40,7 @@ pub(super) fn inspect(plan: &Plan, recording: Option<&Path>) -> Result<Trees, Tr
         let place = trees.places.entry(path.clone()).or_insert_with(|| Place {
             path: path.clone(),
             anchor: None,
+            there: (0, 0, 0),
             changes: false,
             is_shared: false,
             makes_parents: false,
@@ -85,7 +86,8 @@ fn open(plan: &Plan, trees: &mut Trees, (at, spec, usage): (usize, &TreeSpec, &U
     };
     anchor.take(place.changes && !place.is_shared).map_err(|error| fails(spec, error))?;
     if place.changes {
-        anchor.require_own().map_err(|error| fails(spec, error))?;
+        let found = anchor.require_own().map_err(|error| fails(spec, error))?;
+        place.there = (found.directories, found.files, found.bytes);
     }
     place.anchor = Some(anchor);
     Ok(())

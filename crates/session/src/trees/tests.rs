@@ -126,7 +126,7 @@ fn formatted(plan: &Plan) -> Vec<TreeRemark> {
     let (open, remarks) = trees.begin(plan, &plan.runs[0]).unwrap();
     assert_eq!(remarks, []);
     open.iter().flatten().for_each(|tree| make(tree));
-    trees.end(plan, &plan.runs[0], &open, true)
+    trees.end(plan, &plan.runs[0], &open, TreeCertainty::Sure)
 }
 
 /// All that is below a directory: what it is, its content, when it was changed.
@@ -252,7 +252,7 @@ fn a_missing_anchor_is_made_by_a_format_only_and_its_parents_only_when_asked() {
     for plan in [plan, one(&anchor, &[(format(), shape())])] {
         let said = formatted(&plan);
         assert_eq!(said.len(), 1);
-        assert_eq!(said[0].sentence, "12 of 12 files, 6 directories, 48 KiB");
+        assert_eq!(said[0].sentence, "12 of 12 files, 6 directories, 48 KiB; a listing finds the same");
         assert!(!said[0].is_trouble && plan.trees[0].anchor.join("vdb_control.file").exists());
     }
 }
@@ -421,7 +421,7 @@ fn what_a_run_leaves_is_written_down_as_it_is() {
     let before = control();
     let (open, _) = trees.begin(&plan, &plan.runs[1]).unwrap();
     assert_eq!(control(), before, "reading changes nothing");
-    assert_eq!(trees.end(&plan, &plan.runs[1], &open, true), []);
+    assert_eq!(trees.end(&plan, &plan.runs[1], &open, TreeCertainty::Sure), []);
     assert_eq!(control(), before);
     let (again, _) = trees.begin(&plan, &plan.runs[2]).unwrap();
     assert!(Arc::ptr_eq(again[0].as_ref().unwrap(), open[0].as_ref().unwrap()), "what is known is kept");
@@ -429,12 +429,12 @@ fn what_a_run_leaves_is_written_down_as_it_is() {
     // An operation failed half way, and the thread knows nothing of it.
     fs::write(anchor.join("vdb.1_1.dir/vdb.2_1.dir/vdb_f0001.file"), vec![0; 1000]).unwrap();
     fs::remove_file(anchor.join("vdb.1_1.dir/vdb.2_1.dir/vdb_f0002.file")).unwrap();
-    assert_eq!(trees.end(&plan, &plan.runs[2], &again, false), []);
+    assert_eq!(trees.end(&plan, &plan.runs[2], &again, TreeCertainty::Failures), []);
     assert!(control().starts_with("when  end") && control().contains("file status 12\n1000\nn\nf\n"), "{}", control());
     // A format that did not make all says what is missing.
     let (open, _) = trees.begin(&plan, &plan.runs[0]).unwrap();
     assert!(!open[0].as_ref().unwrap().state().file(5).exists, "it begins with nothing");
-    let said = trees.end(&plan, &plan.runs[0], &open, false);
+    let said = trees.end(&plan, &plan.runs[0], &open, TreeCertainty::Failures);
     assert!(said.len() == 1 && said[0].is_trouble, "{said:?}");
     assert_eq!(said[0].sentence, "10 of 12 files are complete, 6 of 6 directories are there, 41.0 KiB");
 }

@@ -356,8 +356,24 @@ fn length_ns(figures: &Figures) -> i64 {
 }
 
 /// Use of the CPUs between two moments, from the samples nearest to them; `None` when there are none near enough.
+///
+/// An interval shorter than a second may have no sample of its own, and none in which the kernel's clock of CPU times moved on: it gets
+/// the share of the time around it, of at most about a second more.
 fn cpu_between(samples: &[Cpu], from_ns: i64, to_ns: i64) -> Option<CpuShare> {
+    const SECOND: i64 = 1_000_000_000;
     let slack = ((to_ns - from_ns) / 2).max(1);
+    let exact = share_between(samples, (from_ns, to_ns), slack);
+    if exact.is_some() || to_ns - from_ns >= SECOND {
+        return exact;
+    }
+    let slack = slack.max(SECOND / 2);
+    [from_ns, to_ns - SECOND / 4, to_ns - SECOND]
+        .into_iter()
+        .find_map(|from_ns| share_between(samples, (from_ns, to_ns), slack))
+}
+
+/// The same of samples that are at most `slack` from both moments.
+fn share_between(samples: &[Cpu], (from_ns, to_ns): (i64, i64), slack: i64) -> Option<CpuShare> {
     let near = |t_ns: i64| {
         let after = samples.partition_point(|sample| sample.t_ns < t_ns);
         samples[after.saturating_sub(1)..samples.len().min(after + 1)]
@@ -385,6 +401,24 @@ fn name_of(title: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_short_interval_without_a_sample_of_its_own_has_the_share_of_the_time_around_it() {
+        const S: i64 = 1_000_000_000;
+        // Ticks of 10 ms, and a sample at each second and at the end of an interval of 3 ms.
+        let sample = |t_ns: i64| Cpu {
+            t_ns,
+            cpu: "all".to_string(),
+            user_ns: (t_ns / 4) / 10_000_000 * 10_000_000,
+            idle_ns: (t_ns / 4 * 3) / 10_000_000 * 10_000_000,
+            ..Cpu::default()
+        };
+        let short = 2 * S + 3_000_000;
+        let samples = [sample(0), sample(S), sample(2 * S), sample(short)];
+        let share = super::cpu_between(&samples, 2 * S, short).expect("a share");
+        assert!((share.user - 25.0).abs() < 2.0, "{}", share.user);
+        assert!(super::cpu_between(&samples, 20 * S, 20 * S + 3_000_000).is_none());
+    }
 
     #[test]
     fn the_average_of_the_cpu_is_over_the_intervals_that_are_known() {
