@@ -1,11 +1,11 @@
 //! What a run would do, without doing any of it.
 
 use crate::dry_run_trees::{self, TreeFinding};
-use crate::execute::duration_at_most;
 use crate::non_defaults::departures;
 use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run, SteadyRounds, Workload};
 use quantity::text::{format_bytes, format_ns};
 use serde::Serialize;
+use std::ops::Range;
 use target::{TargetAccess, WritePolicy};
 
 /// The plan's future, in lines for people.
@@ -259,6 +259,16 @@ pub(crate) fn duration_of(run: &Run) -> Option<u64> {
     run.elapsed_ns.map(|elapsed| {
         run.warmup_ns.saturating_add(elapsed.saturating_mul(baselines.saturating_add(1))).saturating_add(run.pause_ns)
     })
+}
+
+/// How long the runs at these places take at most, all their rounds from the place in front on; `None` when one ends by itself.
+pub(crate) fn duration_at_most(plan: &Plan, places: Range<usize>) -> Option<u64> {
+    let of = |place: usize, run: &Run| {
+        let rule = plan.rounds.iter().find(|rule| rule.places().contains(&place));
+        Some(duration_of(run)?.saturating_mul(rule.map_or(1, |rule| rule.rounds_max)))
+    };
+    let runs = plan.runs.iter().enumerate().filter(|(place, _)| places.contains(place));
+    runs.map(|(place, run)| of(place, run)).try_fold(0_u64, |sum, run| Some(sum.saturating_add(run?)))
 }
 
 /// One line: what a run does and for how long.

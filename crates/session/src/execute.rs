@@ -2,8 +2,6 @@
 
 mod rounds;
 
-pub(crate) use rounds::duration_at_most;
-
 use crate::batch_sink::{Spine, loops_text};
 use crate::dry_run::access_of;
 use crate::format::Fill;

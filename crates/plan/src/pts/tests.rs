@@ -7,7 +7,11 @@ fn plan(test: PtsTest) -> Plan {
 }
 
 fn points(plan: &Plan, rule: &SteadyRounds) -> Vec<(u64, u32)> {
-    let point = |run: &Run| (run.workloads[0].transfer.max_bytes(), (run.workloads[0].mix.read * 100.0).round() as u32);
+    let point = |run: &Run| {
+        let (mix, read): (u32, f64) = (run.loops[1].1.parse().expect("a number"), run.workloads[0].mix.read);
+        assert!((read - f64::from(mix) / 100.0).abs() < 1e-12, "{read} is not {mix} %");
+        (run.workloads[0].transfer.max_bytes(), mix)
+    };
     plan.runs[rule.places()].iter().map(point).collect()
 }
 

@@ -2,10 +2,10 @@
 
 use super::{Life, rounds_of};
 use crate::SessionError;
-use crate::dry_run::duration_of;
+use crate::dry_run::{duration_at_most, duration_of};
 use crate::outcome::CommandEnding;
 use crate::run_loop::RunResult;
-use plan::{Plan, Run, SteadyMeasure, SteadyRounds};
+use plan::{Plan, SteadyMeasure, SteadyRounds};
 use recording::{EventKind, EventSeverity};
 use std::ops::Range;
 use views::{RecordedRounds, STEADY_ROUNDS};
@@ -18,16 +18,6 @@ pub(super) fn runs_at_most(plan: &Plan) -> usize {
     };
     let all = plan.rounds.iter().map(again).fold(plan.runs.len(), usize::saturating_add);
     all.saturating_mul(rounds_of(plan))
-}
-
-/// How long the runs at these places take at most, all their rounds from the place in front on; `None` when one ends by itself.
-pub(crate) fn duration_at_most(plan: &Plan, places: Range<usize>) -> Option<u64> {
-    let of = |place: usize, run: &Run| {
-        let rule = plan.rounds.iter().find(|rule| rule.places().contains(&place));
-        Some(duration_of(run)?.saturating_mul(rule.map_or(1, |rule| rule.rounds_max)))
-    };
-    let runs = plan.runs.iter().enumerate().filter(|(place, _)| places.contains(place));
-    runs.map(|(place, run)| of(place, run)).try_fold(0_u64, |sum, run| Some(sum.saturating_add(run?)))
 }
 
 /// What the manifest says of the plan's rounds before the first of them.
