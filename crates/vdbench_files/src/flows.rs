@@ -164,13 +164,15 @@ fn may_flow(kind: OperationKind) -> bool {
 /// The sizes that may stand behind an operation; `None`: it takes none.
 fn bounds(kind: OperationKind) -> Option<RangeInclusive<u64>> {
     use OperationKind::{
-        Append, Fallocate, MmapRead, MmapWrite, Punch, Read, ReadFile, Setxattr, Tail, Truncate, Write, WriteFile,
+        Append, Fallocate, Getxattr, MmapRead, MmapWrite, Punch, Read, ReadFile, Removexattr, Setxattr, Tail, Truncate,
+        Write, WriteFile,
     };
     match kind {
         Read | Write | Append | ReadFile | WriteFile | MmapRead | MmapWrite | Tail => Some(1..=TRANSFER_MAX),
         Truncate => Some(0..=FILE_BYTES_MAX),
         Fallocate | Punch => Some(1..=FILE_BYTES_MAX),
-        Setxattr => Some(1..=ATTRIBUTE_MAX),
+        // Of what is set before them where it is missing, too.
+        Setxattr | Getxattr | Removexattr => Some(1..=ATTRIBUTE_MAX),
         _ => None,
     }
 }

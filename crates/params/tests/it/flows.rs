@@ -15,7 +15,7 @@ const RD: &str = "rd=rd1,fwd=fwd*,fwdrate=max,elapsed=10\n";
 const IN_FLOW: &str = "create open close read write append readfile writefile mmapread mmapwrite fsync fdatasync \
     truncate fallocate punch delete getattr setattr access rename link symlink readlink readdir getxattr setxattr \
     listxattr removexattr tmpfile temp statfs flock copyrange reflink tail";
-const SIZED: &str = "read write append readfile writefile mmapread mmapwrite truncate fallocate punch setxattr tail";
+const SIZED: &str = "read write append readfile writefile mmapread mmapwrite truncate fallocate punch getxattr setxattr removexattr tail";
 /// Those that Vdbench has.
 const THEIRS: &str = "read write mkdir rmdir copy move create delete getattr setattr access open close";
 
@@ -335,7 +335,7 @@ fn may_be_refused(parts: &[String]) -> bool {
         !size.is_empty()
             && (!SIZED.split_whitespace().any(|word| word == name)
                 || (size.starts_with("0-") && name != "truncate")
-                || (size == "1m" && name == "setxattr"))
+                || (size == "1m" && ["getxattr", "setxattr", "removexattr"].contains(&name)))
     });
     let has_bad_order = names.split(|name| name == "next").any(|names| {
         let deleted = names.iter().position(|name| name == "delete");
