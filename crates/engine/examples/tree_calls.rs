@@ -58,6 +58,7 @@ fn main() {
         total_bytes: None,
         working_set_bytes: None,
         shared: false,
+        names: plan::TreeNames::Vdbench,
     };
     let layout = TreeLayout::new(&shape).unwrap();
     let anchor =

@@ -7,7 +7,7 @@ use crate::group::pattern_of;
 use crate::job_status::Failed as After;
 use crate::pending::PendingOp;
 use crate::shared::{Control, Gate, LAST_CALL_NS};
-use crate::stats::{Alike, RawIo, Slot};
+use crate::stats::{Alike, Buffer, RawIo, Slot};
 use crate::teams::{SYNC, WorkerSet};
 use crate::{EngineError, ResolvedRate, RunInput};
 use plan::generate::{ArrivalSchedule, ContentGenerator, Operation, OperationKind, WriteVolume, writer_of};
@@ -61,22 +61,21 @@ impl TreeRun for Limits {
 }
 
 impl TreeStats for Slot {
-    #[inline]
-    fn begin(&self, slot: usize, begun: Begun) {
+    fn begin(&self, slot: usize, begun: Begun, before: Option<Done>) {
         let Begun { lane, op, due_ns, submitted_ns } = begun;
         let mut stats = self.lock();
+        if let Some(done) = before {
+            note_done(&mut stats, done);
+        }
         stats.submitted(lane, op, due_ns, submitted_ns);
         stats.pending.begin(slot, PendingOp { lane, op, due_ns, submitted_ns });
         stats.submit_calls += 1;
     }
 
-    #[inline]
     fn done(&self, slot: usize, done: Done) {
-        let Done { begun: Begun { lane, op, due_ns, submitted_ns }, t_ns, offset, asked: bytes, moved } = done;
         let mut stats = self.lock();
         stats.pending.end(slot);
-        stats.completed_alike(&Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: moved }, t_ns);
-        stats.each(RawIo { t_ns, due_ns, submitted_ns, offset, lane, bytes, op, priority: None });
+        note_done(&mut stats, done);
     }
 
     #[cold]
@@ -92,6 +91,12 @@ impl TreeStats for Slot {
     fn step(&self, lane: usize, op: OperationKind, moved: Result<u64, ()>, service_ns: u64) {
         self.lock().step(lane, op).note(moved, service_ns);
     }
+}
+
+fn note_done(stats: &mut Buffer, done: Done) {
+    let Done { begun: Begun { lane, op, due_ns, submitted_ns }, t_ns, offset, asked: bytes, moved } = done;
+    stats.completed_alike(&Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: moved }, t_ns);
+    stats.each(RawIo { t_ns, due_ns, submitted_ns, offset, lane, bytes, op, priority: None });
 }
 
 impl From<TreeLoadError> for EngineError {

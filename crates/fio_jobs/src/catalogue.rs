@@ -201,7 +201,8 @@ pub const OPTIONS: &[FioOption] = &[
     plan("dedupe_working_set_percentage", &[], Content, ("PERCENT", "5"), "How many blocks these are, in percent of size="),
     plan("dedupe_global", &[], Content, SWITCH, "All jobs have these in common"),
     // Engine
-    plan("ioengine", &[], Engine, ("NAME", "io_uring"), "io_uring or libaio (both io_uring here), psync, sync, vsync, pvsync, pvsync2 (one at a time), mmap (files are memory), null (nothing is done)"),
+    plan("ioengine", &[], Engine, ("NAME", "io_uring"), "io_uring or libaio (both io_uring here), psync, sync, vsync, pvsync, pvsync2 (one at a time), mmap (files are memory), null (nothing is done); filecreate, filestat, filedelete, dircreate, dirstat, dirdelete (nrfiles names in directory)"),
+    plan("stat_type", &[], Engine, ("CALL", "statx"), "How filestat and dirstat ask for attributes: stat (default), lstat, statx"),
     plan("iodepth", &[], Engine, ("N", "32"), "Operations in flight per job"),
     plan("serialize_overlap", &[], Engine, SWITCH, "An operation waits while one in flight overlaps it"),
     plan("iodepth_low", &[], Engine, ("N", "8"), "When all are in flight, wait until so few are left"),

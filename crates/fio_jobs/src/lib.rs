@@ -12,10 +12,12 @@ mod ends;
 mod jobs;
 mod options;
 mod print;
+mod print_entries;
 mod replay;
 mod replay_options;
 mod source;
 mod targets;
+mod to_entries;
 mod to_jobs;
 mod to_plan;
 mod unsupported;
@@ -180,6 +182,7 @@ fn job_texts(sections: &[source::Section], runs: &[Run]) -> JobTexts {
                 sections[..at].iter().filter(|section| section.is_global()).map(|section| section.lines.len()).sum(),
             ),
             group: Some(group),
+            counted: print_entries::entry_job(workload).map(|(_, job)| job.counted),
         })
     };
     JobTexts { global: globals.flat_map(options).collect(), jobs: workloads.filter_map(text).collect() }
@@ -208,5 +211,5 @@ fn plan(context: &mut ReadingContext, sections: &[source::Section], options: &Vd
     settings.seed = seed.unwrap_or(settings.seed);
     settings.is_seed_fresh = seed.is_none() && jobs.iter().any(|job| !job.options.repeats_choices);
     settings.use_seed(options.seed);
-    Plan { targets: targets.specs, runs, settings, ..Plan::default() }
+    Plan { targets: targets.specs, trees: targets.trees, runs, settings, ..Plan::default() }
 }

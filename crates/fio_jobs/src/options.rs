@@ -4,6 +4,7 @@ use crate::catalogue::{self, OPTIONS, OptionEffect};
 use crate::ends::EndOptions;
 use crate::replay_options::{ReplayOptions, kinds};
 use crate::source::Line;
+use crate::to_entries::EntryEngine;
 use crate::unsupported;
 use crate::value::{Amount, MICROSECOND_NS, PerOp, Units, names, per_op};
 use crate::words::{
@@ -11,7 +12,9 @@ use crate::words::{
     percent, priority_split, range_of, split, steady, switch, turn, unquoted, zones_of,
 };
 use parameter_text::{Diagnostic, ReadingContext};
-use plan::{AddressDistribution, GapDistribution, LayoutKind, ReadHint, SteadyMeasure, TargetOrder, TransferSize};
+use plan::{
+    AddressDistribution, GapDistribution, LayoutKind, ReadHint, StatCall, SteadyMeasure, TargetOrder, TransferSize,
+};
 use quantity::suggest;
 use std::collections::BTreeMap;
 
@@ -110,6 +113,9 @@ pub(crate) struct Options {
     pub(crate) mapped: bool,
     /// Nothing is done.
     pub(crate) null: bool,
+    /// It works on names, and on no data.
+    pub(crate) entries: Option<EntryEngine>,
+    pub(crate) stat: StatCall,
     pub(crate) depth: u32,
     pub(crate) depth_low: Option<u32>,
     pub(crate) copies: u32,
@@ -217,6 +223,8 @@ impl Default for Options {
             one_at_a_time: true,
             mapped: false,
             null: false,
+            entries: None,
+            stat: StatCall::Stat,
             depth: 1,
             depth_low: None,
             copies: 1,
@@ -475,6 +483,14 @@ impl Options {
         let units = self.units;
         match name {
             "ioengine" => self.set_engine(text)?,
+            "stat_type" => {
+                self.stat = match text {
+                    "stat" => StatCall::Stat,
+                    "lstat" => StatCall::Lstat,
+                    "statx" => StatCall::Statx,
+                    _ => return Err(format!("`{text}` is none of stat, lstat, statx")),
+                }
+            }
             "iodepth" => self.depth = narrow(in_range(units.count(text)?, 1, 32_768)?),
             "iodepth_low" => self.depth_low = Some(narrow(in_range(units.count(text)?, 0, 32_768)?)),
             "numjobs" => self.copies = narrow(in_range(units.count(text)?, 1, 4096)?),
@@ -653,7 +669,9 @@ impl Options {
 
     fn set_engine(&mut self, text: &str) -> Result<(), String> {
         (self.null, self.mapped) = (text == "null", text == "mmap");
+        self.entries = EntryEngine::of_name(text);
         self.one_at_a_time = match text {
+            _ if self.entries.is_some() => true,
             "io_uring" | "libaio" | "posixaio" | "null" => false,
             "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" | "mmap" => true,
             _ => return Err(format!("the engine `{text}` cannot be had; use io_uring, libaio or psync")),

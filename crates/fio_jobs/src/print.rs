@@ -2,6 +2,7 @@
 
 use crate::ends;
 use crate::options::spread;
+use crate::print_entries;
 use crate::to_jobs::{as_jobs, without_commands};
 use crate::to_plan::base_name;
 use crate::words::{as_range, in_multiples, is_unaligned};
@@ -123,6 +124,9 @@ fn settings(plan: &Plan, unsaid: &mut Vec<String>) {
 
 /// One job.
 fn section(plan: &Plan, run: &Run, at: usize, workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
+    if print_entries::section(plan, run, workload, lines) {
+        return objectives(plan, run, at, workload, lines, unsaid);
+    }
     let job = workload.job.clone().unwrap_or_else(|| Job::new(1));
     target(plan, workload, &job, lines, unsaid);
     pattern(workload, lines, unsaid);

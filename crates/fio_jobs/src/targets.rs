@@ -4,7 +4,7 @@ use crate::jobs::JobSection;
 use crate::options::Options;
 use crate::value::Amount;
 use parameter_text::{Diagnostic, ReadingContext};
-use plan::{FileLayout, FileLength, FileUse, LayoutKind, OpenFlags, TargetSpec, TransferSize};
+use plan::{FileLayout, FileLength, FileUse, LayoutKind, OpenFlags, TargetSpec, TransferSize, TreeSpec};
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
@@ -36,6 +36,8 @@ pub(crate) struct Use {
 #[derive(Default)]
 pub(crate) struct Targets {
     pub(crate) specs: Vec<TargetSpec>,
+    /// Directories of jobs that work on names.
+    pub(crate) trees: Vec<TreeSpec>,
     by_path: HashMap<(PathBuf, OpenFlags), usize>,
     names: HashMap<String, u32>,
     /// Depths of the run under way.
@@ -244,7 +246,7 @@ fn between(low: u64, high: u64, smallest: u64, salt: u64) -> u64 {
 }
 
 /// The copy's `directory=`.
-fn folder(options: &Options, copy: u32) -> Option<&Path> {
+pub(crate) fn folder(options: &Options, copy: u32) -> Option<&Path> {
     match &options.directory[..] {
         [] => None,
         all => Some(Path::new(&all[copy as usize % all.len()])),

@@ -1,5 +1,6 @@
 //! Runs of shared targets as runs of jobs, so that a Vdbench plan can be said in fio's words.
 
+use crate::print_entries::entry_job;
 use plan::{
     AddressOrder, AddressRange, Arrivals, DataLimit, GapDistribution, Job, JobFlow, OfferedRate, Plan, RangeBound, Run,
     ThinkTime, Workload,
@@ -7,7 +8,7 @@ use plan::{
 
 /// The run with every workload a job; what that loses is listed. A run of jobs comes back as it is.
 pub(crate) fn as_jobs(plan: &Plan, run: &Run, unsaid: &mut Vec<String>) -> Run {
-    if run.workloads.iter().any(|workload| workload.job.is_some()) {
+    if run.workloads.iter().any(|workload| workload.job.is_some() || entry_job(workload).is_some()) {
         return run.clone();
     }
     let mut out = run.clone();
@@ -149,11 +150,11 @@ pub(crate) fn without_commands(plan: &Plan, unsaid: &mut Vec<String>) -> Plan {
     plain.runs.retain_mut(|run| {
         let workloads = run.workloads.clone();
         let count = workloads.len();
-        run.workloads.retain(|workload| workload.load.is_blocks());
+        run.workloads.retain(|workload| workload.load.is_blocks() || entry_job(workload).is_some());
         if workloads.iter().any(|workload| workload.load.command().is_some()) {
             unsaid.push(format!("{} executes commands (cmd=)", run.title));
         }
-        if workloads.iter().any(|workload| workload.load.tree().is_some()) {
+        if workloads.iter().any(|workload| workload.load.tree().is_some() && entry_job(workload).is_none()) {
             unsaid.push(format!("{} works in trees of files (fsd=, fwd=)", run.title));
         }
         count == 0 || !run.workloads.is_empty()

@@ -4,6 +4,7 @@ use crate::jobs::JobSection;
 use crate::options::{Options, Pattern};
 use crate::replay;
 use crate::targets::{Targets, Use, label};
+use crate::to_entries;
 use crate::value::{Amount, PerOp};
 use crate::words::{in_multiples, narrow};
 use parameter_text::{Diagnostic, ReadingContext};
@@ -112,6 +113,9 @@ fn one_run(context: &mut ReadingContext, group: &[&JobSection], targets: &mut Ta
             }
         }
         first_of.push((job.name.clone(), begin, run.workloads.len()));
+    }
+    if group.iter().any(|job| job.options.entries.is_some()) {
+        to_entries::check_group(context, group, &run.workloads, &targets.trees);
     }
     let mut run = commands(group, run);
     waits(context, group, &first_of, &mut run);
@@ -262,6 +266,10 @@ fn workload(
 ) -> Option<Workload> {
     let options = &section.options;
     check(context, section)?;
+    if let Some(engine) = options.entries {
+        let rate = rate(options, &mix(options)).map(|(rate, _)| rate);
+        return to_entries::workload(context, section, copy, (name, warmup_ns), (engine, rate, targets));
+    }
     let used = options.pattern.ops();
     let sizes: Vec<&TransferSize> =
         options.sizes.iter().zip(used).filter(|(_, used)| *used).map(|(size, _)| size).collect();

@@ -17,7 +17,8 @@ const MEMORY: &str = "it belongs to fio's engines for persistent memory or GPUs,
 const COMMANDS: &str = "it belongs to fio's engines that send commands of their own to a device (sg, io_uring_cmd, xnvme, mtd), which iodyno does not have";
 const PROCESSOR: &str =
     "it belongs to fio's engines cpuio and exec, which iodyno does not have: it makes no load but I/O";
-const FILES: &str = "it belongs to an engine of fio's that works on files and not on their data (filestat, e4defrag), which iodyno does not have";
+const FILES: &str =
+    "it belongs to an engine of fio's that works on files and not on their data (e4defrag), which iodyno does not have";
 const CONTROL: &str = "control groups and users are not set here: start iodyno in them (systemd-run, sudo -u)";
 const HINTS: &str = "requests carry no such hint here: leave it out";
 const DEPRECATED: &str = "fio does not have it any more either: leave it out";
@@ -101,7 +102,7 @@ pub(crate) const ABSENT: &[Absent] = &[
         names: &["arguments", "cpuchunks", "cpuload", "cpumode", "exit_on_io_done", "grace_time", "program", "std_redirect"],
         why: PROCESSOR,
     },
-    Absent { names: &["donorname", "dummy", "inplace", "stat_type"], why: FILES },
+    Absent { names: &["donorname", "dummy", "inplace"], why: FILES },
     // What fio's command line has beside the options of jobs.
     Absent { names: &["client", "daemonize", "remote-config", "server"], why: SERVER },
     Absent { names: &["trigger", "trigger-file", "trigger-remote", "trigger-timeout"], why: TRIGGERS },

@@ -97,7 +97,8 @@ pub(crate) struct CompletionsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
       iodyno convert nightly.fio -o nightly.vdb     the same plan in Vdbench's language\n  \
-      iodyno convert oltp.vdb --to fio              in fio's, on standard output\n\n\
+      iodyno convert oltp.vdb --to fio              in fio's, on standard output\n  \
+      iodyno convert personality:varmail -o mail.vdb    a load that iodyno brings along, to be changed\n\n\
     Parts that the other language cannot express are listed on standard error and in the file (docs/fio.md).")]
 pub(crate) struct ConvertArgs {
     /// Parameter files (read in order, as one file), and name=value for their variables.
@@ -134,16 +135,18 @@ pub(crate) enum LanguageArg {
       iodyno run oltp.vdb --dry-run --json | jq .plan.runs  the same plan for programs\n  \
       iodyno run oltp.vdb --json | jq .response_ns.p99  one object per interval\n  \
       iodyno run oltp.vdb --fail-if 'response_ns_p99 > 5ms'  an objective: exit code 5 when a run misses it\n  \
+      iodyno run personality:varmail anchor=/mnt/test   a mail server's work on a file system; 11 more: `iodyno run personality:`\n  \
       iodyno run -t                                     Vdbench's quick test on a 40 MB scratch file\n  \
       iodyno run oltp.vdb --repeat 5                    all runs five times, means with confidence intervals\n  \
       iodyno run oltp.vdb + iorate=max,elapsed=10       add to every rd=\n  \
+      iodyno run pts:iops /dev/nvme1n1 --dry-run        SNIA's tests of SSDs: iops, throughput, latency, writesat (docs/pts.md)\n  \
       iodyno run --times 5 -- sort big.txt              a command, five times: time, CPU, memory and I/O (docs/commands.md)\n  \
       iodyno run --times 5 --vary threads=1,2,4 -- openssl speed -multi {threads} rsa2048    a run for each value\n\n\
     Vdbench's flags -f -o -e -i -w -r -s -l -t -t1 -t2 -tf and `+` work as in Vdbench; see docs/vdbench.md.\n\
     fio's options are in docs/fio.md.")]
 pub(crate) struct RunArgs {
-    /// Vdbench parameter files (read in order, as one file) or fio job files (- is standard input), and name=value
-    /// for variables.
+    /// Vdbench parameter files (read in order, as one file) or fio job files (- is standard input), or personality:NAME for
+    /// a load that iodyno brings along (docs/personalities.md), and name=value for variables.
     #[arg(value_name = "FILE|NAME=VALUE")]
     pub(crate) inputs: Vec<OsString>,
     /// Parameter file; the same as naming it without -f.

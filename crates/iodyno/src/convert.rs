@@ -3,13 +3,17 @@
 use crate::args::{ConvertArgs, LanguageArg};
 use crate::exit::Failure;
 use crate::load_files::{Inputs, read_files, split_inputs};
+use crate::personality;
 use output::OutputFile;
 use params::{ParameterFormat, VdbenchOptions};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes the plan of a parameter file in the other language; what cannot be said there goes to standard error.
 pub(crate) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
     let (files, variables) = split_inputs(&args.inputs);
+    if let Some(text) = own_text(args, &files).filter(|_| variables.is_empty()) {
+        return write(args, text);
+    }
     let options = VdbenchOptions { variables, ..VdbenchOptions::default() };
     let Inputs { plan, format, .. } = read_files(&files, &[], &options, false)?;
     // Those that the files include, too.
@@ -32,8 +36,19 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
         text.push_str(&format!("{comment} not said: {sentence}\n"));
     }
     text.push_str(&printed.text);
+    write(args, &text)
+}
+
+/// A personality in its own language stays as it is written, with its comments and variables, so that it can be changed.
+fn own_text(args: &ConvertArgs, files: &[PathBuf]) -> Option<&'static str> {
+    let language = args.to.or_else(|| args.output.as_deref().and_then(by_ending));
+    let [one] = files else { return None };
+    personality::named(one).filter(|_| language != Some(LanguageArg::Fio)).map(|found| found.text)
+}
+
+fn write(args: &ConvertArgs, text: &str) -> Result<u8, Failure> {
     match args.output.as_deref().filter(|path| !output::is_standard_output(path)) {
-        None => crate::out::file(&text),
+        None => crate::out::file(text),
         Some(path) => OutputFile::write_whole(path, args.force.force(), text.as_bytes())?,
     }
     Ok(0)

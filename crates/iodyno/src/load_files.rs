@@ -3,6 +3,7 @@
 use crate::exit::{Failure, PARAMETERS};
 use crate::foreign_commands::FileOwner;
 use crate::load_input::DiskOrInput;
+use crate::personality;
 use params::{
     Diagnostic, DiagnosticSeverity, FileLoader, JobSource, ParameterFormat, PlanReading, SourceOwner, VdbenchOptions,
 };
@@ -60,6 +61,7 @@ pub(crate) fn read_files_with(
     are_warnings_fatal: bool,
     are_for_jobs: bool,
 ) -> Result<Inputs, Failure> {
+    personality::check(files)?;
     let loader = DiskOrInput;
     let is_fio = |file: &PathBuf| {
         file.extension().is_some_and(|ending| ending == "fio")

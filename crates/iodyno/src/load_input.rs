@@ -1,5 +1,6 @@
-//! Where the text of a load comes from: files, pipes and standard input.
+//! Where the text of a load comes from: files, pipes, standard input, and what the program brings along.
 
+use crate::personality;
 use params::{DiskLoader, FILE_BYTES_MAX, FileLoader, LoadError, LoadedFile};
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -20,6 +21,9 @@ impl FileLoader for DiskOrInput {
     }
 
     fn load_with_owner(&self, path: &Path) -> Result<LoadedFile, LoadError> {
+        if let Some(file) = personality::load(path) {
+            return Ok(file);
+        }
         let is_input = path == Path::new("-");
         let is_again = || std::fs::metadata(path).is_ok_and(|facts| !facts.file_type().is_fifo());
         let mut read_once = READ_ONCE.lock().unwrap_or_else(PoisonError::into_inner);

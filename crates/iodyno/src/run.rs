@@ -8,6 +8,7 @@ use crate::load_files::{Flags, Inputs, read_files, split_inputs};
 use crate::objectives;
 use crate::recording_dir;
 use crate::run_command;
+use crate::run_pts;
 use crate::signals::watch_signals;
 use crate::time_args::{INTERVAL_MIN_NS, interval, time};
 use monitor::StopFlag;
@@ -244,6 +245,9 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
         return run_command::read(args, flags);
     }
     let (files, variables) = split_inputs(args.files.iter().chain(&args.inputs));
+    if let Some(test) = run_pts::asked(&files)? {
+        return run_pts::read(args, flags, test, (&files, &variables));
+    }
     if let Some(message) = run_command::forgotten_dashes(&files) {
         return Err(Failure::new(PARAMETERS, message));
     }

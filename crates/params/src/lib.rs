@@ -5,9 +5,12 @@
 //! there was no error, and all that was found in any case. What the language can say and this version cannot execute is
 //! in the plan, with one sentence each in [`plan::Plan::unsupported`].
 //!
+//! [`PERSONALITIES`] are parameter files that are part of the program.
+//!
 //! This is the crate that the others import. The languages have crates of their own, `vdbench_files` and `fio_jobs`, which
 //! share `parameter_text`; the tests of all four are here.
 
+mod personalities;
 mod simulate;
 
 pub use fio_jobs::{
@@ -18,5 +21,6 @@ pub use parameter_text::{
     Diagnostic, DiagnosticSeverity, DiskLoader, FILE_BYTES_MAX, FileLoader, FormatOverride, LoadError, LoadedFile,
     MemoryLoader, ParameterFormat, PlanReading, PrintedPlan, QuickTest, SourceOwner, VdbenchOptions, render, sniff,
 };
+pub use personalities::{PERSONALITIES, Personality, personality};
 pub use simulate::simulate;
 pub use vdbench_files::{format_override, no_effect_flags, print_vdbench, quick, read_vdbench, repeat};

@@ -9,6 +9,7 @@ pub mod commands;
 mod floor;
 pub mod generate;
 mod op;
+pub mod pts;
 pub mod replay;
 pub mod spec;
 

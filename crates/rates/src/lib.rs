@@ -22,6 +22,7 @@ pub mod process;
 pub mod samples;
 mod stall;
 pub mod stat;
+pub mod steady;
 pub mod student;
 mod times;
 pub mod variables;

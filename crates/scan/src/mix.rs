@@ -29,7 +29,17 @@ fn numbers(files: u64) -> Option<Vec<u64>> {
     }
     let sizes = FileSizes::Mix((0..PARTS as u64).map(|percent| (percent, 1.0)).collect());
     let (place, total_bytes, working_set_bytes) = (FilePlace::Bottom, None, None);
-    let shape = TreeShape { depth: 1, width: 1, files, place, sizes, total_bytes, working_set_bytes, shared: false };
+    let shape = TreeShape {
+        depth: 1,
+        width: 1,
+        files,
+        place,
+        sizes,
+        total_bytes,
+        working_set_bytes,
+        shared: false,
+        names: plan::TreeNames::Vdbench,
+    };
     let layout = TreeLayout::new(&shape).ok()?;
     let mut numbers = vec![0; PARTS];
     for file in 0..layout.files() {
@@ -204,7 +214,7 @@ mod tests {
             prop_assert!((made - asked).abs() <= 0.5 * files as f64 + asked * 1e-6, "{} {}", made, asked);
             let layout = TreeLayout::new(&TreeShape {
                 depth: 1, width: 1, files, place: FilePlace::Bottom, sizes: mix.file_sizes(),
-                total_bytes: None, working_set_bytes: None, shared: false,
+                total_bytes: None, working_set_bytes: None, shared: false, names: plan::TreeNames::Vdbench,
             }).unwrap();
             prop_assert_eq!(u128::from(layout.total_bytes()), mix.bytes(), "as the load will make them");
             let near = mix.within_two(&found).unwrap();

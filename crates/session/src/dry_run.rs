@@ -1,8 +1,9 @@
 //! What a run would do, without doing any of it.
 
 use crate::dry_run_trees;
+use crate::execute::duration_at_most;
 use crate::non_defaults::departures;
-use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run, Workload};
+use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run, SteadyRounds, Workload};
 use quantity::text::{format_bytes, format_ns};
 use serde::Serialize;
 use target::{TargetAccess, WritePolicy};
@@ -126,9 +127,8 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
         }
     }
     lines.push(format!("runs ({}):", plan.runs.len()));
-    let mut duration_ns = Some(0_u64);
     for run in &plan.runs {
-        lines.push(format!("  {}", describe_run(run)));
+        lines.push(format!("  {}", describe_run(run, size_of(run, &findings))));
         lines.extend(Some(departures(run, RUN_SAID)).filter(|said| !said.is_empty()).map(|said| format!("    {said}")));
         for workload in &run.workloads {
             match &workload.load {
@@ -144,17 +144,13 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
             }
         }
         lines.extend(run.objectives.iter().map(|objective| format!("    fails if: {}", objective.text)));
-        duration_ns = duration_ns.zip(duration_of(run)).map(|(sum, run)| sum.saturating_add(run));
     }
+    lines.extend(plan.rounds.iter().flat_map(|rule| describe_rounds(plan, rule)));
+    let duration_ns = duration_at_most(plan, 0..plan.runs.len());
     for objective in &plan.objectives {
         lines.push(format!("every run fails if: {}", objective.text));
     }
-    let is_open_by_data = plan.runs.iter().any(|run| run.elapsed_ns.is_none() && !run.is_of_commands());
-    lines.push(match duration_ns {
-        Some(ns) => format!("time: {} at most", format_ns(ns)),
-        None if is_open_by_data => "time: open, at least one run ends with its data and not with the clock".to_string(),
-        None => "time: open, at least one run ends with its commands and not with the clock".to_string(),
-    });
+    lines.push(describe_time(plan, duration_ns));
     let mut obstacles: Vec<String> = plan.unsupported.iter().map(|what| what.sentence.clone()).collect();
     obstacles.extend(tree_obstacle);
     obstacles.extend(crate::rates::check(&plan.runs).err().map(|error| error.to_string()));
@@ -163,6 +159,54 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     obstacles.extend(engine::check(plan, &sizes).iter().map(ToString::to_string));
     lines.extend(obstacles.iter().map(|why| format!("cannot run: {why}")));
     DryRun { lines, refused, obstacles, duration_ns, targets: findings }
+}
+
+/// Which runs are repeated, until when.
+fn describe_rounds(plan: &Plan, rule: &SteadyRounds) -> Vec<String> {
+    let named = |run: &Run| {
+        let loops = run.loops.iter().map(|(name, value)| format!(" {name}={value}"));
+        format!("{}{}", run.title, loops.collect::<String>())
+    };
+    let tracked = rule.tracked.iter().filter_map(|place| plan.runs.get(*place)).map(named);
+    let places = rule.places();
+    let mut lines = vec![format!(
+        "rounds of {}: runs {} to {} of the list again and again, {} times at most, until over {} rounds these range over no more than \
+         {} % of their average and rise or fall by no more than {} % of it: {}",
+        rule.name,
+        places.start + 1,
+        places.end,
+        rule.rounds_max,
+        rule.window,
+        rule.range * 100.0,
+        rule.slope * 100.0,
+        tracked.collect::<Vec<String>>().join(", ")
+    )];
+    lines.extend(
+        rule.before
+            .iter()
+            .map(|command| format!("  command before the first round, with your rights: {}", command.line)),
+    );
+    lines
+}
+
+/// How long all runs take at most, or why that is not known.
+fn describe_time(plan: &Plan, duration_ns: Option<u64>) -> String {
+    let is_open_by_data = plan.runs.iter().any(|run| run.elapsed_ns.is_none() && !run.is_of_commands());
+    match duration_ns {
+        Some(ns) => format!("time: {} at most", format_ns(ns)),
+        None if is_open_by_data => {
+            let rounds = longest_rounds(plan).map(|ns| format!("; the rounds take {} at most", format_ns(ns)));
+            let end = rounds.unwrap_or_default();
+            format!("time: open, at least one run ends with its data and not with the clock{end}")
+        }
+        None => "time: open, at least one run ends with its commands and not with the clock".to_string(),
+    }
+}
+
+/// How long all rounds of all rules take at most; `None` where there are none, or one has no end by the clock.
+fn longest_rounds(plan: &Plan) -> Option<u64> {
+    let all = plan.rounds.iter().map(|rule| duration_at_most(plan, rule.places()));
+    all.reduce(|sum, one| Some(sum?.saturating_add(one?))).flatten()
 }
 
 /// What a workload on targets departs from the defaults in.
@@ -218,7 +262,7 @@ pub(crate) fn duration_of(run: &Run) -> Option<u64> {
 }
 
 /// One line: what a run does and for how long.
-fn describe_run(run: &Run) -> String {
+fn describe_run(run: &Run, size_bytes: Option<u64>) -> String {
     let per_second = |rate: f64| format!("{} op/s", (rate * 1000.0).round() / 1000.0);
     let at_most = || run.offered(None).map_or("full speed".to_string(), per_second);
     let rate = match run.rate {
@@ -265,7 +309,9 @@ fn describe_run(run: &Run) -> String {
     };
     let limits = [("read and written", run.stop.total), ("read", run.stop.read), ("written", run.stop.written)]
         .iter()
-        .filter_map(|(what, limit)| limit.map(|limit| format!(", or until {} {what}", describe_limit(limit))))
+        .filter_map(|(what, limit)| {
+            limit.map(|limit| format!(", or until {} {what}", describe_limit(limit, size_bytes)))
+        })
         .collect::<String>();
     let rate = if run.is_of_commands() { String::new() } else { format!("  {rate}") };
     format!("{} {}{rate}  {time}{limits}  [{}]", run.title, loops.join(" "), workloads.join("; "))
@@ -301,9 +347,19 @@ fn whole(bytes: f64) -> u64 {
     bytes.round() as u64
 }
 
-fn describe_limit(limit: DataLimit) -> String {
+fn describe_limit(limit: DataLimit, size_bytes: Option<u64>) -> String {
     match limit {
         DataLimit::Bytes(bytes) => format_bytes(bytes),
-        DataLimit::TargetSizes(times) => format!("{times} × the targets' size"),
+        DataLimit::TargetSizes(times) => {
+            let sum = size_bytes.map(|bytes| format!(" ({})", format_bytes(whole(bytes as f64 * times))));
+            format!("{times} × the targets' size{}", sum.unwrap_or_default())
+        }
     }
+}
+
+/// The size of a run's targets together; `None` where one of them is not known.
+fn size_of(run: &Run, findings: &[TargetFinding]) -> Option<u64> {
+    let used = |index: &usize| run.workloads.iter().any(|workload| workload.targets.contains(index));
+    let all = findings.iter().enumerate().filter(|(index, _)| used(index));
+    all.map(|(_, finding)| finding.size_bytes).sum()
 }

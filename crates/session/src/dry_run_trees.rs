@@ -2,9 +2,10 @@
 
 use crate::non_defaults::departures;
 use crate::trees::Trees;
+use plan::generate::OperationKind;
 use plan::{
-    FileOrder, FileSelect, FileSizes, FormatTask, Plan, StopAfter, TransferSize, TreeLoad, TreeShape, TreeSpec,
-    TreeTask, TreeUse,
+    FileOrder, FileSelect, FileSizes, FlowStep, FormatTask, Plan, StopAfter, TransferSize, TreeLoad, TreeNames,
+    TreeShape, TreeSpec, TreeTask, TreeUse,
 };
 use quantity::text::format_bytes;
 use tree::TreeLayout;
@@ -34,6 +35,11 @@ fn name_of(plan: &Plan, tree: usize) -> &str {
 /// One line: directories, files and bytes of a tree in one run.
 pub(crate) fn describe_use(plan: &Plan, one: &TreeUse) -> String {
     let shape = &one.shape;
+    if let TreeNames::Numbered { before, after } = &shape.names {
+        let (last, bytes) = (shape.files.saturating_sub(1), sizes(&shape.sizes));
+        let name = name_of(plan, one.tree);
+        return format!("    entries of {name}: {before}0{after} to {before}{last}{after}, {bytes} if they are files");
+    }
     let form = format!("depth {}, width {}, {} files in each directory", shape.depth, shape.width, shape.files);
     let found = match contents(shape) {
         Ok(found) => found,
@@ -95,10 +101,7 @@ pub(crate) fn task(load: &TreeLoad) -> String {
         TreeTask::One(kind) if kind.moves_data() => format!("{}, {}", kind.name(), transfer()),
         TreeTask::One(kind) => kind.name().to_string(),
         TreeTask::Mixed { read } => format!("{:.0} % read, {}", read * 100.0, transfer()),
-        TreeTask::Flow(steps) => {
-            let names: Vec<&str> = steps.iter().map(|step| step.op.name()).collect();
-            format!("{}, {}", names.join(", "), transfer())
-        }
+        TreeTask::Flow(steps) => flow(steps, &transfer()),
         TreeTask::Format(FormatTask { only_deletes: true, .. }) => "deletes the tree".to_string(),
         TreeTask::Format(FormatTask { only_directories, deletes, .. }) => {
             let before = if *deletes { ", after deleting what is there of it" } else { ", what is missing of it" };
@@ -108,17 +111,56 @@ pub(crate) fn task(load: &TreeLoad) -> String {
     }
 }
 
+/// `flow of 4 operations: create, append 16 KiB; on another file: readfile by 4 KiB, delete`.
+fn flow(steps: &[FlowStep], transfer: &str) -> String {
+    let words = |step: &FlowStep| {
+        let size = match step.bytes {
+            Some((from, to)) if from == to => format_bytes(from),
+            Some((from, to)) => format!("{} to {}", format_bytes(from), format_bytes(to)),
+            None if takes_transfer(step.op) => transfer.to_string(),
+            None => return step.op.name().to_string(),
+        };
+        let by = match step.op {
+            OperationKind::ReadFile | OperationKind::WriteFile => "by ",
+            OperationKind::Truncate => "to ",
+            _ => "",
+        };
+        format!("{} {by}{size}", step.op.name())
+    };
+    let files = steps.chunk_by(|_, step| !step.is_next);
+    let parts: Vec<String> = files.map(|part| part.iter().map(words).collect::<Vec<_>>().join(", ")).collect();
+    let said = parts.join("; on another file: ");
+    if steps.len() == 1 { said } else { format!("flow of {} operations: {said}", steps.len()) }
+}
+
+/// Has it the workload's transfer size where a flow says none?
+fn takes_transfer(kind: OperationKind) -> bool {
+    kind == OperationKind::Tail
+        || kind == OperationKind::Punch
+        || (kind.moves_data() && kind != OperationKind::CopyRange)
+}
+
 /// One line: trees, threads, and how files are chosen and used.
 pub(crate) fn describe_load(plan: &Plan, name: &str, load: &TreeLoad) -> String {
     let names: Vec<&str> = load.uses.iter().map(|one| name_of(plan, one.tree)).collect();
     let mut said = vec![format!("{} thread(s) on each", load.threads)];
-    if !matches!(load.task, TreeTask::Format(_)) {
+    if let Some(job) = &load.entries {
+        let order = if job.is_random { "by chance" } else { "in order" };
+        let count = job.operations.map_or("until its time is over".to_string(), |count| format!("{count} operations"));
+        said.extend([format!("entries {order}, over and over"), count]);
+        said.extend(job.made.map(|_| "what is missing of them is made before the first run".to_string()));
+        said.extend(job.unlinks.then(|| "what was not there before is removed behind it".to_string()));
+    } else if !matches!(load.task, TreeTask::Format(_)) {
         said.push(select(load.select));
         said.push(access(load.access).to_string());
     }
     said.extend(load.stop_after.map(|stop| match stop {
         StopAfter::Transfers(count) => format!("another file after {count} transfers"),
         StopAfter::Fraction(part) => format!("another file after {:.0} % of one", part * 100.0),
+    }));
+    said.extend(load.sync_every.map(|sync| {
+        let word = if sync.data_only { "fdatasync" } else { "fsync" };
+        format!("{word} after every {} write(s) to a file", sync.writes)
     }));
     said.extend(load.destination.as_ref().map(|one| format!("to tree {}", name_of(plan, one.tree))));
     let open = departures(&load.open, &[]);
@@ -144,5 +186,44 @@ fn access(access: FileOrder) -> &'static str {
         FileOrder::SequentialDelete => "from the beginning to the end, deleted before they are written",
         FileOrder::Random => "at random places",
         FileOrder::RandomShared => "at random places, several threads in one file",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{OpenFlags, SyncEvery};
+
+    #[test]
+    fn a_flow_is_said_in_words() {
+        let step = |op, bytes, is_next| FlowStep { op, bytes, is_next };
+        let mut load = TreeLoad {
+            uses: Vec::new(),
+            task: TreeTask::Flow(vec![
+                step(OperationKind::Create, None, false),
+                step(OperationKind::Append, Some((4096, 65_536)), false),
+                step(OperationKind::Fsync, None, false),
+                step(OperationKind::Open, None, true),
+                step(OperationKind::ReadFile, None, false),
+                step(OperationKind::Truncate, Some((0, 0)), false),
+                step(OperationKind::Delete, None, true),
+            ]),
+            threads: 4,
+            select: FileSelect::Sequential,
+            access: FileOrder::Sequential,
+            stop_after: None,
+            transfer: TransferSize::Fixed(16_384),
+            open: OpenFlags::default(),
+            destination: None,
+            sync_every: Some(SyncEvery { writes: 10, data_only: true }),
+        };
+        assert_eq!(
+            task(&load),
+            "flow of 7 operations: create, append 4 KiB to 64 KiB, fsync; on another file: open, readfile by 16 KiB, \
+             truncate to 0 B; on another file: delete"
+        );
+        assert!(describe_load(&Plan::default(), "fwd1", &load).contains("fdatasync after every 10 write(s) to a file"));
+        load.task = TreeTask::Flow(vec![step(OperationKind::MmapRead, None, false)]);
+        assert_eq!(task(&load), "mmapread 16 KiB");
     }
 }

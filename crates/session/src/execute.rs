@@ -1,7 +1,11 @@
 //! One `run` command's life: targets, format, all runs in order, a clean end.
 
+mod rounds;
+
+pub(crate) use rounds::duration_at_most;
+
 use crate::batch_sink::{Spine, loops_text};
-use crate::dry_run::{access_of, duration_of};
+use crate::dry_run::access_of;
 use crate::format::Fill;
 use crate::half_round::HalfRound;
 use crate::objectives::{Objectives, objective_mistakes};
@@ -115,6 +119,9 @@ pub fn execute(
     let requested = crate::requested::requested(plan, &targets);
     manifest.extra.insert(tool_output::flatfile::REQUESTED.into(), serde_json::json!(requested));
     manifest.extra.insert(objectives::ROUNDS.into(), rounds_of(plan).into());
+    if !plan.rounds.is_empty() {
+        manifest.extra.insert(views::STEADY_ROUNDS.into(), rounds::for_manifest(plan));
+    }
     if !request.jobs.jobs.is_empty() {
         manifest.extra.insert(tool_output::fio_out::FIO_JOBS.into(), serde_json::json!(request.jobs));
     }
@@ -129,7 +136,7 @@ pub fn execute(
         targets,
         trees,
         made,
-        spine: Spine::new(writer, face, origin_ns, plan.runs.len() * rounds_of(plan), conditions),
+        spine: Spine::new(writer, face, origin_ns, rounds::runs_at_most(plan), conditions),
         objectives,
         counters: CounterReaders::new(&plan_paths(plan), request.counters),
         options: EngineOptions { choice: request.engine, workers: request.workers },
@@ -332,20 +339,7 @@ impl Life<'_, '_> {
         let started_ns = clock::now_ns();
         let mut round = 0;
         while self.wants_round(round, started_ns) {
-            let plan = self.plan;
-            for (index, run) in plan.runs.iter().enumerate() {
-                if self.is_over() {
-                    break;
-                }
-                let left = |runs: &[Run]| runs.iter().map(duration_of).try_fold(0_u64, |sum, run| Some(sum + run?));
-                let later = u64::try_from(rounds_of(plan)).unwrap_or(1).saturating_sub(round + 1);
-                // Runs that are over need no known length, as that of a format is not.
-                let again = || left(&plan.runs).map(|all| all.saturating_mul(later));
-                let all_later = if later == 0 { Some(0) } else { again() };
-                let rest = left(&plan.runs[index..]).zip(all_later);
-                self.spine.set_remaining_ns(rest.map(|(now, all_later)| now.saturating_add(all_later)));
-                self.one(run, round)?;
-            }
+            self.list(round)?;
             round += 1;
         }
         self.never_began()?;
@@ -443,15 +437,16 @@ impl Life<'_, '_> {
         Ok(())
     }
 
-    /// One run of the list with its commands and its pause.
-    fn one(&mut self, run: &Run, round: u64) -> Result<(), SessionError> {
+    /// One run of the list with its commands and its pause; `None` when it was left out.
+    fn one(&mut self, run: &Run, round: u64) -> Result<Option<RunResult>, SessionError> {
         let pace = match self.achieved.decide(run)? {
             Decision::Max => ResolvedRate::Max,
             Decision::PerSecond(rate) => ResolvedRate::PerSecond(rate),
             Decision::Skip => {
                 let why =
                     format!("{} was left out: the response time of the point before it was above stopcurve", run.title);
-                return self.spine.note(EventKind::CurveStopped, &why);
+                self.spine.note(EventKind::CurveStopped, &why)?;
+                return Ok(None);
             }
         };
         let title = if round == 0 { run.title.clone() } else { format!("{} (round {})", run.title, round + 1) };
@@ -470,7 +465,7 @@ impl Life<'_, '_> {
         while clock::now_ns() < pause_end_ns && !self.is_over() {
             std::thread::sleep(Duration::from_millis(20).min(Duration::from_nanos(pause_end_ns - clock::now_ns())));
         }
-        Ok(())
+        Ok(Some(result))
     }
 
     /// Executes a run and judges its end; `plan` is what the run's targets are numbered by.
@@ -478,6 +473,9 @@ impl Life<'_, '_> {
         let run_index = self.next_index;
         self.next_index += 1;
         self.change_cache(plan, run, title)?;
+        let stop = self.stop;
+        let remarks = self.trees.lay_out(plan, run, &|| !stop.is_requested())?;
+        self.of_trees(run, title, remarks)?;
         let (trees, remarks) = self.trees.begin(plan, run)?;
         self.of_trees(run, title, remarks)?;
         // Runs differ in their random choices, and are the same in every execution of the plan.

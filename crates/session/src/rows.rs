@@ -219,6 +219,7 @@ pub(crate) struct Sum {
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
     pub(crate) response_sum_ns: u128,
+    pub(crate) service_sum_ns: u128,
 }
 
 impl Sum {
@@ -270,6 +271,7 @@ impl Totals {
             sum.ops += total.ops;
             sum.errors += total.errors;
             sum.response_sum_ns += total.response.sum();
+            sum.service_sum_ns += total.service.sum();
             // A copy reads as much as it writes.
             let kind = OperationKind::ALL.get(*op).copied();
             if matches!(kind, Some(OperationKind::Read | OperationKind::Copy)) {

@@ -2,6 +2,7 @@
 
 use engine::IntervalHarvest;
 use plan::{SteadyMeasure, SteadyRule};
+use rates::steady::slope;
 use std::collections::VecDeque;
 use tool_output::fio_out::SteadyState;
 
@@ -81,7 +82,7 @@ impl Watch {
     /// Mean of what is looked at, and its slope or greatest deviation.
     fn found(&self) -> (f64, f64) {
         let mean = self.values.iter().sum::<f64>() / self.values.len().max(1) as f64;
-        (mean, if self.steady.slope { slope(&self.values) } else { deviation(&self.values, mean) })
+        (mean, if self.steady.slope { slope(self.values.iter().copied()) } else { deviation(&self.values, mean) })
     }
 
     /// What became of it, for fio's outputs.
@@ -136,21 +137,6 @@ impl Watch {
 /// Greatest distance from the mean.
 fn deviation(values: &VecDeque<f64>, mean: f64) -> f64 {
     values.iter().map(|value| (value - mean).abs()).fold(0.0, f64::max)
-}
-
-/// Least-squares slope per slice.
-fn slope(values: &VecDeque<f64>) -> f64 {
-    let n = values.len() as f64;
-    let (mut sum_x, mut sum_y, mut sum_xy, mut sum_xx) = (0.0, 0.0, 0.0, 0.0);
-    for (at, y) in values.iter().enumerate() {
-        let x = at as f64;
-        sum_x += x;
-        sum_y += y;
-        sum_xy += x * y;
-        sum_xx += x * x;
-    }
-    let divisor = n * sum_xx - sum_x * sum_x;
-    if divisor == 0.0 { 0.0 } else { (n * sum_xy - sum_x * sum_y) / divisor }
 }
 
 #[cfg(test)]

@@ -61,6 +61,16 @@ pub enum TreeError {
         /// The first entries, each with why it is foreign, and how many more there are.
         entries: String,
     },
+    /// A name that a job uses stands for something else.
+    #[error(
+        "refused: {} holds what the job would use and has not made: {entries}; move it elsewhere, or use another directory= or filename_format=, no flag overrides this", path.display()
+    )]
+    ForeignEntry {
+        /// The directory.
+        path: PathBuf,
+        /// The first entries, each with why it is foreign, and how many more there are.
+        entries: String,
+    },
     /// Another process uses an anchor.
     #[error(
         "refused: the anchor {} is in use by another program (perhaps another iodyno); end that first, no flag overrides this", path.display()
@@ -91,7 +101,11 @@ impl TreeError {
         let Self::Output(error) = self else {
             return matches!(
                 self,
-                Self::Foreign { .. } | Self::InUse { .. } | Self::OtherShape { .. } | Self::Damaged { .. }
+                Self::Foreign { .. }
+                    | Self::ForeignEntry { .. }
+                    | Self::InUse { .. }
+                    | Self::OtherShape { .. }
+                    | Self::Damaged { .. }
             );
         };
         error.is_refusal()

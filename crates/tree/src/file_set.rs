@@ -101,8 +101,17 @@ mod tests {
 
     fn layout(files: u64) -> TreeLayout {
         let (depth, width, place, sizes) = (1, 1, FilePlace::Bottom, FileSizes::Fixed(1000));
-        let shape =
-            TreeShape { depth, width, files, place, sizes, total_bytes: None, working_set_bytes: None, shared: false };
+        let shape = TreeShape {
+            depth,
+            width,
+            files,
+            place,
+            sizes,
+            total_bytes: None,
+            working_set_bytes: None,
+            shared: false,
+            names: plan::TreeNames::Vdbench,
+        };
         TreeLayout::new(&shape).unwrap()
     }
 

@@ -5,8 +5,7 @@
 
 use crate::TreeError;
 use crate::sizes::AskedSizes;
-use plan::{FilePlace, TreeShape};
-use std::io::Write as _;
+use plan::{FilePlace, TreeNames, TreeShape};
 
 /// The most directories, and the most files, that a tree may have.
 const MOST: u64 = u32::MAX as u64;
@@ -22,6 +21,7 @@ pub struct TreeLayout {
     first_with_files: u64,
     files: u32,
     sizes: AskedSizes,
+    names: TreeNames,
 }
 
 impl TreeLayout {
@@ -32,6 +32,12 @@ impl TreeLayout {
     pub fn new(shape: &TreeShape) -> Result<Self, TreeError> {
         let TreeShape { depth, width, files, .. } = *shape;
         let too_large = || TreeError::TooLarge { depth, width, files, max: MOST };
+        if !shape.names.is_vdbench() {
+            let count = u32::try_from(files).map_err(|_| too_large())?;
+            let (sizes, names) = (AskedSizes::new(&shape.sizes, count), shape.names.clone());
+            let (starts, files_each) = (vec![0], files.max(1));
+            return Ok(Self { width: 1, starts, files_each, first_with_files: 0, files: count, sizes, names });
+        }
         let (depth, width) = (depth.max(1), u64::from(width.max(1)));
         let (mut starts, mut of_level) = (vec![0], 1_u64);
         for _ in 0..depth {
@@ -47,7 +53,8 @@ impl TreeLayout {
         let count = (directories - first_with_files).checked_mul(files).filter(|count| *count <= MOST);
         let files_total = u32::try_from(count.ok_or_else(too_large)?).map_err(|_| too_large())?;
         let sizes = AskedSizes::new(&shape.sizes, files_total);
-        Ok(Self { width, starts, files_each: files.max(1), first_with_files, files: files_total, sizes })
+        let (files_each, names) = (files.max(1), TreeNames::Vdbench);
+        Ok(Self { width, starts, files_each, first_with_files, files: files_total, sizes, names })
     }
 
     /// Number of directories, the anchor not among them.
@@ -176,27 +183,37 @@ impl TreeLayout {
         push_name(out, level, own + 1);
     }
 
-    /// The same of a file: `vdb.1_2.dir/vdb_f0001.file`.
+    /// The same of a file: `vdb.1_2.dir/vdb_f0001.file`, or `job.0.17` in the anchor itself.
     pub fn file_path(&self, file: u32, out: &mut Vec<u8>) {
+        if let TreeNames::Numbered { before, after } = &self.names {
+            out.clear();
+            out.extend_from_slice(before.as_bytes());
+            push_number(out, u64::from(file), 1);
+            out.extend_from_slice(after.as_bytes());
+            return;
+        }
         self.directory_path(self.directory_of(file), out);
         out.push(b'/');
         out.extend_from_slice(b"vdb_f");
-        push_padded(out, u64::from(file) % self.files_each + 1);
+        push_number(out, u64::from(file) % self.files_each + 1, 4);
         out.extend_from_slice(b".file");
     }
 }
 
 /// `vdb.1_2.dir`.
 fn push_name(out: &mut Vec<u8>, level: u32, number: u64) {
-    // Writing to memory never fails.
-    let _ = write!(out, "vdb.{level}_{number}.dir");
+    out.extend_from_slice(b"vdb.");
+    push_number(out, u64::from(level), 1);
+    out.push(b'_');
+    push_number(out, number, 1);
+    out.extend_from_slice(b".dir");
 }
 
-/// With four digits at least.
-fn push_padded(out: &mut Vec<u8>, number: u64) {
+/// With so many digits at least.
+fn push_number(out: &mut Vec<u8>, number: u64, least: usize) {
     let mut digits = [b'0'; 20];
     let (mut at, mut left) = (digits.len(), number);
-    while left > 0 || at > digits.len() - 4 {
+    while left > 0 || at > digits.len() - least {
         at -= 1;
         digits[at] = b'0' + u8::try_from(left % 10).unwrap_or(0);
         left /= 10;
@@ -213,7 +230,17 @@ mod tests {
 
     fn shape(depth: u32, width: u32, files: u64, place: FilePlace) -> TreeShape {
         let (sizes, total_bytes, working_set_bytes) = (FileSizes::Fixed(4096), None, None);
-        TreeShape { depth, width, files, place, sizes, total_bytes, working_set_bytes, shared: false }
+        TreeShape {
+            depth,
+            width,
+            files,
+            place,
+            sizes,
+            total_bytes,
+            working_set_bytes,
+            shared: false,
+            names: plan::TreeNames::Vdbench,
+        }
     }
 
     fn text(layout: &TreeLayout, put: impl Fn(&TreeLayout, &mut Vec<u8>)) -> String {
@@ -273,6 +300,16 @@ mod tests {
                 assert!(seen.insert(path));
             }
         }
+    }
+
+    #[test]
+    fn numbered_files_are_in_the_anchor_itself() {
+        let names = TreeNames::Numbered { before: "job.0.".into(), after: ".x".into() };
+        let layout = TreeLayout::new(&TreeShape { names, ..shape(3, 2, 12, FilePlace::All) }).unwrap();
+        assert_eq!((layout.directories(), layout.files(), layout.levels()), (0, 12, 0));
+        assert_eq!(text(&layout, |it, out| it.file_path(0, out)), "job.0.0.x");
+        assert_eq!(text(&layout, |it, out| it.file_path(11, out)), "job.0.11.x");
+        assert_eq!(layout.total_bytes(), 12 * 4096);
     }
 
     #[test]

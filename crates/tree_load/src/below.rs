@@ -24,12 +24,14 @@ impl KeptDirectory {
     }
 }
 
+/// The kernel has no `openat2`.
+static IS_MISSING: AtomicBool = AtomicBool::new(false);
+
 /// Opens below an anchor. On kernels before 5.6 only the last name must be no link.
 ///
 /// # Errors
 /// `ELOOP`: there is a link on the way; `EXDEV`: another file system begins there; and those of `openat2(2)`.
 pub(crate) fn open_below(anchor: BorrowedFd<'_>, path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    static IS_MISSING: AtomicBool = AtomicBool::new(false);
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
     if !IS_MISSING.load(Ordering::Relaxed) {
@@ -41,32 +43,69 @@ pub(crate) fn open_below(anchor: BorrowedFd<'_>, path: &[u8], flags: OFlags, mod
     rustix::fs::openat(anchor, path, flags, mode)
 }
 
+/// Opens an entry of a directory that was opened by [`open_below`], or makes it.
+///
+/// # Errors
+/// As [`open_below`].
+#[inline(always)]
+pub(crate) fn open_entry(directory: BorrowedFd<'_>, name: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    if flags.contains(OFlags::EXCL) {
+        // What is made is neither a link nor a mount.
+        return rustix::fs::openat(directory, name, flags, mode);
+    }
+    if !IS_MISSING.load(Ordering::Relaxed) {
+        match rustix::fs::openat2(directory, name, flags, mode, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV) {
+            Err(Errno::NOSYS) => IS_MISSING.store(true, Ordering::Relaxed),
+            other => return other,
+        }
+    }
+    rustix::fs::openat(directory, name, flags, mode)
+}
+
 /// Calls with the directory that holds `path`, and with the name there. The directory is kept open for the next call.
 ///
 /// # Errors
 /// Those of [`open_below`] and of the call.
+#[inline(always)]
 pub(crate) fn in_directory<T>(
     kept: &mut Option<KeptDirectory>,
     (tree, path): (&Tree, &[u8]),
     call: impl Fn(BorrowedFd<'_>, &[u8]) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
-    let Some(at) = path.iter().rposition(|byte| *byte == b'/') else { return call(tree.anchor(), path) };
-    let (above, name) = (&path[..at], &path[at + 1..]);
+    let at = path.iter().rposition(|byte| *byte == b'/');
+    let (above, name) = at.map_or((&b""[..], path), |at| (&path[..at], &path[at + 1..]));
     let address = std::ptr::from_ref(tree).addr();
-    if let Some(kept) = kept.as_ref().filter(|kept| kept.tree == address && kept.path == above) {
-        match call(kept.fd.as_fd(), name) {
-            // It may have been removed and made anew.
-            Err(Errno::NOENT) => {}
-            other => return other,
+    let mut is_new = false;
+    loop {
+        let directory = match kept {
+            _ if above.is_empty() => tree.anchor(),
+            Some(kept) if kept.tree == address && kept.path == above => kept.fd.as_fd(),
+            _ => {
+                is_new = true;
+                keep(kept, tree, above)?
+            }
+        };
+        // One place for the call, so that it stands in the thread's loop (`TreeThread::perform`).
+        let outcome = call(directory, name);
+        if !matches!(outcome, Err(Errno::NOENT)) || is_new || above.is_empty() {
+            return outcome;
         }
+        // The directory may have been removed and made anew.
+        is_new = true;
+        *kept = None;
     }
+}
+
+/// Opens a directory for the calls to come.
+#[cold]
+#[inline(never)]
+fn keep<'a>(kept: &'a mut Option<KeptDirectory>, tree: &Tree, above: &[u8]) -> Result<BorrowedFd<'a>, Errno> {
     let fd = open_below(tree.anchor(), above, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
-    let outcome = call(fd.as_fd(), name);
     let mut path = kept.take().map(|kept| kept.path).unwrap_or_default();
     path.clear();
     path.extend_from_slice(above);
-    *kept = Some(KeptDirectory { tree: address, path, fd });
-    outcome
+    Ok(kept.insert(KeptDirectory { tree: std::ptr::from_ref(tree).addr(), path, fd }).fd.as_fd())
 }
 
 #[cfg(test)]

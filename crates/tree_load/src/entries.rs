@@ -1,13 +1,14 @@
 //! Operations on whole files and directories.
 
-use super::below::open_below;
+use super::below::{open_below, open_entry};
 use super::find::Found;
 use super::lane::Need;
 use super::thread::{Failure, Performed, TreeThread};
-use super::transfers::How;
+use super::transfers::{How, flags_of};
 use plan::generate::OperationKind;
 use rustix::fs::{Access, AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
+use std::os::fd::OwnedFd;
 use tree::{FileState, Tree};
 
 impl TreeThread<'_> {
@@ -32,13 +33,17 @@ impl TreeThread<'_> {
             let performed = self.perform(ticket, (0, 0), |this| match (is_ready, kind) {
                 (false, _) => Err(Failure::from(Errno::EXIST).of_step(OperationKind::Delete).elsewhere()),
                 (true, OperationKind::Open) => {
-                    opened = Some(this.open_now(&this.lane.tree, How::Read)?);
+                    opened = Some(this.open_plainly()?);
                     Ok(0)
                 }
                 (true, _) => this.entry(kind, &found),
             });
             if let Some(fd) = opened {
-                let _ = self.close_step(fd, false);
+                self.stamp_ns = Some(self.free_ns);
+                let _ = self.step_at_once(OperationKind::Close, |_| {
+                    drop(fd);
+                    Ok(((), 0))
+                });
             }
             if let Performed::Failed(failure) = performed {
                 self.correct_found(&found, failure);
@@ -62,7 +67,16 @@ impl TreeThread<'_> {
         }
     }
 
+    /// Opens a file in which nothing is read or written.
+    #[inline(always)]
+    fn open_plainly(&mut self) -> Result<OwnedFd, Failure> {
+        let lane = self.lane;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | flags_of(lane.load.open);
+        Ok(self.in_directory(&lane.tree, |at, name| open_entry(at, name, flags, Mode::empty()))?)
+    }
+
     /// One operation; the path is known.
+    #[inline(always)]
     fn entry(&mut self, kind: OperationKind, found: &Found) -> Result<u64, Failure> {
         let lane = self.lane;
         let tree = &*lane.tree;
@@ -74,8 +88,13 @@ impl TreeThread<'_> {
                 self.changed();
             }
             OperationKind::Create => {
-                let fd = self.open_step(tree, found.at, How::Make)?;
-                self.close_step(fd, false)?;
+                let fd = self.step_at_once(OperationKind::Open, |this| Ok((this.open_now(tree, How::Make)?, 0)))?;
+                tree.state().set_file(tree.layout(), found.at, FileState { exists: true, bytes: 0 });
+                self.changed();
+                self.step_at_once(OperationKind::Close, |_| {
+                    drop(fd);
+                    Ok(((), 0))
+                })?;
             }
             OperationKind::Delete => {
                 self.in_directory(tree, |at, name| rustix::fs::unlinkat(at, name, AtFlags::empty()))?;
@@ -85,7 +104,7 @@ impl TreeThread<'_> {
             OperationKind::Copy => return self.copy(found.at),
             OperationKind::Move => self.move_file(found.at)?,
             OperationKind::Getattr => {
-                rustix::fs::statat(tree.anchor(), &*self.path, AtFlags::SYMLINK_NOFOLLOW)?;
+                self.in_directory(tree, |at, name| rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW))?;
             }
             OperationKind::Setattr => {
                 let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
@@ -93,7 +112,7 @@ impl TreeThread<'_> {
                 self.in_directory(tree, |at, name| rustix::fs::utimensat(at, name, &times, AtFlags::SYMLINK_NOFOLLOW))?;
             }
             OperationKind::Access => {
-                rustix::fs::accessat(tree.anchor(), &*self.path, Access::READ_OK, AtFlags::empty())?;
+                self.in_directory(tree, |at, name| rustix::fs::accessat(at, name, Access::READ_OK, AtFlags::empty()))?;
             }
             _ => return Err(Errno::NOSYS.into()),
         }

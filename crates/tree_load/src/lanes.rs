@@ -91,6 +91,9 @@ impl TreeLanes {
 fn run_thread(all: &TreeLanes, number: usize, place: ThreadPlace<'_>, content: Option<ContentGenerator>) {
     let lane = &all.lanes[number];
     let mut this = TreeThread::new(all, lane, place, content);
+    if let (TreeTask::One(kind), Some(job)) = (&lane.load.task, &lane.load.entries) {
+        return this.run_numbered(*kind, job);
+    }
     match &lane.load.task {
         TreeTask::Format(task) => this.run_format(*task),
         TreeTask::Flow(steps) => this.run_flow(steps),

@@ -9,6 +9,10 @@ pub trait TreeRun: Debug + Send + Sync {
     fn take(&self, operation: &Operation, due_ns: u64) -> bool;
     /// What is due from here on does not belong to the run; `None`: it ends by itself.
     fn end_ns(&self) -> Option<u64>;
+    /// Was it told neither to end nor to end at once?
+    fn goes_on(&self) -> bool {
+        !self.is_stopped() && !self.is_aborted()
+    }
     /// Was it told to end? What was due before may still be done.
     fn is_stopped(&self) -> bool;
     /// Was it told to end at once?
@@ -68,8 +72,8 @@ pub struct Failed {
 
 /// Where threads note what they did. `slot` is a thread's place among those that share the statistics.
 pub trait TreeStats: Send + Sync {
-    /// An operation begins.
-    fn begin(&self, slot: usize, begun: Begun);
+    /// An operation begins; the one before it was done.
+    fn begin(&self, slot: usize, begun: Begun, before: Option<Done>);
     /// It was done.
     fn done(&self, slot: usize, done: Done);
     /// It failed.

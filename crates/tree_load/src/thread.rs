@@ -113,6 +113,16 @@ pub(crate) struct TreeThread<'a> {
     /// Another name in the same directory.
     pub(crate) second: Vec<u8>,
     pub(crate) recent: Recent,
+    /// The last operation, not yet noted.
+    pub(crate) done: Option<Done>,
+    /// A reading of the clock since when nothing was done that takes time.
+    pub(crate) stamp_ns: Option<u64>,
+}
+
+impl Drop for TreeThread<'_> {
+    fn drop(&mut self) {
+        self.flush();
+    }
 }
 
 impl<'a> TreeThread<'a> {
@@ -151,6 +161,8 @@ impl<'a> TreeThread<'a> {
             need: lane.need,
             second: Vec::with_capacity(256),
             recent: Recent::default(),
+            done: None,
+            stamp_ns: None,
         }
     }
 }
@@ -166,7 +178,16 @@ impl TreeThread<'_> {
 
     /// Is there something left to do in the run?
     pub(crate) fn goes_on(&self) -> bool {
-        if self.all.run.is_aborted() || self.lane.is_over.load(Ordering::Relaxed) {
+        if self.lane.is_over.load(Ordering::Relaxed) {
+            return false;
+        }
+        self.all.run.goes_on() || self.may_finish()
+    }
+
+    /// The run was told to end.
+    #[cold]
+    fn may_finish(&self) -> bool {
+        if self.all.run.is_aborted() {
             return false;
         }
         let Some(stopped_ns) = self.all.run.stopped_at_ns().filter(|_| self.all.run.is_stopped()) else {
@@ -178,6 +199,7 @@ impl TreeThread<'_> {
 
     /// Sleeps for a moment in which something may become free. False: the run is over.
     pub(crate) fn pause(&mut self) -> bool {
+        self.flush();
         std::thread::sleep(PAUSE);
         self.free_ns = self.now_ns();
         let is_late = self.free_ns > self.all.last_ns;
@@ -194,14 +216,12 @@ impl TreeThread<'_> {
             }
             return ticket;
         }
-        if self.all.run.is_stopped() {
-            return None;
-        }
-        if let Some(turns) = &self.lane.turns
-            && turns.take(self.lane.number, || self.all.run.is_stopped() || self.all.run.is_aborted())?
-        {
-            // It was the others' turn until now.
-            self.free_ns = self.now_ns();
+        if let Some(turns) = &self.lane.turns {
+            self.flush();
+            if turns.take(self.lane.number, || !self.all.run.goes_on())? {
+                // It was the others' turn until now.
+                self.free_ns = self.now_ns();
+            }
         }
         let due_ns = self.free_ns;
         let number = match self.lane.kinds {
@@ -212,7 +232,8 @@ impl TreeThread<'_> {
     }
 
     /// Nothing more is due in the time of the run, which lasts until its end all the same.
-    fn wait_for_the_end(&self) {
+    fn wait_for_the_end(&mut self) {
+        self.flush();
         while self.all.last_ns < u64::MAX && self.goes_on() && !self.all.run.is_stopped() {
             let left_ns = self.all.last_ns.saturating_sub(self.now_ns());
             if left_ns == 0 {
@@ -223,10 +244,11 @@ impl TreeThread<'_> {
     }
 
     /// Sleeps until an operation is due. False: the run was over before.
-    pub(crate) fn wait_until(&self, due_ns: u64) -> bool {
+    pub(crate) fn wait_until(&mut self, due_ns: u64) -> bool {
         if self.lane.is_closed() {
             return true;
         }
+        self.flush();
         loop {
             let left_ns = due_ns.saturating_sub(self.now_ns());
             let is_stopped = self.all.run.stopped_at_ns().is_some_and(|stopped_ns| due_ns > stopped_ns);
@@ -241,6 +263,8 @@ impl TreeThread<'_> {
     }
 
     /// Does an operation that is due, and notes how it went.
+    // Returning from the function that made a system call costs the processor its prediction of all callers: the call stands in the loop itself.
+    #[inline(always)]
     pub(crate) fn perform(
         &mut self,
         ticket: Ticket,
@@ -254,6 +278,7 @@ impl TreeThread<'_> {
     }
 
     /// Is there room in the run for an operation that was asked for at this time? If not, its lane ends.
+    #[inline]
     pub(crate) fn grant(&self, op: OperationKind, (offset, bytes): (u64, u32), asked_ns: u64) -> bool {
         let is_granted = self.all.run.take(&Operation { op, offset, bytes }, asked_ns);
         if !is_granted {
@@ -263,6 +288,7 @@ impl TreeThread<'_> {
     }
 
     /// Does an operation for which there is room, and notes how it went.
+    #[inline(always)]
     pub(crate) fn perform_granted(
         &mut self,
         ticket: Ticket,
@@ -276,13 +302,18 @@ impl TreeThread<'_> {
         let lane = self.lane.number;
         let submitted_ns = self.now_ns();
         let begun = Begun { lane, op, due_ns, submitted_ns };
-        self.stats.begin(self.slot, begun);
+        self.stats.begin(self.slot, begun, self.done.take());
+        self.stamp_ns = Some(submitted_ns);
         let outcome = call(self);
-        let t_ns = self.now_ns();
+        let t_ns = match self.stamp_ns.take() {
+            // It ended with a step.
+            Some(stamp_ns) if stamp_ns != submitted_ns => stamp_ns,
+            _ => self.now_ns(),
+        };
         self.free_ns = t_ns;
         match outcome {
             Ok(moved) => {
-                self.stats.done(self.slot, Done { begun, t_ns, offset, asked: bytes, moved });
+                self.done = Some(Done { begun, t_ns, offset, asked: bytes, moved });
                 self.failures_in_a_row = 0;
                 Performed::Done(moved)
             }
@@ -298,17 +329,44 @@ impl TreeThread<'_> {
     }
 
     /// Does what an operation needs besides, and notes it apart.
+    #[inline(always)]
     pub(crate) fn step<T>(
         &mut self,
         op: OperationKind,
         call: impl FnOnce(&mut Self) -> Result<(T, u64), Failure>,
     ) -> Result<T, Failure> {
+        self.flush();
         let begun_ns = self.now_ns();
         let outcome = call(self);
         self.free_ns = self.now_ns();
         let bytes = outcome.as_ref().map(|(_, bytes)| *bytes).map_err(|_| ());
         self.stats.step(self.lane.number, op, bytes, self.free_ns.saturating_sub(begun_ns));
         outcome.map(|(value, _)| value).map_err(|failure| failure.of_step(op))
+    }
+
+    /// As [`TreeThread::step`], of one that follows its operation's beginning or another such step, or that is its end, with nothing between
+    /// them that takes time: they have one reading of the clock in common.
+    #[inline(always)]
+    pub(crate) fn step_at_once<T>(
+        &mut self,
+        op: OperationKind,
+        call: impl FnOnce(&mut Self) -> Result<(T, u64), Failure>,
+    ) -> Result<T, Failure> {
+        let begun_ns = self.stamp_ns.unwrap_or_else(|| self.now_ns());
+        let outcome = call(self);
+        self.free_ns = self.now_ns();
+        self.stamp_ns = Some(self.free_ns);
+        let bytes = outcome.as_ref().map(|(_, bytes)| *bytes).map_err(|_| ());
+        self.stats.step(self.lane.number, op, bytes, self.free_ns.saturating_sub(begun_ns));
+        outcome.map(|(value, _)| value).map_err(|failure| failure.of_step(op))
+    }
+
+    /// Notes the operation that was done last, which otherwise is noted when the next one begins. Before everything that may take long.
+    #[inline]
+    pub(crate) fn flush(&mut self) {
+        if let Some(done) = self.done.take() {
+            self.stats.done(self.slot, done);
+        }
     }
 
     /// Where something failed.
@@ -329,6 +387,7 @@ impl TreeThread<'_> {
     }
 
     /// Calls with the directory that holds what `self.path` names, and with its name there.
+    #[inline(always)]
     pub(crate) fn in_directory<T>(
         &mut self,
         tree: &Tree,

@@ -1,6 +1,6 @@
 //! Reads and writes in files that are opened before and closed after them.
 
-use super::below::open_below;
+use super::below::open_entry;
 use super::find::Found;
 use super::thread::{Failure, Performed, TreeThread};
 use super::tickets::{Ticket, below, chance, unit};
@@ -281,7 +281,8 @@ impl TreeThread<'_> {
     }
 
     /// Opens a file whose path is known. What is to be written must be a file that has no other name.
-    pub(crate) fn open_now(&self, tree: &Tree, how: How) -> Result<OwnedFd, Failure> {
+    #[inline(always)]
+    pub(crate) fn open_now(&mut self, tree: &Tree, how: How) -> Result<OwnedFd, Failure> {
         let access = match how {
             How::Read => OFlags::RDONLY,
             How::Write => OFlags::RDWR,
@@ -289,7 +290,7 @@ impl TreeThread<'_> {
         };
         let flags = access | flags_of(self.lane.load.open) | OFlags::NONBLOCK;
         let mode = if how == How::Make { Mode::from_raw_mode(0o666) } else { Mode::empty() };
-        let fd = open_below(tree.anchor(), &self.path, flags, mode)?;
+        let fd = self.in_directory(tree, |at, name| open_entry(at, name, flags, mode))?;
         if how != How::Make {
             let stat = rustix::fs::fstat(&fd)?;
             if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {

@@ -179,8 +179,13 @@ pub fn summary_tables(facts: &RecordingFacts, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     // Repeated runs are shown by their means; the report and the recording have each of them.
     let drawn = |id: &str| views::view(id).ok().and_then(|view| view.draw(facts, None));
-    let overview = drawn("sweep.repeats").or_else(|| drawn("sweep.runs"));
+    let overview = drawn("pts.average").or_else(|| drawn("sweep.repeats")).or_else(|| drawn("sweep.runs"));
     if let Some(view::Body::Table(table)) = overview.map(|view| view.body) {
+        lines.extend(table_lines(&table, width));
+        lines.push(String::new());
+    }
+    if let Some(view::Body::Table(table)) = drawn("pts.steady").map(|view| view.body) {
+        lines.push("steady state".to_string());
         lines.extend(table_lines(&table, width));
         lines.push(String::new());
     }

@@ -4,9 +4,10 @@ use crate::commands;
 use crate::expansion_input::ExpansionInput;
 use crate::file_systems::{FileSystem, shown};
 use crate::file_works::{FileWork, FormatWork, check_mix, needs_target};
+use crate::flows;
 use crate::run::{Definition, Loop, RateParam, RateValue};
 use crate::shares::{SharePart, divide};
-use crate::to_plan::{Rates, elapsed_of, entries_of_loops, has_room, loop_texts, pick, threads};
+use crate::to_plan::{Rates, entries_of_loops, has_room, loop_texts, pick, run_of, threads};
 use crate::value::to_u64;
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::commands::unique_name;
@@ -116,7 +117,11 @@ fn choose(context: &mut ReadingContext, material: &ExpansionInput<'_>, definitio
             return None;
         }
         let systems = material.system_names.select(context, wanted);
-        if systems.is_empty() || !check_mix(context, work) || !check_operations(context, definition, work) {
+        if systems.is_empty()
+            || !check_mix(context, work)
+            || !check_operations(context, definition, work)
+            || !flows::check_run(context, definition, work)
+        {
             return None;
         }
         let target = match &work.target {
@@ -312,6 +317,9 @@ fn workloads(
             }
         }
         note_of_threads(context, one, operations.len(), values);
+        if !values.iter().any(|(one, _)| one.name == "operations") {
+            note_of_sync(context, one, &out);
+        }
     }
     let shares = divide(context, definition.span, &parts)?;
     for (workload, share) in out.iter_mut().zip(shares) {
@@ -340,6 +348,27 @@ fn note_of_threads(context: &mut ReadingContext, one: &Chosen, operations: usize
     context.note_once(&format!("threads {}", one.work.name), Diagnostic::note("threads", one.work.span, message));
 }
 
+/// Says where `fsync=` or `fdatasync=` of a file workload do nothing.
+fn note_of_sync(context: &mut ReadingContext, one: &Chosen, workloads: &[Workload]) {
+    let Some(span) = one.work.sync_span() else { return };
+    let mut loads =
+        workloads.iter().filter(|workload| workload.span == one.work.span).filter_map(|one| one.load.tree());
+    let writes = |load: &TreeLoad| match &load.task {
+        TreeTask::Flow(steps) => steps.iter().any(|step| step.op.moves_data() && step.op.changes_data()),
+        TreeTask::One(kind) => *kind == OperationKind::Write,
+        TreeTask::Mixed { .. } => true,
+        TreeTask::Format(_) => false,
+    };
+    if !loads.any(writes) {
+        let message = format!("fwd={} writes nothing that fsync= or fdatasync= could be for", shown(&one.work.name));
+        let found = Diagnostic::note("no-effect", span, message);
+        context.note_once(
+            &format!("sync {}", one.work.name),
+            found.help("they are for writes: operation=write, rdpct=, append and others in flows"),
+        );
+    }
+}
+
 /// Trees that are opened alike, the first of each in order.
 fn by_flags(material: &ExpansionInput<'_>, definition: &Definition, one: &Chosen) -> Vec<(OpenFlags, Vec<usize>)> {
     let mut groups: Vec<(OpenFlags, Vec<usize>)> = Vec::new();
@@ -354,28 +383,33 @@ fn by_flags(material: &ExpansionInput<'_>, definition: &Definition, one: &Chosen
 }
 
 fn load(work: &FileWork, operation: OperationKind, open: OpenFlags, values: &Values<'_>) -> TreeLoad {
-    let (mut operation, mut read, mut transfer) = (operation, work.read, work.transfer.clone());
+    let mut task = work.flow.clone().map_or_else(|| flows::task(operation), TreeTask::Flow);
+    let (mut read, mut transfer) = (work.read, work.transfer.clone());
     for (one, at) in values {
         let (value, text) = &one.values[*at];
         match one.name.as_ref() {
             "xfersize" => transfer = TransferSize::Fixed(to_u64(*value)),
             "rdpct" => read = Some(*value),
-            "operations" => operation = OperationKind::of_name(text).unwrap_or(operation),
+            "operations" => task = OperationKind::of_name(text).map_or(task, flows::task),
             _ => {}
         }
     }
+    // To Vdbench rdpct= wins over the operation.
+    let task = read.map_or(task, |read| TreeTask::Mixed { read });
+    // A flow says itself when another file is next.
+    let is_flow = matches!(task, TreeTask::Flow(_));
     TreeLoad {
         uses: Vec::new(),
-        // To Vdbench rdpct= wins over the operation.
-        task: read.map_or(TreeTask::One(operation), |read| TreeTask::Mixed { read }),
+        task,
         threads: threads(values).unwrap_or(work.threads),
         select: work.selection(),
         access: work.access,
-        stop_after: work.stop_after,
+        stop_after: work.stop_after.filter(|_| !is_flow),
         transfer,
         open,
         destination: None,
-        sync_every: None,
+        sync_every: work.sync,
+        entries: None,
     }
 }
 
@@ -458,25 +492,16 @@ fn format(material: &ExpansionInput<'_>, definition: &Definition, workloads: &[W
     let content = workloads.first().map(|workload| workload.content.clone()).unwrap_or_default();
     let made = makers(material.systems, format, definition.format.task(), &uses, definition.span);
     let title = format!("format_for_{}", definition.name);
+    let made = made.into_iter().map(|workload| Workload { content: content.clone(), ..workload }).collect();
     Run {
         name: title.clone(),
-        title,
-        loops: loop_texts(values),
-        workloads: made.into_iter().map(|workload| Workload { content: content.clone(), ..workload }).collect(),
-        depth: None,
-        rate: OfferedRate::Max,
-        simulated_rate: None,
-        arrivals: Arrivals::default(),
         elapsed_ns: definition.format.limited.then_some(definition.elapsed_ns),
         warmup_ns: 0,
-        interval_ns: definition.interval_ns,
         pause_ns: 0,
         stop: StopCondition::default(),
-        start_commands: definition.start_commands.clone(),
-        end_commands: definition.end_commands.clone(),
         objectives: Vec::new(),
         format: true,
-        span: definition.span,
+        ..run_of(definition, title, loop_texts(values), made, OfferedRate::Max)
     }
 }
 
@@ -500,6 +525,7 @@ fn makers(
             open: format.open.unwrap_or(systems[one.tree].open),
             destination: None,
             sync_every: None,
+            entries: None,
         };
         let name = if uses.len() == 1 { "format".to_string() } else { format!("format_{}", systems[one.tree].name) };
         Workload { share: 1.0 / uses.len() as f64, ..Workload::of_tree(name, load, span) }
@@ -561,26 +587,10 @@ fn runs(
     for (rate, title, _) in rates {
         let loops = loop_texts(values);
         let Some(executed) = commands::workloads(context, definition, &loops, workloads) else { return false };
-        out.push(Run {
-            name: definition.name.clone(),
-            title: format!("{}{title}", definition.name),
-            loops,
-            workloads: workloads.iter().cloned().chain(executed).collect(),
-            depth: None,
-            rate: looped_rate(values).unwrap_or(*rate),
-            simulated_rate: None,
-            arrivals: arrivals.clone(),
-            elapsed_ns: elapsed_of(definition),
-            warmup_ns: definition.warmup_ns,
-            interval_ns: definition.interval_ns,
-            pause_ns: definition.pause_ns,
-            stop: definition.stop,
-            start_commands: definition.start_commands.clone(),
-            end_commands: definition.end_commands.clone(),
-            objectives: definition.objectives.clone(),
-            format: false,
-            span: definition.span,
-        });
+        let executed = workloads.iter().cloned().chain(executed).collect();
+        let rate = looped_rate(values).unwrap_or(*rate);
+        let title = format!("{}{title}", definition.name);
+        out.push(Run { arrivals: arrivals.clone(), ..run_of(definition, title, loops, executed, rate) });
     }
     true
 }

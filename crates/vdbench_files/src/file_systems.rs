@@ -46,6 +46,7 @@ impl Default for FileSystem {
                 total_bytes: None,
                 working_set_bytes: None,
                 shared: false,
+                names: plan::TreeNames::Vdbench,
             },
             open: OpenFlags::default(),
             count: None,

@@ -1,6 +1,7 @@
 //! File workload definitions: `fwd=`.
 
 use crate::file_systems::shown;
+use crate::flows;
 use crate::keys::FILE_OPERATIONS;
 use crate::names::Names;
 use crate::param::{Param, Text};
@@ -10,7 +11,7 @@ use crate::value::{self, Number, Unit, plain};
 use crate::workload::{DEFINITIONS_MAX, TRANSFER_MAX};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::generate::OperationKind;
-use plan::{FileOrder, FileSelect, OpenFlags, StopAfter, TextSpan, TransferSize};
+use plan::{FileOrder, FileSelect, FlowStep, OpenFlags, StopAfter, SyncEvery, TextSpan, TransferSize};
 use std::collections::BTreeSet;
 
 /// Vdbench's midpoint where none is given.
@@ -24,18 +25,33 @@ pub(crate) struct FileWork {
     pub(crate) systems: Vec<Text>,
     pub(crate) target: Option<Text>,
     pub(crate) operation: OperationKind,
+    /// These in place of it (`flow=`).
+    pub(crate) flow: Option<Vec<FlowStep>>,
     /// Fraction of reads, where reads and writes are mixed.
     pub(crate) read: Option<f64>,
     read_span: TextSpan,
     select: Select,
     pub(crate) access: FileOrder,
-    access_span: TextSpan,
+    pub(crate) access_span: TextSpan,
     pub(crate) stop_after: Option<StopAfter>,
+    pub(crate) sync: Option<SyncEvery>,
     pub(crate) transfer: TransferSize,
     pub(crate) skew: Option<(f64, TextSpan)>,
     pub(crate) threads: u32,
     pub(crate) open: Option<OpenFlags>,
+    said: Said,
     pub(crate) span: TextSpan,
+}
+
+/// Where a definition itself says what is done, not `fwd=default`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Said {
+    flow: Option<TextSpan>,
+    operation: Option<TextSpan>,
+    read: Option<TextSpan>,
+    stop_after: Option<TextSpan>,
+    /// `fsync=` or `fdatasync=`.
+    sync: Option<TextSpan>,
 }
 
 /// What `fileselect=` says, word by word; Vdbench keeps each of these when another is set.
@@ -54,16 +70,19 @@ impl Default for FileWork {
             systems: Vec::new(),
             target: None,
             operation: OperationKind::Read,
+            flow: None,
             read: None,
             read_span: TextSpan::default(),
             select: Select::default(),
             access: FileOrder::Sequential,
             access_span: TextSpan::default(),
             stop_after: None,
+            sync: None,
             transfer: TransferSize::Fixed(4096),
             skew: None,
             threads: 1,
             open: None,
+            said: Said::default(),
             span: TextSpan::default(),
         }
     }
@@ -82,10 +101,15 @@ impl FileWork {
         }
     }
 
+    /// Where it says itself after how many writes they are made durable.
+    pub(crate) fn sync_span(&self) -> Option<TextSpan> {
+        self.said.sync
+    }
+
     /// What a copy costs, in units of work.
     pub(crate) fn weight(&self) -> usize {
         let mix = if let TransferSize::Mix(mix) = &self.transfer { mix.len() / 8 } else { 0 };
-        16 + mix + self.systems.len() * 4
+        16 + mix + self.systems.len() * 4 + self.flow.as_ref().map_or(0, |flow| flow.len() / 4)
     }
 }
 
@@ -124,12 +148,15 @@ pub(crate) fn read(context: &mut ReadingContext, statements: &[Statement]) -> Fi
         }
         let named = statement::check_name(context, statement);
         let name = statement.name.text.clone();
-        let mut work = FileWork { span: statement.span, name, ..out.default.clone() };
+        let mut work = FileWork { span: statement.span, name, said: Said::default(), ..out.default.clone() };
         if work.name == "format" {
             // Vdbench's own, not that of fwd=default; the threads are those of fwd=default.
             work.transfer = TransferSize::Fixed(FORMAT_TRANSFER);
         }
         statement::each(context, statement, |context, name, param| set(context, &mut work, name, param));
+        if !["format", "journal_recovery"].contains(&work.name.as_str()) {
+            settle(context, &mut work);
+        }
         match work.name.as_str() {
             "default" => out.default = work,
             "journal_recovery" => {}
@@ -180,19 +207,26 @@ fn set(context: &mut ReadingContext, work: &mut FileWork, name: &'static str, pa
         "fsd" => work.systems.clone_from(&param.values),
         "target" => work.target = value::text(context, name, param).or(work.target.take()),
         "operation" => {
-            let word = value::text(context, name, param)
-                .and_then(|text| value::word(context, name, &text, FILE_OPERATIONS))
-                .and_then(OperationKind::of_name);
-            work.operation = word.unwrap_or(work.operation);
+            let kind = value::text(context, name, param).and_then(|text| flows::operation(context, name, &text));
+            work.operation = kind.unwrap_or(work.operation);
+            work.said.operation = Some(param.span);
+        }
+        "flow" => {
+            work.flow = flows::read(context, param).or(work.flow.take());
+            work.said.flow = Some(param.span);
         }
         "rdpct" => {
             if let Some(read) = value::fraction(context, name, param) {
-                (work.read, work.read_span) = (Some(read), param.span);
+                (work.read, work.read_span, work.said.read) = (Some(read), param.span, Some(param.span));
             }
         }
         "fileselect" => select(context, work, param),
         "fileio" => access(context, work, param),
-        "stopafter" => work.stop_after = stop_after(context, param).or(work.stop_after),
+        "stopafter" => {
+            work.stop_after = stop_after(context, param).or(work.stop_after);
+            work.said.stop_after = Some(param.span);
+        }
+        "fsync" | "fdatasync" => sync(context, work, name, param),
         "xfersizes" => work.transfer = transfer(context, param).unwrap_or_else(|| work.transfer.clone()),
         "threads" => work.threads = value::count(context, name, param, 1..=65_536).unwrap_or(work.threads),
         "skew" => skew(context, work, param),
@@ -275,6 +309,18 @@ fn stop_after(context: &mut ReadingContext, param: &Param) -> Option<StopAfter> 
     value::bytes_of(context, "stopafter", &number, 1..=1 << 50).map(StopAfter::Transfers)
 }
 
+/// `fsync=n`, `fdatasync=n`: one of them, after every n writes to a file.
+fn sync(context: &mut ReadingContext, work: &mut FileWork, name: &'static str, param: &Param) {
+    let writes = value::bytes(context, name, param, 1..=1 << 50);
+    if work.said.sync.is_some() {
+        let message = format!("fwd={} says twice after how many writes they are made durable", shown(&work.name));
+        let found = Diagnostic::error("conflict", param.key_span, message);
+        context.push(found.help("keep one of them: fsync=, or fdatasync= for the data alone"));
+    }
+    work.sync = writes.map(|writes| SyncEvery { writes, data_only: name == "fdatasync" }).or(work.sync);
+    work.said.sync = Some(param.span);
+}
+
 /// `n`, or `(n,pct,n,pct,…)`.
 fn transfer(context: &mut ReadingContext, param: &Param) -> Option<TransferSize> {
     let numbers = value::numbers(context, "xfersize", param, Unit::Plain)?;
@@ -316,6 +362,34 @@ pub(crate) fn file_transfer_bytes(context: &mut ReadingContext, number: &Number)
     value::bytes_of(context, "xfersize", number, 1..=TRANSFER_MAX)
 }
 
+/// What a definition itself says of operations takes the place of what `fwd=default` says; it can say one thing only.
+fn settle(context: &mut ReadingContext, work: &mut FileWork) {
+    let said = work.said;
+    if said.flow.is_some() {
+        work.read = work.read.filter(|_| said.read.is_some());
+    } else if said.operation.is_some() || said.read.is_some() {
+        work.flow = None;
+        let is_other = said.read.is_none() && flows::is_own(work.operation);
+        work.read = work.read.filter(|_| !is_other);
+    }
+    let is_own = said.operation.is_some() && flows::is_own(work.operation);
+    let is_flow = work.flow.is_some() || (flows::is_own(work.operation) && work.read.is_none());
+    let (what, flow) = match work.flow {
+        Some(_) => ("flow=".to_string(), said.flow),
+        None => (format!("operation={}", work.operation.name()), None),
+    };
+    let no_size = "a flow goes to another file at `next` and at its end";
+    let (word, span, help) = match (flow, said) {
+        (Some(_), Said { operation: Some(span), .. }) => ("operation=", span, "the operations of a flow stand in it"),
+        (Some(_), Said { read: Some(span), .. }) => ("rdpct=", span, "write reads and writes into the flow"),
+        (None, Said { read: Some(span), .. }) if is_own => ("rdpct=", span, "rdpct= mixes reads and writes only"),
+        (_, Said { stop_after: Some(span), .. }) if is_flow => ("stopafter=", span, no_size),
+        _ => return,
+    };
+    let message = format!("fwd={} has {what} and {word}", shown(&work.name));
+    context.push(Diagnostic::error("conflict", span, message).help(format!("take {word} out: {help}")));
+}
+
 /// What contradicts itself inside one definition.
 fn check(context: &mut ReadingContext, work: &FileWork) {
     let name = shown(&work.name);
@@ -329,9 +403,10 @@ fn check(context: &mut ReadingContext, work: &FileWork) {
         context.push(Diagnostic::error("conflict", work.read_span, message).help("take one of the two out"));
     }
     if let Some(target) = &work.target
-        && !needs_target(work.operation)
+        && (work.flow.is_some() || !needs_target(work.operation))
     {
-        let message = format!("fwd={name} has target= and operation={}", work.operation.name());
+        let what = if work.flow.is_some() { "flow=".into() } else { format!("operation={}", work.operation.name()) };
+        let message = format!("fwd={name} has target= and {what}");
         let found = Diagnostic::error("conflict", target.span, message);
         context.push(found.help("target= is for operation=copy and operation=move"));
     }

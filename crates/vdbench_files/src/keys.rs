@@ -350,10 +350,40 @@ static FILE_SYSTEM: &[Key] = &[
     only("dedupacross", Effect::Refused(DEDUP)),
 ];
 
-/// Operations of file workloads.
+/// Operations of file workloads that Vdbench has.
 pub(crate) static FILE_OPERATIONS: &[&str] = &[
     "read", "write", "mkdir", "rmdir", "copy", "move", "create", "delete", "getattr", "setattr", "access", "open",
     "close",
+];
+
+/// Those that it does not have.
+pub(crate) static OWN_OPERATIONS: &[&str] = &[
+    "append",
+    "readfile",
+    "writefile",
+    "mmapread",
+    "mmapwrite",
+    "fsync",
+    "fdatasync",
+    "truncate",
+    "fallocate",
+    "punch",
+    "rename",
+    "link",
+    "symlink",
+    "readlink",
+    "readdir",
+    "getxattr",
+    "setxattr",
+    "listxattr",
+    "removexattr",
+    "tmpfile",
+    "temp",
+    "statfs",
+    "flock",
+    "copyrange",
+    "reflink",
+    "tail",
 ];
 
 static FILE_WORKLOAD: &[Key] = &[
@@ -373,6 +403,10 @@ static FILE_WORKLOAD: &[Key] = &[
     key("host"),
     same("hd", "host"),
     key("openflags"),
+    // Not Vdbench's; no shortened Vdbench keyword is one of these words.
+    exact("flow"),
+    exact("fsync"),
+    exact("fdatasync"),
 ];
 
 /// The meaning of a parameter's keyword in a section, with an error when it has none.

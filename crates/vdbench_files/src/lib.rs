@@ -13,6 +13,7 @@ mod expansion_input;
 mod file_runs;
 mod file_systems;
 mod file_works;
+mod flows;
 mod format_flags;
 mod general;
 mod jobs_to_workloads;
@@ -37,6 +38,7 @@ mod statement;
 mod storage;
 mod to_plan;
 mod value;
+mod variables;
 mod workload;
 
 use expansion_input::ExpansionInput;

@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 /// The parameter file: general parameters, `sd=`, `wd=`, `rd=`. What Vdbench's language cannot say is listed.
 pub fn print_vdbench(plan: &Plan) -> PrintedPlan {
     let mut unsaid = Vec::new();
+    let plan = &print_trees::without_entry_jobs(plan, &mut unsaid);
     let plan = &jobs_to_workloads(plan, &mut unsaid);
     let mut text = String::new();
     general(plan, &mut text, &mut unsaid);

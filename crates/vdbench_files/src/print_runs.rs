@@ -206,7 +206,9 @@ fn blank_tree(load: &mut Load, loops: &[(String, String)]) {
             "xfersize" => load.transfer = TransferSize::Fixed(0),
             "threads" => load.threads = 1,
             "rdpct" => load.task = TreeTask::One(OperationKind::Read),
-            "operations" if matches!(load.task, TreeTask::One(_)) => load.task = TreeTask::One(OperationKind::Read),
+            "operations" if matches!(load.task, TreeTask::One(_) | TreeTask::Flow(_)) => {
+                load.task = TreeTask::One(OperationKind::Read);
+            }
             "depth" => each(|shape| shape.depth = 1),
             "width" => each(|shape| shape.width = 1),
             "files" => each(|shape| shape.files = 1),

@@ -6,7 +6,7 @@ use crate::value::{self, Unit};
 use parameter_text::shortest::bytes;
 use plan::generate::OperationKind;
 use plan::{
-    FileOrder, FilePlace, FileSelect, FileSizes, FormatTask, OfferedRate, OpenFlags, Plan, Run, StopAfter,
+    FileOrder, FilePlace, FileSelect, FileSizes, FlowStep, FormatTask, OfferedRate, OpenFlags, Plan, Run, StopAfter,
     TransferSize, TreeLoad, TreeShape, TreeTask, Workload,
 };
 use std::collections::BTreeMap;
@@ -68,6 +68,23 @@ fn belongs(format: &Run, task: FormatTask, next: &Run) -> bool {
         && trees(format) == trees(next)
 }
 
+/// The plan without fio's jobs on names, which Vdbench's language does not have.
+pub(crate) fn without_entry_jobs(plan: &Plan, unsaid: &mut Vec<String>) -> Plan {
+    let is_one = |workload: &Workload| workload.load.tree().is_some_and(|load| load.entries.is_some());
+    let mut plain = plan.clone();
+    plain.runs.retain(|run| {
+        let has_one = run.workloads.iter().any(is_one);
+        if has_one {
+            unsaid.push(format!("{} works on names in a directory, as fio's filestat and its kin do", run.title));
+        }
+        !has_one
+    });
+    if plain.runs.len() < plan.runs.len() {
+        plain.trees.clear();
+    }
+    plain
+}
+
 /// A run that would have been after a format, had it not been left out.
 fn stand_in(format: &Run) -> Run {
     let name = format.name.strip_prefix("format_for_").unwrap_or(&format.name).to_string();
@@ -82,6 +99,7 @@ fn stand_in(format: &Run) -> Run {
         open: OpenFlags::default(),
         destination: None,
         sync_every: None,
+        entries: None,
     };
     let content = format.workloads.first().map(|workload| workload.content.clone()).unwrap_or_default();
     let workload = Workload { content, ..Workload::of_tree(format!("{name}_trees"), load, format.span) };
@@ -309,6 +327,7 @@ pub(crate) fn work_line(
             add("operation", kind.name().to_string());
         }
         TreeTask::Mixed { read } if !is_looped("rdpct") => add("rdpct", percent(*read)),
+        TreeTask::Flow(steps) if !is_looped("operations") => add("flow", flow(steps)),
         _ => {}
     }
     match load.select {
@@ -333,6 +352,9 @@ pub(crate) fn work_line(
         Some(StopAfter::Fraction(part)) => add("stopafter", format!("{}%", percent(part))),
         None => {}
     }
+    if let Some(sync) = load.sync_every {
+        add(if sync.data_only { "fdatasync" } else { "fsync" }, sync.writes.to_string());
+    }
     if !is_looped("xfersize") {
         add("xfersize", sizes(&load.transfer));
     }
@@ -356,6 +378,23 @@ pub(crate) fn work_line(
     }
     line.push('\n');
     line
+}
+
+/// The operations of a flow.
+fn flow(steps: &[FlowStep]) -> String {
+    let mut words = Vec::with_capacity(steps.len());
+    for (at, step) in steps.iter().enumerate() {
+        if step.is_next && at > 0 {
+            words.push("next".to_string());
+        }
+        let name = step.op.name();
+        words.push(match step.bytes {
+            None => name.to_string(),
+            Some((from, to)) if from == to => format!("{name}:{}", bytes(from)),
+            Some((from, to)) => format!("{name}:{}-{}", bytes(from), bytes(to)),
+        });
+    }
+    list(&words)
 }
 
 /// Of a run that is not in the plan nothing matters but its trees.

@@ -3,8 +3,8 @@
 use crate::command_params::{self, CommandParams};
 use crate::file_systems::{DEPTH_MAX, files_of, size_of};
 use crate::file_works::file_transfer_bytes;
+use crate::flows;
 use crate::format_flags::FormatFlags;
-use crate::keys::FILE_OPERATIONS;
 use crate::param::{Param, Text};
 use crate::replay_params::{self, ReplayParams};
 use crate::shared;
@@ -433,18 +433,18 @@ fn file_rate_text(value: RateValue) -> (f64, String) {
 }
 
 fn operations(context: &mut ReadingContext, run: &mut Definition, name: &'static str, param: &Param) {
-    let words: Vec<&str> =
-        param.values.iter().filter_map(|text| value::word(context, name, text, FILE_OPERATIONS)).collect();
+    let kinds: Vec<OperationKind> =
+        param.values.iter().filter_map(|text| flows::operation(context, name, text)).collect();
     let is_loop = name == "foroperations";
     let has_loop = run.loops.iter().any(|one| one.name == "operations");
     if (is_loop && !run.operations.is_empty()) || (!is_loop && has_loop) {
         let found = Diagnostic::error("conflict", param.key_span, "operations= and foroperations= exclude each other");
         context.push(found.help("operations= are done together, foroperations= one behind the other"));
-    } else if is_loop && !words.is_empty() {
-        let values = words.iter().map(|word| (0.0, (*word).to_string())).collect();
+    } else if is_loop && !kinds.is_empty() {
+        let values = kinds.iter().map(|kind| (0.0, kind.name().to_string())).collect();
         put_loop(run, Loop { name: Cow::Borrowed("operations"), values, is_text: false, span: param.span });
     } else if !is_loop {
-        run.operations = words.iter().filter_map(|word| OperationKind::of_name(word)).collect();
+        run.operations = kinds;
     }
 }
 

@@ -1,8 +1,9 @@
 //! Files into lines: comments, includes, `eof`, variables; every byte keeps the place that it came from.
 
-use crate::line::{COMMAND_LINE, Line};
+use crate::line::Line;
 use crate::param::Param;
 use crate::scan::Scanner;
+use crate::variables::Variables;
 use parameter_text::{Diagnostic, FileLoader, LoadError, LoadedFile, ParameterFormat, ReadingContext, sniff};
 use plan::{ParameterText, TextSpan};
 use quantity::suggest::did_you_mean;
@@ -17,18 +18,10 @@ const TEXT_BYTES_MAX: usize = 64 << 20;
 /// How deep includes may nest (in Vdbench not at all).
 const DEPTH_MAX: usize = 16;
 
-/// A variable of the command line.
-#[derive(Debug)]
-struct Variable<'a> {
-    name: &'a str,
-    value: &'a str,
-    used: bool,
-}
-
 /// Reads files and everything that they include into one stream of parameters.
 pub(crate) struct SourceReader<'a> {
     loader: &'a dyn FileLoader,
-    variables: Vec<Variable<'a>>,
+    variables: Variables,
     scanner: Scanner,
     lines: u32,
     bytes: usize,
@@ -40,13 +33,10 @@ pub(crate) struct SourceReader<'a> {
 }
 
 impl<'a> SourceReader<'a> {
-    pub(crate) fn new(loader: &'a dyn FileLoader, variables: &'a [(String, String)]) -> Self {
-        let mut variables: Vec<Variable<'a>> =
-            variables.iter().map(|(name, value)| Variable { name, value, used: false }).collect();
-        variables.sort_by_key(|variable| std::cmp::Reverse(variable.name.len()));
+    pub(crate) fn new(loader: &'a dyn FileLoader, variables: &[(String, String)]) -> Self {
         Self {
             loader,
-            variables,
+            variables: Variables::new(variables),
             scanner: Scanner::default(),
             lines: 0,
             bytes: 0,
@@ -85,15 +75,7 @@ impl<'a> SourceReader<'a> {
     /// Ends the last parameter and gives all of them.
     pub(crate) fn finish(mut self, context: &mut ReadingContext) -> Vec<Param> {
         self.scanner.finish(context);
-        for variable in self.variables.iter().filter(|variable| !variable.used) {
-            let span =
-                TextSpan { source: index_u32(context.sources.len()), start: 0, len: index_u32(variable.name.len()) };
-            let text = format!("{}={}", variable.name, variable.value);
-            context.sources.push(ParameterText { name: COMMAND_LINE.to_string(), text });
-            let message = format!("the variable `{}` is used by no parameter file", variable.name);
-            let help = format!("write ${} where its value belongs, or leave it out", variable.name);
-            context.push(Diagnostic::error("unused-variable", span, message).help(help));
-        }
+        self.variables.check_used(context);
         self.scanner.params
     }
 
@@ -158,6 +140,9 @@ impl<'a> SourceReader<'a> {
             return false;
         }
         let Some(line) = self.replace(context, source, at, text) else { return true };
+        if self.variables.declare(context, &line, self.open.first().map(PathBuf::as_path)) {
+            return true;
+        }
         match line.text.get(..8).filter(|word| word.eq_ignore_ascii_case("include=")) {
             Some(_) => self.include(context, folder, &line, whole),
             None => self.scanner.line(context, &line),
@@ -171,17 +156,11 @@ impl<'a> SourceReader<'a> {
         let mut rest = 0;
         while let Some(c) = text[rest..].chars().next() {
             let variable = match c {
-                '$' | '!' => self
-                    .variables
-                    .iter_mut()
-                    .find(|variable| !variable.name.is_empty() && text[rest + 1..].starts_with(variable.name)),
+                '$' | '!' => self.variables.named_at(&text[rest + 1..]),
                 _ => None,
             };
             let (add, taken) = match variable {
-                Some(variable) => {
-                    variable.used = true;
-                    (variable.value, 1 + variable.name.len())
-                }
+                Some(variable) => (variable.value(), 1 + variable.len()),
                 None => (&text[rest..rest + c.len_utf8()], c.len_utf8()),
             };
             if line.text.len() + add.len() > LINE_BYTES_MAX {

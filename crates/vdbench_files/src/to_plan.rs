@@ -388,26 +388,48 @@ fn loops(
             let executed = commands::workloads(context, definition, &loops, &workloads);
             let Some(executed) = executed else { return };
             out.push(Run {
-                name: definition.name.clone(),
-                title: format!("{}{suffix}{title}", definition.name),
-                loops,
-                workloads: workloads.iter().cloned().chain(executed).collect(),
                 depth,
-                rate: *rate,
                 simulated_rate: simulated_rate(definition),
                 arrivals: arrivals.clone(),
-                elapsed_ns: elapsed_of(definition),
-                warmup_ns: warmup_of(definition),
-                interval_ns: definition.interval_ns,
-                pause_ns: definition.pause_ns,
-                stop: definition.stop,
-                start_commands: definition.start_commands.clone(),
-                end_commands: definition.end_commands.clone(),
-                objectives: definition.objectives.clone(),
-                format: false,
-                span: definition.span,
+                ..run_of(
+                    definition,
+                    format!("{}{suffix}{title}", definition.name),
+                    loops,
+                    workloads.iter().cloned().chain(executed).collect(),
+                    *rate,
+                )
             });
         }
+    }
+}
+
+/// A run of a definition.
+pub(crate) fn run_of(
+    definition: &Definition,
+    title: String,
+    loops: Vec<(String, String)>,
+    workloads: Vec<Workload>,
+    rate: OfferedRate,
+) -> Run {
+    Run {
+        name: definition.name.clone(),
+        title,
+        loops,
+        workloads,
+        depth: None,
+        rate,
+        simulated_rate: None,
+        arrivals: Arrivals::default(),
+        elapsed_ns: elapsed_of(definition),
+        warmup_ns: warmup_of(definition),
+        interval_ns: definition.interval_ns,
+        pause_ns: definition.pause_ns,
+        stop: definition.stop,
+        start_commands: definition.start_commands.clone(),
+        end_commands: definition.end_commands.clone(),
+        objectives: definition.objectives.clone(),
+        format: false,
+        span: definition.span,
     }
 }
 

@@ -158,7 +158,7 @@ fn too_many(context: &mut ReadingContext, name: &str, span: TextSpan) {
 }
 
 /// The two ends of `a-b`.
-fn range_of(text: &Text, unit: Unit) -> Option<(f64, f64)> {
+pub(crate) fn range_of(text: &Text, unit: Unit) -> Option<(f64, f64)> {
     if text.quoted {
         return None;
     }
@@ -370,20 +370,26 @@ pub(crate) fn text(context: &mut ReadingContext, name: &str, param: &Param) -> O
     None
 }
 
-/// One of some words; may be shortened when only one fits.
-pub(crate) fn word<'a>(context: &mut ReadingContext, name: &str, text: &Text, words: &[&'a str]) -> Option<&'a str> {
-    let lower = text.text.to_lowercase();
+/// The only one of some words that a text means, which may be shortened.
+pub(crate) fn fitting<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
+    let lower = text.to_lowercase();
     let exact = words.iter().find(|word| **word == lower);
     let mut fits = words.iter().filter(|word| !lower.is_empty() && word.starts_with(&lower));
-    let hit = exact.or_else(|| fits.next().filter(|_| fits.next().is_none()));
+    exact.or_else(|| fits.next().filter(|_| fits.next().is_none())).copied()
+}
+
+/// One of some words; may be shortened when only one fits.
+pub(crate) fn word<'a>(context: &mut ReadingContext, name: &str, text: &Text, words: &[&'a str]) -> Option<&'a str> {
+    let hit = fitting(&text.text, words);
     if hit.is_none() {
+        let lower = text.text.to_lowercase();
         let shown: String = text.text.chars().take(40).collect();
         let message = format!("`{name}` does not know `{shown}`");
         let near = if context.full() { None } else { did_you_mean(&lower, words.iter().copied()) };
         let help = near.unwrap_or_else(|| format!("one of: {}", words.join(", ")));
         context.push(Diagnostic::error("unknown-word", text.span, message).help(help));
     }
-    hit.copied()
+    hit
 }
 
 /// `yes` or `no`.

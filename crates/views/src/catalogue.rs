@@ -4,6 +4,7 @@ mod commands;
 mod compared;
 mod followed;
 mod machine;
+mod rounds;
 
 use crate::comparison::Comparison;
 use crate::fidelity_views;
@@ -488,7 +489,15 @@ static VIEWS: [View; 39] = [
 /// All views.
 pub fn views() -> &'static [View] {
     static ALL: LazyLock<Vec<View>> = LazyLock::new(|| {
-        [&commands::COMMANDS, VIEWS.as_slice(), &followed::FOLLOWED, &machine::MACHINE, &compared::COMPARED].concat()
+        [
+            &commands::COMMANDS,
+            rounds::ROUNDS.as_slice(),
+            VIEWS.as_slice(),
+            &followed::FOLLOWED,
+            &machine::MACHINE,
+            &compared::COMPARED,
+        ]
+        .concat()
     });
     &ALL
 }

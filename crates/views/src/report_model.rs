@@ -38,7 +38,8 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
     let mut facts = RecordingFacts::read(reader, &Selection::default())?;
     let mut runs: Vec<RunModel> = facts.runs.iter().map(|run| run_model(&facts, run)).collect();
     let shown = |view: &&View| {
-        view.id == "recording.objectives" || view.id.starts_with("sweep.") || view.id.starts_with("command.")
+        view.id == "recording.objectives"
+            || ["pts.", "sweep.", "command."].iter().any(|family| view.id.starts_with(family))
     };
     let mut of_all: Vec<&View> = views().iter().filter(|view| !view.is_of_a_run()).filter(shown).collect();
     of_all.sort_by_key(|view| !view.id.starts_with("recording."));

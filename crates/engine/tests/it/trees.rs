@@ -18,7 +18,17 @@ pub const KIB: u64 = 1 << 10;
 
 pub fn shape(depth: u32, width: u32, files: u64, bytes: u64) -> TreeShape {
     let (sizes, total_bytes, working_set_bytes) = (FileSizes::Fixed(bytes), None, None);
-    TreeShape { depth, width, files, place: FilePlace::Bottom, sizes, total_bytes, working_set_bytes, shared: false }
+    TreeShape {
+        depth,
+        width,
+        files,
+        place: FilePlace::Bottom,
+        sizes,
+        total_bytes,
+        working_set_bytes,
+        shared: false,
+        names: plan::TreeNames::Vdbench,
+    }
 }
 
 /// What a workload does in the trees with these numbers.
@@ -35,6 +45,7 @@ pub fn load(shape: &TreeShape, trees: &[usize], task: TreeTask, threads: u32) ->
         open: OpenFlags::default(),
         destination: None,
         sync_every: None,
+        entries: None,
     }
 }
 

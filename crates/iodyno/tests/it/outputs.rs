@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use testkit::{LoopDevice, TestCommand, sha256};
 
 /// Files that create, replace or remove something by themselves, each with its reason.
-const BY_HAND: [(&str, &str); 8] = [
+const BY_HAND: [(&str, &str); 9] = [
     (
         "tree_load/src/",
         "files and directories of a tree, which are a load's targets: below an anchor that was inspected, following no link",
@@ -20,6 +20,10 @@ const BY_HAND: [(&str, &str); 8] = [
     ),
     ("target/src/registry.rs", "the registry of target files, whose folder must belong to the user alone"),
     ("target/src/opened.rs", "unlink=1 removes the target file that this run made, when its name still leads to it"),
+    (
+        "tree/src/numbered.rs",
+        "files and directories of a job that are its load's targets: in a directory that is held, with names that were looked at, following no link",
+    ),
     ("trace/src/block/ftrace/instance.rs", "directories and files of tracefs, which are the kernel's"),
 ];
 

@@ -9,8 +9,10 @@
 
 mod commands;
 mod files;
+mod fio_entries;
 mod fio_malformed;
 mod fio_print;
+mod flows;
 mod limits;
 mod malformed;
 mod random;

@@ -483,6 +483,32 @@ fn variables_take_the_longest_name() {
 }
 
 #[test]
+fn variables_have_defaults() {
+    let text = "variable=(rate,(1,2))  two runs\nVariable=(lun,/tmp/a)\nvariable=(rate,9)\nvariable=(size,1m)\n\
+                sd=sd1,lun=$lun,size=$size\nrd=rd1,sd=*,iorate=$rate\n";
+    let given = |pairs: &[(&str, &str)]| VdbenchOptions {
+        variables: pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+        ..VdbenchOptions::default()
+    };
+    // The first default counts, and the command line before all.
+    let plan = plan_with(text, &given(&[]));
+    assert_eq!((plan.runs.len(), plan.targets[0].path.clone()), (2, PathBuf::from("/tmp/a")));
+    let plan = plan_with(text, &given(&[("rate", "7"), ("lun", "/tmp/b")]));
+    assert_eq!((plan.runs.len(), plan.targets[0].path.clone()), (1, PathBuf::from("/tmp/b")));
+    // What no file uses, and what is no default.
+    let read = |text: &str, options| -> Vec<&str> {
+        let reading = read(&MemoryLoader::one("job.vdb", text.to_string()), &options);
+        reading.diagnostics.iter().map(|found| found.code).collect()
+    };
+    assert_eq!(read(text, given(&[("rates", "7")])), ["unused-variable"]);
+    assert_eq!(read(&format!("variable=rate\n{text}"), given(&[])), ["missing-variable"]);
+    assert!(read(&format!("variable=rate\n{text}"), given(&[("rate", "7")])).is_empty());
+    for wrong in ["variable=", "variable=(rate)", "variable=rate,7", "variable=(1,2)", "variable=(a b,2)"] {
+        assert_eq!(read(&format!("{wrong}\n{text}"), given(&[])), ["variable"], "{wrong}");
+    }
+}
+
+#[test]
 fn the_command_line_overrides() {
     let options = VdbenchOptions {
         elapsed_ns: Some(7_000_000_000),

@@ -201,7 +201,8 @@ fn trees() -> impl Strategy<Value = String> {
     };
     let work = || {
         some(vec![
-            ("operation", &["read", "write", "getattr", "mkdir", "delete"]),
+            ("operation", &["read", "write", "getattr", "mkdir", "delete", "rename", "tmpfile", "mmapread"]),
+            ("fsync", &["1", "20"]),
             ("xfersize", &["8k", "1000", "(4k,25,8k,75)", "(4k,33.3,8k,66.7)"]),
             ("fileselect", &["random", "once", "(poisson,2.5)", "(random,once)"]),
             ("fileio", &["random", "(sequential,delete)", "sequential"]),
@@ -226,8 +227,8 @@ fn trees() -> impl Strategy<Value = String> {
             ("fordepth", &["(1,2)"]),
             ("forsizes", &["(16k,1m)"]),
             ("fortotalsize", &["(0,6k)"]),
-            ("foroperations", &["(read,write)"]),
-            ("operations", &["(read,write,mkdir)", "write"]),
+            ("foroperations", &["(read,write)", "(append,write)"]),
+            ("operations", &["(read,write,mkdir)", "write", "(getattr,append,rename)"]),
             ("openflags", &["fsync"]),
             ("fsd", &["fsd2"]),
             ("maxdata", &["1g"]),

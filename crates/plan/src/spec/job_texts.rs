@@ -1,5 +1,6 @@
 //! fio's jobs as they were given, for outputs that repeat them.
 
+use super::entry_job::CountedAs;
 use serde::{Deserialize, Serialize};
 
 /// The jobs of fio's files and flags, copies apart.
@@ -31,6 +32,9 @@ pub struct JobText {
     /// fio's number of its group: `stonewall` begins one, and so does `new_group`. `None` in recordings from before it was kept.
     #[serde(default)]
     pub group: Option<usize>,
+    /// What fio counts its operations as, where they move no data (`filestat` and its kin).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<CountedAs>,
 }
 
 impl JobTexts {

@@ -1,6 +1,7 @@
 //! Everything that one command is going to do.
 
 use super::objective::Objective;
+use super::rounds::SteadyRounds;
 use super::run::Run;
 use super::settings::PlanSettings;
 use super::source::{ParameterText, TextSpan};
@@ -21,6 +22,9 @@ pub struct Plan {
     pub trees: Vec<TreeSpec>,
     /// Runs in the order of execution, loops expanded.
     pub runs: Vec<Run>,
+    /// Which of them are repeated until they are steady, in the order of their places; none overlap.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<SteadyRounds>,
     /// Settings of the whole plan.
     pub settings: PlanSettings,
     /// What each run must achieve, besides its own [`Run::objectives`].

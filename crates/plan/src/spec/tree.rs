@@ -1,5 +1,6 @@
 //! Directory trees as load: their shape, and what is done in them (Vdbench's `fsd=` and `fwd=`).
 
+use super::entry_job::EntryJob;
 use super::source::TextSpan;
 use super::target::OpenFlags;
 use super::transfer_size::TransferSize;
@@ -39,6 +40,33 @@ pub struct TreeShape {
     pub working_set_bytes: Option<u64>,
     /// Several processes use the tree, and each of them only every n-th file (`shared=yes`).
     pub shared: bool,
+    /// How its files are called, and where they are.
+    #[serde(default, skip_serializing_if = "TreeNames::is_vdbench")]
+    pub names: TreeNames,
+}
+
+/// How the files of a tree are called.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TreeNames {
+    /// As Vdbench does: directories `vdb.1_2.dir`, and files `vdb_f0001.file` in them. Nothing else may be in the anchor.
+    #[default]
+    Vdbench,
+    /// As fio does: in the anchor itself, which has no directories of the tree (depth, width and place say nothing), each with a number
+    /// from 0 between these two texts. All else in the anchor is foreign, and stays as it is.
+    Numbered {
+        /// In front of the number: `job.0.`. No slash.
+        before: String,
+        /// Behind it.
+        after: String,
+    },
+}
+
+impl TreeNames {
+    /// Are they Vdbench's?
+    #[must_use]
+    pub fn is_vdbench(&self) -> bool {
+        *self == Self::Vdbench
+    }
 }
 
 /// Which directories have files.
@@ -96,6 +124,9 @@ pub struct TreeLoad {
     /// Writes are made durable after so many, as a step (`fsync=`, `fdatasync=`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync_every: Option<SyncEvery>,
+    /// It goes through the entries of a [`TreeNames::Numbered`] by fio's rules, with one thread and one [`TreeTask::One`]; `None`: by Vdbench's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<EntryJob>,
 }
 
 /// Which operations a workload does in its trees.
@@ -215,7 +246,10 @@ impl TreeLoad {
             TreeTask::Format(_) => true,
             TreeTask::Mixed { read } => *read < 1.0,
             TreeTask::One(kind) => kind.changes_tree(),
-            TreeTask::Flow(steps) => steps.iter().any(|step| step.op.changes_tree()),
+            // What these read, an attribute or a symbolic link, is made before them as a step where it is missing.
+            TreeTask::Flow(steps) => steps.iter().any(|step| {
+                step.op.changes_tree() || matches!(step.op, OperationKind::Getxattr | OperationKind::Readlink)
+            }),
         }
     }
 }

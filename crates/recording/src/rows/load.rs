@@ -25,7 +25,7 @@ tables! {
         workload: String, "", Name in key;
         /// Target.
         target: String, "", Name in key;
-        /// `read`, `write`, `trim` or `flush`; in a tree of files also `mkdir`, `rmdir`, `create`, `delete`, `copy`, `move`, `getattr`, `setattr`, `access`, `open` or `close`.
+        /// `read`, `write`, `trim` or `flush`; in a tree of files any of the operations in docs/files.md (`create`, `open`, `append`, `fsync`, …).
         op: String, "", Name in key;
         /// Operations that became due; null when the source of an import did not count them.
         arrivals: Option<i64>, "op", Gauge;
@@ -123,7 +123,7 @@ tables! {
         workload: String, "", Name;
         /// Target.
         target: String, "", Name;
-        /// `read`, `write`, `trim` or `flush`; in a tree of files also `mkdir`, `rmdir`, `create`, `delete`, `copy`, `move`, `getattr`, `setattr`, `access`, `open` or `close`.
+        /// `read`, `write`, `trim` or `flush`; in a tree of files any of the operations in docs/files.md (`create`, `open`, `append`, `fsync`, …).
         op: String, "", Name;
         /// Operations that became due; null when the source of an import did not count them.
         arrivals: Option<i64>, "op", Gauge;
@@ -165,7 +165,7 @@ tables! {
         workload: String, "", Name in key;
         /// Name of the tree.
         target: String, "", Name in key;
-        /// What kind of step: `read`, `write`, `delete`, `open` or `close`.
+        /// What kind of step: `read`, `write`, `delete`, `open` or `close`; of flows also others that an operation needs (docs/files.md).
         op: String, "", Name in key;
         /// Steps completed.
         ops: i64, "op", Gauge;
@@ -195,7 +195,7 @@ tables! {
         workload: String, "", Name;
         /// Name of the tree.
         target: String, "", Name;
-        /// What kind of step: `read`, `write`, `delete`, `open` or `close`.
+        /// What kind of step: `read`, `write`, `delete`, `open` or `close`; of flows also others that an operation needs (docs/files.md).
         op: String, "", Name;
         /// Steps completed.
         ops: i64, "op", Gauge;
@@ -225,7 +225,7 @@ tables! {
         workload: String, "", Name;
         /// Target.
         target: String, "", Name;
-        /// `read`, `write`, `trim` or `flush`; in a tree of files also `mkdir`, `rmdir`, `create`, `delete`, `copy`, `move`, `getattr`, `setattr`, `access`, `open` or `close`.
+        /// `read`, `write`, `trim` or `flush`; in a tree of files any of the operations in docs/files.md (`create`, `open`, `append`, `fsync`, …).
         op: String, "", Name;
         /// Operations that were submitted and had not come back at `t_ns`.
         in_flight: i64, "op", Gauge;

@@ -74,6 +74,12 @@ pub enum TreeUseErrorKind {
         /// Title of the first run that uses it.
         run: String,
     },
+    /// There is no directory for a job's entries.
+    #[error("the directory {} is missing: make it, or name another with directory=", path.display())]
+    NoDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
     /// There is no tree to copy or move files to.
     #[error(
         "run {run} copies or moves files to {}, where the directories for them are missing: its format makes the tree of fsd=, \
@@ -112,6 +118,16 @@ pub enum TreeUseErrorKind {
         path: PathBuf,
         /// How many there should be.
         files: u32,
+    },
+    /// None of the directories is there.
+    #[error(
+        "run {run} makes files in {}, and none of the directories for them exists: add format=yes (or format=directories) to it", path.display()
+    )]
+    NoDirectories {
+        /// Title of the run.
+        run: String,
+        /// The anchor.
+        path: PathBuf,
     },
     /// The run before made another tree.
     #[error(

@@ -5,6 +5,7 @@
 //! format does, so that a slip of the pen makes none.
 
 mod error;
+mod numbered;
 mod preflight;
 mod usage;
 
@@ -29,6 +30,8 @@ pub(crate) struct Trees {
     places: BTreeMap<PathBuf, Place>,
     /// By anchor: the tree as the last run left it.
     known: BTreeMap<PathBuf, Arc<Tree>>,
+    /// By tree, those of fio's jobs: they have none of the above.
+    numbered: BTreeMap<usize, numbered::Numbered>,
 }
 
 /// An anchor.
@@ -96,6 +99,10 @@ impl Trees {
     pub(crate) fn begin(&mut self, plan: &Plan, run: &Run) -> Result<(RunTrees, Vec<TreeRemark>), TreeUseError> {
         let (mut opened, mut remarks) = (vec![None; plan.trees.len()], Vec::new());
         for one in run.tree_uses() {
+            if let (Some(found), Some(slot)) = (self.numbered.get(&one.tree), opened.get_mut(one.tree)) {
+                *slot = Some(Arc::clone(&found.tree));
+                continue;
+            }
             let (Some(spec), Some(Some(path))) = (plan.trees.get(one.tree), self.paths.get(one.tree)) else {
                 continue;
             };
@@ -113,10 +120,13 @@ impl Trees {
             if usage::needs_files(run, one.tree) {
                 remarks.extend(missing_files(spec, run, &tree)?);
             }
-            let has_none = |tree: &Tree| !(0..tree.layout().directories()).any(|at| tree.state().has_directory(at));
-            if usage::is_only_target(run, one.tree) && has_none(&tree) {
+            if usage::is_only_target(run, one.tree) && has_no_directory(&tree) {
                 let (path, run) = (spec.anchor.clone(), run.title.clone());
                 return Err(fails(spec, TreeUseErrorKind::NoTarget { path, run }));
+            }
+            if usage::needs_directories(run, one.tree) && has_no_directory(&tree) {
+                let (path, run) = (spec.anchor.clone(), run.title.clone());
+                return Err(fails(spec, TreeUseErrorKind::NoDirectories { path, run }));
             }
             if usage::changes(run, one.tree) {
                 tree.begin_changes().map_err(|error| fails(spec, error))?;
@@ -142,6 +152,10 @@ impl Trees {
         let is_one = trees.iter().flatten().count() == 1;
         for (at, tree) in trees.iter().enumerate() {
             let (Some(tree), Some(spec)) = (tree, plan.trees.get(at)) else { continue };
+            if self.numbered.contains_key(&at) {
+                remarks.extend(self.remove(plan, at));
+                continue;
+            }
             if !usage::changes(run, at) {
                 continue;
             }
@@ -227,6 +241,11 @@ impl Trees {
         };
         remark(sentence, !is_whole && !task.limited)
     }
+}
+
+/// Is none of its directories there?
+fn has_no_directory(tree: &Tree) -> bool {
+    !(0..tree.layout().directories()).any(|at| tree.state().has_directory(at))
 }
 
 /// Says how many of the files that a run uses are there, where it is not all of them.

@@ -2,7 +2,7 @@
 
 use super::error::{TreeUseError, TreeUseErrorKind};
 use super::usage::{self, Usage};
-use super::{Place, Trees};
+use super::{Place, Trees, numbered};
 use plan::{Plan, Run, TreeShape, TreeSpec, TreeUse};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -19,8 +19,15 @@ pub(super) fn fails(spec: &TreeSpec, kind: impl Into<TreeUseErrorKind>) -> TreeU
 
 /// All checks; `recording`: the directory that is going to be made.
 pub(super) fn inspect(plan: &Plan, recording: Option<&Path>) -> Result<Trees, TreeUseError> {
-    let mut trees = Trees { paths: vec![None; plan.trees.len()], places: BTreeMap::new(), known: BTreeMap::new() };
-    let usages = usage::usages(plan);
+    let (places, known, numbered) = Default::default();
+    let mut trees = Trees { paths: vec![None; plan.trees.len()], places, known, numbered };
+    let mut usages = usage::usages(plan);
+    for (at, (spec, usage)) in plan.trees.iter().zip(&mut usages).enumerate() {
+        if let Some(job) = numbered::job_of(plan, at) {
+            trees.numbered.insert(at, numbered::inspect(plan, (at, spec), job)?);
+            *usage = None;
+        }
+    }
     let used =
         || plan.trees.iter().zip(&usages).enumerate().filter_map(|(at, (spec, one))| Some((at, spec, one.as_ref()?)));
     for (at, spec, usage) in used() {
@@ -85,7 +92,7 @@ fn open(plan: &Plan, trees: &mut Trees, (at, spec, usage): (usize, &TreeSpec, &U
 }
 
 /// Without links and `..`, also where the last directories are missing.
-fn resolved(path: &Path) -> Result<PathBuf, TreeUseErrorKind> {
+pub(super) fn resolved(path: &Path) -> Result<PathBuf, TreeUseErrorKind> {
     let action = |source| tree::TreeError::System { action: "find the anchor", path: path.to_owned(), source };
     for ancestor in path.ancestors() {
         let here = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
@@ -220,7 +227,9 @@ fn step<'a>(
 ) -> Result<Past<'a>, TreeUseErrorKind> {
     let format = usage::format_of(run, one.tree);
     let no_files = |files| TreeUseErrorKind::NoFiles { run: run.title.clone(), path: path.to_owned(), files };
+    let no_directories = || TreeUseErrorKind::NoDirectories { run: run.title.clone(), path: path.to_owned() };
     let needs_files = usage::needs_files(run, one.tree);
+    let needs_directories = usage::needs_directories(run, one.tree);
     if let Some(task) = format.as_ref().filter(|task| usage::begins_empty(task)) {
         // It must be possible at all.
         Tree::check(&one.shape)?;
@@ -235,11 +244,15 @@ fn step<'a>(
                 if needs_files && !tree.working_set().iter().any(|file| tree.state().file(file).exists) {
                     return Err(no_files(tree.working_set().len()));
                 }
+                if needs_directories && super::has_no_directory(&tree) {
+                    return Err(no_directories());
+                }
                 trees.known.insert(path.to_owned(), Arc::new(tree));
             } else {
                 Tree::check(&one.shape)?;
             }
         }
+        Past::Empty if needs_directories && !needs_files => return Err(no_directories()),
         Past::Empty if needs_files => return Err(no_files(Tree::check(&one.shape)?.1.len())),
         Past::Made(before, shape) if !usage::is_same_tree(shape, &one.shape) => {
             let (run, before, path) = (run.title.clone(), before.title.clone(), path.to_owned());

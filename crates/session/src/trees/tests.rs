@@ -1,8 +1,8 @@
 use super::*;
 use plan::generate::OperationKind;
 use plan::{
-    FileOrder as Access, FilePlace, FileSelect, FileSizes, OfferedRate, OpenFlags, TextSpan, TransferSize, TreeLoad,
-    TreeShape, TreeTask, TreeUse, Workload,
+    FileOrder as Access, FilePlace, FileSelect, FileSizes, FlowStep, OfferedRate, OpenFlags, TextSpan, TransferSize,
+    TreeLoad, TreeShape, TreeTask, TreeUse, Workload,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,17 @@ use tree::FileState;
 
 fn shape() -> TreeShape {
     let (place, sizes) = (FilePlace::Bottom, FileSizes::Fixed(4096));
-    TreeShape { depth: 2, width: 2, files: 3, place, sizes, total_bytes: None, working_set_bytes: None, shared: false }
+    TreeShape {
+        depth: 2,
+        width: 2,
+        files: 3,
+        place,
+        sizes,
+        total_bytes: None,
+        working_set_bytes: None,
+        shared: false,
+        names: plan::TreeNames::Vdbench,
+    }
 }
 
 fn wide() -> TreeShape {
@@ -42,6 +52,7 @@ fn run_of(title: &str, task: TreeTask, shape: TreeShape, trees: &[usize]) -> Run
         open: OpenFlags::default(),
         destination: None,
         sync_every: None,
+        entries: None,
     };
     let format = matches!(load.task, TreeTask::Format(_));
     Run {
@@ -271,6 +282,85 @@ fn a_run_without_its_files_is_refused_before_anything_is_measured() {
     let mut trees = Trees::inspect(&plan, None).unwrap();
     let (_, remarks) = trees.begin(&plan, &plan.runs[0]).unwrap();
     assert!(remarks.len() == 1 && remarks[0].sentence.starts_with("11 of 12 files of fsd1 exist"), "{remarks:?}");
+}
+
+fn flow(parts: &[&[OperationKind]]) -> TreeTask {
+    let part = |(number, part): (usize, &&[OperationKind])| {
+        let step =
+            |(at, op): (usize, &OperationKind)| FlowStep { op: *op, bytes: None, is_next: number > 0 && at == 0 };
+        part.iter().enumerate().map(step).collect::<Vec<_>>()
+    };
+    TreeTask::Flow(parts.iter().enumerate().flat_map(part).collect())
+}
+
+/// What a run of a flow needs to be there, and whether it is looked at as one that changes its tree.
+#[test]
+fn flows_need_what_their_first_operations_ask_for() {
+    use OperationKind as Op;
+    let (files, directories) = ("none of the 12 files", "none of the directories for them exists");
+    let root = tempfile::tempdir().unwrap();
+    let empty = root.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let bare = root.path().join("bare");
+    fs::create_dir_all(bare.join("vdb.1_1.dir/vdb.2_1.dir")).unwrap();
+    let foreign = root.path().join("foreign");
+    formatted(&one(&foreign, &[(format(), shape())]));
+    fs::write(foreign.join("notes"), "x").unwrap();
+    for (parts, without_all, without_files, changes) in [
+        (&[[Op::Create, Op::Append, Op::Fsync].as_slice()] as &[&[Op]], directories, "", true),
+        (&[&[Op::WriteFile]], directories, "", true),
+        (&[&[Op::Tmpfile]], directories, "", true),
+        (&[&[Op::Tmpfile, Op::Append]], directories, "", true),
+        (&[&[Op::Tmpfile, Op::Append], &[Op::Open, Op::Read]], files, files, true),
+        (&[&[Op::Temp, Op::Write, Op::Rename], &[Op::Open, Op::Read]], directories, "", true),
+        (&[&[Op::Temp, Op::CopyRange]], files, files, true),
+        (&[&[Op::Create], &[Op::Delete]], directories, "", true),
+        (&[&[Op::Delete], &[Op::Create]], files, files, true),
+        (&[&[Op::Delete, Op::Create]], files, files, true),
+        (&[&[Op::Statfs]], "", "", false),
+        (&[&[Op::Statfs, Op::Open]], files, files, false),
+        (&[&[Op::Access]], files, files, false),
+        (&[&[Op::Open, Op::ReadFile, Op::Tail, Op::Listxattr, Op::Flock]], files, files, false),
+        (&[&[Op::MmapRead], &[Op::Setxattr]], files, files, true),
+        // What they read is made before, where it is missing.
+        (&[&[Op::Getxattr]], files, files, true),
+        (&[&[Op::Readlink]], files, files, true),
+    ] {
+        let task = flow(parts);
+        for (anchor, expect) in [(&empty, without_all), (&bare, without_files)] {
+            let plan = one(anchor, &[(task.clone(), shape())]);
+            match expect {
+                "" => drop(Trees::inspect(&plan, None).unwrap()),
+                part => {
+                    let (said, is_refusal) = refusal(&plan, root.path());
+                    assert!(!is_refusal && said.contains(part), "{task:?}: {said}");
+                }
+            }
+        }
+        let plan = one(&foreign, &[(task.clone(), shape())]);
+        match changes {
+            false => drop(Trees::inspect(&plan, None).unwrap()),
+            true => {
+                let (said, is_refusal) = refusal(&plan, root.path());
+                assert!(is_refusal && said.contains("notes"), "{task:?}: {said}");
+            }
+        }
+        // A format before makes all that they need.
+        Trees::inspect(&one(&empty, &[(format(), shape()), (task, shape())]), None).unwrap();
+    }
+    // Another load of the run makes directories, or files; one in another tree does not.
+    let with = |task: TreeTask, other: TreeTask, other_tree: usize| {
+        let mut plan = plan_of(&[&empty, &bare]);
+        let mut run = run_of("rd1", task, shape(), &[0]);
+        run.workloads.extend(run_of("rd1", other, shape(), &[other_tree]).workloads);
+        plan.runs.push(run);
+        Trees::inspect(&plan, None).map(drop).map_err(|error| error.to_string())
+    };
+    let (create, read) = (flow(&[&[Op::Create, Op::Close]]), flow(&[&[Op::Open, Op::Read]]));
+    assert_eq!(with(create.clone(), TreeTask::One(Op::Mkdir), 0), Ok(()));
+    assert!(with(create.clone(), TreeTask::One(Op::Mkdir), 1).unwrap_err().contains(directories));
+    assert!(with(read.clone(), create.clone(), 1).unwrap_err().contains(files));
+    assert!(with(read, create, 0).unwrap_err().contains(directories));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the runs of a plan do with each tree, known before anything is looked at.
 
 use plan::generate::OperationKind;
-use plan::{FileOrder, FormatTask, Plan, Run, TreeLoad, TreeShape, TreeTask};
+use plan::{FileOrder, FlowStep, FormatTask, Plan, Run, TreeLoad, TreeShape, TreeTask};
 
 /// What all runs together do with a tree.
 #[derive(Clone, Debug)]
@@ -61,30 +61,74 @@ pub(super) fn begins_empty(task: &FormatTask) -> bool {
 
 /// Does a run need files of a tree to be there when it begins?
 pub(super) fn needs_files(run: &Run, tree: usize) -> bool {
-    let loads = || run.workloads.iter().filter_map(|workload| workload.load.tree());
     let is_random = |load: &TreeLoad| matches!(load.access, FileOrder::Random | FileOrder::RandomShared);
     let makes = |load: &TreeLoad| match &load.task {
         TreeTask::One(OperationKind::Create) => true,
         TreeTask::One(OperationKind::Write) => !is_random(load),
-        TreeTask::Flow(steps) => steps.iter().any(|step| makes_file(step.op)),
+        TreeTask::Flow(steps) => first_use(steps) == Some(FirstUse::Makes),
         _ => false,
     };
-    if loads().any(makes) {
+    if loads(run, tree).any(makes) {
         return false;
     }
     let needs = |load: &TreeLoad| match &load.task {
         TreeTask::Format(_) => false,
         TreeTask::Mixed { .. } => true,
         TreeTask::One(kind) => !matches!(kind, OperationKind::Mkdir | OperationKind::Rmdir | OperationKind::Create),
-        TreeTask::Flow(steps) => steps.iter().any(|step| step.op != OperationKind::Statfs),
+        TreeTask::Flow(steps) => first_use(steps) == Some(FirstUse::Needs),
     };
-    loads().any(|load| needs(load) && load.uses.iter().any(|one| one.tree == tree))
+    loads(run, tree).any(needs)
 }
 
-/// Does an operation of a flow make a file of the tree?
-fn makes_file(kind: OperationKind) -> bool {
-    use OperationKind::{Create, Temp, Tmpfile, WriteFile};
-    matches!(kind, Create | Temp | Tmpfile | WriteFile)
+/// Does a run have flows that need directories of a tree, and does it make none?
+pub(super) fn needs_directories(run: &Run, tree: usize) -> bool {
+    let needs = |load: &TreeLoad| match &load.task {
+        TreeTask::Flow(steps) => steps.iter().any(|step| step.op != OperationKind::Statfs),
+        _ => false,
+    };
+    let makes = |load: &TreeLoad| matches!(load.task, TreeTask::Format(_) | TreeTask::One(OperationKind::Mkdir));
+    loads(run, tree).any(needs) && !loads(run, tree).any(makes)
+}
+
+/// Its loads in a tree, copies to it aside.
+fn loads(run: &Run, tree: usize) -> impl Iterator<Item = &TreeLoad> {
+    let loads = run.workloads.iter().filter_map(|workload| workload.load.tree());
+    loads.filter(move |load| load.uses.iter().any(|one| one.tree == tree))
+}
+
+/// What a flow does first where there are no files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FirstUse {
+    /// It makes one.
+    Makes,
+    /// It waits for one.
+    Needs,
+}
+
+/// `None`: it neither makes files that stay nor needs any.
+fn first_use(steps: &[FlowStep]) -> Option<FirstUse> {
+    use OperationKind::{CopyRange, Create, Link, Reflink, Rename, Statfs, Temp, Tmpfile, WriteFile};
+    // The operations on one file each.
+    steps.chunk_by(|_, step| !step.is_next).find_map(|part| {
+        let has = |kind| part.iter().any(|step| step.op == kind);
+        let first = part.iter().map(|step| step.op).find(|op| *op != Statfs)?;
+        let begins_new = match first {
+            Create | Tmpfile | WriteFile => true,
+            Temp => !has(CopyRange) && !has(Reflink),
+            _ => false,
+        };
+        // A tmpfile alone is linked as a step.
+        let is_left = match first {
+            Tmpfile => has(Link) || steps.len() == 1,
+            Temp => has(Rename),
+            _ => true,
+        };
+        match (begins_new, is_left) {
+            (true, true) => Some(FirstUse::Makes),
+            (true, false) => None,
+            (false, _) => Some(FirstUse::Needs),
+        }
+    })
 }
 
 /// Does a run take directories or files away, so that a tree of another shape may follow?

@@ -4,7 +4,8 @@ mod grouped;
 
 use super::figures::{Classes, Counts, PERCENTILES, Times, by_batch, by_depth, shares};
 use crate::ToolOutputError;
-use plan::{JobLogs, JobText, JobTexts};
+use plan::generate::OperationKind;
+use plan::{CountedAs, JobLogs, JobText, JobTexts};
 use quantity::histogram::Histogram;
 use rates::base_title;
 use rates::counter::delta_i64;
@@ -244,6 +245,8 @@ struct Lane {
     sides: [Sum; 4],
     /// Depths, what went and what came together.
     counts: Option<[Counts; 3]>,
+    /// What its operations are counted as, where they move no data.
+    counted: Option<CountedAs>,
 }
 
 #[derive(Debug, Default)]
@@ -284,7 +287,7 @@ impl Document {
             .unwrap_or_default();
         let extra = manifest.extra.get(JOB_ERRORS);
         let met: Option<Vec<JobErrors>> = extra.and_then(|value| serde_json::from_value(value.clone()).ok());
-        let found = Lanes::read(reader)?;
+        let found = Lanes::read(reader, &texts)?;
         // Logs have no lines of jobs that did nothing.
         let extra = manifest.extra.get(STEADY_STATES);
         let steady: Option<Vec<SteadyState>> = extra.and_then(|value| serde_json::from_value(value.clone()).ok());
@@ -348,20 +351,24 @@ struct Lanes {
 }
 
 impl Lanes {
-    fn read(reader: &Reader) -> Result<Self, ToolOutputError> {
+    fn read(reader: &Reader, texts: &JobTexts) -> Result<Self, ToolOutputError> {
         let mut lanes = Self::default();
+        let counted = |run: &str, workload: &str| {
+            let mut jobs = texts.jobs.iter().filter(|text| text.run == base_title(run) && text.workload == workload);
+            jobs.find_map(|text| text.counted)
+        };
         let rows = reader.table::<RunTotal>()?;
         // What makes files durable before the load comes back behind its phase.
         let formats: BTreeSet<i32> =
             rows.iter().filter(|row| row.phase == LoadPhase::Format).map(|row| row.run_index).collect();
         let is_of_a_job = |row: &&RunTotal| is_counted(&row.phase) && !formats.contains(&row.run_index);
-        rows.iter().filter(is_of_a_job).for_each(|row| lanes.add(row));
+        rows.iter().filter(is_of_a_job).for_each(|row| lanes.add(row, || counted(&row.run, &row.workload)));
         // What is under way has no totals yet.
         let ended: BTreeSet<i32> = rows.iter().map(|row| row.run_index).collect();
         for row in reader.rows::<LogInterval>()? {
             let row = so_far(row?);
             if !ended.contains(&row.run_index) {
-                lanes.add(&row);
+                lanes.add(&row, || counted(&row.run, &row.workload));
             }
         }
         for batch in reader.rows::<OpInterval>()? {
@@ -416,13 +423,14 @@ impl Lanes {
         self
     }
 
-    fn add(&mut self, row: &RunTotal) {
+    fn add(&mut self, row: &RunTotal, counted: impl FnOnce() -> Option<CountedAs>) {
         let key = (row.run_index, row.workload.clone());
         self.titles.entry(row.run_index).or_insert_with(|| row.run.clone());
         if !self.all.contains_key(&key) {
             self.order.push(key.clone());
         }
-        self.all.entry(key).or_insert_with(|| Lane { start_ns: i64::MAX, ..Lane::default() }).add(row);
+        let lane = || Lane { start_ns: i64::MAX, counted: counted(), ..Lane::default() };
+        self.all.entry(key).or_insert_with(lane).add(row);
     }
 }
 
@@ -502,7 +510,7 @@ fn costs(reader: &Reader, lanes: &BTreeMap<Key, Lane>) -> Result<BTreeMap<i32, C
 
 impl Lane {
     fn add(&mut self, row: &RunTotal) {
-        let Some(side) = side_of(&row.op) else { return };
+        let Some(side) = self.side_of(&row.op) else { return };
         self.start_ns = self.start_ns.min(row.start_t_ns);
         self.end_ns = self.end_ns.max(row.t_ns);
         if row.op == "flush" && row.phase == LoadPhase::Drain {
@@ -511,8 +519,9 @@ impl Lane {
             self.flushes_in_time.merge(&row.service);
         }
         let sum = &mut self.sides[side];
-        sum.ops += unsigned(row.ops);
-        sum.bytes += unsigned(row.bytes);
+        let (ops, bytes) = counted_of(self.counted, (row.ops, row.bytes));
+        sum.ops += ops;
+        sum.bytes += bytes;
         sum.errors += unsigned(row.errors.unwrap_or(0));
         sum.response.merge(&row.response);
         sum.service.merge(&row.service);
@@ -525,10 +534,11 @@ impl Lane {
     }
 
     fn sample(&mut self, row: &OpInterval) {
-        let Some(side) = side_of(&row.op) else { return };
+        let Some(side) = self.side_of(&row.op) else { return };
+        let (ops, bytes) = counted_of(self.counted, (row.ops, row.bytes));
         let sample = self.sides[side].samples.entry(row.t_ns).or_insert((row.interval_ns, 0, 0));
-        sample.1 += unsigned(row.bytes);
-        sample.2 += unsigned(row.ops);
+        sample.1 += bytes;
+        sample.2 += ops;
     }
 
     fn count(&mut self, row: &JobInterval) {
@@ -583,6 +593,24 @@ impl Lane {
         [writes.saturating_sub(1), writes].into_iter().find(is_right).map(|writes| times(writes, every))
     }
 
+    fn side_of(&self, op: &str) -> Option<usize> {
+        match self.counted {
+            Some(counted) => Some(usize::from(counted.op == OperationKind::Write)),
+            None => side_of(op),
+        }
+    }
+
+    /// A direction, of which fio knows only how long the operations took where they move no data, and does not count those that failed.
+    fn side(&self, at: usize, runtime_ms: u64) -> Side {
+        let side = self.sides[at].side(runtime_ms);
+        match self.counted {
+            Some(_) => {
+                Side { ops: self.sides[at].ops, submission: Some(Times::default()), total: Times::default(), ..side }
+            }
+            None => side,
+        }
+    }
+
     fn ops(&self) -> u64 {
         self.sides.iter().map(|side| side.ops).sum()
     }
@@ -596,7 +624,9 @@ impl Lane {
         let option = |name: &str| text.and_then(|text| texts.option(text, name));
         let is_on = |name: &str, otherwise: bool| option(name).map_or(otherwise, |value| value != "0");
         let mut service = Histogram::default();
-        self.sides[..3].iter().for_each(|side| service.merge(&side.service));
+        if self.counted.is_none() {
+            self.sides[..3].iter().for_each(|side| service.merge(&side.service));
+        }
         let ios: u64 = self.sides[..3].iter().map(|side| side.ops + side.errors).sum();
         let failed: u64 = self.sides.iter().map(|side| side.errors).sum();
         // Where nothing is said, as of Vdbench's workloads, what failed failed as its first error did, or as disks do.
@@ -620,7 +650,7 @@ impl Lane {
             options: own.to_vec(),
             description: option("description").unwrap_or_default().to_string(),
             runtime_ms: run_us / 1_000,
-            sides: [0, 1, 2].map(|at| self.sides[at].side(runtime_ms)),
+            sides: [0, 1, 2].map(|at| self.side(at, runtime_ms)),
             fsyncs: match text {
                 Some(_) => self.fsyncs(syncs.count(), [is_set("fsync"), is_set("fdatasync")]),
                 None => Some(syncs.count()),
@@ -633,11 +663,15 @@ impl Lane {
             depth: text
                 .filter(|_| self.start_ns < i64::MAX)
                 .map(|_| option("iodepth").and_then(|depth| depth.parse().ok()).unwrap_or(1)),
-            depths: self.counts.map(|[depths, submitted, completed]| Depths {
-                level: shares(depths, ios),
-                submit: shares(submitted, submitted.iter().sum()),
-                complete: shares(completed, completed.iter().sum()),
-            }),
+            depths: match self.counted {
+                // One at a time.
+                Some(_) if ios > 0 => Some(Depths { level: first_of(0), submit: first_of(1), complete: first_of(1) }),
+                _ => self.counts.map(|[depths, submitted, completed]| Depths {
+                    level: shares(depths, ios),
+                    submit: shares(submitted, submitted.iter().sum()),
+                    complete: shares(completed, completed.iter().sum()),
+                }),
+            },
             has_target: option("latency_target").is_some(),
             percentiles: percentiles(option("percentile_list")),
             has_percentiles: [
@@ -684,6 +718,19 @@ fn percentiles(list: Option<&str>) -> Vec<f64> {
         .collect();
     found.sort_by(f64::total_cmp);
     if found.is_empty() { PERCENTILES.to_vec() } else { found }
+}
+
+/// All of one class.
+fn first_of(class: usize) -> [f64; 7] {
+    std::array::from_fn(|at| if at == class { 100.0 } else { 0.0 })
+}
+
+/// Operations and bytes as fio counts them.
+fn counted_of(counted: Option<CountedAs>, (ops, bytes): (i64, i64)) -> (u64, u64) {
+    match counted {
+        Some(as_fio) => (unsigned(ops).saturating_mul(as_fio.ios), unsigned(ops).saturating_mul(as_fio.bytes)),
+        None => (unsigned(ops), unsigned(bytes)),
+    }
 }
 
 fn side_of(op: &str) -> Option<usize> {

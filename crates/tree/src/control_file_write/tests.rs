@@ -6,7 +6,17 @@ use std::fs::File;
 use std::path::Path;
 
 fn shape(depth: u32, width: u32, files: u64, place: FilePlace, sizes: FileSizes) -> TreeShape {
-    TreeShape { depth, width, files, place, sizes, total_bytes: None, working_set_bytes: None, shared: false }
+    TreeShape {
+        depth,
+        width,
+        files,
+        place,
+        sizes,
+        total_bytes: None,
+        working_set_bytes: None,
+        shared: false,
+        names: plan::TreeNames::Vdbench,
+    }
 }
 
 fn open(path: &Path, shape: &TreeShape) -> Result<Tree, TreeError> {

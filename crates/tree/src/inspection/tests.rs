@@ -5,7 +5,17 @@ use std::fs;
 
 fn shape() -> TreeShape {
     let (place, sizes) = (FilePlace::All, FileSizes::Fixed(10));
-    TreeShape { depth: 2, width: 2, files: 2, place, sizes, total_bytes: None, working_set_bytes: None, shared: false }
+    TreeShape {
+        depth: 2,
+        width: 2,
+        files: 2,
+        place,
+        sizes,
+        total_bytes: None,
+        working_set_bytes: None,
+        shared: false,
+        names: plan::TreeNames::Vdbench,
+    }
 }
 
 /// A folder with a whole tree in it.

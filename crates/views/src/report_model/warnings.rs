@@ -49,6 +49,9 @@ pub fn unended(state: RecordingState, is_damaged: bool) -> Option<&'static str> 
 fn recording(facts: &RecordingFacts) -> Vec<ReportWarning> {
     let mut found = Vec::new();
     let mut say = |tone, text: String| found.push(ReportWarning { tone, text, run: None });
+    if let Some(caveat) = crate::pts::caveat(facts) {
+        say(Tone::Info, caveat.to_string());
+    }
     for sentence in &facts.damage {
         say(Tone::Error, format!("The recording is damaged: {sentence}."));
     }

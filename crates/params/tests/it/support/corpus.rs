@@ -41,6 +41,11 @@ pub(crate) const TEXTS: &[&str] = &[
      fwd=fwd1,fsd=fsd1,operation=copy,target=fsd2,fileselect=once\nfwd=fwd2,fsd=fsd*,operation=write,fileio=(sequential,delete),stopafter=3,threads=9\n\
      rd=rd1,fwd=fwd1,fwdrate=100,format=yes\nrd=rd2,fwd=fwd2,fwdrate=curve,curve=(50,100),format=(clean,only)\n\
      rd=rd3,fsd=fsd1,fwdrate=(10,50%),files=(3,4),format=(yes,once),totalsize=16k,wss=8k\nrd=rd4,fwd=fwd2,fwdrate=max,operations=(read,mkdir,create)\n",
+    "fsd=fsd1,anchor=/tmp/a,depth=2,width=2,files=7,size=8k\nfwd=default,xfersize=16k,threads=2,fdatasync=10\n\
+     fwd=fwd1,fsd=fsd1,flow=(create,append:4k-64k,fsync,close,next,open,readfile:1m,close,next,delete),skew=50\n\
+     fwd=fwd2,fsd=fsd1,operation=rename,fileselect=random\nfwd=fwd3,fsd=fsd1,operation=write,fsync=3\n\
+     rd=rd1,fwd=(fwd1,fwd2),fwdrate=100,format=yes\nrd=rd2,fwd=fwd3,fwdrate=(10,max),foroperations=(write,append,mmapwrite)\n\
+     rd=rd3,fwd=(fwd2,fwd3),fwdrate=max,operations=(getxattr,write,temp)\n",
     "sd=sd1,lun=/tmp/a,size=1g\nwd=wd1,sd=sd1,trimpct=10,flushpct=1,fsync_every=32,fdatasync_every=8,thinktime=10ms\n\
      wd=wd2,sd=sd1,random_distribution=zipf:1.2\nwd=wd3,sd=sd1,random_distribution=(normal,20)\nwd=wd4,sd=sd1,coverage=exact\n\
      rd=rd1,wd=*,iorate=max,interval=0.5,elapsed=5s,maxops=1000,forhitarea=1m,forcompratio=(1,2),forcompression=(50,100)\n",

@@ -80,6 +80,7 @@ fn added<'a>(samples: impl Iterator<Item = &'a Times>) -> Times {
 impl Lane {
     /// Adds the operations of another job.
     fn join(&mut self, other: &Self) {
+        self.counted = self.counted.or(other.counted);
         for (sum, more) in self.sides.iter_mut().zip(&other.sides) {
             sum.ops += more.ops;
             sum.bytes += more.bytes;
