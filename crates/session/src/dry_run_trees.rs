@@ -216,6 +216,7 @@ mod tests {
             open: OpenFlags::default(),
             destination: None,
             sync_every: Some(SyncEvery { writes: 10, data_only: true }),
+            entries: None,
         };
         assert_eq!(
             task(&load),
