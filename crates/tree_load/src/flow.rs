@@ -260,7 +260,7 @@ impl TreeThread<'_> {
         }
         let prepared = match file.failed {
             Some(failure) => Err(failure),
-            None => self.prepare(part, step.op, file),
+            None => self.prepare(part, step, file),
         };
         let prepared = prepared.map(|()| self.flow_place(step, file));
         if self.lane.is_closed() {

@@ -54,7 +54,7 @@ impl TreeThread<'_> {
                 let at = below(chance(self.seed ^ 0x7075_6e63, self.transfers), (held / size).max(1));
                 Place::new(at * size, size)
             }
-            Op::Setxattr => Place::new(0, step.bytes.map_or(32, |bytes| self.step_bytes(Some(bytes)))),
+            Op::Setxattr => Place::new(0, self.value_bytes(step)),
             _ => Place::new(0, 0),
         };
         if step.op.moves_data() && step.op.changes_data() && step.op != Op::CopyRange {
@@ -62,6 +62,11 @@ impl TreeThread<'_> {
             self.fill(file.number(), first.transfer());
         }
         place
+    }
+
+    /// How large the value of an attribute is.
+    pub(crate) fn value_bytes(&mut self, step: &FlowStep) -> u64 {
+        step.bytes.map_or(32, |bytes| self.step_bytes(Some(bytes)))
     }
 
     /// A transfer behind the one before, from the beginning again at the end; or anywhere.

@@ -6,6 +6,7 @@ use super::lane::TreeLane;
 use super::thread::{Failure, TreeThread};
 use super::transfers::flags_of;
 use mapping::Mapping;
+use plan::FlowStep;
 use plan::generate::OperationKind;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -135,8 +136,9 @@ impl FlowFile {
 
 impl TreeThread<'_> {
     /// The steps that an operation needs before it.
-    pub(crate) fn prepare(&mut self, part: &Part<'_>, op: OperationKind, file: &mut FlowFile) -> Result<(), Failure> {
+    pub(crate) fn prepare(&mut self, part: &Part<'_>, step: &FlowStep, file: &mut FlowFile) -> Result<(), Failure> {
         use OperationKind as Op;
+        let op = step.op;
         match op {
             Op::Open if file.slot().fd.is_some() => self.close_as_step(file),
             Op::Create | Op::Tmpfile if file.main.fd.is_some() => {
@@ -178,7 +180,7 @@ impl TreeThread<'_> {
                 file.slot_mut().bytes = asked;
                 Ok(())
             }
-            _ => self.prepare_names(part, op, file),
+            _ => self.prepare_names(part, step, file),
         }
     }
 

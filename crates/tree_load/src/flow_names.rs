@@ -9,6 +9,7 @@ use super::flow_file::{FlowFile, FlowSlot};
 use super::thread::{Failure, TreeThread};
 use super::transfers::flags_of;
 use super::xattrs::{self, Attributed};
+use plan::FlowStep;
 use plan::generate::OperationKind;
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, RawDir, RenameFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
@@ -82,11 +83,11 @@ impl TreeThread<'_> {
     pub(crate) fn prepare_names(
         &mut self,
         part: &Part<'_>,
-        op: OperationKind,
+        step: &FlowStep,
         file: &mut FlowFile,
     ) -> Result<(), Failure> {
         use OperationKind as Op;
-        match op {
+        match step.op {
             Op::Link if file.has_link => {
                 file.has_link = false;
                 self.remove_as_step(LINK);
@@ -98,7 +99,8 @@ impl TreeThread<'_> {
             Op::Readlink if !file.has_sym => self.step(Op::Symlink, |this| Ok((this.link_by_name(file)?, 0)))?,
             Op::Getxattr | Op::Removexattr if !file.slot().is_marked => {
                 self.prepare_xattr(part, file)?;
-                self.step(Op::Setxattr, |this| Ok((this.attribute(Op::Setxattr, file, 32)?, 0)))?;
+                let bytes = self.value_bytes(step);
+                self.step(Op::Setxattr, |this| Ok((this.attribute(Op::Setxattr, file, bytes)?, 0)))?;
             }
             Op::Getxattr | Op::Setxattr | Op::Listxattr | Op::Removexattr => self.prepare_xattr(part, file)?,
             _ => {}

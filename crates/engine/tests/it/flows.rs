@@ -9,42 +9,42 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-const FILES: u64 = 12;
+pub const FILES: u64 = 12;
 
-fn step(op: Op) -> FlowStep {
+pub fn step(op: Op) -> FlowStep {
     FlowStep { op, bytes: None, is_next: false }
 }
 
-fn sized(op: Op, bytes: u64) -> FlowStep {
+pub fn sized(op: Op, bytes: u64) -> FlowStep {
     FlowStep { bytes: Some((bytes, bytes)), ..step(op) }
 }
 
 /// Works on another file than the one before.
-fn next(step: FlowStep) -> FlowStep {
+pub fn next(step: FlowStep) -> FlowStep {
     FlowStep { is_next: true, ..step }
 }
 
-fn flow(shape: &TreeShape, steps: &[FlowStep], threads: u32) -> TreeLoad {
+pub fn flow(shape: &TreeShape, steps: &[FlowStep], threads: u32) -> TreeLoad {
     load(shape, &[0], TreeTask::Flow(steps.to_vec()), threads)
 }
 
 /// A bench in a folder below `at`, with all files of two directories.
-fn bench(at: &str, shape: &TreeShape) -> Bench {
+pub fn bench(at: &str, shape: &TreeShape) -> Bench {
     let bench = Bench::at(tempfile::Builder::new().prefix("iodyno-flows-").tempdir_in(at).unwrap(), 1, shape);
     bench.format(shape);
     bench
 }
 
-fn small() -> TreeShape {
+pub fn small() -> TreeShape {
     shape(1, 2, FILES / 2, 10 * KIB)
 }
 
-fn go(bench: &Bench, load: TreeLoad, count: u64) -> Sums {
+pub fn go(bench: &Bench, load: TreeLoad, count: u64) -> Sums {
     bench.go(operations(of(vec![load]), count), ResolvedRate::Max, None)
 }
 
 /// Paths of all files below a folder.
-fn names(folder: &Path) -> BTreeSet<PathBuf> {
+pub fn names(folder: &Path) -> BTreeSet<PathBuf> {
     let mut all = BTreeMap::new();
     contents(folder, &mut all);
     all.into_keys().collect()
@@ -290,91 +290,6 @@ fn a_full_file_system_fails_what_is_left_of_a_flow() {
     assert!(sums.steps_of("close")[0] == sums.of(0, "close")[3], "{sums:?}");
     drop(bench);
     drop(mounted);
-}
-
-#[test]
-fn a_foreign_entry_is_never_replaced_followed_or_removed() {
-    let shape = shape(1, 1, 1, 8 * KIB);
-    let bench = bench("/dev/shm", &shape);
-    let file = bench.anchor(0).join("vdb.1_1.dir/vdb_f0001.file");
-    let outside = bench.anchor(0).with_file_name("outside");
-    std::fs::write(&outside, b"not ours").unwrap();
-    let flows = [
-        (".moved", vec![Op::Rename, Op::Rename]),
-        (".temp", vec![Op::Temp, Op::Append, Op::Fsync, Op::Close, Op::Rename]),
-        (".temp", vec![Op::CopyRange, Op::Rename]),
-        (".temp", vec![Op::Reflink]),
-        (".link", vec![Op::Link]),
-        (".sym", vec![Op::Symlink, Op::Readlink]),
-    ];
-    for (suffix, ops) in flows {
-        let planted = PathBuf::from(format!("{}{suffix}", file.display()));
-        for is_link in [true, false] {
-            match is_link {
-                true => std::os::unix::fs::symlink(&outside, &planted).unwrap(),
-                false => std::fs::write(&planted, b"of another").unwrap(),
-            }
-            let steps: Vec<FlowStep> = ops.iter().map(|op| step(*op)).collect();
-            let sums = go(&bench, flow(&shape, &steps, 2), 3 * ops.len() as u64);
-            let failed: u64 = sums.lanes.values().map(|sum| sum[3]).sum();
-            assert_eq!(failed, 3 * ops.len() as u64, "{suffix} {ops:?}: {sums:?}");
-            let is_said = |text: &String| text.contains(suffix) && text.contains("File exists");
-            assert!(sums.failures.iter().all(is_said), "{sums:?}");
-            assert_eq!(std::fs::symlink_metadata(&planted).unwrap().is_symlink(), is_link);
-            assert_eq!(std::fs::read(&planted).unwrap(), if is_link { &b"not ours"[..] } else { b"of another" });
-            assert_eq!(std::fs::read(&outside).unwrap(), b"not ours");
-            std::fs::remove_file(&planted).unwrap();
-            assert_eq!(bench.found(0), (1, 1, 8 * KIB));
-        }
-    }
-    // The file itself became a link, or another name of something: nothing is written through it.
-    std::fs::remove_file(&file).unwrap();
-    for is_link in [true, false] {
-        match is_link {
-            true => std::os::unix::fs::symlink(&outside, &file).unwrap(),
-            false => std::fs::hard_link(&outside, &file).unwrap(),
-        }
-        let sums = go(&bench, flow(&shape, &[step(Op::Append)], 1), 3);
-        assert!(sums.of(0, "append")[1] == 0 && sums.of(0, "append")[3] == 3, "{sums:?}");
-        assert_eq!(std::fs::read(&outside).unwrap(), b"not ours");
-        std::fs::remove_file(&file).unwrap();
-    }
-}
-
-#[test]
-fn what_a_killed_flow_left_is_known_and_a_format_removes_it() {
-    let shape = shape(1, 2, 3, 8 * KIB);
-    let deletes = FormatTask { deletes: true, only_deletes: true, ..FormatTask::default() };
-    for (task, left) in [(FormatTask::default(), 6), (deletes, 0)] {
-        let bench = bench("/dev/shm", &shape);
-        let folder = bench.anchor(0).join("vdb.1_1.dir");
-        let at = |name: &str| folder.join(name);
-        let outside = bench.anchor(0).with_file_name("outside");
-        std::fs::write(&outside, b"not ours").unwrap();
-        std::fs::rename(at("vdb_f0001.file"), at("vdb_f0001.file.moved")).unwrap();
-        std::fs::hard_link(at("vdb_f0001.file.moved"), at("vdb_f0001.file.link")).unwrap();
-        std::fs::hard_link(at("vdb_f0002.file"), at("vdb_f0002.file.link")).unwrap();
-        std::fs::write(at("vdb_f0002.file.temp"), b"half").unwrap();
-        std::os::unix::fs::symlink(&outside, at("vdb_f0003.file.sym")).unwrap();
-        let inspect = || tree::Anchor::open(&bench.anchor(0)).unwrap().unwrap().inspect().unwrap();
-        let found = inspect();
-        assert_eq!((found.foreign, found.leftovers, found.files), (0, 5, 5), "{found:?}");
-        // These are not what a flow leaves.
-        std::fs::hard_link(&outside, at("vdb_f0001.file.temp")).unwrap();
-        std::os::unix::fs::symlink(&outside, at("vdb_f0003.file.temp")).unwrap();
-        std::fs::write(at("vdb_f0002.file.sym"), b"of another").unwrap();
-        assert_eq!(inspect().foreign, 3);
-        let foreign = [at("vdb_f0001.file.temp"), at("vdb_f0003.file.temp"), at("vdb_f0002.file.sym")];
-        let bench = bench.again(&shape);
-        let sums = bench.go(format(&shape, 2, task), ResolvedRate::Max, None);
-        assert_eq!(sums.of(0, "delete"), [if left > 0 { 5 } else { 10 }; 1].map(|count| [count, count, 0, 0])[0]);
-        for path in foreign {
-            std::fs::remove_file(path).unwrap();
-        }
-        let files = names(&bench.anchor(0));
-        assert!(files.len() == left && files.iter().all(|path| path.extension().unwrap() == "file"), "{files:?}");
-        assert_eq!(std::fs::read(&outside).unwrap(), b"not ours");
-    }
 }
 
 #[test]

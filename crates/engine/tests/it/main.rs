@@ -8,6 +8,7 @@
 )]
 
 mod engine;
+mod flow_leftovers;
 mod flows;
 mod jobs;
 mod limits;
