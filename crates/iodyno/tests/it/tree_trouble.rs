@@ -64,9 +64,9 @@ fn a_dry_run_says_what_is_not_there_yet_and_that_threads_are_many() {
         assert!(!output.stdout.contains("threads in trees"), "{}", output.stdout);
     }
     assert_ne!(scratch.iodyno(&["run", "a.vdb", "-o", "none"]).run().unwrap().code, Some(0));
-    scratch.write("many.vdb", &text(100_000));
+    scratch.write("many.vdb", &text(65_000));
     let output = scratch.iodyno(&["run", "many.vdb", "--dry-run"]).run().unwrap().expect_code(0);
-    assert!(output.stdout.contains("run rd1 has 100,000 threads in trees"), "{}", output.stdout);
+    assert!(output.stdout.contains("run rd1 has 65,000 threads in trees"), "{}", output.stdout);
 }
 
 #[test]
