@@ -170,8 +170,13 @@ fn write_junit(path: &Path, request: &RunRequest) -> Result<(), Failure> {
 
 /// Refuses a `--destroy` that names none of the targets.
 pub(crate) fn check_destroy(plan: &Plan, policy: &WritePolicy) -> Result<(), Failure> {
-    let unmatched: Vec<String> =
-        policy.unmatched(&plan.targets).iter().map(|path| format!("--destroy {}", path.display())).collect();
+    // Jobs on names lose files of a directory.
+    let is_tree = |path: &Path| {
+        let one = WritePolicy { destroy: vec![path.to_owned()], ..WritePolicy::default() };
+        plan.trees.iter().any(|tree| one.may_lose(&tree.anchor))
+    };
+    let unmatched = policy.unmatched(&plan.targets).into_iter().filter(|path| !is_tree(path));
+    let unmatched: Vec<String> = unmatched.map(|path| format!("--destroy {}", path.display())).collect();
     if unmatched.is_empty() {
         return Ok(());
     }

@@ -28,7 +28,7 @@ pub(crate) struct TreeFinding {
 /// Looks at every tree. What is only not there yet, or has no room now, stands in no plan's way: another command may change it before.
 pub(crate) fn inspect(plan: &Plan, policy: &WritePolicy) -> TreeFinding {
     let found = Trees::inspect(plan, None);
-    let found = found.and_then(|trees| if policy.may_overfill { Ok(()) } else { trees.check_room(plan) });
+    let found = found.and_then(|trees| trees.check(plan, policy));
     let mut lines: Vec<String> = many_threads(plan).into_iter().map(|sentence| format!("trees: {sentence}")).collect();
     match found {
         Ok(()) => TreeFinding { lines, ..TreeFinding::default() },

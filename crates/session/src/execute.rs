@@ -100,9 +100,7 @@ pub fn execute(
     let plan = &request.plan;
     let (objectives, conditions) = check(plan, &request.policy)?;
     let mut trees = Trees::inspect(plan, Some(&request.directory))?;
-    if !request.policy.may_overfill {
-        trees.check_room(plan)?;
-    }
+    trees.check(plan, &request.policy)?;
     let targets = open_targets(plan, &request.policy)?;
     let mut made = trees.create_anchors()?;
     made.extend(crate::dry_run_trees::many_threads(plan));
@@ -184,9 +182,7 @@ fn check(plan: &Plan, policy: &WritePolicy) -> Result<(Objectives, Vec<Condition
 pub(crate) fn preflight(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<InspectionFinding>>, SessionError> {
     check(plan, policy)?;
     let trees = Trees::inspect(plan, None)?;
-    if !policy.may_overfill {
-        trees.check_room(plan)?;
-    }
+    trees.check(plan, policy)?;
     inspect(plan, policy)
 }
 

@@ -84,6 +84,13 @@ pub struct WritePolicy {
 }
 
 impl WritePolicy {
+    /// May what is in this directory be lost, as far as a load names it? A flag names the directory.
+    #[must_use]
+    pub fn may_lose(&self, directory: &Path) -> bool {
+        let resolved = std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+        self.may_destroy(directory, &resolved)
+    }
+
     /// Does a flag name exactly this path, directly or after its symbolic links are resolved?
     fn may_destroy(&self, path: &Path, resolved: &Path) -> bool {
         self.destroy.iter().any(|named| {

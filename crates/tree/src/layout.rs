@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn numbered_files_are_in_the_anchor_itself() {
-        let names = TreeNames::Numbered { before: "job.0.".into(), after: ".x".into() };
+        let names = plan::TreeNames::Numbered { before: "job.0.".into(), after: ".x".into() };
         let layout = TreeLayout::new(&TreeShape { names, ..shape(3, 2, 12, FilePlace::All) }).unwrap();
         assert_eq!((layout.directories(), layout.files(), layout.levels()), (0, 12, 0));
         assert_eq!(text(&layout, |it, out| it.file_path(0, out)), "job.0.0.x");

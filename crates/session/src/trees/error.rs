@@ -120,6 +120,21 @@ pub enum TreeUseErrorKind {
         /// What there is, with what the trees have there already.
         room: String,
     },
+    /// Files of a job's names are there already, and not known as iodyno's.
+    #[error(
+        "{} file(s) of its names, as {first}, are in {} already, and it would {} them: move them away, or say --destroy {} if they may be lost",
+        quantity::figures::grouped(*count as f64), path.display(), if *deletes { "delete" } else { "lengthen" }, path.display()
+    )]
+    OthersFiles {
+        /// The directory.
+        path: PathBuf,
+        /// The first of them.
+        first: String,
+        /// How many.
+        count: u64,
+        /// Would they be deleted? Otherwise: made longer.
+        deletes: bool,
+    },
     /// None of the files is there.
     #[error(
         "run {run} uses files, and none of the {} files in {} exists: add format=yes (or format=restart) to it", quantity::figures::grouped(*files as f64), path.display()
@@ -165,6 +180,7 @@ impl TreeUseError {
             TreeUseErrorKind::Output(error) => error.is_refusal(),
             TreeUseErrorKind::SystemPlace { .. }
             | TreeUseErrorKind::TooHigh { .. }
+            | TreeUseErrorKind::OthersFiles { .. }
             | TreeUseErrorKind::Overlap { .. } => true,
             _ => false,
         }

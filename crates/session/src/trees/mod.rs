@@ -21,6 +21,7 @@ use quantity::text::format_bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use target::WritePolicy;
 use tree::{Anchor, Moment, Opening, Tree};
 
 /// The trees of a command.
@@ -99,12 +100,15 @@ impl Trees {
         preflight::inspect(plan, recording)
     }
 
-    /// Have the file systems room for what formats are to make?
+    /// Have the file systems room for what formats are to make, and is no file deleted or made longer that is not known as iodyno's?
     ///
     /// # Errors
-    /// One has not; or a tree cannot be at all.
-    pub(crate) fn check_room(&self, plan: &Plan) -> Result<(), TreeUseError> {
-        room::check(self, plan)
+    /// One of that is not so, and no flag permits it; or a tree cannot be at all.
+    pub(crate) fn check(&self, plan: &Plan, policy: &WritePolicy) -> Result<(), TreeUseError> {
+        if !policy.may_overfill {
+            room::check(self, plan)?;
+        }
+        self.check_numbered(plan, policy)
     }
 
     /// Makes the anchors that are missing; says which.

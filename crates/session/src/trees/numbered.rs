@@ -7,6 +7,7 @@ use plan::{EntryJob, Plan, Run, TreeSpec, TreeUse};
 use quantity::figures::grouped;
 use std::path::Path;
 use std::sync::Arc;
+use target::WritePolicy;
 use tree::{Anchor, Opening, Tree};
 
 /// One of them, with its job.
@@ -57,6 +58,32 @@ fn check_place(spec: &TreeSpec, path: &Path) -> Result<(), TreeUseError> {
 }
 
 impl Trees {
+    /// Is no file with data deleted, or made longer, that was there before? Names alone do not say whose it is.
+    pub(super) fn check_numbered(&self, plan: &Plan, policy: &WritePolicy) -> Result<(), TreeUseError> {
+        for (at, one) in &self.numbered {
+            let Some(spec) = plan.trees.get(*at) else { continue };
+            if one.job.are_directories || policy.may_lose(&spec.anchor) {
+                continue;
+            }
+            let (layout, state) = (one.tree.layout(), one.tree.state());
+            let deletes = plan.runs.iter().any(|run| usage::takes_away_of(run, *at));
+            let is_lost = |file: &u32| {
+                let known = state.file(*file);
+                let grows = one.job.made.is_some() && known.bytes < layout.asked_bytes(*file);
+                known.exists && known.bytes > 0 && (deletes || grows)
+            };
+            let mut lost = (0..layout.files()).filter(is_lost);
+            if let Some(first) = lost.next() {
+                let (mut name, count) = (Vec::new(), lost.count() as u64 + 1);
+                layout.file_path(first, &mut name);
+                let first = String::from_utf8_lossy(&name).into_owned();
+                let path = spec.anchor.clone();
+                return Err(fails(spec, TreeUseErrorKind::OthersFiles { path, first, count, deletes }));
+            }
+        }
+        Ok(())
+    }
+
     /// Before the first run of a plan: makes what jobs of all its runs find there, as fio does before its first job. Says what was made.
     ///
     /// # Errors

@@ -142,6 +142,14 @@ pub(super) fn takes_away(run: &Run) -> bool {
     run.workloads.iter().filter_map(|workload| workload.load.tree()).any(is_one)
 }
 
+/// The same of one tree.
+pub(super) fn takes_away_of(run: &Run, tree: usize) -> bool {
+    let uses = |workload: &&plan::Workload| {
+        workload.load.tree().is_some_and(|load| load.uses.iter().any(|one| one.tree == tree))
+    };
+    takes_away(&Run { workloads: run.workloads.iter().filter(uses).cloned().collect(), ..run.clone() })
+}
+
 /// Do two shapes have the same directories and files, of the same sizes?
 pub(super) fn is_same_tree(one: &TreeShape, other: &TreeShape) -> bool {
     (one.depth, one.width, one.files, one.place, &one.sizes)
