@@ -5,19 +5,22 @@
 
 All take turns, on the same file system, with one thread. The loop (crates/engine/examples/tree_calls.rs) is the limit: it
 measures and records nothing. Of iodyno, the processor time of its workers counts; of fio, that of its job.
-Vdbench takes part when VDBENCH names its start script.
+`varmail` is the personality of that name, one of its threads: beside Filebench where FILEBENCH names its program, and beside Postmark
+where it is installed; of all of them the processor time of the whole process counts, less that of a run of a second.
 """
 
 import argparse
 import json
 import os
+import re
+import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 
-OPERATIONS = ["getattr", "access", "open", "setattr", "create", "delete"]
+OPERATIONS = ["getattr", "access", "open", "setattr", "getxattr", "create", "rename", "delete", "varmail"]
 FIO = {"getattr": "filestat", "create": "filecreate", "delete": "filedelete"}
 
 
@@ -67,6 +70,90 @@ def by_fio(place, operation, options):
     return side["total_ios"] / (found["job_runtime"] / 1e3 * share) if share and found["job_runtime"] else None
 
 
+def used(command, **more):
+    """What it says, and the processor time of the whole process, s."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    said = output(command, **more)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return said, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def per_cpu_second(load, seconds):
+    """Operations per second of processor time of what is added by more seconds: what is made before does not count."""
+    (few, few_cpu), (many, many_cpu) = load(1), load(1 + seconds)
+    return (many - few) / (many_cpu - few_cpu)
+
+
+def varmail_by_iodyno(program, place, options):
+    def load(seconds):
+        work = tempfile.mkdtemp(dir=place)
+        words = [f"anchor={work}/tree", "threads=1", f"elapsed={seconds}", "-o", f"{work}/r", "--no-counters", "--no-report", "--json"]
+        _, cpu = used([program, "run", "personality:varmail", *words])
+        rows = [json.loads(line) for line in output([program, "export", f"{work}/r", "op_interval", "--json"]).splitlines()]
+        shutil.rmtree(work)
+        return sum(row["ops"] for row in rows if row["run"] == "varmail"), cpu
+
+    return per_cpu_second(load, int(options.seconds))
+
+
+def varmail_by_filebench(program, place, options):
+    def load(seconds):
+        work = tempfile.mkdtemp(dir=place)
+        # Filebench 1.5's personality, with one thread.
+        text = f"""set $dir={work}
+set $size=cvar(type=cvar-gamma,parameters=mean:16384;gamma:1.5)
+define fileset name=bigfileset,path=$dir,size=$size,entries=1000,dirwidth=1000000,prealloc=80
+define process name=filereader,instances=1
+{{ thread name=filereaderthread,memsize=10m,instances=1
+  {{ flowop deletefile name=deletefile1,filesetname=bigfileset
+    flowop createfile name=createfile2,filesetname=bigfileset,fd=1
+    flowop appendfilerand name=appendfilerand2,iosize=16k,fd=1
+    flowop fsync name=fsyncfile2,fd=1
+    flowop closefile name=closefile2,fd=1
+    flowop openfile name=openfile3,filesetname=bigfileset,fd=1
+    flowop readwholefile name=readfile3,fd=1,iosize=1m
+    flowop appendfilerand name=appendfilerand3,iosize=16k,fd=1
+    flowop fsync name=fsyncfile3,fd=1
+    flowop closefile name=closefile3,fd=1
+    flowop openfile name=openfile4,filesetname=bigfileset,fd=1
+    flowop readwholefile name=readfile4,fd=1,iosize=1m
+    flowop closefile name=closefile4,fd=1 }} }}
+run {seconds}
+"""
+        with open(f"{work}/varmail.f", "w") as file:
+            file.write(text)
+        # It wants the same addresses in all its processes.
+        said, cpu = used(["setarch", "-R", program, "-f", f"{work}/varmail.f"])
+        shutil.rmtree(work)
+        return int(re.search(r"IO Summary:\s+(\d+) ops", said).group(1)), cpu
+
+    return per_cpu_second(load, int(options.seconds))
+
+
+def varmail_by_postmark(place, options):
+    """Transactions of Postmark are two operations each, on files of half a kibibyte to 16 KiB, with fewer calls than varmail's."""
+    def load(seconds):
+        work = tempfile.mkdtemp(dir=place)
+        count = 20_000 * seconds
+        text = f"set location {work}\nset number 1000\nset transactions {count}\nset size 512 16384\nrun\nquit\n"
+        _, cpu = used(["postmark"], input=text)
+        shutil.rmtree(work)
+        return 2 * count, cpu
+
+    return per_cpu_second(load, int(options.seconds))
+
+
+def varmail(options):
+    figures = {"iodyno": [], "filebench": [], "postmark": []}
+    for _ in range(options.rounds):
+        figures["iodyno"].append(varmail_by_iodyno(options.iodyno, options.where, options))
+        if "FILEBENCH" in os.environ:
+            figures["filebench"].append(varmail_by_filebench(os.environ["FILEBENCH"], options.where, options))
+        if shutil.which("postmark"):
+            figures["postmark"].append(varmail_by_postmark(options.where, options))
+    return figures
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("iodyno")
@@ -78,14 +165,14 @@ def main():
     parser.add_argument("--only")
     options = parser.parse_args()
     for operation in [options.only] if options.only else OPERATIONS:
-        figures = {"loop": [], "iodyno": [], "fio": []}
-        for _ in range(options.rounds):
+        figures = varmail(options) if operation == "varmail" else {"loop": [], "iodyno": [], "fio": []}
+        for _ in range(options.rounds if "loop" in figures else 0):
             figures["loop"].append(by_loop(options.tree_calls, options.where, operation, options))
             figures["iodyno"].append(by_iodyno(options.iodyno, options.where, operation, options))
             if operation in FIO and shutil.which("fio"):
                 figures["fio"].append(by_fio(options.where, operation, options))
         middle = {name: statistics.median(found) for name, found in figures.items() if found and None not in found}
-        ratios = [f"{middle['iodyno'] / middle[name]:5.2f} × {name}" for name in ("loop", "fio") if name in middle]
+        ratios = [f"{middle['iodyno'] / middle[name]:5.2f} × {name}" for name in middle if name != "iodyno"]
         print(f"{operation:8}  " + "  ".join(f"{name} {rate / 1e3:7.1f} k/CPU s" for name, rate in middle.items()) + "  iodyno is " + ", ".join(ratios), flush=True)
 
 

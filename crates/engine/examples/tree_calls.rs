@@ -1,7 +1,7 @@
 //! A loop of plain system calls over a tree of files: what the machine itself allows to a load of such operations.
 //!
 //! `tree_calls DIR OPERATION FILES SECONDS` prints the operations, the CPU time and the wall time as JSON. DIR is an empty directory of
-//! this program's own; what it makes there it removes. OPERATION: getattr, access, open, setattr, create, delete, mkdir, rename.
+//! this program's own; what it makes there it removes. OPERATION: getattr, access, open, setattr, getxattr, create, delete, rename.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench that is read by people")]
 
 use plan::{FilePlace, FileSizes, TreeShape};
@@ -19,8 +19,8 @@ const READ_ONLY: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::C
 const NEW: OFlags =
     OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// One operation.
-fn call(operation: &str, at: BorrowedFd<'_>, name: &[u8], other: &mut Vec<u8>) {
+/// One operation; `whole` is its path from the root, for calls that know no directory.
+fn call(operation: &str, whole: &[u8], at: BorrowedFd<'_>, name: &[u8], other: &mut Vec<u8>) {
     match operation {
         "getattr" => drop(rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW).unwrap()),
         "access" => rustix::fs::accessat(at, name, rustix::fs::Access::READ_OK, AtFlags::empty()).unwrap(),
@@ -30,6 +30,7 @@ fn call(operation: &str, at: BorrowedFd<'_>, name: &[u8], other: &mut Vec<u8>) {
             let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
             rustix::fs::utimensat(at, name, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
         }
+        "getxattr" => drop(rustix::fs::lgetxattr(whole, "user.iodyno", &mut [0_u8; 64]).unwrap()),
         "create" => drop(rustix::fs::openat(at, name, NEW, Mode::from_raw_mode(0o644)).unwrap()),
         "delete" => rustix::fs::unlinkat(at, name, AtFlags::empty()).unwrap(),
         "rename" => {
@@ -83,7 +84,13 @@ fn main() {
     if is_of_existing {
         everything(&layout, &mut path, true);
     }
-    let mut other = Vec::new();
+    let is_by_path = operation == "getxattr";
+    let (mut other, mut whole) = (Vec::new(), format!("{directory}/").into_bytes());
+    for file in (0..layout.files()).filter(|_| is_by_path) {
+        layout.file_path(file, &mut path);
+        let name = [whole.as_slice(), &path].concat();
+        rustix::fs::lsetxattr(name, "user.iodyno", &[7; 32], rustix::fs::XattrFlags::empty()).unwrap();
+    }
     while (wall as f64) < seconds * 1e9 {
         if operation == "delete" {
             everything(&layout, &mut path, true);
@@ -91,7 +98,11 @@ fn main() {
         let before = (cpu_ns(), quantity::clock::now_ns());
         for file in 0..layout.files() {
             layout.file_path(file, &mut path);
-            call(operation, at, &path, &mut other);
+            whole.truncate(directory.len() + 1);
+            if is_by_path {
+                whole.extend_from_slice(&path);
+            }
+            call(operation, &whole, at, &path, &mut other);
         }
         // A rename goes there and back.
         done += u64::from(layout.files()) * if operation == "rename" { 2 } else { 1 };
