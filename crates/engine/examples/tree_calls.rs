@@ -44,6 +44,16 @@ fn call(operation: &str, whole: &[u8], at: BorrowedFd<'_>, name: &[u8], other: &
     }
 }
 
+/// Gives each file the attribute that is asked for.
+fn mark(layout: &TreeLayout, directory: &[u8]) {
+    let mut path = Vec::new();
+    for file in 0..layout.files() {
+        layout.file_path(file, &mut path);
+        let name = [directory, &path].concat();
+        rustix::fs::lsetxattr(name, "user.iodyno", &[7; 32], rustix::fs::XattrFlags::empty()).unwrap();
+    }
+}
+
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [directory, operation, files, seconds] = words.as_slice() else {
@@ -86,10 +96,8 @@ fn main() {
     }
     let is_by_path = operation == "getxattr";
     let (mut other, mut whole) = (Vec::new(), format!("{directory}/").into_bytes());
-    for file in (0..layout.files()).filter(|_| is_by_path) {
-        layout.file_path(file, &mut path);
-        let name = [whole.as_slice(), &path].concat();
-        rustix::fs::lsetxattr(name, "user.iodyno", &[7; 32], rustix::fs::XattrFlags::empty()).unwrap();
+    if is_by_path {
+        mark(&layout, &whole);
     }
     while (wall as f64) < seconds * 1e9 {
         if operation == "delete" {

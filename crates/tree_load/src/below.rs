@@ -3,6 +3,7 @@
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use std::ffi::CStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tree::Tree;
@@ -48,7 +49,7 @@ pub(crate) fn open_below(anchor: BorrowedFd<'_>, path: &[u8], flags: OFlags, mod
 /// # Errors
 /// As [`open_below`].
 #[inline(always)]
-pub(crate) fn open_entry(directory: BorrowedFd<'_>, name: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_entry(directory: BorrowedFd<'_>, name: &CStr, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     if flags.contains(OFlags::EXCL) {
         // What is made is neither a link nor a mount.
@@ -63,18 +64,34 @@ pub(crate) fn open_entry(directory: BorrowedFd<'_>, name: &[u8], flags: OFlags, 
     rustix::fs::openat(directory, name, flags, mode)
 }
 
-/// Calls with the directory that holds `path`, and with the name there. The directory is kept open for the next call.
+/// Calls with the directory that holds `path`, and with the name there. The directory is kept open for the next call. The path is
+/// as it was afterwards.
 ///
 /// # Errors
 /// Those of [`open_below`] and of the call.
 #[inline(always)]
 pub(crate) fn in_directory<T>(
     kept: &mut Option<KeptDirectory>,
+    (tree, path): (&Tree, &mut Vec<u8>),
+    call: impl Fn(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    // A name that ends with a zero is handed to the kernel as it is: nothing to copy, and a call small enough to stand in the loop.
+    path.push(0);
+    let outcome = in_directory_of(kept, (tree, path), call);
+    path.pop();
+    outcome
+}
+
+/// The same with a path that ends with a zero.
+#[inline(always)]
+fn in_directory_of<T>(
+    kept: &mut Option<KeptDirectory>,
     (tree, path): (&Tree, &[u8]),
-    call: impl Fn(BorrowedFd<'_>, &[u8]) -> Result<T, Errno>,
+    call: impl Fn(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
     let at = path.iter().rposition(|byte| *byte == b'/');
     let (above, name) = at.map_or((&b""[..], path), |at| (&path[..at], &path[at + 1..]));
+    let Ok(name) = CStr::from_bytes_with_nul(name) else { return Err(Errno::INVAL) };
     let address = std::ptr::from_ref(tree).addr();
     let mut is_new = false;
     loop {

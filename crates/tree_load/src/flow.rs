@@ -224,6 +224,7 @@ impl TreeThread<'_> {
     }
 
     /// False: the thread is to end.
+    #[inline(always)]
     fn run_part(&mut self, part: &Part<'_>, time: &mut FlowTime) -> bool {
         let Some(mut file) = self.begin_part(part, time) else { return false };
         let goes_on = part.steps.iter().all(|step| self.flow_step(part, step, &mut file, time));
@@ -254,6 +255,7 @@ impl TreeThread<'_> {
     }
 
     /// Does one operation of a flow, with the steps that it needs. False: the thread is to end.
+    #[inline(always)]
     fn flow_step(&mut self, part: &Part<'_>, step: &FlowStep, file: &mut FlowFile, time: &mut FlowTime) -> bool {
         if !self.flow_goes_on() {
             return false;
@@ -298,6 +300,7 @@ impl TreeThread<'_> {
         }
     }
 
+    #[inline(always)]
     fn flow_call(
         &mut self,
         part: &Part<'_>,

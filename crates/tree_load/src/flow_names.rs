@@ -21,15 +21,18 @@ use tree::{LINK, MOVED, SYM, TEMP};
 
 /// What is read of a directory at a time, bytes.
 const LISTED: usize = 1 << 15;
+/// Room for the value of an attribute, or for a list of them, bytes; more where that is too little.
+const ANSWER: usize = 512;
 /// Longer than every target of a link that is made here.
 const TARGET: usize = 512;
 
 impl TreeThread<'_> {
     /// Calls with the file's directory, its name there, and the name with `suffix` (and a zero behind it, which is no part of the slice).
+    #[inline(always)]
     fn at_name<T>(
         &mut self,
         suffix: &'static str,
-        call: impl Fn(BorrowedFd<'_>, &[u8], &CStr) -> Result<T, Errno>,
+        call: impl Fn(BorrowedFd<'_>, &CStr, &CStr) -> Result<T, Errno>,
     ) -> Result<T, Failure> {
         let lane = self.lane;
         let from = self.path.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
@@ -38,7 +41,7 @@ impl TreeThread<'_> {
         self.second.extend_from_slice(suffix.as_bytes());
         self.second.push(0);
         let outcome = match CStr::from_bytes_with_nul(&self.second) {
-            Ok(second) => in_directory(&mut self.kept, (&lane.tree, &self.path), |at, name| call(at, name, second)),
+            Ok(second) => in_directory(&mut self.kept, (&lane.tree, &mut self.path), |at, name| call(at, name, second)),
             Err(_) => Err(Errno::INVAL),
         };
         outcome.map_err(|errno| {
@@ -49,6 +52,7 @@ impl TreeThread<'_> {
     }
 
     /// As `at_name`, of calls that do no harm where a link stands above: without the directory where it is not worth it.
+    #[inline(always)]
     fn at_path<T>(
         &mut self,
         part: &Part<'_>,
@@ -117,6 +121,7 @@ impl TreeThread<'_> {
     }
 
     /// One operation on names.
+    #[inline(always)]
     pub(crate) fn change_names(
         &mut self,
         part: &Part<'_>,
@@ -192,14 +197,15 @@ impl TreeThread<'_> {
     }
 
     /// To the other name, or back.
+    #[inline(always)]
     fn rename(&mut self, file: &mut FlowFile) -> Result<(), Failure> {
         if file.is_nameless {
             return Err(Errno::NOENT.into());
         }
         let is_back = file.is_moved;
-        self.at_name(MOVED, |at, own, moved| match is_back {
-            true => rename_new(at, moved.to_bytes(), own),
-            false => rename_new(at, own, moved.to_bytes()),
+        self.at_name(MOVED, |at, own, moved| {
+            let (from, to) = if is_back { (moved, own) } else { (own, moved) };
+            rename_new(at, from, to)
         })?;
         file.is_moved = !is_back;
         Ok(())
@@ -208,13 +214,10 @@ impl TreeThread<'_> {
     /// Puts the temporary file in the place of the file.
     fn replace(&mut self, file: &mut FlowFile) -> Result<(), Failure> {
         let (exists, is_moved) = (file.exists, file.is_moved);
-        self.at_name(TEMP, |at, own, temp| {
-            let temp = temp.to_bytes();
-            match (exists, is_moved) {
-                (false, _) => rename_new(at, temp, own),
-                (true, false) => rustix::fs::renameat(at, temp, at, own),
-                (true, true) => with_suffix(own, MOVED, |moved| rustix::fs::renameat(at, temp, at, moved)),
-            }
+        self.at_name(TEMP, |at, own, temp| match (exists, is_moved) {
+            (false, _) => rename_new(at, temp, own),
+            (true, false) => rustix::fs::renameat(at, temp, at, own),
+            (true, true) => with_suffix(own, MOVED, |moved| rustix::fs::renameat(at, temp, at, moved)),
         })?;
         let replaced = std::mem::replace(&mut file.main, std::mem::take(&mut file.temp));
         (file.orphan, file.has_temp, file.exists) = (Some(replaced), false, true);
@@ -257,9 +260,29 @@ impl TreeThread<'_> {
     }
 
     /// An operation on the attribute; where the file is open, by that.
+    #[inline(always)]
     fn attribute(&mut self, op: OperationKind, file: &mut FlowFile, bytes: u64) -> Result<(), Failure> {
         use OperationKind as Op;
-        let bytes = if op == Op::Setxattr { usize::try_from(bytes).unwrap_or(usize::MAX) } else { usize::MAX };
+        // The kernel clears as much memory as it is offered.
+        let bytes = match op {
+            Op::Setxattr => usize::try_from(bytes).unwrap_or(usize::MAX),
+            _ => usize::try_from(bytes).unwrap_or(usize::MAX).max(ANSWER),
+        };
+        match self.attribute_of(op, file, bytes) {
+            Err(failure) if op != Op::Setxattr && failure.is(Errno::RANGE) => {
+                self.attribute_of(op, file, usize::MAX)?
+            }
+            other => other?,
+        }
+        if matches!(op, Op::Setxattr | Op::Removexattr) {
+            file.slot_mut().is_marked = op == Op::Setxattr;
+        }
+        Ok(())
+    }
+
+    /// The same with so many bytes of memory, or all that there are.
+    #[inline(always)]
+    fn attribute_of(&mut self, op: OperationKind, file: &FlowFile, bytes: usize) -> Result<(), Failure> {
         let mut memory = std::mem::take(&mut self.memory);
         let most = memory.len().min(bytes);
         let buffer = memory.get_mut(..most).unwrap_or_default();
@@ -272,11 +295,7 @@ impl TreeThread<'_> {
             }),
         };
         self.memory = memory;
-        outcome?;
-        if matches!(op, Op::Setxattr | Op::Removexattr) {
-            file.slot_mut().is_marked = op == Op::Setxattr;
-        }
-        Ok(())
+        outcome
     }
 
     /// Removes a name that was made by this part of a flow.
@@ -311,7 +330,8 @@ impl TreeThread<'_> {
 }
 
 /// Calls with a name and what is behind it.
-fn with_suffix<T>(name: &[u8], suffix: &str, call: impl FnOnce(&[u8]) -> Result<T, Errno>) -> Result<T, Errno> {
+fn with_suffix<T>(name: &CStr, suffix: &str, call: impl FnOnce(&[u8]) -> Result<T, Errno>) -> Result<T, Errno> {
+    let name = name.to_bytes();
     let mut whole = [0_u8; 256];
     let length = name.len() + suffix.len();
     let Some(room) = whole.get_mut(..length) else { return Err(Errno::NAMETOOLONG) };
@@ -322,14 +342,20 @@ fn with_suffix<T>(name: &[u8], suffix: &str, call: impl FnOnce(&[u8]) -> Result<
 }
 
 /// Renames, and replaces nothing. Some network file systems cannot be told that: there it is looked before.
-fn rename_new(at: BorrowedFd<'_>, from: &[u8], to: &[u8]) -> Result<(), Errno> {
+#[inline(always)]
+fn rename_new(at: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<(), Errno> {
     match rustix::fs::renameat_with(at, from, at, to, RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS) => match rustix::fs::statat(at, to, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(_) => Err(Errno::EXIST),
-            Err(Errno::NOENT) => rustix::fs::renameat(at, from, at, to),
-            Err(errno) => Err(errno),
-        },
+        Err(Errno::INVAL | Errno::NOSYS) => look_and_rename(at, from, to),
         other => other,
+    }
+}
+
+#[cold]
+fn look_and_rename(at: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<(), Errno> {
+    match rustix::fs::statat(at, to, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) => Err(Errno::EXIST),
+        Err(Errno::NOENT) => rustix::fs::renameat(at, from, at, to),
+        Err(errno) => Err(errno),
     }
 }
 

@@ -9,6 +9,7 @@ use plan::TreeTask;
 use plan::generate::{ContentGenerator, Operation, OperationKind};
 use quantity::clock;
 use rustix::io::Errno;
+use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -391,9 +392,9 @@ impl TreeThread<'_> {
     pub(crate) fn in_directory<T>(
         &mut self,
         tree: &Tree,
-        call: impl Fn(BorrowedFd<'_>, &[u8]) -> Result<T, Errno>,
+        call: impl Fn(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        in_directory(&mut self.kept, (tree, &self.path), call)
+        in_directory(&mut self.kept, (tree, &mut self.path), call)
     }
 
     /// Something came into being or went.

@@ -13,10 +13,10 @@ use std::sync::OnceLock;
 /// The attribute that flows use.
 const NAME: &CStr = c"user.iodyno";
 /// Their numbers, the same on all architectures that Rust's Linux targets with 64 bits have.
-const SETXATTRAT: libc::c_long = 463;
-const GETXATTRAT: libc::c_long = 464;
-const LISTXATTRAT: libc::c_long = 465;
-const REMOVEXATTRAT: libc::c_long = 466;
+const SETXATTRAT: isize = 463;
+const GETXATTRAT: isize = 464;
+const LISTXATTRAT: isize = 465;
+const REMOVEXATTRAT: isize = 466;
 
 /// Whose attributes.
 #[derive(Clone, Copy, Debug)]
@@ -39,10 +39,8 @@ pub(crate) fn are_names_missing() -> bool {
     static ARE_MISSING: OnceLock<bool> = OnceLock::new();
     *ARE_MISSING.get_or_init(|| {
         // SAFETY: pointers to a text and to a buffer of no length; nothing is written.
-        let asked = unsafe {
-            libc::syscall(LISTXATTRAT, libc::AT_FDCWD, c".".as_ptr(), 0, std::ptr::null_mut::<u8>(), 0_usize)
-        };
-        asked < 0 && matches!(std::io::Error::last_os_error().raw_os_error(), Some(libc::ENOSYS | libc::EPERM))
+        let asked = unsafe { system_call(LISTXATTRAT, [libc::AT_FDCWD as isize, c".".as_ptr() as isize, 0, 0, 0, 0]) };
+        [libc::ENOSYS, libc::EPERM].iter().any(|errno| asked == -(*errno as isize))
     })
 }
 
@@ -50,6 +48,7 @@ pub(crate) fn are_names_missing() -> bool {
 ///
 /// # Errors
 /// Those of `getxattr(2)` and its like.
+#[inline(always)]
 pub(crate) fn call(op: OperationKind, whose: Attributed<'_>, buffer: &mut [u8]) -> Result<(), Errno> {
     match whose {
         Attributed::Open(fd) => match op {
@@ -62,27 +61,57 @@ pub(crate) fn call(op: OperationKind, whose: Attributed<'_>, buffer: &mut [u8]) 
     }
 }
 
+#[inline(always)]
 fn by_name(op: OperationKind, (at, name): (BorrowedFd<'_>, &CStr), buffer: &mut [u8]) -> Result<(), Errno> {
-    let (at, name, flags) = (at.as_raw_fd(), name.as_ptr(), libc::AT_SYMLINK_NOFOLLOW);
+    let (at, name, flags) = (at.as_raw_fd() as isize, name.as_ptr() as isize, libc::AT_SYMLINK_NOFOLLOW as isize);
     let size = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
     let value = Value { value: buffer.as_mut_ptr() as u64, size, flags: 0 };
-    let bytes = size_of::<Value>();
+    let (value, bytes, own) = (&raw const value as isize, size_of::<Value>().cast_signed(), NAME.as_ptr() as isize);
     // SAFETY: texts end with a zero, and the buffer has the length that is said; the kernel keeps none of the pointers.
     let result = unsafe {
         match op {
-            OperationKind::Setxattr => {
-                libc::syscall(SETXATTRAT, at, name, flags, NAME.as_ptr(), &raw const value, bytes)
+            OperationKind::Setxattr => system_call(SETXATTRAT, [at, name, flags, own, value, bytes]),
+            OperationKind::Getxattr => system_call(GETXATTRAT, [at, name, flags, own, value, bytes]),
+            OperationKind::Listxattr => {
+                system_call(LISTXATTRAT, [at, name, flags, buffer.as_mut_ptr() as isize, buffer.len().cast_signed(), 0])
             }
-            OperationKind::Getxattr => {
-                libc::syscall(GETXATTRAT, at, name, flags, NAME.as_ptr(), &raw const value, bytes)
-            }
-            OperationKind::Listxattr => libc::syscall(LISTXATTRAT, at, name, flags, buffer.as_mut_ptr(), buffer.len()),
-            _ => libc::syscall(REMOVEXATTRAT, at, name, flags, NAME.as_ptr()),
+            _ => system_call(REMOVEXATTRAT, [at, name, flags, own, 0, 0]),
         }
     };
-    if result >= 0 {
-        return Ok(());
+    match i32::try_from(result) {
+        Ok(result) if result < 0 => Err(Errno::from_raw_os_error(-result)),
+        _ => Ok(()),
     }
-    let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
-    Err(Errno::from_raw_os_error(errno))
+}
+
+/// A system call in the place where it stands (`TreeThread::perform` says why); its result, negative errno among them.
+///
+/// # Safety
+/// As the call itself.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn system_call(number: isize, [a, b, c, d, e, f]: [isize; 6]) -> isize {
+    let result;
+    // SAFETY: the caller's; registers as the kernel wants and leaves them.
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack)
+        );
+    }
+    result
+}
+
+/// The same by the C library.
+///
+/// # Safety
+/// As the call itself.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn system_call(number: isize, [a, b, c, d, e, f]: [isize; 6]) -> isize {
+    // SAFETY: the caller's.
+    let result = unsafe { libc::syscall(number as libc::c_long, a, b, c, d, e, f) };
+    if result >= 0 { 0 } else { -(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) as isize) }
 }
