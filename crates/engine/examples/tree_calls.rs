@@ -54,6 +54,15 @@ fn mark(layout: &TreeLayout, directory: &[u8]) {
     }
 }
 
+/// Removes the directories.
+fn unmake(at: BorrowedFd<'_>, layout: &TreeLayout) {
+    let mut path = Vec::new();
+    for number in 0..layout.directories() {
+        layout.directory_path(number, &mut path);
+        rustix::fs::unlinkat(at, path.as_slice(), AtFlags::REMOVEDIR).unwrap();
+    }
+}
+
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [directory, operation, files, seconds] = words.as_slice() else {
@@ -122,9 +131,6 @@ fn main() {
     if is_of_existing {
         everything(&layout, &mut path, false);
     }
-    for number in 0..layout.directories() {
-        layout.directory_path(number, &mut path);
-        rustix::fs::unlinkat(at, path.as_slice(), AtFlags::REMOVEDIR).unwrap();
-    }
+    unmake(at, &layout);
     println!("{{\"op\":\"{operation}\",\"ops\":{done},\"cpu_ns\":{cpu},\"wall_ns\":{wall}}}");
 }

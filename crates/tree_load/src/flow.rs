@@ -275,6 +275,7 @@ impl TreeThread<'_> {
             return false;
         }
         let ticket = Ticket { kind: step.op, due_ns: time.due_ns };
+        let done = prepared.unwrap_or(super::flow_data::Place::new(0, 0));
         let performed = self.perform_granted(ticket, place, |this| this.flow_call(part, step.op, file, prepared?));
         time.due_ns = self.free_ns;
         match performed {
@@ -282,7 +283,7 @@ impl TreeThread<'_> {
                 // Those that are left on this file fail with it.
                 file.failed = Some(failure.step.map_or(failure.of_step(step.op), |_| failure));
             }
-            Performed::Done(_) => self.after_write(step.op, file),
+            Performed::Done(_) => self.after_write(step.op, file, done),
             _ => {}
         }
         true

@@ -22,7 +22,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn new(offset: u64, bytes: u64) -> Self {
+    pub(crate) fn new(offset: u64, bytes: u64) -> Self {
         Self { offset, bytes, each: bytes }
     }
 
@@ -30,6 +30,9 @@ impl Place {
         (self.offset, u32::try_from(self.bytes).unwrap_or(u32::MAX))
     }
 }
+
+/// The system copies no more at a time, so that a copy can be ended.
+const COPIED: usize = 64 << 20;
 
 impl TreeThread<'_> {
     /// Where the next operation goes, with its data in memory where it writes.
@@ -89,7 +92,7 @@ impl TreeThread<'_> {
     pub(crate) fn move_data(&mut self, op: OperationKind, file: &mut FlowFile, place: Place) -> Result<u64, Failure> {
         use OperationKind as Op;
         if op == Op::CopyRange {
-            return copy_range(file, place.bytes);
+            return self.copy_range(file, place.bytes);
         }
         if op == Op::Tail {
             return self.read_tail(file, place);
@@ -117,16 +120,45 @@ impl TreeThread<'_> {
     }
 
     fn read_tail(&mut self, file: &mut FlowFile, place: Place) -> Result<u64, Failure> {
-        let fd = file.slot().fd()?;
+        let (fd, is_buffered) = (file.slot().fd()?, &self.lane.is_buffered);
         let buffer = self.buffer(u32::try_from(place.bytes).unwrap_or(u32::MAX));
-        let moved = through(fd, |fd| rustix::io::pread(fd, &mut *buffer, place.offset))? as u64;
+        let moved = through(fd, is_buffered, |fd| rustix::io::pread(fd, &mut *buffer, place.offset))? as u64;
         file.tail = place.offset + moved;
         Ok(moved)
+    }
+
+    /// An operation of many transfers ends between two of them when the run is to end at once, or is over for longer than its last
+    /// operations may take to begin.
+    fn check_abort(&self) -> Result<(), Failure> {
+        let run = &self.all.run;
+        if run.goes_on() {
+            return Ok(());
+        }
+        let is_late = run.stopped_at_ns().is_some_and(|at_ns| self.now_ns() > at_ns + 10 * run.last_call_ns());
+        if run.is_aborted() || is_late { Err(Errno::INTR.into()) } else { Ok(()) }
+    }
+
+    /// Has the system copy a file into its temporary one.
+    fn copy_range(&self, file: &mut FlowFile, bytes: u64) -> Result<u64, Failure> {
+        let (source, target) = (file.main.fd()?, file.temp.fd()?);
+        let (mut from, mut to) = (0, 0);
+        while from < bytes {
+            self.check_abort()?;
+            let left = usize::try_from(bytes - from).unwrap_or(usize::MAX);
+            if rustix::fs::copy_file_range(source, Some(&mut from), target, Some(&mut to), left.min(COPIED))? == 0 {
+                // It is shorter than was known.
+                let result = i32::try_from(from).unwrap_or(i32::MAX);
+                return Err(Failure { result, step: None, is_elsewhere: false });
+            }
+        }
+        (file.temp.bytes, file.temp.has_written) = (to, true);
+        Ok(to)
     }
 
     fn read_file(&mut self, fd: BorrowedFd<'_>, place: Place) -> Result<u64, Failure> {
         let mut done = 0;
         while done < place.bytes {
+            self.check_abort()?;
             let part = Place::new(done, place.each.min(place.bytes - done));
             done += self.read_at(fd, part.transfer())?;
         }
@@ -137,6 +169,7 @@ impl TreeThread<'_> {
         let fd = file.slot().fd()?;
         let mut done = 0;
         while done < place.bytes {
+            self.check_abort()?;
             let part = Place::new(done, place.each.min(place.bytes - done)).transfer();
             if done > 0 {
                 self.fill(file.number(), part);
@@ -205,31 +238,17 @@ impl TreeThread<'_> {
     }
 
     /// What was written is made durable where it is the turn of that.
-    pub(crate) fn after_write(&mut self, op: OperationKind, file: &mut FlowFile) {
-        if !matches!(op, OperationKind::Write | OperationKind::Append) {
-            return;
-        }
+    pub(crate) fn after_write(&mut self, op: OperationKind, file: &mut FlowFile, place: Place) {
+        let writes = match op {
+            OperationKind::Write | OperationKind::Append | OperationKind::MmapWrite => 1,
+            OperationKind::WriteFile => place.bytes.div_ceil(place.each.max(1)),
+            _ => return,
+        };
         let slot = file.slot_mut();
         let mut unsynced = slot.unsynced;
         if let Some(fd) = &slot.fd {
-            self.sync_after_write(std::os::fd::AsFd::as_fd(fd), &mut unsynced);
+            self.sync_after_write(std::os::fd::AsFd::as_fd(fd), (&mut unsynced, writes));
         }
         slot.unsynced = unsynced;
     }
-}
-
-/// Has the system copy a file into its temporary one.
-fn copy_range(file: &mut FlowFile, bytes: u64) -> Result<u64, Failure> {
-    let (source, target) = (file.main.fd()?, file.temp.fd()?);
-    let (mut from, mut to) = (0, 0);
-    while from < bytes {
-        let left = usize::try_from(bytes - from).unwrap_or(usize::MAX);
-        if rustix::fs::copy_file_range(source, Some(&mut from), target, Some(&mut to), left)? == 0 {
-            // It is shorter than was known.
-            let result = i32::try_from(from).unwrap_or(i32::MAX);
-            return Err(Failure { result, step: None, is_elsewhere: false });
-        }
-    }
-    (file.temp.bytes, file.temp.has_written) = (to, true);
-    Ok(to)
 }

@@ -4,7 +4,7 @@ use super::find::Found;
 use super::flow::{Part, needs_open};
 use super::lane::TreeLane;
 use super::thread::{Failure, TreeThread};
-use super::transfers::flags_of;
+use super::transfers::{flags_of, is_alone};
 use mapping::Mapping;
 use plan::FlowStep;
 use plan::generate::OperationKind;
@@ -203,8 +203,9 @@ impl TreeThread<'_> {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Errno::NOTSUP.into());
         }
-        if writes && stat.st_nlink > if file.has_link { 2 } else { 1 } {
-            return Err(Errno::MLINK.into());
+        if writes {
+            let most = if file.has_link { 2 } else { 1 };
+            self.at_name(file.suffix(), |at, _, name| is_alone((at, name), &stat, most))?;
         }
         let slot = file.slot_mut();
         (slot.fd, slot.bytes) = (Some(fd), u64::try_from(stat.st_size).unwrap_or(0));

@@ -29,7 +29,7 @@ const TARGET: usize = 512;
 impl TreeThread<'_> {
     /// Calls with the file's directory, its name there, and the name with `suffix` (and a zero behind it, which is no part of the slice).
     #[inline(always)]
-    fn at_name<T>(
+    pub(crate) fn at_name<T>(
         &mut self,
         suffix: &'static str,
         call: impl Fn(BorrowedFd<'_>, &CStr, &CStr) -> Result<T, Errno>,

@@ -83,6 +83,8 @@ pub struct TreeLane {
     pub(crate) phases: Phases,
     /// Address of a file's data among all of the tree: this times its number.
     pub(crate) file_stride: u64,
+    /// A transfer that was to go past the page cache went through it.
+    pub(crate) is_buffered: AtomicBool,
     pub(crate) notes: Mutex<Vec<String>>,
 }
 

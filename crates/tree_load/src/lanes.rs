@@ -13,7 +13,7 @@ use crate::thread::ThreadPlace;
 use plan::generate::{ArrivalSchedule, ContentGenerator, GeneratorPart, OperationKind};
 use plan::{FileOrder, Plan, Run, TreeLoad, TreeTask, TreeUse, Workload};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tree::Tree;
 
@@ -83,6 +83,12 @@ impl TreeLanes {
         }
         let lane = &self.lanes[lane];
         if lane.leave() {
+            if lane.is_buffered.load(Ordering::Relaxed) {
+                let anchor = lane.tree.path().display();
+                lane.note(format!(
+                    "o_direct in {anchor}: some transfers were no multiple of the device's block, and went through the page cache"
+                ));
+            }
             format::note_missing(self, lane);
         }
     }
@@ -234,6 +240,7 @@ fn make_lane(
         guards: [false; 2],
         phases: Phases::new(threads),
         file_stride: stride_of(largest, &of.content),
+        is_buffered: AtomicBool::new(false),
         notes: Mutex::default(),
         tree,
     };

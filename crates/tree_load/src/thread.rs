@@ -321,6 +321,12 @@ impl TreeThread<'_> {
             Err(failure) => {
                 let Failure { result, step, .. } = failure;
                 let path = self.path_of(failure);
+                if failure.is(Errno::EXIST) && tree::SUFFIXES.iter().any(|suffix| path.ends_with(suffix)) {
+                    let anchor = self.tree().path().display();
+                    self.lane.note(format!(
+                        "names that a killed run left in {anchor} are in the way, as {path}: format=restart removes them"
+                    ));
+                }
                 let failed = Failed { begun, t_ns, offset, asked: bytes, result, path, step };
                 self.stats.failed(self.slot, failed);
                 self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);

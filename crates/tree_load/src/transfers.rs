@@ -6,11 +6,12 @@ use super::thread::{Failure, Performed, TreeThread};
 use super::tickets::{Ticket, below, chance, unit};
 use plan::generate::OperationKind;
 use plan::{FileOrder, OpenFlags, StopAfter, TransferSize, TreeTask};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tree::{FileState, Tree};
 
 /// A file that is open.
@@ -76,7 +77,7 @@ impl TreeThread<'_> {
         let is_write = ticket.kind == OperationKind::Write;
         file.has_written |= is_write;
         if is_write && matches!(performed, Performed::Done(_)) {
-            self.sync_after_write(file.fd.as_fd(), &mut file.unsynced);
+            self.sync_after_write(file.fd.as_fd(), (&mut file.unsynced, 1));
         }
         match performed {
             Performed::Refused => return false,
@@ -253,14 +254,16 @@ impl TreeThread<'_> {
     }
 
     pub(crate) fn read_at(&mut self, fd: BorrowedFd<'_>, (offset, bytes): (u64, u32)) -> Result<u64, Failure> {
+        let is_buffered = &self.lane.is_buffered;
         let buffer = self.buffer(bytes);
-        let moved = through(fd, |fd| rustix::io::pread(fd, &mut *buffer, offset))?;
+        let moved = through(fd, is_buffered, |fd| rustix::io::pread(fd, &mut *buffer, offset))?;
         whole(moved, bytes)
     }
 
     pub(crate) fn write_at(&mut self, fd: BorrowedFd<'_>, (offset, bytes): (u64, u32)) -> Result<u64, Failure> {
+        let is_buffered = &self.lane.is_buffered;
         let buffer = self.buffer(bytes);
-        let moved = through(fd, |fd| rustix::io::pwrite(fd, &*buffer, offset))?;
+        let moved = through(fd, is_buffered, |fd| rustix::io::pwrite(fd, &*buffer, offset))?;
         whole(moved, bytes)
     }
 
@@ -296,8 +299,8 @@ impl TreeThread<'_> {
             if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
                 return Err(Errno::NOTSUP.into());
             }
-            if stat.st_nlink > 1 && how == How::Write {
-                return Err(Errno::MLINK.into());
+            if how == How::Write {
+                self.in_directory(tree, |at, name| is_alone((at, name), &stat, 1))?;
             }
         }
         Ok(fd)
@@ -314,9 +317,9 @@ impl TreeThread<'_> {
     }
 
     /// After every so many writes, makes them durable, as a step (`fsync=`, `fdatasync=`).
-    pub(crate) fn sync_after_write(&mut self, fd: BorrowedFd<'_>, unsynced: &mut u64) {
+    pub(crate) fn sync_after_write(&mut self, fd: BorrowedFd<'_>, (unsynced, writes): (&mut u64, u64)) {
         let Some(every) = self.lane.load.sync_every else { return };
-        *unsynced += 1;
+        *unsynced += writes;
         if *unsynced < every.writes {
             return;
         }
@@ -354,10 +357,24 @@ pub(crate) enum How {
     Make,
 }
 
+/// Is a file that was opened by this name still what has it, and has it no more names than `most`? Asked of the name, because what
+/// stood there when it was opened may have been exchanged since: then the file may have lost the name that tells it apart.
+///
+/// # Errors
+/// `EMLINK`: it has more names; `EAGAIN`: something else stands there now.
+pub(crate) fn is_alone(at: (BorrowedFd<'_>, &CStr), opened: &Stat, most: u64) -> Result<(), Errno> {
+    let now = rustix::fs::statat(at.0, at.1, AtFlags::SYMLINK_NOFOLLOW)?;
+    if (now.st_dev, now.st_ino) != (opened.st_dev, opened.st_ino) {
+        return Err(Errno::AGAIN);
+    }
+    if now.st_nlink > most { Err(Errno::MLINK) } else { Ok(()) }
+}
+
 /// Past the page cache, a transfer must be a multiple of the device's block. One that is not, as the last one of many files, goes
 /// through it.
 pub(crate) fn through<T>(
     fd: BorrowedFd<'_>,
+    is_buffered: &AtomicBool,
     mut call: impl FnMut(BorrowedFd<'_>) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
     let first = call(fd);
@@ -368,6 +385,7 @@ pub(crate) fn through<T>(
     if !flags.contains(OFlags::DIRECT) {
         return first;
     }
+    is_buffered.store(true, Ordering::Relaxed);
     rustix::fs::fcntl_setfl(fd, flags - OFlags::DIRECT)?;
     let second = call(fd);
     rustix::fs::fcntl_setfl(fd, flags)?;

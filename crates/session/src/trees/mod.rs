@@ -276,7 +276,8 @@ impl Trees {
         let directories = (0..layout.directories()).filter(|at| state.has_directory(*at)).count();
         let known = || members.iter().map(|file| (file, state.file(file))).filter(|(_, known)| known.exists);
         let (files, bytes) = known().fold((0_u32, 0_u64), |(files, sum), (_, known)| (files + 1, sum + known.bytes));
-        let full = known().filter(|(file, known)| known.bytes == layout.asked_bytes(*file)).count();
+        let full = known().filter(|(file, known)| known.bytes >= layout.asked_bytes(*file)).count();
+        let longer = known().filter(|(file, known)| known.bytes > layout.asked_bytes(*file)).count();
         let all = if task.only_directories { 0 } else { members.len() };
         let is_whole =
             directories == layout.directories() as usize && (task.only_directories || full == members.len() as usize);
@@ -297,7 +298,12 @@ impl Trees {
                 format_bytes(bytes)
             )
         };
-        remark(sentence, (!is_whole && !task.limited) || !is_seen)
+        // What was appended to stays, as Vdbench's restart leaves it.
+        let longer = match longer {
+            0 => String::new(),
+            count => format!("; {} longer than asked for, format=yes makes them anew", grouped(count as f64)),
+        };
+        remark(format!("{sentence}{longer}"), (!is_whole && !task.limited) || !is_seen)
     }
 
     /// Lists what is below the anchor of a tree that is known to be whole; says what that finds, and whether all of it is there.

@@ -70,7 +70,7 @@ impl Trees {
             let is_lost = |file: &u32| {
                 let known = state.file(*file);
                 let grows = one.job.made.is_some() && known.bytes < layout.asked_bytes(*file);
-                known.exists && known.bytes > 0 && (deletes || grows)
+                known.exists && (grows || (deletes && known.bytes > 0))
             };
             let mut lost = (0..layout.files()).filter(is_lost);
             if let Some(first) = lost.next() {

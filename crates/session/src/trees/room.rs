@@ -3,7 +3,7 @@
 use super::error::{TreeUseError, TreeUseErrorKind};
 use super::preflight::fails;
 use super::{Trees, usage};
-use plan::{Plan, TreeUse};
+use plan::{FileSizes, Plan, TreeUse};
 use quantity::figures::grouped;
 use quantity::text::format_bytes;
 use std::collections::BTreeMap;
@@ -83,7 +83,20 @@ fn need_of(plan: &Plan, run: &plan::Run, one: &TreeUse) -> Result<Room, TreeUseE
     if task.only_directories {
         return Ok(Room { bytes: 0, entries: directories });
     }
-    Ok(Room { bytes: members.asked_bytes(&layout), entries: directories + u64::from(members.len()) })
+    // Data takes whole blocks. How many bytes are in the last one of each file is not known for all sizes: half a block is the mean.
+    let block = plan.trees.get(one.tree).map_or(0, |spec| block_at(&spec.anchor));
+    let bytes = match &one.shape.sizes {
+        FileSizes::Fixed(size) if block > 0 => {
+            size.div_ceil(block).saturating_mul(block).saturating_mul(u64::from(members.len()))
+        }
+        _ => members.asked_bytes(&layout).saturating_add(u64::from(members.len()).saturating_mul(block / 2)),
+    };
+    Ok(Room { bytes, entries: directories + u64::from(members.len()) })
+}
+
+/// Bytes of a block of the file system of a path; 0: it does not say.
+fn block_at(path: &Path) -> u64 {
+    path.ancestors().find_map(|ancestor| rustix::fs::statvfs(ancestor).ok()).map_or(0, |found| found.f_frsize)
 }
 
 /// What is free on the file system of a path, or of where it will be; `None`: it does not say.
