@@ -13,6 +13,7 @@ mod expansion_input;
 mod file_runs;
 mod file_systems;
 mod file_works;
+mod flow_conflicts;
 mod flows;
 mod format_flags;
 mod general;
