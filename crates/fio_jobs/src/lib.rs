@@ -9,6 +9,7 @@
 mod arithmetic;
 mod catalogue;
 mod ends;
+mod entry_engine;
 mod jobs;
 mod options;
 mod print;

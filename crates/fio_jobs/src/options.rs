@@ -2,9 +2,9 @@
 
 use crate::catalogue::{self, OPTIONS, OptionEffect};
 use crate::ends::EndOptions;
+use crate::entry_engine::EntryEngine;
 use crate::replay_options::{ReplayOptions, kinds};
 use crate::source::Line;
-use crate::to_entries::EntryEngine;
 use crate::unsupported;
 use crate::value::{Amount, MICROSECOND_NS, PerOp, Units, names, per_op};
 use crate::words::{

@@ -1,6 +1,6 @@
 //! Jobs of fio's engines for names, as a job file says them.
 
-use crate::to_entries::EntryEngine;
+use crate::entry_engine::EntryEngine;
 use crate::to_plan::base_name;
 use crate::words_out::{Lines, time};
 use parameter_text::shortest::bytes;

@@ -4,6 +4,7 @@
 //! fio counts one I/O for each `bs` in a file's size, and does its operation at the first of them: the others do nothing. Here each file is one
 //! operation, and [`CountedAs`] says what fio's outputs make of it.
 
+use crate::entry_engine::EntryEngine;
 use crate::jobs::JobSection;
 use crate::options::{Options, Pattern};
 use crate::targets::{Targets, folder};
@@ -15,41 +16,6 @@ use plan::{
     TargetOrder, TransferSize, TreeLoad, TreeNames, TreeShape, TreeSpec, TreeTask, TreeUse, Workload,
 };
 use std::path::PathBuf;
-
-/// An engine for names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EntryEngine {
-    /// fio's name.
-    pub(crate) name: &'static str,
-    pub(crate) kind: OperationKind,
-    pub(crate) are_directories: bool,
-}
-
-/// All of them.
-const ENGINES: [EntryEngine; 6] = [
-    EntryEngine { name: "filecreate", kind: OperationKind::Create, are_directories: false },
-    EntryEngine { name: "filestat", kind: OperationKind::Getattr, are_directories: false },
-    EntryEngine { name: "filedelete", kind: OperationKind::Delete, are_directories: false },
-    EntryEngine { name: "dircreate", kind: OperationKind::Mkdir, are_directories: true },
-    EntryEngine { name: "dirstat", kind: OperationKind::Getattr, are_directories: true },
-    EntryEngine { name: "dirdelete", kind: OperationKind::Rmdir, are_directories: true },
-];
-
-impl EntryEngine {
-    pub(crate) fn of_name(name: &str) -> Option<Self> {
-        ENGINES.into_iter().find(|engine| engine.name == name)
-    }
-
-    /// The one that does this.
-    pub(crate) fn of(kind: OperationKind, are_directories: bool) -> Option<Self> {
-        ENGINES.into_iter().find(|engine| (engine.kind, engine.are_directories) == (kind, are_directories))
-    }
-
-    /// Does it make its entries itself?
-    fn makes(self) -> bool {
-        matches!(self.kind, OperationKind::Create | OperationKind::Mkdir)
-    }
-}
 
 /// What is wrong: the option, a sentence, and what to do.
 type Wrong = (&'static str, String, &'static str);

@@ -2,7 +2,7 @@
 
 use super::below::{open_below, open_entry};
 use super::find::Found;
-use super::lane::Need;
+use super::need::Need;
 use super::thread::{Failure, Performed, TreeThread};
 use super::transfers::{How, flags_of};
 use plan::generate::OperationKind;

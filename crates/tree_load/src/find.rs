@@ -1,6 +1,6 @@
 //! Looking for a file or directory to which an operation can be done.
 
-use super::lane::Need;
+use super::need::Need;
 use super::thread::TreeThread;
 use std::sync::atomic::Ordering;
 use tree::{FileState, Tree};

@@ -1,7 +1,7 @@
 //! What a flow does with the data of its file.
 
-use super::flow::is_at_next_place;
 use super::flow_file::FlowFile;
+use super::flow_kinds::is_at_next_place;
 use super::thread::{Failure, TreeThread};
 use super::tickets::{below, chance};
 use super::transfers::through;

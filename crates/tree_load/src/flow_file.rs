@@ -1,7 +1,7 @@
 //! The file of a part of a flow: what is open, and which names it has beside its own.
 
 use super::find::Found;
-use super::flow::{Part, needs_open};
+use super::flow_kinds::{Part, needs_open};
 use super::lane::TreeLane;
 use super::thread::{Failure, TreeThread};
 use super::transfers::{flags_of, is_alone};

@@ -3,9 +3,9 @@
 //! A name that the file has beside its own is made so that nothing is replaced, and only what was made is ever removed.
 
 use super::below::{in_directory, open_below};
-use super::flow::Part;
 use super::flow_data::Place;
 use super::flow_file::{FlowFile, FlowSlot};
+use super::flow_kinds::Part;
 use super::thread::{Failure, TreeThread};
 use super::transfers::flags_of;
 use super::xattrs::{self, Attributed};

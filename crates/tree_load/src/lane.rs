@@ -1,6 +1,7 @@
 //! A workload in one tree: what its threads share.
 
-use super::flow::FlowMemory;
+use super::flow_kinds::FlowMemory;
+use super::need::Need;
 use super::phases::Phases;
 use super::tickets::{Kinds, Ticket, Tickets, Turns, below, chance, unit};
 use crate::run::TreeRun;
@@ -13,27 +14,6 @@ use tree::Tree;
 
 /// Files of a tree that several threads have open at a time, and how many (`fileio=(random,shared)`).
 pub(crate) type SharedFiles = Arc<Mutex<HashMap<u32, u32>>>;
-
-/// What a lane needs of a file or directory before it can do its operation to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
-    /// A file that exists.
-    Existing,
-    /// One that has data as well.
-    Filled,
-    /// One that does not exist, in a directory that does.
-    Missing,
-    /// One that is to have data, and exists or can be made.
-    Writable,
-    /// One that is to have data, and exists.
-    Writing,
-    /// A file that exists, or can be made.
-    Makeable,
-    /// The same, of a directory that does not exist, and above which all do.
-    NewDirectory,
-    /// A directory that exists and is empty.
-    EmptyDirectory,
-}
 
 /// A workload in one tree.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! A run's lanes in trees, made of its plan, and their threads.
 
-use super::flow::{self, FlowMemory};
+use super::flow_kinds::{self, FlowMemory};
 use super::format;
-use super::lane::{Need, SharedFiles, TreeLane, TreeLanes};
+use super::lane::{SharedFiles, TreeLane, TreeLanes};
+use super::need::Need;
 use super::phases::Phases;
 use super::thread::TreeThread;
 use super::tickets::{Kinds, Tickets, Turns, chance};
@@ -206,7 +207,7 @@ fn make_lane(
     let keeps_places = is_sequential
         && match &load.task {
             TreeTask::Format(_) => false,
-            TreeTask::Flow(steps) => steps.iter().any(|step| flow::is_at_next_place(step.op)),
+            TreeTask::Flow(steps) => steps.iter().any(|step| flow_kinds::is_at_next_place(step.op)),
             _ => load.stop_after.is_some(),
         };
     let left_at = keeps_places.then(|| (0..tree.layout().files()).map(|_| AtomicU64::new(0)).collect());
@@ -235,7 +236,7 @@ fn make_lane(
         helpers: Vec::new(),
         left_at,
         flow: FlowMemory::new(load, layout.files()),
-        shared: (load.access == FileOrder::RandomShared && flow::may_share(&load.task))
+        shared: (load.access == FileOrder::RandomShared && flow_kinds::may_share(&load.task))
             .then(|| Arc::clone(shared.entry(used.tree).or_default())),
         guards: [false; 2],
         phases: Phases::new(threads),
@@ -287,17 +288,17 @@ fn helpers_of(lane: &TreeLane, lanes: &[TreeLane]) -> Vec<usize> {
         let makes_directories = does(other, OperationKind::Mkdir);
         let makes_files =
             does(other, OperationKind::Create) || (does(other, OperationKind::Write) && other.is_sequential());
-        let makes_files = makes_files || flow::makes_files(&other.load.task);
+        let makes_files = makes_files || flow_kinds::makes_files(&other.load.task);
         let removes_files = does(other, OperationKind::Delete) || does(other, OperationKind::Move);
         let helps_with = |need: &Need| match need {
             Need::Existing | Need::Writing => makes_files,
-            Need::Filled => makes_files || flow::writes(&other.load.task),
+            Need::Filled => makes_files || flow_kinds::writes(&other.load.task),
             Need::Missing => removes_files || makes_directories,
             Need::Writable | Need::Makeable => makes_directories,
             Need::NewDirectory => does(other, OperationKind::Rmdir),
             Need::EmptyDirectory => removes_files || makes_directories,
         };
-        let helps_here = flow::needs_of(lane).iter().any(helps_with);
+        let helps_here = flow_kinds::needs_of(&lane.load.task, lane.need).iter().any(helps_with);
         let helps_by_bringing = matches!(lane.need, Need::Existing | Need::Writing | Need::Filled);
         (is_here && helps_here) || (brings && helps_by_bringing) || (is_there && makes_directories)
     };

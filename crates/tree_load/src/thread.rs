@@ -1,8 +1,9 @@
 //! A thread that works in a tree: when it does the next operation, and what is noted of it.
 
 use super::below::{KeptDirectory, in_directory};
-use super::flow::{self, Recent};
-use super::lane::{Need, TreeLane, TreeLanes};
+use super::flow_kinds::{self, Recent};
+use super::lane::{TreeLane, TreeLanes};
+use super::need::Need;
 use super::tickets::{Ticket, chance};
 use crate::run::{Begun, Done, Failed, TreeStats};
 use plan::TreeTask;
@@ -135,7 +136,7 @@ impl<'a> TreeThread<'a> {
         content: Option<ContentGenerator>,
     ) -> Self {
         let most = match &lane.load.task {
-            TreeTask::Flow(steps) => flow::memory(steps, &lane.load.transfer),
+            TreeTask::Flow(steps) => flow_kinds::memory(steps, &lane.load.transfer),
             _ if lane.moves_data() => usize::try_from(lane.load.transfer.max_bytes()).unwrap_or(0),
             _ => 0,
         };

@@ -4,6 +4,7 @@ use crate::commands;
 use crate::expansion_input::ExpansionInput;
 use crate::file_systems::{FileSystem, shown};
 use crate::file_works::{FileWork, FormatWork, check_mix, needs_target};
+use crate::flow_conflicts;
 use crate::flows;
 use crate::run::{Definition, Loop, RateParam, RateValue};
 use crate::shares::{SharePart, divide};
@@ -120,7 +121,7 @@ fn choose(context: &mut ReadingContext, material: &ExpansionInput<'_>, definitio
         if systems.is_empty()
             || !check_mix(context, work)
             || !check_operations(context, definition, work)
-            || !flows::check_run(context, definition, work)
+            || !flow_conflicts::check_run(context, definition, work)
         {
             return None;
         }

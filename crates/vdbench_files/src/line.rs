@@ -33,3 +33,8 @@ impl Line {
         TextSpan { source: self.source, start: from, len: until.saturating_sub(from) }
     }
 }
+
+/// A length or index as 32 bits; all texts together are far smaller.
+pub(crate) fn index_u32(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}

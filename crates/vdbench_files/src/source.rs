@@ -1,6 +1,6 @@
 //! Files into lines: comments, includes, `eof`, variables; every byte keeps the place that it came from.
 
-use crate::line::Line;
+use crate::line::{Line, index_u32};
 use crate::param::Param;
 use crate::scan::Scanner;
 use crate::variables::Variables;
@@ -260,9 +260,4 @@ fn unresolved(text: &str) -> Option<(char, &str)> {
     let name = &text[from + 1..];
     let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
     name.starts_with(|c: char| c.is_ascii_alphabetic()).then(|| (mark, &name[..end]))
-}
-
-/// A length or index as 32 bits; all texts together are far smaller.
-pub(crate) fn index_u32(value: usize) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,6 @@
 //! Variables of parameter files: values from the command line, and defaults of `variable=` lines.
 
-use crate::line::{COMMAND_LINE, Line};
-use crate::source::index_u32;
+use crate::line::{COMMAND_LINE, Line, index_u32};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::{ParameterText, TextSpan};
 use quantity::suggest::did_you_mean;

@@ -6,6 +6,7 @@
 
 mod error;
 mod numbered;
+mod places;
 mod preflight;
 mod room;
 mod usage;
@@ -14,8 +15,8 @@ pub use error::{TreeUseError, TreeUseErrorKind};
 
 use output::FileAccess;
 use output::Folder;
+use places::fails;
 use plan::{FormatTask, Plan, Run, TreeSpec};
-use preflight::fails;
 use quantity::figures::grouped;
 use quantity::text::format_bytes;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Trees whose entries are numbered (fio's engines for names): their directory may hold anything else, and keeps nothing about them.
 
 use super::error::TreeUseErrorKind;
-use super::preflight::{fails, resolved};
+use super::places::{fails, resolved};
 use super::{TreeRemark, TreeUseError, Trees, usage};
 use plan::{EntryJob, Plan, Run, TreeSpec, TreeUse};
 use quantity::figures::grouped;

@@ -1,21 +1,17 @@
 //! Looks at every anchor that a run uses before anything is opened or written.
 
 use super::error::{TreeUseError, TreeUseErrorKind};
+use super::places::{fails, resolved};
 use super::usage::{self, Usage};
 use super::{Place, Trees, numbered};
 use plan::{Plan, Run, TreeShape, TreeSpec, TreeUse};
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tree::{Anchor, Opening, Tree};
 
 /// The list of users is not read further, bytes.
 const USERS_MAX: u64 = 1 << 20;
-
-pub(super) fn fails(spec: &TreeSpec, kind: impl Into<TreeUseErrorKind>) -> TreeUseError {
-    TreeUseError { name: spec.name.clone(), kind: kind.into() }
-}
 
 /// All checks; `recording`: the directory that is going to be made.
 pub(super) fn inspect(plan: &Plan, recording: Option<&Path>) -> Result<Trees, TreeUseError> {
@@ -91,27 +87,6 @@ fn open(plan: &Plan, trees: &mut Trees, (at, spec, usage): (usize, &TreeSpec, &U
     }
     place.anchor = Some(anchor);
     Ok(())
-}
-
-/// Without links and `..`, also where the last directories are missing.
-pub(super) fn resolved(path: &Path) -> Result<PathBuf, TreeUseErrorKind> {
-    let action = |source| tree::TreeError::System { action: "find the anchor", path: path.to_owned(), source };
-    for ancestor in path.ancestors() {
-        let here = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
-        match std::fs::canonicalize(here) {
-            Ok(real) => {
-                let rest = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
-                if rest.components().any(|part| part == Component::ParentDir) {
-                    return Err(TreeUseErrorKind::GoesBack { path: path.to_owned() });
-                }
-                // A join with nothing would add a slash.
-                return Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) });
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(action(error).into()),
-        }
-    }
-    Err(action(std::io::Error::from(ErrorKind::NotFound)).into())
 }
 
 /// Refuses a place where a mistake would cost most.

@@ -1,7 +1,7 @@
 //! Whether file systems have room for the trees that formats are to make on them.
 
 use super::error::{TreeUseError, TreeUseErrorKind};
-use super::preflight::fails;
+use super::places::fails;
 use super::{Trees, usage};
 use plan::{FileSizes, Plan, TreeUse};
 use quantity::figures::grouped;
