@@ -33,7 +33,8 @@ static IS_MISSING: AtomicBool = AtomicBool::new(false);
 /// # Errors
 /// `ELOOP`: there is a link on the way; `EXDEV`: another file system begins there; and those of `openat2(2)`.
 pub(crate) fn open_below(anchor: BorrowedFd<'_>, path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    // Without `O_NOFOLLOW`, which hides that it is a link where a directory is asked for.
+    let flags = flags | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
     if !IS_MISSING.load(Ordering::Relaxed) {
         match rustix::fs::openat2(anchor, path, flags, mode, resolve) {
@@ -41,7 +42,7 @@ pub(crate) fn open_below(anchor: BorrowedFd<'_>, path: &[u8], flags: OFlags, mod
             other => return other,
         }
     }
-    rustix::fs::openat(anchor, path, flags, mode)
+    rustix::fs::openat(anchor, path, flags | OFlags::NOFOLLOW, mode)
 }
 
 /// Opens an entry of a directory that was opened by [`open_below`], or makes it.

@@ -6,7 +6,7 @@ use super::thread::{Failure, Performed, TreeThread};
 use super::tickets::{Ticket, below, chance, unit};
 use plan::generate::OperationKind;
 use plan::{FileOrder, OpenFlags, StopAfter, TransferSize, TreeTask};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::ops::ControlFlow;
@@ -362,12 +362,12 @@ pub(crate) enum How {
 ///
 /// # Errors
 /// `EMLINK`: it has more names; `EAGAIN`: something else stands there now.
-pub(crate) fn is_alone(at: (BorrowedFd<'_>, &CStr), opened: &Stat, most: u64) -> Result<(), Errno> {
-    let now = rustix::fs::statat(at.0, at.1, AtFlags::SYMLINK_NOFOLLOW)?;
-    if (now.st_dev, now.st_ino) != (opened.st_dev, opened.st_ino) {
+pub(crate) fn is_alone(at: (BorrowedFd<'_>, &CStr), opened: &Stat, most: u32) -> Result<(), Errno> {
+    let now = rustix::fs::statx(at.0, at.1, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::INO | StatxFlags::NLINK)?;
+    if now.stx_ino != opened.st_ino {
         return Err(Errno::AGAIN);
     }
-    if now.st_nlink > most { Err(Errno::MLINK) } else { Ok(()) }
+    if now.stx_nlink > most { Err(Errno::MLINK) } else { Ok(()) }
 }
 
 /// Past the page cache, a transfer must be a multiple of the device's block. One that is not, as the last one of many files, goes

@@ -117,11 +117,31 @@ fn jobs_by_seed_count_and_leave_what_fio_counts_and_leaves() {
         let (theirs, ours) = (bench(&text, &before), bench(&text, &before));
         let fio = TestCommand::new("fio").args(["jobs.fio", "--output-format=json", "--output=fio.json"]);
         let code = fio.dir(theirs.path("")).run().unwrap().code;
-        let ended = run(&ours, &[]);
+        // What is there before is a foreign file's: it must be said that it may be lost.
+        let ended = run(&ours, &["--destroy", "data"]);
         assert_eq!(ended.code == Some(0), code == Some(0), "seed {seed}: {text}\n{ended:?}");
         assert_eq!(counted(&ours.path("ours.json")), counted(&theirs.path("fio.json")), "seed {seed}: {text}");
         assert_eq!(left(&ours.path("data")), left(&theirs.path("data")), "seed {seed}: {text}");
         assert_eq!(std::fs::read(ours.path("data").join("foreign")).unwrap(), b"was here");
+    }
+}
+
+#[test]
+fn files_that_have_a_jobs_names_are_lost_only_where_that_is_said() {
+    for (engine, lost) in [("filedelete", true), ("filestat", false), ("filecreate", false)] {
+        let size = if engine == "filestat" { 8 } else { 4096 };
+        let text = format!("[j]\nioengine={engine}\ndirectory=data\nnrfiles=3\nfilesize={size}\nbs={size}\n");
+        let scratch = bench(&text, &["j.0.1".to_string()]);
+        let refused = run(&scratch, &[]);
+        if !lost {
+            refused.expect_code(0);
+            continue;
+        }
+        let refused = refused.expect_code(7);
+        assert!(refused.stderr.contains("1 file(s) of its names, as j.0.1, are in data already"), "{refused:?}");
+        assert_eq!(left(&scratch.path("data")), BTreeMap::from([("j.0.1".to_string(), 8)]));
+        run(&scratch, &["--destroy", "data"]).expect_code(0);
+        assert!(left(&scratch.path("data")).is_empty());
     }
 }
 

@@ -10,10 +10,11 @@ const RUNS: [(&str, &[&str]); 2] =
 
 /// An operation, the system calls that do it, what a line of strace has besides, and what it may not have.
 const KINDS: [(&str, &[&str], &str, &str); 7] = [
-    ("getattr", &["newfstatat(", "statx("], ".dir/vdb_f", "+++"),
+    // Whose file it is that was opened for writing, `statx` asks.
+    ("getattr", &["newfstatat("], "\"vdb_f", "+++"),
     ("setattr", &["utimensat("], "vdb_f", "+++"),
-    ("access", &["faccessat(", "faccessat2("], ".dir/vdb_f", "+++"),
-    ("create", &["openat(", "openat2("], "/vdb_f", "+++"),
+    ("access", &["faccessat(", "faccessat2("], "\"vdb_f", "+++"),
+    ("create", &["openat(", "openat2("], "\"vdb_f", "+++"),
     ("delete", &["unlinkat("], "vdb_f", "AT_REMOVEDIR"),
     ("read", &["pread64("], ".file>, ", "+++"),
     ("write", &["pwrite64("], ".file>, ", "+++"),
