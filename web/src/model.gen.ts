@@ -257,7 +257,7 @@ export interface RunSummary {
   iops: number | null;
   /** Bytes per second. */
   bytes_per_s: number | null;
-  /** Reads ÷ operations, per cent. */
+  /** Operations that read data ÷ those that read or write data, per cent; `None` where there are neither. */
   read_percent: number | null;
   /** Kinds of operations, in words, of a run that does more to files than read and write them. */
   on_files?: string;

@@ -537,7 +537,7 @@ impl Sum {
         let total = &mut self.sample;
         total.present |= sample.present;
         total.count += sample.count;
-        total.reads += sample.reads;
+        total.data += sample.data;
         total.response.merge(&sample.response);
         total.service.merge(&sample.service);
         total.backlog = total.backlog.known().zip(sample.backlog.known()).map(|(most, now)| most.max(now)).into();

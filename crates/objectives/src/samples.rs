@@ -3,7 +3,7 @@
 use super::names::{Clock, Quantity, Statistic};
 use quantity::histogram::Histogram;
 use rates::{FigureBounds, OperationTimes};
-use rates::{KnownSum, OpCount};
+use rates::{DataOps, KnownSum, OpCount};
 
 /// Counts and times of the lanes of one selector.
 #[derive(Clone, Debug, Default)]
@@ -13,7 +13,8 @@ pub(super) struct Sample {
     /// Length of the time that it is about.
     pub(super) seconds: f64,
     pub(super) count: OpCount,
-    pub(super) reads: i64,
+    /// Operations that read and that wrote data.
+    pub(super) data: DataOps,
     pub(super) response: OperationTimes,
     pub(super) service: OperationTimes,
     pub(super) wait: OperationTimes,
@@ -34,7 +35,7 @@ impl Sample {
     pub(super) fn add(&mut self, op: &str, count: OpCount, response: &Histogram, service: &Histogram) {
         self.present = true;
         self.count += count;
-        self.reads += if op == "read" { count.ops } else { 0 };
+        self.data.add(op, count.ops);
         self.response.ended.merge(response);
         self.service.ended.merge(service);
     }
@@ -90,7 +91,7 @@ impl Sample {
             Quantity::Offered => per_second(self.count.arrivals.known()?),
             Quantity::Achieved => per_second(self.count.ops),
             Quantity::Throughput => per_second(self.count.bytes),
-            Quantity::ReadShare => (self.count.ops > 0).then(|| self.reads as f64 / self.count.ops as f64),
+            Quantity::ReadShare => self.data.read_share(),
             Quantity::InFlight => self.in_flight.filter(|_| self.present),
             Quantity::Backlog => counted(self.backlog.known()?),
             // Silence that may have been a stall (what was due is not recorded) is no stall of length 0.

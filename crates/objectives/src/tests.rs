@@ -154,6 +154,25 @@ fn check(text: &str, seconds: &[Second], expect: Judgement) -> ObjectiveVerdict 
 }
 
 #[test]
+fn every_operation_can_be_chosen_and_those_that_read_are_the_reads() {
+    for op in rates::OPS {
+        let text = format!("response_ns_p99{{op={op}}} < 5ms");
+        assert!(super::Condition::parse(&text).is_ok(), "{text}");
+    }
+    assert!(super::Condition::parse("response_ns_p99{op=apend} < 5ms").is_err());
+    let share = |done: &[(&str, i64)]| {
+        let mut sample = crate::samples::Sample::default();
+        let none = Histogram::default();
+        for (op, ops) in done {
+            sample.add(op, rates::OpCount { ops: *ops, ..rates::OpCount::default() }, &none, &none);
+        }
+        sample.data.read_percent()
+    };
+    assert_eq!(share(&[("readfile", 2), ("mmapread", 1), ("append", 9), ("open", 50)]), Some(25.0));
+    assert_eq!((share(&[("read", 2), ("close", 2)]), share(&[("fsync", 3)])), (Some(100.0), None));
+}
+
+#[test]
 fn figures_of_the_whole_run_leave_the_warm_up_out() {
     use Judgement::{Met, Missed};
     let run = [FAST, FAST, FAST, SLOW];

@@ -1,6 +1,6 @@
 //! Intervals of a run and its totals.
 
-use crate::op_count::{OpCount, OpCounts, sum_of};
+use crate::op_count::{OpCount, OpCounts};
 use crate::stall::is_stalled;
 use crate::{KnownSum, OperationTimes};
 use quantity::histogram::Histogram;
@@ -60,7 +60,7 @@ impl IntervalFacts {
 
     /// Nothing came back, well or failed, although something was waiting all the time.
     pub fn is_stalled(&self) -> bool {
-        self.phase != LoadPhase::Paused && is_stalled(&sum_of(&self.ops), self.in_flight, self.backlog)
+        self.phase != LoadPhase::Paused && is_stalled(&self.ops.sum(), self.in_flight, self.backlog)
     }
 
     /// `value` per second.

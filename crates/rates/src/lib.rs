@@ -37,7 +37,9 @@ pub use machine_rates::{
     CpuPoint, DiskPoint, MemoryPoint, NetPoint, PoolPoint, PressurePoint, TasksPoint, WaitPoint, cpu, disks,
     is_loopback, memory, nets, pools, pressure, printed_pools, shares as cpu_shares, tasks, waits,
 };
-pub use op_count::{OPS, OpCount, OpCounts, is_of_trees, sum_of};
+pub use op_count::{
+    DataOps, OPS, OpCount, OpCounts, is_of_trees, moves_data, op_name, op_place, reads_data, writes_data,
+};
 pub use part::{LoadPart, LoadSlice};
 pub use stall::{Stall, is_stalled};
 pub use times::{FigureBounds, OperationTimes};

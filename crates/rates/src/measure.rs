@@ -96,7 +96,7 @@ pub static MEASURES: [LoadMeasure; 17] = [
         |part| (part.ops > 0.0).then(|| FigureBounds::exact(part.bytes / part.ops)),
     ),
     measure(("read_percent", "share of reads", Unit::Percent), BetterDirection::Neither, MeasureKind::Plain, |part| {
-        (part.ops > 0.0).then(|| FigureBounds::exact(100.0 * part.reads / part.ops))
+        part.data.read_percent().map(FigureBounds::exact)
     }),
     measure(
         ("response_ns_mean", "mean response", NS),

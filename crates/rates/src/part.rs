@@ -1,6 +1,6 @@
 //! Sums over some slices of a load.
 
-use crate::{FigureBounds, OperationTimes};
+use crate::{DataOps, FigureBounds, OperationTimes};
 use quantity::histogram::Histogram;
 
 /// What happened in a stretch of time.
@@ -12,8 +12,8 @@ pub struct LoadSlice {
     pub length_s: f64,
     /// Completions.
     pub ops: f64,
-    /// Completed reads.
-    pub reads: f64,
+    /// Completed operations that read and that wrote data.
+    pub data: DataOps,
     /// Bytes moved.
     pub bytes: f64,
     /// Mean number in flight.
@@ -29,8 +29,8 @@ pub struct LoadPart {
     pub seconds: f64,
     /// Completions.
     pub ops: f64,
-    /// Completed reads.
-    pub reads: f64,
+    /// Completed operations that read and that wrote data.
+    pub data: DataOps,
     /// Bytes moved.
     pub bytes: f64,
     /// Mean number in flight × seconds; `None` where it is not known.
@@ -45,12 +45,14 @@ impl LoadPart {
     /// The sum of slices, whose service times are not looked at.
     pub fn of(slices: &[LoadSlice]) -> Self {
         let sum = |of: fn(&LoadSlice) -> f64| slices.iter().map(of).sum::<f64>();
+        let mut data = DataOps::default();
+        slices.iter().for_each(|slice| data += slice.data);
         let mut response = Histogram::default();
         slices.iter().for_each(|slice| response.merge(&slice.response));
         Self {
             seconds: sum(|slice| slice.length_s),
             ops: sum(|slice| slice.ops),
-            reads: sum(|slice| slice.reads),
+            data,
             bytes: sum(|slice| slice.bytes),
             in_flight_s: slices.iter().map(|slice| Some(slice.in_flight? * slice.length_s)).sum(),
             response: OperationTimes::ended(response),

@@ -3,7 +3,7 @@
 use crate::{RunHeader, output_error};
 use objectives::ObjectiveVerdict;
 use quantity::output::{OutputForm, VisibleOutput};
-use rates::{OPS, OpCount, UnfinishedOperations};
+use rates::{OpCount, UnfinishedOperations};
 use recording::rows::{CommandExecution, RunEnd};
 use recording::{RecordingError, RowBatch, Sink};
 use serde_json::{Value, json};
@@ -40,14 +40,14 @@ fn whole(value: f64) -> i64 {
 
 /// The object of one interval, without a line break; `data_seed` is that of the data that is written, where it is known.
 pub fn json_line(line: &IntervalLine, data_seed: Option<&str>) -> String {
-    let ops: serde_json::Map<String, Value> = OPS
-        .iter()
-        .zip(&line.by_op)
+    let ops: serde_json::Map<String, Value> = line
+        .by_op
+        .named()
         .filter(|(_, count)| count.ops > 0 || count.arrivals.is_positive() || count.errors.is_positive())
         .map(|(name, count)| {
             let value =
                 json!({"arrivals": count.arrivals.known(), "ops": count.ops, "bytes": count.bytes, "errors": count.errors.known()});
-            ((*name).to_string(), value)
+            (name.to_string(), value)
         })
         .collect();
     let mut object = json!({

@@ -5,7 +5,6 @@ use crate::output_error;
 use crate::progress::{Made, RunProgress, TreeMaking, making_line, progress_line};
 use objectives::{Judgement, ObjectiveVerdict};
 use quantity::output::{LinePart, VisibleOutput};
-use rates::OPS;
 use recording::rows::{CommandExecution, Phase};
 use recording::{LoadPhase, PhaseEdge, RecordingError, RowBatch, Sink};
 use std::collections::BTreeMap;
@@ -245,8 +244,7 @@ impl<W: Write> Terminal<W> {
     /// Counts what an interval of a run that makes trees has made.
     fn count_made(&mut self, line: &IntervalLine) {
         let of = |kinds: &[&str]| {
-            let counts = OPS.iter().zip(&line.by_op).filter(|(op, _)| kinds.contains(op));
-            counts.map(|(_, count)| u64::try_from(count.ops).unwrap_or(0)).sum::<u64>()
+            kinds.iter().map(|op| u64::try_from(line.by_op.of(op).ops).unwrap_or(0)).sum::<u64>()
         };
         let made = &mut self.made;
         let (deleted, directories, files) = (of(&["delete", "rmdir"]), of(&["mkdir"]), of(&["create"]));

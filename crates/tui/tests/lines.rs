@@ -4,7 +4,7 @@
 
 use quantity::histogram::Histogram;
 use quantity::output::VisibleOutput;
-use rates::{CpuPoint, KnownSum, OpCount};
+use rates::{CpuPoint, KnownSum, OpCount, OpCounts};
 use recording::rows::{OpInterval, RunTotal, StepInterval};
 use recording::{LoadPhase, RowBatch, Sink};
 use tui::{JsonLines, RunHeader, RunProgress, Terminal, TerminalLook, interval_line, json_line, progress_line};
@@ -27,6 +27,9 @@ fn fold(scale: f64) -> HistogramSummary {
 fn line(phase: &str, ops: i64) -> IntervalLine {
     let count = |ops: i64| OpCount { arrivals: KnownSum::of(ops), ops, bytes: ops * 8192, errors: KnownSum::default() };
     let none = HistogramSummary::default();
+    let mut by_op = OpCounts::default();
+    by_op.add(0, count(ops * 7 / 10));
+    by_op.add(1, count(ops * 3 / 10));
     IntervalLine {
         t_ns: 42_000_000_000,
         t_s: 12.5,
@@ -38,11 +41,7 @@ fn line(phase: &str, ops: i64) -> IntervalLine {
         ops,
         bytes: ops * 8192,
         errors: KnownSum::default(),
-        by_op: std::array::from_fn(|op| match op {
-            0 => count(ops * 7 / 10),
-            1 => count(ops * 3 / 10),
-            _ => OpCount::default(),
-        }),
+        by_op,
         steps: Vec::new(),
         response: if ops > 0 { fold(1000.0) } else { none },
         service: if ops > 0 { fold(900.0) } else { none },
@@ -208,6 +207,27 @@ fn json_lines_are_one_object_per_interval_and_nothing_else() {
             (value["schema"].as_str(), value["ops"].as_i64(), value["errors"].as_i64()),
             (Some("iodyno.interval/1"), Some(100), Some(1))
         );
+    }
+}
+
+#[test]
+fn json_lines_have_every_operation_that_occurred() {
+    let [interval, _] = batches();
+    let row = interval.to_rows::<OpInterval>().unwrap().remove(0);
+    let named = (1..).zip(rates::OPS.into_iter().chain(["of_a_later_version"]));
+    let rows: Vec<OpInterval> = named
+        .map(|(ops, op)| OpInterval { op: op.to_string(), ops, bytes: ops * 512, ..row.clone() })
+        .collect();
+    let mut out = Vec::new();
+    let mut lines = JsonLines::new(VisibleOutput::new(&mut out));
+    lines.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();
+    lines.commit().unwrap();
+    let object: serde_json::Value = serde_json::from_str(String::from_utf8(out).unwrap().trim()).unwrap();
+    assert_eq!(object["by_op"].as_object().unwrap().len(), rows.len());
+    for row in &rows {
+        let name = if rates::OPS.contains(&row.op.as_str()) { row.op.as_str() } else { "other" };
+        let of = &object["by_op"][name];
+        assert_eq!((of["ops"].as_i64(), of["bytes"].as_i64()), (Some(row.ops), Some(row.bytes)), "{name}");
     }
 }
 

@@ -4,7 +4,7 @@ mod ending;
 mod fold;
 
 use rates::{
-    CpuPoint, DiskPoint, IntervalFacts, MemoryPoint, NetPoint, OPS, OpCount, PhaseSpan, PoolPoint, PressurePoint,
+    CpuPoint, DiskPoint, IntervalFacts, MemoryPoint, NetPoint, OpCount, PhaseSpan, PoolPoint, PressurePoint,
     Stall, StepFacts, TasksPoint, TotalFacts, UnfinishedOperations, WaitPoint, base_title,
 };
 use recording::{LoadPhase, Manifest, PhaseEdge, Reader, RecordingState, Row, rows};
@@ -393,7 +393,7 @@ impl RunFacts {
             }
         }
         self.totals.sort_by(|a, b| {
-            let place = |total: &TotalFacts| OPS.iter().position(|op| *op == total.op);
+            let place = |total: &TotalFacts| rates::op_place(&total.op);
             (&a.phase, &a.workload, &a.target, place(a)).cmp(&(&b.phase, &b.workload, &b.target, place(b)))
         });
     }

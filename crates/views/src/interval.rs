@@ -3,7 +3,7 @@
 use crate::{HistogramSummary, RunFacts};
 use quantity::histogram::Histogram;
 use rates::CpuPoint;
-use rates::{KnownSum, OPS, OpCount, OpCounts};
+use rates::{KnownSum, OpCount, OpCounts, op_place};
 use recording::rows::{Cpu, EngineInterval, OpInterval, Phase, StepInterval};
 use recording::{LoadPhase, RecordingError, RowBatch};
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub struct IntervalLine {
     pub bytes: i64,
     /// Failures.
     pub errors: KnownSum<i64>,
-    /// By operation, in the order of [`OPS`].
+    /// By operation.
     pub by_op: OpCounts,
     /// What operations in trees needed besides, by kind: counts, without arrivals, and service times. In none of the others.
     pub steps: Vec<(String, OpCount, HistogramSummary)>,
@@ -77,9 +77,9 @@ impl IntervalLine {
         self.phase != LoadPhase::Paused && rates::is_stalled(&count, self.in_flight, self.backlog)
     }
 
-    /// Reads ÷ completions, per cent; `None` when nothing completed.
+    /// Operations that read data ÷ those that read or write data, per cent; `None` when neither completed.
     pub fn read_percent(&self) -> Option<f64> {
-        (self.ops > 0).then(|| 100.0 * self.by_op[0].ops as f64 / self.ops as f64)
+        self.by_op.data().read_percent()
     }
 }
 
@@ -170,13 +170,9 @@ impl LineFold {
         line.errors += row.errors;
         line.in_flight += row.in_flight_mean;
         line.backlog += row.backlog;
-        if let Some(op) = OPS.iter().position(|op| *op == row.op) {
-            let sum = &mut line.by_op[op];
-            sum.arrivals += row.arrivals;
-            sum.ops += row.ops;
-            sum.bytes += row.bytes;
-            sum.errors += row.errors;
-        }
+        let count =
+            OpCount { arrivals: row.arrivals.into(), ops: row.ops, bytes: row.bytes, errors: row.errors.into() };
+        line.by_op.add(op_place(&row.op), count);
     }
 
     fn step(&mut self, row: &StepInterval) {

@@ -250,7 +250,7 @@ pub struct RunSummary {
     pub iops: Option<f64>,
     /// Bytes per second.
     pub bytes_per_s: Option<f64>,
-    /// Reads ÷ operations, per cent.
+    /// Operations that read data ÷ those that read or write data, per cent; `None` where there are neither.
     pub read_percent: Option<f64>,
     /// Kinds of operations, in words, of a run that does more to files than read and write them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

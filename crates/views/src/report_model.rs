@@ -176,7 +176,7 @@ fn mean_size(summary: &RunSummary) -> Option<String> {
     (summary.ops > 0.0 && summary.bytes > 0.0).then(|| format_bytes((summary.bytes / summary.ops).round() as u64))
 }
 
-/// "8 KiB operations, 70 % reads", "mkdir and create operations".
+/// "8 KiB operations, 70 % reads", "mkdir and create operations", "append, fsync, readfile and other operations".
 fn load(summary: &RunSummary) -> String {
     if let Some(kinds) = &summary.on_files {
         return format!("{kinds} operations");
@@ -186,6 +186,7 @@ fn load(summary: &RunSummary) -> String {
         Some(reads) if reads >= 99.95 => format!("{size}reads"),
         Some(reads) if reads <= 0.05 => format!("{size}writes"),
         Some(reads) => format!("{size}operations, {reads:.0} % reads"),
+        None if summary.ops > 0.0 => format!("{size}operations"),
         None => "no operations".to_string(),
     }
 }

@@ -5,7 +5,7 @@ use crate::facts::{RecordingFacts, RunFacts};
 use crate::run_summary::run_summary;
 use quantity::histogram::Histogram;
 use rates::{CpuPoint, OperationTimes};
-use rates::{IntervalFacts, OPS, OpCount, TotalFacts};
+use rates::{IntervalFacts, OpCount, TotalFacts, op_place};
 use recording::rows::{Cpu, EngineInterval, OpInterval, Phase, RunEnd, RunTotal};
 use recording::{Manifest, RecordingError, RecordingState, RowBatch};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,10 +59,8 @@ impl RunFold {
         let Some(interval) = self.run.intervals.last_mut() else { return };
         interval.in_flight += row.in_flight_mean;
         interval.backlog += row.backlog;
-        if let Some(op) = OPS.iter().position(|op| *op == row.op) {
-            interval.ops[op].arrivals += row.arrivals;
-            interval.ops[op].ops += row.ops;
-        }
+        let count = OpCount { arrivals: row.arrivals.into(), ops: row.ops, ..OpCount::default() };
+        interval.ops.add(op_place(&row.op), count);
     }
 
     fn total(&mut self, row: RunTotal) {

@@ -2,14 +2,33 @@
 
 use crate::model::{HistogramSummary, RunSummary, StallModel};
 use crate::{RecordingFacts, RunFacts};
-use rates::{OpCount, OperationTimes};
+use rates::{DataOps, OpCount, OperationTimes};
+use std::collections::BTreeMap;
 
-/// `create`, `mkdir, create and write`; `None` of a run without operations on files as a whole.
+/// Most kinds of operations that are named.
+const NAMED_KINDS: usize = 3;
+
+/// `create`, `write, create and mkdir`, `append, fsync, readfile and other`: the kinds that did most, by operations or by bytes,
+/// that with most first. `None` of a run that only reads and writes blocks or files.
 fn on_files(run: &RunFacts) -> Option<String> {
-    let was_done = |op: &&str| run.main_totals().any(|total| total.op == **op && total.count.ops > 0);
-    let kinds: Vec<&str> = rates::OPS.iter().copied().filter(|op| was_done(op)).collect();
-    let is_whole = kinds.iter().any(|op| rates::is_of_trees(op));
-    let (last, others) = kinds.split_last().filter(|_| is_whole)?;
+    let mut done: BTreeMap<&str, OpCount> = BTreeMap::new();
+    for total in run.main_totals().filter(|total| total.count.ops > 0) {
+        *done.entry(&total.op).or_default() += total.count;
+    }
+    let is_data = |op: &&str| rates::reads_data(op) || rates::writes_data(op);
+    if done.is_empty() || (done.keys().any(is_data) && !done.keys().any(|op| rates::is_of_trees(op))) {
+        return None;
+    }
+    let of_all = |of: fn(&OpCount) -> i64| done.values().map(of).sum::<i64>().max(1) as f64;
+    let (ops, bytes) = (of_all(|count| count.ops), of_all(|count| count.bytes));
+    let weight = |count: &OpCount| (count.ops as f64 / ops).max(count.bytes as f64 / bytes);
+    let mut kinds: Vec<(&str, f64)> = done.iter().map(|(op, count)| (*op, weight(count))).collect();
+    kinds.sort_by(|(a, of_a), (b, of_b)| of_b.total_cmp(of_a).then(rates::op_place(a).cmp(&rates::op_place(b))));
+    let mut words: Vec<&str> = kinds.iter().take(NAMED_KINDS).map(|(op, _)| *op).collect();
+    if kinds.len() > NAMED_KINDS {
+        words.push("other");
+    }
+    let (last, others) = words.split_last()?;
     Some(if others.is_empty() { (*last).to_string() } else { format!("{} and {last}", others.join(", ")) })
 }
 
@@ -17,10 +36,10 @@ fn on_files(run: &RunFacts) -> Option<String> {
 pub fn run_summary(facts: &RecordingFacts, run: &RunFacts) -> RunSummary {
     let (mut response, mut service) = (OperationTimes::default(), OperationTimes::default());
     let mut count = OpCount::default();
-    let mut reads = 0;
+    let mut data = DataOps::default();
     for total in run.main_totals() {
         count += total.count;
-        reads += if total.op == "read" { total.count.ops } else { 0 };
+        data.add(&total.op, total.count.ops);
         response.merge(&total.response);
         service.merge(&total.service);
     }
@@ -41,7 +60,7 @@ pub fn run_summary(facts: &RecordingFacts, run: &RunFacts) -> RunSummary {
         errors: errors.known().map(|errors| errors as f64),
         iops: rate(ops),
         bytes_per_s: rate(bytes),
-        read_percent: (ops > 0).then(|| 100.0 * reads as f64 / ops as f64),
+        read_percent: data.read_percent(),
         on_files: on_files(run),
         response: HistogramSummary::of_times(&response),
         service: HistogramSummary::of_times(&service),

@@ -3,7 +3,7 @@
 use crate::run_summary::run_summary;
 use crate::{RecordingFacts, RunFacts};
 use quantity::histogram::Histogram;
-use rates::{CpuPoint, DiskPoint, IntervalFacts, KnownSum, NetPoint, OPS, PoolPoint, PressurePoint};
+use rates::{CpuPoint, DiskPoint, IntervalFacts, KnownSum, NetPoint, OPS, PoolPoint, PressurePoint, op_name};
 use recording::LoadPhase;
 use std::collections::BTreeMap;
 use view::{Axis, Body, Line, LineStyle, MarkKind, Scale, TimeMark};
@@ -25,6 +25,9 @@ pub(crate) use sweep::{is_one_curve, knee_of, load_response, matrix, rate_by, re
 
 /// Most devices with a line of their own.
 const DEVICES: usize = 5;
+
+/// Places of operations: the known ones, and one for all others.
+const PLACES: usize = OPS.len() + 1;
 
 /// Most stalls that are marked in a chart; all are in the table.
 const MARKED_STALLS: usize = 100;
@@ -153,24 +156,26 @@ fn drawing(run: &RunFacts, x: Vec<f64>, y: Axis, lines: Vec<Line>) -> Option<Dra
 
 /// Operations that occur in the run.
 fn present(run: &RunFacts) -> Vec<usize> {
-    (0..OPS.len())
+    (0..PLACES)
         .filter(|op| {
-            run.intervals.iter().any(|interval| interval.ops[*op].ops > 0 || interval.ops[*op].arrivals.is_positive())
+            let counts = run.intervals.iter().map(|interval| interval.ops.at(*op));
+            counts.into_iter().any(|count| count.ops > 0 || count.arrivals.is_positive())
         })
         .collect()
 }
 
 /// Style of one of the operations of a chart: those on blocks have their own, the others by position.
 fn style_of(ops: &[usize], op: usize) -> LineStyle {
-    if !rates::is_of_trees(OPS[op]) {
-        return LineStyle::of_op(OPS[op]);
+    let own = |op: usize| Some(LineStyle::of_op(op_name(op))).filter(|style| *style != LineStyle::Total);
+    if let Some(style) = own(op) {
+        return style;
     }
     if let [_] = ops {
         return LineStyle::Total;
     }
     // The first two colours are those of reads and writes.
-    let first = if ops.iter().any(|other| !rates::is_of_trees(OPS[*other])) { 2 } else { 0 };
-    LineStyle::category(first + ops.iter().filter(|other| **other < op && rates::is_of_trees(OPS[**other])).count())
+    let first = if ops.iter().any(|other| own(*other).is_some()) { 2 } else { 0 };
+    LineStyle::category(first + ops.iter().filter(|other| **other < op && own(**other).is_none()).count())
 }
 
 pub(crate) fn iops(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
@@ -179,8 +184,8 @@ pub(crate) fn iops(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
         let arrivals: KnownSum<i64> = interval.ops.iter().map(|count| count.arrivals).sum();
         arrivals.known().filter(|_| interval.phase != LoadPhase::Drain).map(|arrivals| interval.per_second(arrivals))
     };
-    let by_op: Vec<_> = (0..OPS.len())
-        .map(|op| move |interval: &IntervalFacts| Some(interval.per_second(interval.ops[op].ops)))
+    let by_op: Vec<_> = (0..PLACES)
+        .map(|op| move |interval: &IntervalFacts| Some(interval.per_second(interval.ops.at(op).ops)))
         .collect();
     let mut lines: Vec<OverTime<'_>> = Vec::new();
     if run.offered.is_some() {
@@ -188,12 +193,12 @@ pub(crate) fn iops(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     }
     let ops = present(run);
     match ops.as_slice() {
-        [op] => lines.push((OPS[*op], style_of(&ops, *op), &by_op[*op])),
+        [op] => lines.push((op_name(*op), style_of(&ops, *op), &by_op[*op])),
         several => {
             lines.push(("all", LineStyle::Total, &total));
             lines.extend(several.iter().map(|op| {
                 let of: &dyn Fn(&IntervalFacts) -> Option<f64> = &by_op[*op];
-                (OPS[*op], style_of(&ops, *op), of)
+                (op_name(*op), style_of(&ops, *op), of)
             }));
         }
     }
@@ -203,18 +208,20 @@ pub(crate) fn iops(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
 pub(crate) fn throughput(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
     let total =
         |interval: &IntervalFacts| Some(interval.per_second(interval.ops.iter().map(|count| count.bytes).sum()));
-    let by_op: Vec<_> = (0..OPS.len())
-        .map(|op| move |interval: &IntervalFacts| Some(interval.per_second(interval.ops[op].bytes)))
+    let by_op: Vec<_> = (0..PLACES)
+        .map(|op| move |interval: &IntervalFacts| Some(interval.per_second(interval.ops.at(op).bytes)))
         .collect();
-    let moving: Vec<usize> =
-        present(run).into_iter().filter(|op| ["read", "write", "copy"].contains(&OPS[*op])).collect();
+    let has_bytes = |op: usize| run.intervals.iter().any(|interval| interval.ops.at(op).bytes > 0);
+    // Of an operation that is not known only its bytes tell that it moves data.
+    let moves = |op: &usize| rates::moves_data(op_name(*op)) || (*op == OPS.len() && has_bytes(*op));
+    let moving: Vec<usize> = present(run).into_iter().filter(moves).collect();
     let mut lines: Vec<OverTime<'_>> = Vec::new();
     if let [op] = moving.as_slice() {
-        lines.push((OPS[*op], style_of(&moving, *op), &by_op[*op]));
+        lines.push((op_name(*op), style_of(&moving, *op), &by_op[*op]));
     } else {
         lines.push(("all", LineStyle::Total, &total));
         for op in &moving {
-            lines.push((OPS[*op], style_of(&moving, *op), &by_op[*op]));
+            lines.push((op_name(*op), style_of(&moving, *op), &by_op[*op]));
         }
     }
     over_time(run, axis("bytes per second", Unit::BytesPerSecond, Scale::Linear), &lines)

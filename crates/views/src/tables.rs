@@ -9,7 +9,7 @@ use crate::series::summaries;
 use crate::{HistogramSummary, RecordingFacts, RunFacts, RunSummary};
 use rates::OperationTimes;
 use rates::samples::{RepeatEstimate, welch};
-use rates::{OpCount, StepFacts, TotalFacts};
+use rates::{DataOps, OpCount, StepFacts, TotalFacts};
 use recording::LoadPhase;
 use std::collections::BTreeMap;
 use view::Drawing;
@@ -47,7 +47,7 @@ pub(crate) fn findings(engine: &findings::RuleEngine, t0_ns: i64) -> Option<Draw
 #[derive(Clone, Debug, Default)]
 struct Sum {
     count: OpCount,
-    reads: i64,
+    data: DataOps,
     response: OperationTimes,
     service: OperationTimes,
     is_step: bool,
@@ -56,7 +56,7 @@ struct Sum {
 impl Sum {
     fn add(&mut self, total: &TotalFacts) {
         self.count += total.count;
-        self.reads += if total.op == "read" { total.count.ops } else { 0 };
+        self.data.add(&total.op, total.count.ops);
         self.response.merge(&total.response);
         self.service.merge(&total.service);
     }
@@ -99,7 +99,6 @@ fn sums_table(run: &RunFacts, name: &str, rows: &[(String, Sum)], reads: bool) -
     let seconds = run.measured_s();
     let rate = |value: i64| (seconds > 0.0).then(|| value as f64 / seconds);
     let all: i64 = run.main_totals().map(|total| total.count.ops).sum();
-    let percent = |part: i64, whole: i64| (whole > 0).then(|| 100.0 * part as f64 / whole as f64);
     let numbers = |title: &str, unit, value: &dyn Fn(&Sum) -> Option<f64>| {
         TableColumn::numbers(title, unit, rows.iter().map(|(_, sum)| value(sum)))
     };
@@ -111,7 +110,7 @@ fn sums_table(run: &RunFacts, name: &str, rows: &[(String, Sum)], reads: bool) -
         numbers("throughput", Unit::BytesPerSecond, &|sum| rate(sum.count.bytes)),
     ];
     if reads {
-        columns.push(numbers("reads", Unit::Percent, &|sum| percent(sum.reads, sum.count.ops)));
+        columns.push(numbers("reads", Unit::Percent, &|sum| sum.data.read_percent()));
     }
     columns.push(numbers("errors", Unit::Count, &|sum| sum.count.errors.known().map(|errors| errors as f64)));
     let folds = |of: fn(&Sum) -> &OperationTimes| {

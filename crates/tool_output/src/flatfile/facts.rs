@@ -345,9 +345,9 @@ fn close(open: Option<Open>, runs: &mut BTreeMap<i32, Run>, cpu: &[Cpu]) {
     run.lines.push(Line { t_ns: open.t_ns, measured, figures });
 }
 
-/// Vdbench knows reads and writes.
+/// Vdbench knows reads and writes: what reads data, and what writes data.
 fn side_of(op: &str) -> Option<usize> {
-    ["read", "write"].iter().position(|known| *known == op)
+    if rates::reads_data(op) { Some(0) } else { rates::writes_data(op).then_some(1) }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "seconds of an interval, from ns")]

@@ -60,7 +60,13 @@ pub(super) struct FileFigures {
 }
 
 impl FileFigures {
+    /// The column that an operation counts in: all that read data are reads, and all that write data writes.
     fn kind_mut(&mut self, op: &str) -> Option<&mut Counted> {
+        let op = match op {
+            _ if rates::reads_data(op) => "read",
+            _ if rates::writes_data(op) => "write",
+            _ => op,
+        };
         KINDS.iter().zip(&mut self.kinds).find(|(kind, _)| **kind == op).map(|(_, counted)| counted)
     }
 
@@ -235,6 +241,28 @@ fn add_exact(runs: &mut FileRuns, index: i32, figures: &FileFigures) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_that_moves_data_counts_as_reads_and_writes() {
+        let mut times = Histogram::default();
+        times.record(1_000_000);
+        let mut sum = FileFigures::default();
+        for (op, ops, mib) in [
+            ("readfile", 2, 8),
+            ("mmapread", 1, 1),
+            ("read", 3, 3),
+            ("append", 4, 2),
+            ("writefile", 5, 6),
+            ("mmapwrite", 8, 3),
+            ("write", 1, 1),
+            ("copyrange", 7, 70),
+            ("fsync", 9, 0),
+        ] {
+            sum.merge(&asked("rd1", op, (ops, mib << 20), &times));
+        }
+        assert_eq!((sum.ops("read"), sum.mib("read"), sum.ops("write"), sum.mib("write")), (6.0, 12.0, 18.0, 12.0));
+        assert_eq!((sum.read_percent(), sum.transfer_bytes(), sum.asked_ops()), (25.0, 1_048_576.0, 40.0));
+    }
 
     #[test]
     fn of_a_format_only_writes_are_asked_for() {

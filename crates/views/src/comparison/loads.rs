@@ -83,7 +83,7 @@ fn load(group: &Group<'_>) -> Load {
                 from_s: at_s,
                 length_s,
                 ops: interval.completed() as f64,
-                reads: interval.ops[0].ops as f64,
+                data: interval.ops.data(),
                 bytes: interval.ops.iter().map(|count| count.bytes as f64).sum(),
                 in_flight: interval.in_flight.known(),
                 response: interval.response.clone(),

@@ -4,8 +4,7 @@ use super::Load;
 use super::per_second::{LoadRound, MOST_STEPS, RoundStep, steps};
 use crate::TracedFacts;
 use crate::other_load::Others;
-use rates::LoadSlice;
-use rates::OperationTimes;
+use rates::{DataOps, LoadSlice, OperationTimes};
 
 impl TracedFacts {
     /// What the kernel saw, over time.
@@ -16,7 +15,7 @@ impl TracedFacts {
                 from_s: *from_s,
                 length_s: *length_s,
                 ops: bin.ios.iter().sum::<u64>() as f64,
-                reads: bin.ios[0] as f64,
+                data: DataOps { reads: bin.ios[0].cast_signed(), writes: bin.ios[1].cast_signed() },
                 bytes: bin.bytes.iter().sum::<u64>() as f64,
                 in_flight: (self.has_times() && length_ns > 0.0).then(|| bin.in_flight_ns / length_ns),
                 response: times.response.clone(),

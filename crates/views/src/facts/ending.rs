@@ -2,7 +2,7 @@
 
 use super::RunFacts;
 use rates::OperationTimes;
-use rates::{KnownSum, OPS, OpCount, TotalFacts};
+use rates::{KnownSum, OpCount, TotalFacts};
 use rates::{UnfinishedOperations, open_times};
 use recording::LoadPhase;
 
@@ -36,7 +36,6 @@ impl RunFacts {
             total.phase == *phase && total.workload == workload && total.target == target && total.op == op
         };
         let place = self.totals.iter().position(is_it).unwrap_or_else(|| {
-            debug_assert!(OPS.contains(&op));
             self.totals.push(TotalFacts {
                 phase: phase.clone(),
                 workload: workload.to_string(),

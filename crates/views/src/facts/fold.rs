@@ -5,7 +5,7 @@ use arrow_array::{Array, ArrowPrimitiveType, BinaryArray, PrimitiveArray, Record
 use quantity::histogram::{Histogram, HistogramMerger};
 use rates::OperationTimes;
 use rates::{BatchColumns, NameNumbers};
-use rates::{IntervalFacts, KnownSum, OPS, OpCount, Stall, StepFacts, TotalFacts};
+use rates::{IntervalFacts, KnownSum, OpCount, Stall, StepFacts, TotalFacts};
 use recording::{LoadPhase, Reader, rows};
 use std::collections::BTreeMap;
 use view::{Selection, TableReadError};
@@ -167,7 +167,7 @@ impl Fold<'_> {
         let (response, service) = (columns.bytes("response")?, columns.bytes("service")?);
         self.targets.resize(self.names.len(), None);
         let op_at: Vec<usize> = (0..self.names.len())
-            .map(|number| OPS.iter().position(|op| *op == self.names.name(number)).unwrap_or(0))
+            .map(|number| rates::op_place(self.names.name(number)))
             .collect();
         for row in 0..batch.num_rows() {
             let (run_index, end_ns) = (run_indices.value(row), t_ns.value(row));
@@ -212,7 +212,7 @@ impl Fold<'_> {
 
     fn add(&mut self, op: usize, target: usize, count: OpCount, (in_flight, backlog): (KnownSum<f64>, KnownSum<i64>)) {
         let Some(open) = &mut self.open else { return };
-        open.facts.ops[op] += count;
+        open.facts.ops.add(op, count);
         open.facts.in_flight += in_flight;
         open.facts.backlog += backlog;
         let active = count.ops > 0 || count.arrivals.is_positive() || in_flight.is_positive() || backlog.is_positive();
@@ -312,9 +312,7 @@ fn add(
 }
 
 fn join(known: &mut IntervalFacts, more: &IntervalFacts) {
-    for (sum, count) in known.ops.iter_mut().zip(&more.ops) {
-        *sum += *count;
-    }
+    known.ops.merge(&more.ops);
     known.in_flight += more.in_flight;
     known.backlog += more.backlog;
     known.response.merge(&more.response);

@@ -3,7 +3,7 @@
 use super::marks;
 use crate::{RecordingFacts, RunFacts};
 use quantity::histogram::Histogram;
-use rates::{IntervalFacts, OPS};
+use rates::{IntervalFacts, op_name, op_place};
 use std::collections::BTreeMap;
 use view::Drawing;
 use view::{Axis, Body, Line, LineStyle, Scale, TimeMark};
@@ -107,22 +107,18 @@ pub(crate) fn heat_within(
 
 /// Response times of the main phase, by operation.
 fn by_op(run: &RunFacts) -> Vec<(&'static str, Histogram)> {
-    let mut sums: Vec<(&'static str, Histogram)> = Vec::new();
-    for op in OPS {
-        let mut sum = Histogram::default();
-        run.main_totals().filter(|total| total.op == op).for_each(|total| sum.merge(&total.response.at_least()));
-        if sum.count() > 0 {
-            sums.push((op, sum));
-        }
+    let mut sums: BTreeMap<usize, Histogram> = BTreeMap::new();
+    for total in run.main_totals() {
+        sums.entry(op_place(&total.op)).or_default().merge(&total.response.at_least());
     }
-    sums
+    let sums = sums.into_iter().filter(|(_, sum)| sum.count() > 0);
+    sums.map(|(place, sum)| (op_name(place), sum)).collect()
 }
 
 /// Style of one of these operations.
 fn style_among(sums: &[(&'static str, Histogram)], op: &str) -> LineStyle {
-    let place = |op: &str| OPS.iter().position(|known| *known == op);
-    let all: Vec<usize> = sums.iter().filter_map(|(op, _)| place(op)).collect();
-    place(op).map_or(LineStyle::Total, |op| super::style_of(&all, op))
+    let all: Vec<usize> = sums.iter().map(|(op, _)| op_place(op)).collect();
+    super::style_of(&all, op_place(op))
 }
 
 /// p50 … maximum along histograms, with a gap where there is none.

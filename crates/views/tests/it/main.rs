@@ -12,6 +12,7 @@ mod commands;
 mod comparison;
 mod ends;
 mod objectives;
+mod operations;
 mod traced;
 
 #[path = "../../examples/calibrate_compare/load.rs"]
