@@ -128,8 +128,8 @@ pub(crate) enum LanguageArg {
 #[command(after_help = "Examples:\n  \
       iodyno run oltp.vdb                               an existing parameter file, unchanged\n  \
       iodyno run nightly.fio                            an existing fio job file, unchanged\n  \
-      iodyno run --name mix --filename /data/test --size 8g --rw randrw --rwmixread 70 --bs 8k --iodepth 32 \\\n  \
-                 --rate-iops 20000 --runtime 30s        fio's options as flags; --help lists all of them\n  \
+      iodyno run --name mix --filename /data/test --size 8g --rw randrw --bs 8k\n  \
+                                                        fio's options as flags; --help lists all of them\n  \
       iodyno run oltp.vdb lun=/dev/nvme0n1 -e 60 -i 1   fill in $lun, 60 s per run, a line per second\n  \
       iodyno run oltp.vdb --dry-run                     show the plan; no I/O\n  \
       iodyno run oltp.vdb --dry-run --json | jq .plan.runs  the same plan for programs\n  \

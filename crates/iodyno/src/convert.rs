@@ -1,7 +1,7 @@
 //! `iodyno convert`.
 
 use crate::args::{ConvertArgs, LanguageArg};
-use crate::exit::Failure;
+use crate::exit::{Failure, PARAMETERS};
 use crate::load_files::{Inputs, read_files, split_inputs};
 use crate::personality;
 use output::OutputFile;
@@ -28,6 +28,14 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
     };
     for sentence in &printed.unsaid {
         say!("iodyno: not said: {sentence}");
+    }
+    // A file that says nothing is no plan, and a script would take it for one.
+    if printed.text.trim().is_empty() {
+        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        let language = if wanted == LanguageArg::Fio { "fio's" } else { "Vdbench's" };
+        let message =
+            format!("nothing of {} can be said in {language} language; nothing was written", names.join(", "));
+        return Err(Failure::new(PARAMETERS, message));
     }
     let mut text = String::new();
     let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();

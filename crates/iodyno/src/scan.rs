@@ -4,7 +4,7 @@ use crate::exit::{Failure, PARAMETERS, PRIVILEGE, RECORDING};
 use crate::scan_args::ScanArgs;
 use output::OutputFile;
 use scan::{ExactShape, ScanError, ScanLines, ScanRequest};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Measures a directory tree and writes parameter lines for its like; gives the exit code.
 pub(crate) fn run(args: &ScanArgs) -> Result<u8, Failure> {
@@ -24,9 +24,12 @@ pub(crate) fn run(args: &ScanArgs) -> Result<u8, Failure> {
         crate::out::json(measured.json(&lines));
     } else {
         let shown = measured.table().into_iter().chain(measured.name_lines());
-        let likeness = lines.likeness_lines();
-        let made =
-            ["".to_string(), lines.fsd()].into_iter().chain(likeness.into_iter().map(|line| format!("  {line}")));
+        // What the file has, where one is written.
+        let (fsd, about) = match (&exact, args.output.as_deref()) {
+            (Some(shape), Some(path)) => (ScanLines::exact_fsd(&shape_file(path)), ScanLines::exact_lines(shape)),
+            _ => (lines.fsd(), lines.likeness_lines()),
+        };
+        let made = [String::new(), fsd].into_iter().chain(about.into_iter().map(|line| format!("  {line}")));
         // With the file on standard output the table is beside it, as for `model`.
         shown.chain(made).for_each(|line| if to_standard_output { say!("{line}") } else { outln!("{line}") });
     }
@@ -36,7 +39,7 @@ pub(crate) fn run(args: &ScanArgs) -> Result<u8, Failure> {
         Some(path) => {
             let text = match &exact {
                 Some(shape) => {
-                    let file = path.with_extension("shape");
+                    let file = shape_file(path);
                     write_shape(&file, args, shape)?;
                     ScanLines::exact_text(&measured, shape, &file)
                 }
@@ -54,6 +57,11 @@ pub(crate) fn run(args: &ScanArgs) -> Result<u8, Failure> {
         say!("iodyno: {missing} entries could not be read or changed: they are not in the shape file");
     }
     Ok(if measured.unread > 0 || missing > 0 { RECORDING } else { 0 })
+}
+
+/// The shape file beside a parameter file.
+fn shape_file(path: &Path) -> PathBuf {
+    path.with_extension("shape")
 }
 
 /// Writes the shape file beside the parameter file.

@@ -31,6 +31,8 @@ pub struct ScanLines {
     pub sizes: SizeMix,
     /// How alike they are.
     pub likeness: Likeness,
+    /// Files without data were measured, which get a byte each.
+    pub has_empty_files: bool,
 }
 
 /// `4k` where that is exact.
@@ -67,7 +69,7 @@ impl ScanLines {
             level: (measured.mean_level(), level),
             within_two: sizes.within_two(&measured.sizes),
         };
-        Self { tree, sizes, likeness }
+        Self { tree, sizes, likeness, has_empty_files: measured.sizes.min() == Some(0) }
     }
 
     /// The `fsd=` line.
@@ -98,13 +100,17 @@ impl ScanLines {
         };
         let share = percent(bytes.0 as f64, bytes.1 as f64);
         let near = within_two.map_or("–".to_string(), |near| format!("{near:.1} %"));
-        vec![
+        let mut lines = vec![
             counts("directories", directories),
             counts("files      ", files),
             format!("bytes       {} asked, {} made ({share})", bytes_word(bytes.0), bytes_word(bytes.1)),
             format!("files are in level {:.1} asked, {:.1} made, on average", level.0, level.1),
             format!("sizes: {near} of the files get one within a factor of two of their own"),
-        ]
+        ];
+        if self.has_empty_files {
+            lines.push("empty files get 1 byte or more: sizes= has no 0".to_string());
+        }
+        lines
     }
 
     /// The whole parameter file.
@@ -133,22 +139,40 @@ impl ScanLines {
     #[must_use]
     pub fn exact_text(measured: &Measured, shape: &ExactShape, shape_file: &Path) -> String {
         let mut text = measured_text(measured);
+        for line in Self::exact_lines(shape) {
+            let _ = writeln!(text, "* {line}");
+        }
+        text.push_str(&Self::exact_fsd(shape_file));
+        text.push_str(EXAMPLE);
+        text
+    }
+
+    /// What a tree from a shape file is, and what is not in it.
+    #[must_use]
+    pub fn exact_lines(shape: &ExactShape) -> Vec<String> {
         let tree = &shape.tree;
         let count = |value: u32| grouped(f64::from(value));
-        let _ = writeln!(
-            text,
-            "* The tree is made as it was: {} directories in {} levels, {} files, {}. Each has its place and size from the shape file.\n\
-             * Names, links, further names of a file, pipes and holes in files are not rebuilt. Vdbench does not know shape=.",
-            count(tree.directories()),
-            tree.levels(),
-            count(tree.files()),
-            format_bytes(tree.total_bytes()),
-        );
+        vec![
+            format!(
+                "The tree is made as it was: {} directories in {} levels, {} files, {}. Each has its place and size from the \
+                 shape file.",
+                count(tree.directories()),
+                tree.levels(),
+                count(tree.files()),
+                format_bytes(tree.total_bytes()),
+            ),
+            "Names, links, further names of a file, pipes and holes in files are not rebuilt. Vdbench does not know shape=."
+                .to_string(),
+        ]
+    }
+
+    /// The `fsd=` line of a tree whose exact shape is in this shape file.
+    #[must_use]
+    pub fn exact_fsd(shape_file: &Path) -> String {
         let file = shape_file.display().to_string();
         let is_plain = !file.contains([',', ' ', '=', '(', ')']);
         let file = if is_plain { file } else { format!("\"{file}\"") };
-        let _ = write!(text, "fsd=scan,anchor=$anchor,shape={file}{EXAMPLE}");
-        text
+        format!("fsd=scan,anchor=$anchor,shape={file}")
     }
 }
 

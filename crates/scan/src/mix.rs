@@ -10,6 +10,8 @@ const SIZES_MAX: usize = 16;
 const PARTS: usize = 100;
 /// A further size must be worth so much, in squares of powers of two over all percents.
 const SIZE_COST: f64 = 1e-6;
+/// The least size that the language has: empty files get it.
+const SIZE_MIN: u64 = 1;
 /// Above so many files the numbers of each size are what the percents say.
 const COUNTED_MAX: u64 = 20_000_000;
 
@@ -108,7 +110,7 @@ impl SizeMix {
     #[must_use]
     pub fn of(sizes: &Distribution, files: u64) -> Self {
         if sizes.count() == 0 {
-            return Self { parts: vec![(0, 100)], numbers: vec![files] };
+            return Self { parts: vec![(SIZE_MIN, 100)], numbers: vec![files] };
         }
         let counted = numbers(files);
         let weights: Vec<f64> = match &counted {
@@ -118,7 +120,7 @@ impl SizeMix {
         let percents: Vec<Part> = weights.iter().copied().zip(sizes.parts(&weights)).collect();
         let (mut parts, mut of_parts, mut from) = (Vec::<(u64, u32)>::new(), Vec::<u64>::new(), 0);
         for to in groups(&percents) {
-            let size = whole(together(&percents[from..to]).1);
+            let size = whole(together(&percents[from..to]).1).max(SIZE_MIN);
             let percent = u32::try_from(to - from).unwrap_or(0);
             let number = match &counted {
                 Some(numbers) => numbers[from..to].iter().sum(),
@@ -207,11 +209,12 @@ mod tests {
             let mix = SizeMix::of(&found, files);
             prop_assert!((1..=SIZES_MAX).contains(&mix.parts.len()));
             prop_assert_eq!(mix.parts.iter().map(|(_, percent)| percent).sum::<u32>(), 100);
-            prop_assert!(mix.parts.iter().all(|(_, percent)| *percent > 0));
+            prop_assert!(mix.parts.iter().all(|(size, percent)| *size > 0 && *percent > 0));
             prop_assert!(mix.parts.is_sorted_by(|one, next| one.0 < next.0), "{:?}", mix);
-            // However few files: half a byte of rounding for each.
+            // However few files: half a byte of rounding for each, a whole one where they are empty.
             let (made, asked) = (mix.bytes() as f64, found.mean().unwrap() * files as f64);
-            prop_assert!((made - asked).abs() <= 0.5 * files as f64 + asked * 1e-6, "{} {}", made, asked);
+            let rounding = if sizes.contains(&0) { 1.0 } else { 0.5 };
+            prop_assert!((made - asked).abs() <= rounding * files as f64 + asked * 1e-6, "{} {}", made, asked);
             let layout = TreeLayout::new(&TreeShape {
                 depth: 1, width: 1, files, place: FilePlace::Bottom, sizes: mix.file_sizes(),
                 total_bytes: None, working_set_bytes: None, shared: false, names: plan::TreeNames::Vdbench,
@@ -235,8 +238,8 @@ mod tests {
         let one = SizeMix { parts: vec![(4000, 100)], numbers: vec![10] };
         assert_eq!(one.within_two(&found).map(f64::round), Some(60.0));
         assert_eq!(one.within_two(&distribution(&[])), None);
-        assert_eq!(SizeMix::of(&distribution(&[]), 1).parts, [(0, 100)]);
-        assert_eq!(SizeMix::of(&distribution(&[0, 0]), 1).parts, [(0, 100)]);
+        assert_eq!(SizeMix::of(&distribution(&[]), 1).parts, [(1, 100)]);
+        assert_eq!(SizeMix::of(&distribution(&[0, 0]), 1).parts, [(1, 100)]);
         let many = SizeMix::of(&found, u64::from(u32::MAX));
         assert_eq!(many.parts, [(4096, 60), (1_000_003, 40)]);
     }

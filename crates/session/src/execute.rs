@@ -221,8 +221,9 @@ fn first_failure(run: &Run, result: &RunResult) -> String {
 fn ends_with_its_work(run: &Run, result: &RunResult) -> bool {
     let stop = &run.stop;
     let is_limited = [stop.total, stop.read, stop.written].iter().any(Option::is_some) || stop.operations.is_some();
-    let is_short =
-        run.elapsed_ns.is_some_and(|elapsed_ns| result.measured_ns.saturating_add(run.interval_ns) < elapsed_ns);
+    // A pause is in no figure, and yet the run lasted through it.
+    let lasted_ns = result.measured_ns.saturating_add(result.paused_ns);
+    let is_short = run.elapsed_ns.is_some_and(|elapsed_ns| lasted_ns.saturating_add(run.interval_ns) < elapsed_ns);
     run.is_of_trees() && !run.format && result.cause == Cause::Done && !is_limited && is_short
 }
 
@@ -643,9 +644,9 @@ impl Life<'_, '_> {
             say(EventSeverity::Error, EventKind::Trouble, format!("{title}: no operation was done"))?;
             self.ending = self.ending.max(CommandEnding::TargetFailed);
         } else if let Some(elapsed_ns) = run.elapsed_ns.filter(|_| ends_with_its_work(run, result)) {
-            let (measured, elapsed) = (format_ns(result.measured_ns), format_ns(elapsed_ns));
-            let sentence =
-                format!("{title}: ended after {measured} of {elapsed}, because there was nothing left to do");
+            let lasted = format_ns(result.measured_ns.saturating_add(result.paused_ns));
+            let elapsed = format_ns(elapsed_ns);
+            let sentence = format!("{title}: ended after {lasted} of {elapsed}, because there was nothing left to do");
             say(EventSeverity::Warning, EventKind::Trouble, sentence)?;
         }
         match result.cause {

@@ -73,6 +73,8 @@ pub(crate) struct RunResult {
     pub(crate) all: Sum,
     /// Length of the measured phase.
     pub(crate) measured_ns: u64,
+    /// Length of what was left out of it, because iodyno itself did not run.
+    pub(crate) paused_ns: u64,
     /// Operations of each workload in the measured phase.
     pub(crate) ops_by_workload: Vec<u64>,
     /// Arrivals that were never submitted because the run had ended.
@@ -113,6 +115,7 @@ struct Under<'a, 'b> {
     totals: Totals,
     phase: LoadPhase,
     measured_ns: u64,
+    paused_ns: u64,
     steady: Option<Watch>,
     /// The monitor file as it was when the run began: a request to an earlier run does not end this one.
     monitor_before: Option<(u64, i64, i64)>,
@@ -238,6 +241,7 @@ pub(crate) fn execute(
         totals: Totals::default(),
         phase: first.clone(),
         measured_ns: 0,
+        paused_ns: 0,
         steady: context.run.stop.steady.map(Watch::new),
         monitor_before: monitor_state(context.plan),
         playback,
@@ -483,6 +487,8 @@ impl Under<'_, '_> {
         }
         if self.phase == LoadPhase::Measure || self.phase == LoadPhase::Format {
             self.measured_ns += harvest.interval_ns;
+        } else if self.phase == LoadPhase::Paused {
+            self.paused_ns += harvest.interval_ns;
         }
         self.executions.take(self.spine, self.context, &harvest.executions)?;
         self.tell(&harvest.notes)?;
@@ -590,9 +596,9 @@ impl Under<'_, '_> {
             self.tell(&harvest.notes)?;
             return self.executions.take(self.spine, self.context, &harvest.executions);
         }
-        let measured_ns = self.measured_ns;
+        let lengths = (self.measured_ns, self.paused_ns);
         self.interval(harvest)?;
-        self.measured_ns = measured_ns;
+        (self.measured_ns, self.paused_ns) = lengths;
         Ok(())
     }
 
@@ -717,6 +723,7 @@ impl Under<'_, '_> {
             measured,
             all,
             measured_ns: self.measured_ns,
+            paused_ns: self.paused_ns,
             ops_by_workload,
             waiting: finished.waiting(),
             oldest_ns: finished.oldest_ns(),

@@ -9,6 +9,15 @@ use std::path::Path;
 /// The word that a line begins with which declares one.
 const DECLARES: &str = "variable=";
 
+/// `7*50*20`, whole numbers by which a default follows from other variables, is their product; `None`: it is something else, or too
+/// large for 64 bits.
+fn product(text: &str) -> Option<String> {
+    let is_one = text.contains('*') && text.split('*').all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    let parts = || text.split('*').map(str::parse::<u64>);
+    let whole = parts().try_fold(1, |product: u64, part| product.checked_mul(part.ok()?));
+    whole.filter(|_| is_one).map(|whole| whole.to_string())
+}
+
 /// A variable and its value.
 #[derive(Debug)]
 pub(crate) struct Variable {
@@ -94,7 +103,8 @@ impl Variables {
             let found = Diagnostic::error("missing-variable", span, message);
             context.push(found.help(format!("give it on the command line: iodyno run {file} {name}={example}")));
         }
-        let value = default.unwrap_or(stands).to_string();
+        let value = default.unwrap_or(stands);
+        let value = product(value).unwrap_or_else(|| value.to_string());
         self.add(Variable { name: name.to_string(), value, used: true, declared: true });
         true
     }

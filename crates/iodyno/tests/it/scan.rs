@@ -147,10 +147,46 @@ fn an_empty_directory_and_one_without_files_have_lines() {
     let scratch = Scratch::new();
     create_dir(scratch.path("empty")).unwrap();
     let text = scan(&scratch, &["empty", "-o", "-"]).expect_code(0).stdout;
-    assert!(text.contains("depth=1,width=1,files=1,distribution=bottom,sizes=0\n"), "{text}");
+    assert!(text.contains("depth=1,width=1,files=1,distribution=bottom,sizes=1\n"), "{text}");
     assert!(text.contains("no tree without files"), "{text}");
     let found = measured(&scratch, &["empty"]);
     assert_eq!((&found["size_bytes"]["p50"], &found["size_bytes"]["mean"]), (&Value::Null, &Value::Null));
+}
+
+/// `run` refuses a size of 0: empty files are made with a byte, and the lines say so.
+#[test]
+fn the_lines_of_empty_files_are_taken_by_run() {
+    let anchored = |scratch: &Scratch| format!("anchor={}", scratch.path("made").display());
+    for sizes in
+        [vec![0_u64; 12], (0..120).map(|at| if at % 2 == 0 { 0 } else { 6 }).collect(), vec![], vec![0, 1 << 20]]
+    {
+        let scratch = Scratch::new();
+        create_dir_all(scratch.path("tree/below")).unwrap();
+        for (at, bytes) in sizes.iter().enumerate() {
+            file(&scratch, &format!("tree/below/{at}"), *bytes);
+        }
+        let shown = scan(&scratch, &["tree", "-o", "tree.vdb"]).expect_code(0).stdout;
+        let text = std::fs::read_to_string(scratch.path("tree.vdb")).unwrap();
+        for place in [&shown, &text] {
+            assert_eq!(place.contains("empty files get 1 byte or more"), sizes.contains(&0), "{place}");
+        }
+        let run = scratch.iodyno(&["run", "tree.vdb", &anchored(&scratch), "--dry-run"]).run().unwrap();
+        assert_eq!(run.code, Some(0), "{text}{}", run.stderr);
+    }
+}
+
+#[test]
+fn the_screen_of_an_exact_shape_is_what_was_written() {
+    let scratch = Scratch::new();
+    small(&scratch);
+    let shown = scan(&scratch, &["tree", "-o", "tree.vdb", "--exact"]).expect_code(0).stdout;
+    let text = std::fs::read_to_string(scratch.path("tree.vdb")).unwrap();
+    for words in
+        ["fsd=scan,anchor=$anchor,shape=tree.shape\n", "The tree is made as it was: ", "Vdbench does not know shape="]
+    {
+        assert!(shown.contains(words) && text.contains(words), "{words} in {shown} and {text}");
+    }
+    assert!(!shown.contains("asked") && !shown.contains("depth="), "{shown}");
 }
 
 #[test]

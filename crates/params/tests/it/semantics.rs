@@ -509,6 +509,28 @@ fn variables_have_defaults() {
 }
 
 #[test]
+fn a_default_may_be_a_product_of_other_variables() {
+    let of = |default: &str, given: &[(&str, &str)]| {
+        let options = VdbenchOptions {
+            variables: given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+            ..VdbenchOptions::default()
+        };
+        let text = format!(
+            "variable=(width,50)\nvariable=(files,20)\nvariable=(lun,{default})\nsd=sd1,lun=/tmp/$lun,size=1m\n\
+                            rd=rd1,sd=*,iorate=1\n"
+        );
+        plan_with(&text, &options).targets[0].path.display().to_string()
+    };
+    assert_eq!(of("7*$width*$files", &[]), "/tmp/7000");
+    assert_eq!(of("7*$width*$files", &[("files", "5")]), "/tmp/1750");
+    assert_eq!(of("7*$width*$files", &[("files", "5"), ("lun", "2*3")]), "/tmp/2*3", "what is given stays as it is");
+    // Nothing but whole numbers is multiplied.
+    for other in ["a*3", "2*", "*", "2*1k", "2*-3", "2.5*2", "9999999999*9999999999", "12"] {
+        assert_eq!(of(other, &[]), format!("/tmp/{other}"));
+    }
+}
+
+#[test]
 fn the_command_line_overrides() {
     let options = VdbenchOptions {
         elapsed_ns: Some(7_000_000_000),
