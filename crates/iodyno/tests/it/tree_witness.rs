@@ -82,12 +82,14 @@ fn count_on(scratch: &Scratch, file_system: &str, place: &Path) {
     }
 }
 
-/// Calls in a log of strace; those that were interrupted by another thread's stand in two lines.
+/// Calls in a log of strace but for those of the first thread, which looks at the tree before the load; those that were interrupted by
+/// another thread's stand in two lines.
 fn seen_in(text: &str, calls: &[&str], (has, lacks): (&str, &str)) -> i64 {
     let mut unfinished = std::collections::BTreeMap::new();
     let mut seen = 0;
+    let first = text.split(' ').next().unwrap_or_default();
     for line in text.lines() {
-        let Some((thread, call)) = line.split_once(' ') else { continue };
+        let Some((thread, call)) = line.split_once(' ').filter(|(thread, _)| *thread != first) else { continue };
         let whole = match call.trim().split_once("<unfinished ...>") {
             Some((begin, _)) => {
                 unfinished.insert(thread.to_string(), begin.to_string());
