@@ -64,7 +64,7 @@ fn recorded(done: &[Done<'_>]) -> (tempfile::TempDir, Reader) {
         t_ns: (1 + SECONDS) * SECOND,
         t_s: SECONDS as f64,
         start_t_ns: SECOND,
-        short: false,
+        short: None,
         run: "rd1".to_string(),
         run_index: 0,
         phase: LoadPhase::Measure,
