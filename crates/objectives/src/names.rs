@@ -84,7 +84,13 @@ pub(super) static MEASURES: [Measure; 12] = [
     measure("arrivals", &[], Quantity::Arrivals, Dimension::OPERATIONS, "Operations that became due."),
     measure("bytes", &[], Quantity::Bytes, Dimension::BYTES, "Bytes moved."),
     measure("errors", &[], Quantity::Errors, Dimension::OPERATIONS, "Operations that failed."),
-    measure("read_percent", &[], Quantity::ReadShare, Dimension::PERCENT, "Operations that read data (`read`, `readfile`, `mmapread`) ÷ these and those that write data (`write`, `append`, `writefile`, `mmapwrite`); not known where there are neither."),
+    measure(
+        "read_percent",
+        &[],
+        Quantity::ReadShare,
+        Dimension::PERCENT,
+        "Operations that read data (`read`, `readfile`, `mmapread`) ÷ these and those that write data (`write`, `append`, `writefile`, `mmapwrite`); not known where there are neither.",
+    ),
     measure(
         "in_flight_mean",
         &["queue_depth", "queue_depth_mean"],

@@ -2,8 +2,8 @@
 
 use super::names::{Clock, Quantity, Statistic};
 use quantity::histogram::Histogram;
-use rates::{FigureBounds, OperationTimes};
 use rates::{DataOps, KnownSum, OpCount};
+use rates::{FigureBounds, OperationTimes};
 
 /// Counts and times of the lanes of one selector.
 #[derive(Clone, Debug, Default)]

@@ -194,7 +194,8 @@ mod tests {
 
     #[test]
     fn every_operation_of_the_catalogue_but_commands_has_its_place() {
-        let names: Vec<&str> = OperationKind::ALL.iter().map(|kind| kind.name()).filter(|op| *op != "command").collect();
+        let names: Vec<&str> =
+            OperationKind::ALL.iter().map(|kind| kind.name()).filter(|op| *op != "command").collect();
         assert_eq!(OPS.as_slice(), names.as_slice());
         assert!(OPS.iter().enumerate().all(|(place, op)| op_place(op) == place && op_name(place) == *op));
         assert_eq!((op_place("command"), op_name(OPS.len())), (OPS.len(), "other"));
@@ -203,7 +204,8 @@ mod tests {
 
     #[test]
     fn what_reads_or_writes_moves_data_and_copies_are_neither() {
-        let neither: Vec<&str> = OPS.into_iter().filter(|op| moves_data(op) && !reads_data(op) && !writes_data(op)).collect();
+        let neither: Vec<&str> =
+            OPS.into_iter().filter(|op| moves_data(op) && !reads_data(op) && !writes_data(op)).collect();
         assert_eq!(neither, ["copy", "copyrange"]);
         assert!(OPS.iter().filter(|op| reads_data(op) || writes_data(op)).all(|op| moves_data(op)));
         assert!(!OPS.iter().any(|op| reads_data(op) && writes_data(op)));

@@ -243,9 +243,7 @@ impl<W: Write> Terminal<W> {
 
     /// Counts what an interval of a run that makes trees has made.
     fn count_made(&mut self, line: &IntervalLine) {
-        let of = |kinds: &[&str]| {
-            kinds.iter().map(|op| u64::try_from(line.by_op.of(op).ops).unwrap_or(0)).sum::<u64>()
-        };
+        let of = |kinds: &[&str]| kinds.iter().map(|op| u64::try_from(line.by_op.of(op).ops).unwrap_or(0)).sum::<u64>();
         let made = &mut self.made;
         let (deleted, directories, files) = (of(&["delete", "rmdir"]), of(&["mkdir"]), of(&["create"]));
         // The rate is that of files once there are any.

@@ -215,9 +215,8 @@ fn json_lines_have_every_operation_that_occurred() {
     let [interval, _] = batches();
     let row = interval.to_rows::<OpInterval>().unwrap().remove(0);
     let named = (1..).zip(rates::OPS.into_iter().chain(["of_a_later_version"]));
-    let rows: Vec<OpInterval> = named
-        .map(|(ops, op)| OpInterval { op: op.to_string(), ops, bytes: ops * 512, ..row.clone() })
-        .collect();
+    let rows: Vec<OpInterval> =
+        named.map(|(ops, op)| OpInterval { op: op.to_string(), ops, bytes: ops * 512, ..row.clone() }).collect();
     let mut out = Vec::new();
     let mut lines = JsonLines::new(VisibleOutput::new(&mut out));
     lines.accept(&RowBatch::from_rows(&rows).unwrap()).unwrap();

@@ -4,8 +4,8 @@ mod ending;
 mod fold;
 
 use rates::{
-    CpuPoint, DiskPoint, IntervalFacts, MemoryPoint, NetPoint, OpCount, PhaseSpan, PoolPoint, PressurePoint,
-    Stall, StepFacts, TasksPoint, TotalFacts, UnfinishedOperations, WaitPoint, base_title,
+    CpuPoint, DiskPoint, IntervalFacts, MemoryPoint, NetPoint, OpCount, PhaseSpan, PoolPoint, PressurePoint, Stall,
+    StepFacts, TasksPoint, TotalFacts, UnfinishedOperations, WaitPoint, base_title,
 };
 use recording::{LoadPhase, Manifest, PhaseEdge, Reader, RecordingState, Row, rows};
 use std::collections::BTreeMap;

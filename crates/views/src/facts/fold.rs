@@ -166,9 +166,7 @@ impl Fold<'_> {
         let (in_flight, backlog) = (columns.doubles("in_flight_mean")?, columns.longs("backlog")?);
         let (response, service) = (columns.bytes("response")?, columns.bytes("service")?);
         self.targets.resize(self.names.len(), None);
-        let op_at: Vec<usize> = (0..self.names.len())
-            .map(|number| rates::op_place(self.names.name(number)))
-            .collect();
+        let op_at: Vec<usize> = (0..self.names.len()).map(|number| rates::op_place(self.names.name(number))).collect();
         for row in 0..batch.num_rows() {
             let (run_index, end_ns) = (run_indices.value(row), t_ns.value(row));
             if !self.open.as_ref().is_some_and(|open| open.run_index == run_index && open.facts.t_ns == end_ns) {
