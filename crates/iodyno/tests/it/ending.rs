@@ -246,27 +246,6 @@ fn a_stopped_iodyno_is_an_event_and_not_the_targets_response() {
     assert!(again.stdout.contains("of the run are left out, in which iodyno itself did not run"), "{}", again.stdout);
 }
 
-/// A pause is in no figure of a run in trees; that is no end before its time.
-#[test]
-fn a_stopped_run_in_trees_is_not_said_to_have_ended_before_its_time() {
-    let scratch = Scratch::new();
-    let text = format!(
-        "fsd=fsd1,anchor={},depth=1,width=1,files=10,size=4k\nfwd=fwd1,fsd=fsd1,flow=(delete,create,append:4k,close)\n\
-         rd=rd1,fwd=fwd1,fwdrate=200,format=yes,elapsed=6,interval=1\n",
-        scratch.path("tree").display()
-    );
-    let file = scratch.write("out.vdb", &text);
-    let mut child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--no-counters"]).spawn().unwrap();
-    let has_begun = |stdout: &str| stdout.split_once("rd1").is_some_and(|(_, rd1)| intervals(rd1) >= 1);
-    assert!(child.wait_until(Duration::from_secs(60), has_begun), "{}", child.stderr());
-    child.signal(Signal::STOP);
-    std::thread::sleep(Duration::from_millis(2500));
-    child.signal(Signal::CONT);
-    let output = child.wait().unwrap().expect_code(0);
-    assert!(output.stderr.contains("iodyno itself did not run for"), "{}", text_of(&output));
-    assert!(!output.stderr.contains("nothing left to do"), "{}", text_of(&output));
-}
-
 /// The disk stops, the run ends, and then iodyno itself is stopped for a while: the stall was there before.
 #[test]
 fn a_pause_after_the_end_hides_no_stall() {

@@ -227,7 +227,9 @@ fn mongo_ends_with_its_files() {
         let totals = scratch.table("out", "run_total");
         let of =
             |op: Option<&str>| sum(&totals, "ops", |row| row["run"] == "mongo" && op.is_none_or(|op| row["op"] == op));
-        assert_eq!((of(None), of(Some("delete"))), (ops, ops / 7), "{totals:?}");
+        assert_eq!(of(None), ops, "{totals:?}");
+        // The end may come within a turn.
+        assert!(of(Some("delete")).abs_diff(ops / 7) <= 1, "{totals:?}");
     }
 }
 
