@@ -392,15 +392,24 @@ fn more_threads_than_files_hang_nothing_and_a_run_ends_by_its_time() {
         (OperationKind::Getattr, FileOrder::Sequential),
     ] {
         let load = TreeLoad { access, ..one(&shape, kind, 8) };
-        let begun_ns = quantity::clock::now_ns();
-        let sums = bench.go(of(vec![load]), ResolvedRate::Max, Some(Duration::from_millis(200)));
-        assert!(sums.of(0, kind.name())[1] > 0 && sums.failures.is_empty() && sums.notes.is_empty(), "{sums:?}");
-        assert!(quantity::clock::now_ns() - begun_ns >= 200_000_000);
+        // On a machine that is busy with something else, no thread may have had a processor in the whole time of one.
+        let is_done = (0..20).any(|_| {
+            let begun_ns = quantity::clock::now_ns();
+            let sums = bench.go(of(vec![load.clone()]), ResolvedRate::Max, Some(Duration::from_millis(200)));
+            assert!(sums.failures.is_empty() && sums.notes.is_empty(), "{sums:?}");
+            assert!(quantity::clock::now_ns() - begun_ns >= 200_000_000);
+            sums.of(0, kind.name())[1] > 0
+        });
+        assert!(is_done, "{} was never done", kind.name());
     }
     // What one deletes, the other makes: neither ends for want of files.
     let loads = [OperationKind::Create, OperationKind::Delete].map(|kind| one(&shape, kind, 2));
-    let sums = bench.go(of(loads.to_vec()), ResolvedRate::Max, Some(Duration::from_millis(300)));
-    assert!(sums.notes.is_empty() && sums.failures.is_empty() && sums.of(0, "create")[1] > 1, "{sums:?}");
+    let is_done = (0..20).any(|_| {
+        let sums = bench.go(of(loads.to_vec()), ResolvedRate::Max, Some(Duration::from_millis(300)));
+        assert!(sums.notes.is_empty() && sums.failures.is_empty(), "{sums:?}");
+        sums.of(0, "create")[1] > 1
+    });
+    assert!(is_done, "nothing was ever made again");
     bench.found(0);
     // Each file once.
     bench.format(&shape);
