@@ -6,7 +6,7 @@
 All take turns, on the same file system, with one thread. The loop (crates/engine/examples/tree_calls.rs) is the limit: it
 measures and records nothing. Of iodyno, the processor time of its workers counts; of fio, that of its job.
 `varmail` is the personality of that name, one of its threads: beside Filebench where FILEBENCH names its program, and beside Postmark
-where it is installed; of all of them the processor time of the whole process counts, less that of a run of a second.
+where it is installed; of all of them the processor time of the whole process counts, less that of a run of two seconds.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def used(command, **more):
 
 def per_cpu_second(load, seconds):
     """Operations per second of processor time of what is added by more seconds: what is made before does not count."""
-    (few, few_cpu), (many, many_cpu) = load(1), load(1 + seconds)
+    (few, few_cpu), (many, many_cpu) = load(2), load(2 + seconds)
     return (many - few) / (many_cpu - few_cpu)
 
 

@@ -92,7 +92,9 @@ fn main() {
         for file in 0..layout.files() {
             layout.file_path(file, path);
             if makes {
-                drop(rustix::fs::openat(at, path.as_slice(), NEW, Mode::from_raw_mode(0o644)).unwrap());
+                let file = rustix::fs::openat(at, path.as_slice(), NEW, Mode::from_raw_mode(0o644)).unwrap();
+                // As large as those of the others: a file with data is dearer to delete.
+                rustix::io::write(&file, &[7; 512]).unwrap();
             } else {
                 rustix::fs::unlinkat(at, path.as_slice(), AtFlags::empty()).unwrap();
             }
