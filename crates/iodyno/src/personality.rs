@@ -18,7 +18,7 @@ pub(crate) fn named(path: &Path) -> Option<&'static Personality> {
     personality(name_of(path)?)
 }
 
-/// The text of a personality in place of a file; it is nobody's, as the program's own words.
+/// The text of a personality in place of a file; the program's own words, with no file behind them.
 pub(crate) fn load(path: &Path) -> Option<LoadedFile> {
     Some(LoadedFile { bytes: named(path)?.text.as_bytes().to_vec(), owner: None })
 }

@@ -27,7 +27,7 @@ const SATURATION_TIMES: f64 = 4.0;
 /// The most runs of a round.
 const POINTS_MAX: usize = 4096;
 
-/// What whoever reads a result has to know, one sentence or two.
+/// What the reader of a result has to know, one sentence or two.
 pub const CAVEAT: &str = "This is a procedure after the SNIA's SSS PTS 2.0.2, whose text was not at hand: docs/pts.md lists what is \
      taken from public summaries of it and what is iodyno's own choice. Results are neither certified nor comparable with those of \
      SNIA's testers without a look at that list.";

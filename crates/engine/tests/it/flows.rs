@@ -355,8 +355,7 @@ fn threads_of_a_flow_make_what_the_others_need() {
     let bench = bench("/dev/shm", &shape);
     let steps = [step(Op::Delete), next(step(Op::Create))];
     for threads in [1, 8] {
-        let sums =
-            bench.go(of(vec![flow(&shape, &steps, threads)]), ResolvedRate::Max, Some(Duration::from_millis(200)));
+        let sums = go(&bench, flow(&shape, &steps, threads), 400);
         assert!(sums.notes.is_empty() && sums.failures.is_empty() && sums.of(0, "create")[1] > 8, "{sums:?}");
         bench.found(0);
     }
@@ -369,7 +368,7 @@ fn threads_of_a_flow_make_what_the_others_need() {
     bench.format(&shape);
     let locks = [step(Op::Open), step(Op::Flock), sized(Op::Write, 4096), step(Op::Close)];
     let load = TreeLoad { access: FileOrder::RandomShared, ..flow(&shape, &locks, 8) };
-    let sums = bench.go(of(vec![load]), ResolvedRate::Max, Some(Duration::from_millis(200)));
+    let sums = go(&bench, load, 400);
     assert!(sums.failures.is_empty() && sums.of(0, "flock")[1] > 8 && sums.unfinished == 0, "{sums:?}");
 }
 
@@ -462,7 +461,7 @@ fn a_page_of_a_mapped_file_that_is_gone_fails_an_operation_and_nothing_else() {
                 file.set_len(64 * KIB).unwrap();
             }
         });
-        let sums = bench.go(of(vec![flow(&shape, &steps, 1)]), ResolvedRate::Max, Some(Duration::from_millis(300)));
+        let sums = go(&bench, flow(&shape, &steps, 1), 20_000);
         is_over.store(true, std::sync::atomic::Ordering::Relaxed);
         sums
     });

@@ -1,4 +1,4 @@
-//! Every operation of the catalogue, and one that nobody knows, in charts, tables, shares and words: by counts.
+//! Every operation of the catalogue, and one that is in no catalogue, in charts, tables, shares and words: by counts.
 
 use quantity::histogram::Histogram;
 use recording::rows::{OpInterval, Phase, RunTotal};
