@@ -4,7 +4,7 @@
 //! this program's own; what it makes there it removes. OPERATION: getattr, access, open, setattr, getxattr, create, delete, rename.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench that is read by people")]
 
-use plan::{FilePlace, FileSizes, TreeShape};
+use plan::TreeShape;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use tree::TreeLayout;
@@ -69,17 +69,7 @@ fn main() {
         panic!("tree_calls DIR OPERATION FILES SECONDS");
     };
     let (files, seconds): (u64, f64) = (files.parse().unwrap(), seconds.parse().unwrap());
-    let shape = TreeShape {
-        depth: 1,
-        width: 100,
-        files: files / 100,
-        place: FilePlace::Bottom,
-        sizes: FileSizes::Fixed(0),
-        total_bytes: None,
-        working_set_bytes: None,
-        shared: false,
-        names: plan::TreeNames::Vdbench,
-    };
+    let shape = TreeShape::regular(1, 100, files / 100, 0);
     let layout = TreeLayout::new(&shape).unwrap();
     let anchor =
         rustix::fs::openat(CWD, directory.as_str(), OFlags::DIRECTORY | OFlags::RDONLY, Mode::empty()).unwrap();

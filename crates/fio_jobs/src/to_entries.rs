@@ -12,8 +12,8 @@ use crate::value::Amount;
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::generate::OperationKind;
 use plan::{
-    CountedAs, EntryJob, FileOrder, FilePlace, FileSelect, FileSizes, GapDistribution, LayoutKind, OpenFlags,
-    TargetOrder, TransferSize, TreeLoad, TreeNames, TreeShape, TreeSpec, TreeTask, TreeUse, Workload,
+    CountedAs, EntryJob, FileOrder, FileSelect, GapDistribution, LayoutKind, OpenFlags, TargetOrder, TransferSize,
+    TreeLoad, TreeNames, TreeShape, TreeSpec, TreeTask, TreeUse, Workload,
 };
 use std::path::PathBuf;
 
@@ -60,10 +60,8 @@ pub(crate) fn workload(
         makes_parents: false,
         span: section.span,
     });
-    let sizes = FileSizes::Fixed(if engine.are_directories { 0 } else { asked_bytes });
-    let (total_bytes, working_set_bytes, shared) = (None, None, false);
-    let (files, place) = (options.nrfiles, FilePlace::Bottom);
-    let shape = TreeShape { depth: 1, width: 1, files, place, sizes, total_bytes, working_set_bytes, shared, names };
+    let bytes = if engine.are_directories { 0 } else { asked_bytes };
+    let shape = TreeShape { names, ..TreeShape::regular(1, 1, options.nrfiles, bytes) };
     let load = TreeLoad {
         uses: vec![TreeUse { tree, shape }],
         task: TreeTask::One(engine.kind),

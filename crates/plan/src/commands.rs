@@ -1,9 +1,7 @@
 //! Commands as load, whatever asks for them: their names, the variables in them, and a command of the command line as a
 //! plan.
 
-use crate::{
-    Arrivals, CommandLine, CommandLoad, OfferedRate, ParameterText, Plan, Run, StopCondition, TextSpan, Workload,
-};
+use crate::{CommandLine, CommandLoad, ParameterText, Plan, Run, TextSpan, Workload};
 use std::collections::BTreeSet;
 
 /// Longest word that the kernel gives to a program, with room for its end.
@@ -192,26 +190,7 @@ fn run_of(
     workloads: Vec<Workload>,
     span: TextSpan,
 ) -> Run {
-    Run {
-        name: name.to_string(),
-        title: name.to_string(),
-        loops,
-        workloads,
-        depth: None,
-        rate: OfferedRate::Max,
-        simulated_rate: None,
-        arrivals: Arrivals::default(),
-        elapsed_ns: request.elapsed_ns,
-        warmup_ns: 0,
-        interval_ns: request.interval_ns,
-        pause_ns: 0,
-        stop: StopCondition::default(),
-        objectives: Vec::new(),
-        start_commands: Vec::new(),
-        end_commands: Vec::new(),
-        format: false,
-        span,
-    }
+    Run { loops, elapsed_ns: request.elapsed_ns, span, ..Run::new(name, workloads, request.interval_ns) }
 }
 
 fn check_variables(request: &CommandRequest) -> Result<(), CommandMistake> {

@@ -2,9 +2,9 @@
 //! until they are steady.
 
 use crate::{
-    AddressDistribution, AddressOrder, AddressPattern, AddressRange, Arrivals, CommandLine, CommandLoad, DataLimit,
-    Load, OfferedRate, OpMix, OpenFlags, ParameterText, Plan, RangeBound, Run, ShellCommand, SteadyMeasure,
-    SteadyRounds, StopCondition, TargetSpec, TextSpan, TransferSize, Workload,
+    AddressDistribution, AddressOrder, AddressPattern, AddressRange, DataLimit, OpMix, OpenFlags, ParameterText, Plan,
+    RangeBound, Run, ShellCommand, SteadyMeasure, SteadyRounds, StopCondition, TargetSpec, TextSpan, TransferSize,
+    Workload,
 };
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -308,42 +308,16 @@ fn shell(line: &str) -> ShellCommand {
 }
 
 fn run(request: &PtsRequest, name: &str, order: AddressOrder, (bytes, read): (u64, u32)) -> Run {
-    let none = CommandLoad {
-        line: CommandLine::Program(Vec::new()),
-        prepare: None,
-        warmups: 0,
-        executions: None,
-        at_ns: Vec::new(),
-        baselines: 0,
-    };
     let workload = Workload {
-        targets: vec![0],
-        share: 1.0,
-        load: Load::Blocks,
         mix: OpMix::read_write(f64::from(read) / 100.0),
         transfer: TransferSize::Fixed(bytes),
         address: AddressPattern { order, ..AddressPattern::default() },
-        ..Workload::of_commands(name.to_string(), none, TextSpan::default())
+        ..Workload::of_blocks(name.to_string(), vec![0], TextSpan::default())
     };
     Run {
-        name: name.to_string(),
-        title: name.to_string(),
         loops: vec![("xfersize".to_string(), size_text(bytes)), ("rdpct".to_string(), read.to_string())],
-        workloads: vec![workload],
-        depth: None,
-        rate: OfferedRate::Max,
-        simulated_rate: None,
-        arrivals: Arrivals::default(),
         elapsed_ns: Some(point(request)),
-        warmup_ns: 0,
-        interval_ns: interval(request),
-        pause_ns: 0,
-        stop: StopCondition::default(),
-        objectives: Vec::new(),
-        start_commands: Vec::new(),
-        end_commands: Vec::new(),
-        format: false,
-        span: TextSpan::default(),
+        ..Run::new(name, vec![workload], interval(request))
     }
 }
 

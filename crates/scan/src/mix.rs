@@ -1,7 +1,7 @@
 //! The choice of sizes: at most 16, with whole percents that sum to 100.
 
 use crate::Distribution;
-use plan::{FilePlace, FileSizes, TreeShape};
+use plan::{FileSizes, TreeShape};
 use tree::TreeLayout;
 
 /// The most sizes in a line.
@@ -30,18 +30,7 @@ fn numbers(files: u64) -> Option<Vec<u64>> {
         return None;
     }
     let sizes = FileSizes::Mix((0..PARTS as u64).map(|percent| (percent, 1.0)).collect());
-    let (place, total_bytes, working_set_bytes) = (FilePlace::Bottom, None, None);
-    let shape = TreeShape {
-        depth: 1,
-        width: 1,
-        files,
-        place,
-        sizes,
-        total_bytes,
-        working_set_bytes,
-        shared: false,
-        names: plan::TreeNames::Vdbench,
-    };
+    let shape = TreeShape { sizes, ..TreeShape::regular(1, 1, files, 0) };
     let layout = TreeLayout::new(&shape).ok()?;
     let mut numbers = vec![0; PARTS];
     for file in 0..layout.files() {
@@ -216,8 +205,7 @@ mod tests {
             let rounding = if sizes.contains(&0) { 1.0 } else { 0.5 };
             prop_assert!((made - asked).abs() <= rounding * files as f64 + asked * 1e-6, "{} {}", made, asked);
             let layout = TreeLayout::new(&TreeShape {
-                depth: 1, width: 1, files, place: FilePlace::Bottom, sizes: mix.file_sizes(),
-                total_bytes: None, working_set_bytes: None, shared: false, names: plan::TreeNames::Vdbench,
+                sizes: mix.file_sizes(), ..TreeShape::regular(1, 1, files, 0)
             }).unwrap();
             prop_assert_eq!(u128::from(layout.total_bytes()), mix.bytes(), "as the load will make them");
             let near = mix.within_two(&found).unwrap();

@@ -206,17 +206,7 @@ fn a_directory_with_many_entries_takes_no_memory_for_each() {
 }
 
 fn shape(depth: u32, width: u32, files: u64, place: FilePlace, sizes: FileSizes) -> TreeShape {
-    TreeShape {
-        depth,
-        width,
-        files,
-        place,
-        sizes,
-        total_bytes: None,
-        working_set_bytes: None,
-        shared: false,
-        names: plan::TreeNames::Vdbench,
-    }
+    TreeShape { place, sizes, ..TreeShape::regular(depth, width, files, 0) }
 }
 
 #[test]

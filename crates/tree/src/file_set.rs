@@ -97,22 +97,10 @@ fn position(unit: f64, count: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::{FilePlace, FileSizes, TreeShape};
+    use plan::TreeShape;
 
     fn layout(files: u64) -> TreeLayout {
-        let (depth, width, place, sizes) = (1, 1, FilePlace::Bottom, FileSizes::Fixed(1000));
-        let shape = TreeShape {
-            depth,
-            width,
-            files,
-            place,
-            sizes,
-            total_bytes: None,
-            working_set_bytes: None,
-            shared: false,
-            names: plan::TreeNames::Vdbench,
-        };
-        TreeLayout::new(&shape).unwrap()
+        TreeLayout::new(&TreeShape::regular(1, 1, files, 1000)).unwrap()
     }
 
     #[test]

@@ -141,18 +141,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn shape(depth: u32, width: u32, files: u64, place: FilePlace) -> TreeShape {
-        let (sizes, total_bytes, working_set_bytes) = (FileSizes::Fixed(4096), None, None);
-        TreeShape {
-            depth,
-            width,
-            files,
-            place,
-            sizes,
-            total_bytes,
-            working_set_bytes,
-            shared: false,
-            names: plan::TreeNames::Vdbench,
-        }
+        TreeShape { place, ..TreeShape::regular(depth, width, files, 4096) }
     }
 
     fn text(layout: &TreeLayout, put: impl Fn(&TreeLayout, &mut Vec<u8>)) -> String {

@@ -4,8 +4,8 @@ use crate::support::run;
 use engine::{EngineOptions, FinishedRun, IntervalHarvest, ResolvedRate, RunInput, StepInterval, start};
 use plan::generate::{ArrivalSchedule, GeneratorPart, OperationKind};
 use plan::{
-    FileOrder, FilePlace, FileSelect, FileSizes, FormatTask, OpenFlags, Plan, Run, StopAfter, StopCondition, TextSpan,
-    TransferSize, TreeLoad, TreeShape, TreeSpec, TreeTask, TreeUse, Workload,
+    FileOrder, FileSelect, FormatTask, OpenFlags, Plan, Run, StopAfter, StopCondition, TextSpan, TransferSize,
+    TreeLoad, TreeShape, TreeSpec, TreeTask, TreeUse, Workload,
 };
 use quantity::histogram::Histogram;
 use std::collections::BTreeMap;
@@ -17,18 +17,7 @@ use tree::{Opening, Tree};
 pub const KIB: u64 = 1 << 10;
 
 pub fn shape(depth: u32, width: u32, files: u64, bytes: u64) -> TreeShape {
-    let (sizes, total_bytes, working_set_bytes) = (FileSizes::Fixed(bytes), None, None);
-    TreeShape {
-        depth,
-        width,
-        files,
-        place: FilePlace::Bottom,
-        sizes,
-        total_bytes,
-        working_set_bytes,
-        shared: false,
-        names: plan::TreeNames::Vdbench,
-    }
+    TreeShape::regular(depth, width, files, bytes)
 }
 
 /// What a workload does in the trees with these numbers.

@@ -1,6 +1,7 @@
 //! The runs of each test: which, how many, in which order.
 
 use super::*;
+use crate::OfferedRate;
 
 fn plan(test: PtsTest) -> Plan {
     pts_plan(&PtsRequest::of(test, "/dev/none".into())).unwrap_or_else(|mistake| panic!("{mistake}"))

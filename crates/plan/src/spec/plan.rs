@@ -53,6 +53,15 @@ impl Plan {
     pub fn place_of_tree(&self, tree: usize) -> usize {
         self.targets.len() + tree
     }
+
+    /// Where in the texts it was read from something stands: `load.vdb:3`; `None`: its text is not known.
+    #[must_use]
+    pub fn line_of(&self, span: TextSpan) -> Option<String> {
+        let source = self.sources.get(usize::try_from(span.source).ok()?)?;
+        let before = source.text.as_bytes().get(..usize::try_from(span.start).ok()?)?;
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        Some(format!("{}:{line}", source.name))
+    }
 }
 
 /// A request that the plan holds but that this version cannot execute.

@@ -55,6 +55,31 @@ pub struct Run {
 }
 
 impl Run {
+    /// At full speed until its work ends by itself, with nothing before or behind it.
+    #[must_use]
+    pub fn new(name: &str, workloads: Vec<Workload>, interval_ns: u64) -> Self {
+        Self {
+            name: name.to_string(),
+            title: name.to_string(),
+            loops: Vec::new(),
+            workloads,
+            depth: None,
+            rate: OfferedRate::Max,
+            simulated_rate: None,
+            arrivals: Arrivals::default(),
+            elapsed_ns: None,
+            warmup_ns: 0,
+            interval_ns,
+            pause_ns: 0,
+            stop: StopCondition::default(),
+            objectives: Vec::new(),
+            start_commands: Vec::new(),
+            end_commands: Vec::new(),
+            format: false,
+            span: TextSpan::default(),
+        }
+    }
+
     /// The workloads that do I/O at offsets.
     pub fn block_workloads(&self) -> impl Iterator<Item = &Workload> {
         self.workloads.iter().filter(|workload| workload.load.is_blocks())

@@ -93,6 +93,22 @@ pub enum FileSizes {
 }
 
 impl TreeShape {
+    /// Vdbench's names, files of the same size in the directories of the last level, all made and used.
+    #[must_use]
+    pub fn regular(depth: u32, width: u32, files: u64, bytes: u64) -> Self {
+        Self {
+            depth,
+            width,
+            files,
+            place: FilePlace::Bottom,
+            sizes: FileSizes::Fixed(bytes),
+            total_bytes: None,
+            working_set_bytes: None,
+            shared: false,
+            names: TreeNames::Vdbench,
+        }
+    }
+
     /// Does a shape file list its directories and files?
     #[must_use]
     pub fn is_listed(&self) -> bool {

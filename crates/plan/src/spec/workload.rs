@@ -61,6 +61,12 @@ pub struct Workload {
     pub span: TextSpan,
 }
 
+/// In the place of a load that another one takes.
+fn no_command() -> CommandLoad {
+    let line = CommandLine::Program(Vec::new());
+    CommandLoad { line, prepare: None, warmups: 0, executions: None, at_ns: Vec::new(), baselines: 0 }
+}
+
 impl Workload {
     /// Executions of a command, which have no targets and no part in the run's rate.
     #[must_use]
@@ -88,18 +94,22 @@ impl Workload {
         }
     }
 
+    /// Reads and writes at offsets of these targets, which have all of the run's rate.
+    #[must_use]
+    pub fn of_blocks(name: String, targets: Vec<usize>, span: TextSpan) -> Self {
+        Self {
+            targets,
+            share: 1.0,
+            load: Load::Blocks,
+            mix: OpMix::read_write(1.0),
+            ..Self::of_commands(name, no_command(), span)
+        }
+    }
+
     /// Operations in trees, which are no targets.
     #[must_use]
     pub fn of_tree(name: String, load: TreeLoad, span: TextSpan) -> Self {
-        let none = CommandLoad {
-            line: CommandLine::Program(Vec::new()),
-            prepare: None,
-            warmups: 0,
-            executions: None,
-            at_ns: Vec::new(),
-            baselines: 0,
-        };
-        Self { share: 1.0, load: Load::Tree(Box::new(load)), ..Self::of_commands(name, none, span) }
+        Self { share: 1.0, load: Load::Tree(Box::new(load)), ..Self::of_commands(name, no_command(), span) }
     }
 
     /// The transfer sizes that its operations have: of reads (and of everything without sizes of its own), writes, trims.

@@ -6,17 +6,7 @@ use std::fs::File;
 use std::path::Path;
 
 fn shape(depth: u32, width: u32, files: u64, place: FilePlace, sizes: FileSizes) -> TreeShape {
-    TreeShape {
-        depth,
-        width,
-        files,
-        place,
-        sizes,
-        total_bytes: None,
-        working_set_bytes: None,
-        shared: false,
-        names: plan::TreeNames::Vdbench,
-    }
+    TreeShape { place, sizes, ..TreeShape::regular(depth, width, files, 0) }
 }
 
 fn open(path: &Path, shape: &TreeShape) -> Result<Tree, TreeError> {
