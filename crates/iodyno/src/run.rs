@@ -27,6 +27,17 @@ const TARGETS_SHOWN: usize = 8;
 
 /// Executes the parameter files, or shows what would happen; gives the exit code.
 pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Result<u8, Failure> {
+    let is_test = is_test(args);
+    execute(args, flags, command_line).map_err(|failure| if is_test { run_pts::in_its_words(failure) } else { failure })
+}
+
+/// Is it one of the procedures `pts:…`?
+fn is_test(args: &RunArgs) -> bool {
+    let (files, _) = split_inputs(args.files.iter().chain(&args.inputs));
+    run_pts::asked(&files).is_ok_and(|test| test.is_some())
+}
+
+fn execute(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Result<u8, Failure> {
     let Inputs { mut plan, format, jobs, flags: as_flags, owners } = read_plan(args, flags)?;
     if format == ParameterFormat::Vdbench && (args.fio_reading.showcmd || !args.fio_reading.sections.is_empty()) {
         return Err(Failure::new(PARAMETERS, "--showcmd and --section are for fio's jobs: there are none"));
@@ -180,16 +191,26 @@ pub(crate) fn check_destroy(plan: &Plan, policy: &WritePolicy) -> Result<(), Fai
     if unmatched.is_empty() {
         return Ok(());
     }
-    let name = |spec: &plan::TargetSpec| spec.path.display().to_string();
-    let mut targets: Vec<String> = plan.targets.iter().take(TARGETS_SHOWN).map(name).collect();
-    let more = plan.targets.len() - targets.len();
-    targets.extend((more > 0).then(|| format!("{more} more")));
-    let message = format!(
-        "{}: no target has this name; the targets are {}. Nothing was done: name one of them, or leave the flag out",
-        unmatched.join(", "),
-        targets.join(", ")
-    );
-    Err(Failure::new(PARAMETERS, message))
+    let paths = |tree: &plan::TreeSpec| tree.anchor.display().to_string();
+    let mut names: Vec<String> = plan.targets.iter().map(|spec| spec.path.display().to_string()).collect();
+    let word = if names.is_empty() { "directory" } else { "target" };
+    if names.is_empty() {
+        names.extend(plan.trees.iter().map(paths));
+        names.dedup();
+    }
+    let more = names.len().saturating_sub(TARGETS_SHOWN);
+    names.truncate(TARGETS_SHOWN);
+    names.extend((more > 0).then(|| format!("{more} more")));
+    let are = match (names.is_empty(), word) {
+        (true, _) => "there are none. Nothing was done: leave the flag out".to_string(),
+        (false, "target") => {
+            format!("the targets are {}. Nothing was done: name one of them, or leave the flag out", names.join(", "))
+        }
+        (false, _) => {
+            format!("the load works in {}. Nothing was done: name that, or leave the flag out", names.join(", "))
+        }
+    };
+    Err(Failure::new(PARAMETERS, format!("{}: no {word} has this name; {are}", unmatched.join(", "))))
 }
 
 /// What is shown while a load runs.
@@ -327,7 +348,9 @@ fn dry_run(
     for line in params::simulate(plan) {
         outln!("{line}");
     }
+    let is_test = is_test(args);
     for line in &future.lines {
+        let line = if is_test { run_pts::test_words(line) } else { line.clone() };
         outln!("{line}");
     }
     if let Some(output) = recording {

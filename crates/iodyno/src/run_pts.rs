@@ -22,6 +22,16 @@ fn wrong(message: impl Into<String>) -> Failure {
     Failure::new(PARAMETERS, message)
 }
 
+/// What targets advise is said in the language of parameter files.
+pub(crate) fn test_words(message: &str) -> String {
+    message.replace("`size=`", "`capacity=`").replace("leave out `openflags=o_direct`", "give `direct=no`")
+}
+
+/// The same of a failure.
+pub(crate) fn in_its_words(failure: Failure) -> Failure {
+    Failure { message: test_words(&failure.message), ..failure }
+}
+
 /// The test that the first of the inputs names; `None` where it names none.
 pub(crate) fn asked(files: &[PathBuf]) -> Result<Option<PtsTest>, Failure> {
     let Some(word) = files.first().and_then(|file| file.to_str()?.strip_prefix(PREFIX)) else { return Ok(None) };

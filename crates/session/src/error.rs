@@ -30,13 +30,15 @@ pub enum SessionError {
     /// The recording could not be written or read.
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    /// A command of the parameter file failed, and `abort` stands beside it.
-    #[error("`{line}` ended with {how}, and `abort` stands beside it: nothing else is run")]
+    /// A command failed that must succeed.
+    #[error("`{line}` ended with {how}{why}: nothing else is run")]
     CommandFailed {
         /// The command line.
         line: String,
         /// Exit code or signal.
         how: String,
+        /// What makes it necessary.
+        why: &'static str,
     },
     /// Another tool's files could not be read.
     #[error(transparent)]

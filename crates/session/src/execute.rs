@@ -107,6 +107,7 @@ pub fn execute(
     let own_cost = engine::own_cost();
     let mut manifest = Manifest::new(&request.command_line);
     manifest.sources = plan.sources.iter().map(|source| (source.name.clone(), source.text.clone())).collect();
+    manifest.sources.extend(crate::trees::shape_sources(plan));
     manifest.hardware = collect::hardware(&plan_paths(plan));
     manifest.extra.insert(SUBJECTS.into(), subjects([]));
     manifest.extra.insert(objectives::OBJECTIVES.into(), crate::objectives::for_manifest(plan));
@@ -634,9 +635,13 @@ impl Life<'_, '_> {
                 EventSeverity::Warning,
                 EventKind::Backlog,
                 format!(
-                    "{title}: {} were due and still waiting for submission at the end; they count with the time that they had \
-                     waited",
-                    operations(result.waiting)
+                    "{title}: {} still waiting for submission at the end; {} with the time that {} had waited",
+                    match result.waiting {
+                        1 => "1 operation was due and".to_string(),
+                        count => format!("{count} operations were due and"),
+                    },
+                    if result.waiting == 1 { "it counts" } else { "they count" },
+                    if result.waiting == 1 { "it" } else { "they" },
                 ),
             )?;
         }
@@ -721,7 +726,11 @@ impl Life<'_, '_> {
                 self.spine.note(EventKind::CommandOutput, text.trim_end())?;
             }
             if command.abort && result.code != Some(0) && !self.stop.is_requested() {
-                return Err(SessionError::CommandFailed { line: result.line, how: code });
+                // Those of a procedure (`pts:`) come from no line.
+                let is_of_file = command.span != plan::TextSpan::default();
+                let why =
+                    if is_of_file { ", and `abort` stands beside it" } else { ", and its output is in commands.log" };
+                return Err(SessionError::CommandFailed { line: result.line, how: code, why });
             }
         }
         Ok(())

@@ -41,6 +41,8 @@ pub struct Inspection {
     pub files: u64,
     /// Their size together.
     pub bytes: u64,
+    /// What their blocks take; of a file with holes less than its size.
+    pub allocated_bytes: u64,
     /// What flows that were killed have left.
     pub leftovers: u64,
     /// Is there a control file?
@@ -207,6 +209,9 @@ impl Walk<'_> {
                     Some(NameKind::File) => {
                         self.found.files += 1;
                         self.found.bytes = self.found.bytes.saturating_add(found.stx_size);
+                        let has_blocks = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BLOCKS);
+                        let allocated = if has_blocks { found.stx_blocks.saturating_mul(512) } else { found.stx_size };
+                        self.found.allocated_bytes = self.found.allocated_bytes.saturating_add(allocated);
                     }
                     Some(NameKind::Leftover) => self.found.leftovers += 1,
                     Some(NameKind::Control) => self.found.has_control_file = true,

@@ -30,6 +30,6 @@ pub use java_random::JavaRandom;
 pub use layout::TreeLayout;
 pub use listed::{Holds, ListedTree};
 pub use names::{CONTROL_FILE, LINK, MOVED, NameKind, SUFFIXES, SYM, TEMP, is_link_name, name_kind, own_names};
-pub use numbered::MadeEntries;
+pub use numbered::{LackingEntries, MadeEntries, NewEntries};
 pub use state::{FileState, TreeState};
 pub use tree::{Opening, Tree};

@@ -26,18 +26,45 @@ pub struct MadeEntries {
     pub is_stopped: bool,
 }
 
+/// What the numbered entries of a tree lack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LackingEntries {
+    /// So many are missing.
+    pub count: u64,
+    /// Bytes of blocks that [`Tree::make_numbered`] has allocated for those that are missing or too short.
+    pub bytes: u64,
+}
+
+/// What is there now of numbered entries and was not there before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NewEntries {
+    /// How many.
+    pub count: u64,
+    /// The smallest number of one.
+    pub first: u32,
+    /// The greatest.
+    pub last: u32,
+    /// Entries between these two that were there before.
+    pub older: u64,
+}
+
 impl Tree {
-    /// Looks at each of its numbered entries: the state says from here on which exist.
+    /// Looks at each of its numbered entries: the state says from here on which exist. Says what they lack.
     ///
     /// # Errors
     /// One of the names is in use for something else, or cannot be looked at.
-    pub fn look_at_numbered(&self, job: &EntryJob) -> Result<(), TreeError> {
+    pub fn look_at_numbered(&self, job: &EntryJob) -> Result<LackingEntries, TreeError> {
         let own = rustix::fs::fstat(self.anchor()).map_err(TreeError::system("look at", self.path()))?;
+        let block = rustix::fs::fstatvfs(self.anchor()).map_or(0, |found| found.f_frsize).max(1);
+        let has_blocks = matches!(job.made, Some(LayoutKind::Filled | LayoutKind::Allocated | LayoutKind::Kept));
+        let mut lacking = LackingEntries::default();
         let (mut path, mut foreign, mut more) = (Vec::new(), Vec::new(), 0_u64);
         for number in 0..self.layout().files() {
             self.layout().file_path(number, &mut path);
+            let mut allocated = 0;
             let state = match rustix::fs::statat(self.anchor(), &*path, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => {
+                    allocated = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
                     if let Some(why) = why_foreign(&stat, &own, job.are_directories) {
                         if foreign.len() < FOREIGN_SHOWN {
                             foreign.push(format!("{} ({why})", String::from_utf8_lossy(&path)));
@@ -51,9 +78,15 @@ impl Tree {
                 Err(error) => return Err(TreeError::system("look at", &self.whole(&path))(error)),
             };
             self.state().set_file(self.layout(), number, state);
+            lacking.count += u64::from(!state.exists);
+            let asked = self.layout().asked_bytes(number);
+            if has_blocks && !job.are_directories && (!state.exists || state.bytes < asked) {
+                let whole = asked.div_ceil(block).saturating_mul(block);
+                lacking.bytes = lacking.bytes.saturating_add(whole.saturating_sub(allocated));
+            }
         }
         if foreign.is_empty() {
-            return Ok(());
+            return Ok(lacking);
         }
         if more > 0 {
             foreign.push(format!("and {more} more"));
@@ -120,6 +153,28 @@ impl Tree {
             removed += 1;
         }
         Ok(removed)
+    }
+
+    /// What is there now of its entries and was not when [`Tree::look_at_numbered`] looked.
+    ///
+    /// # Errors
+    /// One cannot be looked at.
+    pub fn new_numbered(&self) -> Result<NewEntries, TreeError> {
+        let (mut path, mut new, mut older) = (Vec::new(), NewEntries::default(), 0);
+        for number in 0..self.layout().files() {
+            if self.state().file(number).exists {
+                older += u64::from(new.count > 0);
+                continue;
+            }
+            self.layout().file_path(number, &mut path);
+            match rustix::fs::statat(self.anchor(), &*path, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(_) if new.count == 0 => new = NewEntries { count: 1, first: number, last: number, older: 0 },
+                Ok(_) => new = NewEntries { count: new.count + 1, last: number, older, ..new },
+                Err(Errno::NOENT) => {}
+                Err(error) => return Err(TreeError::system("look at", &self.whole(&path))(error)),
+            }
+        }
+        Ok(new)
     }
 
     fn whole(&self, path: &[u8]) -> PathBuf {
@@ -206,15 +261,13 @@ mod tests {
     use super::*;
     use crate::Opening;
     use plan::generate::OperationKind;
-    use plan::{CountedAs, FilePlace, FileSizes, StatCall, TreeNames, TreeShape};
+    use plan::{CountedAs, StatCall, TreeNames, TreeShape};
     use std::os::unix::fs::symlink;
     use std::path::Path;
 
     fn tree(anchor: &Path, files: u64, bytes: u64) -> Tree {
         let names = TreeNames::Numbered { before: "j.0.".into(), after: String::new() };
-        let (depth, width, place, sizes) = (1, 1, FilePlace::Bottom, FileSizes::Fixed(bytes));
-        let (total_bytes, working_set_bytes, shared) = (None, None, false);
-        let shape = TreeShape { depth, width, files, place, sizes, total_bytes, working_set_bytes, shared, names };
+        let shape = TreeShape { names, ..TreeShape::regular(1, 1, files, bytes) };
         Tree::at(anchor, &shape, Opening::Empty).unwrap()
     }
 
@@ -278,6 +331,29 @@ mod tests {
             "{said}"
         );
         assert!(refused(true).contains("j.0.0 (no directory), j.0.1 (no directory);"), "{}", refused(true));
+    }
+
+    #[test]
+    fn what_is_lacking_is_told_by_blocks_and_what_is_new_by_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        // A hole, which has no blocks; and a file that is long enough.
+        std::fs::File::create(path("j.0.1")).unwrap().set_len(200_000).unwrap();
+        std::fs::File::create(path("j.0.3")).unwrap().set_len(300_000).unwrap();
+        let tree = tree(folder.path(), 5, 300_000);
+        let block = rustix::fs::statvfs(folder.path()).unwrap().f_frsize;
+        let each = 300_000_u64.div_ceil(block) * block;
+        for (how, files) in [(LayoutKind::Filled, 4), (LayoutKind::Kept, 4), (LayoutKind::Sparse, 0)] {
+            let lacking = tree.look_at_numbered(&job(false, Some(how))).unwrap();
+            assert_eq!(lacking, LackingEntries { count: 3, bytes: files * each }, "{how:?}");
+        }
+        assert_eq!(tree.new_numbered().unwrap(), NewEntries::default());
+        for name in ["j.0.0", "j.0.2", "j.0.7"] {
+            std::fs::write(path(name), "x").unwrap();
+        }
+        assert_eq!(tree.new_numbered().unwrap(), NewEntries { count: 2, first: 0, last: 2, older: 1 });
+        std::fs::remove_file(path("j.0.0")).unwrap();
+        assert_eq!(tree.new_numbered().unwrap(), NewEntries { count: 1, first: 2, last: 2, older: 0 });
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
-use testkit::TestCommand;
+use testkit::{MountedFileSystem, TestCommand};
 
 /// Numbers from a seed.
 struct Dice(u64);
@@ -145,6 +145,59 @@ fn files_that_have_a_jobs_names_are_lost_only_where_that_is_said() {
     }
 }
 
+/// Names in a directory.
+fn names(path: &Path) -> Vec<String> {
+    left(path).into_keys().collect()
+}
+
+/// Does what a message says behind `in bash: `, to its end of line.
+fn remove_as_said(said: &str) {
+    let line = said.split_once("in bash: ").unwrap_or_else(|| panic!("no command in: {said}")).1;
+    let line = line.lines().next().unwrap();
+    TestCommand::new("bash").args(["-c", line]).run().unwrap().expect_code(0);
+}
+
+#[test]
+fn what_has_no_room_is_refused_and_what_is_left_is_told() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    // Inodes for 20, blocks for 64 KiB.
+    for (engine, files, lacks) in [("filecreate", 50, "50 directories and files"), ("filestat", 8, "128 KiB")] {
+        let small = MountedFileSystem::mount(&["-t", "tmpfs", "-o", "size=64k,nr_inodes=20", "tmpfs"]).unwrap();
+        let (folder, other) = (small.path().join("it's"), small.path().join("it's/j.0.x"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(&other, "").unwrap();
+        let text =
+            format!("[j]\ndirectory={}\nioengine={engine}\nnrfiles={files}\nfilesize=16k\nbs=16k\n", folder.display());
+        let scratch = bench(&text, &[]);
+        let refused = run(&scratch, &[]);
+        assert!(refused.code != Some(0), "{refused:?}");
+        for part in [lacks, "needs", "--allow-full"] {
+            assert!(refused.stderr.contains(part), "{engine}: {part}: {}", refused.stderr);
+        }
+        assert_eq!(names(&folder), ["j.0.x"], "{engine}");
+        let dry = scratch.iodyno(&["run", "jobs.fio", "--dry-run"]).run().unwrap().expect_code(0).stdout;
+        assert!(dry.contains("would not begin") && dry.contains(lacks), "{dry}");
+
+        let ended = run(&scratch, &["--allow-full"]);
+        assert!(ended.code != Some(0) && ended.stderr.contains("No space left on device"), "{engine}: {ended:?}");
+        let made = names(&folder).len() - 1;
+        assert!(made > 0 && made < files, "{engine}: {made}");
+        let (said, first) = (&ended.stderr, format!("{made} files that were made are left in "));
+        assert!(said.contains(&first) && said.contains("j.0.0 to j.0."), "{engine}: {said}");
+        remove_as_said(said);
+        assert_eq!(names(&folder), ["j.0.x"], "{engine}: {said}");
+
+        // What the job is to remove itself is gone.
+        scratch.write("jobs.fio", &format!("{text}unlink=1\n"));
+        std::fs::remove_dir_all(scratch.path("r")).unwrap();
+        let ended = run(&scratch, &["--allow-full"]);
+        assert!(ended.code != Some(0) && !ended.stderr.contains("are left in"), "{engine}: {ended:?}");
+        assert_eq!(names(&folder), ["j.0.x"], "{engine}");
+    }
+}
+
 #[test]
 fn operations_are_recorded_as_what_they_are() {
     let text = "[global]\ndirectory=data\nnrfiles=7\nfilesize=4k\nfilename_format=f.$filenum\n[c]\nioengine=filecreate\n\
@@ -243,5 +296,13 @@ fn a_dry_run_says_what_would_be_done_and_does_nothing() {
     for part in ["j.0.0 to j.0.29", "delete", "30 operations", "is made before the first run", "removed behind it"] {
         assert!(said.contains(part), "{part}: {said}");
     }
+    assert!(left(&scratch.path("data")).is_empty());
+}
+
+#[test]
+fn a_flag_with_another_name_is_told_the_directories() {
+    let scratch = bench("[j]\ndirectory=data\nioengine=filecreate\nnrfiles=3\nfilesize=4k\n", &[]);
+    let said = run(&scratch, &["--destroy", "date"]).expect_code(2).stderr;
+    assert!(said.contains("no directory has this name") && said.contains("works in data"), "{said}");
     assert!(left(&scratch.path("data")).is_empty());
 }

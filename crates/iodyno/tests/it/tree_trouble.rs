@@ -32,7 +32,7 @@ fn a_full_file_system_ends_the_format_with_a_clear_sentence() {
     );
     let refused = scratch.run("refused", &text, &[]);
     assert!(refused.code != Some(0) && refused.stderr.contains("--allow-full"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("need 2.50 MiB") && !anchor.exists(), "{}", refused.stderr);
+    assert!(refused.stderr.contains("needs 2.50 MiB") && !anchor.exists(), "{}", refused.stderr);
     let dry = scratch.iodyno(&["run", "refused.vdb", "--dry-run"]).run().unwrap().expect_code(0);
     assert!(dry.stdout.contains("would not begin") && dry.stdout.contains("--allow-full"), "{}", dry.stdout);
     let output = scratch.run("out", &text, &["--allow-full"]);
@@ -40,6 +40,27 @@ fn a_full_file_system_ends_the_format_with_a_clear_sentence() {
     assert!(output.stderr.contains("No space left on device"), "{}", output.stderr);
     let errors = sum(&scratch.table("out", "run_total"), "errors", |row| row["phase"] == "format");
     assert!(errors > 0);
+}
+
+/// A file with holes gives back no room when a format deletes it.
+#[test]
+fn holes_of_an_old_tree_are_no_room() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let (scratch, small) = (Scratch::new(), MountedFileSystem::tmpfs(1 << 20).unwrap());
+    let anchor = small.path().join("tree");
+    let load = ("depth=1,width=1,files=10,size=64k", "operation=read", "fwdrate=100,format=(yes,only),elapsed=2");
+    run(&scratch, "first", &anchor, load).expect_code(0);
+    // With blocks the tree is room for its like, however full the rest is.
+    std::fs::write(small.path().join("other"), vec![1; 300 << 10]).unwrap();
+    run(&scratch, "full", &anchor, load).expect_code(0);
+    for path in files_below(&anchor).keys() {
+        std::fs::File::create(anchor.join(path)).unwrap().set_len(64 << 10).unwrap();
+    }
+    std::fs::write(small.path().join("more"), vec![1; 500 << 10]).unwrap();
+    let refused = run(&scratch, "sparse", &anchor, load);
+    assert!(refused.code != Some(0) && refused.stderr.contains("needs 640 KiB"), "{}", refused.stderr);
 }
 
 /// Vdbench's `-s` looks at no tree; the dry run does, and says what it finds.

@@ -55,7 +55,7 @@ pub enum TreeUseErrorKind {
         other_path: PathBuf,
     },
     /// Two trees of a run have the same anchor.
-    #[error("run {run} uses the anchor {} twice, also as {other}: give each fsd= an anchor of its own", path.display())]
+    #[error("run {run} uses the anchor {} twice, also as {other}{lines}: give each fsd= an anchor of its own", path.display())]
     Twice {
         /// Title of the run.
         run: String,
@@ -63,6 +63,8 @@ pub enum TreeUseErrorKind {
         path: PathBuf,
         /// Name of the other tree.
         other: String,
+        /// Where both were defined: ` (a.vdb:1 and a.vdb:2)`; empty where that is not known.
+        lines: String,
     },
     /// There is no anchor.
     #[error(
@@ -109,7 +111,7 @@ pub enum TreeUseErrorKind {
     },
     /// There is less room than what is to be made needs.
     #[error(
-        "the trees that are to be made on the file system of {} need {need}, and it has {room}: ask for less, make room, or permit it with --allow-full \
+        "what is to be made on the file system of {} needs {need}, and it has {room}: ask for less, make room, or permit it with --allow-full \
          (where data is compressed, or to see what happens when it is full)", path.display()
     )]
     NoRoom {
@@ -119,6 +121,14 @@ pub enum TreeUseErrorKind {
         need: String,
         /// What there is, with what the trees have there already.
         room: String,
+    },
+    /// What jobs are to find could not be made.
+    #[error("{error}{left}")]
+    Unfinished {
+        /// Why.
+        error: TreeError,
+        /// What is left of it, each with `; ` before it.
+        left: String,
     },
     /// Files of a job's names are there already, and not known as iodyno's.
     #[error(
@@ -176,7 +186,7 @@ impl TreeUseError {
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         match &self.kind {
-            TreeUseErrorKind::Tree(error) => error.is_refusal(),
+            TreeUseErrorKind::Tree(error) | TreeUseErrorKind::Unfinished { error, .. } => error.is_refusal(),
             TreeUseErrorKind::Output(error) => error.is_refusal(),
             TreeUseErrorKind::SystemPlace { .. }
             | TreeUseErrorKind::TooHigh { .. }

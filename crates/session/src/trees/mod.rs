@@ -9,9 +9,11 @@ mod numbered;
 mod places;
 mod preflight;
 mod room;
+mod shapes;
 mod usage;
 
 pub use error::{TreeUseError, TreeUseErrorKind};
+pub(crate) use shapes::shape_sources;
 
 use output::FileAccess;
 use output::Folder;
@@ -44,7 +46,7 @@ struct Place {
     path: PathBuf,
     /// `None`: it is missing so far.
     anchor: Option<Anchor>,
-    /// Directories, files and bytes of a tree that were there.
+    /// Directories and files of a tree that were there, and bytes of their blocks.
     there: (u64, u64, u64),
     changes: bool,
     is_shared: bool,
@@ -194,7 +196,7 @@ impl Trees {
         for (at, tree) in trees.iter().enumerate() {
             let (Some(tree), Some(spec)) = (tree, plan.trees.get(at)) else { continue };
             if self.numbered.contains_key(&at) {
-                remarks.extend(self.remove(plan, at));
+                remarks.extend(self.after_numbered(plan, at, certainty));
                 continue;
             }
             if !usage::changes(run, at) {

@@ -83,7 +83,7 @@ fn open(plan: &Plan, trees: &mut Trees, (at, spec, usage): (usize, &TreeSpec, &U
     anchor.take(place.changes && !place.is_shared).map_err(|error| fails(spec, error))?;
     if place.changes {
         let found = anchor.require_own().map_err(|error| fails(spec, error))?;
-        place.there = (found.directories, found.files, found.bytes);
+        place.there = (found.directories, found.files, found.allocated_bytes);
     }
     place.anchor = Some(anchor);
     Ok(())
@@ -159,8 +159,10 @@ fn check_once(plan: &Plan, trees: &Trees) -> Result<(), TreeUseError> {
             let Some(path) = trees.paths.get(one.tree).and_then(Option::as_deref) else { continue };
             let Some(other) = seen.insert(path, one.tree) else { continue };
             let (Some(spec), Some(other)) = (plan.trees.get(one.tree), plan.trees.get(other)) else { continue };
+            let lines = plan.line_of(other.span).zip(plan.line_of(spec.span));
+            let lines = lines.map_or(String::new(), |(first, second)| format!(" ({first} and {second})"));
             let (run, path, other) = (run.title.clone(), path.to_owned(), other.name.clone());
-            return Err(fails(spec, TreeUseErrorKind::Twice { run, path, other }));
+            return Err(fails(spec, TreeUseErrorKind::Twice { run, path, other, lines }));
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Whether file systems have room for the trees that formats are to make on them.
+//! Whether file systems have room for what formats and fio's jobs on names are to make on them.
 
 use super::error::{TreeUseError, TreeUseErrorKind};
 use super::places::fails;
@@ -36,7 +36,8 @@ impl Room {
     }
 }
 
-/// Refuses what a file system has no room for. What is there of a tree counts as room, since a format deletes or keeps it.
+/// Refuses what a file system has no room for. The blocks of what is there of a tree count as room,
+/// since a format deletes or keeps it.
 pub(super) fn check(trees: &Trees, plan: &Plan) -> Result<(), TreeUseError> {
     let mut needs: BTreeMap<&Path, (usize, Room)> = BTreeMap::new();
     for run in &plan.runs {
@@ -56,6 +57,18 @@ pub(super) fn check(trees: &Trees, plan: &Plan) -> Result<(), TreeUseError> {
         let there = Room { bytes, entries: directories.saturating_add(files) };
         let known = systems.entry(device).or_insert((tree, path, Room::default(), Room::default()));
         (known.2, known.3) = (known.2.plus(need), known.3.plus(there));
+    }
+    // Jobs whose entries have the same names in the same directory make them once.
+    let mut jobs: BTreeMap<(&Path, &str), (usize, Room)> = BTreeMap::new();
+    for (tree, one) in &trees.numbered {
+        let Some(spec) = plan.trees.get(*tree) else { continue };
+        let known = jobs.entry((&one.path, &spec.name)).or_insert((*tree, Room::default()));
+        known.1 = known.1.most(Room { bytes: one.lacking.bytes, entries: one.lacking.count });
+    }
+    for ((path, _), (tree, need)) in jobs {
+        let Some(device) = path.metadata().ok().map(|found| found.dev()) else { continue };
+        let known = systems.entry(device).or_insert((tree, path, Room::default(), Room::default()));
+        known.2 = known.2.plus(need);
     }
     for (tree, path, need, there) in systems.into_values() {
         let (Some(free), Some(spec)) = (free_at(path), plan.trees.get(tree)) else { continue };

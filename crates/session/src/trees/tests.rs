@@ -1,8 +1,8 @@
 use super::*;
 use plan::generate::OperationKind;
 use plan::{
-    FileOrder as Access, FilePlace, FileSelect, FileSizes, FlowStep, OfferedRate, OpenFlags, TextSpan, TransferSize,
-    TreeLoad, TreeShape, TreeTask, TreeUse, Workload,
+    FileOrder as Access, FileSelect, FlowStep, OpenFlags, TextSpan, TransferSize, TreeLoad, TreeShape, TreeTask,
+    TreeUse, Workload,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,18 +10,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink};
 use tree::FileState;
 
 fn shape() -> TreeShape {
-    let (place, sizes) = (FilePlace::Bottom, FileSizes::Fixed(4096));
-    TreeShape {
-        depth: 2,
-        width: 2,
-        files: 3,
-        place,
-        sizes,
-        total_bytes: None,
-        working_set_bytes: None,
-        shared: false,
-        names: plan::TreeNames::Vdbench,
-    }
+    TreeShape::regular(2, 2, 3, 4096)
 }
 
 fn wide() -> TreeShape {
@@ -56,24 +45,8 @@ fn run_of(title: &str, task: TreeTask, shape: TreeShape, trees: &[usize]) -> Run
     };
     let format = matches!(load.task, TreeTask::Format(_));
     Run {
-        name: title.to_string(),
-        title: title.to_string(),
-        loops: Vec::new(),
-        workloads: vec![Workload::of_tree("fwd1".to_string(), load, TextSpan::default())],
-        depth: None,
-        rate: OfferedRate::Max,
-        simulated_rate: None,
-        arrivals: plan::Arrivals::default(),
-        elapsed_ns: None,
-        warmup_ns: 0,
-        interval_ns: 1_000_000_000,
-        pause_ns: 0,
-        stop: plan::StopCondition::default(),
-        objectives: Vec::new(),
-        start_commands: Vec::new(),
-        end_commands: Vec::new(),
         format,
-        span: TextSpan::default(),
+        ..Run::new(title, vec![Workload::of_tree("fwd1".to_string(), load, TextSpan::default())], 1_000_000_000)
     }
 }
 
@@ -235,7 +208,14 @@ fn anchors_recordings_and_targets_are_kept_apart() {
     let mut plan = plan_of(&[&at("a"), &at("a/../a")]);
     plan.runs.push(run_of("rd1", format(), shape(), &[0, 1]));
     let (said, _) = refusal(&plan, root.path());
-    assert!(said.contains("twice") && said.contains("fsd1"), "{said}");
+    assert!(said.contains("twice, also as fsd1: give"), "{said}");
+    let text = "* two\nfsd=fsd1\n\nfsd=fsd2\n".to_string();
+    plan.sources = vec![plan::ParameterText { name: "t.vdb".into(), text }];
+    for (tree, start) in plan.trees.iter_mut().zip([6, 16]) {
+        tree.span = TextSpan { source: 0, start, len: 4 };
+    }
+    let (said, _) = refusal(&plan, root.path());
+    assert!(said.contains("twice, also as fsd1 (t.vdb:2 and t.vdb:4): give"), "{said}");
 }
 
 #[test]

@@ -1,21 +1,10 @@
 use super::*;
 use crate::{Opening, Tree};
-use plan::{FilePlace, FileSizes, TreeShape};
+use plan::{FilePlace, TreeShape};
 use std::fs;
 
 fn shape() -> TreeShape {
-    let (place, sizes) = (FilePlace::All, FileSizes::Fixed(10));
-    TreeShape {
-        depth: 2,
-        width: 2,
-        files: 2,
-        place,
-        sizes,
-        total_bytes: None,
-        working_set_bytes: None,
-        shared: false,
-        names: plan::TreeNames::Vdbench,
-    }
+    TreeShape { place: FilePlace::All, ..TreeShape::regular(2, 2, 2, 10) }
 }
 
 /// A folder with a whole tree in it.
