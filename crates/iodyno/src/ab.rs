@@ -17,6 +17,7 @@ use params::VdbenchOptions;
 use plan::RunRepeat;
 use quantity::text::format_ns;
 use session::{AbLoad, AbOutcome, AbRequest, RoundSide, RunObserver, order_of};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use views::{ComparisonQuestion, ROUND_S_MIN};
 
@@ -164,7 +165,7 @@ fn show(
 /// The files of both sides, and the variables of both.
 fn inputs(args: &AbArgs) -> Result<([Input; 2], Variables), Failure> {
     let wrong = |message: String| Err(Failure::new(PARAMETERS, message));
-    let (files, shared) = split_inputs(&args.inputs);
+    let ((files, shared), between) = split_sides(&args.inputs)?;
     let mut sides = Vec::new();
     for (flag, texts) in [("--a", &args.a), ("--b", &args.b)] {
         let (rest, variables) = split_inputs(texts);
@@ -173,7 +174,9 @@ fn inputs(args: &AbArgs) -> Result<([Input; 2], Variables), Failure> {
         }
         sides.push(variables);
     }
-    let (b, a) = (sides.pop().unwrap_or_default(), sides.pop().unwrap_or_default());
+    let (mut b, mut a) = (sides.pop().unwrap_or_default(), sides.pop().unwrap_or_default());
+    a.extend(between.0);
+    b.extend(between.1);
     let (first, second) = match &files[..] {
         [one] if a.is_empty() && b.is_empty() => {
             return wrong(format!(
@@ -194,6 +197,38 @@ fn inputs(args: &AbArgs) -> Result<([Input; 2], Variables), Failure> {
     };
     let with = |own: Variables, file: PathBuf| Input { file, variables: own };
     Ok(([with(a, first), with(b, second)], shared))
+}
+
+/// Files and variables of both, as they were split by [`split_inputs`].
+type Shared = (Vec<PathBuf>, Variables);
+
+/// Files and the variables of both; then those of A and of B alone. Where variables stand between the two files, each side has those behind
+/// its own file: `ab A.vdb lun=x B.vdb lun=y`. Otherwise they are of both.
+fn split_sides(inputs: &[OsString]) -> Result<(Shared, (Variables, Variables)), Failure> {
+    let is_file = |input: &OsString| !split_inputs([input]).0.is_empty();
+    let places: Vec<usize> = inputs.iter().enumerate().filter(|(_, input)| is_file(input)).map(|(at, _)| at).collect();
+    if let [first, second] = places[..]
+        && second > first + 1
+    {
+        let (files, before) = split_inputs(inputs.iter().take(second).take(first + 1));
+        let (_, of_a) = split_inputs(inputs.iter().take(second).skip(first + 1));
+        let (second, of_b) = split_inputs(inputs.iter().skip(second));
+        return Ok(((files.into_iter().chain(second).collect(), before), (of_a, of_b)));
+    }
+    let (files, shared) = split_inputs(inputs);
+    let twice = shared.iter().enumerate().find_map(|(at, (name, value))| {
+        let before = shared.iter().take(at).find(|(other, _)| other == name)?;
+        Some((name, &before.1, value))
+    });
+    match twice {
+        Some((name, a, b)) => Err(Failure::new(
+            PARAMETERS,
+            format!(
+                "{name}={b}: both sides have {name}={a} already; a value for each side is --a {name}={a} --b {name}={b}"
+            ),
+        )),
+        None => Ok(((files, shared), (Variables::new(), Variables::new()))),
+    }
 }
 
 /// What a side is made of, as one would type it.
@@ -311,7 +346,8 @@ fn order(rounds: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Input, labels, order};
+    use super::{Input, labels, order, split_sides};
+    use std::ffi::OsString;
 
     fn input(file: &str, variables: &[(&str, &str)]) -> Input {
         let variables = variables.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect();
@@ -327,6 +363,30 @@ mod tests {
         check(input("l.vdb", &[("d", "sda"), ("n", "1")]), input("l.vdb", &[("d", "sdb")]), ["a", "b"]);
         let long = "/dev/disk/by-id/a-very-long-name";
         check(input("l.vdb", &[("d", long)]), input("l.vdb", &[("d", "sdb")]), ["a", "b"]);
+    }
+
+    #[test]
+    fn each_side_has_the_variables_behind_its_own_file() {
+        let split = |words: &str| {
+            let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            split_sides(&words).map(|((files, both), (a, b))| {
+                let text = |of: &[(String, String)]| {
+                    of.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+                };
+                assert_eq!(files.len(), words.iter().filter(|word| !word.to_string_lossy().contains('=')).count());
+                [text(&both), text(&a), text(&b)]
+            })
+        };
+        let check = |words: &str, expect: [&str; 3]| assert_eq!(split(words).unwrap(), expect, "{words}");
+        check("a.vdb x=1 b.vdb x=2", ["", "x=1", "x=2"]);
+        check("y=3 a.vdb x=1 z=4 a.vdb x=2", ["y=3", "x=1 z=4", "x=2"]);
+        check("a.vdb x=1 b.vdb", ["", "x=1", ""]);
+        check("a.vdb b.vdb x=1", ["x=1", "", ""]);
+        check("x=1 a.vdb b.vdb y=2", ["x=1 y=2", "", ""]);
+        check("a.vdb x=1", ["x=1", "", ""]);
+        let wrong = split("a.vdb x=1 x=2").unwrap_err().message;
+        assert!(wrong.contains("--a x=1 --b x=2"), "{wrong}");
+        assert!(split("a.vdb b.vdb x=1 x=2").is_err());
     }
 
     #[test]

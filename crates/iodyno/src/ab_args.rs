@@ -26,7 +26,8 @@ use std::ffi::OsString;
     Exit codes: 0 compared, whatever the result; 2 parameters; 3 a target failed, so that rounds are missing; 5 an objective was\n\
     missed; 6 a recording is incomplete; 7 refused to protect data; 8 privilege missing; 130 interrupted (results kept).")]
 pub(crate) struct AbArgs {
-    /// Files of A and of B, Vdbench's or fio's, or one for both; and name=value for variables of both.
+    /// Files of A and of B, Vdbench's or fio's, or one for both; and name=value for variables of both. Where some stand
+    /// between the two files, each side has those behind its own: A.vdb lun=/dev/sda B.vdb lun=/dev/sdb.
     #[arg(required = true, value_name = "A [B] [NAME=VALUE]")]
     pub(crate) inputs: Vec<OsString>,
     /// Variables of A only (of a job file, ${NAME}).
