@@ -1,5 +1,6 @@
 //! What a run would do, without doing any of it.
 
+use crate::dry_run_text::{folded, share};
 use crate::dry_run_trees::{self, TreeFinding};
 use crate::non_defaults::departures;
 use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run, SteadyRounds, Workload};
@@ -128,16 +129,18 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     }
     lines.push(format!("runs ({}):", plan.runs.len()));
     for run in &plan.runs {
-        lines.push(format!("  {}", describe_run(run, size_of(run, &findings))));
-        lines.extend(Some(departures(run, RUN_SAID)).filter(|said| !said.is_empty()).map(|said| format!("    {said}")));
+        lines.extend(folded(&format!("  {}", describe_run(run, size_of(run, &findings)))));
+        let said = Some(departures(run, RUN_SAID)).filter(|said| !said.is_empty());
+        lines.extend(said.iter().flat_map(|said| folded(&format!("    {said}"))));
         for workload in &run.workloads {
             match &workload.load {
                 Load::Command(load) => lines.extend(describe_command(&workload.name, load)),
-                Load::Tree(load) => lines.push(dry_run_trees::describe_load(plan, &workload.name, load)),
-                Load::Blocks => lines.push(describe_blocks(plan, workload)),
+                Load::Tree(load) => lines.extend(folded(&dry_run_trees::describe_load(plan, &workload.name, load))),
+                Load::Blocks => lines.extend(folded(&describe_blocks(plan, workload))),
             }
         }
-        lines.extend(run.tree_uses().into_iter().map(|one| dry_run_trees::describe_use(plan, one)));
+        let uses = run.tree_uses().into_iter().map(|one| dry_run_trees::describe_use(plan, one));
+        lines.extend(uses.flat_map(|line| folded(&line)));
         for (label, commands) in [("before", &run.start_commands), ("after", &run.end_commands)] {
             for command in commands {
                 lines.push(format!("    command {label} this run, with your rights: {}", command.line));
@@ -150,7 +153,7 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     for objective in &plan.objectives {
         lines.push(format!("every run fails if: {}", objective.text));
     }
-    lines.push(describe_time(plan, duration_ns));
+    lines.extend(folded(&describe_time(plan, duration_ns)));
     let mut obstacles: Vec<String> = plan.unsupported.iter().map(|what| what.sentence.clone()).collect();
     obstacles.extend(obstacle);
     obstacles.extend(crate::rates::check(&plan.runs).err().map(|error| error.to_string()));
@@ -169,7 +172,7 @@ fn describe_rounds(plan: &Plan, rule: &SteadyRounds) -> Vec<String> {
     };
     let tracked = rule.tracked.iter().filter_map(|place| plan.runs.get(*place)).map(named);
     let places = rule.places();
-    let mut lines = vec![format!(
+    let mut lines = folded(&format!(
         "rounds of {}: runs {} to {} of the list again and again, {} times at most, until over {} rounds these range over no more than \
          {} % of their average and rise or fall by no more than {} % of it: {}",
         rule.name,
@@ -180,7 +183,7 @@ fn describe_rounds(plan: &Plan, rule: &SteadyRounds) -> Vec<String> {
         rule.range * 100.0,
         rule.slope * 100.0,
         tracked.collect::<Vec<String>>().join(", ")
-    )];
+    ));
     lines.extend(
         rule.before
             .iter()
@@ -291,7 +294,7 @@ fn describe_run(run: &Run, size_bytes: Option<u64>) -> String {
                 return format!("{} {}", workload.name, describe_executions(load));
             }
             // A rate of its own is no share of what the others divide.
-            let load = workload.rate.map_or_else(|| format!("{:.0} % of the load", workload.share * 100.0), per_second);
+            let load = workload.rate.map_or_else(|| format!("{} of the load", share(workload.share)), per_second);
             if let Load::Tree(tree) = &workload.load {
                 return format!(
                     "{} {load} on {} tree(s), {}",
@@ -301,10 +304,10 @@ fn describe_run(run: &Run, size_bytes: Option<u64>) -> String {
                 );
             }
             format!(
-                "{} {load} on {} target(s), {:.0} % read, {}",
+                "{} {load} on {} target(s), {} read, {}",
                 workload.name,
                 workload.targets.len(),
-                workload.mix.read * 100.0,
+                share(workload.mix.read),
                 format_bytes(whole(workload.transfer_mean_bytes())),
             )
         })

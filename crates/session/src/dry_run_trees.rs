@@ -1,5 +1,6 @@
 //! Directory trees of a dry run: what is in them, and what would be done there.
 
+use crate::dry_run_text::{folded, share};
 use crate::non_defaults::departures;
 use crate::trees::Trees;
 use plan::generate::OperationKind;
@@ -29,7 +30,8 @@ pub(crate) struct TreeFinding {
 pub(crate) fn inspect(plan: &Plan, policy: &WritePolicy) -> TreeFinding {
     let found = Trees::inspect(plan, None);
     let found = found.and_then(|trees| trees.check(plan, policy));
-    let mut lines: Vec<String> = many_threads(plan).into_iter().map(|sentence| format!("trees: {sentence}")).collect();
+    let threads = many_threads(plan).into_iter().flat_map(|sentence| folded(&format!("trees: {sentence}")));
+    let mut lines: Vec<String> = threads.collect();
     match found {
         Ok(()) => TreeFinding { lines, ..TreeFinding::default() },
         Err(error) if error.is_refusal() => {
@@ -168,7 +170,7 @@ pub(crate) fn task(load: &TreeLoad) -> String {
     match &load.task {
         TreeTask::One(kind) if kind.moves_data() => format!("{}, {}", kind.name(), transfer()),
         TreeTask::One(kind) => kind.name().to_string(),
-        TreeTask::Mixed { read } => format!("{:.0} % read, {}", read * 100.0, transfer()),
+        TreeTask::Mixed { read } => format!("{} read, {}", share(*read), transfer()),
         TreeTask::Flow(steps) => flow(steps, &transfer()),
         TreeTask::Format(FormatTask { only_deletes: true, .. }) => "deletes the tree".to_string(),
         TreeTask::Format(FormatTask { only_directories, deletes, .. }) => {
@@ -224,7 +226,7 @@ pub(crate) fn describe_load(plan: &Plan, name: &str, load: &TreeLoad) -> String 
     }
     said.extend(load.stop_after.map(|stop| match stop {
         StopAfter::Transfers(count) => format!("another file after {count} transfers"),
-        StopAfter::Fraction(part) => format!("another file after {:.0} % of one", part * 100.0),
+        StopAfter::Fraction(part) => format!("another file after {} of one", share(part)),
     }));
     said.extend(load.sync_every.map(|sync| {
         let word = if sync.data_only { "fdatasync" } else { "fsync" };

@@ -7,6 +7,7 @@ mod ab;
 mod batch_sink;
 mod commands;
 mod dry_run;
+mod dry_run_text;
 mod dry_run_trees;
 mod error;
 mod execute;
