@@ -1,7 +1,7 @@
 //! Views of rounds that were to become steady (`iodyno run pts:…`, docs/pts.md).
 
 use crate::steady_rounds::RecordedRounds;
-use crate::{HistogramSummary, RecordingFacts, RunFacts};
+use crate::{HistogramSummary, RecordingFacts, ReportFigure, RunFacts};
 use objectives::CUT_SHORT;
 use plan::SteadyMeasure;
 use rates::{OperationTimes, variables};
@@ -13,6 +13,30 @@ use view::{Axis, Body, Drawing, LineStyle, Panel, Point, PointLine, Scale, Table
 pub(crate) fn caveat(facts: &RecordingFacts) -> Option<&'static str> {
     let is_test = facts.manifest.sources.iter().any(|(name, _)| name.starts_with("pts:"));
     is_test.then_some(plan::pts::CAVEAT)
+}
+
+/// Whether the rounds became steady, as a sentence and a figure for the head of a report; `None` where there are no rounds.
+pub(crate) fn steady_state(facts: &RecordingFacts) -> Option<(String, ReportFigure)> {
+    verdict_of(&RecordedRounds::all(&facts.manifest))
+}
+
+fn verdict_of(all: &[RecordedRounds]) -> Option<(String, ReportFigure)> {
+    let rounds = |count: usize| crate::report_model::several(count, "round");
+    let of = |one: &RecordedRounds| format!("{} after {}", one.rule.name, rounds(one.rounds()));
+    let open: Vec<String> = all.iter().filter(|one| !one.is_steady()).map(of).collect();
+    let last = all.iter().map(RecordedRounds::rounds).max()?;
+    let figure = |value: &str, detail: String, tone| ReportFigure {
+        label: "Steady state".to_string(),
+        value: value.to_string(),
+        detail,
+        tone,
+    };
+    if open.is_empty() {
+        let words = format!("Steady: the rounds were alike in the end, after {}.", rounds(last));
+        return Some((words, figure("reached", format!("after {}", rounds(last)), Tone::Good)));
+    }
+    let words = format!("NOT STEADY: {}. No figure here is one of the steady state.", open.join(", "));
+    Some((words, figure("not reached", open.join(", "), Tone::Error)))
 }
 
 /// A run of a round with its repetitions.
@@ -275,4 +299,45 @@ pub(crate) fn averages(facts: &RecordingFacts) -> Option<Drawing> {
     let is_known = cells.iter().any(|(_, figure)| figure.average.is_some());
     let names: BTreeSet<&String> = sizes.iter().collect();
     (is_known && !names.is_empty()).then(|| table(columns)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::SteadyRounds;
+
+    fn rounds(name: &str, values: &[f64]) -> RecordedRounds {
+        let (measure, before) = (SteadyMeasure::Operations, Vec::new());
+        let rule = SteadyRounds {
+            name: name.to_string(),
+            first: 0,
+            count: 1,
+            before,
+            tracked: vec![0],
+            measure,
+            window: 3,
+            rounds_max: 9,
+            range: 0.2,
+            slope: 0.1,
+        };
+        RecordedRounds { values: vec![values.iter().copied().map(Some).collect()], ..RecordedRounds::of(&rule) }
+    }
+
+    #[test]
+    fn the_head_of_a_report_says_whether_the_rounds_were_steady() {
+        assert_eq!(verdict_of(&[]), None);
+        let quiet = rounds("iops", &[100.0; 4]);
+        let (words, figure) = verdict_of(&[quiet.clone()]).unwrap();
+        assert!(words.starts_with("Steady:") && words.contains("4 rounds"), "{words}");
+        assert_eq!((figure.value.as_str(), figure.tone), ("reached", Tone::Good));
+        // One part that was not is enough; also one that was never begun.
+        for (swings, says) in
+            [(rounds("throughput 128k", &[1.0, 9.0, 5.0]), "3 rounds"), (rounds("throughput 128k", &[]), "0 rounds")]
+        {
+            let (words, figure) = verdict_of(&[quiet.clone(), swings]).unwrap();
+            let part = format!("NOT STEADY: throughput 128k after {says}.");
+            assert!(words.starts_with(&part) && words.contains("No figure here"), "{words}");
+            assert_eq!((figure.value.as_str(), figure.tone), ("not reached", Tone::Error));
+        }
+    }
 }

@@ -64,7 +64,10 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
     let (sentence, figures) = match (&traced, &requests, &files) {
         _ if commands::are_alone(&facts) => commands::head(&facts, is_watched),
         _ if !runs.is_empty() => {
-            (sentence(&facts, &runs), headline(&facts, &runs).into_iter().chain(objectives_figure(&facts)).collect())
+            let steady = crate::pts::steady_state(&facts);
+            let words = steady.as_ref().map_or(String::new(), |(words, _)| format!("{words} "));
+            let figures = steady.map(|(_, figure)| figure).into_iter().chain(headline(&facts, &runs));
+            (words + &sentence(&facts, &runs), figures.chain(objectives_figure(&facts)).collect())
         }
         (Some(traced), ..) => (traced::sentence(traced), traced::figures(traced)),
         (_, Some(requests), _) => (requests.sentence(), Vec::new()),

@@ -86,7 +86,8 @@ fn iops_on_a_file_end_when_they_are_steady_or_say_that_they_are_not() {
         assert!(number(row, "reads_writes_100_0") > 0.0 && number(row, "reads_writes_0_100") > 0.0, "{row}");
     }
     let page = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
-    for text in ["pts.average", "pts.steady", "pts.convergence", "neither certified"] {
+    let head = if is_steady { "Steady: the rounds were alike" } else { "NOT STEADY: iops after 6 rounds." };
+    for text in ["pts.average", "pts.steady", "pts.convergence", "neither certified", "Steady state", head] {
         assert!(page.contains(text), "{text} is not in the report");
     }
 }
@@ -124,11 +125,24 @@ fn a_file_of_others_is_refused_before_anything_is_purged() {
 }
 
 #[test]
+fn a_capacity_that_is_not_there_is_named_as_it_was_given() {
+    let scratch = Scratch::new();
+    let line = ["run", "pts:latency", "data", "capacity=900t", "-o", "out"];
+    let refused = scratch.iodyno(&line).run().unwrap();
+    assert!(refused.code != Some(0) && refused.stderr.contains("ask for a smaller `capacity=`"), "{}", refused.stderr);
+    let dry = scratch.iodyno(&["run", "pts:latency", "data", "capacity=900t", "--dry-run"]).run().unwrap();
+    assert!(dry.stdout.contains("`capacity=`") && !dry.stdout.contains("`size=`"), "{}", dry.stdout);
+    let wide: Vec<&str> = dry.stdout.lines().filter(|line| line.chars().count() > 100).collect();
+    assert!(wide.iter().all(|line| line.starts_with("  target") || line.starts_with("cannot")), "{wide:?}");
+}
+
+#[test]
 fn a_purge_that_fails_ends_the_test() {
     let scratch = Scratch::new();
     let line = ["run", "pts:writesat", "data", "capacity=1m", "seconds=1", "direct=no", "purge=exit 3", "-o", "out"];
     let ended = scratch.iodyno(&line).run().unwrap();
     assert!(ended.code != Some(0) && ended.stderr.contains("exit 3"), "{:?}: {}", ended.code, ended.stderr);
+    assert!(ended.stderr.contains("commands.log") && !ended.stderr.contains("abort"), "{}", ended.stderr);
     let totals = scratch.table("out", "run_total");
     assert!(!totals.iter().any(|row| row["run"] == "writesat"), "{totals:?}");
 }
