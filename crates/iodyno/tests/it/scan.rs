@@ -187,6 +187,14 @@ fn the_screen_of_an_exact_shape_is_what_was_written() {
         assert!(shown.contains(words) && text.contains(words), "{words} in {shown} and {text}");
     }
     assert!(!shown.contains("asked") && !shown.contains("depth="), "{shown}");
+    // A recording of the tree that is made says by itself which it was.
+    let anchor = format!("anchor={}", scratch.path("made").display());
+    let line = ["run", "tree.vdb", &anchor, "-e", "2", "-o", "out", "--no-report"];
+    scratch.iodyno(&line).run().unwrap().expect_code(0);
+    let text = std::fs::read_to_string(scratch.path("out/manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&text).unwrap();
+    let shape = std::fs::read_to_string(scratch.path("tree.shape")).unwrap();
+    assert!(manifest["sources"].as_array().unwrap().contains(&json!(["tree.shape", shape])), "{}", manifest["sources"]);
 }
 
 #[test]
