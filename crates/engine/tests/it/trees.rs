@@ -341,7 +341,6 @@ fn a_rate_has_exactly_its_arrivals_and_steps_are_none_of_them() {
     reads.select = FileSelect::Random;
     let loads = vec![reads, both(TreeTask::One(OperationKind::Getattr))];
     let (time, rate) = (Duration::from_millis(500), 2000.0);
-    let sums = bench.go(of(loads.clone()), ResolvedRate::PerSecond(rate), Some(time));
     let due = |workload: u64| {
         let arrivals = |index| {
             let seed = 7 ^ workload.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -351,14 +350,19 @@ fn a_rate_has_exactly_its_arrivals_and_steps_are_none_of_them() {
         };
         arrivals(0) + arrivals(1)
     };
-    let (read, write, asked) = (sums.of(0, "read"), sums.of(0, "write"), sums.of(1, "getattr"));
-    assert_eq!((read[0] + write[0], asked[0]), (due(0), due(1)), "{sums:?}");
-    // What was due and not done, waits.
-    let done: u64 = [read, write, asked].iter().map(|sum| sum[1]).sum();
-    assert_eq!(done + sums.waiting, due(0) + due(1));
-    let share = read[0] as f64 / (read[0] + write[0]) as f64;
-    assert!((0.6..0.8).contains(&share), "{share}");
-    assert!(sums.steps_of("open")[0] > 0 && sums.response.0 == done);
+    let opened = || {
+        let sums = bench.go(of(loads.clone()), ResolvedRate::PerSecond(rate), Some(time));
+        let (read, write, asked) = (sums.of(0, "read"), sums.of(0, "write"), sums.of(1, "getattr"));
+        assert_eq!((read[0] + write[0], asked[0]), (due(0), due(1)), "{sums:?}");
+        // What was due and not done, waits.
+        let done: u64 = [read, write, asked].iter().map(|sum| sum[1]).sum();
+        assert_eq!(done + sums.waiting, due(0) + due(1));
+        let share = read[0] as f64 / (read[0] + write[0]) as f64;
+        assert!((0.6..0.8).contains(&share), "{share}");
+        assert_eq!(sums.response.0, done);
+        sums.steps_of("open")[0]
+    };
+    testkit::until_enough(opened, |opened| *opened > 0);
     let limited = bench.go(operations(of(loads), 123), ResolvedRate::PerSecond(rate), None);
     assert_eq!(limited.lanes.values().map(|sum| sum[1]).sum::<u64>(), 123);
 }
@@ -393,23 +397,23 @@ fn more_threads_than_files_hang_nothing_and_a_run_ends_by_its_time() {
     ] {
         let load = TreeLoad { access, ..one(&shape, kind, 8) };
         // On a machine that is busy with something else, no thread may have had a processor in the whole time of one.
-        let is_done = (0..20).any(|_| {
+        let done = || {
             let begun_ns = quantity::clock::now_ns();
             let sums = bench.go(of(vec![load.clone()]), ResolvedRate::Max, Some(Duration::from_millis(200)));
             assert!(sums.failures.is_empty() && sums.notes.is_empty(), "{sums:?}");
             assert!(quantity::clock::now_ns() - begun_ns >= 200_000_000);
-            sums.of(0, kind.name())[1] > 0
-        });
-        assert!(is_done, "{} was never done", kind.name());
+            sums.of(0, kind.name())[1]
+        };
+        testkit::until_enough(done, |done| *done > 0);
     }
     // What one deletes, the other makes: neither ends for want of files.
     let loads = [OperationKind::Create, OperationKind::Delete].map(|kind| one(&shape, kind, 2));
-    let is_done = (0..20).any(|_| {
+    let made = || {
         let sums = bench.go(of(loads.to_vec()), ResolvedRate::Max, Some(Duration::from_millis(300)));
         assert!(sums.notes.is_empty() && sums.failures.is_empty(), "{sums:?}");
-        sums.of(0, "create")[1] > 1
-    });
-    assert!(is_done, "nothing was ever made again");
+        sums.of(0, "create")[1]
+    };
+    testkit::until_enough(made, |made| *made > 1);
     bench.found(0);
     // Each file once.
     bench.format(&shape);
