@@ -485,7 +485,8 @@ fn a_stop_ends_everything_soon() {
         running.harvest();
         running.stop();
         let ended = running.finish(Duration::from_secs(60)).unwrap();
-        assert!(ended.unfinished() == 0 && ended.harvest.failures.is_empty() && ended.harvest.notes.is_empty());
+        let IntervalHarvest { failures, notes, .. } = &ended.harvest;
+        assert!(ended.unfinished() == 0 && failures.is_empty() && notes.is_empty(), "{failures:?} {notes:?} {ended:?}");
         // What stopped a format half way is found and completed by the next one.
         bench.found(0);
     }

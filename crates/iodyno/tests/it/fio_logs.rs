@@ -240,7 +240,8 @@ fn a_status_interval_prints_whole_documents_that_only_grow() {
         assert!(found.iter().any(|document| (1..of_all).contains(&reads(document))), "{text}");
         for document in &found {
             // As in fio, there are none before the first read.
-            let bins = document["jobs"][0]["read"]["clat_ns"]["bins"].as_object().into_iter().flat_map(|bins| bins.values());
+            let bins =
+                document["jobs"][0]["read"]["clat_ns"]["bins"].as_object().into_iter().flat_map(|bins| bins.values());
             assert_eq!(bins.filter_map(Value::as_u64).sum::<u64>(), reads(document));
         }
         scratch

@@ -104,7 +104,7 @@ impl Client {
     fn connect(address: &str, port: u16) -> Self {
         let stream = TcpStream::connect(format!("{address}:{port}")).unwrap();
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut client = Self { stream, most_ns: 0, sent_ns: 0 };
         client.expect(b"!");
         client

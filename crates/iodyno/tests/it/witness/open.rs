@@ -63,7 +63,7 @@ fn openflags_are_those_of_each_run_and_workload() {
     ];
     let wds = "sd=sd1,lun=DISK,size=8m,threads=2\nwd=wd1,sd=sd1,rdpct=0\n\
                wd=wd2,sd=sd1,rdpct=0,xfersize=1k,openflags=o_direct\nwd=wd3,sd=sd1,rdpct=0,xfersize=2k\n";
-    let two = "rd=two,wd=(wd2,wd3),iorate=max,elapsed=20,interval=1,maxops=60\n";
+    let two = "rd=two,wd=(wd2,wd3),iorate=max,elapsed=60,interval=1,maxops=600\n";
     for is_turned in [false, true] {
         let mut lines: Vec<&str> = runs.iter().map(|(line, ..)| line.as_str()).chain([two]).collect();
         if is_turned {
