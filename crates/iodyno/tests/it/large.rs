@@ -40,7 +40,7 @@ fn a_thousand_targets_keep_their_rate() {
 fn run_a_thousand_targets(quiet: bool) {
     let scratch = Scratch::new();
     let text = many(&scratch, 1024);
-    scratch.write("a.vdb", &if quiet { text } else { text.replace("elapsed=3", "elapsed=60,maxops=6000") });
+    scratch.write("a.vdb", &if quiet { text } else { text.replace("elapsed=3", "elapsed=600,maxops=6000") });
     limited(&scratch, "-Sn 1024", &[]).expect_code(0);
     let totals: Vec<_> =
         scratch.table("out", "run_total").into_iter().filter(|row| row["phase"] == "measure").collect();

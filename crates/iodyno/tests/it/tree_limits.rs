@@ -98,7 +98,7 @@ fn names_of_255_bytes_and_paths_longer_than_a_path_work() {
     ] {
         std::fs::create_dir_all(&anchor).unwrap();
         for (part, operations) in [("all", "(read,write,getattr,setattr,access,open)"), ("gone", "(delete,create)")] {
-            let run = format!("fwdrate=300,operations={operations},format=yes,elapsed=60,maxops=300");
+            let run = format!("fwdrate=300,operations={operations},format=yes,elapsed=600,maxops=300");
             let load = (shape, "xfersize=4k,threads=2", run.as_str());
             let name = format!("{name}-{part}");
             scratch.run(&name, &text(&anchor, load), &[]).expect_code(0);

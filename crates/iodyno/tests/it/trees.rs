@@ -95,7 +95,7 @@ fn a_tree_is_used_again_and_a_restart_makes_only_what_is_missing() {
     let work = "fwd=fwd1,operation=getattr,fileselect=sequential,threads=2";
     let run = |name: &str, format: &str| {
         let text =
-            parameters(&scratch, shape, work, &format!("fwd=fwd1,fwdrate=200,format={format},elapsed=60,maxops=400"));
+            parameters(&scratch, shape, work, &format!("fwd=fwd1,fwdrate=200,format={format},elapsed=600,maxops=400"));
         scratch.run(name, &text, &[])
     };
     let output = run("none", "no");
@@ -129,7 +129,7 @@ fn shares_hold_exactly_at_the_maximum_rate() {
         &scratch,
         "depth=1,width=1,files=50,size=4k",
         work,
-        "fwd=fwd*,fwdrate=max,format=yes,elapsed=60,maxops=20000",
+        "fwd=fwd*,fwdrate=max,format=yes,elapsed=600,maxops=20000",
     );
     scratch.run("out", &text, &[]).expect_code(0);
     let done = done(&scratch, "out");
@@ -152,7 +152,7 @@ fn every_operation_of_a_list_is_done() {
          fwd=a,operation=read\nfwd=b,operation=write\nfwd=c,operation=getattr\nfwd=d,operation=setattr\nfwd=e,operation=access\n\
          fwd=f,operation=open\nfwd=g,operation=close\nfwd=h,operation=create\nfwd=i,operation=delete\n\
          fwd=k,operation=copy,target=fsd2\nfwd=l,fsd=fsd2,operation=access\n\
-         rd=rd1,fwd=(a,b,c,d,e,f,g,h,i,k,l),fwdrate=1100,format=yes,elapsed=60,maxops=3300,interval=1\n",
+         rd=rd1,fwd=(a,b,c,d,e,f,g,h,i,k,l),fwdrate=1100,format=yes,elapsed=600,maxops=3300,interval=1\n",
         anchors[0].display(),
         anchors[1].display()
     );
@@ -180,7 +180,7 @@ fn more_threads_than_files_wait_and_do_not_stop_the_run() {
         &scratch,
         "depth=1,width=1,files=3,size=64k",
         work,
-        "fwd=fwd1,fwdrate=max,format=yes,elapsed=60,maxops=5000",
+        "fwd=fwd1,fwdrate=max,format=yes,elapsed=600,maxops=5000",
     );
     scratch.run("out", &text, &[]).expect_code(0);
     assert_eq!(done(&scratch, "out")["read"], 5000);
@@ -194,7 +194,7 @@ fn a_mixed_load_reads_as_often_as_asked() {
         &scratch,
         "depth=1,width=2,files=10,size=64k",
         work,
-        "fwd=fwd1,fwdrate=800,format=yes,elapsed=60,maxops=2400",
+        "fwd=fwd1,fwdrate=800,format=yes,elapsed=600,maxops=2400",
     );
     scratch.run("out", &text, &[]).expect_code(0);
     let done = done(&scratch, "out");

@@ -49,7 +49,7 @@ impl Cell {
         let rounds = 30;
         let wd = |number: u32, more: &str| format!("wd=wd{number},sd=sd1,xfersize=8k,rdpct=100{more}\n");
         let rd = |number: u32, threads: u32, more: &str| {
-            format!("rd=rd{number},wd=wd*,iorate=max,elapsed=60,interval=1,maxops={}{more}\n", rounds * threads)
+            format!("rd=rd{number},wd=wd*,iorate=max,elapsed=600,interval=1,maxops={}{more}\n", rounds * threads)
         };
         let of_run = format!(",threads={threads}");
         match load {
@@ -64,7 +64,7 @@ impl Cell {
                 (wds + &rd(1, threads + 1, ""), vec![(8192, threads), (16384, 1)])
             }
             Load::Runs => {
-                let second = format!("xfersize=16k,elapsed=60,interval=1,maxops={}", rounds * OF_TARGET);
+                let second = format!("xfersize=16k,elapsed=600,interval=1,maxops={}", rounds * OF_TARGET);
                 let runs = rd(1, threads, &of_run) + &format!("rd=rd2,wd=wd*,iorate=max,{second}\n");
                 (wd(1, "") + &runs, vec![(8192, threads), (16384, OF_TARGET)])
             }
