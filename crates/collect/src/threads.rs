@@ -93,11 +93,15 @@ mod tests {
         let mut threads = Threads::new("/".into(), 10_000_000);
         let first = threads.sample(&[me], Stamp::at(0, 0));
         assert!(first.len() >= 2, "at first all");
-        std::thread::sleep(std::time::Duration::from_millis(400));
-        let second = threads.sample(&[me], Stamp::at(1, 0));
+        let of = |rows: &[Thread]| rows.iter().find(|row| row.comm == "iodyno-spin").cloned();
+        let later = || {
+            std::thread::sleep(std::time::Duration::from_millis(400));
+            threads.sample(&[me], Stamp::at(1, 0))
+        };
+        // Without a processor it does not work.
+        let second = testkit::until_enough(later, |rows| of(rows).is_some());
         stop.store(true, Ordering::Relaxed);
         worker.join().unwrap();
-        let of = |rows: &[Thread]| rows.iter().find(|row| row.comm == "iodyno-spin").cloned();
         let (before, after) = (of(&first).unwrap(), of(&second).unwrap());
         assert!(after.user_ns + after.system_ns > before.user_ns + before.system_ns);
         assert_eq!((after.pid, after.tid == me), (me, false));

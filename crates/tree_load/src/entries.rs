@@ -23,14 +23,24 @@ impl TreeThread<'_> {
             let waited_from_ns = self.free_ns;
             let Some(found) = self.find(due_ns) else { return };
             self.path_of_found(found);
-            let is_ready = kind != OperationKind::Copy && kind != OperationKind::Move || self.clear_target(&found);
             let mut ticket = ticket;
             if self.lane.is_closed() && self.free_ns != waited_from_ns {
-                // There was nothing to do it to, or a step before it.
+                // There was nothing to do it to.
+                ticket.due_ns = self.free_ns;
+            }
+            if !self.grant(ticket.kind, (0, 0), ticket.due_ns) {
+                self.release(&found);
+                return;
+            }
+            // Only where there is room for the operation: nothing is removed that it does not replace.
+            let granted_ns = self.free_ns;
+            let is_ready = kind != OperationKind::Copy && kind != OperationKind::Move || self.clear_target(&found);
+            if self.lane.is_closed() && self.free_ns != granted_ns {
+                // There was a step before it.
                 ticket.due_ns = self.free_ns;
             }
             let mut opened = None;
-            let performed = self.perform(ticket, (0, 0), |this| match (is_ready, kind) {
+            let performed = self.perform_granted(ticket, (0, 0), |this| match (is_ready, kind) {
                 (false, _) => Err(Failure::from(Errno::EXIST).of_step(OperationKind::Delete).elsewhere()),
                 (true, OperationKind::Open) => {
                     opened = Some(this.open_plainly()?);
@@ -49,9 +59,6 @@ impl TreeThread<'_> {
                 self.correct_found(&found, failure);
             }
             self.release(&found);
-            if matches!(performed, Performed::Refused) {
-                return;
-            }
         }
     }
 

@@ -132,8 +132,13 @@ fn shares_hold_at_full_speed() {
     (few.share, few.share_fixed) = (0.1, true);
     few.transfer = TransferSize::Fixed(64 << 10);
     let bench = Bench::new(vec![fast, slow], run(vec![most, few]));
-    let lanes = bench.go(Some(Duration::from_millis(500)));
-    let share = ops(&lanes, |lane| lane.workload == 0) as f64 / ops(&lanes, |_| true) as f64;
+    let done = || {
+        let lanes = bench.go(Some(Duration::from_millis(500)));
+        [ops(&lanes, |lane| lane.workload == 0), ops(&lanes, |_| true)]
+    };
+    // Of fewer, what is in flight at the end would show.
+    let [most, all] = testkit::until_enough(done, |[_, all]| *all > 4000);
+    let share = most as f64 / all as f64;
     assert!((share - 0.9).abs() < 0.005, "{share}");
 }
 

@@ -37,16 +37,21 @@ fn the_depth_of_a_job_holds_over_all_its_targets() {
     for choice in BOTH {
         let one = job("one", &[0, 1, 2], Job { elapsed_ns: Some(400 * MS), ..Job::new(4) });
         let bench = Bench { choice, workers: Some(1), ..Bench::new(specs.clone(), run(vec![one])) };
-        let begin = quantity::clock::now_ns();
-        let lanes = bench.go(None);
-        // On a busy machine the last ones end later: never more than four of them at once all that time.
-        let took_ns = quantity::clock::now_ns() - begin;
-        let by_target: Vec<u64> =
-            (0..3).map(|at| lanes.iter().filter(|lane| lane.target == at).map(|lane| lane.ops).sum()).collect();
-        assert!(by_target.iter().max().unwrap() - by_target.iter().min().unwrap() <= 1, "in turn: {by_target:?}");
-        let busy_ns: f64 = lanes.iter().map(|lane| lane.response.mean().unwrap() * lane.ops as f64).sum();
-        assert!(busy_ns >= 3.4 * (400 * MS) as f64, "{choice:?}: {busy_ns} ns");
-        assert!(busy_ns <= 4.0 * took_ns as f64, "{choice:?}: {busy_ns} of {took_ns} ns");
+        let busy_ns = || {
+            let begin = quantity::clock::now_ns();
+            let lanes = bench.go(None);
+            // On a busy machine the last ones end later: never more than four of them at once all that time.
+            let took_ns = quantity::clock::now_ns() - begin;
+            let by_target: Vec<u64> =
+                (0..3).map(|at| lanes.iter().filter(|lane| lane.target == at).map(|lane| lane.ops).sum()).collect();
+            assert!(by_target.iter().max().unwrap() - by_target.iter().min().unwrap() <= 1, "in turn: {by_target:?}");
+            let busy = |lane: &LaneInterval| lane.response.mean().unwrap_or(0.0) * lane.ops as f64;
+            let busy_ns: f64 = lanes.iter().map(busy).sum();
+            assert!(busy_ns <= 4.0 * took_ns as f64, "{choice:?}: {busy_ns} of {took_ns} ns");
+            busy_ns
+        };
+        // There may be no processor to begin with.
+        testkit::until_enough(busy_ns, |busy_ns| *busy_ns >= 3.4 * (400 * MS) as f64);
     }
 }
 
@@ -70,16 +75,21 @@ fn start_and_end_jobs(quiet: bool) {
         let early = paced("early", Job { elapsed_ns: Some(200 * MS), ..Job::new(4) });
         let late = paced("late", Job { start_ns: 300 * MS, elapsed_ns: Some(100 * MS), ..Job::new(4) });
         let after = paced("after", Job { after: vec![0], operations: Some(50), ..Job::new(4) });
-        let begin = quantity::clock::now_ns();
         let bench = Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![early, late, after])) };
-        let lanes = bench.go(None);
-        let took_ms = (quantity::clock::now_ns() - begin) / MS;
-        assert!(took_ms >= 399 && (!quiet || took_ms < 900), "{took_ms} ms");
-        let done = [ops(&lanes, 0), ops(&lanes, 1), ops(&lanes, 2)];
-        assert!((1..=200).contains(&done[0]) && (1..=100).contains(&done[1]) && done[2] == 50, "{choice:?}: {done:?}");
-        assert!(!quiet || done == [200, 100, 50], "{choice:?}: {done:?}");
-        let arrivals: u64 = lanes.iter().map(|lane| lane.arrivals).sum();
-        assert_eq!(arrivals, 350, "{choice:?}");
+        let done = || {
+            let begin = quantity::clock::now_ns();
+            let lanes = bench.go(None);
+            let took_ms = (quantity::clock::now_ns() - begin) / MS;
+            assert!(took_ms >= 399 && (!quiet || took_ms < 900), "{took_ms} ms");
+            let done = [ops(&lanes, 0), ops(&lanes, 1), ops(&lanes, 2)];
+            assert!(done[0] <= 200 && done[1] <= 100 && done[2] == 50, "{choice:?}: {done:?}");
+            assert!(!quiet || done == [200, 100, 50], "{choice:?}: {done:?}");
+            let arrivals: u64 = lanes.iter().map(|lane| lane.arrivals).sum();
+            assert_eq!(arrivals, 350, "{choice:?}");
+            done
+        };
+        // A job of 100 ms that has no processor meanwhile does nothing at all.
+        testkit::until_enough(done, |done| done[0] > 0 && done[1] > 0);
     }
 }
 
@@ -101,16 +111,22 @@ fn pause_after_ten(quiet: bool) {
     for choice in BOTH {
         let think = Some(ThinkTime { every: Some(10), ns: 50 * MS, busy_ns: None });
         let one = job("one", &[0], Job { think, elapsed_ns: Some(500 * MS), ..Job::new(4) });
-        let lanes = Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![one])) }.go(None);
-        let done = ops(&lanes, 0);
-        assert!((10..=100).contains(&done) && done.is_multiple_of(10), "{choice:?}: 10 per 50 ms: {done}");
-        assert!(!quiet || done >= 80, "{choice:?}: 10 per 50 ms: {done}");
-        // Four of ten wait for a pause: were it part of response time, four of ten would be as long as it.
-        let mut all = quantity::histogram::Histogram::default();
-        lanes.iter().for_each(|lane| all.merge(&lane.response));
-        let (most, longest) = (all.percentile(0.7).unwrap(), all.max().unwrap());
-        assert!(most < 40 * MS, "{choice:?}: the pause is outside of response time: {most} ns");
-        assert!(!quiet || longest < 40 * MS, "{choice:?}: the pause is outside of response time: {longest} ns");
+        let bench = Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![one])) };
+        let done_and_most = || {
+            let lanes = bench.go(None);
+            let done = ops(&lanes, 0);
+            assert!(done <= 100 && (!quiet || done >= 80), "{choice:?}: 10 per 50 ms: {done}");
+            // Four of ten wait for a pause: were it part of response time, four of ten would be as long as it.
+            let mut all = quantity::histogram::Histogram::default();
+            lanes.iter().for_each(|lane| all.merge(&lane.response));
+            let longest = all.max().unwrap_or(0);
+            assert!(!quiet || longest < 40 * MS, "{choice:?}: the pause is outside of response time: {longest} ns");
+            (done, all.percentile(0.7).unwrap_or(0))
+        };
+        // That a run ends in the middle of ten, or they are interrupted, is rare: so rare that it tells more than chance.
+        let tries = [(); 4].map(|()| done_and_most());
+        let is_right = |(done, most): &&(u64, u64)| *done >= 10 && done.is_multiple_of(10) && *most < 40 * MS;
+        assert!(tries.iter().filter(is_right).count() >= if quiet { 4 } else { 2 }, "{choice:?}: {tries:?}");
     }
 }
 
@@ -123,10 +139,13 @@ fn a_flow_keeps_jobs_in_proportion() {
         let free = job("free", &[0], Job::new(4));
         let bench =
             Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![part("eight", 8.0), part("one", 1.0), free])) };
-        let lanes = bench.go(Some(Duration::from_millis(300)));
-        let ratio = ops(&lanes, 0) as f64 / ops(&lanes, 1) as f64;
+        let done = || {
+            let lanes = bench.go(Some(Duration::from_millis(300)));
+            [0, 1, 2].map(|at| ops(&lanes, at))
+        };
+        let done = testkit::until_enough(done, |done| done[0] > 800 && done[1] > 0 && done[2] > 100);
+        let ratio = done[0] as f64 / done[1] as f64;
         assert!((7.8..8.2).contains(&ratio), "{choice:?}: {ratio}");
-        assert!(ops(&lanes, 2) > 100);
     }
 }
 
@@ -148,11 +167,16 @@ fn find_a_depth(quiet: bool) {
     spec.open.direct = true;
     let goal = LatencyGoal { target_ns: 50_000_000, window_ns: 10 * MS, fraction: 0.9, run_on: false };
     let one = job("one", &[0], Job { latency: Some(goal), ..Job::new(32) });
-    let begin = quantity::clock::now_ns();
-    let lanes = Bench::new(vec![spec], run(vec![one])).go(None);
-    // That it is over is that it ended by itself; how much was done meanwhile, and how soon, hangs on the machine.
-    let (done, took_ms) = (ops(&lanes, 0), (quantity::clock::now_ns() - begin) / MS);
-    assert!(done > 0 && (!quiet || (done > 100 && took_ms < 3000)), "{done} operations, {took_ms} ms");
+    let bench = Bench::new(vec![spec], run(vec![one]));
+    let done = || {
+        let begin = quantity::clock::now_ns();
+        let lanes = bench.go(None);
+        // That it is over is that it ended by itself; how much was done meanwhile, and how soon, hangs on the machine.
+        let (done, took_ms) = (ops(&lanes, 0), (quantity::clock::now_ns() - begin) / MS);
+        assert!(!quiet || (done > 100 && took_ms < 3000), "{done} operations, {took_ms} ms");
+        done
+    };
+    testkit::until_enough(done, |done| *done > 0);
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn kill(kills: u64) {
     };
     let started_ns = testkit::now_ns();
     let mut first = command("first");
-    assert!(first.wait_for_stdout("t_ns", Duration::from_secs(30)));
+    assert!(first.wait_for_stdout("t_ns", Duration::from_secs(60)));
     let mut moments = (testkit::now_ns() - started_ns) / 1_000_000 + 400;
     first.signal(Signal::KILL);
     first.wait().unwrap();

@@ -213,10 +213,10 @@ fn each_job_has_its_own_runtime() {
     scratch.write(
         "jobs.fio",
         "[global]\nrw=randread\nbs=4k\nsize=64k\nrate_iops=200\ntime_based\n[early]\nfilename=one\nruntime=300ms\n\
-         [late]\nfilename=two\nstartdelay=200ms\nruntime=300ms\n[long]\nfilename=three\nruntime=900ms\n\
+         [late]\nfilename=two\nstartdelay=200ms\nruntime=300ms\n[long]\nfilename=three\nruntime=4s\n\
          [few]\nfilename=four\ntime_based=0\nnumber_ios=16\nrate_iops=0\n",
     );
-    run(&scratch, "r", &["--output-format=json", "--output=ours.json"]).expect_code(0);
+    run(&scratch, "r", &["-i", "20s", "--output-format=json", "--output=ours.json"]).expect_code(0);
     let ours = of_file(&scratch, "ours.json");
     let times: Vec<(u64, u64)> = ours["jobs"]
         .as_array()
@@ -226,7 +226,7 @@ fn each_job_has_its_own_runtime() {
         .collect();
     let [early, late, long, few] = times[..] else { panic!("{times:?}") };
     assert!(times.iter().all(|(side, job)| *side == *job || *side == job + 1), "{times:?}");
-    assert!(early.0 >= 300 && late.0 >= 300 && long.0 >= 900, "{times:?}");
+    assert!(early.0 >= 300 && late.0 >= 300 && long.0 >= 4000, "{times:?}");
     // All end within the first interval.
     assert!(early.0 < long.0 && late.0 < long.0 && few.0 < long.0, "{times:?}");
 }

@@ -192,13 +192,16 @@ fn run_flags(quiet: bool) {
         "--no-report",
         "--direct=1",
     ];
-    scratch.iodyno(&arguments).run().unwrap().expect_code(0);
-    let (reads, writes) =
-        (ops(&scratch, "out", |row| row["op"] == "read"), ops(&scratch, "out", |row| row["op"] == "write"));
+    let done = || {
+        let _ = std::fs::remove_dir_all(scratch.path("out"));
+        scratch.iodyno(&arguments).run().unwrap().expect_code(0);
+        let done = ["read", "write"].map(|op| ops(&scratch, "out", |row| row["op"] == op));
+        // What is due in 2 s, however late the end is seen; less where a busy machine could not issue it before.
+        assert!(done[0] + done[1] <= 2000 && (!quiet || done[0] + done[1] >= 1991), "{done:?} in 2 s at 1000/s");
+        done
+    };
+    let [reads, writes] = testkit::until_enough(done, |[reads, writes]| reads + writes >= 1000);
     assert!((reads as f64 / (reads + writes) as f64 - 0.7).abs() < 0.045, "{reads} reads and {writes} writes");
-    // What is due in 2 s, however late the end is seen; less where a busy machine could not issue it before.
-    let least = if quiet { 1991 } else { 1000 };
-    assert!((least..=2000).contains(&(reads + writes)), "{reads} reads and {writes} writes in 2 s at 1000/s");
 
     // Without a name they change every job of a file.
     let text = "[a]\nfilename=test\nsize=8m\nrw=randread\nnumber_ios=100\n[b]\nstonewall\nfilename=test\nsize=8m\nrw=randread\n";
@@ -215,7 +218,7 @@ fn conditions_come_from_fios_own_options() {
     let scratch = Scratch::new();
     let base =
         "[job]\nfilename=test\nsize=4m\nrw=randread\nnumber_ios=500\nrate_iops=2000\niodepth=4\nioengine=io_uring\n";
-    run(&scratch, "met", &format!("{base}max_latency=10s\nrate_iops_min=100\n"), &[]).expect_code(0);
+    run(&scratch, "met", &format!("{base}max_latency=10s\nrate_iops_min=10\n"), &[]).expect_code(0);
     let missed = run(&scratch, "missed", &format!("{base}rate_iops_min=1m\n"), &[]).expect_code(5);
     assert!(missed.stderr.contains("objective missed"), "{}", missed.stderr);
     run(&scratch, "latency", &format!("{base}max_latency=1us\n"), &[]).expect_code(5);
@@ -262,9 +265,12 @@ fn what_goes_by_time_is_not_ended_by_a_count() {
     // More than a thousand rounds, of which the first one was the end.
     for (name, text, flags) in [("file", &by_time[..], &[][..]), ("flags", text, &["--time_based", "--runtime=300ms"])]
     {
-        run(&scratch, name, text, flags).expect_code(0);
-        let done = ops(&scratch, name, |_| true);
-        assert!(done > 1000, "{name}: {done} operations in 300 ms");
+        let done = || {
+            let _ = std::fs::remove_dir_all(scratch.path(name));
+            run(&scratch, name, text, flags).expect_code(0);
+            ops(&scratch, name, |_| true)
+        };
+        testkit::until_enough(done, |done| *done > 1000);
     }
     run(&scratch, "first", text, &["--runtime=1m"]).expect_code(0);
     assert_eq!(ops(&scratch, "first", |_| true), 100, "without time_based the first of both ends it");
@@ -289,7 +295,19 @@ fn reads_and_writes_of_a_mix_each_keep_their_own_rate() {
                 [both]\nioengine=null\nrate_iops=100\n\
                 [bytes]\nioengine=null\nbs=4k,8k\nrate=2m,800k\nrw=rw\n\
                 [flushed]\nfilename=test\nioengine=psync\niodepth=1\nrate_iops=40,120\nfsync=4\n";
-    run(&scratch, "rates", text, &[]).expect_code(0);
+    // A busy machine may not have issued all of it when the time is over, and so misses the least rate.
+    testkit::until_enough(
+        || {
+            let _ = std::fs::remove_dir_all(scratch.path("rates"));
+            (run(&scratch, "rates", text, &[]).code, third_is_done(&scratch))
+        },
+        |(code, is_done)| *code == Some(0) && *is_done,
+    );
+}
+
+/// Is due what each job of them asks for in a second? Whether a third of it was done of each.
+fn third_is_done(scratch: &Scratch) -> bool {
+    let mut is_done = true;
     for (job, reads, writes) in [("ops", 500, 100), ("both", 100, 100), ("bytes", 512, 100), ("flushed", 40, 120)] {
         let of = |name: &str| {
             let sum_of = |op: &str| {
@@ -298,10 +316,11 @@ fn reads_and_writes_of_a_mix_each_keep_their_own_rate() {
             (sum_of("read"), sum_of("write"))
         };
         assert_eq!(of("arrivals"), (reads, writes), "{job}: due in a second");
-        // A busy machine may not have issued all of it when the time is over.
         let done = of("ops");
-        assert!(done.0 <= reads && done.1 <= writes && done.0 > reads / 3 && done.1 > writes / 3, "{job}: {done:?}");
+        assert!(done.0 <= reads && done.1 <= writes, "{job}: {done:?}");
+        is_done &= done.0 > reads / 3 && done.1 > writes / 3;
     }
+    is_done
 }
 
 #[test]
@@ -337,11 +356,15 @@ fn run_converted(quiet: bool) {
     assert!(refused.stderr.contains("--force"), "{}", refused.stderr);
     for (number, file) in [name, "a.vdb", "b.fio"].into_iter().enumerate() {
         let out = format!("out{number}");
-        scratch.iodyno(&["run", file, "-o", &out, "--json", "--no-report"]).run().unwrap().expect_code(0);
-        let (reads, all) = (ops(&scratch, &out, |row| row["op"] == "read"), ops(&scratch, &out, |_| true));
+        let done = || {
+            let _ = std::fs::remove_dir_all(scratch.path(&out));
+            scratch.iodyno(&["run", file, "-o", &out, "--json", "--no-report"]).run().unwrap().expect_code(0);
+            let (reads, all) = (ops(&scratch, &out, |row| row["op"] == "read"), ops(&scratch, &out, |_| true));
+            assert!(all <= 2040 && (!quiet || all >= 1960), "{file}: {all}");
+            (reads, all)
+        };
         // What a busy machine has still to issue when the time is over does not count.
-        let least = if quiet { 1960 } else { 1000 };
-        assert!((least..=2040).contains(&all), "{file}: {all}");
+        let (reads, all) = testkit::until_enough(done, |(_, all)| *all >= 1000);
         assert!((reads as f64 / all as f64 - 0.6).abs() < 0.05, "{file}: {reads} of {all}");
     }
     let mixed = scratch.iodyno(&["run", name, "a.vdb"]).run().unwrap().expect_code(2);
@@ -723,12 +746,12 @@ fn copies_of_a_working_set_are_as_many_as_fios() {
 #[test]
 fn a_mapped_file_that_becomes_shorter_is_failed_operations_and_not_the_end() {
     let scratch = Scratch::new();
-    let text = "[m]\nfilename=data\nioengine=mmap\nrw=randrw\nbs=4k\nsize=4m\ntime_based\nruntime=2s\n";
+    let text = "[m]\nfilename=data\nioengine=mmap\nrw=randrw\nbs=4k\nsize=4m\ntime_based\nruntime=8s\n";
     let file = scratch.write("short.fio", text);
     let mut child =
         scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "short", "--json", "--no-report"]).spawn().unwrap();
     // The first line comes with the first interval, when the file is there and mapped.
-    assert!(child.wait_for_stdout("\n", std::time::Duration::from_secs(20)), "no line");
+    assert!(child.wait_for_stdout("\n", std::time::Duration::from_secs(60)), "no line");
     std::fs::OpenOptions::new().write(true).open(scratch.path("data")).unwrap().set_len(0).unwrap();
     let output = child.wait().unwrap();
     assert!(output.code.is_some_and(|code| code != 0 && code < 100), "{:?}: {}", output.code, output.stderr);

@@ -24,7 +24,7 @@ impl Bench {
         let mut arguments = vec!["trace", "-d", &name, "--comm", "fio", "-o", "night.iodyno"];
         arguments.extend_from_slice(more);
         let mut child = self.scratch.iodyno(&arguments).spawn().unwrap();
-        if !child.wait_for_stdout("watching", Duration::from_secs(20)) {
+        if !child.wait_for_stdout("watching", Duration::from_secs(60)) {
             panic!("not armed: {:?}", child.wait());
         }
         child
@@ -236,7 +236,7 @@ fn fill_the_disk(most: u32) {
     let until = ["--until", "response > 400ms", "--before", "1s", "--after", "1s", "-o", "small/night.iodyno"];
     let mut watch =
         bench.scratch.iodyno(&[&["trace", "-d", &name, "--comm", "fio"][..], &until].concat()).spawn().unwrap();
-    assert!(watch.wait_for_stdout("watching", Duration::from_secs(20)), "{:?}", watch.wait());
+    assert!(watch.wait_for_stdout("watching", Duration::from_secs(60)), "{:?}", watch.wait());
     let load = bench.load(120);
     // A busy machine may be in trouble of its own, and is waited for until it is not: each is written once.
     let stall = || {

@@ -136,7 +136,7 @@ fn trace_of_fio(scratch: &Scratch, device: &LoopDevice, name: &str) -> Option<Ve
         std::fs::remove_dir_all(scratch.path("rec")).unwrap();
     }
     let mut child = scratch.iodyno(&["trace", "-d", name, "--comm", "fio", "-o", "rec"]).spawn().unwrap();
-    assert!(child.wait_for_stdout("tracing", Duration::from_secs(20)), "{:?}", child.wait());
+    assert!(child.wait_for_stdout("tracing", Duration::from_secs(60)), "{:?}", child.wait());
     TestCommand::new("fio")
         .args(["--name=a", "--direct=1", "--ioengine=libaio", "--iodepth=8", "--rw=randrw", "--bsrange=4k-64k"])
         .args(["--size=64m", "--number_ios=2000", "--fsync=50", "--filename"])

@@ -39,16 +39,16 @@ fn a_thousand_targets_keep_their_rate() {
 /// 1,024 targets; on a machine that is `quiet` they keep the rate.
 fn run_a_thousand_targets(quiet: bool) {
     let scratch = Scratch::new();
-    scratch.write("a.vdb", &many(&scratch, 1024));
+    let text = many(&scratch, 1024);
+    scratch.write("a.vdb", &if quiet { text } else { text.replace("elapsed=3", "elapsed=600,maxops=6000") });
     limited(&scratch, "-Sn 1024", &[]).expect_code(0);
     let totals: Vec<_> =
         scratch.table("out", "run_total").into_iter().filter(|row| row["phase"] == "measure").collect();
     let targets: std::collections::BTreeSet<&str> = totals.iter().map(|row| row["target"].as_str().unwrap()).collect();
     let ops = sum(&totals, "ops", |_| true);
-    // Six operations each on average, and three on a busy machine; a few targets get none by chance.
-    let (least, least_targets) = if quiet { (5_400, 1_000) } else { (3_000, 900) };
-    assert!(targets.len() > least_targets, "{} targets", targets.len());
-    assert!((least..6_600).contains(&ops), "{ops} operations in 3 s at 2,000/s");
+    // Six operations each on average; a few targets get none by chance.
+    assert!(targets.len() > 1_000, "{} targets", targets.len());
+    assert!(if quiet { (5_400..6_600).contains(&ops) } else { ops == 6_000 }, "{ops} operations in 3 s at 2,000/s");
     assert!(scratch.path("out/report.html").exists());
 }
 

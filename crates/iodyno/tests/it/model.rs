@@ -266,7 +266,7 @@ fn once_two_real_processes_have_workloads_of_their_own() {
     let scratch = Scratch::new();
     let arguments = ["trace", "-d", path, "-o", "two.iodyno", "--size", "4k-64k"];
     let mut tracing = scratch.iodyno(&arguments).spawn().unwrap();
-    if !tracing.wait_for_stdout("tracing", Duration::from_secs(20)) {
+    if !tracing.wait_for_stdout("tracing", Duration::from_secs(60)) {
         panic!("no trace: {:?}", tracing.wait());
     }
     // One reads by chance, the other writes on and on: two processes of one name.
@@ -384,7 +384,7 @@ fn once_trace_replay_and_a_run_of_the_model_are_alike_on_a_real_device() {
     // Only the workers: the main thread's reads see whose data is on the device.
     let arguments = ["trace", "-d", path, "-o", "run.iodyno", "--comm", "iodyno-0", "--comm", "iodyno-1"];
     let mut tracing = scratch.iodyno(&arguments).spawn().unwrap();
-    if !tracing.wait_for_stdout("tracing", Duration::from_secs(20)) {
+    if !tracing.wait_for_stdout("tracing", Duration::from_secs(60)) {
         panic!("no trace: {:?}", tracing.wait());
     }
     let run = ["run", "small.vdb", "-o", "run", "--no-report", "--json", "--destroy", path];

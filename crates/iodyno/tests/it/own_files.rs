@@ -51,7 +51,7 @@ impl Bench {
         let pattern = pattern.map(|name| format!("pattern={}\n", self.path(name).display())).unwrap_or_default();
         let text = format!(
             "{pattern}sd=sd1,lun={},size=4m\nwd=wd1,sd=sd1,xfersize=64k,seekpct=eof,rdpct=0\n\
-             rd=rd1,wd=wd1,iorate=max,elapsed=1,interval=0.5\n",
+             rd=rd1,wd=wd1,iorate=max,elapsed=60,interval=0.5\n",
             path.display()
         );
         let file = self.scratch.write("run.vdb", &text);
@@ -469,7 +469,7 @@ fn one_file_under_two_names_in_a_plan() {
     let file = bench.scratch.write("two.fio", &job);
     let text = format!(
         "sd=sd1,lun={0},size=4m\nsd=sd2,lun={0},size=4m\nwd=wd1,sd=sd*,xfersize=64k,seekpct=eof,rdpct=0\n\
-         rd=rd1,wd=wd1,iorate=max,elapsed=1,interval=0.5\n",
+         rd=rd1,wd=wd1,iorate=max,elapsed=60,interval=0.5\n",
         path.display()
     );
     let vdbench = bench.scratch.write("two.vdb", &text);
@@ -536,8 +536,8 @@ fn a_lease_of_another_program_is_reported_and_not_waited_out() {
         testkit::lacks("python3");
         return;
     };
-    assert!(holder.wait_for_stdout("held", Duration::from_secs(20)), "{}", holder.stderr());
-    let output = bench.command(&path, &[]).limit(Duration::from_secs(30)).run().unwrap().expect_code(REFUSED);
+    assert!(holder.wait_for_stdout("held", Duration::from_secs(60)), "{}", holder.stderr());
+    let output = bench.command(&path, &[]).limit(Duration::from_secs(120)).run().unwrap().expect_code(REFUSED);
     assert!(output.stderr.contains("lease") && output.stderr.contains("pid "), "{}", output.stderr);
     holder.signal(rustix::process::Signal::KILL);
     holder.wait().unwrap();

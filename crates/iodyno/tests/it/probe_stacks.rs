@@ -49,10 +49,17 @@ fn compiled(scratch: &Scratch, text: &str) -> Option<PathBuf> {
     Some(program)
 }
 
+/// Leaves of the program.
+const PARTS: [&str; 2] = ["one_part", "three_parts"];
+
+/// Whether it was seen often enough to say what shares it has; without a processor it is not seen.
+fn are_enough([one, three]: &[f64; 2]) -> bool {
+    one + three > 100.0
+}
+
 /// Looks at a leaf, and whether three to one is what was seen.
-fn three_to_one(one: f64, three: f64) {
+fn three_to_one([one, three]: [f64; 2]) {
     let looks = one + three;
-    assert!(looks > 100.0, "{looks} looks");
     // Four standard deviations of so many looks, and a hundredth for what surrounds the loops.
     let error = 4.0 * (0.75_f64 * 0.25 / looks).sqrt() + 0.01;
     assert!((three / looks - 0.75).abs() < error, "{three} of {looks}, ± {error}");
@@ -67,29 +74,37 @@ fn stacks_live_in_words_for_programs_and_for_flame_graphs() {
     let scratch = Scratch::new();
     let Some(program) = two_parts(&scratch) else { return };
     let busy = TestCommand::new(&program).spawn().unwrap();
-    let output = scratch.iodyno(&["probe", "stacks", "2s", "2", "--hz", "497", "--json"]).run().unwrap().expect_code(0);
-    let objects = output.ndjson();
-    assert_eq!(objects.len(), 3, "{}", output.stdout);
-    let all = &objects[2];
-    assert_eq!((all["probe"].as_str(), all["total"].as_bool()), (Some("stacks"), Some(true)));
-    let looks = |name: &str| {
-        let rows = all["stacks"].as_array().unwrap().iter();
-        let rows = rows.filter(|row| row["pid"] == busy.id() && ends(&row["user"], name));
-        rows.map(|row| row["samples"].as_f64().unwrap()).sum::<f64>()
+    let looks = || {
+        let looks = ["probe", "stacks", "2s", "2", "--hz", "497", "--json"];
+        let output = scratch.iodyno(&looks).run().unwrap().expect_code(0);
+        let objects = output.ndjson();
+        assert_eq!(objects.len(), 3, "{}", output.stdout);
+        let all = &objects[2];
+        assert_eq!((all["probe"].as_str(), all["total"].as_bool()), (Some("stacks"), Some(true)));
+        PARTS.map(|name| {
+            let rows = all["stacks"].as_array().unwrap().iter();
+            let rows = rows.filter(|row| row["pid"] == busy.id() && ends(&row["user"], name));
+            rows.map(|row| row["samples"].as_f64().unwrap()).sum::<f64>()
+        })
     };
-    three_to_one(looks("one_part"), looks("three_parts"));
-    let text = scratch.iodyno(&["probe", "stacks", "1s", "1", "--cost"]).run().unwrap().expect_code(0);
+    three_to_one(testkit::until_enough(looks, are_enough));
     let heading = format!("{} parts: ", busy.id());
-    assert!(text.stdout.contains(&heading) && text.stdout.contains("main;three_parts"), "{}", text.stdout);
-    assert!(text.stderr.contains("the probes ran"), "{}", text.stderr);
-    let folded =
-        scratch.iodyno(&["probe", "stacks", "2s", "1", "--hz", "497", "--folded"]).run().unwrap().expect_code(0);
-    let count = |name: &str| {
-        let lines = folded.stdout.lines().filter_map(|line| line.rsplit_once(' '));
-        let lines = lines.filter(|(stack, _)| stack.starts_with("parts;") && stack.ends_with(name));
-        lines.map(|(_, count)| count.parse::<f64>().unwrap()).sum::<f64>()
+    let text = || {
+        let text = scratch.iodyno(&["probe", "stacks", "1s", "1", "--cost"]).run().unwrap().expect_code(0);
+        assert!(text.stderr.contains("the probes ran"), "{}", text.stderr);
+        text.stdout
     };
-    three_to_one(count("one_part"), count("three_parts"));
+    testkit::until_enough(text, |text| text.contains(&heading) && text.contains("main;three_parts"));
+    let folded = || {
+        let looks = ["probe", "stacks", "2s", "1", "--hz", "497", "--folded"];
+        let folded = scratch.iodyno(&looks).run().unwrap().expect_code(0);
+        PARTS.map(|name| {
+            let lines = folded.stdout.lines().filter_map(|line| line.rsplit_once(' '));
+            let lines = lines.filter(|(stack, _)| stack.starts_with("parts;") && stack.ends_with(name));
+            lines.map(|(_, count)| count.parse::<f64>().unwrap()).sum::<f64>()
+        })
+    };
+    three_to_one(testkit::until_enough(folded, are_enough));
     drop(busy);
 }
 
@@ -98,15 +113,19 @@ fn stacks_are_recorded_when_asked() {
     let scratch = Scratch::new();
     let Some(program) = two_parts(&scratch) else { return };
     let command = ["record", "--profile=497", "-o", "made", "--", "timeout", "4", program.to_str().unwrap()];
-    scratch.iodyno(&command).run().unwrap().expect_code(124);
-    let rows = scratch.table("made", "profile");
-    let looks = |name: &str| {
-        let rows = rows.iter().filter(|row| row["comm"] == "parts" && ends(&row["user"], name));
-        rows.map(|row| row["samples"].as_f64().unwrap()).sum::<f64>()
+    let looks = || {
+        let _ = std::fs::remove_dir_all(scratch.path("made"));
+        scratch.iodyno(&command).run().unwrap().expect_code(124);
+        let rows = scratch.table("made", "profile");
+        let of = |row: &Value, key: &str| row[key].as_f64().unwrap();
+        let is_right = |row: &Value| (of(row, "cpu_ns") - of(row, "samples") * 1e9 / 497.0).abs() < 1e6;
+        assert!(rows.iter().all(is_right), "{rows:?}");
+        PARTS.map(|name| {
+            let rows = rows.iter().filter(|row| row["comm"] == "parts" && ends(&row["user"], name));
+            rows.map(|row| row["samples"].as_f64().unwrap()).sum::<f64>()
+        })
     };
-    three_to_one(looks("one_part"), looks("three_parts"));
-    let of = |row: &Value, key: &str| row[key].as_f64().unwrap();
-    assert!(rows.iter().all(|row| (of(row, "cpu_ns") - of(row, "samples") * 1e9 / 497.0).abs() < 1e6), "{:?}", rows[0]);
+    three_to_one(testkit::until_enough(looks, are_enough));
     scratch.iodyno(&["record", "-o", "plain", "--for", "1s"]).run().unwrap().expect_code(0);
     assert!(scratch.table("plain", "profile").is_empty(), "no option asked for it");
 }
@@ -117,13 +136,17 @@ fn what_is_lost_is_in_the_manifest_of_the_day() {
     let Some(program) = compiled(&scratch, MANY_WAYS) else { return };
     let busy = TestCommand::new(&program).spawn().unwrap();
     let command = ["record", "-d", "days", "-i", "3s", "--for", "3s", "--profile=10000", "--min-free", "0"];
-    scratch.iodyno(&command).run().unwrap().expect_code(0);
+    let losses = || {
+        let _ = std::fs::remove_dir_all(scratch.path("days"));
+        scratch.iodyno(&command).run().unwrap().expect_code(0);
+        let days =
+            std::fs::read_dir(scratch.path("days")).unwrap().flatten().map(|entry| entry.path().join("manifest.json"));
+        let manifests: Vec<String> = days.filter_map(|path| std::fs::read_to_string(path).ok()).collect();
+        let manifest: Value = serde_json::from_str(&manifests[0]).unwrap();
+        manifest["losses"].clone()
+    };
+    testkit::until_enough(losses, |losses| losses["profile_stacks_full"].as_u64() > Some(100));
     drop(busy);
-    let days =
-        std::fs::read_dir(scratch.path("days")).unwrap().flatten().map(|entry| entry.path().join("manifest.json"));
-    let manifests: Vec<String> = days.filter_map(|path| std::fs::read_to_string(path).ok()).collect();
-    let manifest: Value = serde_json::from_str(&manifests[0]).unwrap();
-    assert!(manifest["losses"]["profile_stacks_full"].as_u64() > Some(100), "{}", manifest["losses"]);
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn killed_again_and_again_it_loses_only_the_interval_under_way() {
     let directory = scratch.path("collected");
     for round in 1..=6 {
         let child = collector(&scratch, &directory);
-        wait_for("samples", Duration::from_secs(20), || {
+        wait_for("samples", Duration::from_secs(60), || {
             directory.exists()
                 && recordings(&directory).len() == round
                 && recordings(&directory).last().is_some_and(|path| samples(path).len() >= 3)
@@ -60,7 +60,7 @@ fn killed_again_and_again_it_loses_only_the_interval_under_way() {
         drop(child);
     }
     let child = collector(&scratch, &directory);
-    wait_for("sealing", Duration::from_secs(20), || {
+    wait_for("sealing", Duration::from_secs(60), || {
         recordings(&directory)
             .iter()
             .filter(|path| Reader::open(path).unwrap().state() == RecordingState::Sealed)
@@ -146,7 +146,7 @@ fn a_full_disk_costs_the_samples_that_had_no_room() {
     let disk = MountedFileSystem::tmpfs(3 << 20).unwrap();
     let directory = disk.path().join("collected");
     let mut child = collector(&scratch, &directory);
-    wait_for("samples", Duration::from_secs(20), || {
+    wait_for("samples", Duration::from_secs(60), || {
         directory.exists() && recordings(&directory).last().is_some_and(|path| samples(path).len() >= 3)
     });
     let ballast = disk.path().join("ballast");
@@ -159,9 +159,9 @@ fn a_full_disk_costs_the_samples_that_had_no_room() {
     let is_recorded = |path: &Path| {
         Reader::open(path).unwrap().table::<Event>().unwrap().iter().any(|event| event.kind == EventKind::DiskFull)
     };
-    wait_for("the event", Duration::from_secs(20), || is_recorded(&path));
+    wait_for("the event", Duration::from_secs(60), || is_recorded(&path));
     let known = samples(&path).len();
-    wait_for("samples after it", Duration::from_secs(20), || samples(&path).len() >= known + 3);
+    wait_for("samples after it", Duration::from_secs(60), || samples(&path).len() >= known + 3);
     child.signal(Signal::TERM);
     child.wait().unwrap().expect_code(0);
     let times = samples(&path);
@@ -172,7 +172,7 @@ fn a_full_disk_costs_the_samples_that_had_no_room() {
 fn a_collector_whose_recordings_are_removed_says_so() {
     let scratch = Scratch::new();
     let begun = |directory: &Path| {
-        wait_for("samples", Duration::from_secs(20), || {
+        wait_for("samples", Duration::from_secs(60), || {
             directory.exists() && recordings(directory).last().is_some_and(|path| samples(path).len() >= 3)
         });
         recordings(directory).pop().unwrap()
@@ -191,7 +191,7 @@ fn a_collector_whose_recordings_are_removed_says_so() {
     let directory = scratch.path("another");
     let child = collector(&scratch, &directory);
     begun(&directory);
-    wait_for("removal", Duration::from_secs(20), || std::fs::remove_dir_all(&directory).is_ok());
+    wait_for("removal", Duration::from_secs(60), || std::fs::remove_dir_all(&directory).is_ok());
     let ended = child.wait().unwrap().expect_code(6);
     assert!(ended.stderr.contains("was removed while iodyno recorded to it"), "{}", ended.stderr);
     assert!(!directory.exists());
@@ -231,7 +231,7 @@ fn prometheus_gets_the_newest_sample_and_old_scripts_their_text() {
     let arguments = ["record", "-o", "r", "-i", "100ms", "--export", "127.0.0.1:0", "--text", "gather"];
     let mut child = scratch.iodyno(&arguments).spawn().unwrap();
     let mut address = None;
-    wait_for("the address", Duration::from_secs(20), || {
+    wait_for("the address", Duration::from_secs(60), || {
         let said = child.stderr();
         let line = said.lines().find_map(|line| line.split_once("http://").map(|(_, rest)| rest.to_string()));
         address = line.and_then(|line| line.strip_suffix("/metrics").map(String::from));
@@ -250,9 +250,9 @@ fn prometheus_gets_the_newest_sample_and_old_scripts_their_text() {
         let line = page.lines().find(|line| line.starts_with("iodyno_system_context_switches_total "));
         line.and_then(|line| line.split(' ').nth(1)?.parse::<f64>().ok())
     };
-    wait_for("a sample", Duration::from_secs(20), || context_switches(&ask()).is_some());
+    wait_for("a sample", Duration::from_secs(60), || context_switches(&ask()).is_some());
     let before = context_switches(&ask()).unwrap();
-    wait_for("another one", Duration::from_secs(20), || context_switches(&ask()).unwrap() > before);
+    wait_for("another one", Duration::from_secs(60), || context_switches(&ask()).unwrap() > before);
     let page = ask();
     assert!(page.contains("# TYPE iodyno_cpu_user_seconds counter") && page.ends_with("# EOF\n"), "{page}");
     let (_, body) = page.split_once("\r\n\r\n").unwrap();
@@ -290,7 +290,7 @@ fn prometheus_gets_the_newest_sample_and_old_scripts_their_text() {
     let vmstat = scratch.path("gather").join("vmstat.out");
     let has_vmstat = vmstat.exists();
     if has_vmstat {
-        wait_for("text", Duration::from_secs(20), || std::fs::read_to_string(&vmstat).unwrap().lines().count() >= 5);
+        wait_for("text", Duration::from_secs(60), || std::fs::read_to_string(&vmstat).unwrap().lines().count() >= 5);
     }
     child.signal(Signal::INT);
     child.wait().unwrap().expect_code(0);
@@ -397,7 +397,7 @@ fn a_signal_for_the_collector_reaches_its_command() {
         let name = format!("r{code}");
         let arguments = ["record", "-o", &name, "-i", "50ms", "--clock", "tick", "--", "bash", "-c", script];
         let child = scratch.iodyno(&arguments).spawn().unwrap();
-        wait_for("the command", Duration::from_secs(20), || scratch.path("ready").exists());
+        wait_for("the command", Duration::from_secs(60), || scratch.path("ready").exists());
         child.signal(signal);
         let ended = child.wait().unwrap().expect_code(code);
         assert!(ended.stderr.contains("by tick"), "what it cost is said: {}", ended.stderr);
@@ -426,7 +426,7 @@ fn a_host_that_is_renamed_goes_on_and_its_next_recording_has_the_new_name() {
         );
         let child = testkit::TestCommand::new("unshare").args(["--uts", "sh", "-c", &script]).spawn().unwrap();
         let newest = || recordings(&directory).pop().filter(|_| recordings(&directory).len() == count);
-        wait_for("samples", Duration::from_secs(20), || {
+        wait_for("samples", Duration::from_secs(60), || {
             directory.exists() && newest().is_some_and(|path| samples(&path).len() >= 3)
         });
         if let Some(again) = again {
@@ -439,7 +439,7 @@ fn a_host_that_is_renamed_goes_on_and_its_next_recording_has_the_new_name() {
         }
         let path = newest().unwrap();
         let known = samples(&path).len();
-        wait_for("samples after it", Duration::from_secs(20), || samples(&path).len() >= known + 3);
+        wait_for("samples after it", Duration::from_secs(60), || samples(&path).len() >= known + 3);
         child.signal(Signal::TERM);
         child.wait().unwrap().expect_code(0);
     };
@@ -469,7 +469,7 @@ fn a_signal_before_the_command_begins_leaves_a_whole_recording_and_no_command() 
         let arguments = ["record", "-o", &name, "--text", &text, "--", "sh", "-c", &script];
         let child = scratch.iodyno(&arguments).spawn().unwrap();
         let seen = if number % 3 == 0 { &name } else { &text };
-        let until_ns = testkit::now_ns() + 20_000_000_000;
+        let until_ns = testkit::now_ns() + 60_000_000_000;
         while !scratch.path(seen).exists() {
             assert!(testkit::now_ns() < until_ns, "no {seen}");
         }

@@ -47,7 +47,7 @@ fn run_and_compare(quiet: bool) {
 #[test]
 fn intervals_in_which_nothing_happened_have_their_phase_and_are_judged() {
     let scratch = Scratch::new();
-    let text = "sd=sd1,lun=$file,size=1m\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100\nrd=rd1,wd=wd1,iorate=2,elapsed=2,interval=1,warmup=1\n";
+    let text = "sd=sd1,lun=$file,size=1m\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100\nrd=rd1,wd=wd1,iorate=2,elapsed=5,interval=1,warmup=3\n";
     let file = format!("file={}", scratch.path("data").display());
     // Two operations a second leave most of ten intervals a second empty.
     let more = ["-i", "100ms", "--fail-if", "achieved < 1 for 90ms", "--fail-if", "achieved < 0.1", &file];
@@ -307,7 +307,7 @@ fn a_monitor_file_ends_a_run_and_then_everything() {
     );
     scratch.write("m.vdb", &text);
     let mut child = scratch.iodyno(&["run", "m.vdb", "-o", "out", "--json", "--no-report"]).spawn().unwrap();
-    let limit = std::time::Duration::from_secs(30);
+    let limit = std::time::Duration::from_secs(60);
     assert!(child.wait_for_stdout("\"rd1\"", limit));
     std::fs::write(&monitor, "end_rd\n").unwrap();
     assert!(child.wait_for_stdout("\"rd2\"", limit), "the next run begins");
@@ -326,15 +326,17 @@ fn the_machines_counters_lie_beside_the_load() {
         scratch.path("data").display()
     );
     scratch.run("out", &text, &[]).expect_code(0);
-    // CPU at every interval, the rest once a second.
-    let samples = |name: &str, table: &str| {
-        let times: Vec<i64> = scratch.table(name, table).iter().map(|row| row["t_ns"].as_i64().unwrap()).collect();
-        times.into_iter().collect::<std::collections::BTreeSet<i64>>().len()
+    // CPU at every interval, the rest once a second: a busy machine has fewer, and longer ones.
+    let times = |table: &str| {
+        let rows = scratch.table("out", table);
+        rows.iter().map(|row| row["t_ns"].as_i64().unwrap()).collect::<std::collections::BTreeSet<i64>>()
     };
-    assert!(samples("out", "cpu") >= 12);
+    let (cpu, intervals) = (times("cpu"), times("op_interval").len());
+    assert!(cpu.len() >= intervals, "{} of {intervals}", cpu.len());
+    let seconds = usize::try_from((cpu.last().unwrap() - cpu.first().unwrap()) / 1_000_000_000).unwrap();
     for table in ["memory", "net", "tcp", "system"] {
-        let count = samples("out", table);
-        assert!((2..=8).contains(&count), "{table}: {count} samples in three seconds and the filling before");
+        let count = times(table).len();
+        assert!((2..=seconds + 5).contains(&count), "{table}: {count} samples in {seconds} s");
     }
     let me = scratch.table("out", "process").into_iter().any(|row| row["comm"] == "iodyno");
     assert!(me, "processes are there");

@@ -49,11 +49,11 @@ fn a_shaped_link() {
 fn listeners_that_drop_are_seen() {
     let Some(namespace) = Namespace::new("listen") else { return };
     // A server that never accepts, with room for two, and twelve that want in.
-    let serve = "import socket,time\ns=socket.socket()\ns.bind(('127.0.0.1',7777))\ns.listen(1)\ntime.sleep(30)\n";
-    let server = namespace.command("python3").args(["-c", serve]).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(700));
+    let serve = "import socket,time\ns=socket.socket()\ns.bind(('127.0.0.1',7777))\ns.listen(1)\nprint('ready',flush=True)\ntime.sleep(120)\n";
+    let mut server = namespace.command("python3").args(["-c", serve]).spawn().unwrap();
+    assert!(server.wait_for_stdout("ready", Duration::from_secs(60)), "{}", server.stderr());
     let mut stat = namespace.command(IODYNO).args(["stat", "tcp", "--json", "1", "10"]).spawn().unwrap();
-    assert!(stat.wait_for_stdout("}", Duration::from_secs(20)), "{}", stat.stderr());
+    assert!(stat.wait_for_stdout("}", Duration::from_secs(60)), "{}", stat.stderr());
     let call = "import socket,time\nall=[]\nfor i in range(12):\n  s=socket.socket(); s.setblocking(False)\n  \
                 try: s.connect(('127.0.0.1',7777))\n  except BlockingIOError: pass\n  all.append(s)\ntime.sleep(3)\n";
     namespace.command("python3").args(["-c", call]).run().unwrap().expect_code(0);
@@ -134,8 +134,8 @@ fn an_unknown_speed_makes_no_percentage() {
     let send = "import socket,sys\nfor link in sys.argv[1:]:\n  s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\n  s.bind((link,0))\n  \
                 for i in range(1000): s.send(b'\\xff'*6+b'\\x02\\0\\0\\0\\0\\1\\x88\\xb5'+b'x'*986)\n";
     let stat = |arguments: &[&str]| namespace.command(IODYNO).args(["stat", "net"]).args(arguments);
-    let mut watch = stat(&["--json", "1", "4"]).spawn().unwrap();
-    assert!(watch.wait_for_stdout("}", Duration::from_secs(20)), "{}", watch.stderr());
+    let mut watch = stat(&["--json", "1", "10"]).spawn().unwrap();
+    assert!(watch.wait_for_stdout("}", Duration::from_secs(60)), "{}", watch.stderr());
     run("python3", &[&["-c", send][..], &unknown].concat()).expect_code(0);
     let shown = watch.wait().unwrap().expect_code(0).ndjson();
     for name in &unknown {
@@ -174,7 +174,7 @@ fn a_disks_counters_agree_with_the_load() {
     let name = device.name();
     let mut stat =
         TestCommand::new(IODYNO).args(["stat", "disk", "-i", &name, "--json", "500ms", "12"]).spawn().unwrap();
-    assert!(stat.wait_for_stdout("}", Duration::from_secs(20)), "{}", stat.stderr());
+    assert!(stat.wait_for_stdout("}", Duration::from_secs(60)), "{}", stat.stderr());
     let file = testkit::direct::open(device.path()).unwrap();
     for block in 0..200 {
         testkit::direct::read(&file, block * 65_536, 65_536).unwrap();
@@ -241,9 +241,10 @@ fn a_command_is_recorded_while_it_runs() {
     assert!(shell.map(|row| row["user_ns"].as_i64().unwrap()).max().unwrap() > 0);
     let tables = scratch.iodyno(&["export", "made"]).run().unwrap().expect_code(0).stdout;
     if tables.lines().any(|line| line.starts_with("event ")) {
-        // What the kernel said meanwhile, of devices of other tests, is kept; nothing else happened.
+        // What the kernel said meanwhile, of devices of other tests, is kept, and that there was no processor for a sample; nothing else happened.
         let events = scratch.table("made", "event");
-        assert!(events.iter().all(|event| event["kind"] == "kernel"), "nothing went wrong: {events:?}");
+        let is_of_others = |event: &Value| event["kind"] == "kernel" || event["kind"] == "gap";
+        assert!(events.iter().all(is_of_others), "nothing went wrong: {events:?}");
     }
 }
 
@@ -294,9 +295,9 @@ fn a_killed_collector_loses_nothing_that_it_had_written() {
     let arguments = ["record", "-i", "50ms", "-o", directory.to_str().unwrap()];
     let child = TestCommand::new(IODYNO).args(arguments).spawn().unwrap();
     let samples = || Reader::open(&directory).and_then(|reader| reader.table::<System>()).map_or(0, |rows| rows.len());
-    let limit = testkit::now_ns() + 30_000_000_000;
+    let limit = testkit::now_ns() + 120_000_000_000;
     while samples() < 10 {
-        assert!(testkit::now_ns() < limit, "{} samples in 30 s", samples());
+        assert!(testkit::now_ns() < limit, "{} samples in 120 s", samples());
         std::thread::sleep(Duration::from_millis(50));
     }
     child.signal(Signal::KILL);
@@ -514,16 +515,18 @@ fn see_the_first_ios(quiet: bool) {
     let backing = scratch.path("backing");
     std::fs::File::create(&backing).unwrap().set_len(8 << 20).unwrap();
     let Some(device) = NewLoop::new(backing.to_str().unwrap()) else { return };
-    let stat = ["stat", "disk", "-i", &device.name(), "--json", "0.5", "6"];
+    let stat = ["stat", "disk", "-i", &device.name(), "--json", "0.5", "12"];
     let mut stat = TestCommand::new(IODYNO).args(stat).spawn().unwrap();
-    assert!(stat.wait_for_stdout("}", Duration::from_secs(20)), "idle, and yet a line: {}", stat.stderr());
+    assert!(stat.wait_for_stdout("}", Duration::from_secs(60)), "idle, and yet a line: {}", stat.stderr());
     device.write(100);
     let shown = stat.wait().unwrap().expect_code(0).ndjson();
-    assert_eq!(shown.len(), 6);
+    assert_eq!(shown.len(), 12);
     assert_eq!(shown[0]["write_per_s"].as_f64(), Some(0.0));
     assert!((writes(&shown) - 100.0).abs() < 1e-6, "{}", writes(&shown));
     let errors = values(&shown, "rate_error_percent");
-    assert!(errors.iter().all(|percent| *percent > 0.0 && *percent < 50.0), "{errors:?}");
+    // Where the reader has no processor in the middle of a look, nobody knows when it looked.
+    assert!(errors.iter().all(|percent| *percent > 0.0 && (!quiet || *percent < 50.0)), "{errors:?}");
+    assert!(errors.iter().any(|percent| *percent < 50.0), "{errors:?}");
     drop(device);
     // No option names the device: the recording has its first I/Os all the same.
     let device = NewLoop::new(backing.to_str().unwrap()).unwrap();

@@ -162,7 +162,7 @@ fn a_directory_that_becomes_a_link_during_a_run_is_not_followed() {
     let (anchor, precious) = (scratch.path("tree"), scratch.path("precious"));
     let text = format!(
         "fsd=fsd1,anchor={},depth=2,width=2,files=10,size=4k\nfwd=fwd1,fsd=fsd1,xfersize=4k,fileselect=random,threads=2\n\
-         rd=rd1,fwd=fwd1,fwdrate=300,operations=(write,delete,create,setattr),format=yes,elapsed=4,interval=1\n",
+         rd=rd1,fwd=fwd1,fwdrate=300,operations=(write,delete,create,setattr),format=yes,elapsed=8,interval=1\n",
         anchor.display()
     );
     let file = scratch.write("a.vdb", &text);

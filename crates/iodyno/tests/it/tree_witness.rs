@@ -57,10 +57,11 @@ fn count_on(scratch: &Scratch, file_system: &str, place: &Path) {
         let text = |format: &str| {
             format!(
                 "fsd=fsd1,anchor={},depth=1,width=2,files=150,size=4k\nfwd=fwd1,fsd=fsd1,xfersize=4k,threads=8\n\
-                 rd=rd1,fwd=fwd1,fwdrate={},operations=({}),format={format},elapsed=2,interval=1\n",
+                 rd=rd1,fwd=fwd1,fwdrate={},operations=({}),format={format},elapsed=10,maxops={},interval=1\n",
                 anchor.display(),
                 50 * ops.len(),
-                ops.join(",")
+                ops.join(","),
+                80 * ops.len()
             )
         };
         scratch.run(&format!("{name}-made"), &text(format), &[]).expect_code(0);

@@ -94,7 +94,8 @@ fn a_tree_is_used_again_and_a_restart_makes_only_what_is_missing() {
     let shape = "depth=1,width=2,files=20,size=8k";
     let work = "fwd=fwd1,operation=getattr,fileselect=sequential,threads=2";
     let run = |name: &str, format: &str| {
-        let text = parameters(&scratch, shape, work, &format!("fwd=fwd1,fwdrate=200,format={format},elapsed=2"));
+        let text =
+            parameters(&scratch, shape, work, &format!("fwd=fwd1,fwdrate=200,format={format},elapsed=600,maxops=400"));
         scratch.run(name, &text, &[])
     };
     let output = run("none", "no");
@@ -102,7 +103,7 @@ fn a_tree_is_used_again_and_a_restart_makes_only_what_is_missing() {
     assert!(output.stderr.contains("format=yes"), "{}", output.stderr);
     run("made", "yes").expect_code(0);
     run("again", "no").expect_code(0);
-    assert!(done(&scratch, "again")["getattr"] > 300);
+    assert_eq!(done(&scratch, "again")["getattr"], 400);
     let before = files_below(&scratch.path("tree"));
     let lost = scratch.path("tree/vdb.1_2.dir/vdb_f0007.file");
     std::fs::remove_file(&lost).unwrap();
@@ -124,12 +125,16 @@ fn a_tree_is_used_again_and_a_restart_makes_only_what_is_missing() {
 fn shares_hold_exactly_at_the_maximum_rate() {
     let scratch = Scratch::new();
     let work = "fwd=fwd1,operation=getattr,skew=70,threads=3\nfwd=fwd2,operation=access,skew=20,threads=1\nfwd=fwd3,operation=open,skew=10,threads=2";
-    let text =
-        parameters(&scratch, "depth=1,width=1,files=50,size=4k", work, "fwd=fwd*,fwdrate=max,format=yes,elapsed=2");
+    let text = parameters(
+        &scratch,
+        "depth=1,width=1,files=50,size=4k",
+        work,
+        "fwd=fwd*,fwdrate=max,format=yes,elapsed=600,maxops=20000",
+    );
     scratch.run("out", &text, &[]).expect_code(0);
     let done = done(&scratch, "out");
     let all: i64 = done.values().sum();
-    assert!(all > 1000, "{done:?}");
+    assert_eq!(all, 20_000, "{done:?}");
     for (op, share) in [("getattr", 0.7), ("access", 0.2), ("open", 0.1)] {
         let (is, wanted) = (done[op] as f64, share * all as f64);
         // What is in flight at the ends, of six threads.
@@ -147,7 +152,7 @@ fn every_operation_of_a_list_is_done() {
          fwd=a,operation=read\nfwd=b,operation=write\nfwd=c,operation=getattr\nfwd=d,operation=setattr\nfwd=e,operation=access\n\
          fwd=f,operation=open\nfwd=g,operation=close\nfwd=h,operation=create\nfwd=i,operation=delete\n\
          fwd=k,operation=copy,target=fsd2\nfwd=l,fsd=fsd2,operation=access\n\
-         rd=rd1,fwd=(a,b,c,d,e,f,g,h,i,k,l),fwdrate=1100,format=yes,elapsed=3,interval=1\n",
+         rd=rd1,fwd=(a,b,c,d,e,f,g,h,i,k,l),fwdrate=1100,format=yes,elapsed=600,maxops=3300,interval=1\n",
         anchors[0].display(),
         anchors[1].display()
     );
@@ -171,18 +176,26 @@ fn every_operation_of_a_list_is_done() {
 fn more_threads_than_files_wait_and_do_not_stop_the_run() {
     let scratch = Scratch::new();
     let work = "fwd=fwd1,operation=read,xfersize=4k,fileselect=random,fileio=random,threads=16";
-    let text =
-        parameters(&scratch, "depth=1,width=1,files=3,size=64k", work, "fwd=fwd1,fwdrate=max,format=yes,elapsed=2");
+    let text = parameters(
+        &scratch,
+        "depth=1,width=1,files=3,size=64k",
+        work,
+        "fwd=fwd1,fwdrate=max,format=yes,elapsed=600,maxops=5000",
+    );
     scratch.run("out", &text, &[]).expect_code(0);
-    assert!(done(&scratch, "out")["read"] > 100);
+    assert_eq!(done(&scratch, "out")["read"], 5000);
 }
 
 #[test]
 fn a_mixed_load_reads_as_often_as_asked() {
     let scratch = Scratch::new();
     let work = "fwd=fwd1,rdpct=75,xfersize=4k,fileselect=random,fileio=random,threads=4";
-    let text =
-        parameters(&scratch, "depth=1,width=2,files=10,size=64k", work, "fwd=fwd1,fwdrate=800,format=yes,elapsed=3");
+    let text = parameters(
+        &scratch,
+        "depth=1,width=2,files=10,size=64k",
+        work,
+        "fwd=fwd1,fwdrate=800,format=yes,elapsed=600,maxops=2400",
+    );
     scratch.run("out", &text, &[]).expect_code(0);
     let done = done(&scratch, "out");
     let all = (done["read"] + done["write"]) as f64;
@@ -207,7 +220,7 @@ fn operations_wait_for_what_others_of_the_run_are_going_to_make() {
     let scratch = Scratch::new();
     let text = format!(
         "fsd=fsd1,anchor={},depth=2,width=2,files=200,size=4k\nfwd=fwd1,fsd=fsd1,fileselect=random,threads=8\n\
-         rd=rd1,fwd=fwd1,fwdrate=400,operations=(mkdir,create,getattr,delete),format=no,elapsed=2,interval=1\n",
+         rd=rd1,fwd=fwd1,fwdrate=400,operations=(mkdir,create,getattr,delete),format=no,elapsed=5,interval=1\n",
         scratch.path("tree").display()
     );
     std::fs::create_dir(scratch.path("tree")).unwrap();

@@ -8,9 +8,18 @@ use testkit::{MountedFileSystem, TestCommand};
 
 fn parameters(lun: &Path, more: &str) -> String {
     format!(
-        "data_errors=20\nsd=sd1,lun={},openflags=o_direct,threads=4\nwd=wd1,sd=sd1,xfersize=4k,{more}\nrd=rd1,wd=wd1,iorate=500,elapsed=6,interval=1\n",
+        "data_errors=20\nsd=sd1,lun={},openflags=o_direct,threads=4\nwd=wd1,sd=sd1,xfersize=4k,{more}\nrd=rd1,wd=wd1,iorate=500,elapsed=30,interval=1\n",
         lun.display()
     )
+}
+
+/// Waits until what is kept of the trouble to come was printed.
+fn wait_for_operations(child: &mut testkit::Child) {
+    let is_enough = |stdout: &str| {
+        let whole = &stdout[..stdout.rfind('\n').map_or(0, |at| at + 1)];
+        testkit::ndjson(whole).iter().filter_map(|line| line["ops"].as_i64()).sum::<i64>() > 100
+    };
+    assert!(child.wait_until(Duration::from_secs(60), is_enough), "{}", child.stderr());
 }
 
 /// Intervals with completions survived, and the report was written.
@@ -25,8 +34,8 @@ fn errors_of_the_target_stop_the_run_with_its_results() {
     let Some(faulty) = FaultyDisk::new() else { return };
     let scratch = Scratch::new();
     let file = scratch.write("a.vdb", &parameters(faulty.device.path(), "rdpct=100"));
-    let child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--json"]).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(2500));
+    let mut child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--json"]).spawn().unwrap();
+    wait_for_operations(&mut child);
     faulty.disk.control("eio read").unwrap();
     let output = child.wait().unwrap().expect_code(3);
     assert!(output.stderr.contains("operations failed"), "{}", output.stderr);
@@ -40,8 +49,8 @@ fn a_target_that_vanishes_does_not_hang_the_run() {
     let Some(faulty) = FaultyDisk::new() else { return };
     let scratch = Scratch::new();
     let file = scratch.write("a.vdb", &parameters(faulty.device.path(), "rdpct=100"));
-    let child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--json"]).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(2500));
+    let mut child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--json"]).spawn().unwrap();
+    wait_for_operations(&mut child);
     faulty.disk.control("vanish").unwrap();
     child.wait().unwrap().expect_code(3);
     assert_kept(&scratch, "out");
@@ -56,7 +65,8 @@ fn a_stall_is_seen_as_response_time_and_named() {
 fn once_a_stall_is_seen_as_response_time_and_named() {
     let Some(faulty) = FaultyDisk::new() else { return };
     let scratch = Scratch::new();
-    let file = scratch.write("a.vdb", &parameters(faulty.device.path(), "rdpct=100"));
+    let text = parameters(faulty.device.path(), "rdpct=100").replace("elapsed=30", "elapsed=6");
+    let file = scratch.write("a.vdb", &text);
     let child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--json"]).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(2500));
     faulty.disk.control("stall 1s").unwrap();
@@ -71,14 +81,11 @@ fn interrupted_once_it_ends_cleanly() {
     let scratch = Scratch::new();
     let text = parameters(&scratch.path("data"), "rdpct=50").replace("threads", "size=8m,threads");
     let file = scratch.write("a.vdb", &text);
-    let child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out"]).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(2500));
+    let mut child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--json"]).spawn().unwrap();
+    wait_for_operations(&mut child);
     child.signal(Signal::INT);
-    let signalled_ns = testkit::now_ns();
+    // The report is written, and all is synced to the disk. Had it gone on to its own end, the code were another one.
     child.wait().unwrap().expect_code(130);
-    // The report is written, and all is synced to the disk. It would have run for 3.5 s more.
-    let took_ns = testkit::now_ns() - signalled_ns;
-    assert!(took_ns < 20_000_000_000, "it ended {} s later", took_ns as f64 / 1e9);
     assert_kept(&scratch, "out");
     let reader = recording::Reader::open(scratch.path("out")).unwrap();
     assert_eq!(reader.state(), recording::RecordingState::Sealed);
@@ -89,7 +96,7 @@ fn a_closed_standard_output_does_not_end_the_run() {
     let scratch = Scratch::new();
     let text = parameters(&scratch.path("data"), "rdpct=50")
         .replace("threads", "size=8m,threads")
-        .replace("elapsed=6", "elapsed=3");
+        .replace("elapsed=30", "elapsed=3");
     let file = scratch.write("a.vdb", &text);
     let command = format!("'{}' run '{}' -o out --json | head -n 1", env!("CARGO_BIN_EXE_iodyno"), file.display());
     let output = testkit::TestCommand::new("bash")

@@ -28,7 +28,7 @@ impl Bench {
         let name = self.faulty.device.name();
         let arguments = [&["trace", "-d", &name, "--comm", "dd", "-o", "hang.iodyno"], more].concat();
         let mut child = self.scratch.iodyno(&arguments).spawn().unwrap();
-        if !child.wait_for_stdout(ready, Duration::from_secs(30)) {
+        if !child.wait_for_stdout(ready, Duration::from_secs(60)) {
             panic!("no trace: {:?}", child.wait());
         }
         child
@@ -50,7 +50,7 @@ impl Bench {
         for at in 0..10 {
             self.io(at % 2 == 0, at).wait().unwrap().expect_code(0);
         }
-        self.faulty.disk.control("stall 60s").unwrap();
+        self.faulty.disk.control("stall 300s").unwrap();
         let hanging = [(false, 100), (false, 200), (true, 300)].map(|(write, at)| self.io(write, at));
         for child in &hanging {
             wait_until_hanging(child.id());
@@ -74,7 +74,7 @@ impl Bench {
 
 /// Waits until this process waits for a device, and goes on doing so: what it is loaded from may make it wait as well.
 fn wait_until_hanging(pid: u32) {
-    let until_ns = testkit::now_ns() + 20_000_000_000;
+    let until_ns = testkit::now_ns() + 60_000_000_000;
     let mut looks = 0;
     while looks < 3 {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -164,7 +164,7 @@ fn unfinished_ios_of_unwanted_sizes_are_left_out() {
 #[test]
 fn a_flight_recorder_writes_what_hangs() {
     let Some(bench) = Bench::new() else { return };
-    let more = ["--until", "response > 3s", "--before", "20s", "--after", "1s"];
+    let more = ["--until", "response > 3s", "--before", "60s", "--after", "1s"];
     let trace = bench.traced("watching", &more);
     let hanging = bench.load();
     let output = trace.wait().unwrap();

@@ -469,8 +469,8 @@ fn a_mirror_with_damaged_data() {
     let wipe = ["if=/dev/zero", "bs=1M", "seek=66", "count=234", "conv=notrunc,fsync", "status=none"];
     TestCommand::new("dd").args(wipe).arg(format!("of={}", paths[1])).run().unwrap().expect_code(0);
     let mounted = MountedFileSystem::device(first.path()).unwrap();
-    let diagnose = TestCommand::new(IODYNO).args(["diagnose", "--live", "7s", "--json"]).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(2500));
+    let diagnose = TestCommand::new(IODYNO).args(["diagnose", "--live", "15s", "--json"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(5));
     let scrub = TestCommand::new("btrfs").args(["scrub", "start", "-B"]).arg(mounted.path()).run().unwrap();
     let judged = seen(diagnose);
     let finding = find(&judged, "R12", "btrfs iodyno-d, device 2");

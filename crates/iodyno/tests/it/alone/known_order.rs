@@ -6,7 +6,8 @@ use testkit::{BlockOp, BlockRecord};
 
 #[test]
 fn sequential_writes_follow_each_other() {
-    let parameters = "wd=wd1,sd=sd1,xfersize=64k,rdpct=0,seekpct=eof\nrd=rd1,wd=wd1,iorate=max,elapsed=60,interval=1\n";
+    let parameters =
+        "wd=wd1,sd=sd1,xfersize=64k,rdpct=0,seekpct=eof\nrd=rd1,wd=wd1,iorate=max,elapsed=600,interval=1\n";
     let Some((records, totals)) = traced(parameters) else { return };
     let writes = of(&records, BlockOp::Write);
     assert_eq!(i64::try_from(writes.len()).unwrap(), sum(&totals, "ops", |row| row["op"] == "write"));

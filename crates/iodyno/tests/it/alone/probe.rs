@@ -23,7 +23,7 @@ impl<'a> Probing<'a> {
         arguments.extend_from_slice(&["-o", "probed"]);
         let _ = std::fs::remove_dir_all(scratch.path("probed"));
         let mut child = scratch.iodyno(&arguments).spawn().unwrap();
-        if !child.wait_for_stdout("probing", Duration::from_secs(20)) {
+        if !child.wait_for_stdout("probing", Duration::from_secs(60)) {
             panic!("no probe: {:?}", child.wait());
         }
         Self { _alone: alone, scratch, child }

@@ -104,7 +104,7 @@ impl Client {
     fn connect(address: &str, port: u16) -> Self {
         let stream = TcpStream::connect(format!("{address}:{port}")).unwrap();
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut client = Self { stream, most_ns: 0, sent_ns: 0 };
         client.expect(b"!");
         client
@@ -152,7 +152,7 @@ impl<'a> Probing<'a> {
         let arguments = ["probe", "requests", "--port", &ports.join(","), "100ms", "-o", "probed"];
         let _ = std::fs::remove_dir_all(scratch.path("probed"));
         let mut child = scratch.iodyno(&arguments).spawn().unwrap();
-        if !child.wait_for_stdout("probing", Duration::from_secs(20)) {
+        if !child.wait_for_stdout("probing", Duration::from_secs(60)) {
             panic!("no probe: {:?}", child.wait());
         }
         Self { scratch, child }

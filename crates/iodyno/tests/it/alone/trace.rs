@@ -30,7 +30,7 @@ impl<'a> Tracing<'a> {
         arguments.extend_from_slice(more);
         arguments.extend(WAY.get().into_iter().flat_map(|way| ["--through", way]));
         let mut child = scratch.iodyno(&arguments).spawn().unwrap();
-        if !child.wait_for_stdout("tracing", Duration::from_secs(20)) {
+        if !child.wait_for_stdout("tracing", Duration::from_secs(60)) {
             panic!("no trace: {:?}", child.wait());
         }
         Self { _alone: alone, scratch, child, name: name.to_string() }

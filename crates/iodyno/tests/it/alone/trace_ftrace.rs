@@ -26,7 +26,7 @@ fn device() -> Option<LoopDevice> {
 fn start(scratch: &Scratch, name: &str, way: &str, device: &str, more: &[&str]) -> Child {
     let arguments = [&["trace", "-o", name, "-d", device, "--comm", "fio", "--through", way], more].concat();
     let mut child = scratch.iodyno(&arguments).spawn().unwrap();
-    if !child.wait_for_stdout("tracing", Duration::from_secs(30)) {
+    if !child.wait_for_stdout("tracing", Duration::from_secs(60)) {
         panic!("no trace: {:?}", child.wait());
     }
     child
@@ -159,7 +159,7 @@ fn a_trace_that_looks_dead_to_another_goes_on() {
     let name = device.name();
     let arguments = ["trace", "-o", "first", "-d", &name, "--comm", "fio", "--through", "ftrace"];
     let mut first = TestCommand::new(&other).args(arguments).dir(scratch.path("")).spawn().unwrap();
-    assert!(first.wait_for_stdout("tracing", Duration::from_secs(30)));
+    assert!(first.wait_for_stdout("tracing", Duration::from_secs(60)));
     let second = start(&scratch, "second", "ftrace", &name, &[]);
     let log = fio_log(&scratch, device.path(), &["--rw=randread", "--bs=4k", "--size=16m", "--number_ios=500"]);
     for (trace, name) in [(second, "second"), (first, "first")] {

@@ -91,7 +91,7 @@ fn mounted(how: &str) -> Option<Scene> {
             let line =
                 format!("mount --make-rprivate / && mount -o ro,noload {device} /mnt && echo ready && exec sleep 300");
             let mut child = testkit::TestCommand::new("unshare").args(["-m", "sh", "-c", &line]).spawn().unwrap();
-            assert!(child.wait_for_stdout("ready", std::time::Duration::from_secs(20)), "{}", child.stderr());
+            assert!(child.wait_for_stdout("ready", std::time::Duration::from_secs(60)), "{}", child.stderr());
             scene.hold(child);
         }
         other => unreachable!("{other}"),

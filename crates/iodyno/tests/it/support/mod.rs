@@ -45,7 +45,7 @@ impl Scratch {
         TestCommand::new(env!("CARGO_BIN_EXE_iodyno"))
             .args(arguments)
             .dir(self.folder.path())
-            .limit(Duration::from_secs(120))
+            .limit(Duration::from_secs(300))
     }
 
     /// Runs `text` as a parameter file with `--json`, the recording in `NAME`.
@@ -74,7 +74,7 @@ pub fn table_of(recording: &Path, table: &str) -> Vec<serde_json::Value> {
 
 /// Waits until a recording that is being written has so many samples.
 pub fn wait_for_samples(recording: &Path, count: usize) {
-    let until_ns = testkit::now_ns() + 20_000_000_000;
+    let until_ns = testkit::now_ns() + 60_000_000_000;
     let export = ["export", recording.to_str().expect("utf-8"), "sample", "--json"];
     let has_them = || {
         let output = TestCommand::new(env!("CARGO_BIN_EXE_iodyno")).args(export).run().expect("iodyno runs");
@@ -209,7 +209,7 @@ impl Namespace {
         let serve = "import socket\ns=socket.socket()\ns.bind(('10.99.0.2',7000))\ns.listen(8)\nprint('ready',flush=True)\n\
                      c,_=s.accept()\nwhile c.recv(1<<20): pass\nc.sendall(b'x')\n";
         let mut server = self.peer("python3").args(["-c", serve]).spawn().unwrap();
-        assert!(server.wait_for_stdout("ready", Duration::from_secs(10)), "{}", server.stderr());
+        assert!(server.wait_for_stdout("ready", Duration::from_secs(60)), "{}", server.stderr());
         let send = "import socket,time\ns=socket.create_connection(('10.99.0.2',7000))\n\
                     for i in range(100):\n  s.sendall(b'x'*20000); time.sleep(0.01)\ns.shutdown(1)\ns.recv(1)\n";
         self.command("python3").args(["-c", send]).run().unwrap().expect_code(0);

@@ -27,7 +27,7 @@ fn different(writes: &[LogEntry]) -> usize {
 #[test]
 fn overwriting_and_running_again_writes_other_data_and_a_seed_the_same() {
     let Some(place) = witness_of_content() else { return };
-    let random = "\nrd=rd1,wd=wd1,iorate=max,elapsed=60,interval=1,maxops=6128";
+    let random = "\nrd=rd1,wd=wd1,iorate=max,elapsed=600,interval=1,maxops=6128";
     let mut all = writes(&place, "", random, &[]);
     let before = std::fs::read(place.disk.disk()).unwrap();
     let again = writes(&place, "", random, &[]);
@@ -56,8 +56,7 @@ fn overwriting_and_running_again_writes_other_data_and_a_seed_the_same() {
 #[test]
 fn overwriting_keeps_the_ratio_of_duplicates() {
     let Some(place) = witness_of_content() else { return };
-    let twice =
-        ",seekpct=eof\nrd=rd1,wd=wd1,iorate=max,elapsed=60,interval=1\nrd=rd2,wd=wd1,iorate=max,elapsed=60,interval=1";
+    let twice = ",seekpct=eof\nrd=rd1,wd=wd1,iorate=max,elapsed=600,interval=1\nrd=rd2,wd=wd1,iorate=max,elapsed=600,interval=1";
     let all = writes(&place, "dedupratio=2\ndedupunit=4k\n", twice, &[]);
     let blocks = 8 * MIB / 4096;
     assert!(all.len().abs_diff(2 * blocks) <= 2, "{} writes, two passes over {blocks} blocks", all.len());

@@ -21,7 +21,7 @@ fn exact_coverage_reads_every_block_once_in_each_pass_with_any_number_of_workers
         drop(place.disk.take_log());
         let text = format!(
             "sd=sd1,lun={},openflags=o_direct,threads={threads}\nwd=wd1,sd=sd1,xfersize=64k,rdpct=100,coverage=exact\n\
-             rd=rd1,wd=wd1,iorate=max,elapsed=60,interval=1,maxops={}\n",
+             rd=rd1,wd=wd1,iorate=max,elapsed=600,interval=1,maxops={}\n",
             place.device.path().display(),
             PASSES * blocks
         );

@@ -32,8 +32,10 @@ struct Cell {
     load: Load,
 }
 
-/// How near the figures must come; a busy machine has them all but the first.
+/// How near the figures must come.
 struct Bounds {
+    /// Without a processor for a while, less is in flight, and the next one is submitted late: tried again where it may be so.
+    quiet: bool,
     /// Mean in flight per asked, at least.
     mean: f64,
     /// Mean response per mean service time, at most.
@@ -47,7 +49,7 @@ impl Cell {
         let rounds = 30;
         let wd = |number: u32, more: &str| format!("wd=wd{number},sd=sd1,xfersize=8k,rdpct=100{more}\n");
         let rd = |number: u32, threads: u32, more: &str| {
-            format!("rd=rd{number},wd=wd*,iorate=max,elapsed=60,interval=1,maxops={}{more}\n", rounds * threads)
+            format!("rd=rd{number},wd=wd*,iorate=max,elapsed=600,interval=1,maxops={}{more}\n", rounds * threads)
         };
         let of_run = format!(",threads={threads}");
         match load {
@@ -62,7 +64,7 @@ impl Cell {
                 (wds + &rd(1, threads + 1, ""), vec![(8192, threads), (16384, 1)])
             }
             Load::Runs => {
-                let second = format!("xfersize=16k,elapsed=60,interval=1,maxops={}", rounds * OF_TARGET);
+                let second = format!("xfersize=16k,elapsed=600,interval=1,maxops={}", rounds * OF_TARGET);
                 let runs = rd(1, threads, &of_run) + &format!("rd=rd2,wd=wd*,iorate=max,{second}\n");
                 (wd(1, "") + &runs, vec![(8192, threads), (16384, OF_TARGET)])
             }
@@ -70,6 +72,17 @@ impl Cell {
     }
 
     fn check(self, place: &FaultyDisk, scratch: &Scratch, bounds: &Bounds) {
+        let is_enough =
+            |found: &Found| found.most == 1.0 && found.mean >= bounds.mean && found.response <= bounds.response;
+        if bounds.quiet {
+            let found = self.found(place, scratch);
+            assert!(is_enough(&found), "{self:?}: {found:?}");
+        } else {
+            testkit::until_enough(|| self.found(place, scratch), is_enough);
+        }
+    }
+
+    fn found(self, place: &FaultyDisk, scratch: &Scratch) -> Found {
         let (text, asked) = self.text();
         let path = place.device.path().display();
         let text = format!("sd=sd1,lun={path},openflags=o_direct,threads={OF_TARGET}\n{text}");
@@ -82,20 +95,29 @@ impl Cell {
         scratch.run("out", &text, &options).expect_code(0);
         place.disk.control("delay 0ms").unwrap();
         let log = place.disk.take_log();
+        let (mut of_most, mut of_mean) = (1.0_f64, 1.0_f64);
         for (bytes, most) in asked {
             let of_it = log.iter().filter(|entry| (entry.op, entry.bytes) == (DiskOperation::Read, bytes));
             let found = in_flight(of_it.map(|entry| (entry.arrival_ns, entry.reply_ns)));
-            assert_eq!(found.max, most, "{self:?}: in flight of {bytes} B");
-            let mean = found.mean / f64::from(most);
-            assert!(mean >= bounds.mean, "{self:?}: {:.2} of {most} in flight in the mean, of {bytes} B", found.mean);
+            assert!(found.max <= most, "{self:?}: {} of {most} in flight, of {bytes} B", found.max);
+            of_most = of_most.min(f64::from(found.max) / f64::from(most));
+            of_mean = of_mean.min(found.mean / f64::from(most));
         }
         let totals = scratch.table("out", "run_total");
         let sum_of = |column: &str| -> f64 {
             totals.iter().map(|row| row[column].as_f64().unwrap() * row["ops"].as_f64().unwrap()).sum()
         };
-        let ratio = sum_of("response_ns_mean") / sum_of("service_ns_mean");
-        assert!(ratio <= bounds.response, "{self:?}: the response is {ratio:.3} × the service time");
+        let response = sum_of("response_ns_mean") / sum_of("service_ns_mean");
+        Found { most: of_most, mean: of_mean, response }
     }
+}
+
+/// Of what was asked for, the least of each: the most in flight and the mean; and mean response per mean service time.
+#[derive(Debug)]
+struct Found {
+    most: f64,
+    mean: f64,
+    response: f64,
 }
 
 fn check_all(cells: &[Cell], bounds: &Bounds) {
@@ -119,7 +141,7 @@ fn threads_are_what_is_in_flight() {
     ];
     // The most in flight is what decides here. That a response has begun several operations too early (it was 7 service
     // times) is seen on the busiest machine.
-    check_all(&cells, &Bounds { mean: 0.3, response: 2.5 });
+    check_all(&cells, &Bounds { quiet: false, mean: 0.3, response: 2.5 });
 }
 
 #[test]
@@ -140,5 +162,5 @@ fn once_thread_sweeps_have_in_flight_what_was_asked() {
             }
         }
     }
-    check_all(&cells, &Bounds { mean: 0.95, response: 1.05 });
+    check_all(&cells, &Bounds { quiet: true, mean: 0.95, response: 1.05 });
 }

@@ -52,7 +52,7 @@ fn openflags_are_those_of_each_run_and_workload() {
     let Some(place) = place() else { return };
     // Transfer sizes tell the runs and workloads apart.
     let rd = |name: &str, kilobytes: u64, flags: &str| {
-        format!("rd={name},wd=wd1,xfersize={kilobytes}k,iorate=max,elapsed=20,interval=1,maxops=30{flags}\n")
+        format!("rd={name},wd=wd1,xfersize={kilobytes}k,iorate=max,elapsed=600,interval=1,maxops=30{flags}\n")
     };
     let runs = [
         (rd("buffered", 4, ""), 4, 0),
@@ -63,7 +63,7 @@ fn openflags_are_those_of_each_run_and_workload() {
     ];
     let wds = "sd=sd1,lun=DISK,size=8m,threads=2\nwd=wd1,sd=sd1,rdpct=0\n\
                wd=wd2,sd=sd1,rdpct=0,xfersize=1k,openflags=o_direct\nwd=wd3,sd=sd1,rdpct=0,xfersize=2k\n";
-    let two = "rd=two,wd=(wd2,wd3),iorate=max,elapsed=20,interval=1,maxops=60\n";
+    let two = "rd=two,wd=(wd2,wd3),iorate=max,elapsed=600,interval=1,maxops=600\n";
     for is_turned in [false, true] {
         let mut lines: Vec<&str> = runs.iter().map(|(line, ..)| line.as_str()).chain([two]).collect();
         if is_turned {
@@ -89,7 +89,7 @@ fn openflags_are_those_of_each_run_and_workload() {
 fn a_run_ends_with_fsync_where_that_is_asked() {
     let Some(place) = place() else { return };
     let sd = "sd=sd1,lun=DISK,size=8m,threads=2\n";
-    let rd = "iorate=max,elapsed=20,interval=1,maxops=30";
+    let rd = "iorate=max,elapsed=600,interval=1,maxops=30";
     let fio = |more: &str| format!("[one]\nfilename=DISK\nsize=1m\nbs=64k\nrw=write\n{more}");
     let of_vdbench = |wd: &str, more: &str| format!("{sd}{wd}rd=rd1,wd=*,{rd}{more}\n");
     let (wd, reads) = ("wd=wd1,sd=sd1,rdpct=0,xfersize=4k\n", "wd=wd1,sd=sd1,rdpct=100,xfersize=4k\n");
@@ -134,7 +134,7 @@ fn a_failed_fsync_is_recorded_and_fails_the_run() {
     let Some(place) = place() else { return };
     place.disk.control("eio flush").unwrap();
     let text = "sd=sd1,lun=DISK,size=8m\nwd=wd1,sd=sd1,rdpct=0,xfersize=4k\n\
-                rd=rd1,wd=wd1,iorate=max,elapsed=20,interval=1,maxops=30,openflags=fsync\n";
+                rd=rd1,wd=wd1,iorate=max,elapsed=600,interval=1,maxops=30,openflags=fsync\n";
     let (code, log) = place.run("fails.vdb", text);
     place.disk.control("reset").unwrap();
     assert_eq!(code, Some(3));
