@@ -19,6 +19,8 @@ const STILL_TABLES: [&str; 3] = ["run.operations", "run.workloads", "compare.fig
 
 /// Most runs whose tables stand in the page without a script.
 const STATIC_RUNS: usize = 100;
+/// Remarks on single runs at the top of a page.
+const RUN_REMARKS: usize = 12;
 
 const SCRIPT: &str = include_str!("../../../web/dist/report.js");
 const STYLE: &str = include_str!("../../../web/dist/report.css");
@@ -133,16 +135,26 @@ fn header(page: &mut String, model: &ReportModel) {
         page.push_str("</div>\n");
     }
     page.push_str("</dl>\n");
+    remarks(page, model);
+    page.push_str("</header>\n");
+}
+
+/// What is to be said of the recording, and the first of what is to be said of single runs.
+fn remarks(page: &mut String, model: &ReportModel) {
     let several = model.runs.len() > 1;
     let global =
         model.warnings.iter().filter(|warning| warning.run.is_none() || !several || warning.tone >= Tone::Warning);
-    for (index, warning) in global.enumerate() {
-        if index == 12 {
-            let left = model.warnings.len() - index;
-            let _ = writeln!(page, "<p class=\"note\">{left} further remarks stand with their runs.</p>");
-            break;
-        }
+    let (mut shown, mut left) = (0, 0);
+    for warning in global {
         let run = warning.run.filter(|_| several).and_then(|run| model.runs.get(run));
+        // What is said of the recording as a whole stands nowhere else.
+        if run.is_some() {
+            if shown == RUN_REMARKS {
+                left += 1;
+                continue;
+            }
+            shown += 1;
+        }
         let whose =
             run.map_or(String::new(), |run| format!("{}: ", format!("{} {}", run.title, run.detail).trim_end()));
         let _ = writeln!(
@@ -153,7 +165,9 @@ fn header(page: &mut String, model: &ReportModel) {
             escape(&warning.text)
         );
     }
-    page.push_str("</header>\n");
+    if left > 0 {
+        let _ = writeln!(page, "<p class=\"note\">{left} further remarks stand with their runs.</p>");
+    }
 }
 
 /// What is seen without a script; the script removes it.

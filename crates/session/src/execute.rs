@@ -228,6 +228,16 @@ fn ends_with_its_work(run: &Run, result: &RunResult) -> bool {
     run.is_of_trees() && !run.format && result.cause == Cause::Done && !is_limited && is_short
 }
 
+/// What became due and was not submitted.
+fn waiting(count: u64) -> String {
+    let (were, they) = if count == 1 { ("was", "it counts") } else { ("were", "they count") };
+    let pronoun = if count == 1 { "it" } else { "they" };
+    format!(
+        "{} {were} due and still waiting for submission at the end; {they} with the time that {pronoun} had waited",
+        operations(count)
+    )
+}
+
 fn operations(count: u64) -> String {
     if count == 1 { "1 operation".to_string() } else { format!("{count} operations") }
 }
@@ -634,15 +644,7 @@ impl Life<'_, '_> {
             say(
                 EventSeverity::Warning,
                 EventKind::Backlog,
-                format!(
-                    "{title}: {} still waiting for submission at the end; {} with the time that {} had waited",
-                    match result.waiting {
-                        1 => "1 operation was due and".to_string(),
-                        count => format!("{count} operations were due and"),
-                    },
-                    if result.waiting == 1 { "it counts" } else { "they count" },
-                    if result.waiting == 1 { "it" } else { "they" },
-                ),
+                format!("{title}: {}", waiting(result.waiting)),
             )?;
         }
         if run.is_of_trees() && !run.format && result.cause == Cause::Done && result.all.ops + result.all.errors == 0 {

@@ -63,12 +63,7 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
     }
     let (sentence, figures) = match (&traced, &requests, &files) {
         _ if commands::are_alone(&facts) => commands::head(&facts, is_watched),
-        _ if !runs.is_empty() => {
-            let steady = crate::pts::steady_state(&facts);
-            let words = steady.as_ref().map_or(String::new(), |(words, _)| format!("{words} "));
-            let figures = steady.map(|(_, figure)| figure).into_iter().chain(headline(&facts, &runs));
-            (words + &sentence(&facts, &runs), figures.chain(objectives_figure(&facts)).collect())
-        }
+        _ if !runs.is_empty() => head(&facts, &runs),
         (Some(traced), ..) => (traced::sentence(traced), traced::figures(traced)),
         (_, Some(requests), _) => (requests.sentence(), Vec::new()),
         (_, _, Some(files)) => (files.sentence() + ".", Vec::new()),
@@ -440,6 +435,14 @@ fn most(summary: &RunSummary) -> String {
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Sentence and figures of runs; whether rounds of them became steady comes first.
+fn head(facts: &RecordingFacts, runs: &[RunModel]) -> (String, Vec<ReportFigure>) {
+    let steady = crate::pts::steady_state(facts);
+    let words = steady.as_ref().map_or(String::new(), |(words, _)| format!("{words} "));
+    let figures = steady.map(|(_, figure)| figure).into_iter().chain(headline(facts, runs));
+    (words + &sentence(facts, runs), figures.chain(objectives_figure(facts)).collect())
 }
 
 /// Figures of the whole recording: those of the only run, or of the fastest.

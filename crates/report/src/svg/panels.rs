@@ -12,6 +12,8 @@ const WIDTH: f64 = 220.0;
 /// Height of a row of small charts.
 const ROW: f64 = 178.0;
 const LEFT: f64 = 58.0;
+/// Beside a label of the vertical axis, on both of its sides.
+const LABEL_GAPS: f64 = 16.0;
 const TOP: f64 = 22.0;
 const BOTTOM: f64 = 30.0;
 
@@ -66,12 +68,16 @@ pub(crate) fn panels(canvas: &mut Canvas, view: &ViewData, ticks: &[String], pan
     let columns = columns(whole.w + 96.0, panels.len());
     let rows = panels.len().div_ceil(columns).max(1);
     let (width, height) = ((whole.w + 120.0) / columns as f64, (whole.h + 6.0 - TOP) / rows as f64);
-    let inner = Plot { x: 0.0, y: 0.0, w: (width - LEFT).max(40.0), h: (height - TOP - BOTTOM).max(30.0) };
-    let (x, y) = (x_scale(view, ticks, &all, inner.w), y_scale(&view.y, low, high, inner.h));
+    let plot_height = (height - TOP - BOTTOM).max(30.0);
+    let y = y_scale(&view.y, low, high, plot_height);
+    // `300 MB/s` is wider than `40 k`, and nothing may be cut off at the picture's edge.
+    let left = y.ticks.iter().map(|tick| text_width(&tick.label, 11.0) + LABEL_GAPS).fold(LEFT, f64::max);
+    let inner = Plot { x: 0.0, y: 0.0, w: (width - left).max(40.0), h: plot_height };
+    let x = x_scale(view, ticks, &all, inner.w);
     for (index, panel) in panels.iter().enumerate() {
         let (column, row) = (index % columns, index / columns);
         canvas.plot =
-            Plot { x: LEFT + 6.0 + column as f64 * width, y: whole.y + TOP + 4.0 + row as f64 * height, ..inner };
+            Plot { x: left + 6.0 + column as f64 * width, y: whole.y + TOP + 4.0 + row as f64 * height, ..inner };
         let set = Set { anchor: "start", size: 11.5, bold: true, fill: canvas.theme.ink() };
         canvas.text(canvas.plot.x, canvas.plot.y - 7.0, set, &short(&panel.title, 34));
         canvas.axes(&x, &y, "");

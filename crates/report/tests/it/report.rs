@@ -3,7 +3,7 @@
 use quantity::histogram::Histogram;
 use recording::{LoadPhase, Reader, rows};
 use report::{PictureSize, Theme};
-use view::{Body, Cells, Selection, Unit};
+use view::{Body, Cells, Selection, Tone, Unit};
 
 fn reader(make: fn(&std::path::Path)) -> (tempfile::TempDir, Reader) {
     let directory = tempfile::tempdir().unwrap();
@@ -229,6 +229,45 @@ fn the_layout_of_a_chart_is_as_it_was() {
         shown: None,
     };
     insta::assert_snapshot!(report::svg(&view, Theme::Light, PictureSize { width: 480, height: 240 }));
+}
+
+/// A remark on the recording stands nowhere else, however many there are on runs.
+#[test]
+fn no_remark_on_the_whole_recording_is_left_out() {
+    let (_directory, reader) = reader(crate::sample::curve);
+    let mut model = views::report_model(&reader).unwrap();
+    let of_run = |at: usize| views::ReportWarning { tone: Tone::Warning, text: format!("stall {at}."), run: Some(0) };
+    model.warnings = (0..15).map(of_run).collect();
+    model.warnings.push(views::ReportWarning { tone: Tone::Info, text: "neither certified".to_string(), run: None });
+    let page = report::html(&model).unwrap();
+    let head = page.split("</header>").next().unwrap();
+    assert!(head.contains("neither certified") && head.contains("stall 11.") && !head.contains("stall 12."), "{head}");
+    assert!(head.contains("3 further remarks stand with their runs"), "{head}");
+}
+
+/// `300 MB/s` is wider than `40 k`.
+#[test]
+fn labels_of_small_charts_are_not_cut_off() {
+    let line = |top: f64| view::PointLine {
+        name: "throughput".to_string(),
+        style: view::LineStyle::Total,
+        points: vec![view::Point { x: 0.0, y: top, label: String::new(), within: None }],
+    };
+    let panel = |title: &str| view::Panel { title: title.to_string(), lines: vec![line(245e6)], knee: None };
+    let (_directory, reader) = reader(crate::sample::curve);
+    let mut view = views::compute(&reader, "run.targets", &Selection::default()).unwrap();
+    view.y = view::axis("bytes per second", view::Unit::BytesPerSecond, view::Scale::Linear);
+    let ticks = vec!["0".to_string()];
+    view.body = Body::Panels { ticks, panels: vec![panel("a"), panel("b"), panel("c")], omitted: 0 };
+    let picture = report::svg(&view, Theme::Light, PictureSize { width: 1200, height: 400 });
+    let mut found = 0;
+    for text in picture.split("<text ").filter(|text| text.contains("MB/s<")) {
+        let x = text.split("x=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().parse::<f64>().unwrap();
+        // Eight characters of at least 6 units, and what the page cuts off.
+        assert!(text.contains("\"end\"") && x >= 8.0 * 6.0 + 8.0, "{x}: {text}");
+        found += 1;
+    }
+    assert!(found >= 6, "{picture}");
 }
 
 /// Writes what the tests of `web/` look at, where they ask for it.

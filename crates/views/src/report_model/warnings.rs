@@ -116,10 +116,11 @@ fn stalls(model: &RunModel, say: &mut dyn FnMut(Tone, String)) {
         say(
             Tone::Warning,
             format!(
-                "Nothing completed for {length} (from {} to {} of the run) although operations were waiting; {} in all were silent.",
+                "Nothing completed for {length} (from {} to {} of the run) although operations were waiting; {} in all {} silent.",
                 Unit::Seconds.format(Some(stall.from_s)),
                 Unit::Seconds.format(Some(stall.to_s)),
-                several(summary.stalled_intervals, "interval")
+                several(summary.stalled_intervals, "interval"),
+                if summary.stalled_intervals == 1 { "was" } else { "were" }
             ),
         );
     }
