@@ -134,9 +134,20 @@ fn come_back_after_the_end(quiet: bool) {
 
 #[test]
 fn an_age_that_leaves_the_objective_open_is_not_met() {
+    leave_the_objective_open(false);
+}
+
+#[test]
+#[ignore = "times: make exam"]
+fn a_run_whose_disk_stalls_ends_within_its_time_with_what_it_knows() {
+    testkit::while_cpus_are_ours(|| leave_the_objective_open(true));
+}
+
+/// A run that is interrupted twice while its disk answers nothing. On a machine that is `quiet` it ends in time.
+fn leave_the_objective_open(quiet: bool) {
     let Some(disk) = FaultyDisk::new() else { return };
     // A second signal leaves 700 ms for a clean end. A busy machine may need more; iodyno says so then.
-    let mut ended = (0..20).map(|_| {
+    let mut ended = (0..if quiet { 5 } else { 10 }).map(|_| {
         let scratch = Scratch::new();
         let mut child = start(&scratch, &disk, "out", CLOSED, &["--fail-if", "response_ns_max > 50s"]);
         stall_after_first_interval(&mut child, &disk, "stall 60s");
@@ -149,7 +160,11 @@ fn an_age_that_leaves_the_objective_open_is_not_met() {
         (scratch, output)
     });
     let is_whole = |(_, output): &(Scratch, CommandOutput)| !output.stderr.contains("ended at once");
-    let (scratch, output) = ended.find(is_whole).expect("it ended in time once in twenty runs");
+    let Some((scratch, output)) = ended.find(is_whole) else {
+        assert!(!quiet, "it ended in time in none of five runs");
+        testkit::lacks("a machine that ends a run in 700 ms");
+        return;
+    };
     assert!(output.stderr.contains("objective undecided in rd1, so not met"), "{}", text_of(&output));
     assert!(output.stderr.contains("4 operations had not come back when the run ended"), "{}", output.stderr);
     let again = scratch.iodyno(&["check", "out", "--fail-if", "response_ns_max > 50s", "--json"]).run().unwrap();
@@ -229,11 +244,13 @@ fn a_run_that_keeps_up_leaves_nothing_behind_and_all_figures_are_exact() {
 fn a_stopped_iodyno_is_an_event_and_not_the_targets_response() {
     let Some(disk) = FaultyDisk::new() else { return };
     // What is left is a whole measurement: as many operations as are due in its time, but for what there was no processor for.
-    testkit::until_enough(|| missing_of_a_stopped_one(&disk), |missing| missing.abs() < 100.0);
+    let is_whole = |(missing, longest_ns): &(f64, f64)| missing.abs() < 100.0 && *longest_ns < 3e9;
+    testkit::until_enough(|| stopped_for_a_while(&disk), is_whole);
 }
 
-/// How many more were due in what was measured than were done by an iodyno that was stopped for a while.
-fn missing_of_a_stopped_one(disk: &FaultyDisk) -> f64 {
+/// Of an iodyno that was stopped for a while: how many more were due in what was measured than were done, and the longest response beside the
+/// pause.
+fn stopped_for_a_while(disk: &FaultyDisk) -> (f64, f64) {
     let scratch = Scratch::new();
     let text = OPEN.replace("elapsed=3", "elapsed=9");
     let mut child = start(&scratch, disk, "out", &text, &["--fail-if", "response_ns_max > 3s"]);
@@ -242,7 +259,7 @@ fn missing_of_a_stopped_one(disk: &FaultyDisk) -> f64 {
     // Longer than any answer takes on a busy machine.
     std::thread::sleep(Duration::from_secs(4));
     child.signal(Signal::CONT);
-    let output = child.wait().unwrap().expect_code(0);
+    let output = child.wait().unwrap();
     assert!(output.stderr.contains("iodyno itself did not run for"), "{}", text_of(&output));
     assert!(output.stderr.contains("in flight or due then are in no figure"), "{}", output.stderr);
     let events = scratch.table("out", "event");
@@ -259,16 +276,19 @@ fn missing_of_a_stopped_one(disk: &FaultyDisk) -> f64 {
         rows.filter_map(|row| row["response_ns_max"].as_f64()).fold(0.0, f64::max)
     };
     assert!(longest("paused") > 3.5e9, "it is kept apart: {totals:?}");
-    assert!(longest("measure") < 3e9 && longest("drain") < 3e9, "{totals:?}");
+    let longest_ns = longest("measure").max(longest("drain"));
+    let code = if longest_ns < 3e9 { 0 } else { 5 };
+    assert_eq!(output.code, Some(code), "{}", text_of(&output));
     let length_s: f64 =
         measured(&scratch.table("out", "op_interval")).map(|row| row["interval_ns"].as_f64().unwrap() / 1e9).sum();
     let ops = sum(&totals, "ops", |row| row["phase"] == "measure") as f64;
     assert!(length_s < 4.0, "{ops} in {length_s} s");
     let report = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
     assert!(report.contains("iodyno itself did not run for"));
-    let again = scratch.iodyno(&["check", "out"]).run().unwrap().expect_code(0);
-    assert!(again.stdout.contains("of the run are left out, in which iodyno itself did not run"), "{}", again.stdout);
-    400.0 * length_s - ops
+    let again = scratch.iodyno(&["check", "out"]).run().unwrap().expect_code(code);
+    let words = "of the run are left out, in which iodyno itself did not run";
+    assert!(code != 0 || again.stdout.contains(words), "{}", again.stdout);
+    (400.0 * length_s - ops, longest_ns)
 }
 
 /// The disk stops, the run ends, and then iodyno itself is stopped for a while: the stall was there before.

@@ -11,7 +11,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 const SCRIPT: &str = "the program `script` (bsdutils), which makes a terminal";
 /// Nothing new for so long behind a prompt: it waits.
-const SETTLED: Duration = Duration::from_millis(150);
+const SETTLED: Duration = Duration::from_millis(500);
 
 /// What the shell shows, without the codes that move the cursor, for these keys, each entry typed at a prompt; `None`
 /// without the program `script`, which makes the terminal.
