@@ -65,7 +65,7 @@ pub(crate) fn workload(
     let (files, place) = (options.nrfiles, FilePlace::Bottom);
     let shape = TreeShape { depth: 1, width: 1, files, place, sizes, total_bytes, working_set_bytes, shared, names };
     let load = TreeLoad {
-        uses: vec![TreeUse { tree, shape }],
+        uses: vec![TreeUse { tree, shape, is_taken_whole: false }],
         task: TreeTask::One(engine.kind),
         threads: 1,
         select: FileSelect::Sequential,
