@@ -94,6 +94,9 @@ pub struct EngineOptions {
     pub choice: EngineChoice,
     /// Workers; `None`: one per core, fewer at low rates.
     pub workers: Option<usize>,
+    /// The run ends with the first operation that fails behind so many; what is in flight then may still fail. `None`: it
+    /// does not end by itself.
+    pub errors_max: Option<u64>,
 }
 
 /// The resolved rate of a run.

@@ -143,7 +143,7 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
     let statuses = Arc::new(JobStatuses::new(&input));
     let mut groups: Vec<Group<Blocks>> = divide(&input, chosen.groups, chosen.is_uring, &statuses)?;
     let mut arrived = Arrived::new(&groups, Budget::new(&input));
-    let control = Arc::new(Control::default());
+    let control = Arc::new(Control::new(options.errors_max));
     let budget = Arc::new(Budget::new(&input));
     let gate = Arc::new(Gate::default());
     let mut teams = Vec::with_capacity(groups.len());
@@ -179,6 +179,7 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
         control.abort();
         gate.open(None);
     })?;
+    teams.iter_mut().for_each(|team| team.tell(&control));
     // Everything is set up; time begins when all have had a moment to come to the gate.
     let started_ns = clock::now_ns() + 1_000_000;
     commands.log.begin(started_ns);
@@ -363,6 +364,12 @@ impl RunningRun {
     #[must_use]
     pub fn finished(&self) -> bool {
         self.teams.iter().all(WorkerSet::is_done) && self.commands.finished()
+    }
+
+    /// Did more operations fail than the run goes on with? Then nothing is issued any more.
+    #[must_use]
+    pub fn has_too_many_errors(&self) -> bool {
+        self.control.has_too_many_errors()
     }
 
     /// No more submissions; what is in flight comes back.

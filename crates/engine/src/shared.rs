@@ -17,9 +17,38 @@ pub(crate) struct Control {
     abort: AtomicBool,
     /// When `stop` was said, ns of the run; arrivals end there.
     stopped_at_ns: AtomicU64,
+    /// Operations that failed.
+    errors: AtomicU64,
+    /// Most of them before the run ends; `None`: it does not end by them.
+    errors_max: Option<u64>,
 }
 
 impl Control {
+    /// Of a run that ends with the first error behind so many.
+    pub(crate) fn new(errors_max: Option<u64>) -> Self {
+        Self { errors_max, ..Self::default() }
+    }
+
+    /// An operation failed at this time of the run: nothing is issued any more where it was one too many. What is in flight
+    /// may still fail.
+    #[cold]
+    pub(crate) fn failed(&self, now_ns: u64) {
+        self.errors.fetch_add(1, Ordering::AcqRel);
+        if self.has_too_many_errors() {
+            self.stop(now_ns);
+        }
+    }
+
+    pub(crate) fn has_too_many_errors(&self) -> bool {
+        self.errors_max.is_some_and(|most| self.errors.load(Ordering::Acquire) > most)
+    }
+
+    /// Is nothing submitted any more at this time of the run, not even what was due before the stop?
+    pub(crate) fn is_over(&self, now_ns: u64) -> bool {
+        let is_late = |stopped_ns: u64| now_ns > stopped_ns.saturating_add(LAST_CALL_NS);
+        self.has_too_many_errors() || self.stopped_at_ns().is_some_and(is_late)
+    }
+
     pub(crate) fn stop(&self, now_ns: u64) {
         // The time first: who sees that it is over must know since when.
         let _ = self.stopped_at_ns.compare_exchange(0, now_ns.max(1), Ordering::AcqRel, Ordering::Acquire);

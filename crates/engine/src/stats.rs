@@ -7,9 +7,10 @@ use crate::failure::RawFailure;
 use crate::job_counts::JobStat;
 use crate::job_status::Failed;
 use crate::pending::Pending;
+use crate::shared::Control;
 use plan::generate::OperationKind;
 use quantity::histogram::HistogramRecorder;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Failed operations kept with their place, per worker and interval; the others are only counted.
 const FAILURES_KEPT: usize = 16;
@@ -128,6 +129,8 @@ pub(crate) struct Buffer {
     pub(crate) failures: Vec<RawFailure>,
     /// Of which lanes every operation is kept; empty where of none.
     each: Vec<bool>,
+    /// Who ends the run when too many operations fail.
+    control: Option<Arc<Control>>,
     /// Those, and how many had no room.
     pub(crate) ios: Vec<RawIo>,
     pub(crate) ios_lost: u64,
@@ -154,6 +157,11 @@ impl Buffer {
             self.each = lanes.to_vec();
             self.ios.reserve_exact(IOS_KEPT);
         }
+    }
+
+    /// Tells of each failure from now on.
+    pub(crate) fn tell(&mut self, control: &Arc<Control>) {
+        self.control = Some(Arc::clone(control));
     }
 
     /// Notes one operation that succeeded, if each of its lane is asked for.
@@ -259,6 +267,9 @@ impl Buffer {
         stat.short += u64::from(failure.result >= 0);
         let errno = if failure.result < 0 { -failure.result } else { libc::EIO };
         stat.first_error.get_or_insert(FirstError { t_ns: failure.t_ns, errno });
+        if let Some(control) = &self.control {
+            control.failed(failure.t_ns);
+        }
         self.failed(failure);
     }
 

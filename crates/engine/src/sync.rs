@@ -10,7 +10,7 @@ use crate::issue::{Issue, Next};
 use crate::job_status::Failed;
 use crate::pending::PendingOp;
 use crate::scheduler::Scheduler;
-use crate::shared::{Control, LAST_CALL_NS, Status};
+use crate::shared::{Control, Status};
 use crate::stats::{Alike, RawIo, Slot};
 use crate::work::Group;
 use crate::work::{Lanes, Outcome, Work};
@@ -96,7 +96,7 @@ impl<W: Work> SyncWorkers<W> {
         loop {
             let now_ns = self.now_ns();
             let stopped_ns = self.control.stopped_at_ns();
-            if self.control.is_aborted() || stopped_ns.is_some_and(|stopped_ns| now_ns > stopped_ns + LAST_CALL_NS) {
+            if self.control.is_aborted() || self.control.is_over(now_ns) {
                 break;
             }
             stopped_ns.into_iter().for_each(|stopped_ns| state.scheduler.end_at(stopped_ns));

@@ -5,7 +5,7 @@ use crate::cpu::CostClock;
 use crate::group_spec::{GroupSpec, JobSpec};
 use crate::harvest::JobInterval;
 use crate::job_counts::{DepthCounts, JobSpan, JobStat};
-use crate::shared::Status;
+use crate::shared::{Control, Status};
 use crate::stats::{Buffer, Slot};
 use crate::work::Work;
 use plan::generate::OperationKind;
@@ -77,6 +77,12 @@ impl WorkerSet {
         let buffer = Buffer::new(lanes.len(), OperationKind::TREES);
         let stats = Arc::new(Slot::new(lanes.len(), OperationKind::TREES));
         Self { engine, cost, ..Self::new(stats, buffer, Arc::default(), Vec::new(), lanes) }
+    }
+
+    /// Tells of each operation of its that fails.
+    pub(crate) fn tell(&mut self, control: &Arc<Control>) {
+        self.stats.lock().tell(control);
+        self.spare.tell(control);
     }
 
     /// Has it come to its end?

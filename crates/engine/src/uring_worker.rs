@@ -11,7 +11,7 @@ use crate::io_buffers::IoBuffers;
 use crate::issue::{Issue, Next};
 use crate::pending::PendingOp;
 use crate::scheduler::Scheduler;
-use crate::shared::{Control, LAST_CALL_NS, Status};
+use crate::shared::{Control, Status};
 use crate::stats::{Alike, RawIo, Slot};
 use crate::uring_queue::{Entry, Ring};
 use crate::work::Group;
@@ -157,10 +157,10 @@ impl<W: RingWork> Worker<W> {
     fn submit(&mut self, now_ns: u64) -> Next {
         self.batch.clear();
         self.scheduler.look(now_ns);
+        if self.control.is_over(now_ns) {
+            return Next::Blocked;
+        }
         if let Some(stopped_ns) = self.control.stopped_at_ns() {
-            if now_ns > stopped_ns + LAST_CALL_NS {
-                return Next::Blocked;
-            }
             self.scheduler.end_at(stopped_ns);
         }
         let mut queued = self.ring.queued();

@@ -37,6 +37,11 @@ impl Window {
         self.moments.back()
     }
 
+    /// The one before the newest; `None`: there is none, or there is a gap between them.
+    pub(crate) fn before(&self) -> Option<&IntervalSample> {
+        self.moments.iter().nth_back(1)
+    }
+
     /// The moments that ended within the last `seconds`, from the oldest; fewer while there are not so many.
     pub(crate) fn within(&self, seconds: f64) -> impl DoubleEndedIterator<Item = &IntervalSample> + Clone {
         let mut length = 0.0;

@@ -63,7 +63,7 @@ pub(crate) fn workload(
     let bytes = if engine.are_directories { 0 } else { asked_bytes };
     let shape = TreeShape { names, ..TreeShape::regular(1, 1, options.nrfiles, bytes) };
     let load = TreeLoad {
-        uses: vec![TreeUse { tree, shape }],
+        uses: vec![TreeUse { tree, shape, is_taken_whole: false }],
         task: TreeTask::One(engine.kind),
         threads: 1,
         select: FileSelect::Sequential,

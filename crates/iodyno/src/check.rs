@@ -61,8 +61,11 @@ fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Resu
             return Err(Failure::new(RECORDING, format!("{} {help}", path.display())));
         }
         if verdicts.is_empty() {
-            let help = "was run without objectives; give --fail-if 'response_ns_p99 > 5ms'";
-            return Err(Failure::new(PARAMETERS, format!("{} {help}", path.display())));
+            let help = "has no objectives of its own, and nothing was judged: name some, iodyno check";
+            let condition = "--fail-if 'errors > 0'";
+            let others = "two recordings are compared by `iodyno compare`, and `iodyno diagnose` looks for trouble";
+            let path = path.display();
+            return Err(Failure::new(PARAMETERS, format!("{path} {help} {path} {condition}; {others}")));
         }
         return Ok(verdicts);
     }

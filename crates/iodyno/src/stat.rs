@@ -84,7 +84,13 @@ fn of_recording(
     let verdicts = Availability::of(&manifest);
     let wall = Box::new(move |t_ns| manifest.wall_ns_at(t_ns));
     let mut lines = StatLines::new(stdout(), StatFold::new(subjects, options), look, wall);
-    match feed_recording(&reader, subjects, &mut lines) {
+    let fed = match feed_recording(&reader, subjects, &mut lines) {
+        Ok(()) if !subjects.iter().any(|subject| lines.has_seen(*subject)) => {
+            single_sample(&reader, subjects, options, &mut lines)
+        }
+        other => other,
+    };
+    match fed {
         // The reader closed the output pipe.
         Err(TableReadError::Recording(error)) if tui::is_closed(&error) => Ok(0),
         Err(error) => Err(Failure::new(RECORDING, error.to_string())),
@@ -104,6 +110,29 @@ fn of_recording(
             absent(missing, &verdicts, subjects.len(), "the recording has none").map(|_| damaged)
         }
     }
+}
+
+/// Where a recording has one sample only, which no interval ends: shows that one as the mean since the machine booted, and
+/// says so. What was imported has counters that do not begin with a boot, and shows nothing.
+fn single_sample(
+    reader: &Reader,
+    subjects: &[CounterSubject],
+    options: &StatOptions,
+    lines: &mut StatLines<impl std::io::Write>,
+) -> Result<(), TableReadError> {
+    let since_boot = StatOptions { since_boot: true, ..options.clone() };
+    if reader.manifest().extra.contains_key("imported") {
+        return Ok(());
+    }
+    lines.begin_anew(StatFold::new(subjects, &since_boot));
+    feed_recording(reader, subjects, lines)?;
+    if subjects.iter().any(|subject| lines.has_seen(*subject)) {
+        say!(
+            "iodyno: the recording has one sample of this: rates need two, so these figures are means since the machine booted (`boot`); \
+             record for longer than one interval (-i)"
+        );
+    }
+    Ok(())
 }
 
 /// Why a recording has no distributions of response times; `None` when it has some.

@@ -25,8 +25,8 @@ pub struct CpuPoint {
     pub irq: f64,
     /// Stolen by the hypervisor.
     pub steal: Option<f64>,
-    /// Idle with I/O outstanding.
-    pub iowait: f64,
+    /// Idle with I/O outstanding; `None` where the system does not count it.
+    pub iowait: Option<f64>,
     /// Busy share of the busiest single CPU, stolen time included; `None` when CPUs were not sampled singly.
     pub busiest: Option<f64>,
 }
@@ -279,7 +279,7 @@ pub fn cpu(rows: impl Iterator<Item = Cpu>, names: Option<&NamePattern>) -> Vec<
         sum.user += of.user;
         sum.system += of.system;
         sum.irq += of.irq;
-        sum.iowait += of.iowait;
+        sum.iowait = of.iowait.map(|iowait| sum.iowait.unwrap_or(0.0) + iowait).or(sum.iowait);
         sum.steal = of.steal.map(|steal| sum.steal.unwrap_or(0.0) + steal).or(sum.steal);
         sum.busiest = Some(sum.busiest.unwrap_or(0.0).max(of.busy()));
     }
@@ -289,7 +289,7 @@ pub fn cpu(rows: impl Iterator<Item = Cpu>, names: Option<&NamePattern>) -> Vec<
         user: sum.user / count,
         system: sum.system / count,
         irq: sum.irq / count,
-        iowait: sum.iowait / count,
+        iowait: sum.iowait.map(|iowait| iowait / count),
         steal: sum.steal.map(|steal| steal / count),
         busiest: sum.busiest,
     };
@@ -328,7 +328,7 @@ pub fn shares(row: &Cpu, before: &Cpu) -> Option<CpuPoint> {
         system: percent(delta.system.unwrap_or(0.0))?,
         irq: percent(delta.all_irq())?,
         steal: delta.steal.and_then(percent),
-        iowait: percent(delta.iowait.unwrap_or(0.0))?,
+        iowait: delta.iowait.and_then(percent),
         busiest: None,
     })
 }
@@ -525,6 +525,26 @@ mod tests {
         let (a, b) = (|s: i64| Some(s * S), |s: i64| Some(s * S + 5));
         let expected = [None, None, a(0), b(0), a(1), a(2), None, a(2), None, a(3), b(3), None, None, a(4), a(4)];
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn what_a_system_does_not_count_of_its_cpus_is_not_known_and_never_0() {
+        let row = |t_ns: i64, cpu: &str, iowait_ns: Option<i64>| Cpu {
+            t_ns,
+            cpu: cpu.into(),
+            user_ns: t_ns / 4,
+            idle_ns: t_ns / 4 * 3 - iowait_ns.unwrap_or(0),
+            iowait_ns,
+            ..Cpu::default()
+        };
+        for (names, cpu_name) in [(None, "all"), (NamePattern::parse("0").ok(), "0")] {
+            let points = |iowait: &dyn Fn(i64) -> Option<i64>| {
+                cpu([0, S].map(|t_ns| row(t_ns, cpu_name, iowait(t_ns))).into_iter(), names.as_ref())
+            };
+            let known = |points: &[CpuPoint]| points.iter().map(|point| (point.user, point.iowait)).collect::<Vec<_>>();
+            assert_eq!(known(&points(&|_| None)), [(25.0, None)]);
+            assert_eq!(known(&points(&|t_ns| Some(t_ns / 2))), [(25.0, Some(50.0))]);
+        }
     }
 
     #[test]

@@ -93,7 +93,8 @@ pub(crate) fn describe_use(plan: &Plan, one: &TreeUse) -> String {
         Ok(found) => found,
         Err(why) => why.to_string(),
     };
-    format!("    tree {} ({form}): {found}", name_of(plan, one.tree))
+    let whole = if one.is_taken_whole { "; taken for whole without a look, unless it is changed" } else { "" };
+    format!("    tree {} ({form}): {found}{whole}", name_of(plan, one.tree))
 }
 
 fn contents(shape: &TreeShape) -> Result<String, tree::TreeError> {

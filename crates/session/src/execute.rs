@@ -140,7 +140,7 @@ pub fn execute(
         spine: Spine::new(writer, face, origin_ns, rounds::runs_at_most(plan), conditions),
         objectives,
         counters: CounterReaders::new(&plan_paths(plan), request.counters),
-        options: EngineOptions { choice: request.engine, workers: request.workers },
+        options: EngineOptions { choice: request.engine, workers: request.workers, errors_max: None },
         stop,
         achieved: Achieved::default(),
         cached: BTreeMap::new(),

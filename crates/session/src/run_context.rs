@@ -2,7 +2,7 @@
 
 use engine::{EngineOptions, ResolvedRate};
 use monitor::StopFlag;
-use plan::{JobTexts, Plan, Run};
+use plan::{ErrorRule, JobTexts, Plan, Run};
 use std::path::Path;
 use std::sync::Arc;
 use target::OpenTarget;
@@ -28,4 +28,15 @@ pub(crate) struct RunContext<'a> {
     pub(crate) errors_before: u64,
     /// fio's jobs, and how often their outputs are printed.
     pub(crate) logs: (&'a JobTexts, Option<u64>),
+}
+
+impl RunContext<'_> {
+    /// The run ends with the first failed operation behind so many; `None`: by none.
+    pub(crate) fn errors_max(&self) -> Option<u64> {
+        match self.run.stop.errors {
+            Some(ErrorRule::First) => Some(0),
+            Some(ErrorRule::Never) => None,
+            None => Some(self.plan.settings.errors_max.saturating_sub(self.errors_before)),
+        }
+    }
 }

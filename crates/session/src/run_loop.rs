@@ -11,10 +11,10 @@ use crate::run_context::RunContext;
 use crate::steady::Watch;
 use crate::sync;
 use crate::sync::Syncing;
-use engine::{IntervalHarvest, JobStatus, JobStatuses, LaneEnd, RunInput, RunningRun};
+use engine::{EngineOptions, IntervalHarvest, JobStatus, JobStatuses, LaneEnd, RunInput, RunningRun};
 use monitor::CounterReaders;
 use objectives::RunHalt;
-use plan::{ErrorRule, Plan};
+use plan::Plan;
 use quantity::clock;
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
@@ -230,7 +230,8 @@ pub(crate) fn execute(
         None => {
             is_read_before = pre_read(context, &input, spine)?;
             baseline = counters.baseline(clock::now_ns(), spine.origin_ns());
-            (engine::start_keeping(input, context.options, &each)?, None)
+            let options = EngineOptions { errors_max: context.errors_max(), ..*context.options };
+            (engine::start_keeping(input, &options, &each)?, None)
         }
     };
     spine.run_started(context, &running.describe(), clock::now_ns())?;
@@ -411,6 +412,9 @@ impl Under<'_, '_> {
                 return Ok(Wake::Stopped(Cause::Interrupted));
             }
             self.sync_jobs()?;
+            if running.has_too_many_errors() {
+                return Ok(Wake::Stopped(Cause::Errors));
+            }
             if running.finished() {
                 return Ok(Wake::Stopped(Cause::Done));
             }
@@ -537,13 +541,7 @@ impl Under<'_, '_> {
     /// Errors and the monitor file, looked at once per interval.
     fn should_end(&self) -> Option<Cause> {
         let sum = self.totals.sum(&[LoadPhase::Format, LoadPhase::Warmup, LoadPhase::Measure, LoadPhase::Paused]);
-        let all = self.context.errors_before + sum.errors;
-        let is_too_much = match self.context.run.stop.errors {
-            Some(ErrorRule::First) => sum.errors > 0,
-            Some(ErrorRule::Never) => false,
-            None => all > self.context.plan.settings.errors_max,
-        };
-        if is_too_much {
+        if self.context.errors_max().is_some_and(|most| sum.errors > most) {
             return Some(Cause::Errors);
         }
         let monitor = self.context.plan.settings.monitor.as_ref()?;

@@ -34,6 +34,14 @@ impl TreeState {
         Self { directories: zeros(layout.directories()), files: zeros(layout.files()) }
     }
 
+    /// Says that everything exists, each file as large as asked.
+    pub(crate) fn set_whole(&self, layout: &TreeLayout) {
+        (0..layout.directories()).for_each(|directory| self.set_directory(layout, directory, true));
+        for file in 0..layout.files() {
+            self.set_file(layout, file, FileState { exists: true, bytes: layout.asked_bytes(file) });
+        }
+    }
+
     /// A file.
     #[must_use]
     pub fn file(&self, file: u32) -> FileState {

@@ -14,6 +14,8 @@ pub enum Opening {
     Empty,
     /// What the control file says, where it was written at the end of a run, as Vdbench does; otherwise what is there.
     Existing,
+    /// The same, and all of the tree where there is no such control file: nothing is looked at.
+    Whole,
     /// What is there, by listing all directories; the control file must fit as well where there is one.
     Listed,
 }
@@ -60,10 +62,14 @@ impl Tree {
             Opening::Empty => Known::All,
             // A listed tree has none.
             _ if shape.shared || shape.is_listed() => Known::Nothing,
-            Opening::Existing => control_file::read(anchor.as_fd(), path, shape, &layout, Some(&state))?,
+            Opening::Existing | Opening::Whole => {
+                control_file::read(anchor.as_fd(), path, shape, &layout, Some(&state))?
+            }
             Opening::Listed => control_file::read(anchor.as_fd(), path, shape, &layout, None)?,
         };
-        if known == Known::Nothing {
+        if known == Known::Nothing && how == Opening::Whole {
+            state.set_whole(&layout);
+        } else if known == Known::Nothing {
             listing::fill(anchor.as_fd(), path, &layout, &state)?;
         }
         Ok(Self { path: path.to_owned(), anchor, shape: shape.clone(), layout, state, members, working_set })

@@ -396,7 +396,13 @@ impl<W: Write> StatLines<W> {
         }
     }
 
+    /// Makes figures of what comes from here on by `fold`, which has seen nothing.
+    pub fn begin_anew(&mut self, fold: StatFold) {
+        self.fold = fold;
+    }
+
     /// Were there figures of this subject? Figures that are not shown count too.
+    #[must_use]
     pub fn has_seen(&self, subject: CounterSubject) -> bool {
         self.seen.contains(&subject)
     }

@@ -298,7 +298,8 @@ fn workloads(
             shapes.insert(*at, shape(context, material, definition, *at, values)?);
         }
     }
-    let use_of = |tree: usize| shapes.get(&tree).map(|shape| TreeUse { tree, shape: shape.clone() });
+    let is_taken_whole = definition.format.complete;
+    let use_of = |tree| shapes.get(&tree).map(|shape| TreeUse { tree, shape: shape.clone(), is_taken_whole });
     let mut content = material.file_content.clone();
     let ratio = values.iter().find(|(one, _)| one.name == "compratio");
     content.compress_ratio = ratio.map_or(content.compress_ratio, |(one, at)| one.values[*at].0);

@@ -16,6 +16,8 @@ pub(crate) struct FormatFlags {
     clean: bool,
     directories: bool,
     pub(crate) limited: bool,
+    /// Trees are taken for whole, without a look.
+    pub(crate) complete: bool,
     pub(crate) span: TextSpan,
 }
 
@@ -57,13 +59,10 @@ impl FormatFlags {
         }
         self.requested = !is_no && (self.requested || !words.is_empty());
         self.force(forced);
-        let is_complete = words.contains(&"complete");
-        if self.requested && is_complete {
+        self.complete |= words.contains(&"complete");
+        if self.requested && self.complete {
             let found = Diagnostic::error("format", param.span, "format=complete says that nothing is to be made");
             context.push(found.help("as in Vdbench: write format=(no,complete)"));
-        } else if is_complete {
-            let message = "`format=(no,complete)` has no effect here: trees are looked at before they are used";
-            context.note_once("complete", Diagnostic::note("no-effect", param.span, message));
         }
         if self.limited && !self.only {
             let found = Diagnostic::error("format", param.span, "format=limited needs `only`");

@@ -129,6 +129,10 @@ pub(crate) fn format_words(
     if is_inner || !(is_all || is_once) {
         unsaid.push(format!("rd={} makes its trees before some of its runs only", block.first.name));
     }
+    let mut uses = loads(block.first).flat_map(|load| &load.uses);
+    if first.is_none() && uses.any(|one| one.is_taken_whole) {
+        return Some(list(&["no", "complete"]));
+    }
     let FormatOfRun { task, only } = first?;
     let words = [
         (task.only_deletes, "clean"),

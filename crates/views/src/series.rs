@@ -302,7 +302,7 @@ pub(crate) fn cpu(facts: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
         of("user", LineStyle::Category0, |point| Some(point.user)),
         of("system", LineStyle::Category1, |point| Some(point.system)),
         of("interrupts", LineStyle::Category2, |point| Some(point.irq)),
-        of("waiting for I/O", LineStyle::Category5, |point| Some(point.iowait)),
+        of("waiting for I/O", LineStyle::Category5, |point| point.iowait),
         of("stolen", LineStyle::Category3, |point| point.steal),
         of("busiest CPU", LineStyle::Asked, |point| point.busiest),
     ];

@@ -92,14 +92,18 @@ pub(crate) struct Stage {
 /// # Errors
 /// io_uring is not there, a target is not open, or the system has no memory or threads left.
 /// Nothing was issued then.
-pub fn replay(input: RunInput<'_>, feed: ReplayFeed) -> Result<(RunningRun, Arc<ReplayHindrances>), EngineError> {
+pub fn replay(
+    input: RunInput<'_>,
+    feed: ReplayFeed,
+    errors_max: Option<u64>,
+) -> Result<(RunningRun, Arc<ReplayHindrances>), EngineError> {
     let stages = stages(&input)?;
     // Before the thread that plays has its priority and its CPU: those it starts would have them too.
     let discards = if needs_threads(&input) { Some(Discards::start()?) } else { None };
     let lanes: Vec<(usize, usize)> = stages.iter().map(|stage| (0, stage.plan_index)).collect();
     let hindrances = Arc::new(ReplayHindrances::default());
     let (control, gate, status) =
-        (Arc::new(Control::default()), Arc::new(Gate::default()), Arc::new(Status::default()));
+        (Arc::new(Control::new(errors_max)), Arc::new(Gate::default()), Arc::new(Status::default()));
     let stats = Arc::new(Slot::new(stages.len(), &OperationKind::BLOCKS));
     let (tell_chunks, chunks) = channel();
     let (ready_sender, ready) = channel();
@@ -143,11 +147,13 @@ pub fn replay(input: RunInput<'_>, feed: ReplayFeed) -> Result<(RunningRun, Arc<
         Err(_) => false,
     };
     let spare = Buffer::new(lanes.len(), &OperationKind::BLOCKS);
+    let mut team = WorkerSet::new(stats, spare, status, vec![thread], lanes);
+    team.tell(&control);
     let started_ns = clock::now_ns() + 2_000_000;
     gate.open(Some(started_ns));
     let priority = if is_real_time { "real-time priority" } else { "ordinary priority: times are less exact" };
-    let description = format!("io_uring, {} target(s), {how}, {priority}{place}", lanes.len());
-    let teams = vec![WorkerSet::new(stats, spare, status, vec![thread], lanes)];
+    let description = format!("io_uring, {} target(s), {how}, {priority}{place}", team.lanes.len());
+    let teams = vec![team];
     let offered = Offered::Played(Played::new(chunks));
     let is_open = vec![is_open];
     let (statuses, commands) = (Arc::default(), CommandCrew::default());

@@ -17,7 +17,8 @@ fn harvests(bench: &Bench, time: Duration, every: Duration) -> Vec<IntervalHarve
         varying_seed: 7,
         data_seed: 7,
     };
-    let mut running = start(input, &EngineOptions { choice: bench.choice, workers: bench.workers }).unwrap();
+    let mut running =
+        start(input, &EngineOptions { choice: bench.choice, workers: bench.workers, errors_max: None }).unwrap();
     let end = running.started_ns() + u64::try_from(time.as_nanos()).unwrap();
     let mut all = Vec::new();
     while quantity::clock::now_ns() < end {
@@ -129,7 +130,8 @@ fn waiting_after_intervals() -> u64 {
         varying_seed: 7,
         data_seed: 7,
     };
-    let mut running = start(input, &EngineOptions { choice: bench.choice, workers: bench.workers }).unwrap();
+    let mut running =
+        start(input, &EngineOptions { choice: bench.choice, workers: bench.workers, errors_max: None }).unwrap();
     let (started_ns, mut before_ns, mut arrivals, mut in_time) = (running.started_ns(), running.started_ns(), 0, 0);
     let arrivals_of = |harvest: &IntervalHarvest| harvest.lanes.iter().map(|lane| lane.arrivals).sum::<u64>();
     for tick in 1..=100 {

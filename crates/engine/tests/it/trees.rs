@@ -22,7 +22,7 @@ pub fn shape(depth: u32, width: u32, files: u64, bytes: u64) -> TreeShape {
 
 /// What a workload does in the trees with these numbers.
 pub fn load(shape: &TreeShape, trees: &[usize], task: TreeTask, threads: u32) -> TreeLoad {
-    let of = |tree: &usize| TreeUse { tree: *tree, shape: shape.clone() };
+    let of = |tree: &usize| TreeUse { tree: *tree, shape: shape.clone(), is_taken_whole: false };
     TreeLoad {
         uses: trees.iter().map(of).collect(),
         task,
@@ -299,7 +299,7 @@ fn as_many_are_done_as_were_asked_of_each_operation() {
     assert_eq!(some(OperationKind::Close, 100).steps_of("open")[2], 0);
     // Copies and moves to the other anchor.
     let elsewhere = |kind| {
-        let destination = Some(TreeUse { tree: 1, shape: shape.clone() });
+        let destination = Some(TreeUse { tree: 1, shape: shape.clone(), is_taken_whole: false });
         bench.max(vec![TreeLoad { destination, ..one(&shape, kind, 3) }])
     };
     let directories = bench.max(vec![load(&shape, &[1], TreeTask::One(OperationKind::Mkdir), 2)]);

@@ -309,6 +309,28 @@ fn a_killed_collector_loses_nothing_that_it_had_written() {
     assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
 }
 
+#[test]
+fn a_recording_of_one_sample_shows_what_it_has_and_says_why_there_are_no_rates() {
+    let scratch = Scratch::new();
+    let directory = scratch.path("single");
+    let arguments = ["record", "-i", "100s", "-o", directory.to_str().unwrap()];
+    let child = TestCommand::new(IODYNO).args(arguments).spawn().unwrap();
+    let samples = || Reader::open(&directory).and_then(|reader| reader.table::<System>()).map_or(0, |rows| rows.len());
+    let limit = testkit::now_ns() + 60_000_000_000;
+    while samples() < 1 {
+        assert!(testkit::now_ns() < limit, "no sample in 60 s");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child.signal(Signal::KILL);
+    let _ = child.wait();
+    assert_eq!(samples(), 1);
+    let shown = scratch.iodyno(&["stat", "cpu", "-r", "single", "--json"]).run().unwrap();
+    let lines = shown.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines: Vec<Value> = lines.collect();
+    assert!(!lines.is_empty() && lines.iter().all(|line| line["since_boot"] == true), "{}", shown.stdout);
+    assert!(shown.stderr.contains("one sample") && shown.stderr.contains("rates need two"), "{}", shown.stderr);
+}
+
 /// A control group with a program in it that wants a whole CPU and may have a fifth; removed at the end.
 struct HeldBack {
     folders: Vec<std::path::PathBuf>,

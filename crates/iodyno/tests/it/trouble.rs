@@ -45,6 +45,23 @@ fn errors_of_the_target_stop_the_run_with_its_results() {
 }
 
 #[test]
+fn no_more_operations_fail_than_are_allowed_and_are_in_flight_then() {
+    let Some(faulty) = FaultyDisk::new() else { return };
+    faulty.disk.control("eio read").unwrap();
+    let scratch = Scratch::new();
+    let text = parameters(faulty.device.path(), "rdpct=100").replace("iorate=500", "iorate=max");
+    let file = scratch.write("a.vdb", &text);
+    for engine in ["uring", "sync"] {
+        let run = ["run", file.to_str().unwrap(), "-o", engine, "--engine", engine];
+        let output = scratch.iodyno(&run).run().unwrap().expect_code(3);
+        assert!(output.stderr.contains("(data_errors=20)"), "{}", output.stderr);
+        // The one behind the twentieth ends the run; the three other threads may each have one in flight.
+        let errors = sum(&scratch.table(engine, "op_interval"), "errors", |_| true);
+        assert!((21..=24).contains(&errors), "{engine}: {errors}");
+    }
+}
+
+#[test]
 fn a_target_that_vanishes_does_not_hang_the_run() {
     let Some(faulty) = FaultyDisk::new() else { return };
     let scratch = Scratch::new();

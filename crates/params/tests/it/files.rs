@@ -178,6 +178,10 @@ fn a_format_is_a_run_before_its_run() {
     assert_eq!(names("(yes,once)"), ["format_for_rd1", "rd1", "rd1"]);
     assert_eq!(names("(once,only)"), ["format_for_rd1"]);
     assert_eq!(names("(restart,only,no)"), ["rd1", "rd1"]);
+    for (format, is_whole) in [("(no,complete)", true), ("no", false)] {
+        let plan = plan_of(&text(format));
+        assert!(plan.runs.iter().flat_map(plan::Run::tree_uses).all(|one| one.is_taken_whole == is_whole), "{format}");
+    }
     let task = |format: &str| match load(&runs(format)[0], 0).task {
         TreeTask::Format(task) => task,
         ref other => panic!("{other:?}"),

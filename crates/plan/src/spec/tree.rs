@@ -123,6 +123,10 @@ pub struct TreeUse {
     pub tree: usize,
     /// Its shape in this run; the same for all workloads of a run.
     pub shape: TreeShape,
+    /// Every file and directory is taken to be there and whole where no control file says more, without a look (Vdbench's
+    /// `format=(no,complete)`); a tree that a run changes is looked at all the same.
+    #[serde(default)]
+    pub is_taken_whole: bool,
 }
 
 /// What a workload does in its trees.

@@ -149,13 +149,19 @@ impl Trees {
             let (Some(spec), Some(Some(path))) = (plan.trees.get(one.tree), self.paths.get(one.tree)) else {
                 continue;
             };
-            let Some(anchor) = self.places.get(path).and_then(|place| place.anchor.as_ref()) else { continue };
+            let Some(place) = self.places.get(path) else { continue };
+            let Some(anchor) = &place.anchor else { continue };
+            let is_taken_whole = one.is_taken_whole && !place.changes;
             let format = usage::format_of(run, one.tree);
             let begins_empty = format.as_ref().is_some_and(usage::begins_empty);
             let tree = match self.known.get(path) {
                 Some(tree) if !begins_empty && *tree.shape() == one.shape => Arc::clone(tree),
                 _ => {
-                    let how = if begins_empty { Opening::Empty } else { Opening::Existing };
+                    let how = match (begins_empty, is_taken_whole) {
+                        (true, _) => Opening::Empty,
+                        (false, true) => Opening::Whole,
+                        (false, false) => Opening::Existing,
+                    };
                     let fd = anchor.descriptor().map_err(|error| fails(spec, error))?;
                     Arc::new(Tree::in_anchor(&spec.anchor, fd, &one.shape, how).map_err(|error| fails(spec, error))?)
                 }

@@ -218,7 +218,11 @@ fn step<'a>(
         Past::Disk => {
             let Some(place) = trees.places.get(path) else { return Ok(Past::Open) };
             if let Some(anchor) = &place.anchor {
-                let how = if place.changes { Opening::Listed } else { Opening::Existing };
+                let how = match (place.changes, one.is_taken_whole) {
+                    (true, _) => Opening::Listed,
+                    (false, true) => Opening::Whole,
+                    (false, false) => Opening::Existing,
+                };
                 let tree = Tree::in_anchor(&spec.anchor, anchor.descriptor()?, &one.shape, how)?;
                 if needs_files && !tree.working_set().iter().any(|file| tree.state().file(file).exists) {
                     return Err(no_files(tree.working_set().len()));

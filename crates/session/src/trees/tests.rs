@@ -31,7 +31,7 @@ fn plan_of(anchors: &[&Path]) -> Plan {
 /// A run of one workload in these trees.
 fn run_of(title: &str, task: TreeTask, shape: TreeShape, trees: &[usize]) -> Run {
     let load = TreeLoad {
-        uses: trees.iter().map(|tree| TreeUse { tree: *tree, shape: shape.clone() }).collect(),
+        uses: trees.iter().map(|tree| TreeUse { tree: *tree, shape: shape.clone(), is_taken_whole: false }).collect(),
         task,
         threads: 1,
         select: FileSelect::default(),
@@ -180,9 +180,14 @@ fn places_where_a_mistake_would_cost_most_are_refused() {
     let home = std::env::var_os("HOME").map_or(PathBuf::from("/root"), PathBuf::from);
     let link = root.path().join("link");
     symlink("/etc", &link).unwrap();
-    for anchor in ["/", "/etc", "/usr/share/no-such-tree", "/etc/../etc/apt/../no-such-tree"] {
-        let (said, is_refusal) = refusal(&one(Path::new(anchor), &[(format(), shape())]), root.path());
-        assert!(is_refusal && said.contains("no flag overrides this"), "{anchor}: {said}");
+    // Another operating system, as it is mounted to be repaired or installed.
+    let other = root.path().join("sysroot");
+    ["etc", "usr/lib", "boot", "proc", "dev"].iter().for_each(|name| fs::create_dir_all(other.join(name)).unwrap());
+    fs::write(other.join("etc/os-release"), "NAME=Other\n").unwrap();
+    let own = ["/", "/etc", "/usr", "/boot", "/proc", "/sys", "/dev", "/usr/share/no-such-tree", "/etc/apt/../no-such"];
+    for anchor in own.map(Path::new).into_iter().chain([&*other]) {
+        let (said, is_refusal) = refusal(&one(anchor, &[(format(), shape())]), root.path());
+        assert!(is_refusal && said.contains("no flag overrides this"), "{}: {said}", anchor.display());
     }
     for anchor in [link.join("no-such-tree"), link, home] {
         let (said, is_refusal) = refusal(&one(&anchor, &[(format(), shape())]), root.path());
@@ -262,6 +267,30 @@ fn a_run_without_its_files_is_refused_before_anything_is_measured() {
     let mut trees = Trees::inspect(&plan, None).unwrap();
     let (_, remarks) = trees.begin(&plan, &plan.runs[0]).unwrap();
     assert!(remarks.len() == 1 && remarks[0].sentence.starts_with("11 of 12 files of fsd1 exist"), "{remarks:?}");
+}
+
+#[test]
+fn a_tree_that_is_said_to_be_whole_is_not_looked_at_unless_it_is_changed() {
+    let root = tempfile::tempdir().unwrap();
+    let anchor = root.path().join("tree");
+    fs::create_dir(&anchor).unwrap();
+    // Nothing is there: only who looks can know.
+    let taken = |task: TreeTask| {
+        let mut plan = one(&anchor, &[(task, shape())]);
+        let plan::Load::Tree(load) = &mut plan.runs[0].workloads[0].load else { panic!("a tree") };
+        load.uses[0].is_taken_whole = true;
+        plan
+    };
+    let plan = taken(reads());
+    let mut trees = Trees::inspect(&plan, None).unwrap();
+    let (open, remarks) = trees.begin(&plan, &plan.runs[0]).unwrap();
+    let tree = open[0].as_ref().unwrap();
+    let whole = FileState { exists: true, bytes: 4096 };
+    assert!(tree.members().iter().all(|file| tree.state().file(file) == whole) && remarks.is_empty());
+    assert!((0..6).all(|directory| tree.state().has_directory(directory)) && tree.state().entries(0) == 2);
+    drop((open, trees));
+    let (said, _) = refusal(&taken(TreeTask::One(OperationKind::Delete)), root.path());
+    assert!(said.contains("none of the 12 files"), "{said}");
 }
 
 fn flow(parts: &[&[OperationKind]]) -> TreeTask {

@@ -129,7 +129,7 @@ const COLUMNS: [Column; 28] = [
     ("cpu_used", "kstat: cpu% user+sys", |line| line.figures.cpu.map(|cpu| Value::Real(cpu.used()))),
     ("cpu_user", "kstat: cpu% user", |line| line.figures.cpu.map(|cpu| Value::Real(cpu.user))),
     ("cpu_kernel", "kstat: cpu% sys", |line| line.figures.cpu.map(|cpu| Value::Real(cpu.kernel))),
-    ("cpu_wait", "kstat: cpu% wait", |line| line.figures.cpu.map(|cpu| Value::Real(cpu.wait))),
+    ("cpu_wait", "kstat: cpu% wait", |line| line.figures.cpu?.wait.map(Value::Real)),
     ("cpu_idle", "kstat: cpu% idle", |line| line.figures.cpu.map(|cpu| Value::Real(cpu.idle))),
 ];
 

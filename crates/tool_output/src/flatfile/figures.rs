@@ -71,7 +71,8 @@ impl Times {
 pub(super) struct CpuShare {
     pub(super) user: f64,
     pub(super) kernel: f64,
-    pub(super) wait: f64,
+    /// `None`: the system does not count it.
+    pub(super) wait: Option<f64>,
     pub(super) idle: f64,
 }
 
@@ -84,7 +85,7 @@ impl CpuShare {
         Some(Self {
             user: percent(delta.all_user())?,
             kernel: percent(delta.system.unwrap_or(0.0) + delta.all_irq())?,
-            wait: percent(delta.iowait.unwrap_or(0.0))?,
+            wait: delta.iowait.and_then(percent),
             idle: percent(delta.idle.unwrap_or(0.0))?,
         })
     }
@@ -95,8 +96,9 @@ impl CpuShare {
         Some(Self {
             user: mean(|point| point.user)?,
             kernel: mean(|point| point.system + point.irq)?,
-            wait: mean(|point| point.iowait)?,
-            idle: mean(|point| (100.0 - point.busy() - point.iowait).max(0.0))?,
+            wait: mean(|point| point.iowait.unwrap_or(0.0))
+                .filter(|_| points.iter().any(|point| point.iowait.is_some())),
+            idle: mean(|point| (100.0 - point.busy() - point.iowait.unwrap_or(0.0)).max(0.0))?,
         })
     }
 

@@ -122,7 +122,10 @@ impl Bench {
             varying_seed: 7,
             data_seed: 7,
         };
-        start(input, &EngineOptions { choice: self.choice, workers: self.workers }).err().unwrap().to_string()
+        start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None })
+            .err()
+            .unwrap()
+            .to_string()
     }
 
     /// What the engine says of how it issues I/O, and why.
@@ -137,7 +140,8 @@ impl Bench {
             varying_seed: 7,
             data_seed: 7,
         };
-        let running = start(input, &EngineOptions { choice: self.choice, workers: self.workers }).unwrap();
+        let running =
+            start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None }).unwrap();
         let description = running.describe();
         assert_eq!(running.finish(Duration::from_secs(5)).unwrap().unfinished(), 0);
         description
@@ -155,7 +159,8 @@ impl Bench {
             varying_seed: 7,
             data_seed: 7,
         };
-        let mut running = start(input, &EngineOptions { choice: self.choice, workers: self.workers }).unwrap();
+        let mut running =
+            start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None }).unwrap();
         let mut sums: Vec<LaneInterval> = Vec::new();
         let begin = running.started_ns();
         let mut last = 0;

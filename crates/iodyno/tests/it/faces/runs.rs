@@ -162,7 +162,7 @@ fn cpu(step: Option<Step<'_>>) -> BTreeMap<&'static str, Option<f64>> {
         ("cpu_used", sum(&["user_percent", "nice_percent", "system_percent", "irq_percent", "softirq_percent"])),
         ("cpu_user", sum(&["user_percent", "nice_percent"])),
         ("cpu_kernel", sum(&["system_percent", "irq_percent", "softirq_percent"])),
-        ("cpu_wait", sum(&["iowait_percent"])),
+        ("cpu_wait", sum(&[]).and(of.get("iowait_percent").copied().flatten())),
         ("cpu_idle", sum(&["idle_percent"])),
     ]
     .into()

@@ -160,11 +160,15 @@ fn expected_cpu(input: &Input) -> BTreeMap<String, Series> {
         let of = |thing| oracle::cpu(input.step("cpu", thing, sample)?)["busy_percent"];
         of(1).into_iter().chain(of(2)).reduce(f64::max).filter(|_| share(0, sample, &[]).is_some())
     };
+    let iowait = |sample: usize| {
+        let known = oracle::cpu(input.step("cpu", 0, sample)?)["iowait_percent"];
+        known.filter(|_| share(0, sample, &[]).is_some())
+    };
     let lines = [
         ("user", line(&["user_percent", "nice_percent"])),
         ("system", line(&["system_percent"])),
         ("interrupts", line(&["irq_percent", "softirq_percent"])),
-        ("waiting for I/O", line(&["iowait_percent"])),
+        ("waiting for I/O", (0..SAMPLES).map(iowait).collect()),
         ("stolen", (0..SAMPLES).map(|sample| oracle::cpu(input.step("cpu", 0, sample)?)["steal_percent"]).collect()),
         ("busiest CPU", (0..SAMPLES).map(busiest).collect()),
     ];

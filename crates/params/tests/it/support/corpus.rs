@@ -40,7 +40,7 @@ pub(crate) const TEXTS: &[&str] = &[
     "create_anchors=yes\ncompratio=2\nfsd=fsd1,anchor=/tmp/a,depth=2,width=2,files=7,size=8k\nfsd=fsd2,anchor=/tmp/b,depth=2,width=2,files=7,size=8k,openflags=o_direct\n\
      fwd=fwd1,fsd=fsd1,operation=copy,target=fsd2,fileselect=once\nfwd=fwd2,fsd=fsd*,operation=write,fileio=(sequential,delete),stopafter=3,threads=9\n\
      rd=rd1,fwd=fwd1,fwdrate=100,format=yes\nrd=rd2,fwd=fwd2,fwdrate=curve,curve=(50,100),format=(clean,only)\n\
-     rd=rd3,fsd=fsd1,fwdrate=(10,50%),files=(3,4),format=(yes,once),totalsize=16k,wss=8k\nrd=rd4,fwd=fwd2,fwdrate=max,operations=(read,mkdir,create)\n",
+     rd=rd3,fsd=fsd1,fwdrate=(10,50%),files=(3,4),format=(yes,once),totalsize=16k,wss=8k\nrd=rd4,fwd=fwd2,fwdrate=max,operations=(read,mkdir,create)\nrd=rd5,fwd=fwd2,fwdrate=max,format=(no,complete)\n",
     "fsd=fsd1,anchor=/tmp/a,depth=2,width=2,files=7,size=8k\nfwd=default,xfersize=16k,threads=2,fdatasync=10\n\
      fwd=fwd1,fsd=fsd1,flow=(create,append:4k-64k,fsync,close,next,open,readfile:1m,close,next,delete),skew=50\n\
      fwd=fwd2,fsd=fsd1,operation=rename,fileselect=random\nfwd=fwd3,fsd=fsd1,operation=write,fsync=3\n\
