@@ -6,10 +6,12 @@
 use crate::failure::RawFailure;
 use crate::job_counts::JobStat;
 use crate::job_status::Failed;
-use crate::pending::Pending;
+use crate::pending::{Pending, PendingOp};
+use crate::tree_crew::note_log;
 use plan::generate::OperationKind;
 use quantity::histogram::HistogramRecorder;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tree_load::{Begun, ThreadLog};
 
 /// Failed operations kept with their place, per worker and interval; the others are only counted.
 const FAILURES_KEPT: usize = 16;
@@ -295,23 +297,48 @@ impl Buffer {
 
 /// The place where a worker's buffer lies.
 #[derive(Debug)]
-pub(crate) struct Slot(Mutex<Buffer>);
+pub(crate) struct Slot {
+    buffer: Mutex<Buffer>,
+    /// Of threads in trees, what they have not put into the buffer yet.
+    logs: Box<[ThreadLog]>,
+}
 
 impl Slot {
     /// An empty one, for so many lanes that do these kinds of operation.
     pub(crate) fn new(lanes: usize, kinds: &'static [OperationKind]) -> Self {
-        Self(Mutex::new(Buffer::new(lanes, kinds)))
+        Self::of_trees(lanes, kinds, 0)
+    }
+
+    /// The same, for so many threads that have a log each.
+    pub(crate) fn of_trees(lanes: usize, kinds: &'static [OperationKind], threads: usize) -> Self {
+        let logs = (0..threads).map(|_| ThreadLog::default()).collect();
+        Self { buffer: Mutex::new(Buffer::new(lanes, kinds)), logs }
+    }
+
+    /// The logs of its threads, by their slots.
+    pub(crate) fn logs(&self) -> &[ThreadLog] {
+        &self.logs
+    }
+
+    /// Visits everything that is under way.
+    pub(crate) fn under_way(&self, mut visit: impl FnMut(&PendingOp)) {
+        let buffer = self.lock();
+        buffer.pending.iter().for_each(&mut visit);
+        for Begun { lane, op, due_ns, submitted_ns } in self.logs.iter().filter_map(ThreadLog::under_way) {
+            visit(&PendingOp { lane, op, due_ns, submitted_ns });
+        }
     }
 
     /// For the worker, once per batch.
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Buffer> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// For the coordinator: exchanges the buffer for `spare`.
     pub(crate) fn exchange(&self, spare: &mut Buffer) {
         let mut buffer = self.lock();
+        self.logs.iter().for_each(|log| note_log(&mut buffer, log));
         std::mem::swap(&mut *buffer, spare);
         std::mem::swap(&mut buffer.pending, &mut spare.pending);
     }

@@ -19,8 +19,8 @@ pub(crate) struct KeptDirectory {
 
 impl KeptDirectory {
     /// Is it the directory that holds this path of this tree?
-    pub(crate) fn holds(&self, tree: &Tree, path: &[u8]) -> bool {
-        let above = path.iter().rposition(|byte| *byte == b'/').map_or(&b""[..], |at| &path[..at]);
+    pub(crate) fn holds(&self, tree: &Tree, (path, name_at): (&[u8], usize)) -> bool {
+        let above = path.get(..name_at.saturating_sub(1)).unwrap_or_default();
         self.tree == std::ptr::from_ref(tree).addr() && self.path == above
     }
 }
@@ -65,20 +65,20 @@ pub(crate) fn open_entry(directory: BorrowedFd<'_>, name: &CStr, flags: OFlags, 
     rustix::fs::openat(directory, name, flags, mode)
 }
 
-/// Calls with the directory that holds `path`, and with the name there. The directory is kept open for the next call. The path is
-/// as it was afterwards.
+/// Calls with the directory that holds `path`, and with the name there, which begins at `name_at`. The directory is kept open for the
+/// next call. The path is as it was afterwards.
 ///
 /// # Errors
 /// Those of [`open_below`] and of the call.
 #[inline(always)]
 pub(crate) fn in_directory<T>(
     kept: &mut Option<KeptDirectory>,
-    (tree, path): (&Tree, &mut Vec<u8>),
+    (tree, path, name_at): (&Tree, &mut Vec<u8>, usize),
     call: impl Fn(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
     // A name that ends with a zero is handed to the kernel as it is: nothing to copy, and a call small enough to stand in the loop.
     path.push(0);
-    let outcome = in_directory_of(kept, (tree, path), call);
+    let outcome = in_directory_of(kept, (tree, path, name_at), call);
     path.pop();
     outcome
 }
@@ -87,11 +87,12 @@ pub(crate) fn in_directory<T>(
 #[inline(always)]
 fn in_directory_of<T>(
     kept: &mut Option<KeptDirectory>,
-    (tree, path): (&Tree, &[u8]),
+    (tree, path, name_at): (&Tree, &[u8], usize),
     call: impl Fn(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
-    let at = path.iter().rposition(|byte| *byte == b'/');
-    let (above, name) = at.map_or((&b""[..], path), |at| (&path[..at], &path[at + 1..]));
+    let above = path.get(..name_at.saturating_sub(1)).unwrap_or_default();
+    let name = path.get(name_at..).unwrap_or_default();
+    debug_assert!(!name.contains(&b'/'), "a name has no slash");
     let Ok(name) = CStr::from_bytes_with_nul(name) else { return Err(Errno::INVAL) };
     let address = std::ptr::from_ref(tree).addr();
     let mut is_new = false;

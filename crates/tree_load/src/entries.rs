@@ -60,10 +60,9 @@ impl TreeThread<'_> {
     }
 
     fn path_of_found(&mut self, found: Found) {
-        let layout = self.lane.tree.layout();
         match self.is_of_directories() {
-            true => layout.directory_path(found.at, &mut self.path),
-            false => layout.file_path(found.at, &mut self.path),
+            true => self.path_of_directory(found.at),
+            false => self.tree_path(found.at),
         }
     }
 
@@ -243,7 +242,7 @@ impl TreeThread<'_> {
     /// Something failed that was done to a file: what is known of it is looked at again.
     pub(crate) fn correct(&mut self, file: u32, failure: Failure) {
         let lane = self.lane;
-        lane.tree.layout().file_path(file, &mut self.path);
+        self.tree_path(file);
         look_again(&lane.tree, file, &self.path);
         if let Some(target) = lane.destination.as_deref().filter(|_| failure.is_elsewhere) {
             look_again(target, file, &self.path);

@@ -49,7 +49,7 @@ impl TreeThread<'_> {
     /// Takes a file for the operations of a part.
     fn begin_part(&mut self, part: &Part<'_>, time: &FlowTime) -> Option<FlowFile> {
         let Some(need) = part.need else {
-            self.path.clear();
+            self.set_path(b"");
             return Some(FlowFile::none());
         };
         self.need = need;

@@ -35,13 +35,12 @@ impl TreeThread<'_> {
         call: impl Fn(BorrowedFd<'_>, &CStr, &CStr) -> Result<T, Errno>,
     ) -> Result<T, Failure> {
         let lane = self.lane;
-        let from = self.path.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
         self.second.clear();
-        self.second.extend_from_slice(self.path.get(from..).unwrap_or_default());
+        self.second.extend_from_slice(self.path.get(self.name_at..).unwrap_or_default());
         self.second.extend_from_slice(suffix.as_bytes());
         self.second.push(0);
         let outcome = match CStr::from_bytes_with_nul(&self.second) {
-            Ok(second) => in_directory(&mut self.kept, (&lane.tree, &mut self.path), |at, name| call(at, name, second)),
+            Ok(second) => in_directory(&mut self.kept, (&lane.tree, &mut self.path, self.name_at), |at, name| call(at, name, second)),
             Err(_) => Err(Errno::INVAL),
         };
         outcome.map_err(|errno| {
@@ -60,7 +59,7 @@ impl TreeThread<'_> {
         call: impl Fn(BorrowedFd<'_>, &[u8]) -> Result<T, Errno>,
     ) -> Result<T, Failure> {
         let lane = self.lane;
-        let is_kept = self.kept.as_ref().is_some_and(|kept| kept.holds(&lane.tree, &self.path));
+        let is_kept = self.kept.as_ref().is_some_and(|kept| kept.holds(&lane.tree, (&self.path, self.name_at)));
         if suffix.is_empty() && !part.uses_directory && !is_kept {
             return Ok(call(lane.tree.anchor(), &self.path)?);
         }

@@ -126,7 +126,14 @@ impl TreeLane {
 
     /// Which of `count` is next; `None`: each was.
     pub(crate) fn pick(&self, count: u32) -> Option<u32> {
-        let looked = self.looked.fetch_add(1, Ordering::Relaxed);
+        let looked = self.looked.load(Ordering::Relaxed);
+        let looked = if self.load.threads <= 1 {
+            // Nobody else counts.
+            self.looked.store(looked.wrapping_add(1), Ordering::Relaxed);
+            looked
+        } else {
+            self.looked.fetch_add(1, Ordering::Relaxed)
+        };
         let count = u64::from(count).max(1);
         let at = match self.load.select {
             _ if self.is_once() => Some(looked).filter(|at| *at < count)?,
