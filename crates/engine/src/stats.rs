@@ -246,6 +246,20 @@ impl Buffer {
         stat.service.record_n(now_ns.saturating_sub(alike.submitted_ns), alike.count);
     }
 
+    /// Notes one operation that was submitted and has completed at `now_ns`: as [`Buffer::submitted`] and [`Buffer::completed_alike`].
+    #[inline]
+    pub(crate) fn done_alone(&mut self, one: &Alike, now_ns: u64) {
+        let stat = self.stat(one.lane, one.op);
+        stat.submitted += 1;
+        stat.submitted_at += u128::from(one.submitted_ns);
+        stat.returned += 1;
+        stat.returned_at += u128::from(now_ns);
+        stat.bytes += one.bytes;
+        stat.wait.record(one.submitted_ns.saturating_sub(one.due_ns));
+        stat.response.record(now_ns.saturating_sub(one.due_ns));
+        stat.service.record(now_ns.saturating_sub(one.submitted_ns));
+    }
+
     /// Notes a failed operation at `failure.t_ns`, and that it was none where a device is full that was to be filled.
     #[cold]
     pub(crate) fn returned_failed(&mut self, failure: RawFailure, failed: Failed) {

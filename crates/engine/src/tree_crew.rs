@@ -5,6 +5,7 @@ use crate::cpu::CostClock;
 use crate::failure::{FailedAt, RawFailure};
 use crate::group::pattern_of;
 use crate::job_status::Failed as After;
+use crate::placement;
 use crate::shared::{Control, Gate, LAST_CALL_NS};
 use crate::stats::{Alike, Buffer, RawIo, Slot};
 use crate::teams::{SYNC, WorkerSet};
@@ -98,15 +99,28 @@ pub(crate) fn note_log(stats: &mut Buffer, log: &ThreadLog) {
             stats.submitted(lane, op, due_ns, submitted_ns);
             stats.submit_calls += 1;
         }
-        Logged::Done(done) => note_done(stats, done),
+        Logged::Done(done) => {
+            stats.done_alone(&alone(&done), done.t_ns);
+            stats.submit_calls += 1;
+            note_each(stats, &done);
+        }
+        Logged::Ended(done) => {
+            stats.completed_alike(&alone(&done), done.t_ns);
+            note_each(stats, &done);
+        }
         Logged::Step { lane, op, moved, service_ns } => stats.step(lane, op).note(moved, service_ns),
     });
 }
 
 #[inline]
-fn note_done(stats: &mut Buffer, done: Done) {
-    let Done { begun: Begun { lane, op, due_ns, submitted_ns }, t_ns, offset, asked: bytes, moved } = done;
-    stats.completed_alike(&Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: moved }, t_ns);
+fn alone(done: &Done) -> Alike {
+    let Begun { lane, op, due_ns, submitted_ns } = done.begun;
+    Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: done.moved }
+}
+
+#[inline]
+fn note_each(stats: &mut Buffer, done: &Done) {
+    let Done { begun: Begun { lane, op, due_ns, submitted_ns }, t_ns, offset, asked: bytes, .. } = *done;
     stats.each(RawIo { t_ns, due_ns, submitted_ns, offset, lane, bytes, op, priority: None });
 }
 
@@ -148,9 +162,8 @@ impl TreeCrew {
         let of_team = |at: usize| (at..threads.len()).step_by(count).count();
         let mut teams: Vec<WorkerSet> =
             (0..count).map(|at| WorkerSet::of_trees(places.clone(), of_team(at), SYNC, cost(at))).collect();
-        let left: Vec<Arc<AtomicU32>> = (0..count)
-            .map(|at| Arc::new(AtomicU32::new(u32::try_from(of_team(at)).unwrap_or(1))))
-            .collect();
+        let left: Vec<Arc<AtomicU32>> =
+            (0..count).map(|at| Arc::new(AtomicU32::new(u32::try_from(of_team(at)).unwrap_or(1)))).collect();
         for (thread, lane) in threads.into_iter().enumerate() {
             let (team, slot) = (thread % count, thread / count);
             let content = content_of(input, &lanes.lanes()[lane], thread)?;
@@ -159,6 +172,7 @@ impl TreeCrew {
             let (left, gate) = (Arc::clone(&left[team]), Arc::clone(gate));
             let body = move || {
                 let started_ns = gate.wait();
+                let has_own_directory = started_ns.is_some() && placement::own_directory();
                 if started_ns.is_some() {
                     status.begin();
                 }
@@ -169,6 +183,7 @@ impl TreeCrew {
                     slot,
                     started_ns,
                     thread: thread as u64,
+                    has_own_directory,
                 });
                 lanes.run(lane, place, content);
                 if left.fetch_sub(1, Ordering::AcqRel) == 1 {

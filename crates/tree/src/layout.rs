@@ -212,7 +212,10 @@ mod tests {
             for file in 0..layout.files() {
                 assert!(layout.files_of(layout.directory_of(file)).contains(&file));
                 let path = text(&layout, |it, out| it.file_path(file, out));
-                assert_eq!(path.rsplit('/').next(), Some(text(&layout, |it, out| it.push_file_name(file, out)).as_str()));
+                assert_eq!(
+                    path.rsplit('/').next(),
+                    Some(text(&layout, |it, out| it.push_file_name(file, out)).as_str())
+                );
                 let number = file_number(path.rsplit('/').next().unwrap().as_bytes()).unwrap();
                 assert_eq!(layout.file_at(layout.directory_of(file), number), Some(file));
                 assert!(seen.insert(path));

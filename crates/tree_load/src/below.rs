@@ -1,7 +1,7 @@
 //! Reaching files and directories below an anchor: no link and no other file system on the way, also where one appears
 //! while the load runs.
 
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -15,14 +15,48 @@ pub(crate) struct KeptDirectory {
     tree: usize,
     path: Vec<u8>,
     fd: OwnedFd,
+    /// So often it was used since it is held.
+    uses: u32,
+    /// It is the thread's working directory.
+    is_entered: bool,
 }
 
+/// So often a directory is used and it is entered, where the thread has a working directory of its own.
+const ENTERED: u32 = 16;
+
 impl KeptDirectory {
+    /// For a call in it. By the working directory the kernel finds it with less work than by a descriptor, which all threads share.
+    #[inline(always)]
+    fn place(&mut self, may_enter: bool) -> BorrowedFd<'_> {
+        if self.is_entered {
+            return CWD;
+        }
+        self.uses += 1;
+        if may_enter && self.uses == ENTERED {
+            self.enter();
+        }
+        self.fd.as_fd()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter(&mut self) {
+        self.is_entered = rustix::process::fchdir(&self.fd).is_ok();
+    }
+
     /// Is it the directory that holds this path of this tree?
     pub(crate) fn holds(&self, tree: &Tree, (path, name_at): (&[u8], usize)) -> bool {
         let above = path.get(..name_at.saturating_sub(1)).unwrap_or_default();
         self.tree == std::ptr::from_ref(tree).addr() && self.path == above
     }
+}
+
+/// The directory that a thread keeps.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) directory: Option<KeptDirectory>,
+    /// The thread has a working directory of its own.
+    pub(crate) may_enter: bool,
 }
 
 /// The kernel has no `openat2`.
@@ -72,7 +106,7 @@ pub(crate) fn open_entry(directory: BorrowedFd<'_>, name: &CStr, flags: OFlags, 
 /// Those of [`open_below`] and of the call.
 #[inline(always)]
 pub(crate) fn in_directory<T>(
-    kept: &mut Option<KeptDirectory>,
+    kept: &mut Kept,
     (tree, path, name_at): (&Tree, &mut Vec<u8>, usize),
     call: impl Fn(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
@@ -86,7 +120,7 @@ pub(crate) fn in_directory<T>(
 /// The same with a path that ends with a zero.
 #[inline(always)]
 fn in_directory_of<T>(
-    kept: &mut Option<KeptDirectory>,
+    Kept { directory: kept, may_enter }: &mut Kept,
     (tree, path, name_at): (&Tree, &[u8], usize),
     call: impl Fn(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
@@ -99,7 +133,7 @@ fn in_directory_of<T>(
     loop {
         let directory = match kept {
             _ if above.is_empty() => tree.anchor(),
-            Some(kept) if kept.tree == address && kept.path == above => kept.fd.as_fd(),
+            Some(kept) if kept.tree == address && kept.path == above => kept.place(*may_enter),
             _ => {
                 is_new = true;
                 keep(kept, tree, above)?
@@ -124,7 +158,10 @@ fn keep<'a>(kept: &'a mut Option<KeptDirectory>, tree: &Tree, above: &[u8]) -> R
     let mut path = kept.take().map(|kept| kept.path).unwrap_or_default();
     path.clear();
     path.extend_from_slice(above);
-    Ok(kept.insert(KeptDirectory { tree: std::ptr::from_ref(tree).addr(), path, fd }).fd.as_fd())
+    Ok(kept
+        .insert(KeptDirectory { tree: std::ptr::from_ref(tree).addr(), path, fd, uses: 0, is_entered: false })
+        .fd
+        .as_fd())
 }
 
 #[cfg(test)]

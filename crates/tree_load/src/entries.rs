@@ -1,6 +1,6 @@
 //! Operations on whole files and directories.
 
-use super::below::{open_below, open_entry};
+use super::below::open_below;
 use super::find::Found;
 use super::need::Need;
 use super::thread::{Failure, Performed, TreeThread};
@@ -71,7 +71,9 @@ impl TreeThread<'_> {
     fn open_plainly(&mut self) -> Result<OwnedFd, Failure> {
         let lane = self.lane;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | flags_of(lane.load.open);
-        Ok(self.in_directory(&lane.tree, |at, name| open_entry(at, name, flags, Mode::empty()))?)
+        // Neither read nor written: a name is looked up as by the operations on names, and no link is followed.
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(self.in_directory(&lane.tree, |at, name| rustix::fs::openat(at, name, flags, Mode::empty()))?)
     }
 
     /// One operation; the path is known.

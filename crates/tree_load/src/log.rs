@@ -38,10 +38,12 @@ struct StepRecord {
 /// What happened.
 #[derive(Clone, Copy, Debug)]
 pub enum Logged {
-    /// An operation was begun.
-    Begun(Begun),
-    /// One was done.
+    /// An operation was begun and done.
     Done(Done),
+    /// One was begun that is under way.
+    Begun(Begun),
+    /// The one that was under way the last time was done.
+    Ended(Done),
     /// A step took so long, and moved so many bytes or failed.
     Step {
         /// Number of the lane.
@@ -86,8 +88,7 @@ impl OpRecord {
     #[inline(always)]
     fn begun(&self) -> Begun {
         let (lane, op) = unpacked(self.kind.load(Ordering::Relaxed));
-        let (due_ns, submitted_ns) =
-            (self.due_ns.load(Ordering::Relaxed), self.submitted_ns.load(Ordering::Relaxed));
+        let (due_ns, submitted_ns) = (self.due_ns.load(Ordering::Relaxed), self.submitted_ns.load(Ordering::Relaxed));
         Begun { lane, op, due_ns, submitted_ns }
     }
 
@@ -153,26 +154,32 @@ impl ThreadLog {
 
 /// For who holds the lock of the statistics to which it is added.
 impl ThreadLog {
-    /// Hands over what was not handed over yet, each of a kind in the order in which it happened.
+    /// Hands over what was not handed over yet: operations in the order in which they happened, and then steps.
     #[inline]
     pub fn take(&self, mut note: impl FnMut(Logged)) {
         // Ends first: of everything that has ended the beginning is there.
         let ended = self.ended.load(Ordering::Acquire);
-        let begun = self.begun.load(Ordering::Acquire);
-        let mut at = self.begun_noted.load(Ordering::Relaxed);
-        while at != begun {
-            note(Logged::Begun(self.operations[at % OPERATIONS].begun()));
+        let is_under_way = self.begun.load(Ordering::Acquire) != ended;
+        let begun_noted = self.begun_noted.load(Ordering::Relaxed);
+        let mut at = self.ended_noted.load(Ordering::Relaxed);
+        if at != begun_noted && at != ended {
+            // It was under way the last time.
+            note(Logged::Ended(self.operations[at % OPERATIONS].done()));
             at = at.wrapping_add(1);
         }
-        self.begun_noted.store(begun, Ordering::Relaxed);
-        at = self.ended_noted.load(Ordering::Relaxed);
         while at != ended {
             note(Logged::Done(self.operations[at % OPERATIONS].done()));
             at = at.wrapping_add(1);
         }
+        // What has begun behind this one since is for the next time.
+        let begun = ended.wrapping_add(usize::from(is_under_way));
+        if is_under_way && begun != begun_noted {
+            note(Logged::Begun(self.operations[at % OPERATIONS].begun()));
+        }
+        self.begun_noted.store(begun, Ordering::Relaxed);
         self.ended_noted.store(ended, Ordering::Release);
         let stepped = self.stepped.load(Ordering::Acquire);
-        at = self.stepped_noted.load(Ordering::Relaxed);
+        let mut at = self.stepped_noted.load(Ordering::Relaxed);
         while at != stepped {
             let record = &self.steps[at % STEPS];
             let (lane, op) = unpacked(record.kind.load(Ordering::Relaxed));
@@ -213,7 +220,8 @@ mod tests {
                 assert_eq!(begun.submitted_ns, sums.0);
                 sums.0 += 1;
             }
-            Logged::Done(done) => {
+            Logged::Done(done) | Logged::Ended(done) => {
+                sums.0 += u64::from(matches!(logged, Logged::Done(_)));
                 assert_eq!((done.begun.submitted_ns, done.t_ns, done.asked), (sums.1, sums.1 + 1, 7));
                 (sums.1, sums.3) = (sums.1 + 1, sums.3 + done.moved);
             }

@@ -1,6 +1,6 @@
 //! A thread that works in a tree: when it does the next operation, and what is noted of it.
 
-use super::below::{KeptDirectory, in_directory};
+use super::below::{Kept, in_directory};
 use super::flow_kinds::{self, Recent};
 use super::lane::{TreeLane, TreeLanes};
 use super::need::Need;
@@ -83,6 +83,8 @@ pub struct ThreadPlace<'a> {
     pub started_ns: u64,
     /// Its number in the run.
     pub thread: u64,
+    /// Its working directory is that of no other thread.
+    pub has_own_directory: bool,
 }
 
 impl std::fmt::Debug for ThreadPlace<'_> {
@@ -114,7 +116,7 @@ pub(crate) struct TreeThread<'a> {
     pub(crate) transfers: u64,
     pub(crate) seed: u64,
     /// The directory in which it worked last.
-    pub(crate) kept: Option<KeptDirectory>,
+    pub(crate) kept: Kept,
     /// What it looks for.
     pub(crate) need: Need,
     /// Another name in the same directory.
@@ -149,7 +151,8 @@ impl<'a> TreeThread<'a> {
         let (path, seed) = (Vec::with_capacity(256), chance(lane.seed ^ 0x7468_7264, place.thread));
         let ThreadPlace { log, stats, slot, started_ns, .. } = place;
         let granted_ns = if all.run.is_limited() { 0 } else { all.run.end_ns().unwrap_or(u64::MAX) };
-        let (free_ns, failures_in_a_row, transfers, kept) = (0, 0, 0, None);
+        let (free_ns, failures_in_a_row, transfers) = (0, 0, 0);
+        let kept = Kept { directory: None, may_enter: place.has_own_directory };
         Self {
             all,
             lane,
@@ -226,11 +229,11 @@ impl TreeThread<'_> {
             }
             return ticket;
         }
-        if let Some(turns) = &self.lane.turns {
-            if turns.take(self.lane.number, || !self.all.run.goes_on())? {
-                // It was the others' turn until now.
-                self.free_ns = self.now_ns();
-            }
+        if let Some(turns) = &self.lane.turns
+            && turns.take(self.lane.number, || !self.all.run.goes_on())?
+        {
+            // It was the others' turn until now.
+            self.free_ns = self.now_ns();
         }
         let due_ns = self.free_ns;
         let number = match self.lane.kinds {
