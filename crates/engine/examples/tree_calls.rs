@@ -1,7 +1,8 @@
 //! A loop of plain system calls over a tree of files: what the machine itself allows to a load of such operations.
 //!
-//! `tree_calls DIR OPERATION FILES SECONDS` prints the operations, the CPU time and the wall time as JSON. DIR is an empty directory of
+//! `tree_calls DIR OPERATION FILES SECONDS [RATE]` prints the operations, the CPU time and the wall time as JSON. DIR is an empty directory of
 //! this program's own; what it makes there it removes. OPERATION: getattr, access, open, setattr, getxattr, create, delete, rename.
+//! With a rate, each call sleeps until it is due, so many of them per second.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench that is read by people")]
 
 use plan::TreeShape;
@@ -44,6 +45,32 @@ fn call(operation: &str, whole: &[u8], at: BorrowedFd<'_>, name: &[u8], other: &
     }
 }
 
+/// Due times of calls.
+struct Pace {
+    gap_ns: f64,
+    began_ns: u64,
+    calls: u64,
+}
+
+impl Pace {
+    fn new(rate: f64) -> Self {
+        // As the workers of the engine: a sleep ends when it should.
+        rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1)).unwrap();
+        Self { gap_ns: 1e9 / rate, began_ns: 0, calls: 0 }
+    }
+
+    /// Sleeps until the next call is due; false: that is behind the end.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time of some seconds")]
+    fn wait(&mut self, end_ns: u64) -> bool {
+        if self.calls == 0 {
+            self.began_ns = quantity::clock::now_ns();
+        }
+        let due_ns = self.began_ns + (self.calls as f64 * self.gap_ns) as u64;
+        self.calls += 1;
+        quantity::clock::sleep_until(due_ns.min(end_ns)) && due_ns < end_ns
+    }
+}
+
 /// Gives each file the attribute that is asked for.
 fn mark(layout: &TreeLayout, directory: &[u8]) {
     let mut path = Vec::new();
@@ -63,11 +90,13 @@ fn unmake(at: BorrowedFd<'_>, layout: &TreeLayout) {
     }
 }
 
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of seconds")]
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [directory, operation, files, seconds] = words.as_slice() else {
-        panic!("tree_calls DIR OPERATION FILES SECONDS");
+    let [directory, operation, files, seconds, rate @ ..] = words.as_slice() else {
+        panic!("tree_calls DIR OPERATION FILES SECONDS [RATE]");
     };
+    let mut pace = rate.first().map(|rate| Pace::new(rate.parse().unwrap()));
     let (files, seconds): (u64, f64) = (files.parse().unwrap(), seconds.parse().unwrap());
     let shape = TreeShape::regular(1, 100, files / 100, 0);
     let layout = TreeLayout::new(&shape).unwrap();
@@ -105,7 +134,13 @@ fn main() {
             everything(&layout, &mut path, true);
         }
         let before = (cpu_ns(), quantity::clock::now_ns());
+        let end_ns = before.1 + ((seconds * 1e9) as u64).saturating_sub(wall);
+        let mut calls = 0_u64;
         for file in 0..layout.files() {
+            if pace.as_mut().is_some_and(|pace| !pace.wait(end_ns)) {
+                break;
+            }
+            calls += 1;
             layout.file_path(file, &mut path);
             whole.truncate(directory.len() + 1);
             if is_by_path {
@@ -114,7 +149,7 @@ fn main() {
             call(operation, &whole, at, &path, &mut other);
         }
         // A rename goes there and back.
-        done += u64::from(layout.files()) * if operation == "rename" { 2 } else { 1 };
+        done += calls * if operation == "rename" { 2 } else { 1 };
         (cpu, wall) = (cpu + cpu_ns() - before.0, wall + quantity::clock::now_ns() - before.1);
         if operation == "create" {
             everything(&layout, &mut path, false);

@@ -41,6 +41,12 @@ pub fn check_placement(plan: &Plan) -> Result<(), EngineError> {
     Ok(())
 }
 
+/// Gives the calling thread a working directory of its own, the same as before; says whether it has one. Containers may refuse it.
+pub(crate) fn own_directory() -> bool {
+    // SAFETY: the table of open files stays that of all threads.
+    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::FS) }.is_ok()
+}
+
 /// Places the calling thread.
 ///
 /// # Errors

@@ -468,10 +468,10 @@ impl RunningRun {
         let mut ends = LaneEnds::default();
         let run_ns = clock::now_ns().saturating_sub(self.started_ns);
         for team in &self.teams {
-            for one in team.stats.lock().pending.iter() {
+            team.stats.under_way(|one| {
                 let ages = (run_ns.saturating_sub(one.due_ns), run_ns.saturating_sub(one.submitted_ns));
                 ends.in_flight(team.lanes[one.lane], one.op, ages);
-            }
+            });
         }
         let harvest = self.harvest();
         let end_ns = self.control.stopped_at_ns().unwrap_or(run_ns);

@@ -15,6 +15,8 @@ pub(crate) const LAST_CALL_NS: u64 = 100_000_000;
 pub(crate) struct Control {
     stop: AtomicBool,
     abort: AtomicBool,
+    /// One of both was said.
+    ending: AtomicBool,
     /// When `stop` was said, ns of the run; arrivals end there.
     stopped_at_ns: AtomicU64,
     /// Operations that failed.
@@ -53,10 +55,18 @@ impl Control {
         // The time first: who sees that it is over must know since when.
         let _ = self.stopped_at_ns.compare_exchange(0, now_ns.max(1), Ordering::AcqRel, Ordering::Acquire);
         self.stop.store(true, Ordering::Release);
+        self.ending.store(true, Ordering::Release);
     }
 
     pub(crate) fn abort(&self) {
         self.abort.store(true, Ordering::Release);
+        self.ending.store(true, Ordering::Release);
+    }
+
+    /// Was it said to stop, or to abort?
+    #[inline]
+    pub(crate) fn ending(&self) -> &AtomicBool {
+        &self.ending
     }
 
     #[inline]

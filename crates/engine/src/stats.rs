@@ -6,11 +6,13 @@
 use crate::failure::RawFailure;
 use crate::job_counts::JobStat;
 use crate::job_status::Failed;
-use crate::pending::Pending;
+use crate::pending::{Pending, PendingOp};
 use crate::shared::Control;
+use crate::tree_crew::note_log;
 use plan::generate::OperationKind;
 use quantity::histogram::HistogramRecorder;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tree_load::{Begun, ThreadLog};
 
 /// Failed operations kept with their place, per worker and interval; the others are only counted.
 const FAILURES_KEPT: usize = 16;
@@ -252,6 +254,20 @@ impl Buffer {
         stat.service.record_n(now_ns.saturating_sub(alike.submitted_ns), alike.count);
     }
 
+    /// Notes one operation that was submitted and has completed at `now_ns`: as [`Buffer::submitted`] and [`Buffer::completed_alike`].
+    #[inline]
+    pub(crate) fn done_alone(&mut self, one: &Alike, now_ns: u64) {
+        let stat = self.stat(one.lane, one.op);
+        stat.submitted += 1;
+        stat.submitted_at += u128::from(one.submitted_ns);
+        stat.returned += 1;
+        stat.returned_at += u128::from(now_ns);
+        stat.bytes += one.bytes;
+        stat.wait.record(one.submitted_ns.saturating_sub(one.due_ns));
+        stat.response.record(now_ns.saturating_sub(one.due_ns));
+        stat.service.record(now_ns.saturating_sub(one.submitted_ns));
+    }
+
     /// Notes a failed operation at `failure.t_ns`, and that it was none where a device is full that was to be filled.
     #[cold]
     pub(crate) fn returned_failed(&mut self, failure: RawFailure, failed: Failed) {
@@ -306,23 +322,48 @@ impl Buffer {
 
 /// The place where a worker's buffer lies.
 #[derive(Debug)]
-pub(crate) struct Slot(Mutex<Buffer>);
+pub(crate) struct Slot {
+    buffer: Mutex<Buffer>,
+    /// Of threads in trees, what they have not put into the buffer yet.
+    logs: Box<[ThreadLog]>,
+}
 
 impl Slot {
     /// An empty one, for so many lanes that do these kinds of operation.
     pub(crate) fn new(lanes: usize, kinds: &'static [OperationKind]) -> Self {
-        Self(Mutex::new(Buffer::new(lanes, kinds)))
+        Self::of_trees(lanes, kinds, 0)
+    }
+
+    /// The same, for so many threads that have a log each.
+    pub(crate) fn of_trees(lanes: usize, kinds: &'static [OperationKind], threads: usize) -> Self {
+        let logs = (0..threads).map(|_| ThreadLog::default()).collect();
+        Self { buffer: Mutex::new(Buffer::new(lanes, kinds)), logs }
+    }
+
+    /// The logs of its threads, by their slots.
+    pub(crate) fn logs(&self) -> &[ThreadLog] {
+        &self.logs
+    }
+
+    /// Visits everything that is under way.
+    pub(crate) fn under_way(&self, mut visit: impl FnMut(&PendingOp)) {
+        let buffer = self.lock();
+        buffer.pending.iter().for_each(&mut visit);
+        for Begun { lane, op, due_ns, submitted_ns } in self.logs.iter().filter_map(ThreadLog::under_way) {
+            visit(&PendingOp { lane, op, due_ns, submitted_ns });
+        }
     }
 
     /// For the worker, once per batch.
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Buffer> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// For the coordinator: exchanges the buffer for `spare`.
     pub(crate) fn exchange(&self, spare: &mut Buffer) {
         let mut buffer = self.lock();
+        self.logs.iter().for_each(|log| note_log(&mut buffer, log));
         std::mem::swap(&mut *buffer, spare);
         std::mem::swap(&mut buffer.pending, &mut spare.pending);
     }

@@ -72,10 +72,10 @@ impl WorkerSet {
         }
     }
 
-    /// Threads in trees: all teams have the same lanes.
-    pub(crate) fn of_trees(lanes: Vec<(usize, usize)>, engine: &'static str, cost: CostClock) -> Self {
+    /// So many threads in trees: all teams have the same lanes.
+    pub(crate) fn of_trees(lanes: Vec<(usize, usize)>, threads: usize, engine: &'static str, cost: CostClock) -> Self {
         let buffer = Buffer::new(lanes.len(), OperationKind::TREES);
-        let stats = Arc::new(Slot::new(lanes.len(), OperationKind::TREES));
+        let stats = Arc::new(Slot::of_trees(lanes.len(), OperationKind::TREES, threads));
         Self { engine, cost, ..Self::new(stats, buffer, Arc::default(), Vec::new(), lanes) }
     }
 

@@ -5,16 +5,17 @@ use crate::cpu::CostClock;
 use crate::failure::{FailedAt, RawFailure};
 use crate::group::pattern_of;
 use crate::job_status::Failed as After;
-use crate::pending::PendingOp;
+use crate::placement;
 use crate::shared::{Control, Gate, LAST_CALL_NS};
 use crate::stats::{Alike, Buffer, RawIo, Slot};
 use crate::teams::{SYNC, WorkerSet};
 use crate::{EngineError, ResolvedRate, RunInput};
-use plan::generate::{ArrivalSchedule, ContentGenerator, Operation, OperationKind, WriteVolume, writer_of};
+use plan::generate::{ArrivalSchedule, ContentGenerator, Operation, WriteVolume, writer_of};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use tree_load::{
-    Begun, Done, Failed, ThreadPlace, TreeArrivals, TreeInput, TreeLane, TreeLanes, TreeLoadError, TreeRun, TreeStats,
+    Begun, Done, Failed, Logged, ThreadLog, ThreadPlace, TreeArrivals, TreeInput, TreeLane, TreeLanes, TreeLoadError,
+    TreeRun, TreeStats,
 };
 
 /// The crew of a run's trees.
@@ -41,6 +42,15 @@ impl TreeRun for Limits {
     }
 
     #[inline]
+    fn is_ending(&self) -> &AtomicBool {
+        self.control.ending()
+    }
+
+    fn is_limited(&self) -> bool {
+        self.budget.is_limited()
+    }
+
+    #[inline]
     fn is_stopped(&self) -> bool {
         self.control.is_stopped()
     }
@@ -61,21 +71,12 @@ impl TreeRun for Limits {
 }
 
 impl TreeStats for Slot {
-    fn begin(&self, slot: usize, begun: Begun, before: Option<Done>) {
-        let Begun { lane, op, due_ns, submitted_ns } = begun;
+    #[cold]
+    fn take(&self, slot: usize) {
         let mut stats = self.lock();
-        if let Some(done) = before {
-            note_done(&mut stats, done);
+        if let Some(log) = self.logs().get(slot) {
+            note_log(&mut stats, log);
         }
-        stats.submitted(lane, op, due_ns, submitted_ns);
-        stats.pending.begin(slot, PendingOp { lane, op, due_ns, submitted_ns });
-        stats.submit_calls += 1;
-    }
-
-    fn done(&self, slot: usize, done: Done) {
-        let mut stats = self.lock();
-        stats.pending.end(slot);
-        note_done(&mut stats, done);
     }
 
     #[cold]
@@ -83,19 +84,43 @@ impl TreeStats for Slot {
         let Failed { begun: Begun { lane, op, .. }, t_ns, offset, asked: bytes, result, path, step } = failed;
         let at = Some(Box::new(FailedAt { path, step }));
         let mut stats = self.lock();
-        stats.pending.end(slot);
+        if let Some(log) = self.logs().get(slot) {
+            note_log(&mut stats, log);
+            log.failed();
+        }
         stats.returned_failed(RawFailure { t_ns, lane, op, offset, bytes, result, at }, After::GoesOn);
-    }
-
-    #[inline]
-    fn step(&self, lane: usize, op: OperationKind, moved: Result<u64, ()>, service_ns: u64) {
-        self.lock().step(lane, op).note(moved, service_ns);
     }
 }
 
-fn note_done(stats: &mut Buffer, done: Done) {
-    let Done { begun: Begun { lane, op, due_ns, submitted_ns }, t_ns, offset, asked: bytes, moved } = done;
-    stats.completed_alike(&Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: moved }, t_ns);
+/// Adds what a thread did since this was done last.
+pub(crate) fn note_log(stats: &mut Buffer, log: &ThreadLog) {
+    log.take(|logged| match logged {
+        Logged::Begun(Begun { lane, op, due_ns, submitted_ns }) => {
+            stats.submitted(lane, op, due_ns, submitted_ns);
+            stats.submit_calls += 1;
+        }
+        Logged::Done(done) => {
+            stats.done_alone(&alone(&done), done.t_ns);
+            stats.submit_calls += 1;
+            note_each(stats, &done);
+        }
+        Logged::Ended(done) => {
+            stats.completed_alike(&alone(&done), done.t_ns);
+            note_each(stats, &done);
+        }
+        Logged::Step { lane, op, moved, service_ns } => stats.step(lane, op).note(moved, service_ns),
+    });
+}
+
+#[inline]
+fn alone(done: &Done) -> Alike {
+    let Begun { lane, op, due_ns, submitted_ns } = done.begun;
+    Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: done.moved }
+}
+
+#[inline]
+fn note_each(stats: &mut Buffer, done: &Done) {
+    let Done { begun: Begun { lane, op, due_ns, submitted_ns }, t_ns, offset, asked: bytes, .. } = *done;
     stats.each(RawIo { t_ns, due_ns, submitted_ns, offset, lane, bytes, op, priority: None });
 }
 
@@ -134,11 +159,11 @@ impl TreeCrew {
         let places: Vec<(usize, usize)> = lanes.lanes().iter().map(TreeLane::place).collect();
         let cost = |at: usize| CostClock::new(false, first + at == 0);
         let count = cpus.min(threads.len());
+        let of_team = |at: usize| (at..threads.len()).step_by(count).count();
         let mut teams: Vec<WorkerSet> =
-            (0..count).map(|at| WorkerSet::of_trees(places.clone(), SYNC, cost(at))).collect();
-        let left: Vec<Arc<AtomicU32>> = (0..count)
-            .map(|at| Arc::new(AtomicU32::new(u32::try_from((at..threads.len()).step_by(count).count()).unwrap_or(1))))
-            .collect();
+            (0..count).map(|at| WorkerSet::of_trees(places.clone(), of_team(at), SYNC, cost(at))).collect();
+        let left: Vec<Arc<AtomicU32>> =
+            (0..count).map(|at| Arc::new(AtomicU32::new(u32::try_from(of_team(at)).unwrap_or(1)))).collect();
         for (thread, lane) in threads.into_iter().enumerate() {
             let (team, slot) = (thread % count, thread / count);
             let content = content_of(input, &lanes.lanes()[lane], thread)?;
@@ -147,14 +172,18 @@ impl TreeCrew {
             let (left, gate) = (Arc::clone(&left[team]), Arc::clone(gate));
             let body = move || {
                 let started_ns = gate.wait();
+                let has_own_directory = started_ns.is_some() && placement::own_directory();
                 if started_ns.is_some() {
                     status.begin();
                 }
-                let place = started_ns.map(|started_ns| ThreadPlace {
+                let log = stats.logs().get(slot);
+                let place = started_ns.zip(log).map(|(started_ns, log)| ThreadPlace {
                     stats: &*stats,
+                    log,
                     slot,
                     started_ns,
                     thread: thread as u64,
+                    has_own_directory,
                 });
                 lanes.run(lane, place, content);
                 if left.fetch_sub(1, Ordering::AcqRel) == 1 {

@@ -1,6 +1,6 @@
 //! The one clock: monotonic time for everything that is measured, wall time only to anchor it.
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Nanoseconds of `CLOCK_MONOTONIC`, the time base of every table (BPF: `bpf_ktime_get_ns`).
 #[must_use]
@@ -9,6 +9,14 @@ pub fn now_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     // Monotonic time starts at zero with the machine; it is never negative.
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// Sleeps until [`now_ns`] is so much; says whether it is: a signal may end the sleep before.
+#[must_use]
+pub fn sleep_until(at_ns: u64) -> bool {
+    let part = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+    let at = Timespec { tv_sec: part(at_ns / 1_000_000_000), tv_nsec: part(at_ns % 1_000_000_000) };
+    rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &at).is_ok()
 }
 
 /// Nanoseconds of `CLOCK_BOOTTIME`: as [`now_ns`], and counts on while the machine is suspended.

@@ -127,6 +127,11 @@ impl TreeLayout {
         ask!(self, one => one.directory_path(directory, out));
     }
 
+    /// Adds the name that a file has in its directory: `vdb_f0001.file`.
+    pub fn push_file_name(&self, file: u32, out: &mut Vec<u8>) {
+        ask!(self, one => one.push_file_name(file, out));
+    }
+
     /// The same of a file: `vdb.1_2.dir/vdb_f0001.file`, or `job.0.17` in the anchor itself.
     pub fn file_path(&self, file: u32, out: &mut Vec<u8>) {
         ask!(self, one => one.file_path(file, out));
@@ -196,6 +201,10 @@ mod tests {
             for file in 0..layout.files() {
                 assert!(layout.files_of(layout.directory_of(file)).contains(&file));
                 let path = text(&layout, |it, out| it.file_path(file, out));
+                assert_eq!(
+                    path.rsplit('/').next(),
+                    Some(text(&layout, |it, out| it.push_file_name(file, out)).as_str())
+                );
                 let number = file_number(path.rsplit('/').next().unwrap().as_bytes()).unwrap();
                 assert_eq!(layout.file_at(layout.directory_of(file), number), Some(file));
                 assert!(seen.insert(path));

@@ -211,6 +211,12 @@ impl ListedTree {
         let directory = self.directory_of(file);
         self.directory_path(directory, out);
         out.push(b'/');
+        self.push_file_name(file, out);
+    }
+
+    /// Adds the name that a file has in its directory.
+    pub(crate) fn push_file_name(&self, file: u32, out: &mut Vec<u8>) {
+        let directory = self.directory_of(file);
         push_file(out, u64::from(file - self.files_of(directory).start.min(file)) + 1);
     }
 }

@@ -191,15 +191,22 @@ impl RegularLayout {
 
     /// The same of a file: `vdb.1_2.dir/vdb_f0001.file`, or `job.0.17` in the anchor itself.
     pub(crate) fn file_path(&self, file: u32, out: &mut Vec<u8>) {
+        out.clear();
+        if self.names.is_vdbench() {
+            self.directory_path(self.directory_of(file), out);
+            out.push(b'/');
+        }
+        self.push_file_name(file, out);
+    }
+
+    /// Adds the name that a file has in its directory.
+    pub(crate) fn push_file_name(&self, file: u32, out: &mut Vec<u8>) {
         if let TreeNames::Numbered { before, after } = &self.names {
-            out.clear();
             out.extend_from_slice(before.as_bytes());
             push_number(out, u64::from(file), 1);
             out.extend_from_slice(after.as_bytes());
             return;
         }
-        self.directory_path(self.directory_of(file), out);
-        out.push(b'/');
         push_file(out, u64::from(file) % self.files_each + 1);
     }
 }

@@ -92,6 +92,21 @@ impl TreeState {
         self.files[file as usize].fetch_or(TAKEN, Ordering::AcqRel) & TAKEN == 0
     }
 
+    /// As [`TreeState::take_file`], where no other thread takes or changes anything: without the locked access that this needs.
+    #[must_use]
+    pub fn take_file_alone(&self, file: u32) -> bool {
+        let word = &self.files[file as usize];
+        let before = word.load(Ordering::Relaxed);
+        word.store(before | TAKEN, Ordering::Relaxed);
+        before & TAKEN == 0
+    }
+
+    /// As [`TreeState::release_file`], where no other thread takes or changes anything.
+    pub fn release_file_alone(&self, file: u32) {
+        let word = &self.files[file as usize];
+        word.store(word.load(Ordering::Relaxed) & !TAKEN, Ordering::Relaxed);
+    }
+
     /// Gives a file back that was taken.
     pub fn release_file(&self, file: u32) {
         self.files[file as usize].fetch_and(!TAKEN, Ordering::AcqRel);

@@ -1,7 +1,7 @@
 //! Reaching files and directories below an anchor: no link and no other file system on the way, also where one appears
 //! while the load runs.
 
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -15,14 +15,48 @@ pub(crate) struct KeptDirectory {
     tree: usize,
     path: Vec<u8>,
     fd: OwnedFd,
+    /// So often it was used since it is held.
+    uses: u32,
+    /// It is the thread's working directory.
+    is_entered: bool,
 }
 
+/// So often a directory is used and it is entered, where the thread has a working directory of its own.
+const ENTERED: u32 = 16;
+
 impl KeptDirectory {
+    /// For a call in it. By the working directory the kernel finds it with less work than by a descriptor, which all threads share.
+    #[inline(always)]
+    fn place(&mut self, may_enter: bool) -> BorrowedFd<'_> {
+        if self.is_entered {
+            return CWD;
+        }
+        self.uses += 1;
+        if may_enter && self.uses == ENTERED {
+            self.enter();
+        }
+        self.fd.as_fd()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter(&mut self) {
+        self.is_entered = rustix::process::fchdir(&self.fd).is_ok();
+    }
+
     /// Is it the directory that holds this path of this tree?
-    pub(crate) fn holds(&self, tree: &Tree, path: &[u8]) -> bool {
-        let above = path.iter().rposition(|byte| *byte == b'/').map_or(&b""[..], |at| &path[..at]);
+    pub(crate) fn holds(&self, tree: &Tree, (path, name_at): (&[u8], usize)) -> bool {
+        let above = path.get(..name_at.saturating_sub(1)).unwrap_or_default();
         self.tree == std::ptr::from_ref(tree).addr() && self.path == above
     }
+}
+
+/// The directory that a thread keeps.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) directory: Option<KeptDirectory>,
+    /// The thread has a working directory of its own.
+    pub(crate) may_enter: bool,
 }
 
 /// The kernel has no `openat2`.
@@ -65,20 +99,20 @@ pub(crate) fn open_entry(directory: BorrowedFd<'_>, name: &CStr, flags: OFlags, 
     rustix::fs::openat(directory, name, flags, mode)
 }
 
-/// Calls with the directory that holds `path`, and with the name there. The directory is kept open for the next call. The path is
-/// as it was afterwards.
+/// Calls with the directory that holds `path`, and with the name there, which begins at `name_at`. The directory is kept open for the
+/// next call. The path is as it was afterwards.
 ///
 /// # Errors
 /// Those of [`open_below`] and of the call.
 #[inline(always)]
 pub(crate) fn in_directory<T>(
-    kept: &mut Option<KeptDirectory>,
-    (tree, path): (&Tree, &mut Vec<u8>),
+    kept: &mut Kept,
+    (tree, path, name_at): (&Tree, &mut Vec<u8>, usize),
     call: impl Fn(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
     // A name that ends with a zero is handed to the kernel as it is: nothing to copy, and a call small enough to stand in the loop.
     path.push(0);
-    let outcome = in_directory_of(kept, (tree, path), call);
+    let outcome = in_directory_of(kept, (tree, path, name_at), call);
     path.pop();
     outcome
 }
@@ -86,19 +120,20 @@ pub(crate) fn in_directory<T>(
 /// The same with a path that ends with a zero.
 #[inline(always)]
 fn in_directory_of<T>(
-    kept: &mut Option<KeptDirectory>,
-    (tree, path): (&Tree, &[u8]),
+    Kept { directory: kept, may_enter }: &mut Kept,
+    (tree, path, name_at): (&Tree, &[u8], usize),
     call: impl Fn(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
-    let at = path.iter().rposition(|byte| *byte == b'/');
-    let (above, name) = at.map_or((&b""[..], path), |at| (&path[..at], &path[at + 1..]));
+    let above = path.get(..name_at.saturating_sub(1)).unwrap_or_default();
+    let name = path.get(name_at..).unwrap_or_default();
+    debug_assert!(!name.contains(&b'/'), "a name has no slash");
     let Ok(name) = CStr::from_bytes_with_nul(name) else { return Err(Errno::INVAL) };
     let address = std::ptr::from_ref(tree).addr();
     let mut is_new = false;
     loop {
         let directory = match kept {
             _ if above.is_empty() => tree.anchor(),
-            Some(kept) if kept.tree == address && kept.path == above => kept.fd.as_fd(),
+            Some(kept) if kept.tree == address && kept.path == above => kept.place(*may_enter),
             _ => {
                 is_new = true;
                 keep(kept, tree, above)?
@@ -123,7 +158,10 @@ fn keep<'a>(kept: &'a mut Option<KeptDirectory>, tree: &Tree, above: &[u8]) -> R
     let mut path = kept.take().map(|kept| kept.path).unwrap_or_default();
     path.clear();
     path.extend_from_slice(above);
-    Ok(kept.insert(KeptDirectory { tree: std::ptr::from_ref(tree).addr(), path, fd }).fd.as_fd())
+    Ok(kept
+        .insert(KeptDirectory { tree: std::ptr::from_ref(tree).addr(), path, fd, uses: 0, is_entered: false })
+        .fd
+        .as_fd())
 }
 
 #[cfg(test)]

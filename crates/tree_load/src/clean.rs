@@ -114,8 +114,7 @@ impl TreeThread<'_> {
 
     /// Removes a file or directory. False: the run is over.
     fn remove(&mut self, path: &[u8], kind: OperationKind) -> bool {
-        self.path.clear();
-        self.path.extend_from_slice(path);
+        self.set_path(path);
         let flags = if kind == OperationKind::Rmdir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         let removed = self.format_step(kind, (0, 0), |this| {
             let lane = this.lane;

@@ -1,6 +1,6 @@
 //! Operations on whole files and directories.
 
-use super::below::{open_below, open_entry};
+use super::below::open_below;
 use super::find::Found;
 use super::need::Need;
 use super::thread::{Failure, Performed, TreeThread};
@@ -67,10 +67,9 @@ impl TreeThread<'_> {
     }
 
     fn path_of_found(&mut self, found: Found) {
-        let layout = self.lane.tree.layout();
         match self.is_of_directories() {
-            true => layout.directory_path(found.at, &mut self.path),
-            false => layout.file_path(found.at, &mut self.path),
+            true => self.path_of_directory(found.at),
+            false => self.tree_path(found.at),
         }
     }
 
@@ -79,7 +78,9 @@ impl TreeThread<'_> {
     fn open_plainly(&mut self) -> Result<OwnedFd, Failure> {
         let lane = self.lane;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | flags_of(lane.load.open);
-        Ok(self.in_directory(&lane.tree, |at, name| open_entry(at, name, flags, Mode::empty()))?)
+        // Neither read nor written: a name is looked up as by the operations on names, and no link is followed.
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(self.in_directory(&lane.tree, |at, name| rustix::fs::openat(at, name, flags, Mode::empty()))?)
     }
 
     /// One operation; the path is known.
@@ -250,7 +251,7 @@ impl TreeThread<'_> {
     /// Something failed that was done to a file: what is known of it is looked at again.
     pub(crate) fn correct(&mut self, file: u32, failure: Failure) {
         let lane = self.lane;
-        lane.tree.layout().file_path(file, &mut self.path);
+        self.tree_path(file);
         look_again(&lane.tree, file, &self.path);
         if let Some(target) = lane.destination.as_deref().filter(|_| failure.is_elsewhere) {
             look_again(target, file, &self.path);

@@ -49,7 +49,7 @@ impl TreeThread<'_> {
     /// Takes a file for the operations of a part.
     fn begin_part(&mut self, part: &Part<'_>, time: &FlowTime) -> Option<FlowFile> {
         let Some(need) = part.need else {
-            self.path.clear();
+            self.set_path(b"");
             return Some(FlowFile::none());
         };
         self.need = need;
@@ -65,7 +65,7 @@ impl TreeThread<'_> {
         if !self.lane.is_closed() {
             return !self.all.run.is_aborted();
         }
-        self.goes_on() && !self.all.run.is_stopped() && self.free_ns <= self.all.last_ns
+        self.goes_on() && self.all.run.goes_on() && self.free_ns <= self.all.last_ns
     }
 
     /// Does one operation of a flow, with the steps that it needs. False: the thread is to end.

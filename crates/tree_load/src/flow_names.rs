@@ -35,15 +35,16 @@ impl TreeThread<'_> {
         call: impl Fn(BorrowedFd<'_>, &CStr, &CStr) -> Result<T, Errno>,
     ) -> Result<T, Failure> {
         let lane = self.lane;
-        let from = self.path.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
-        self.second.clear();
-        self.second.extend_from_slice(self.path.get(from..).unwrap_or_default());
-        self.second.extend_from_slice(suffix.as_bytes());
-        self.second.push(0);
-        let outcome = match CStr::from_bytes_with_nul(&self.second) {
-            Ok(second) => in_directory(&mut self.kept, (&lane.tree, &mut self.path), |at, name| call(at, name, second)),
-            Err(_) => Err(Errno::INVAL),
-        };
+        let mut second = None;
+        if !suffix.is_empty() {
+            self.second.clear();
+            self.second.extend_from_slice(self.path.get(self.name_at..).unwrap_or_default());
+            self.second.extend_from_slice(suffix.as_bytes());
+            self.second.push(0);
+            second = CStr::from_bytes_with_nul(&self.second).ok();
+        }
+        let place = (&*lane.tree, &mut self.path, self.name_at);
+        let outcome = in_directory(&mut self.kept, place, |at, name| call(at, name, second.unwrap_or(name)));
         outcome.map_err(|errno| {
             // Which of its names it was.
             self.path.extend_from_slice(suffix.as_bytes());
@@ -60,7 +61,8 @@ impl TreeThread<'_> {
         call: impl Fn(BorrowedFd<'_>, &[u8]) -> Result<T, Errno>,
     ) -> Result<T, Failure> {
         let lane = self.lane;
-        let is_kept = self.kept.as_ref().is_some_and(|kept| kept.holds(&lane.tree, &self.path));
+        let is_kept =
+            self.kept.directory.as_ref().is_some_and(|kept| kept.holds(&lane.tree, (&self.path, self.name_at)));
         if suffix.is_empty() && !part.uses_directory && !is_kept {
             return Ok(call(lane.tree.anchor(), &self.path)?);
         }

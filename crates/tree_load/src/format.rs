@@ -76,7 +76,7 @@ impl TreeThread<'_> {
 
     fn format_directory(&mut self, directory: u32) -> bool {
         let lane = self.lane;
-        lane.tree.layout().directory_path(directory, &mut self.path);
+        self.path_of_directory(directory);
         let made = self.format_step(OperationKind::Mkdir, (0, 0), |this| this.make_directory(directory).map(|()| 0));
         if let Some(Err(failure)) = made
             && failure.is(Errno::EXIST)

@@ -60,6 +60,8 @@ pub struct TreeLane {
     pub(crate) shared: Option<SharedFiles>,
     /// Directories may be removed meanwhile: they are taken where something is made in them.
     pub(crate) guards: [bool; 2],
+    /// Only one thread works in its tree.
+    pub(crate) is_alone: bool,
     pub(crate) phases: Phases,
     /// Address of a file's data among all of the tree: this times its number.
     pub(crate) file_stride: u64,
@@ -126,7 +128,13 @@ impl TreeLane {
 
     /// Which of `count` is next; `None`: each was.
     pub(crate) fn pick(&self, count: u32) -> Option<u32> {
-        let looked = self.looked.fetch_add(1, Ordering::Relaxed);
+        let looked = if self.is_alone {
+            let looked = self.looked.load(Ordering::Relaxed);
+            self.looked.store(looked.wrapping_add(1), Ordering::Relaxed);
+            looked
+        } else {
+            self.looked.fetch_add(1, Ordering::Relaxed)
+        };
         let count = u64::from(count).max(1);
         let at = match self.load.select {
             _ if self.is_once() => Some(looked).filter(|at| *at < count)?,
@@ -151,6 +159,9 @@ impl TreeLane {
 
     /// Takes a file for the calling thread, or for one more of the threads that share it.
     pub(crate) fn take_file(&self, file: u32) -> bool {
+        if self.is_alone {
+            return self.tree.state().take_file_alone(file);
+        }
         let Some(shared) = &self.shared else { return self.tree.state().take_file(file) };
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         match shared.get_mut(&file) {
@@ -163,6 +174,9 @@ impl TreeLane {
 
     /// Gives it back.
     pub(crate) fn release_file(&self, file: u32) {
+        if self.is_alone {
+            return self.tree.state().release_file_alone(file);
+        }
         let Some(shared) = &self.shared else { return self.tree.state().release_file(file) };
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let count = shared.get_mut(&file).map_or(0, |count| {

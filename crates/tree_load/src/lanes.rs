@@ -188,6 +188,9 @@ fn make_lanes(input: &TreeInput<'_>, run: Arc<dyn TreeRun>) -> Result<TreeLanes,
     for ((lane, helpers), guards) in lanes.iter_mut().zip(helpers).zip(guards) {
         (lane.helpers, lane.guards) = (helpers, guards);
     }
+    if let [lane] = lanes.as_mut_slice() {
+        lane.is_alone = lane.load.threads <= 1 && lane.destination.is_none();
+    }
     let last_ns = run.end_ns().map_or(u64::MAX, |end_ns| end_ns.saturating_sub(1));
     Ok(TreeLanes { lanes, run, last_ns, changes: AtomicU64::new(0) })
 }
@@ -239,6 +242,7 @@ fn make_lane(
         shared: (load.access == FileOrder::RandomShared && flow_kinds::may_share(&load.task))
             .then(|| Arc::clone(shared.entry(used.tree).or_default())),
         guards: [false; 2],
+        is_alone: false,
         phases: Phases::new(threads),
         file_stride: stride_of(largest, &of.content),
         is_buffered: AtomicBool::new(false),

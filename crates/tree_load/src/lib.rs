@@ -8,7 +8,8 @@
 //!
 //! What an operation needs besides, as the open before a read, is a step: it has a service time and is no operation.
 //!
-//! The engine starts the threads, says when the run ends ([`TreeRun`]) and keeps what they did ([`TreeStats`]).
+//! The engine starts the threads, says when the run ends ([`TreeRun`]) and keeps what they did: each writes that into a log of its own
+//! ([`ThreadLog`]), from which it comes into the statistics ([`TreeStats`]).
 
 mod arrivals;
 mod below;
@@ -24,6 +25,7 @@ mod flow_names;
 mod format;
 mod lane;
 mod lanes;
+mod log;
 mod need;
 mod numbered;
 mod phases;
@@ -37,5 +39,6 @@ pub use arrivals::TreeArrivals;
 pub use error::{TreeLoadError, describe};
 pub use lane::{TreeLane, TreeLanes};
 pub use lanes::TreeInput;
+pub use log::{Logged, ThreadLog};
 pub use run::{Begun, Done, Failed, TreeRun, TreeStats};
 pub use thread::ThreadPlace;

@@ -30,8 +30,7 @@ impl TreeThread<'_> {
                 return;
             }
             let Some(number) = order.next() else { return self.lane.end(ticket.due_ns) };
-            let lane = self.lane;
-            lane.tree.layout().file_path(number, &mut self.path);
+            self.tree_path(number);
             let mut opened = None;
             let performed = self.perform(ticket, (0, 0), |this| {
                 opened = this.numbered(kind, job)?;

@@ -2,6 +2,7 @@
 
 use plan::generate::{Operation, OperationKind};
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A run: how much of it is left.
 pub trait TreeRun: Debug + Send + Sync {
@@ -9,9 +10,13 @@ pub trait TreeRun: Debug + Send + Sync {
     fn take(&self, operation: &Operation, due_ns: u64) -> bool;
     /// What is due from here on does not belong to the run; `None`: it ends by itself.
     fn end_ns(&self) -> Option<u64>;
+    /// Is there more that limits it than its end?
+    fn is_limited(&self) -> bool;
+    /// Was it told to end, or to end at once? Threads look at it before each operation.
+    fn is_ending(&self) -> &AtomicBool;
     /// Was it told neither to end nor to end at once?
     fn goes_on(&self) -> bool {
-        !self.is_stopped() && !self.is_aborted()
+        !self.is_ending().load(Ordering::Relaxed)
     }
     /// Was it told to end? What was due before may still be done.
     fn is_stopped(&self) -> bool;
@@ -70,14 +75,10 @@ pub struct Failed {
     pub step: Option<OperationKind>,
 }
 
-/// Where threads note what they did. `slot` is a thread's place among those that share the statistics.
+/// Statistics to which threads add what their logs hold. `slot` is a thread's place among those that share them.
 pub trait TreeStats: Send + Sync {
-    /// An operation begins; the one before it was done.
-    fn begin(&self, slot: usize, begun: Begun, before: Option<Done>);
-    /// It was done.
-    fn done(&self, slot: usize, done: Done);
-    /// It failed.
+    /// The thread's log is full: adds what is in it.
+    fn take(&self, slot: usize);
+    /// An operation failed, the one that was begun last.
     fn failed(&self, slot: usize, failed: Failed);
-    /// A step took so long, and moved so many bytes or failed.
-    fn step(&self, lane: usize, op: OperationKind, moved: Result<u64, ()>, service_ns: u64);
 }

@@ -1,18 +1,19 @@
 //! A thread that works in a tree: when it does the next operation, and what is noted of it.
 
-use super::below::{KeptDirectory, in_directory};
+use super::below::{Kept, in_directory};
 use super::flow_kinds::{self, Recent};
 use super::lane::{TreeLane, TreeLanes};
 use super::need::Need;
 use super::tickets::{Ticket, chance};
-use crate::run::{Begun, Done, Failed, TreeStats};
+use crate::log::ThreadLog;
+use crate::run::{Begun, Failed, TreeStats};
 use plan::TreeTask;
 use plan::generate::{ContentGenerator, Operation, OperationKind};
 use quantity::clock;
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tree::Tree;
 
@@ -72,7 +73,9 @@ const MEMORY_ALIGN: usize = 4096;
 /// Where a thread stands in its run.
 #[derive(Clone, Copy)]
 pub struct ThreadPlace<'a> {
-    /// Where it notes what it does.
+    /// Where it writes down what it does.
+    pub log: &'a ThreadLog,
+    /// To which that is added.
     pub stats: &'a dyn TreeStats,
     /// Its place among those that note there.
     pub slot: usize,
@@ -80,6 +83,8 @@ pub struct ThreadPlace<'a> {
     pub started_ns: u64,
     /// Its number in the run.
     pub thread: u64,
+    /// Its working directory is that of no other thread.
+    pub has_own_directory: bool,
 }
 
 impl std::fmt::Debug for ThreadPlace<'_> {
@@ -92,6 +97,8 @@ impl std::fmt::Debug for ThreadPlace<'_> {
 pub(crate) struct TreeThread<'a> {
     pub(crate) all: &'a TreeLanes,
     pub(crate) lane: &'a TreeLane,
+    /// Where it writes down what it does, and the statistics to which that is added.
+    pub(crate) log: &'a ThreadLog,
     pub(crate) stats: &'a dyn TreeStats,
     /// Its place among the operations under way of its statistics.
     pub(crate) slot: usize,
@@ -109,22 +116,21 @@ pub(crate) struct TreeThread<'a> {
     pub(crate) transfers: u64,
     pub(crate) seed: u64,
     /// The directory in which it worked last.
-    pub(crate) kept: Option<KeptDirectory>,
+    pub(crate) kept: Kept,
     /// What it looks for.
     pub(crate) need: Need,
     /// Another name in the same directory.
     pub(crate) second: Vec<u8>,
     pub(crate) recent: Recent,
-    /// The last operation, not yet noted.
-    pub(crate) done: Option<Done>,
     /// A reading of the clock since when nothing was done that takes time.
     pub(crate) stamp_ns: Option<u64>,
-}
-
-impl Drop for TreeThread<'_> {
-    fn drop(&mut self) {
-        self.flush();
-    }
+    /// The run is to end.
+    ending: &'a AtomicBool,
+    /// What is asked for before this belongs to the run, whatever it is; 0 where more than time limits it.
+    granted_ns: u64,
+    /// Where in the path the last name begins, and the directory whose path is before that.
+    pub(crate) name_at: usize,
+    above: Option<u32>,
 }
 
 impl<'a> TreeThread<'a> {
@@ -143,11 +149,14 @@ impl<'a> TreeThread<'a> {
         let memory = if most > 0 { vec![0; most + MEMORY_ALIGN] } else { Vec::new() };
         let shift = if most > 0 { memory.as_ptr().align_offset(MEMORY_ALIGN) } else { 0 };
         let (path, seed) = (Vec::with_capacity(256), chance(lane.seed ^ 0x7468_7264, place.thread));
-        let ThreadPlace { stats, slot, started_ns, .. } = place;
-        let (free_ns, failures_in_a_row, transfers, kept) = (0, 0, 0, None);
+        let ThreadPlace { log, stats, slot, started_ns, .. } = place;
+        let granted_ns = if all.run.is_limited() { 0 } else { all.run.end_ns().unwrap_or(u64::MAX) };
+        let (free_ns, failures_in_a_row, transfers) = (0, 0, 0);
+        let kept = Kept { directory: None, may_enter: place.has_own_directory };
         Self {
             all,
             lane,
+            log,
             stats,
             slot,
             started_ns,
@@ -163,8 +172,11 @@ impl<'a> TreeThread<'a> {
             need: lane.need,
             second: Vec::with_capacity(256),
             recent: Recent::default(),
-            done: None,
             stamp_ns: None,
+            ending: all.run.is_ending(),
+            granted_ns,
+            name_at: 0,
+            above: None,
         }
     }
 }
@@ -183,7 +195,7 @@ impl TreeThread<'_> {
         if self.lane.is_over.load(Ordering::Relaxed) {
             return false;
         }
-        self.all.run.goes_on() || self.may_finish()
+        !self.ending.load(Ordering::Relaxed) || self.may_finish()
     }
 
     /// The run was told to end.
@@ -201,7 +213,6 @@ impl TreeThread<'_> {
 
     /// Sleeps for a moment in which something may become free. False: the run is over.
     pub(crate) fn pause(&mut self) -> bool {
-        self.flush();
         std::thread::sleep(PAUSE);
         self.free_ns = self.now_ns();
         let is_late = self.free_ns > self.all.last_ns;
@@ -218,12 +229,11 @@ impl TreeThread<'_> {
             }
             return ticket;
         }
-        if let Some(turns) = &self.lane.turns {
-            self.flush();
-            if turns.take(self.lane.number, || !self.all.run.goes_on())? {
-                // It was the others' turn until now.
-                self.free_ns = self.now_ns();
-            }
+        if let Some(turns) = &self.lane.turns
+            && turns.take(self.lane.number, || !self.all.run.goes_on())?
+        {
+            // It was the others' turn until now.
+            self.free_ns = self.now_ns();
         }
         let due_ns = self.free_ns;
         let number = match self.lane.kinds {
@@ -234,8 +244,7 @@ impl TreeThread<'_> {
     }
 
     /// Nothing more is due in the time of the run, which lasts until its end all the same.
-    fn wait_for_the_end(&mut self) {
-        self.flush();
+    fn wait_for_the_end(&self) {
         while self.all.last_ns < u64::MAX && self.goes_on() && !self.all.run.is_stopped() {
             let left_ns = self.all.last_ns.saturating_sub(self.now_ns());
             if left_ns == 0 {
@@ -246,21 +255,25 @@ impl TreeThread<'_> {
     }
 
     /// Sleeps until an operation is due. False: the run was over before.
-    pub(crate) fn wait_until(&mut self, due_ns: u64) -> bool {
+    pub(crate) fn wait_until(&self, due_ns: u64) -> bool {
         if self.lane.is_closed() {
             return true;
         }
-        self.flush();
+        let mut now_ns = self.now_ns();
         loop {
-            let left_ns = due_ns.saturating_sub(self.now_ns());
-            let is_stopped = self.all.run.stopped_at_ns().is_some_and(|stopped_ns| due_ns > stopped_ns);
-            if is_stopped || !self.goes_on() {
+            let is_stopped = || self.all.run.stopped_at_ns().is_some_and(|stopped_ns| due_ns > stopped_ns);
+            if self.ending.load(Ordering::Relaxed) && is_stopped() || !self.goes_on() {
                 return false;
             }
-            if left_ns == 0 {
+            if due_ns <= now_ns {
                 return true;
             }
-            std::thread::sleep(Duration::from_nanos(left_ns.min(NAP_NS)));
+            let until_ns = due_ns.min(now_ns.saturating_add(NAP_NS));
+            // To a moment and not for a time: what it takes to begin to sleep does not make it late, and that it is due is known afterwards.
+            now_ns = match clock::sleep_until(self.started_ns.saturating_add(until_ns)) {
+                true => until_ns,
+                false => self.now_ns(),
+            };
         }
     }
 
@@ -282,6 +295,9 @@ impl TreeThread<'_> {
     /// Is there room in the run for an operation that was asked for at this time? If not, its lane ends.
     #[inline]
     pub(crate) fn grant(&self, op: OperationKind, (offset, bytes): (u64, u32), asked_ns: u64) -> bool {
+        if asked_ns < self.granted_ns {
+            return true;
+        }
         let is_granted = self.all.run.take(&Operation { op, offset, bytes }, asked_ns);
         if !is_granted {
             self.lane.end(asked_ns);
@@ -301,10 +317,12 @@ impl TreeThread<'_> {
         if self.failures_in_a_row > FAILURES_IN_A_ROW {
             std::thread::sleep(PAUSE);
         }
-        let lane = self.lane.number;
+        if self.log.is_full() {
+            self.stats.take(self.slot);
+        }
         let submitted_ns = self.now_ns();
-        let begun = Begun { lane, op, due_ns, submitted_ns };
-        self.stats.begin(self.slot, begun, self.done.take());
+        let begun = Begun { lane: self.lane.number, op, due_ns, submitted_ns };
+        self.log.begin(begun, (offset, bytes));
         self.stamp_ns = Some(submitted_ns);
         let outcome = call(self);
         let t_ns = match self.stamp_ns.take() {
@@ -315,25 +333,30 @@ impl TreeThread<'_> {
         self.free_ns = t_ns;
         match outcome {
             Ok(moved) => {
-                self.done = Some(Done { begun, t_ns, offset, asked: bytes, moved });
+                self.log.done(t_ns, moved);
                 self.failures_in_a_row = 0;
                 Performed::Done(moved)
             }
             Err(failure) => {
-                let Failure { result, step, .. } = failure;
-                let path = self.path_of(failure);
-                if failure.is(Errno::EXIST) && tree::SUFFIXES.iter().any(|suffix| path.ends_with(suffix)) {
-                    let anchor = self.tree().path().display();
-                    self.lane.note(format!(
-                        "names that a killed run left in {anchor} are in the way, as {path}: format=restart removes them"
-                    ));
-                }
-                let failed = Failed { begun, t_ns, offset, asked: bytes, result, path, step };
-                self.stats.failed(self.slot, failed);
-                self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
+                self.note_failed((begun, t_ns), (offset, bytes), failure);
                 Performed::Failed(failure)
             }
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_failed(&mut self, (begun, t_ns): (Begun, u64), (offset, asked): (u64, u32), failure: Failure) {
+        let Failure { result, step, .. } = failure;
+        let path = self.path_of(failure);
+        if failure.is(Errno::EXIST) && tree::SUFFIXES.iter().any(|suffix| path.ends_with(suffix)) {
+            let anchor = self.tree().path().display();
+            self.lane.note(format!(
+                "names that a killed run left in {anchor} are in the way, as {path}: format=restart removes them"
+            ));
+        }
+        self.stats.failed(self.slot, Failed { begun, t_ns, offset, asked, result, path, step });
+        self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
     }
 
     /// Does what an operation needs besides, and notes it apart.
@@ -343,13 +366,10 @@ impl TreeThread<'_> {
         op: OperationKind,
         call: impl FnOnce(&mut Self) -> Result<(T, u64), Failure>,
     ) -> Result<T, Failure> {
-        self.flush();
-        let begun_ns = self.now_ns();
-        let outcome = call(self);
-        self.free_ns = self.now_ns();
-        let bytes = outcome.as_ref().map(|(_, bytes)| *bytes).map_err(|_| ());
-        self.stats.step(self.lane.number, op, bytes, self.free_ns.saturating_sub(begun_ns));
-        outcome.map(|(value, _)| value).map_err(|failure| failure.of_step(op))
+        let kept_ns = self.stamp_ns.take();
+        let outcome = self.step_at_once(op, call);
+        self.stamp_ns = kept_ns;
+        outcome
     }
 
     /// As [`TreeThread::step`], of one that follows its operation's beginning or another such step, or that is its end, with nothing between
@@ -360,21 +380,22 @@ impl TreeThread<'_> {
         op: OperationKind,
         call: impl FnOnce(&mut Self) -> Result<(T, u64), Failure>,
     ) -> Result<T, Failure> {
+        if self.log.steps_left() == 0 {
+            self.stats.take(self.slot);
+            self.stamp_ns = None;
+        }
         let begun_ns = self.stamp_ns.unwrap_or_else(|| self.now_ns());
         let outcome = call(self);
         self.free_ns = self.now_ns();
         self.stamp_ns = Some(self.free_ns);
-        let bytes = outcome.as_ref().map(|(_, bytes)| *bytes).map_err(|_| ());
-        self.stats.step(self.lane.number, op, bytes, self.free_ns.saturating_sub(begun_ns));
+        self.log_step(op, outcome.as_ref().map(|(_, bytes)| *bytes).map_err(|_| ()), begun_ns);
         outcome.map(|(value, _)| value).map_err(|failure| failure.of_step(op))
     }
 
-    /// Notes the operation that was done last, which otherwise is noted when the next one begins. Before everything that may take long.
-    #[inline]
-    pub(crate) fn flush(&mut self) {
-        if let Some(done) = self.done.take() {
-            self.stats.done(self.slot, done);
-        }
+    /// Writes down a step that was begun then and has ended.
+    #[inline(always)]
+    pub(crate) fn log_step(&self, op: OperationKind, moved: Result<u64, ()>, begun_ns: u64) {
+        self.log.step((self.lane.number, op), moved, self.free_ns.saturating_sub(begun_ns));
     }
 
     /// Where something failed.
@@ -401,7 +422,42 @@ impl TreeThread<'_> {
         tree: &Tree,
         call: impl Fn(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        in_directory(&mut self.kept, (tree, &mut self.path), call)
+        in_directory(&mut self.kept, (tree, &mut self.path, self.name_at), call)
+    }
+
+    /// Puts the path of a file into `self.path`.
+    #[inline]
+    pub(crate) fn tree_path(&mut self, file: u32) {
+        let layout = self.lane.tree.layout();
+        let directory = layout.directory_of(file);
+        if self.above == Some(directory) && self.path.len() > self.name_at {
+            // Most files are in the same directory as the one before.
+            self.path.truncate(self.name_at);
+            return layout.push_file_name(file, &mut self.path);
+        }
+        layout.file_path(file, &mut self.path);
+        self.find_name();
+        // Numbered names have no directory of the tree.
+        self.above = (layout.directories() > 0).then_some(directory);
+    }
+
+    /// The same of a directory.
+    pub(crate) fn path_of_directory(&mut self, directory: u32) {
+        self.lane.tree.layout().directory_path(directory, &mut self.path);
+        self.find_name();
+        self.above = None;
+    }
+
+    /// The same of anything; empty where nothing is worked on.
+    pub(crate) fn set_path(&mut self, path: &[u8]) {
+        self.path.clear();
+        self.path.extend_from_slice(path);
+        self.find_name();
+        self.above = None;
+    }
+
+    fn find_name(&mut self) {
+        self.name_at = self.path.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
     }
 
     /// Something came into being or went.

@@ -234,12 +234,6 @@ impl TreeThread<'_> {
         }
     }
 
-    /// The path of a file.
-    pub(crate) fn tree_path(&mut self, file: u32) {
-        let lane = self.lane;
-        lane.tree.layout().file_path(file, &mut self.path);
-    }
-
     pub(crate) fn buffer(&mut self, bytes: u32) -> &mut [u8] {
         let shift = self.shift;
         self.memory.get_mut(shift..shift + bytes as usize).unwrap_or_default()
@@ -274,8 +268,10 @@ impl TreeThread<'_> {
         if how == How::Make && opened.is_ok() {
             // As Vdbench: it was also a create, where that is not what was asked for.
             if self.lane.load.task != TreeTask::One(OperationKind::Create) {
-                let service_ns = self.free_ns.saturating_sub(begun_ns);
-                self.stats.step(self.lane.number, OperationKind::Create, Ok(0), service_ns);
+                if self.log.steps_left() == 0 {
+                    self.stats.take(self.slot);
+                }
+                self.log_step(OperationKind::Create, Ok(0), begun_ns);
             }
             tree.state().set_file(tree.layout(), file, FileState { exists: true, bytes: 0 });
             self.changed();
