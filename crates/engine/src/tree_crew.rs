@@ -142,8 +142,10 @@ impl TreeCrew {
         let limits = Limits { budget: Arc::clone(budget), control: Arc::clone(control) };
         let lanes = Arc::new(TreeLanes::new(&tree_input(input), Arc::new(limits))?);
         let ways = tree_trial::ways_of(lanes.lanes(), options.choice);
-        for (lane, way) in lanes.lanes().iter().zip(&ways) {
-            way.note.iter().for_each(|note| lane.note(note.clone()));
+        for (at, (lane, way)) in lanes.lanes().iter().zip(&ways).enumerate() {
+            // Of lanes that are alike, once.
+            let is_new = !ways[..at].iter().any(|before| before.note == way.note);
+            way.note.iter().filter(|_| is_new).for_each(|note| lane.note(note.clone()));
         }
         let (queued, waiting): (Vec<_>, Vec<_>) =
             lanes.threads().into_iter().enumerate().partition(|(_, lane)| ways[*lane].is_ring);
@@ -239,10 +241,8 @@ impl Common<'_> {
         let mut team = WorkerSet::of_trees(self.places.clone(), IO_URING, CostClock::new(false, number == 0));
         let Some((first, at)) = threads.first().copied() else { return Ok(team) };
         let lane = &self.lanes.lanes()[at];
-        let own: Result<Vec<_>, EngineError> = threads
-            .iter()
-            .map(|(thread, _)| Ok((*thread as u64, content_of(self.input, lane, *thread)?)))
-            .collect();
+        let own: Result<Vec<_>, EngineError> =
+            threads.iter().map(|(thread, _)| Ok((*thread as u64, content_of(self.input, lane, *thread)?))).collect();
         let own = own?;
         let transfer_max = usize::try_from(lane.load().transfer.max_bytes()).unwrap_or(usize::MAX);
         let (lanes, gate) = (Arc::clone(self.lanes), Arc::clone(self.gate));

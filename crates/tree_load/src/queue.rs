@@ -15,7 +15,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 const SAMPLES: u32 = 1000;
 
 /// With fewer transfers in a file than this, opening it decides: files are opened one behind the other by the thread that has the queue.
-const TRANSFERS_OF_A_FILE: u64 = 8;
+const TRANSFERS_OF_A_FILE: f64 = 8.0;
 
 /// A read or write in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,11 +78,12 @@ impl TreeLane {
         let is_write = self.writes_data();
         let is_plain = !is_write || !flags.intersects(OFlags::SYNC | OFlags::DSYNC);
         let makes_files = is_write && self.load.access == FileOrder::SequentialDelete;
-        let files = u64::from(self.tree.layout().files()).max(1);
-        let each = self.tree.layout().total_bytes() / files / self.load.transfer.max_bytes().max(1);
+        let files = f64::from(self.tree.layout().files().max(1));
+        let each = self.tree.layout().total_bytes() as f64 / files / self.load.transfer.max_bytes().max(1) as f64;
         let of_a_file = match self.load.stop_after {
-            Some(StopAfter::Transfers(count)) => count,
-            Some(StopAfter::Fraction(_)) | None => each,
+            Some(StopAfter::Transfers(count)) => count as f64,
+            Some(StopAfter::Fraction(part)) => each * part,
+            None => each,
         };
         self.is_direct() && is_plain && !makes_files && of_a_file >= TRANSFERS_OF_A_FILE
     }

@@ -60,11 +60,11 @@ impl TreeLanes {
         threads: Vec<(ThreadPlace<'a>, Option<ContentGenerator>)>,
         queue: &mut dyn TransferQueue,
     ) -> io::Result<()> {
-        let of = |(place, content): (ThreadPlace<'a>, _)| Queued {
-            this: TreeThread::new(self, &self.lanes[lane], place, content),
-            open: None,
-            state: State::Next,
-            is_stuck: false,
+        let of = |(place, content): (ThreadPlace<'a>, _)| {
+            let mut this = TreeThread::new(self, &self.lanes[lane], place, content);
+            // The queue has it.
+            this.memory = Vec::new();
+            Queued { this, open: None, state: State::Next, is_stuck: false }
         };
         let mut crew = Crew { idle: (0..threads.len()).collect(), under_way: 0, threads: Vec::new() };
         crew.threads = threads.into_iter().map(of).collect();
