@@ -26,9 +26,6 @@ pub(crate) struct TreeCrew {
     rings: usize,
 }
 
-/// A lane with so many threads, or more, for each of several rings has these.
-const THREADS_OF_A_RING: usize = 8;
-
 /// How much of the run is left.
 #[derive(Debug)]
 struct Limits {
@@ -158,7 +155,7 @@ impl TreeCrew {
         let mut teams = common.waiting_teams(&waiting, cpus, first)?;
         let mut rings = 0;
         for threads in queued.chunk_by(|a, b| a.1 == b.1) {
-            let count = (threads.len() / THREADS_OF_A_RING).clamp(1, cpus);
+            let count = tree_trial::rings_of(threads.len());
             for ring in 0..count {
                 let own = threads.iter().skip(ring).step_by(count).copied().collect();
                 teams.push(common.ring_team(own, first + teams.len())?);
