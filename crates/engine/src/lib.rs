@@ -46,6 +46,8 @@ mod stats;
 mod sync;
 mod teams;
 mod tree_crew;
+mod tree_ring;
+mod tree_trial;
 mod uring_memory;
 mod uring_queue;
 mod uring_worker;

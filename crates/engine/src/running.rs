@@ -170,11 +170,12 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
         }
     }
     let workers = teams.len();
-    let crews = TreeCrew::start(&input, workers, (&budget, &control), &gate).and_then(|(trees, tree_teams)| {
-        arrived.add_trees(trees.arrivals(&input)?, tree_teams.len());
-        teams.extend(tree_teams);
-        Ok((trees, CommandCrew::start(&input, teams.len(), &control, &gate)?))
-    });
+    let crews =
+        TreeCrew::start((&input, options), workers, (&budget, &control), &gate).and_then(|(trees, tree_teams)| {
+            arrived.add_trees(trees.arrivals(&input)?, tree_teams.len());
+            teams.extend(tree_teams);
+            Ok((trees, CommandCrew::start(&input, teams.len(), &control, &gate)?))
+        });
     let (trees, commands) = crews.inspect_err(|_| {
         control.abort();
         gate.open(None);
@@ -244,6 +245,10 @@ fn describe_run(
                 several(usize::try_from(threads).unwrap_or(usize::MAX), "thread"),
                 several(input.run.tree_uses().len(), "tree")
             );
+            let in_trees = match trees.rings() {
+                0 => in_trees,
+                rings => format!("{in_trees}, {}", several(rings, "io_uring worker")),
+            };
             if workers == 0 { in_trees } else { format!("{blocks}; {in_trees}") }
         }
     };

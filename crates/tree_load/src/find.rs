@@ -19,6 +19,16 @@ pub(crate) struct Found {
     pub(crate) target_parent: Option<u32>,
 }
 
+/// What looking for one without waiting came to.
+#[derive(Debug)]
+pub(crate) enum Find {
+    Found(Found),
+    /// Perhaps in a moment.
+    NotNow,
+    /// The lane is over, or this thread's part of it.
+    Over,
+}
+
 /// What one look at a file or directory says.
 enum Look {
     Fits(Found),
@@ -32,30 +42,38 @@ impl TreeThread<'_> {
     pub(crate) fn find(&mut self, due_ns: Option<u64>) -> Option<Found> {
         let mut stuck = false;
         loop {
-            let changes = self.all.changes.load(Ordering::Acquire);
-            let mut is_busy = false;
-            match self.look_round(&mut is_busy) {
-                Round::Found(found) => {
-                    self.is_stuck(&mut stuck, false);
-                    return Some(found);
-                }
-                Round::Through => {
-                    // Other threads may still be at theirs.
-                    self.lane.used_up(due_ns);
-                    self.lane.note(self.through());
-                    return None;
-                }
-                Round::Nothing => {}
-            }
-            let are_all_stuck = self.is_stuck(&mut stuck, !is_busy);
-            if !is_busy && are_all_stuck && self.goes_on() && self.all.is_hopeless(self.lane, changes) {
-                self.end_lane(self.nothing_left());
-                return None;
-            }
-            if !self.pause() {
-                return None;
+            match self.find_now(due_ns, &mut stuck) {
+                Find::Found(found) => return Some(found),
+                Find::Over => return None,
+                Find::NotNow if !self.pause() => return None,
+                Find::NotNow => {}
             }
         }
+    }
+
+    /// The same without waiting; `stuck`: there was none the last time.
+    pub(crate) fn find_now(&mut self, due_ns: Option<u64>, stuck: &mut bool) -> Find {
+        let changes = self.all.changes.load(Ordering::Acquire);
+        let mut is_busy = false;
+        match self.look_round(&mut is_busy) {
+            Round::Found(found) => {
+                self.is_stuck(stuck, false);
+                return Find::Found(found);
+            }
+            Round::Through => {
+                // Other threads may still be at theirs.
+                self.lane.used_up(due_ns);
+                self.lane.note(self.through());
+                return Find::Over;
+            }
+            Round::Nothing => {}
+        }
+        let are_all_stuck = self.is_stuck(stuck, !is_busy);
+        if !is_busy && are_all_stuck && self.goes_on() && self.all.is_hopeless(self.lane, changes) {
+            self.end_lane(self.nothing_left());
+            return Find::Over;
+        }
+        Find::NotNow
     }
 
     /// Notes whether this thread finds nothing now; says whether none of its lane does. What one thread of a flow needs another one may

@@ -100,8 +100,15 @@ impl TreeLane {
         }
     }
 
+    /// Does it make the tree?
+    #[must_use]
+    pub fn is_format(&self) -> bool {
+        matches!(self.load.task, TreeTask::Format(_))
+    }
+
     /// Does it move bytes between memory and files?
-    pub(crate) fn moves_data(&self) -> bool {
+    #[must_use]
+    pub fn moves_data(&self) -> bool {
         match &self.load.task {
             TreeTask::One(kind) => kind.moves_data(),
             TreeTask::Mixed { .. } | TreeTask::Format(_) => true,
@@ -230,7 +237,7 @@ impl TreeLane {
     }
 
     /// Something that its user is to know, once.
-    pub(crate) fn note(&self, text: String) {
+    pub fn note(&self, text: String) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         if !notes.contains(&text) {
             notes.push(text);

@@ -82,6 +82,11 @@ impl TreeLanes {
         if let Some(place) = place {
             run_thread(self, lane, place, content);
         }
+        self.left(lane);
+    }
+
+    /// One of a lane's threads has ended.
+    pub(crate) fn left(&self, lane: usize) {
         let lane = &self.lanes[lane];
         if lane.leave() {
             if lane.is_buffered.load(Ordering::Relaxed) {

@@ -3,7 +3,7 @@
 //! Unlike the workers of block loads, these threads share no scheduler: each takes a ticket (a due time) of its lane, waits until it is
 //! due, does the operation and notes it in the statistics that a few of them have in common. A lane is a workload in one
 //! tree ([`TreeLane`]); what its threads look for are files and directories that no other thread has (`find`). `transfers` has reads and
-//! writes, `entries` the operations on whole files and directories (`numbered` those of fio's jobs), `flow` those that follow each other on a file, `format` and `clean` the
+//! writes (`queued` the same of several threads by one, whose transfers the kernel does meanwhile), `entries` the operations on whole files and directories (`numbered` those of fio's jobs), `flow` those that follow each other on a file, `format` and `clean` the
 //! making and deleting of trees.
 //!
 //! What an operation needs besides, as the open before a read, is a step: it has a service time and is no operation.
@@ -29,6 +29,8 @@ mod log;
 mod need;
 mod numbered;
 mod phases;
+mod queue;
+mod queued;
 mod run;
 mod thread;
 mod tickets;
@@ -40,5 +42,6 @@ pub use error::{TreeLoadError, describe};
 pub use lane::{TreeLane, TreeLanes};
 pub use lanes::TreeInput;
 pub use log::{Logged, ThreadLog};
+pub use queue::{Transfer, TransferQueue};
 pub use run::{Begun, Done, Failed, TreeRun, TreeStats};
 pub use thread::ThreadPlace;

@@ -18,13 +18,13 @@ use std::time::Duration;
 use tree::Tree;
 
 /// Longest sleep before a due time: how late a thread may notice that it is to stop.
-const NAP_NS: u64 = 20_000_000;
+pub(crate) const NAP_NS: u64 = 20_000_000;
 
 /// Pause where there is nothing to use, and where everything fails.
-const PAUSE: Duration = Duration::from_millis(1);
+pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 
 /// So many failures one behind the other, and it pauses.
-const FAILURES_IN_A_ROW: u32 = 64;
+pub(crate) const FAILURES_IN_A_ROW: u32 = 64;
 
 /// Why a call, or what an operation is made of, failed.
 #[derive(Clone, Copy, Debug)]
@@ -214,6 +214,11 @@ impl TreeThread<'_> {
     /// Sleeps for a moment in which something may become free. False: the run is over.
     pub(crate) fn pause(&mut self) -> bool {
         std::thread::sleep(PAUSE);
+        self.goes_on_after_pause()
+    }
+
+    /// A pause is over; is the run?
+    pub(crate) fn goes_on_after_pause(&mut self) -> bool {
         self.free_ns = self.now_ns();
         let is_late = self.free_ns > self.all.last_ns;
         (!is_late || self.lane.has_tickets(self.all.last_ns)) && self.goes_on()
@@ -221,13 +226,19 @@ impl TreeThread<'_> {
 
     /// The next operation; `None`: there is none any more.
     pub(crate) fn ticket(&mut self) -> Option<Ticket> {
+        let ticket = self.ticket_now();
+        if ticket.is_none() && !self.lane.is_closed() {
+            self.wait_for_the_end();
+        }
+        ticket
+    }
+
+    /// The same, and does not wait for the end of the run where nothing more is due in its time.
+    #[inline]
+    pub(crate) fn ticket_now(&mut self) -> Option<Ticket> {
         if !self.lane.is_closed() {
             let stopped_ns = self.all.run.stopped_at_ns().unwrap_or(u64::MAX);
-            let ticket = self.lane.ticket(self.all.last_ns.min(stopped_ns));
-            if ticket.is_none() {
-                self.wait_for_the_end();
-            }
-            return ticket;
+            return self.lane.ticket(self.all.last_ns.min(stopped_ns));
         }
         if let Some(turns) = &self.lane.turns
             && turns.take(self.lane.number, || !self.all.run.goes_on())?
@@ -245,13 +256,16 @@ impl TreeThread<'_> {
 
     /// Nothing more is due in the time of the run, which lasts until its end all the same.
     fn wait_for_the_end(&self) {
-        while self.all.last_ns < u64::MAX && self.goes_on() && !self.all.run.is_stopped() {
-            let left_ns = self.all.last_ns.saturating_sub(self.now_ns());
-            if left_ns == 0 {
-                return;
-            }
+        while let Some(left_ns) = self.left_of_the_run_ns() {
             std::thread::sleep(Duration::from_nanos(left_ns.min(NAP_NS)));
         }
+    }
+
+    /// How long a run lasts in which nothing more is due; `None`: it is over, or ends by itself.
+    pub(crate) fn left_of_the_run_ns(&self) -> Option<u64> {
+        let lasts = self.all.last_ns < u64::MAX && self.goes_on() && !self.all.run.is_stopped();
+        let left_ns = self.all.last_ns.saturating_sub(self.now_ns());
+        (lasts && left_ns > 0).then_some(left_ns)
     }
 
     /// Sleeps until an operation is due. False: the run was over before.
@@ -261,20 +275,27 @@ impl TreeThread<'_> {
         }
         let mut now_ns = self.now_ns();
         loop {
-            let is_stopped = || self.all.run.stopped_at_ns().is_some_and(|stopped_ns| due_ns > stopped_ns);
-            if self.ending.load(Ordering::Relaxed) && is_stopped() || !self.goes_on() {
-                return false;
+            match self.until_due_ns(due_ns, now_ns) {
+                None => return false,
+                Some(0) => return true,
+                Some(left_ns) => {
+                    let until_ns = now_ns.saturating_add(left_ns.min(NAP_NS));
+                    // To a moment and not for a time: what it takes to begin to sleep does not make it late, and that it is due is known
+                    // afterwards.
+                    now_ns = match clock::sleep_until(self.started_ns.saturating_add(until_ns)) {
+                        true => until_ns,
+                        false => self.now_ns(),
+                    };
+                }
             }
-            if due_ns <= now_ns {
-                return true;
-            }
-            let until_ns = due_ns.min(now_ns.saturating_add(NAP_NS));
-            // To a moment and not for a time: what it takes to begin to sleep does not make it late, and that it is due is known afterwards.
-            now_ns = match clock::sleep_until(self.started_ns.saturating_add(until_ns)) {
-                true => until_ns,
-                false => self.now_ns(),
-            };
         }
+    }
+
+    /// How long it is from now until an operation is due; `None`: the run is over before.
+    pub(crate) fn until_due_ns(&self, due_ns: u64, now_ns: u64) -> Option<u64> {
+        let is_stopped = || self.all.run.stopped_at_ns().is_some_and(|stopped_ns| due_ns > stopped_ns);
+        let is_over = self.ending.load(Ordering::Relaxed) && is_stopped();
+        (!is_over && self.goes_on()).then_some(due_ns.saturating_sub(now_ns))
     }
 
     /// Does an operation that is due, and notes how it went.
@@ -313,16 +334,12 @@ impl TreeThread<'_> {
         (offset, bytes): (u64, u32),
         call: impl FnOnce(&mut Self) -> Result<u64, Failure>,
     ) -> Performed {
-        let Ticket { kind: op, due_ns } = ticket;
         if self.failures_in_a_row > FAILURES_IN_A_ROW {
             std::thread::sleep(PAUSE);
         }
-        if self.log.is_full() {
-            self.stats.take(self.slot);
-        }
+        self.make_room();
         let submitted_ns = self.now_ns();
-        let begun = Begun { lane: self.lane.number, op, due_ns, submitted_ns };
-        self.log.begin(begun, (offset, bytes));
+        let begun = self.begin(ticket, (offset, bytes), submitted_ns);
         self.stamp_ns = Some(submitted_ns);
         let outcome = call(self);
         let t_ns = match self.stamp_ns.take() {
@@ -330,6 +347,35 @@ impl TreeThread<'_> {
             Some(stamp_ns) if stamp_ns != submitted_ns => stamp_ns,
             _ => self.now_ns(),
         };
+        self.ended(begun, (offset, bytes), t_ns, outcome)
+    }
+
+    /// Sees to it that the log has room for an operation: before its time begins.
+    #[inline(always)]
+    pub(crate) fn make_room(&self) {
+        if self.log.is_full() {
+            self.stats.take(self.slot);
+        }
+    }
+
+    /// Notes that an operation begins, for which there is room in the log.
+    #[inline(always)]
+    pub(crate) fn begin(&self, ticket: Ticket, place: (u64, u32), submitted_ns: u64) -> Begun {
+        let Ticket { kind: op, due_ns } = ticket;
+        let begun = Begun { lane: self.lane.number, op, due_ns, submitted_ns };
+        self.log.begin(begun, place);
+        begun
+    }
+
+    /// Notes what became of an operation.
+    #[inline(always)]
+    pub(crate) fn ended(
+        &mut self,
+        begun: Begun,
+        (offset, bytes): (u64, u32),
+        t_ns: u64,
+        outcome: Result<u64, Failure>,
+    ) -> Performed {
         self.free_ns = t_ns;
         match outcome {
             Ok(moved) => {

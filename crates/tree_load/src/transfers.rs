@@ -17,8 +17,8 @@ use tree::{FileState, Tree};
 /// A file that is open.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
-    found: Found,
-    fd: OwnedFd,
+    pub(crate) found: Found,
+    pub(crate) fd: OwnedFd,
     /// Where the next transfer begins, when they follow each other.
     next: u64,
     /// Transfers lie below this.
@@ -64,17 +64,28 @@ impl TreeThread<'_> {
 
     /// Does one transfer in an open file. False: the run has no room for it.
     fn transfer(&mut self, file: &mut OpenFile, ticket: Ticket, place: (u64, u32)) -> bool {
-        let (offset, bytes) = place;
         self.transfers += 1;
         let fd = file.fd.as_fd();
         let performed = match ticket.kind {
             OperationKind::Read => self.perform(ticket, place, |this| this.read_at(fd, place)),
             _ => self.perform(ticket, place, |this| this.write_at(fd, place)),
         };
+        self.transferred(file, ticket.kind, place, performed)
+    }
+
+    /// Notes in an open file what a transfer did to it. False: the run had no room for it.
+    #[inline]
+    pub(crate) fn transferred(
+        &mut self,
+        file: &mut OpenFile,
+        kind: OperationKind,
+        (offset, bytes): (u64, u32),
+        performed: Performed,
+    ) -> bool {
         file.transfers_left = file.transfers_left.saturating_sub(1);
         file.bytes_left = file.bytes_left.saturating_sub(u64::from(bytes));
         file.next = offset + u64::from(bytes);
-        let is_write = ticket.kind == OperationKind::Write;
+        let is_write = kind == OperationKind::Write;
         file.has_written |= is_write;
         if is_write && matches!(performed, Performed::Done(_)) {
             self.sync_after_write(file.fd.as_fd(), (&mut file.unsynced, 1));
@@ -101,7 +112,7 @@ impl TreeThread<'_> {
     }
 
     /// Offset and size of the next transfer; `None`: the file is done.
-    fn next_place(&self, file: &OpenFile) -> Option<(u64, u32)> {
+    pub(crate) fn next_place(&self, file: &OpenFile) -> Option<(u64, u32)> {
         if file.transfers_left == 0 || file.bytes_left == 0 {
             return None;
         }
@@ -157,7 +168,7 @@ impl TreeThread<'_> {
         }
     }
 
-    fn open_found(&mut self, found: Found) -> Result<OpenFile, Failure> {
+    pub(crate) fn open_found(&mut self, found: Found) -> Result<OpenFile, Failure> {
         let (lane, at) = (self.lane, found.at);
         let asked = self.tree().layout().asked_bytes(at);
         let mut known = self.tree().state().file(at);
@@ -211,7 +222,7 @@ impl TreeThread<'_> {
     }
 
     /// Closes a file and gives it back.
-    fn close(&mut self, file: OpenFile) {
+    pub(crate) fn close(&mut self, file: OpenFile) {
         let OpenFile { found, fd, next, bytes, has_written, .. } = file;
         if let Err(failure) = self.close_step(fd, has_written) {
             self.note_failure(failure);
@@ -241,10 +252,15 @@ impl TreeThread<'_> {
 
     /// Puts what a write is to carry into the memory.
     pub(crate) fn fill(&mut self, file: u32, (offset, bytes): (u64, u32)) {
-        let address = u64::from(file).wrapping_mul(self.lane.file_stride).wrapping_add(offset);
         let Some(mut content) = self.content.take() else { return };
+        let address = self.address(file, offset);
         content.fill(self.buffer(bytes), address);
         self.content = Some(content);
+    }
+
+    /// Of a file's data among all of the tree.
+    pub(crate) fn address(&self, file: u32, offset: u64) -> u64 {
+        u64::from(file).wrapping_mul(self.lane.file_stride).wrapping_add(offset)
     }
 
     pub(crate) fn read_at(&mut self, fd: BorrowedFd<'_>, (offset, bytes): (u64, u32)) -> Result<u64, Failure> {
@@ -389,7 +405,7 @@ pub(crate) fn through<T>(
 }
 
 /// A transfer that moved fewer bytes than it should has failed.
-fn whole(moved: usize, asked: u32) -> Result<u64, Failure> {
+pub(crate) fn whole(moved: usize, asked: u32) -> Result<u64, Failure> {
     if moved == asked as usize {
         return Ok(u64::from(asked));
     }

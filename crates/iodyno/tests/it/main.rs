@@ -76,6 +76,7 @@ mod tree_limits;
 mod tree_trouble;
 mod tree_witness;
 mod trees;
+mod trees_queue;
 mod trees_safety;
 mod trouble;
 mod unfinished;

@@ -18,7 +18,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 ";
 
 /// `iodyno run` of `text` where `io_uring_setup` fails with `errno`.
-fn run(scratch: &Scratch, errno: i32, text: &str, more: &[&str]) -> CommandOutput {
+pub(crate) fn without(scratch: &Scratch, errno: i32, text: &str, more: &[&str]) -> CommandOutput {
     let file = scratch.write("a.vdb", text);
     TestCommand::new("python3")
         .args(["-c", LAUNCH, &errno.to_string(), env!("CARGO_BIN_EXE_iodyno"), "run", file.to_str().unwrap()])
@@ -40,7 +40,7 @@ fn parameters(scratch: &Scratch) -> String {
 fn the_synchronous_engine_steps_in_and_says_so() {
     for errno in [Errno::PERM.raw_os_error(), Errno::NOSYS.raw_os_error()] {
         let scratch = Scratch::new();
-        let ended = run(&scratch, errno, &parameters(&scratch), &[]).expect_code(0);
+        let ended = without(&scratch, errno, &parameters(&scratch), &[]).expect_code(0);
         assert!(ended.stdout.contains("sync"), "the header names the engine:\n{}", ended.stdout);
         let totals = scratch.table("out", "run_total");
         let ops = sum(&totals, "ops", |row| row["phase"] == "measure");
@@ -60,6 +60,6 @@ fn the_synchronous_engine_steps_in_and_says_so() {
 fn a_run_that_insists_on_io_uring_names_what_is_missing() {
     let scratch = Scratch::new();
     let ended =
-        run(&scratch, Errno::PERM.raw_os_error(), &parameters(&scratch), &["--engine", "io_uring"]).expect_code(8);
+        without(&scratch, Errno::PERM.raw_os_error(), &parameters(&scratch), &["--engine", "io_uring"]).expect_code(8);
     assert!(ended.stderr.contains("io_uring") && ended.stderr.contains("--engine sync"), "{}", ended.stderr);
 }

@@ -162,6 +162,12 @@ impl Drop for Frozen {
 
 #[test]
 fn ctrl_c_on_a_frozen_file_system_says_what_it_waits_for() {
+    for way in ["sync", "io_uring"] {
+        interrupt_on_a_frozen_file_system(way);
+    }
+}
+
+fn interrupt_on_a_frozen_file_system(way: &str) {
     if !testkit::require_root_or_skip() {
         return;
     }
@@ -174,7 +180,8 @@ fn ctrl_c_on_a_frozen_file_system_says_what_it_waits_for() {
     let shape = "depth=1,width=2,files=10,size=16k";
     let load = (shape, "operation=write,xfersize=4k,threads=2", "fwdrate=300,format=yes,elapsed=100");
     let file = scratch.write("a.vdb", &text(&mount.path().join("tree"), load));
-    let mut child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--json"]).spawn().unwrap();
+    let arguments = ["run", file.to_str().unwrap(), "-o", "out", "--json", "--engine", way];
+    let mut child = scratch.iodyno(&arguments).spawn().unwrap();
     assert!(child.wait_until(Duration::from_secs(120), |out| out.contains("\"run\":\"rd1\"")));
     let place = mount.path().to_path_buf();
     if !tool("fsfreeze", &["-f", place.to_str().unwrap()]) {
