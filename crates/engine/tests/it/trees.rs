@@ -327,7 +327,7 @@ fn a_copy_for_which_there_is_no_room_removes_nothing() {
     let both = load(&shape, &[0, 1], TreeTask::Format(FormatTask::default()), 2);
     bench.go(Run { format: true, ..of(vec![both]) }, ResolvedRate::Max, None);
     for (kind, count) in [(OperationKind::Copy, 7), (OperationKind::Move, 3)] {
-        let destination = Some(TreeUse { tree: 1, shape: shape.clone() });
+        let destination = Some(TreeUse { tree: 1, shape: shape.clone(), is_taken_whole: false });
         let load = TreeLoad { destination, select: FileSelect::Random, ..one(&shape, kind, 4) };
         let sums = bench.go(operations(of(vec![load]), count), ResolvedRate::Max, None);
         assert_eq!((sums.of(0, kind.name())[1], sums.failures.len()), (count, 0), "{sums:?}");
