@@ -641,11 +641,7 @@ impl Life<'_, '_> {
             is_silent = true;
         }
         if result.waiting > 0 {
-            say(
-                EventSeverity::Warning,
-                EventKind::Backlog,
-                format!("{title}: {}", waiting(result.waiting)),
-            )?;
+            say(EventSeverity::Warning, EventKind::Backlog, format!("{title}: {}", waiting(result.waiting)))?;
         }
         if run.is_of_trees() && !run.format && result.cause == Cause::Done && result.all.ops + result.all.errors == 0 {
             say(EventSeverity::Error, EventKind::Trouble, format!("{title}: no operation was done"))?;
