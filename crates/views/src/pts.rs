@@ -327,7 +327,7 @@ mod tests {
     fn the_head_of_a_report_says_whether_the_rounds_were_steady() {
         assert_eq!(verdict_of(&[]), None);
         let quiet = rounds("iops", &[100.0; 4]);
-        let (words, figure) = verdict_of(&[quiet.clone()]).unwrap();
+        let (words, figure) = verdict_of(std::slice::from_ref(&quiet)).unwrap();
         assert!(words.starts_with("Steady:") && words.contains("4 rounds"), "{words}");
         assert_eq!((figure.value.as_str(), figure.tone), ("reached", Tone::Good));
         // One part that was not is enough; also one that was never begun.

@@ -55,16 +55,14 @@ pub enum TreeUseErrorKind {
         other_path: PathBuf,
     },
     /// Two trees of a run have the same anchor.
-    #[error("run {run} uses the anchor {} twice, also as {other}{lines}: give each fsd= an anchor of its own", path.display())]
+    #[error("run {run} uses the anchor {} twice, also as {other}: give each fsd= an anchor of its own", path.display())]
     Twice {
         /// Title of the run.
         run: String,
         /// The anchor.
         path: PathBuf,
-        /// Name of the other tree.
+        /// Name of the other tree, and where both were defined as far as that is known: `fsd1 (a.vdb:1 and a.vdb:2)`.
         other: String,
-        /// Where both were defined: ` (a.vdb:1 and a.vdb:2)`; empty where that is not known.
-        lines: String,
     },
     /// There is no anchor.
     #[error(
@@ -126,7 +124,7 @@ pub enum TreeUseErrorKind {
     #[error("{error}{left}")]
     Unfinished {
         /// Why.
-        error: TreeError,
+        error: Box<TreeError>,
         /// What is left of it, each with `; ` before it.
         left: String,
     },
@@ -186,7 +184,8 @@ impl TreeUseError {
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         match &self.kind {
-            TreeUseErrorKind::Tree(error) | TreeUseErrorKind::Unfinished { error, .. } => error.is_refusal(),
+            TreeUseErrorKind::Tree(error) => error.is_refusal(),
+            TreeUseErrorKind::Unfinished { error, .. } => error.is_refusal(),
             TreeUseErrorKind::Output(error) => error.is_refusal(),
             TreeUseErrorKind::SystemPlace { .. }
             | TreeUseErrorKind::TooHigh { .. }

@@ -135,7 +135,7 @@ impl Trees {
             let remark = if one.job.unlinks { self.remove(plan, *at)? } else { self.left(plan, *at)? };
             Some(format!("; {}", remark.sentence))
         });
-        TreeUseErrorKind::Unfinished { left: left.collect(), error }
+        TreeUseErrorKind::Unfinished { left: left.collect(), error: Box::new(error) }
     }
 
     /// Behind a run of it.

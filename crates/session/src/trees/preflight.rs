@@ -161,8 +161,8 @@ fn check_once(plan: &Plan, trees: &Trees) -> Result<(), TreeUseError> {
             let (Some(spec), Some(other)) = (plan.trees.get(one.tree), plan.trees.get(other)) else { continue };
             let lines = plan.line_of(other.span).zip(plan.line_of(spec.span));
             let lines = lines.map_or(String::new(), |(first, second)| format!(" ({first} and {second})"));
-            let (run, path, other) = (run.title.clone(), path.to_owned(), other.name.clone());
-            return Err(fails(spec, TreeUseErrorKind::Twice { run, path, other, lines }));
+            let (run, path, other) = (run.title.clone(), path.to_owned(), other.name.clone() + &lines);
+            return Err(fails(spec, TreeUseErrorKind::Twice { run, path, other }));
         }
     }
     Ok(())
