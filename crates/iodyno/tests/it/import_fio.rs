@@ -82,7 +82,7 @@ fn what_fio_did_not_count_is_named_and_not_zero() {
 fn of_several_documents_the_last_whole_one_counts_and_their_differences_are_intervals() {
     let scratch = Scratch::new();
     let file = scratch.path("data").display().to_string();
-    let options = ["--rw=randrw", "--bs=4k", "--size=1m", "--runtime=1600ms", "--time_based", "--rate_iops=200"];
+    let options = ["--rw=randrw", "--bs=4k", "--size=1m", "--runtime=6s", "--time_based", "--rate_iops=200"];
     let mut command = testkit::TestCommand::new("fio");
     command = command.args(["--name=mix", "--ioengine=psync", &format!("--filename={file}")]).args(options);
     command = command.args(["--status-interval=500ms", "--output-format=json+", "--output=fio.json"]);
