@@ -8,11 +8,10 @@ use crate::job_counts::JobStat;
 use crate::job_status::Failed;
 use crate::pending::{Pending, PendingOp};
 use crate::shared::Control;
-use crate::tree_crew::note_log;
 use plan::generate::OperationKind;
 use quantity::histogram::HistogramRecorder;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tree_load::{Begun, ThreadLog};
+use tree_load::{Begun, Done, Logged, ThreadLog};
 
 /// Failed operations kept with their place, per worker and interval; the others are only counted.
 const FAILURES_KEPT: usize = 16;
@@ -268,6 +267,32 @@ impl Buffer {
         stat.service.record(now_ns.saturating_sub(one.submitted_ns));
     }
 
+    /// Adds what a thread in trees did since this was done last.
+    pub(crate) fn note_log(&mut self, log: &ThreadLog) {
+        log.take(|logged| match logged {
+            Logged::Done(done) => {
+                self.done_alone(&alone(&done), done.t_ns);
+                self.submit_calls += 1;
+                self.each_of_tree(&done);
+            }
+            Logged::Begun(Begun { lane, op, due_ns, submitted_ns }) => {
+                self.submitted(lane, op, due_ns, submitted_ns);
+                self.submit_calls += 1;
+            }
+            Logged::Ended(done) => {
+                self.completed_alike(&alone(&done), done.t_ns);
+                self.each_of_tree(&done);
+            }
+            Logged::Step { lane, op, moved, service_ns } => self.step(lane, op).note(moved, service_ns),
+        });
+    }
+
+    #[inline]
+    fn each_of_tree(&mut self, done: &Done) {
+        let Done { begun: Begun { lane, op, due_ns, submitted_ns }, t_ns, offset, asked: bytes, .. } = *done;
+        self.each(RawIo { t_ns, due_ns, submitted_ns, offset, lane, bytes, op, priority: None });
+    }
+
     /// Notes a failed operation at `failure.t_ns`, and that it was none where a device is full that was to be filled.
     #[cold]
     pub(crate) fn returned_failed(&mut self, failure: RawFailure, failed: Failed) {
@@ -363,8 +388,14 @@ impl Slot {
     /// For the coordinator: exchanges the buffer for `spare`.
     pub(crate) fn exchange(&self, spare: &mut Buffer) {
         let mut buffer = self.lock();
-        self.logs.iter().for_each(|log| note_log(&mut buffer, log));
+        self.logs.iter().for_each(|log| buffer.note_log(log));
         std::mem::swap(&mut *buffer, spare);
         std::mem::swap(&mut buffer.pending, &mut spare.pending);
     }
+}
+
+#[inline]
+fn alone(done: &Done) -> Alike {
+    let Begun { lane, op, due_ns, submitted_ns } = done.begun;
+    Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: done.moved }
 }

@@ -7,7 +7,7 @@ use crate::group::pattern_of;
 use crate::job_status::Failed as After;
 use crate::placement;
 use crate::shared::{Control, Done as EndOfThread, Gate, LAST_CALL_NS};
-use crate::stats::{Alike, Buffer, RawIo, Slot};
+use crate::stats::Slot;
 use crate::teams::{IO_URING, SYNC, WorkerSet};
 use crate::tree_ring::TreeRing;
 use crate::{EngineError, EngineOptions, ResolvedRate, RunInput, tree_trial};
@@ -15,8 +15,7 @@ use plan::generate::{ArrivalSchedule, ContentGenerator, Operation, WriteVolume, 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use tree_load::{
-    Begun, Done, Failed, Logged, ThreadLog, ThreadPlace, TreeArrivals, TreeInput, TreeLane, TreeLanes, TreeLoadError,
-    TreeRun, TreeStats,
+    Begun, Failed, ThreadPlace, TreeArrivals, TreeInput, TreeLane, TreeLanes, TreeLoadError, TreeRun, TreeStats,
 };
 
 /// The crew of a run's trees.
@@ -78,7 +77,7 @@ impl TreeStats for Slot {
     fn take(&self, slot: usize) {
         let mut stats = self.lock();
         if let Some(log) = self.logs().get(slot) {
-            note_log(&mut stats, log);
+            stats.note_log(log);
         }
     }
 
@@ -88,43 +87,11 @@ impl TreeStats for Slot {
         let at = Some(Box::new(FailedAt { path, step }));
         let mut stats = self.lock();
         if let Some(log) = self.logs().get(slot) {
-            note_log(&mut stats, log);
+            stats.note_log(log);
             log.failed();
         }
         stats.returned_failed(RawFailure { t_ns, lane, op, offset, bytes, result, at }, After::GoesOn);
     }
-}
-
-/// Adds what a thread did since this was done last.
-pub(crate) fn note_log(stats: &mut Buffer, log: &ThreadLog) {
-    log.take(|logged| match logged {
-        Logged::Begun(Begun { lane, op, due_ns, submitted_ns }) => {
-            stats.submitted(lane, op, due_ns, submitted_ns);
-            stats.submit_calls += 1;
-        }
-        Logged::Done(done) => {
-            stats.done_alone(&alone(&done), done.t_ns);
-            stats.submit_calls += 1;
-            note_each(stats, &done);
-        }
-        Logged::Ended(done) => {
-            stats.completed_alike(&alone(&done), done.t_ns);
-            note_each(stats, &done);
-        }
-        Logged::Step { lane, op, moved, service_ns } => stats.step(lane, op).note(moved, service_ns),
-    });
-}
-
-#[inline]
-fn alone(done: &Done) -> Alike {
-    let Begun { lane, op, due_ns, submitted_ns } = done.begun;
-    Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: done.moved }
-}
-
-#[inline]
-fn note_each(stats: &mut Buffer, done: &Done) {
-    let Done { begun: Begun { lane, op, due_ns, submitted_ns }, t_ns, offset, asked: bytes, .. } = *done;
-    stats.each(RawIo { t_ns, due_ns, submitted_ns, offset, lane, bytes, op, priority: None });
 }
 
 impl From<TreeLoadError> for EngineError {
