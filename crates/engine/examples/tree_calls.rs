@@ -81,6 +81,20 @@ fn mark(layout: &TreeLayout, directory: &[u8]) {
     }
 }
 
+/// Makes all files, or removes them.
+fn everything(at: BorrowedFd<'_>, layout: &TreeLayout, path: &mut Vec<u8>, makes: bool) {
+    for file in 0..layout.files() {
+        layout.file_path(file, path);
+        if makes {
+            let file = rustix::fs::openat(at, path.as_slice(), NEW, Mode::from_raw_mode(0o644)).unwrap();
+            // As large as those of the others: a file with data is dearer to delete.
+            rustix::io::write(&file, &[7; 512]).unwrap();
+        } else {
+            rustix::fs::unlinkat(at, path.as_slice(), AtFlags::empty()).unwrap();
+        }
+    }
+}
+
 /// Removes the directories.
 fn unmake(at: BorrowedFd<'_>, layout: &TreeLayout) {
     let mut path = Vec::new();
@@ -107,22 +121,10 @@ fn main() {
         layout.directory_path(number, &mut path);
         rustix::fs::mkdirat(at, path.as_slice(), Mode::from_raw_mode(0o755)).unwrap();
     }
-    let everything = |layout: &TreeLayout, path: &mut Vec<u8>, makes: bool| {
-        for file in 0..layout.files() {
-            layout.file_path(file, path);
-            if makes {
-                let file = rustix::fs::openat(at, path.as_slice(), NEW, Mode::from_raw_mode(0o644)).unwrap();
-                // As large as those of the others: a file with data is dearer to delete.
-                rustix::io::write(&file, &[7; 512]).unwrap();
-            } else {
-                rustix::fs::unlinkat(at, path.as_slice(), AtFlags::empty()).unwrap();
-            }
-        }
-    };
     let (mut done, mut cpu, mut wall) = (0_u64, 0, 0);
     let is_of_existing = !["create", "delete"].contains(&operation.as_str());
     if is_of_existing {
-        everything(&layout, &mut path, true);
+        everything(at, &layout, &mut path, true);
     }
     let is_by_path = operation == "getxattr";
     let (mut other, mut whole) = (Vec::new(), format!("{directory}/").into_bytes());
@@ -131,7 +133,7 @@ fn main() {
     }
     while (wall as f64) < seconds * 1e9 {
         if operation == "delete" {
-            everything(&layout, &mut path, true);
+            everything(at, &layout, &mut path, true);
         }
         let before = (cpu_ns(), quantity::clock::now_ns());
         let end_ns = before.1 + ((seconds * 1e9) as u64).saturating_sub(wall);
@@ -152,11 +154,11 @@ fn main() {
         done += calls * if operation == "rename" { 2 } else { 1 };
         (cpu, wall) = (cpu + cpu_ns() - before.0, wall + quantity::clock::now_ns() - before.1);
         if operation == "create" {
-            everything(&layout, &mut path, false);
+            everything(at, &layout, &mut path, false);
         }
     }
     if is_of_existing {
-        everything(&layout, &mut path, false);
+        everything(at, &layout, &mut path, false);
     }
     unmake(at, &layout);
     println!("{{\"op\":\"{operation}\",\"ops\":{done},\"cpu_ns\":{cpu},\"wall_ns\":{wall}}}");

@@ -226,7 +226,7 @@ mod tests {
                 (sums.1, sums.3) = (sums.1 + 1, sums.3 + done.moved);
             }
             Logged::Step { lane, op, moved, service_ns } => {
-                let is_right = if sums.2 % 2 == 0 { Ok(0) } else { Err(()) };
+                let is_right = if sums.2.is_multiple_of(2) { Ok(0) } else { Err(()) };
                 assert_eq!((lane, op, moved, service_ns), (3, OperationKind::Close, is_right, sums.2));
                 sums.2 += 1;
             }
@@ -247,7 +247,7 @@ mod tests {
                     }
                     let begun = Begun { lane: 5, op: OperationKind::Open, due_ns: 0, submitted_ns: number };
                     log.begin(begun, (0, 7));
-                    let moved = if number % 2 == 0 { Ok(0) } else { Err(()) };
+                    let moved = if number.is_multiple_of(2) { Ok(0) } else { Err(()) };
                     log.step((3, OperationKind::Close), moved, number);
                     log.done(number + 1, 2);
                 }
