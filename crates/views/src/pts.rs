@@ -21,7 +21,7 @@ pub(crate) fn steady_state(facts: &RecordingFacts) -> Option<(String, ReportFigu
 }
 
 fn verdict_of(all: &[RecordedRounds]) -> Option<(String, ReportFigure)> {
-    let rounds = |count: usize| crate::report_model::several(count, "round");
+    let rounds = |count: usize| if count == 1 { "1 round".to_string() } else { format!("{count} rounds") };
     let of = |one: &RecordedRounds| format!("{} after {}", one.rule.name, rounds(one.rounds()));
     let open: Vec<String> = all.iter().filter(|one| !one.is_steady()).map(of).collect();
     let last = all.iter().map(RecordedRounds::rounds).max()?;
