@@ -21,6 +21,7 @@ fn limited(scratch: &Scratch, limit: &str, more: &[&str]) -> testkit::CommandOut
         .args(["-c", &script, "sh", env!("CARGO_BIN_EXE_iodyno"), "run", "a.vdb", "-o", "out"])
         .args(more)
         .dir(scratch.path(""))
+        .limit(std::time::Duration::from_secs(300))
         .run()
         .unwrap()
 }

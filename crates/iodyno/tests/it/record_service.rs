@@ -60,7 +60,7 @@ fn killed_again_and_again_it_loses_only_the_interval_under_way() {
         drop(child);
     }
     let child = collector(&scratch, &directory);
-    wait_for("sealing", Duration::from_secs(60), || {
+    wait_for("sealing", Duration::from_secs(180), || {
         recordings(&directory)
             .iter()
             .filter(|path| Reader::open(path).unwrap().state() == RecordingState::Sealed)
