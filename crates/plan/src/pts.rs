@@ -314,6 +314,7 @@ fn run(request: &PtsRequest, name: &str, order: AddressOrder, (bytes, read): (u6
         warmups: 0,
         executions: None,
         at_ns: Vec::new(),
+        ignores_failure: false,
         baselines: 0,
     };
     let workload = Workload {

@@ -466,7 +466,11 @@ mod tests {
             step.event("kernel", "blk_print_req_error: 98 callbacks suppressed");
         });
         let found = bench.only(RuleId::R13);
-        assert!(found.sentence.starts_with("sda: at least 1000 reads failed (about 18.2 % of all reads)"), "{}", found.sentence);
+        assert!(
+            found.sentence.starts_with("sda: at least 1000 reads failed (about 18.2 % of all reads)"),
+            "{}",
+            found.sentence
+        );
         assert_eq!(found.confidence, RuleConfidence::Likely);
     }
 
@@ -485,7 +489,10 @@ mod tests {
             step.event_times("kernel", FAILED, 1);
         });
         let sentence = &bench.only(RuleId::R13).sentence;
-        assert!(sentence.starts_with("sda: at least 9 reads failed (about 1.80 % of all reads) within 9 s"), "{sentence}");
+        assert!(
+            sentence.starts_with("sda: at least 9 reads failed (about 1.80 % of all reads) within 9 s"),
+            "{sentence}"
+        );
         // Left out behind a message of the finding, they are of its time.
         bench.steps(1, 1.0, |step| {
             step.disk("sda", reads(50.0));
@@ -493,7 +500,10 @@ mod tests {
             step.event_times("kernel", FAILED, 1);
         });
         let sentence = &bench.only(RuleId::R13).sentence;
-        assert!(sentence.starts_with("sda: at least 100 reads failed (about 18.2 % of all reads) within 10 s"), "{sentence}");
+        assert!(
+            sentence.starts_with("sda: at least 100 reads failed (about 18.2 % of all reads) within 10 s"),
+            "{sentence}"
+        );
     }
 
     #[test]

@@ -97,6 +97,7 @@ impl Workload {
             warmups: 0,
             executions: None,
             at_ns: Vec::new(),
+            ignores_failure: false,
             baselines: 0,
         };
         Self { share: 1.0, load: Load::Tree(Box::new(load)), ..Self::of_commands(name, none, span) }
