@@ -33,16 +33,18 @@ pub(crate) fn is_asked(args: &RunArgs) -> Result<bool, Failure> {
         return Ok(true);
     }
     let given = [
-        (own.times.is_some(), "--times", "times=N"),
-        (own.warmups.is_some(), "--warmups", "warmups=N"),
-        (own.prepare.is_some(), "--prepare", "prepare=\"LINE\""),
-        (!own.vary.is_empty(), "--vary", "vary=(NAME,V1,V2)"),
+        (own.times.is_some(), "--times", "times=N belongs to the cmd= of an rd="),
+        (own.warmups.is_some(), "--warmups", "warmups=N belongs to the cmd= of an rd="),
+        (own.prepare.is_some(), "--prepare", "prepare=\"LINE\" belongs to the cmd= of an rd="),
+        (own.setup.is_some(), "--setup", "startcmd=(\"LINE\",abort) belongs to an rd="),
+        (own.ignore_failure, "--ignore-failure", "`cmd=\"LINE || true\"` ends with 0"),
+        (!own.vary.is_empty(), "--vary", "vary=(NAME,V1,V2) belongs to the cmd= of an rd="),
     ];
     match given.into_iter().find(|(is_given, ..)| *is_given) {
         None => Ok(false),
         Some((_, flag, word)) => Err(wrong(format!(
             "{flag} is for a command, and there is none: write it behind `--`, iodyno run {flag} … -- PROGRAM ARGUMENT…; \
-             in a parameter file, {word} belongs to the cmd= of an rd="
+             in a parameter file, {word}"
         ))),
     }
 }
@@ -86,7 +88,9 @@ pub(crate) fn read(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
     let request = CommandRequest {
         name: flags.last().and_then(|(_, value)| value.clone()).filter(|name| !name.is_empty()),
         words: own.command.iter().map(text_of).collect::<Result<Vec<String>, Failure>>()?,
+        setup: own.setup.clone().filter(|line| !line.trim().is_empty()),
         prepare: own.prepare.clone().filter(|line| !line.trim().is_empty()),
+        ignores_failure: own.ignore_failure,
         times: own.times.unwrap_or(1),
         warmups: own.warmups.unwrap_or(0),
         variables: own.vary.iter().map(|text| variable(text)).collect::<Result<Vec<_>, Failure>>()?,

@@ -16,6 +16,13 @@ pub(crate) struct RunCommandArgs {
     /// With a command: executions before those that count.
     #[arg(long, value_name = "N", value_parser = warmups)]
     pub(crate) warmups: Option<u32>,
+    /// With a command: a line for the shell once before the executions of each run, outside of their times; where it fails,
+    /// the command ends.
+    #[arg(long, value_name = "LINE")]
+    pub(crate) setup: Option<String>,
+    /// With a command: executions that end with another exit code than 0 count like the others.
+    #[arg(long)]
+    pub(crate) ignore_failure: bool,
     /// With a command: a line for the shell before each execution, outside of its time.
     #[arg(long, value_name = "LINE")]
     pub(crate) prepare: Option<String>,

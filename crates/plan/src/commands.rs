@@ -1,7 +1,7 @@
 //! Commands as load, whatever asks for them: their names, the variables in them, and a command of the command line as a
 //! plan.
 
-use crate::{CommandLine, CommandLoad, ParameterText, Plan, Run, TextSpan, Workload};
+use crate::{CommandLine, CommandLoad, ParameterText, Plan, Run, ShellCommand, TextSpan, Workload};
 use std::collections::BTreeSet;
 
 /// Longest word that the kernel gives to a program, with room for its end.
@@ -100,8 +100,12 @@ pub struct CommandRequest {
     pub name: Option<String>,
     /// The program and its arguments; `{name}` stands for the value of a variable.
     pub words: Vec<String>,
+    /// Executed by the shell once before the executions of each run; nothing is measured where it fails.
+    pub setup: Option<String>,
     /// Executed by the shell before each execution, outside of its time.
     pub prepare: Option<String>,
+    /// Executions that end with another exit code than 0 count.
+    pub ignores_failure: bool,
     /// Executions that count, at least 1.
     pub times: u64,
     /// Executions before them.
@@ -131,7 +135,7 @@ pub enum CommandMistake {
     TwiceListed(String, String),
     /// No place for its values.
     #[error(
-        "--vary {0}: write {{{0}}} in the command, or in --prepare, where its values belong; the shell leaves it alone between quotes"
+        "--vary {0}: write {{{0}}} in the command, in --setup or in --prepare, where its values belong; the shell leaves it alone between quotes"
     )]
     Unused(String),
     /// Too many combinations.
@@ -167,16 +171,18 @@ pub fn command_plan(request: &CommandRequest) -> Result<Plan, CommandMistake> {
         let filled = |word: &String| substitute(word, &loops).ok_or(CommandMistake::TooLong);
         let words = request.words.iter().map(filled).collect::<Result<Vec<String>, CommandMistake>>()?;
         let prepare = request.prepare.as_ref().map(filled).transpose()?.map(CommandLine::Shell);
+        let setup = request.setup.as_ref().map(filled).transpose()?;
         let load = CommandLoad {
             line: CommandLine::Program(words),
             prepare,
             warmups: request.warmups,
             executions: Some(request.times),
             at_ns: Vec::new(),
+            ignores_failure: request.ignores_failure,
             baselines: 0,
         };
         let workloads = vec![Workload::of_commands(workload.clone(), load, span)];
-        Ok(run_of(request, &name, loops, workloads, span))
+        Ok(run_of(request, &name, loops, (setup, workloads), span))
     });
     let runs = runs.collect::<Result<Vec<Run>, CommandMistake>>()?;
     let sources = vec![ParameterText { name: "<command line>".to_string(), text }];
@@ -187,10 +193,18 @@ fn run_of(
     request: &CommandRequest,
     name: &str,
     loops: Vec<(String, String)>,
-    workloads: Vec<Workload>,
+    (setup, workloads): (Option<String>, Vec<Workload>),
     span: TextSpan,
 ) -> Run {
-    Run { loops, elapsed_ns: request.elapsed_ns, span, ..Run::new(name, workloads, request.interval_ns) }
+    let setup = setup.map(|line| ShellCommand { line, output: "log".to_string(), abort: true, span });
+    let start_commands = setup.into_iter().collect();
+    Run {
+        loops,
+        elapsed_ns: request.elapsed_ns,
+        start_commands,
+        span,
+        ..Run::new(name, workloads, request.interval_ns)
+    }
 }
 
 fn check_variables(request: &CommandRequest) -> Result<(), CommandMistake> {
@@ -207,7 +221,7 @@ fn check_variables(request: &CommandRequest) -> Result<(), CommandMistake> {
         if let Some(twice) = values.iter().find(|value| !seen.insert(*value)) {
             return Err(CommandMistake::TwiceListed(name.clone(), twice.clone()));
         }
-        if !request.words.iter().chain(&request.prepare).any(|text| names_variable(text, name)) {
+        if !request.words.iter().chain(&request.setup).chain(&request.prepare).any(|text| names_variable(text, name)) {
             return Err(CommandMistake::Unused(name.clone()));
         }
         count = count.saturating_mul(values.len());

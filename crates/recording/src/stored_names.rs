@@ -225,6 +225,8 @@ stored_names! {
     ExecutionEnding {
         /// By itself, with an exit code.
         Exited = "exited";
+        /// By itself, with another exit code than 0 that was to be ignored: it counts.
+        Accepted = "accepted";
         /// By a signal that iodyno did not send.
         Signalled = "signalled";
         /// iodyno ended it and all of its process group, because the run was over.

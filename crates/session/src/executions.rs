@@ -148,7 +148,7 @@ impl ExecutionTally {
             }
         };
         spine.event(severity, EventKind::Command, Some(context.title), None, &sentence)?;
-        if executed.end.is_failure() || is_unclear {
+        if (executed.end.is_failure() && !is_accepted(context, record)) || is_unclear {
             self.failed += 1;
             self.failures.extend((self.failures.len() < SHOWN).then_some(sentence));
         } else if matches!(executed.end, CommandEnd::Stopped { .. } | CommandEnd::Waiting) {
@@ -190,6 +190,13 @@ impl ExecutionTally {
     }
 }
 
+/// Did it end with another exit code than 0, which is to be ignored?
+fn is_accepted(context: &RunContext<'_>, record: &ExecutionRecord) -> bool {
+    let load = context.run.workloads.get(record.workload).and_then(|workload| workload.load.command());
+    matches!(record.executed.end, CommandEnd::Exited(code) if code != 0)
+        && load.is_some_and(|load| load.ignores_failure)
+}
+
 /// Which execution it is, in a sentence.
 fn name_of(context: &RunContext<'_>, phase: &LoadPhase, record: &ExecutionRecord) -> String {
     let name = context.run.workloads.get(record.workload).map_or("", |workload| &workload.name);
@@ -213,6 +220,7 @@ fn sentence_of(
     let words = last_words(executed).map_or(String::new(), |words| format!(": {words}"));
     let said = match executed.end {
         CommandEnd::Exited(0) => return None,
+        CommandEnd::Exited(_) if is_accepted(context, record) => return None,
         CommandEnd::Exited(code) => {
             (EventSeverity::Error, format!("{name}, ended with exit code {code} after {real}{words}"))
         }
@@ -279,6 +287,9 @@ fn row_of(spine: &Spine<'_>, context: &RunContext<'_>, phase: LoadPhase, record:
         ..monitor::command_usage(executed.usage.as_ref())
     };
     match executed.end {
+        CommandEnd::Exited(code) if is_accepted(context, record) => {
+            CommandExecution { ending: ExecutionEnding::Accepted, exit_code: Some(code), ..row }
+        }
         CommandEnd::Exited(code) => CommandExecution { exit_code: Some(code), ..row },
         CommandEnd::Signalled(signal) => {
             CommandExecution { ending: ExecutionEnding::Signalled, signal: Some(signal), ..row }

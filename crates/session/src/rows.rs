@@ -391,7 +391,9 @@ mod tests {
         let request = CommandRequest {
             name: None,
             words: vec!["fwd1".to_string()],
+            setup: None,
             prepare: None,
+            ignores_failure: false,
             times: 1,
             warmups: 0,
             variables: Vec::new(),

@@ -148,6 +148,7 @@ pub(crate) fn workloads(
                 Some((ExecutionCount::Max, _)) => None,
             },
             at_ns: params.at.iter().map(|(at_ns, _)| *at_ns).collect(),
+            ignores_failure: false,
             baselines: params.baselines.unwrap_or(u32::from(!params.at.is_empty() && !is_alone(definition))),
         };
         let name = unique_name(&shell_stem(&text.text), &mut taken);

@@ -49,6 +49,8 @@ fn mistakes_have_a_sentence_that_says_what_to_do() {
     scratch.write("only.vdb", "rd=a,cmd=\"touch ran\"\n");
     for (words, sentence) in [
         ("run --times 5", "write it behind `--`"),
+        ("run --setup x a.vdb", "startcmd=(\"LINE\",abort) belongs to an rd="),
+        ("run --ignore-failure a.vdb", "ends with 0"),
         ("run --vary x=1 a.vdb", "vary=(NAME,V1,V2) belongs to the cmd= of an rd="),
         ("run a.vdb -- ls", "give either files or a command"),
         ("run -w 5 -- ls", "--warmups N"),

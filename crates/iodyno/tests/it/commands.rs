@@ -20,6 +20,7 @@ fn load(line: &str) -> CommandLoad {
         warmups: 0,
         executions: Some(1),
         at_ns: Vec::new(),
+        ignores_failure: false,
         baselines: 0,
     }
 }
@@ -121,6 +122,34 @@ fn failures_are_named_and_the_runs_behind_them_take_place() {
     let rows = rows(&scratch);
     assert_eq!(rows.len(), 5);
     assert_eq!((rows[4]["run"].as_str(), rows[4]["exit_code"].as_i64()), (Some("rd2"), Some(0)));
+}
+
+#[test]
+fn an_exit_code_that_is_to_be_ignored_counts_and_a_setup_is_done_once_for_each_run() {
+    let scratch = Scratch::new();
+    let setup = "echo {n} >> setups";
+    let words =
+        ["run", "-o", "r", "--json", "--times", "3", "--vary", "n=1,2", "--setup", setup, "--ignore-failure", "--"];
+    let of = |line: &str| scratch.iodyno(&[&words[..], &["sh", "-c", line]].concat()).run().unwrap();
+    let shown = of("cat setups; exit {n}").expect_code(0).ndjson();
+    let counted = shown.iter().filter(|line| line["schema"] == "iodyno.command/1" && line["counts"] == true);
+    assert_eq!(counted.count(), 6, "{shown:?}");
+    assert_eq!(std::fs::read_to_string(scratch.path("setups")).unwrap(), "1\n2\n");
+    let all = rows(&scratch);
+    let said: Vec<_> = all.iter().map(|row| (row["ending"].as_str().unwrap(), row["exit_code"].as_i64())).collect();
+    let accepted = |code| [("accepted", Some(code)); 3];
+    assert_eq!(said, [accepted(1), accepted(2)].concat());
+    // It has no objectives: what to do is said.
+    let unjudged = scratch.iodyno(&["check", "r"]).run().unwrap().expect_code(2);
+    assert!(unjudged.stderr.contains("iodyno check r --fail-if 'errors > 0'"), "{}", unjudged.stderr);
+    // A signal is no exit code.
+    std::fs::remove_dir_all(scratch.path("r")).unwrap();
+    of("kill -9 $$ # {n}").expect_code(3);
+    assert!(rows(&scratch).iter().all(|row| row["ending"] == "signalled"));
+    // Without its setup nothing is measured.
+    let failing = ["run", "-o", "none", "--setup", "exit 7", "--", "touch", "ran"];
+    let failed = scratch.iodyno(&failing).run().unwrap().expect_code(3);
+    assert!(failed.stderr.contains("exit code 7") && !scratch.path("ran").exists(), "{}", failed.stderr);
 }
 
 #[test]

@@ -48,6 +48,7 @@ fn a_sweep_of_a_command_needs_neither_target_nor_rate() {
         warmups: 1,
         executions: Some(5),
         at_ns: vec![],
+        ignores_failure: false,
         baselines: 0,
     };
     assert_eq!((name, load), ("openssl", &expect));
@@ -186,7 +187,9 @@ fn request() -> CommandRequest {
     CommandRequest {
         name: None,
         words: ["/usr/bin/openssl", "speed", "-multi", "{threads}"].map(str::to_string).to_vec(),
+        setup: None,
         prepare: None,
+        ignores_failure: false,
         times: 5,
         warmups: 1,
         variables: Vec::new(),

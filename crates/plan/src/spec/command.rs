@@ -62,6 +62,9 @@ pub struct CommandLoad {
     /// Moments since the measured time began (behind the warm-up) at which it is started, ns, ascending; one that comes while the execution before
     /// is still under way waits for its end, which is part of its response time. Empty: one behind the other.
     pub at_ns: Vec<u64>,
+    /// An execution that ends with another exit code than 0 counts like any other, and is no failure.
+    #[serde(default)]
+    pub ignores_failure: bool,
     /// Executions before the load of the run begins, one behind the other, on the idle machine: what those at the
     /// moments of `at_ns` are compared with.
     pub baselines: u32,

@@ -63,8 +63,15 @@ pub struct Workload {
 
 /// In the place of a load that another one takes.
 fn no_command() -> CommandLoad {
-    let line = CommandLine::Program(Vec::new());
-    CommandLoad { line, prepare: None, warmups: 0, executions: None, at_ns: Vec::new(), baselines: 0 }
+    CommandLoad {
+        line: CommandLine::Program(Vec::new()),
+        prepare: None,
+        warmups: 0,
+        executions: None,
+        at_ns: Vec::new(),
+        ignores_failure: false,
+        baselines: 0,
+    }
 }
 
 impl Workload {

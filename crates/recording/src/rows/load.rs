@@ -327,7 +327,7 @@ tables! {
         due_t_ns: i64, "ns", Time;
         /// When it was started; null when it was not.
         start_t_ns: Option<i64>, "ns", Time;
-        /// `exited`, `signalled`, `stopped` (by iodyno, because the run was over), `not_started` or `waiting` (for the execution before, when the run was over).
+        /// `exited`, `accepted` (exited with a code other than 0 that was to be ignored), `signalled`, `stopped` (by iodyno, because the run was over), `not_started` or `waiting` (for the execution before, when the run was over).
         ending: ExecutionEnding, "", Name;
         /// Exit code; null when there is none.
         exit_code: Option<i32>, "", Gauge;

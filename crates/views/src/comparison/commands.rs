@@ -74,7 +74,7 @@ pub(crate) fn table(comparison: &Comparison, _: usize) -> Option<Drawing> {
     let several = all.len() > 1;
     let sample = |command: &ComparedCommand, side: usize, measure: &CommandMeasure| {
         let rows = command.pair.sides.get(side)?.as_ref()?.counted();
-        let values: Option<Vec<f64>> = rows.map(|row| (measure.value)(row).map(|value| value as f64)).collect();
+        let values: Option<Vec<f64>> = rows.map(measure.value).collect();
         SampleFigures::of(&values?)
     };
     let mean = |command: &ComparedCommand, side: usize, measure: &CommandMeasure| {

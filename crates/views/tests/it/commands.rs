@@ -262,7 +262,7 @@ fn commands_of_two_recordings_are_compared_by_welch_s_t() {
         (real.measure, real.judged.conclusion.clone()),
         ("real_ns", views::Conclusion::Different { better: Some(true) })
     );
-    assert_eq!(comparison.differences().len(), 15, "five figures of three settings; nothing was written");
+    assert_eq!(comparison.differences().len(), 18, "six figures of three settings; nothing was written");
 }
 
 #[test]
@@ -290,4 +290,7 @@ fn two_single_commands_are_shown_and_not_resolved() {
         model.warnings
     );
     assert!(model.overview.iter().any(|view| view.id == "compare.commands"));
+    // Three quarters of the CPU time in user mode: two CPUs were busy all the time, on both sides.
+    let share = comparison.differences().into_iter().find(|one| one.measure == "cpu_percent").unwrap();
+    assert_eq!((share.values, share.judged.ratio), ((200.0, 200.0), 1.0));
 }

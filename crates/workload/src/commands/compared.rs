@@ -1,6 +1,5 @@
 //! Commands of several recordings side by side.
 
-use super::figures::values_of;
 use super::group::MeasuredCommand;
 use rates::measure::BetterDirection;
 use rates::samples::{DifferenceEstimate, welch};
@@ -19,26 +18,37 @@ pub struct CommandMeasure {
     /// Is more of it better?
     pub better: BetterDirection,
     /// Its value in an execution.
-    pub value: fn(&CommandExecution) -> Option<i64>,
+    pub value: fn(&CommandExecution) -> Option<f64>,
 }
 
 const fn measure(
     (key, title): (&'static str, &'static str),
     unit: Unit,
     better: BetterDirection,
-    value: fn(&CommandExecution) -> Option<i64>,
+    value: fn(&CommandExecution) -> Option<f64>,
 ) -> CommandMeasure {
     CommandMeasure { key, title, unit, better, value }
 }
 
+fn float(value: Option<i64>) -> Option<f64> {
+    value.map(|value| value as f64)
+}
+
+/// CPU time ÷ real time, per cent of one CPU.
+fn cpu_percent(row: &CommandExecution) -> Option<f64> {
+    let real_ns = row.real_ns.filter(|real_ns| *real_ns > 0)?;
+    Some(100.0 * (row.user_ns? + row.sys_ns?) as f64 / real_ns as f64)
+}
+
 /// All of them; the first decides.
-pub static COMMAND_MEASURES: [CommandMeasure; 6] = [
-    measure(("real_ns", "real time"), Unit::Nanoseconds, BetterDirection::Less, |row| row.real_ns),
-    measure(("user_ns", "user CPU"), Unit::Nanoseconds, BetterDirection::Less, |row| row.user_ns),
-    measure(("sys_ns", "system CPU"), Unit::Nanoseconds, BetterDirection::Less, |row| row.sys_ns),
-    measure(("max_rss_bytes", "memory"), Unit::Bytes, BetterDirection::Less, |row| row.max_rss_bytes),
-    measure(("read_bytes", "read"), Unit::Bytes, BetterDirection::Neither, |row| row.read_bytes),
-    measure(("write_bytes", "written"), Unit::Bytes, BetterDirection::Neither, |row| row.write_bytes),
+pub static COMMAND_MEASURES: [CommandMeasure; 7] = [
+    measure(("real_ns", "real time"), Unit::Nanoseconds, BetterDirection::Less, |row| float(row.real_ns)),
+    measure(("user_ns", "user CPU"), Unit::Nanoseconds, BetterDirection::Less, |row| float(row.user_ns)),
+    measure(("sys_ns", "system CPU"), Unit::Nanoseconds, BetterDirection::Less, |row| float(row.sys_ns)),
+    measure(("cpu_percent", "CPU share"), Unit::Percent, BetterDirection::Neither, cpu_percent),
+    measure(("max_rss_bytes", "memory"), Unit::Bytes, BetterDirection::Less, |row| float(row.max_rss_bytes)),
+    measure(("read_bytes", "read"), Unit::Bytes, BetterDirection::Neither, |row| float(row.read_bytes)),
+    measure(("write_bytes", "written"), Unit::Bytes, BetterDirection::Neither, |row| float(row.write_bytes)),
 ];
 
 /// A command of several recordings.
@@ -99,8 +109,8 @@ impl CommandPair {
     pub fn difference(&self, side: usize, measure: &CommandMeasure) -> Option<CommandDifference> {
         let values = |side: usize| {
             let command = self.sides.get(side)?.as_ref()?;
-            let rows: Vec<&CommandExecution> = command.counted().collect();
-            values_of(&rows, measure.value).filter(|values| !values.is_empty())
+            let values = command.counted().map(measure.value).collect::<Option<Vec<f64>>>();
+            values.filter(|values| !values.is_empty())
         };
         let (was, is) = (values(0)?, values(side)?);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;

@@ -19,15 +19,21 @@ pub struct MeasuredCommand {
     pub executions: Vec<CommandExecution>,
 }
 
-/// Does a figure of time count this execution? It was measured, and ended by itself with exit code 0.
+/// Does a figure of time count this execution? It was measured, and ended by itself with exit code 0, or one that was to be
+/// ignored.
 #[must_use]
 pub fn is_counted(row: &CommandExecution) -> bool {
     row.phase == LoadPhase::Measure && has_succeeded(row)
 }
 
-/// Did it end by itself, with exit code 0?
+/// Did it end by itself, with an exit code that counts?
 pub(super) fn has_succeeded(row: &CommandExecution) -> bool {
-    row.ending == ExecutionEnding::Exited && row.exit_code == Some(0) && row.real_ns.is_some()
+    let is_right = match row.ending {
+        ExecutionEnding::Exited => row.exit_code == Some(0),
+        ExecutionEnding::Accepted => true,
+        _ => false,
+    };
+    is_right && row.real_ns.is_some()
 }
 
 /// Did it end with another exit code, by a signal of others, or not start at all?

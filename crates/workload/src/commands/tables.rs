@@ -26,7 +26,9 @@ fn endings(command: &MeasuredCommand) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for row in command.executions.iter().filter(|row| row.phase == LoadPhase::Measure) {
         let word = match &row.ending {
-            ExecutionEnding::Exited => row.exit_code.map_or("?".to_string(), |code| code.to_string()),
+            ExecutionEnding::Exited | ExecutionEnding::Accepted => {
+                row.exit_code.map_or("?".to_string(), |code| code.to_string())
+            }
             ExecutionEnding::Signalled => format!("signal {}", row.signal.unwrap_or(0)),
             other => other.as_str().replace('_', " "),
         };

@@ -69,7 +69,7 @@ pub(super) fn plus_minus(real: &SampleFigures) -> String {
 pub(super) fn ending_words(row: &CommandExecution) -> String {
     let code = row.exit_code.map_or("exit code not known".to_string(), |code| format!("exit {code}"));
     match &row.ending {
-        ExecutionEnding::Exited => code,
+        ExecutionEnding::Exited | ExecutionEnding::Accepted => code,
         ExecutionEnding::Signalled => row.signal.map_or("signal".to_string(), |number| format!("signal {number}")),
         ExecutionEnding::Stopped if row.phase == LoadPhase::Baseline => "stopped".to_string(),
         ExecutionEnding::Stopped => "stopped: the run was over".to_string(),
