@@ -153,12 +153,11 @@ pub fn replay(
     gate.open(Some(started_ns));
     let priority = if is_real_time { "real-time priority" } else { "ordinary priority: times are less exact" };
     let description = format!("io_uring, {} target(s), {how}, {priority}{place}", team.lanes.len());
-    let teams = vec![team];
     let offered = Offered::Played(Played::new(chunks));
     let is_open = vec![is_open];
     let (statuses, commands) = (Arc::default(), CommandCrew::default());
     let parts = Parts {
-        teams,
+        teams: vec![team],
         trees: TreeCrew::default(),
         commands,
         control,
