@@ -74,7 +74,7 @@ fn way_of(lane: &TreeLane, choice: EngineChoice, before: &mut Vec<(Subject, Rate
         (EngineChoice::Uring, None) => {
             return TreeWay { is_ring: true, note: Some(format!("{}: io_uring, as asked for", what())) };
         }
-        (EngineChoice::Uring, Some(why)) if lane.moves_data() && !lane.is_format() => {
+        (EngineChoice::Uring, Some(why)) if !lane.is_format() => {
             return TreeWay::threads(Some(format!("{}: threads, though io_uring was asked for: {why}", what())));
         }
         (EngineChoice::Auto, None) if may_gain(lane) => {}
@@ -96,12 +96,12 @@ fn way_of(lane: &TreeLane, choice: EngineChoice, before: &mut Vec<(Subject, Rate
             let part = ring.reads as f64 / threads.reads as f64;
             let (is_ring, chosen, but) = match (is_cheaper, part >= RATE_LEAST) {
                 (true, true) => (true, "io_uring", String::new()),
-                (true, false) => (false, "threads", format!(", but {part:.2} times as many per second")),
+                (true, false) => (false, "threads", format!(", but in the same time {part:.2} times as many")),
                 (false, _) => (false, "threads", String::new()),
             };
             let [ring, threads] = [ring, threads].map(|tried| (tried.per_cpu_second() / 1000.0).round());
             let note = format!(
-                "{}: {chosen}; a trial did {ring} thousand reads per CPU second with io_uring{but}, {threads} thousand with {depth} threads",
+                "{}: {chosen}; a trial did {threads} thousand reads per CPU second with {depth} threads, {ring} thousand with io_uring{but}",
                 what()
             );
             TreeWay { is_ring, note: Some(note) }
@@ -171,7 +171,13 @@ fn tried(lane: &TreeLane) -> Rates {
         }
     }
     let are_many = ring.reads.min(threads.reads) >= READS_LEAST;
-    are_many.then_some((ring, threads)).ok_or_else(|| "a trial came to too few reads".to_string())
+    are_many.then_some((ring, threads)).ok_or_else(|| {
+        let (ring, threads) = (ring.reads, threads.reads);
+        let times = format!("{} ms", 2 * TURN_NS / 1_000_000);
+        format!(
+            "a trial came to {threads} reads with threads and {ring} with io_uring in {times} each, too few to tell (--engine io_uring asks for it)"
+        )
+    })
 }
 
 /// Processor time of the process, ns.
