@@ -513,13 +513,12 @@ impl RunningRun {
         }
         self.commands.set.iter().for_each(|set| set.note_waiting());
         let (harvest, open) = self.open_ends();
+        let is_given_up = self.control.is_aborted();
         for team in self.teams.drain(..).chain(self.commands.team.take()) {
             let is_done = team.is_done();
             // Threads that hang in a system call are left behind; they hold nothing that other threads need.
             for thread in team.threads.into_iter().filter(|_| is_done) {
-                if let Ok(Err(error)) = thread.join() {
-                    return Err(error);
-                }
+                thread.outcome(is_given_up)?;
             }
         }
         Ok(FinishedRun { harvest, open })

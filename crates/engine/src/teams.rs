@@ -11,7 +11,9 @@ use crate::work::Work;
 use plan::generate::OperationKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Names of the engines, of workers and of runs.
 pub(crate) const IO_URING: &str = "io_uring";
@@ -20,12 +22,41 @@ pub(crate) const SYNC: &str = "sync";
 /// What a thread does.
 type ThreadBody = Box<dyn FnOnce() -> Result<(), EngineError> + Send>;
 
+/// How long the outcome of a thread is waited for that has come to its end and is given up.
+const OUTCOME: Duration = Duration::from_millis(100);
+
+/// A thread of a run.
+pub(crate) struct WorkerThread {
+    handle: JoinHandle<()>,
+    outcome: Receiver<Result<(), EngineError>>,
+}
+
+impl WorkerThread {
+    /// Starts it.
+    pub(crate) fn spawn(name: String, body: ThreadBody) -> Result<Self, EngineError> {
+        let (sender, outcome) = mpsc::channel();
+        let builder = std::thread::Builder::new().name(name).stack_size(256 << 10);
+        let body = move || drop(sender.send(body()));
+        let handle = builder.spawn(body).map_err(EngineError::system("start a worker thread"))?;
+        Ok(Self { handle, outcome })
+    }
+
+    /// What came of it, at its end. A thread whose run was given up is not waited for until the kernel has ended it: that waits for the
+    /// threads of its ring, which may hang in a system call.
+    pub(crate) fn outcome(self, is_given_up: bool) -> Result<(), EngineError> {
+        if !is_given_up {
+            let _ = self.handle.join();
+        }
+        self.outcome.recv_timeout(OUTCOME).unwrap_or(Ok(()))
+    }
+}
+
 /// One worker, or the crew of a synchronous group.
 pub(crate) struct WorkerSet {
     pub(crate) stats: Arc<Slot>,
     pub(crate) spare: Buffer,
     pub(crate) status: Arc<Status>,
-    pub(crate) threads: Vec<JoinHandle<Result<(), EngineError>>>,
+    pub(crate) threads: Vec<WorkerThread>,
     /// The group's lanes in the run's terms.
     pub(crate) lanes: Vec<(usize, usize)>,
     /// Its jobs.
@@ -49,7 +80,7 @@ impl WorkerSet {
         stats: Arc<Slot>,
         spare: Buffer,
         status: Arc<Status>,
-        threads: Vec<JoinHandle<Result<(), EngineError>>>,
+        threads: Vec<WorkerThread>,
         lanes: Vec<(usize, usize)>,
     ) -> Self {
         let (jobs, cost) = (Vec::new(), CostClock::new(true, true));
@@ -92,8 +123,7 @@ impl WorkerSet {
 
     /// Adds a thread.
     pub(crate) fn spawn(&mut self, name: String, body: ThreadBody) -> Result<(), EngineError> {
-        let builder = std::thread::Builder::new().name(name).stack_size(256 << 10);
-        self.threads.push(builder.spawn(body).map_err(EngineError::system("start a worker thread"))?);
+        self.threads.push(WorkerThread::spawn(name, body)?);
         Ok(())
     }
 }

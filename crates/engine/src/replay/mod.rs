@@ -15,7 +15,7 @@ use crate::replay_progress::{Played, ReplayChunk};
 use crate::running::{CommandCrew, Offered, Parts, RunningRun};
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot};
-use crate::teams::WorkerSet;
+use crate::teams::{WorkerSet, WorkerThread};
 use crate::tree_crew::TreeCrew;
 use crate::{EngineError, RunInput, discard, group};
 use discards::Discards;
@@ -139,8 +139,7 @@ pub fn replay(
         let _ = ready_sender.send(Ok(player.is_real_time()));
         waiting.wait().map_or(Ok(()), |started_ns| player.run(started_ns))
     };
-    let builder = std::thread::Builder::new().name("iodyno-replay".to_string()).stack_size(256 << 10);
-    let thread = builder.spawn(work).map_err(EngineError::system("start the replay's thread"))?;
+    let thread = WorkerThread::spawn("iodyno-replay".to_string(), Box::new(work))?;
     let is_real_time = match ready.recv() {
         Ok(Err(error)) => return Err(error),
         Ok(Ok(is_real_time)) => is_real_time,
