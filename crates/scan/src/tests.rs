@@ -231,7 +231,10 @@ fn the_lines_of_a_tree_of_vdbench_are_its_own() {
                 layout.file_path(number, &mut name);
                 file(&folder.path().join(OsStr::from_bytes(&name)), layout.asked_bytes(number));
             }
+            // What a load keeps about the tree is no file of it.
+            file(&folder.path().join(tree::CONTROL_FILE), 700);
             let measured = measure(folder.path(), 2);
+            assert_eq!(measured.files, u64::from(layout.files()));
             let lines = ScanLines::of(&measured);
             assert_eq!(lines.tree, TreeChoice { depth, width, files, place });
             let TreeShape { sizes: made, .. } = shape(depth, width, files, place, lines.sizes.file_sizes());
@@ -244,6 +247,20 @@ fn the_lines_of_a_tree_of_vdbench_are_its_own() {
             assert!(difference <= u64::from(layout.files()), "{difference}: {lines:?}");
         }
     }
+}
+
+#[test]
+fn a_control_file_is_left_out_only_as_a_regular_file_at_the_top() {
+    let folder = folder();
+    let control = folder.path().join(tree::CONTROL_FILE);
+    file(&control, 700);
+    let found = measure(folder.path(), 1);
+    assert_eq!((found.files, found.name_lengths.count(), found.directory_files.max()), (0, 0, Some(0)));
+    std::fs::remove_file(&control).unwrap();
+    create_dir(&control).unwrap();
+    file(&control.join(tree::CONTROL_FILE), 700);
+    symlink("x", folder.path().join("vdb_control.file2")).unwrap();
+    check(folder.path(), 1);
 }
 
 #[test]

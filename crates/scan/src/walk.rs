@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use tree::CONTROL_FILE;
 
 /// Directories above the one that is read that stay open, for each thread. Further ones are read to their end and closed, and
 /// opened again as `..` of the one below.
@@ -235,7 +236,7 @@ impl Walker<'_> {
     /// Counts an entry.
     fn entry(&mut self, frame: &mut Frame, name: &CStr, kind: FileType) {
         let bytes = name.to_bytes();
-        if matches!(bytes, b"." | b"..") {
+        if matches!(bytes, b"." | b"..") || is_control_file(frame, name, kind) {
             return;
         }
         frame.entries += 1;
@@ -363,6 +364,19 @@ impl Walker<'_> {
         };
         above.directory = opened.ok().filter(is_same).and_then(|fd| Dir::new(fd).ok());
     }
+}
+
+/// Is it what a load keeps about its tree at the top of it, and so no file of the tree?
+fn is_control_file(frame: &Frame, name: &CStr, kind: FileType) -> bool {
+    let is_regular = || match kind {
+        FileType::Unknown => frame
+            .directory
+            .as_ref()
+            .and_then(|directory| stat(directory.fd().ok()?, name).ok())
+            .is_some_and(|found| FileType::from_raw_mode(u32::from(found.stx_mode)) == FileType::RegularFile),
+        kind => kind == FileType::RegularFile,
+    };
+    frame.level == 0 && name.to_bytes() == CONTROL_FILE.as_bytes() && is_regular()
 }
 
 pub(crate) fn stat(directory: impl AsFd, name: &CStr) -> Result<Statx, Errno> {

@@ -63,6 +63,17 @@ pub enum TreeError {
         /// What is wrong.
         what: String,
     },
+    /// A file with the exact shape of a tree that cannot be opened.
+    #[error(
+        "failed to open the shape file {}: {source}{}", path.display(),
+        if path.is_relative() { "; a relative path counts from the directory in which iodyno is called" } else { "" }
+    )]
+    NoShapeFile {
+        /// The file, as it was named.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// A tree of another shape is there.
     #[error(
         "the control file {} describes another tree: {differences}; correct the parameters, or make the tree anew with format=yes", path.display()
@@ -144,7 +155,11 @@ impl TreeError {
     pub fn is_parameter(&self) -> bool {
         matches!(
             self,
-            Self::TooLarge { .. } | Self::TooDeep { .. } | Self::SubsetTooLarge { .. } | Self::ShapeFile { .. }
+            Self::TooLarge { .. }
+                | Self::TooDeep { .. }
+                | Self::SubsetTooLarge { .. }
+                | Self::ShapeFile { .. }
+                | Self::NoShapeFile { .. }
         )
     }
 

@@ -25,7 +25,8 @@ pub(crate) fn read(path: &Path) -> Result<ListedTree, TreeError> {
     let damaged = |what: String| TreeError::ShapeFile { path: path.to_owned(), what };
     // No pipe is waited for.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(TreeError::system("open the shape file", path))?;
+    let missing = |error: rustix::io::Errno| TreeError::NoShapeFile { path: path.to_owned(), source: error.into() };
+    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(missing)?;
     let stat = rustix::fs::fstat(&fd).map_err(TreeError::system("look at the shape file", path))?;
     if !FileType::from_raw_mode(stat.st_mode).is_file() {
         return Err(damaged("it is no regular file".to_string()));

@@ -314,5 +314,10 @@ fn a_run_of_an_exact_shape_makes_the_tree_and_a_scan_of_it_the_same_shape_file()
     let arguments = ["run", "tree.vdb", "anchor=other", "-o", "rec2"];
     let output = scratch.iodyno(&arguments).run().unwrap().expect_code(2);
     assert!(output.stderr.contains("shape file") && output.stderr.contains("its sum should be"), "{}", output.stderr);
+    // And so it is where it is missing.
+    std::fs::remove_file(scratch.path("tree.shape")).unwrap();
+    let output = scratch.iodyno(&arguments).run().unwrap().expect_code(2);
+    assert!(output.stderr.contains("the shape file tree.shape: "), "{}", output.stderr);
+    assert!(output.stderr.contains("counts from the directory in which iodyno is called"), "{}", output.stderr);
     assert!(!scratch.path("other").exists());
 }

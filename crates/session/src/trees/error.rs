@@ -66,13 +66,19 @@ pub enum TreeUseErrorKind {
     },
     /// There is no anchor.
     #[error(
-        "the anchor {} is missing, and run {run} makes no tree: add format=yes to it", path.display()
+        "the anchor {} is missing, and run {run} {}", path.display(), if *makes_directories {
+            "makes only what is below it: make this directory first, or add format=yes to the run (which makes the whole tree)"
+        } else {
+            "makes no tree: add format=yes to it"
+        }
     )]
     NoAnchor {
         /// The anchor.
         path: PathBuf,
         /// Title of the first run that uses it.
         run: String,
+        /// Does the run make the directories below the anchor itself (`mkdir`)?
+        makes_directories: bool,
     },
     /// There is no directory for a job's entries.
     #[error("the directory {} is missing: make it, or name another with directory=", path.display())]

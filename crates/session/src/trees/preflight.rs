@@ -65,11 +65,12 @@ fn open(plan: &Plan, trees: &mut Trees, (at, spec, usage): (usize, &TreeSpec, &U
         let run = plan.runs.get(usage.first_run);
         if let Some(run) = run.filter(|run| usage::format_of(run, at).is_none()) {
             let (path, title) = (place.path.clone(), run.title.clone());
+            let makes_directories = usage::makes_directories(run, at);
             return Err(fails(
                 spec,
                 match usage::is_only_target(run, at) {
                     true => TreeUseErrorKind::NoTarget { path, run: title },
-                    false => TreeUseErrorKind::NoAnchor { path, run: title },
+                    false => TreeUseErrorKind::NoAnchor { path, run: title, makes_directories },
                 },
             ));
         }

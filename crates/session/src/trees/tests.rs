@@ -228,7 +228,11 @@ fn a_missing_anchor_is_made_by_a_format_only_and_its_parents_only_when_asked() {
     let root = tempfile::tempdir().unwrap();
     let anchor = root.path().join("tree");
     let (said, is_refusal) = refusal(&one(&anchor, &[(reads(), shape()), (format(), shape())]), root.path());
-    assert!(!is_refusal && said.contains("is missing") && said.contains("format=yes"), "{said}");
+    assert!(!is_refusal && said.contains("is missing") && said.contains("makes no tree: add format=yes"), "{said}");
+    // A run that makes the directories needs only the one that they are in.
+    let makes = TreeTask::One(OperationKind::Mkdir);
+    let (said, is_refusal) = refusal(&one(&anchor, &[(makes, shape())]), root.path());
+    assert!(!is_refusal && said.contains("make this directory first, or add format=yes"), "{said}");
     let deep = root.path().join("no/tree");
     let mut plan = one(&deep, &[(format(), shape())]);
     let (said, _) = refusal(&plan, root.path());

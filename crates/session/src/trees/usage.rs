@@ -86,8 +86,13 @@ pub(super) fn needs_directories(run: &Run, tree: usize) -> bool {
         TreeTask::Flow(steps) => steps.iter().any(|step| step.op != OperationKind::Statfs),
         _ => false,
     };
-    let makes = |load: &TreeLoad| matches!(load.task, TreeTask::Format(_) | TreeTask::One(OperationKind::Mkdir));
-    loads(run, tree).any(needs) && !loads(run, tree).any(makes)
+    let makes = format_of(run, tree).is_some() || makes_directories(run, tree);
+    loads(run, tree).any(needs) && !makes
+}
+
+/// Does a run make directories of a tree as its load? It can begin in an empty anchor.
+pub(super) fn makes_directories(run: &Run, tree: usize) -> bool {
+    loads(run, tree).any(|load| matches!(load.task, TreeTask::One(OperationKind::Mkdir)))
 }
 
 /// Its loads in a tree, copies to it aside.
