@@ -47,10 +47,12 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     let (inputs, shared) = inputs(args)?;
     let labels = labels(&inputs);
     let (mut loads, mut owners) = (Vec::new(), Vec::new());
-    for ((input, label), side) in inputs.iter().zip(labels).zip([RoundSide::A, RoundSide::B]) {
+    let others = inputs.iter().rev();
+    for (((input, other), label), side) in inputs.iter().zip(others).zip(labels).zip([RoundSide::A, RoundSide::B]) {
         let words = words(input, &shared);
         say_side(side, &label, &words, args.judge.json);
-        let (load, of_files) = load(args, input, &shared, label)?;
+        let (load, of_files) =
+            load(args, input, &shared, label).inspect_err(|_| say_lone(side, input, other, &shared))?;
         loads.push(load);
         owners.push(of_files);
     }
@@ -249,6 +251,20 @@ fn say_side(side: RoundSide, label: &str, words: &str, is_json: bool) {
 
 /// The runs that will be compared, for labels of conditions.
 fn names(loads: &[AbLoad; 2]) -> SelectableNames {
+/// Says which variables only the other side has: those behind `--a` and `--b` reach up to the next option.
+fn say_lone(side: RoundSide, input: &Input, other: &Input, shared: &Variables) {
+    let has = |name: &String| input.variables.iter().chain(shared).any(|(known, _)| known == name);
+    let lone = other.variables.iter().filter(|(name, _)| !has(name)).map(|(name, value)| format!("{name}={value}"));
+    let lone = lone.collect::<Vec<_>>().join(" ");
+    if !lone.is_empty() {
+        let (own, other) = if side == RoundSide::A { ("a", "b") } else { ("b", "a") };
+        say!(
+            "iodyno: {own} has no {lone}: what stands behind --{other} or behind {other}'s own file belongs to {other} only; a \
+             variable of both stands in front: iodyno ab NAME=VALUE FILE …"
+        );
+    }
+}
+
     let of = |run: &plan::Run| {
         let loops: String = run.loops.iter().map(|(name, value)| format!(" {name}={value}")).collect();
         format!("{}{loops}", run.title)
