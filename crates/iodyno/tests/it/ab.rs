@@ -292,4 +292,8 @@ fn what_is_no_pair_of_loads_is_refused_with_what_to_type() {
     let dry = scratch.iodyno(&arguments).run().unwrap().expect_code(0).stdout;
     assert!(dry.starts_with("a (DISK=one): "), "{dry}");
     assert!(dry.contains("\nDISK=two, in each of its 6 half-rounds:") && dry.contains("time: 6 min"), "{dry}");
+    // Commands are judged however short a round is.
+    scratch.write("c.vdb", "rd=c,cmd=\"true\"\n");
+    let commands = scratch.iodyno(&["ab", "c.vdb", "c.vdb", "-s", "-e", "2"]).run().unwrap().expect_code(0);
+    assert!(!commands.stderr.contains("get no verdict"), "{}", commands.stderr);
 }
