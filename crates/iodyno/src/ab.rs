@@ -47,10 +47,12 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     let (inputs, shared) = inputs(args)?;
     let labels = labels(&inputs);
     let (mut loads, mut owners) = (Vec::new(), Vec::new());
-    for ((input, label), side) in inputs.iter().zip(labels).zip([RoundSide::A, RoundSide::B]) {
+    let others = inputs.iter().rev();
+    for (((input, other), label), side) in inputs.iter().zip(others).zip(labels).zip([RoundSide::A, RoundSide::B]) {
         let words = words(input, &shared);
         say_side(side, &label, &words, args.judge.json);
-        let (load, of_files) = load(args, input, &shared, label)?;
+        let (load, of_files) =
+            load(args, input, &shared, label).inspect_err(|_| say_lone(side, input, other, &shared))?;
         loads.push(load);
         owners.push(of_files);
     }
@@ -61,7 +63,9 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     both.targets.extend(loads[1].plan.targets.iter().cloned());
     check_destroy(&both, &policies)?;
     let elapsed_ns = time(Some(&args.elapsed), "-e")?.unwrap_or(0);
-    if (elapsed_ns as f64) < ROUND_S_MIN * 1e9 {
+    // Times of commands are judged however short a round is.
+    let has_io = loads.iter().any(|load| !load.plan.runs.iter().all(plan::Run::is_of_commands));
+    if has_io && (elapsed_ns as f64) < ROUND_S_MIN * 1e9 {
         say!("iodyno: rounds of {} get no verdict: {ROUND_S_MIN:.0} s are needed (-e)", format_ns(elapsed_ns));
     }
     if args.dry_run {
@@ -244,6 +248,20 @@ fn say_side(side: RoundSide, label: &str, words: &str, is_json: bool) {
         say!("iodyno: {}{name}: {words}", side.letter());
     } else {
         outln!("{}{name}: {words}", side.letter());
+    }
+}
+
+/// Says which variables only the other side has: those behind `--a` and `--b` reach up to the next option.
+fn say_lone(side: RoundSide, input: &Input, other: &Input, shared: &Variables) {
+    let has = |name: &String| input.variables.iter().chain(shared).any(|(known, _)| known == name);
+    let lone = other.variables.iter().filter(|(name, _)| !has(name)).map(|(name, value)| format!("{name}={value}"));
+    let lone = lone.collect::<Vec<_>>().join(" ");
+    if !lone.is_empty() {
+        let (own, other) = if side == RoundSide::A { ("a", "b") } else { ("b", "a") };
+        say!(
+            "iodyno: {own} has no {lone}: what stands behind --{other} or behind {other}'s own file belongs to {other} only; a \
+             variable of both stands in front: iodyno ab NAME=VALUE FILE …"
+        );
     }
 }
 

@@ -8,6 +8,7 @@ use ::objectives::{Condition, ObjectiveVerdict};
 use output::OverwritePolicy;
 use plan::{Objective, TextSpan};
 use recording::Reader;
+use recording::rows::{CommandExecution, OpInterval, Phase, RunTotal};
 use session::JunitSuite;
 
 /// Judges recordings; gives the exit code.
@@ -61,6 +62,7 @@ fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Resu
             return Err(Failure::new(RECORDING, format!("{} {help}", path.display())));
         }
         if verdicts.is_empty() {
+            check_for_commands(reader)?;
             let help = "has no objectives of its own, and nothing was judged: name some, iodyno check";
             let condition = "--fail-if 'errors > 0'";
             let others = "two recordings are compared by `iodyno compare`, and `iodyno diagnose` looks for trouble";
@@ -69,6 +71,7 @@ fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Resu
         }
         return Ok(verdicts);
     }
+    check_for_commands(reader)?;
     let names = ::objectives::names_of(reader).map_err(unreadable)?;
     for (condition, text) in conditions.iter().zip(texts) {
         if let Err(error) = condition.check_names(&names) {
@@ -78,6 +81,16 @@ fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Resu
         }
     }
     ::objectives::verdicts(reader, conditions.to_vec()).map_err(unreadable)
+}
+
+/// Runs of commands alone have nothing that a condition could judge. (`record -- COMMAND` has no runs: its devices are judged.)
+fn check_for_commands(reader: &Reader) -> Result<(), Failure> {
+    let tables = reader.tables().map_err(session::SessionError::from)?;
+    let has = |name: &str| tables.iter().any(|table| table == name);
+    if has(CommandExecution::NAME) && has(Phase::NAME) && !has(OpInterval::NAME) && !has(RunTotal::NAME) {
+        return Err(Failure::new(PARAMETERS, format!("{}: {}", reader.directory().display(), objectives::OF_COMMANDS)));
+    }
+    Ok(())
 }
 
 /// Conditions that were judged in no run: of the command line, or without any those of the recording.

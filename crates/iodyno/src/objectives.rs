@@ -5,6 +5,10 @@ use objectives::{ConditionError, Judgement, ObjectiveVerdict};
 use params::{Diagnostic, DiagnosticSeverity};
 use plan::{Objective, ParameterText, Plan, TextSpan};
 
+/// Said where conditions meet commands without any I/O.
+pub(crate) const OF_COMMANDS: &str = "conditions (--fail-if) judge I/O, and there are commands only: a failed execution \
+                                      ends with exit code 3 by itself, and `iodyno compare` judges times";
+
 /// Adds conditions of the command line to what every run must achieve.
 pub(crate) fn add(plan: &mut Plan, conditions: &[String]) {
     for text in conditions {

@@ -116,11 +116,7 @@ fn check_for_commands(args: &RunArgs, is_fio: bool, plan: &Plan) -> Result<(), F
         return Ok(());
     }
     let given = [
-        (
-            !objectives::texts(plan).is_empty(),
-            "conditions (--fail-if) judge I/O, and there are commands only: a failed execution ends with exit code 3 by \
-             itself, and `iodyno compare` judges times",
-        ),
+        (!objectives::texts(plan).is_empty(), objectives::OF_COMMANDS),
         (
             is_fio,
             "fio's outputs (--output-format, --minimal, --output) are of I/O, and there are commands only: see --json",

@@ -11,6 +11,9 @@ pub const RUNS_MAX: usize = 65_536;
 /// Longest name of a workload or a variable.
 const NAME_MAX: usize = 40;
 
+/// What a plan that the command line itself asks for is called in messages.
+pub const COMMAND_LINE: &str = "<command line>";
+
 /// A line with the variables that it names replaced; `None` when that is longer than [`WORD_BYTES_MAX`]. `${name}` is the
 /// shell's, and what names no variable stays.
 pub fn substitute(text: &str, variables: &[(String, String)]) -> Option<String> {
@@ -185,7 +188,7 @@ pub fn command_plan(request: &CommandRequest) -> Result<Plan, CommandMistake> {
         Ok(run_of(request, &name, loops, (setup, workloads), span))
     });
     let runs = runs.collect::<Result<Vec<Run>, CommandMistake>>()?;
-    let sources = vec![ParameterText { name: "<command line>".to_string(), text }];
+    let sources = vec![ParameterText { name: COMMAND_LINE.to_string(), text }];
     Ok(Plan { sources, runs, ..Plan::default() })
 }
 

@@ -31,13 +31,15 @@ pub enum SessionError {
     #[error(transparent)]
     Recording(#[from] RecordingError),
     /// A command failed that must succeed.
-    #[error("`{line}` ended with {how}{why}: nothing else is run")]
+    #[error("{whose}`{line}` ended with {how}, {why}")]
     CommandFailed {
+        /// The option that it belongs to, with `: `; empty for those of a file.
+        whose: &'static str,
         /// The command line.
         line: String,
         /// Exit code or signal.
         how: String,
-        /// What makes it necessary.
+        /// What makes it necessary, and what follows from that.
         why: &'static str,
     },
     /// Another tool's files could not be read.

@@ -724,11 +724,19 @@ impl Life<'_, '_> {
                 self.spine.note(EventKind::CommandOutput, text.trim_end())?;
             }
             if command.abort && result.code != Some(0) && !self.stop.is_requested() {
-                // Those of a procedure (`pts:`) come from no line.
-                let is_of_file = command.span != plan::TextSpan::default();
-                let why =
-                    if is_of_file { ", and `abort` stands beside it" } else { ", and its output is in commands.log" };
-                return Err(SessionError::CommandFailed { line: result.line, how: code, why });
+                let source = self.plan.sources.get(command.span.source as usize);
+                let (whose, why) = match source.filter(|_| command.span != plan::TextSpan::default()) {
+                    // Those of a procedure (`pts:`) come from no line.
+                    None => ("", "and its output is in commands.log: nothing else is run"),
+                    Some(source) if source.name != plan::commands::COMMAND_LINE => {
+                        ("", "and `abort` stands beside it: nothing else is run")
+                    }
+                    Some(_) if self.next_index == 0 => {
+                        ("--setup: ", "so nothing was measured; its output is in commands.log")
+                    }
+                    Some(_) => ("--setup: ", "so nothing else is measured; its output is in commands.log"),
+                };
+                return Err(SessionError::CommandFailed { whose, line: result.line, how: code, why });
             }
         }
         Ok(())

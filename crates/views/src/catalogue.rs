@@ -12,7 +12,7 @@ use crate::{RecordingFacts, RequestFacts, RunFacts, TracedFacts, series, tables}
 use findings::RuleEngine;
 use quantity::suggest::by_distance;
 use rates::Availability;
-use recording::AvailabilityKind;
+use recording::{AvailabilityKind, ExecutionEnding};
 use std::sync::LazyLock;
 use view::Drawing;
 use view::{Axis, Body, Scale, TableColumn, ViewData, ViewTable};
@@ -184,7 +184,11 @@ impl View {
             }
             _ => return None,
         };
-        Some(self.data(drawing, subject))
+        let mut data = self.data(drawing, subject);
+        if self.id == commands::SUMMARY && facts.commands.iter().any(|row| row.ending == ExecutionEnding::Accepted) {
+            data.explanation = data.explanation.replacen(commands::COUNTED, commands::COUNTED_ALL, 1);
+        }
+        Some(data)
     }
 
     /// The run that is shown where none is named: the first that is not a filling run.

@@ -269,7 +269,10 @@ fn what_is_no_pair_of_loads_is_refused_with_what_to_type() {
     let scratch = Scratch::new();
     let file = reads(&scratch, &scratch.path("data"), ",size=4m");
     let job = scratch.write("j.fio", "[j]\nfilename=${DISK}\nsize=1m\nrw=randread\n").display().to_string();
+    let open = "variable=(xs,4k)\nsd=sd1,lun=x,size=1m\nwd=wd1,sd=sd1,xfersize=$xs\nrd=rd1,wd=wd1,iorate=$n\n";
+    let open = scratch.write("open.vdb", open).display().to_string();
     for (arguments, why) in [
+        (vec!["ab", &open, "--b", "xs=16k", "n=8"], "a has no xs=16k n=8: what stands behind --b"),
         (vec!["ab", &file], "is one load: name the file of the other one as well"),
         (vec!["ab"], "required"),
         (vec!["ab", &file, &file, &file], "3 files: two loads are compared"),
@@ -289,4 +292,8 @@ fn what_is_no_pair_of_loads_is_refused_with_what_to_type() {
     let dry = scratch.iodyno(&arguments).run().unwrap().expect_code(0).stdout;
     assert!(dry.starts_with("a (DISK=one): "), "{dry}");
     assert!(dry.contains("\nDISK=two, in each of its 6 half-rounds:") && dry.contains("time: 6 min"), "{dry}");
+    // Commands are judged however short a round is.
+    scratch.write("c.vdb", "rd=c,cmd=\"true\"\n");
+    let commands = scratch.iodyno(&["ab", "c.vdb", "c.vdb", "-s", "-e", "2"]).run().unwrap().expect_code(0);
+    assert!(!commands.stderr.contains("get no verdict"), "{}", commands.stderr);
 }

@@ -139,9 +139,14 @@ fn an_exit_code_that_is_to_be_ignored_counts_and_a_setup_is_done_once_for_each_r
     let said: Vec<_> = all.iter().map(|row| (row["ending"].as_str().unwrap(), row["exit_code"].as_i64())).collect();
     let accepted = |code| [("accepted", Some(code)); 3];
     assert_eq!(said, [accepted(1), accepted(2)].concat());
-    // It has no objectives: what to do is said.
-    let unjudged = scratch.iodyno(&["check", "r"]).run().unwrap().expect_code(2);
-    assert!(unjudged.stderr.contains("iodyno check r --fail-if 'errors > 0'"), "{}", unjudged.stderr);
+    // No condition can judge it: what to do is said.
+    for words in [&["check", "r"][..], &["check", "r", "--fail-if", "errors > 0"]] {
+        let unjudged = scratch.iodyno(words).run().unwrap().expect_code(2);
+        let help = "r: conditions (--fail-if) judge I/O, and there are commands only";
+        assert!(unjudged.stderr.contains(help) && unjudged.stderr.contains("`iodyno compare`"), "{}", unjudged.stderr);
+    }
+    let page = std::fs::read_to_string(scratch.path("r/report.html")).unwrap();
+    assert!(page.contains("or with another one that was to be ignored"), "the page says which executions count");
     // A signal is no exit code.
     std::fs::remove_dir_all(scratch.path("r")).unwrap();
     of("kill -9 $$ # {n}").expect_code(3);
@@ -149,7 +154,8 @@ fn an_exit_code_that_is_to_be_ignored_counts_and_a_setup_is_done_once_for_each_r
     // Without its setup nothing is measured.
     let failing = ["run", "-o", "none", "--setup", "exit 7", "--", "touch", "ran"];
     let failed = scratch.iodyno(&failing).run().unwrap().expect_code(3);
-    assert!(failed.stderr.contains("exit code 7") && !scratch.path("ran").exists(), "{}", failed.stderr);
+    let why = "--setup: `exit 7` ended with exit code 7, so nothing was measured; its output is in commands.log";
+    assert!(failed.stderr.contains(why) && !scratch.path("ran").exists(), "{}", failed.stderr);
 }
 
 #[test]

@@ -6,6 +6,13 @@ use recording::LoadPhase;
 use view::Drawing;
 use workload::commands::{self, LoadBeside, executed_commands};
 
+/// The view whose explanation says which executions count.
+pub(super) const SUMMARY: &str = "command.summary";
+/// These.
+pub(super) const COUNTED: &str = "with exit code 0";
+/// And these, where the recording has some that failed and were to be ignored.
+pub(super) const COUNTED_ALL: &str = "with exit code 0, or with another one that was to be ignored (--ignore-failure)";
+
 fn summary(facts: &RecordingFacts) -> Option<Drawing> {
     commands::summary(&facts.executed())
 }
@@ -27,7 +34,7 @@ fn moments(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
 
 pub(super) static COMMANDS: [View; 4] = [
     all(
-        "command.summary",
+        SUMMARY,
         "Commands",
         ViewKind::Table,
         summary,
