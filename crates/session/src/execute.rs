@@ -229,13 +229,13 @@ fn ends_with_its_work(run: &Run, result: &RunResult) -> bool {
 }
 
 /// What became due and was not submitted.
-fn waiting(count: u64) -> String {
-    let (were, they) = if count == 1 { ("was", "it counts") } else { ("were", "they count") };
-    let pronoun = if count == 1 { "it" } else { "they" };
-    format!(
-        "{} {were} due and still waiting for submission at the end; {they} with the time that {pronoun} had waited",
-        operations(count)
-    )
+fn waiting(count: u64, ends_in_a_pause: bool) -> String {
+    let (were, pronoun, counts) = if count == 1 { ("was", "it", "counts") } else { ("were", "they", "count") };
+    let counted = match ends_in_a_pause {
+        true => format!("{pronoun} {counts} in no figure, because iodyno itself had not run just before"),
+        false => format!("{pronoun} {counts} with the time that {pronoun} had waited"),
+    };
+    format!("{} {were} due and still waiting for submission at the end; {counted}", operations(count))
 }
 
 fn operations(count: u64) -> String {
@@ -641,7 +641,8 @@ impl Life<'_, '_> {
             is_silent = true;
         }
         if result.waiting > 0 {
-            say(EventSeverity::Warning, EventKind::Backlog, format!("{title}: {}", waiting(result.waiting)))?;
+            let sentence = format!("{title}: {}", waiting(result.waiting, result.ends_in_a_pause));
+            say(EventSeverity::Warning, EventKind::Backlog, sentence)?;
         }
         if run.is_of_trees() && !run.format && result.cause == Cause::Done && result.all.ops + result.all.errors == 0 {
             say(EventSeverity::Error, EventKind::Trouble, format!("{title}: no operation was done"))?;

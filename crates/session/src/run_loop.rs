@@ -79,6 +79,8 @@ pub(crate) struct RunResult {
     pub(crate) ops_by_workload: Vec<u64>,
     /// Arrivals that were never submitted because the run had ended.
     pub(crate) waiting: u64,
+    /// It ended in a time that is left out of the figures, because iodyno itself had not run.
+    pub(crate) ends_in_a_pause: bool,
     /// How long the oldest operation without an end had been due; `None` when everything ended.
     pub(crate) oldest_ns: Option<u64>,
     /// Operations that had not come back when the engine gave up waiting.
@@ -676,6 +678,7 @@ impl Under<'_, '_> {
         let started_ns = running.started_ns();
         self.resume(started_ns, None)?;
         let last_phase = self.phase.clone();
+        let ends_in_a_pause = last_phase == LoadPhase::Paused;
         let now_ns = clock::now_ns();
         self.spine.phase(self.context, last_phase.clone(), PhaseEdge::End, now_ns)?;
         // All that was issued in its time and came back in its time has been harvested.
@@ -724,6 +727,7 @@ impl Under<'_, '_> {
             paused_ns: self.paused_ns,
             ops_by_workload,
             waiting: finished.waiting(),
+            ends_in_a_pause,
             oldest_ns: finished.oldest_ns(),
             unfinished,
             statuses,
