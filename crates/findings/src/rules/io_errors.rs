@@ -69,8 +69,9 @@ impl Rule for IoErrorsRule {
                 failed.completed = failed.completed.zip(completed(now, device, op)).map(|(all, more)| all + more);
             }
         }
-        // Once more behind the last failure: what it belongs to may be counted only then.
-        let is_told = |known: &Known| known.last_ns == now.t_ns || before.is_some_and(|was| known.last_ns == was.t_ns);
+        // Once more behind the last failure of a disk with counters: what it belongs to may be counted only then.
+        let is_behind = |known: &Known| before.is_some_and(|was| known.last_ns == was.t_ns) && !known.is_of_one_source;
+        let is_told = |known: &Known| known.last_ns == now.t_ns || is_behind(known);
         let failing = self.devices.iter().filter(|(_, known)| is_told(known));
         let enough = failing.filter(|(_, known)| known.errors() >= limit.errors);
         enough.map(|(device, known)| known.symptom(device, now, limit.clear_s)).collect()

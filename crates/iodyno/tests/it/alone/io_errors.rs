@@ -73,7 +73,8 @@ fn is_counted(face: &str, found: &Value, case: &Case, [reads, writes]: [Failed; 
         // A loop device without direct I/O answers writes before they are written.
         assert_eq!(counted.unwrap_or(0.0), count as f64, "{face}, {}: {found}", case.fault);
         if count > 0 {
-            let share = figure(found, &format!("of all {op}")).unwrap();
+            let share =
+                figure(found, &format!("of all {op}")).unwrap_or_else(|| panic!("{face}: no share of {op}: {found}"));
             // It is a part of what completed in the intervals from the first failure to the last.
             let [least, most] = [all, span].map(|of| 100.0 * count as f64 / of as f64);
             let is_right = share >= 0.95 * least && share <= 1.05 * most;
