@@ -167,7 +167,9 @@ fn ctrl_c_keeps_whole_rounds_and_compares_them() {
         let runs = scratch.table(&format!("out/{name}"), "run_total");
         assert!(runs.iter().all(|row| row["run"] == "rd1"), "{name}: {runs:?}");
     }
-    assert!(ran.stdout.contains("differs from load is not resolved"), "{}", ran.stdout);
+    // Where the machine had no time for what was due, figures are bounds, and nothing is judged by them.
+    let verdicts = ["differs from load is not resolved", "other is not judged against load"];
+    assert!(verdicts.iter().any(|verdict| ran.stdout.contains(verdict)), "{}", ran.stdout);
     assert!(ran.stdout.contains("Round 2 is left out on both sides ("), "{}", ran.stdout);
     assert!(ran.stdout.contains("1 of 5 rounds are there."), "{}", ran.stdout);
     // However well the rounds that are there compare, the command was interrupted.
