@@ -546,7 +546,7 @@ fn see_the_first_ios(quiet: bool) {
     assert_eq!(shown[0]["write_per_s"].as_f64(), Some(0.0));
     assert!((writes(&shown) - 100.0).abs() < 1e-6, "{}", writes(&shown));
     let errors = values(&shown, "rate_error_percent");
-    // Where the reader has no processor in the middle of a look, nobody knows when it looked.
+    // Where the reader has no processor between two counters, the bound of the error is as long as that.
     assert!(errors.iter().all(|percent| *percent > 0.0 && (!quiet || *percent < 50.0)), "{errors:?}");
     assert!(errors.iter().any(|percent| *percent < 50.0), "{errors:?}");
     drop(device);

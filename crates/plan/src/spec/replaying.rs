@@ -4,11 +4,9 @@ use super::address::AddressPattern;
 use super::command::Load;
 use super::content::WriteContent;
 use super::op_mix::OpMix;
-use super::rate::{Arrivals, OfferedRate};
 use super::replay::Replay;
 use super::run::Run;
 use super::source::TextSpan;
-use super::stop::StopCondition;
 use super::transfer_size::TransferSize;
 use super::workload::Workload;
 
@@ -44,25 +42,7 @@ impl Run {
     /// A run of one workload that plays a trace to its end.
     #[must_use]
     pub fn of_replay(name: &str, workload: Workload) -> Self {
-        Self {
-            name: name.to_string(),
-            title: name.to_string(),
-            loops: Vec::new(),
-            span: workload.span,
-            workloads: vec![workload],
-            depth: None,
-            rate: OfferedRate::Max,
-            simulated_rate: None,
-            arrivals: Arrivals::default(),
-            elapsed_ns: None,
-            warmup_ns: 0,
-            interval_ns: 1_000_000_000,
-            pause_ns: 0,
-            stop: StopCondition::default(),
-            objectives: Vec::new(),
-            start_commands: Vec::new(),
-            end_commands: Vec::new(),
-            format: false,
-        }
+        let span = workload.span;
+        Self { span, ..Self::new(name, vec![workload], 1_000_000_000) }
     }
 }

@@ -9,8 +9,7 @@ use crate::model::address_distribution::{MEMBERS, Zone, zones};
 use crate::model::arrivals::Steps;
 use plan::{
     AddressDistribution, AddressOrder, AddressPattern, AddressRange, Arrivals, BurstPattern, OfferedRate, OpMix,
-    OpenFlags, Plan, PlanSettings, RangeBound, Run, StopCondition, TargetSpec, TextSpan, TransferSize, Workload,
-    WriteContent,
+    OpenFlags, Plan, PlanSettings, RangeBound, Run, TargetSpec, TextSpan, TransferSize, Workload, WriteContent,
 };
 use std::path::PathBuf;
 
@@ -493,26 +492,13 @@ fn run(observed: &WorkloadModel, parts: Vec<Part>, steps: &Steps) -> Run {
     let burst = (rates.len() > 1).then(|| BurstPattern { steps: rates.clone(), spike: false });
     let (ios, time_ns) =
         rates.iter().fold((0.0, 0.0), |(ios, time), (rate, ns)| (ios + rate * *ns as f64, time + *ns as f64));
+    let workloads = parts.into_iter().map(|part| part.workload).collect();
     Run {
-        name: "model".to_string(),
-        title: "model".to_string(),
-        loops: Vec::new(),
-        workloads: parts.into_iter().map(|part| part.workload).collect(),
-        depth: None,
         rate: OfferedRate::PerSecond(if time_ns > 0.0 { ios / time_ns } else { observed.arrivals.rate() }),
-        simulated_rate: None,
         arrivals: Arrivals { gaps: steps.gaps, burst },
         // No run is shorter than two of its intervals, however short the trace was.
         elapsed_ns: Some(observed.length_ns().div_ceil(1_000_000_000).max(2) * 1_000_000_000),
-        warmup_ns: 0,
-        interval_ns: 1_000_000_000,
-        pause_ns: 0,
-        stop: StopCondition::default(),
-        objectives: Vec::new(),
-        start_commands: Vec::new(),
-        end_commands: Vec::new(),
-        format: false,
-        span: TextSpan::default(),
+        ..Run::new("model", workloads, 1_000_000_000)
     }
 }
 

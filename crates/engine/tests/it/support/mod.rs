@@ -10,8 +10,8 @@
 
 use engine::{EngineChoice, EngineOptions, IntervalHarvest, LaneInterval, ResolvedRate, RunInput, start};
 use plan::{
-    AddressOrder, AddressPattern, Arrivals, OfferedRate, OpMix, OpenFlags, Plan, Run, StopCondition, TargetSpec,
-    TextSpan, TransferSize, Workload, WriteContent,
+    AddressOrder, AddressPattern, OpMix, OpenFlags, Plan, Run, TargetSpec, TextSpan, TransferSize, Workload,
+    WriteContent,
 };
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -69,26 +69,7 @@ pub fn once() -> AddressPattern {
 
 /// A run of these workloads.
 pub fn run(workloads: Vec<Workload>) -> Run {
-    Run {
-        name: "rd1".to_string(),
-        title: "rd1".to_string(),
-        loops: Vec::new(),
-        workloads,
-        depth: None,
-        rate: OfferedRate::Max,
-        simulated_rate: None,
-        arrivals: Arrivals::default(),
-        elapsed_ns: None,
-        warmup_ns: 0,
-        interval_ns: 1_000_000_000,
-        pause_ns: 0,
-        stop: StopCondition::default(),
-        start_commands: Vec::new(),
-        objectives: Vec::new(),
-        end_commands: Vec::new(),
-        format: false,
-        span: TextSpan::default(),
-    }
+    Run::new("rd1", workloads, 1_000_000_000)
 }
 
 /// A plan of one run, its targets opened.
