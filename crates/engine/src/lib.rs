@@ -76,6 +76,7 @@ use plan::{Plan, Run};
 use std::sync::Arc;
 use target::OpenTarget;
 use tree::Tree;
+use validation::Validation;
 
 /// How I/O is issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,4 +131,8 @@ pub struct RunInput<'a> {
     /// Seed of the data that is written, the same for all runs of an execution and another one for the next, unless that
     /// is to write the same.
     pub data_seed: u64,
+    /// What is proved of the data; `None`: nothing.
+    pub validation: Option<&'a Validation>,
+    /// Its reads are those of everything that was written ([`plan::ValidationSettings::sweeps`]), in the order of the addresses.
+    pub sweeps: bool,
 }

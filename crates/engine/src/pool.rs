@@ -149,6 +149,8 @@ mod tests {
             seed: 1,
             varying_seed: 1,
             data_seed: 1,
+            validation: None,
+            sweeps: false,
         };
         pools(&input).into_iter().map(|pool| (pool.depth, pool.workloads, pool.parts_max)).collect()
     }
@@ -175,6 +177,8 @@ mod tests {
             seed: 1,
             varying_seed: 1,
             data_seed: 1,
+            validation: None,
+            sweeps: false,
         };
         assert_eq!(depth(&input), 3 * 13);
     }

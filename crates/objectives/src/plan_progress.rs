@@ -52,7 +52,7 @@ impl RunHalt {
         match (manifest.exit.as_ref(), state) {
             (None, RecordingState::Open) => Some(Self::NotOver),
             (None, RecordingState::CutShort) => Some(Self::Killed),
-            (Some(RecordingExit::TargetFailed), _) => Some(Self::Errors),
+            (Some(RecordingExit::TargetFailed | RecordingExit::DataWrong), _) => Some(Self::Errors),
             (Some(word), _) => Self::of_word(word.as_str()),
             (None, RecordingState::Sealed) => None,
         }

@@ -26,6 +26,7 @@ mod stop;
 mod target;
 mod transfer_size;
 mod tree;
+mod validation;
 mod workload;
 
 pub use address::{AddressDistribution, AddressOrder, AddressPattern};
@@ -50,6 +51,7 @@ pub use stop::{DataLimit, ErrorRule, SteadyMeasure, SteadyRule, StopCondition};
 pub use target::{OpenFlags, TargetSpec};
 pub use transfer_size::TransferSize;
 pub use tree::*;
+pub use validation::{JournalSettings, ValidationSettings};
 pub use workload::Workload;
 
 pub(crate) use content::copied_share;

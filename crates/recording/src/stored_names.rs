@@ -131,6 +131,8 @@ stored_names! {
         Counters = "counters";
         /// The search for the highest rate ended early.
         CurveStopped = "curve_stopped";
+        /// Data that was read is not what was written, or what was proved of it.
+        Data = "data";
         /// A job ended because its device was full.
         DeviceFull = "device_full";
         /// Samples had no room on the disk.
@@ -291,6 +293,8 @@ stored_names! {
     RecordingExit {
         /// A load came to its end.
         Complete = "complete";
+        /// Data that was read is not what was written.
+        DataWrong = "data wrong";
         /// The command failed.
         Failed = "failed";
         /// A watch came to its end.

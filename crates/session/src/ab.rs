@@ -212,8 +212,9 @@ impl Life<'_> {
                 CommandEnding::Interrupted => return Ok(RoundEnd::Last),
                 // It counts when the round does.
                 CommandEnding::ObjectiveMissed => missed = ending,
-                // A recording that is not whole is no fault of the load: nothing that follows would be better.
-                CommandEnding::RecordingIncomplete => {
+                // A recording that is not whole is no fault of the load: nothing that follows would be better. Nor behind data that is
+                // not what was written.
+                CommandEnding::RecordingIncomplete | CommandEnding::DataWrong => {
                     self.outcome.ending = ending;
                     return Ok(RoundEnd::Last);
                 }

@@ -506,6 +506,8 @@ impl Life<'_, '_> {
             seed: of_run(seed),
             varying_seed: of_run(self.varying_seed.unwrap_or(seed)),
             data_seed: self.data_seed,
+            validation: None,
+            sweeps: false,
             directory: &self.request.directory,
             stop: self.stop,
             errors_before: self.errors,

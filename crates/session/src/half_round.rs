@@ -80,7 +80,8 @@ pub(crate) fn fault(reader: &Reader) -> Result<Option<String>, SessionError> {
         return Ok(Some(exit.map_or(reader.state().words(), RecordingExit::as_str).to_string()));
     }
     let measured = views::round_fault(reader)?;
-    Ok(measured.or_else(|| exit.filter(|word| **word == RecordingExit::TargetFailed).map(ToString::to_string)))
+    let is_fault = |word: &&RecordingExit| matches!(word, RecordingExit::TargetFailed | RecordingExit::DataWrong);
+    Ok(measured.or_else(|| exit.filter(is_fault).map(ToString::to_string)))
 }
 
 /// The half-rounds in a directory, in the order in which they were run; none where it is a recording itself, or something else.

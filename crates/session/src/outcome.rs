@@ -16,6 +16,8 @@ pub enum CommandEnding {
     TargetFailed,
     /// The recording could not be written completely.
     RecordingIncomplete,
+    /// Data that was read is not what was written.
+    DataWrong,
 }
 
 impl CommandEnding {
@@ -24,6 +26,7 @@ impl CommandEnding {
         match self {
             Self::Fine => 0,
             Self::TargetFailed => 3,
+            Self::DataWrong => 4,
             Self::ObjectiveMissed => 5,
             Self::RecordingIncomplete => 6,
             Self::Interrupted => 130,
@@ -35,6 +38,7 @@ impl CommandEnding {
         match self {
             Self::Fine => RecordingExit::Complete,
             Self::TargetFailed => RecordingExit::TargetFailed,
+            Self::DataWrong => RecordingExit::DataWrong,
             Self::ObjectiveMissed => RecordingExit::ObjectiveMissed,
             Self::RecordingIncomplete => RecordingExit::RecordingIncomplete,
             Self::Interrupted => RecordingExit::Interrupted,

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use target::OpenTarget;
 use tree::Tree;
+use validation::Validation;
 
 /// A run under way: its plan, its targets, how it is executed.
 pub(crate) struct RunContext<'a> {
@@ -22,6 +23,10 @@ pub(crate) struct RunContext<'a> {
     /// Of workloads whose choices vary.
     pub(crate) varying_seed: u64,
     pub(crate) data_seed: u64,
+    /// What is proved of the data.
+    pub(crate) validation: Option<&'a Validation>,
+    /// It reads what was written.
+    pub(crate) sweeps: bool,
     /// The recording.
     pub(crate) directory: &'a Path,
     pub(crate) stop: &'a StopFlag,

@@ -216,6 +216,8 @@ pub(crate) fn execute(
         seed: context.seed,
         varying_seed: context.varying_seed,
         data_seed: context.data_seed,
+        validation: context.validation,
+        sweeps: context.sweeps,
     };
     let logs = Logs::of(context.logs.0, context.logs.1, context.run);
     let each = logs.as_ref().map(Logs::each).unwrap_or_default();

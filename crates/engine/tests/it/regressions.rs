@@ -16,6 +16,8 @@ fn harvests(bench: &Bench, time: Duration, every: Duration) -> Vec<IntervalHarve
         seed: 7,
         varying_seed: 7,
         data_seed: 7,
+        validation: None,
+        sweeps: false,
     };
     let mut running =
         start(input, &EngineOptions { choice: bench.choice, workers: bench.workers, errors_max: None }).unwrap();
@@ -129,6 +131,8 @@ fn waiting_after_intervals() -> u64 {
         seed: 7,
         varying_seed: 7,
         data_seed: 7,
+        validation: None,
+        sweeps: false,
     };
     let mut running =
         start(input, &EngineOptions { choice: bench.choice, workers: bench.workers, errors_max: None }).unwrap();

@@ -150,7 +150,18 @@ impl Bench {
 
     pub fn input<'a>(&'a self, plan: &'a Plan, rate: ResolvedRate) -> RunInput<'a> {
         let (run, seed) = (&plan.runs[0], 7);
-        RunInput { plan, run, rate, targets: &[], trees: &self.trees, seed, varying_seed: seed, data_seed: seed }
+        RunInput {
+            plan,
+            run,
+            rate,
+            targets: &[],
+            trees: &self.trees,
+            seed,
+            varying_seed: seed,
+            data_seed: seed,
+            validation: None,
+            sweeps: false,
+        }
     }
 
     pub fn go(&self, run: Run, rate: ResolvedRate, time: Option<Duration>) -> Sums {

@@ -16,7 +16,6 @@ use std::ops::Range;
 
 /// Sectors of which a compressor sees a whole number of equally compressible units.
 const UNIT_SECTORS: u64 = 8;
-const LANES: usize = 8;
 
 /// Fills buffers for one writer, one write after the other.
 #[derive(Clone, Debug)]
@@ -142,7 +141,7 @@ impl ContentGenerator {
         let before = usize::try_from(place % self.unit_sectors).unwrap_or(0) * SECTOR_BYTES;
         let kept = self.kept.saturating_sub(before).min(SECTOR_BYTES);
         if kept > 0 {
-            random(sector, scatter(seed ^ place.wrapping_mul(GOLDEN)));
+            stamp::payload::fill(sector, scatter(seed ^ place.wrapping_mul(GOLDEN)));
         }
         sector[kept..].fill(0);
         sector[..SECTOR_MAGIC.len()].copy_from_slice(&SECTOR_MAGIC);
@@ -157,27 +156,6 @@ impl ContentGenerator {
             now.copy_from_slice(&self.pattern[at..at + now.len()]);
             rest = after;
             at = 0;
-        }
-    }
-}
-
-/// Eight xorshift64 generators side by side, which the compiler turns into vector instructions.
-#[inline]
-fn random(sector: &mut [u8; SECTOR_BYTES], seed: u64) {
-    let mut lanes: [u64; LANES] = std::array::from_fn(|lane| {
-        let x = (seed ^ (lane as u64 + 1).wrapping_mul(GOLDEN)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        (x ^ (x >> 32)) | 1
-    });
-    let (rows, _) = sector.as_chunks_mut::<{ LANES * 8 }>();
-    for row in rows {
-        for x in &mut lanes {
-            *x ^= *x << 13;
-            *x ^= *x >> 7;
-            *x ^= *x << 17;
-        }
-        let (words, _) = row.as_chunks_mut::<8>();
-        for (word, x) in words.iter_mut().zip(&lanes) {
-            *word = x.to_le_bytes();
         }
     }
 }

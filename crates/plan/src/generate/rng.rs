@@ -1,12 +1,6 @@
 //! Random numbers: xoshiro256++ seeded by SplitMix64 (both published by Blackman and Vigna, public domain).
 
-/// One step of SplitMix64's output function: scatters all bits of `x`.
-#[inline]
-pub(crate) fn scatter(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
+pub(crate) use stamp::payload::scatter;
 
 /// The golden ratio as a 64-bit fraction: SplitMix64's increment.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

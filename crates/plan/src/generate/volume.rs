@@ -1,12 +1,7 @@
 //! Where data goes: sectors, targets, and the seeds of what is written there.
 
 use super::rng::derive;
-
-/// First bytes of every sector that iodyno writes (except with a user's pattern), so that a target is known again.
-pub const SECTOR_MAGIC: [u8; 8] = *b"iodyno\0\x01";
-
-/// Bytes of a sector.
-pub const SECTOR_BYTES: usize = 512;
+pub use stamp::{SECTOR_BYTES, SECTOR_MAGIC};
 
 /// Where data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

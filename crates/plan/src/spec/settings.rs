@@ -1,6 +1,7 @@
 //! Settings of a whole plan.
 
 use super::source::TextSpan;
+use super::validation::ValidationSettings;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -39,6 +40,9 @@ pub struct PlanSettings {
     /// of `seed` (fio's `randrepeat=0` without `randseed=`).
     #[serde(default)]
     pub is_seed_fresh: bool,
+    /// What is to be proved of the data; `None`: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<ValidationSettings>,
 }
 
 impl Default for PlanSettings {
@@ -58,6 +62,7 @@ impl Default for PlanSettings {
             seed: 0x10d7_0001,
             is_data_seeded: false,
             is_seed_fresh: false,
+            validation: None,
         }
     }
 }

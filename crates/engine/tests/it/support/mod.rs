@@ -102,6 +102,8 @@ impl Bench {
             seed: 7,
             varying_seed: 7,
             data_seed: 7,
+            validation: None,
+            sweeps: false,
         };
         start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None })
             .err()
@@ -120,6 +122,8 @@ impl Bench {
             seed: 7,
             varying_seed: 7,
             data_seed: 7,
+            validation: None,
+            sweeps: false,
         };
         let running =
             start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None }).unwrap();
@@ -139,6 +143,8 @@ impl Bench {
             seed: 7,
             varying_seed: 7,
             data_seed: 7,
+            validation: None,
+            sweeps: false,
         };
         let mut running =
             start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None }).unwrap();

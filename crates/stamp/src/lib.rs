@@ -1,0 +1,19 @@
+//! The stamp in every sector of validated data: who wrote it, where, when, and which of how many writes it is.
+//!
+//! A sector says what it is without any other source ([`SectorStamp`]), and the bytes behind its head follow from the head
+//! ([`payload`]), so that a damaged one can be compared bit by bit with what was written. [`BlockWriter`] fills the
+//! blocks of a write, [`is_right`] asks whether a block that was read is one that may be there, and [`examine`] says what is wrong
+//! with one that is not. Nothing here does I/O, and everything takes arbitrary bytes.
+
+mod damage;
+mod expected;
+pub mod payload;
+mod sector;
+mod write;
+
+pub use damage::{BlockFinding, DamageClass, Reading, SectorFinding, examine};
+pub use expected::{Expected, Version, is_right};
+pub use sector::{
+    HEAD_BYTES, POISON, SECTOR_BYTES, SECTOR_MAGIC, STAMP_MARK, SectorStamp, StampFlags, is_intact, poison,
+};
+pub use write::{BlockWriter, WriteStamp};

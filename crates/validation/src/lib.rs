@@ -1,0 +1,37 @@
+//! What must be read back: the state of every block, what a read may find, and what was found instead.
+//!
+//! The state of a target's blocks belongs to the session and outlives its runs ([`TargetValidation`], [`BlockStates`]): how a load is
+//! divided over workers changes from run to run, and what was written does not. Workers of an engine take the blocks of an
+//! operation, stamp what they write, check what they read, and release the blocks; a block has one operation at a time. What is
+//! wrong goes to the [`Reports`], which keep the first so many and count all.
+
+mod reports;
+mod states;
+mod target;
+
+pub use reports::{Damage, FoundBy, Reports};
+pub use states::{BlockState, BlockStates};
+pub use target::{CheckCounts, ReadOutcome, TargetRules, TargetValidation, WriteHold, device_id};
+
+use std::sync::Arc;
+
+/// The validation of an execution.
+#[derive(Debug)]
+pub struct Validation {
+    /// What was asked for.
+    pub settings: plan::ValidationSettings,
+    /// The execution's number, in the stamp of every sector that it writes.
+    pub run: u64,
+    /// By index in the plan; `None`: nothing of this target is validated.
+    pub targets: Vec<Option<Arc<TargetValidation>>>,
+    /// What was found wrong.
+    pub reports: Arc<Reports>,
+}
+
+impl Validation {
+    /// A target's.
+    #[must_use]
+    pub fn target(&self, at: usize) -> Option<&Arc<TargetValidation>> {
+        self.targets.get(at)?.as_ref()
+    }
+}

@@ -1,0 +1,279 @@
+//! One target: its blocks, the numbers of its writes, what its reads must find.
+
+use crate::reports::{Damage, FoundBy, Reports};
+use crate::states::{BlockState, BlockStates};
+use quantity::clock;
+use stamp::{BlockWriter, Expected, Reading, StampFlags, Version, WriteStamp, examine, is_right};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// The number by which a target is known in stamps: of its name, as it was given or as it is found (FNV-1a, scattered).
+#[must_use]
+pub fn device_id(name: &str) -> u64 {
+    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    stamp::payload::scatter(name.bytes().fold(0xcbf2_9ce4_8422_2325, hash))
+}
+
+/// How a target is validated.
+#[derive(Clone, Debug)]
+pub struct TargetRules {
+    /// Index in the plan.
+    pub target: usize,
+    /// [`device_id`] of its name.
+    pub device: u64,
+    /// Executions whose data may be there; this one first.
+    pub runs: Vec<u64>,
+    /// Bytes of the target.
+    pub size_bytes: u64,
+    /// Bytes of a block: a multiple of 512 of which all transfers and their addresses are multiples.
+    pub block_bytes: u64,
+    /// Ratio by which its data are to compress.
+    pub compress_ratio: f64,
+    /// What is in the stamps of all its writes.
+    pub flags: StampFlags,
+    /// Trimmed blocks read as zeroes; otherwise anything may be found there.
+    pub trims_read_zero: bool,
+    /// Blocks of which nothing is known must be what their stamps say; otherwise they are only counted.
+    pub checks_unknown: bool,
+}
+
+/// A write under way, on blocks that it has taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteHold {
+    /// Its number among the writes to its target.
+    pub sequence: u64,
+}
+
+/// What a check came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadOutcome {
+    /// All blocks are what they must be, as far as that is known.
+    Right,
+    /// One is not: read it again, past all caches, and call [`TargetValidation::report`].
+    Suspect,
+}
+
+/// What was checked of a target; all of these only grow.
+#[derive(Debug, Default)]
+pub struct CheckCounts {
+    /// Bytes that were read and had to be something.
+    pub checked_bytes: AtomicU64,
+    /// Bytes that were read and of which nothing was known.
+    pub unknown_bytes: AtomicU64,
+    /// Bytes that were stamped and written.
+    pub written_bytes: AtomicU64,
+    /// Damaged blocks.
+    pub damaged_blocks: AtomicU64,
+    /// Reads before and behind writes.
+    pub extra_reads: AtomicU64,
+    /// Operations that waited for a busy block.
+    pub deferred: AtomicU64,
+}
+
+/// The validation of one target. All methods may be called by many threads; the blocks of an operation are its caller's between
+/// [`take`](Self::take) and the release by [`written`](Self::written), [`trimmed`](Self::trimmed) or [`release`](Self::release).
+#[derive(Debug)]
+pub struct TargetValidation {
+    rules: TargetRules,
+    writer: BlockWriter,
+    states: BlockStates,
+    sequence: AtomicU64,
+    epoch: AtomicU32,
+    /// Seconds since 1970 at 0 of the clock.
+    wall_base_s: u64,
+    reports: Arc<Reports>,
+    counts: CheckCounts,
+}
+
+impl TargetValidation {
+    /// Of a target of which nothing is known yet.
+    #[must_use]
+    pub fn new(rules: TargetRules, reports: Arc<Reports>) -> Self {
+        let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let wall_base_s = wall.as_secs().saturating_sub(clock::now_ns() / 1_000_000_000);
+        let blocks = rules.size_bytes / rules.block_bytes.max(1);
+        Self {
+            writer: BlockWriter::new(rules.compress_ratio),
+            states: BlockStates::new(blocks),
+            sequence: AtomicU64::new(0),
+            epoch: AtomicU32::new(0),
+            wall_base_s,
+            reports,
+            counts: CheckCounts::default(),
+            rules,
+        }
+    }
+
+    /// Its rules.
+    #[must_use]
+    pub fn rules(&self) -> &TargetRules {
+        &self.rules
+    }
+
+    /// Its blocks.
+    #[must_use]
+    pub fn states(&self) -> &BlockStates {
+        &self.states
+    }
+
+    /// What was checked.
+    #[must_use]
+    pub fn counts(&self) -> &CheckCounts {
+        &self.counts
+    }
+
+    /// First block and number of blocks of a range.
+    fn blocks_of(&self, offset: u64, bytes: u64) -> (u64, u64) {
+        let block_bytes = self.rules.block_bytes;
+        let first = offset / block_bytes;
+        (first, offset.saturating_add(bytes).div_ceil(block_bytes) - first)
+    }
+
+    /// Takes the blocks of an operation; false: one of them is another operation's.
+    #[must_use]
+    #[inline]
+    pub fn take(&self, offset: u64, bytes: u64) -> bool {
+        let (first, count) = self.blocks_of(offset, bytes);
+        self.states.take(first, count)
+    }
+
+    /// Gives the blocks of a read, or of an operation that was not submitted, back.
+    #[inline]
+    pub fn release(&self, offset: u64, bytes: u64) {
+        let (first, count) = self.blocks_of(offset, bytes);
+        self.states.release(first, count);
+    }
+
+    /// Fills the buffer of a write to taken blocks.
+    #[inline]
+    pub fn stamp(&self, offset: u64, buffer: &mut [u8], writer: u16) -> WriteHold {
+        let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
+        let seconds = self.wall_base_s + clock::now_ns() / 1_000_000_000;
+        let write = WriteStamp {
+            flags: self.rules.flags,
+            run: self.rules.runs.first().copied().unwrap_or(0),
+            device: self.rules.device,
+            sequence,
+            writer,
+            epoch: self.epoch.load(Ordering::Acquire),
+            written_s: u32::try_from(seconds).unwrap_or(u32::MAX),
+        };
+        let block_bytes = self.rules.block_bytes;
+        self.writer.fill(buffer, (offset, block_bytes), &write, |address| {
+            self.states.get(address / block_bytes).next(sequence)
+        });
+        WriteHold { sequence }
+    }
+
+    /// A write came back; releases its blocks. Where it failed, what was there before, its own data, or parts of both may be found.
+    #[inline]
+    pub fn written(&self, offset: u64, bytes: u64, hold: WriteHold, is_done: bool) {
+        let (first, count) = self.blocks_of(offset, bytes);
+        if is_done {
+            self.counts.written_bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+        for block in first..first.saturating_add(count) {
+            let after = match (is_done, self.states.get(block)) {
+                (true, before) => BlockState::Known(before.next(hold.sequence)),
+                // Parts of it may be there, and nothing says which.
+                (false, BlockState::Known(before) | BlockState::AtLeast(before)) => BlockState::AtLeast(before),
+                (false, _) => BlockState::Unknown,
+            };
+            self.states.set(block, after);
+        }
+        self.states.release(first, count);
+    }
+
+    /// Checks what was read of taken blocks.
+    #[inline]
+    #[must_use]
+    pub fn check(&self, offset: u64, buffer: &[u8]) -> ReadOutcome {
+        let (mut checked, mut unknown, mut outcome) = (0, 0, ReadOutcome::Right);
+        for (address, block) in self.each(offset, buffer) {
+            match self.expected(address) {
+                None => unknown += block.len() as u64,
+                Some(expected) => {
+                    checked += block.len() as u64;
+                    if !is_right(block, &self.of(address, expected)) {
+                        outcome = ReadOutcome::Suspect;
+                    }
+                }
+            }
+        }
+        self.counts.checked_bytes.fetch_add(checked, Ordering::Relaxed);
+        self.counts.unknown_bytes.fetch_add(unknown, Ordering::Relaxed);
+        outcome
+    }
+
+    /// Reports every damaged block of taken ones, of which `first` was read first and `again` when they were read again. Gives how many
+    /// there are. A block that was right when it was read again stays known.
+    #[cold]
+    pub fn report(&self, offset: u64, first: &[u8], again: Option<&[u8]>, found_by: FoundBy) -> u64 {
+        let mut damaged = 0;
+        for (address, block) in self.each(offset, first) {
+            let Some(version) = self.expected(address) else { continue };
+            let expected = self.of(address, version);
+            if is_right(block, &expected) {
+                continue;
+            }
+            damaged += 1;
+            let within = usize::try_from(address - offset).unwrap_or(usize::MAX);
+            let again = again.and_then(|again| again.get(within..within + block.len()));
+            let finding = examine(&Reading { first: block, again }, &expected);
+            if !finding.is_transient {
+                self.states.set(address / self.rules.block_bytes, BlockState::Damaged);
+            }
+            let (t_ns, target, read) = (clock::now_ns(), self.rules.target, block.to_vec());
+            self.reports.add(Damage { t_ns, target, address, found_by, expected: version, finding, read });
+        }
+        self.counts.damaged_blocks.fetch_add(damaged, Ordering::Relaxed);
+        damaged
+    }
+
+    /// The blocks of a buffer with their addresses.
+    fn each<'a>(&self, offset: u64, buffer: &'a [u8]) -> impl Iterator<Item = (u64, &'a [u8])> {
+        let block_bytes = self.rules.block_bytes;
+        let whole = usize::try_from(block_bytes).unwrap_or(usize::MAX);
+        buffer.chunks(whole).enumerate().map(move |(at, block)| (offset + at as u64 * block_bytes, block))
+    }
+
+    fn of(&self, address: u64, version: Version) -> Expected<'_> {
+        let runs = if version == Version::Any { &[][..] } else { &self.rules.runs };
+        Expected { device: self.rules.device, runs, address, version }
+    }
+
+    /// What a block must be; `None`: that is not known.
+    #[inline]
+    fn expected(&self, address: u64) -> Option<Version> {
+        match self.states.get(address / self.rules.block_bytes) {
+            BlockState::Known(version) => Some(Version::Is(version)),
+            BlockState::AtLeast(version) => Some(Version::AtLeast(version)),
+            BlockState::Trimmed => self.rules.trims_read_zero.then_some(Version::Zeroes),
+            BlockState::Damaged => None,
+            BlockState::Unknown => self.rules.checks_unknown.then_some(Version::Any),
+        }
+    }
+
+    /// A trim came back; releases its blocks.
+    pub fn trimmed(&self, offset: u64, bytes: u64, is_done: bool) {
+        let (first, count) = self.blocks_of(offset, bytes);
+        let after = if is_done { BlockState::Trimmed } else { BlockState::Unknown };
+        (first..first.saturating_add(count)).for_each(|block| self.states.set(block, after));
+        self.states.release(first, count);
+    }
+
+    /// A flush is about to be submitted: what is written from here on belongs to the next epoch.
+    pub fn flushing(&self) -> u32 {
+        self.epoch.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// So many reads before or behind writes.
+    pub fn note_extra_read(&self) {
+        self.counts.extra_reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An operation had to wait for a busy block.
+    pub fn note_deferred(&self) {
+        self.counts.deferred.fetch_add(1, Ordering::Relaxed);
+    }
+}
