@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""What data validation catches: iodyno, fio and Vdbench beside each other on a disk that goes wrong in a known way.
+
+    bench/catch_table.py IODYNO FAULTFS [--size-mib N] [--share P] [--only FAULT[,FAULT]] [--tools iodyno,fio,vdbench] [--seed N]
+
+The disk is faultfs (fixtures/faultfs) below a loop device: the truth stays whole, faults are laid over it, and a list says which
+blocks still show one. Every tool writes the whole disk once, then every block once more in random order (Vdbench: random blocks for
+`--seconds`) while a share of the operations goes wrong, and then reads everything. Faults of reads go wrong while it is read.
+A row says how many blocks showed a fault when all was written (faults of reads: how many reads went wrong), how many blocks the tool
+reported, and its exit code. VDBENCH names Vdbench's script; without it, its columns are left out.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+WRITES = ["lost-write", "torn", "misdirect", "duplicate", "swap", "zero"]
+READS = ["bitrot", "stale-read", "misdirect-read"]
+METHODS = {"fio crc32c": ["--verify=crc32c"], "fio md5/512": ["--verify=md5", "--verify_interval=512"], "fio pattern": ["--verify=pattern", "--verify_pattern=%o"]}
+
+
+class Disk:
+    """faultfs with a loop device."""
+
+    def __init__(self, program, size):
+        self.place = tempfile.mkdtemp(prefix="catch-")
+        self.process = subprocess.Popen([program, self.place, "--size", str(size)], stdout=subprocess.DEVNULL)
+        self.disk = f"{self.place}/disk"
+        until = time.monotonic() + 20
+        while not os.path.exists(f"{self.place}/control") and time.monotonic() < until:
+            time.sleep(0.05)
+        self.loop = subprocess.run(["losetup", "--direct-io=on", "-f", "--show", self.disk], capture_output=True, text=True, check=True).stdout.strip()
+
+    def tell(self, command):
+        with open(f"{self.place}/control", "w") as file:
+            file.write(command + "\n")
+
+    def faults(self):
+        """(kind, offset, length, visible sectors) of each."""
+        found = []
+        with open(f"{self.place}/faults") as file:
+            for line in file:
+                words = line.split()
+                if len(words) >= 6 and words[0].isdigit():
+                    found.append((words[1], int(words[2]), int(words[3]), int(words[5])))
+        return found
+
+    def close(self):
+        subprocess.run(["losetup", "-d", self.loop], check=False)
+        subprocess.run(["umount", "-f", self.place], check=False)
+        self.process.terminate()
+        self.process.wait()
+        os.rmdir(self.place)
+
+
+def visible(disk, fault):
+    """Blocks that must be reported."""
+    faults = disk.faults()
+    if fault in READS:
+        return len({offset // 4096 for _, offset, _, _ in faults})
+    return len({offset // 4096 for _, offset, length, sectors in faults for offset in range(offset, offset + length, 4096) if sectors})
+
+
+def by_fio(disk, fault, method, options):
+    base = [f"--filename={disk.loop}", "--bs=4k", f"--size={options.size_mib}m", "--direct=1", "--ioengine=libaio", "--iodepth=16", *method]
+    subprocess.run(["fio", "--name=a", "--rw=write", "--do_verify=0", f"--randseed={options.seed}", *base], capture_output=True, check=True)
+    disk.tell(f"{fault} rate {options.share}" if fault != "none" else "quiet")
+    run = subprocess.run(
+        ["fio", "--name=b", "--rw=randwrite", "--verify_fatal=0", "--continue_on_error=verify", f"--randseed={options.seed + 1}", *base],
+        capture_output=True, text=True)
+    seen = visible(disk, fault)
+    places = re.findall(r"requested block: offset=(\d+)", run.stderr)
+    return seen, len({int(place) // 4096 for place in places}), run.returncode
+
+
+def file_of(disk, fault, options):
+    inject = f"echo {fault} rate {options.share} > {disk.place}/control" if fault != "none" else "true"
+    return f"""data_errors=100000
+sd=sd1,lun={disk.loop},openflags=o_direct,threads=8
+wd=fill,sd=sd1,rdpct=0,xfersize=4k,seekpct=eof
+wd=again,sd=sd1,rdpct=0,xfersize=4k,seekpct=rand
+wd=look,sd=sd1,rdpct=100,xfersize=4k,seekpct=eof
+rd=fill,wd=fill,iorate=max,elapsed=600,interval=1
+rd=again,wd=again,iorate=max,elapsed={options.seconds},interval=1,startcmd="{inject}"
+rd=look,wd=look,iorate=max,elapsed=600,interval=1
+"""
+
+
+def by_vdbench(disk, fault, options):
+    work = tempfile.mkdtemp(prefix="catch-vdb-")
+    with open(f"{work}/a.vdb", "w") as file:
+        file.write(file_of(disk, fault, options))
+    run = subprocess.run([os.environ["VDBENCH"], "-f", f"{work}/a.vdb", "-o", f"{work}/out", "-v"], capture_output=True, text=True)
+    seen = visible(disk, fault)
+    with open(f"{work}/out/errorlog.html", errors="replace") as file:
+        text = file.read()
+    places = re.findall(r"Key block lba: 0x([0-9a-f]+)", text)
+    return seen, len(set(places)), run.returncode
+
+
+def by_iodyno(disk, fault, options):
+    work = tempfile.mkdtemp(prefix="catch-io-")
+    with open(f"{work}/a.vdb", "w") as file:
+        file.write(file_of(disk, fault, options))
+    run = subprocess.run(
+        [options.iodyno, "run", f"{work}/a.vdb", "-o", f"{work}/out", "--verify", "--destroy", disk.loop, "--no-report", "--no-counters"],
+        capture_output=True, text=True)
+    seen = visible(disk, fault)
+    if run.returncode not in (0, 4):
+        sys.exit(run.stdout[-2000:] + run.stderr[-2000:])
+    rows = subprocess.run([options.iodyno, "export", f"{work}/out", "--table", "data_error", "--format", "csv"], capture_output=True, text=True).stdout
+    classes = {}
+    lines = rows.splitlines()
+    if lines:
+        head = lines[0].split(",")
+        for line in lines[1:]:
+            cells = line.split(",")
+            classes.setdefault(cells[head.index("class")], set()).add(cells[head.index("address")])
+    named = " ".join(f"{name} {len(places)}" for name, places in sorted(classes.items()))
+    return seen, len(set().union(*classes.values())) if classes else 0, run.returncode, named
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("iodyno")
+    parser.add_argument("faultfs")
+    parser.add_argument("--size-mib", type=int, default=64)
+    parser.add_argument("--share", default="0.005")
+    parser.add_argument("--seconds", type=int, default=8)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--tools", default="iodyno,fio,vdbench")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    wanted = [one for one in options.only.split(",") if one] or ["none", *WRITES, *READS]
+    tools = options.tools.split(",")
+    print("| fault | tool | blocks that show it | reported | exit code | named |\n|---|---|---|---|---|---|", flush=True)
+    for fault in wanted:
+        runs = []
+        if "iodyno" in tools:
+            runs.append(("iodyno", by_iodyno))
+        if "fio" in tools:
+            runs += [(name, lambda disk, fault, options, method=method: by_fio(disk, fault, method, options)) for name, method in METHODS.items()]
+        if "vdbench" in tools and "VDBENCH" in os.environ:
+            runs.append(("Vdbench -v", by_vdbench))
+        for name, run in runs:
+            disk = Disk(options.faultfs, options.size_mib << 20)
+            try:
+                disk.tell(f"seed {options.seed}")
+                seen, reported, code, *named = run(disk, fault, options)
+                print(f"| {fault} | {name} | {seen} | {reported} | {code} | {' '.join(named)} |", flush=True)
+            finally:
+                disk.close()
+
+
+main()
