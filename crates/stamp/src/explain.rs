@@ -56,7 +56,6 @@ impl Damaged<'_> {
 
     /// Writes that it may have been, the likeliest first.
     fn candidates(&self) -> Vec<SectorStamp> {
-        let own = self.own_words();
         let lenient = self.lenient();
         let mut all = vec![lenient];
         let mut add = |stamp: SectorStamp| {
@@ -77,11 +76,19 @@ impl Damaged<'_> {
         add(SectorStamp { device, address, version, ..lenient });
         for neighbour in self.neighbours {
             add(SectorStamp { kept_words: lenient.kept_words, ..*neighbour });
-            add(SectorStamp { kept_words: own, ..*neighbour });
             add(*neighbour);
         }
-        add(SectorStamp { kept_words: own, ..lenient });
+        let kept_words = self.own_words();
+        let by_length = all.clone().into_iter().map(|stamp| SectorStamp { kept_words, ..stamp });
+        // A write of which the end is missing looks like a shorter one, but for its checksum.
+        all.extend(by_length.filter(|stamp| self.has_checksum_of(stamp)));
         all
+    }
+
+    fn has_checksum_of(&self, stamp: &SectorStamp) -> bool {
+        let mut was = [0; SECTOR_BYTES];
+        stamp.write(&mut was);
+        self.sector[60..64] == was[60..64]
     }
 
     /// Its head, whatever it says, with what no write has put right.
