@@ -79,7 +79,8 @@ fn one(seed: u64, is_faulty: bool) -> Option<Tally> {
         }
     }
     disk.handle.control(if is_faulty { &rules } else { HARMLESS }).unwrap();
-    load(&mut disk, &mut random, lies && is_faulty);
+    let trims = 1 + 7 * u64::from(rules.contains("trim-kept"));
+    load(&mut disk, &mut random, trims, lies && is_faulty);
     // What rots in the second reading of a block is found in the next.
     for rules in ["", "quiet"] {
         disk.handle.control(rules).unwrap();
@@ -89,14 +90,14 @@ fn one(seed: u64, is_faulty: bool) -> Option<Tally> {
     Some(std::mem::take(&mut disk.tally))
 }
 
-fn load(disk: &mut Disk, random: &mut Random, lies: bool) {
+fn load(disk: &mut Disk, random: &mut Random, trims: u64, lies: bool) {
     for _ in 0..disk.shape.blocks * 2 {
         let first = random.below(disk.shape.blocks as u64) as usize;
         let range = disk.some(random, first);
         match random.below(20) {
-            0 if !lies => disk.trim(range),
+            trim if trim < trims && !lies => disk.trim(range),
             // The cache is told of before: what was read right must not be lost.
-            1..=8 if !lies => disk.read(range, FoundBy::Read),
+            8..=15 if !lies => disk.read(range, FoundBy::Read),
             _ => disk.write(range),
         }
     }
@@ -119,6 +120,7 @@ fn all(is_faulty: bool, usual: u64) -> Option<Tally> {
         }
         tally.add(one);
     }
+    tally.misnamed.iter().for_each(|line| println!("{line}"));
     println!("{seeds} disks; damaged blocks and how many of them had the right name:\n{}", tally.lines());
     Some(tally)
 }

@@ -152,7 +152,7 @@ impl Disk {
         assert!(damage.hex_view().lines().count() <= stamp::VIEW_LINES, "{}", damage.hex_view());
         let touching = self.touching(block);
         let is_short = read.chunks(512).any(|sector| sector.starts_with(&stamp::POISON));
-        let allowed = |one: &InjectedFault| self.is_name_of(block, one, finding.class, read);
+        let allowed = |one: &InjectedFault| self.is_name_of(block, one, finding.class, &damage.read);
         let words = || format!("block {block} of {length}: {touching:?}\n  {:?}: {}", finding.class, damage.found_words());
         // Wrong for one reason only: its name must be the right one.
         let kind = match touching.as_slice() {
@@ -169,7 +169,11 @@ impl Disk {
                 self.tally.misnamed.push(words());
             }
         } else {
-            let is_named = touching.iter().any(allowed) || is_short || finding.class == Class::ShortRead;
+            // What a disk reads wrong twice looks as if it were there.
+            let twice = |fault: Fault| touching.iter().filter(|one| one.fault == fault).count() > 1;
+            let is_twice = twice(Fault::StaleRead) && finding.class == Class::LostWrite
+                || twice(Fault::MisdirectRead) && finding.class == Class::MisdirectedWrite;
+            let is_named = touching.iter().any(allowed) || is_twice || is_short;
             self.tally.several.0 += 1;
             self.tally.several.1 += u64::from(is_named);
             if !is_named {
