@@ -272,5 +272,5 @@ fn bytes_of(sectors: usize) -> u64 {
 
 /// Sectors from one place to another.
 fn distance(from: usize, to: usize) -> i64 {
-    to as i64 - from as i64
+    (to as u64).wrapping_sub(from as u64).cast_signed()
 }

@@ -169,14 +169,15 @@ fn swapped_and_shifted_data() {
         let address = write.address + length as u64;
         let wide = [write.bytes(length), Written { address, ..write }.bytes(length)].concat();
         let bytes = 1 + random.below(511) as usize;
+        let far = i64::try_from(bytes).unwrap();
         if write.ratio == 1.0 && bytes < 400 {
             let finding = found(&wide[bytes..][..length], None, &expected);
             if sectors > 1 {
-                assert_eq!((finding.class, finding.shift), (Class::MisdirectedWrite, Some(-(bytes as i64))), "{length}");
+                assert_eq!((finding.class, finding.shift), (Class::MisdirectedWrite, Some(-far)), "{length}");
             }
             let behind = [vec![0; bytes], wide[..length - bytes].to_vec()].concat();
             let finding = found(&behind, None, &expected);
-            assert_eq!((finding.class, finding.shift), (Class::MisdirectedWrite, Some(bytes as i64)), "{length}");
+            assert_eq!((finding.class, finding.shift), (Class::MisdirectedWrite, Some(far)), "{length}");
         }
         if sectors < 2 {
             return;
@@ -214,7 +215,10 @@ fn short_reads_and_trimmed_blocks() {
         let bit = random.below(length as u64 * 8) as usize;
         flip(&mut zeroes, bit);
         let finding = found(&zeroes, None, &trimmed);
-        assert_eq!((finding.class, finding.sectors[bit / 4096].bits.as_slice()), (Class::BitRot, &[(bit % 4096) as u16][..]));
+        assert_eq!(
+            (finding.class, finding.sectors[bit / 4096].bits.as_slice()),
+            (Class::BitRot, &[(bit % 4096) as u16][..])
+        );
         let other = Written { address: write.address + length as u64, ..write }.bytes(length);
         assert_eq!(class(&other, None, &trimmed), Class::MisdirectedWrite);
     });

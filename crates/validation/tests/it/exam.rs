@@ -108,7 +108,7 @@ fn load(disk: &mut Disk, random: &mut Random, trims: u64, lies: bool) {
     }
 }
 
-/// Seeds from 0 on, as many as the variable says; without it, a few.
+/// Seeds from 0 on (`IODYNO_VALIDATION_FROM`), as many as `IODYNO_VALIDATION_SEEDS` says; without it, as usual.
 fn all(is_faulty: bool, usual: u64) -> Option<Tally> {
     let text = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let (seeds, from) = (text("IODYNO_VALIDATION_SEEDS").unwrap_or(usual), text("IODYNO_VALIDATION_FROM").unwrap_or(0));
@@ -139,6 +139,13 @@ fn all_that_a_disk_does_wrong_is_reported_by_its_name() {
     let Some(tally) = all(true, 60) else { return };
     has_passed(&tally);
     assert!(tally.all_damaged() > 200, "too little went wrong:\n{}", tally.lines());
+}
+
+#[test]
+#[ignore = "minutes: make soak"]
+fn soak_a_thousand_disks_that_go_wrong() {
+    let Some(tally) = all(true, 1000) else { return };
+    has_passed(&tally);
 }
 
 #[test]

@@ -153,7 +153,8 @@ impl Disk {
         let touching = self.touching(block);
         let is_short = read.chunks(512).any(|sector| sector.starts_with(&stamp::POISON));
         let allowed = |one: &InjectedFault| self.is_name_of(block, one, finding.class, &damage.read);
-        let words = || format!("block {block} of {length}: {touching:?}\n  {:?}: {}", finding.class, damage.found_words());
+        let words =
+            || format!("block {block} of {length}: {touching:?}\n  {:?}: {}", finding.class, damage.found_words());
         // Wrong for one reason only: its name must be the right one.
         let kind = match touching.as_slice() {
             [] if is_short => Some(("short read", finding.class == Class::ShortRead)),
@@ -162,7 +163,8 @@ impl Disk {
         };
         let kind = kind.filter(|_| is_right_again || is_visible);
         if let Some((kind, is_named)) = kind {
-            let is_named = is_named && (finding.class != Class::BitRot || has_these_bits(finding, &damage.read, &truth));
+            let is_named =
+                is_named && (finding.class != Class::BitRot || has_these_bits(finding, &damage.read, &truth));
             *self.tally.damaged.entry(kind).or_default() += 1;
             *self.tally.named.entry(kind).or_default() += u64::from(is_named);
             if !is_named {
@@ -211,9 +213,13 @@ impl Disk {
             Fault::Swap if length == 512 => class == Class::MisdirectedWrite,
             Fault::Swap => class == Class::SwappedSectors,
             Fault::Zero => class == Class::Zeroes,
-            Fault::Foreign => matches!(class, Class::Foreign | Class::OtherDevice | Class::OlderRun) && self.foreign == Some(class),
+            Fault::Foreign => {
+                matches!(class, Class::Foreign | Class::OtherDevice | Class::OlderRun) && self.foreign == Some(class)
+            }
             Fault::BitRot => class == Class::BitRot,
-            Fault::StaleRead => class == Class::StaleRead || truth.iter().all(|byte| *byte == 0) && class == Class::TrimmedData,
+            Fault::StaleRead => {
+                class == Class::StaleRead || truth.iter().all(|byte| *byte == 0) && class == Class::TrimmedData
+            }
             Fault::MisdirectRead => {
                 let is_zeroes = read.iter().all(|byte| *byte == 0);
                 class == if is_zeroes { Class::Zeroes } else { Class::MisdirectedRead }
@@ -234,7 +240,9 @@ impl Disk {
                 BlockState::AtLeast(_) | BlockState::Unknown => continue,
             };
             match (visible.contains(&block), is_reported) {
-                (true, false) => self.tally.missed.push(format!("block {block} at the end: {:?}", self.touching(block))),
+                (true, false) => {
+                    self.tally.missed.push(format!("block {block} at the end: {:?}", self.touching(block)))
+                }
                 (false, true) if !self.oracle.unlucky.contains(&block) => {
                     self.tally.alarms.push(format!("block {block} at the end: {:?}", self.touching(block)));
                 }
@@ -258,12 +266,13 @@ impl Disk {
             let victim = self.oracle.lasting.iter().find(|(at, seen)| **at != block && seen.as_slice() == truth);
             let home_state = home.map(|home| self.target.states().get(home as u64));
             let right = match (class, victim, home, home_state) {
-                (Class::LostWrite | Class::WriteWentAstray, Some((victim, _)), ..) => {
-                    Some(*class == Class::WriteWentAstray && other.is_some_and(|other| {
-                        let at = other as usize / length;
-                        at == *victim || self.oracle.lasting.get(&at).is_some_and(|seen| seen.as_slice() == truth)
-                    }))
-                }
+                (Class::LostWrite | Class::WriteWentAstray, Some((victim, _)), ..) => Some(
+                    *class == Class::WriteWentAstray
+                        && other.is_some_and(|other| {
+                            let at = other as usize / length;
+                            at == *victim || self.oracle.lasting.get(&at).is_some_and(|seen| seen.as_slice() == truth)
+                        }),
+                ),
                 (Class::MisdirectedWrite | Class::DuplicatedWrite, _, Some(home), Some(BlockState::Known(_))) => {
                     Some(*class == Class::DuplicatedWrite && *other == Some((home * length) as u64))
                 }
@@ -274,7 +283,9 @@ impl Disk {
                 self.tally.judged.1 += u64::from(right);
                 if !right {
                     let touching = self.touching(block);
-                    self.tally.misnamed.push(format!("judged: block {block} {class:?} {other:?}, home {home:?}: {touching:?}"));
+                    self.tally
+                        .misnamed
+                        .push(format!("judged: block {block} {class:?} {other:?}, home {home:?}: {touching:?}"));
                 }
             }
         }
@@ -283,9 +294,11 @@ impl Disk {
 
 /// Are the bits that a finding names those that differ from the truth, all of them?
 fn has_these_bits(finding: &BlockFinding, read: &[u8], truth: &[u8]) -> bool {
-    let named = finding.sectors.iter().enumerate().flat_map(|(place, sector)| {
-        sector.bits.iter().map(move |bit| place * 4096 + usize::from(*bit))
-    });
+    let named = finding
+        .sectors
+        .iter()
+        .enumerate()
+        .flat_map(|(place, sector)| sector.bits.iter().map(move |bit| place * 4096 + usize::from(*bit)));
     let differing = read.iter().zip(truth).enumerate().flat_map(|(at, (is, was))| {
         let differs = is ^ was;
         (0..8).filter(move |bit| differs >> bit & 1 != 0).map(move |bit| at * 8 + bit)

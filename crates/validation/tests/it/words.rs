@@ -47,5 +47,8 @@ fn each_damage_has_two_sentences() {
     let mut short = vec![0; 4096];
     stamp::poison(&mut short);
     short[..512].copy_from_slice(&new[..512]);
-    assert_eq!(told(&short, Some(&new)).1, format!("sector 0: right, {last}; sectors 1–7: not read; right when it was read again"));
+    assert_eq!(
+        told(&short, Some(&new)).1,
+        format!("sector 0: right, {last}; sectors 1–7: not read; right when it was read again")
+    );
 }
