@@ -91,6 +91,31 @@ impl DamageClass {
             Self::ReorderedAcrossFlush => "reordered_across_flush",
         }
     }
+
+    /// What it means, as a part of a sentence: `12 blocks: …`.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::BitRot => "single bits differ from what was written",
+            Self::TornWrite => "only a part of the last write is there",
+            Self::LostWrite => "an earlier write is there, the last one never came",
+            Self::StaleRead => "an earlier write was read, the last one when read again",
+            Self::MisdirectedWrite => "a write for another address is there",
+            Self::WriteWentAstray => "the last write is not there, but at another address",
+            Self::DuplicatedWrite => "a write for another address is there, too",
+            Self::MisdirectedRead => "data of another address were read, the right ones when read again",
+            Self::SwappedSectors => "sectors of the last write are at each other's places",
+            Self::OtherDevice => "data of another target are there",
+            Self::OlderRun => "data of an earlier execution are there",
+            Self::Foreign => "nothing that iodyno has stamped is there",
+            Self::Zeroes => "zeroes are there",
+            Self::TrimmedData => "trimmed data came back",
+            Self::ShortRead => "fewer bytes were read than were asked for",
+            Self::Corrupt => "data of iodyno are there, damaged beyond single bits",
+            Self::LostAfterFlush => "a write is gone although a flush behind it was acknowledged",
+            Self::ReorderedAcrossFlush => "a write before a flush is gone, and one behind it is there",
+        }
+    }
 }
 
 /// What was read of a block.

@@ -42,7 +42,7 @@ fn image(disk: &mut Disk, path: &Path, random: &mut Random) {
     let class = [Class::Foreign, Class::OtherDevice, Class::OlderRun][random.below(3) as usize];
     let (run, device) = if class == Class::OlderRun { (OLD_RUN, DEVICE) } else { (RUN, DEVICE + 1) };
     if class == Class::Foreign {
-        random.fill(&mut bytes);
+        bytes.iter_mut().for_each(|byte| *byte = random.next() as u8);
     } else {
         let other = validation(disk.shape, run, device, &Arc::new(Reports::default()));
         for (at, block) in bytes.chunks_mut(disk.shape.block_bytes).enumerate() {

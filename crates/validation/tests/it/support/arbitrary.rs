@@ -15,10 +15,6 @@ impl Random {
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
-
-    pub fn fill(&mut self, bytes: &mut [u8]) {
-        bytes.iter_mut().for_each(|byte| *byte = self.next() as u8);
-    }
 }
 
 /// A block of which parts were written, and parts are `bytes`; the rest follows from `choice`.
