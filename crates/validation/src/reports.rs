@@ -8,6 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// At most so many are kept with what was read; the others are counted.
 const KEPT_MAX: usize = 10_000;
+/// … and at most so many bytes of them at a time, until they are taken.
+const KEPT_BYTES_MAX: usize = 64 << 20;
 /// So many are judged together at the end; about 100 bytes each.
 const INDEX_MAX: usize = 200_000;
 
@@ -87,6 +89,8 @@ struct State {
     /// What was not taken yet.
     new: Vec<Damage>,
     kept: usize,
+    /// Bytes that were read of those.
+    new_bytes: usize,
     counts: BTreeMap<DamageClass, u64>,
     index: Vec<Indexed>,
     /// Those that the index has no room for.
@@ -107,15 +111,18 @@ impl Reports {
         } else {
             *state.beyond.entry(damage.finding.class).or_default() += 1;
         }
-        if state.kept < KEPT_MAX {
+        if state.kept < KEPT_MAX && state.new_bytes < KEPT_BYTES_MAX {
             state.kept += 1;
+            state.new_bytes += damage.read.len();
             state.new.push(damage);
         }
     }
 
     /// What was added since this was last asked, in the order in which it was found.
     pub fn take(&self) -> Vec<Damage> {
-        std::mem::take(&mut self.lock().new)
+        let mut state = self.lock();
+        state.new_bytes = 0;
+        std::mem::take(&mut state.new)
     }
 
     /// Judges all that was found together, once everything was read: links the two ends of writes that went astray, and groups what

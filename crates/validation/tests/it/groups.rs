@@ -74,3 +74,21 @@ fn both_ends_of_a_write_are_linked() {
     let judgement = reports.judge(|_, _| None);
     assert!(judgement.damages.iter().all(|damage| damage.class != Class::DuplicatedWrite));
 }
+
+#[test]
+fn memory_of_reports_has_a_bound() {
+    let reports = Arc::new(Reports::default());
+    let shape = Shape { block_bytes: 1 << 20, blocks: 4096, ratio: 1.0 };
+    let target = validation(shape, RUN, DEVICE, &reports);
+    let mut block = vec![0; 1 << 20];
+    for at in 0..80_u64 {
+        assert!(target.take(at << 20, 1 << 20));
+        let hold = target.stamp(at << 20, &mut block, 0);
+        target.written(at << 20, 1 << 20, hold, true);
+        assert_eq!(target.report(at << 20, &vec![0; 1 << 20], None, FoundBy::Sweep), 1);
+    }
+    assert_eq!(reports.take().len(), 64, "64 MiB of what was read, until it is taken");
+    let judgement = reports.judge(|_, _| None);
+    let [zeroes] = judgement.groups.as_slice() else { panic!("{:?}", judgement.groups) };
+    assert_eq!((zeroes.class, zeroes.blocks, zeroes.bytes, zeroes.range_count), (Class::Zeroes, 80, 80 << 20, 1));
+}
