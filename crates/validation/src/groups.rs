@@ -1,8 +1,5 @@
 //! Damaged blocks after the fact: the two ends of writes that went astray, and what happened to many blocks at once.
 
-use crate::reports::Damage;
-use crate::states::BlockState;
-use crate::target::TargetValidation;
 use stamp::{BlockFinding, DamageClass, SectorFault, Version};
 use std::collections::BTreeMap;
 
@@ -20,14 +17,14 @@ pub(crate) struct Indexed {
     class: DamageClass,
     is_transient: bool,
     expected: Version,
-    cause: Option<Cause>,
+    cause: Option<DamageCause>,
     /// Where on this target the data found belong, and their version.
     belongs: Option<(u64, u16)>,
 }
 
 /// What groups of one class differ in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
+pub enum DamageCause {
     /// The execution whose data were found.
     Run(u64),
     /// The device whose data were found.
@@ -49,7 +46,7 @@ pub struct JudgedDamage {
     pub is_transient: bool,
     /// The block at the other end of a write that went astray or was done twice.
     pub other: Option<u64>,
-    cause: Option<Cause>,
+    cause: Option<DamageCause>,
 }
 
 /// Blocks in a row.
@@ -69,7 +66,7 @@ pub struct DamageGroup {
     /// Index of the target in the plan.
     pub target: usize,
     /// Whose data were found, where they are another execution's or device's.
-    pub cause: Option<Cause>,
+    pub cause: Option<DamageCause>,
     /// How many, each as often as it was found.
     pub blocks: u64,
     /// Their bytes.
@@ -84,7 +81,7 @@ pub struct DamageGroup {
 
 /// All damages of an execution, judged together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Judgement {
+pub struct DamageOverview {
     /// Each, by target and address.
     pub damages: Vec<JudgedDamage>,
     /// By what happened: the largest first.
@@ -94,26 +91,25 @@ pub struct Judgement {
 }
 
 impl Indexed {
-    pub(crate) fn of(damage: &Damage) -> Self {
-        let finding = &damage.finding;
+    pub(crate) fn of(target: usize, bytes: usize, finding: &BlockFinding) -> Self {
         Self {
-            target: damage.target,
-            address: damage.address,
-            bytes: damage.read.len() as u64,
+            target,
+            address: finding.must.address,
+            bytes: bytes as u64,
             class: finding.class,
             is_transient: finding.is_transient,
-            expected: damage.expected,
+            expected: finding.must.version,
             cause: cause_of(finding),
             belongs: place_of(finding),
         }
     }
 }
 
-fn cause_of(finding: &BlockFinding) -> Option<Cause> {
+fn cause_of(finding: &BlockFinding) -> Option<DamageCause> {
     let with = |fault: SectorFault| finding.sectors.iter().find(|sector| sector.fault == Some(fault))?.origin;
     match finding.class {
-        DamageClass::OtherDevice => with(SectorFault::Device).map(|stamp| Cause::Device(stamp.device)),
-        DamageClass::OlderRun => with(SectorFault::Run).map(|stamp| Cause::Run(stamp.run)),
+        DamageClass::OtherDevice => with(SectorFault::Device).map(|stamp| DamageCause::Device(stamp.device)),
+        DamageClass::OlderRun => with(SectorFault::Run).map(|stamp| DamageCause::Run(stamp.run)),
         _ => None,
     }
 }
@@ -190,10 +186,10 @@ impl JudgedDamage {
 
 /// Groups what was judged, in order of targets and addresses.
 pub(crate) fn group(judged: &[JudgedDamage]) -> Vec<DamageGroup> {
-    let mut groups: BTreeMap<(usize, DamageClass, Option<Cause>), DamageGroup> = BTreeMap::new();
+    let mut groups: BTreeMap<(usize, DamageClass, Option<DamageCause>), DamageGroup> = BTreeMap::new();
     let mut causes: BTreeMap<(usize, DamageClass), usize> = BTreeMap::new();
     // Where the last range of a group ends.
-    let mut ends: BTreeMap<(usize, DamageClass, Option<Cause>), u64> = BTreeMap::new();
+    let mut ends: BTreeMap<(usize, DamageClass, Option<DamageCause>), u64> = BTreeMap::new();
     for damage in judged {
         let (target, class) = (damage.target, damage.class);
         let mut key = (target, class, damage.cause);
@@ -240,15 +236,4 @@ pub(crate) fn group(judged: &[JudgedDamage]) -> Vec<DamageGroup> {
     let mut groups: Vec<DamageGroup> = groups.into_values().collect();
     groups.sort_by_key(|group| (std::cmp::Reverse(group.blocks), group.target, group.class));
     groups
-}
-
-impl TargetValidation {
-    /// The version that a block has, where nothing wrong was found in it: what [`crate::Reports::judge`] asks for, once all was read.
-    #[must_use]
-    pub fn right_version(&self, address: u64) -> Option<u16> {
-        match self.states().get(address / self.rules().block_bytes.max(1)) {
-            BlockState::Known(version) => Some(version),
-            _ => None,
-        }
-    }
 }

@@ -6,12 +6,13 @@
 //! wrong goes to the [`Reports`], which keep the first so many and count all.
 
 mod groups;
+mod held;
 mod reports;
 mod states;
 mod target;
 mod words;
 
-pub use groups::{Cause, DamageGroup, DamageRange, JudgedDamage, Judgement, RANGES_MAX};
+pub use groups::{DamageCause, DamageGroup, DamageOverview, DamageRange, JudgedDamage, RANGES_MAX};
 pub use reports::{Damage, FoundBy, Reports};
 pub use states::{BlockState, BlockStates};
 pub use target::{CheckCounts, ReadOutcome, TargetRules, TargetValidation, WriteHold, device_id};

@@ -1,6 +1,6 @@
 //! What was found wrong.
 
-use crate::groups::{Indexed, Judgement, group, judge};
+use crate::groups::{DamageOverview, Indexed, group, judge};
 use crate::words;
 use stamp::{BlockFinding, DamageClass, hex_view};
 use std::collections::BTreeMap;
@@ -107,7 +107,7 @@ impl Reports {
         let mut state = self.lock();
         *state.counts.entry(damage.finding.class).or_default() += 1;
         if state.index.len() < INDEX_MAX {
-            state.index.push(Indexed::of(&damage));
+            state.index.push(Indexed::of(damage.target, damage.read.len(), &damage.finding));
         } else {
             *state.beyond.entry(damage.finding.class).or_default() += 1;
         }
@@ -128,13 +128,13 @@ impl Reports {
     /// Judges all that was found together, once everything was read: links the two ends of writes that went astray, and groups what
     /// happened to many blocks. `held` says of a block of a target, by its address, which version it has, where it was read and right
     /// ([`crate::TargetValidation::right_version`]).
-    pub fn judge(&self, held: impl Fn(usize, u64) -> Option<u16>) -> Judgement {
+    pub fn judge(&self, held: impl Fn(usize, u64) -> Option<u16>) -> DamageOverview {
         let (index, beyond) = {
             let state = self.lock();
             (state.index.clone(), state.beyond.clone())
         };
         let damages = judge(&index, held);
-        Judgement { groups: group(&damages), damages, beyond }
+        DamageOverview { groups: group(&damages), damages, beyond }
     }
 
     /// Damaged blocks of each class as it seemed when each was found, those that were not kept too.

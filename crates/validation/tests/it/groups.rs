@@ -3,7 +3,7 @@
 use crate::disk::{DEVICE, OLD_RUN, RUN, Shape, validation};
 use stamp::DamageClass as Class;
 use std::sync::Arc;
-use validation::{Cause, DamageRange, FoundBy, RANGES_MAX, Reports, TargetValidation};
+use validation::{DamageCause, DamageRange, FoundBy, RANGES_MAX, Reports, TargetValidation};
 
 const BLOCK: u64 = 4096;
 const SHAPE: Shape = Shape { block_bytes: 4096, blocks: 4096, ratio: 1.0 };
@@ -44,7 +44,7 @@ fn neighbours_with_the_same_damage_are_one_range() {
     let [lost, older] = judgement.groups.as_slice() else { panic!("{:?}", judgement.groups) };
     assert_eq!((lost.class, lost.blocks, lost.range_count), (Class::LostWrite, 1000, 1));
     assert_eq!(lost.ranges, [DamageRange { address: 100 * BLOCK, bytes: 1000 * BLOCK }]);
-    assert_eq!((older.class, older.cause, older.range_count), (Class::OlderRun, Some(Cause::Run(OLD_RUN)), 20));
+    assert_eq!((older.class, older.cause, older.range_count), (Class::OlderRun, Some(DamageCause::Run(OLD_RUN)), 20));
     assert_eq!(older.ranges.len(), RANGES_MAX);
     assert_eq!(reports.take().len(), 1020);
 }
