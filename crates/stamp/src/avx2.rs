@@ -58,7 +58,14 @@ fn fill(bytes: &mut [u8], seed: u64) {
 
 #[target_feature(enable = "avx2,sse4.2,pclmulqdq")]
 fn stamp_all(sectors: &mut [[u8; SECTOR_BYTES]], mut heads: WriteHeads<'_>) {
-    sectors.iter_mut().for_each(|sector| stamp(sector, &heads.next()));
+    let Some((mut before, others)) = sectors.split_first_mut() else { return };
+    lay_out(before, &heads.next());
+    for sector in others {
+        lay_out(sector, &heads.next());
+        seal(before);
+        before = sector;
+    }
+    seal(before);
 }
 
 #[target_feature(enable = "avx2,sse4.2,pclmulqdq")]
@@ -70,6 +77,12 @@ fn is_right(block: &[u8], wanted: &WantedHeads<'_>) -> bool {
 #[inline]
 fn stamp(sector: &mut [u8; SECTOR_BYTES], head: &Head) {
     lay_out(sector, head);
+    seal(sector);
+}
+
+#[target_feature(enable = "avx2,sse4.2,pclmulqdq")]
+#[inline]
+fn seal(sector: &mut [u8; SECTOR_BYTES]) {
     let crc = crc(sector);
     sector[60..64].copy_from_slice(&crc.to_le_bytes());
 }

@@ -8,7 +8,7 @@
 use crate::crc::MOVES;
 use crate::expected::WantedHeads;
 use crate::payload::{LANE_FACTOR, LANE_SEEDS, ROW_BYTES};
-use crate::sector::{Head, SECTOR_BYTES};
+use crate::sector::{Head, PAYLOAD_WORDS, SECTOR_BYTES};
 use crate::write::WriteHeads;
 use std::arch::x86_64::{
     __m512i, _mm_crc32_u64, _mm_cvtsi128_si64, _mm_extract_epi64, _mm_xor_si128, _mm256_castsi256_si128,
@@ -58,7 +58,7 @@ impl Token {
     }
 }
 
-#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,avx2,sse4.2")]
+#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,pclmulqdq,avx2,sse4.2")]
 #[inline]
 fn load<T: Copy>(row: &[T]) -> __m512i {
     assert!(size_of_val(row) == ROW_BYTES);
@@ -67,7 +67,7 @@ fn load<T: Copy>(row: &[T]) -> __m512i {
 }
 
 /// Row `at`.
-#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,avx2,sse4.2")]
+#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,pclmulqdq,avx2,sse4.2")]
 #[inline]
 fn store(sector: &mut [u8; SECTOR_BYTES], at: usize, x: __m512i) {
     let row = &mut sector[ROW_BYTES * at..ROW_BYTES * (at + 1)];
@@ -76,7 +76,7 @@ fn store(sector: &mut [u8; SECTOR_BYTES], at: usize, x: __m512i) {
 }
 
 /// The generators before the first row.
-#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,avx2,sse4.2")]
+#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,pclmulqdq,avx2,sse4.2")]
 #[inline]
 fn begin(seed: u64) -> __m512i {
     let own = _mm512_xor_si512(_mm512_set1_epi64(seed.cast_signed()), load(&LANE_SEEDS));
@@ -85,7 +85,7 @@ fn begin(seed: u64) -> __m512i {
 }
 
 /// The next row.
-#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,avx2,sse4.2")]
+#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,pclmulqdq,avx2,sse4.2")]
 #[inline]
 fn next(x: __m512i) -> __m512i {
     let x = _mm512_xor_si512(x, _mm512_slli_epi64::<13>(x));
@@ -93,7 +93,7 @@ fn next(x: __m512i) -> __m512i {
     _mm512_xor_si512(x, _mm512_slli_epi64::<17>(x))
 }
 
-#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,avx2,sse4.2")]
+#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,pclmulqdq,avx2,sse4.2")]
 fn fill(bytes: &mut [u8], seed: u64) {
     let mut x = begin(seed);
     let (sectors, rest) = bytes.as_chunks_mut::<SECTOR_BYTES>();
@@ -111,7 +111,7 @@ fn fill(bytes: &mut [u8], seed: u64) {
     }
 }
 
-#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,avx2,sse4.2")]
+#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,pclmulqdq,avx2,sse4.2")]
 fn stamp_all(sectors: &mut [[u8; SECTOR_BYTES]], mut heads: WriteHeads<'_>) {
     let common = load(&heads.common().words);
     let (groups, rest) = sectors.as_chunks_mut::<ABREAST>();
@@ -129,14 +129,14 @@ fn stamp_all(sectors: &mut [[u8; SECTOR_BYTES]], mut heads: WriteHeads<'_>) {
     }
 }
 
-#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,avx2,sse4.2")]
+#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,pclmulqdq,avx2,sse4.2")]
 fn stamp_one(sector: &mut [u8; SECTOR_BYTES], head: &Head) {
     stamp(std::array::from_mut(sector), &[*head], [load(&head.words)]);
 }
 
 /// A head of a write: its own words put between those that all have. A vector that is read from words just written waits until
 /// all before it is done.
-#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,avx2,sse4.2")]
+#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,pclmulqdq,avx2,sse4.2")]
 #[inline]
 fn first_row(common: __m512i, head: &Head) -> __m512i {
     let row = _mm512_mask_set1_epi64(common, 1 << 1, head.words[1].cast_signed());
@@ -147,33 +147,21 @@ fn first_row(common: __m512i, head: &Head) -> __m512i {
 /// Sectors that are made at the same time: within one, each row waits for the one before it.
 const ABREAST: usize = 4;
 
-#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,avx2,sse4.2")]
+#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,pclmulqdq,avx2,sse4.2")]
 #[inline]
 fn stamp<const N: usize>(sectors: &mut [[u8; SECTOR_BYTES]; N], heads: &[Head; N], firsts: [__m512i; N]) {
-    let zero = _mm512_setzero_si512();
-    let (mut sums, mut lanes, mut kept, mut any) = ([zero; N], [zero; N], [0; N], 0);
+    let mut sums = [_mm512_setzero_si512(); N];
     for n in 0..N {
         store(&mut sectors[n], 0, firsts[n]);
         sums[n] = moved(first_for_crc(firsts[n]), 0);
-        lanes[n] = begin(heads[n].seed);
-        kept[n] = u64::MAX.checked_shr(64 - heads[n].kept_words).unwrap_or(0);
-        any |= kept[n];
     }
-    if any == 0 {
-        for sector in sectors.iter_mut() {
-            for at in 1..8 {
-                store(sector, at, zero);
-            }
-        }
+    if heads.iter().all(|head| head.kept_words == u32::from(PAYLOAD_WORDS)) {
+        payload::<N, true>(sectors, heads, &mut sums);
+    } else if heads.iter().any(|head| head.kept_words > 0) {
+        payload::<N, false>(sectors, heads, &mut sums);
     } else {
-        for at in 1..8 {
-            for n in 0..N {
-                lanes[n] = next(lanes[n]);
-                #[expect(clippy::cast_possible_truncation, reason = "a bit for each word of the row")]
-                let row = _mm512_maskz_mov_epi64((kept[n] >> (8 * (at - 1))) as u8, lanes[n]);
-                store(&mut sectors[n], at, row);
-                sums[n] = _mm512_xor_si512(sums[n], moved(row, at));
-            }
+        for sector in sectors.iter_mut() {
+            (1..8).for_each(|at| store(sector, at, _mm512_setzero_si512()));
         }
     }
     for n in 0..N {
@@ -181,8 +169,36 @@ fn stamp<const N: usize>(sectors: &mut [[u8; SECTOR_BYTES]; N], heads: &[Head; N
     }
 }
 
+/// All behind the heads, and its part of the checksums; `IS_WHOLE`: nothing of it is zero.
+#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,pclmulqdq,avx2,sse4.2")]
+#[inline]
+fn payload<const N: usize, const IS_WHOLE: bool>(
+    sectors: &mut [[u8; SECTOR_BYTES]; N],
+    heads: &[Head; N],
+    sums: &mut [__m512i; N],
+) {
+    let mut lanes = [_mm512_setzero_si512(); N];
+    let mut kept = [u64::MAX; N];
+    for n in 0..N {
+        lanes[n] = begin(heads[n].seed);
+        if !IS_WHOLE {
+            kept[n] = u64::MAX.checked_shr(64 - heads[n].kept_words).unwrap_or(0);
+        }
+    }
+    for at in 1..8 {
+        for n in 0..N {
+            lanes[n] = next(lanes[n]);
+            #[expect(clippy::cast_possible_truncation, reason = "a bit for each word of the row")]
+            let mask = (kept[n] >> (8 * (at - 1))) as u8;
+            let row = if IS_WHOLE { lanes[n] } else { _mm512_maskz_mov_epi64(mask, lanes[n]) };
+            store(&mut sectors[n], at, row);
+            sums[n] = _mm512_xor_si512(sums[n], moved(row, at));
+        }
+    }
+}
+
 /// The first row as the checksum takes it: without itself, and with the ones before the sector.
-#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,avx2,sse4.2")]
+#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,pclmulqdq,avx2,sse4.2")]
 #[inline]
 fn first_for_crc(row: __m512i) -> __m512i {
     const ALL: u64 = u64::MAX;
@@ -192,7 +208,7 @@ fn first_for_crc(row: __m512i) -> __m512i {
 }
 
 /// Row `at` moved to the end of the sector, in four parts.
-#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,avx2,sse4.2")]
+#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,pclmulqdq,avx2,sse4.2")]
 #[inline]
 fn moved(row: __m512i, at: usize) -> __m512i {
     let by = load(&MOVES[8 * at..8 * at + 8]);
@@ -200,7 +216,7 @@ fn moved(row: __m512i, at: usize) -> __m512i {
 }
 
 /// The checksum of the sum of all rows.
-#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,avx2,sse4.2")]
+#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,pclmulqdq,avx2,sse4.2")]
 #[inline]
 fn reduce(sum: __m512i) -> u32 {
     let half = _mm256_xor_si256(_mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64::<1>(sum));
@@ -211,7 +227,7 @@ fn reduce(sum: __m512i) -> u32 {
     !crc
 }
 
-#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,avx2,sse4.2")]
+#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,pclmulqdq,avx2,sse4.2")]
 #[inline]
 fn crc(sector: &[u8; SECTOR_BYTES]) -> u32 {
     let (rows, _) = sector.as_chunks::<ROW_BYTES>();
@@ -222,7 +238,7 @@ fn crc(sector: &[u8; SECTOR_BYTES]) -> u32 {
     reduce(sum)
 }
 
-#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,avx2,sse4.2")]
+#[target_feature(enable = "avx512f,avx512dq,vpclmulqdq,pclmulqdq,avx2,sse4.2")]
 fn is_right(block: &[u8], wanted: &WantedHeads<'_>) -> bool {
     let mask = load(&wanted.mask);
     let _ = (mask, _mm512_test_epi64_mask);

@@ -125,7 +125,7 @@ impl SectorStamp {
     }
 
     /// The head as words.
-    fn head(&self) -> Head {
+    pub(crate) fn head(&self) -> Head {
         let common = HeadCommon::new(
             self.flags,
             self.run,

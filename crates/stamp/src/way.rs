@@ -136,3 +136,6 @@ fn stamp(sector: &mut [u8; SECTOR_BYTES], head: &Head) {
     let crc = crc::of_sector(sector);
     sector[60..64].copy_from_slice(&crc.to_le_bytes());
 }
+
+#[cfg(test)]
+mod tests;

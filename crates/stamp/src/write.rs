@@ -82,7 +82,7 @@ impl BlockWriter {
 
     /// Of the sector at this address.
     #[inline(always)]
-    fn kept_words(&self, address: u64) -> u8 {
+    pub(crate) fn kept_words(&self, address: u64) -> u8 {
         let sectors = UNIT_BYTES / 512;
         // Heads take their part of what is kept; the rest stands in the first sectors of a unit.
         let rest = self.kept_bytes.saturating_sub(sectors * 64);
