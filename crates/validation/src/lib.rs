@@ -6,6 +6,8 @@
 //! wrong goes to the [`Reports`], which keep the first so many and count all.
 
 mod reports;
+#[cfg(test)]
+mod right_blocks;
 mod states;
 mod target;
 
