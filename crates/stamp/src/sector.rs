@@ -40,7 +40,8 @@ pub const POISON: [u8; 16] = *b"iodyno: not read";
 const SEQUENCES: u64 = 0xffff_ffff_ffff;
 
 /// Words of 8 bytes behind the head.
-pub(crate) const PAYLOAD_WORDS: u8 = ((SECTOR_BYTES - HEAD_BYTES) / 8) as u8;
+pub(crate) const PAYLOAD_WORDS: u8 = 56;
+const _: () = assert!(PAYLOAD_WORDS as usize * 8 + HEAD_BYTES == SECTOR_BYTES);
 
 /// What kind of data a sector is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

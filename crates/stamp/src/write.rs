@@ -88,10 +88,7 @@ impl BlockWriter {
         let rest = self.kept_bytes.saturating_sub(sectors * 64);
         #[expect(clippy::cast_possible_truncation, reason = "below 8")]
         let before = (address / 512 % u64::from(sectors)) as u32 * 448;
-        let here = rest.saturating_sub(before).min(448);
-        #[expect(clippy::cast_possible_truncation, reason = "at most 56")]
-        let words = (here / 8) as u8;
-        words
+        (rest.saturating_sub(before).min(448) / 8) as u8
     }
 }
 

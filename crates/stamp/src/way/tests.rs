@@ -207,7 +207,7 @@ proptest! {
         (block_sectors, ratio) in (1..9_u64, prop_oneof![Just(1.0), Just(1.3), Just(2.0), Just(4.0), Just(100.0)]),
     ) {
         let (address, block_bytes) = (first * 512, block_sectors * 512);
-        let version = |address: u64| (address / block_bytes) as u16 ^ 0x1234;
+        let version = |address: u64| u16::try_from(address / block_bytes % 60_000).unwrap();
         let writer = BlockWriter::new(ratio);
         let mut plain = bytes(sectors * SECTOR_BYTES + rest);
         for (place, sector) in plain.as_chunks_mut::<SECTOR_BYTES>().0.iter_mut().enumerate() {
