@@ -7,8 +7,6 @@
 
 mod groups;
 mod reports;
-#[cfg(test)]
-mod right_blocks;
 mod states;
 mod target;
 mod words;
@@ -41,3 +39,6 @@ impl Validation {
         self.targets.get(at)?.as_ref()
     }
 }
+
+#[cfg(test)]
+mod right_blocks;
