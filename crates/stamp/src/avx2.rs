@@ -4,8 +4,8 @@
 //! the sums of the first three are moved to the end of the sector by a multiplication each.
 #![expect(unsafe_code, reason = "functions for some processors only are called from ones for all")]
 
-use crate::crc::MOVES;
 use crate::expected::WantedHeads;
+use crate::moves::MOVES;
 use crate::payload::fill_rows;
 use crate::sector::{Head, SECTOR_BYTES};
 use crate::way::lay_out;

@@ -5,8 +5,8 @@
 //! ([`MOVES`]), the products are added, and only the sum goes through the instruction for CRC-32C. No product waits for another.
 #![expect(unsafe_code, reason = "functions for some processors only are called from ones for all")]
 
-use crate::crc::MOVES;
 use crate::expected::WantedHeads;
+use crate::moves::MOVES;
 use crate::payload::{LANE_FACTOR, LANE_SEEDS, ROW_BYTES};
 use crate::sector::{Head, PAYLOAD_WORDS, SECTOR_BYTES, crc_field};
 use crate::write::WriteHeads;

@@ -15,6 +15,8 @@ mod diagnosis;
 mod expected;
 mod explain;
 mod hex;
+#[cfg(target_arch = "x86_64")]
+mod moves;
 pub mod payload;
 mod sector;
 mod syndrome;

@@ -42,7 +42,7 @@ impl Way {
         #[cfg(target_arch = "x86_64")]
         let fast = [avx2::Token::new().map(Kind::Avx2), avx512::Token::new().map(Kind::Avx512)];
         #[cfg(not(target_arch = "x86_64"))]
-        let fast = [];
+        let fast: [Option<Kind>; 0] = [];
         [Self::PORTABLE].into_iter().chain(fast.into_iter().flatten().map(Self)).collect()
     }
 
