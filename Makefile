@@ -9,7 +9,7 @@ OUT := $(or $(CARGO_TARGET_DIR),target)
 BIN := $(OUT)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo demo-amber-road build query test test-released test-build check fmt bench bench-trace bench-replay bench-record bench-top bench-honest bench-compare bench-files exam exam-quick soak fuzz web docs deps-build deps-test clean
+.PHONY: demo demo-amber-road build query test test-released test-build check fmt bench bench-trace bench-replay bench-record bench-top bench-honest bench-compare bench-files bench-stamping exam exam-quick soak fuzz web docs deps-build deps-test clean
 
 # Installs the packages of $(1) that are not there yet; silent when all are. What was removed and not purged is known to dpkg, and not there.
 define apt
@@ -103,6 +103,11 @@ bench-top: build deps-test
 bench-files: build deps-test
 	cargo build --release --locked -p engine --example tree_calls
 	bench/files.py "$(BIN)" "$(OUT)/release/examples/tree_calls" $(FLAGS)
+
+# GB/s of one core that stamps and checks validated data, in every way that the processor has.
+bench-stamping: deps-build
+	cargo build --release --locked -p validation --example stamping
+	"$(OUT)/release/examples/stamping"
 
 # How often `compare` calls equal loads different, and finds a change of 5 %: the tables of docs/compare.md. Simulated (ten minutes;
 # FLAGS=--quick: two), then real pairs on a quiet machine, as root (six minutes; FLAGS='--real N': N of each kind, '--real-only': these only).

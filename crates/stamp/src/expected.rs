@@ -1,6 +1,7 @@
 //! What may be read.
 
-use crate::sector::{SECTOR_BYTES, SectorStamp, is_intact};
+use crate::sector::{HEAD_BYTES, MAGIC_WORD, MARK_WORD, PAYLOAD_WORDS, SECTOR_BYTES, crc_field};
+use crate::way::Way;
 
 /// Which writes of a block may be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,27 +59,85 @@ fn is_same_or_newer(version: u16, than: u16) -> bool {
 #[inline]
 #[must_use]
 pub fn is_right(block: &[u8], expected: &Expected<'_>) -> bool {
-    let (sectors, rest) = block.as_chunks::<SECTOR_BYTES>();
+    is_right_by(Way::best(), block, expected)
+}
+
+/// As [`is_right`], in a certain way.
+#[must_use]
+pub fn is_right_by(way: Way, block: &[u8], expected: &Expected<'_>) -> bool {
     if expected.version == Version::Zeroes {
         return is_zero(block);
     }
-    let mut address = expected.address;
-    for sector in sectors {
-        let Some(stamp) = SectorStamp::read(sector) else { return false };
-        let is_ours = stamp.device == expected.device
-            && stamp.address == address
-            && expected.version.allows(stamp.version)
-            && (expected.runs.is_empty() || expected.runs.contains(&stamp.run));
-        if !is_ours || !is_intact(sector) {
-            return false;
+    way.is_right(block, &WantedHeads::new(expected))
+}
+
+/// The heads that the sectors of a block may have.
+pub(crate) struct WantedHeads<'a> {
+    /// Of the first sector …
+    pub(crate) words: [u64; HEAD_BYTES / 8],
+    /// … where these bits are set.
+    pub(crate) mask: [u64; HEAD_BYTES / 8],
+    /// Any of these executions; none: see the words.
+    runs: &'a [u64],
+    /// Several of them may be there; `None`: see the words.
+    version: Option<Version>,
+}
+
+impl<'a> WantedHeads<'a> {
+    fn new(expected: &Expected<'a>) -> Self {
+        const ALL: u64 = u64::MAX;
+        let mut words = [MAGIC_WORD, MARK_WORD, 0, expected.device, expected.address, 0, 0, 0];
+        let mut mask = [ALL, ALL >> 32, 0, ALL, ALL, 0, 0, 0];
+        let mut version = Some(expected.version);
+        if let Version::Is(only) = expected.version {
+            words[1] |= u64::from(only) << 48;
+            mask[1] |= u64::from(u16::MAX) << 48;
+            version = None;
         }
-        address = address.wrapping_add(SECTOR_BYTES as u64);
+        let mut runs = expected.runs;
+        if let [only] = runs {
+            (words[2], mask[2]) = (*only, ALL);
+            runs = &[];
+        }
+        Self { words, mask, runs, version }
     }
-    rest.is_empty()
+
+    /// Is a head right where several values of a field are? The other fields are seen by the words.
+    #[inline(always)]
+    pub(crate) fn others_hold(&self, sector: &[u8; SECTOR_BYTES]) -> bool {
+        let two = |at: usize| u16::from_le_bytes([sector[at], sector[at + 1]]);
+        // 65,536 sectors are stored as 0.
+        sector[13] <= PAYLOAD_WORDS
+            && two(52) <= two(54).wrapping_sub(1)
+            && self.version.is_none_or(|version| version.allows(two(14)))
+            && (self.runs.is_empty() || {
+                let (words, _) = sector.as_chunks::<8>();
+                self.runs.contains(&u64::from_le_bytes(words[2]))
+            })
+    }
+
+    /// Do all sectors of `block` have a right head, and the checksum that `crc` finds?
+    #[inline(always)]
+    pub(crate) fn hold(&self, block: &[u8], mut crc: impl FnMut(&[u8; SECTOR_BYTES]) -> u32) -> bool {
+        let (sectors, rest) = block.as_chunks::<SECTOR_BYTES>();
+        let mut address = self.words[4];
+        for sector in sectors {
+            let (words, _) = sector.as_chunks::<8>();
+            let word = |at: usize| u64::from_le_bytes(words[at]);
+            let differs = |at: usize| (word(at) ^ self.words[at]) & self.mask[at];
+            let wrong = differs(0) | differs(1) | differs(2) | differs(3) | (word(4) ^ address);
+            if wrong != 0 || !self.others_hold(sector) || crc(sector) != crc_field(sector) {
+                return false;
+            }
+            address = address.wrapping_add(SECTOR_BYTES as u64);
+        }
+        rest.is_empty()
+    }
 }
 
 /// Nothing but zeroes?
 pub(crate) fn is_zero(bytes: &[u8]) -> bool {
-    let (words, rest) = bytes.as_chunks::<64>();
-    words.iter().all(|word| *word == [0; 64]) && rest.iter().all(|byte| *byte == 0)
+    let (sectors, rest) = bytes.as_chunks::<SECTOR_BYTES>();
+    let are_zero = |bytes: &[u8]| bytes.iter().fold(0, |all, byte| all | byte) == 0;
+    sectors.iter().all(|sector| are_zero(sector)) && are_zero(rest)
 }

@@ -1,8 +1,26 @@
 //! Bytes that look random and follow from a seed.
 
-const LANES: usize = 8;
-const ROW_BYTES: usize = LANES * 8;
+use crate::way::Way;
+
+/// Generators side by side, a word of 8 bytes each.
+pub(crate) const LANES: usize = 8;
+pub(crate) const ROW_BYTES: usize = LANES * 8;
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What the seed of each generator differs by …
+pub(crate) const LANE_SEEDS: [u64; LANES] = lane_seeds();
+/// … before it is multiplied with this.
+pub(crate) const LANE_FACTOR: u64 = 0xd6e8_feb8_6659_fd93;
+
+const fn lane_seeds() -> [u64; LANES] {
+    let mut seeds = [0; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        seeds[lane] = (lane as u64 + 1).wrapping_mul(GOLDEN);
+        lane += 1;
+    }
+    seeds
+}
 
 /// Scatters all bits of `x` (the output function of SplitMix64 by Blackman and Vigna, public domain).
 #[inline]
@@ -13,12 +31,17 @@ pub fn scatter(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Fills whole rows of 64 bytes, by eight xorshift64 generators side by side, which the compiler turns into vector instructions. What
-/// is left of the last row stays as it is.
+/// Fills whole rows of 64 bytes, by eight xorshift64 generators side by side. What is left of the last row stays as it is.
 #[inline]
 pub fn fill(bytes: &mut [u8], seed: u64) {
-    let mut lanes: [u64; LANES] = std::array::from_fn(|lane| {
-        let x = (seed ^ (lane as u64 + 1).wrapping_mul(GOLDEN)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    Way::best().fill(bytes, seed);
+}
+
+/// As [`fill`], in whatever instructions the caller is compiled to: the compiler makes vectors of it.
+#[inline(always)]
+pub(crate) fn fill_rows(bytes: &mut [u8], seed: u64) {
+    let mut lanes = LANE_SEEDS.map(|own| {
+        let x = (seed ^ own).wrapping_mul(LANE_FACTOR);
         (x ^ (x >> 32)) | 1
     });
     let (rows, _) = bytes.as_chunks_mut::<ROW_BYTES>();

@@ -19,7 +19,7 @@
 //! | 60 … 64 | CRC-32C of the whole sector with these four bytes zero |
 
 use crate::payload;
-use crc_fast::{CrcAlgorithm, checksum};
+use crate::way::Way;
 
 /// First bytes of every sector that iodyno writes (except with a user's pattern), so that a target is known again.
 pub const SECTOR_MAGIC: [u8; 8] = *b"iodyno\0\x01";
@@ -36,8 +36,12 @@ pub const HEAD_BYTES: usize = 64;
 /// What stands at the beginning of each sector of a buffer before a read: a sector that still has it was not transferred.
 pub const POISON: [u8; 16] = *b"iodyno: not read";
 
+/// Numbers of writes end here.
+const SEQUENCES: u64 = 0xffff_ffff_ffff;
+
 /// Words of 8 bytes behind the head.
-const PAYLOAD_WORDS: u8 = ((SECTOR_BYTES - HEAD_BYTES) / 8) as u8;
+pub(crate) const PAYLOAD_WORDS: u8 = 56;
+const _: () = assert!(PAYLOAD_WORDS as usize * 8 + HEAD_BYTES == SECTOR_BYTES);
 
 /// What kind of data a sector is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,7 +109,7 @@ impl SectorStamp {
             run: eight(16),
             device: eight(24),
             address: eight(32),
-            sequence: eight(40) & 0xffff_ffff_ffff,
+            sequence: eight(40) & SEQUENCES,
             writer: two(46),
             epoch: four(48),
             place: two(52),
@@ -118,52 +122,87 @@ impl SectorStamp {
     /// The whole sector.
     #[inline]
     pub fn write(&self, sector: &mut [u8; SECTOR_BYTES]) {
-        let (head, rest) = sector.split_at_mut(HEAD_BYTES);
-        let kept = usize::from(self.kept_words.min(PAYLOAD_WORDS)) * 8;
-        if kept > 0 {
-            payload::fill(rest, self.seed());
-        }
-        rest[kept..].fill(0);
-        head[..8].copy_from_slice(&SECTOR_MAGIC);
-        head[8..12].copy_from_slice(&STAMP_MARK);
-        head[12] = self.flags.0;
-        head[13] = self.kept_words;
-        head[14..16].copy_from_slice(&self.version.to_le_bytes());
-        head[16..24].copy_from_slice(&self.run.to_le_bytes());
-        head[24..32].copy_from_slice(&self.device.to_le_bytes());
-        head[32..40].copy_from_slice(&self.address.to_le_bytes());
-        head[40..48].copy_from_slice(&(self.sequence & 0xffff_ffff_ffff | u64::from(self.writer) << 48).to_le_bytes());
-        head[48..52].copy_from_slice(&self.epoch.to_le_bytes());
-        head[52..54].copy_from_slice(&self.place.to_le_bytes());
-        #[expect(clippy::cast_possible_truncation, reason = "65,536 is stored as 0")]
-        head[54..56].copy_from_slice(&(self.write_sectors as u16).to_le_bytes());
-        head[56..60].copy_from_slice(&self.written_s.to_le_bytes());
-        head[60..64].fill(0);
-        let crc = crc_of(sector);
-        sector[60..64].copy_from_slice(&crc.to_le_bytes());
+        Way::best().stamp(sector, &self.head());
     }
 
-    /// What the bytes behind the head follow from.
-    #[inline]
-    fn seed(&self) -> u64 {
-        let place = self.address.rotate_left(23) ^ self.device;
-        payload::scatter(payload::scatter(self.run ^ self.sequence.rotate_left(16)) ^ place)
+    /// The head as words.
+    pub(crate) fn head(&self) -> Head {
+        let common = HeadCommon::new(
+            self.flags,
+            self.run,
+            self.device,
+            (self.sequence, self.writer),
+            self.epoch,
+            self.written_s,
+        );
+        common.of(self.kept_words, self.version, self.address, self.place, self.write_sectors)
+    }
+}
+
+/// Words of a head, and what the bytes behind it follow from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    /// The checksum, in the upper half of the last one, is zero.
+    pub(crate) words: [u64; HEAD_BYTES / 8],
+    /// Of the payload.
+    pub(crate) seed: u64,
+    /// Words behind the head that are not zero, at most 56.
+    pub(crate) kept_words: u32,
+}
+
+/// What the heads of all sectors of a write have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeadCommon {
+    /// All but the second, fifth and seventh are as in every head.
+    pub(crate) words: [u64; HEAD_BYTES / 8],
+    device: u64,
+    /// Of run and number of the write.
+    seed: u64,
+}
+
+/// Of the first word.
+pub(crate) const MAGIC_WORD: u64 = u64::from_le_bytes(SECTOR_MAGIC);
+/// Of the lower half of the second word.
+pub(crate) const MARK_WORD: u64 = u32::from_le_bytes(STAMP_MARK) as u64;
+
+impl HeadCommon {
+    pub(crate) fn new(
+        flags: StampFlags,
+        run: u64,
+        device: u64,
+        (sequence, writer): (u64, u16),
+        epoch: u32,
+        written_s: u32,
+    ) -> Self {
+        let second = MARK_WORD | u64::from(flags.0) << 32;
+        let write = sequence & SEQUENCES | u64::from(writer) << 48;
+        let words = [MAGIC_WORD, second, run, device, 0, write, u64::from(epoch), u64::from(written_s)];
+        Self { words, device, seed: payload::scatter(run ^ sequence.rotate_left(16)) }
+    }
+
+    /// The head of one of its sectors.
+    #[inline(always)]
+    pub(crate) fn of(&self, kept_words: u8, version: u16, address: u64, place: u16, write_sectors: u32) -> Head {
+        let mut words = self.words;
+        words[1] |= u64::from(kept_words) << 40 | u64::from(version) << 48;
+        words[4] = address;
+        // 65,536 is stored as 0.
+        words[6] |= u64::from(place) << 32 | u64::from(write_sectors) << 48;
+        let seed = payload::scatter(self.seed ^ address.rotate_left(23) ^ self.device);
+        Head { words, seed, kept_words: u32::from(kept_words.min(PAYLOAD_WORDS)) }
     }
 }
 
 /// Does a sector have the checksum that it says?
 #[must_use]
 pub fn is_intact(sector: &[u8; SECTOR_BYTES]) -> bool {
-    let mut bytes = *sector;
-    bytes[60..64].fill(0);
-    sector[60..64] == crc_of(&bytes).to_le_bytes()
+    Way::best().crc(sector) == crc_field(sector)
 }
 
+/// The checksum that it says.
 #[inline]
-fn crc_of(sector: &[u8; SECTOR_BYTES]) -> u32 {
-    #[expect(clippy::cast_possible_truncation, reason = "a checksum of 32 bits")]
-    let crc = checksum(CrcAlgorithm::Crc32Iscsi, sector) as u32;
-    crc
+pub(crate) fn crc_field(sector: &[u8; SECTOR_BYTES]) -> u32 {
+    u32::from_le_bytes([sector[60], sector[61], sector[62], sector[63]])
 }
 
 /// Marks each sector of a buffer as not read.

@@ -40,3 +40,6 @@ impl Validation {
         self.targets.get(at)?.as_ref()
     }
 }
+
+#[cfg(test)]
+mod right_blocks;

@@ -106,6 +106,8 @@ fn unsafe_code_stands_only_where_the_kernel_is_spoken_to() {
         "engine/src/uring_queue.rs",
         "iodyno/src/allocator.rs",
         "mapping/src/lib.rs",
+        "stamp/src/avx2.rs",
+        "stamp/src/avx512.rs",
         "trace/src/block/in_flight.rs",
         "trace/src/prefetch.rs",
         "trace/src/kernel_ring.rs",
