@@ -501,3 +501,60 @@ fn what_cannot_be_proved_is_refused() {
     let odd = proof(std::slice::from_ref(&spec), 1000, ValidationSettings::default());
     assert!(refusal(write(), &odd).contains("no multiples of 512"));
 }
+
+/// Prints operations per second of CPU time, plain and proved.
+#[test]
+#[ignore = "times: a measurement"]
+fn what_a_proof_costs() {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let cost = engine::own_cost();
+    println!("{cost}");
+    for (what, choice, bytes, read) in [
+        ("4 KiB reads", EngineChoice::Uring, 4 << 10, 1.0),
+        ("4 KiB writes", EngineChoice::Uring, 4 << 10, 0.0),
+        ("4 KiB half", EngineChoice::Uring, 4 << 10, 0.5),
+        ("4 KiB half, crew", EngineChoice::Sync, 4 << 10, 0.5),
+        ("64 KiB half", EngineChoice::Uring, 64 << 10, 0.5),
+    ] {
+        let spec = target("sd1", &folder.path().join("a"), 64 << 20, 32);
+        let mut load = mixed(read, 1.0 - read, 0.0, 0.0);
+        load.transfer = TransferSize::Fixed(bytes);
+        let mut run = run(vec![load]);
+        run.stop.operations = Some(if bytes > 8192 { 100_000 } else { 600_000 });
+        let bench = Bench { choice, workers: Some(1), ..Bench::new(vec![spec], run) };
+        let per_core = |validation: Option<&Validation>| {
+            let input = RunInput {
+                plan: &bench.plan,
+                run: &bench.plan.runs[0],
+                rate: bench.pace,
+                targets: &bench.targets,
+                trees: &[],
+                seed: 7,
+                varying_seed: 7,
+                data_seed: 7,
+                validation,
+                sweeps: false,
+            };
+            let options = EngineOptions { choice, workers: Some(1), errors_max: None };
+            let running = start(input, &options).unwrap();
+            while !running.finished() {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let harvest = running.finish(Duration::from_secs(60)).unwrap().harvest;
+            let cpu_ns: u64 = harvest.workers.iter().map(|worker| worker.cpu_user_ns + worker.cpu_sys_ns).sum();
+            let ops: u64 = harvest.lanes.iter().map(|lane| lane.ops).sum();
+            ops as f64 / cpu_ns as f64 * 1e9
+        };
+        let best = |validation: Option<&Validation>| (0..3).map(|_| per_core(validation)).fold(0.0, f64::max);
+        let (plain, proved) = (best(None), {
+            let fresh = proof(&bench.plan.targets, BLOCK, ValidationSettings::default());
+            let mut pass = fill();
+            pass.transfer = TransferSize::Fixed(64 << 10);
+            prove(&Bench::new(bench.plan.targets.clone(), crate::support::run(vec![pass])), &fresh);
+            let proved = best(Some(&fresh));
+            assert_eq!(fresh.reports.count(), 0);
+            proved
+        });
+        println!("{what}: plain {plain:.0}/s per core, proved {proved:.0}/s, {:.0} %", proved / plain * 100.0);
+    }
+}
