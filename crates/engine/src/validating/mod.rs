@@ -12,7 +12,7 @@ mod ring;
 mod sweep;
 
 pub(crate) use lane::LaneChecks;
-pub(crate) use refusals::{refuse, refuse_replay};
+pub(crate) use refusals::{refuse, refuse_replay, refuse_unopened};
 pub(crate) use ring::{AtSlot, NextStep};
 pub(crate) use sweep::Sweep;
 

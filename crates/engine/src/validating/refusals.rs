@@ -2,6 +2,7 @@
 
 use crate::{EngineError, RunInput};
 use plan::Workload;
+use std::path::Path;
 use target::TargetKind;
 use validation::TargetValidation;
 
@@ -27,6 +28,19 @@ pub(crate) fn refuse(input: &RunInput<'_>) -> Result<(), EngineError> {
         }
     }
     Ok(())
+}
+
+/// The same of a workload of a plan whose data is to be validated, before its targets are open.
+pub(crate) fn refuse_unopened(plan: &plan::Plan, workload: &Workload) -> Result<(), EngineError> {
+    let keeps_nothing = |at: &usize| {
+        let path = plan.targets.get(*at).map(|target| target.path.as_path());
+        path.is_some_and(|path| path == Path::new("/dev/null") || path == Path::new("/dev/zero"))
+    };
+    if plan.settings.validation.is_none() || workload.targets.iter().all(keeps_nothing) {
+        return Ok(());
+    }
+    let refused = |why: &str| EngineError::NotValidated { what: workload.name.clone(), why: why.to_string() };
+    of_workload(workload).map_or(Ok(()), |why| Err(refused(why)))
 }
 
 /// Why a workload's data cannot be proved on any target.

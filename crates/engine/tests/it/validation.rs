@@ -435,6 +435,42 @@ fn blocks_are_read_before_and_behind_their_writes() {
     }
 }
 
+/// Operations that did not come back may have written what they were to write, then or later.
+#[test]
+fn operations_that_are_given_up_are_no_damage() {
+    for choice in BOTH {
+        let Some((_mountpoint, disk, spec)) = faulty(64, 8) else { return };
+        let validation = proof(std::slice::from_ref(&spec), BLOCK, ValidationSettings::default());
+        let bench = Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![fill()])) };
+        prove(&bench, &validation);
+        disk.control("stall 3s").unwrap();
+        let input = RunInput {
+            plan: &bench.plan,
+            run: &bench.plan.runs[0],
+            rate: bench.pace,
+            targets: &bench.targets,
+            trees: &[],
+            seed: 8,
+            varying_seed: 8,
+            data_seed: 8,
+            validation: Some(&validation),
+            sweeps: false,
+        };
+        let running = start(input, &EngineOptions { choice, workers: Some(1), ..EngineOptions::default() }).unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        let unfinished = running.finish(Duration::from_millis(100)).unwrap().unfinished();
+        all_are_free(&validation);
+        let states = validation.target(0).unwrap().states();
+        let unsure = (0..64).filter(|block| matches!(states.get(*block), BlockState::AtLeast(_))).count() as u64;
+        assert_eq!(unsure, unfinished, "{choice:?}");
+        // The disk goes on before it answers this.
+        assert_eq!(sweep(&bench, &validation).errors, 0);
+        prove(&bench, &validation);
+        sweep(&bench, &validation);
+        assert_eq!(found(&validation), BTreeMap::new(), "{choice:?}");
+    }
+}
+
 #[test]
 fn jobs_are_proved_as_workloads_are() {
     let folder = scratch();
