@@ -188,8 +188,9 @@ impl RingWork for Blocks {
     #[inline]
     fn begin(&mut self, lanes: &mut Self::Lanes, slot: u32, issue: &Issue, memory: &mut IoBuffers) -> Entry {
         let operation = issue.operation;
-        if let Some(Some(chooser)) = self.priorities.get_mut(issue.lane as usize) {
-            self.chosen[slot as usize] = chooser.next(operation.op, operation.bytes);
+        if !self.chosen.is_empty() {
+            let chooser = self.priorities.get_mut(issue.lane as usize).and_then(Option::as_mut);
+            self.chosen[slot as usize] = chooser.and_then(|chooser| chooser.next(operation.op, operation.bytes));
         }
         if self.checks.is_some() && self.has_steps(issue) {
             let is_held = lanes.holds(issue);
