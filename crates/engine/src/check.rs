@@ -2,6 +2,7 @@
 
 use crate::EngineError;
 use crate::group::pattern_of;
+use crate::validating;
 use plan::generate::{
     ArrivalSchedule, ContentGenerator, GenerateError, GeneratorPart, JoinedStream, Operations, TargetGeometry,
     WriteVolume,
@@ -28,7 +29,11 @@ pub fn check(plan: &Plan, sizes_bytes: &[Option<u64>]) -> Vec<EngineError> {
         })
         .collect();
     for run in &plan.runs {
-        for workload in run.workloads.iter().filter(|workload| workload.load.is_blocks() && workload.replay.is_none()) {
+        for workload in run.workloads.iter().filter(|workload| workload.load.is_blocks()) {
+            validating::refuse_unopened(plan, workload).err().into_iter().for_each(&mut add);
+            if workload.replay.is_some() {
+                continue;
+            }
             addresses(plan, workload, &shapes, &mut |error| add(error.into()));
             times(run, workload).err().into_iter().for_each(|error| add(error.into()));
             if workload.mix.changes_data() && !contents.contains(&&workload.content) {

@@ -3,7 +3,8 @@
 //! [`start`] divides a run into groups that share nothing (`group`), gives each a worker (`uring_worker`, or a crew of
 //! threads in `sync`) with a `scheduler` that decides when something is issued and on which lane, and returns a
 //! [`RunningRun`] whose [`harvest`](RunningRun::harvest) ends an interval. What is issued, and how, a group's kind of work
-//! decides (`work`; `blocks`), for which its worker is compiled. Trees have threads of their own beside the groups (`tree_crew`). What a worker records lies in a buffer that the harvest
+//! decides (`work`; `blocks`), for which its worker is compiled. Where the data of blocks is proved, blocks have one operation at a
+//! time, and operations have steps before and behind their own (`validating`). Trees have threads of their own beside the groups (`tree_crew`). What a worker records lies in a buffer that the harvest
 //! exchanges for an empty one (`stats`), so neither waits for the other.
 //!
 //! *Due* is the schedule's time in an open loop, the time when the slot became free in a closed one; response time is
@@ -51,6 +52,8 @@ mod tree_trial;
 mod uring_memory;
 mod uring_queue;
 mod uring_worker;
+mod validated_lanes;
+mod validating;
 mod waiting;
 mod work;
 

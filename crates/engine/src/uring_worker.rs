@@ -15,7 +15,7 @@ use crate::shared::{Control, Status};
 use crate::stats::{Alike, RawIo, Slot};
 use crate::uring_queue::{Entry, Ring};
 use crate::work::Group;
-use crate::work::{Outcome, RingWork};
+use crate::work::{Outcome, RingWork, Timing};
 use plan::generate::Operation;
 use quantity::clock;
 use std::ops::ControlFlow;
@@ -39,6 +39,28 @@ const FAILURES_IN_A_ROW: u32 = 64;
 struct InFlight {
     issue: Issue,
     submitted_ns: u64,
+    /// When its own time was over, of one that went on behind it; 0: it did not.
+    over_ns: u64,
+}
+
+impl InFlight {
+    /// It goes on with an entry to which its own time stands so; true: that begins with it.
+    #[cold]
+    fn goes_on(&mut self, timing: Timing, now_ns: u64) -> bool {
+        if timing == Timing::IsOver {
+            self.over_ns = now_ns;
+        }
+        timing == Timing::Begins
+    }
+
+    /// It ends. Gives when it was submitted, later by what came behind its own time, which is no service.
+    #[inline]
+    fn ends(&mut self, now_ns: u64) -> u64 {
+        match std::mem::take(&mut self.over_ns) {
+            0 => self.submitted_ns,
+            over_ns => self.submitted_ns + now_ns.saturating_sub(over_ns),
+        }
+    }
 }
 
 /// What a worker thread owns.
@@ -59,6 +81,8 @@ pub(crate) struct Worker<W: RingWork> {
     batch: Vec<u32>,
     /// Slots whose operations go on, with their next entries.
     going_on: Vec<(u32, Entry)>,
+    /// Those of them whose own time begins when they are handed over.
+    beginning: Vec<u32>,
     handed_over: Handed,
 }
 
@@ -91,7 +115,7 @@ impl<W: RingWork> Worker<W> {
             let _ = ring.widen(depth);
         }
         let scheduler = Scheduler::new(&mut group, budget);
-        let idle = InFlight { issue: Issue::IDLE, submitted_ns: 0 };
+        let idle = InFlight { issue: Issue::IDLE, submitted_ns: 0, over_ns: 0 };
         Ok(Self {
             ring,
             memory,
@@ -107,6 +131,7 @@ impl<W: RingWork> Worker<W> {
             failures_in_a_row: 0,
             batch: Vec::with_capacity(BATCH as usize),
             going_on: Vec::new(),
+            beginning: Vec::new(),
             handed_over: Handed::default(),
         })
     }
@@ -187,7 +212,7 @@ impl<W: RingWork> Worker<W> {
         buffer.submit_calls += 1;
         let mut run: Option<Alike> = None;
         for slot in &self.batch {
-            let InFlight { issue, submitted_ns } = &mut self.slots[*slot as usize];
+            let InFlight { issue, submitted_ns, .. } = &mut self.slots[*slot as usize];
             *submitted_ns = stamp_ns;
             buffer.pending.begin(*slot as usize, pending(issue, stamp_ns));
             let one = alike(issue, stamp_ns, 0);
@@ -202,6 +227,15 @@ impl<W: RingWork> Worker<W> {
         }
         self.scheduler.handed_over(|job, count, in_flight| buffer.job(job).handed_over(count, in_flight));
         stamp_ns
+    }
+
+    /// Stamps those whose own time begins with an entry that is not their first.
+    #[cold]
+    fn stamp_again(&mut self) {
+        let stamp_ns = self.now_ns();
+        for slot in self.beginning.drain(..) {
+            self.slots[slot as usize].submitted_ns = stamp_ns;
+        }
     }
 
     /// Hands over the batch and sleeps as long as nothing is due; true when it slept.
@@ -222,6 +256,9 @@ impl<W: RingWork> Worker<W> {
             _ => (1, Some(NAP_NS / 20)),
         };
         let stamp_ns = if self.batch.is_empty() { now_ns } else { self.stamp() };
+        if !self.beginning.is_empty() {
+            self.stamp_again();
+        }
         self.ring.enter(want, timeout_ns).map_err(EngineError::system("submit to io_uring"))?;
         self.handed_over = Handed { stamp_ns, requests: self.batch.len(), waited: want > 0 };
         Ok(want > 0)
@@ -230,7 +267,18 @@ impl<W: RingWork> Worker<W> {
     /// Records everything that came back.
     fn reap(&mut self, now_ns: u64) -> u32 {
         let Self {
-            ring, memory, scheduler, work, slots, free, stats, failures_in_a_row, going_on, handed_over, ..
+            ring,
+            memory,
+            scheduler,
+            work,
+            slots,
+            free,
+            stats,
+            failures_in_a_row,
+            going_on,
+            handed_over,
+            beginning,
+            ..
         } = self;
         let mut buffer = stats.lock();
         buffer.wakeups += u64::from(handed_over.waited);
@@ -239,11 +287,16 @@ impl<W: RingWork> Worker<W> {
         let reaped = ring.reap(|tag, result| {
             #[expect(clippy::cast_possible_truncation, reason = "tags are slot numbers")]
             let slot = tag as u32;
-            let InFlight { issue, submitted_ns } = slots[slot as usize];
+            let in_flight = &mut slots[slot as usize];
+            let issue = in_flight.issue;
             let outcome = match work.completed(slot, &issue, result, memory) {
                 ControlFlow::Break(outcome) => outcome,
-                ControlFlow::Continue(entry) => return going_on.push((slot, entry)),
+                ControlFlow::Continue(entry) => {
+                    beginning.extend(in_flight.goes_on(work.timing(slot), now_ns).then_some(slot));
+                    return going_on.push((slot, entry));
+                }
             };
+            let submitted_ns = in_flight.ends(now_ns);
             buffer.pending.end(slot as usize);
             let Operation { op, offset, bytes } = issue.operation;
             if is_first && handed_over.requests > 1 && submitted_ns == handed_over.stamp_ns {

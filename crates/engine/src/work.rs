@@ -12,6 +12,7 @@ use crate::uring_queue::Entry;
 use plan::generate::{HeldKinds, Operation, OperationKind};
 use std::ops::ControlFlow;
 use std::os::fd::RawFd;
+use validation::WriteHold;
 
 /// What came of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,29 @@ pub(crate) enum Outcome {
     Failed(i32),
 }
 
+/// What an operation under way has of its target's validation, beside its blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Its data is stamped.
+    Write(WriteHold),
+    /// The epoch that ended with it.
+    Flush(u32),
+}
+
+/// How an operation's own time stands to the entry that comes next in its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// It goes on, or has not begun.
+    Unchanged,
+    /// It begins when the entry is handed over.
+    Begins,
+    /// It is over.
+    IsOver,
+}
+
 /// What the lanes of a group do next. One thread asks at a time: that of the ring, or the one that has the crew's lock.
 pub(crate) trait Lanes: Send + 'static {
     /// The lane's next operation; `None`: it has ended, now and for ever.
@@ -30,6 +54,14 @@ pub(crate) trait Lanes: Send + 'static {
     /// The same of a lane that is a part of a job, of none of the kinds that are held back; `anew`: its pass begins again.
     fn choose_for_job(&mut self, lane: usize, _held: HeldKinds, _anew: bool) -> Option<Operation> {
         self.choose(lane)
+    }
+
+    /// What the lane chose last is not issued.
+    fn refused(&mut self, _lane: usize) {}
+
+    /// Has an operation that is issued now all that it needs besides its slot? Asked once.
+    fn holds(&mut self, _: &Issue) -> bool {
+        true
     }
 
     /// Puts into `buffer` what the operation is to have there, before its time counts.
@@ -43,6 +75,21 @@ pub(crate) trait Work: Send + Sync + 'static {
 
     /// The kinds of operation that its lanes do, neighbours in the catalogue; statistics have room for these.
     const KINDS: &'static [OperationKind];
+
+    /// May an operation have steps before and behind its own time, in a thread of a crew: [`Work::ready`] and [`Work::settle`]?
+    fn has_steps(&self, _: &Issue) -> bool {
+        false
+    }
+
+    /// What comes before; an error is a negative errno, or how few bytes were moved, and ends the operation.
+    fn ready(&self, _: &Issue, _: &mut [u8], _is_held: bool) -> Result<Hold, i32> {
+        Ok(Hold::Nothing)
+    }
+
+    /// What comes behind; true: it took more I/O.
+    fn settle(&self, _: &Issue, _: &mut [u8], _: Hold, outcome: Outcome) -> (Outcome, bool) {
+        (outcome, false)
+    }
 
     /// Carries an operation out and waits for its end, in a thread of a crew; several do so at the same time.
     fn call(&self, issue: &Issue, buffer: &mut [u8]) -> Outcome;
@@ -74,6 +121,11 @@ pub(crate) trait RingWork: Work {
         result: i32,
         memory: &mut IoBuffers,
     ) -> ControlFlow<Outcome, Entry>;
+
+    /// How the time of the operation in this slot, which goes on, stands to its next entry.
+    fn timing(&self, _slot: u32) -> Timing {
+        Timing::Unchanged
+    }
 
     /// The I/O priority of the operation that has just ended in this slot, where it had one of its own.
     fn priority(&self, slot: u32) -> Option<u16>;

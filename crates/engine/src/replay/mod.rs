@@ -17,7 +17,7 @@ use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot};
 use crate::teams::{WorkerSet, WorkerThread};
 use crate::tree_crew::TreeCrew;
-use crate::{EngineError, RunInput, discard, group};
+use crate::{EngineError, RunInput, discard, group, validating};
 use discards::Discards;
 use plan::JobPlacement;
 use plan::generate::{ContentGenerator, GeneratorPart, OperationKind};
@@ -158,6 +158,7 @@ pub fn replay(
     let parts = Parts {
         teams: vec![team],
         trees: TreeCrew::default(),
+        validated: Vec::new(),
         commands,
         control,
         statuses,
@@ -172,6 +173,7 @@ pub fn replay(
 
 /// The targets of the run's workload.
 fn stages(input: &RunInput<'_>) -> Result<Vec<Stage>, EngineError> {
+    validating::refuse_replay(input)?;
     let workload = input.run.workloads.first().ok_or(EngineError::NotOpen(0))?;
     let stage = |plan_index: &usize| {
         let opened = input.targets.get(*plan_index).and_then(Option::as_ref);
