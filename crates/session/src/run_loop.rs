@@ -11,6 +11,7 @@ use crate::run_context::RunContext;
 use crate::steady::Watch;
 use crate::sync;
 use crate::sync::Syncing;
+use crate::validation::DataTally;
 use engine::{EngineOptions, IntervalHarvest, JobStatus, JobStatuses, LaneEnd, RunInput, RunningRun};
 use monitor::CounterReaders;
 use objectives::RunHalt;
@@ -48,6 +49,8 @@ pub(crate) enum Cause {
     Interrupted,
     /// More failed operations than the plan allows.
     Errors,
+    /// More failed operations and damaged blocks than the plan allows.
+    Damage,
     /// The `monitor=` file asked for it.
     Monitor,
 }
@@ -57,7 +60,7 @@ impl Cause {
     fn halt(self) -> Option<RunHalt> {
         match self {
             Self::Interrupted => Some(RunHalt::Interrupted),
-            Self::Errors => Some(RunHalt::Errors),
+            Self::Errors | Self::Damage => Some(RunHalt::Errors),
             Self::Done | Self::Monitor => None,
         }
     }
@@ -97,6 +100,8 @@ pub(crate) struct RunResult {
     pub(crate) executions: ExecutionTally,
     /// The first failure that is known with its place.
     pub(crate) first_failure: Option<String>,
+    /// What was wrong with the data.
+    pub(crate) data: DataTally,
 }
 
 /// Why the coordinator goes on.
@@ -135,6 +140,7 @@ struct Under<'a, 'b> {
     syncing: Syncing,
     executions: ExecutionTally,
     first_failure: Option<String>,
+    data: DataTally,
 }
 
 /// A stretch that counts in no figure, because iodyno itself did not run.
@@ -260,6 +266,7 @@ pub(crate) fn execute(
         syncing: Syncing::new(),
         executions,
         first_failure: None,
+        data: DataTally::begin(context.validation),
     };
     // What is due counts from here.
     under.spine.phase(context, first, PhaseEdge::Start, running.started_ns())?;
@@ -419,6 +426,10 @@ impl Under<'_, '_> {
             if running.has_too_many_errors() {
                 return Ok(Wake::Stopped(Cause::Errors));
             }
+            self.data.take(self.spine, self.context)?;
+            if self.has_too_much_damage() {
+                return Ok(Wake::Stopped(Cause::Damage));
+            }
             if running.finished() {
                 return Ok(Wake::Stopped(Cause::Done));
             }
@@ -540,6 +551,13 @@ impl Under<'_, '_> {
     /// Is there any load but commands?
     fn is_paced(&self) -> bool {
         self.context.run.paced_workloads().next().is_some()
+    }
+
+    /// More blocks are damaged than the plan allows, what failed before counted in. A sweep changes nothing, and goes on.
+    fn has_too_much_damage(&self) -> bool {
+        let RunContext { plan, validation, errors_before, sweeps, .. } = *self.context;
+        let damaged = validation.map_or(0, |validation| validation.reports.count());
+        damaged > 0 && !sweeps && damaged.saturating_add(errors_before) > plan.settings.errors_max
     }
 
     /// Errors and the monitor file, looked at once per interval.
@@ -717,6 +735,7 @@ impl Under<'_, '_> {
             // Before the totals, by which a run without this word is whole.
             self.spine.cut_short(self.context.run_index, halt)?;
         }
+        self.data.conclude(self.spine, self.context)?;
         self.spine.run_ended(&steps, &rows, &ends)?;
         if let Some(playback) = self.playback.take() {
             playback.finish(self.context, self.spine, cause != Cause::Done)?;
@@ -738,6 +757,7 @@ impl Under<'_, '_> {
             steady: self.steady.as_ref().map(|watch| watch.state(self.context.run_index)),
             executions: self.executions,
             first_failure: self.first_failure,
+            data: self.data,
         })
     }
 }
