@@ -206,7 +206,9 @@ pub(crate) fn execute(
     spine: &mut Spine<'_>,
     counters: &mut CounterReaders,
 ) -> Result<RunResult, SessionError> {
-    let first = if context.run.format {
+    let first = if context.sweeps {
+        LoadPhase::Verify
+    } else if context.run.format {
         LoadPhase::Format
     } else if context.run.warmup_ns > 0 {
         LoadPhase::Warmup
@@ -504,7 +506,7 @@ impl Under<'_, '_> {
         if let Some(paused) = &mut self.paused {
             paused.operations += harvest.lanes.iter().map(|lane| lane.ops + lane.errors).sum::<u64>();
         }
-        if self.phase == LoadPhase::Measure || self.phase == LoadPhase::Format {
+        if matches!(self.phase, LoadPhase::Measure | LoadPhase::Format | LoadPhase::Verify) {
             self.measured_ns += harvest.interval_ns;
         } else if self.phase == LoadPhase::Paused {
             self.paused_ns += harvest.interval_ns;
@@ -562,7 +564,7 @@ impl Under<'_, '_> {
 
     /// Errors and the monitor file, looked at once per interval.
     fn should_end(&self) -> Option<Cause> {
-        let sum = self.totals.sum(&[LoadPhase::Format, LoadPhase::Warmup, LoadPhase::Measure, LoadPhase::Paused]);
+        let sum = self.totals.sum(&[LoadPhase::Format, LoadPhase::Warmup, LoadPhase::Measure, LoadPhase::Verify, LoadPhase::Paused]);
         if self.context.errors_max().is_some_and(|most| sum.errors > most) {
             return Some(Cause::Errors);
         }
@@ -722,9 +724,13 @@ impl Under<'_, '_> {
         if cause == Cause::Done {
             self.statuses.close();
         }
-        let measured = self.totals.sum(&[LoadPhase::Measure, LoadPhase::Format]);
+        let measured = self.totals.sum(&[LoadPhase::Measure, LoadPhase::Format, LoadPhase::Verify]);
         let all = self.totals.sum(LoadPhase::ALL);
-        let phase = if self.context.run.format { LoadPhase::Format } else { LoadPhase::Measure };
+        let phase = match (self.context.sweeps, self.context.run.format) {
+            (true, _) => LoadPhase::Verify,
+            (false, true) => LoadPhase::Format,
+            (false, false) => LoadPhase::Measure,
+        };
         let ops_by_workload = self.totals.ops_by_workload(&phase, self.context.run.workloads.len());
         let stretch = self.spine.stretch(self.context, last_phase);
         let ends = self.totals.ends(&stretch, &finished, now_ns);
