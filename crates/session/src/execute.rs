@@ -529,7 +529,7 @@ impl Life<'_, '_> {
             sweeps: self.is_sweeping,
             directory: &self.request.directory,
             stop: self.stop,
-            errors_before: self.errors,
+            errors_before: self.errors + self.validation.as_ref().map_or(0, |validation| validation.reports.count()),
             logs: (&self.request.jobs, self.request.status_ns),
         };
         if (!run.format && !self.is_sweeping) || run.is_of_trees() {
