@@ -135,13 +135,14 @@ pub fn execute(
     }
     let writer = Writer::create(&request.directory, manifest)?;
     let origin_ns = writer.started_t_ns();
+    let runs_at_most = rounds::runs_at_most(plan) + usize::from(crate::validation::sweeps(validation.as_ref()));
     let mut life = Life {
         request,
         plan,
         targets,
         trees,
         made,
-        spine: Spine::new(writer, face, origin_ns, rounds::runs_at_most(plan), conditions),
+        spine: Spine::new(writer, face, origin_ns, runs_at_most, conditions),
         objectives,
         counters: CounterReaders::new(&plan_paths(plan), request.counters),
         options: EngineOptions { choice: request.engine, workers: request.workers, errors_max: None },

@@ -142,3 +142,8 @@ pub(crate) fn too_much_damage(title: &str, plan: &Plan, validation: Option<&Vali
     let limit = plan.settings.errors_max;
     format!("{title}: stopped, {} damaged (data_errors={limit})", words::are(damaged))
 }
+
+/// Is everything that was written to be read behind the last run?
+pub(crate) fn sweeps(validation: Option<&Validation>) -> bool {
+    validation.is_some_and(|validation| validation.settings.sweeps)
+}
