@@ -151,11 +151,19 @@ pub(crate) fn figure(facts: &RecordingFacts) -> Option<(String, String, Tone)> {
     let detail =
         format!("{} written, {} checked{covered}", bytes(|row| row.stamped_bytes), bytes(|row| row.checked_bytes));
     let (value, tone) = match damaged {
-        0 if known == 0 => ("nothing written".to_string(), Tone::Warning),
-        0 if swept.is_some_and(|swept| swept >= known) => ("no byte lost".to_string(), Tone::Plain),
-        0 => ("none found wrong".to_string(), Tone::Plain),
-        1 => ("1 block damaged".to_string(), Tone::Error),
-        damaged => (format!("{damaged} blocks damaged"), Tone::Error),
+        0 if known == 0 => ("unproved".to_string(), Tone::Warning),
+        0 => ("right".to_string(), Tone::Plain),
+        damaged => (format!("{damaged} wrong"), Tone::Error),
     };
-    Some((value, detail, tone))
+    let counted = if damaged > 0 { "blocks; " } else { "" };
+    Some((value, format!("{counted}{detail}"), tone))
+}
+
+/// What a sentence about the runs says of damaged blocks, behind a comma; nothing where there are none.
+pub(crate) fn words(facts: &RecordingFacts) -> String {
+    match newest(facts).iter().map(|row| row.damaged_blocks).sum::<i64>() {
+        0 => String::new(),
+        1 => ", 1 damaged block".to_string(),
+        damaged => format!(", {damaged} damaged blocks"),
+    }
 }

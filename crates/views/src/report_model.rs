@@ -385,6 +385,7 @@ fn sentence(facts: &RecordingFacts, runs: &[RunModel]) -> String {
         Some(_) => ", no errors".to_string(),
         None => ", errors not counted".to_string(),
     };
+    let failed = failed + &crate::data_views::words(facts);
     if best.summary.ops == 0.0 {
         return format!("No operation succeeded on {}{failed}.", place(facts));
     }

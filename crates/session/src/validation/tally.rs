@@ -74,7 +74,8 @@ impl DataTally {
         Ok(())
     }
 
-    /// The end of the run: what is proved of each target so far, and a sentence per class and target of what was wrong.
+    /// The end of the run: what is proved of each target so far, and a sentence per class and target of what was wrong. The verdict
+    /// says it of all runs, as an error.
     pub(crate) fn conclude(&mut self, spine: &mut Spine<'_>, context: &RunContext<'_>) -> Result<(), SessionError> {
         let Some(validation) = context.validation else { return Ok(()) };
         self.take(spine, context)?;
@@ -95,13 +96,13 @@ impl DataTally {
                 words::class_words(*class),
                 addresses.join(", ")
             );
-            spine.say(EventSeverity::Error, EventKind::Data, Some(context.title), Some(name), &sentence)?;
+            spine.say(EventSeverity::Info, EventKind::Data, Some(context.title), Some(name), &sentence)?;
         }
         let kept: u64 = self.classes.values().map(|tally| tally.blocks).sum();
         let unkept = (validation.reports.count() - self.damaged_before).saturating_sub(kept);
         if unkept > 0 {
             let sentence = format!("{}: {} damaged besides, and only counted", context.title, words::are(unkept));
-            spine.say(EventSeverity::Error, EventKind::Data, Some(context.title), None, &sentence)?;
+            spine.say(EventSeverity::Info, EventKind::Data, Some(context.title), None, &sentence)?;
         }
         Ok(())
     }
