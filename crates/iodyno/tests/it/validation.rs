@@ -85,7 +85,7 @@ fn what_another_program_writes_between_two_runs_is_named() {
     let data = scratch.path("data");
     let text = format!(
         "sd=sd1,lun={file},size=4m\nwd=wd1,sd=sd1,xfersize=8k,rdpct=0\nwd=wd2,sd=sd1,xfersize=8k,rdpct=100,seekpct=eof\n\
-         rd=rd1,wd=wd1,iorate=500,elapsed=1,interval=1\n\
+         rd=rd1,wd=wd1,iorate=500,elapsed=2,interval=1\n\
          rd=rd2,wd=wd2,iorate=max,elapsed=60,interval=1,startcmd=\"dd if=/dev/urandom of={file} bs=512 count=1 seek=104 conv=notrunc\"\n",
         file = data.display()
     );
@@ -137,9 +137,9 @@ fn more_damage_than_is_allowed_ends_the_run_and_calls_the_command() {
     let (data, told) = (scratch.path("data"), scratch.path("told"));
     let text = format!(
         "data_errors=\"touch {told}\"\nsd=sd1,lun={file},size=4m\nwd=wd1,sd=sd1,xfersize=8k,rdpct=0\n\
-         wd=wd2,sd=sd1,xfersize=8k,rdpct=100,seekpct=0\nrd=rd1,wd=wd1,iorate=500,elapsed=1,interval=1\n\
+         wd=wd2,sd=sd1,xfersize=8k,rdpct=100,seekpct=0\nrd=rd1,wd=wd1,iorate=500,elapsed=2,interval=1\n\
          rd=rd2,wd=wd2,iorate=max,elapsed=60,interval=1,startcmd=\"dd if=/dev/zero of={file} bs=1M count=2 conv=notrunc\"\n\
-         rd=rd3,wd=wd1,iorate=500,elapsed=1,interval=1\n",
+         rd=rd3,wd=wd1,iorate=500,elapsed=2,interval=1\n",
         file = data.display(),
         told = told.display()
     );
@@ -175,7 +175,7 @@ fn what_cannot_be_validated_is_refused_before_any_io() {
     std::fs::write(scratch.path("pattern"), [7; 512]).unwrap();
     let pattern = scratch.path("pattern").display().to_string();
     let base = |sd: &str, wd: &str| {
-        format!("sd=sd1,lun={file},size=4m{sd}\nwd=wd1,sd=sd1,xfersize=8k,rdpct=0{wd}\nrd=rd1,wd=wd1,iorate=10,elapsed=1\n")
+        format!("sd=sd1,lun={file},size=4m{sd}\nwd=wd1,sd=sd1,xfersize=8k,rdpct=0{wd}\nrd=rd1,wd=wd1,iorate=10,elapsed=2\n")
     };
     let cases = [
         (format!("pattern={pattern}\n{}", base("", "")), "no room for the stamps"),
@@ -184,7 +184,7 @@ fn what_cannot_be_validated_is_refused_before_any_io() {
         (base(",offset=100", ""), "multiples of 512"),
         (base(&format!("\nsd=sd2,lun={file},size=4m"), "").replace("sd=sd1,xfersize", "sd=sd*,xfersize"), "are the same"),
         (
-            format!("fsd=f1,anchor={file}.d,depth=1,width=1,files=1,size=4k\nfwd=w1,fsd=f1,operation=read\nrd=rd1,fwd=w1,fwdrate=1,elapsed=1\n"),
+            format!("fsd=f1,anchor={file}.d,depth=1,width=1,files=1,size=4k\nfwd=w1,fsd=f1,operation=read\nrd=rd1,fwd=w1,fwdrate=1,elapsed=2\n"),
             "cannot be validated yet",
         ),
     ];
@@ -203,7 +203,7 @@ fn what_cannot_be_validated_is_refused_before_any_io() {
 #[test]
 fn what_is_proved_is_chosen_by_flags() {
     let scratch = Scratch::new();
-    let text = parameters(&scratch.path("data"), ",size=1m").replace("elapsed=2", "elapsed=1");
+    let text = parameters(&scratch.path("data"), ",size=1m");
     let file = scratch.write("a.vdb", &text);
     let dry = ["run", file.to_str().unwrap(), "--dry-run", "--verify", "--verify-before-write"];
     let output = scratch.iodyno(&dry).run().unwrap().expect_code(0);
@@ -228,7 +228,7 @@ fn what_is_proved_is_chosen_by_flags() {
     let fio = [&["run", "--verify", "-o", "fio", "--output", "fio.txt"][..], &flags].concat();
     let output = scratch.iodyno(&fio).run().unwrap().expect_code(0);
     assert!(verdict(&output).ends_with("coverage 100 %: no byte was lost"), "{}", output.stderr);
-    let null = parameters(Path::new("/dev/null"), ",size=1m").replace("elapsed=2", "elapsed=1");
+    let null = parameters(Path::new("/dev/null"), ",size=1m");
     let output = run(&scratch, "null", &null, &["--verify"]).expect_code(0);
     assert!(verdict(&output).ends_with("nothing was proved"), "{}", output.stderr);
 }
