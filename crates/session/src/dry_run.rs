@@ -3,6 +3,7 @@
 use crate::dry_run_text::{folded, share};
 use crate::dry_run_trees::{self, TreeFinding};
 use crate::non_defaults::departures;
+use crate::sync::access_of;
 use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run, SteadyRounds, Workload};
 use quantity::text::{format_bytes, format_ns};
 use serde::Serialize;
@@ -110,8 +111,10 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     }
     lines.extend((!plan.trees.is_empty()).then(|| format!("trees ({}):", plan.trees.len())));
     lines.extend(plan.trees.iter().map(dry_run_trees::describe_tree));
-    let settings =
-        departures(&plan.settings, &["start_commands", "end_commands", "seed", "is_data_seeded", "is_seed_fresh"]);
+    let settings = departures(
+        &plan.settings,
+        &["start_commands", "end_commands", "seed", "is_data_seeded", "is_seed_fresh", "validation"],
+    );
     lines.push(format!(
         "settings: seed {}{}{}{settings}",
         plan.settings.seed,
@@ -121,6 +124,10 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
             _ => "",
         },
         if settings.is_empty() { "" } else { "; " }
+    ));
+    lines.extend(crate::validation::described(
+        plan,
+        &findings.iter().map(|finding| finding.size_bytes).collect::<Vec<_>>(),
     ));
     for (label, commands) in [("before", &plan.settings.start_commands), ("after", &plan.settings.end_commands)] {
         for command in commands {
@@ -157,6 +164,7 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     let mut obstacles: Vec<String> = plan.unsupported.iter().map(|what| what.sentence.clone()).collect();
     obstacles.extend(obstacle);
     obstacles.extend(crate::rates::check(&plan.runs).err().map(|error| error.to_string()));
+    obstacles.extend(crate::validation::mistakes(plan));
     obstacles.extend(engine::check_placement(plan).err().map(|error| error.to_string()));
     let sizes: Vec<Option<u64>> = findings.iter().map(|finding| finding.size_bytes).collect();
     obstacles.extend(engine::check(plan, &sizes).iter().map(ToString::to_string));
@@ -242,16 +250,6 @@ pub(crate) fn inspect_all(plan: &Plan, policy: &WritePolicy) -> (Vec<TargetFindi
     });
     let findings = findings.collect();
     (findings, refused)
-}
-
-/// Must the target with this index be opened for writing?
-pub(crate) fn access_of(plan: &Plan, index: usize) -> TargetAccess {
-    let writes =
-        plan.settings.format == Some(true)
-            || plan.runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload))).any(
-                |(run, workload)| workload.targets.contains(&index) && (run.format || workload.mix.changes_data()),
-            );
-    if writes { TargetAccess::Write } else { TargetAccess::Read }
 }
 
 /// Warm-up, measured time and rest of a run; `None` when it ends by itself.

@@ -3,8 +3,7 @@
 //! Reading a file that was never written measures the file system's way of making zeroes, so what a run creates or
 //! extends is written first, once, in order.
 
-use crate::dry_run::access_of;
-use crate::sync::all_flags_of;
+use crate::sync::{access_of, all_flags_of};
 use plan::{
     AddressOrder, AddressPattern, AddressRange, OfferedRate, OpMix, OpenFlags, Plan, RangeBound, Run, StopCondition,
     TargetSpec, TransferSize, Workload, WriteContent,
@@ -121,7 +120,7 @@ fn run_of(plan: &Plan, fills: &[Fill]) -> Option<Run> {
 }
 
 /// The asked transfer size, or the largest power of two that divides a range which is no multiple of it.
-fn transfer_bytes(asked: u64, range: &Range<u64>) -> u64 {
+pub(crate) fn transfer_bytes(asked: u64, range: &Range<u64>) -> u64 {
     let mut bytes = asked.max(512);
     while bytes > 512 && !(range.start.is_multiple_of(bytes) && range.end.is_multiple_of(bytes)) {
         bytes /= 2;
@@ -135,7 +134,7 @@ fn open_for(plan: &Plan, index: usize) -> Option<OpenFlags> {
 }
 
 /// The data of the first workload that uses the target, so that reads find what its writes would have left.
-fn content_for(plan: &Plan, index: usize) -> WriteContent {
+pub(crate) fn content_for(plan: &Plan, index: usize) -> WriteContent {
     plan.runs
         .iter()
         .flat_map(|run| &run.workloads)

@@ -18,6 +18,7 @@ use view::Drawing;
 use view::{Axis, Body, Scale, TableColumn, ViewData, ViewTable};
 use view::{TableReadError, Unit};
 use workload::probe::FileFold;
+use workload::validated;
 
 /// What kind of picture a view is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,7 +233,7 @@ const fn all(
     View { id, title, explanation, kind, compute: Compute::All(compute) }
 }
 
-static VIEWS: [View; 39] = [
+static VIEWS: [View; 42] = [
     all(
         "sweep.load_response",
         "Load and response time",
@@ -479,6 +480,27 @@ static VIEWS: [View; 39] = [
         ViewKind::Table,
         tables::objectives,
         "What each run had to achieve: a condition that came true is an objective missed.",
+    ),
+    all(
+        "recording.data_check",
+        "Data validation",
+        ViewKind::Table,
+        |facts| tables::drawing(validated::checks(&facts.data)),
+        "What was proved of each target's data (docs/validation.md): bytes that were stamped and written, bytes that were read and compared, and how many of the blocks that are known were read once more at the end.",
+    ),
+    all(
+        "recording.damage",
+        "Damage by class",
+        ViewKind::Table,
+        |facts| tables::drawing(validated::damage(&facts.data)),
+        "Blocks that were not what was written, by what happened to them (docs/validation.md).",
+    ),
+    all(
+        "recording.damaged_blocks",
+        "Damaged blocks",
+        ViewKind::Table,
+        |facts| tables::drawing(validated::blocks(&facts.data)),
+        "The first of them one by one; `iodyno export REC data_error` writes all, with the bytes that differ.",
     ),
     View {
         id: "recording.findings",

@@ -11,6 +11,7 @@ use recording::{LoadPhase, Manifest, PhaseEdge, Reader, RecordingState, Row, row
 use std::collections::BTreeMap;
 use view::{NamePattern, Selection, TableReadError};
 use workload::commands::{MeasuredCommand, executed_commands};
+use workload::validated::ValidatedData;
 
 /// Everything that the views are computed from.
 #[derive(Debug)]
@@ -45,6 +46,8 @@ pub struct RecordingFacts {
     pub commands: Vec<rows::CommandExecution>,
     /// What came of the objectives that the recording was made with.
     pub objectives: Vec<objectives::ObjectiveVerdict>,
+    /// What was proved of the data.
+    pub data: ValidatedData,
     /// Only these controllers.
     pub(crate) controllers: Option<NamePattern>,
     /// Is what stands for a run all of a recording without one?
@@ -151,6 +154,7 @@ impl RecordingFacts {
             pressure: with_rows(reader, |rows| rates::pressure(rows))?,
             events: reader.table::<rows::Event>()?,
             objectives: objectives::objectives(reader)?,
+            data: ValidatedData::read(reader)?,
             commands,
             controllers: None,
             is_without_runs: false,
@@ -277,9 +281,9 @@ impl RunFacts {
             && self.intervals.iter().all(|interval| interval.ops.iter().all(is_idle))
     }
 
-    /// Did it only fill the targets, or make the trees?
+    /// Did it only fill the targets, make the trees, or read at the end what was written?
     pub fn is_format(&self) -> bool {
-        self.title == "format" || self.main_phase() == LoadPhase::Format
+        self.title == "format" || matches!(self.main_phase(), LoadPhase::Format | LoadPhase::Verify)
     }
 
     /// Did it play a trace?
@@ -297,9 +301,9 @@ impl RunFacts {
         format!("{} {}", self.title, self.detail).trim_end().to_string()
     }
 
-    /// The phase that the summary is about: `measure`, for a filling run `format`, else whatever there is.
+    /// The phase that the summary is about: `measure`, for a filling run `format`, for the one that reads all at the end `verify`, else whatever there is.
     pub fn main_phase(&self) -> LoadPhase {
-        [LoadPhase::Measure, LoadPhase::Format, LoadPhase::Warmup]
+        [LoadPhase::Measure, LoadPhase::Format, LoadPhase::Verify, LoadPhase::Warmup]
             .into_iter()
             .find(|phase| {
                 self.intervals.iter().any(|interval| interval.phase == *phase)
