@@ -277,9 +277,9 @@ impl RunFacts {
             && self.intervals.iter().all(|interval| interval.ops.iter().all(is_idle))
     }
 
-    /// Did it only fill the targets, or make the trees?
+    /// Did it only fill the targets, make the trees, or read at the end what was written?
     pub fn is_format(&self) -> bool {
-        self.title == "format" || self.main_phase() == LoadPhase::Format
+        self.title == "format" || matches!(self.main_phase(), LoadPhase::Format | LoadPhase::Verify)
     }
 
     /// Did it play a trace?
@@ -297,9 +297,9 @@ impl RunFacts {
         format!("{} {}", self.title, self.detail).trim_end().to_string()
     }
 
-    /// The phase that the summary is about: `measure`, for a filling run `format`, else whatever there is.
+    /// The phase that the summary is about: `measure`, for a filling run `format`, for the one that reads all at the end `verify`, else whatever there is.
     pub fn main_phase(&self) -> LoadPhase {
-        [LoadPhase::Measure, LoadPhase::Format, LoadPhase::Warmup]
+        [LoadPhase::Measure, LoadPhase::Format, LoadPhase::Verify, LoadPhase::Warmup]
             .into_iter()
             .find(|phase| {
                 self.intervals.iter().any(|interval| interval.phase == *phase)

@@ -341,7 +341,7 @@ fn place(facts: &RecordingFacts) -> String {
     }
 }
 
-/// The measured runs: all but the filling ones; one in which every operation failed is one of them.
+/// The measured runs: all but the filling ones and the one that reads all at the end; one in which every operation failed is one of them.
 fn measured<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> impl Iterator<Item = &'a RunModel> {
     facts
         .runs
@@ -349,15 +349,18 @@ fn measured<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> impl Iterato
         .zip(runs)
         .filter(|(run, model)| {
             let has_failed = model.summary.errors.is_some_and(|errors| errors > 0.0);
-            run.main_phase() != LoadPhase::Format && (model.summary.ops > 0.0 || has_failed)
+            let is_beside = matches!(run.main_phase(), LoadPhase::Format | LoadPhase::Verify);
+            !is_beside && (model.summary.ops > 0.0 || has_failed)
         })
         .map(|pair| pair.1)
 }
 
-/// How many runs only filled the targets or did nothing, when there are any.
+/// How many runs only filled the targets, read all at the end, or did nothing, when there are any.
 fn beside(facts: &RecordingFacts, runs: &[RunModel]) -> Option<String> {
     let others = runs.iter().filter(|run| !run.is_of_commands).count() - measured(facts, runs).count();
-    (others > 0).then(|| several(others, "run") + " that filled the targets or did nothing")
+    let is_verified = facts.runs.iter().any(|run| run.main_phase() == LoadPhase::Verify);
+    let what = if is_verified { "filled the targets, read all at the end, or did nothing" } else { "filled the targets or did nothing" };
+    (others > 0).then(|| format!("{} that {what}", several(others, "run")))
 }
 
 fn fastest<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> Option<&'a RunModel> {
