@@ -6,12 +6,15 @@
 //! wrong goes to the [`Reports`], which keep the first so many and count all.
 
 mod groups;
+mod journal;
+mod recovered;
 mod reports;
 mod states;
 mod target;
 mod words;
 
 pub use groups::{Cause, DamageGroup, DamageRange, JudgedDamage, Judgement, RANGES_MAX};
+pub use journal::{RecoveredStates, TargetJournal};
 pub use reports::{Damage, FoundBy, Reports};
 pub use states::{BlockState, BlockStates};
 pub use target::{CheckCounts, ReadOutcome, TargetRules, TargetValidation, WriteHold, device_id};
