@@ -1,0 +1,6 @@
+//! Crashes: power cuts of a disk with a volatile cache, and `kill -9` of a process that writes. What is read afterwards is compared with
+//! what the journal promises: nothing else is reported, and everything that the disk lost against its word is.
+
+mod kill;
+mod load;
+mod power;
