@@ -23,6 +23,8 @@ const BATCH_BYTES: usize = 4096;
 const BATCH_TIME: Duration = Duration::from_millis(5);
 /// What is written is made durable at the latest after so long, without a flush.
 const SYNC_NS: u64 = 1_000_000_000;
+/// A journal that is held all this time is being written.
+const HELD_LOOKS: u32 = 40;
 /// Blocks of a part of a checkpoint.
 const PART_BLOCKS: usize = 8192;
 
@@ -63,7 +65,8 @@ pub trait StateSource {
     /// How many blocks there are.
     fn blocks(&self) -> u64;
     /// Adds the states of at most `count` blocks from `first` on to `states`: 0 unknown, 1 trimmed, 2 damaged, otherwise a version, with
-    /// bit 14 where newer ones may be there too. Nothing: all of them are unknown.
+    /// bit 14 where newer ones may be there too, as where a write is under way (0 where it was trimmed before). Nothing: all of them are
+    /// unknown.
     fn states(&self, first: u64, count: usize, states: &mut Vec<u16>);
 }
 
@@ -73,6 +76,8 @@ pub trait StateSource {
 pub struct Journal {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Held by whoever makes a checkpoint.
+    checkpointing: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -202,7 +207,7 @@ impl Journal {
         let path = shared.folder.path().to_path_buf();
         let started = std::thread::Builder::new().name("journal".to_string()).spawn(move || of_thread.run());
         let thread = started.map_err(JournalError::io("start the thread of", &path))?;
-        Ok(Self { shared, thread: Mutex::new(Some(thread)) })
+        Ok(Self { shared, thread: Mutex::new(Some(thread)), checkpointing: Mutex::new(()) })
     }
 
     /// A write was done: blocks from `first` on have the versions that `version` gives. To be called when they have these in the states
@@ -305,11 +310,12 @@ impl Journal {
     }
 
     /// Writes the states of all targets into a new segment. Segments before it are removed when a flush of each target that was submitted
-    /// behind this call was acknowledged. Does nothing while an earlier checkpoint waits for its flushes.
+    /// behind this call was acknowledged. Does nothing while an earlier checkpoint is made or waits for its flushes.
     ///
     /// # Errors
     /// The new segment cannot be made. The journal goes on in the old one.
     pub fn checkpoint(&self, sources: &[&dyn StateSource]) -> Result<(), JournalError> {
+        let Ok(_only) = self.checkpointing.try_lock() else { return Ok(()) };
         let mut header = {
             let inner = self.shared.lock();
             if inner.checkpoint.is_some() || inner.failure.is_some() || inner.is_closed {
@@ -603,8 +609,18 @@ fn make_segment(folder: &Folder, header: &SegmentHeader) -> Result<(File, u64), 
     Ok((file, bytes.len() as u64))
 }
 
-/// Is the last segment held by a process that writes it?
+/// Is the last segment held by a process that writes it? One that is about to end, or to become another program, may hold it for a
+/// moment.
 pub(crate) fn is_held(segment: &Segment) -> bool {
-    let tried = flock(segment.file(), FlockOperation::NonBlockingLockShared);
-    tried == Err(rustix::io::Errno::WOULDBLOCK)
+    let is_held = || {
+        let tried = flock(segment.file(), FlockOperation::NonBlockingLockShared);
+        tried == Err(rustix::io::Errno::WOULDBLOCK)
+    };
+    for _ in 0..HELD_LOOKS {
+        if !is_held() {
+            return false;
+        }
+        std::thread::sleep(BATCH_TIME);
+    }
+    is_held()
 }

@@ -105,6 +105,21 @@ impl Floors {
         all && rest.is_empty()
     }
 
+    /// What a block that is right turned out to hold, where it is all of one write, or empty; `None`: parts of several.
+    pub(crate) fn learned(block: &[u8]) -> Option<BlockState> {
+        let (sectors, _) = block.as_chunks::<SECTOR_BYTES>();
+        let first = SectorStamp::read(sectors.first()?);
+        let Some(first) = first else {
+            return block.iter().all(|byte| *byte == 0).then_some(BlockState::Trimmed);
+        };
+        let is_same = |sector: &[u8; SECTOR_BYTES]| {
+            SectorStamp::read(sector).is_some_and(|stamp| {
+                (stamp.run, stamp.sequence, stamp.version) == (first.run, first.sequence, first.version)
+            })
+        };
+        sectors.iter().all(is_same).then_some(BlockState::Known(first.version))
+    }
+
     /// May a sector of this write be there?
     fn allows(&self, stamp: &SectorStamp, floor: Floor, state: BlockState, rules: &TargetRules) -> bool {
         if rules.runs.first() == Some(&stamp.run) {

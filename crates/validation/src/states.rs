@@ -140,8 +140,8 @@ impl BlockStates {
     }
 
     /// Adds the states of `count` blocks from `first` on to `codes`, as numbers of two bytes that do not change from version to version:
-    /// 0 unknown, 1 trimmed, 2 damaged, otherwise a version, with bit 14 where newer ones may be there too. Nothing where all are
-    /// unknown.
+    /// 0 unknown, 1 trimmed, 2 damaged, otherwise a version, with bit 14 where newer ones may be there too: an operation that has the
+    /// block may be a write. Nothing where all are unknown.
     pub fn codes(&self, first: u64, count: usize, codes: &mut Vec<u16>) {
         let end = first.saturating_add(count as u64).min(self.blocks);
         let is_there = |block: u64| {
@@ -151,7 +151,13 @@ impl BlockStates {
         if (first..end).step_by(CHUNK).chain(end.checked_sub(1)).all(|block| is_there(block).is_none()) {
             return;
         }
-        codes.extend((first..end).map(|block| self.get(block).bits()));
+        codes.extend((first..end).map(|block| match self.cell(block).map_or(0, |cell| cell.load(Ordering::Acquire)) {
+            bits if bits & BUSY == 0 => bits,
+            bits => match BlockState::of(bits) {
+                BlockState::Known(version) | BlockState::AtLeast(version) => BlockState::AtLeast(version).bits(),
+                _ => UNKNOWN,
+            },
+        }));
     }
 
     /// Calls `act` with each block that may be newer than is known.

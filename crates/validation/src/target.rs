@@ -290,6 +290,9 @@ impl TargetValidation {
                     checked += block.len() as u64;
                     if !floors.is_right(block, address, floor, self.states.get(at), &self.rules) {
                         outcome = ReadOutcome::Suspect;
+                    } else if let Some(learned) = Floors::learned(block) {
+                        self.states.set(at, learned);
+                        floors.forget(at);
                     }
                     continue;
                 }
