@@ -28,8 +28,8 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
-use validation::Validation;
 use target::{InspectionFinding, OpenTarget, TargetError, TargetKind, WritePolicy};
+use validation::Validation;
 
 /// Everything that a `run` command needs to know.
 pub struct RunRequest {
@@ -135,13 +135,14 @@ pub fn execute(
     }
     let writer = Writer::create(&request.directory, manifest)?;
     let origin_ns = writer.started_t_ns();
+    let runs_at_most = rounds::runs_at_most(plan) + usize::from(crate::validation::sweeps(validation.as_ref()));
     let mut life = Life {
         request,
         plan,
         targets,
         trees,
         made,
-        spine: Spine::new(writer, face, origin_ns, rounds::runs_at_most(plan), conditions),
+        spine: Spine::new(writer, face, origin_ns, runs_at_most, conditions),
         objectives,
         counters: CounterReaders::new(&plan_paths(plan), request.counters),
         options: EngineOptions { choice: request.engine, workers: request.workers, errors_max: None },
@@ -529,7 +530,7 @@ impl Life<'_, '_> {
             sweeps: self.is_sweeping,
             directory: &self.request.directory,
             stop: self.stop,
-            errors_before: self.errors,
+            errors_before: self.errors + self.validation.as_ref().map_or(0, |validation| validation.reports.count()),
             logs: (&self.request.jobs, self.request.status_ns),
         };
         if (!run.format && !self.is_sweeping) || run.is_of_trees() {

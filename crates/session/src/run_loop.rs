@@ -100,8 +100,6 @@ pub(crate) struct RunResult {
     pub(crate) executions: ExecutionTally,
     /// The first failure that is known with its place.
     pub(crate) first_failure: Option<String>,
-    /// What was wrong with the data.
-    pub(crate) data: DataTally,
 }
 
 /// Why the coordinator goes on.
@@ -425,12 +423,13 @@ impl Under<'_, '_> {
                 return Ok(Wake::Stopped(Cause::Interrupted));
             }
             self.sync_jobs()?;
-            if running.has_too_many_errors() {
-                return Ok(Wake::Stopped(Cause::Errors));
-            }
             self.data.take(self.spine, self.context)?;
             if self.has_too_much_damage() {
                 return Ok(Wake::Stopped(Cause::Damage));
+            }
+            if running.has_too_many_errors() {
+                let is_damage = self.data.found(self.context.validation) > 0;
+                return Ok(Wake::Stopped(if is_damage { Cause::Damage } else { Cause::Errors }));
             }
             if running.finished() {
                 return Ok(Wake::Stopped(Cause::Done));
@@ -557,14 +556,20 @@ impl Under<'_, '_> {
 
     /// More blocks are damaged than the plan allows, what failed before counted in. A sweep changes nothing, and goes on.
     fn has_too_much_damage(&self) -> bool {
-        let RunContext { plan, validation, errors_before, sweeps, .. } = *self.context;
-        let damaged = validation.map_or(0, |validation| validation.reports.count());
-        damaged > 0 && !sweeps && damaged.saturating_add(errors_before) > plan.settings.errors_max
+        let RunContext { validation, sweeps, .. } = *self.context;
+        let found = self.data.found(validation);
+        found > 0 && !sweeps && self.context.errors_max().is_some_and(|most| found > most)
     }
 
     /// Errors and the monitor file, looked at once per interval.
     fn should_end(&self) -> Option<Cause> {
-        let sum = self.totals.sum(&[LoadPhase::Format, LoadPhase::Warmup, LoadPhase::Measure, LoadPhase::Verify, LoadPhase::Paused]);
+        let sum = self.totals.sum(&[
+            LoadPhase::Format,
+            LoadPhase::Warmup,
+            LoadPhase::Measure,
+            LoadPhase::Verify,
+            LoadPhase::Paused,
+        ]);
         if self.context.errors_max().is_some_and(|most| sum.errors > most) {
             return Some(Cause::Errors);
         }
@@ -763,7 +768,6 @@ impl Under<'_, '_> {
             steady: self.steady.as_ref().map(|watch| watch.state(self.context.run_index)),
             executions: self.executions,
             first_failure: self.first_failure,
-            data: self.data,
         })
     }
 }

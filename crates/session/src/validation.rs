@@ -57,16 +57,16 @@ pub(crate) fn of_plan(plan: &Plan, targets: &[Option<OpenTarget>]) -> Result<Opt
             continue;
         };
         let fill = Fill::of(plan, index, target, plan.settings.format == Some(true)).map(|fill| fill.range);
-        let block_bytes = block_bytes(plan, index, Some(target.size_bytes), fill.as_ref());
-        if !block_bytes.is_multiple_of(512) {
-            wrong.push(refusals::no_block(&target.name, block_bytes));
-        }
+        let Some(block_bytes) = block_bytes(plan, index, Some(target.size_bytes), fill.as_ref()) else {
+            wrong.push(refusals::no_block(&target.name));
+            continue;
+        };
         let rules = TargetRules {
             target: index,
             device: device_id(&known_name(&target.path)),
             runs: vec![run],
             size_bytes: target.size_bytes,
-            block_bytes: block_bytes.max(512),
+            block_bytes,
             compress_ratio: format::content_for(plan, index).compress_ratio,
             flags: Default::default(),
             trims_read_zero: settings.trims_read_zero.unwrap_or_else(|| is_zero_after_trim(target)),
@@ -116,7 +116,7 @@ pub(crate) fn described(plan: &Plan, findings: &[TargetFinding]) -> Vec<String> 
     what.extend(settings.reads_before_write.then_some("blocks are read and checked before they are written"));
     what.extend(settings.reads_after_write.then_some("blocks are read and checked behind their write"));
     what.push(match settings.sweeps {
-        true => "at the end everything that was written is read once",
+        true => "at the end everything that was written is read once (in no time below)",
         false => "what was written is not read at the end",
     });
     what.extend(settings.checks_unknown.then_some("blocks of which no write is known must be what their stamps say"));
@@ -124,11 +124,9 @@ pub(crate) fn described(plan: &Plan, findings: &[TargetFinding]) -> Vec<String> 
     for (index, finding) in findings.iter().enumerate().filter(|(_, finding)| finding.access == "write") {
         let asked = plan.targets.get(index).and_then(|spec| spec.size_bytes);
         // A file that is not there yet, or not as long, is filled first.
-        let fill = asked.map(|bytes| 0..bytes).filter(|_| plan.settings.format != Some(false));
-        let block = block_bytes(plan, index, finding.size_bytes, fill.as_ref());
-        if !block.is_multiple_of(512) {
-            continue;
-        }
+        let is_device = plan.targets.get(index).is_some_and(|spec| refusals::is_device(&spec.path));
+        let fill = asked.map(|bytes| 0..bytes).filter(|_| plan.settings.format != Some(false) && !is_device);
+        let Some(block) = block_bytes(plan, index, finding.size_bytes, fill.as_ref()) else { continue };
         let states = finding.size_bytes.map(|bytes| (bytes / block).saturating_mul(STATE_BYTES));
         let states = states.map_or(String::new(), |bytes| {
             format!(", {} of memory for their states when all are written", format_bytes(bytes))
@@ -143,4 +141,9 @@ pub(crate) fn too_much_damage(title: &str, plan: &Plan, validation: Option<&Vali
     let damaged = validation.map_or(0, |validation| validation.reports.count());
     let limit = plan.settings.errors_max;
     format!("{title}: stopped, {} damaged (data_errors={limit})", words::are(damaged))
+}
+
+/// Is everything that was written to be read behind the last run?
+pub(crate) fn sweeps(validation: Option<&Validation>) -> bool {
+    validation.is_some_and(|validation| validation.settings.sweeps)
 }

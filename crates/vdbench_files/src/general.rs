@@ -120,7 +120,6 @@ impl General {
         } else if value::parse(&first.text, Unit::Plain).is_none() {
             // Anything that is no number is a command.
             self.settings.errors_command = Some(first.text.clone());
-            context.unsupported(param.key_span, "a command at the error limit (data_errors=COMMAND) is not built yet");
         } else if let Some(numbers) = value::numbers(context, "data_errors", param, Unit::Plain) {
             if let Some(errors) = value::bytes_of(context, "data_errors", &numbers[0], 0..=1 << 40) {
                 self.settings.errors_max = errors;

@@ -51,6 +51,9 @@ fn general(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
     if settings.errors_max != default.errors_max {
         line("data_errors", settings.errors_max.to_string());
     }
+    if let Some(command) = &settings.errors_command {
+        line("data_errors", quoted(command));
+    }
     if let Some(format) = settings.format {
         line("formatsds", if format { "yes" } else { "no" }.to_string());
     }

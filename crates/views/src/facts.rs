@@ -45,6 +45,10 @@ pub struct RecordingFacts {
     pub commands: Vec<rows::CommandExecution>,
     /// What came of the objectives that the recording was made with.
     pub objectives: Vec<objectives::ObjectiveVerdict>,
+    /// What was proved of the data of each target, at the end of each run.
+    pub data_checks: Vec<rows::DataCheck>,
+    /// Damaged blocks, in the order in which they were found.
+    pub data_errors: Vec<rows::DataError>,
     /// Only these controllers.
     pub(crate) controllers: Option<NamePattern>,
     /// Is what stands for a run all of a recording without one?
@@ -151,6 +155,8 @@ impl RecordingFacts {
             pressure: with_rows(reader, |rows| rates::pressure(rows))?,
             events: reader.table::<rows::Event>()?,
             objectives: objectives::objectives(reader)?,
+            data_checks: reader.table::<rows::DataCheck>()?,
+            data_errors: reader.table::<rows::DataError>()?,
             commands,
             controllers: None,
             is_without_runs: false,

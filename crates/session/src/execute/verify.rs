@@ -25,8 +25,10 @@ impl Life<'_, '_> {
             self.ending = self.ending.max(CommandEnding::DataWrong);
         }
         let severity = if verdict.is_wrong { EventSeverity::Error } else { EventSeverity::Info };
-        self.spine.event(severity, EventKind::Data, None, None, &verdict.sentence)?;
-        self.spine.messages.push(verdict.sentence);
+        for sentence in verdict.sentences {
+            self.spine.event(severity.clone(), EventKind::Data, None, None, &sentence)?;
+            self.spine.messages.push(sentence);
+        }
         Ok(())
     }
 
@@ -45,7 +47,7 @@ impl Life<'_, '_> {
         let result = self.run(self.plan, &run, &run.title, ResolvedRate::Max);
         self.is_sweeping = false;
         let result = result?;
-        let coverage = self.validation.as_ref().map(|validation| result.data.coverage(validation)).unwrap_or_default();
+        let coverage = self.validation.as_ref().map(Coverage::of).unwrap_or_default();
         Ok(if result.cause == Cause::Done { Ok(coverage) } else { Err("reading it again was interrupted") })
     }
 

@@ -2,7 +2,6 @@
 
 use super::blocks::block_bytes;
 use plan::{Plan, TargetSpec, Workload};
-use quantity::text::format_bytes;
 use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -26,9 +25,8 @@ pub(crate) fn mistakes(plan: &Plan) -> Vec<String> {
     let workloads = plan.runs.iter().flat_map(|run| &run.workloads).filter(|workload| workload.load.is_blocks());
     workloads.filter_map(of_workload).for_each(&mut add);
     for (index, spec) in plan.targets.iter().enumerate() {
-        let block = block_bytes(plan, index, None, None);
-        if !block.is_multiple_of(512) {
-            add(no_block(&spec.name, block));
+        if block_bytes(plan, index, None, None).is_none() {
+            add(no_block(&spec.name));
         }
     }
     same_places(plan).into_iter().for_each(add);
@@ -36,12 +34,16 @@ pub(crate) fn mistakes(plan: &Plan) -> Vec<String> {
 }
 
 /// Of a target whose transfers do not begin and end between sectors.
-pub(super) fn no_block(target: &str, bytes: u64) -> String {
+pub(super) fn no_block(target: &str) -> String {
     format!(
-        "{target}: data is validated by sectors of 512 bytes, and what is written and read there begins or ends inside of them \
-         (all sizes and addresses are multiples of {} only): use transfers, alignments, offsets and ranges that are multiples of 512",
-        format_bytes(bytes)
+        "{target}: data is validated by sectors of 512 bytes, and what is written and read there may begin or end inside of them: use \
+         transfers, alignments, offsets and ranges that are multiples of 512"
     )
+}
+
+/// Is it a block device?
+pub(super) fn is_device(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|facts| facts.file_type().is_block_device())
 }
 
 fn of_workload(workload: &Workload) -> Option<String> {
@@ -59,7 +61,9 @@ fn of_workload(workload: &Workload) -> Option<String> {
         return Some(format!("{name}: a pattern has no room for the stamps of data validation: leave the pattern out"));
     }
     if content.dedup.is_some_and(|dedup| dedup.ratio > 1.0) {
-        return Some(format!("{name}: stamped blocks are all different, so they cannot be duplicates: leave dedup out"));
+        return Some(format!(
+            "{name}: stamped blocks are all different, so they cannot be duplicates: leave dedup out"
+        ));
     }
     None
 }

@@ -12,9 +12,10 @@ use recording::rows::{DataCheck, DataError};
 use recording::{EventKind, EventSeverity, Label};
 use stamp::DamageClass;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use validation::{Damage, TargetValidation, Validation};
+use std::sync::atomic::{AtomicU64, Ordering};
+use validation::{
+    BlockState, Cause, CheckCounts, Damage, DamageGroup, DamageRange, Judgement, TargetValidation, Validation,
+};
 
 /// Damaged blocks of a run that are told in full while it lasts.
 const SHOWN: usize = 5;
@@ -34,24 +35,14 @@ struct ClassTally {
 pub(crate) struct DataTally {
     classes: BTreeMap<(usize, DamageClass), ClassTally>,
     shown: usize,
-    /// By target: bytes that had been read when the run began.
-    read_before: Vec<u64>,
     /// All damaged blocks when it began.
     damaged_before: u64,
-}
-
-fn read_bytes(target: &TargetValidation) -> u64 {
-    let counts = target.counts();
-    counts.checked_bytes.load(Ordering::Relaxed) + counts.unknown_bytes.load(Ordering::Relaxed)
 }
 
 impl DataTally {
     /// Of a run that is about to begin.
     pub(crate) fn begin(validation: Option<&Validation>) -> Self {
-        let Some(validation) = validation else { return Self::default() };
-        let read = |target: &Option<Arc<TargetValidation>>| target.as_deref().map_or(0, read_bytes);
-        let read_before = validation.targets.iter().map(read).collect();
-        Self { read_before, damaged_before: validation.reports.count(), ..Self::default() }
+        Self { damaged_before: validation.map_or(0, |validation| validation.reports.count()), ..Self::default() }
     }
 
     /// Records what was found since this was last called; the first few are told at once.
@@ -75,7 +66,7 @@ impl DataTally {
             }
             if self.shown < SHOWN {
                 self.shown += 1;
-                let sentence = words::sentence(damage, target.rules(), name);
+                let sentence = words::sentence(damage, target.rules().block_bytes, name);
                 let sentence = format!("{}: {sentence}", context.title);
                 spine.say(EventSeverity::Error, EventKind::Data, Some(context.title), Some(name), &sentence)?;
             }
@@ -83,11 +74,12 @@ impl DataTally {
         Ok(())
     }
 
-    /// The end of the run: what is proved of each target so far, and a sentence per class and target of what was wrong.
+    /// The end of the run: what is proved of each target so far, and a sentence per class and target of what was wrong. The verdict
+    /// says it of all runs, as an error.
     pub(crate) fn conclude(&mut self, spine: &mut Spine<'_>, context: &RunContext<'_>) -> Result<(), SessionError> {
         let Some(validation) = context.validation else { return Ok(()) };
         self.take(spine, context)?;
-        let checks = validation.targets.iter().flatten().map(|target| self.check_of(spine, context, target));
+        let checks = validation.targets.iter().flatten().map(|target| Self::check_of(spine, context, target));
         let checks: Vec<DataCheck> = checks.collect();
         if !checks.is_empty() {
             spine.rows(&checks)?;
@@ -104,26 +96,25 @@ impl DataTally {
                 words::class_words(*class),
                 addresses.join(", ")
             );
-            spine.event(EventSeverity::Error, EventKind::Data, Some(context.title), Some(name), &sentence)?;
-            spine.messages.push(sentence);
+            spine.say(EventSeverity::Info, EventKind::Data, Some(context.title), Some(name), &sentence)?;
         }
         let kept: u64 = self.classes.values().map(|tally| tally.blocks).sum();
         let unkept = (validation.reports.count() - self.damaged_before).saturating_sub(kept);
         if unkept > 0 {
             let sentence = format!("{}: {} damaged besides, and only counted", context.title, words::are(unkept));
-            spine.event(EventSeverity::Error, EventKind::Data, Some(context.title), None, &sentence)?;
-            spine.messages.push(sentence);
+            spine.say(EventSeverity::Info, EventKind::Data, Some(context.title), None, &sentence)?;
         }
         Ok(())
     }
 
-    fn check_of(&self, spine: &Spine<'_>, context: &RunContext<'_>, target: &TargetValidation) -> DataCheck {
+    /// Damaged blocks that this run has found so far.
+    pub(crate) fn found(&self, validation: Option<&Validation>) -> u64 {
+        validation.map_or(0, |validation| validation.reports.count().saturating_sub(self.damaged_before))
+    }
+
+    fn check_of(spine: &Spine<'_>, context: &RunContext<'_>, target: &TargetValidation) -> DataCheck {
         let (rules, counts) = (target.rules(), target.counts());
-        let (t_ns, count) = (clock::now_ns(), |count: &std::sync::atomic::AtomicU64| signed(count.load(Ordering::Relaxed)));
-        let swept = context.sweeps.then(|| {
-            let before = self.read_before.get(rules.target).copied().unwrap_or(0);
-            signed((read_bytes(target) - before) / rules.block_bytes)
-        });
+        let (t_ns, count) = (clock::now_ns(), |count: &AtomicU64| signed(count.load(Ordering::Relaxed)));
         DataCheck {
             t_ns: signed(t_ns),
             t_s: spine.seconds(t_ns),
@@ -135,22 +126,11 @@ impl DataTally {
             checked_bytes: count(&counts.checked_bytes),
             unknown_bytes: count(&counts.unknown_bytes),
             known_blocks: signed(target.states().written()),
-            swept_blocks: swept,
+            swept_blocks: context.sweeps.then(|| count(&counts.swept_blocks)),
             damaged_blocks: count(&counts.damaged_blocks),
             extra_reads: count(&counts.extra_reads),
             deferred: count(&counts.deferred),
         }
-    }
-
-    /// Blocks that a sweep has read, and those that it was to read.
-    pub(crate) fn coverage(&self, validation: &Validation) -> Coverage {
-        let mut coverage = Coverage::default();
-        for target in validation.targets.iter().flatten() {
-            let before = self.read_before.get(target.rules().target).copied().unwrap_or(0);
-            coverage.swept += (read_bytes(target) - before) / target.rules().block_bytes;
-            coverage.known += target.states().written();
-        }
-        coverage
     }
 }
 
@@ -162,6 +142,16 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
+    /// Of what was read in sweeps so far.
+    pub(crate) fn of(validation: &Validation) -> Self {
+        let mut coverage = Self::default();
+        for target in validation.targets.iter().flatten() {
+            coverage.swept += target.counts().swept_blocks.load(Ordering::Relaxed);
+            coverage.known += target.states().written() - untold(target);
+        }
+        coverage
+    }
+
     /// In per cent: 100 only where nothing is missing.
     fn percent(self) -> String {
         if self.swept >= self.known {
@@ -172,9 +162,23 @@ impl Coverage {
     }
 }
 
+/// Trimmed blocks that may read as anything: no read could tell whether they are right.
+fn untold(target: &TargetValidation) -> u64 {
+    if target.rules().trims_read_zero {
+        return 0;
+    }
+    let states = target.states();
+    let (mut from, mut count) = (0, 0);
+    while let Some((first, length)) = states.next_written(from, 1 << 20) {
+        from = first + length;
+        count += (first..from).filter(|block| states.get(*block) == BlockState::Trimmed).count() as u64;
+    }
+    count
+}
+
 fn row_of(spine: &Spine<'_>, context: &RunContext<'_>, damage: &Damage, target: &TargetValidation) -> DataError {
     let rules = target.rules();
-    let first = words::first_wrong(damage);
+    let first = damage.finding.first_wrong();
     let stamp = first.and_then(|sector| sector.stamp);
     DataError {
         t_ns: signed(damage.t_ns),
@@ -187,64 +191,97 @@ fn row_of(spine: &Spine<'_>, context: &RunContext<'_>, damage: &Damage, target: 
         class: Label::from(damage.finding.class.name()),
         found_by: Label::from(damage.found_by.name()),
         transient: damage.finding.is_transient,
-        wrong_sectors: signed(damage.finding.sectors.iter().filter(|sector| !sector.is_right).count() as u64),
+        wrong_sectors: signed(damage.finding.wrong_sectors()),
         first_wrong: signed(first.map_or(damage.address, |sector| sector.address)),
-        expected: words::expected_words(damage.expected),
-        found: words::found_words(damage, rules),
+        expected: damage.expected_words(),
+        found: damage.found_words(),
         found_run: stamp.map(|stamp| format!("{:016x}", stamp.run)),
         found_address: stamp.map(|stamp| signed(stamp.address)),
         found_write: stamp.map(|stamp| signed(stamp.sequence)),
         found_written_s: stamp.map(|stamp| i64::from(stamp.written_s)),
         last_good_ns: None,
         last_write_ns: None,
-        bytes_found: words::first_bytes(damage),
+        bytes_found: damage.hex_view(),
     }
 }
 
 /// What a validated execution has proved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
-    /// For the user.
-    pub(crate) sentence: String,
+    /// For the user: what happened to which blocks, then what was proved.
+    pub(crate) sentences: Vec<String>,
     /// Data that was read is not what was written.
     pub(crate) is_wrong: bool,
 }
 
+/// Of so many groups of damaged blocks it is said where they are.
+const GROUPS: usize = 20;
+
 impl Verdict {
     /// Of an execution behind its last run; `swept`: what the sweep read, or why there was none.
     pub(crate) fn of(plan: &Plan, validation: &Validation, swept: Result<Coverage, &'static str>) -> Self {
-        let targets = || validation.targets.iter().flatten();
-        let sum = |of: fn(&TargetValidation) -> u64| targets().map(|target| of(target)).sum::<u64>();
-        let written = sum(|target| target.counts().written_bytes.load(Ordering::Relaxed));
-        let checked = sum(|target| target.counts().checked_bytes.load(Ordering::Relaxed));
+        let sum = |of: fn(&CheckCounts) -> &AtomicU64| {
+            validation.targets.iter().flatten().map(|target| of(target.counts()).load(Ordering::Relaxed)).sum::<u64>()
+        };
+        let (written, checked) = (sum(|counts| &counts.written_bytes), sum(|counts| &counts.checked_bytes));
         let damaged = validation.reports.count();
         let figures = format!("{} written, {} checked", format_bytes(written), format_bytes(checked));
+        let is_nothing = written + checked == 0;
         let coverage = match swept {
+            _ if is_nothing => String::new(),
             Ok(coverage) => format!(", coverage {}", coverage.percent()),
             Err(why) => format!(", {why}"),
         };
         let is_whole = swept.is_ok_and(|coverage| coverage.swept >= coverage.known);
+        let held = |target: usize, address: u64| validation.target(target)?.right_version(address);
+        let judgement = if damaged > 0 { validation.reports.judge(held) } else { Judgement::default() };
         let found = match damaged {
-            0 if written + checked == 0 => "nothing was written, so nothing was proved".to_string(),
+            0 if is_nothing => "nothing was proved".to_string(),
             0 if is_whole => "no byte was lost".to_string(),
             0 => "what was read was right".to_string(),
-            damaged => format!("{} damaged: {}", words::are(damaged), counted(plan, validation)),
+            damaged => format!("{} damaged: {}", words::are(damaged), counted(&judgement)),
         };
-        Self { sentence: format!("validation: {figures}{coverage}: {found}"), is_wrong: damaged > 0 }
+        let mut sentences: Vec<String> =
+            judgement.groups.iter().take(GROUPS).map(|group| group_sentence(plan, group)).collect();
+        sentences.push(format!("validation: {figures}{coverage}: {found}"));
+        Self { sentences, is_wrong: damaged > 0 }
     }
 }
 
-/// How many blocks of which class, and where most of them are.
-fn counted(plan: &Plan, validation: &Validation) -> String {
-    let counts = validation.reports.counts();
+/// How many blocks of which class.
+fn counted(judgement: &Judgement) -> String {
+    let mut counts: BTreeMap<DamageClass, u64> = judgement.beyond.clone();
+    for group in &judgement.groups {
+        *counts.entry(group.class).or_default() += group.blocks;
+    }
     let classes: Vec<String> = counts.iter().map(|(class, count)| format!("{count} {}", class.name())).collect();
-    let damaged = |target: &&Arc<TargetValidation>| target.counts().damaged_blocks.load(Ordering::Relaxed) > 0;
-    let names: Vec<&str> = validation
-        .targets
-        .iter()
-        .flatten()
-        .filter(damaged)
-        .map(|target| plan.place_name(target.rules().target))
-        .collect();
-    format!("{} on {}", classes.join(", "), names.join(", "))
+    classes.join(", ")
+}
+
+/// Where it happened, and whose data was there.
+fn group_sentence(plan: &Plan, group: &DamageGroup) -> String {
+    let cause = match group.cause {
+        Some(Cause::Run(run)) => format!(" (run {run:016x})"),
+        Some(Cause::Device(device)) => format!(" (target {device:016x})"),
+        None => String::new(),
+    };
+    let places: Vec<String> = group.ranges.iter().take(ADDRESSES).map(range_text).collect();
+    let more = group.range_count.saturating_sub(places.len() as u64);
+    let more = if more == 0 { String::new() } else { format!(" and {more} other places") };
+    let again = match group.transient {
+        0 => String::new(),
+        transient => format!("; {transient} right when read again"),
+    };
+    format!(
+        "{}: {} {}: {}{cause}; at {}{more}{again}",
+        plan.place_name(group.target),
+        words::blocks(group.blocks),
+        group.class.name(),
+        words::class_words(group.class),
+        places.join(", ")
+    )
+}
+
+fn range_text(range: &DamageRange) -> String {
+    format!("{:#x} ({})", range.address, format_bytes(range.bytes))
 }
