@@ -95,7 +95,7 @@ impl Record {
         body[9] = u8::from(self.is_ok);
         body[10..12].copy_from_slice(&self.target.to_le_bytes());
         body[12..16].copy_from_slice(&self.count.to_le_bytes());
-        let block = self.first % BLOCKS_MAX | u64::from(self.version) << 48;
+        let block = (self.first % BLOCKS_MAX) | (u64::from(self.version) << 48);
         body[16..24].copy_from_slice(&block.to_le_bytes());
         body[24..32].copy_from_slice(&self.sequence.to_le_bytes());
         let crc = crc(&salted);
@@ -111,8 +111,8 @@ impl Record {
         salted[..8].copy_from_slice(&salt.to_le_bytes());
         salted[8..].copy_from_slice(&bytes[4..]);
         let two = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
-        let four = |at: usize| u32::from(two(at)) | u32::from(two(at + 2)) << 16;
-        let eight = |at: usize| u64::from(four(at)) | u64::from(four(at + 4)) << 32;
+        let four = |at: usize| u32::from(two(at)) | (u32::from(two(at + 2)) << 16);
+        let eight = |at: usize| u64::from(four(at)) | (u64::from(four(at + 4)) << 32);
         #[expect(clippy::cast_possible_truncation, reason = "the low half says whether it was moved")]
         let is_here = four(4) == place as u32;
         if !is_here || four(0) != crc(&salted) {

@@ -46,7 +46,7 @@ impl Floor {
     }
 
     fn at(session: u16, sequence: u64) -> u64 {
-        u64::from(session) % SESSIONS_MAX as u64 * SEQUENCES | sequence % SEQUENCES
+        (u64::from(session) % SESSIONS_MAX as u64 * SEQUENCES) | (sequence % SEQUENCES)
     }
 
     /// Of a state in a checkpoint, with its version; `None`: it says nothing.
@@ -327,7 +327,8 @@ impl Pass {
         let header = &segment.header;
         if segment.is_copy_damaged {
             let number = segment.number;
-            self.notes.push(format!("one of two copies of the header of segment {number} is damaged; the other is used"));
+            self.notes
+                .push(format!("one of two copies of the header of segment {number} is damaged; the other is used"));
         }
         let follows = self.before.as_ref().is_some_and(|(number, _)| Some(*number) == header.previous);
         if !follows && let Some(previous) = header.previous {

@@ -125,7 +125,8 @@ impl TargetReplay {
             let chunk = block / CHUNK;
             let of_chunk = end.min((chunk + 1) * CHUNK);
             let new = || vec![Cell::default(); 256].into_boxed_slice();
-            let cells = if makes { Some(self.cells.entry(chunk).or_insert_with(new)) } else { self.cells.get_mut(&chunk) };
+            let cells =
+                if makes { Some(self.cells.entry(chunk).or_insert_with(new)) } else { self.cells.get_mut(&chunk) };
             if let Some(cells) = cells {
                 for block in block..of_chunk {
                     let within = usize::try_from(block % CHUNK).unwrap_or(usize::MAX);
@@ -267,12 +268,8 @@ impl Replay {
 impl TargetReplay {
     /// Every block of which something is known after a crash of this kind, with what must be found there.
     pub(crate) fn floors(&self, crash: Crash) -> impl Iterator<Item = (u64, Floor, u16)> {
-        let of_chunk = |(chunk, cells): (&u64, &'_ Box<[Cell]>)| {
-            let first = *chunk * CHUNK;
-            let cells: Vec<Cell> = cells.to_vec();
-            cells.into_iter().enumerate().map(move |(at, cell)| (first + at as u64, cell))
-        };
-        self.cells.iter().flat_map(of_chunk).filter_map(move |(block, cell)| {
+        let cells = self.cells.iter().flat_map(|(chunk, cells)| (*chunk * CHUNK..).zip(cells.iter().copied()));
+        cells.filter_map(move |(block, cell)| {
             let is_flushed = cell.done.is_same_operation(cell.flushed);
             let (mut floor, version) = match crash {
                 Crash::ProcessDied => (cell.done, cell.done_version),

@@ -386,7 +386,11 @@ impl Journal {
     pub fn counts(&self) -> JournalCounts {
         let counts = self.shared.lock().counts;
         let more = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        JournalCounts { syncs: counts.syncs + more(&self.shared.syncs), waited_ns: more(&self.shared.waited_ns), ..counts }
+        JournalCounts {
+            syncs: counts.syncs + more(&self.shared.syncs),
+            waited_ns: more(&self.shared.waited_ns),
+            ..counts
+        }
     }
 
     /// Makes all of it durable.
@@ -522,7 +526,14 @@ impl Inner {
     }
 
     /// One record for each 2^32 blocks.
-    fn append_range(&mut self, kind: Kind, target: u16, (mut first, mut count): (u64, u64), sequence: u64, is_ok: bool) {
+    fn append_range(
+        &mut self,
+        kind: Kind,
+        target: u16,
+        (mut first, mut count): (u64, u64),
+        sequence: u64,
+        is_ok: bool,
+    ) {
         while count > 0 {
             let part = u32::try_from(count).unwrap_or(u32::MAX);
             self.append(&Record { count: part, first, sequence, is_ok, ..Record::of(kind, target) });

@@ -15,6 +15,7 @@ use crate::run_loop::{Cause, RunResult, execute as execute_run};
 use crate::run_observer::RunObserver;
 use crate::sync::{all_flags_of, flags_of};
 use crate::trees::{TreeCertainty, TreeRemark, Trees};
+use crate::validation::FoundJournal;
 use crate::{SessionError, commands, format, half_round, job_ends};
 use engine::{EngineChoice, EngineOptions, ResolvedRate};
 use monitor::{CounterReaders, SUBJECTS, StopFlag, subjects};
@@ -29,7 +30,6 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
 use target::{InspectionFinding, OpenTarget, TargetError, TargetKind, WritePolicy};
-use crate::validation::FoundJournal;
 use validation::Validation;
 
 /// Everything that a `run` command needs to know.
@@ -138,7 +138,8 @@ pub fn execute(
     }
     let writer = Writer::create(&request.directory, manifest)?;
     let origin_ns = writer.started_t_ns();
-    let runs_at_most = rounds::runs_at_most(plan) + usize::from(crate::validation::sweeps(validation.as_ref()))
+    let runs_at_most = rounds::runs_at_most(plan)
+        + usize::from(crate::validation::sweeps(validation.as_ref()))
         + usize::from(found_journal.is_some());
     let mut life = Life {
         request,

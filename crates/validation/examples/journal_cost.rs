@@ -63,7 +63,10 @@ fn main() {
         let _ = writeln!(
             std::io::stdout(),
             "{threads} threads: {:.0} ns (CPU {:.0}) without, {:.0} ns (CPU {:.0}) with a journal; {counts:?}",
-            without.0, without.1, with.0, with.1
+            without.0,
+            without.1,
+            with.0,
+            with.1
         );
         let _ = journal.end();
         let _ = std::fs::remove_dir_all(directory);

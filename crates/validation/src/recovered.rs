@@ -38,11 +38,14 @@ impl Floors {
                 continue;
             }
             let is_exact = recovered.is_exact(floor);
-            set(block, match (floor.is_trim(), is_exact) {
-                (true, _) => BlockState::Trimmed,
-                (false, true) => BlockState::Known(version),
-                (false, false) => BlockState::AtLeast(version),
-            });
+            set(
+                block,
+                match (floor.is_trim(), is_exact) {
+                    (true, _) => BlockState::Trimmed,
+                    (false, true) => BlockState::Known(version),
+                    (false, false) => BlockState::AtLeast(version),
+                },
+            );
             if !is_exact {
                 let new = || (0..CHUNK).map(|_| AtomicU64::new(0)).collect();
                 let chunk = chunks.entry(block / CHUNK).or_insert_with(new);
@@ -88,7 +91,14 @@ impl Floors {
     }
 
     /// May this block be there?
-    pub(crate) fn is_right(&self, block: &[u8], address: u64, floor: Floor, state: BlockState, rules: &TargetRules) -> bool {
+    pub(crate) fn is_right(
+        &self,
+        block: &[u8],
+        address: u64,
+        floor: Floor,
+        state: BlockState,
+        rules: &TargetRules,
+    ) -> bool {
         let (sectors, rest) = block.as_chunks::<SECTOR_BYTES>();
         let all = sectors.iter().enumerate().all(|(place, sector)| {
             if floor.allows_zeroes() && sector.iter().all(|byte| *byte == 0) {

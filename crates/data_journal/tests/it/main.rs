@@ -1,4 +1,11 @@
 //! Journals that are written, damaged and read again.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::allow_attributes,
+    unreachable_pub,
+    reason = "helpers of tests"
+)]
 
 mod damage;
 mod model;

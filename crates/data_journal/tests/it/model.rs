@@ -124,7 +124,9 @@ fn what_was_promised_is_recovered_over_sessions_and_crashes() {
         let recovered = last.unwrap();
         compare(&model.done, &recovered, Crash::ProcessDied, seed);
         compare(&model.flushed, &recovered, Crash::PowerCut, seed);
-        assert!(recovered.damage.is_empty() && recovered.notes.is_empty() && recovered.is_same_boot && !recovered.is_clean);
+        assert!(
+            recovered.damage.is_empty() && recovered.notes.is_empty() && recovered.is_same_boot && !recovered.is_clean
+        );
         assert_eq!(recovered.crash(), Crash::ProcessDied);
     }
 }

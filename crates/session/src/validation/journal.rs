@@ -1,9 +1,7 @@
 //! The journal of what was written: begun before the first write, or recovered; kept while the runs last; ended behind them.
 
 use crate::SessionError;
-use data_journal::{
-    Crash, Journal, JournalError, JournalOptions, Recovered, SessionHeader, common_device, recover,
-};
+use data_journal::{Crash, Journal, JournalError, JournalOptions, Recovered, SessionHeader, common_device, recover};
 use plan::{JournalSettings, Plan};
 use rustix::fs::fdatasync;
 use std::path::{Path, PathBuf};
@@ -61,7 +59,8 @@ impl FoundJournal {
         all.push(match self.crash {
             Crash::ProcessDied => "every write that the journal has must be there, or a newer one".to_string(),
             Crash::PowerCut => {
-                "every write that came back before an acknowledged flush was submitted must be there, or a newer one".to_string()
+                "every write that came back before an acknowledged flush was submitted must be there, or a newer one"
+                    .to_string()
             }
         });
         all

@@ -64,7 +64,8 @@ fn campaign(seed: u64, kills: u64) -> (u64, u64, u64) {
             let torn = |reason: &str| reason.starts_with("ends within");
             assert!(recovered.damage.iter().all(|damage| torn(damage.reason)), "{:?}", recovered.sentences());
             assert_eq!((recovered.crash(), recovered.is_clean), (Crash::ProcessDied, false));
-            let wrong = if random.below(3) == 0 { take_away(&file, &recovered, shape, &mut random) } else { BTreeSet::new() };
+            let wrong =
+                if random.below(3) == 0 { take_away(&file, &recovered, shape, &mut random) } else { BTreeSet::new() };
             taken += wrong.len() as u64;
             // Looked at without a journal of its own.
             let beside = tempfile::tempdir_in("/dev/shm").unwrap();

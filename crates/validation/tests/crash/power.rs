@@ -157,7 +157,9 @@ fn run(seeds: std::ops::Range<u64>, cuts: u64) {
         all.trims += tally.trims;
     }
     println!("{all:?}: each of the lost was reported, and nothing else");
-    assert!(all.checked_bytes > all.cuts * 4096 && all.lost > 0 && all.reordered > 0 && all.injected > 0 && all.lied > 0);
+    assert!(
+        all.checked_bytes > all.cuts * 4096 && all.lost > 0 && all.reordered > 0 && all.injected > 0 && all.lied > 0
+    );
 }
 
 #[test]
