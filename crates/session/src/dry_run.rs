@@ -3,6 +3,7 @@
 use crate::dry_run_text::{folded, share};
 use crate::dry_run_trees::{self, TreeFinding};
 use crate::non_defaults::departures;
+use crate::sync::access_of;
 use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run, SteadyRounds, Workload};
 use quantity::text::{format_bytes, format_ns};
 use serde::Serialize;
@@ -124,7 +125,10 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
         },
         if settings.is_empty() { "" } else { "; " }
     ));
-    lines.extend(crate::validation::described(plan, &findings));
+    lines.extend(crate::validation::described(
+        plan,
+        &findings.iter().map(|finding| finding.size_bytes).collect::<Vec<_>>(),
+    ));
     for (label, commands) in [("before", &plan.settings.start_commands), ("after", &plan.settings.end_commands)] {
         for command in commands {
             lines.push(format!("command {label} all runs, with your rights: {}", command.line));
@@ -246,16 +250,6 @@ pub(crate) fn inspect_all(plan: &Plan, policy: &WritePolicy) -> (Vec<TargetFindi
     });
     let findings = findings.collect();
     (findings, refused)
-}
-
-/// Must the target with this index be opened for writing?
-pub(crate) fn access_of(plan: &Plan, index: usize) -> TargetAccess {
-    let writes =
-        plan.settings.format == Some(true)
-            || plan.runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload))).any(
-                |(run, workload)| workload.targets.contains(&index) && (run.format || workload.mix.changes_data()),
-            );
-    if writes { TargetAccess::Write } else { TargetAccess::Read }
 }
 
 /// Warm-up, measured time and rest of a run; `None` when it ends by itself.
