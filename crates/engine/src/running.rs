@@ -524,7 +524,7 @@ impl RunningRun {
         let (harvest, open) = self.open_ends();
         let is_given_up = self.control.is_aborted();
         if is_given_up {
-            self.validated.iter().for_each(|target| target.states().give_up());
+            self.validated.iter().for_each(|target| target.give_up());
         }
         for team in self.teams.drain(..).chain(self.commands.team.take()) {
             let is_done = team.is_done();

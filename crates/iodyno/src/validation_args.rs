@@ -2,7 +2,8 @@
 
 use crate::exit::{Failure, PARAMETERS};
 use clap::Args;
-use plan::{Plan, ValidationSettings};
+use plan::{JournalSettings, Plan, ValidationSettings};
+use std::path::PathBuf;
 
 /// What is to be proved of the data, whatever the language of the load.
 #[derive(Clone, Debug, Default, Args)]
@@ -17,6 +18,21 @@ pub(crate) struct ValidationArgs {
     /// The same, and each block is read and checked right behind its write.
     #[arg(long)]
     pub(crate) verify_after_write: bool,
+    /// Keep a journal of what is written in DIR, on another device, which survives a crash (docs/journal.md).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Go on with the journal that is there: what it says must be there is read first, then the load goes on.
+    #[arg(long, requires = "journal")]
+    pub(crate) recover: bool,
+    /// Only read what the journal says must be there, and write nothing.
+    #[arg(long, requires = "journal")]
+    pub(crate) recover_only: bool,
+    /// Power was cut, although this machine was not started again: what was not flushed may be lost.
+    #[arg(long, requires = "journal")]
+    pub(crate) after_crash: bool,
+    /// The journal may lie on the device that it is about.
+    #[arg(long, requires = "journal")]
+    pub(crate) journal_same_device: bool,
 }
 
 /// Everything is read at the end.
@@ -76,13 +92,22 @@ impl ValidationArgs {
             return Err(Failure::new(PARAMETERS, message));
         }
         let mode = self.verify.iter().rfind(|word| is_mode(word));
-        if mode.is_none() && !self.verify_before_write && !self.verify_after_write {
+        let is_wanted = self.verify_before_write || self.verify_after_write || self.journal.is_some();
+        if mode.is_none() && !is_wanted {
             return Ok(());
         }
         let settings = plan.settings.validation.get_or_insert_with(ValidationSettings::default);
         settings.sweeps = mode.map_or(settings.sweeps, |mode| mode == SWEEP);
         settings.reads_before_write |= self.verify_before_write;
         settings.reads_after_write |= self.verify_after_write;
+        if let Some(directory) = &self.journal {
+            let journal = settings.journal.get_or_insert_with(JournalSettings::default);
+            journal.directory = Some(directory.clone());
+            journal.recovers |= self.recover || self.recover_only;
+            journal.recovers_only |= self.recover_only;
+            journal.after_crash |= self.after_crash;
+            journal.allows_same_device |= self.journal_same_device;
+        }
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ use crate::run_loop::{Cause, RunResult, execute as execute_run};
 use crate::run_observer::RunObserver;
 use crate::sync::{access_of, all_flags_of, flags_of};
 use crate::trees::{TreeCertainty, TreeRemark, Trees};
+use crate::validation::FoundJournal;
 use crate::{SessionError, commands, format, half_round, job_ends};
 use engine::{EngineChoice, EngineOptions, ResolvedRate};
 use monitor::{CounterReaders, SUBJECTS, StopFlag, subjects};
@@ -102,8 +103,10 @@ pub fn execute(
     let (objectives, conditions) = check(plan, &request.policy)?;
     let mut trees = Trees::inspect(plan, Some(&request.directory))?;
     trees.check(plan, &request.policy)?;
+    let journal = plan.settings.validation.as_ref().and_then(|settings| settings.journal.as_ref());
+    let found_journal = FoundJournal::read(journal, &request.directory)?;
     let targets = open_targets(plan, &request.policy)?;
-    let validation = crate::validation::of_plan(plan, &targets)?;
+    let validation = crate::validation::of_plan(plan, &targets, &request.directory, found_journal.as_ref())?;
     let mut made = trees.create_anchors()?;
     made.extend(crate::dry_run_trees::many_threads(plan));
     let own_cost = engine::own_cost();
@@ -134,7 +137,9 @@ pub fn execute(
     }
     let writer = Writer::create(&request.directory, manifest)?;
     let origin_ns = writer.started_t_ns();
-    let runs_at_most = rounds::runs_at_most(plan) + usize::from(crate::validation::sweeps(validation.as_ref()));
+    let runs_at_most = rounds::runs_at_most(plan)
+        + usize::from(crate::validation::sweeps(validation.as_ref()))
+        + usize::from(found_journal.is_some());
     let mut life = Life {
         request,
         plan,
@@ -151,6 +156,7 @@ pub fn execute(
         data_seed,
         varying_seed,
         validation,
+        found_journal,
         is_sweeping: false,
         next_index: 0,
         has_failed_commands: false,
@@ -332,6 +338,8 @@ struct Life<'a, 'b> {
     varying_seed: Option<u64>,
     /// What is proved of the data.
     validation: Option<Validation>,
+    /// What the journal of an earlier session says must be there.
+    found_journal: Option<FoundJournal>,
     /// The run under way reads what was written.
     is_sweeping: bool,
     next_index: i32,
@@ -362,6 +370,10 @@ impl Life<'_, '_> {
             self.spine.note(EventKind::Seed, &note)?;
         }
         self.targets()?;
+        self.recovered()?;
+        if self.only_recovers() {
+            return self.verify();
+        }
         self.commands(&self.plan.settings.start_commands.clone(), None)?;
         self.format()?;
         if self.request.half_round.as_ref().is_some_and(HalfRound::is_fill) {
@@ -551,7 +563,7 @@ impl Life<'_, '_> {
         let has_failed = run.stop.errors != Some(ErrorRule::Never) || result.unfinished > 0;
         let is_stopped =
             result.cause == Cause::Interrupted || (has_failed && self.ending >= CommandEnding::Interrupted);
-        self.is_stopped |= is_stopped || result.ends_all || result.cause == Cause::Damage;
+        self.is_stopped |= is_stopped || result.ends_all || matches!(result.cause, Cause::Damage | Cause::Journal);
         self.objectives(run, run_index)?;
         Ok(result)
     }
@@ -697,6 +709,12 @@ impl Life<'_, '_> {
             Cause::Damage => {
                 let sentence = crate::validation::too_much_damage(title, self.plan, self.validation.as_ref());
                 say(EventSeverity::Error, EventKind::ErrorsMax, sentence)?;
+            }
+            Cause::Journal => {
+                let failure = self.validation.as_ref().and_then(Validation::journal_failure);
+                let why = failure.map_or_else(|| "its journal cannot go on".to_string(), |failure| failure.to_string());
+                say(EventSeverity::Error, EventKind::Data, format!("{title}: stopped: {why}"))?;
+                self.ending = self.ending.max(CommandEnding::TargetFailed);
             }
             Cause::Errors => {
                 let sentence = match run.stop.errors {

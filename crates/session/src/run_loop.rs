@@ -51,6 +51,8 @@ pub(crate) enum Cause {
     Errors,
     /// More failed operations and damaged blocks than the plan allows.
     Damage,
+    /// The journal of what is written cannot go on.
+    Journal,
     /// The `monitor=` file asked for it.
     Monitor,
 }
@@ -60,7 +62,7 @@ impl Cause {
     fn halt(self) -> Option<RunHalt> {
         match self {
             Self::Interrupted => Some(RunHalt::Interrupted),
-            Self::Errors | Self::Damage => Some(RunHalt::Errors),
+            Self::Errors | Self::Damage | Self::Journal => Some(RunHalt::Errors),
             Self::Done | Self::Monitor => None,
         }
     }
@@ -426,6 +428,9 @@ impl Under<'_, '_> {
             self.data.take(self.spine, self.context)?;
             if self.has_too_much_damage() {
                 return Ok(Wake::Stopped(Cause::Damage));
+            }
+            if crate::validation::keep_journal(self.context.validation, self.context.targets).is_err() {
+                return Ok(Wake::Stopped(Cause::Journal));
             }
             if running.has_too_many_errors() {
                 let is_damage = self.data.found(self.context.validation) > 0;

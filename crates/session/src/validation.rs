@@ -4,11 +4,13 @@
 //! reads everything that was written once more ([`sweep_run`]).
 
 mod blocks;
+mod journal;
 mod refusals;
 mod sweep;
 mod tally;
 mod words;
 
+pub(crate) use journal::{FoundJournal, end as end_journal, keep as keep_journal};
 pub(crate) use refusals::mistakes;
 pub(crate) use sweep::{further_flags, leave_caches, sweep_run};
 pub(crate) use tally::{Coverage, DataTally, Verdict};
@@ -21,6 +23,7 @@ use plan::{Plan, ValidationSettings};
 use quantity::text::format_bytes;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
+use std::path::Path;
 use std::sync::Arc;
 use target::{OpenTarget, TargetAccess, TargetKind};
 use validation::{Reports, TargetRules, TargetValidation, Validation, device_id};
@@ -44,7 +47,12 @@ fn known_name(path: &std::path::Path) -> String {
 ///
 /// # Errors
 /// A file that exists has an end that no block fits.
-pub(crate) fn of_plan(plan: &Plan, targets: &[Option<OpenTarget>]) -> Result<Option<Validation>, SessionError> {
+pub(crate) fn of_plan(
+    plan: &Plan,
+    targets: &[Option<OpenTarget>],
+    recording: &Path,
+    journal: Option<&FoundJournal>,
+) -> Result<Option<Validation>, SessionError> {
     let Some(settings) = &plan.settings.validation else { return Ok(None) };
     // Keys of the system's random source; 0 is no execution.
     let run = RandomState::new().hash_one(std::process::id()).max(1);
@@ -72,12 +80,22 @@ pub(crate) fn of_plan(plan: &Plan, targets: &[Option<OpenTarget>]) -> Result<Opt
             trims_read_zero: settings.trims_read_zero.unwrap_or_else(|| is_zero_after_trim(target)),
             checks_unknown: settings.checks_unknown,
         };
-        found.push(Some(Arc::new(TargetValidation::new(rules, reports.clone()))));
+        let validation = TargetValidation::new(rules, reports.clone());
+        let validation = match journal {
+            Some(journal) => journal.apply(validation),
+            None => Ok(validation),
+        };
+        match validation {
+            Ok(validation) => found.push(Some(validation)),
+            Err(sentence) => wrong.push(sentence),
+        }
     }
     if !wrong.is_empty() {
         return Err(SessionError::Validation(wrong));
     }
-    Ok(Some(Validation { settings: settings.clone(), run, targets: found, reports }))
+    let found = journal::attach(plan, (run, recording), found, targets, journal)?;
+    let targets = found.into_iter().map(|target| target.map(Arc::new)).collect();
+    Ok(Some(Validation { settings: settings.clone(), run, targets, reports }))
 }
 
 /// Is anything of this target known in the end, or checked without being known?

@@ -7,12 +7,15 @@
 
 mod groups;
 mod held;
+mod journal;
+mod recovered;
 mod reports;
 mod states;
 mod target;
 mod words;
 
 pub use groups::{DamageCause, DamageGroup, DamageOverview, DamageRange, JudgedDamage, RANGES_MAX};
+pub use journal::{RecoveredStates, TargetJournal};
 pub use reports::{Damage, FoundBy, Reports};
 pub use states::{BlockState, BlockStates};
 pub use target::{CheckCounts, ReadOutcome, TargetRules, TargetValidation, WriteHold, device_id};

@@ -139,6 +139,38 @@ impl BlockStates {
         }
     }
 
+    /// Adds the states of `count` blocks from `first` on to `codes`, as numbers of two bytes that do not change from version to version:
+    /// 0 unknown, 1 trimmed, 2 damaged, otherwise a version, with bit 14 where newer ones may be there too: an operation that has the
+    /// block may be a write. Nothing where all are unknown.
+    pub fn codes(&self, first: u64, count: usize, codes: &mut Vec<u16>) {
+        let end = first.saturating_add(count as u64).min(self.blocks);
+        let is_there = |block: u64| {
+            let at = usize::try_from(block).ok()? / CHUNK;
+            self.chunks.get(at)?.get()
+        };
+        if (first..end).step_by(CHUNK).chain(end.checked_sub(1)).all(|block| is_there(block).is_none()) {
+            return;
+        }
+        codes.extend((first..end).map(|block| match self.cell(block).map_or(0, |cell| cell.load(Ordering::Acquire)) {
+            bits if bits & BUSY == 0 => bits,
+            bits => match BlockState::of(bits) {
+                BlockState::Known(version) | BlockState::AtLeast(version) => BlockState::AtLeast(version).bits(),
+                _ => UNKNOWN,
+            },
+        }));
+    }
+
+    /// Calls `act` with each block that may be newer than is known.
+    pub fn each_unsure(&self, mut act: impl FnMut(u64)) {
+        for (chunk, cells) in self.chunks.iter().enumerate() {
+            for (at, cell) in cells.get().into_iter().flatten().enumerate() {
+                if matches!(BlockState::of(cell.load(Ordering::Acquire)), BlockState::AtLeast(_)) {
+                    act((chunk * CHUNK + at) as u64);
+                }
+            }
+        }
+    }
+
     /// What operations still have is given up: they did not come back, and what they wrote may be there or not. Only for the end of a run.
     pub fn give_up(&self) {
         for cell in self.chunks.iter().filter_map(OnceLock::get).flatten() {

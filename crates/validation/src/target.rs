@@ -1,11 +1,14 @@
 //! One target: its blocks, the numbers of its writes, what its reads must find.
 
+use crate::journal::{RecoveredStates, TargetJournal};
+use crate::recovered::Floors;
 use crate::reports::{Damage, FoundBy, Reports};
 use crate::states::{BlockState, BlockStates};
+use data_journal::Floor;
 use quantity::clock;
 use stamp::{BlockWriter, Expected, Reading, StampFlags, Version, WriteStamp, examine, is_right};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The number by which a target is known in stamps: of its name, as it was given or as it is found (FNV-1a, scattered).
 #[must_use]
@@ -85,6 +88,10 @@ pub struct TargetValidation {
     wall_base_s: u64,
     reports: Arc<Reports>,
     counts: CheckCounts,
+    journal: Option<TargetJournal>,
+    /// What a journal says of an earlier session.
+    floors: Option<Floors>,
+    gave_up: AtomicBool,
 }
 
 impl TargetValidation {
@@ -102,8 +109,57 @@ impl TargetValidation {
             wall_base_s,
             reports,
             counts: CheckCounts::default(),
+            journal: None,
+            floors: None,
+            gave_up: AtomicBool::new(false),
             rules,
         }
+    }
+
+    /// The same, whose operations are written down from now on.
+    #[must_use]
+    pub fn with_journal(self, journal: TargetJournal) -> Self {
+        Self { journal: Some(journal), ..self }
+    }
+
+    /// The same, after a crash: its blocks have to be what the journal says. The executions whose data may be there are added to
+    /// the rules.
+    #[must_use]
+    pub fn with_recovered(mut self, states: &RecoveredStates<'_>) -> Self {
+        let more = states.target.runs.iter().copied();
+        let new: Vec<u64> = more.filter(|run| !self.rules.runs.contains(run)).collect();
+        self.rules.runs.extend(new);
+        let blocks = &self.states;
+        let floors = Floors::new(states.target, states.crash, &self.rules, |block, state| blocks.set(block, state));
+        Self { floors: Some(floors), ..self }
+    }
+
+    /// Where its operations are written down.
+    #[must_use]
+    pub fn journal(&self) -> Option<&TargetJournal> {
+        self.journal.as_ref()
+    }
+
+    /// Number of the next write.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.sequence.load(Ordering::Acquire)
+    }
+
+    /// What a session before has left of a block.
+    #[inline]
+    pub(crate) fn floor(&self, block: u64) -> Option<Floor> {
+        self.floors.as_ref()?.get(block)
+    }
+
+    /// What operations still have is given up: they did not come back, and what they did may have taken effect or not.
+    pub fn give_up(&self) {
+        self.gave_up.store(true, Ordering::Release);
+        self.states.give_up();
+    }
+
+    /// Were there any?
+    pub(crate) fn gave_up(&self) -> bool {
+        self.gave_up.load(Ordering::Acquire)
     }
 
     /// Its rules.
@@ -190,6 +246,22 @@ impl TargetValidation {
             };
             self.states.set(block, after);
         }
+        self.forget((first, count), is_done);
+        if let Some(journal) = &self.journal {
+            // Before the blocks are released, so that records of one block have the order of its writes.
+            match is_done {
+                true => journal.done(&self.states, (first, count), hold.sequence),
+                false => journal.journal.failed(journal.target, (first, count)),
+            }
+        }
+    }
+
+    /// What a session before has left of blocks is over when they are written or trimmed.
+    #[inline]
+    fn forget(&self, (first, count): (u64, u64), is_done: bool) {
+        if let Some(floors) = self.floors.as_ref().filter(|_| is_done) {
+            (first..first.saturating_add(count)).for_each(|block| floors.forget(block));
+        }
     }
 
     /// Is anything known of one of these blocks?
@@ -212,6 +284,20 @@ impl TargetValidation {
     pub fn check(&self, offset: u64, buffer: &[u8]) -> ReadOutcome {
         let (mut checked, mut unknown, mut outcome) = (0, 0, ReadOutcome::Right);
         for (address, block) in self.each(offset, buffer) {
+            if let Some(floors) = &self.floors {
+                let at = address / self.rules.block_bytes;
+                if let Some(floor) = floors.get(at) {
+                    checked += block.len() as u64;
+                    if !floors.is_right(block, address, floor, self.states.get(at), &self.rules) {
+                        outcome = ReadOutcome::Suspect;
+                    } else if let Some(learned) = Floors::learned(block) {
+                        self.states.set(at, learned);
+                        floors.forget(at);
+                    }
+                    continue;
+                }
+                floors.note_unknown(block, address, &self.rules);
+            }
             match self.expected(address) {
                 None => unknown += block.len() as u64,
                 Some(expected) => {
@@ -233,16 +319,28 @@ impl TargetValidation {
     pub fn report(&self, offset: u64, first: &[u8], again: Option<&[u8]>, found_by: FoundBy) -> u64 {
         let mut damaged = 0;
         for (address, block) in self.each(offset, first) {
-            let Some(version) = self.expected(address) else { continue };
+            let at = address / self.rules.block_bytes;
+            let floor = self.floors.as_ref().zip(self.floor(at));
+            let version = floor.map(|(_, floor)| Floors::version(floor, self.states.get(at)));
+            let Some(version) = version.or_else(|| self.expected(address)) else { continue };
             let expected = self.of(address, version);
-            if is_right(block, &expected) {
+            let is_right = |block: &[u8]| match floor {
+                Some((floors, floor)) => floors.is_right(block, address, floor, self.states.get(at), &self.rules),
+                None => is_right(block, &expected),
+            };
+            if is_right(block) {
                 continue;
             }
             damaged += 1;
             let within = usize::try_from(address - offset).unwrap_or(usize::MAX);
             let again = again.and_then(|again| again.get(within..within + block.len()));
-            let finding = examine(&Reading { first: block, again }, &expected);
+            let mut finding = examine(&Reading { first: block, again }, &expected);
+            if let Some((floors, floor)) = floor {
+                finding.is_transient = again.is_some_and(is_right);
+                floors.refine(&mut finding, floor);
+            }
             if !finding.is_transient {
+                self.forget((at, 1), true);
                 self.states.set(address / self.rules.block_bytes, BlockState::Damaged);
             }
             let judged = again.filter(|_| finding.is_of_again).unwrap_or(block);
@@ -282,12 +380,35 @@ impl TargetValidation {
         let (first, count) = self.blocks_of(offset, bytes);
         let after = if is_done { BlockState::Trimmed } else { BlockState::Unknown };
         (first..first.saturating_add(count)).for_each(|block| self.states.set(block, after));
+        self.forget((first, count), is_done);
+        if let Some(journal) = &self.journal {
+            journal.journal.trimmed(journal.target, (first, count), self.next_sequence(), is_done);
+        }
         self.states.release(first, count);
+    }
+
+    /// A trim of taken blocks is about to be submitted. Waits for the journal, where there is one: after a crash nothing else says that
+    /// the blocks may be empty.
+    pub fn trimming(&self, offset: u64, bytes: u64) {
+        if let Some(journal) = &self.journal {
+            journal.journal.trim_begun(journal.target, self.blocks_of(offset, bytes), self.next_sequence());
+        }
     }
 
     /// A flush is about to be submitted: what is written from here on belongs to the next epoch.
     pub fn flushing(&self) -> u32 {
-        self.epoch.fetch_add(1, Ordering::AcqRel)
+        let epoch = self.epoch.fetch_add(1, Ordering::AcqRel);
+        if let Some(journal) = &self.journal {
+            journal.journal.flush_begun(journal.target, epoch);
+        }
+        epoch
+    }
+
+    /// It came back.
+    pub fn flushed(&self, epoch: u32, is_done: bool) {
+        if let Some(journal) = &self.journal {
+            journal.journal.flush_ended(journal.target, epoch, is_done);
+        }
     }
 
     /// So many reads before or behind writes.

@@ -39,6 +39,7 @@ impl Checks {
                 return Ok(checked.stamp(operation, buffer));
             }
             OperationKind::Flush => return Ok(checked.on_flush_submitted()),
+            OperationKind::Trim => checked.on_trim_submitted(operation),
             _ => {}
         }
         Ok(Hold::Nothing)

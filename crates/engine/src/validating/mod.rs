@@ -88,7 +88,16 @@ impl Checked {
     }
 
     /// A flush came back.
-    fn on_flush_done(&self, _hold: Hold, _is_done: bool) {}
+    fn on_flush_done(&self, hold: Hold, is_done: bool) {
+        if let Hold::Flush(epoch) = hold {
+            self.target.flushed(epoch, is_done);
+        }
+    }
+
+    /// A trim of taken blocks is about to be submitted.
+    fn on_trim_submitted(&self, operation: &Operation) {
+        self.target.trimming(operation.offset, u64::from(operation.bytes));
+    }
 
     /// Stamps what a write of taken blocks carries.
     #[inline]

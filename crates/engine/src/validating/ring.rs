@@ -133,6 +133,10 @@ impl SlotCheck {
             }
             OperationKind::Write => checked.stamp(at.operation, at.buffer),
             OperationKind::Flush => checked.on_flush_submitted(),
+            OperationKind::Trim => {
+                checked.on_trim_submitted(at.operation);
+                Hold::Nothing
+            }
             _ => Hold::Nothing,
         };
         NextStep::Own

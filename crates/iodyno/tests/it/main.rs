@@ -21,6 +21,7 @@ mod content;
 mod convert;
 mod counters;
 mod crash;
+mod data_journal;
 mod documents;
 mod dry_run;
 mod ending;

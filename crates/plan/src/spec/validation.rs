@@ -40,12 +40,14 @@ impl Default for ValidationSettings {
 /// A journal of what was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalSettings {
-    /// Where it lies; `None`: in the recording.
+    /// Where it lies; `None`: beside the recording.
     pub directory: Option<PathBuf>,
     /// It is there already: what it says is checked before the first run (`-jr`).
     pub recovers: bool,
     /// … and nothing else is done (`-jro`).
     pub recovers_only: bool,
+    /// Power was cut, although the machine was not started again.
+    pub after_crash: bool,
     /// It may lie on the device whose data it is about.
     pub allows_same_device: bool,
     /// A checkpoint is made after so many bytes; `None`: 64 MiB.

@@ -17,7 +17,7 @@ impl Life<'_, '_> {
             false => Err("not read again at the end"),
             true if self.stop.is_requested() => Err("not read again at the end, because the command was interrupted"),
             true if self.is_over() => Err("not read again at the end, because the runs were stopped"),
-            true => self.sweep()?,
+            true => self.sweep(None)?,
         };
         let Some(validation) = &self.validation else { return Ok(()) };
         let verdict = Verdict::of(self.plan, validation, swept);
@@ -29,15 +29,57 @@ impl Life<'_, '_> {
             self.spine.event(severity.clone(), EventKind::Data, None, None, &sentence)?;
             self.spine.messages.push(sentence);
         }
+        self.end_journal()
+    }
+
+    /// Is nothing done but reading what the journal says must be there?
+    pub(super) fn only_recovers(&self) -> bool {
+        let settings = self.plan.settings.validation.as_ref().and_then(|settings| settings.journal.as_ref());
+        settings.is_some_and(|settings| settings.recovers_only)
+    }
+
+    /// Tells what the journal of an earlier session says, and reads what must be there before anything is written.
+    pub(super) fn recovered(&mut self) -> Result<(), SessionError> {
+        let Some(found) = &self.found_journal else { return Ok(()) };
+        for sentence in found.sentences() {
+            self.spine.note(EventKind::Data, &sentence)?;
+            self.spine.messages.push(sentence);
+        }
+        if !self.only_recovers() && !self.is_over() {
+            let swept = self.sweep(Some("recovery"))?;
+            let Some(validation) = &self.validation else { return Ok(()) };
+            let sentence = match (swept, validation.reports.count()) {
+                (Err(why), _) => format!("what the journal says must be there: {why}"),
+                (Ok(_), 0) => "all that the journal says must be there is there".to_string(),
+                (Ok(_), count) => format!("blocks that are not what the journal says: {count}"),
+            };
+            self.spine.note(EventKind::Data, &sentence)?;
+            self.spine.messages.push(sentence);
+        }
         Ok(())
     }
 
+    /// The journal ends: nothing is under way.
+    fn end_journal(&mut self) -> Result<(), SessionError> {
+        match self.validation.as_ref().and_then(data::end_journal) {
+            None => Ok(()),
+            Some(Ok(sentence)) => self.spine.note(EventKind::Data, &sentence),
+            Some(Err(sentence)) => {
+                self.ending = self.ending.max(CommandEnding::TargetFailed);
+                self.spine.event(EventSeverity::Error, EventKind::Data, None, None, &sentence)?;
+                self.spine.messages.push(sentence);
+                Ok(())
+            }
+        }
+    }
+
     /// The run that reads everything once; how much it was, or why nothing was read.
-    fn sweep(&mut self) -> Result<Result<Coverage, &'static str>, SessionError> {
+    fn sweep(&mut self, title: Option<&str>) -> Result<Result<Coverage, &'static str>, SessionError> {
         let Some(validation) = &self.validation else { return Ok(Err("not validated")) };
-        let Some(run) = data::sweep_run(self.plan, validation, &self.targets) else {
+        let Some(mut run) = data::sweep_run(self.plan, validation, &self.targets) else {
             return Ok(Ok(Coverage::default()));
         };
+        run.title = title.map_or(run.title, str::to_string);
         for sentence in data::leave_caches(validation, &self.targets) {
             self.spine.event(EventSeverity::Warning, EventKind::Cache, Some(&run.title), None, &sentence)?;
             self.spine.messages.push(sentence);

@@ -8,16 +8,15 @@ use std::path::{Path, PathBuf};
 
 /// What stands in the way of the validation that a plan asks for; nothing of a plan without it.
 pub(crate) fn mistakes(plan: &Plan) -> Vec<String> {
-    let Some(settings) = &plan.settings.validation else { return Vec::new() };
+    if plan.settings.validation.is_none() {
+        return Vec::new();
+    }
     let mut found: Vec<String> = Vec::new();
     let mut add = |sentence: String| {
         if !found.contains(&sentence) {
             found.push(sentence);
         }
     };
-    if settings.journal.is_some() {
-        add("the journal of data validation is not built yet: leave it out, and what is written is known until the command ends".to_string());
-    }
     if !plan.trees.is_empty() {
         let name = plan.trees.first().map_or("", |tree| tree.name.as_str());
         add(format!("files in directories cannot be validated yet ({name}): devices and single files can"));

@@ -1,0 +1,464 @@
+//! What a journal says after a crash.
+
+use crate::error::JournalError;
+use crate::header::{Crash, SessionHeader, boot_id};
+use crate::reader::{JournalDamage, Segment, SegmentEnd, headless, segments};
+use crate::record::{Kind, Record};
+use crate::replay::{Coverage, Replay, TargetReplay};
+use crate::writer::is_held;
+use output::Folder;
+use std::path::{Path, PathBuf};
+
+/// The oldest operation whose effect may be found in a block.
+///
+/// | bits | what |
+/// | --- | --- |
+/// | 0 … 48 | number of the write; of a trim, of the write that would have been next |
+/// | 48 … 57 | session |
+/// | 57 | newer ones may be there as well, although none is known to be done |
+/// | 58 | the number is that of the write that would have been next at a checkpoint |
+/// | 59 | it may be empty: a trim began |
+/// | 60 | a trim |
+/// | 61 | a write |
+/// | 62 | a flush behind it was acknowledged |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Floor(pub u64);
+
+const SEQUENCES: u64 = 1 << 48;
+/// Sessions that a journal may have without a checkpoint.
+pub(crate) const SESSIONS_MAX: usize = 1 << 9;
+const FOLLOWED: u64 = 1 << 57;
+const BOUND: u64 = 1 << 58;
+const ZERO: u64 = 1 << 59;
+const TRIM: u64 = 1 << 60;
+const WRITE: u64 = 1 << 61;
+const FLUSHED: u64 = 1 << 62;
+/// States of blocks in a checkpoint: see `StateSource`.
+const UNSURE: u16 = 1 << 14;
+
+impl Floor {
+    pub(crate) fn write(session: u16, sequence: u64) -> Self {
+        Self(WRITE | Self::at(session, sequence))
+    }
+
+    pub(crate) fn trim(session: u16, sequence: u64) -> Self {
+        Self(TRIM | Self::at(session, sequence))
+    }
+
+    fn at(session: u16, sequence: u64) -> u64 {
+        (u64::from(session) % SESSIONS_MAX as u64 * SEQUENCES) | (sequence % SEQUENCES)
+    }
+
+    /// Of a state in a checkpoint, with its version; `None`: it says nothing.
+    pub(crate) fn of_state(state: u16, session: u16, sequence: u64) -> Option<(Self, u16)> {
+        let version = state & (UNSURE - 1);
+        match version {
+            0 | 3 => None,
+            1 => Some((Self::trim(session, sequence), 0)),
+            // It was found wrong, and reported.
+            2 => Some((Self::default(), 0)),
+            _ => {
+                let followed = if state & UNSURE != 0 { FOLLOWED } else { 0 };
+                Some((Self(BOUND | followed | Self::write(session, sequence).0), version))
+            }
+        }
+    }
+
+    pub(crate) fn is_followed(&mut self) {
+        if self.is_some() {
+            self.0 |= FOLLOWED;
+        }
+    }
+
+    pub(crate) fn may_be_zero(&mut self) {
+        if self.is_some() {
+            self.0 |= ZERO;
+        }
+    }
+
+    pub(crate) fn set_flushed(&mut self) {
+        self.0 |= FLUSHED;
+    }
+
+    /// Is anything known?
+    #[must_use]
+    pub fn is_some(self) -> bool {
+        self.0 & (TRIM | WRITE) != 0
+    }
+
+    /// The block was trimmed.
+    #[must_use]
+    pub fn is_trim(self) -> bool {
+        self.0 & TRIM != 0
+    }
+
+    /// Zeroes may be found.
+    #[must_use]
+    pub fn allows_zeroes(self) -> bool {
+        self.0 & (TRIM | ZERO) != 0
+    }
+
+    /// A flush that was submitted behind the operation was acknowledged.
+    #[must_use]
+    pub fn is_flushed(self) -> bool {
+        self.0 & FLUSHED != 0
+    }
+
+    /// Newer writes may be there, whose end is not known.
+    #[must_use]
+    pub fn may_be_newer(self) -> bool {
+        self.0 & (FOLLOWED | ZERO) != 0
+    }
+
+    /// Number of the session: an index of [`Recovered::sessions`].
+    #[must_use]
+    pub fn session(self) -> usize {
+        usize::try_from(self.0 / SEQUENCES).unwrap_or(0) % SESSIONS_MAX
+    }
+
+    /// May data of the `number`th write of the same session be there, of the version of the floor (`is_version`) or another one?
+    #[must_use]
+    pub fn allows_write(self, number: u64, is_version: bool) -> bool {
+        let own = self.0 % SEQUENCES;
+        match (self.is_trim(), self.0 & BOUND != 0) {
+            (true, _) => number >= own,
+            (false, true) => is_version || number >= own,
+            (false, false) => number >= own,
+        }
+    }
+
+    /// Is the floor of a checkpoint, so that writes of earlier sessions may be there if they have its version?
+    #[must_use]
+    pub fn is_of_checkpoint(self) -> bool {
+        self.0 & BOUND != 0
+    }
+
+    pub(crate) fn is_same_operation(self, other: Self) -> bool {
+        let marks = FOLLOWED | ZERO | FLUSHED;
+        self.is_some() && self.0 & !marks == other.0 & !marks
+    }
+}
+
+/// What a journal says.
+#[derive(Debug)]
+pub struct Recovered {
+    path: PathBuf,
+    journal: u64,
+    last_segment: u64,
+    /// The sessions, the first one first.
+    pub sessions: Vec<SessionHeader>,
+    /// The targets.
+    pub targets: Vec<RecoveredTarget>,
+    /// Parts that could not be used.
+    pub damage: Vec<JournalDamage>,
+    /// Other things that a reader has to know, each a sentence.
+    pub notes: Vec<String>,
+    /// Records that were used.
+    pub records: u64,
+    /// The last session ended by itself, with nothing under way.
+    pub is_clean: bool,
+    /// The machine has not been started again since the last session began.
+    pub is_same_boot: bool,
+}
+
+/// One target of a journal.
+#[derive(Debug)]
+pub struct RecoveredTarget {
+    /// The number in its stamps.
+    pub device: u64,
+    /// As the last session named it.
+    pub name: String,
+    /// Its length then, bytes.
+    pub size_bytes: u64,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// Executions whose data may be there, the newest first: those of the sessions, and those that they accepted.
+    pub runs: Vec<u64>,
+    /// By number of the session: its run.
+    pub session_runs: Vec<u64>,
+    /// The epoch of the last flush that was acknowledged in the last session.
+    pub acknowledged_epoch: Option<u32>,
+    /// The first session from which on all ended by themselves: what was done from there on is exactly known.
+    exact_from: usize,
+    replay: TargetReplay,
+}
+
+impl RecoveredTarget {
+    /// Every block of which something must be there after a crash of this kind: its number, the oldest operation whose effect may be
+    /// found, and the version of that write.
+    pub fn floors(&self, crash: Crash) -> impl Iterator<Item = (u64, Floor, u16)> {
+        self.replay.floors(crash)
+    }
+
+    /// Must a block with this floor have exactly its version, because nothing newer was ever submitted?
+    #[must_use]
+    pub fn is_exact(&self, floor: Floor) -> bool {
+        floor.session() >= self.exact_from && !floor.may_be_newer()
+    }
+
+    /// Number of a session of this run.
+    #[must_use]
+    pub fn session_of(&self, run: u64) -> Option<usize> {
+        self.session_runs.iter().position(|of_session| *of_session == run)
+    }
+}
+
+impl Recovered {
+    /// The directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn journal(&self) -> u64 {
+        self.journal
+    }
+
+    pub(crate) fn last_segment(&self) -> u64 {
+        self.last_segment
+    }
+
+    /// A target by the number in its stamps.
+    #[must_use]
+    pub fn target(&self, device: u64) -> Option<&RecoveredTarget> {
+        self.targets.iter().find(|target| target.device == device)
+    }
+
+    /// How the last session ended: by its own word, or its program died, or, after another start of the machine, power may have been cut.
+    #[must_use]
+    pub fn crash(&self) -> Crash {
+        if self.is_same_boot { Crash::ProcessDied } else { Crash::PowerCut }
+    }
+
+    /// What the user has to know, a sentence each: how it ended, and what was lost of the journal itself.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        let (sessions, records) = (self.sessions.len(), self.records);
+        let end = match (self.is_clean, self.crash()) {
+            (true, Crash::ProcessDied) => "the last one ended by itself",
+            (true, Crash::PowerCut) => "the last one ended by itself, and the machine was started again since",
+            (false, Crash::ProcessDied) => "the last one died, and the machine runs since",
+            (false, Crash::PowerCut) => "the last one did not end, and the machine was started again since",
+        };
+        let mut all = vec![format!(
+            "journal {}: {records} records of {sessions} session{}; {end}",
+            self.path.display(),
+            if sessions == 1 { "" } else { "s" }
+        )];
+        all.extend(self.damage.iter().map(|damage| format!("journal {}: {damage}", self.path.display())));
+        all.extend(self.notes.iter().map(|note| format!("journal {}: {note}", self.path.display())));
+        all
+    }
+}
+
+/// Reads a journal. Damage of its content is no error: what stands before it is used, and [`Recovered::damage`] says what was lost.
+///
+/// # Errors
+/// There is none, it is being written, or its files cannot be read.
+pub fn recover(path: &Path) -> Result<Recovered, JournalError> {
+    let folder = Folder::open(path)?;
+    let numbers = segments(&folder)?;
+    let Some(&last_segment) = numbers.last() else { return Err(JournalError::Missing(path.to_path_buf())) };
+    let mut opened = Vec::new();
+    for number in numbers {
+        opened.push((number, Segment::open(&folder, number)?));
+    }
+    if let Some((_, Ok(last))) = opened.last()
+        && is_held(last)
+    {
+        return Err(JournalError::InUse { path: path.to_path_buf(), pid: last.header.session.pid });
+    }
+    let journal = opened.iter().find_map(|(_, segment)| Some(segment.as_ref().ok()?.header.journal)).unwrap_or(0);
+    for (number, segment) in &mut opened {
+        if segment.as_ref().is_ok_and(|segment| segment.header.journal != journal) {
+            *segment = Err(JournalDamage { reason: "belongs to another journal", ..headless(*number, 0) });
+        }
+    }
+    let failed = |number: u64| JournalError::io("read", &path.join(crate::reader::segment_name(number)));
+    let mut read = Pass::default();
+    let mut coverage = Coverage::default();
+    for (number, segment) in &opened {
+        read.first(segment, &mut coverage).map_err(failed(*number))?;
+    }
+    if read.sessions.len() > SESSIONS_MAX {
+        let sessions = read.sessions.len();
+        return Err(JournalError::Limit(format!(
+            "journal {} has {sessions} sessions; at most {SESSIONS_MAX} can be read: begin a new one",
+            path.display()
+        )));
+    }
+    let mut replay = Replay::new(coverage);
+    let mut second = Pass::default();
+    for (number, segment) in &opened {
+        second.second(segment, &mut replay).map_err(failed(*number))?;
+    }
+    replay.finish();
+    Ok(read.into_recovered(path, (journal, last_segment), replay))
+}
+
+/// What is found on the way through the segments.
+#[derive(Debug, Default)]
+struct Pass {
+    sessions: Vec<SessionHeader>,
+    /// By session: it ended by itself.
+    ends: Vec<bool>,
+    damage: Vec<JournalDamage>,
+    notes: Vec<String>,
+    records: u64,
+    /// The segment before, and how it ended.
+    before: Option<(u64, SegmentEnd)>,
+    has_checkpoint: bool,
+}
+
+/// What lies between a segment and the one before.
+#[derive(Debug, PartialEq, Eq)]
+enum Between {
+    /// The same session, without a gap.
+    Nothing,
+    /// The same session; records are missing.
+    Gap,
+    /// Another session.
+    Session,
+}
+
+impl Pass {
+    /// Notes that a segment begins.
+    fn begin(&mut self, segment: &Segment) -> Between {
+        let header = &segment.header;
+        if segment.is_copy_damaged {
+            let number = segment.number;
+            self.notes
+                .push(format!("one of two copies of the header of segment {number} is damaged; the other is used"));
+        }
+        let follows = self.before.as_ref().is_some_and(|(number, _)| Some(*number) == header.previous);
+        if !follows && let Some(previous) = header.previous {
+            self.notes.push(format!("segment {previous} is not there"));
+        }
+        let is_same = header.of_session > 0 && self.sessions.last().is_some_and(|last| last.run == header.session.run);
+        if !is_same {
+            self.sessions.push(header.session.clone());
+            self.ends.push(false);
+            return Between::Session;
+        }
+        match &self.before {
+            Some((_, SegmentEnd::Next)) if follows => Between::Nothing,
+            _ => Between::Gap,
+        }
+    }
+
+    fn end(&mut self, number: u64, end: SegmentEnd) {
+        if let SegmentEnd::Damaged(damage) = &end {
+            self.damage.push(damage.clone());
+        }
+        if let Some(last) = self.ends.last_mut() {
+            *last = end == SegmentEnd::Over;
+        }
+        self.before = Some((number, end));
+    }
+
+    fn first(&mut self, segment: &Result<Segment, JournalDamage>, coverage: &mut Coverage) -> std::io::Result<()> {
+        let segment = match segment {
+            Ok(segment) => segment,
+            Err(damage) => {
+                coverage.gap();
+                self.end(damage.segment, SegmentEnd::Damaged(damage.clone()));
+                return Ok(());
+            }
+        };
+        match self.begin(segment) {
+            Between::Nothing => {}
+            Between::Gap => coverage.gap(),
+            Between::Session => coverage.session(&segment.header.session),
+        }
+        let (mut records, mut is_checkpoint) = (0, false);
+        let end = segment.read(|record, _| {
+            records += 1;
+            is_checkpoint |= record.kind == Kind::CheckpointEnd;
+            coverage.record(&segment.header, record);
+        })?;
+        self.records += records;
+        if is_checkpoint {
+            // What came before is superfluous.
+            self.has_checkpoint = true;
+            self.notes.retain(|note| !note.ends_with("is not there"));
+        }
+        self.end(segment.number, end);
+        Ok(())
+    }
+
+    fn second(&mut self, segment: &Result<Segment, JournalDamage>, replay: &mut Replay) -> std::io::Result<()> {
+        let segment = match segment {
+            Ok(segment) => segment,
+            Err(damage) => {
+                replay.forget();
+                self.end(damage.segment, SegmentEnd::Damaged(damage.clone()));
+                return Ok(());
+            }
+        };
+        let was_damaged = matches!(self.before, Some((_, SegmentEnd::Damaged(_))));
+        let last = self.sessions.last().cloned();
+        match self.begin(segment) {
+            Between::Nothing => {}
+            Between::Gap => replay.gap(&segment.header.session),
+            Between::Session => {
+                if let Some(last) = last.filter(|_| was_damaged) {
+                    replay.gap(&last);
+                }
+                let number = u16::try_from(self.sessions.len() - 1).unwrap_or(u16::MAX);
+                replay.session(number, &segment.header.session);
+            }
+        }
+        let end = segment.read(|record: &Record, states| replay.record(&segment.header, record, states))?;
+        if matches!(&end, SegmentEnd::Damaged(damage) if damage.intact_records > 0) {
+            replay.gap(&segment.header.session);
+        }
+        self.end(segment.number, end);
+        Ok(())
+    }
+
+    fn into_recovered(mut self, path: &Path, (journal, last_segment): (u64, u64), replay: Replay) -> Recovered {
+        let session_runs: Vec<u64> = self.sessions.iter().map(|session| session.run).collect();
+        let exact_from = self.ends.iter().rposition(|is_over| !is_over).map_or(0, |at| at + 1);
+        let mut targets = Vec::new();
+        for (device, replay) in replay.targets {
+            if let Some(other) = replay.other_blocks {
+                let (name, now) = (&replay.name, replay.block_bytes);
+                self.notes.push(format!(
+                    "blocks of {name} had {other} bytes in an earlier session, and {now} later: what the earlier one says is not used"
+                ));
+            }
+            let older = self.sessions.iter().rev().flat_map(|session| &session.targets);
+            let older = older.filter(|target| target.device == device).flat_map(|target| target.runs.iter().copied());
+            let mut runs: Vec<u64> = Vec::new();
+            for run in session_runs.iter().rev().copied().chain(older) {
+                if !runs.contains(&run) {
+                    runs.push(run);
+                }
+            }
+            targets.push(RecoveredTarget {
+                device,
+                name: replay.name.clone(),
+                size_bytes: replay.size_bytes,
+                block_bytes: replay.block_bytes,
+                runs,
+                session_runs: session_runs.clone(),
+                acknowledged_epoch: replay.acknowledged,
+                exact_from,
+                replay,
+            });
+        }
+        let boot = self.sessions.last().map_or("", |session| session.boot.as_str());
+        Recovered {
+            path: path.to_path_buf(),
+            journal,
+            last_segment,
+            is_clean: self.ends.last().copied().unwrap_or(false),
+            is_same_boot: !boot.is_empty() && boot == boot_id(),
+            sessions: self.sessions,
+            targets,
+            damage: self.damage,
+            notes: self.notes,
+            records: self.records,
+        }
+    }
+}

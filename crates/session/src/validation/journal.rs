@@ -1,0 +1,194 @@
+//! The journal of what was written: begun before the first write, or recovered; kept while the runs last; ended behind them.
+
+use crate::SessionError;
+use data_journal::{Crash, Journal, JournalError, JournalOptions, Recovered, SessionHeader, common_device, recover};
+use plan::{JournalSettings, Plan};
+use rustix::fs::fdatasync;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use target::OpenTarget;
+use validation::{RecoveredStates, TargetJournal, TargetValidation, Validation};
+
+/// What the journal of an earlier session said.
+#[derive(Debug)]
+pub(crate) struct FoundJournal {
+    recovered: Recovered,
+    crash: Crash,
+}
+
+/// Of a recording at this path: a directory beside it.
+fn directory(settings: &JournalSettings, recording: &Path) -> PathBuf {
+    settings.directory.clone().unwrap_or_else(|| recording.with_extension("journal"))
+}
+
+fn wrong(error: &JournalError) -> SessionError {
+    SessionError::Validation(vec![error.to_string()])
+}
+
+impl FoundJournal {
+    /// Reads the journal that the settings say is there; `None`: there is to be none yet.
+    ///
+    /// # Errors
+    /// There is none, it is in use, or it cannot be read.
+    pub(crate) fn read(settings: Option<&JournalSettings>, recording: &Path) -> Result<Option<Self>, SessionError> {
+        let Some(settings) = settings.filter(|settings| settings.recovers || settings.recovers_only) else {
+            return Ok(None);
+        };
+        let recovered = recover(&directory(settings, recording)).map_err(|error| wrong(&error))?;
+        let crash = if settings.after_crash { Crash::PowerCut } else { recovered.crash() };
+        Ok(Some(Self { recovered, crash }))
+    }
+
+    /// A target whose blocks must be what the journal says.
+    ///
+    /// # Errors
+    /// It knows the target in other blocks.
+    pub(super) fn apply(&self, target: TargetValidation) -> Result<TargetValidation, String> {
+        let rules = target.rules();
+        let states = RecoveredStates::of(&self.recovered, self.crash, rules.device, rules.block_bytes);
+        Ok(match states.map_err(|error| error.to_string())? {
+            Some(states) => target.with_recovered(&states),
+            None => target,
+        })
+    }
+
+    /// What the user has to know of it.
+    pub(crate) fn sentences(&self) -> Vec<String> {
+        let mut all = self.recovered.sentences();
+        all.push(match self.crash {
+            Crash::ProcessDied => "every write that the journal has must be there, or a newer one".to_string(),
+            Crash::PowerCut => {
+                "every write that came back before an acknowledged flush was submitted must be there, or a newer one"
+                    .to_string()
+            }
+        });
+        all
+    }
+}
+
+/// Begins the journal that the settings ask for, or goes on with the one that was found, and hands it to the targets.
+///
+/// # Errors
+/// There is one already, it would lie on a target's own disk, or it cannot be made.
+pub(super) fn attach(
+    plan: &Plan,
+    (run, recording): (u64, &Path),
+    targets: Vec<Option<TargetValidation>>,
+    opened: &[Option<OpenTarget>],
+    found: Option<&FoundJournal>,
+) -> Result<Vec<Option<TargetValidation>>, SessionError> {
+    let settings = plan.settings.validation.as_ref().and_then(|settings| settings.journal.as_ref());
+    let Some(settings) = settings.filter(|settings| !settings.recovers_only) else { return Ok(targets) };
+    let directory = directory(settings, recording);
+    if !settings.allows_same_device {
+        refuse_same_device(&directory, &targets, opened)?;
+    }
+    let uses = |index: usize| {
+        let workloads = plan.runs.iter().flat_map(|run| &run.workloads);
+        workloads.filter(move |workload| workload.targets.contains(&index))
+    };
+    let of_target = |target: &TargetValidation| {
+        let index = target.rules().target;
+        let is_trimmed = uses(index).any(|workload| workload.mix.trim > 0.0);
+        // Every way in which it is written must be synchronous; what fills it is not.
+        let flags = plan.targets.get(index).map(|spec| spec.open).unwrap_or_default();
+        let is_sync = |flags: plan::OpenFlags| flags.sync || flags.dsync;
+        let is_filled = opened.get(index).and_then(Option::as_ref).is_none_or(|opened| opened.fill.is_some());
+        let is_synchronous = !is_filled
+            && plan.settings.format != Some(true)
+            && uses(index).all(|workload| is_sync(workload.open.unwrap_or(flags)));
+        target.journal_target(plan.place_name(index), is_synchronous, is_trimmed)
+    };
+    let header = SessionHeader::new(run, targets.iter().flatten().map(of_target).collect());
+    let default = JournalOptions::default();
+    let options =
+        JournalOptions { checkpoint_bytes: settings.checkpoint_bytes.unwrap_or(default.checkpoint_bytes).max(4096) };
+    let journal = match found {
+        Some(found) => Journal::resume(&found.recovered, found.crash, header, options),
+        None => Journal::create(&directory, header, options),
+    };
+    let journal = Arc::new(journal.map_err(|error| wrong(&error))?);
+    let mut next = 0..=u16::MAX;
+    let mut with = |target: TargetValidation| {
+        let of = TargetJournal { journal: journal.clone(), target: next.next().unwrap_or(u16::MAX) };
+        target.with_journal(of)
+    };
+    Ok(targets.into_iter().map(|target| target.map(&mut with)).collect())
+}
+
+fn refuse_same_device(
+    directory: &Path,
+    targets: &[Option<TargetValidation>],
+    opened: &[Option<OpenTarget>],
+) -> Result<(), SessionError> {
+    let mut all = Vec::new();
+    for (_, target) in targets.iter().zip(opened).filter(|(target, _)| target.is_some()) {
+        let Some(target) = target else { continue };
+        match common_device(directory, &target.path) {
+            Ok(Some(disk)) => all.push(format!(
+                "the journal {} would lie on {disk}, as {} does: a power cut could damage both, and its writes would be part of the load; \
+                 name a directory on another device (--journal), or say that it may (--journal-same-device)",
+                directory.display(),
+                target.name
+            )),
+            Ok(None) => {}
+            Err(error) => all.push(format!("cannot see on what {} and {} lie: {error}", directory.display(), target.name)),
+        }
+    }
+    if all.is_empty() { Ok(()) } else { Err(SessionError::Validation(all)) }
+}
+
+/// Looks after the journal, once in a while: makes a checkpoint where it has grown enough, and flushes targets for it.
+///
+/// # Errors
+/// A sentence: the journal cannot go on.
+pub(crate) fn keep(validation: Option<&Validation>, opened: &[Option<OpenTarget>]) -> Result<(), String> {
+    let Some(validation) = validation else { return Ok(()) };
+    if let Some(failure) = validation.journal_failure() {
+        return Err(failure.to_string());
+    }
+    let waiting = validation.checkpoint(false).map_err(|error| error.to_string())?;
+    if waiting.is_empty() || FLUSHES.swap(true, Ordering::AcqRel) {
+        return Ok(());
+    }
+    let mut flushes = Vec::new();
+    for index in waiting {
+        let opened = opened.get(index).and_then(Option::as_ref);
+        let Some((target, opened)) = validation.target(index).cloned().zip(opened) else { continue };
+        let Ok(file) = rustix::fd::AsFd::as_fd(opened).try_clone_to_owned() else { continue };
+        flushes.push((target, file));
+    }
+    // Apart: a flush may take as long as it likes, and whoever looks after the run must not wait for it.
+    let flush = move || {
+        for (target, file) in flushes {
+            let epoch = target.flushing();
+            target.flushed(epoch, fdatasync(file).is_ok());
+        }
+        FLUSHES.store(false, Ordering::Release);
+    };
+    if std::thread::Builder::new().name("journal-flush".to_string()).spawn(flush).is_err() {
+        FLUSHES.store(false, Ordering::Release);
+    }
+    Ok(())
+}
+
+/// Are targets being flushed for a checkpoint?
+static FLUSHES: AtomicBool = AtomicBool::new(false);
+
+/// Ends the journal, where there is one; gives what it came to, or why it failed.
+pub(crate) fn end(validation: &Validation) -> Option<Result<String, String>> {
+    let journal = validation.journal()?;
+    let ended = validation.end_journal().map_err(|error| error.to_string());
+    let counts = journal.counts();
+    Some(ended.map(|()| {
+        format!(
+            "journal: {} records, {} in {} writes, {} syncs; operations waited {} for it",
+            counts.records,
+            quantity::text::format_bytes(counts.bytes),
+            counts.writes,
+            counts.syncs,
+            quantity::text::format_ns(counts.waited_ns)
+        )
+    }))
+}
