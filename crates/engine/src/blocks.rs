@@ -8,6 +8,7 @@ use crate::io_buffers::IoBuffers;
 use crate::issue::Issue;
 use crate::priorities::Chooser;
 use crate::uring_queue::Entry;
+use crate::validating::{AtSlot, Checked, Checks, Hold, LaneChecks, NextStep, Timing};
 use crate::work::{Lanes, Outcome, RingWork, Work};
 use mapping::Mapping;
 use plan::OpenFlags;
@@ -28,6 +29,8 @@ pub(crate) struct Blocks {
     priorities: Vec<Option<Chooser>>,
     /// By slot, which priority was chosen last; empty when no request has one of its own.
     chosen: Vec<Option<u16>>,
+    /// Where data is proved.
+    pub(crate) checks: Option<Box<Checks>>,
 }
 
 /// A file or device that a group uses.
@@ -63,12 +66,36 @@ pub(crate) struct BlockLane {
     pub(crate) content: Option<ContentGenerator>,
     /// What is dropped when it begins anew with its target.
     pub(crate) cached: Option<Cached>,
+    /// Where its data is proved.
+    pub(crate) checks: Option<Box<LaneChecks>>,
+}
+
+impl BlockLane {
+    /// The next one whose blocks are no other operation's.
+    fn choose_free(&mut self, held: HeldKinds) -> Option<Operation> {
+        let Self { operations, cached, checks, .. } = self;
+        let mut next = || {
+            let operation = operations.next_but(held);
+            if operations.has_rewound() {
+                cached.iter().for_each(Cached::rewind);
+            }
+            operation
+        };
+        match checks {
+            Some(checks) => checks.choose(held, next),
+            None => next(),
+        }
+    }
 }
 
 impl Lanes for Vec<BlockLane> {
     #[inline]
     fn choose(&mut self, lane: usize) -> Option<Operation> {
-        self[lane].operations.next()
+        let lane = &mut self[lane];
+        match &mut lane.checks {
+            None => lane.operations.next(),
+            Some(checks) => checks.choose(HeldKinds::default(), || lane.operations.next()),
+        }
     }
 
     #[inline]
@@ -78,11 +105,22 @@ impl Lanes for Vec<BlockLane> {
             lane.operations.begin_anew();
             lane.cached.iter().for_each(Cached::begin_pass);
         }
-        let operation = lane.operations.next_but(held);
-        if lane.operations.has_rewound() {
-            lane.cached.iter().for_each(Cached::rewind);
+        lane.choose_free(held)
+    }
+
+    #[cold]
+    fn refused(&mut self, lane: usize) {
+        if let Some(checks) = self.get_mut(lane).and_then(|lane| lane.checks.as_mut()) {
+            checks.give_back();
         }
-        operation
+    }
+
+    #[inline]
+    fn holds(&mut self, issue: &Issue) -> bool {
+        match &mut self[issue.lane as usize].checks {
+            None => true,
+            Some(checks) => checks.holds(&issue.operation),
+        }
     }
 
     #[inline]
@@ -99,6 +137,27 @@ impl Work for Blocks {
     type Lanes = Vec<BlockLane>;
 
     const KINDS: &'static [OperationKind] = &OperationKind::BLOCKS;
+
+    #[inline]
+    fn has_steps(&self, issue: &Issue) -> bool {
+        self.checks.as_ref().is_some_and(|checks| checks.lane(issue.lane).is_some())
+    }
+
+    #[inline]
+    fn ready(&self, issue: &Issue, buffer: &mut [u8], is_held: bool) -> Result<Hold, i32> {
+        match self.checked(issue) {
+            Some((checks, checked, file)) => checks.ready(checked, (file, &issue.operation), buffer, is_held),
+            None => Ok(Hold::Nothing),
+        }
+    }
+
+    #[inline]
+    fn settle(&self, issue: &Issue, buffer: &mut [u8], hold: Hold, outcome: Outcome) -> (Outcome, bool) {
+        match self.checked(issue) {
+            Some((checks, checked, file)) => checks.settle(checked, (file, &issue.operation), (buffer, hold), outcome),
+            None => (outcome, false),
+        }
+    }
 
     #[inline]
     fn call(&self, issue: &Issue, buffer: &mut [u8]) -> Outcome {
@@ -129,6 +188,13 @@ impl RingWork for Blocks {
     #[inline]
     fn begin(&mut self, lanes: &mut Self::Lanes, slot: u32, issue: &Issue, memory: &mut IoBuffers) -> Entry {
         let operation = issue.operation;
+        if let Some(Some(chooser)) = self.priorities.get_mut(issue.lane as usize) {
+            self.chosen[slot as usize] = chooser.next(operation.op, operation.bytes);
+        }
+        if self.checks.is_some() && self.has_steps(issue) {
+            let is_held = lanes.holds(issue);
+            return self.begin_checked(slot, issue, memory, is_held);
+        }
         let address = match operation.op {
             OperationKind::Write => {
                 let place = memory.write_place(slot as usize, operation.bytes as usize);
@@ -137,13 +203,47 @@ impl RingWork for Blocks {
             }
             _ => memory.read_place(slot as usize),
         };
-        let BlockPlace { file, datasync, discards, nothing, mut io_priority, .. } = self.places[issue.lane as usize];
-        if let Some(Some(chooser)) = self.priorities.get_mut(issue.lane as usize) {
-            let own = chooser.next(operation.op, operation.bytes);
-            self.chosen[slot as usize] = own;
-            io_priority = own.unwrap_or(io_priority);
+        self.entry((slot, issue.lane), operation, (address, memory.is_registered()))
+    }
+
+    #[inline]
+    fn completed(
+        &mut self,
+        slot: u32,
+        issue: &Issue,
+        result: i32,
+        memory: &mut IoBuffers,
+    ) -> ControlFlow<Outcome, Entry> {
+        if self.checks.is_some() && self.has_steps(issue) {
+            return self.completed_checked(slot, issue, result, memory);
         }
-        let is_registered = memory.is_registered();
+        ControlFlow::Break(self.outcome(issue, result))
+    }
+
+    #[cold]
+    fn timing(&self, slot: u32) -> Timing {
+        self.checks.as_ref().map_or(Timing::Unchanged, |checks| checks.timing(slot))
+    }
+
+    #[inline]
+    fn priority(&self, slot: u32) -> Option<u16> {
+        self.chosen.get(slot as usize).copied().flatten()
+    }
+}
+
+impl Blocks {
+    /// The entry of an operation of a slot and lane, whose memory begins there and is registered, or is not.
+    #[inline]
+    fn entry(
+        &self,
+        (slot, lane): (u32, u32),
+        operation: Operation,
+        (address, is_registered): (*mut u8, bool),
+    ) -> Entry {
+        let BlockPlace { file, datasync, discards, nothing, mut io_priority, .. } = self.places[lane as usize];
+        if !self.chosen.is_empty() {
+            io_priority = self.chosen[slot as usize].unwrap_or(io_priority);
+        }
         let (durable, zeroes) = (false, false);
         let request = BlockRequest {
             operation,
@@ -160,18 +260,64 @@ impl RingWork for Blocks {
         request.entry()
     }
 
+    /// How an operation is checked, and its file.
     #[inline]
-    fn completed(&mut self, _slot: u32, issue: &Issue, result: i32, _: &mut IoBuffers) -> ControlFlow<Outcome, Entry> {
-        ControlFlow::Break(self.outcome(issue, result))
+    fn checked(&self, issue: &Issue) -> Option<(&Checks, &Checked, BorrowedFd<'_>)> {
+        let checks = self.checks.as_deref()?;
+        let file = self.files[self.places[issue.lane as usize].file as usize].fd.as_ref()?;
+        Some((checks, checks.lane(issue.lane)?, file.as_fd()))
     }
 
-    #[inline]
-    fn priority(&self, slot: u32) -> Option<u16> {
-        self.chosen.get(slot as usize).copied().flatten()
+    /// The first entry of an operation whose data is proved.
+    fn begin_checked(&mut self, slot: u32, issue: &Issue, memory: &mut IoBuffers, is_held: bool) -> Entry {
+        let next = self.step(slot, issue, memory, |checks, at| checks.begin(at, is_held));
+        self.next_entry(slot, issue, memory, next).unwrap_or_else(Entry::pause)
     }
-}
 
-impl Blocks {
+    /// An entry of an operation whose data is proved came back.
+    fn completed_checked(
+        &mut self,
+        slot: u32,
+        issue: &Issue,
+        result: i32,
+        memory: &mut IoBuffers,
+    ) -> ControlFlow<Outcome, Entry> {
+        let next = self.step(slot, issue, memory, |checks, at| checks.completed(at, result));
+        match next {
+            NextStep::End(outcome) => ControlFlow::Break(outcome),
+            _ => ControlFlow::Continue(self.next_entry(slot, issue, memory, next).unwrap_or_else(Entry::pause)),
+        }
+    }
+
+    /// A step of an operation in its slot.
+    #[inline]
+    fn step(
+        &mut self,
+        slot: u32,
+        issue: &Issue,
+        memory: &mut IoBuffers,
+        step: impl FnOnce(&mut Checks, &mut AtSlot<'_>) -> NextStep,
+    ) -> NextStep {
+        let Self { files, places, checks, .. } = self;
+        let file = files[places[issue.lane as usize].file as usize].fd.as_ref();
+        let (Some(checks), Some(file)) = (checks.as_deref_mut(), file) else { return NextStep::Own };
+        let Issue { lane, operation, .. } = issue;
+        let buffer = memory.write_place(slot as usize, operation.bytes as usize);
+        step(checks, &mut AtSlot { slot, lane: *lane, operation, file: file.as_fd(), buffer })
+    }
+
+    /// The entry of a step; `None`: a moment is waited.
+    #[inline]
+    fn next_entry(&self, slot: u32, issue: &Issue, memory: &mut IoBuffers, next: NextStep) -> Option<Entry> {
+        let operation = match next {
+            NextStep::Own => issue.operation,
+            NextStep::Read => Operation { op: OperationKind::Read, ..issue.operation },
+            NextStep::Wait | NextStep::End(_) => return None,
+        };
+        let memory = (memory.read_place(slot as usize), memory.is_registered());
+        Some(self.entry((slot, issue.lane), operation, memory))
+    }
+
     /// Of a result: bytes moved, or a negative errno.
     #[inline]
     fn outcome(&self, issue: &Issue, result: i32) -> Outcome {

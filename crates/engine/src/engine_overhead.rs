@@ -61,7 +61,7 @@ fn measure() -> Option<f64> {
         ..GroupSpec::empty()
     };
     let mut group = Group { spec, lanes: Vec::new(), work: Blocks::default() };
-    group.lanes.push(BlockLane { operations, content: None, cached: None });
+    group.lanes.push(BlockLane { operations, content: None, cached: None, checks: None });
     group.work.places.push(BlockPlace { nothing: true, ..BlockPlace::default() });
     group.work.files.push(FileSlot { plan_index: 0, flags: OpenFlags::default(), fd: None });
     let stats = Arc::new(Slot::new(1, Blocks::KINDS));

@@ -51,6 +51,14 @@ pub enum EngineError {
         /// Those that are on.
         there: Vec<u32>,
     },
+    /// The data of this cannot be proved.
+    #[error("{what} cannot be validated: {why}")]
+    NotValidated {
+        /// A workload, or a run.
+        what: String,
+        /// Why not, and what to do.
+        why: String,
+    },
     /// A target of the run was not opened.
     #[error("target number {0} of the plan is not open; this is a bug")]
     NotOpen(usize),
@@ -74,7 +82,7 @@ impl EngineError {
     /// Are the parameters wrong?
     #[must_use]
     pub fn is_parameter(&self) -> bool {
-        matches!(self, Self::Generate(_) | Self::NotThere { .. } | Self::Pattern { .. })
+        matches!(self, Self::Generate(_) | Self::NotThere { .. } | Self::Pattern { .. } | Self::NotValidated { .. })
     }
 
     pub(crate) fn system(action: &'static str) -> impl FnOnce(io::Error) -> Self {

@@ -368,5 +368,5 @@ fn lane(
         nothing: opened.kind == TargetKind::Nothing,
         ..BlockPlace::default()
     };
-    Ok((spec, BlockLane { operations, content, cached: None }, place))
+    Ok((spec, BlockLane { operations, content, cached: None, checks: None }, place))
 }

@@ -24,12 +24,13 @@ use crate::tree_crew::TreeCrew;
 use crate::uring_worker::Worker;
 use crate::work::Group;
 use crate::work::{RingWork, Work};
-use crate::{EngineError, EngineOptions, ResolvedRate, RunInput, choose, placement};
+use crate::{EngineError, EngineOptions, ResolvedRate, RunInput, choose, placement, validating};
 use quantity::clock;
 use quantity::histogram::Histogram;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use validation::TargetValidation;
 
 /// How long workers have to end after the order to stop; those that hang in the kernel are left behind.
 const GIVE_UP_NS: u64 = 50_000_000;
@@ -85,6 +86,7 @@ pub(crate) struct Parts {
     pub(crate) teams: Vec<WorkerSet>,
     pub(crate) trees: TreeCrew,
     pub(crate) commands: CommandCrew,
+    pub(crate) validated: Vec<Arc<TargetValidation>>,
     pub(crate) control: Arc<Control>,
     pub(crate) statuses: Arc<JobStatuses>,
     pub(crate) started_ns: u64,
@@ -104,6 +106,7 @@ pub struct RunningRun {
     teams: Vec<WorkerSet>,
     trees: TreeCrew,
     commands: CommandCrew,
+    validated: Vec<Arc<TargetValidation>>,
     control: Arc<Control>,
     statuses: Arc<JobStatuses>,
     started_ns: u64,
@@ -139,11 +142,13 @@ pub fn start(input: RunInput<'_>, options: &EngineOptions) -> Result<RunningRun,
 /// # Errors
 /// See [`start`].
 pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]) -> Result<RunningRun, EngineError> {
+    validating::refuse(&input)?;
     let chosen = choose::choose(&input, options)?;
     let statuses = Arc::new(JobStatuses::new(&input));
     let mut groups: Vec<Group<Blocks>> = divide(&input, chosen.groups, chosen.is_uring, &statuses)?;
     let mut arrived = Arrived::new(&groups, Budget::new(&input));
     let control = Arc::new(Control::new(options.errors_max));
+    let validated = validating::attach(&input, &mut groups, &control);
     let budget = Arc::new(Budget::new(&input));
     let gate = Arc::new(Gate::default());
     let mut teams = Vec::with_capacity(groups.len());
@@ -184,6 +189,7 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
     // Everything is set up; time begins when all have had a moment to come to the gate.
     let started_ns = clock::now_ns() + 1_000_000;
     commands.log.begin(started_ns);
+    control.begin(started_ns);
     gate.open(Some(started_ns));
     let is_open: Vec<bool> = input
         .run
@@ -202,6 +208,7 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
         teams,
         trees,
         commands,
+        validated,
         control,
         statuses,
         started_ns,
@@ -325,14 +332,15 @@ fn crew_team<W: Work>(
 impl RunningRun {
     /// Has begun at `parts.started_ns`.
     pub(crate) fn of(parts: Parts) -> Self {
-        let Parts { teams, trees, commands, control, statuses, started_ns, ends_ns, offered, is_open, description } =
-            parts;
+        let Parts { teams, trees, commands, validated, control, statuses, .. } = parts;
+        let Parts { started_ns, ends_ns, offered, is_open, description, .. } = parts;
         let is_closed = is_open.contains(&false);
         let lanes = LaneMap::default();
         Self {
             teams,
             trees,
             commands,
+            validated,
             control,
             statuses,
             started_ns,
@@ -514,6 +522,9 @@ impl RunningRun {
         self.commands.set.iter().for_each(|set| set.note_waiting());
         let (harvest, open) = self.open_ends();
         let is_given_up = self.control.is_aborted();
+        if is_given_up {
+            self.validated.iter().for_each(|target| target.states().give_up());
+        }
         for team in self.teams.drain(..).chain(self.commands.team.take()) {
             let is_done = team.is_done();
             // Threads that hang in a system call are left behind; they hold nothing that other threads need.

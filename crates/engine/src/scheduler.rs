@@ -319,6 +319,7 @@ impl Scheduler {
             return Some(operation);
         }
         self.exhausted = true;
+        lanes.refused(lane as usize);
         None
     }
 

@@ -17,6 +17,8 @@ pub(crate) struct Control {
     abort: AtomicBool,
     /// One of both was said.
     ending: AtomicBool,
+    /// When the run began, of the clock.
+    started_ns: AtomicU64,
     /// When `stop` was said, ns of the run; arrivals end there.
     stopped_at_ns: AtomicU64,
     /// Operations that failed.
@@ -39,6 +41,18 @@ impl Control {
         if self.has_too_many_errors() {
             self.stop(now_ns);
         }
+    }
+
+    /// The run begins at this time of the clock.
+    pub(crate) fn begin(&self, started_ns: u64) {
+        self.started_ns.store(started_ns, Ordering::Release);
+    }
+
+    /// So many blocks were not what they must be: each is one more error.
+    #[cold]
+    pub(crate) fn damaged(&self, blocks: u64) {
+        let now_ns = clock::now_ns().saturating_sub(self.started_ns.load(Ordering::Acquire));
+        (0..blocks).for_each(|_| self.failed(now_ns));
     }
 
     pub(crate) fn has_too_many_errors(&self) -> bool {

@@ -12,6 +12,7 @@ use crate::pending::PendingOp;
 use crate::scheduler::Scheduler;
 use crate::shared::{Control, Status};
 use crate::stats::{Alike, RawIo, Slot};
+use crate::validating::Hold;
 use crate::work::Group;
 use crate::work::{Lanes, Outcome, Work};
 use plan::generate::Operation;
@@ -126,6 +127,38 @@ impl<W: Work> SyncWorkers<W> {
         self.changed.notify_all();
     }
 
+    /// The steps of an operation before its own time: what is not over is in flight.
+    fn ready(&self, issue: &Issue, (slot, buffer): (usize, &mut [u8]), is_held: bool) -> Result<Hold, i32> {
+        let (lane, op, due_ns, submitted_ns) = (issue.lane as usize, issue.operation.op, issue.due_ns, self.now_ns());
+        self.stats.lock().pending.begin(slot, PendingOp { lane, op, due_ns, submitted_ns });
+        self.work.ready(issue, buffer, is_held)
+    }
+
+    /// Carries an operation out whose steps before are done, and what comes behind it; what that takes moves its submission, so
+    /// that it is no service.
+    #[inline]
+    fn carry_out(
+        &self,
+        issue: &Issue,
+        buffer: &mut [u8],
+        ready: Result<Hold, i32>,
+        submitted_ns: &mut u64,
+    ) -> (Outcome, u64) {
+        let hold = match ready {
+            Ok(hold) => hold,
+            Err(result) => return (Outcome::Failed(result), self.now_ns()),
+        };
+        let outcome = self.work.call(issue, buffer);
+        let now_ns = self.now_ns();
+        let (outcome, is_more) = self.work.settle(issue, buffer, hold, outcome);
+        if !is_more {
+            return (outcome, now_ns);
+        }
+        let end_ns = self.now_ns();
+        *submitted_ns += end_ns.saturating_sub(now_ns);
+        (outcome, end_ns)
+    }
+
     /// Does one operation without the lock, and records it.
     fn issue<'a>(
         &'a self,
@@ -135,6 +168,7 @@ impl<W: Work> SyncWorkers<W> {
     ) -> MutexGuard<'a, State<W::Lanes>> {
         let Operation { op, offset, bytes } = issue.operation;
         let buffer = buffer.get_mut(..bytes as usize).unwrap_or_default();
+        let is_held = state.lanes.holds(issue);
         state.lanes.prepare(issue, buffer);
         let wants_timer = !state.has_timer && state.threads > 1;
         let pause = state.failures_in_a_row > 64;
@@ -149,7 +183,9 @@ impl<W: Work> SyncWorkers<W> {
             std::thread::sleep(Duration::from_millis(1));
         }
         let lane = issue.lane as usize;
-        let submitted_ns = self.now_ns();
+        let ready =
+            if self.work.has_steps(issue) { self.ready(issue, (slot, buffer), is_held) } else { Ok(Hold::Nothing) };
+        let mut submitted_ns = self.now_ns();
         {
             let mut stats = self.stats.lock();
             stats.submitted(lane, op, issue.due_ns, submitted_ns);
@@ -159,8 +195,7 @@ impl<W: Work> SyncWorkers<W> {
                 stats.job(job).handed_over(count, in_flight);
             }
         }
-        let outcome = self.work.call(issue, buffer);
-        let now_ns = self.now_ns();
+        let (outcome, now_ns) = self.carry_out(issue, buffer, ready, &mut submitted_ns);
         let failure = |result| RawFailure { t_ns: now_ns, lane, op, offset, bytes, result, at: None };
         let failed = match outcome {
             Outcome::Failed(result) => Some(self.lock().scheduler.failed(&failure(result))),

@@ -7,8 +7,9 @@ use crate::uring_memory::SharedQueues;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::io_uring::{
-    IoringEnterFlags, IoringFeatureFlags, IoringRegisterOp, IoringSetupFlags, io_uring_enter, io_uring_enter_arg,
-    io_uring_getevents_arg, io_uring_params, io_uring_ptr, io_uring_register, io_uring_rsrc_update, io_uring_setup,
+    IoringEnterFlags, IoringFeatureFlags, IoringOp, IoringRegisterOp, IoringSetupFlags, io_uring_enter,
+    io_uring_enter_arg, io_uring_getevents_arg, io_uring_params, io_uring_ptr, io_uring_register, io_uring_rsrc_update,
+    io_uring_setup,
 };
 use rustix::time::Timespec;
 use std::ffi::c_void;
@@ -38,7 +39,15 @@ pub(crate) struct Entry {
     pub(crate) third_address: u64,
 }
 
+/// What [`Entry::pause`] waits, seconds and nanoseconds.
+static PAUSE: [i64; 2] = [0, 20_000];
+
 impl Entry {
+    /// One that comes back by itself after a moment.
+    pub(crate) fn pause() -> Self {
+        Self { code: IoringOp::Timeout as u8, address: (&raw const PAUSE) as u64, length: 1, ..Self::default() }
+    }
+
     /// The kernel's 64 bytes (little-endian).
     #[inline]
     fn words(self, tag: u64) -> [u64; 8] {

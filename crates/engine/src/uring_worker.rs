@@ -14,6 +14,7 @@ use crate::scheduler::Scheduler;
 use crate::shared::{Control, Status};
 use crate::stats::{Alike, RawIo, Slot};
 use crate::uring_queue::{Entry, Ring};
+use crate::validating::Timing;
 use crate::work::Group;
 use crate::work::{Outcome, RingWork};
 use plan::generate::Operation;
@@ -39,6 +40,8 @@ const FAILURES_IN_A_ROW: u32 = 64;
 struct InFlight {
     issue: Issue,
     submitted_ns: u64,
+    /// When its own time was over, of one that went on behind it; 0: it did not.
+    over_ns: u64,
 }
 
 /// What a worker thread owns.
@@ -59,6 +62,8 @@ pub(crate) struct Worker<W: RingWork> {
     batch: Vec<u32>,
     /// Slots whose operations go on, with their next entries.
     going_on: Vec<(u32, Entry)>,
+    /// Those of them whose own time begins when they are handed over.
+    beginning: Vec<u32>,
     handed_over: Handed,
 }
 
@@ -91,7 +96,7 @@ impl<W: RingWork> Worker<W> {
             let _ = ring.widen(depth);
         }
         let scheduler = Scheduler::new(&mut group, budget);
-        let idle = InFlight { issue: Issue::IDLE, submitted_ns: 0 };
+        let idle = InFlight { issue: Issue::IDLE, submitted_ns: 0, over_ns: 0 };
         Ok(Self {
             ring,
             memory,
@@ -107,6 +112,7 @@ impl<W: RingWork> Worker<W> {
             failures_in_a_row: 0,
             batch: Vec::with_capacity(BATCH as usize),
             going_on: Vec::new(),
+            beginning: Vec::new(),
             handed_over: Handed::default(),
         })
     }
@@ -187,7 +193,7 @@ impl<W: RingWork> Worker<W> {
         buffer.submit_calls += 1;
         let mut run: Option<Alike> = None;
         for slot in &self.batch {
-            let InFlight { issue, submitted_ns } = &mut self.slots[*slot as usize];
+            let InFlight { issue, submitted_ns, .. } = &mut self.slots[*slot as usize];
             *submitted_ns = stamp_ns;
             buffer.pending.begin(*slot as usize, pending(issue, stamp_ns));
             let one = alike(issue, stamp_ns, 0);
@@ -202,6 +208,15 @@ impl<W: RingWork> Worker<W> {
         }
         self.scheduler.handed_over(|job, count, in_flight| buffer.job(job).handed_over(count, in_flight));
         stamp_ns
+    }
+
+    /// Stamps those whose own time begins with an entry that is not their first.
+    #[cold]
+    fn stamp_again(&mut self) {
+        let stamp_ns = self.now_ns();
+        for slot in self.beginning.drain(..) {
+            self.slots[slot as usize].submitted_ns = stamp_ns;
+        }
     }
 
     /// Hands over the batch and sleeps as long as nothing is due; true when it slept.
@@ -222,6 +237,9 @@ impl<W: RingWork> Worker<W> {
             _ => (1, Some(NAP_NS / 20)),
         };
         let stamp_ns = if self.batch.is_empty() { now_ns } else { self.stamp() };
+        if !self.beginning.is_empty() {
+            self.stamp_again();
+        }
         self.ring.enter(want, timeout_ns).map_err(EngineError::system("submit to io_uring"))?;
         self.handed_over = Handed { stamp_ns, requests: self.batch.len(), waited: want > 0 };
         Ok(want > 0)
@@ -230,7 +248,18 @@ impl<W: RingWork> Worker<W> {
     /// Records everything that came back.
     fn reap(&mut self, now_ns: u64) -> u32 {
         let Self {
-            ring, memory, scheduler, work, slots, free, stats, failures_in_a_row, going_on, handed_over, ..
+            ring,
+            memory,
+            scheduler,
+            work,
+            slots,
+            free,
+            stats,
+            failures_in_a_row,
+            going_on,
+            handed_over,
+            beginning,
+            ..
         } = self;
         let mut buffer = stats.lock();
         buffer.wakeups += u64::from(handed_over.waited);
@@ -239,11 +268,23 @@ impl<W: RingWork> Worker<W> {
         let reaped = ring.reap(|tag, result| {
             #[expect(clippy::cast_possible_truncation, reason = "tags are slot numbers")]
             let slot = tag as u32;
-            let InFlight { issue, submitted_ns } = slots[slot as usize];
+            let InFlight { issue, mut submitted_ns, over_ns } = slots[slot as usize];
             let outcome = match work.completed(slot, &issue, result, memory) {
                 ControlFlow::Break(outcome) => outcome,
-                ControlFlow::Continue(entry) => return going_on.push((slot, entry)),
+                ControlFlow::Continue(entry) => {
+                    match work.timing(slot) {
+                        Timing::Unchanged => {}
+                        Timing::Begins => beginning.push(slot),
+                        Timing::IsOver => slots[slot as usize].over_ns = now_ns,
+                    }
+                    return going_on.push((slot, entry));
+                }
             };
+            if over_ns > 0 {
+                // What came behind its own time is no service.
+                submitted_ns += now_ns.saturating_sub(over_ns);
+                slots[slot as usize].over_ns = 0;
+            }
             buffer.pending.end(slot as usize);
             let Operation { op, offset, bytes } = issue.operation;
             if is_first && handed_over.requests > 1 && submitted_ns == handed_over.stamp_ns {

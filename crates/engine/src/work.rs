@@ -9,6 +9,7 @@ use crate::group_spec::GroupSpec;
 use crate::io_buffers::IoBuffers;
 use crate::issue::Issue;
 use crate::uring_queue::Entry;
+use crate::validating::{Hold, Timing};
 use plan::generate::{HeldKinds, Operation, OperationKind};
 use std::ops::ControlFlow;
 use std::os::fd::RawFd;
@@ -32,6 +33,14 @@ pub(crate) trait Lanes: Send + 'static {
         self.choose(lane)
     }
 
+    /// What the lane chose last is not issued.
+    fn refused(&mut self, _lane: usize) {}
+
+    /// Has an operation that is issued now all that it needs besides its slot? Asked once.
+    fn holds(&mut self, _: &Issue) -> bool {
+        true
+    }
+
     /// Puts into `buffer` what the operation is to have there, before its time counts.
     fn prepare(&mut self, issue: &Issue, buffer: &mut [u8]);
 }
@@ -43,6 +52,21 @@ pub(crate) trait Work: Send + Sync + 'static {
 
     /// The kinds of operation that its lanes do, neighbours in the catalogue; statistics have room for these.
     const KINDS: &'static [OperationKind];
+
+    /// May an operation have steps before and behind its own time, in a thread of a crew: [`Work::ready`] and [`Work::settle`]?
+    fn has_steps(&self, _: &Issue) -> bool {
+        false
+    }
+
+    /// What comes before; an error is a negative errno, or how few bytes were moved, and ends the operation.
+    fn ready(&self, _: &Issue, _: &mut [u8], _is_held: bool) -> Result<Hold, i32> {
+        Ok(Hold::Nothing)
+    }
+
+    /// What comes behind; true: it took more I/O.
+    fn settle(&self, _: &Issue, _: &mut [u8], _: Hold, outcome: Outcome) -> (Outcome, bool) {
+        (outcome, false)
+    }
 
     /// Carries an operation out and waits for its end, in a thread of a crew; several do so at the same time.
     fn call(&self, issue: &Issue, buffer: &mut [u8]) -> Outcome;
@@ -74,6 +98,11 @@ pub(crate) trait RingWork: Work {
         result: i32,
         memory: &mut IoBuffers,
     ) -> ControlFlow<Outcome, Entry>;
+
+    /// How the time of the operation in this slot, which goes on, stands to its next entry.
+    fn timing(&self, _slot: u32) -> Timing {
+        Timing::Unchanged
+    }
 
     /// The I/O priority of the operation that has just ended in this slot, where it had one of its own.
     fn priority(&self, slot: u32) -> Option<u16>;

@@ -10,6 +10,7 @@ use crate::speed_args::SpeedArgs;
 use crate::stat_args::{StatArgs, StatClock};
 use crate::top_args::TopArgs;
 use crate::trace_args::TraceArgs;
+use crate::validation_args::ValidationArgs;
 use crate::view_args::{ChartArgs, CompareArgs, RepairArgs, ReportArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -22,7 +23,7 @@ use std::path::PathBuf;
     version,
     max_term_width = 100,
     after_help = "Start with `iodyno run FILE.vdb --dry-run`: it shows every run, its targets and its duration, without any I/O.\n\
-                  Exit codes: 0 fine, 1 bug, 2 parameters, 3 target failed, 4 data wrong (not built yet), 5 objective missed,\n\
+                  Exit codes: 0 fine, 1 bug, 2 parameters, 3 target failed, 4 data wrong (run --verify), 5 objective missed,\n\
                   6 recording or output incomplete, 7 refused to protect data, 8 privilege or kernel feature missing, 9 findings (diagnose),\n\
                   130 interrupted (results kept)."
 )]
@@ -135,6 +136,7 @@ pub(crate) enum LanguageArg {
       iodyno run oltp.vdb --dry-run --json | jq .plan.runs  the same plan for programs\n  \
       iodyno run oltp.vdb --json | jq .response_ns.p99  one object per interval\n  \
       iodyno run oltp.vdb --fail-if 'response_ns_p99 > 5ms'  an objective: exit code 5 when a run misses it\n  \
+      iodyno run oltp.vdb --verify                      prove that what is written comes back: exit code 4 when not\n  \
       iodyno run personality:varmail anchor=/mnt/test   a mail server's work on a file system; 11 more: `iodyno run personality:`\n  \
       iodyno run -t                                     Vdbench's quick test on a 40 MB scratch file\n  \
       iodyno run oltp.vdb --repeat 5                    all runs five times, means with confidence intervals\n  \
@@ -198,6 +200,8 @@ pub(crate) struct RunArgs {
     pub(crate) junit: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) command: RunCommandArgs,
+    #[command(flatten)]
+    pub(crate) validation: ValidationArgs,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
     /// Print one JSON object per interval, and nothing else, on standard output (docs/json.md).

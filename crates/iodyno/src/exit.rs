@@ -49,6 +49,7 @@ impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Self {
         let code = match &error {
             SessionError::Unsupported(_)
+            | SessionError::Validation(_)
             | SessionError::NoMaximum { .. }
             | SessionError::NoTrace(_)
             | SessionError::ReadOnce(_)

@@ -1,5 +1,6 @@
 //! fio's options as flags of `iodyno run`, made from the same list that job files are read by.
 
+use crate::validation_args;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory as _};
 use params::{FIO_OPTIONS, FioOption, OptionEffect};
 use std::collections::BTreeSet;
@@ -15,10 +16,13 @@ pub(crate) fn augment(command: Command) -> Command {
         FIO_OPTIONS
             .iter()
             // There is a flag of that name already, for both languages.
-            .filter(|option| option.name != "fail_if")
+            .filter(|option| !OWN.contains(&option.name))
             .fold(absent_flags().fold(run, |run, name| run.arg(absent(name))), |run, option| run.arg(flag(option)))
     })
 }
+
+/// Options of fio's whose flag is one of `run`'s own.
+const OWN: [&str; 2] = ["fail_if", "verify"];
 
 /// Names of options of fio's that are not here, each once however it may be written.
 fn absent_flags() -> impl Iterator<Item = &'static str> {
@@ -169,12 +173,16 @@ fn flag(option: &FioOption) -> Arg {
 pub(crate) fn given(matches: &ArgMatches) -> Vec<(String, Option<String>)> {
     let Some(run) = matches.subcommand_matches("run") else { return Vec::new() };
     let mut found: Vec<(usize, String, String)> = Vec::new();
-    let ours = FIO_OPTIONS.iter().map(|option| option.name).filter(|name| *name != "fail_if");
+    let ours = FIO_OPTIONS.iter().map(|option| option.name).filter(|name| !OWN.contains(name));
     for name in ours.chain(absent_flags()) {
         let id = format!("fio.{name}");
         let (Some(values), Some(places)) = (run.get_many::<String>(&id), run.indices_of(&id)) else { continue };
         found.extend(places.zip(values).map(|(at, value)| (at, name.to_string(), value.clone())));
     }
+    // A method of fio's belongs to the job in whose place it stands.
+    let methods = run.get_many::<String>("verify").into_iter().flatten().zip(run.indices_of("verify").into_iter().flatten());
+    let methods = methods.filter(|(value, _)| !validation_args::is_mode(value));
+    found.extend(methods.map(|(value, at)| (at, "verify".to_string(), value.clone())));
     found.sort();
     found.into_iter().map(|(_, name, value)| (name, Some(value))).collect()
 }

@@ -75,6 +75,7 @@ mod top_args;
 mod trace;
 mod trace_args;
 mod utilities;
+mod validation_args;
 mod vdbench_args;
 mod view_args;
 

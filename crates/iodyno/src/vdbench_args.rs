@@ -3,6 +3,7 @@
 //! `-t1`, `-l 30m`, `-l` alone, `--direct 1`, everything after `+`: rewritten for the `run` subcommand only.
 
 use crate::fio_flags::{in_full, is_switch};
+use crate::validation_args::is_value;
 use std::ffi::{OsStr, OsString};
 
 /// Rewrites the arguments of `iodyno run`; others pass unchanged. The first element is the program's name.
@@ -41,6 +42,10 @@ pub(crate) fn normalise(arguments: Vec<OsString>) -> Vec<OsString> {
             "-l" | "--loop" => match rest.next_if(|next| next.to_str().is_some_and(is_loop_amount)) {
                 Some(amount) => out.push(with_value("--loop", &amount)),
                 None => out.push("--loop".into()),
+            },
+            "--verify" => match rest.next_if(|next| next.to_str().is_some_and(is_value)) {
+                Some(value) => out.push(with_value("--verify", &value)),
+                None => out.push(argument),
             },
             "-simulate" => out.push("--dry-run".into()),
             "-mb" => out.push("--decimal".into()),
@@ -113,6 +118,8 @@ mod tests {
         check("iodyno run a.vdb -vr", "iodyno run a.vdb -v=r");
         check("iodyno run a.vdb -mb -m 2 -cy -r rd5", "iodyno run a.vdb --decimal -m 2 -c=y -r rd5");
         check("iodyno report -t1", "iodyno report -t1");
+        check("iodyno run --verify reads a.vdb --verify", "iodyno run --verify=reads a.vdb --verify");
+        check("iodyno run --verify a.vdb --verify md5", "iodyno run --verify a.vdb --verify=md5");
     }
 
     #[test]

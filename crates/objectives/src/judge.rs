@@ -635,8 +635,8 @@ fn judged(
 ) -> Result<Vec<ObjectiveVerdict>, TableReadError> {
     let mut judge = ConditionJudge::new(conditions);
     let phases = reader.table::<Phase>()?;
-    let fillings: BTreeSet<i32> =
-        phases.iter().filter(|row| row.phase == LoadPhase::Format).map(|row| row.run_index).collect();
+    let is_beside = |row: &&Phase| matches!(row.phase, LoadPhase::Format | LoadPhase::Verify);
+    let fillings: BTreeSet<i32> = phases.iter().filter(is_beside).map(|row| row.run_index).collect();
     phases.iter().for_each(|row| judge.phase(row));
     for row in reader.rows::<OpInterval>()? {
         judge.operation(&row?);

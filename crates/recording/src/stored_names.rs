@@ -221,6 +221,8 @@ stored_names! {
         Paused = "paused";
         /// The load has ended, and operations still come back.
         Drain = "drain";
+        /// Behind the last run, everything that was written is read once more.
+        Verify = "verify";
     }
 
     /// How an execution of a command ended: the column `ending` of the table `command`.

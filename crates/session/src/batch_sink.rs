@@ -219,6 +219,20 @@ impl<'a> Spine<'a> {
         self.writer.directory()
     }
 
+    /// A sentence about a run for the user now, and for the recording.
+    pub(crate) fn say(
+        &mut self,
+        severity: EventSeverity,
+        kind: EventKind,
+        run: Option<&str>,
+        target: Option<&str>,
+        sentence: &str,
+    ) -> Result<(), SessionError> {
+        self.event(severity, kind, run, target, sentence)?;
+        self.face(|face| face.note(sentence));
+        Ok(())
+    }
+
     /// A sentence for the user now, and for the recording.
     pub(crate) fn note(&mut self, kind: EventKind, sentence: &str) -> Result<(), SessionError> {
         self.event(EventSeverity::Info, kind, None, None, sentence)?;

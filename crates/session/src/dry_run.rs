@@ -111,7 +111,7 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     lines.extend((!plan.trees.is_empty()).then(|| format!("trees ({}):", plan.trees.len())));
     lines.extend(plan.trees.iter().map(dry_run_trees::describe_tree));
     let settings =
-        departures(&plan.settings, &["start_commands", "end_commands", "seed", "is_data_seeded", "is_seed_fresh"]);
+        departures(&plan.settings, &["start_commands", "end_commands", "seed", "is_data_seeded", "is_seed_fresh", "validation"]);
     lines.push(format!(
         "settings: seed {}{}{}{settings}",
         plan.settings.seed,
@@ -122,6 +122,7 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
         },
         if settings.is_empty() { "" } else { "; " }
     ));
+    lines.extend(crate::validation::described(plan, &findings));
     for (label, commands) in [("before", &plan.settings.start_commands), ("after", &plan.settings.end_commands)] {
         for command in commands {
             lines.push(format!("command {label} all runs, with your rights: {}", command.line));
@@ -157,6 +158,7 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     let mut obstacles: Vec<String> = plan.unsupported.iter().map(|what| what.sentence.clone()).collect();
     obstacles.extend(obstacle);
     obstacles.extend(crate::rates::check(&plan.runs).err().map(|error| error.to_string()));
+    obstacles.extend(crate::validation::mistakes(plan));
     obstacles.extend(engine::check_placement(plan).err().map(|error| error.to_string()));
     let sizes: Vec<Option<u64>> = findings.iter().map(|finding| finding.size_bytes).collect();
     obstacles.extend(engine::check(plan, &sizes).iter().map(ToString::to_string));

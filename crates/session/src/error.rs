@@ -12,6 +12,9 @@ pub enum SessionError {
     /// The plan asks for something that this version cannot execute.
     #[error("the plan asks for what is not built yet: {}", .0.join("; "))]
     Unsupported(Vec<String>),
+    /// The plan asks for a validation of data that is not to be had, in sentences.
+    #[error("{}", .0.join("\n"))]
+    Validation(Vec<String>),
     /// A target was refused or could not be opened.
     #[error(transparent)]
     Target(#[from] target::TargetError),

@@ -1,6 +1,7 @@
 //! One `run` command's life: targets, format, all runs in order, a clean end.
 
 mod rounds;
+mod verify;
 
 use crate::batch_sink::{Spine, loops_text};
 use crate::dry_run::access_of;
@@ -19,7 +20,7 @@ use engine::{EngineChoice, EngineOptions, ResolvedRate};
 use monitor::{CounterReaders, SUBJECTS, StopFlag, subjects};
 use objectives::{Condition, Judgement, ObjectiveVerdict, PlanProgress, RunHalt};
 use output::{Folder, OverwritePolicy};
-use plan::{ErrorRule, JobTexts, Plan, Run, RunRepeat, ShellCommand, WriteContent};
+use plan::{ErrorRule, JobTexts, OpenFlags, Plan, Run, RunRepeat, ShellCommand, WriteContent};
 use quantity::clock;
 use quantity::text::format_ns;
 use recording::{EventKind, EventSeverity, Manifest, Reader, RecordingExit, Writer};
@@ -27,6 +28,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
+use validation::Validation;
 use target::{InspectionFinding, OpenTarget, TargetError, TargetKind, WritePolicy};
 
 /// Everything that a `run` command needs to know.
@@ -102,6 +104,7 @@ pub fn execute(
     let mut trees = Trees::inspect(plan, Some(&request.directory))?;
     trees.check(plan, &request.policy)?;
     let targets = open_targets(plan, &request.policy)?;
+    let validation = crate::validation::of_plan(plan, &targets)?;
     let mut made = trees.create_anchors()?;
     made.extend(crate::dry_run_trees::many_threads(plan));
     let own_cost = engine::own_cost();
@@ -115,6 +118,7 @@ pub fn execute(
     let data_seed = data_seed(plan);
     manifest.extra.insert(views::PROGRAM_PID.into(), std::process::id().into());
     manifest.extra.insert(DATA_SEED.into(), format!("{data_seed:016x}").into());
+    manifest.extra.extend(validation.iter().flat_map(|data| crate::validation::for_manifest(plan, data)));
     let varying_seed = varying_seed(plan);
     manifest.extra.extend(varying_seed.map(|seed| (VARYING_SEED.into(), seed.into())));
     let requested = crate::requested::requested(plan, &targets);
@@ -131,13 +135,14 @@ pub fn execute(
     }
     let writer = Writer::create(&request.directory, manifest)?;
     let origin_ns = writer.started_t_ns();
+    let runs_at_most = rounds::runs_at_most(plan) + usize::from(crate::validation::sweeps(validation.as_ref()));
     let mut life = Life {
         request,
         plan,
         targets,
         trees,
         made,
-        spine: Spine::new(writer, face, origin_ns, rounds::runs_at_most(plan), conditions),
+        spine: Spine::new(writer, face, origin_ns, runs_at_most, conditions),
         objectives,
         counters: CounterReaders::new(&plan_paths(plan), request.counters),
         options: EngineOptions { choice: request.engine, workers: request.workers, errors_max: None },
@@ -146,6 +151,8 @@ pub fn execute(
         cached: BTreeMap::new(),
         data_seed,
         varying_seed,
+        validation,
+        is_sweeping: false,
         next_index: 0,
         has_failed_commands: false,
         progress: progress(plan),
@@ -171,6 +178,10 @@ fn check(plan: &Plan, policy: &WritePolicy) -> Result<(Objectives, Vec<Condition
     };
     crate::rates::check(&plan.runs)?;
     engine::check_placement(plan)?;
+    match crate::validation::mistakes(plan) {
+        mistakes if mistakes.is_empty() => {}
+        mistakes => return Err(SessionError::Validation(mistakes)),
+    }
     crate::replay::preflight(plan, policy)?;
     Ok(objectives)
 }
@@ -290,7 +301,11 @@ fn open_targets(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<OpenTarg
     let mut opened = Vec::with_capacity(plan.targets.len());
     for (index, spec) in plan.targets.iter().enumerate() {
         opened.push(if used[index] {
-            Some(target::open_with(spec, &all_flags_of(plan, index), access_of(plan, index), policy)?)
+            let open = |sets: &[OpenFlags]| target::open_with(spec, sets, access_of(plan, index), policy);
+            let sets = all_flags_of(plan, index);
+            // Reading past the page cache in the end is worth having, where it can be had.
+            let with_more = crate::validation::further_flags(plan, &sets).and_then(|more| open(&more).ok());
+            Some(with_more.map_or_else(|| open(&sets), Ok)?)
         } else {
             None
         });
@@ -316,6 +331,10 @@ struct Life<'a, 'b> {
     data_seed: u64,
     /// See [`VARYING_SEED`].
     varying_seed: Option<u64>,
+    /// What is proved of the data.
+    validation: Option<Validation>,
+    /// The run under way reads what was written.
+    is_sweeping: bool,
     next_index: i32,
     /// Did an execution of a command fail? The runs behind it take place all the same.
     has_failed_commands: bool,
@@ -355,6 +374,7 @@ impl Life<'_, '_> {
             self.list(round)?;
             round += 1;
         }
+        self.verify()?;
         self.never_began()?;
         for sentence in self.objectives.never_judged() {
             self.spine.event(EventSeverity::Error, EventKind::Objective, None, None, &sentence)?;
@@ -506,14 +526,14 @@ impl Life<'_, '_> {
             seed: of_run(seed),
             varying_seed: of_run(self.varying_seed.unwrap_or(seed)),
             data_seed: self.data_seed,
-            validation: None,
-            sweeps: false,
+            validation: self.validation.as_ref(),
+            sweeps: self.is_sweeping,
             directory: &self.request.directory,
             stop: self.stop,
-            errors_before: self.errors,
+            errors_before: self.errors + self.validation.as_ref().map_or(0, |validation| validation.reports.count()),
             logs: (&self.request.jobs, self.request.status_ns),
         };
-        if !run.format || run.is_of_trees() {
+        if (!run.format && !self.is_sweeping) || run.is_of_trees() {
             self.progress.begin(title, &loops_text(run));
         }
         let result = execute_run(&context, &mut self.spine, &mut self.counters)?;
@@ -526,12 +546,13 @@ impl Life<'_, '_> {
         self.unfinished += result.unfinished;
         self.of_trees(run, title, remarks)?;
         self.judge(run, title, &result)?;
+        self.errors_command(title, &result)?;
         self.jobs(plan, run, (title, run_index), &result)?;
         // Where each job has its own rule for errors, those behind it run all the same.
         let has_failed = run.stop.errors != Some(ErrorRule::Never) || result.unfinished > 0;
         let is_stopped =
             result.cause == Cause::Interrupted || (has_failed && self.ending >= CommandEnding::Interrupted);
-        self.is_stopped |= is_stopped || result.ends_all;
+        self.is_stopped |= is_stopped || result.ends_all || result.cause == Cause::Damage;
         self.objectives(run, run_index)?;
         Ok(result)
     }
@@ -575,7 +596,7 @@ impl Life<'_, '_> {
 
     /// Did the run achieve what it had to? Filling the targets has no objectives.
     fn objectives(&mut self, run: &Run, run_index: i32) -> Result<(), SessionError> {
-        let which = if run.format { Vec::new() } else { self.objectives.of_run(self.plan, run) };
+        let which = if run.format || self.is_sweeping { Vec::new() } else { self.objectives.of_run(self.plan, run) };
         let verdicts = self.spine.judge(run_index, &which)?;
         self.objectives.learn(&verdicts);
         for verdict in verdicts.iter().filter(|verdict| verdict.judgement != Judgement::Met) {
@@ -674,6 +695,10 @@ impl Life<'_, '_> {
                 }
             }
             Cause::Interrupted => self.ending = self.ending.max(CommandEnding::Interrupted),
+            Cause::Damage => {
+                let sentence = crate::validation::too_much_damage(title, self.plan, self.validation.as_ref());
+                say(EventSeverity::Error, EventKind::ErrorsMax, sentence)?;
+            }
             Cause::Errors => {
                 let sentence = match run.stop.errors {
                     Some(_) => format!("{title}: stopped at its first error (continue_on_error=none)"),
@@ -761,7 +786,7 @@ impl Life<'_, '_> {
             Ok(()) => None,
         };
         if broken.is_some() {
-            ending = CommandEnding::RecordingIncomplete;
+            ending = ending.max(CommandEnding::RecordingIncomplete);
         }
         let directory = self.request.directory.clone();
         // What may still be written to is left as it would be by a run that was killed.

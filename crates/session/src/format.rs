@@ -121,7 +121,7 @@ fn run_of(plan: &Plan, fills: &[Fill]) -> Option<Run> {
 }
 
 /// The asked transfer size, or the largest power of two that divides a range which is no multiple of it.
-fn transfer_bytes(asked: u64, range: &Range<u64>) -> u64 {
+pub(crate) fn transfer_bytes(asked: u64, range: &Range<u64>) -> u64 {
     let mut bytes = asked.max(512);
     while bytes > 512 && !(range.start.is_multiple_of(bytes) && range.end.is_multiple_of(bytes)) {
         bytes /= 2;
@@ -135,7 +135,7 @@ fn open_for(plan: &Plan, index: usize) -> Option<OpenFlags> {
 }
 
 /// The data of the first workload that uses the target, so that reads find what its writes would have left.
-fn content_for(plan: &Plan, index: usize) -> WriteContent {
+pub(crate) fn content_for(plan: &Plan, index: usize) -> WriteContent {
     plan.runs
         .iter()
         .flat_map(|run| &run.workloads)

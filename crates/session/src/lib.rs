@@ -32,6 +32,7 @@ mod show;
 mod steady;
 mod sync;
 mod trees;
+mod validation;
 
 pub use ab::{AbLoad, AbOutcome, AbRequest, ab, order_of};
 pub use dry_run::{DryRun, TargetFinding, dry_run};

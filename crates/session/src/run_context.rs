@@ -30,6 +30,7 @@ pub(crate) struct RunContext<'a> {
     /// The recording.
     pub(crate) directory: &'a Path,
     pub(crate) stop: &'a StopFlag,
+    /// Operations that failed in the runs before, and damaged blocks that were found there.
     pub(crate) errors_before: u64,
     /// fio's jobs, and how often their outputs are printed.
     pub(crate) logs: (&'a JobTexts, Option<u64>),
@@ -39,6 +40,8 @@ impl RunContext<'_> {
     /// The run ends with the first failed operation behind so many; `None`: by none.
     pub(crate) fn errors_max(&self) -> Option<u64> {
         match self.run.stop.errors {
+            // It changes nothing, and what is wrong is to be known.
+            _ if self.sweeps => None,
             Some(ErrorRule::First) => Some(0),
             Some(ErrorRule::Never) => None,
             None => Some(self.plan.settings.errors_max.saturating_sub(self.errors_before)),

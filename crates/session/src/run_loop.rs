@@ -11,6 +11,7 @@ use crate::run_context::RunContext;
 use crate::steady::Watch;
 use crate::sync;
 use crate::sync::Syncing;
+use crate::validation::DataTally;
 use engine::{EngineOptions, IntervalHarvest, JobStatus, JobStatuses, LaneEnd, RunInput, RunningRun};
 use monitor::CounterReaders;
 use objectives::RunHalt;
@@ -48,6 +49,8 @@ pub(crate) enum Cause {
     Interrupted,
     /// More failed operations than the plan allows.
     Errors,
+    /// More failed operations and damaged blocks than the plan allows.
+    Damage,
     /// The `monitor=` file asked for it.
     Monitor,
 }
@@ -57,7 +60,7 @@ impl Cause {
     fn halt(self) -> Option<RunHalt> {
         match self {
             Self::Interrupted => Some(RunHalt::Interrupted),
-            Self::Errors => Some(RunHalt::Errors),
+            Self::Errors | Self::Damage => Some(RunHalt::Errors),
             Self::Done | Self::Monitor => None,
         }
     }
@@ -135,6 +138,7 @@ struct Under<'a, 'b> {
     syncing: Syncing,
     executions: ExecutionTally,
     first_failure: Option<String>,
+    data: DataTally,
 }
 
 /// A stretch that counts in no figure, because iodyno itself did not run.
@@ -200,7 +204,9 @@ pub(crate) fn execute(
     spine: &mut Spine<'_>,
     counters: &mut CounterReaders,
 ) -> Result<RunResult, SessionError> {
-    let first = if context.run.format {
+    let first = if context.sweeps {
+        LoadPhase::Verify
+    } else if context.run.format {
         LoadPhase::Format
     } else if context.run.warmup_ns > 0 {
         LoadPhase::Warmup
@@ -260,6 +266,7 @@ pub(crate) fn execute(
         syncing: Syncing::new(),
         executions,
         first_failure: None,
+        data: DataTally::begin(context.validation),
     };
     // What is due counts from here.
     under.spine.phase(context, first, PhaseEdge::Start, running.started_ns())?;
@@ -416,8 +423,13 @@ impl Under<'_, '_> {
                 return Ok(Wake::Stopped(Cause::Interrupted));
             }
             self.sync_jobs()?;
+            self.data.take(self.spine, self.context)?;
+            if self.has_too_much_damage() {
+                return Ok(Wake::Stopped(Cause::Damage));
+            }
             if running.has_too_many_errors() {
-                return Ok(Wake::Stopped(Cause::Errors));
+                let is_damage = self.data.found(self.context.validation) > 0;
+                return Ok(Wake::Stopped(if is_damage { Cause::Damage } else { Cause::Errors }));
             }
             if running.finished() {
                 return Ok(Wake::Stopped(Cause::Done));
@@ -493,7 +505,7 @@ impl Under<'_, '_> {
         if let Some(paused) = &mut self.paused {
             paused.operations += harvest.lanes.iter().map(|lane| lane.ops + lane.errors).sum::<u64>();
         }
-        if self.phase == LoadPhase::Measure || self.phase == LoadPhase::Format {
+        if matches!(self.phase, LoadPhase::Measure | LoadPhase::Format | LoadPhase::Verify) {
             self.measured_ns += harvest.interval_ns;
         } else if self.phase == LoadPhase::Paused {
             self.paused_ns += harvest.interval_ns;
@@ -542,9 +554,16 @@ impl Under<'_, '_> {
         self.context.run.paced_workloads().next().is_some()
     }
 
+    /// More blocks are damaged than the plan allows, what failed before counted in. A sweep changes nothing, and goes on.
+    fn has_too_much_damage(&self) -> bool {
+        let RunContext { validation, sweeps, .. } = *self.context;
+        let found = self.data.found(validation);
+        found > 0 && !sweeps && self.context.errors_max().is_some_and(|most| found > most)
+    }
+
     /// Errors and the monitor file, looked at once per interval.
     fn should_end(&self) -> Option<Cause> {
-        let sum = self.totals.sum(&[LoadPhase::Format, LoadPhase::Warmup, LoadPhase::Measure, LoadPhase::Paused]);
+        let sum = self.totals.sum(&[LoadPhase::Format, LoadPhase::Warmup, LoadPhase::Measure, LoadPhase::Verify, LoadPhase::Paused]);
         if self.context.errors_max().is_some_and(|most| sum.errors > most) {
             return Some(Cause::Errors);
         }
@@ -704,9 +723,13 @@ impl Under<'_, '_> {
         if cause == Cause::Done {
             self.statuses.close();
         }
-        let measured = self.totals.sum(&[LoadPhase::Measure, LoadPhase::Format]);
+        let measured = self.totals.sum(&[LoadPhase::Measure, LoadPhase::Format, LoadPhase::Verify]);
         let all = self.totals.sum(LoadPhase::ALL);
-        let phase = if self.context.run.format { LoadPhase::Format } else { LoadPhase::Measure };
+        let phase = match (self.context.sweeps, self.context.run.format) {
+            (true, _) => LoadPhase::Verify,
+            (false, true) => LoadPhase::Format,
+            (false, false) => LoadPhase::Measure,
+        };
         let ops_by_workload = self.totals.ops_by_workload(&phase, self.context.run.workloads.len());
         let stretch = self.spine.stretch(self.context, last_phase);
         let ends = self.totals.ends(&stretch, &finished, now_ns);
@@ -717,6 +740,7 @@ impl Under<'_, '_> {
             // Before the totals, by which a run without this word is whole.
             self.spine.cut_short(self.context.run_index, halt)?;
         }
+        self.data.conclude(self.spine, self.context)?;
         self.spine.run_ended(&steps, &rows, &ends)?;
         if let Some(playback) = self.playback.take() {
             playback.finish(self.context, self.spine, cause != Cause::Done)?;

@@ -138,6 +138,7 @@ fn remark(line: &IntervalLine) -> &'static str {
         LoadPhase::Drain => "drain",
         LoadPhase::Paused => "paused",
         LoadPhase::Format => "format",
+        LoadPhase::Verify => "verify",
         _ => "",
     }
 }

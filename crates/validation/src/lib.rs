@@ -5,13 +5,17 @@
 //! operation, stamp what they write, check what they read, and release the blocks; a block has one operation at a time. What is
 //! wrong goes to the [`Reports`], which keep the first so many and count all.
 
+mod groups;
 mod reports;
 mod states;
 mod target;
+mod words;
 
+pub use groups::{Cause, DamageGroup, DamageRange, JudgedDamage, Judgement, RANGES_MAX};
 pub use reports::{Damage, FoundBy, Reports};
 pub use states::{BlockState, BlockStates};
 pub use target::{CheckCounts, ReadOutcome, TargetRules, TargetValidation, WriteHold, device_id};
+pub use words::{expected_words, found_words, write_words};
 
 use std::sync::Arc;
 

@@ -68,6 +68,8 @@ pub struct CheckCounts {
     pub extra_reads: AtomicU64,
     /// Operations that waited for a busy block.
     pub deferred: AtomicU64,
+    /// Blocks that were read in passes over everything that was written.
+    pub swept_blocks: AtomicU64,
 }
 
 /// The validation of one target. All methods may be called by many threads; the blocks of an operation are its caller's between
@@ -168,6 +170,13 @@ impl TargetValidation {
     /// A write came back; releases its blocks. Where it failed, what was there before, its own data, or parts of both may be found.
     #[inline]
     pub fn written(&self, offset: u64, bytes: u64, hold: WriteHold, is_done: bool) {
+        self.wrote(offset, bytes, hold, is_done);
+        self.release(offset, bytes);
+    }
+
+    /// The same, and its blocks stay taken: they are read before they are released.
+    #[inline]
+    pub fn wrote(&self, offset: u64, bytes: u64, hold: WriteHold, is_done: bool) {
         let (first, count) = self.blocks_of(offset, bytes);
         if is_done {
             self.counts.written_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -181,7 +190,20 @@ impl TargetValidation {
             };
             self.states.set(block, after);
         }
-        self.states.release(first, count);
+    }
+
+    /// Is anything known of one of these blocks?
+    #[must_use]
+    pub fn knows(&self, offset: u64, bytes: u64) -> bool {
+        let (first, count) = self.blocks_of(offset, bytes);
+        (first..first.saturating_add(count)).any(|block| self.states.get(block) != BlockState::Unknown)
+    }
+
+    /// Blocks were read in the pass over everything that was written.
+    #[inline]
+    pub fn note_swept(&self, offset: u64, bytes: u64) {
+        let (_, count) = self.blocks_of(offset, bytes);
+        self.counts.swept_blocks.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Checks what was read of taken blocks.
@@ -223,7 +245,8 @@ impl TargetValidation {
             if !finding.is_transient {
                 self.states.set(address / self.rules.block_bytes, BlockState::Damaged);
             }
-            let (t_ns, target, read) = (clock::now_ns(), self.rules.target, block.to_vec());
+            let judged = again.filter(|_| finding.is_of_again).unwrap_or(block);
+            let (t_ns, target, read) = (clock::now_ns(), self.rules.target, judged.to_vec());
             self.reports.add(Damage { t_ns, target, address, found_by, expected: version, finding, read });
         }
         self.counts.damaged_blocks.fetch_add(damaged, Ordering::Relaxed);

@@ -7,7 +7,7 @@ mod machine;
 mod rounds;
 
 use crate::comparison::Comparison;
-use crate::fidelity_views;
+use crate::{data_views, fidelity_views};
 use crate::{RecordingFacts, RequestFacts, RunFacts, TracedFacts, series, tables};
 use findings::RuleEngine;
 use quantity::suggest::by_distance;
@@ -232,7 +232,7 @@ const fn all(
     View { id, title, explanation, kind, compute: Compute::All(compute) }
 }
 
-static VIEWS: [View; 39] = [
+static VIEWS: [View; 42] = [
     all(
         "sweep.load_response",
         "Load and response time",
@@ -479,6 +479,27 @@ static VIEWS: [View; 39] = [
         ViewKind::Table,
         tables::objectives,
         "What each run had to achieve: a condition that came true is an objective missed.",
+    ),
+    all(
+        "recording.data_check",
+        "Data validation",
+        ViewKind::Table,
+        data_views::checks,
+        "What was proved of each target's data (docs/validation.md): bytes that were stamped and written, bytes that were read and compared, and how many of the blocks that are known were read once more at the end.",
+    ),
+    all(
+        "recording.damage",
+        "Damage by class",
+        ViewKind::Table,
+        data_views::damage,
+        "Blocks that were not what was written, by what happened to them (docs/validation.md).",
+    ),
+    all(
+        "recording.damaged_blocks",
+        "Damaged blocks",
+        ViewKind::Table,
+        data_views::blocks,
+        "The first of them one by one; `iodyno export REC data_error` writes all, with the bytes that differ.",
     ),
     View {
         id: "recording.findings",

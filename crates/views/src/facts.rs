@@ -45,6 +45,10 @@ pub struct RecordingFacts {
     pub commands: Vec<rows::CommandExecution>,
     /// What came of the objectives that the recording was made with.
     pub objectives: Vec<objectives::ObjectiveVerdict>,
+    /// What was proved of the data of each target, at the end of each run.
+    pub data_checks: Vec<rows::DataCheck>,
+    /// Damaged blocks, in the order in which they were found.
+    pub data_errors: Vec<rows::DataError>,
     /// Only these controllers.
     pub(crate) controllers: Option<NamePattern>,
     /// Is what stands for a run all of a recording without one?
@@ -151,6 +155,8 @@ impl RecordingFacts {
             pressure: with_rows(reader, |rows| rates::pressure(rows))?,
             events: reader.table::<rows::Event>()?,
             objectives: objectives::objectives(reader)?,
+            data_checks: reader.table::<rows::DataCheck>()?,
+            data_errors: reader.table::<rows::DataError>()?,
             commands,
             controllers: None,
             is_without_runs: false,
@@ -277,9 +283,9 @@ impl RunFacts {
             && self.intervals.iter().all(|interval| interval.ops.iter().all(is_idle))
     }
 
-    /// Did it only fill the targets, or make the trees?
+    /// Did it only fill the targets, make the trees, or read at the end what was written?
     pub fn is_format(&self) -> bool {
-        self.title == "format" || self.main_phase() == LoadPhase::Format
+        self.title == "format" || matches!(self.main_phase(), LoadPhase::Format | LoadPhase::Verify)
     }
 
     /// Did it play a trace?
@@ -297,9 +303,9 @@ impl RunFacts {
         format!("{} {}", self.title, self.detail).trim_end().to_string()
     }
 
-    /// The phase that the summary is about: `measure`, for a filling run `format`, else whatever there is.
+    /// The phase that the summary is about: `measure`, for a filling run `format`, for the one that reads all at the end `verify`, else whatever there is.
     pub fn main_phase(&self) -> LoadPhase {
-        [LoadPhase::Measure, LoadPhase::Format, LoadPhase::Warmup]
+        [LoadPhase::Measure, LoadPhase::Format, LoadPhase::Verify, LoadPhase::Warmup]
             .into_iter()
             .find(|phase| {
                 self.intervals.iter().any(|interval| interval.phase == *phase)

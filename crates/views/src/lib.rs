@@ -8,6 +8,7 @@ mod catalogue;
 mod comparison;
 mod comparison_model;
 mod compute;
+mod data_views;
 mod facts;
 mod fidelity_views;
 mod interval;

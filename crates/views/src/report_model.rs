@@ -38,7 +38,7 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
     let mut facts = RecordingFacts::read(reader, &Selection::default())?;
     let mut runs: Vec<RunModel> = facts.runs.iter().map(|run| run_model(&facts, run)).collect();
     let shown = |view: &&View| {
-        view.id == "recording.objectives"
+        ["recording.objectives", "recording.data_check", "recording.damage", "recording.damaged_blocks"].contains(&view.id)
             || ["pts.", "sweep.", "command."].iter().any(|family| view.id.starts_with(family))
     };
     let mut of_all: Vec<&View> = views().iter().filter(|view| !view.is_of_a_run()).filter(shown).collect();
@@ -248,6 +248,12 @@ fn objectives_figure(facts: &RecordingFacts) -> Option<ReportFigure> {
     Some(ReportFigure { label: "Objectives".to_string(), value, detail: format!("of {all}"), tone })
 }
 
+/// What was proved of the data; `None` without validation.
+fn data_figure(facts: &RecordingFacts) -> Option<ReportFigure> {
+    let (value, detail, tone) = crate::data_views::figure(facts)?;
+    Some(ReportFigure { label: "Data".to_string(), value, detail, tone })
+}
+
 fn run_figures(run: &RunFacts, summary: &RunSummary) -> Vec<ReportFigure> {
     let offered = match run.offered {
         Some(rate) => format!("offered {}", Unit::OpsPerSecond.format(Some(rate))),
@@ -341,7 +347,7 @@ fn place(facts: &RecordingFacts) -> String {
     }
 }
 
-/// The measured runs: all but the filling ones; one in which every operation failed is one of them.
+/// The measured runs: all but the filling ones and the one that reads all at the end; one in which every operation failed is one of them.
 fn measured<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> impl Iterator<Item = &'a RunModel> {
     facts
         .runs
@@ -349,15 +355,18 @@ fn measured<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> impl Iterato
         .zip(runs)
         .filter(|(run, model)| {
             let has_failed = model.summary.errors.is_some_and(|errors| errors > 0.0);
-            run.main_phase() != LoadPhase::Format && (model.summary.ops > 0.0 || has_failed)
+            let is_beside = matches!(run.main_phase(), LoadPhase::Format | LoadPhase::Verify);
+            !is_beside && (model.summary.ops > 0.0 || has_failed)
         })
         .map(|pair| pair.1)
 }
 
-/// How many runs only filled the targets or did nothing, when there are any.
+/// How many runs only filled the targets, read all at the end, or did nothing, when there are any.
 fn beside(facts: &RecordingFacts, runs: &[RunModel]) -> Option<String> {
     let others = runs.iter().filter(|run| !run.is_of_commands).count() - measured(facts, runs).count();
-    (others > 0).then(|| several(others, "run") + " that filled the targets or did nothing")
+    let is_verified = facts.runs.iter().any(|run| run.main_phase() == LoadPhase::Verify);
+    let what = if is_verified { "filled the targets, read all at the end, or did nothing" } else { "filled the targets or did nothing" };
+    (others > 0).then(|| format!("{} that {what}", several(others, "run")))
 }
 
 fn fastest<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> Option<&'a RunModel> {
@@ -376,6 +385,7 @@ fn sentence(facts: &RecordingFacts, runs: &[RunModel]) -> String {
         Some(_) => ", no errors".to_string(),
         None => ", errors not counted".to_string(),
     };
+    let failed = failed + &crate::data_views::words(facts);
     if best.summary.ops == 0.0 {
         return format!("No operation succeeded on {}{failed}.", place(facts));
     }
@@ -442,7 +452,8 @@ fn head(facts: &RecordingFacts, runs: &[RunModel]) -> (String, Vec<ReportFigure>
     let steady = crate::pts::steady_state(facts);
     let words = steady.as_ref().map_or(String::new(), |(words, _)| format!("{words} "));
     let figures = steady.map(|(_, figure)| figure).into_iter().chain(headline(facts, runs));
-    (words + &sentence(facts, runs), figures.chain(objectives_figure(facts)).collect())
+    let figures = figures.chain(objectives_figure(facts)).chain(data_figure(facts));
+    (words + &sentence(facts, runs), figures.collect())
 }
 
 /// Figures of the whole recording: those of the only run, or of the fastest.

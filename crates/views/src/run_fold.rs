@@ -104,6 +104,8 @@ impl RunFold {
             events: Vec::new(),
             commands: Vec::new(),
             objectives: Vec::new(),
+            data_checks: Vec::new(),
+            data_errors: Vec::new(),
             controllers: None,
             is_without_runs: false,
         };

@@ -464,7 +464,7 @@ pub(crate) fn measured(facts: &RecordingFacts) -> Vec<(&RunFacts, crate::RunSumm
 pub(crate) fn was_measured(run: &RunFacts, summary: &crate::RunSummary) -> bool {
     match run.main_phase() {
         _ if run.is_of_commands() => false,
-        LoadPhase::Format => false,
+        LoadPhase::Format | LoadPhase::Verify => false,
         LoadPhase::Measure => summary.iops.is_some(),
         _ => summary.iops.is_some() && summary.ops > 0.0,
     }

@@ -20,7 +20,7 @@ use view::{Body, Scale, TableColumn, ViewTable};
 /// Most rows of a table in a report; further ones are counted.
 const ROWS: usize = 5_000;
 
-fn drawing(mut table: ViewTable) -> Option<Drawing> {
+pub(crate) fn drawing(mut table: ViewTable) -> Option<Drawing> {
     let rows = table.rows();
     if rows == 0 {
         return None;

@@ -239,6 +239,7 @@ impl Job {
             due_ns = std::mem::replace(&mut self.kind_due_ns[kind], self.began_ns.unwrap_or(0) + schedule.next_ns());
         }
         if !budget.take(&operation, due_ns) {
+            lanes.refused(first + at);
             return None;
         }
         match &mut self.spec.schedule {

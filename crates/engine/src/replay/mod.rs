@@ -17,7 +17,7 @@ use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot};
 use crate::teams::{WorkerSet, WorkerThread};
 use crate::tree_crew::TreeCrew;
-use crate::{EngineError, RunInput, discard, group};
+use crate::{EngineError, RunInput, discard, group, validating};
 use discards::Discards;
 use plan::JobPlacement;
 use plan::generate::{ContentGenerator, GeneratorPart, OperationKind};
@@ -97,6 +97,7 @@ pub fn replay(
     feed: ReplayFeed,
     errors_max: Option<u64>,
 ) -> Result<(RunningRun, Arc<ReplayHindrances>), EngineError> {
+    validating::refuse_replay(&input)?;
     let stages = stages(&input)?;
     // Before the thread that plays has its priority and its CPU: those it starts would have them too.
     let discards = if needs_threads(&input) { Some(Discards::start()?) } else { None };
@@ -158,6 +159,7 @@ pub fn replay(
     let parts = Parts {
         teams: vec![team],
         trees: TreeCrew::default(),
+        validated: Vec::new(),
         commands,
         control,
         statuses,

@@ -15,3 +15,4 @@ mod limits;
 mod regressions;
 mod support;
 mod trees;
+mod validation;

@@ -80,5 +80,6 @@ mod trees_queue;
 mod trees_safety;
 mod trouble;
 mod unfinished;
+mod validation;
 mod verdicts;
 mod witness;

@@ -359,8 +359,8 @@ impl Lanes {
         };
         let rows = reader.table::<RunTotal>()?;
         // What makes files durable before the load comes back behind its phase.
-        let formats: BTreeSet<i32> =
-            rows.iter().filter(|row| row.phase == LoadPhase::Format).map(|row| row.run_index).collect();
+        let is_beside = |row: &&RunTotal| matches!(row.phase, LoadPhase::Format | LoadPhase::Verify);
+        let formats: BTreeSet<i32> = rows.iter().filter(is_beside).map(|row| row.run_index).collect();
         let is_of_a_job = |row: &&RunTotal| is_counted(&row.phase) && !formats.contains(&row.run_index);
         rows.iter().filter(is_of_a_job).for_each(|row| lanes.add(row, || counted(&row.run, &row.workload)));
         // What is under way has no totals yet.

@@ -1,0 +1,63 @@
+//! `--verify` of `iodyno run`: what is to be proved of the data.
+
+use crate::exit::{Failure, PARAMETERS};
+use clap::Args;
+use plan::{Plan, ValidationSettings};
+
+/// What is to be proved of the data, whatever the language of the load.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ValidationArgs {
+    /// Prove that what is written comes back (docs/validation.md): what the runs read is checked, and everything written is read
+    /// once more at the end (sweep, the default), or not (reads). Exit code 4: data is wrong. Also fio's METHOD.
+    #[arg(long, value_name = "sweep|reads", num_args = 0..=1, require_equals = true, default_missing_value = SWEEP)]
+    pub(crate) verify: Vec<String>,
+    /// The same, and each block is read and checked before it is written.
+    #[arg(long)]
+    pub(crate) verify_before_write: bool,
+    /// The same, and each block is read and checked right behind its write.
+    #[arg(long)]
+    pub(crate) verify_after_write: bool,
+}
+
+/// Everything is read at the end.
+const SWEEP: &str = "sweep";
+/// Only what the runs read is checked.
+const READS: &str = "reads";
+
+/// fio's methods, which are all the same here: a stamp says more than a checksum.
+const METHODS: [&str; 17] = [
+    "crc16", "crc32", "crc32c", "crc32c-intel", "crc64", "crc7", "md5", "meta", "null", "pattern", "sha1", "sha256", "sha3-224",
+    "sha3-256", "sha3-384", "sha3-512", "sha512",
+];
+
+/// May this word be the value of a `--verify` that stands before it? Anything else is a file, or a flag.
+pub(crate) fn is_value(word: &str) -> bool {
+    is_mode(word) || word == "xxhash" || METHODS.contains(&word)
+}
+
+/// Is this a value of `--verify` of our own, and no method of fio's?
+pub(crate) fn is_mode(value: &str) -> bool {
+    [SWEEP, READS].contains(&value)
+}
+
+impl ValidationArgs {
+    /// Puts what was asked for into the plan, beside what its files ask for.
+    ///
+    /// # Errors
+    /// A word that is no mode, of a load that is none of fio's.
+    pub(crate) fn apply(&self, plan: &mut Plan, is_of_fio: bool) -> Result<(), Failure> {
+        if let Some(word) = self.verify.iter().find(|word| !is_mode(word) && !is_of_fio) {
+            let message = format!("--verify={word}: it is `sweep` (everything is read at the end) or `reads` (what the runs read)");
+            return Err(Failure::new(PARAMETERS, message));
+        }
+        let mode = self.verify.iter().rfind(|word| is_mode(word));
+        if mode.is_none() && !self.verify_before_write && !self.verify_after_write {
+            return Ok(());
+        }
+        let settings = plan.settings.validation.get_or_insert_with(ValidationSettings::default);
+        settings.sweeps = mode.map_or(settings.sweeps, |mode| mode == SWEEP);
+        settings.reads_before_write |= self.verify_before_write;
+        settings.reads_after_write |= self.verify_after_write;
+        Ok(())
+    }
+}

@@ -1,0 +1,234 @@
+//! `iodyno run --verify`: what was written comes back, and what does not is named.
+
+use crate::support::{FaultyDisk, Scratch, sum};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+use testkit::{CommandOutput, LoopDevice};
+
+const BLOCK: i64 = 8192;
+
+/// Half reads, half writes by chance, at most so many operations per second.
+fn parameters(lun: &Path, more: &str) -> String {
+    format!(
+        "sd=sd1,lun={}{more}\nwd=wd1,sd=sd1,xfersize=8k,rdpct=50\nrd=rd1,wd=wd1,iorate=1000,elapsed=2,interval=1\n",
+        lun.display()
+    )
+}
+
+fn run(scratch: &Scratch, name: &str, text: &str, more: &[&str]) -> CommandOutput {
+    scratch.run(name, text, &[&["--no-counters"], more].concat())
+}
+
+/// The last row of the only target.
+fn check(scratch: &Scratch, name: &str) -> Value {
+    scratch.table(name, "data_check").pop().unwrap()
+}
+
+fn verdict(output: &CommandOutput) -> &str {
+    let mut lines = output.stderr.lines();
+    lines.find(|line| line.starts_with("iodyno: validation: ")).unwrap_or_else(|| panic!("no verdict: {}", output.stderr))
+}
+
+#[test]
+fn a_file_that_is_made_is_proved_whole() {
+    let scratch = Scratch::new();
+    let text = parameters(&scratch.path("data"), ",size=4m");
+    let output = run(&scratch, "out", &text, &["--verify"]).expect_code(0);
+    assert!(verdict(&output).ends_with("coverage 100 %: no byte was lost"), "{}", output.stderr);
+    let last = check(&scratch, "out");
+    let value = |name: &str| last[name].as_i64().unwrap();
+    assert_eq!((value("block_bytes"), value("known_blocks"), value("swept_blocks")), (BLOCK, 512, 512));
+    assert_eq!((value("damaged_blocks"), value("unknown_bytes")), (0, 0), "the fill is stamped, too: {last}");
+    let totals = scratch.table("out", "run_total");
+    let of = |op: &str| sum(&totals, "bytes", |row| row["op"] == op);
+    assert_eq!((value("stamped_bytes"), value("checked_bytes")), (of("write"), of("read")));
+    assert_eq!(sum(&totals, "bytes", |row| row["phase"] == "verify"), 4 << 20, "each block once: {totals:?}");
+    assert!(scratch.table("out", "data_error").is_empty());
+
+    // The reading behind the last run is none of those that are measured, and the report says what was proved.
+    let report = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
+    assert!(report.contains("recording.data_check") && !report.contains("recording.damage"), "the report");
+    let judged = scratch.iodyno(&["check", "out", "--fail-if", "errors > 0"]).run().unwrap().expect_code(0);
+    assert!(judged.stdout.contains("rd1") && !judged.stdout.contains("verify"), "{}", judged.stdout);
+    let manifest = std::fs::read_to_string(scratch.path("out/manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!(manifest["extra"]["validation_run"].as_str().map(str::len), Some(16), "{manifest}");
+    assert_eq!(manifest["extra"]["validation_targets"]["sd1"]["block_bytes"], BLOCK);
+
+    // Without it there is nothing of it.
+    let plain = run(&scratch, "plain", &text, &[]).expect_code(0);
+    assert!(!plain.stderr.contains("validation"), "{}", plain.stderr);
+    assert!(!std::fs::read_to_string(scratch.path("plain/report.html")).unwrap().contains("recording.data_check"));
+}
+
+#[test]
+fn devices_are_proved_by_what_was_written() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let (scratch, device) = (Scratch::new(), LoopDevice::new(8 << 20).unwrap());
+    for (engine, more) in [("uring", ",openflags=o_direct"), ("sync", "")] {
+        let text = parameters(device.path(), more);
+        let output = run(&scratch, engine, &text, &["--verify", "--engine", engine]).expect_code(0);
+        assert!(verdict(&output).ends_with("coverage 100 %: no byte was lost"), "{}", output.stderr);
+        let last = check(&scratch, engine);
+        let (known, swept) = (last["known_blocks"].as_i64().unwrap(), last["swept_blocks"].as_i64().unwrap());
+        assert!(known == swept && known > 100 && known < 1024, "only what was written is known: {last}");
+    }
+}
+
+#[test]
+fn what_another_program_writes_between_two_runs_is_named() {
+    let scratch = Scratch::new();
+    let data = scratch.path("data");
+    let text = format!(
+        "sd=sd1,lun={file},size=4m\nwd=wd1,sd=sd1,xfersize=8k,rdpct=0\nwd=wd2,sd=sd1,xfersize=8k,rdpct=100,seekpct=eof\n\
+         rd=rd1,wd=wd1,iorate=500,elapsed=1,interval=1\n\
+         rd=rd2,wd=wd2,iorate=max,elapsed=60,interval=1,startcmd=\"dd if=/dev/urandom of={file} bs=512 count=1 seek=104 conv=notrunc\"\n",
+        file = data.display()
+    );
+    let output = run(&scratch, "out", &text, &["--verify"]).expect_code(4);
+    assert!(verdict(&output).ends_with("1 block is damaged: 1 foreign"), "{}", output.stderr);
+    assert!(output.stderr.contains("sd1: 1 block foreign: it is nothing that iodyno wrote; at 0xc000 (8 KiB)"), "{}", output.stderr);
+    let errors = scratch.table("out", "data_error");
+    let [error] = &errors[..] else { panic!("one block, found once, though read twice: {errors:?}") };
+    let figures = ["address", "bytes", "wrong_sectors", "first_wrong"].map(|name| error[name].as_i64().unwrap());
+    assert_eq!(figures, [6 * BLOCK, BLOCK, 1, 104 * 512]);
+    assert_eq!(["class", "found_by", "run"].map(|name| error[name].as_str().unwrap()), ["foreign", "read", "rd2"]);
+    assert!(!error["bytes_found"].as_str().unwrap().is_empty() && error["transient"] == false, "{error}");
+    let last = check(&scratch, "out");
+    assert_eq!((last["damaged_blocks"].as_i64(), last["swept_blocks"].as_i64()), (Some(1), Some(512)));
+    let events = scratch.table("out", "event");
+    assert!(events.iter().any(|event| event["kind"] == "data" && event["severity"] == "error"), "{events:?}");
+    let report = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
+    assert!(report.contains("recording.damage") && report.contains("1 damaged block"), "the report");
+    let manifest = std::fs::read_to_string(scratch.path("out/manifest.json")).unwrap();
+    assert!(manifest.contains("data wrong"), "{manifest}");
+}
+
+#[test]
+fn lost_writes_are_found_by_the_reading_at_the_end() {
+    let Some(faulty) = FaultyDisk::new() else { return };
+    let scratch = Scratch::new();
+    // The second pass over the blocks loses three writes; nothing reads them before the end.
+    faulty.disk.control("lost-write skip 700 count 3").unwrap();
+    let text = format!(
+        "sd=sd1,lun={},openflags=o_direct,range=(0,4m),threads=1\nwd=wd1,sd=sd1,xfersize=8k,rdpct=0,seekpct=0\n\
+         rd=rd1,wd=wd1,iorate=max,elapsed=60,interval=1,maxdata=8m\n",
+        faulty.device.path().display()
+    );
+    let output = run(&scratch, "out", &text, &["--verify", "--engine", "sync"]).expect_code(4);
+    assert!(verdict(&output).contains("3 blocks are damaged: 3 lost_write"), "{}", output.stderr);
+    let mut found: Vec<i64> =
+        scratch.table("out", "data_error").iter().map(|row| row["address"].as_i64().unwrap()).collect();
+    found.sort_unstable();
+    let mut injected: Vec<i64> =
+        faulty.disk.visible().unwrap().iter().map(|(from, _)| i64::try_from(*from).unwrap() / BLOCK * BLOCK).collect();
+    injected.sort_unstable();
+    injected.dedup();
+    assert_eq!(found, injected);
+}
+
+#[test]
+fn more_damage_than_is_allowed_ends_the_run_and_calls_the_command() {
+    let scratch = Scratch::new();
+    let (data, told) = (scratch.path("data"), scratch.path("told"));
+    let text = format!(
+        "data_errors=\"touch {told}\"\nsd=sd1,lun={file},size=4m\nwd=wd1,sd=sd1,xfersize=8k,rdpct=0\n\
+         wd=wd2,sd=sd1,xfersize=8k,rdpct=100,seekpct=0\nrd=rd1,wd=wd1,iorate=500,elapsed=1,interval=1\n\
+         rd=rd2,wd=wd2,iorate=max,elapsed=60,interval=1,startcmd=\"dd if=/dev/zero of={file} bs=1M count=2 conv=notrunc\"\n\
+         rd=rd3,wd=wd1,iorate=500,elapsed=1,interval=1\n",
+        file = data.display(),
+        told = told.display()
+    );
+    let output = run(&scratch, "out", &text, &["--verify"]).expect_code(4);
+    assert!(output.stderr.contains("rd2: stopped, ") && output.stderr.contains("(data_errors="), "{}", output.stderr);
+    assert!(verdict(&output).contains("not read again at the end, because the runs were stopped"), "{}", output.stderr);
+    assert!(told.exists(), "the command was executed");
+    let runs: Vec<Value> = scratch.table("out", "run_total");
+    assert!(runs.iter().all(|row| row["run"] != "rd3" && row["run"] != "verify"), "{runs:?}");
+    assert!(scratch.table("out", "data_error").iter().all(|row| row["class"] == "zeroes"));
+}
+
+#[test]
+fn an_interrupted_command_keeps_what_it_has_and_reads_no_more() {
+    let scratch = Scratch::new();
+    let text = parameters(&scratch.path("data"), ",size=4m").replace("elapsed=2", "elapsed=100");
+    let file = scratch.write("a.vdb", &text);
+    let arguments = ["run", file.to_str().unwrap(), "-o", "out", "--json", "--no-counters", "--verify"];
+    let mut child = scratch.iodyno(&arguments).spawn().unwrap();
+    assert!(child.wait_until(Duration::from_secs(60), |stdout| stdout.contains("\"rd1\"")), "{}", child.stderr());
+    child.signal(Signal::INT);
+    let output = child.wait().unwrap().expect_code(130);
+    assert!(verdict(&output).contains("not read again at the end, because the command was interrupted"), "{}", output.stderr);
+    let last = check(&scratch, "out");
+    assert_eq!((last["run"].as_str(), last["swept_blocks"].as_i64()), (Some("rd1"), None));
+    assert!(last["checked_bytes"].as_i64() > Some(0), "{last}");
+}
+
+#[test]
+fn what_cannot_be_validated_is_refused_before_any_io() {
+    let scratch = Scratch::new();
+    let file = scratch.path("data").display().to_string();
+    std::fs::write(scratch.path("pattern"), [7; 512]).unwrap();
+    let pattern = scratch.path("pattern").display().to_string();
+    let base = |sd: &str, wd: &str| {
+        format!("sd=sd1,lun={file},size=4m{sd}\nwd=wd1,sd=sd1,xfersize=8k,rdpct=0{wd}\nrd=rd1,wd=wd1,iorate=10,elapsed=1\n")
+    };
+    let cases = [
+        (format!("pattern={pattern}\n{}", base("", "")), "no room for the stamps"),
+        (format!("dedupratio=2,dedupunit=8k\n{}", base("", "")), "cannot be duplicates"),
+        (base("", ",xfersize=1000"), "multiples of 512"),
+        (base(",offset=100", ""), "multiples of 512"),
+        (base(&format!("\nsd=sd2,lun={file},size=4m"), "").replace("sd=sd1,xfersize", "sd=sd*,xfersize"), "are the same"),
+        (
+            format!("fsd=f1,anchor={file}.d,depth=1,width=1,files=1,size=4k\nfwd=w1,fsd=f1,operation=read\nrd=rd1,fwd=w1,fwdrate=1,elapsed=1\n"),
+            "cannot be validated yet",
+        ),
+    ];
+    for (at, (text, why)) in cases.iter().enumerate() {
+        for more in [&["--verify"][..], &["--verify", "--dry-run"]] {
+            let file = scratch.write(&format!("{at}.vdb"), text);
+            let arguments = [&["run", file.to_str().unwrap(), "-o", "out"], more].concat();
+            let output = scratch.iodyno(&arguments).run().unwrap().expect_code(2);
+            let said = output.stdout.replace("\n    ", " ") + &output.stderr;
+            assert!(said.contains(why), "{text}: {said}");
+        }
+        assert!(!scratch.path("out").exists() && !scratch.path("data").exists(), "{text}");
+    }
+}
+
+#[test]
+fn what_is_proved_is_chosen_by_flags() {
+    let scratch = Scratch::new();
+    let text = parameters(&scratch.path("data"), ",size=1m").replace("elapsed=2", "elapsed=1");
+    let file = scratch.write("a.vdb", &text);
+    let dry = ["run", file.to_str().unwrap(), "--dry-run", "--verify", "--verify-before-write"];
+    let output = scratch.iodyno(&dry).run().unwrap().expect_code(0);
+    let said = output.stdout.replace("\n    ", " ");
+    for words in ["every sector that is written is stamped", "checked before they are written", "sd1: blocks of 8 KiB, 256 B"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let reads = run(&scratch, "reads", &text, &["--verify=reads"]).expect_code(0);
+    assert!(verdict(&reads).ends_with("not read again at the end: what was read was right"), "{}", reads.stderr);
+    assert_eq!(check(&scratch, "reads")["swept_blocks"], Value::Null);
+    let both = run(&scratch, "both", &text, &["--verify-before-write", "--verify-after-write"]).expect_code(0);
+    let last = check(&scratch, "both");
+    let totals = scratch.table("both", "run_total");
+    let written = sum(&totals, "ops", |row| row["op"] == "write" && row["run"] == "rd1");
+    // The file is there from before, and of a block that was not written yet nothing is known.
+    let extra = last["extra_reads"].as_i64().unwrap();
+    assert!(extra > written && extra <= 2 * written, "{last} of {written}: {}", both.stderr);
+    let wrong = run(&scratch, "wrong", &text, &["--verify=all"]).expect_code(2);
+    assert!(wrong.stderr.contains("--verify=all") && wrong.stderr.contains("sweep"), "{}", wrong.stderr);
+    // Whatever the language: flags of fio's, and a target that keeps nothing.
+    let flags = ["--name", "a", "--filename", "fio-data", "--size", "1m", "--rw", "randwrite", "--bs", "4k"];
+    let fio = [&["run", "--verify", "-o", "fio", "--output", "fio.txt"][..], &flags].concat();
+    let output = scratch.iodyno(&fio).run().unwrap().expect_code(0);
+    assert!(verdict(&output).ends_with("coverage 100 %: no byte was lost"), "{}", output.stderr);
+    let null = parameters(Path::new("/dev/null"), ",size=1m").replace("elapsed=2", "elapsed=1");
+    let output = run(&scratch, "null", &null, &["--verify"]).expect_code(0);
+    assert!(verdict(&output).ends_with("nothing was proved"), "{}", output.stderr);
+}

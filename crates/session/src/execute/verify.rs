@@ -1,0 +1,61 @@
+//! Behind the last run of a validated plan: everything that was written is read once more, and the verdict is told.
+
+use super::Life;
+use crate::SessionError;
+use crate::outcome::CommandEnding;
+use crate::run_loop::{Cause, RunResult};
+use crate::validation::{self as data, Coverage, Verdict};
+use engine::ResolvedRate;
+use plan::{ShellCommand, TextSpan};
+use recording::{EventKind, EventSeverity};
+
+impl Life<'_, '_> {
+    /// Reads what was written, where that is asked for and makes sense, and tells what was proved.
+    pub(super) fn verify(&mut self) -> Result<(), SessionError> {
+        let Some(validation) = &self.validation else { return Ok(()) };
+        let swept = match validation.settings.sweeps {
+            false => Err("not read again at the end"),
+            true if self.stop.is_requested() => Err("not read again at the end, because the command was interrupted"),
+            true if self.is_over() => Err("not read again at the end, because the runs were stopped"),
+            true => self.sweep()?,
+        };
+        let Some(validation) = &self.validation else { return Ok(()) };
+        let verdict = Verdict::of(self.plan, validation, swept);
+        if verdict.is_wrong {
+            self.ending = self.ending.max(CommandEnding::DataWrong);
+        }
+        let severity = if verdict.is_wrong { EventSeverity::Error } else { EventSeverity::Info };
+        for sentence in verdict.sentences {
+            self.spine.event(severity.clone(), EventKind::Data, None, None, &sentence)?;
+            self.spine.messages.push(sentence);
+        }
+        Ok(())
+    }
+
+    /// The run that reads everything once; how much it was, or why nothing was read.
+    fn sweep(&mut self) -> Result<Result<Coverage, &'static str>, SessionError> {
+        let Some(validation) = &self.validation else { return Ok(Err("not validated")) };
+        let Some(run) = data::sweep_run(self.plan, validation, &self.targets) else {
+            return Ok(Ok(Coverage::default()));
+        };
+        for sentence in data::leave_caches(validation, &self.targets) {
+            self.spine.event(EventSeverity::Warning, EventKind::Cache, Some(&run.title), None, &sentence)?;
+            self.spine.messages.push(sentence);
+        }
+        self.is_sweeping = true;
+        self.spine.set_remaining_ns(None);
+        let result = self.run(self.plan, &run, &run.title, ResolvedRate::Max);
+        self.is_sweeping = false;
+        let result = result?;
+        let coverage = self.validation.as_ref().map(Coverage::of).unwrap_or_default();
+        Ok(if result.cause == Cause::Done { Ok(coverage) } else { Err("reading it again was interrupted") })
+    }
+
+    /// Executes the command that the plan has for too many errors (`data_errors=COMMAND`), when a run had as many.
+    pub(super) fn errors_command(&mut self, title: &str, result: &RunResult) -> Result<(), SessionError> {
+        let line = self.plan.settings.errors_command.clone();
+        let Some(line) = line.filter(|_| matches!(result.cause, Cause::Errors | Cause::Damage)) else { return Ok(()) };
+        let command = ShellCommand { line, output: "log".to_string(), abort: false, span: TextSpan::default() };
+        self.commands(&[command], Some(title))
+    }
+}

@@ -1,0 +1,287 @@
+//! What was found wrong: rows while a run lasts, sentences at its end, a verdict behind the last.
+
+use super::words;
+use crate::SessionError;
+use crate::batch_sink::Spine;
+use crate::run_context::RunContext;
+use monitor::signed;
+use plan::Plan;
+use quantity::clock;
+use quantity::text::format_bytes;
+use recording::rows::{DataCheck, DataError};
+use recording::{EventKind, EventSeverity, Label};
+use stamp::DamageClass;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use validation::{
+    BlockState, Cause, CheckCounts, Damage, DamageGroup, DamageRange, Judgement, TargetValidation, Validation,
+};
+
+/// Damaged blocks of a run that are told in full while it lasts.
+const SHOWN: usize = 5;
+/// Addresses that the sentence about a class names.
+const ADDRESSES: usize = 3;
+
+/// Damaged blocks of one class on one target.
+#[derive(Clone, Debug, Default)]
+struct ClassTally {
+    blocks: u64,
+    transient: u64,
+    first: Vec<u64>,
+}
+
+/// What a run found wrong.
+#[derive(Debug, Default)]
+pub(crate) struct DataTally {
+    classes: BTreeMap<(usize, DamageClass), ClassTally>,
+    shown: usize,
+    /// All damaged blocks when it began.
+    damaged_before: u64,
+}
+
+impl DataTally {
+    /// Of a run that is about to begin.
+    pub(crate) fn begin(validation: Option<&Validation>) -> Self {
+        Self { damaged_before: validation.map_or(0, |validation| validation.reports.count()), ..Self::default() }
+    }
+
+    /// Records what was found since this was last called; the first few are told at once.
+    pub(crate) fn take(&mut self, spine: &mut Spine<'_>, context: &RunContext<'_>) -> Result<(), SessionError> {
+        let Some(validation) = context.validation else { return Ok(()) };
+        let found = validation.reports.take();
+        if found.is_empty() {
+            return Ok(());
+        }
+        let row = |damage: &Damage| Some(row_of(spine, context, damage, validation.target(damage.target)?));
+        let rows: Vec<DataError> = found.iter().filter_map(row).collect();
+        spine.rows(&rows)?;
+        for damage in &found {
+            let Some(target) = validation.target(damage.target) else { continue };
+            let name = context.plan.place_name(damage.target);
+            let tally = self.classes.entry((damage.target, damage.finding.class)).or_default();
+            tally.blocks += 1;
+            tally.transient += u64::from(damage.finding.is_transient);
+            if tally.first.len() < ADDRESSES {
+                tally.first.push(damage.address);
+            }
+            if self.shown < SHOWN {
+                self.shown += 1;
+                let sentence = words::sentence(damage, target.rules().block_bytes, name);
+                let sentence = format!("{}: {sentence}", context.title);
+                spine.say(EventSeverity::Error, EventKind::Data, Some(context.title), Some(name), &sentence)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of the run: what is proved of each target so far, and a sentence per class and target of what was wrong. The verdict
+    /// says it of all runs, as an error.
+    pub(crate) fn conclude(&mut self, spine: &mut Spine<'_>, context: &RunContext<'_>) -> Result<(), SessionError> {
+        let Some(validation) = context.validation else { return Ok(()) };
+        self.take(spine, context)?;
+        let checks = validation.targets.iter().flatten().map(|target| Self::check_of(spine, context, target));
+        let checks: Vec<DataCheck> = checks.collect();
+        if !checks.is_empty() {
+            spine.rows(&checks)?;
+        }
+        for ((target, class), tally) in &self.classes {
+            let name = context.plan.place_name(*target);
+            let addresses: Vec<String> = tally.first.iter().map(|address| format!("{address:#x}")).collect();
+            let more = if tally.blocks > tally.first.len() as u64 { ", …" } else { "" };
+            let sentence = format!(
+                "{}: {name}: {} {}: {}; at {}{more}",
+                context.title,
+                words::blocks(tally.blocks),
+                class.name(),
+                words::class_words(*class),
+                addresses.join(", ")
+            );
+            spine.say(EventSeverity::Info, EventKind::Data, Some(context.title), Some(name), &sentence)?;
+        }
+        let kept: u64 = self.classes.values().map(|tally| tally.blocks).sum();
+        let unkept = (validation.reports.count() - self.damaged_before).saturating_sub(kept);
+        if unkept > 0 {
+            let sentence = format!("{}: {} damaged besides, and only counted", context.title, words::are(unkept));
+            spine.say(EventSeverity::Info, EventKind::Data, Some(context.title), None, &sentence)?;
+        }
+        Ok(())
+    }
+
+    /// Damaged blocks that this run has found so far.
+    pub(crate) fn found(&self, validation: Option<&Validation>) -> u64 {
+        validation.map_or(0, |validation| validation.reports.count().saturating_sub(self.damaged_before))
+    }
+
+    fn check_of(spine: &Spine<'_>, context: &RunContext<'_>, target: &TargetValidation) -> DataCheck {
+        let (rules, counts) = (target.rules(), target.counts());
+        let (t_ns, count) = (clock::now_ns(), |count: &AtomicU64| signed(count.load(Ordering::Relaxed)));
+        DataCheck {
+            t_ns: signed(t_ns),
+            t_s: spine.seconds(t_ns),
+            run: context.title.to_string(),
+            run_index: context.run_index,
+            target: context.plan.place_name(rules.target).into(),
+            block_bytes: signed(rules.block_bytes),
+            stamped_bytes: count(&counts.written_bytes),
+            checked_bytes: count(&counts.checked_bytes),
+            unknown_bytes: count(&counts.unknown_bytes),
+            known_blocks: signed(target.states().written()),
+            swept_blocks: context.sweeps.then(|| count(&counts.swept_blocks)),
+            damaged_blocks: count(&counts.damaged_blocks),
+            extra_reads: count(&counts.extra_reads),
+            deferred: count(&counts.deferred),
+        }
+    }
+}
+
+/// How much of what is known a sweep has read, blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Coverage {
+    pub(crate) swept: u64,
+    pub(crate) known: u64,
+}
+
+impl Coverage {
+    /// Of what was read in sweeps so far.
+    pub(crate) fn of(validation: &Validation) -> Self {
+        let mut coverage = Self::default();
+        for target in validation.targets.iter().flatten() {
+            coverage.swept += target.counts().swept_blocks.load(Ordering::Relaxed);
+            coverage.known += target.states().written() - untold(target);
+        }
+        coverage
+    }
+
+    /// In per cent: 100 only where nothing is missing.
+    fn percent(self) -> String {
+        if self.swept >= self.known {
+            return "100 %".to_string();
+        }
+        let percent = 100.0 * self.swept as f64 / self.known as f64;
+        format!("{:.2} %", percent.min(99.99))
+    }
+}
+
+/// Trimmed blocks that may read as anything: no read could tell whether they are right.
+fn untold(target: &TargetValidation) -> u64 {
+    if target.rules().trims_read_zero {
+        return 0;
+    }
+    let states = target.states();
+    let (mut from, mut count) = (0, 0);
+    while let Some((first, length)) = states.next_written(from, 1 << 20) {
+        from = first + length;
+        count += (first..from).filter(|block| states.get(*block) == BlockState::Trimmed).count() as u64;
+    }
+    count
+}
+
+fn row_of(spine: &Spine<'_>, context: &RunContext<'_>, damage: &Damage, target: &TargetValidation) -> DataError {
+    let rules = target.rules();
+    let first = damage.finding.first_wrong();
+    let stamp = first.and_then(|sector| sector.stamp);
+    DataError {
+        t_ns: signed(damage.t_ns),
+        t_s: spine.seconds(damage.t_ns),
+        run: context.title.to_string(),
+        run_index: context.run_index,
+        target: context.plan.place_name(damage.target).into(),
+        address: signed(damage.address),
+        bytes: signed(rules.block_bytes),
+        class: Label::from(damage.finding.class.name()),
+        found_by: Label::from(damage.found_by.name()),
+        transient: damage.finding.is_transient,
+        wrong_sectors: signed(damage.finding.wrong_sectors()),
+        first_wrong: signed(first.map_or(damage.address, |sector| sector.address)),
+        expected: damage.expected_words(),
+        found: damage.found_words(),
+        found_run: stamp.map(|stamp| format!("{:016x}", stamp.run)),
+        found_address: stamp.map(|stamp| signed(stamp.address)),
+        found_write: stamp.map(|stamp| signed(stamp.sequence)),
+        found_written_s: stamp.map(|stamp| i64::from(stamp.written_s)),
+        last_good_ns: None,
+        last_write_ns: None,
+        bytes_found: damage.hex_view(),
+    }
+}
+
+/// What a validated execution has proved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    /// For the user: what happened to which blocks, then what was proved.
+    pub(crate) sentences: Vec<String>,
+    /// Data that was read is not what was written.
+    pub(crate) is_wrong: bool,
+}
+
+/// Of so many groups of damaged blocks it is said where they are.
+const GROUPS: usize = 20;
+
+impl Verdict {
+    /// Of an execution behind its last run; `swept`: what the sweep read, or why there was none.
+    pub(crate) fn of(plan: &Plan, validation: &Validation, swept: Result<Coverage, &'static str>) -> Self {
+        let sum = |of: fn(&CheckCounts) -> &AtomicU64| {
+            validation.targets.iter().flatten().map(|target| of(target.counts()).load(Ordering::Relaxed)).sum::<u64>()
+        };
+        let (written, checked) = (sum(|counts| &counts.written_bytes), sum(|counts| &counts.checked_bytes));
+        let damaged = validation.reports.count();
+        let figures = format!("{} written, {} checked", format_bytes(written), format_bytes(checked));
+        let is_nothing = written + checked == 0;
+        let coverage = match swept {
+            _ if is_nothing => String::new(),
+            Ok(coverage) => format!(", coverage {}", coverage.percent()),
+            Err(why) => format!(", {why}"),
+        };
+        let is_whole = swept.is_ok_and(|coverage| coverage.swept >= coverage.known);
+        let held = |target: usize, address: u64| validation.target(target)?.right_version(address);
+        let judgement = if damaged > 0 { validation.reports.judge(held) } else { Judgement::default() };
+        let found = match damaged {
+            0 if is_nothing => "nothing was proved".to_string(),
+            0 if is_whole => "no byte was lost".to_string(),
+            0 => "what was read was right".to_string(),
+            damaged => format!("{} damaged: {}", words::are(damaged), counted(&judgement)),
+        };
+        let mut sentences: Vec<String> =
+            judgement.groups.iter().take(GROUPS).map(|group| group_sentence(plan, group)).collect();
+        sentences.push(format!("validation: {figures}{coverage}: {found}"));
+        Self { sentences, is_wrong: damaged > 0 }
+    }
+}
+
+/// How many blocks of which class.
+fn counted(judgement: &Judgement) -> String {
+    let mut counts: BTreeMap<DamageClass, u64> = judgement.beyond.clone();
+    for group in &judgement.groups {
+        *counts.entry(group.class).or_default() += group.blocks;
+    }
+    let classes: Vec<String> = counts.iter().map(|(class, count)| format!("{count} {}", class.name())).collect();
+    classes.join(", ")
+}
+
+/// Where it happened, and whose data was there.
+fn group_sentence(plan: &Plan, group: &DamageGroup) -> String {
+    let cause = match group.cause {
+        Some(Cause::Run(run)) => format!(" (run {run:016x})"),
+        Some(Cause::Device(device)) => format!(" (target {device:016x})"),
+        None => String::new(),
+    };
+    let places: Vec<String> = group.ranges.iter().take(ADDRESSES).map(range_text).collect();
+    let more = group.range_count.saturating_sub(places.len() as u64);
+    let more = if more == 0 { String::new() } else { format!(" and {more} other places") };
+    let again = match group.transient {
+        0 => String::new(),
+        transient => format!("; {transient} right when read again"),
+    };
+    format!(
+        "{}: {} {}: {}{cause}; at {}{more}{again}",
+        plan.place_name(group.target),
+        words::blocks(group.blocks),
+        group.class.name(),
+        words::class_words(group.class),
+        places.join(", ")
+    )
+}
+
+fn range_text(range: &DamageRange) -> String {
+    format!("{:#x} ({})", range.address, format_bytes(range.bytes))
+}

@@ -1,0 +1,169 @@
+//! What was proved of the data, and which blocks are damaged: views and the figure of a report.
+
+use crate::{RecordingFacts, tables};
+use quantity::text::format_bytes;
+use recording::rows::{DataCheck, DataError};
+use std::collections::BTreeMap;
+use view::{Drawing, TableColumn, Tone, Unit, ViewTable};
+
+/// Damaged blocks that are shown one by one.
+const BLOCKS: usize = 200;
+
+fn size(bytes: i64) -> String {
+    format_bytes(u64::try_from(bytes).unwrap_or(0))
+}
+
+/// The newest row of each target, in the order in which the targets came: all its figures count from the start.
+fn newest(facts: &RecordingFacts) -> Vec<&DataCheck> {
+    let mut found: Vec<&DataCheck> = Vec::new();
+    for row in &facts.data_checks {
+        match found.iter_mut().find(|known| known.target == row.target) {
+            Some(known) => *known = row,
+            None => found.push(row),
+        }
+    }
+    found
+}
+
+/// How much of what is known was read at the end, per cent; `None` without such a reading.
+fn coverage(row: &DataCheck) -> Option<f64> {
+    let swept = row.swept_blocks?;
+    (row.known_blocks > 0).then(|| (100.0 * swept as f64 / row.known_blocks as f64).min(100.0))
+}
+
+/// What was proved of each target.
+pub(crate) fn checks(facts: &RecordingFacts) -> Option<Drawing> {
+    let rows = newest(facts);
+    let counts = |name: &str, of: fn(&DataCheck) -> Option<i64>| {
+        TableColumn::numbers(name, Unit::Count, rows.iter().map(|row| of(row).map(|value| value as f64)))
+    };
+    let bytes = |name: &str, of: fn(&DataCheck) -> i64| {
+        TableColumn::text(name, rows.iter().map(|row| size(of(row))).collect())
+    };
+    tables::drawing(ViewTable {
+        columns: vec![
+            TableColumn::text("target", rows.iter().map(|row| row.target.to_string()).collect()),
+            bytes("block", |row| row.block_bytes),
+            bytes("written", |row| row.stamped_bytes),
+            bytes("checked", |row| row.checked_bytes),
+            bytes("read, nothing known", |row| row.unknown_bytes),
+            counts("known blocks", |row| Some(row.known_blocks)),
+            counts("read at the end", |row| row.swept_blocks),
+            TableColumn::numbers("coverage", Unit::Percent, rows.iter().map(|row| coverage(row))),
+            counts("damaged blocks", |row| Some(row.damaged_blocks)),
+            counts("extra reads", |row| Some(row.extra_reads)),
+            counts("waited for a block", |row| Some(row.deferred)),
+        ],
+        omitted: 0,
+    })
+}
+
+/// Damaged blocks of one class on one target.
+#[derive(Default)]
+struct Group<'a> {
+    blocks: usize,
+    transient: usize,
+    found_by: Vec<&'a str>,
+    addresses: Vec<i64>,
+    first: Option<&'a DataError>,
+}
+
+/// Damaged blocks by target and class.
+pub(crate) fn damage(facts: &RecordingFacts) -> Option<Drawing> {
+    let mut groups: BTreeMap<(&str, &str), Group<'_>> = BTreeMap::new();
+    for row in &facts.data_errors {
+        let group = groups.entry((&row.target, &row.class)).or_default();
+        group.blocks += 1;
+        group.transient += usize::from(row.transient);
+        if !group.found_by.contains(&&*row.found_by) {
+            group.found_by.push(&row.found_by);
+        }
+        group.addresses.push(row.address);
+        group.first = group.first.or(Some(row));
+    }
+    let text = |of: &dyn Fn(&(&str, &str), &Group<'_>) -> String| {
+        groups.iter().map(|(key, group)| of(key, group)).collect::<Vec<String>>()
+    };
+    let address = |of: fn(&Group<'_>) -> Option<i64>| {
+        text(&|_, group| of(group).map_or(String::new(), |address| format!("{address:#x}")))
+    };
+    tables::drawing(ViewTable {
+        columns: vec![
+            TableColumn::text("target", text(&|key, _| key.0.to_string())),
+            TableColumn::text("class", text(&|key, _| key.1.replace('_', " "))),
+            TableColumn::numbers("blocks", Unit::Count, groups.values().map(|group| Some(group.blocks as f64))),
+            TableColumn::numbers(
+                "right when read again",
+                Unit::Count,
+                groups.values().map(|group| Some(group.transient as f64)),
+            ),
+            TableColumn::text("found by", text(&|_, group| group.found_by.join(", ").replace('_', " "))),
+            TableColumn::text("lowest", address(|group| group.addresses.iter().min().copied())),
+            TableColumn::text("highest", address(|group| group.addresses.iter().max().copied())),
+            TableColumn::text(
+                "the first: expected",
+                text(&|_, group| group.first.map_or(String::new(), |row| row.expected.clone())),
+            ),
+            TableColumn::text("found", text(&|_, group| group.first.map_or(String::new(), |row| row.found.clone()))),
+        ],
+        omitted: 0,
+    })
+}
+
+/// Damaged blocks one by one, in the order in which they were found.
+pub(crate) fn blocks(facts: &RecordingFacts) -> Option<Drawing> {
+    let rows = facts.data_errors.get(..BLOCKS.min(facts.data_errors.len()))?;
+    let text = |of: &dyn Fn(&DataError) -> String| rows.iter().map(of).collect::<Vec<String>>();
+    let mut drawing = tables::drawing(ViewTable {
+        columns: vec![
+            TableColumn::numbers("time", Unit::Seconds, rows.iter().map(|row| Some(row.t_s))),
+            TableColumn::text("run", text(&|row| row.run.clone())),
+            TableColumn::text("target", text(&|row| row.target.to_string())),
+            TableColumn::text("address", text(&|row| format!("{:#x}", row.address))),
+            TableColumn::text("class", text(&|row| row.class.replace('_', " "))),
+            TableColumn::text("expected", text(&|row| row.expected.clone())),
+            TableColumn::text("found", text(&|row| row.found.clone())),
+        ],
+        omitted: 0,
+    })?;
+    if let view::Body::Table(table) = &mut drawing.body {
+        table.omitted = facts.data_errors.len() - rows.len();
+    }
+    Some(drawing)
+}
+
+/// The figure of a report: value, detail, tone; `None` of a recording without validation.
+pub(crate) fn figure(facts: &RecordingFacts) -> Option<(String, String, Tone)> {
+    let rows = newest(facts);
+    if rows.is_empty() {
+        return None;
+    }
+    let sum = |of: fn(&DataCheck) -> i64| rows.iter().map(|row| of(row)).sum::<i64>();
+    let bytes = |of: fn(&DataCheck) -> i64| size(sum(of));
+    let (known, damaged) = (sum(|row| row.known_blocks), sum(|row| row.damaged_blocks));
+    let swept: Option<i64> = rows.iter().map(|row| row.swept_blocks).sum();
+    let covered = match swept {
+        Some(swept) if known > 0 && swept >= known => ", coverage 100 %".to_string(),
+        Some(swept) if known > 0 => format!(", coverage {:.2} %", (100.0 * swept as f64 / known as f64).min(99.99)),
+        Some(_) => String::new(),
+        None => ", not read again at the end".to_string(),
+    };
+    let detail =
+        format!("{} written, {} checked{covered}", bytes(|row| row.stamped_bytes), bytes(|row| row.checked_bytes));
+    let (value, tone) = match damaged {
+        0 if known == 0 => ("unproved".to_string(), Tone::Warning),
+        0 => ("right".to_string(), Tone::Plain),
+        damaged => (format!("{damaged} wrong"), Tone::Error),
+    };
+    let counted = if damaged > 0 { "blocks; " } else { "" };
+    Some((value, format!("{counted}{detail}"), tone))
+}
+
+/// What a sentence about the runs says of damaged blocks, behind a comma; nothing where there are none.
+pub(crate) fn words(facts: &RecordingFacts) -> String {
+    match newest(facts).iter().map(|row| row.damaged_blocks).sum::<i64>() {
+        0 => String::new(),
+        1 => ", 1 damaged block".to_string(),
+        damaged => format!(", {damaged} damaged blocks"),
+    }
+}
