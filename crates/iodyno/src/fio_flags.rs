@@ -180,8 +180,9 @@ pub(crate) fn given(matches: &ArgMatches) -> Vec<(String, Option<String>)> {
         found.extend(places.zip(values).map(|(at, value)| (at, name.to_string(), value.clone())));
     }
     // A method of fio's belongs to the job in whose place it stands.
-    let methods = run.get_many::<String>("verify").into_iter().flatten().zip(run.indices_of("verify").into_iter().flatten());
-    let methods = methods.filter(|(value, _)| !validation_args::is_mode(value));
+    let methods =
+        run.get_many::<String>("verify").into_iter().flatten().zip(run.indices_of("verify").into_iter().flatten());
+    let methods = methods.filter(|(value, _)| validation_args::is_method(value));
     found.extend(methods.map(|(value, at)| (at, "verify".to_string(), value.clone())));
     found.sort();
     found.into_iter().map(|(_, name, value)| (name, Some(value))).collect()

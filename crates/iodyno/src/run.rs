@@ -57,7 +57,7 @@ fn execute(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Result<u8,
     let logs = crate::fio_logs::check(&jobs, &plan)?;
     let recording =
         args.output.as_deref().or_else(|| args.fio.file.as_deref().filter(|_| format == ParameterFormat::Vdbench));
-    args.validation.apply(&mut plan, format == ParameterFormat::Fio)?;
+    args.validation.apply(&mut plan)?;
     objectives::add(&mut plan, &args.fail_if);
     objectives::check(&plan)?;
     check_for_commands(args, outputs.is_some(), &plan)?;

@@ -26,13 +26,33 @@ const READS: &str = "reads";
 
 /// fio's methods, which are all the same here: a stamp says more than a checksum.
 const METHODS: [&str; 17] = [
-    "crc16", "crc32", "crc32c", "crc32c-intel", "crc64", "crc7", "md5", "meta", "null", "pattern", "sha1", "sha256", "sha3-224",
-    "sha3-256", "sha3-384", "sha3-512", "sha512",
+    "crc16",
+    "crc32",
+    "crc32c",
+    "crc32c-intel",
+    "crc64",
+    "crc7",
+    "md5",
+    "meta",
+    "null",
+    "pattern",
+    "sha1",
+    "sha256",
+    "sha3-224",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+    "sha512",
 ];
 
 /// May this word be the value of a `--verify` that stands before it? Anything else is a file, or a flag.
 pub(crate) fn is_value(word: &str) -> bool {
-    is_mode(word) || word == "xxhash" || METHODS.contains(&word)
+    is_mode(word) || is_method(word)
+}
+
+/// Is this a method of fio's?
+pub(crate) fn is_method(word: &str) -> bool {
+    word == "xxhash" || METHODS.contains(&word)
 }
 
 /// Is this a value of `--verify` of our own, and no method of fio's?
@@ -44,10 +64,12 @@ impl ValidationArgs {
     /// Puts what was asked for into the plan, beside what its files ask for.
     ///
     /// # Errors
-    /// A word that is no mode, of a load that is none of fio's.
-    pub(crate) fn apply(&self, plan: &mut Plan, is_of_fio: bool) -> Result<(), Failure> {
-        if let Some(word) = self.verify.iter().find(|word| !is_mode(word) && !is_of_fio) {
-            let message = format!("--verify={word}: it is `sweep` (everything is read at the end) or `reads` (what the runs read)");
+    /// A word that is no mode, and no method of fio's.
+    pub(crate) fn apply(&self, plan: &mut Plan) -> Result<(), Failure> {
+        if let Some(word) = self.verify.iter().find(|word| !is_value(word)) {
+            let message = format!(
+                "--verify={word}: it is `sweep` (everything is read at the end) or `reads` (what the runs read)"
+            );
             return Err(Failure::new(PARAMETERS, message));
         }
         let mode = self.verify.iter().rfind(|word| is_mode(word));

@@ -110,8 +110,10 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     }
     lines.extend((!plan.trees.is_empty()).then(|| format!("trees ({}):", plan.trees.len())));
     lines.extend(plan.trees.iter().map(dry_run_trees::describe_tree));
-    let settings =
-        departures(&plan.settings, &["start_commands", "end_commands", "seed", "is_data_seeded", "is_seed_fresh", "validation"]);
+    let settings = departures(
+        &plan.settings,
+        &["start_commands", "end_commands", "seed", "is_data_seeded", "is_seed_fresh", "validation"],
+    );
     lines.push(format!(
         "settings: seed {}{}{}{settings}",
         plan.settings.seed,

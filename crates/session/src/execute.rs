@@ -28,8 +28,8 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
-use validation::Validation;
 use target::{InspectionFinding, OpenTarget, TargetError, TargetKind, WritePolicy};
+use validation::Validation;
 
 /// Everything that a `run` command needs to know.
 pub struct RunRequest {

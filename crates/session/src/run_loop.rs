@@ -563,7 +563,13 @@ impl Under<'_, '_> {
 
     /// Errors and the monitor file, looked at once per interval.
     fn should_end(&self) -> Option<Cause> {
-        let sum = self.totals.sum(&[LoadPhase::Format, LoadPhase::Warmup, LoadPhase::Measure, LoadPhase::Verify, LoadPhase::Paused]);
+        let sum = self.totals.sum(&[
+            LoadPhase::Format,
+            LoadPhase::Warmup,
+            LoadPhase::Measure,
+            LoadPhase::Verify,
+            LoadPhase::Paused,
+        ]);
         if self.context.errors_max().is_some_and(|most| sum.errors > most) {
             return Some(Cause::Errors);
         }

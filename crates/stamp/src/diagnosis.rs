@@ -111,7 +111,9 @@ impl Block {
         let right: Vec<&SectorStamp> =
             self.sectors.iter().filter(|sector| sector.is_right).filter_map(|sector| sector.stamp.as_ref()).collect();
         self.wrong().all(|sector| {
-            let Some(origin) = sector.origin.filter(|_| sector.fault == Some(SectorFault::Address)) else { return false };
+            let Some(origin) = sector.origin.filter(|_| sector.fault == Some(SectorFault::Address)) else {
+                return false;
+            };
             let is_of_block = (expected.address..end).contains(&origin.address);
             let is_last = |right: &&SectorStamp| (right.run, right.sequence) == (origin.run, origin.sequence);
             is_of_block && expected.version.allows(origin.version) || right.iter().any(is_last)

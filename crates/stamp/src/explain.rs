@@ -124,9 +124,8 @@ impl Damaged<'_> {
         stamp.write(&mut was);
         let (is, _) = self.sector.as_chunks::<8>();
         let (was_words, _) = was.as_chunks::<8>();
-        let bits = is.iter().zip(was_words).map(|(is, was)| {
-            (u64::from_le_bytes(*is) ^ u64::from_le_bytes(*was)).count_ones()
-        });
+        let bits =
+            is.iter().zip(was_words).map(|(is, was)| (u64::from_le_bytes(*is) ^ u64::from_le_bytes(*was)).count_ones());
         let bits = bits.sum();
         let first = self.sector.iter().zip(&was).position(|(is, was)| is != was).unwrap_or(SECTOR_BYTES);
         let last = self.sector.iter().zip(&was).rposition(|(is, was)| is != was).unwrap_or(0);

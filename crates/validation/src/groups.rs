@@ -1,8 +1,8 @@
 //! Damaged blocks after the fact: the two ends of writes that went astray, and what happened to many blocks at once.
 
 use crate::reports::Damage;
-use crate::target::TargetValidation;
 use crate::states::BlockState;
+use crate::target::TargetValidation;
 use stamp::{BlockFinding, DamageClass, SectorFault, Version};
 use std::collections::BTreeMap;
 
@@ -140,9 +140,9 @@ pub(crate) fn judge(index: &[Indexed], held: impl Fn(usize, u64) -> Option<u16>)
         let at_home = by_place.get(&(victim.target, home)).map(Vec::as_slice).unwrap_or_default();
         let of_version = |wanted: fn(DamageClass) -> bool| {
             let is_it = |at: &&usize| {
-                index.get(**at).is_some_and(|one| {
-                    one.expected == Version::Is(version) && !one.is_transient && wanted(one.class)
-                })
+                index
+                    .get(**at)
+                    .is_some_and(|one| one.expected == Version::Is(version) && !one.is_transient && wanted(one.class))
             };
             at_home.iter().find(is_it).copied()
         };

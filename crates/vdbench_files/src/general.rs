@@ -125,9 +125,8 @@ impl General {
                 "taking failed targets out of a run (data_errors=remove_device) is not built yet",
             );
         } else if value::parse(&first.text, Unit::Plain).is_none() {
-            // Anything that is no number is a command.
-            self.settings.errors_command = Some(first.text.clone());
-            context.unsupported(param.key_span, "a command at the error limit (data_errors=COMMAND) is not built yet");
+            // Anything that is no number is a command, at the first error.
+            (self.settings.errors_command, self.settings.errors_max) = (Some(first.text.clone()), 0);
         } else if let Some(numbers) = value::numbers(context, "data_errors", param, Unit::Plain) {
             if let Some(errors) = value::bytes_of(context, "data_errors", &numbers[0], 0..=1 << 40) {
                 self.settings.errors_max = errors;

@@ -49,7 +49,12 @@ fn general(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
     if plan.trees.iter().any(|tree| tree.makes_parents) {
         line("create_anchors", "yes".to_string());
     }
-    if settings.errors_max != default.errors_max {
+    if let Some(command) = &settings.errors_command {
+        line("data_errors", quoted(command));
+    }
+    // With a command the first error is one too many.
+    let usual = if settings.errors_command.is_some() { 0 } else { default.errors_max };
+    if settings.errors_max != usual {
         line("data_errors", settings.errors_max.to_string());
     }
     print_validation::parameters(plan, &mut line, unsaid);

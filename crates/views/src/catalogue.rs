@@ -7,8 +7,8 @@ mod machine;
 mod rounds;
 
 use crate::comparison::Comparison;
-use crate::{data_views, fidelity_views};
 use crate::{RecordingFacts, RequestFacts, RunFacts, TracedFacts, series, tables};
+use crate::{data_views, fidelity_views};
 use findings::RuleEngine;
 use quantity::suggest::by_distance;
 use rates::Availability;

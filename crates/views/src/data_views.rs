@@ -37,9 +37,8 @@ pub(crate) fn checks(facts: &RecordingFacts) -> Option<Drawing> {
     let counts = |name: &str, of: fn(&DataCheck) -> Option<i64>| {
         TableColumn::numbers(name, Unit::Count, rows.iter().map(|row| of(row).map(|value| value as f64)))
     };
-    let bytes = |name: &str, of: fn(&DataCheck) -> i64| {
-        TableColumn::text(name, rows.iter().map(|row| size(of(row))).collect())
-    };
+    let bytes =
+        |name: &str, of: fn(&DataCheck) -> i64| TableColumn::text(name, rows.iter().map(|row| size(of(row))).collect());
     tables::drawing(ViewTable {
         columns: vec![
             TableColumn::text("target", rows.iter().map(|row| row.target.to_string()).collect()),

@@ -38,7 +38,8 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
     let mut facts = RecordingFacts::read(reader, &Selection::default())?;
     let mut runs: Vec<RunModel> = facts.runs.iter().map(|run| run_model(&facts, run)).collect();
     let shown = |view: &&View| {
-        ["recording.objectives", "recording.data_check", "recording.damage", "recording.damaged_blocks"].contains(&view.id)
+        ["recording.objectives", "recording.data_check", "recording.damage", "recording.damaged_blocks"]
+            .contains(&view.id)
             || ["pts.", "sweep.", "command."].iter().any(|family| view.id.starts_with(family))
     };
     let mut of_all: Vec<&View> = views().iter().filter(|view| !view.is_of_a_run()).filter(shown).collect();
@@ -365,7 +366,11 @@ fn measured<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> impl Iterato
 fn beside(facts: &RecordingFacts, runs: &[RunModel]) -> Option<String> {
     let others = runs.iter().filter(|run| !run.is_of_commands).count() - measured(facts, runs).count();
     let is_verified = facts.runs.iter().any(|run| run.main_phase() == LoadPhase::Verify);
-    let what = if is_verified { "filled the targets, read all at the end, or did nothing" } else { "filled the targets or did nothing" };
+    let what = if is_verified {
+        "filled the targets, read all at the end, or did nothing"
+    } else {
+        "filled the targets or did nothing"
+    };
     (others > 0).then(|| format!("{} that {what}", several(others, "run")))
 }
 

@@ -82,7 +82,11 @@ fn measures(workload: &Workload, spec: &TargetSpec, size_bytes: Option<u64>) -> 
     all.extend(size_bytes.filter(|_| is_joined || (is_once && spec.grain_bytes.is_none())));
     if let Some(files) = &address.files {
         let is_rounded = files.offset_fraction > 0.0 || files.fraction < 1.0;
-        all.extend([files.offset_bytes, files.gap_bytes.unsigned_abs(), if is_rounded { files.smallest_bytes } else { 0 }]);
+        all.extend([
+            files.offset_bytes,
+            files.gap_bytes.unsigned_abs(),
+            if is_rounded { files.smallest_bytes } else { 0 },
+        ]);
         all.extend(files.align_bytes.into_iter().zip(used).filter(|(_, is_used)| *is_used).map(|(bytes, _)| bytes));
         all.extend(files.strided.iter().flat_map(|zones| [zones.range_bytes, zones.skip_bytes]));
     }

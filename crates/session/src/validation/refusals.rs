@@ -61,7 +61,9 @@ fn of_workload(workload: &Workload) -> Option<String> {
         return Some(format!("{name}: a pattern has no room for the stamps of data validation: leave the pattern out"));
     }
     if content.dedup.is_some_and(|dedup| dedup.ratio > 1.0) {
-        return Some(format!("{name}: stamped blocks are all different, so they cannot be duplicates: leave dedup out"));
+        return Some(format!(
+            "{name}: stamped blocks are all different, so they cannot be duplicates: leave dedup out"
+        ));
     }
     None
 }

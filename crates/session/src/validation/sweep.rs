@@ -1,8 +1,6 @@
 //! The last run: it reads everything that was written once, past the page cache where that can be had.
 
-use plan::{
-    AddressOrder, AddressPattern, OpMix, OpenFlags, Plan, Run, TextSpan, TransferSize, Workload,
-};
+use plan::{AddressOrder, AddressPattern, OpMix, OpenFlags, Plan, Run, TextSpan, TransferSize, Workload};
 use target::OpenTarget;
 use validation::{TargetValidation, Validation};
 

@@ -172,7 +172,11 @@ fn swapped_and_shifted_data() {
         if write.ratio == 1.0 && bytes < 400 {
             let finding = found(&wide[bytes..][..length], None, &expected);
             if sectors > 1 {
-                assert_eq!((finding.class, finding.shift), (Class::MisdirectedWrite, Some(-(bytes as i64))), "{length}");
+                assert_eq!(
+                    (finding.class, finding.shift),
+                    (Class::MisdirectedWrite, Some(-(bytes as i64))),
+                    "{length}"
+                );
             }
             let behind = [vec![0; bytes], wide[..length - bytes].to_vec()].concat();
             let finding = found(&behind, None, &expected);
@@ -214,7 +218,10 @@ fn short_reads_and_trimmed_blocks() {
         let bit = random.below(length as u64 * 8) as usize;
         flip(&mut zeroes, bit);
         let finding = found(&zeroes, None, &trimmed);
-        assert_eq!((finding.class, finding.sectors[bit / 4096].bits.as_slice()), (Class::BitRot, &[(bit % 4096) as u16][..]));
+        assert_eq!(
+            (finding.class, finding.sectors[bit / 4096].bits.as_slice()),
+            (Class::BitRot, &[(bit % 4096) as u16][..])
+        );
         let other = Written { address: write.address + length as u64, ..write }.bytes(length);
         assert_eq!(class(&other, None, &trimmed), Class::MisdirectedWrite);
     });
