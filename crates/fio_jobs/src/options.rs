@@ -7,7 +7,7 @@ use crate::replay_options::{ReplayOptions, kinds};
 use crate::source::Line;
 use crate::unsupported;
 use crate::value::{Amount, MICROSECOND_NS, PerOp, Units, names, per_op};
-use crate::verify::VerifyOptions;
+use crate::verify::{self, VerifyOptions};
 use crate::words::{
     PrioritySplit, ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes,
     percent, priority_split, range_of, split, steady, switch, turn, unquoted, zones_of,
@@ -732,7 +732,9 @@ impl Options {
     /// How a file is extended that is shorter than the job needs: what is read, or written over, is written before.
     pub(crate) fn layout(&self) -> LayoutKind {
         let [reads, writes, _] = self.pattern.ops();
-        if reads || (writes && (self.overwrite || self.mapped)) {
+        if verify::is_of_earlier(self) {
+            LayoutKind::Sparse
+        } else if reads || (writes && (self.overwrite || self.mapped)) {
             LayoutKind::Filled
         } else if self.create_on_open {
             LayoutKind::Untouched

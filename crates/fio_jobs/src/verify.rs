@@ -1,7 +1,7 @@
 //! Data validation in fio's words: `verify=` and what belongs to it.
 
 use crate::jobs::JobSection;
-use crate::options::Pattern;
+use crate::options::{Options, Pattern};
 use crate::value::Units;
 use crate::words::in_range;
 use parameter_text::{Diagnostic, ReadingContext};
@@ -105,11 +105,18 @@ impl VerifyOptions {
 
 /// Does the job check data? Where nothing is done there is nothing to check.
 fn is_checked(job: &JobSection) -> bool {
-    let options = &job.options;
-    let checks = &options.verify;
+    is_checked_by(&job.options)
+}
+
+fn is_checked_by(options: &Options) -> bool {
     // As in fio, a pattern of its own is reason enough.
     let by_pattern = options.spans.contains_key("verify_pattern") && !options.spans.contains_key("verify");
-    (checks.is_on || by_pattern) && !options.null && options.entries.is_none()
+    (options.verify.is_on || by_pattern) && !options.null && options.entries.is_none()
+}
+
+/// Does the job check what another execution wrote? Then nothing may be written over it before, also where there are holes in it.
+pub(crate) fn is_of_earlier(options: &Options) -> bool {
+    options.pattern == Pattern::Read && is_checked_by(options)
 }
 
 /// Jobs that only read what another execution wrote: `verify_only` makes these of jobs that write.

@@ -262,6 +262,15 @@ fn options_of_fio_are_settings() {
     assert_eq!(limit("verify=md5\nverify_fatal=1"), 0);
     assert_eq!(limit("verify=md5\ncontinue_on_error=verify"), 1 << 40);
     assert_eq!(limit("verify=md5\ncontinue_on_error=write"), plan::PlanSettings::default().errors_max);
+    // What an earlier run wrote is never filled anew, not even where it has holes.
+    let layout = |text: &str| {
+        let plan = plan_of(fio(&format!("[j]\nfilename=/tmp/x\nsize=1m\n{text}\n")));
+        plan.targets[0].layout.unwrap().how
+    };
+    assert_eq!(layout("rw=read"), plan::LayoutKind::Filled);
+    for text in ["rw=read\nverify=md5", "rw=write\nverify=md5\nverify_only"] {
+        assert_eq!(layout(text), plan::LayoutKind::Sparse, "{text}");
+    }
     // Writes that are only pretended become reads of the same places.
     let plan = plan_of(fio("[j]\nfilename=/tmp/x\nsize=1m\nrw=randwrite\nverify=md5\nverify_only\n"));
     assert_eq!((plan.runs[0].workloads[0].mix.read, plan.runs[0].workloads[0].mix.write), (1.0, 0.0));
