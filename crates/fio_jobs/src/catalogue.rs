@@ -51,7 +51,7 @@ impl OptionTask {
             Self::Engine => "Engine, in fio's words (--iodepth 32 --numjobs 4 --direct 1)",
             Self::Pace => "Pace, in fio's words (--rate-iops 20000)",
             Self::Time => "Time, in fio's words (--runtime 30s --time-based)",
-            Self::Verify => "Data validation, in fio's words (not built yet: refused with a sentence)",
+            Self::Verify => "Data validation, in fio's words (--verify crc32c)",
             Self::Replay => "Replay, in fio's words",
             Self::Placement => "Placement, in fio's words (--cpus-allowed 0-3)",
             Self::Output => "Output of fio's (--write-bw-log mix --log-avg-msec 1000)",
@@ -70,8 +70,6 @@ pub enum OptionEffect {
     Output(&'static str),
     /// It would change the load and cannot be had; what to do instead.
     Refused(&'static str),
-    /// Understood and not built yet: the plan holds a sentence that stops the run.
-    NotBuilt(&'static str),
 }
 
 /// One option.
@@ -111,21 +109,16 @@ const fn other(
     effect: OptionEffect,
 ) -> FioOption {
     let help = match effect {
-        OptionEffect::Note(why)
-        | OptionEffect::Output(why)
-        | OptionEffect::Refused(why)
-        | OptionEffect::NotBuilt(why) => why,
+        OptionEffect::Note(why) | OptionEffect::Output(why) | OptionEffect::Refused(why) => why,
         OptionEffect::Plan => "",
     };
     FioOption { name, aliases, task, value, help, example, effect }
 }
 
-use OptionEffect::{NotBuilt, Note, Output as Said, Refused};
+use OptionEffect::{Note, Output as Said, Refused};
 use OptionTask::{Content, Engine, Output, Pace, Placement, Replay, Shape, Target, Time, Verify};
 
 const SWITCH: (&str, &str) = ("", "1");
-const VERIFY: OptionEffect = NotBuilt("data validation (verify=) is not built yet");
-const VERIFY_DETAIL: OptionEffect = Note("a detail of verify=, which is not built yet; alone it has no effect");
 const COMPRESSED: OptionEffect = Note("logs are written as text");
 const LATENCIES: OptionEffect = Note("response and service time are always measured; they cost some nanoseconds");
 const ALWAYS: OptionEffect = Note("always so here");
@@ -261,25 +254,29 @@ pub const OPTIONS: &[FioOption] = &[
     plan("exitall_on_error", &[], Time, SWITCH, "The same when this job ended with an error"),
     plan("exit_what", &[], Time, ("WHICH", "all"), "Which jobs end with this one: group (its own, the default), stonewall (all that run), all (no later job begins either)"),
     // Verify
-    other("verify", &[], Verify, ("METHOD", "crc32c"), VERIFY),
-    other("do_verify", &[], Verify, SWITCH, VERIFY_DETAIL),
-    other("verify_backlog", &[], Verify, ("N", "1024"), VERIFY_DETAIL),
-    other("verify_backlog_batch", &[], Verify, ("N", "64"), VERIFY_DETAIL),
-    other("verify_fatal", &[], Verify, SWITCH, VERIFY_DETAIL),
-    other("verify_dump", &[], Verify, SWITCH, VERIFY_DETAIL),
-    other("verify_async", &[], Verify, ("N", "2"), VERIFY_DETAIL),
-    other("verify_interval", &[], Verify, ("SIZE", "4k"), VERIFY_DETAIL),
-    other("verify_state_save", &[], Verify, SWITCH, VERIFY_DETAIL),
-    other("verify_only", &[], Verify, SWITCH, VERIFY),
-    other("verify_pattern", &[], Verify, ("PATTERN", "0xdeadbeef"), Refused("data is checked by stamps of its own, not by a pattern; use buffer_pattern= to write one")),
-    other("trim_percentage", &[], Verify, ("PERCENT", "10"), VERIFY),
-    other("trim_verify_zero", &[], Verify, SWITCH, VERIFY_DETAIL),
-    other("trim_backlog", &[], Verify, ("N", "64"), VERIFY_DETAIL),
-    other("trim_backlog_batch", &[], Verify, ("N", "8"), VERIFY_DETAIL),
-    other("experimental_verify", &[], Verify, SWITCH, VERIFY_DETAIL),
-    other("verify_async_cpus", &[], Verify, ("LIST", "0-1"), VERIFY_DETAIL),
-    other("verify_offset", &[], Verify, ("SIZE", "8"), VERIFY_DETAIL),
-    other("verify_state_load", &[], Verify, SWITCH, VERIFY_DETAIL),
+    plan("verify", &[], Verify, ("METHOD", "crc32c"), "Stamp every sector that is written and check what is read (docs/fio.md): any method of fio's is the same here, and 0 or null none. With rw=read or randread: check what an earlier run wrote"),
+    plan("do_verify", &[], Verify, SWITCH, "Read everything that was written once at the end (default); 0: leave that to a later run"),
+    plan("verify_backlog", &[], Verify, ("N", "1024"), "Above 0: read and check every block right behind its write as well, whatever N is"),
+    other("verify_backlog_batch", &[], Verify, ("N", "64"), Note("with verify_backlog every block is read right behind its write")),
+    plan("verify_fatal", &[], Verify, SWITCH, "The first damaged block ends the run; without it they are counted, and more than 50 end it (continue_on_error=verify: none does). The exit code is 4 in any case"),
+    other("verify_dump", &[], Verify, SWITCH, Note("what was expected and found of damaged blocks is always kept in the recording")),
+    other("verify_async", &[], Verify, ("N", "2"), Note("the threads of the load check what they read")),
+    other("verify_interval", &[], Verify, ("SIZE", "4k"), Note("every 512 bytes have a stamp")),
+    other("verify_state_save", &[], Verify, SWITCH, Note("blocks describe themselves, and -j keeps a journal of what was written")),
+    plan("verify_only", &[], Verify, SWITCH, "Do not write: check what the same job (rw=write or randwrite) wrote in an earlier run"),
+    plan("verify_pattern", &[], Verify, ("PATTERN", "0xdeadbeef"), "Reason enough to verify, as in fio; the data are those of the stamps and not this pattern, with a warning. verify=pattern is refused"),
+    other("verify_pattern_interval", &[], Verify, ("SIZE", "4k"), Note("the data are those of the stamps and no pattern")),
+    plan("trim_percentage", &[], Verify, ("PERCENT", "10"), "Refused together with trim_backlog, without which it does nothing in fio either: trim with a job of its own, rw=randtrim"),
+    plan("trim_verify_zero", &[], Verify, SWITCH, "What was trimmed must read as zeroes; otherwise that is required of files and loop devices only"),
+    plan("trim_backlog", &[], Verify, ("N", "64"), "See trim_percentage"),
+    other("trim_backlog_batch", &[], Verify, ("N", "8"), Note("see trim_percentage")),
+    other("experimental_verify", &[], Verify, SWITCH, Note("what was written is always known by its place, and not replayed")),
+    other("verify_async_cpus", &[], Verify, ("LIST", "0-1"), Note("the threads of the load check what they read")),
+    other("verify_offset", &[], Verify, ("SIZE", "8"), Note("a stamp stands at the beginning of its sector")),
+    other("verify_state_load", &[], Verify, SWITCH, Note("blocks describe themselves, and -jr goes on with a journal of what was written")),
+    other("verify_header_seed", &[], Verify, SWITCH, Note("stamps are always checked whole")),
+    other("verify_write_sequence", &[], Verify, SWITCH, Note("which write a block must hold is known of each block, however many jobs write it")),
+    other("verify_policy", &[], Verify, ("POLICY", "fsynced"), Note("after a crash, a journal (-j) says what must be there: what an acknowledged flush covers")),
     other("verifysort", &[], Verify, SWITCH, Note("fio does not have it any more either")),
     other("verifysort_nr", &[], Verify, ("N", "1024"), Note("fio does not have it any more either")),
     // Replay
@@ -347,7 +344,7 @@ pub const OPTIONS: &[FioOption] = &[
     other("bandwidth-log", &["bandwidth_log"], Output, SWITCH, Note("every interval is in the recording, of all jobs together as well")),
     other("max-jobs", &["max_jobs"], Output, ("N", "100"), Note("there is no such limit")),
     other("alloc-size", &["alloc_size"], Output, ("KIB", "16384"), Note("memory is taken as it is needed")),
-    other("aux-path", &["aux_path"], Output, ("DIR", "/tmp"), Note("states of verify= would be there, which is not built yet")),
+    other("aux-path", &["aux_path"], Output, ("DIR", "/tmp"), Note("there are no files of states: see verify_state_save")),
     other("debug", &[], Output, ("TYPES", "io"), Note("`iodyno trace` shows every I/O while the run lasts")),
     other("bwavgtime", &[], Output, ("MS", "500"), Said("write_bw_log has averages of this time in ms, if that is less than log_avg_msec; other intervals: -i")),
     other("iopsavgtime", &[], Output, ("MS", "500"), Said("The same of write_iops_log")),
@@ -384,7 +381,6 @@ pub fn options_markdown() -> String {
                 OptionEffect::Note(_) if option.name == "name" => "The name of the job".to_string(),
                 OptionEffect::Note(why) => format!("*No effect:* {why}"),
                 OptionEffect::Refused(why) => format!("**Refused:** {why}"),
-                OptionEffect::NotBuilt(why) => format!("**Not yet:** {why}"),
             };
             let row = format!("| {} | {value} | `{}={}` | {meaning} |", names.join(", "), option.name, option.example);
             let _ = writeln!(

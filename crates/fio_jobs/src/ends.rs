@@ -103,6 +103,11 @@ impl EndOptions {
         JobEnd { passed_over, slowest_ns: self.slowest_ns, fills_device: self.fills_device, takes_along, group }
     }
 
+    /// Wrong data does not end the job.
+    pub(crate) fn passes_damage(&self) -> bool {
+        self.continues[2] && self.errors[2].as_ref().is_none_or(|errors| errors.contains(&EILSEQ))
+    }
+
     /// Which failed operation ends a replay.
     pub(crate) fn replay_errors(&self) -> ErrorRule {
         if self.continues[..2].contains(&true) { ErrorRule::Never } else { ErrorRule::First }

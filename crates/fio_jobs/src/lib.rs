@@ -14,6 +14,7 @@ mod jobs;
 mod options;
 mod print;
 mod print_entries;
+mod print_verify;
 mod replay;
 mod replay_options;
 mod source;
@@ -23,6 +24,7 @@ mod to_jobs;
 mod to_plan;
 mod unsupported;
 mod value;
+mod verify;
 mod words;
 mod words_out;
 
@@ -190,7 +192,8 @@ fn job_texts(sections: &[source::Section], runs: &[Run]) -> JobTexts {
 }
 
 fn plan(context: &mut ReadingContext, sections: &[source::Section], options: &VdbenchOptions) -> Plan {
-    let jobs = jobs::jobs(context, sections);
+    let mut jobs = jobs::jobs(context, sections);
+    verify::read_only(context, &mut jobs);
     if jobs.is_empty() && !context.failed() {
         let span = sections.last().map_or(TextSpan::default(), |section| section.span);
         let found = Diagnostic::error("no-jobs", span, "there is no job: nothing would run");
@@ -212,5 +215,6 @@ fn plan(context: &mut ReadingContext, sections: &[source::Section], options: &Vd
     settings.seed = seed.unwrap_or(settings.seed);
     settings.is_seed_fresh = seed.is_none() && jobs.iter().any(|job| !job.options.repeats_choices);
     settings.use_seed(options.seed);
+    verify::settings(context, &jobs, options.validation.as_ref(), &mut settings);
     Plan { targets: targets.specs, trees: targets.trees, runs, settings, ..Plan::default() }
 }

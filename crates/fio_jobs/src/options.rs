@@ -7,6 +7,7 @@ use crate::replay_options::{ReplayOptions, kinds};
 use crate::source::Line;
 use crate::unsupported;
 use crate::value::{Amount, MICROSECOND_NS, PerOp, Units, names, per_op};
+use crate::verify::{self, VerifyOptions};
 use crate::words::{
     PrioritySplit, ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes,
     percent, priority_split, range_of, split, steady, switch, turn, unquoted, zones_of,
@@ -156,6 +157,7 @@ pub(crate) struct Options {
     pub(crate) cmdprio_split: PerOp<Option<PrioritySplit>>,
     pub(crate) replay: ReplayOptions,
     pub(crate) ends: EndOptions,
+    pub(crate) verify: VerifyOptions,
     pub(crate) fail_if: Vec<(String, plan::TextSpan)>,
     pub(crate) prerun: Option<String>,
     pub(crate) postrun: Option<String>,
@@ -265,6 +267,7 @@ impl Default for Options {
             cmdprio_split: [None, None, None],
             replay: ReplayOptions::default(),
             ends: EndOptions::default(),
+            verify: VerifyOptions::default(),
             fail_if: Vec::new(),
             prerun: None,
             postrun: None,
@@ -306,13 +309,11 @@ impl Options {
                 let found = Diagnostic::note("no-effect", line.key_span, format!("`{}` has no effect here", line.key));
                 context.note_once(option.name, found.help(why));
             }
-            OptionEffect::Refused(_) | OptionEffect::NotBuilt(_) if is_off || line.value.as_deref() == Some("none") => {
-            }
+            OptionEffect::Refused(_) if is_off || line.value.as_deref() == Some("none") => {}
             OptionEffect::Refused(why) => {
                 let message = format!("`{}` cannot be had", line.key);
                 context.push(Diagnostic::error("refused", line.key_span, message).help(why));
             }
-            OptionEffect::NotBuilt(sentence) => context.unsupported(line.key_span, sentence),
         }
     }
 
@@ -339,7 +340,7 @@ impl Options {
                 "latency_run" => self.latency_run = on,
                 "time_based" => self.time_based = on,
                 "replay_no_stall" => self.replay.no_stall = on,
-                _ if self.ends.switch(name, on) => {}
+                _ if self.ends.switch(name, on) || self.verify.switch(name, on) => {}
                 _ => return Err("this option is not read".to_string()),
             }
             return Ok(());
@@ -347,7 +348,11 @@ impl Options {
         let text = value.filter(|text| !text.is_empty()).ok_or("it needs a value")?;
         let takers =
             [Self::set_target, Self::set_shape, Self::set_load, Self::set_pace, Self::set_time, Self::set_replay];
-        if self.ends.set(self.units, name, text)? {
+        // Its place is all that counts of it.
+        if name == "verify_pattern"
+            || self.ends.set(self.units, name, text)?
+            || self.verify.set(self.units, name, text)?
+        {
             return Ok(());
         }
         for taker in takers {
@@ -727,7 +732,9 @@ impl Options {
     /// How a file is extended that is shorter than the job needs: what is read, or written over, is written before.
     pub(crate) fn layout(&self) -> LayoutKind {
         let [reads, writes, _] = self.pattern.ops();
-        if reads || (writes && (self.overwrite || self.mapped)) {
+        if verify::is_of_earlier(self) {
+            LayoutKind::Sparse
+        } else if reads || (writes && (self.overwrite || self.mapped)) {
             LayoutKind::Filled
         } else if self.create_on_open {
             LayoutKind::Untouched

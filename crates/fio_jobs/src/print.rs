@@ -3,6 +3,7 @@
 use crate::ends;
 use crate::options::spread;
 use crate::print_entries;
+use crate::print_verify;
 use crate::to_jobs::{as_jobs, without_commands};
 use crate::to_plan::base_name;
 use crate::words::{as_range, in_multiples, is_unaligned};
@@ -43,6 +44,8 @@ pub fn print_fio(plan: &Plan) -> PrintedPlan {
         }
         sections.extend(group);
     }
+    let is_verified = sections.iter().any(|(_, lines)| lines.value("verify").is_some());
+    print_verify::unsaid(plan, is_verified, &mut unsaid);
     for (name, lines) in &sections {
         let cut = |option| format!("`{name}`: `;` or `#` in `{option}=`: in a job file they begin a comment");
         unsaid.extend(lines.with_comments().map(cut));
@@ -117,8 +120,8 @@ fn settings(plan: &Plan, unsaid: &mut Vec<String>) {
     if settings.skew_tolerance.is_some() {
         unsaid.push("shares that are missed fail the run (abort_failed_skew)".to_string());
     }
-    if settings.errors_max != default.errors_max || settings.errors_command.is_some() {
-        unsaid.push("the number of errors that ends a run (data_errors)".to_string());
+    if settings.errors_command.is_some() {
+        unsaid.push("the command at the number of errors that ends a run (data_errors)".to_string());
     }
 }
 
@@ -132,6 +135,7 @@ fn section(plan: &Plan, run: &Run, at: usize, workload: &Workload, lines: &mut L
     pattern(workload, lines, unsaid);
     sizes(workload, lines);
     content(workload, lines, unsaid);
+    print_verify::section(plan, workload, lines);
     engine(plan, workload, &job, lines);
     pace(workload, &job, lines);
     times(run, workload, &job, lines, unsaid);

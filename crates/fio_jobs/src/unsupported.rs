@@ -68,7 +68,6 @@ pub(crate) const ABSENT: &[Absent] = &[
     Absent { names: &["ramp_size"], why: "a warm-up is a time: use ramp_time=" },
     Absent { names: &["profile"], why: "fio's built-in profiles are not here: write the job that you mean" },
     Absent { names: &["thinkcycles"], why: "pauses cost no CPU time: use thinktime=" },
-    Absent { names: &["write_mode", "verify_header_seed", "verify_policy", "verify_write_sequence"], why: "data validation (verify=) is not built yet" },
     Absent { names: &["percentage_sequential", "rwmixcycle"], why: DEPRECATED },
     // Engines.
     Absent {
@@ -93,7 +92,7 @@ pub(crate) const ABSENT: &[Absent] = &[
     Absent {
         names: &[
             "apptag", "apptag_mask", "cmd_type", "md_per_io_size", "no_completion_thread", "pi_act", "pi_chk", "readfua", "sg_write_mode",
-            "skip_bad", "stream_id", "uring_cmd", "writefua", "xnvme_admin", "xnvme_async", "xnvme_be", "xnvme_dev_nsid", "xnvme_iovec",
+            "skip_bad", "stream_id", "uring_cmd", "write_mode", "writefua", "xnvme_admin", "xnvme_async", "xnvme_be", "xnvme_dev_nsid", "xnvme_iovec",
             "xnvme_sync",
         ],
         why: COMMANDS,

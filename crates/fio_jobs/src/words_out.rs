@@ -25,6 +25,11 @@ impl Lines {
         self.0.push((name.to_string(), value.to_string()));
     }
 
+    /// What an option has.
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

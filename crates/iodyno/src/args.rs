@@ -235,11 +235,14 @@ pub(crate) struct RunArgs {
     /// (in place of format=).
     #[arg(short = 'c', value_name = "o|y|n", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     pub(crate) clean: Option<String>,
-    /// Data validation: not built yet, refused with a sentence.
-    #[arg(short = 'v', num_args = 0..=1, default_missing_value = "", require_equals = true, hide = true)]
+    /// Data validation, as Vdbench's -v: everything that is written is stamped, what is read is checked, also before it is
+    /// written again; a final run reads all that was written. -vr reads behind each write, -vw not before it, -vt keeps
+    /// the times of each block. `validate=` in a file does the same (docs/vdbench.md).
+    #[arg(short = 'v', value_name = "r|w|t", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     pub(crate) validate: Option<String>,
-    /// Journaled data validation: not built yet, refused with a sentence.
-    #[arg(short = 'j', num_args = 0..=1, default_missing_value = "", require_equals = true, hide = true)]
+    /// The same with a journal, which outlives a crash: -j begins one, -jr goes on with that of an earlier run after
+    /// checking all that it knows, -jro does nothing else. `journal=DIR` of an sd= is its place.
+    #[arg(short = 'j', value_name = "r|ro", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     pub(crate) journal: Option<String>,
 }
 

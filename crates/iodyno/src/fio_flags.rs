@@ -146,7 +146,6 @@ fn flag(option: &FioOption) -> Arg {
         OptionEffect::Note(_) if option.name == "name" => format!("Begins a job of this name [{example}]"),
         OptionEffect::Note(why) => format!("No effect: {why}"),
         OptionEffect::Refused(why) => format!("Refused: {why}"),
-        OptionEffect::NotBuilt(why) => format!("Not yet: {why}"),
     };
     let other_names = option.aliases.iter().copied().chain([option.name]);
     let mut aliases: Vec<String> =

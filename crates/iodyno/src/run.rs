@@ -262,6 +262,16 @@ fn say_without_effect(args: &RunArgs) {
     }
 }
 
+/// What `-v` and `-j` ask for; says which of their letters mean nothing here.
+fn validation_of_vdbench_flags(args: &RunArgs) -> Result<Option<plan::ValidationSettings>, Failure> {
+    let (settings, notes) = params::validation_of_flags(args.validate.as_deref(), args.journal.as_deref())
+        .map_err(|why| Failure::new(PARAMETERS, why))?;
+    for note in notes {
+        say!("iodyno: {note}");
+    }
+    Ok(settings)
+}
+
 /// Reads all inputs into a plan.
 fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
     if run_command::is_asked(args)? {
@@ -278,9 +288,6 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
         return Err(Failure::new(PARAMETERS, message));
     }
     say_without_effect(args);
-    if args.validate.is_some() || args.journal.is_some() {
-        return Err(Failure::new(PARAMETERS, "data validation (-v, -j) is not built yet; run without it"));
-    }
     let options = VdbenchOptions {
         variables,
         elapsed_ns: time(args.elapsed.as_deref(), "-e")?,
@@ -298,6 +305,7 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
             .transpose()
             .map_err(|why| Failure::new(PARAMETERS, why))?,
         sections: args.fio_reading.sections.clone(),
+        validation: validation_of_vdbench_flags(args)?,
     };
     if options.sections.iter().any(|section| section == "global") {
         let message = "--section global: it says what is common to the others; name one of them".to_string();

@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, DiagnosticSeverity};
 use crate::loader::SourceOwner;
-use plan::{JobTexts, ParameterText, Plan, RunRepeat};
+use plan::{JobTexts, ParameterText, Plan, RunRepeat, ValidationSettings};
 
 /// One of Vdbench's built-in quick tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub struct VdbenchOptions {
     pub format: Option<FormatOverride>,
     /// fio's `--section`: of job files only these sections, beside `[global]`. Empty: all.
     pub sections: Vec<String>,
+    /// `-v` and `-j`: what is to be proved of the data, whatever the texts add to it. Vdbench's `validate=no` takes it back.
+    pub validation: Option<ValidationSettings>,
 }
 
 /// What reading gives.

@@ -23,4 +23,6 @@ pub use parameter_text::{
 };
 pub use personalities::{PERSONALITIES, Personality, personality};
 pub use simulate::simulate;
-pub use vdbench_files::{format_override, no_effect_flags, print_vdbench, quick, read_vdbench, repeat};
+pub use vdbench_files::{
+    format_override, no_effect_flags, print_vdbench, quick, read_vdbench, repeat, validation_of_flags,
+};

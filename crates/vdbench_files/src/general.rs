@@ -3,9 +3,10 @@
 use crate::param::{Param, Text};
 use crate::shared::{self, DedupParams};
 use crate::statement::{self, Statement};
+use crate::validation;
 use crate::value::{self, Unit};
 use parameter_text::{Diagnostic, ReadingContext};
-use plan::{HistogramEdges, Objective, PlanSettings, RunRepeat};
+use plan::{HistogramEdges, Objective, PlanSettings, RunRepeat, TextSpan};
 use std::path::PathBuf;
 
 /// What the general section says.
@@ -16,6 +17,9 @@ pub(crate) struct General {
     pub(crate) compress_ratio: f64,
     pub(crate) content_seed: u64,
     pub(crate) pattern: Option<PathBuf>,
+    pub(crate) pattern_span: Option<TextSpan>,
+    /// Where validation was asked for first; `None`: by a flag, or not at all.
+    pub(crate) validation_span: Option<TextSpan>,
     pub(crate) dedup: DedupParams,
     /// The directories above anchors are made too (`create_anchors=`).
     pub(crate) makes_parents: bool,
@@ -29,6 +33,8 @@ impl Default for General {
             compress_ratio: 1.0,
             content_seed: 0,
             pattern: None,
+            pattern_span: None,
+            validation_span: None,
             dedup: DedupParams::default(),
             makes_parents: false,
         }
@@ -38,9 +44,8 @@ impl Default for General {
 /// Most buckets of a histogram (Vdbench's limit).
 const BUCKETS_MAX: usize = 64;
 
-/// Reads the general section.
-pub(crate) fn read(context: &mut ReadingContext, statement: &Statement) -> General {
-    let mut general = General::default();
+/// Reads the general section into what flags say.
+pub(crate) fn read(context: &mut ReadingContext, statement: &Statement, mut general: General) -> General {
     statement::each(context, statement, |context, name, param| general.set(context, name, param));
     general
 }
@@ -55,10 +60,12 @@ impl General {
                 }
             }
             "compressionseed" => self.seed(context, param),
-            "pattern" => self.pattern = shared::path(context, name, param),
+            "pattern" => {
+                (self.pattern, self.pattern_span) = (shared::path(context, name, param), Some(param.span));
+            }
             "data_errors" => self.data_errors(context, param),
-            "validate" => validate(context, param),
-            "journal" => journal(context, param),
+            "validate" => validation::validate(context, self, param),
+            "journal" => validation::journal(context, self, param),
             "fail_if" => self.objectives.extend(shared::objectives(param)),
             "monitor" => self.settings.monitor = shared::path(context, name, param),
             "histogram" => self.histogram(context, param),
@@ -118,8 +125,8 @@ impl General {
                 "taking failed targets out of a run (data_errors=remove_device) is not built yet",
             );
         } else if value::parse(&first.text, Unit::Plain).is_none() {
-            // Anything that is no number is a command.
-            self.settings.errors_command = Some(first.text.clone());
+            // Anything that is no number is a command, at the first error.
+            (self.settings.errors_command, self.settings.errors_max) = (Some(first.text.clone()), 0);
         } else if let Some(numbers) = value::numbers(context, "data_errors", param, Unit::Plain) {
             if let Some(errors) = value::bytes_of(context, "data_errors", &numbers[0], 0..=1 << 40) {
                 self.settings.errors_max = errors;
@@ -209,49 +216,6 @@ pub fn repeat(text: &str) -> Result<RunRepeat, String> {
     match seconds {
         None => Ok(RunRepeat::Times(number)),
         Some(seconds) => number.checked_mul(seconds * 1_000_000_000).map(RunRepeat::Nanoseconds).ok_or_else(wrong),
-    }
-}
-
-fn validate(context: &mut ReadingContext, param: &Param) {
-    const WORDS: [&str; 8] = [
-        "yes",
-        "no",
-        "read_after_write",
-        "no_preread",
-        "time",
-        "ignore_zero_reads",
-        "reportdedupsets",
-        "continue_old_map",
-    ];
-    let words: Vec<&str> =
-        param.values.iter().filter_map(|text| value::word(context, "validate", text, &WORDS)).collect();
-    if words.contains(&"continue_old_map") {
-        context.push(Diagnostic::error(
-            "refused-keyword",
-            param.span,
-            "validate=continue_old_map is refused by Vdbench as well",
-        ));
-    }
-    if !words.contains(&"no") {
-        context.unsupported(param.key_span, "data validation (validate=) is not built yet");
-    }
-}
-
-fn journal(context: &mut ReadingContext, param: &Param) {
-    const WORDS: [&str; 8] = ["yes", "no", "recover", "only", "noflush", "maponly", "skip_read_all", "ignore_pending"];
-    let mut off = false;
-    for text in &param.values {
-        // max=size is cut in two where it stands in a list.
-        if let Some(size) = text.text.strip_prefix("max=") {
-            if value::parse(size, Unit::Plain).is_none() {
-                context.push(Diagnostic::error("not-a-number", text.span, "`max=` wants a size"));
-            }
-        } else {
-            off |= value::word(context, "journal", text, &WORDS) == Some("no");
-        }
-    }
-    if !off {
-        context.unsupported(param.key_span, "journaled data validation (journal=) is not built yet");
     }
 }
 

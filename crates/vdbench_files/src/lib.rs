@@ -26,6 +26,7 @@ mod print;
 mod print_commands;
 mod print_runs;
 mod print_trees;
+mod print_validation;
 mod print_words;
 mod quick;
 mod replay;
@@ -38,6 +39,7 @@ mod source;
 mod statement;
 mod storage;
 mod to_plan;
+mod validation;
 mod value;
 mod variables;
 mod workload;
@@ -57,10 +59,12 @@ use source::SourceReader;
 use statement::Statement;
 use std::path::PathBuf;
 use storage::Storage;
+use validation::Validated;
 
 pub use general::repeat;
 pub use print::print_vdbench;
 pub use quick::{format_override, quick};
+pub use validation::validation_of_flags;
 pub use value::whole_percent;
 
 /// Keywords that are accepted without effect, as `(section, keyword, reason)`.
@@ -139,10 +143,11 @@ fn read_plan(
 
     let hosts = general::hosts(context, &of(Section::Host).collect::<Vec<_>>());
     context.hosts.clone_from(&hosts);
-    let mut general = match statements.first() {
-        Some(statement) => general::read(context, statement),
-        None => General::default(),
-    };
+    let mut general = General::default();
+    general.settings.validation.clone_from(&options.validation);
+    if let Some(statement) = statements.first() {
+        general = general::read(context, statement, general);
+    }
     let Definitions { groups, systems, storages, works, default_work, file_works, runs: mut definitions } =
         definitions(context, &statements, &hosts, (&general, options, &addition));
     override_texts(options, &mut general.settings, &mut definitions);
@@ -185,6 +190,8 @@ fn read_plan(
     if let Some(name) = options.restart.as_deref() {
         restart(context, name, &mut runs);
     }
+    let validated = Validated { storages: &storages, systems: &systems, definitions: &definitions, runs: &runs };
+    validation::finish(context, &mut general, &validated);
     let trees = systems.iter().map(|system| tree(system, general.makes_parents)).collect();
     Plan { targets, trees, runs, settings: general.settings, objectives: general.objectives, ..Plan::default() }
 }

@@ -4,6 +4,7 @@ use crate::jobs_to_workloads::jobs_to_workloads;
 use crate::print_commands;
 use crate::print_runs::{Block, blocks, is_overridden};
 use crate::print_trees::{self, FormatOfRun};
+use crate::print_validation;
 use crate::print_words::{list, open_flags, percent, quoted, seconds, sizes};
 use parameter_text::PrintedPlan;
 use parameter_text::shortest::{bytes, inverse};
@@ -48,12 +49,15 @@ fn general(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
     if plan.trees.iter().any(|tree| tree.makes_parents) {
         line("create_anchors", "yes".to_string());
     }
-    if settings.errors_max != default.errors_max {
-        line("data_errors", settings.errors_max.to_string());
-    }
     if let Some(command) = &settings.errors_command {
         line("data_errors", quoted(command));
     }
+    // With a command the first error is one too many.
+    let usual = if settings.errors_command.is_some() { 0 } else { default.errors_max };
+    if settings.errors_max != usual {
+        line("data_errors", settings.errors_max.to_string());
+    }
+    print_validation::parameters(plan, &mut line, unsaid);
     if let Some(format) = settings.format {
         line("formatsds", if format { "yes" } else { "no" }.to_string());
     }
@@ -180,6 +184,9 @@ fn storages(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
         }
         if let Some(range) = spec.range {
             range_text(range, "range", &mut add, unsaid);
+        }
+        if let Some(directory) = print_validation::place_of_journal(plan.settings.validation.as_ref()) {
+            add("journal", directory);
         }
         if spec.open != OpenFlags::default() {
             add("openflags", open_flags(spec.open));

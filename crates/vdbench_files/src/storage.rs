@@ -26,6 +26,8 @@ pub(crate) struct Storage {
     pub(crate) dedup: DedupParams,
     /// Devices of a trace, or groups of them, that go here.
     pub(crate) replay: Vec<Text>,
+    /// Where the journal is, should there be one.
+    pub(crate) journal: Option<Text>,
     pub(crate) span: TextSpan,
     count: Option<(u64, u64, TextSpan)>,
 }
@@ -45,6 +47,7 @@ impl Default for Storage {
             open: None,
             dedup: DedupParams::default(),
             replay: Vec::new(),
+            journal: None,
             span: TextSpan::default(),
             count: None,
         }
@@ -132,9 +135,7 @@ fn set(context: &mut ReadingContext, storage: &mut Storage, name: &'static str, 
         "align" => storage.align_bytes = blocks(context, name, param, 512),
         "range" => storage.range = shared::range(context, name, param).or(storage.range),
         "openflags" => storage.open = Some(shared::open_flags(context, param)),
-        "journal" => {
-            let _ = value::text(context, name, param);
-        }
+        "journal" => storage.journal = shared::path_text(context, name, param).or(storage.journal.take()),
         "replay" => storage.replay.clone_from(&param.values),
         "host" => shared::hosts(context, param),
         _ => storage.dedup.set(context, name, param),

@@ -82,5 +82,6 @@ mod trees_safety;
 mod trouble;
 mod unfinished;
 mod validation;
+mod validation_words;
 mod verdicts;
 mod witness;

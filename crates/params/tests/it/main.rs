@@ -20,5 +20,6 @@ mod same;
 mod samples;
 mod semantics;
 mod support;
+mod validation;
 mod vdbench_print;
 mod witness;

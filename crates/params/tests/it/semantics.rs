@@ -648,8 +648,6 @@ fn duplication_is_of_all_targets_or_of_each() {
 fn what_is_not_built_has_one_sentence_each() {
     let sentences = |text: &str| plan_of(text).unsupported.iter().map(|one| one.sentence.clone()).collect::<Vec<_>>();
     let run = "wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max\n";
-    assert_eq!(sentences(&format!("validate=yes\n{SD}{run}")), ["data validation (validate=) is not built yet"]);
-    assert_eq!(sentences(&format!("validate=no\njournal=no\n{SD}{run}")), Vec::<String>::new());
     assert_eq!(
         sentences(&format!("hd=far,system=db7\n{SD}{run}")),
         ["running on other hosts (hd=, here db7) is not built yet"]

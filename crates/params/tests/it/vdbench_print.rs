@@ -56,6 +56,7 @@ fn duplicates_bands_and_joined_targets_come_back() {
         "dedupratio=30\ndedupunit=8k\ndedupacross=no\n",
         "dedupratio=3\ndedupunit=4k\ndedupsets=77\ncompratio=2\n",
         "concatenatesds=yes\n",
+        "validate=(no_preread,time)\njournal=(recover,max=1m)\n",
     ] {
         for work in ["", ",hotband=(10,20)", ",threads=5,skew=100", ",rdpct=30,hotband=(1m,9m)"] {
             let text = text(general, work);

@@ -13,9 +13,9 @@ const DEPTH: u32 = 32;
 /// How a target is opened to be read past the page cache.
 const DIRECT: OpenFlags = OpenFlags { direct: true, sync: false, dsync: false, fsync_at_end: false, extra: 0 };
 
-/// Whole blocks, at most 1 MiB of them.
-fn transfer_bytes(block_bytes: u64) -> u64 {
-    (TRANSFER_MAX / block_bytes).max(1) * block_bytes
+/// Whole blocks, at most 1 MiB of them, and no more than there are.
+fn transfer_bytes(block_bytes: u64, size_bytes: u64) -> u64 {
+    (TRANSFER_MAX.min(size_bytes) / block_bytes).max(1) * block_bytes
 }
 
 /// The run that reads what was written to each validated target; `None`: nothing was written.
@@ -35,7 +35,7 @@ pub(crate) fn sweep_run(plan: &Plan, validation: &Validation, targets: &[Option<
             Workload {
                 share,
                 mix: OpMix::read_write(1.0),
-                transfer: TransferSize::Fixed(transfer_bytes(rules.block_bytes)),
+                transfer: TransferSize::Fixed(transfer_bytes(rules.block_bytes, rules.size_bytes)),
                 address: AddressPattern {
                     order: AddressOrder::Sequential { once: true, backward: false },
                     ..AddressPattern::default()

@@ -35,7 +35,7 @@ pub(crate) const SECTIONS: &[(&str, &[Key])] = &[
             key("data_errors", "7"),
             key("dataerrors", "7"),
             mute("swat"),
-            mute("validate"),
+            key("validate", "time"),
             exact("startcmd", "a"),
             exact("start_cmd", "a"),
             exact("endcmd", "a"),
