@@ -5,6 +5,8 @@
 //! who knows how large the blocks are ([`SurveyRules::unit`]).
 
 mod pieces;
+#[cfg(test)]
+mod tests;
 mod totals;
 
 pub use pieces::{AreaKind, PieceSurvey, RunTally, SurveyDamage, SurveyRules, SurveyUnit, TargetArea, look};
