@@ -1,6 +1,7 @@
 //! Whose data a target should hold.
 
 use super::reader::{AlignedBuffer, TargetReader};
+use monitor::StopFlag;
 use stamp::{SECTOR_BYTES, SectorStamp, is_intact};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -90,14 +91,14 @@ impl TargetIdentity {
 }
 
 /// Intact sectors by device, at places all over the parts of a target that hold data.
-pub(super) fn sampled_devices(reader: &TargetReader, ranges: &[Range<u64>]) -> BTreeMap<u64, u64> {
+pub(super) fn sampled_devices(reader: &TargetReader, ranges: &[Range<u64>], stop: &StopFlag) -> BTreeMap<u64, u64> {
     let mut devices = BTreeMap::new();
     let mut buffer = AlignedBuffer::new(SAMPLE_BYTES);
     let all: u64 = ranges.iter().map(|range| range.end - range.start).sum();
     let step = (all / SAMPLES).max(SAMPLE_BYTES as u64);
     let (mut next, mut before) = (0, 0);
     for range in ranges {
-        while next < before + (range.end - range.start) {
+        while next < before + (range.end - range.start) && !stop.is_requested() {
             let address = (range.start + next - before) / SAMPLE_BYTES as u64 * SAMPLE_BYTES as u64;
             let length = usize::try_from(range.end - address).unwrap_or(usize::MAX).min(SAMPLE_BYTES);
             count(reader, &mut buffer, (address, length), &mut devices);

@@ -2,9 +2,10 @@
 
 use super::error::StampedDataError;
 use super::identity::{TargetIdentity, sampled_devices};
-use super::reader::{AlignedBuffer, TargetReader};
-use super::verify::shown;
+use super::reader::{AlignedBuffer, TargetReader, spec_of};
+use super::verify::{never_written, shown};
 use monitor::StopFlag;
+use plan::OpenFlags;
 use rustix::fd::AsFd as _;
 use rustix::fs::fdatasync;
 use rustix::io::{Errno, pwrite};
@@ -13,7 +14,7 @@ use stamp::{DamageClass, Expected, SECTOR_BYTES, Version, is_right};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
-use target::{OpenTarget, TargetAccess, WritePolicy, settle};
+use target::{OpenTarget, TargetAccess, WritePolicy, inspect_with, settle};
 use validation::{InjectedDamage, InjectionChance, damaged};
 
 /// Longer blocks are not damaged in one piece.
@@ -99,9 +100,18 @@ impl InjectedBlock {
 /// When the target is refused, when a block is not what it must be, or when the target fails.
 pub fn inject(request: &InjectRequest, done: &mut Vec<InjectedBlock>) -> Result<(), StampedDataError> {
     check(request)?;
+    // What is not to be written is refused before anything is changed, the mark of a file among it.
+    let flags = OpenFlags::default();
+    inspect_with(&spec_of(&request.path, flags), &[flags], TargetAccess::Write, &request.policy)?;
+    let mut chance = InjectionChance::new(request.seed);
+    let (chosen, device) = {
+        let reader = TargetReader::open(&request.path, TargetAccess::Read, &never_written())?;
+        let injection = Injection::new(request, &reader)?;
+        (injection.choose(&mut chance)?, injection.device)
+    };
     let reader = TargetReader::open(&request.path, TargetAccess::Write, &request.policy)?;
-    let injection = Injection::new(request, &reader)?;
-    let result = injection.all(done);
+    let injection = Injection { request, reader: &reader, ranges: Vec::new(), device };
+    let result = injection.all(chosen, &mut chance, done);
     // Whatever was written is to be seen by all readers, also after an error.
     let is_written = fdatasync(reader.opened.as_fd());
     let _ = OpenTarget::leave_cache(reader.opened.as_fd());
@@ -132,6 +142,9 @@ fn check(request: &InjectRequest) -> Result<(), StampedDataError> {
     }
 }
 
+/// Addresses of blocks that are to be damaged, and of those whose data they get.
+type ChosenBlocks = (Vec<u64>, Vec<u64>);
+
 struct Injection<'a> {
     request: &'a InjectRequest,
     reader: &'a TargetReader,
@@ -149,7 +162,7 @@ impl<'a> Injection<'a> {
             return Err(StampedDataError::Parameter(message));
         }
         let ranges = reader.data_ranges();
-        let devices = sampled_devices(reader, &ranges);
+        let devices = sampled_devices(reader, &ranges, &request.stop);
         let identity = TargetIdentity::of(&request.path, request.written_as.as_deref(), &devices);
         let device = match identity.device {
             Some(device) => device,
@@ -175,34 +188,42 @@ impl<'a> Injection<'a> {
         })
     }
 
-    fn all(&self, done: &mut Vec<InjectedBlock>) -> Result<(), StampedDataError> {
-        let mut chance = InjectionChance::new(self.request.seed);
+    /// Blocks that are to be damaged, and for each the one whose data it gets, where it needs one.
+    fn choose(&self, chance: &mut InjectionChance) -> Result<ChosenBlocks, StampedDataError> {
         let wants_others = self.request.kind.needs_another();
-        let (places, others) = match &self.request.places {
+        match &self.request.places {
             InjectPlaces::At(places) => {
                 let places: BTreeSet<u64> = places.iter().copied().collect();
                 for at in &places {
                     self.read_right(*at)?;
                 }
                 let wanted = if wants_others { places.len() } else { 0 };
-                let others = self.random(wanted, &places, &mut chance)?;
-                (places.into_iter().collect(), others)
+                let others = self.random(wanted, &places, chance)?;
+                Ok((places.into_iter().collect(), others))
             }
             InjectPlaces::Random(count) => {
                 let count = usize::try_from(*count).unwrap_or(usize::MAX);
                 let wanted = if wants_others { count.saturating_mul(2) } else { count };
-                let mut places = self.random(wanted, &BTreeSet::new(), &mut chance)?;
+                let mut places = self.random(wanted, &BTreeSet::new(), chance)?;
                 let others = places.split_off(count.min(places.len()));
-                (places, others)
+                Ok((places, others))
             }
-        };
+        }
+    }
+
+    fn all(
+        &self,
+        (places, others): ChosenBlocks,
+        chance: &mut InjectionChance,
+        done: &mut Vec<InjectedBlock>,
+    ) -> Result<(), StampedDataError> {
         let mut others = others.into_iter();
         for at in places {
             if self.request.stop.is_requested() {
                 break;
             }
             let other = others.next();
-            self.one(at, other, &mut chance, done)?;
+            self.one(at, other, chance, done)?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use super::identity::{TargetIdentity, sampled_devices};
 use super::reader::{AlignedBuffer, TargetReader};
 use super::verify::never_written;
 use super::verify_text::{found_words, stamp_json, stamp_words, when};
+use monitor::StopFlag;
 use quantity::figures::grouped;
 use serde_json::{Value, json};
 use stamp::{
@@ -70,7 +71,7 @@ pub fn inspect_place(request: &InspectRequest) -> Result<InspectedPlace, Stamped
     }
     let first = request.address / sector * sector;
     let end = request.address.saturating_add(request.bytes).next_multiple_of(sector).min(size);
-    let devices = sampled_devices(&reader, &reader.data_ranges());
+    let devices = sampled_devices(&reader, &reader.data_ranges(), &StopFlag::default());
     let identity = TargetIdentity::of(&request.path, request.written_as.as_deref(), &devices);
     let block = reader.block().max(4096);
     let window = first.saturating_sub(sector) / block * block..end.saturating_add(sector).min(size);

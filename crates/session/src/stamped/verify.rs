@@ -100,7 +100,7 @@ pub fn verify(
     let reader = TargetReader::open(&request.path, TargetAccess::Read, &never_written())?;
     let ranges = reader.data_ranges();
     let asked = request.written_as.as_deref();
-    let mut identity = TargetIdentity::of(&request.path, asked, &sampled_devices(&reader, &ranges));
+    let mut identity = TargetIdentity::of(&request.path, asked, &sampled_devices(&reader, &ranges, &request.stop));
     loop {
         let rules = SurveyRules { device: identity.device, unit, is_device: reader.is_device() };
         let pass = Pass { reader: &reader, rules, stop: &request.stop };
