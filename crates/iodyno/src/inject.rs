@@ -51,9 +51,7 @@ fn tell(args: &InjectArgs, done: &[InjectedBlock]) -> Result<(), Failure> {
         done.iter().for_each(|block| outln!("{}", block.line()));
     }
     match args.list.as_deref() {
-        Some(path) if !to_standard_output => {
-            Ok(OutputFile::write_whole(path, args.force.force(), json().as_bytes())?)
-        }
+        Some(path) if !to_standard_output => Ok(OutputFile::write_whole(path, args.force.force(), json().as_bytes())?),
         _ => Ok(()),
     }
 }

@@ -47,7 +47,9 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<u8, Failure> {
         (0, false, _) => INTERRUPTED,
         (0, true, 1..) => TARGET,
         (0, true, 0) if !outcome.has_stamps() => {
-            say!("iodyno: nothing on {path} has a stamp of iodyno's, so nothing was verified: a validated load writes them");
+            say!(
+                "iodyno: nothing on {path} has a stamp of iodyno's, so nothing was verified: a validated load writes them"
+            );
             PARAMETERS
         }
         (0, true, 0) => 0,

@@ -1,7 +1,8 @@
 //! What is wrong with a block that is not right.
 
-use crate::expected::{Expected, Version, is_right, is_zero};
-use crate::sector::{POISON, SECTOR_BYTES, SectorStamp, is_intact};
+use crate::diagnosis::{Block, SectorFault, SectorFinding};
+use crate::expected::{Expected, Version, is_right};
+use crate::sector::SECTOR_BYTES;
 
 /// What happened to a block, as far as it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -102,23 +103,17 @@ pub struct Reading<'a> {
     pub again: Option<&'a [u8]>,
 }
 
-/// One sector.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SectorFinding {
-    /// Its address, bytes.
+/// What had to be there, as far as it is known without the block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MustBe {
+    /// Hash of the target's name.
+    pub device: u64,
+    /// The execution; `None`: any, or one of several.
+    pub run: Option<u64>,
+    /// Address of the block, bytes.
     pub address: u64,
-    /// What it says of itself, where it has a stamp.
-    pub stamp: Option<SectorStamp>,
-    /// Does its checksum agree?
-    pub is_intact: bool,
-    /// May it be there?
-    pub is_right: bool,
-    /// Only zeroes.
-    pub is_zero: bool,
-    /// It was not transferred.
-    pub is_unread: bool,
-    /// Bits that differ from what its stamp says was written, by their number in the sector, the first few; empty where that is not known.
-    pub bits: Vec<u16>,
+    /// Which of its writes.
+    pub version: Version,
 }
 
 /// One damaged block.
@@ -126,67 +121,106 @@ pub struct SectorFinding {
 pub struct BlockFinding {
     /// What happened.
     pub class: DamageClass,
-    /// All its sectors.
+    /// All its whole sectors.
     pub sectors: Vec<SectorFinding>,
     /// It was right when it was read again.
     pub is_transient: bool,
+    /// It was wrong in another way when it was read again; this is about what came then, which lasts.
+    pub is_of_again: bool,
+    /// Its data begin so many bytes behind where they belong, no multiple of 512; below 0: before it.
+    pub shift: Option<i64>,
+    /// What had to be there.
+    pub must: MustBe,
 }
 
-/// Says what is wrong with a block that [`is_right`] refused.
+impl BlockFinding {
+    /// The first sector that is wrong.
+    #[must_use]
+    pub fn first_wrong(&self) -> Option<&SectorFinding> {
+        self.sectors.iter().find(|sector| !sector.is_right)
+    }
+
+    /// Sectors that are wrong.
+    #[must_use]
+    pub fn wrong_sectors(&self) -> u64 {
+        self.sectors.iter().filter(|sector| !sector.is_right).count() as u64
+    }
+}
+
+/// Says what is wrong with a block that [`is_right`] refused. What is wrong in two ways in two readings is judged by the second
+/// one, because that is what lasts.
 #[must_use]
 pub fn examine(reading: &Reading<'_>, expected: &Expected<'_>) -> BlockFinding {
-    let sectors: Vec<SectorFinding> = sectors_of(reading.first, expected);
     let is_transient = reading.again.is_some_and(|again| is_right(again, expected));
-    let class = class_of(&sectors, expected, is_transient);
-    BlockFinding { class, sectors, is_transient }
+    let lasting = reading.again.filter(|again| !is_transient && *again != reading.first);
+    // Nothing came the second time: the first says more.
+    let lasting = lasting.filter(|again| again.len() >= SECTOR_BYTES);
+    let bytes = lasting.unwrap_or(reading.first);
+    let block = Block::diagnose(bytes, expected);
+    BlockFinding {
+        class: class_of(&block, expected, is_transient),
+        shift: block.shift,
+        sectors: block.sectors,
+        is_transient,
+        is_of_again: lasting.is_some(),
+        must: MustBe {
+            device: expected.device,
+            run: if let [only] = expected.runs { Some(*only) } else { None },
+            address: expected.address,
+            version: expected.version,
+        },
+    }
 }
 
-fn sectors_of(block: &[u8], expected: &Expected<'_>) -> Vec<SectorFinding> {
-    let (sectors, _) = block.as_chunks::<SECTOR_BYTES>();
-    let each = sectors.iter().enumerate().map(|(place, sector)| {
-        let address = expected.address.wrapping_add((place * SECTOR_BYTES) as u64);
-        SectorFinding {
-            address,
-            stamp: SectorStamp::read(sector),
-            is_intact: is_intact(sector),
-            is_right: is_right(sector, &Expected { address, ..*expected }),
-            is_zero: is_zero(sector),
-            is_unread: sector.starts_with(&POISON),
-            bits: Vec::new(),
-        }
-    });
-    each.collect()
-}
-
-/// The first reason that holds for a wrong sector, in the order of the checks.
-fn class_of(sectors: &[SectorFinding], expected: &Expected<'_>, is_transient: bool) -> DamageClass {
-    let wrong = || sectors.iter().filter(|sector| !sector.is_right);
-    let Some(first) = wrong().next() else { return DamageClass::ShortRead };
-    if wrong().all(|sector| sector.is_unread) {
+/// One name for all that is wrong in a block.
+fn class_of(block: &Block, expected: &Expected<'_>, is_transient: bool) -> DamageClass {
+    use SectorFault as Fault;
+    let sectors = &block.sectors;
+    let faults = || sectors.iter().filter_map(|sector| sector.fault);
+    let judged = || faults().filter(|fault| *fault != Fault::Unread);
+    let is_cut_short = faults().any(|fault| fault == Fault::Unread);
+    // The end of a transfer may lie within a sector.
+    if judged().all(|fault| is_cut_short && fault == Fault::Cut) {
         return DamageClass::ShortRead;
     }
-    if wrong().all(|sector| sector.is_zero) {
-        return DamageClass::Zeroes;
-    }
-    let Some(stamp) = first.stamp else { return DamageClass::Foreign };
-    if !first.is_intact {
+    let all = |wanted: Fault| judged().all(|fault| fault == wanted);
+    let any = |wanted: Fault| judged().any(|fault| fault == wanted);
+    if all(Fault::Bits) {
         return DamageClass::BitRot;
     }
-    if expected.version == Version::Zeroes {
-        return DamageClass::TrimmedData;
-    }
-    if stamp.device != expected.device {
+    if any(Fault::Device) {
         return DamageClass::OtherDevice;
     }
-    if !expected.runs.is_empty() && !expected.runs.contains(&stamp.run) {
-        return DamageClass::OlderRun;
-    }
-    if stamp.address != first.address {
+    let is_astray = any(Fault::Address) || any(Fault::Shifted);
+    if is_astray && !block.is_shuffled(expected) {
         return if is_transient { DamageClass::MisdirectedRead } else { DamageClass::MisdirectedWrite };
     }
-    match (sectors.iter().any(|sector| sector.is_right), is_transient) {
-        (true, _) => DamageClass::TornWrite,
-        (false, true) => DamageClass::StaleRead,
-        (false, false) => DamageClass::LostWrite,
+    if is_astray {
+        return DamageClass::SwappedSectors;
+    }
+    if expected.version == Version::Zeroes {
+        let is_back = any(Fault::Version) || any(Fault::Run) || any(Fault::Cut);
+        return match (is_back, any(Fault::Corrupt)) {
+            (true, _) => DamageClass::TrimmedData,
+            (false, true) => DamageClass::Corrupt,
+            (false, false) => DamageClass::Foreign,
+        };
+    }
+    if all(Fault::Zeroes) {
+        return if block.is_half_done() { DamageClass::TornWrite } else { DamageClass::Zeroes };
+    }
+    let is_older = any(Fault::Version) || any(Fault::Run);
+    if any(Fault::Cut) || is_older && !block.is_one_write() {
+        return DamageClass::TornWrite;
+    }
+    match (is_older, is_transient) {
+        (true, true) if any(Fault::Run) && block.is_elsewhere() => DamageClass::MisdirectedRead,
+        (true, true) => DamageClass::StaleRead,
+        (true, false) if any(Fault::Run) => DamageClass::OlderRun,
+        (true, false) => DamageClass::LostWrite,
+        (false, _) if any(Fault::Corrupt) => DamageClass::Corrupt,
+        (false, _) if any(Fault::Foreign) => DamageClass::Foreign,
+        // Zeroes, and single bits beside them.
+        (false, _) => DamageClass::Zeroes,
     }
 }

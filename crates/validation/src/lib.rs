@@ -5,19 +5,24 @@
 //! operation, stamp what they write, check what they read, and release the blocks; a block has one operation at a time. What is
 //! wrong goes to the [`Reports`], which keep the first so many and count all.
 
+mod groups;
 mod injection;
 mod reports;
 mod states;
 mod survey;
 mod target;
+mod words;
 
+pub use groups::{Cause, DamageGroup, DamageRange, JudgedDamage, Judgement, RANGES_MAX};
 pub use injection::{InjectedDamage, InjectionChance, damaged};
 pub use reports::{Damage, FoundBy, Reports};
 pub use states::{BlockState, BlockStates};
 pub use survey::{
-    AreaKind, DAMAGES_KEPT, PieceSurvey, RunTally, SurveyDamage, SurveyRules, SurveyUnit, TargetArea, TargetSurvey, look,
+    AreaKind, DAMAGES_KEPT, PieceSurvey, RunTally, SurveyDamage, SurveyRules, SurveyUnit, TargetArea, TargetSurvey,
+    look,
 };
 pub use target::{CheckCounts, ReadOutcome, TargetRules, TargetValidation, WriteHold, device_id};
+pub use words::{expected_words, found_words, write_words};
 
 use std::sync::Arc;
 

@@ -1,11 +1,15 @@
 //! What was found wrong.
 
-use stamp::{BlockFinding, DamageClass};
+use crate::groups::{Indexed, Judgement, group, judge};
+use crate::words;
+use stamp::{BlockFinding, DamageClass, hex_view};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// At most so many are kept with what was read; the others are counted.
 const KEPT_MAX: usize = 10_000;
+/// So many are judged together at the end; about 100 bytes each.
+const INDEX_MAX: usize = 200_000;
 
 /// Which read found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +52,28 @@ pub struct Damage {
     pub expected: stamp::Version,
     /// What is wrong.
     pub finding: BlockFinding,
-    /// What was read, the whole block.
+    /// What was read, the whole block; where the finding is about the second reading, that.
     pub read: Vec<u8>,
+}
+
+impl Damage {
+    /// What had to be there, in words.
+    #[must_use]
+    pub fn expected_words(&self) -> String {
+        words::expected_words(&self.finding)
+    }
+
+    /// What was found, in words.
+    #[must_use]
+    pub fn found_words(&self) -> String {
+        words::found_words(&self.finding)
+    }
+
+    /// The first bytes that differ, below them what they must be: at most [`stamp::VIEW_LINES`] lines.
+    #[must_use]
+    pub fn hex_view(&self) -> String {
+        hex_view(&self.read, &self.finding)
+    }
 }
 
 /// All that was found wrong in an execution.
@@ -64,6 +88,9 @@ struct State {
     new: Vec<Damage>,
     kept: usize,
     counts: BTreeMap<DamageClass, u64>,
+    index: Vec<Indexed>,
+    /// Those that the index has no room for.
+    beyond: BTreeMap<DamageClass, u64>,
 }
 
 impl Reports {
@@ -75,6 +102,11 @@ impl Reports {
     pub fn add(&self, damage: Damage) {
         let mut state = self.lock();
         *state.counts.entry(damage.finding.class).or_default() += 1;
+        if state.index.len() < INDEX_MAX {
+            state.index.push(Indexed::of(&damage));
+        } else {
+            *state.beyond.entry(damage.finding.class).or_default() += 1;
+        }
         if state.kept < KEPT_MAX {
             state.kept += 1;
             state.new.push(damage);
@@ -86,7 +118,19 @@ impl Reports {
         std::mem::take(&mut self.lock().new)
     }
 
-    /// Damaged blocks of each class, those that were not kept too.
+    /// Judges all that was found together, once everything was read: links the two ends of writes that went astray, and groups what
+    /// happened to many blocks. `held` says of a block of a target, by its address, which version it has, where it was read and right
+    /// ([`crate::TargetValidation::right_version`]).
+    pub fn judge(&self, held: impl Fn(usize, u64) -> Option<u16>) -> Judgement {
+        let (index, beyond) = {
+            let state = self.lock();
+            (state.index.clone(), state.beyond.clone())
+        };
+        let damages = judge(&index, held);
+        Judgement { groups: group(&damages), damages, beyond }
+    }
+
+    /// Damaged blocks of each class as it seemed when each was found, those that were not kept too.
     pub fn counts(&self) -> BTreeMap<DamageClass, u64> {
         self.lock().counts.clone()
     }

@@ -223,7 +223,8 @@ impl TargetValidation {
             if !finding.is_transient {
                 self.states.set(address / self.rules.block_bytes, BlockState::Damaged);
             }
-            let (t_ns, target, read) = (clock::now_ns(), self.rules.target, block.to_vec());
+            let judged = again.filter(|_| finding.is_of_again).unwrap_or(block);
+            let (t_ns, target, read) = (clock::now_ns(), self.rules.target, judged.to_vec());
             self.reports.add(Damage { t_ns, target, address, found_by, expected: version, finding, read });
         }
         self.counts.damaged_blocks.fetch_add(damaged, Ordering::Relaxed);

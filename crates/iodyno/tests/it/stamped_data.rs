@@ -87,10 +87,14 @@ fn clean_targets_of_any_size_are_right_and_say_who_wrote_them() {
         let only = &report["runs"].as_array().unwrap()[..];
         assert_eq!(only.len(), 1);
         assert_eq!((only[0]["run"].as_str(), only[0]["bytes"].as_u64()), (Some("0123456789abcdef"), Some(whole)));
-        assert_eq!((only[0]["first_write"].as_u64(), only[0]["last_write"].as_u64()), (Some(100), Some(99 + whole / BLOCK)));
+        assert_eq!(
+            (only[0]["first_write"].as_u64(), only[0]["last_write"].as_u64()),
+            (Some(100), Some(99 + whole / BLOCK))
+        );
     }
     let output = run(&scratch, &["verify", "data"]).expect_code(0);
-    for words in ["no damage; 5 MiB stamped and right", "2025-11-28 12:00:00 UTC", "0123456789abcdef", "100 … 1,379"] {
+    for words in ["no damage; 5 MiB stamped and right", "2025-11-28 12:00:00 UTC", "0123456789abcdef", "100 … 1,379"]
+    {
         assert!(output.stdout.contains(words), "{words}: {}", output.stdout);
     }
     // Nothing is changed by looking.
@@ -223,9 +227,8 @@ fn only_right_blocks_of_this_target_are_damaged() {
     file.write_all_at(&block, astray).unwrap();
     file.sync_all().unwrap();
     let before = sha256(&path).unwrap();
-    let inject = |more: &[&str]| {
-        run(&scratch, &[&["inject", "--kind", "foreign", &path, "--destroy", &path], more].concat())
-    };
+    let inject =
+        |more: &[&str]| run(&scratch, &[&["inject", "--kind", "foreign", &path, "--destroy", &path], more].concat());
     for at in [zero, foreign, damaged, astray] {
         // One bad place, and none of the good ones is touched.
         let refused = inject(&["--at", "0x1000", "--at", &at.to_string()]).expect_code(7);
@@ -310,7 +313,8 @@ fn a_place_is_shown_field_by_field() {
     assert!(must[0].ends_with(&format!(" {:02x}", byte[0])), "{shown}");
     let shown = run(&scratch, &["inspect", &path, "--at", "0x2400", "--bytes", "1536", "--json"]).expect_code(4).stdout;
     let json: Value = serde_json::from_str(&shown).unwrap();
-    let what: Vec<&str> = json["sectors"].as_array().unwrap().iter().map(|sector| sector["what"].as_str().unwrap()).collect();
+    let what: Vec<&str> =
+        json["sectors"].as_array().unwrap().iter().map(|sector| sector["what"].as_str().unwrap()).collect();
     assert_eq!(what, ["stamped", "damaged", "zeroes", "foreign", "stamped"]);
     assert_eq!(json["sectors"][1]["bits"], serde_json::json!([300 * 8 + 2]));
     // The ends, and behind them.

@@ -73,7 +73,9 @@ impl TargetIdentity {
             IdentitySource::Asked => format!("{number}, that of {name} (--as)"),
             IdentitySource::OwnName => format!("{number}, that of {name}, by most of the sectors"),
             IdentitySource::Majority => {
-                format!("{number}, by most of the sectors; written under another name than this (check it by --as NAME)")
+                format!(
+                    "{number}, by most of the sectors; written under another name than this (check it by --as NAME)"
+                )
             }
             IdentitySource::Unknown => "none: nothing here has a stamp".to_string(),
         }

@@ -80,7 +80,13 @@ impl InjectedBlock {
             (_, Some(other)) => format!(", the data of {other:#x}"),
             _ => String::new(),
         };
-        format!("{:#x}  {}: {} of {} bytes changed{other}", self.address, self.class.name(), self.changed_bytes, self.bytes)
+        format!(
+            "{:#x}  {}: {} of {} bytes changed{other}",
+            self.address,
+            self.class.name(),
+            self.changed_bytes,
+            self.bytes
+        )
     }
 
     /// For programs.
@@ -229,7 +235,12 @@ impl<'a> Injection<'a> {
     }
 
     /// So many blocks that may be damaged, each once, none of those in `taken`.
-    fn random(&self, count: usize, taken: &BTreeSet<u64>, chance: &mut InjectionChance) -> Result<Vec<u64>, StampedDataError> {
+    fn random(
+        &self,
+        count: usize,
+        taken: &BTreeSet<u64>,
+        chance: &mut InjectionChance,
+    ) -> Result<Vec<u64>, StampedDataError> {
         let block = self.request.block_bytes;
         let (mut found, mut seen) = (Vec::new(), taken.clone());
         let all: u64 = self.ranges.iter().map(|range| (range.end - range.start) / block).sum();
@@ -365,7 +376,9 @@ impl<'a> Injection<'a> {
                 Ok(0) => return Err(StampedDataError::Io(format!("{path} takes no bytes at {address:#x}"))),
                 Ok(count) => written += count,
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(StampedDataError::Io(format!("failed to write {path} at {address:#x}: {error}"))),
+                Err(error) => {
+                    return Err(StampedDataError::Io(format!("failed to write {path} at {address:#x}: {error}")));
+                }
             }
         }
         let changed = before.iter().zip(after).filter(|(before, after)| before != after).count();

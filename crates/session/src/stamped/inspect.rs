@@ -4,17 +4,17 @@ use super::error::StampedDataError;
 use super::identity::{TargetIdentity, sampled_devices};
 use super::reader::{AlignedBuffer, TargetReader};
 use super::verify::never_written;
-use super::verify_text::{found_words, stamp_json, stamp_words, when};
+use super::verify_text::{stamp_json, when};
 use monitor::StopFlag;
 use quantity::figures::grouped;
 use serde_json::{Value, json};
 use stamp::{
-    BlockFinding, Expected, Reading, SECTOR_BYTES, SECTOR_MAGIC, SectorStamp, StampFlags, Version, examine, is_intact,
-    is_right,
+    BlockFinding, Expected, Reading, SECTOR_BYTES, SectorStamp, StampFlags, Version, examine, is_intact, is_right,
 };
 use std::ops::Range;
 use std::path::PathBuf;
 use target::TargetAccess;
+use validation::{found_words, write_words};
 
 /// At most so many bytes are shown.
 const SHOWN_MAX: u64 = 1 << 20;
@@ -80,11 +80,12 @@ pub fn inspect_place(request: &InspectRequest) -> Result<InspectedPlace, Stamped
     let unread = reader.read(buffer.bytes(), window.start, length);
     let is_unread = |from: u64, to: u64| unread.iter().any(|range| range.start < to && from < range.end);
     let sectors = buffer.bytes()[..length].chunks(SECTOR_BYTES).zip((window.start..).step_by(SECTOR_BYTES));
-    let sectors = sectors
-        .filter(|(_, address)| address + sector >= first && *address <= end)
-        .map(|(bytes, address)| InspectedSector {
-            address,
-            bytes: (!is_unread(address, address + bytes.len() as u64)).then(|| bytes.to_vec()),
+    let sectors =
+        sectors.filter(|(_, address)| address + sector >= first && *address <= end).map(|(bytes, address)| {
+            InspectedSector {
+                address,
+                bytes: (!is_unread(address, address + bytes.len() as u64)).then(|| bytes.to_vec()),
+            }
         });
     let signature = reader.opened.signature().filter(|(_, at)| (first..end).contains(at));
     Ok(InspectedPlace {
@@ -190,9 +191,9 @@ impl InspectedPlace {
         match self.nature(sector) {
             SectorNature::Unreadable => "cannot be read".to_string(),
             SectorNature::Tail(bytes) => format!("{bytes} bytes, less than a sector"),
-            SectorNature::Right(stamp) => format!("right, {}", stamp_words(&stamp)),
+            SectorNature::Right(stamp) => format!("right, {}", write_words(&stamp)),
             SectorNature::Damaged(_, finding) => format!("{}: {}", finding.class.name(), found_words(&finding)),
-            SectorNature::OfFile(stamp) => format!("data of a file, {}", stamp_words(&stamp)),
+            SectorNature::OfFile(stamp) => format!("data of a file, {}", write_words(&stamp)),
             SectorNature::Plain => "written by iodyno, without a stamp".to_string(),
             SectorNature::Zeroes => "zeroes".to_string(),
             SectorNature::Foreign => {
@@ -216,7 +217,11 @@ impl InspectedPlace {
         }
         if let (true, Some(bytes)) = (hex, &sector.bytes) {
             let must = match &nature {
-                SectorNature::Damaged(Some(stamp), _) => written(stamp),
+                // What it was where that shows, otherwise what its head says.
+                SectorNature::Damaged(stamp, finding) => {
+                    let first = finding.sectors.first();
+                    first.and_then(|first| first.must.or(first.origin)).or(*stamp).as_ref().map(written)
+                }
                 _ => None,
             };
             lines.extend(hex_lines(sector.address, bytes, must.as_ref().map(|must| &must[..])));
@@ -237,7 +242,14 @@ impl InspectedPlace {
             ("address", format!("{:#x} ({} bytes), {place}", stamp.address, grouped(stamp.address as f64))),
             ("write", format!("{} of its run to this target", grouped(stamp.sequence as f64))),
             ("version", format!("{} of its block", stamp.version)),
-            ("place", format!("sector {} of {} of the write, which went to {start:#x} … {end:#x}", u32::from(stamp.place) + 1, stamp.write_sectors)),
+            (
+                "place",
+                format!(
+                    "sector {} of {} of the write, which went to {start:#x} … {end:#x}",
+                    u32::from(stamp.place) + 1,
+                    stamp.write_sectors
+                ),
+            ),
             ("written", when(stamp.written_s)),
             ("writer", stamp.writer.to_string()),
             ("epoch", format!("{}: flushes submitted before", stamp.epoch)),
@@ -294,10 +306,10 @@ fn flag_words(flags: StampFlags) -> String {
 }
 
 /// What a write with this stamp wrote.
-fn written(stamp: &SectorStamp) -> Option<[u8; SECTOR_BYTES]> {
+fn written(stamp: &SectorStamp) -> [u8; SECTOR_BYTES] {
     let mut sector = [0; SECTOR_BYTES];
     stamp.write(&mut sector);
-    sector.starts_with(&SECTOR_MAGIC).then_some(sector)
+    sector
 }
 
 /// Rows of 16 bytes; below those that differ from `must`, what must be there.

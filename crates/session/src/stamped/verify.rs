@@ -92,10 +92,7 @@ fn unit_of(block_bytes: Option<u64>) -> Result<SurveyUnit, StampedDataError> {
 ///
 /// # Errors
 /// When the target cannot be opened. What cannot be read of it is part of the outcome.
-pub fn verify(
-    request: &VerifyRequest,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<VerifyOutcome, StampedDataError> {
+pub fn verify(request: &VerifyRequest, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyOutcome, StampedDataError> {
     let unit = unit_of(request.block_bytes)?;
     let reader = TargetReader::open(&request.path, TargetAccess::Read, &never_written())?;
     let ranges = reader.data_ranges();

@@ -4,7 +4,7 @@ use super::verify::VerifyOutcome;
 use quantity::figures::grouped;
 use quantity::text::{format_bytes, format_wall};
 use serde_json::{Value, json};
-use stamp::{BlockFinding, SectorFinding, SectorStamp};
+use stamp::SectorStamp;
 use validation::{AreaKind, DAMAGES_KEPT, RunTally, SurveyDamage, SurveyUnit};
 
 /// Damaged blocks, areas and runs that lines show of each; all are counted.
@@ -42,40 +42,6 @@ fn table(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// What a stamp says, in a few words.
-pub(super) fn stamp_words(stamp: &SectorStamp) -> String {
-    format!(
-        "run {:016x}, write {} for {:#x}, version {}, {}",
-        stamp.run,
-        count(stamp.sequence),
-        stamp.address,
-        stamp.version,
-        when(stamp.written_s)
-    )
-}
-
-/// What stands in a wrong sector, in words.
-pub(super) fn sector_words(sector: &SectorFinding) -> String {
-    let Some(stamp) = sector.stamp else {
-        return if sector.is_zero { "zeroes".to_string() } else { "no stamp".to_string() };
-    };
-    let mut words = stamp_words(&stamp);
-    if !sector.is_intact {
-        words += ", checksum wrong";
-    }
-    if !sector.bits.is_empty() {
-        let bits: Vec<String> = sector.bits.iter().map(|bit| format!("{}.{}", bit / 8, bit % 8)).collect();
-        words += &format!(", bits {}", bits.join(" "));
-    }
-    words
-}
-
-/// What is wrong with a block, in words.
-pub(super) fn found_words(finding: &BlockFinding) -> String {
-    let wrong = finding.sectors.iter().find(|sector| !sector.is_right);
-    wrong.map_or_else(String::new, sector_words)
-}
-
 impl VerifyOutcome {
     /// What was found, for people.
     #[must_use]
@@ -99,7 +65,8 @@ impl VerifyOutcome {
     #[must_use]
     pub fn verdict(&self) -> String {
         let right = self.survey.bytes_of(AreaKind::Stamped);
-        let part = if self.is_complete { String::new() } else { format!(" in the first {}", format_bytes(self.done_bytes)) };
+        let part =
+            if self.is_complete { String::new() } else { format!(" in the first {}", format_bytes(self.done_bytes)) };
         let unread = match self.unreadable_bytes() {
             0 => String::new(),
             bytes => format!("; {} cannot be read", format_bytes(bytes)),
@@ -171,18 +138,18 @@ impl VerifyOutcome {
 
     fn damage_lines(&self, lines: &mut Vec<String>) {
         if self.damaged() > 0 {
-            let classes = self.survey.counts.iter().map(|(class, blocks)| vec![class.name().to_string(), count(*blocks)]);
+            let classes =
+                self.survey.counts.iter().map(|(class, blocks)| vec![class.name().to_string(), count(*blocks)]);
             lines.extend([String::new(), "Damage".to_string()]);
             lines.extend(table(&classes.collect::<Vec<_>>()));
             lines.extend([String::new(), format!("Damaged blocks ({})", first_of(self.damaged(), "block"))]);
             let row = |damage: &SurveyDamage| {
-                let found = sector_words(&damage.first_wrong);
                 vec![
                     format!("{:#x}", damage.address),
                     format_bytes(damage.bytes),
                     damage.class.name().to_string(),
                     format!("{} wrong", counted(damage.wrong_sectors, "sector")),
-                    format!("{:#x}: {found}", damage.first_wrong.address),
+                    damage.found.clone(),
                 ]
             };
             lines.extend(table(&self.survey.damages.iter().take(SHOWN).map(row).collect::<Vec<_>>()));
@@ -191,7 +158,8 @@ impl VerifyOutcome {
         }
         if !self.unreadable.is_empty() {
             lines.extend([String::new(), format!("Not readable ({})", first_of(self.unreadable.len() as u64, "part"))]);
-            let row = |part: &std::ops::Range<u64>| vec![format!("{:#x}", part.start), format_bytes(part.end - part.start)];
+            let row =
+                |part: &std::ops::Range<u64>| vec![format!("{:#x}", part.start), format_bytes(part.end - part.start)];
             lines.extend(table(&self.unreadable.iter().take(SHOWN).map(row).collect::<Vec<_>>()));
         }
     }
@@ -272,7 +240,7 @@ fn damage_json(damage: &SurveyDamage) -> Value {
     json!({
         "address": damage.address, "bytes": damage.bytes, "class": damage.class.name(),
         "wrong_sectors": damage.wrong_sectors, "first_wrong": first.address, "bits": first.bits, "zeroes": first.is_zero,
-        "intact": first.is_intact, "stamp": first.stamp.as_ref().map(stamp_json),
+        "intact": first.is_intact, "found": damage.found, "stamp": first.stamp.as_ref().map(stamp_json),
     })
 }
 

@@ -1,5 +1,6 @@
 //! One piece of a target.
 
+use crate::words::{found_words, write_words};
 use stamp::{
     BlockFinding, DamageClass, Expected, Reading, SECTOR_BYTES, SECTOR_MAGIC, STAMP_MARK, SectorFinding, SectorStamp,
     StampFlags, Version, examine, is_intact, is_right,
@@ -9,6 +10,8 @@ use std::ops::Range;
 
 /// Writers of a run that are told apart.
 const WRITERS_KEPT: usize = 64;
+/// Older writes of a torn block that are named.
+const PARTS_MAX: usize = 3;
 /// Bits of mark and magic that may have flipped where a sector is taken for one that had a stamp.
 const MARK_BITS: u32 = 4;
 /// Runs and devices of a piece that are told apart: every sector of a hostile one may be of another.
@@ -189,6 +192,8 @@ pub struct SurveyDamage {
     pub wrong_sectors: u64,
     /// The first of them.
     pub first_wrong: SectorFinding,
+    /// What is there, in words.
+    pub found: String,
 }
 
 /// What one piece holds.
@@ -432,8 +437,7 @@ impl Unit<'_> {
 
     /// Adds what is damaged: parts of the unit without anything that may be there without a stamp.
     fn damages(&self, suspects: &[bool], piece: &mut PieceSurvey, kinds: &mut [AreaKind]) {
-        let belongs =
-            |at: usize| matches!(self.sights[at], Sight::Right(_)) || suspects[at - self.range.start];
+        let belongs = |at: usize| matches!(self.sights[at], Sight::Right(_)) || suspects[at - self.range.start];
         let mut at = self.range.start;
         while at < self.range.end {
             let end = (at..self.range.end).find(|at| !belongs(*at)).unwrap_or(self.range.end);
@@ -466,6 +470,7 @@ impl Unit<'_> {
             class: finding.class,
             wrong_sectors: 1 + wrong.count() as u64,
             first_wrong,
+            found: found_words(finding),
         })
     }
 
@@ -477,11 +482,16 @@ impl Unit<'_> {
         };
         let age = |stamp: &SectorStamp| (stamp.written_s, stamp.sequence);
         let Some(newest) = self.range.clone().filter_map(stamp).max_by_key(age) else { return };
-        let is_older = |at: &usize| stamp(*at).is_some_and(|own| (own.run, own.sequence) != (newest.run, newest.sequence));
+        let is_older =
+            |at: &usize| stamp(*at).is_some_and(|own| (own.run, own.sequence) != (newest.run, newest.sequence));
         let wrong: Vec<usize> = self.range.clone().filter(is_older).collect();
         let Some(first) = wrong.first() else { return };
         let finding = self.examine(*first..*first + 1);
         let Some(sector) = finding.sectors.into_iter().next() else { return };
+        let mut older: Vec<String> =
+            wrong.iter().filter_map(|at| stamp(*at)).map(|stamp| write_words(&stamp)).collect();
+        older.dedup();
+        older.truncate(PARTS_MAX);
         wrong.iter().for_each(|at| kinds[*at] = AreaKind::Damaged);
         piece.damages.push(SurveyDamage {
             address: self.place(self.range.start),
@@ -489,6 +499,7 @@ impl Unit<'_> {
             class: DamageClass::TornWrite,
             wrong_sectors: wrong.len() as u64,
             first_wrong: SectorFinding { is_right: false, ..sector },
+            found: format!("sectors of {}; the others of {}", older.join(", of "), write_words(&newest)),
         });
     }
 }

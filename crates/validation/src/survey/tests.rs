@@ -104,7 +104,8 @@ fn what_stands_in_the_midst_of_a_write_is_told() {
     piece[8192..12288].fill(9);
     piece[16384..20480].fill(0);
     let found = survey(&piece, SurveyUnit::AtLeast(4096));
-    let shown: Vec<(u64, DamageClass)> = found.damages.iter().map(|damage| (damage.address - BASE, damage.class)).collect();
+    let shown: Vec<(u64, DamageClass)> =
+        found.damages.iter().map(|damage| (damage.address - BASE, damage.class)).collect();
     // A sector of a block is no trim; another program's data are nobody's write; a block may have been trimmed.
     assert_eq!(shown, [(4096, DamageClass::Zeroes), (8192, DamageClass::Foreign)]);
     assert_eq!(found.zeroes_in_writes, 4096);
