@@ -115,7 +115,7 @@ pub(crate) struct InjectArgs {
 pub(crate) enum KindArg {
     /// Bits of one sector flip (--bits).
     BitRot,
-    /// Half of one sector becomes other bytes.
+    /// Half of the words of one sector become others.
     Corrupt,
     /// Its second half becomes an earlier write.
     #[value(alias = "torn")]

@@ -1,14 +1,14 @@
 //! Damage on purpose: what a right block becomes.
 
 use crate::states::BlockState;
-use stamp::{DamageClass, SECTOR_BYTES, SectorStamp, payload};
+use stamp::{DamageClass, HEAD_BYTES, SECTOR_BYTES, SectorStamp, payload};
 
 /// What data at rest can be made to look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InjectedDamage {
     /// So many bits of one sector flip.
     BitRot(u32),
-    /// Half of one sector is other bytes.
+    /// Every other word of eight bytes of one sector is others.
     Corrupt,
     /// The second half of the block is an earlier write.
     TornWrite,
@@ -107,7 +107,10 @@ pub fn damaged(kind: InjectedDamage, block: &[u8], other: &[u8], chance: &mut In
         InjectedDamage::Corrupt => {
             let at = chance.index(count);
             if let Some(sector) = sectors.get_mut(at) {
-                payload::fill(&mut sector[SECTOR_BYTES / 2..], chance.next_number());
+                let (words, _) = sector.as_chunks_mut::<8>();
+                for word in words.iter_mut().skip(HEAD_BYTES / 8 + 1).step_by(2) {
+                    *word = chance.next_number().to_le_bytes();
+                }
             }
         }
         InjectedDamage::TornWrite => anew(&mut sectors[count / 2..], |stamp, _| earlier(stamp)),

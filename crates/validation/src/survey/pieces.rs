@@ -308,21 +308,17 @@ fn sight(sector: &[u8; SECTOR_BYTES], address: u64, rules: &SurveyRules) -> Sigh
     if sector.starts_with(&SECTOR_MAGIC) { Sight::Plain } else { Sight::Foreign }
 }
 
-/// Is it a stamped sector whose mark or fields were damaged? The checksum, and place or device, must prove it.
+/// Is it a stamped sector whose mark or fields were damaged? Where the mark is not whole, all the rest must prove it.
 fn had_a_stamp(sector: &[u8; SECTOR_BYTES], address: u64, rules: &SurveyRules) -> bool {
-    let mark = [&SECTOR_MAGIC[..], &STAMP_MARK].concat();
-    if sector.starts_with(&mark) {
-        // Fields that no write has.
-        return true;
+    let mark = SECTOR_MAGIC.iter().chain(&STAMP_MARK);
+    let flipped: u32 = sector.iter().zip(mark).map(|(found, right)| (found ^ right).count_ones()).sum();
+    if flipped == 0 || flipped > MARK_BITS {
+        // Fields that no write has, or no mark.
+        return flipped == 0;
     }
-    let flipped: u32 = sector.iter().zip(&mark).map(|(found, right)| (found ^ right).count_ones()).sum();
-    if flipped > MARK_BITS {
-        return false;
-    }
-    let mut mended = *sector;
-    mended[..mark.len()].copy_from_slice(&mark);
-    let is_ours = |stamp: SectorStamp| stamp.address == address || Some(stamp.device) == rules.device;
-    SectorStamp::read(&mended).is_some_and(is_ours) && is_intact(&mended)
+    let device = rules.device.unwrap_or(0);
+    let expected = Expected { device, runs: &[], address, version: Version::Any };
+    examine(&Reading { first: sector, again: None }, &expected).class == DamageClass::BitRot
 }
 
 /// Counts the right sectors by run, and the intact ones by device.
