@@ -2,7 +2,6 @@
 
 use crate::diagnosis::{Block, SectorFault, SectorFinding};
 use crate::expected::{Expected, Version, is_right};
-use crate::sector::SECTOR_BYTES;
 
 /// What happened to a block, as far as it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -153,16 +152,20 @@ impl BlockFinding {
 pub fn examine(reading: &Reading<'_>, expected: &Expected<'_>) -> BlockFinding {
     let is_transient = reading.again.is_some_and(|again| is_right(again, expected));
     let lasting = reading.again.filter(|again| !is_transient && *again != reading.first);
-    // Nothing came the second time: the first says more.
-    let lasting = lasting.filter(|again| again.len() >= SECTOR_BYTES);
-    let bytes = lasting.unwrap_or(reading.first);
-    let block = Block::diagnose(bytes, expected);
+    let judge = |bytes: &[u8]| {
+        let block = Block::diagnose(bytes, expected);
+        (class_of(&block, expected, is_transient), block)
+    };
+    // A second reading that is not whole says nothing of the first.
+    let second = lasting.map(judge).filter(|(class, _)| *class != DamageClass::ShortRead);
+    let is_of_again = second.is_some();
+    let (class, block) = second.unwrap_or_else(|| judge(reading.first));
     BlockFinding {
-        class: class_of(&block, expected, is_transient),
+        class,
         shift: block.shift,
         sectors: block.sectors,
         is_transient,
-        is_of_again: lasting.is_some(),
+        is_of_again,
         must: MustBe {
             device: expected.device,
             run: if let [only] = expected.runs { Some(*only) } else { None },
@@ -191,11 +194,11 @@ fn class_of(block: &Block, expected: &Expected<'_>, is_transient: bool) -> Damag
     if any(Fault::Device) {
         return DamageClass::OtherDevice;
     }
-    let is_astray = any(Fault::Address) || any(Fault::Shifted);
-    if is_astray && !block.is_shuffled(expected) {
+    if block.is_astray(expected) {
         return if is_transient { DamageClass::MisdirectedRead } else { DamageClass::MisdirectedWrite };
     }
-    if is_astray {
+    let is_older = any(Fault::Version) || any(Fault::Run);
+    if any(Fault::Address) && !is_older {
         return DamageClass::SwappedSectors;
     }
     if expected.version == Version::Zeroes {
@@ -209,7 +212,6 @@ fn class_of(block: &Block, expected: &Expected<'_>, is_transient: bool) -> Damag
     if all(Fault::Zeroes) {
         return if block.is_half_done() { DamageClass::TornWrite } else { DamageClass::Zeroes };
     }
-    let is_older = any(Fault::Version) || any(Fault::Run);
     if any(Fault::Cut) || is_older && !block.is_one_write() {
         return DamageClass::TornWrite;
     }
