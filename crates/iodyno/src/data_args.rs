@@ -98,7 +98,7 @@ pub(crate) struct InjectArgs {
     /// Permit writing to this device or file although other data are on it; name it exactly. Sectors that are not
     /// iodyno's stay as they are even so.
     #[arg(long, value_name = "DEVICE|FILE")]
-    pub(crate) destroy: Option<PathBuf>,
+    pub(crate) destroy: Vec<PathBuf>,
     /// Write the list of what was done to a file as well, as JSON lines; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) list: Option<PathBuf>,

@@ -241,6 +241,7 @@ fn only_right_blocks_of_this_target_are_damaged() {
         (&["--at", "0x1000", "--as", "/dev/other"], 7),
         (&["--random", "300"], 7),
         (&["--random", "0"], 2),
+        (&["--random", "1", "--destroy", "elsewhere"], 2),
         (&[], 2),
     ] {
         let refused = inject(arguments).expect_code(code);

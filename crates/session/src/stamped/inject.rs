@@ -108,7 +108,12 @@ pub fn inject(request: &InjectRequest, done: &mut Vec<InjectedBlock>) -> Result<
     check(request)?;
     // What is not to be written is refused before anything is changed, the mark of a file among it.
     let flags = OpenFlags::default();
-    inspect_with(&spec_of(&request.path, flags), &[flags], TargetAccess::Write, &request.policy)?;
+    let spec = spec_of(&request.path, flags);
+    if let Some(other) = request.policy.unmatched(std::slice::from_ref(&spec)).first() {
+        let message = format!("--destroy {}: names no target, which is {}", shown(other), shown(&request.path));
+        return Err(StampedDataError::Parameter(message));
+    }
+    inspect_with(&spec, &[flags], TargetAccess::Write, &request.policy)?;
     let mut chance = InjectionChance::new(request.seed);
     let (chosen, device) = {
         let reader = TargetReader::open(&request.path, TargetAccess::Read, &never_written())?;

@@ -98,6 +98,7 @@ pub fn verify(request: &VerifyRequest, progress: &mut dyn FnMut(u64, u64)) -> Re
     let ranges = reader.data_ranges();
     let asked = request.written_as.as_deref();
     let mut identity = TargetIdentity::of(&request.path, asked, &sampled_devices(&reader, &ranges, &request.stop));
+    let mut may_repeat = true;
     loop {
         let rules = SurveyRules { device: identity.device, unit, is_device: reader.is_device() };
         let pass = Pass { reader: &reader, rules, stop: &request.stop };
@@ -106,8 +107,8 @@ pub fn verify(request: &VerifyRequest, progress: &mut dyn FnMut(u64, u64)) -> Re
         // What was seen at some places may not be what most of it is.
         let found = TargetIdentity::of(&request.path, asked, &survey.devices);
         let is_other = identity.source != IdentitySource::Asked && found.device != identity.device;
-        if is_other && is_complete && found.device.is_some() {
-            identity = found;
+        if is_other && is_complete && may_repeat && found.device.is_some() {
+            (identity, may_repeat) = (found, false);
             continue;
         }
         return Ok(VerifyOutcome {
