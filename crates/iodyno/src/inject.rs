@@ -16,8 +16,7 @@ pub(crate) fn run(args: &InjectArgs) -> Result<u8, Failure> {
     };
     let stop = StopFlag::default();
     watch_signals(&stop)?;
-    let policy =
-        WritePolicy { destroy: args.destroy.clone(), never_create: true, ..WritePolicy::default() };
+    let policy = WritePolicy { destroy: args.destroy.clone(), never_create: true, ..WritePolicy::default() };
     let request = InjectRequest {
         path: args.target.clone(),
         written_as: args.written_as.clone(),

@@ -84,9 +84,7 @@ pub(crate) const ALL: &[Typed] = &[
     Typed {
         name: "inject --destroy",
         role: Role::Source,
-        arguments: |path, _| {
-            words(&["inject", "--kind", "zeroes", "PATH", "--random", "1", "--destroy", "PATH"], path)
-        },
+        arguments: |path, _| words(&["inject", "--kind", "zeroes", "PATH", "--random", "1", "--destroy", "PATH"], path),
     },
     Typed { name: "verify", role: Role::Source, arguments: |path, _| words(&["verify", "PATH"], path) },
     Typed {
