@@ -1,6 +1,7 @@
 //! What can be typed: the command line as clap sees it, after `vdbench_args` has put Vdbench's own forms right.
 
 use crate::ab_args::AbArgs;
+use crate::data_args::{InjectArgs, InspectArgs, VerifyArgs};
 use crate::load_args::LoadArgs;
 use crate::output_args::{AccessArgs, ForceArgs};
 use crate::replay_args::ReplayArgs;
@@ -23,7 +24,7 @@ use std::path::PathBuf;
     version,
     max_term_width = 100,
     after_help = "Start with `iodyno run FILE.vdb --dry-run`: it shows every run, its targets and its duration, without any I/O.\n\
-                  Exit codes: 0 fine, 1 bug, 2 parameters, 3 target failed, 4 data wrong (run --verify), 5 objective missed,\n\
+                  Exit codes: 0 fine, 1 bug, 2 parameters, 3 target failed, 4 data wrong, 5 objective missed,\n\
                   6 recording or output incomplete, 7 refused to protect data, 8 privilege or kernel feature missing, 9 findings (diagnose),\n\
                   130 interrupted (results kept)."
 )]
@@ -52,6 +53,12 @@ pub(crate) enum Command {
     Trace(Box<TraceArgs>),
     /// Replay a trace on other devices, on time, and report how faithful the replay was.
     Replay(Box<ReplayArgs>),
+    /// Verify all of a target that validated loads wrote: who wrote what, when, and what is damaged.
+    Verify(VerifyArgs),
+    /// Show one place of a target field by field: who wrote it, whether it is right, which bits differ.
+    Inspect(InspectArgs),
+    /// Damage stamped blocks on purpose, to see what finds it, with a list of what was done.
+    Inject(InjectArgs),
     /// (Re)write the HTML report of a recording.
     Report(ReportArgs),
     /// Compare recordings: figures with their ratios, charts on one axis, the counters that changed most.

@@ -5,7 +5,7 @@ use monitor::MonitorError;
 use output::OutputError;
 use recording::RecordingError;
 use report::ReportError;
-use session::SessionError;
+use session::{SessionError, StampedDataError};
 use target::TargetError;
 use tool_output::ToolOutputError;
 use trace::TraceError;
@@ -24,6 +24,8 @@ pub(crate) struct Failure {
 pub(crate) const PARAMETERS: u8 = 2;
 /// A target failed.
 pub(crate) const TARGET: u8 = 3;
+/// Data are not what was written.
+pub(crate) const DATA: u8 = 4;
 /// An objective was missed.
 pub(crate) const OBJECTIVE: u8 = 5;
 /// A recording is not complete, or not to be read; an output is not complete: its disk or standard output is full.
@@ -89,6 +91,18 @@ impl From<SessionError> for Failure {
             | SessionError::Analyze(_)
             | SessionError::Thread { .. }
             | SessionError::Write { .. } => RECORDING,
+        };
+        Self { message: error.to_string(), code }
+    }
+}
+
+impl From<StampedDataError> for Failure {
+    fn from(error: StampedDataError) -> Self {
+        let code = match &error {
+            StampedDataError::Target(error) => target_code(error),
+            StampedDataError::Parameter(_) => PARAMETERS,
+            StampedDataError::Refused(_) => REFUSED,
+            StampedDataError::Io(_) => TARGET,
         };
         Self { message: error.to_string(), code }
     }

@@ -29,6 +29,7 @@ mod check;
 mod compare;
 mod completions;
 mod convert;
+mod data_args;
 mod diagnose;
 mod exit;
 mod export;
@@ -38,6 +39,8 @@ mod fio_output;
 mod foreign_commands;
 mod growth;
 mod import;
+mod inject;
+mod inspect;
 mod limits;
 mod load_args;
 mod load_files;
@@ -77,6 +80,7 @@ mod trace_args;
 mod utilities;
 mod validation_args;
 mod vdbench_args;
+mod verify;
 mod view_args;
 
 use clap::error::ErrorKind;
@@ -161,6 +165,9 @@ fn run_command(
         args::Command::Replay(replay) => replay::run(replay, arguments),
         args::Command::Report(report) => report::run(report),
         args::Command::Repair(repair) => repair::run(repair),
+        args::Command::Verify(verify) => verify::run(verify),
+        args::Command::Inspect(inspect) => inspect::run(inspect),
+        args::Command::Inject(inject) => inject::run(inject),
         args::Command::Compare(compare) => compare::run(compare),
         args::Command::Check(check) => check::run(check),
         args::Command::Chart(chart) => chart::run(chart, arguments),

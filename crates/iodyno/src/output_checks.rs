@@ -18,6 +18,7 @@ pub(crate) fn check(command: &Command) -> Result<(), Failure> {
         Command::Convert(args) => (&args.output, args.force),
         Command::Model(args) => (&args.output, args.force),
         Command::Scan(args) => (&args.output, args.force),
+        Command::Inject(args) => (&args.list, args.force),
         _ => return check_places(command),
     };
     path.as_deref().map_or(Ok(()), |path| Ok(OutputFile::check(path, force.force())?))

@@ -29,6 +29,7 @@ mod run_context;
 mod run_loop;
 mod run_observer;
 mod show;
+mod stamped;
 mod steady;
 mod sync;
 mod trees;
@@ -49,6 +50,10 @@ pub use run_observer::{RunObserver, error_face, json_face, terminal_face};
 pub use show::{
     begin_junit_file, check_junit_file, comparison, comparison_file, comparison_lines, end_junit_file, junit_file,
     last_words, report_file, terminal_look,
+};
+pub use stamped::{
+    IdentitySource, InjectPlaces, InjectRequest, InjectedBlock, InspectRequest, InspectedPlace, StampedDataError,
+    TargetIdentity, VerifyOutcome, VerifyRequest, inject, inspect_place, verify,
 };
 pub use trees::{TreeUseError, TreeUseErrorKind};
 pub use tui::{PaintedLine, TerminalLook};

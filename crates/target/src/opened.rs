@@ -1,13 +1,16 @@
 //! Targets that are open for a run.
 
+use crate::content;
 use crate::device::{Claim, ProbeMode};
 use crate::file::{self, Created, Existing, used};
+use crate::foreign::ScannedBlocks;
 use crate::node::Node;
 use crate::open_flags::{Further, TargetView, alignment, file_system, open_flags, open_node};
 use crate::ownership::{self, OwnershipTag, Settled};
-use crate::pattern::UserPattern;
+use crate::pattern::{Known, UserPattern};
 use crate::registry::Registry;
 use crate::safety_check::{Examined, check_direct, check_safety};
+use crate::signature;
 use crate::verify_own_file::{self, Effort, Left};
 use crate::{ErrorKind, TargetAccess, TargetError, WritePolicy};
 use plan::{LayoutKind, OpenFlags, TargetSpec};
@@ -212,6 +215,17 @@ impl OpenTarget {
                 memory_align: self.memory_align,
             },
         }
+    }
+
+    /// The first partition table, file system, or member of a volume manager that is known by its signature, with its article, and where that
+    /// stands; `None` also where it cannot be read.
+    #[must_use]
+    pub fn signature(&self) -> Option<(String, u64)> {
+        let known = Known::default();
+        let edge = 0..self.size_bytes.min(content::EDGE_BYTES);
+        let view = ScannedBlocks::read(self.as_fd(), self.size_bytes, &self.path, &known, &[edge]).ok()?;
+        let found = signature::find(&view).ok()??;
+        Some((found.what, found.offset))
     }
 
     /// The smallest block of all ways in which it is open.

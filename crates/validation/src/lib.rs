@@ -7,17 +7,24 @@
 
 mod groups;
 mod held;
+mod injection;
 mod journal;
 mod recovered;
 mod reports;
 mod states;
+mod survey;
 mod target;
 mod words;
 
 pub use groups::{DamageCause, DamageGroup, DamageOverview, DamageRange, JudgedDamage, RANGES_MAX};
+pub use injection::{InjectedDamage, InjectionChance, damaged};
 pub use journal::{RecoveredStates, TargetJournal};
 pub use reports::{Damage, FoundBy, Reports};
 pub use states::{BlockState, BlockStates};
+pub use survey::{
+    AreaKind, DAMAGES_KEPT, PieceSurvey, RunTally, SurveyDamage, SurveyRules, SurveyUnit, TargetArea, TargetSurvey,
+    look,
+};
 pub use target::{CheckCounts, ReadOutcome, TargetRules, TargetValidation, WriteHold, device_id};
 pub use words::{expected_words, found_words, write_words};
 

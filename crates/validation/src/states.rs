@@ -53,6 +53,12 @@ impl BlockState {
         }
     }
 
+    /// The version that a block had before it had this one.
+    #[must_use]
+    pub fn version_before(version: u16) -> u16 {
+        if version <= FIRST || version >= END { END - 1 } else { version - 1 }
+    }
+
     /// The version of the next write, whose number among all writes to the target is `sequence`. Where the last one is known, the one
     /// behind it: an earlier write passes for the last one only when 16,380 in a row were lost. Otherwise one that follows from
     /// the number, so that what an earlier attempt left is not taken for it.

@@ -67,6 +67,7 @@ mod scan;
 mod service_time;
 mod service_unit;
 mod several_runs;
+mod stamped_data;
 mod stat;
 mod stat_subjects;
 mod stored_names;

@@ -80,6 +80,18 @@ pub(crate) const ALL: &[Typed] = &[
             typed
         },
     },
+    // None of these targets has stamps: nothing is damaged, whatever is given up.
+    Typed {
+        name: "inject --destroy",
+        role: Role::Source,
+        arguments: |path, _| words(&["inject", "--kind", "zeroes", "PATH", "--random", "1", "--destroy", "PATH"], path),
+    },
+    Typed { name: "verify", role: Role::Source, arguments: |path, _| words(&["verify", "PATH"], path) },
+    Typed {
+        name: "inspect",
+        role: Role::Source,
+        arguments: |path, _| words(&["inspect", "PATH", "--at", "0", "--hex"], path),
+    },
     Typed { name: "run of reads", role: Role::Source, arguments: |path, work| vdbench(path, work, 100) },
     Typed {
         name: "chart -o",

@@ -1,0 +1,92 @@
+//! `iodyno verify`.
+
+use crate::data_args::{VerifyArgs, byte_count};
+use crate::exit::{DATA, Failure, INTERRUPTED, PARAMETERS, TARGET};
+use crate::signals::watch_signals;
+use monitor::StopFlag;
+use quantity::clock;
+use quantity::output::{LinePart, stderr};
+use quantity::text::{format_bytes, format_ns, format_throughput};
+use session::VerifyRequest;
+use std::io::IsTerminal as _;
+
+/// The line of progress changes so often, ns.
+const PROGRESS_NS: u64 = 250_000_000;
+
+/// Reads all of a target; gives the exit code.
+pub(crate) fn run(args: &VerifyArgs) -> Result<u8, Failure> {
+    let block_bytes = args.block.as_deref().map(|text| byte_count(text, "--block")).transpose()?;
+    let stop = StopFlag::default();
+    watch_signals(&stop)?;
+    let request = VerifyRequest {
+        path: args.target.clone(),
+        written_as: args.written_as.clone(),
+        block_bytes,
+        stop: stop.clone(),
+    };
+    let mut shown = ProgressShown::new();
+    let outcome = session::verify(&request, &mut |done, all| shown.tell(done, all));
+    shown.end();
+    let outcome = outcome?;
+    if args.json {
+        crate::out::json(outcome.json());
+    } else {
+        outcome.lines().iter().for_each(|line| outln!("{line}"));
+    }
+    let path = args.target.display();
+    if !outcome.is_complete {
+        let done = format_bytes(outcome.done_bytes);
+        say!("iodyno: ended early: {done} of {} of {path} were looked at", format_bytes(outcome.size_bytes));
+    }
+    let unread = outcome.unreadable_bytes();
+    if unread > 0 {
+        say!("iodyno: {} of {path} cannot be read", format_bytes(unread));
+    }
+    Ok(match (outcome.damaged(), outcome.is_complete, unread) {
+        (1.., ..) => DATA,
+        (0, false, _) => INTERRUPTED,
+        (0, true, 1..) => TARGET,
+        (0, true, 0) if !outcome.has_stamps() => {
+            say!(
+                "iodyno: nothing on {path} has a stamp of iodyno's, so nothing was verified: a validated load writes them"
+            );
+            PARAMETERS
+        }
+        (0, true, 0) => 0,
+    })
+}
+
+/// One line on a terminal.
+struct ProgressShown {
+    is_terminal: bool,
+    begun_ns: u64,
+    next_ns: u64,
+}
+
+impl ProgressShown {
+    fn new() -> Self {
+        let now = clock::now_ns();
+        Self { is_terminal: std::io::stderr().is_terminal(), begun_ns: now, next_ns: now + PROGRESS_NS }
+    }
+
+    fn tell(&mut self, done: u64, all: u64) {
+        let now = clock::now_ns();
+        if !self.is_terminal || now < self.next_ns || all == 0 {
+            return;
+        }
+        self.next_ns = now + PROGRESS_NS;
+        let seconds = (now - self.begun_ns) as f64 / 1e9;
+        let rate = done as f64 / seconds.max(0.001);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time that is only shown")]
+        let left = (all.saturating_sub(done) as f64 / rate.max(1.0) * 1e9) as u64;
+        let share = 100.0 * done as f64 / all as f64;
+        let line = format!("verify  {share:3.0} %  {}  {} left", format_throughput(rate), format_ns(left));
+        let _ = stderr().parts(&[LinePart::Own("\r\x1b[K"), LinePart::Text(&line)]);
+    }
+
+    fn end(&self) {
+        if self.is_terminal {
+            let _ = stderr().parts(&[LinePart::Own("\r\x1b[K")]);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Stamped data without a load: what a target says of itself, one place of it, and damage on purpose.
+
+mod error;
+mod identity;
+mod inject;
+mod inspect;
+mod reader;
+mod verify;
+mod verify_text;
+
+pub use error::StampedDataError;
+pub use identity::{IdentitySource, TargetIdentity};
+pub use inject::{InjectPlaces, InjectRequest, InjectedBlock, inject};
+pub use inspect::{InspectRequest, InspectedPlace, inspect_place};
+pub use verify::{VerifyOutcome, VerifyRequest, verify};

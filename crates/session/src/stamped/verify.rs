@@ -1,0 +1,272 @@
+//! `iodyno verify`: reads a whole target and says who wrote what, and what is damaged.
+
+use super::error::StampedDataError;
+use super::identity::{IdentitySource, TargetIdentity, sampled_devices};
+use super::reader::{AlignedBuffer, GRAIN, TargetReader};
+use monitor::StopFlag;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use target::{TargetAccess, WritePolicy};
+use validation::{AreaKind, PieceSurvey, SurveyRules, SurveyUnit, TargetArea, TargetSurvey, look};
+
+/// Reads in flight.
+const THREADS: usize = 6;
+/// Pieces of one thread that wait to be added up.
+const WAITING: usize = 2;
+/// Sectors of so many bytes belong together where nobody says more.
+const LEAST_UNIT: u64 = 4096;
+/// Longer blocks are not written in one piece.
+const UNIT_MAX: u64 = 64 << 20;
+/// Unreadable parts that are kept; all are counted.
+const UNREADABLE_KEPT: usize = 1000;
+
+/// What is to be verified.
+#[derive(Clone, Debug)]
+pub struct VerifyRequest {
+    /// Device or file.
+    pub path: PathBuf,
+    /// Name under which it was written, where it is another one.
+    pub written_as: Option<PathBuf>,
+    /// Bytes of the blocks that were written, where they are known.
+    pub block_bytes: Option<u64>,
+    /// Ends it before its time.
+    pub stop: StopFlag,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct VerifyOutcome {
+    /// Device or file.
+    pub path: PathBuf,
+    /// Its size, bytes.
+    pub size_bytes: u64,
+    /// Whose data it should hold.
+    pub identity: TargetIdentity,
+    /// Bytes that were judged together.
+    pub unit: SurveyUnit,
+    /// Reads bypassed the page cache.
+    pub is_direct: bool,
+    /// All of it was looked at.
+    pub is_complete: bool,
+    /// Bytes that were looked at, holes among them.
+    pub done_bytes: u64,
+    /// What is where.
+    pub survey: TargetSurvey,
+    /// Parts that could not be read: the first thousand.
+    pub unreadable: Vec<Range<u64>>,
+}
+
+impl VerifyOutcome {
+    /// Damaged blocks.
+    #[must_use]
+    pub fn damaged(&self) -> u64 {
+        self.survey.damaged()
+    }
+
+    /// Bytes that could not be read.
+    #[must_use]
+    pub fn unreadable_bytes(&self) -> u64 {
+        self.survey.bytes_of(AreaKind::Unreadable)
+    }
+
+    /// Did anything there have a stamp?
+    #[must_use]
+    pub fn has_stamps(&self) -> bool {
+        self.survey.has_stamps()
+    }
+}
+
+/// The unit of a request.
+fn unit_of(block_bytes: Option<u64>) -> Result<SurveyUnit, StampedDataError> {
+    match block_bytes {
+        None => Ok(SurveyUnit::AtLeast(LEAST_UNIT)),
+        Some(bytes) if bytes.is_multiple_of(512) && (512..=UNIT_MAX).contains(&bytes) => Ok(SurveyUnit::Exactly(bytes)),
+        Some(bytes) => Err(StampedDataError::Parameter(format!(
+            "--block {bytes}: blocks have a multiple of 512 bytes, at most {UNIT_MAX}"
+        ))),
+    }
+}
+
+/// Reads all of a target; nothing on it is changed. `progress` is told the bytes that are done, and all.
+///
+/// # Errors
+/// When the target cannot be opened. What cannot be read of it is part of the outcome.
+pub fn verify(request: &VerifyRequest, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyOutcome, StampedDataError> {
+    let unit = unit_of(request.block_bytes)?;
+    let reader = TargetReader::open(&request.path, TargetAccess::Read, &never_written())?;
+    let ranges = reader.data_ranges();
+    let asked = request.written_as.as_deref();
+    let mut identity = TargetIdentity::of(&request.path, asked, &sampled_devices(&reader, &ranges, &request.stop));
+    let mut may_repeat = true;
+    loop {
+        let rules = SurveyRules { device: identity.device, unit, is_device: reader.is_device() };
+        let pass = Pass { reader: &reader, rules, stop: &request.stop };
+        let (survey, unreadable, done_bytes) = pass.over(&ranges, progress);
+        let is_complete = done_bytes >= reader.size();
+        // What was seen at some places may not be what most of it is.
+        let found = TargetIdentity::of(&request.path, asked, &survey.devices);
+        let is_other = identity.source != IdentitySource::Asked && found.device != identity.device;
+        if is_other && is_complete && may_repeat && found.device.is_some() {
+            (identity, may_repeat) = (found, false);
+            continue;
+        }
+        return Ok(VerifyOutcome {
+            path: request.path.clone(),
+            size_bytes: reader.size(),
+            identity,
+            unit,
+            is_direct: reader.is_direct(),
+            is_complete,
+            done_bytes,
+            survey,
+            unreadable,
+        });
+    }
+}
+
+/// A target that is only read is never made or extended.
+pub(super) fn never_written() -> WritePolicy {
+    WritePolicy { never_create: true, ..WritePolicy::default() }
+}
+
+/// One reading of all of a target.
+struct Pass<'a> {
+    reader: &'a TargetReader,
+    rules: SurveyRules,
+    stop: &'a StopFlag,
+}
+
+/// What a thread made of a piece.
+struct JudgedPiece {
+    range: Range<u64>,
+    piece: PieceSurvey,
+    unread: Vec<Range<u64>>,
+}
+
+impl Pass<'_> {
+    /// Bytes of a piece: whole units.
+    fn piece_bytes(&self) -> u64 {
+        let unit = self.rules.unit.bytes();
+        // Direct I/O begins at multiples of the device's block.
+        let unit = if unit.is_multiple_of(4096) { unit } else { unit * 8 };
+        GRAIN / unit.min(GRAIN) * unit
+    }
+
+    /// The pieces of the parts with data, in order. They begin at multiples of their length, so that units are whole.
+    fn pieces(&self, ranges: &[Range<u64>]) -> impl Iterator<Item = Range<u64>> {
+        let (bytes, size) = (self.piece_bytes(), self.reader.size());
+        let mut next = 0;
+        ranges.iter().flat_map(move |range| {
+            let first = (range.start / bytes * bytes).max(next);
+            let end = range.end.next_multiple_of(bytes).min(size).max(first);
+            next = end;
+            (first..end).step_by(usize::try_from(bytes).unwrap_or(usize::MAX)).map(move |at| at..(at + bytes).min(size))
+        })
+    }
+
+    /// Threads read every so manieth piece each, and one after the other is asked for its next: so the pieces come in order, and
+    /// none waits for long.
+    fn over(&self, ranges: &[Range<u64>], progress: &mut dyn FnMut(u64, u64)) -> (TargetSurvey, Vec<Range<u64>>, u64) {
+        let mut total = Sum::default();
+        std::thread::scope(|scope| {
+            let (mut results, mut others) = (Vec::new(), Vec::new());
+            for thread in 0..THREADS {
+                let (sender, receiver) = sync_channel(WAITING);
+                let work = move || self.work(ranges, thread, &sender);
+                let started = std::thread::Builder::new().name("verify".to_string()).spawn_scoped(scope, work);
+                others.push(started.is_err().then_some(thread));
+                results.push(receiver);
+            }
+            self.collect(&results, ranges, &others, &mut total, progress);
+        });
+        let size = self.reader.size();
+        if !total.is_stopped {
+            total.hole(size);
+        }
+        progress(total.done, size);
+        (total.survey, total.unreadable, total.done)
+    }
+
+    fn work(&self, ranges: &[Range<u64>], thread: usize, sender: &SyncSender<JudgedPiece>) {
+        let mut buffer = AlignedBuffer::new(usize::try_from(self.piece_bytes()).unwrap_or(usize::MAX));
+        for range in self.pieces(ranges).skip(thread).step_by(THREADS) {
+            if self.stop.is_requested() || sender.send(self.judge(&mut buffer, range)).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn judge(&self, buffer: &mut AlignedBuffer, range: Range<u64>) -> JudgedPiece {
+        let bytes = buffer.bytes();
+        let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX).min(bytes.len());
+        let unread = self.reader.read(bytes, range.start, length);
+        let piece = look(&bytes[..length], range.start, &unread, &self.rules);
+        JudgedPiece { range, piece, unread }
+    }
+
+    /// Adds the pieces up in order; those of a thread that the system did not give are judged here.
+    fn collect(
+        &self,
+        results: &[Receiver<JudgedPiece>],
+        ranges: &[Range<u64>],
+        missing: &[Option<usize>],
+        total: &mut Sum,
+        progress: &mut dyn FnMut(u64, u64),
+    ) {
+        let mut own = None;
+        for (at, range) in self.pieces(ranges).enumerate() {
+            let thread = at % THREADS;
+            let judged = if missing.get(thread).is_some_and(Option::is_some) {
+                let bytes = usize::try_from(self.piece_bytes()).unwrap_or(usize::MAX);
+                let buffer = own.get_or_insert_with(|| AlignedBuffer::new(bytes));
+                (!self.stop.is_requested()).then(|| self.judge(buffer, range))
+            } else {
+                results.get(thread).and_then(|receiver| receiver.recv().ok())
+            };
+            let Some(judged) = judged else {
+                total.is_stopped = true;
+                return;
+            };
+            total.add(judged);
+            progress(total.done, self.reader.size());
+        }
+    }
+}
+
+/// What is added up.
+#[derive(Default)]
+struct Sum {
+    survey: TargetSurvey,
+    unreadable: Vec<Range<u64>>,
+    done: u64,
+    is_stopped: bool,
+}
+
+impl Sum {
+    /// All up to here is a hole.
+    fn hole(&mut self, until: u64) {
+        let bytes = until.saturating_sub(self.done);
+        self.survey.add_area(TargetArea { address: self.done, bytes, kind: AreaKind::Hole });
+        self.done = self.done.max(until);
+    }
+
+    fn add(&mut self, judged: JudgedPiece) {
+        self.hole(judged.range.start);
+        self.survey.add(judged.piece);
+        self.done = judged.range.end;
+        for range in judged.unread {
+            let has_room = self.unreadable.len() < UNREADABLE_KEPT;
+            match self.unreadable.last_mut() {
+                Some(last) if last.end == range.start => last.end = range.end,
+                _ if has_room => self.unreadable.push(range),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The file name of a path, for messages.
+pub(super) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
