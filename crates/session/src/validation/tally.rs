@@ -14,7 +14,8 @@ use stamp::DamageClass;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use validation::{
-    BlockState, Cause, CheckCounts, Damage, DamageGroup, DamageRange, Judgement, TargetValidation, Validation,
+    BlockState, CheckCounts, Damage, DamageCause, DamageGroup, DamageOverview, DamageRange, TargetValidation,
+    Validation,
 };
 
 /// Damaged blocks of a run that are told in full while it lasts.
@@ -234,7 +235,7 @@ impl Verdict {
         };
         let is_whole = swept.is_ok_and(|coverage| coverage.swept >= coverage.known);
         let held = |target: usize, address: u64| validation.target(target)?.right_version(address);
-        let judgement = if damaged > 0 { validation.reports.judge(held) } else { Judgement::default() };
+        let judgement = if damaged > 0 { validation.reports.judge(held) } else { DamageOverview::default() };
         let found = match damaged {
             0 if is_nothing => "nothing was proved".to_string(),
             0 if is_whole => "no byte was lost".to_string(),
@@ -249,7 +250,7 @@ impl Verdict {
 }
 
 /// How many blocks of which class.
-fn counted(judgement: &Judgement) -> String {
+fn counted(judgement: &DamageOverview) -> String {
     let mut counts: BTreeMap<DamageClass, u64> = judgement.beyond.clone();
     for group in &judgement.groups {
         *counts.entry(group.class).or_default() += group.blocks;
@@ -261,8 +262,8 @@ fn counted(judgement: &Judgement) -> String {
 /// Where it happened, and whose data was there.
 fn group_sentence(plan: &Plan, group: &DamageGroup) -> String {
     let cause = match group.cause {
-        Some(Cause::Run(run)) => format!(" (run {run:016x})"),
-        Some(Cause::Device(device)) => format!(" (target {device:016x})"),
+        Some(DamageCause::Run(run)) => format!(" (run {run:016x})"),
+        Some(DamageCause::Device(device)) => format!(" (target {device:016x})"),
         None => String::new(),
     };
     let places: Vec<String> = group.ranges.iter().take(ADDRESSES).map(range_text).collect();
