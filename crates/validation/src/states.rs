@@ -67,7 +67,6 @@ impl BlockState {
         let all = END - FIRST;
         match self {
             Self::Known(version) => FIRST + (version - FIRST + 1) % all,
-            #[expect(clippy::cast_possible_truncation, reason = "below 4096")]
             Self::AtLeast(version) => FIRST + (version - FIRST + 1 + (sequence % 4095) as u16) % all,
             #[expect(clippy::cast_possible_truncation, reason = "below 16,380")]
             Self::Unknown | Self::Trimmed | Self::Damaged => FIRST + (sequence % u64::from(all)) as u16,

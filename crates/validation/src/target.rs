@@ -98,8 +98,8 @@ impl TargetValidation {
     /// Of a target of which nothing is known yet.
     #[must_use]
     pub fn new(rules: TargetRules, reports: Arc<Reports>) -> Self {
-        let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let wall_base_s = wall.as_secs().saturating_sub(clock::now_ns() / 1_000_000_000);
+        let wall_s = u64::try_from(clock::wall_ns() / 1_000_000_000).unwrap_or(0);
+        let wall_base_s = wall_s.saturating_sub(clock::now_ns() / 1_000_000_000);
         let blocks = rules.size_bytes / rules.block_bytes.max(1);
         Self {
             writer: BlockWriter::new(rules.compress_ratio),
