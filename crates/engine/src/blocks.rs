@@ -71,7 +71,8 @@ pub(crate) struct BlockLane {
 }
 
 impl BlockLane {
-    /// The next one whose blocks are no other operation's.
+    /// The next one; where data is proved, one whose blocks are no other operation's.
+    #[inline(never)]
     fn choose_free(&mut self, held: HeldKinds) -> Option<Operation> {
         let Self { operations, cached, checks, .. } = self;
         let mut next = || {
@@ -92,10 +93,7 @@ impl Lanes for Vec<BlockLane> {
     #[inline]
     fn choose(&mut self, lane: usize) -> Option<Operation> {
         let lane = &mut self[lane];
-        match &mut lane.checks {
-            None => lane.operations.next(),
-            Some(checks) => checks.choose(HeldKinds::default(), || lane.operations.next()),
-        }
+        if lane.checks.is_none() { lane.operations.next() } else { lane.choose_free(HeldKinds::default()) }
     }
 
     #[inline]
@@ -105,7 +103,14 @@ impl Lanes for Vec<BlockLane> {
             lane.operations.begin_anew();
             lane.cached.iter().for_each(Cached::begin_pass);
         }
-        lane.choose_free(held)
+        if lane.checks.is_some() {
+            return lane.choose_free(held);
+        }
+        let operation = lane.operations.next_but(held);
+        if lane.operations.has_rewound() {
+            lane.cached.iter().for_each(Cached::rewind);
+        }
+        operation
     }
 
     #[cold]
@@ -193,8 +198,7 @@ impl RingWork for Blocks {
             self.chosen[slot as usize] = chooser.and_then(|chooser| chooser.next(operation.op, operation.bytes));
         }
         if self.checks.is_some() && self.has_steps(issue) {
-            let is_held = lanes.holds(issue);
-            return self.begin_checked(slot, issue, memory, is_held);
+            return self.begin_checked(lanes, slot, issue, memory);
         }
         let address = match operation.op {
             OperationKind::Write => {
@@ -270,12 +274,15 @@ impl Blocks {
     }
 
     /// The first entry of an operation whose data is proved.
-    fn begin_checked(&mut self, slot: u32, issue: &Issue, memory: &mut IoBuffers, is_held: bool) -> Entry {
+    #[inline(never)]
+    fn begin_checked(&mut self, lanes: &mut Vec<BlockLane>, slot: u32, issue: &Issue, memory: &mut IoBuffers) -> Entry {
+        let is_held = lanes.holds(issue);
         let next = self.step(slot, issue, memory, |checks, at| checks.begin(at, is_held));
         self.next_entry(slot, issue, memory, next).unwrap_or_else(Entry::pause)
     }
 
     /// An entry of an operation whose data is proved came back.
+    #[inline(never)]
     fn completed_checked(
         &mut self,
         slot: u32,
@@ -308,7 +315,7 @@ impl Blocks {
     }
 
     /// The entry of a step; `None`: a moment is waited.
-    #[inline]
+    #[inline(never)]
     fn next_entry(&self, slot: u32, issue: &Issue, memory: &mut IoBuffers, next: NextStep) -> Option<Entry> {
         let operation = match next {
             NextStep::Own => issue.operation,

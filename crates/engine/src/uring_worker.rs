@@ -56,10 +56,12 @@ impl InFlight {
     /// It ends. Gives when it was submitted, later by what came behind its own time, which is no service.
     #[inline]
     fn ends(&mut self, now_ns: u64) -> u64 {
-        match std::mem::take(&mut self.over_ns) {
-            0 => self.submitted_ns,
-            over_ns => self.submitted_ns + now_ns.saturating_sub(over_ns),
-        }
+        if self.over_ns == 0 { self.submitted_ns } else { self.ends_late(now_ns) }
+    }
+
+    #[cold]
+    fn ends_late(&mut self, now_ns: u64) -> u64 {
+        self.submitted_ns + now_ns.saturating_sub(std::mem::take(&mut self.over_ns))
     }
 }
 
