@@ -111,20 +111,7 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     }
     lines.extend((!plan.trees.is_empty()).then(|| format!("trees ({}):", plan.trees.len())));
     lines.extend(plan.trees.iter().map(dry_run_trees::describe_tree));
-    let settings = departures(
-        &plan.settings,
-        &["start_commands", "end_commands", "seed", "is_data_seeded", "is_seed_fresh", "validation"],
-    );
-    lines.push(format!(
-        "settings: seed {}{}{}{settings}",
-        plan.settings.seed,
-        match (plan.settings.is_data_seeded, plan.settings.is_seed_fresh) {
-            (true, _) => ", also of the data that is written",
-            (_, true) => "; jobs with randrepeat=0 have one of each execution's own",
-            _ => "",
-        },
-        if settings.is_empty() { "" } else { "; " }
-    ));
+    lines.push(describe_settings(plan));
     lines.extend(crate::validation::described(
         plan,
         &findings.iter().map(|finding| finding.size_bytes).collect::<Vec<_>>(),
@@ -170,6 +157,24 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     obstacles.extend(engine::check(plan, &sizes).iter().map(ToString::to_string));
     lines.extend(obstacles.iter().map(|why| format!("cannot run: {why}")));
     DryRun { lines, refused, obstacles, duration_ns, targets: findings }
+}
+
+/// Settings of the whole plan that are not the defaults.
+fn describe_settings(plan: &Plan) -> String {
+    let settings = departures(
+        &plan.settings,
+        &["start_commands", "end_commands", "seed", "is_data_seeded", "is_seed_fresh", "validation"],
+    );
+    format!(
+        "settings: seed {}{}{}{settings}",
+        plan.settings.seed,
+        match (plan.settings.is_data_seeded, plan.settings.is_seed_fresh) {
+            (true, _) => ", also of the data that is written",
+            (_, true) => "; jobs with randrepeat=0 have one of each execution's own",
+            _ => "",
+        },
+        if settings.is_empty() { "" } else { "; " }
+    )
 }
 
 /// Which runs are repeated, until when.
