@@ -69,9 +69,13 @@ pub(crate) fn of_plan(
             wrong.push(refusals::no_block(&target.name));
             continue;
         };
+        let device = device_id(&known_name(&target.path));
+        // What was known before is known in its own blocks, which may be a part of those of this load.
+        let known = journal.and_then(|journal| journal.block_bytes(device));
+        let block_bytes = known.filter(|known| block_bytes.is_multiple_of(*known)).unwrap_or(block_bytes);
         let rules = TargetRules {
             target: index,
-            device: device_id(&known_name(&target.path)),
+            device,
             runs: vec![run],
             size_bytes: target.size_bytes,
             block_bytes,
@@ -137,6 +141,7 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
         true => "at the end everything that was written is read once (in no time below)",
         false => "what was written is not read at the end",
     });
+    what.extend(settings.journal.is_some().then_some("what is written is kept in a journal that outlives a crash"));
     what.extend(settings.checks_unknown.then_some("blocks of which no write is known must be what their stamps say"));
     let mut lines = crate::dry_run_text::folded(&format!("validation: {}", what.join("; ")));
     for (index, (spec, size_bytes)) in plan.targets.iter().zip(sizes).enumerate() {

@@ -13,7 +13,7 @@ impl Life<'_, '_> {
     /// Reads what was written, where that is asked for and makes sense, and tells what was proved.
     pub(super) fn verify(&mut self) -> Result<(), SessionError> {
         let Some(validation) = &self.validation else { return Ok(()) };
-        let swept = match validation.settings.sweeps {
+        let swept = match validation.settings.sweeps || self.only_recovers() {
             false => Err("not read again at the end"),
             true if self.stop.is_requested() => Err("not read again at the end, because the command was interrupted"),
             true if self.is_over() => Err("not read again at the end, because the runs were stopped"),

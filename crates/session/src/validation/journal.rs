@@ -40,6 +40,11 @@ impl FoundJournal {
         Ok(Some(Self { recovered, crash }))
     }
 
+    /// Bytes of the blocks in which it knows a target.
+    pub(super) fn block_bytes(&self, device: u64) -> Option<u64> {
+        Some(self.recovered.target(device)?.block_bytes)
+    }
+
     /// A target whose blocks must be what the journal says.
     ///
     /// # Errors
