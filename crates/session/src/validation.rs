@@ -11,7 +11,6 @@ mod tally;
 mod words;
 
 pub(crate) use journal::{FoundJournal, end as end_journal, keep as keep_journal};
-pub(crate) use refusals::mistakes;
 pub(crate) use sweep::{further_flags, leave_caches, sweep_run};
 pub(crate) use tally::{Coverage, DataTally, Verdict};
 
@@ -32,6 +31,13 @@ use validation::{Reports, TargetRules, TargetValidation, Validation, device_id};
 pub(crate) const VALIDATION_RUN: &str = "validation_run";
 /// In the manifest: of each validated target by its name, the number by which it is known in stamps, and the bytes of a block.
 pub(crate) const VALIDATION_TARGETS: &str = "validation_targets";
+
+/// What stands in the way of the validation that a plan asks for; nothing of a plan without it.
+pub(crate) fn mistakes(plan: &Plan) -> Vec<String> {
+    let mut all = refusals::mistakes(plan);
+    all.extend(journal::mistakes(plan));
+    all
+}
 
 /// Major number of loop devices.
 const LOOP: u32 = 7;
