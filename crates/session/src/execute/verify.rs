@@ -66,8 +66,11 @@ impl Life<'_, '_> {
             Some(Ok(sentence)) => self.spine.note(EventKind::Data, &sentence),
             Some(Err(sentence)) => {
                 self.ending = self.ending.max(CommandEnding::TargetFailed);
-                self.spine.event(EventSeverity::Error, EventKind::Data, None, None, &sentence)?;
-                self.spine.messages.push(sentence);
+                // A run that it has ended has said so.
+                if !self.spine.messages.iter().any(|said| said.ends_with(&sentence)) {
+                    self.spine.event(EventSeverity::Error, EventKind::Data, None, None, &sentence)?;
+                    self.spine.messages.push(sentence);
+                }
                 Ok(())
             }
         }
