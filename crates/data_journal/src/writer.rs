@@ -11,7 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -95,6 +95,7 @@ struct Shared {
 
 #[derive(Debug)]
 struct Inner {
+    directory: PathBuf,
     file: Arc<File>,
     header: SegmentHeader,
     salt: u64,
@@ -176,6 +177,7 @@ impl Journal {
     fn begin(folder: Folder, header: SegmentHeader, options: JournalOptions) -> Result<Self, JournalError> {
         let (file, bytes) = make_segment(&folder, &header)?;
         let inner = Inner {
+            directory: folder.path().to_path_buf(),
             file: Arc::new(file),
             salt: header.salt(),
             header,
@@ -578,8 +580,8 @@ impl Inner {
         self.written = self.counts.records;
         self.buffer.clear();
         if let Err(source) = written {
-            let path = segment_name(self.header.segment);
-            self.fail("write", Path::new(&path), source);
+            let path = self.directory.join(segment_name(self.header.segment));
+            self.fail("write", &path, source);
         }
     }
 

@@ -19,19 +19,19 @@ pub(crate) struct ValidationArgs {
     #[arg(long)]
     pub(crate) verify_after_write: bool,
     /// Keep a journal of what is written in DIR, on another device, which survives a crash (docs/journal.md).
-    #[arg(long, value_name = "DIR")]
-    pub(crate) journal: Option<PathBuf>,
+    #[arg(long = "journal", value_name = "DIR")]
+    pub(crate) data_journal: Option<PathBuf>,
     /// Go on with the journal that is there: what it says must be there is read first, then the load goes on.
-    #[arg(long, requires = "journal")]
+    #[arg(long, requires = "data_journal")]
     pub(crate) recover: bool,
     /// Only read what the journal says must be there, and write nothing.
-    #[arg(long, requires = "journal")]
+    #[arg(long, requires = "data_journal")]
     pub(crate) recover_only: bool,
     /// Power was cut, although this machine was not started again: what was not flushed may be lost.
-    #[arg(long, requires = "journal")]
+    #[arg(long)]
     pub(crate) after_crash: bool,
     /// The journal may lie on the device that it is about.
-    #[arg(long, requires = "journal")]
+    #[arg(long)]
     pub(crate) journal_same_device: bool,
 }
 
@@ -92,7 +92,11 @@ impl ValidationArgs {
             return Err(Failure::new(PARAMETERS, message));
         }
         let mode = self.verify.iter().rfind(|word| is_mode(word));
-        let is_wanted = self.verify_before_write || self.verify_after_write || self.journal.is_some();
+        if let Some(journal) = plan.settings.validation.as_mut().and_then(|settings| settings.journal.as_mut()) {
+            journal.after_crash |= self.after_crash;
+            journal.allows_same_device |= self.journal_same_device;
+        }
+        let is_wanted = self.verify_before_write || self.verify_after_write || self.data_journal.is_some();
         if mode.is_none() && !is_wanted {
             return Ok(());
         }
@@ -100,7 +104,7 @@ impl ValidationArgs {
         settings.sweeps = mode.map_or(settings.sweeps, |mode| mode == SWEEP);
         settings.reads_before_write |= self.verify_before_write;
         settings.reads_after_write |= self.verify_after_write;
-        if let Some(directory) = &self.journal {
+        if let Some(directory) = &self.data_journal {
             let journal = settings.journal.get_or_insert_with(JournalSettings::default);
             journal.directory = Some(directory.clone());
             journal.recovers |= self.recover || self.recover_only;

@@ -11,7 +11,6 @@ mod tally;
 mod words;
 
 pub(crate) use journal::{FoundJournal, end as end_journal, keep as keep_journal};
-pub(crate) use refusals::mistakes;
 pub(crate) use sweep::{further_flags, leave_caches, sweep_run};
 pub(crate) use tally::{Coverage, DataTally, Verdict};
 
@@ -32,6 +31,13 @@ use validation::{Reports, TargetRules, TargetValidation, Validation, device_id};
 pub(crate) const VALIDATION_RUN: &str = "validation_run";
 /// In the manifest: of each validated target by its name, the number by which it is known in stamps, and the bytes of a block.
 pub(crate) const VALIDATION_TARGETS: &str = "validation_targets";
+
+/// What stands in the way of the validation that a plan asks for; nothing of a plan without it.
+pub(crate) fn mistakes(plan: &Plan) -> Vec<String> {
+    let mut all = refusals::mistakes(plan);
+    all.extend(journal::mistakes(plan));
+    all
+}
 
 /// Major number of loop devices.
 const LOOP: u32 = 7;
@@ -69,9 +75,13 @@ pub(crate) fn of_plan(
             wrong.push(refusals::no_block(&target.name));
             continue;
         };
+        let device = device_id(&known_name(&target.path));
+        // What was known before is known in its own blocks, which may be a part of those of this load.
+        let known = journal.and_then(|journal| journal.block_bytes(device));
+        let block_bytes = known.filter(|known| block_bytes.is_multiple_of(*known)).unwrap_or(block_bytes);
         let rules = TargetRules {
             target: index,
-            device: device_id(&known_name(&target.path)),
+            device,
             runs: vec![run],
             size_bytes: target.size_bytes,
             block_bytes,
@@ -137,6 +147,7 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
         true => "at the end everything that was written is read once (in no time below)",
         false => "what was written is not read at the end",
     });
+    what.extend(settings.journal.is_some().then_some("what is written is kept in a journal that outlives a crash"));
     what.extend(settings.checks_unknown.then_some("blocks of which no write is known must be what their stamps say"));
     let mut lines = crate::dry_run_text::folded(&format!("validation: {}", what.join("; ")));
     for (index, (spec, size_bytes)) in plan.targets.iter().zip(sizes).enumerate() {

@@ -38,7 +38,10 @@ fn a_journal_outlives_its_command() {
     said("no byte was lost");
     // A block that is gone since then is found, and nothing else.
     let file = std::fs::File::options().write(true).open(&target).unwrap();
+    let modified = file.metadata().unwrap().modified().unwrap();
     file.write_all_at(&[0; 8192], 16384).unwrap();
+    // Otherwise it is another program's file now.
+    file.set_modified(modified).unwrap();
     let output = run(&scratch, "five", &text, &journal, &["--recover-only"]).expect_code(4);
     assert!(output.stderr.contains("1 block is damaged: 1 zeroes"), "{}", output.stderr);
     let errors = scratch.table("five", "data_error");

@@ -13,7 +13,7 @@ impl Life<'_, '_> {
     /// Reads what was written, where that is asked for and makes sense, and tells what was proved.
     pub(super) fn verify(&mut self) -> Result<(), SessionError> {
         let Some(validation) = &self.validation else { return Ok(()) };
-        let swept = match validation.settings.sweeps {
+        let swept = match validation.settings.sweeps || self.only_recovers() {
             false => Err("not read again at the end"),
             true if self.stop.is_requested() => Err("not read again at the end, because the command was interrupted"),
             true if self.is_over() => Err("not read again at the end, because the runs were stopped"),
@@ -66,8 +66,11 @@ impl Life<'_, '_> {
             Some(Ok(sentence)) => self.spine.note(EventKind::Data, &sentence),
             Some(Err(sentence)) => {
                 self.ending = self.ending.max(CommandEnding::TargetFailed);
-                self.spine.event(EventSeverity::Error, EventKind::Data, None, None, &sentence)?;
-                self.spine.messages.push(sentence);
+                // A run that it has ended has said so.
+                if !self.spine.messages.iter().any(|said| said.ends_with(&sentence)) {
+                    self.spine.event(EventSeverity::Error, EventKind::Data, None, None, &sentence)?;
+                    self.spine.messages.push(sentence);
+                }
                 Ok(())
             }
         }

@@ -40,6 +40,11 @@ impl FoundJournal {
         Ok(Some(Self { recovered, crash }))
     }
 
+    /// Bytes of the blocks in which it knows a target.
+    pub(super) fn block_bytes(&self, device: u64) -> Option<u64> {
+        Some(self.recovered.target(device)?.block_bytes)
+    }
+
     /// A target whose blocks must be what the journal says.
     ///
     /// # Errors
@@ -81,8 +86,11 @@ pub(super) fn attach(
     let settings = plan.settings.validation.as_ref().and_then(|settings| settings.journal.as_ref());
     let Some(settings) = settings.filter(|settings| !settings.recovers_only) else { return Ok(targets) };
     let directory = directory(settings, recording);
-    if !settings.allows_same_device {
-        refuse_same_device(&directory, &targets, opened)?;
+    let used =
+        targets.iter().zip(opened).filter(|(target, _)| target.is_some()).filter_map(|(_, opened)| opened.as_ref());
+    let mistakes = same_device(settings, &directory, used.map(|opened| (opened.name.as_str(), opened.path.as_path())));
+    if !mistakes.is_empty() {
+        return Err(SessionError::Validation(mistakes));
     }
     let uses = |index: usize| {
         let workloads = plan.runs.iter().flat_map(|run| &run.workloads);
@@ -117,26 +125,40 @@ pub(super) fn attach(
     Ok(targets.into_iter().map(|target| target.map(&mut with)).collect())
 }
 
-fn refuse_same_device(
+/// Sentences about targets, by name and path, that lie on a disk on which the journal would lie, unless it may.
+fn same_device<'a>(
+    settings: &JournalSettings,
     directory: &Path,
-    targets: &[Option<TargetValidation>],
-    opened: &[Option<OpenTarget>],
-) -> Result<(), SessionError> {
-    let mut all = Vec::new();
-    for (_, target) in targets.iter().zip(opened).filter(|(target, _)| target.is_some()) {
-        let Some(target) = target else { continue };
-        match common_device(directory, &target.path) {
-            Ok(Some(disk)) => all.push(format!(
-                "the journal {} would lie on {disk}, as {} does: a power cut could damage both, and its writes would be part of the load; \
-                 name a directory on another device (--journal), or say that it may (--journal-same-device)",
-                directory.display(),
-                target.name
-            )),
-            Ok(None) => {}
-            Err(error) => all.push(format!("cannot see on what {} and {} lie: {error}", directory.display(), target.name)),
-        }
+    targets: impl Iterator<Item = (&'a str, &'a Path)>,
+) -> Vec<String> {
+    if settings.allows_same_device || settings.recovers_only {
+        return Vec::new();
     }
-    if all.is_empty() { Ok(()) } else { Err(SessionError::Validation(all)) }
+    let journal = directory.display();
+    let sentence = |(name, path): (&str, &Path)| match common_device(directory, path) {
+        Ok(Some(disk)) => Some(format!(
+            "the journal {journal} would lie on {disk}, as {name} does: a power cut could damage both, and its writes would be part of \
+             the load; name a directory on another device (--journal), or say that it may (--journal-same-device)"
+        )),
+        Ok(None) => None,
+        // Not made yet: looked at again when it is.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => Some(format!("cannot see on what {journal} and {name} lie: {error}")),
+    };
+    targets.filter_map(sentence).collect()
+}
+
+/// The same before anything is opened, where it is known already.
+pub(super) fn mistakes(plan: &Plan) -> Vec<String> {
+    let settings = plan.settings.validation.as_ref().and_then(|settings| settings.journal.as_ref());
+    let Some((settings, directory)) = settings.and_then(|settings| Some((settings, settings.directory.as_ref()?)))
+    else {
+        return Vec::new();
+    };
+    let uses = |index: usize| plan.runs.iter().flat_map(|run| &run.workloads).any(|load| load.targets.contains(&index));
+    let targets =
+        plan.targets.iter().enumerate().filter(|(index, spec)| uses(*index) && !spec.path.as_os_str().is_empty());
+    same_device(settings, directory, targets.map(|(_, spec)| (spec.name.as_str(), spec.path.as_path())))
 }
 
 /// Looks after the journal, once in a while: makes a checkpoint where it has grown enough, and flushes targets for it.

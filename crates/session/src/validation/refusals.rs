@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// What stands in the way of the validation that a plan asks for; nothing of a plan without it.
-pub(crate) fn mistakes(plan: &Plan) -> Vec<String> {
+pub(super) fn mistakes(plan: &Plan) -> Vec<String> {
     if plan.settings.validation.is_none() {
         return Vec::new();
     }
