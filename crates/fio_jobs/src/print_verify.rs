@@ -75,7 +75,9 @@ pub(crate) fn unsaid(plan: &Plan, is_printed: bool, unsaid: &mut Vec<String>) {
         unsaid.push("the number of errors that ends a run (data_errors)".to_string());
     }
     if !settings.checks_unknown && !has_mixed(plan) && is_alone(plan) {
-        unsaid.push("that files are read as they are, and never filled before (verify of some jobs that read)".to_string());
+        unsaid.push(
+            "that files are read as they are, and never filled before (verify of some jobs that read)".to_string(),
+        );
     }
     if !is_printed {
         unsaid.push("data validation (verify): no job writes, or reads what an earlier run wrote".to_string());
