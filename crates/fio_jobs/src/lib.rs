@@ -25,6 +25,7 @@ mod to_plan;
 mod unsupported;
 mod value;
 mod verify;
+mod verify_options;
 mod words;
 mod words_out;
 

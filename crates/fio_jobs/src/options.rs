@@ -7,7 +7,7 @@ use crate::replay_options::{ReplayOptions, kinds};
 use crate::source::Line;
 use crate::unsupported;
 use crate::value::{Amount, MICROSECOND_NS, PerOp, Units, names, per_op};
-use crate::verify::{self, VerifyOptions};
+use crate::verify_options::VerifyOptions;
 use crate::words::{
     PrioritySplit, ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes,
     percent, priority_split, range_of, split, steady, switch, turn, unquoted, zones_of,
@@ -729,10 +729,22 @@ impl Options {
 }
 
 impl Options {
+    /// Does the job check data? Where nothing is done there is nothing to check.
+    pub(crate) fn is_checked(&self) -> bool {
+        // As in fio, a pattern of its own is reason enough.
+        let by_pattern = self.spans.contains_key("verify_pattern") && !self.spans.contains_key("verify");
+        (self.verify.is_on || by_pattern) && !self.null && self.entries.is_none()
+    }
+
+    /// Does it check what another execution wrote? Then nothing may be written over it before, not even into holes.
+    fn is_of_earlier(&self) -> bool {
+        self.pattern == Pattern::Read && self.is_checked()
+    }
+
     /// How a file is extended that is shorter than the job needs: what is read, or written over, is written before.
     pub(crate) fn layout(&self) -> LayoutKind {
         let [reads, writes, _] = self.pattern.ops();
-        if verify::is_of_earlier(self) {
+        if self.is_of_earlier() {
             LayoutKind::Sparse
         } else if reads || (writes && (self.overwrite || self.mapped)) {
             LayoutKind::Filled

@@ -565,7 +565,7 @@ impl Under<'_, '_> {
     fn has_too_much_damage(&self) -> bool {
         let RunContext { validation, sweeps, .. } = *self.context;
         let found = self.data.found(validation);
-        found > 0 && !sweeps && self.context.errors_max().is_some_and(|most| found > most)
+        found > 0 && !sweeps && self.context.damage_max().is_some_and(|most| found > most)
     }
 
     /// Errors and the monitor file, looked at once per interval.

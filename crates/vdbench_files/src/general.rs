@@ -3,7 +3,7 @@
 use crate::param::{Param, Text};
 use crate::shared::{self, DedupParams};
 use crate::statement::{self, Statement};
-use crate::validation;
+use crate::validation::{self, Asked};
 use crate::value::{self, Unit};
 use parameter_text::{Diagnostic, ReadingContext};
 use plan::{HistogramEdges, Objective, PlanSettings, RunRepeat, TextSpan};
@@ -64,8 +64,8 @@ impl General {
                 (self.pattern, self.pattern_span) = (shared::path(context, name, param), Some(param.span));
             }
             "data_errors" => self.data_errors(context, param),
-            "validate" => validation::validate(context, self, param),
-            "journal" => validation::journal(context, self, param),
+            "validate" => validation::validate(context, &mut self.validation(), param),
+            "journal" => validation::journal(context, &mut self.validation(), param),
             "fail_if" => self.objectives.extend(shared::objectives(param)),
             "monitor" => self.settings.monitor = shared::path(context, name, param),
             "histogram" => self.histogram(context, param),
@@ -76,6 +76,10 @@ impl General {
             _ if name.starts_with("dedup") => self.dedup.set(context, name, param),
             _ => self.set_plain(context, name, param),
         }
+    }
+
+    fn validation(&mut self) -> Asked<'_> {
+        Asked { settings: &mut self.settings.validation, span: &mut self.validation_span }
     }
 
     /// Those that fill one field of the settings.

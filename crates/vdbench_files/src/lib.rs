@@ -190,8 +190,16 @@ fn read_plan(
     if let Some(name) = options.restart.as_deref() {
         restart(context, name, &mut runs);
     }
-    let validated = Validated { storages: &storages, systems: &systems, definitions: &definitions, runs: &runs };
-    validation::finish(context, &mut general, &validated);
+    let validated = Validated {
+        span: general.validation_span,
+        pattern_span: general.pattern_span,
+        dedup: &general.dedup,
+        storages: &storages,
+        systems: &systems,
+        definitions: &definitions,
+        runs: &runs,
+    };
+    validation::finish(context, &mut general.settings.validation, &validated);
     let trees = systems.iter().map(|system| tree(system, general.makes_parents)).collect();
     Plan { targets, trees, runs, settings: general.settings, objectives: general.objectives, ..Plan::default() }
 }

@@ -1,7 +1,6 @@
 //! Data validation: `validate=`, `journal=`, the flags `-v` and `-j`, and what does not go together with them.
 
 use crate::file_systems::FileSystem;
-use crate::general::General;
 use crate::param::Param;
 use crate::run::Definition;
 use crate::shared::DedupParams;
@@ -80,7 +79,7 @@ fn mute(letter: char) -> &'static str {
 }
 
 /// `validate=`.
-pub(crate) fn validate(context: &mut ReadingContext, general: &mut General, param: &Param) {
+pub(crate) fn validate(context: &mut ReadingContext, asked: &mut Asked<'_>, param: &Param) {
     const WORDS: [&str; 8] = [
         "yes",
         "no",
@@ -104,10 +103,10 @@ pub(crate) fn validate(context: &mut ReadingContext, general: &mut General, para
     }
     // Wherever it stands, it wins.
     if words.iter().any(|(word, _)| *word == "no") {
-        general.settings.validation = None;
+        *asked.settings = None;
         return;
     }
-    let settings = asked(general, param.key_span);
+    let settings = asked.settings_at(param.key_span);
     for (word, span) in words {
         let why = match word {
             "read_after_write" => {
@@ -132,9 +131,9 @@ pub(crate) fn validate(context: &mut ReadingContext, general: &mut General, para
 }
 
 /// `journal=` of the general parameters; without more it validates as well.
-pub(crate) fn journal(context: &mut ReadingContext, general: &mut General, param: &Param) {
+pub(crate) fn journal(context: &mut ReadingContext, asked: &mut Asked<'_>, param: &Param) {
     const WORDS: [&str; 8] = ["yes", "no", "recover", "only", "noflush", "maponly", "skip_read_all", "ignore_pending"];
-    let mut own = general.settings.validation.as_ref().and_then(|one| one.journal.clone()).unwrap_or_default();
+    let mut own = asked.settings.as_ref().and_then(|one| one.journal.clone()).unwrap_or_default();
     for text in &param.values {
         // max=size is cut in two where it stands in a list.
         if let Some(size) = text.text.strip_prefix("max=") {
@@ -146,7 +145,7 @@ pub(crate) fn journal(context: &mut ReadingContext, general: &mut General, param
         }
         let letter = match value::word(context, "journal", text, &WORDS) {
             Some("no") => {
-                general.settings.validation.iter_mut().for_each(|settings| settings.journal = None);
+                asked.settings.iter_mut().for_each(|settings| settings.journal = None);
                 return;
             }
             Some("recover") => {
@@ -172,17 +171,30 @@ pub(crate) fn journal(context: &mut ReadingContext, general: &mut General, param
             found.help("write journal=(recover,only): what the journal says is checked, and nothing else is done"),
         );
     }
-    asked(general, param.key_span).journal = Some(own);
+    asked.settings_at(param.key_span).journal = Some(own);
 }
 
-/// The settings, which this parameter asks for.
-fn asked(general: &mut General, span: TextSpan) -> &mut ValidationSettings {
-    general.validation_span = general.validation_span.or(Some(span));
-    general.settings.validation.get_or_insert_with(as_usual)
+/// What was asked for so far.
+pub(crate) struct Asked<'a> {
+    pub(crate) settings: &'a mut Option<ValidationSettings>,
+    /// Where it was asked for first; `None`: by a flag, or not at all.
+    pub(crate) span: &'a mut Option<TextSpan>,
+}
+
+impl Asked<'_> {
+    /// The settings, which a parameter asks for.
+    fn settings_at(&mut self, span: TextSpan) -> &mut ValidationSettings {
+        *self.span = self.span.or(Some(span));
+        self.settings.get_or_insert_with(as_usual)
+    }
 }
 
 /// What there is to be validated.
 pub(crate) struct Validated<'a> {
+    /// Where validation was asked for; `None`: by a flag.
+    pub(crate) span: Option<TextSpan>,
+    pub(crate) pattern_span: Option<TextSpan>,
+    pub(crate) dedup: &'a DedupParams,
     pub(crate) storages: &'a [Storage],
     pub(crate) systems: &'a [FileSystem],
     pub(crate) definitions: &'a [Definition],
@@ -190,11 +202,9 @@ pub(crate) struct Validated<'a> {
 }
 
 /// Says what does not go together with validation, and takes the place of the journal from `sd=`.
-pub(crate) fn finish(context: &mut ReadingContext, general: &mut General, all: &Validated<'_>) {
-    if general.settings.validation.is_none() {
-        return;
-    }
-    if let Some(span) = general.pattern_span {
+pub(crate) fn finish(context: &mut ReadingContext, settings: &mut Option<ValidationSettings>, all: &Validated<'_>) {
+    let Some(settings) = settings else { return };
+    if let Some(span) = all.pattern_span {
         let found = Diagnostic::error("conflict", span, "pattern= and data validation exclude each other");
         context.push(found.help("every sector has a stamp, and data that follow from it; take one of the two out"));
     }
@@ -205,24 +215,23 @@ pub(crate) fn finish(context: &mut ReadingContext, general: &mut General, all: &
     }
     let of_storages = all.storages.iter().map(|storage| &storage.dedup);
     let doubles = |dedup: &DedupParams| dedup.span.filter(|_| dedup.ratio.is_some_and(|ratio| ratio > 1.0));
-    if let Some(span) = of_storages.chain([&general.dedup]).find_map(doubles) {
+    if let Some(span) = of_storages.chain([all.dedup]).find_map(doubles) {
         context.unsupported(span, "data validation of duplicates (dedupratio=) is not built yet");
     }
     if let Some(system) = all.systems.first() {
-        let span = general.validation_span.unwrap_or(system.span);
+        let span = all.span.unwrap_or(system.span);
         context.unsupported(span, "data validation of files in trees (fsd=) is not built yet");
     }
     if let Some(run) = all.runs.iter().find(|run| run.workloads.iter().any(|one| one.replay.is_some())) {
         context.unsupported(run.span, "data validation of a replay is not built yet");
     }
-    place_of_journal(context, general, all.storages);
+    if let Some(journal) = &mut settings.journal {
+        place_of_journal(context, journal, all.storages);
+    }
 }
 
 /// Vdbench has a journal for each target, here there is one.
-fn place_of_journal(context: &mut ReadingContext, general: &mut General, storages: &[Storage]) {
-    let Some(journal) = general.settings.validation.as_mut().and_then(|settings| settings.journal.as_mut()) else {
-        return;
-    };
+fn place_of_journal(context: &mut ReadingContext, journal: &mut JournalSettings, storages: &[Storage]) {
     let mut places = storages.iter().filter_map(|storage| storage.journal.as_ref());
     let Some(first) = places.next() else { return };
     if let Some(other) = places.find(|other| other.text != first.text) {
