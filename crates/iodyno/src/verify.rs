@@ -8,7 +8,6 @@ use quantity::clock;
 use quantity::output::{LinePart, stderr};
 use quantity::text::{format_bytes, format_ns, format_throughput};
 use session::VerifyRequest;
-use std::io::IsTerminal as _;
 
 /// The line of progress changes so often, ns.
 const PROGRESS_NS: u64 = 250_000_000;
@@ -66,7 +65,7 @@ struct ProgressShown {
 impl ProgressShown {
     fn new() -> Self {
         let now = clock::now_ns();
-        Self { is_terminal: std::io::stderr().is_terminal(), begun_ns: now, next_ns: now + PROGRESS_NS }
+        Self { is_terminal: tui::is_error_terminal(), begun_ns: now, next_ns: now + PROGRESS_NS }
     }
 
     fn tell(&mut self, done: u64, all: u64) {

@@ -26,7 +26,7 @@ pub use probe_stacks::StackLines;
 pub use progress::{RunProgress, TreeMaking, progress_line};
 pub use stat::{ComplaintSink, CpuUnit, StatForm, StatLines, StatLook, WallAnchor, unknown_name_message};
 pub use table::{PaintedLine, painted_table, summary_tables, table_lines};
-pub use terminal::{CommandHeader, RunHeader, Terminal, TerminalLook};
+pub use terminal::{CommandHeader, RunHeader, Terminal, TerminalLook, is_error_terminal};
 pub use trace_lines::{trace_header, trace_json, trace_line};
 
 use recording::RecordingError;

@@ -27,6 +27,13 @@ pub struct TerminalLook {
     pub colour: bool,
 }
 
+/// Is standard error a terminal, on which a line can be painted over?
+#[must_use]
+pub fn is_error_terminal() -> bool {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    rustix::termios::isatty(rustix::stdio::stderr()) && !dumb
+}
+
 impl TerminalLook {
     /// Looks at standard output: its width, whether it is a terminal, and `NO_COLOR`.
     pub fn of_stdout() -> Self {
