@@ -4,12 +4,10 @@
 //! the sums of the first three are moved to the end of the sector by a multiplication each.
 #![expect(unsafe_code, reason = "functions for some processors only are called from ones for all")]
 
-use crate::expected::WantedHeads;
+use crate::head::{Head, SECTOR_BYTES, WriteHeads, lay_out};
+use crate::lanes::fill_rows;
 use crate::moves::MOVES;
-use crate::payload::fill_rows;
-use crate::sector::{Head, SECTOR_BYTES};
-use crate::way::lay_out;
-use crate::write::WriteHeads;
+use crate::wanted::WantedHeads;
 use std::arch::x86_64::{_mm_clmulepi64_si128, _mm_crc32_u64, _mm_cvtsi128_si64, _mm_set_epi64x};
 use std::hint::black_box;
 

@@ -5,11 +5,10 @@
 //! ([`MOVES`]), the products are added, and only the sum goes through the instruction for CRC-32C. No product waits for another.
 #![expect(unsafe_code, reason = "functions for some processors only are called from ones for all")]
 
-use crate::expected::WantedHeads;
+use crate::head::{Head, PAYLOAD_WORDS, SECTOR_BYTES, WriteHeads, crc_field};
+use crate::lanes::{LANE_FACTOR, LANE_SEEDS, ROW_BYTES};
 use crate::moves::MOVES;
-use crate::payload::{LANE_FACTOR, LANE_SEEDS, ROW_BYTES};
-use crate::sector::{Head, PAYLOAD_WORDS, SECTOR_BYTES, crc_field};
-use crate::write::WriteHeads;
+use crate::wanted::WantedHeads;
 use std::arch::x86_64::{
     __m512i, _mm_crc32_u64, _mm_cvtsi128_si64, _mm_extract_epi64, _mm_xor_si128, _mm256_castsi256_si128,
     _mm256_extracti128_si256, _mm256_xor_si256, _mm512_add_epi64, _mm512_and_si512, _mm512_castsi512_si256,

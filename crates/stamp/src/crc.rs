@@ -1,6 +1,6 @@
 //! CRC-32C (Castagnoli) of sectors, on any processor.
 
-use crate::sector::SECTOR_BYTES;
+use crate::head::SECTOR_BYTES;
 use crc_fast::{CrcAlgorithm, checksum};
 
 /// Of a sector, whatever its bytes 60 … 64: they count as zero.

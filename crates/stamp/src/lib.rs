@@ -14,12 +14,15 @@ mod damage;
 mod diagnosis;
 mod expected;
 mod explain;
+mod head;
 mod hex;
+mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod moves;
 pub mod payload;
 mod sector;
 mod syndrome;
+mod wanted;
 mod way;
 mod write;
 

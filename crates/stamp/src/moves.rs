@@ -1,6 +1,6 @@
 //! Powers of x modulo the polynomial of CRC-32C, by which parts of a sector are moved to its end.
 
-use crate::sector::SECTOR_BYTES;
+use crate::head::SECTOR_BYTES;
 
 /// The polynomial, its highest power in the lowest bit, as all values here.
 const POLYNOMIAL: u32 = 0x82f6_3b78;

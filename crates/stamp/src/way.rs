@@ -1,10 +1,9 @@
 //! With which instructions of the processor sectors are made and checked.
 
 use crate::crc;
-use crate::expected::WantedHeads;
-use crate::payload::fill_rows;
-use crate::sector::{HEAD_BYTES, Head, PAYLOAD_WORDS, SECTOR_BYTES};
-use crate::write::WriteHeads;
+use crate::head::{Head, SECTOR_BYTES, WriteHeads, lay_out};
+use crate::lanes::fill_rows;
+use crate::wanted::WantedHeads;
 #[cfg(target_arch = "x86_64")]
 use crate::{avx2, avx512};
 use std::sync::LazyLock;
@@ -112,22 +111,6 @@ impl Way {
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512(token) => token.is_right(block, wanted),
         }
-    }
-}
-
-/// The head without checksum, the payload, and the zeroes behind it, in whatever instructions the caller is compiled to.
-#[inline(always)]
-pub(crate) fn lay_out(sector: &mut [u8; SECTOR_BYTES], head: &Head) {
-    let (front, rest) = sector.split_at_mut(HEAD_BYTES);
-    let (front, _) = front.as_chunks_mut::<8>();
-    for (bytes, word) in front.iter_mut().zip(head.words) {
-        *bytes = word.to_le_bytes();
-    }
-    if (head.kept_words as usize) > 0 {
-        fill_rows(rest, head.seed);
-    }
-    if (head.kept_words as usize) < usize::from(PAYLOAD_WORDS) {
-        rest[(head.kept_words as usize) * 8..].fill(0);
     }
 }
 

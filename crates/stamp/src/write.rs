@@ -1,6 +1,8 @@
 //! The data of writes.
 
-use crate::sector::{Head, HeadCommon, SECTOR_BYTES, StampFlags};
+#[cfg(test)]
+use crate::head::kept_words;
+use crate::head::{HeadCommon, StampFlags, UNIT_BYTES, WriteHeads};
 use crate::way::Way;
 
 /// What all sectors of a write have in common.
@@ -28,9 +30,6 @@ pub struct BlockWriter {
     /// Leading bytes of each 4 KiB, heads included, that do not compress.
     kept_bytes: u32,
 }
-
-/// Bytes that a compressor sees as one.
-const UNIT_BYTES: u32 = 4096;
 
 impl BlockWriter {
     /// Data that compresses by `ratio`, as nearly as the heads allow (they do not compress: at most by about 5).
@@ -67,7 +66,7 @@ impl BlockWriter {
         let (sectors, _) = buffer.as_chunks_mut();
         let write_sectors = u32::try_from(sectors.len()).unwrap_or(u32::MAX).clamp(1, 1 << 16);
         let heads = WriteHeads {
-            writer: *self,
+            kept_bytes: self.kept_bytes,
             common,
             address,
             place: 0,
@@ -81,50 +80,8 @@ impl BlockWriter {
     }
 
     /// Of the sector at this address.
-    #[inline(always)]
+    #[cfg(test)]
     pub(crate) fn kept_words(&self, address: u64) -> u8 {
-        let sectors = UNIT_BYTES / 512;
-        // Heads take their part of what is kept; the rest stands in the first sectors of a unit.
-        let rest = self.kept_bytes.saturating_sub(sectors * 64);
-        #[expect(clippy::cast_possible_truncation, reason = "below 8")]
-        let before = (address / 512 % u64::from(sectors)) as u32 * 448;
-        (rest.saturating_sub(before).min(448) / 8) as u8
-    }
-}
-
-/// The heads of a write, one sector after the other.
-pub(crate) struct WriteHeads<'a> {
-    writer: BlockWriter,
-    common: HeadCommon,
-    address: u64,
-    place: u16,
-    write_sectors: u32,
-    block_bytes: u64,
-    next_block: u64,
-    of_block: u16,
-    version: &'a mut dyn FnMut(u64) -> u16,
-}
-
-impl WriteHeads<'_> {
-    /// What they have in common.
-    #[cfg(target_arch = "x86_64")]
-    pub(crate) fn common(&self) -> &HeadCommon {
-        &self.common
-    }
-
-    /// Of the next sector.
-    #[inline(always)]
-    pub(crate) fn next(&mut self) -> Head {
-        let address = self.address;
-        if address >= self.next_block {
-            self.of_block = (self.version)(address);
-            self.next_block = (address - address % self.block_bytes).saturating_add(self.block_bytes);
-        }
-        let kept = self.writer.kept_words(address);
-        let head = self.common.of(kept, self.of_block, address, self.place, self.write_sectors);
-        self.address = address.wrapping_add(SECTOR_BYTES as u64);
-        // A longer write begins to count anew.
-        self.place = self.place.wrapping_add(1);
-        head
+        kept_words(self.kept_bytes, address)
     }
 }

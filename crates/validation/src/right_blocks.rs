@@ -71,7 +71,7 @@ fn checked(blocks: u64, block_bytes: u64, seed: u64) -> u64 {
     target.counts().checked_bytes.load(std::sync::atomic::Ordering::Relaxed) / block_bytes
 }
 
-/// `IODYNO_RIGHT_BLOCKS` says how many; 10^9 take minutes in the profile `release`.
+/// `IODYNO_RIGHT_BLOCKS` says how many; 10^9 take 90 s of processor time in the profile `release`.
 #[test]
 fn of_many_right_blocks_nothing_is_reported() {
     let all = std::env::var("IODYNO_RIGHT_BLOCKS").ok().map_or(1_000_000, |text| text.parse().expect("a number"));
