@@ -233,7 +233,7 @@ const fn all(
     View { id, title, explanation, kind, compute: Compute::All(compute) }
 }
 
-static VIEWS: [View; 42] = [
+static VIEWS: [View; 41] = [
     all(
         "sweep.load_response",
         "Load and response time",
@@ -494,13 +494,6 @@ static VIEWS: [View; 42] = [
         ViewKind::Table,
         |facts| tables::drawing(validated::damage(&facts.data)),
         "Blocks that were not what was written, by what happened to them (docs/validation.md).",
-    ),
-    all(
-        "recording.damaged_blocks",
-        "Damaged blocks",
-        ViewKind::Table,
-        |facts| tables::drawing(validated::blocks(&facts.data)),
-        "The first of them one by one; `iodyno export REC data_error` writes all, with the bytes that differ.",
     ),
     View {
         id: "recording.findings",

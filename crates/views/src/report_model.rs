@@ -39,8 +39,7 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
     let mut facts = RecordingFacts::read(reader, &Selection::default())?;
     let mut runs: Vec<RunModel> = facts.runs.iter().map(|run| run_model(&facts, run)).collect();
     let shown = |view: &&View| {
-        ["recording.objectives", "recording.data_check", "recording.damage", "recording.damaged_blocks"]
-            .contains(&view.id)
+        ["recording.objectives", "recording.data_check", "recording.damage"].contains(&view.id)
             || ["pts.", "sweep.", "command."].iter().any(|family| view.id.starts_with(family))
     };
     let mut of_all: Vec<&View> = views().iter().filter(|view| !view.is_of_a_run()).filter(shown).collect();
@@ -351,8 +350,8 @@ fn measured<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> impl Iterato
         .zip(runs)
         .filter(|(run, model)| {
             let has_failed = model.summary.errors.is_some_and(|errors| errors > 0.0);
-            let is_beside = matches!(run.main_phase(), LoadPhase::Format | LoadPhase::Verify);
-            !is_beside && (model.summary.ops > 0.0 || has_failed)
+            !matches!(run.main_phase(), LoadPhase::Format | LoadPhase::Verify)
+                && (model.summary.ops > 0.0 || has_failed)
         })
         .map(|pair| pair.1)
 }
@@ -360,13 +359,7 @@ fn measured<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> impl Iterato
 /// How many runs only filled the targets, read all at the end, or did nothing, when there are any.
 fn beside(facts: &RecordingFacts, runs: &[RunModel]) -> Option<String> {
     let others = runs.iter().filter(|run| !run.is_of_commands).count() - measured(facts, runs).count();
-    let is_verified = facts.runs.iter().any(|run| run.main_phase() == LoadPhase::Verify);
-    let what = if is_verified {
-        "filled the targets, read all at the end, or did nothing"
-    } else {
-        "filled the targets or did nothing"
-    };
-    (others > 0).then(|| format!("{} that {what}", several(others, "run")))
+    (others > 0).then(|| several(others, "run") + " that filled or verified the targets, or did nothing")
 }
 
 fn fastest<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> Option<&'a RunModel> {

@@ -6,9 +6,6 @@ use recording::{Reader, RecordingError};
 use std::collections::BTreeMap;
 use view::{TableColumn, Tone, Unit, ViewTable};
 
-/// Damaged blocks that are shown one by one.
-const BLOCKS: usize = 200;
-
 /// What data validation has recorded.
 #[derive(Clone, Debug, Default)]
 pub struct ValidatedData {
@@ -127,25 +124,6 @@ pub fn damage(data: &ValidatedData) -> ViewTable {
             TableColumn::text("found", text(&|_, group| group.first.map_or(String::new(), |row| row.found.clone()))),
         ],
         omitted: 0,
-    }
-}
-
-/// Damaged blocks one by one, in the order in which they were found.
-#[must_use]
-pub fn blocks(data: &ValidatedData) -> ViewTable {
-    let rows = data.errors.get(..BLOCKS).unwrap_or(&data.errors);
-    let text = |of: &dyn Fn(&DataError) -> String| rows.iter().map(of).collect::<Vec<String>>();
-    ViewTable {
-        columns: vec![
-            TableColumn::numbers("time", Unit::Seconds, rows.iter().map(|row| Some(row.t_s))),
-            TableColumn::text("run", text(&|row| row.run.clone())),
-            TableColumn::text("target", text(&|row| row.target.to_string())),
-            TableColumn::text("address", text(&|row| format!("{:#x}", row.address))),
-            TableColumn::text("class", text(&|row| row.class.replace('_', " "))),
-            TableColumn::text("expected", text(&|row| row.expected.clone())),
-            TableColumn::text("found", text(&|row| row.found.clone())),
-        ],
-        omitted: data.errors.len() - rows.len(),
     }
 }
 
