@@ -7,8 +7,10 @@
 
 mod groups;
 mod journal;
+mod journaled;
 mod recovered;
 mod reports;
+mod rules;
 mod states;
 mod target;
 mod words;
@@ -16,8 +18,9 @@ mod words;
 pub use groups::{Cause, DamageGroup, DamageRange, JudgedDamage, Judgement, RANGES_MAX};
 pub use journal::{RecoveredStates, TargetJournal};
 pub use reports::{Damage, FoundBy, Reports};
+pub use rules::TargetRules;
 pub use states::{BlockState, BlockStates};
-pub use target::{CheckCounts, ReadOutcome, TargetRules, TargetValidation, WriteHold, device_id};
+pub use target::{CheckCounts, ReadOutcome, TargetValidation, WriteHold, device_id};
 pub use words::{expected_words, found_words, write_words};
 
 use std::sync::Arc;
