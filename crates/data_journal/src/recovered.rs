@@ -174,6 +174,8 @@ struct Pass {
     ends: Vec<bool>,
     damage: Vec<JournalDamage>,
     notes: Vec<String>,
+    /// Segments that are named and not there.
+    missing: Vec<u64>,
     records: u64,
     /// The segment before, and how it ended.
     before: Option<(u64, SegmentEnd)>,
@@ -202,7 +204,7 @@ impl Pass {
         }
         let follows = self.before.as_ref().is_some_and(|(number, _)| Some(*number) == header.previous);
         if !follows && let Some(previous) = header.previous {
-            self.notes.push(format!("segment {previous} is not there"));
+            self.missing.push(previous);
         }
         let is_same = header.of_session > 0 && self.sessions.last().is_some_and(|last| last.run == header.session.run);
         if !is_same {
@@ -250,7 +252,7 @@ impl Pass {
         if is_checkpoint {
             // What came before is superfluous.
             self.has_checkpoint = true;
-            self.notes.retain(|note| !note.ends_with("is not there"));
+            self.missing.clear();
         }
         self.end(segment.number, end);
         Ok(())
@@ -289,6 +291,7 @@ impl Pass {
     fn into_recovered(mut self, path: &Path, (journal, last_segment): (u64, u64), replay: Replay) -> Recovered {
         let session_runs: Vec<u64> = self.sessions.iter().map(|session| session.run).collect();
         let exact_from = self.ends.iter().rposition(|is_over| !is_over).map_or(0, |at| at + 1);
+        self.notes.extend(self.missing.iter().map(|number| format!("segment {number} is not there")));
         let mut targets = Vec::new();
         for (device, replay) in replay.targets {
             if let Some(other) = replay.other_blocks {
