@@ -9,6 +9,7 @@
 //! there ([`Floor`]). What docs/journal.md promises, and what it cannot, is decided here.
 
 mod error;
+mod floor;
 mod header;
 mod place;
 mod reader;
@@ -18,8 +19,9 @@ mod replay;
 mod writer;
 
 pub use error::JournalError;
+pub use floor::Floor;
 pub use header::{Crash, JournalTarget, SessionHeader, boot_id};
 pub use place::common_device;
 pub use reader::JournalDamage;
-pub use recovered::{Floor, Recovered, RecoveredTarget, recover};
+pub use recovered::{Recovered, RecoveredTarget, recover};
 pub use writer::{Journal, JournalCounts, JournalOptions, StateSource};

@@ -4,12 +4,17 @@ use crate::error::JournalError;
 use crate::header::{HEADER_MAX, SegmentHeader};
 use crate::record::{Kind, RECORD_BYTES, Record, crc};
 use output::Folder;
+use rustix::fs::{FlockOperation, flock};
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
+use std::time::Duration;
 
+/// A journal that is held all this time is being written.
+const HELD_LOOKS: u32 = 40;
+const HELD_LOOK: Duration = Duration::from_millis(5);
 /// What the names of segments end with.
 const SUFFIX: &str = ".journal";
 /// Longest list of states behind a record, units of 32 bytes.
@@ -195,4 +200,20 @@ fn behind(record: &Record) -> usize {
         Kind::Packed => (record.count as usize * 2).next_multiple_of(RECORD_BYTES),
         _ => 0,
     }
+}
+
+/// Is the last segment held by a process that writes it? One that is about to end, or to become another program, may hold it for a
+/// moment.
+pub(crate) fn is_held(segment: &Segment) -> bool {
+    let is_held = || {
+        let tried = flock(segment.file(), FlockOperation::NonBlockingLockShared);
+        tried == Err(rustix::io::Errno::WOULDBLOCK)
+    };
+    for _ in 0..HELD_LOOKS {
+        if !is_held() {
+            return false;
+        }
+        std::thread::sleep(HELD_LOOK);
+    }
+    is_held()
 }

@@ -1,8 +1,8 @@
 //! What the records of a journal add up to.
 
+use crate::floor::Floor;
 use crate::header::{Crash, SegmentHeader, SessionHeader};
 use crate::record::{Kind, Record};
-use crate::recovered::Floor;
 use std::collections::{BTreeMap, HashMap};
 
 /// Blocks whose floors lie side by side.

@@ -2,7 +2,7 @@
 
 use crate::error::JournalError;
 use crate::header::{Crash, SegmentHeader, SessionHeader};
-use crate::reader::{Segment, segment_name, segments};
+use crate::reader::{segment_name, segments};
 use crate::record::{Kind, RECORD_BYTES, Record, crc};
 use crate::recovered::Recovered;
 use output::{FileAccess, Folder, OutputError, ReplacePolicy};
@@ -23,8 +23,6 @@ const BATCH_BYTES: usize = 4096;
 const BATCH_TIME: Duration = Duration::from_millis(5);
 /// What is written is made durable at the latest after so long, without a flush.
 const SYNC_NS: u64 = 1_000_000_000;
-/// A journal that is held all this time is being written.
-const HELD_LOOKS: u32 = 40;
 /// Blocks of a part of a checkpoint.
 const PART_BLOCKS: usize = 8192;
 
@@ -620,20 +618,4 @@ fn make_segment(folder: &Folder, header: &SegmentHeader) -> Result<(File, u64), 
     // Held as long as the file is open: whoever recovers sees that it is written.
     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
     Ok((file, bytes.len() as u64))
-}
-
-/// Is the last segment held by a process that writes it? One that is about to end, or to become another program, may hold it for a
-/// moment.
-pub(crate) fn is_held(segment: &Segment) -> bool {
-    let is_held = || {
-        let tried = flock(segment.file(), FlockOperation::NonBlockingLockShared);
-        tried == Err(rustix::io::Errno::WOULDBLOCK)
-    };
-    for _ in 0..HELD_LOOKS {
-        if !is_held() {
-            return false;
-        }
-        std::thread::sleep(BATCH_TIME);
-    }
-    is_held()
 }

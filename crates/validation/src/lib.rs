@@ -9,8 +9,10 @@ mod groups;
 mod held;
 mod injection;
 mod journal;
+mod journaled;
 mod recovered;
 mod reports;
+mod rules;
 mod states;
 mod survey;
 mod target;
@@ -20,12 +22,13 @@ pub use groups::{DamageCause, DamageGroup, DamageOverview, DamageRange, JudgedDa
 pub use injection::{InjectedDamage, InjectionChance, damaged};
 pub use journal::{RecoveredStates, TargetJournal};
 pub use reports::{Damage, FoundBy, Reports};
+pub use rules::TargetRules;
 pub use states::{BlockState, BlockStates};
 pub use survey::{
     AreaKind, DAMAGES_KEPT, PieceSurvey, RunTally, SurveyDamage, SurveyRules, SurveyUnit, TargetArea, TargetSurvey,
     look,
 };
-pub use target::{CheckCounts, ReadOutcome, TargetRules, TargetValidation, WriteHold, device_id};
+pub use target::{CheckCounts, ReadOutcome, TargetValidation, WriteHold, device_id};
 pub use words::{expected_words, found_words, write_words};
 
 use std::sync::Arc;

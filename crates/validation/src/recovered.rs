@@ -1,7 +1,7 @@
 //! What must be found of a target after a crash, block by block, as its journal says.
 
+use crate::rules::TargetRules;
 use crate::states::BlockState;
-use crate::target::TargetRules;
 use data_journal::{Crash, Floor, RecoveredTarget};
 use stamp::{BlockFinding, DamageClass, SECTOR_BYTES, SectorStamp, Version, is_intact};
 use std::collections::HashMap;

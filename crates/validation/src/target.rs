@@ -3,10 +3,11 @@
 use crate::journal::{RecoveredStates, TargetJournal};
 use crate::recovered::Floors;
 use crate::reports::{Damage, FoundBy, Reports};
+use crate::rules::TargetRules;
 use crate::states::{BlockState, BlockStates};
 use data_journal::Floor;
 use quantity::clock;
-use stamp::{BlockWriter, Expected, Reading, StampFlags, Version, WriteStamp, examine, is_right};
+use stamp::{BlockWriter, Expected, Reading, Version, WriteStamp, examine, is_right};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -15,29 +16,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 pub fn device_id(name: &str) -> u64 {
     let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     stamp::payload::scatter(name.bytes().fold(0xcbf2_9ce4_8422_2325, hash))
-}
-
-/// How a target is validated.
-#[derive(Clone, Debug)]
-pub struct TargetRules {
-    /// Index in the plan.
-    pub target: usize,
-    /// [`device_id`] of its name.
-    pub device: u64,
-    /// Executions whose data may be there; this one first.
-    pub runs: Vec<u64>,
-    /// Bytes of the target.
-    pub size_bytes: u64,
-    /// Bytes of a block: a multiple of 512 of which all transfers and their addresses are multiples.
-    pub block_bytes: u64,
-    /// Ratio by which its data are to compress.
-    pub compress_ratio: f64,
-    /// What is in the stamps of all its writes.
-    pub flags: StampFlags,
-    /// Trimmed blocks read as zeroes; otherwise anything may be found there.
-    pub trims_read_zero: bool,
-    /// Blocks of which nothing is known must be what their stamps say; otherwise they are only counted.
-    pub checks_unknown: bool,
 }
 
 /// A write under way, on blocks that it has taken.
