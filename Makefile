@@ -134,7 +134,7 @@ soak: deps-test
 
 # Long fuzzing, and the property tests with seeds that CI does not take.
 fuzz:
-	for seed in $$(seq 1 20); do PROPTEST_RNG_SEED=$$(date +%N) cargo test --release --locked -p params -p plan -p quantity -p recording -p import -p tool_output -p trace --tests || exit; done
+	for seed in $$(seq 1 20); do PROPTEST_RNG_SEED=$$(date +%N) cargo test --release --locked -p params -p plan -p quantity -p recording -p import -p tool_output -p trace -p stamp -p validation --tests || exit; done
 	cargo run --release --locked -p params --example fuzz_params -- 10000000
 	cargo run --release --locked -p import --example fuzz_imports -- 2000000
 

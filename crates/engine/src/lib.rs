@@ -51,6 +51,7 @@ mod tree_trial;
 mod uring_memory;
 mod uring_queue;
 mod uring_worker;
+mod validated_lanes;
 mod validating;
 mod waiting;
 mod work;

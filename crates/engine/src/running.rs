@@ -24,7 +24,7 @@ use crate::tree_crew::TreeCrew;
 use crate::uring_worker::Worker;
 use crate::work::Group;
 use crate::work::{RingWork, Work};
-use crate::{EngineError, EngineOptions, ResolvedRate, RunInput, choose, placement, validating};
+use crate::{EngineError, EngineOptions, ResolvedRate, RunInput, choose, placement, validated_lanes, validating};
 use quantity::clock;
 use quantity::histogram::Histogram;
 use std::sync::Arc;
@@ -148,7 +148,7 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
     let mut groups: Vec<Group<Blocks>> = divide(&input, chosen.groups, chosen.is_uring, &statuses)?;
     let mut arrived = Arrived::new(&groups, Budget::new(&input));
     let control = Arc::new(Control::new(options.errors_max));
-    let validated = validating::attach(&input, &mut groups, &control);
+    let validated = validated_lanes::attach(&input, &mut groups, &control);
     let budget = Arc::new(Budget::new(&input));
     let gate = Arc::new(Gate::default());
     let mut teams = Vec::with_capacity(groups.len());
@@ -191,16 +191,7 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
     commands.log.begin(started_ns);
     control.begin(started_ns);
     gate.open(Some(started_ns));
-    let is_open: Vec<bool> = input
-        .run
-        .workloads
-        .iter()
-        .map(|workload| match &workload.job {
-            _ if !workload.load.is_paced() => true,
-            Some(job) => (workload.rate.is_some() || input.rate != ResolvedRate::Max) && is_predictable(job),
-            None => workload.rate.is_some() || input.rate != ResolvedRate::Max,
-        })
-        .collect();
+    let is_open = is_open(&input);
     let description = describe_run(&input, &chosen, &is_open, (workers, commands.len()), &trees);
     let offered = Offered::Scheduled(arrived);
     let ends_ns = budget.end_ns().map(|end_ns| started_ns + end_ns);
@@ -217,6 +208,16 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
         is_open,
         description,
     }))
+}
+
+/// By workload: does it follow a schedule?
+fn is_open(input: &RunInput<'_>) -> Vec<bool> {
+    let each = input.run.workloads.iter().map(|workload| match &workload.job {
+        _ if !workload.load.is_paced() => true,
+        Some(job) => (workload.rate.is_some() || input.rate != ResolvedRate::Max) && is_predictable(job),
+        None => workload.rate.is_some() || input.rate != ResolvedRate::Max,
+    });
+    each.collect()
 }
 
 /// How a run is carried out by so many workers and threads of commands, and why so.

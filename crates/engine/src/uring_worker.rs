@@ -14,9 +14,8 @@ use crate::scheduler::Scheduler;
 use crate::shared::{Control, Status};
 use crate::stats::{Alike, RawIo, Slot};
 use crate::uring_queue::{Entry, Ring};
-use crate::validating::Timing;
 use crate::work::Group;
-use crate::work::{Outcome, RingWork};
+use crate::work::{Outcome, RingWork, Timing};
 use plan::generate::Operation;
 use quantity::clock;
 use std::ops::ControlFlow;
@@ -42,6 +41,26 @@ struct InFlight {
     submitted_ns: u64,
     /// When its own time was over, of one that went on behind it; 0: it did not.
     over_ns: u64,
+}
+
+impl InFlight {
+    /// It goes on with an entry to which its own time stands so; true: that begins with it.
+    #[cold]
+    fn goes_on(&mut self, timing: Timing, now_ns: u64) -> bool {
+        if timing == Timing::IsOver {
+            self.over_ns = now_ns;
+        }
+        timing == Timing::Begins
+    }
+
+    /// It ends. Gives when it was submitted, later by what came behind its own time, which is no service.
+    #[inline]
+    fn ends(&mut self, now_ns: u64) -> u64 {
+        match std::mem::take(&mut self.over_ns) {
+            0 => self.submitted_ns,
+            over_ns => self.submitted_ns + now_ns.saturating_sub(over_ns),
+        }
+    }
 }
 
 /// What a worker thread owns.
@@ -268,23 +287,16 @@ impl<W: RingWork> Worker<W> {
         let reaped = ring.reap(|tag, result| {
             #[expect(clippy::cast_possible_truncation, reason = "tags are slot numbers")]
             let slot = tag as u32;
-            let InFlight { issue, mut submitted_ns, over_ns } = slots[slot as usize];
+            let in_flight = &mut slots[slot as usize];
+            let issue = in_flight.issue;
             let outcome = match work.completed(slot, &issue, result, memory) {
                 ControlFlow::Break(outcome) => outcome,
                 ControlFlow::Continue(entry) => {
-                    match work.timing(slot) {
-                        Timing::Unchanged => {}
-                        Timing::Begins => beginning.push(slot),
-                        Timing::IsOver => slots[slot as usize].over_ns = now_ns,
-                    }
+                    beginning.extend(in_flight.goes_on(work.timing(slot), now_ns).then_some(slot));
                     return going_on.push((slot, entry));
                 }
             };
-            if over_ns > 0 {
-                // What came behind its own time is no service.
-                submitted_ns += now_ns.saturating_sub(over_ns);
-                slots[slot as usize].over_ns = 0;
-            }
+            let submitted_ns = in_flight.ends(now_ns);
             buffer.pending.end(slot as usize);
             let Operation { op, offset, bytes } = issue.operation;
             if is_first && handed_over.requests > 1 && submitted_ns == handed_over.stamp_ns {

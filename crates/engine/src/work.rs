@@ -9,10 +9,10 @@ use crate::group_spec::GroupSpec;
 use crate::io_buffers::IoBuffers;
 use crate::issue::Issue;
 use crate::uring_queue::Entry;
-use crate::validating::{Hold, Timing};
 use plan::generate::{HeldKinds, Operation, OperationKind};
 use std::ops::ControlFlow;
 use std::os::fd::RawFd;
+use validation::WriteHold;
 
 /// What came of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,29 @@ pub(crate) enum Outcome {
     Done(u64),
     /// It did not: a negative errno, or how few bytes it moved.
     Failed(i32),
+}
+
+/// What an operation under way has of its target's validation, beside its blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Its data is stamped.
+    Write(WriteHold),
+    /// The epoch that ended with it.
+    Flush(u32),
+}
+
+/// How an operation's own time stands to the entry that comes next in its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// It goes on, or has not begun.
+    Unchanged,
+    /// It begins when the entry is handed over.
+    Begins,
+    /// It is over.
+    IsOver,
 }
 
 /// What the lanes of a group do next. One thread asks at a time: that of the ring, or the one that has the crew's lock.

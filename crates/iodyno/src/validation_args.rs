@@ -25,7 +25,8 @@ const SWEEP: &str = "sweep";
 const READS: &str = "reads";
 
 /// fio's methods, which are all the same here: a stamp says more than a checksum.
-const METHODS: [&str; 17] = [
+const METHODS: [&str; 20] = [
+    "0",
     "crc16",
     "crc32",
     "crc32c",
@@ -36,6 +37,7 @@ const METHODS: [&str; 17] = [
     "meta",
     "null",
     "pattern",
+    "pattern_hdr",
     "sha1",
     "sha256",
     "sha3-224",
@@ -43,6 +45,7 @@ const METHODS: [&str; 17] = [
     "sha3-384",
     "sha3-512",
     "sha512",
+    "xxhash",
 ];
 
 /// May this word be the value of a `--verify` that stands before it? Anything else is a file, or a flag.
@@ -52,7 +55,7 @@ pub(crate) fn is_value(word: &str) -> bool {
 
 /// Is this a method of fio's?
 pub(crate) fn is_method(word: &str) -> bool {
-    word == "xxhash" || METHODS.contains(&word)
+    METHODS.contains(&word)
 }
 
 /// Is this a value of `--verify` of our own, and no method of fio's?

@@ -3,6 +3,7 @@
 use crate::dry_run_text::{folded, share};
 use crate::dry_run_trees::{self, TreeFinding};
 use crate::non_defaults::departures;
+use crate::sync::access_of;
 use plan::{CommandLoad, DataLimit, Load, OfferedRate, Plan, Run, SteadyRounds, Workload};
 use quantity::text::{format_bytes, format_ns};
 use serde::Serialize;
@@ -110,21 +111,11 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     }
     lines.extend((!plan.trees.is_empty()).then(|| format!("trees ({}):", plan.trees.len())));
     lines.extend(plan.trees.iter().map(dry_run_trees::describe_tree));
-    let settings = departures(
-        &plan.settings,
-        &["start_commands", "end_commands", "seed", "is_data_seeded", "is_seed_fresh", "validation"],
-    );
-    lines.push(format!(
-        "settings: seed {}{}{}{settings}",
-        plan.settings.seed,
-        match (plan.settings.is_data_seeded, plan.settings.is_seed_fresh) {
-            (true, _) => ", also of the data that is written",
-            (_, true) => "; jobs with randrepeat=0 have one of each execution's own",
-            _ => "",
-        },
-        if settings.is_empty() { "" } else { "; " }
+    lines.push(describe_settings(plan));
+    lines.extend(crate::validation::described(
+        plan,
+        &findings.iter().map(|finding| finding.size_bytes).collect::<Vec<_>>(),
     ));
-    lines.extend(crate::validation::described(plan, &findings));
     for (label, commands) in [("before", &plan.settings.start_commands), ("after", &plan.settings.end_commands)] {
         for command in commands {
             lines.push(format!("command {label} all runs, with your rights: {}", command.line));
@@ -166,6 +157,24 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     obstacles.extend(engine::check(plan, &sizes).iter().map(ToString::to_string));
     lines.extend(obstacles.iter().map(|why| format!("cannot run: {why}")));
     DryRun { lines, refused, obstacles, duration_ns, targets: findings }
+}
+
+/// Settings of the whole plan that are not the defaults.
+fn describe_settings(plan: &Plan) -> String {
+    let settings = departures(
+        &plan.settings,
+        &["start_commands", "end_commands", "seed", "is_data_seeded", "is_seed_fresh", "validation"],
+    );
+    format!(
+        "settings: seed {}{}{}{settings}",
+        plan.settings.seed,
+        match (plan.settings.is_data_seeded, plan.settings.is_seed_fresh) {
+            (true, _) => ", also of the data that is written",
+            (_, true) => "; jobs with randrepeat=0 have one of each execution's own",
+            _ => "",
+        },
+        if settings.is_empty() { "" } else { "; " }
+    )
 }
 
 /// Which runs are repeated, until when.
@@ -246,16 +255,6 @@ pub(crate) fn inspect_all(plan: &Plan, policy: &WritePolicy) -> (Vec<TargetFindi
     });
     let findings = findings.collect();
     (findings, refused)
-}
-
-/// Must the target with this index be opened for writing?
-pub(crate) fn access_of(plan: &Plan, index: usize) -> TargetAccess {
-    let writes =
-        plan.settings.format == Some(true)
-            || plan.runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload))).any(
-                |(run, workload)| workload.targets.contains(&index) && (run.format || workload.mix.changes_data()),
-            );
-    if writes { TargetAccess::Write } else { TargetAccess::Read }
 }
 
 /// Warm-up, measured time and rest of a run; `None` when it ends by itself.

@@ -4,7 +4,6 @@ mod rounds;
 mod verify;
 
 use crate::batch_sink::{Spine, loops_text};
-use crate::dry_run::access_of;
 use crate::format::Fill;
 use crate::half_round::HalfRound;
 use crate::objectives::{Objectives, objective_mistakes};
@@ -13,7 +12,7 @@ use crate::rates::{Achieved, Decision};
 use crate::run_context::RunContext;
 use crate::run_loop::{Cause, RunResult, execute as execute_run};
 use crate::run_observer::RunObserver;
-use crate::sync::{all_flags_of, flags_of};
+use crate::sync::{access_of, all_flags_of, flags_of};
 use crate::trees::{TreeCertainty, TreeRemark, Trees};
 use crate::{SessionError, commands, format, half_round, job_ends};
 use engine::{EngineChoice, EngineOptions, ResolvedRate};

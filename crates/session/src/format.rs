@@ -3,8 +3,7 @@
 //! Reading a file that was never written measures the file system's way of making zeroes, so what a run creates or
 //! extends is written first, once, in order.
 
-use crate::dry_run::access_of;
-use crate::sync::all_flags_of;
+use crate::sync::{access_of, all_flags_of};
 use plan::{
     AddressOrder, AddressPattern, AddressRange, OfferedRate, OpMix, OpenFlags, Plan, RangeBound, Run, StopCondition,
     TargetSpec, TransferSize, Workload, WriteContent,

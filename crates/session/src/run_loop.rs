@@ -198,21 +198,23 @@ fn monitor_state(plan: &Plan) -> Option<(u64, i64, i64)> {
     Some((file.size(), file.mtime(), file.mtime_nsec()))
 }
 
+/// The phase with which a run begins.
+fn first_phase(context: &RunContext<'_>) -> LoadPhase {
+    match context.run {
+        _ if context.sweeps => LoadPhase::Verify,
+        run if run.format => LoadPhase::Format,
+        run if run.warmup_ns > 0 => LoadPhase::Warmup,
+        _ => LoadPhase::Measure,
+    }
+}
+
 /// Executes one run from start to drained end.
 pub(crate) fn execute(
     context: &RunContext<'_>,
     spine: &mut Spine<'_>,
     counters: &mut CounterReaders,
 ) -> Result<RunResult, SessionError> {
-    let first = if context.sweeps {
-        LoadPhase::Verify
-    } else if context.run.format {
-        LoadPhase::Format
-    } else if context.run.warmup_ns > 0 {
-        LoadPhase::Warmup
-    } else {
-        LoadPhase::Measure
-    };
+    let first = first_phase(context);
     let input = RunInput {
         plan: context.plan,
         run: context.run,

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
-use target::{OpenTarget, TargetKind};
+use target::{OpenTarget, TargetAccess, TargetKind};
 
 /// How often it is looked whether the user gives up.
 const NAP: Duration = Duration::from_millis(20);
@@ -33,6 +33,16 @@ pub(crate) fn all_flags_of(plan: &Plan, index: usize) -> Vec<OpenFlags> {
         }
     }
     all
+}
+
+/// Must the target with this index be opened for writing?
+pub(crate) fn access_of(plan: &Plan, index: usize) -> TargetAccess {
+    let writes =
+        plan.settings.format == Some(true)
+            || plan.runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload))).any(
+                |(run, workload)| workload.targets.contains(&index) && (run.format || workload.mix.changes_data()),
+            );
+    if writes { TargetAccess::Write } else { TargetAccess::Read }
 }
 
 /// One `fsync` that a run ends with.

@@ -14,15 +14,15 @@ pub(crate) use sweep::{further_flags, leave_caches, sweep_run};
 pub(crate) use tally::{Coverage, DataTally, Verdict};
 
 use crate::SessionError;
-use crate::dry_run::TargetFinding;
 use crate::format::{self, Fill};
+use crate::sync::access_of;
 use blocks::block_bytes;
 use plan::{Plan, ValidationSettings};
 use quantity::text::format_bytes;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
-use target::{OpenTarget, TargetKind};
+use target::{OpenTarget, TargetAccess, TargetKind};
 use validation::{Reports, TargetRules, TargetValidation, Validation, device_id};
 
 /// In the manifest: the number of the execution in the stamps of all that it wrote, 16 hexadecimal digits.
@@ -109,8 +109,8 @@ pub(crate) fn for_manifest(plan: &Plan, validation: &Validation) -> [(String, se
     ]
 }
 
-/// What would be proved, in lines for people; none without validation.
-pub(crate) fn described(plan: &Plan, findings: &[TargetFinding]) -> Vec<String> {
+/// What would be proved, in lines for people; none without validation. `sizes`: of the targets, where they are known.
+pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
     let Some(settings) = &plan.settings.validation else { return Vec::new() };
     let mut what = vec!["every sector that is written is stamped", "every block that is read is checked"];
     what.extend(settings.reads_before_write.then_some("blocks are read and checked before they are written"));
@@ -121,17 +121,19 @@ pub(crate) fn described(plan: &Plan, findings: &[TargetFinding]) -> Vec<String> 
     });
     what.extend(settings.checks_unknown.then_some("blocks of which no write is known must be what their stamps say"));
     let mut lines = crate::dry_run_text::folded(&format!("validation: {}", what.join("; ")));
-    for (index, finding) in findings.iter().enumerate().filter(|(_, finding)| finding.access == "write") {
-        let asked = plan.targets.get(index).and_then(|spec| spec.size_bytes);
+    for (index, (spec, size_bytes)) in plan.targets.iter().zip(sizes).enumerate() {
+        if access_of(plan, index) == TargetAccess::Read {
+            continue;
+        }
         // A file that is not there yet, or not as long, is filled first.
-        let is_device = plan.targets.get(index).is_some_and(|spec| refusals::is_device(&spec.path));
-        let fill = asked.map(|bytes| 0..bytes).filter(|_| plan.settings.format != Some(false) && !is_device);
-        let Some(block) = block_bytes(plan, index, finding.size_bytes, fill.as_ref()) else { continue };
-        let states = finding.size_bytes.map(|bytes| (bytes / block).saturating_mul(STATE_BYTES));
+        let is_filled = plan.settings.format != Some(false) && !refusals::is_device(&spec.path);
+        let fill = spec.size_bytes.map(|bytes| 0..bytes).filter(|_| is_filled);
+        let Some(block) = block_bytes(plan, index, *size_bytes, fill.as_ref()) else { continue };
+        let states = size_bytes.map(|bytes| (bytes / block).saturating_mul(STATE_BYTES));
         let states = states.map_or(String::new(), |bytes| {
             format!(", {} of memory for their states when all are written", format_bytes(bytes))
         });
-        lines.push(format!("  {}: blocks of {}{states}", finding.name, format_bytes(block)));
+        lines.push(format!("  {}: blocks of {}{states}", spec.name, format_bytes(block)));
     }
     lines
 }

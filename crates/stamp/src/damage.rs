@@ -2,7 +2,6 @@
 
 use crate::diagnosis::{Block, SectorFault, SectorFinding};
 use crate::expected::{Expected, Version, is_right};
-use crate::sector::SECTOR_BYTES;
 
 /// What happened to a block, as far as it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,6 +91,31 @@ impl DamageClass {
             Self::ReorderedAcrossFlush => "reordered_across_flush",
         }
     }
+
+    /// What it means, as a part of a sentence: `12 blocks: …`.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::BitRot => "single bits differ from what was written",
+            Self::TornWrite => "only a part of the last write is there",
+            Self::LostWrite => "an earlier write is there, the last one never came",
+            Self::StaleRead => "an earlier write was read, the last one when read again",
+            Self::MisdirectedWrite => "a write for another address is there",
+            Self::WriteWentAstray => "the last write is not there, but at another address",
+            Self::DuplicatedWrite => "a write for another address is there, too",
+            Self::MisdirectedRead => "data of another address were read, the right ones when read again",
+            Self::SwappedSectors => "sectors of the last write are at each other's places",
+            Self::OtherDevice => "data of another target are there",
+            Self::OlderRun => "data of an earlier execution are there",
+            Self::Foreign => "nothing that iodyno has stamped is there",
+            Self::Zeroes => "zeroes are there",
+            Self::TrimmedData => "trimmed data came back",
+            Self::ShortRead => "fewer bytes were read than were asked for",
+            Self::Corrupt => "data of iodyno are there, damaged beyond single bits",
+            Self::LostAfterFlush => "a write is gone although a flush behind it was acknowledged",
+            Self::ReorderedAcrossFlush => "a write before a flush is gone, and one behind it is there",
+        }
+    }
 }
 
 /// What was read of a block.
@@ -153,16 +177,20 @@ impl BlockFinding {
 pub fn examine(reading: &Reading<'_>, expected: &Expected<'_>) -> BlockFinding {
     let is_transient = reading.again.is_some_and(|again| is_right(again, expected));
     let lasting = reading.again.filter(|again| !is_transient && *again != reading.first);
-    // Nothing came the second time: the first says more.
-    let lasting = lasting.filter(|again| again.len() >= SECTOR_BYTES);
-    let bytes = lasting.unwrap_or(reading.first);
-    let block = Block::diagnose(bytes, expected);
+    let judge = |bytes: &[u8]| {
+        let block = Block::diagnose(bytes, expected);
+        (class_of(&block, expected, is_transient), block)
+    };
+    // A second reading that is not whole says nothing of the first.
+    let second = lasting.map(judge).filter(|(class, _)| *class != DamageClass::ShortRead);
+    let is_of_again = second.is_some();
+    let (class, block) = second.unwrap_or_else(|| judge(reading.first));
     BlockFinding {
-        class: class_of(&block, expected, is_transient),
+        class,
         shift: block.shift,
         sectors: block.sectors,
         is_transient,
-        is_of_again: lasting.is_some(),
+        is_of_again,
         must: MustBe {
             device: expected.device,
             run: if let [only] = expected.runs { Some(*only) } else { None },
@@ -191,11 +219,11 @@ fn class_of(block: &Block, expected: &Expected<'_>, is_transient: bool) -> Damag
     if any(Fault::Device) {
         return DamageClass::OtherDevice;
     }
-    let is_astray = any(Fault::Address) || any(Fault::Shifted);
-    if is_astray && !block.is_shuffled(expected) {
+    if block.is_astray(expected) {
         return if is_transient { DamageClass::MisdirectedRead } else { DamageClass::MisdirectedWrite };
     }
-    if is_astray {
+    let is_older = any(Fault::Version) || any(Fault::Run);
+    if any(Fault::Address) && !is_older {
         return DamageClass::SwappedSectors;
     }
     if expected.version == Version::Zeroes {
@@ -209,7 +237,6 @@ fn class_of(block: &Block, expected: &Expected<'_>, is_transient: bool) -> Damag
     if all(Fault::Zeroes) {
         return if block.is_half_done() { DamageClass::TornWrite } else { DamageClass::Zeroes };
     }
-    let is_older = any(Fault::Version) || any(Fault::Run);
     if any(Fault::Cut) || is_older && !block.is_one_write() {
         return DamageClass::TornWrite;
     }

@@ -9,7 +9,7 @@ use crate::sector::{HEAD_BYTES, POISON, SECTOR_BYTES, SECTOR_MAGIC, STAMP_MARK, 
 pub enum SectorFault {
     /// It was not transferred.
     Unread,
-    /// Zeroes that must not be there.
+    /// Zeroes that must not be there; with some bits set ([`SectorFinding::bits`]) they are no less.
     Zeroes,
     /// Single bits differ from what must be there ([`SectorFinding::bits`]).
     Bits,
@@ -52,7 +52,7 @@ pub struct SectorFinding {
     pub origin: Option<SectorStamp>,
     /// What must be here, where that shows.
     pub must: Option<SectorStamp>,
-    /// Bits that differ from what its origin wrote (from zeroes, where these must be there), by their number in the sector, the first 64.
+    /// Bits that differ from what its origin wrote (from zeroes without one), by their number in the sector, the first 64.
     pub bits: Vec<u16>,
     /// How many differ.
     pub bit_count: u32,
@@ -105,18 +105,21 @@ impl Block {
         self.sectors.iter().filter(|sector| !sector.is_right)
     }
 
-    /// Are all its sectors of the last write, only at each other's places?
-    pub(crate) fn is_shuffled(&self, expected: &Expected<'_>) -> bool {
+    /// Is something here that belongs outside of the block? What has only changed places within its write does not count.
+    pub(crate) fn is_astray(&self, expected: &Expected<'_>) -> bool {
         let end = expected.address.wrapping_add(bytes_of(self.sectors.len()));
-        let right: Vec<&SectorStamp> =
-            self.sectors.iter().filter(|sector| sector.is_right).filter_map(|sector| sector.stamp.as_ref()).collect();
-        self.wrong().all(|sector| {
-            let Some(origin) = sector.origin.filter(|_| sector.fault == Some(SectorFault::Address)) else {
-                return false;
-            };
+        let is_in_place = |sector: &&SectorFinding| matches!(sector.fault, None | Some(SectorFault::Version));
+        let in_place: Vec<&SectorStamp> =
+            self.sectors.iter().filter(is_in_place).filter_map(|sector| sector.origin.as_ref()).collect();
+        let is_shuffled = |origin: &SectorStamp| {
             let is_of_block = (expected.address..end).contains(&origin.address);
-            let is_last = |right: &&SectorStamp| (right.run, right.sequence) == (origin.run, origin.sequence);
-            is_of_block && expected.version.allows(origin.version) || right.iter().any(is_last)
+            let is_same = |other: &&SectorStamp| (other.run, other.sequence) == (origin.run, origin.sequence);
+            is_of_block && expected.version.allows(origin.version) || in_place.iter().any(is_same)
+        };
+        self.wrong().any(|sector| match sector.fault {
+            Some(SectorFault::Shifted) => true,
+            Some(SectorFault::Address) => !sector.origin.as_ref().is_some_and(is_shuffled),
+            _ => false,
         })
     }
 
@@ -147,13 +150,12 @@ impl SectorFinding {
     fn look_closer(&mut self, sector: &[u8; SECTOR_BYTES], expected: &Expected<'_>, neighbours: &[SectorStamp]) {
         let damaged = Damaged { sector, address: self.address, expected, neighbours };
         let explained = damaged.explain();
-        if expected.version == Version::Zeroes {
-            let set: u32 = sector.iter().map(|byte| byte.count_ones()).sum();
-            if set <= BITS_MAX && explained.is_none_or(|likeness| set < likeness.bits) {
-                self.note_bits(sector, &[0; SECTOR_BYTES]);
-                self.fault = Some(SectorFault::Bits);
-                return;
-            }
+        let set: u32 = sector.iter().map(|byte| byte.count_ones()).sum();
+        if set <= BITS_MAX && explained.is_none_or(|likeness| set < likeness.bits) {
+            self.note_bits(sector, &[0; SECTOR_BYTES]);
+            let may_be_zero = expected.version == Version::Zeroes;
+            self.fault = Some(if may_be_zero { SectorFault::Bits } else { SectorFault::Zeroes });
+            return;
         }
         let Some(likeness) = explained else {
             if self.stamp.is_none() {
@@ -270,5 +272,5 @@ fn bytes_of(sectors: usize) -> u64 {
 
 /// Sectors from one place to another.
 fn distance(from: usize, to: usize) -> i64 {
-    to as i64 - from as i64
+    (to as u64).wrapping_sub(from as u64).cast_signed()
 }

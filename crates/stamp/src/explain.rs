@@ -40,9 +40,15 @@ impl Damaged<'_> {
         if let Some(stamp) = syndrome::without_one(self.sector) {
             return Some(self.likeness(&stamp));
         }
+        if self.neighbours.is_empty() && !self.has_head() {
+            return None;
+        }
         let all: Vec<Likeness> = self.candidates().iter().map(|stamp| self.likeness(stamp)).collect();
         let best = all.iter().min_by_key(|likeness| likeness.bits);
-        if best.is_none_or(|best| best.bits > 2)
+        // What is alike to the checksum is proved.
+        let is_proved = |best: &&Likeness| best.bits <= BITS_MAX && self.has_checksum_of(&best.stamp);
+        if best.filter(is_proved).is_none()
+            && self.may_lack_two()
             && let Some(stamp) = syndrome::without_two(self.sector)
         {
             return Some(self.likeness(&stamp));
@@ -79,10 +85,28 @@ impl Damaged<'_> {
             add(*neighbour);
         }
         let kept_words = self.own_words();
-        let by_length = all.clone().into_iter().map(|stamp| SectorStamp { kept_words, ..stamp });
+        let known = all.clone();
+        let by_length = known.iter().map(|stamp| SectorStamp { kept_words, ..*stamp });
         // A write of which the end is missing looks like a shorter one, but for its checksum.
-        all.extend(by_length.filter(|stamp| self.has_checksum_of(stamp)));
+        all.extend(by_length.filter(|stamp| !known.contains(stamp) && self.has_checksum_of(stamp)));
         all
+    }
+
+    /// Is its mark there, but for two bits at most? Then it is worth the search.
+    fn may_lack_two(&self) -> bool {
+        self.mark_bits() <= 2
+    }
+
+    /// Bits of the mark that are not there; of chance, 48.
+    fn mark_bits(&self) -> u32 {
+        let mark = SECTOR_MAGIC.iter().chain(&STAMP_MARK);
+        self.sector.iter().zip(mark).map(|(is, must)| (is ^ must).count_ones()).sum()
+    }
+
+    /// Is there anything of the head that it must have? Without it, nothing says which write to look for.
+    fn has_head(&self) -> bool {
+        let (device, address) = (self.expected.device.to_le_bytes(), self.address.to_le_bytes());
+        self.mark_bits() < 24 || self.sector[24..32] == device || self.sector[32..40] == address
     }
 
     fn has_checksum_of(&self, stamp: &SectorStamp) -> bool {
@@ -124,15 +148,17 @@ impl Damaged<'_> {
         stamp.write(&mut was);
         let (is, _) = self.sector.as_chunks::<8>();
         let (was_words, _) = was.as_chunks::<8>();
-        let bits =
-            is.iter().zip(was_words).map(|(is, was)| (u64::from_le_bytes(*is) ^ u64::from_le_bytes(*was)).count_ones());
-        let bits = bits.sum();
-        let first = self.sector.iter().zip(&was).position(|(is, was)| is != was).unwrap_or(SECTOR_BYTES);
-        let last = self.sector.iter().zip(&was).rposition(|(is, was)| is != was).unwrap_or(0);
+        let differing =
+            |(is, was): (&[u8; 8], &[u8; 8])| (u64::from_le_bytes(*is) ^ u64::from_le_bytes(*was)).count_ones();
+        let bits = is.iter().zip(was_words).map(differing).sum();
         let payload = HEAD_BYTES / 8;
         let same = |(is, was): &(&[u8; 8], &[u8; 8])| is == was && **was != [0; 8];
-        let behind = is.iter().zip(was_words).skip(payload);
-        let alike = behind.filter(same).count();
+        let alike = is.iter().zip(was_words).skip(payload).filter(same).count();
+        if alike == 0 {
+            return Likeness { stamp: *stamp, bits, is_cut: false, is_like: false };
+        }
+        let first = self.sector.iter().zip(&was).position(|(is, was)| is != was).unwrap_or(SECTOR_BYTES);
+        let last = self.sector.iter().zip(&was).rposition(|(is, was)| is != was).unwrap_or(0);
         // Words of which not one is alike; zeroes are alike in all writes that compress.
         let differ = |from: usize, to: usize| {
             let (is, was) = (is.get(from..to).unwrap_or(&[]), was_words.get(from..to).unwrap_or(&[]));
@@ -158,7 +184,7 @@ impl SectorStamp {
     pub(crate) fn moved(&self, sectors: i64) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "places wrap, too")]
         let place = self.place.wrapping_add_signed(sectors as i16);
-        let bytes = sectors.wrapping_mul(SECTOR_BYTES as i64);
+        let bytes = sectors.wrapping_mul((SECTOR_BYTES as u64).cast_signed());
         Self { address: self.address.wrapping_add_signed(bytes), place, ..*self }
     }
 }

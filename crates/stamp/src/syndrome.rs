@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 /// Where the checksum stands.
 const FIELD: std::ops::Range<usize> = 60..64;
 /// Bits of a sector.
-const BITS: u16 = (SECTOR_BYTES * 8) as u16;
+const BITS: u16 = 4096;
+const _: () = assert!(BITS as usize == SECTOR_BYTES * 8);
 
 /// What a flip of each bit changes in the checksum, with the bit's number, in order.
 static FLIPS: LazyLock<Vec<(u32, u16)>> = LazyLock::new(|| {

@@ -7,8 +7,8 @@ mod machine;
 mod rounds;
 
 use crate::comparison::Comparison;
+use crate::fidelity_views;
 use crate::{RecordingFacts, RequestFacts, RunFacts, TracedFacts, series, tables};
-use crate::{data_views, fidelity_views};
 use findings::RuleEngine;
 use quantity::suggest::by_distance;
 use rates::Availability;
@@ -18,6 +18,7 @@ use view::Drawing;
 use view::{Axis, Body, Scale, TableColumn, ViewData, ViewTable};
 use view::{TableReadError, Unit};
 use workload::probe::FileFold;
+use workload::validated;
 
 /// What kind of picture a view is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -484,21 +485,21 @@ static VIEWS: [View; 42] = [
         "recording.data_check",
         "Data validation",
         ViewKind::Table,
-        data_views::checks,
+        |facts| tables::drawing(validated::checks(&facts.data)),
         "What was proved of each target's data (docs/validation.md): bytes that were stamped and written, bytes that were read and compared, and how many of the blocks that are known were read once more at the end.",
     ),
     all(
         "recording.damage",
         "Damage by class",
         ViewKind::Table,
-        data_views::damage,
+        |facts| tables::drawing(validated::damage(&facts.data)),
         "Blocks that were not what was written, by what happened to them (docs/validation.md).",
     ),
     all(
         "recording.damaged_blocks",
         "Damaged blocks",
         ViewKind::Table,
-        data_views::blocks,
+        |facts| tables::drawing(validated::blocks(&facts.data)),
         "The first of them one by one; `iodyno export REC data_error` writes all, with the bytes that differ.",
     ),
     View {

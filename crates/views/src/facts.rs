@@ -11,6 +11,7 @@ use recording::{LoadPhase, Manifest, PhaseEdge, Reader, RecordingState, Row, row
 use std::collections::BTreeMap;
 use view::{NamePattern, Selection, TableReadError};
 use workload::commands::{MeasuredCommand, executed_commands};
+use workload::validated::ValidatedData;
 
 /// Everything that the views are computed from.
 #[derive(Debug)]
@@ -45,10 +46,8 @@ pub struct RecordingFacts {
     pub commands: Vec<rows::CommandExecution>,
     /// What came of the objectives that the recording was made with.
     pub objectives: Vec<objectives::ObjectiveVerdict>,
-    /// What was proved of the data of each target, at the end of each run.
-    pub data_checks: Vec<rows::DataCheck>,
-    /// Damaged blocks, in the order in which they were found.
-    pub data_errors: Vec<rows::DataError>,
+    /// What was proved of the data.
+    pub data: ValidatedData,
     /// Only these controllers.
     pub(crate) controllers: Option<NamePattern>,
     /// Is what stands for a run all of a recording without one?
@@ -155,8 +154,7 @@ impl RecordingFacts {
             pressure: with_rows(reader, |rows| rates::pressure(rows))?,
             events: reader.table::<rows::Event>()?,
             objectives: objectives::objectives(reader)?,
-            data_checks: reader.table::<rows::DataCheck>()?,
-            data_errors: reader.table::<rows::DataError>()?,
+            data: ValidatedData::read(reader)?,
             commands,
             controllers: None,
             is_without_runs: false,

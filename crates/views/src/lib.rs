@@ -8,7 +8,6 @@ mod catalogue;
 mod comparison;
 mod comparison_model;
 mod compute;
-mod data_views;
 mod facts;
 mod fidelity_views;
 mod interval;

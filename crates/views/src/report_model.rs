@@ -20,6 +20,7 @@ use view::Tone;
 use view::thin::thinned;
 use view::{Selection, TableReadError, Unit, ViewData};
 use workload::probe::FileFold;
+use workload::validated;
 
 pub use warnings::unended;
 
@@ -249,12 +250,6 @@ fn objectives_figure(facts: &RecordingFacts) -> Option<ReportFigure> {
     Some(ReportFigure { label: "Objectives".to_string(), value, detail: format!("of {all}"), tone })
 }
 
-/// What was proved of the data; `None` without validation.
-fn data_figure(facts: &RecordingFacts) -> Option<ReportFigure> {
-    let (value, detail, tone) = crate::data_views::figure(facts)?;
-    Some(ReportFigure { label: "Data".to_string(), value, detail, tone })
-}
-
 fn run_figures(run: &RunFacts, summary: &RunSummary) -> Vec<ReportFigure> {
     let offered = match run.offered {
         Some(rate) => format!("offered {}", Unit::OpsPerSecond.format(Some(rate))),
@@ -390,7 +385,7 @@ fn sentence(facts: &RecordingFacts, runs: &[RunModel]) -> String {
         Some(_) => ", no errors".to_string(),
         None => ", errors not counted".to_string(),
     };
-    let failed = failed + &crate::data_views::words(facts);
+    let failed = failed + &validated::words(&facts.data);
     if best.summary.ops == 0.0 {
         return format!("No operation succeeded on {}{failed}.", place(facts));
     }
@@ -457,7 +452,14 @@ fn head(facts: &RecordingFacts, runs: &[RunModel]) -> (String, Vec<ReportFigure>
     let steady = crate::pts::steady_state(facts);
     let words = steady.as_ref().map_or(String::new(), |(words, _)| format!("{words} "));
     let figures = steady.map(|(_, figure)| figure).into_iter().chain(headline(facts, runs));
-    let figures = figures.chain(objectives_figure(facts)).chain(data_figure(facts));
+    let figures = figures.chain(objectives_figure(facts)).chain(
+        validated::figure(&facts.data).map(|(value, detail, tone)| ReportFigure {
+            label: "Data".to_string(),
+            value,
+            detail,
+            tone,
+        }),
+    );
     (words + &sentence(facts, runs), figures.collect())
 }
 

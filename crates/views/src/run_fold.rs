@@ -104,8 +104,7 @@ impl RunFold {
             events: Vec::new(),
             commands: Vec::new(),
             objectives: Vec::new(),
-            data_checks: Vec::new(),
-            data_errors: Vec::new(),
+            data: workload::validated::ValidatedData::default(),
             controllers: None,
             is_without_runs: false,
         };

@@ -7,3 +7,4 @@ pub mod model;
 pub mod probe;
 pub mod traced;
 pub mod trend;
+pub mod validated;

@@ -15,7 +15,7 @@ impl Bench {
         let geometry = TargetGeometry { size_bytes: 1 << 30, block_bytes: 512 };
         let (workload, target) = (crate::engine_overhead::workload(), crate::engine_overhead::target());
         let operations = || Operations::new(&workload, &target, geometry, 1, GeneratorPart::WHOLE).unwrap();
-        let lane = || BlockLane { operations: operations(), content: None, cached: None };
+        let lane = || BlockLane { operations: operations(), content: None, cached: None, checks: None };
         let lanes: Vec<BlockLane> = jobs.iter().map(|_| lane()).collect();
         let statuses = Arc::new(JobStatuses::plain(jobs.len()));
         let spec = |(at, job): (usize, plan::Job)| {
@@ -106,7 +106,7 @@ fn a_low_water_mark_refills_all_slots_at_once() {
     let geometry = TargetGeometry { size_bytes: 1 << 30, block_bytes: 512 };
     let (workload, target) = (crate::engine_overhead::workload(), crate::engine_overhead::target());
     let operations = Operations::new(&workload, &target, geometry, 1, GeneratorPart::WHOLE).unwrap();
-    let mut lanes = vec![BlockLane { operations, content: None, cached: None }];
+    let mut lanes = vec![BlockLane { operations, content: None, cached: None, checks: None }];
     let job = plan::Job { depth_low: 1, ..plan::Job::new(4) };
     let statuses = Arc::new(JobStatuses::plain(1));
     let turns = TargetTurns::new(&job, vec![1 << 30], 1);

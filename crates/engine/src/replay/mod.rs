@@ -97,7 +97,6 @@ pub fn replay(
     feed: ReplayFeed,
     errors_max: Option<u64>,
 ) -> Result<(RunningRun, Arc<ReplayHindrances>), EngineError> {
-    validating::refuse_replay(&input)?;
     let stages = stages(&input)?;
     // Before the thread that plays has its priority and its CPU: those it starts would have them too.
     let discards = if needs_threads(&input) { Some(Discards::start()?) } else { None };
@@ -174,6 +173,7 @@ pub fn replay(
 
 /// The targets of the run's workload.
 fn stages(input: &RunInput<'_>) -> Result<Vec<Stage>, EngineError> {
+    validating::refuse_replay(input)?;
     let workload = input.run.workloads.first().ok_or(EngineError::NotOpen(0))?;
     let stage = |plan_index: &usize| {
         let opened = input.targets.get(*plan_index).and_then(Option::as_ref);

@@ -1,7 +1,7 @@
 //! The steps of an operation in a thread of a crew, one behind the other.
 
-use super::{Checked, Checks, Hold};
-use crate::work::Outcome;
+use super::{Checked, Checks};
+use crate::work::{Hold, Outcome};
 use plan::generate::{Operation, OperationKind};
 use rustix::fs::{Advice, fadvise};
 use std::num::NonZeroU64;

@@ -29,7 +29,7 @@ pub(crate) struct LaneChecks {
 }
 
 impl LaneChecks {
-    pub(super) fn new(checked: Checked, sweep: Option<Arc<Sweep>>) -> Self {
+    pub(crate) fn new(checked: Checked, sweep: Option<Arc<Sweep>>) -> Self {
         Self { checked, aside: VecDeque::new(), chosen: None, sweep }
     }
 
@@ -38,7 +38,7 @@ impl LaneChecks {
     /// whose blocks are not free.
     #[inline]
     pub(crate) fn choose(&mut self, held: HeldKinds, mut next: impl FnMut() -> Option<Operation>) -> Option<Operation> {
-        if let Some(operation) = self.from_aside(held) {
+        if let Some(operation) = self.next_aside(held) {
             return Some(operation);
         }
         loop {
@@ -61,7 +61,7 @@ impl LaneChecks {
 
     /// One that was put aside and whose blocks are free now. Those of the same blocks keep their order.
     #[inline]
-    fn from_aside(&mut self, held: HeldKinds) -> Option<Operation> {
+    fn next_aside(&mut self, held: HeldKinds) -> Option<Operation> {
         for at in 0..self.aside.len() {
             let operation = self.aside[at];
             let may_come =

@@ -13,44 +13,30 @@ mod sweep;
 
 pub(crate) use lane::LaneChecks;
 pub(crate) use refusals::{refuse, refuse_replay};
-pub(crate) use ring::{AtSlot, NextStep, Timing};
+pub(crate) use ring::{AtSlot, NextStep};
+pub(crate) use sweep::Sweep;
 
-use crate::RunInput;
-use crate::blocks::Blocks;
 use crate::shared::Control;
-use crate::work::Group;
+use crate::work::Hold;
 use plan::generate::{Operation, OperationKind};
 use ring::SlotChecks;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use sweep::Sweep;
-use validation::{FoundBy, TargetValidation, WriteHold};
-
-/// What an operation under way has of its target's validation, beside its blocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Hold {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// Its data is stamped.
-    Write(WriteHold),
-    /// The epoch that ended with it.
-    Flush(u32),
-}
+use validation::{FoundBy, TargetValidation};
 
 /// How the operations of a lane are checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Checked {
     pub(crate) target: Arc<TargetValidation>,
-    writer: u16,
+    /// In its stamps.
+    pub(crate) writer: u16,
     /// The lane's own reads are these.
-    reads: FoundBy,
+    pub(crate) reads: FoundBy,
     /// Blocks of which something is known are read before they are written.
-    before: bool,
+    pub(crate) before: bool,
     /// … and right behind it.
-    after: bool,
+    pub(crate) after: bool,
     /// Reads may come from the page cache.
-    is_buffered: bool,
+    pub(crate) is_buffered: bool,
 }
 
 /// How a group's operations are checked.
@@ -63,6 +49,11 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
+    /// Of these lanes, in a ring of so many slots.
+    pub(crate) fn new(lanes: Vec<Option<Checked>>, depth: u32, control: Arc<Control>) -> Self {
+        Self { lanes, slots: SlotChecks::new(depth), control }
+    }
+
     /// A lane's.
     #[inline]
     pub(crate) fn lane(&self, lane: u32) -> Option<&Checked> {
@@ -143,53 +134,4 @@ impl Checked {
 #[inline]
 fn takes(op: OperationKind) -> u8 {
     u8::from(matches!(op, OperationKind::Read | OperationKind::Write | OperationKind::Trim))
-}
-
-/// Has the lanes of these groups checked whose targets are; gives those targets.
-pub(crate) fn attach(
-    input: &RunInput<'_>,
-    groups: &mut [Group<Blocks>],
-    control: &Arc<Control>,
-) -> Vec<Arc<TargetValidation>> {
-    let Some(validation) = input.validation else { return Vec::new() };
-    let mut sweeps: BTreeMap<usize, Arc<Sweep>> = BTreeMap::new();
-    let mut targets: BTreeMap<usize, Arc<TargetValidation>> = BTreeMap::new();
-    for Group { spec, lanes, work } in groups {
-        let mut checked: Vec<Option<Checked>> = Vec::with_capacity(lanes.len());
-        for ((spec, lane), place) in spec.lanes.iter().zip(lanes.iter_mut()).zip(&work.places) {
-            let Some(target) = validation.target(spec.target) else {
-                checked.push(None);
-                continue;
-            };
-            targets.insert(spec.target, Arc::clone(target));
-            let transfer = input.run.workloads[spec.workload].transfer_max_bytes();
-            let sweep =
-                || Arc::clone(sweeps.entry(spec.target).or_insert_with(|| Arc::new(Sweep::new(target, transfer))));
-            let sweep = input.sweeps.then(sweep);
-            let is_direct = work.files.get(place.file as usize).is_some_and(|file| file.flags.direct);
-            let one = Checked {
-                target: Arc::clone(target),
-                writer: u16::try_from(spec.workload).unwrap_or(u16::MAX),
-                reads: if sweep.is_some() { FoundBy::Sweep } else { FoundBy::Read },
-                before: validation.settings.reads_before_write,
-                after: validation.settings.reads_after_write,
-                is_buffered: !is_direct,
-            };
-            lane.content = None;
-            lane.checks = Some(Box::new(LaneChecks::new(one.clone(), sweep)));
-            checked.push(Some(one));
-        }
-        if checked.iter().any(Option::is_some) {
-            // Blocks have one operation at a time anyhow.
-            spec.jobs.iter_mut().for_each(|job| job.job.keeps_apart &= !is_whole(&checked, &job.lanes));
-            let (slots, control) = (SlotChecks::new(spec.depth()), Arc::clone(control));
-            work.checks = Some(Box::new(Checks { lanes: checked, slots, control }));
-        }
-    }
-    targets.into_values().collect()
-}
-
-/// Are all of these lanes checked?
-fn is_whole(checked: &[Option<Checked>], lanes: &std::ops::Range<usize>) -> bool {
-    checked.get(lanes.clone()).is_some_and(|lanes| lanes.iter().all(Option::is_some))
 }

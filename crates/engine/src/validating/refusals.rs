@@ -55,7 +55,7 @@ fn of_blocks(workload: &Workload, spec: &plan::TargetSpec, checked: &TargetValid
         return Some(format!("its transfers and addresses are no multiples of 512 bytes on {}", spec.name));
     }
     // Reads too must not begin or end inside of a block.
-    let changing = Workload { mix: plan::OpMix { write: 1.0, ..workload.mix.clone() }, ..workload.clone() };
+    let changing = Workload { mix: plan::OpMix { write: 1.0, ..workload.mix }, ..workload.clone() };
     changing.splits_blocks(spec, block_bytes).then(|| {
         format!("its transfers or addresses on {} are no multiples of the blocks of {block_bytes} bytes", spec.name)
     })

@@ -1,7 +1,7 @@
 //! The steps of an operation in a ring, each of which is an entry.
 
-use super::{Checked, Checks, Hold};
-use crate::work::Outcome;
+use super::{Checked, Checks};
+use crate::work::{Hold, Outcome, Timing};
 use plan::generate::{Operation, OperationKind};
 use std::os::fd::BorrowedFd;
 use validation::{FoundBy, ReadOutcome};
@@ -31,17 +31,6 @@ pub(crate) enum NextStep {
     Read,
     /// It has ended.
     End(Outcome),
-}
-
-/// How an operation's own time stands to the entry that comes next in its slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timing {
-    /// It goes on, or has not begun.
-    Unchanged,
-    /// It begins when the entry is handed over.
-    Begins,
-    /// It is over.
-    IsOver,
 }
 
 #[derive(Clone, Debug, Default)]

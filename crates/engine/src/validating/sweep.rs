@@ -16,7 +16,7 @@ pub(crate) struct Sweep {
 
 impl Sweep {
     /// From the start, in reads of at most so many bytes.
-    pub(super) fn new(target: &Arc<TargetValidation>, transfer_max: u64) -> Self {
+    pub(crate) fn new(target: &Arc<TargetValidation>, transfer_max: u64) -> Self {
         let blocks_max = (transfer_max / target.rules().block_bytes.max(1)).max(1);
         Self { target: Arc::clone(target), blocks_max, next: Mutex::new(0) }
     }

@@ -136,7 +136,7 @@ fn what_is_asked_is_done_and_nothing_is_reported() {
     let folder = scratch();
     for (number, choice) in BOTH.into_iter().enumerate() {
         // Few blocks, so that most operations find theirs taken, and many.
-        for (blocks, depth, operations) in [(4, 32, 2000), (64, 16, 3000), (4096, 8, 3000)] {
+        for (blocks, depth, operations) in [(1, 8, 300), (4, 32, 2000), (64, 16, 3000), (4096, 8, 3000)] {
             let name = format!("{number}-{blocks}");
             let spec = target(&name, &folder.path().join(&name), blocks * BLOCK, depth);
             let validation = proof(std::slice::from_ref(&spec), BLOCK, ValidationSettings::default());
@@ -297,4 +297,207 @@ fn a_run_ends_with_the_first_damaged_block_behind_so_many() {
         assert!((10..20).contains(&count), "{count}, of four in flight");
         all_are_free(&validation);
     }
+}
+
+/// Writes all blocks once, in the order of the addresses.
+fn fill() -> Workload {
+    Workload { address: once(), ..mixed(0.0, 1.0, 0.0, 0.0) }
+}
+
+/// A disk that fails on command, and its target past the page cache; `None` where there can be none.
+fn faulty(blocks: u64, depth: u32) -> Option<(tempfile::TempDir, faultfs::DiskHandle, TargetSpec)> {
+    if !testkit::require_root_or_skip() {
+        return None;
+    }
+    let mountpoint = tempfile::tempdir().unwrap();
+    let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::DiskConfig::new(blocks * BLOCK)).unwrap();
+    let mut spec = target("sd1", &disk.disk(), blocks * BLOCK, depth);
+    spec.open.direct = true;
+    Some((mountpoint, disk, spec))
+}
+
+#[test]
+fn operations_that_fail_are_no_damage() {
+    for choice in BOTH {
+        let Some((_mountpoint, disk, spec)) = faulty(256, 8) else { return };
+        let validation = proof(std::slice::from_ref(&spec), BLOCK, ValidationSettings::default());
+        prove(&Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![fill()])) }, &validation);
+        let mut large = mixed(0.5, 0.5, 0.0, 0.0);
+        large.transfer = TransferSize::Fixed(16 << 10);
+        let mut run = run(vec![mixed(0.5, 0.45, 0.03, 0.02), large]);
+        run.stop.operations = Some(3000);
+        let bench = Bench { choice, workers: Some(2), ..Bench::new(vec![spec.clone()], run) };
+        disk.control("eio rate 0.1\nshort 2048 rate 0.1").unwrap();
+        let sums = go(&bench, &validation, false, None);
+        assert_eq!(sums.ops() + sums.errors, 3000);
+        assert!(sums.errors > 300, "{}", sums.errors);
+        disk.control("quiet").unwrap();
+        // Whichever of old and new is there, also a part of each.
+        assert_eq!(sweep(&bench, &validation).errors, 0);
+        prove(&bench, &validation);
+        sweep(&bench, &validation);
+        assert_eq!(found(&validation), BTreeMap::new(), "{choice:?}");
+        all_are_free(&validation);
+    }
+}
+
+#[test]
+fn what_a_disk_does_wrong_is_found_block_by_block() {
+    for choice in BOTH {
+        for fault in ["lost-write", "torn", "zero", "swap", "misdirect", "duplicate", "bitrot"] {
+            let Some((_mountpoint, disk, spec)) = faulty(512, 8) else { return };
+            let validation = proof(std::slice::from_ref(&spec), BLOCK, ValidationSettings::default());
+            let bench = Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![fill()])) };
+            prove(&bench, &validation);
+            prove(&bench, &validation);
+            disk.control(&format!("seed 5\n{fault} rate 0.1")).unwrap();
+            // The third version of each block; reads go wrong in the sweep itself.
+            prove(&bench, &validation);
+            if fault != "bitrot" {
+                disk.control("quiet").unwrap();
+            }
+            let sums = sweep(&bench, &validation);
+            assert_eq!(sums.errors, 0);
+            let wrong: BTreeMap<u64, u64> =
+                disk.visible().unwrap().into_iter().map(|(offset, fault)| (offset / BLOCK, fault)).collect();
+            let reported = validation.reports.take();
+            let mut blocks: Vec<u64> = reported.iter().map(|damage| damage.address / BLOCK).collect();
+            blocks.sort_unstable();
+            assert!(!blocks.is_empty(), "{fault}");
+            assert_eq!(blocks, wrong.keys().copied().collect::<Vec<_>>(), "{choice:?} {fault}");
+            assert!(reported.iter().all(|damage| !damage.finding.is_transient), "{choice:?} {fault}");
+            all_are_free(&validation);
+        }
+    }
+}
+
+#[test]
+fn what_is_right_when_it_is_read_again_stays_known() {
+    for choice in BOTH {
+        for fault in ["stale-read", "misdirect-read"] {
+            let Some((_mountpoint, disk, spec)) = faulty(128, 4) else { return };
+            let validation = proof(std::slice::from_ref(&spec), BLOCK, ValidationSettings::default());
+            let bench = Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![fill()])) };
+            prove(&bench, &validation);
+            let mut reads = fill();
+            reads.mix = OpMix::read_write(1.0);
+            let reading = Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![reads])) };
+            // What was there before is kept from here on.
+            disk.control(&format!("{fault} count 1 range 40k-44k\n{fault} count 1 range 80k-84k")).unwrap();
+            prove(&bench, &validation);
+            prove(&reading, &validation);
+            let reported = validation.reports.take();
+            let mut found: Vec<(u64, bool)> =
+                reported.iter().map(|damage| (damage.address / BLOCK, damage.finding.is_transient)).collect();
+            found.sort_unstable();
+            assert_eq!(found, [(10, true), (20, true)], "{choice:?} {fault}");
+            let known = get(&counts(&validation, 0).checked_bytes);
+            prove(&reading, &validation);
+            assert_eq!(get(&counts(&validation, 0).checked_bytes) - known, 128 * BLOCK, "all of them are known still");
+            assert_eq!(validation.reports.take().len(), 0);
+            all_are_free(&validation);
+        }
+    }
+}
+
+#[test]
+fn blocks_are_read_before_and_behind_their_writes() {
+    for choice in BOTH {
+        let Some((_mountpoint, disk, spec)) = faulty(256, 4) else { return };
+        let settings =
+            ValidationSettings { reads_before_write: true, reads_after_write: true, ..ValidationSettings::default() };
+        let validation = proof(std::slice::from_ref(&spec), BLOCK, settings);
+        let bench = Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![fill()])) };
+        let counts = counts(&validation, 0);
+        prove(&bench, &validation);
+        assert_eq!(
+            (get(&counts.extra_reads), get(&counts.checked_bytes)),
+            (256, 256 * BLOCK),
+            "nothing was known before"
+        );
+        disk.control("eio read skip 100 count 1").unwrap();
+        let sums = go(&bench, &validation, false, None);
+        assert_eq!((sums.errors, sums.ops()), (1, 255), "one could not be read");
+        assert!((767..=768).contains(&get(&counts.extra_reads)), "before or behind: {}", get(&counts.extra_reads));
+        // Found right behind the write, or before the next one.
+        disk.control("lost-write range 40k-44k").unwrap();
+        prove(&bench, &validation);
+        std::fs::OpenOptions::new().write(true).open(&spec.path).unwrap().write_all_at(&[0; 4096], 80 << 10).unwrap();
+        disk.control("reset").unwrap();
+        prove(&bench, &validation);
+        let reported = validation.reports.take();
+        let found: Vec<(u64, &str)> =
+            reported.iter().map(|damage| (damage.address / BLOCK, damage.found_by.name())).collect();
+        assert_eq!(found, [(10, "after_write"), (20, "before_write")], "{choice:?}");
+        sweep(&bench, &validation);
+        assert_eq!(validation.reports.take().len(), 0, "their writes made them right");
+        all_are_free(&validation);
+    }
+}
+
+#[test]
+fn jobs_are_proved_as_workloads_are() {
+    let folder = scratch();
+    for choice in BOTH {
+        let specs = ["a", "b"].map(|name| {
+            let name = format!("{choice:?}-{name}");
+            target(&name, &folder.path().join(&name), 64 * BLOCK, 8)
+        });
+        let validation = proof(&specs, BLOCK, ValidationSettings::default());
+        let job = |targets: &[usize], job: plan::Job| Workload {
+            job: Some(job),
+            targets: targets.to_vec(),
+            mix: OpMix::read_write(0.4),
+            ..workload("job", targets, 0.4)
+        };
+        let all = job(&[0, 1], plan::Job { operations: Some(1500), keeps_apart: true, ..plan::Job::new(16) });
+        let bytes = job(&[1], plan::Job { bytes: Some(1 << 20), ..plan::Job::new(16) });
+        let mut pass = job(&[0], plan::Job::new(4));
+        (pass.address, pass.mix) = (once(), OpMix::read_write(0.0));
+        let bench = Bench { choice, workers: Some(2), ..Bench::new(specs.to_vec(), run(vec![all, bytes, pass])) };
+        let sums = prove(&bench, &validation);
+        let of = |at: usize| sums.of(|lane| lane.workload == at, |lane| lane.ops);
+        assert_eq!((of(0), of(1), of(2)), (1500, 256, 64), "{choice:?}");
+        sweep(&bench, &validation);
+        assert_eq!(found(&validation), BTreeMap::new());
+        all_are_free(&validation);
+    }
+}
+
+#[test]
+fn what_cannot_be_proved_is_refused() {
+    let folder = scratch();
+    let spec = target("sd1", &folder.path().join("a"), 64 * BLOCK, 8);
+    let validation = proof(std::slice::from_ref(&spec), BLOCK, ValidationSettings::default());
+    let refusal = |workload: Workload, validation: &Validation| {
+        let bench = Bench::new(vec![spec.clone()], run(vec![workload]));
+        let (plan, targets) = (&bench.plan, &bench.targets);
+        let input = RunInput {
+            plan,
+            run: &plan.runs[0],
+            rate: bench.pace,
+            targets,
+            trees: &[],
+            seed: 7,
+            varying_seed: 7,
+            data_seed: 7,
+            validation: Some(validation),
+            sweeps: false,
+        };
+        start(input, &EngineOptions::default()).err().unwrap().to_string()
+    };
+    let write = || mixed(0.0, 1.0, 0.0, 0.0);
+    let literal = plan::WriteContent { literal: vec![1; 512], ..plan::WriteContent::default() };
+    let mapped = plan::Job { mapped: true, ..plan::Job::new(1) };
+    for (workload, why) in [
+        (Workload { content: literal, ..write() }, "leave the pattern out"),
+        (Workload { job: Some(mapped), ..write() }, "memory mappings"),
+        (Workload { transfer: TransferSize::Fixed(2048), ..write() }, "no multiples of the blocks of 4096 bytes"),
+        (Workload { transfer: TransferSize::Fixed(2048), ..mixed(1.0, 0.0, 0.0, 0.0) }, "no multiples of the blocks"),
+    ] {
+        let said = refusal(workload, &validation);
+        assert!(said.starts_with("w cannot be validated: ") && said.contains(why), "{said}");
+    }
+    let odd = proof(std::slice::from_ref(&spec), 1000, ValidationSettings::default());
+    assert!(refusal(write(), &odd).contains("no multiples of 512"));
 }

@@ -184,20 +184,15 @@ fn what_cannot_be_validated_is_refused_before_any_io() {
     let file = scratch.path("data").display().to_string();
     std::fs::write(scratch.path("pattern"), [7; 512]).unwrap();
     let pattern = scratch.path("pattern").display().to_string();
-    let base = |sd: &str, wd: &str| {
-        format!(
-            "sd=sd1,lun={file},size=4m{sd}\nwd=wd1,sd=sd1,xfersize=8k,rdpct=0{wd}\nrd=rd1,wd=wd1,iorate=10,elapsed=2\n"
-        )
+    let base = |sd: &str| {
+        format!("sd=sd1,lun={file},size=4m{sd}\nwd=wd1,sd=sd1,xfersize=8k,rdpct=0\nrd=rd1,wd=wd1,iorate=10,elapsed=2\n")
     };
     let cases = [
-        (format!("pattern={pattern}\n{}", base("", "")), "no room for the stamps"),
-        (format!("dedupratio=2,dedupunit=8k\n{}", base("", "")), "cannot be duplicates"),
-        (base("", ",xfersize=1000"), "multiples of 512"),
-        (base(",offset=100", ""), "multiples of 512"),
-        (
-            base(&format!("\nsd=sd2,lun={file},size=4m"), "").replace("sd=sd1,xfersize", "sd=sd*,xfersize"),
-            "are the same",
-        ),
+        (format!("pattern={pattern}\n{}", base("")), "no room for the stamps"),
+        (format!("dedupratio=2,dedupunit=8k\n{}", base("")), "cannot be duplicates"),
+        (format!("[a]\nfilename={file}\nsize=4m\nrw=randwrite\nbs=1000\n"), "multiples of 512"),
+        (format!("[a]\nfilename={file}\nsize=4m\nrw=randwrite\nbs=4k\noffset=100\n"), "multiples of 512"),
+        (base(&format!("\nsd=sd2,lun={file},size=4m")).replace("sd=sd1,xfersize", "sd=sd*,xfersize"), "are the same"),
         (
             format!(
                 "fsd=f1,anchor={file}.d,depth=1,width=1,files=1,size=4k\nfwd=w1,fsd=f1,operation=read\nrd=rd1,fwd=w1,fwdrate=1,elapsed=2\n"
@@ -207,7 +202,8 @@ fn what_cannot_be_validated_is_refused_before_any_io() {
     ];
     for (at, (text, why)) in cases.iter().enumerate() {
         for more in [&["--verify"][..], &["--verify", "--dry-run"]] {
-            let file = scratch.write(&format!("{at}.vdb"), text);
+            let language = if text.starts_with('[') { "fio" } else { "vdb" };
+            let file = scratch.write(&format!("{at}.{language}"), text);
             let arguments = [&["run", file.to_str().unwrap(), "-o", "out"], more].concat();
             let output = scratch.iodyno(&arguments).run().unwrap().expect_code(2);
             let said = output.stdout.replace("\n    ", " ") + &output.stderr;

@@ -48,7 +48,7 @@ pub(super) fn block_bytes(
 
 /// May its operations begin or end inside of a block, reads too?
 fn splits_blocks(workload: &Workload, spec: &TargetSpec, block: u64) -> bool {
-    let changing = Workload { mix: OpMix { write: 1.0, ..workload.mix.clone() }, ..workload.clone() };
+    let changing = Workload { mix: OpMix { write: 1.0, ..workload.mix }, ..workload.clone() };
     changing.splits_blocks(spec, block)
 }
 

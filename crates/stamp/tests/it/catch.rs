@@ -169,18 +169,15 @@ fn swapped_and_shifted_data() {
         let address = write.address + length as u64;
         let wide = [write.bytes(length), Written { address, ..write }.bytes(length)].concat();
         let bytes = 1 + random.below(511) as usize;
+        let far = i64::try_from(bytes).unwrap();
         if write.ratio == 1.0 && bytes < 400 {
             let finding = found(&wide[bytes..][..length], None, &expected);
             if sectors > 1 {
-                assert_eq!(
-                    (finding.class, finding.shift),
-                    (Class::MisdirectedWrite, Some(-(bytes as i64))),
-                    "{length}"
-                );
+                assert_eq!((finding.class, finding.shift), (Class::MisdirectedWrite, Some(-far)), "{length}");
             }
             let behind = [vec![0; bytes], wide[..length - bytes].to_vec()].concat();
             let finding = found(&behind, None, &expected);
-            assert_eq!((finding.class, finding.shift), (Class::MisdirectedWrite, Some(bytes as i64)), "{length}");
+            assert_eq!((finding.class, finding.shift), (Class::MisdirectedWrite, Some(far)), "{length}");
         }
         if sectors < 2 {
             return;
@@ -254,6 +251,21 @@ fn several_damages_at_once_have_a_class() {
     let finding = found(&block, None, &expected);
     assert_eq!(finding.class, Class::Zeroes);
     assert_eq!(finding.sectors[3].fault, Some(SectorFault::Bits));
+    // Zeroes, rotten.
+    let mut block = vec![0; 4096];
+    flip(&mut block, 5000);
+    let finding = found(&block, None, &expected);
+    assert_eq!((finding.class, finding.sectors[1].bits.as_slice()), (Class::Zeroes, &[904][..]));
+    // An old write of which two sectors have changed places.
+    let mut block = old.clone();
+    block.copy_within(512..1024, 2048);
+    block[512..1024].copy_from_slice(&old[2048..2560]);
+    assert_eq!(class(&block, None, &expected), Class::LostWrite);
+    // A second reading that is cut short.
+    let mut short = vec![0; 4096];
+    poison(&mut short);
+    let finding = found(&old, Some(&short), &expected);
+    assert_eq!((finding.class, finding.is_of_again), (Class::LostWrite, false));
     // An old write, rotten.
     let mut block = old.clone();
     flip(&mut block, 2000);

@@ -83,9 +83,11 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(targets: Vec<TargetSpec>, run: Run) -> Self {
+        let destroy = targets.iter().map(|spec| spec.path.clone()).collect();
+        let policy = WritePolicy { destroy, ..WritePolicy::default() };
         let opened = targets
             .iter()
-            .map(|spec| Some(target::open(spec, spec.open, TargetAccess::Write, &WritePolicy::default()).unwrap()))
+            .map(|spec| Some(target::open(spec, spec.open, TargetAccess::Write, &policy).unwrap()))
             .collect();
         let plan = Plan { targets, runs: vec![run], ..Plan::default() };
         Self { plan, targets: opened, choice: EngineChoice::Auto, workers: None, pace: ResolvedRate::Max }

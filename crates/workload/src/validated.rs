@@ -1,22 +1,41 @@
-//! What was proved of the data, and which blocks are damaged: views and the figure of a report.
+//! What was proved of a load's data, and which blocks are damaged: tables, and the figure of a report.
 
-use crate::{RecordingFacts, tables};
 use quantity::text::format_bytes;
 use recording::rows::{DataCheck, DataError};
+use recording::{Reader, RecordingError};
 use std::collections::BTreeMap;
-use view::{Drawing, TableColumn, Tone, Unit, ViewTable};
+use view::{TableColumn, Tone, Unit, ViewTable};
 
 /// Damaged blocks that are shown one by one.
 const BLOCKS: usize = 200;
+
+/// What data validation has recorded.
+#[derive(Clone, Debug, Default)]
+pub struct ValidatedData {
+    /// What was proved of each target, at the end of each run.
+    pub checks: Vec<DataCheck>,
+    /// Damaged blocks, in the order in which they were found.
+    pub errors: Vec<DataError>,
+}
+
+impl ValidatedData {
+    /// Of a recording.
+    ///
+    /// # Errors
+    /// A recording that cannot be read.
+    pub fn read(reader: &Reader) -> Result<Self, RecordingError> {
+        Ok(Self { checks: reader.table::<DataCheck>()?, errors: reader.table::<DataError>()? })
+    }
+}
 
 fn size(bytes: i64) -> String {
     format_bytes(u64::try_from(bytes).unwrap_or(0))
 }
 
 /// The newest row of each target, in the order in which the targets came: all its figures count from the start.
-fn newest(facts: &RecordingFacts) -> Vec<&DataCheck> {
+fn newest(data: &ValidatedData) -> Vec<&DataCheck> {
     let mut found: Vec<&DataCheck> = Vec::new();
-    for row in &facts.data_checks {
+    for row in &data.checks {
         match found.iter_mut().find(|known| known.target == row.target) {
             Some(known) => *known = row,
             None => found.push(row),
@@ -32,14 +51,15 @@ fn coverage(row: &DataCheck) -> Option<f64> {
 }
 
 /// What was proved of each target.
-pub(crate) fn checks(facts: &RecordingFacts) -> Option<Drawing> {
-    let rows = newest(facts);
+#[must_use]
+pub fn checks(data: &ValidatedData) -> ViewTable {
+    let rows = newest(data);
     let counts = |name: &str, of: fn(&DataCheck) -> Option<i64>| {
         TableColumn::numbers(name, Unit::Count, rows.iter().map(|row| of(row).map(|value| value as f64)))
     };
     let bytes =
         |name: &str, of: fn(&DataCheck) -> i64| TableColumn::text(name, rows.iter().map(|row| size(of(row))).collect());
-    tables::drawing(ViewTable {
+    ViewTable {
         columns: vec![
             TableColumn::text("target", rows.iter().map(|row| row.target.to_string()).collect()),
             bytes("block", |row| row.block_bytes),
@@ -54,7 +74,7 @@ pub(crate) fn checks(facts: &RecordingFacts) -> Option<Drawing> {
             counts("waited for a block", |row| Some(row.deferred)),
         ],
         omitted: 0,
-    })
+    }
 }
 
 /// Damaged blocks of one class on one target.
@@ -68,9 +88,10 @@ struct Group<'a> {
 }
 
 /// Damaged blocks by target and class.
-pub(crate) fn damage(facts: &RecordingFacts) -> Option<Drawing> {
+#[must_use]
+pub fn damage(data: &ValidatedData) -> ViewTable {
     let mut groups: BTreeMap<(&str, &str), Group<'_>> = BTreeMap::new();
-    for row in &facts.data_errors {
+    for row in &data.errors {
         let group = groups.entry((&row.target, &row.class)).or_default();
         group.blocks += 1;
         group.transient += usize::from(row.transient);
@@ -86,7 +107,7 @@ pub(crate) fn damage(facts: &RecordingFacts) -> Option<Drawing> {
     let address = |of: fn(&Group<'_>) -> Option<i64>| {
         text(&|_, group| of(group).map_or(String::new(), |address| format!("{address:#x}")))
     };
-    tables::drawing(ViewTable {
+    ViewTable {
         columns: vec![
             TableColumn::text("target", text(&|key, _| key.0.to_string())),
             TableColumn::text("class", text(&|key, _| key.1.replace('_', " "))),
@@ -106,14 +127,15 @@ pub(crate) fn damage(facts: &RecordingFacts) -> Option<Drawing> {
             TableColumn::text("found", text(&|_, group| group.first.map_or(String::new(), |row| row.found.clone()))),
         ],
         omitted: 0,
-    })
+    }
 }
 
 /// Damaged blocks one by one, in the order in which they were found.
-pub(crate) fn blocks(facts: &RecordingFacts) -> Option<Drawing> {
-    let rows = facts.data_errors.get(..BLOCKS.min(facts.data_errors.len()))?;
+#[must_use]
+pub fn blocks(data: &ValidatedData) -> ViewTable {
+    let rows = data.errors.get(..BLOCKS).unwrap_or(&data.errors);
     let text = |of: &dyn Fn(&DataError) -> String| rows.iter().map(of).collect::<Vec<String>>();
-    let mut drawing = tables::drawing(ViewTable {
+    ViewTable {
         columns: vec![
             TableColumn::numbers("time", Unit::Seconds, rows.iter().map(|row| Some(row.t_s))),
             TableColumn::text("run", text(&|row| row.run.clone())),
@@ -123,17 +145,14 @@ pub(crate) fn blocks(facts: &RecordingFacts) -> Option<Drawing> {
             TableColumn::text("expected", text(&|row| row.expected.clone())),
             TableColumn::text("found", text(&|row| row.found.clone())),
         ],
-        omitted: 0,
-    })?;
-    if let view::Body::Table(table) = &mut drawing.body {
-        table.omitted = facts.data_errors.len() - rows.len();
+        omitted: data.errors.len() - rows.len(),
     }
-    Some(drawing)
 }
 
 /// The figure of a report: value, detail, tone; `None` of a recording without validation.
-pub(crate) fn figure(facts: &RecordingFacts) -> Option<(String, String, Tone)> {
-    let rows = newest(facts);
+#[must_use]
+pub fn figure(data: &ValidatedData) -> Option<(String, String, Tone)> {
+    let rows = newest(data);
     if rows.is_empty() {
         return None;
     }
@@ -159,8 +178,9 @@ pub(crate) fn figure(facts: &RecordingFacts) -> Option<(String, String, Tone)> {
 }
 
 /// What a sentence about the runs says of damaged blocks, behind a comma; nothing where there are none.
-pub(crate) fn words(facts: &RecordingFacts) -> String {
-    match newest(facts).iter().map(|row| row.damaged_blocks).sum::<i64>() {
+#[must_use]
+pub fn words(data: &ValidatedData) -> String {
+    match newest(data).iter().map(|row| row.damaged_blocks).sum::<i64>() {
         0 => String::new(),
         1 => ", 1 damaged block".to_string(),
         damaged => format!(", {damaged} damaged blocks"),
