@@ -66,7 +66,9 @@ fn flags_of_vdbench_ask_for_what_they_ask_for_there() {
     let only = settings(&scratch, "a.vdb", &["-jro"]);
     assert_eq!((&only["journal"]["recovers"], &only["journal"]["recovers_only"]), (&json!(true), &json!(true)));
 
-    for (flag, part) in [("-vc", "refused by Vdbench"), ("-vx", "-vx is unknown"), ("-jo", "-jro"), ("-jz", "-jz is unknown")] {
+    for (flag, part) in
+        [("-vc", "refused by Vdbench"), ("-vx", "-vx is unknown"), ("-jo", "-jro"), ("-jz", "-jz is unknown")]
+    {
         let output = run(&scratch, "refused", "a.vdb", &[flag]).expect_code(2);
         assert!(output.stderr.contains(part), "{flag}: {}", output.stderr);
     }
@@ -142,24 +144,33 @@ fn fio_reads_what_an_earlier_run_wrote() {
 /// Jobs with what the files have that fio itself validates by (its examples and tests), small: a name, the jobs, and how many bytes
 /// the final run reads.
 const OF_FIO: &[(&str, &[&str])] = &[
-    ("basic", &["[a]\nfilename=d\nsize=1m\nrw=randwrite\nbs=4k\ndirect=1\nioengine=libaio\niodepth=16\nverify=crc32c\n"]),
+    (
+        "basic",
+        &["[a]\nfilename=d\nsize=1m\nrw=randwrite\nbs=4k\ndirect=1\nioengine=libaio\niodepth=16\nverify=crc32c\n"],
+    ),
     (
         "stripes",
-        &["[global]\nbs=16k\ndirect=1\nrw=write:112k\nverify=crc32c\nfilename=d\nverify_backlog=1\noffset_increment=2m\nio_size=256k\n\
-           size=1m\noffset=120k\ngroup_reporting\nverify_dump=1\nloops=2\n[a]\nnumjobs=3\n"],
+        &[
+            "[global]\nbs=16k\ndirect=1\nrw=write:112k\nverify=crc32c\nfilename=d\nverify_backlog=1\noffset_increment=2m\nio_size=256k\n\
+           size=1m\noffset=120k\ngroup_reporting\nverify_dump=1\nloops=2\n[a]\nnumjobs=3\n",
+        ],
     ),
     (
         "pressure",
-        &["[global]\nioengine=libaio\nfilesize=1m\nsize=2m\niodepth=16\ncontinue_on_error=write\nignore_error=,ENOSPC\nerror_dump=0\n\
+        &[
+            "[global]\nioengine=libaio\nfilesize=1m\nsize=2m\niodepth=16\ncontinue_on_error=write\nignore_error=,ENOSPC\nerror_dump=0\n\
            fallocate=none\nexitall\n[race]\nbs=128k\nrw=randwrite\nruntime=1\nfilename=race\ntime_based\n\
            [punch]\nbs=4k\nrw=randtrim\nfilename=race\n\
            [proof]\ncreate_on_open=1\nverify=crc32c-intel\nverify_fatal=1\nverify_dump=1\nverify_backlog=1024\nverify_async=4\nbs=4k\n\
-           rw=randrw\nfilename=proof\n"],
+           rw=randrw\nfilename=proof\n",
+        ],
     ),
     (
         "surface",
-        &["[global]\nthread\nbs=64k\ndirect=1\nioengine=sync\nverify=meta\nverify_pattern=0xaa555aa5\nverify_interval=512\nsize=1m\n\
-           [write]\nfilename=d\nrw=write\nfill_device=1\ndo_verify=0\n[read]\nstonewall\ncreate_serialize=0\nfilename=d\nrw=read\ndo_verify=1\n"],
+        &[
+            "[global]\nthread\nbs=64k\ndirect=1\nioengine=sync\nverify=meta\nverify_pattern=0xaa555aa5\nverify_interval=512\nsize=1m\n\
+           [write]\nfilename=d\nrw=write\nfill_device=1\ndo_verify=0\n[read]\nstonewall\ncreate_serialize=0\nfilename=d\nrw=read\ndo_verify=1\n",
+        ],
     ),
     (
         "mixed sizes, later",
@@ -179,13 +190,25 @@ const OF_FIO: &[(&str, &[&str])] = &[
              verify_dump=1\n[large]\noffset=0g\nblocksize=1m\n[small]\noffset=8m\nblocksize=512\n",
         ],
     ),
-    ("backlog", &["[global]\nbs=4k\nioengine=sync\nsize=1m\ndirect=1\nfilename=d\n[a]\nverify=md5\nverify_backlog=32\nrw=write\n"]),
+    (
+        "backlog",
+        &[
+            "[global]\nbs=4k\nioengine=sync\nsize=1m\ndirect=1\nfilename=d\n[a]\nverify=md5\nverify_backlog=32\nrw=write\n",
+        ],
+    ),
     (
         "meta",
-        &["[global]\nrw=randrw\nbs=4k\ndirect=1\nioengine=libaio\niodepth=32\nverify=meta\nverify_backlog=1024\nverify_fatal=1\n\
-           [a]\nfilename=d\nsize=1m\nverify_pattern=0xaaa\n"],
+        &[
+            "[global]\nrw=randrw\nbs=4k\ndirect=1\nioengine=libaio\niodepth=32\nverify=meta\nverify_backlog=1024\nverify_fatal=1\n\
+           [a]\nfilename=d\nsize=1m\nverify_pattern=0xaaa\n",
+        ],
     ),
-    ("both ways", &["[global]\nbs=4k\nverify=crc32c\nrw=readwrite\ndirect=1\n[a]\nfilename=d\nsize=1m\ndo_verify=1\nverify_backlog=1\n"]),
+    (
+        "both ways",
+        &[
+            "[global]\nbs=4k\nverify=crc32c\nrw=readwrite\ndirect=1\n[a]\nfilename=d\nsize=1m\ndo_verify=1\nverify_backlog=1\n",
+        ],
+    ),
     (
         "again and again",
         &["[one]\nfilename=d\nsize=1m\nreadwrite=randwrite\nloops=8\ndo_verify=1\nverify=md5\nexperimental_verify=1\n\
@@ -193,7 +216,9 @@ const OF_FIO: &[(&str, &[&str])] = &[
     ),
     (
         "twice",
-        &["[global]\nfilename=d\nsize=4k\nverify=md5\n[write]\nrw=write\ndo_verify=0\n[read]\nstonewall=1\nrw=read\nloops=2\ndo_verify=1\n"],
+        &[
+            "[global]\nfilename=d\nsize=4k\nverify=md5\n[write]\nrw=write\ndo_verify=0\n[read]\nstonewall=1\nrw=read\nloops=2\ndo_verify=1\n",
+        ],
     ),
     (
         "states",
