@@ -122,6 +122,16 @@ fn definitions(
     Definitions { groups, systems, storages, works, default_work, file_works, runs }
 }
 
+/// The general section, which comes behind the flags.
+fn general_of(context: &mut ReadingContext, statement: Option<&Statement>, options: &VdbenchOptions) -> General {
+    let mut general = General::default();
+    general.settings.validation.clone_from(&options.validation);
+    match statement {
+        Some(statement) => general::read(context, statement, general),
+        None => general,
+    }
+}
+
 fn read_plan(
     context: &mut ReadingContext,
     files: &[PathBuf],
@@ -143,11 +153,7 @@ fn read_plan(
 
     let hosts = general::hosts(context, &of(Section::Host).collect::<Vec<_>>());
     context.hosts.clone_from(&hosts);
-    let mut general = General::default();
-    general.settings.validation.clone_from(&options.validation);
-    if let Some(statement) = statements.first() {
-        general = general::read(context, statement, general);
-    }
+    let mut general = general_of(context, statements.first(), options);
     let Definitions { groups, systems, storages, works, default_work, file_works, runs: mut definitions } =
         definitions(context, &statements, &hosts, (&general, options, &addition));
     override_texts(options, &mut general.settings, &mut definitions);
