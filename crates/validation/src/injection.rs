@@ -49,7 +49,7 @@ impl InjectionChance {
 
     /// A number below `end`; 0 where that is 0.
     pub fn below(&mut self, end: u64) -> u64 {
-        let scaled = u128::from(self.next_number()) * u128::from(end) >> 64;
+        let scaled = (u128::from(self.next_number()) * u128::from(end)) >> 64;
         u64::try_from(scaled).unwrap_or(0)
     }
 

@@ -109,7 +109,8 @@ impl TargetReader {
 
     /// The parts that hold data, in multiples of [`GRAIN`]; all of it where that cannot be known.
     pub(super) fn data_ranges(&self) -> Vec<Range<u64>> {
-        let (size, whole) = (self.size(), vec![0..self.size()]);
+        let size = self.size();
+        let whole = Vec::from_iter([Range { start: 0, end: size }]);
         if self.is_device() {
             return whole;
         }
