@@ -110,31 +110,9 @@ pub fn execute(
     let mut made = trees.create_anchors()?;
     made.extend(crate::dry_run_trees::many_threads(plan));
     let own_cost = engine::own_cost();
-    let mut manifest = Manifest::new(&request.command_line);
-    manifest.sources = plan.sources.iter().map(|source| (source.name.clone(), source.text.clone())).collect();
-    manifest.sources.extend(crate::trees::shape_sources(plan));
-    manifest.hardware = collect::hardware(&plan_paths(plan));
-    manifest.extra.insert(SUBJECTS.into(), subjects([]));
-    manifest.extra.insert(objectives::OBJECTIVES.into(), crate::objectives::for_manifest(plan));
+    let (data_seed, varying_seed) = (data_seed(plan), varying_seed(plan));
+    let mut manifest = manifest_of(request, &targets, validation.as_ref(), (data_seed, varying_seed));
     manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
-    let data_seed = data_seed(plan);
-    manifest.extra.insert(views::PROGRAM_PID.into(), std::process::id().into());
-    manifest.extra.insert(DATA_SEED.into(), format!("{data_seed:016x}").into());
-    manifest.extra.extend(validation.iter().flat_map(|data| crate::validation::for_manifest(plan, data)));
-    let varying_seed = varying_seed(plan);
-    manifest.extra.extend(varying_seed.map(|seed| (VARYING_SEED.into(), seed.into())));
-    let requested = crate::requested::requested(plan, &targets);
-    manifest.extra.insert(tool_output::flatfile::REQUESTED.into(), serde_json::json!(requested));
-    manifest.extra.insert(objectives::ROUNDS.into(), rounds_of(plan).into());
-    if !plan.rounds.is_empty() {
-        manifest.extra.insert(views::STEADY_ROUNDS.into(), rounds::for_manifest(plan));
-    }
-    if !request.jobs.jobs.is_empty() {
-        manifest.extra.insert(tool_output::fio_out::FIO_JOBS.into(), serde_json::json!(request.jobs));
-    }
-    if let Some(half_round) = &request.half_round {
-        manifest.extra.insert(half_round::KEY.into(), serde_json::json!(half_round));
-    }
     let writer = Writer::create(&request.directory, manifest)?;
     let origin_ns = writer.started_t_ns();
     let runs_at_most = rounds::runs_at_most(plan)
@@ -170,6 +148,39 @@ pub fn execute(
     };
     let lived = life.live(&own_cost);
     life.finish(lived)
+}
+
+/// What the recording says of the command, its plan and this machine.
+fn manifest_of(
+    request: &RunRequest,
+    targets: &[Option<OpenTarget>],
+    validation: Option<&Validation>,
+    (data_seed, varying_seed): (u64, Option<u64>),
+) -> Manifest {
+    let plan = &request.plan;
+    let mut manifest = Manifest::new(&request.command_line);
+    manifest.sources = plan.sources.iter().map(|source| (source.name.clone(), source.text.clone())).collect();
+    manifest.sources.extend(crate::trees::shape_sources(plan));
+    manifest.hardware = collect::hardware(&plan_paths(plan));
+    manifest.extra.insert(SUBJECTS.into(), subjects([]));
+    manifest.extra.insert(objectives::OBJECTIVES.into(), crate::objectives::for_manifest(plan));
+    manifest.extra.insert(views::PROGRAM_PID.into(), std::process::id().into());
+    manifest.extra.insert(DATA_SEED.into(), format!("{data_seed:016x}").into());
+    manifest.extra.extend(validation.into_iter().flat_map(|data| crate::validation::for_manifest(plan, data)));
+    manifest.extra.extend(varying_seed.map(|seed| (VARYING_SEED.into(), seed.into())));
+    let requested = crate::requested::requested(plan, targets);
+    manifest.extra.insert(tool_output::flatfile::REQUESTED.into(), serde_json::json!(requested));
+    manifest.extra.insert(objectives::ROUNDS.into(), rounds_of(plan).into());
+    if !plan.rounds.is_empty() {
+        manifest.extra.insert(views::STEADY_ROUNDS.into(), rounds::for_manifest(plan));
+    }
+    if !request.jobs.jobs.is_empty() {
+        manifest.extra.insert(tool_output::fio_out::FIO_JOBS.into(), serde_json::json!(request.jobs));
+    }
+    if let Some(half_round) = &request.half_round {
+        manifest.extra.insert(half_round::KEY.into(), serde_json::json!(half_round));
+    }
+    manifest
 }
 
 /// What is wrong with a plan before any of its targets is looked at; what its runs must achieve.
@@ -682,8 +693,8 @@ impl Life<'_, '_> {
             say(EventSeverity::Error, EventKind::Trouble, format!("{title}: no operation was done"))?;
             self.ending = self.ending.max(CommandEnding::TargetFailed);
         } else if let Some(elapsed_ns) = run.elapsed_ns.filter(|_| ends_with_its_work(run, result)) {
-            let lasted = format_ns(result.measured_ns.saturating_add(result.paused_ns));
-            let elapsed = format_ns(elapsed_ns);
+            let (lasted, elapsed) =
+                (format_ns(result.measured_ns.saturating_add(result.paused_ns)), format_ns(elapsed_ns));
             let sentence = format!("{title}: ended after {lasted} of {elapsed}, because there was nothing left to do");
             say(EventSeverity::Warning, EventKind::Trouble, sentence)?;
         }
@@ -697,11 +708,8 @@ impl Life<'_, '_> {
                 let passed_over: u64 = result.statuses.iter().map(|status| status.passed_over).sum();
                 if result.all.errors > passed_over {
                     let first = first_failure(run, result);
-                    say(
-                        EventSeverity::Error,
-                        EventKind::IoErrors,
-                        format!("{title}: {} failed{first}", operations(result.all.errors)),
-                    )?;
+                    let sentence = format!("{title}: {} failed{first}", operations(result.all.errors));
+                    say(EventSeverity::Error, EventKind::IoErrors, sentence)?;
                     self.ending = self.ending.max(CommandEnding::TargetFailed);
                 }
             }
@@ -711,9 +719,8 @@ impl Life<'_, '_> {
                 say(EventSeverity::Error, EventKind::ErrorsMax, sentence)?;
             }
             Cause::Journal => {
-                let failure = self.validation.as_ref().and_then(Validation::journal_failure);
-                let why = failure.map_or_else(|| "its journal cannot go on".to_string(), |failure| failure.to_string());
-                say(EventSeverity::Error, EventKind::Data, format!("{title}: stopped: {why}"))?;
+                let sentence = crate::validation::journal_trouble(title, self.validation.as_ref());
+                say(EventSeverity::Error, EventKind::Data, sentence)?;
                 self.ending = self.ending.max(CommandEnding::TargetFailed);
             }
             Cause::Errors => {

@@ -167,6 +167,14 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
     lines
 }
 
+/// Why a run cannot go on whose journal failed.
+pub(crate) fn journal_trouble(title: &str, validation: Option<&Validation>) -> String {
+    match validation.and_then(Validation::journal_failure) {
+        Some(failure) => format!("{title}: stopped: {failure}"),
+        None => format!("{title}: stopped: its journal cannot go on"),
+    }
+}
+
 /// Why a run was ended whose plan allows fewer damaged blocks.
 pub(crate) fn too_much_damage(title: &str, plan: &Plan, validation: Option<&Validation>) -> String {
     let damaged = validation.map_or(0, |validation| validation.reports.count());
