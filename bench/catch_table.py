@@ -11,6 +11,7 @@ reported, and its exit code. VDBENCH names Vdbench's script; without it, its col
 """
 
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -112,14 +113,10 @@ def by_iodyno(disk, fault, options):
     seen = visible(disk, fault)
     if run.returncode not in (0, 4):
         sys.exit(run.stdout[-2000:] + run.stderr[-2000:])
-    rows = subprocess.run([options.iodyno, "export", f"{work}/out", "--table", "data_error", "--format", "csv"], capture_output=True, text=True).stdout
+    rows = subprocess.run([options.iodyno, "export", f"{work}/out", "data_error", "--json"], capture_output=True, text=True).stdout
     classes = {}
-    lines = rows.splitlines()
-    if lines:
-        head = lines[0].split(",")
-        for line in lines[1:]:
-            cells = line.split(",")
-            classes.setdefault(cells[head.index("class")], set()).add(cells[head.index("address")])
+    for row in map(json.loads, rows.splitlines()):
+        classes.setdefault(row["class"], set()).add(row["address"])
     named = " ".join(f"{name} {len(places)}" for name, places in sorted(classes.items()))
     return seen, len(set().union(*classes.values())) if classes else 0, run.returncode, named
 

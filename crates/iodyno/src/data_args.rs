@@ -66,7 +66,8 @@ pub(crate) struct InspectArgs {
 #[command(after_help = "Examples:\n  \
       iodyno inject --kind bit_rot /dev/loop0 --at 0x200000         one bit of the block there\n  \
       iodyno inject --kind torn /dev/loop0 --random 20 --seed 7     twenty blocks, the same ones with the same seed\n  \
-      iodyno inject --kind misdirected /data/test --random 1 --list damage.json    with the list in a file, too\n\n\
+      iodyno inject --kind misdirected /data/test --random 1 --list damage.json    with the list in a file, too\n  \
+      iodyno inject --kind bit_rot /dev/loop1 --as /mnt/file --copies --random 9 --destroy /dev/loop1    a leg of a mirror\n\n\
     Only blocks are damaged that iodyno stamped, that are intact, of this target and at their place; each is read again right\n\
     before it is written. What is mounted, in use or not iodyno's is refused as by `run` (docs/safety.md). Damage stays until the\n\
     blocks are written again. Exit code 0: done, 7: refused (docs/verify.md).")]
@@ -95,6 +96,10 @@ pub(crate) struct InjectArgs {
     /// The name under which the target was written. Default: the one that most of its sectors have.
     #[arg(long = "as", value_name = "NAME")]
     pub(crate) written_as: Option<PathBuf>,
+    /// The target is a disk below a file system or a volume that keeps copies of the data of --as NAME, each somewhere:
+    /// blocks are known by their stamps alone, and --at is the address in them.
+    #[arg(long, requires = "written_as")]
+    pub(crate) copies: bool,
     /// Permit writing to this device or file although other data are on it; name it exactly. Sectors that are not
     /// iodyno's stay as they are even so.
     #[arg(long, value_name = "DEVICE|FILE")]

@@ -20,6 +20,7 @@ pub(crate) fn run(args: &InjectArgs) -> Result<u8, Failure> {
     let request = InjectRequest {
         path: args.target.clone(),
         written_as: args.written_as.clone(),
+        copies: args.copies,
         kind: args.kind.damage(args.bits),
         places,
         seed: args.seed,

@@ -10,7 +10,7 @@ use rustix::fd::AsFd as _;
 use rustix::fs::fdatasync;
 use rustix::io::{Errno, pwrite};
 use serde_json::{Value, json};
-use stamp::{DamageClass, Expected, SECTOR_BYTES, Version, is_right};
+use stamp::{DamageClass, Expected, SECTOR_BYTES, SectorStamp, Version, is_right};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -42,6 +42,8 @@ pub struct InjectRequest {
     pub path: PathBuf,
     /// Name under which it was written, where it is another one.
     pub written_as: Option<PathBuf>,
+    /// The target has copies of that data, each somewhere: a block is known by its stamps, and its address is the one in them.
+    pub copies: bool,
     /// How.
     pub kind: InjectedDamage,
     /// Where.
@@ -134,6 +136,9 @@ pub fn inject(request: &InjectRequest, done: &mut Vec<InjectedBlock>) -> Result<
 fn check(request: &InjectRequest) -> Result<(), StampedDataError> {
     let refuse = |message: String| Err(StampedDataError::Parameter(message));
     let block = request.block_bytes;
+    if request.copies && request.written_as.is_none() {
+        return refuse("--copies: name whose copies are to be damaged (--as NAME)".to_string());
+    }
     if !block.is_multiple_of(SECTOR_BYTES as u64) || !(1..=BLOCK_MAX).contains(&block) {
         return refuse(format!("--block {block}: a multiple of 512, at most {BLOCK_MAX}"));
     }
@@ -204,7 +209,8 @@ impl<'a> Injection<'a> {
         let wants_others = self.request.kind.needs_another();
         match &self.request.places {
             InjectPlaces::At(places) => {
-                let places: BTreeSet<u64> = places.iter().copied().collect();
+                let places: BTreeSet<u64> =
+                    if self.request.copies { self.copies_of(places)? } else { places.iter().copied().collect() };
                 for at in &places {
                     self.read_right(*at)?;
                 }
@@ -313,7 +319,22 @@ impl<'a> Injection<'a> {
         right
     }
 
+    /// Where blocks lie that have these addresses in their stamps.
+    fn copies_of(&self, places: &[u64]) -> Result<BTreeSet<u64>, StampedDataError> {
+        let path = shown(&self.request.path);
+        let found: Vec<(u64, u64)> = (self.right_blocks().into_iter())
+            .filter_map(|at| Some((stamped_address(&self.read_right(at).ok()?)?, at)))
+            .collect();
+        match places.iter().find(|place| !found.iter().any(|(address, _)| address == *place)) {
+            Some(place) => Err(StampedDataError::Refused(format!(
+                "refused to damage {path}: it has no intact copy of a block that was written to {place:#x}"
+            ))),
+            None => Ok(found.into_iter().filter(|(address, _)| places.contains(address)).map(|(_, at)| at).collect()),
+        }
+    }
+
     fn is_right(&self, address: u64, bytes: &[u8]) -> bool {
+        let address = if self.request.copies { stamped_address(bytes).unwrap_or(address) } else { address };
         let expected = Expected { device: self.device, runs: &[], address, version: Version::Any };
         !bytes.is_empty() && is_right(bytes, &expected)
     }
@@ -389,6 +410,11 @@ impl<'a> Injection<'a> {
         let changed = before.iter().zip(after).filter(|(before, after)| before != after).count();
         Ok(InjectedBlock { address, bytes: after.len() as u64, class, changed_bytes: changed as u64, other })
     }
+}
+
+/// The address in the stamp of a block's first sector.
+fn stamped_address(block: &[u8]) -> Option<u64> {
+    SectorStamp::read(block.first_chunk::<SECTOR_BYTES>()?).map(|stamp| stamp.address)
 }
 
 /// Parts of ranges that are read at once.
