@@ -9,7 +9,7 @@ OUT := $(or $(CARGO_TARGET_DIR),target)
 BIN := $(OUT)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo demo-amber-road build query test test-released test-build check fmt bench bench-trace bench-replay bench-record bench-top bench-honest bench-compare bench-files bench-stamping exam exam-quick soak fuzz web docs deps-build deps-test clean
+.PHONY: demo demo-amber-road demo-self-heal build query test test-released test-build check fmt bench bench-trace bench-replay bench-record bench-top bench-honest bench-compare bench-files bench-stamping bench-validation bench-catch exam exam-quick soak fuzz web docs deps-build deps-test clean
 
 # Installs the packages of $(1) that are not there yet; silent when all are. What was removed and not purged is known to dpkg, and not there.
 define apt
@@ -109,6 +109,15 @@ bench-stamping: deps-build
 	cargo build --release --locked -p validation --example stamping
 	"$(OUT)/release/examples/stamping"
 
+# Operations per processor second with and without a proof of the data, beside fio and (VDBENCH=its script) Vdbench.
+bench-validation: build deps-test
+	bench/validation.py "$(BIN)" $(FLAGS)
+
+# What each tool finds on a disk that goes wrong in a known way (as root; VDBENCH=its script for Vdbench's columns).
+bench-catch: build deps-test
+	cargo build --release --locked -p faultfs
+	bench/catch_table.py "$(BIN)" "$(OUT)/release/faultfs" $(FLAGS)
+
 # How often `compare` calls equal loads different, and finds a change of 5 %: the tables of docs/compare.md. Simulated (ten minutes;
 # FLAGS=--quick: two), then real pairs on a quiet machine, as root (six minutes; FLAGS='--real N': N of each kind, '--real-only': these only).
 bench-compare: build deps-test
@@ -125,6 +134,10 @@ bench-honest: build deps-test
 # The load of an acceptance test with an rsync beside it, on a single and a mirrored file system (as root; three minutes, 7 GiB).
 demo-amber-road: build
 	@BIN="$(BIN)" bench/amber_road.sh
+
+# A mirror with damaged blocks heals, is verified, and is found out where both legs are damaged (as root, btrfs on two loop devices).
+demo-self-heal: build deps-test
+	@examples/self-heal.sh "$(BIN)"
 
 # Tests of times, which need an idle machine; not part of CI. Lists at the end what could not be judged.
 exam: deps-test
