@@ -11,7 +11,7 @@ mod tally;
 mod words;
 
 pub(crate) use journal::{FoundJournal, end as end_journal, keep as keep_journal};
-pub(crate) use sweep::{further_flags, leave_caches, sweep_run};
+pub(crate) use sweep::{further_flags, leave_caches, leave_out_ends, sweep_run};
 pub(crate) use tally::{Coverage, DataTally, Verdict};
 
 use crate::SessionError;

@@ -253,6 +253,22 @@ fn what_fio_validates_itself_by_runs_with_its_meaning() {
     }
 }
 
+/// A file that ends before what was trimmed of it has nothing there to be read.
+#[test]
+fn trims_behind_the_end_of_a_file_leave_nothing_to_be_read() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "a.fio",
+        "[global]\nfilename=d\nbs=4k\nfallocate=none\ncreate_on_open=1\nfilesize=1m\nverify=crc32c\n\
+         [write]\nrw=write\nsize=256k\n[punch]\nstonewall\nrw=trim\nsize=1m\n",
+    );
+    let output = run(&scratch, "out", "a.fio", &[]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let rows = checks(&scratch, "out");
+    assert_eq!(sum(&rows, "known_blocks"), sum(&rows, "swept_blocks"), "{rows:?}");
+    assert_eq!(std::fs::metadata(scratch.path("d")).unwrap().len(), 256 << 10, "the file ends before the trims do");
+}
+
 #[test]
 fn where_nothing_is_done_nothing_is_validated() {
     let scratch = Scratch::new();

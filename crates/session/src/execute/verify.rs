@@ -79,6 +79,7 @@ impl Life<'_, '_> {
     /// The run that reads everything once; how much it was, or why nothing was read.
     fn sweep(&mut self, title: Option<&str>) -> Result<Result<Coverage, &'static str>, SessionError> {
         let Some(validation) = &self.validation else { return Ok(Err("not validated")) };
+        data::leave_out_ends(validation, &self.targets);
         let Some(mut run) = data::sweep_run(self.plan, validation, &self.targets) else {
             return Ok(Ok(Coverage::default()));
         };

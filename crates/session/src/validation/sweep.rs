@@ -1,8 +1,8 @@
 //! The last run: it reads everything that was written once, past the page cache where that can be had.
 
 use plan::{AddressOrder, AddressPattern, OpMix, OpenFlags, Plan, Run, TextSpan, TransferSize, Workload};
-use target::OpenTarget;
-use validation::{TargetValidation, Validation};
+use target::{OpenTarget, TargetKind};
+use validation::{BlockState, TargetValidation, Validation};
 
 /// Its title.
 pub(super) const TITLE: &str = "verify";
@@ -48,6 +48,23 @@ pub(crate) fn sweep_run(plan: &Plan, validation: &Validation, targets: &[Option<
     let template = plan.runs.first()?;
     let run = Run { depth: Some(DEPTH), ..Run::new(TITLE, workloads, template.interval_ns) };
     (!run.workloads.is_empty()).then_some(run)
+}
+
+/// Nothing is known of blocks behind the end of a file: a trim there leaves nothing that could be read.
+pub(crate) fn leave_out_ends(validation: &Validation, targets: &[Option<OpenTarget>]) {
+    for target in validation.targets.iter().flatten() {
+        let rules = target.rules();
+        let opened = targets.get(rules.target).and_then(Option::as_ref);
+        let file = opened.filter(|opened| matches!(opened.kind, TargetKind::File { .. }));
+        let Some(Ok(stat)) = file.map(|file| rustix::fs::fstat(rustix::fd::AsFd::as_fd(file))) else { continue };
+        let states = target.states();
+        let mut from = u64::try_from(stat.st_size).unwrap_or(0).div_ceil(rules.block_bytes);
+        while let Some((first, count)) = states.next_written(from, u64::from(u16::MAX)) {
+            let trimmed = (first..first + count).filter(|block| states.get(*block) == BlockState::Trimmed);
+            trimmed.for_each(|block| states.set(block, BlockState::Unknown));
+            from = first + count;
+        }
+    }
 }
 
 /// Writes out what the page cache holds of the validated targets and drops it, so that the sweep reads what the targets have. Gives
