@@ -90,7 +90,8 @@ rd=look,wd=look,iorate=max,elapsed=600,interval=1
 
 
 def by_vdbench(disk, fault, options):
-    work = tempfile.mkdtemp(prefix="catch-vdb-")
+    folder = tempfile.TemporaryDirectory(prefix="catch-vdb-")
+    work = folder.name
     with open(f"{work}/a.vdb", "w") as file:
         file.write(file_of(disk, fault, options))
     run = subprocess.run([os.environ["VDBENCH"], "-f", f"{work}/a.vdb", "-o", f"{work}/out", "-v"], capture_output=True, text=True)
@@ -102,7 +103,8 @@ def by_vdbench(disk, fault, options):
 
 
 def by_iodyno(disk, fault, options):
-    work = tempfile.mkdtemp(prefix="catch-io-")
+    folder = tempfile.TemporaryDirectory(prefix="catch-io-")
+    work = folder.name
     with open(f"{work}/a.vdb", "w") as file:
         file.write(file_of(disk, fault, options))
     run = subprocess.run(

@@ -37,24 +37,25 @@ def vdb(path, options, read_percent, seconds):
 
 
 def by_iodyno(options, proof, read_percent, seconds):
-    with tempfile.TemporaryDirectory(dir=options.where) as work:
+    with tempfile.TemporaryDirectory(dir=options.where) as work, tempfile.TemporaryDirectory(dir=options.journal) as journal:
         with open(f"{work}/a.vdb", "w") as file:
             file.write(vdb(f"{work}/target", options, read_percent, seconds))
-        flags = {"plain": [], "proof": ["--verify=reads"], "journal": ["--verify=reads", "--journal", tempfile.mkdtemp(dir=options.journal) + "/j"]}[proof]
+        flags = {"plain": [], "proof": ["--verify=reads"], "journal": ["--verify=reads", "--journal", f"{journal}/j"]}[proof]
         _, cpu = cpu_of([options.iodyno, "run", f"{work}/a.vdb", "-o", f"{work}/r", "--no-counters", "--no-report", *flags])
         rows, _ = cpu_of([options.iodyno, "export", f"{work}/r", "run_total", "--json"])
         return sum(row["ops"] for row in map(json.loads, rows.splitlines()) if row["run"] == "load"), cpu
 
 
 def by_fio(options, proof, read_percent, seconds):
-    path = f"{options.where}/fio-validation"
+    work = tempfile.TemporaryDirectory(dir=options.where)
+    path = f"{work.name}/target"
     check = {"plain": [], "proof": ["--verify=crc32c"]}[proof]
     base = [f"--filename={path}", "--bs=4k", f"--size={options.size_mib}m", "--ioengine=io_uring", "--iodepth=16", "--direct=0", "--output-format=json", *check]
     cpu_of(["fio", "--name=fill", "--rw=write", "--do_verify=0", *base])
     kind = "randread" if read_percent == 100 else "randwrite"
     text, cpu = cpu_of(["fio", "--name=load", f"--rw={kind}", "--do_verify=0", "--norandommap=0", "--loops=1000000", "--time_based", f"--runtime={seconds}", *base])
     job = json.loads(text[text.index("{"):])["jobs"][0]
-    os.unlink(path)
+    work.cleanup()
     return job["read"]["total_ios"] + job["write"]["total_ios"], cpu
 
 

@@ -1,15 +1,15 @@
 #!/bin/bash
-# Does a mirror heal itself, and does it notice when it cannot? With validated data, on btrfs (raid1 on two loop devices), as root:
+# Does a mirror heal itself, and is it found out when it cannot? With validated data, on btrfs (raid1 on two loop devices), as root:
 #
 #     examples/self-heal.sh [IODYNO] [DIRECTORY]
 #
 # 1. A file is written with stamps and proved. 2. Blocks of it are damaged on one leg. 3. The file system scrubs, and iodyno watches
 # its counters (finding R12). 4. All of the file is verified: nothing may be wrong. 5. The control: the same blocks are damaged on
-# both legs; now they must be found. Ends with 0 when both came out as they should. Everything is made in DIRECTORY (default: a new
-# one below /var/tmp) and removed at the end.
+# both legs; now they must be found. Ends with 0 when both came out as they should. Everything is made in a new directory
+# below DIRECTORY (/var/tmp) and removed at the end.
 set -u
 iodyno=$(readlink -f "${1:-target/release/iodyno}")
-work=${2:-$(mktemp -d /var/tmp/self-heal.XXXXXX)}
+work=$(mktemp -d "${2:-/var/tmp}/self-heal.XXXXXX") || exit 1
 mount=$work/mnt
 legs=()
 

@@ -74,7 +74,7 @@ pub trait StateSource {
 pub struct Journal {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Held by whoever makes a checkpoint.
+    /// Held while a checkpoint is made: there is one at a time.
     checkpointing: Mutex<()>,
 }
 
@@ -285,7 +285,7 @@ impl Journal {
         self.shared.write_if_full(&mut inner);
     }
 
-    /// A flush came back. Nobody waits for the journal here: it becomes durable behind this call.
+    /// A flush came back. The caller does not wait for the journal: it becomes durable behind this call.
     pub fn flush_ended(&self, target: u16, epoch: u32, is_done: bool) {
         let mut inner = self.shared.lock();
         let record = Record { sequence: u64::from(epoch), is_ok: is_done, ..Record::of(Kind::FlushEnded, target) };
@@ -615,7 +615,7 @@ fn make_segment(folder: &Folder, header: &SegmentHeader) -> Result<(File, u64), 
         made => made?,
     }
     let file = folder.open_to_append(&name)?;
-    // Held as long as the file is open: whoever recovers sees that it is written.
+    // Held as long as the file is open: a recovery sees by it that a process still writes the journal.
     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
     Ok((file, bytes.len() as u64))
 }

@@ -87,22 +87,7 @@ pub(crate) fn lane() -> LaneSpec {
 }
 
 pub(crate) fn target() -> TargetSpec {
-    TargetSpec {
-        name: "no-op".to_string(),
-        path: PathBuf::new(),
-        size_bytes: None,
-        layout: None,
-        depth: DEPTH,
-        open: OpenFlags::default(),
-        range: None,
-        hit_area_bytes: 1 << 20,
-        offset_bytes: 0,
-        align_bytes: None,
-        skip_first_block: false,
-        grain_bytes: None,
-        unlink: false,
-        span: TextSpan::default(),
-    }
+    TargetSpec { depth: DEPTH, hit_area_bytes: 1 << 20, ..TargetSpec::whole("no-op".to_string(), PathBuf::new()) }
 }
 
 pub(crate) fn workload() -> Workload {

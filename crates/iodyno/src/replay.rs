@@ -210,20 +210,10 @@ fn plan(
     let text = command_line.iter().skip(1).cloned().collect::<Vec<_>>().join(" ");
     let span = TextSpan::default();
     let spec = |path: &PathBuf| TargetSpec {
-        name: path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned()),
-        path: path.clone(),
         size_bytes,
-        layout: None,
         depth: replay.depth,
         open: OpenFlags { direct: !args.buffered, ..OpenFlags::default() },
-        range: None,
-        hit_area_bytes: 0,
-        offset_bytes: 0,
-        align_bytes: None,
-        skip_first_block: false,
-        grain_bytes: None,
-        unlink: false,
-        span,
+        ..TargetSpec::of_path(path)
     };
     let writes = survey.changing > 0 && replay.writes();
     let dedup = (args.dedup_ratio > 1.0).then_some(DedupContent {

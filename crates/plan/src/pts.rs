@@ -280,20 +280,11 @@ fn target(request: &PtsRequest) -> TargetSpec {
         }
     };
     TargetSpec {
-        name: "target".to_string(),
-        path: request.target.clone(),
         size_bytes,
-        layout: None,
         depth: depth(request),
         open: OpenFlags { direct: !request.is_buffered, ..OpenFlags::default() },
         range,
-        hit_area_bytes: 0,
-        offset_bytes: 0,
-        align_bytes: None,
-        skip_first_block: false,
-        grain_bytes: None,
-        unlink: false,
-        span: TextSpan::default(),
+        ..TargetSpec::whole("target".to_string(), request.target.clone())
     }
 }
 

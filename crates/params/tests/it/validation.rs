@@ -294,7 +294,7 @@ fn settings_of_several_jobs_of_fio_are_those_of_the_plan() {
     // Written without being read, and read by another job.
     let (settings, warnings) = read("[w]\nrw=write\nverify=md5\ndo_verify=0\n[r]\nstonewall\nrw=read\nverify=md5\n");
     assert_eq!((settings.sweeps, settings.checks_unknown, warnings), (false, true, 0));
-    // A job that reads what nobody wrote raises no alarm.
+    // A job that reads blocks without a stamp raises no alarm.
     for other in ["rw=read", "rw=randrw\nverify=md5", "rw=randrw"] {
         let (settings, warnings) = read(&format!("[r]\nrw=read\nverify=md5\n[other]\n{other}\n"));
         assert_eq!((settings.checks_unknown, warnings), (false, 1), "{other}");

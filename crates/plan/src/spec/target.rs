@@ -4,7 +4,7 @@ use super::files::FileLayout;
 use super::range::AddressRange;
 use super::source::TextSpan;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One device or file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,37 @@ pub struct TargetSpec {
     pub unlink: bool,
     /// Where it was defined.
     pub span: TextSpan,
+}
+
+impl TargetSpec {
+    /// All of a device or file, one operation at a time, opened plainly, of which nothing else was said.
+    #[must_use]
+    pub fn whole(name: String, path: PathBuf) -> Self {
+        Self {
+            name,
+            path,
+            size_bytes: None,
+            layout: None,
+            depth: 1,
+            open: OpenFlags::default(),
+            range: None,
+            hit_area_bytes: 0,
+            offset_bytes: 0,
+            align_bytes: None,
+            skip_first_block: false,
+            grain_bytes: None,
+            unlink: false,
+            span: TextSpan::default(),
+        }
+    }
+
+    /// The same, named as the file is.
+    #[must_use]
+    pub fn of_path(path: &Path) -> Self {
+        let name =
+            path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+        Self::whole(name, path.to_owned())
+    }
 }
 
 /// How a target is opened.

@@ -1,7 +1,7 @@
 //! Reads a target past the page cache, as far as that works, and goes on behind what cannot be read.
 
 use super::error::StampedDataError;
-use plan::{OpenFlags, TargetSpec, TextSpan};
+use plan::{OpenFlags, TargetSpec};
 use rustix::fd::AsFd as _;
 use rustix::fs::{Advice, SeekFrom, fadvise, seek};
 use rustix::io::{Errno, pread};
@@ -24,22 +24,7 @@ pub(super) struct TargetReader {
 
 /// The specification of a target that a command line names.
 pub(super) fn spec_of(path: &Path, open: OpenFlags) -> TargetSpec {
-    TargetSpec {
-        name: path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned()),
-        path: path.to_owned(),
-        size_bytes: None,
-        layout: None,
-        depth: 1,
-        open,
-        range: None,
-        hit_area_bytes: 0,
-        offset_bytes: 0,
-        align_bytes: None,
-        skip_first_block: false,
-        grain_bytes: None,
-        unlink: false,
-        span: TextSpan::default(),
-    }
+    TargetSpec { open, ..TargetSpec::of_path(path) }
 }
 
 /// A buffer for direct I/O.

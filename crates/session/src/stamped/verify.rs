@@ -14,7 +14,7 @@ use validation::{AreaKind, PieceSurvey, SurveyRules, SurveyUnit, TargetArea, Tar
 const THREADS: usize = 6;
 /// Pieces of one thread that wait to be added up.
 const WAITING: usize = 2;
-/// Sectors of so many bytes belong together where nobody says more.
+/// Sectors of so many bytes belong together where --block does not say how many.
 const LEAST_UNIT: u64 = 4096;
 /// Longer blocks are not written in one piece.
 const UNIT_MAX: u64 = 64 << 20;

@@ -100,22 +100,7 @@ mod tests {
 
     fn plan_of(transfers: &[TransferSize]) -> Plan {
         let mut plan = Plan::default();
-        plan.targets.push(TargetSpec {
-            name: "sd1".to_string(),
-            path: "/dev/none".into(),
-            size_bytes: None,
-            layout: None,
-            depth: 1,
-            open: plan::OpenFlags::default(),
-            range: None,
-            hit_area_bytes: 0,
-            offset_bytes: 0,
-            align_bytes: None,
-            skip_first_block: false,
-            grain_bytes: None,
-            unlink: false,
-            span: TextSpan::default(),
-        });
+        plan.targets.push(TargetSpec::whole("sd1".to_string(), "/dev/none".into()));
         let of = |transfer: &TransferSize| Workload {
             transfer: transfer.clone(),
             mix: OpMix::read_write(0.5),

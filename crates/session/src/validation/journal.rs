@@ -181,7 +181,7 @@ pub(crate) fn keep(validation: Option<&Validation>, opened: &[Option<OpenTarget>
         let Ok(file) = rustix::fd::AsFd::as_fd(opened).try_clone_to_owned() else { continue };
         flushes.push((target, file));
     }
-    // Apart: a flush may take as long as it likes, and whoever looks after the run must not wait for it.
+    // In a thread of its own: a flush may take long, and the coordinator of the run must not wait for it.
     let flush = move || {
         for (target, file) in flushes {
             let epoch = target.flushing();

@@ -109,7 +109,7 @@ fn what_stands_in_the_midst_of_a_write_is_told() {
     let found = survey(&piece, SurveyUnit::AtLeast(4096));
     let shown: Vec<(u64, DamageClass)> =
         found.damages.iter().map(|damage| (damage.address - BASE, damage.class)).collect();
-    // A sector of a block is no trim; another program's data are nobody's write; a block may have been trimmed.
+    // A sector of a block is no trim; another program's data are no write of a run; a block may have been trimmed.
     assert_eq!(shown, [(4096, DamageClass::TornWrite), (8192, DamageClass::Foreign)]);
     assert_eq!(found.zeroes_in_writes, 4096);
     // Blocks of 512 bytes can be trimmed one by one.
