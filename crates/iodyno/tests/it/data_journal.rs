@@ -28,6 +28,9 @@ fn a_journal_outlives_its_command() {
     let output = run(&scratch, "one", &text, &scratch.path("beside"), &[]);
     assert!(output.stderr.contains("would lie on") && !target.exists(), "{}", output.stderr);
     output.expect_code(2);
+    let output = run(&scratch, "none", &text, &journal, &["--recover"]);
+    assert!(output.stderr.contains("there is no journal at") && !target.exists(), "{}", output.stderr);
+    output.expect_code(2);
     run(&scratch, "two", &text, &journal, &[]).expect_code(0);
     let output = run(&scratch, "three", &text, &journal, &[]);
     assert!(output.stderr.contains("has a journal; check what it says"), "{}", output.stderr);

@@ -35,7 +35,14 @@ impl FoundJournal {
         let Some(settings) = settings.filter(|settings| settings.recovers || settings.recovers_only) else {
             return Ok(None);
         };
-        let recovered = recover(&directory(settings, recording)).map_err(|error| wrong(&error))?;
+        let directory = directory(settings, recording);
+        if !directory.exists() {
+            return Err(SessionError::Validation(vec![format!(
+                "there is no journal at {}: name the directory in which it lies (--journal), or leave out --recover to begin one",
+                directory.display()
+            )]));
+        }
+        let recovered = recover(&directory).map_err(|error| wrong(&error))?;
         let crash = if settings.after_crash { Crash::PowerCut } else { recovered.crash() };
         Ok(Some(Self { recovered, crash }))
     }
