@@ -155,12 +155,6 @@ fn conflicts(context: &mut ReadingContext, job: &JobSection) {
     if options.mapped {
         error("ioengine", "files that are memory cannot be checked".to_string(), "use ioengine=psync or io_uring");
     }
-    if options.dedupe_percent > 0.0 && writes {
-        context.unsupported(
-            span("dedupe_percentage"),
-            "data validation of duplicates (dedupe_percentage=) is not built yet",
-        );
-    }
     if options.replay.iolog.is_some() {
         context.unsupported(span("read_iolog"), "data validation of a replay is not built yet");
     }

@@ -4,6 +4,7 @@
 //! reads everything that was written once more ([`sweep_run`]).
 
 mod blocks;
+mod copies;
 mod journal;
 mod refusals;
 mod sweep;
@@ -52,7 +53,7 @@ fn known_name(path: &std::path::Path) -> String {
 /// The validation that the plan asks for, of its open targets; `None`: none.
 ///
 /// # Errors
-/// A file that exists has an end that no block fits.
+/// A file that exists has an end that no block fits, or duplicates cannot be made.
 pub(crate) fn of_plan(
     plan: &Plan,
     targets: &[Option<OpenTarget>],
@@ -79,6 +80,13 @@ pub(crate) fn of_plan(
         // What was known before is known in its own blocks, which may be a part of those of this load.
         let known = journal.and_then(|journal| journal.block_bytes(device));
         let block_bytes = known.filter(|known| block_bytes.is_multiple_of(*known)).unwrap_or(block_bytes);
+        let copies = match copies::of_target(plan, index, targets, device) {
+            Ok(copies) => copies,
+            Err(sentence) => {
+                wrong.push(sentence);
+                continue;
+            }
+        };
         let rules = TargetRules {
             target: index,
             device,
@@ -86,6 +94,7 @@ pub(crate) fn of_plan(
             size_bytes: target.size_bytes,
             block_bytes,
             compress_ratio: format::content_for(plan, index).compress_ratio,
+            copies,
             flags: Default::default(),
             trims_read_zero: settings.trims_read_zero.unwrap_or_else(|| is_zero_after_trim(target)),
             checks_unknown: settings.checks_unknown,

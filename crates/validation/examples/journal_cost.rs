@@ -17,6 +17,7 @@ fn target() -> TargetValidation {
         size_bytes: 1 << 30,
         block_bytes: 4096,
         compress_ratio: 1.0,
+        copies: None,
         flags: stamp::StampFlags::default(),
         trims_read_zero: true,
         checks_unknown: false,

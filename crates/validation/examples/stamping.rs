@@ -93,6 +93,7 @@ impl Buffers {
             size_bytes: FAR as u64,
             block_bytes: BLOCK as u64,
             compress_ratio: 1.0,
+            copies: None,
             flags: StampFlags::default(),
             trims_read_zero: true,
             checks_unknown: false,

@@ -1,6 +1,6 @@
 //! Damaged blocks after the fact: the two ends of writes that went astray, and what happened to many blocks at once.
 
-use stamp::{BlockFinding, DamageClass, SectorFault, Version};
+use stamp::{BlockFinding, DamageClass, SectorFault, StampFlags, Version};
 use std::collections::BTreeMap;
 
 /// A group names so many of its ranges.
@@ -117,7 +117,8 @@ fn cause_of(finding: &BlockFinding) -> Option<DamageCause> {
 /// Where the first sector for another address belongs, as the address of its block.
 fn place_of(finding: &BlockFinding) -> Option<(u64, u16)> {
     let astray = finding.sectors.iter().find(|sector| sector.fault == Some(SectorFault::Address))?;
-    let origin = astray.origin?;
+    // Copies belong to many places.
+    let origin = astray.origin.filter(|origin| !origin.flags.has(StampFlags::COPY))?;
     let within = astray.address.wrapping_sub(finding.must.address);
     Some((origin.address.wrapping_sub(within), origin.version))
 }

@@ -5,6 +5,7 @@
 //! operation, stamp what they write, check what they read, and release the blocks; a block has one operation at a time. What is
 //! wrong goes to the [`Reports`], which keep the first so many and count all.
 
+mod copies;
 mod groups;
 mod held;
 mod injection;
@@ -22,7 +23,7 @@ pub use groups::{DamageCause, DamageGroup, DamageOverview, DamageRange, JudgedDa
 pub use injection::{InjectedDamage, InjectionChance, damaged};
 pub use journal::{RecoveredStates, TargetJournal};
 pub use reports::{Damage, FoundBy, Reports};
-pub use rules::TargetRules;
+pub use rules::{TargetCopies, TargetRules};
 pub use states::{BlockState, BlockStates};
 pub use survey::{
     AreaKind, DAMAGES_KEPT, PieceSurvey, RunTally, SurveyDamage, SurveyRules, SurveyUnit, TargetArea, TargetSurvey,

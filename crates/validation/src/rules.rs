@@ -1,5 +1,6 @@
 //! How a target is validated.
 
+use plan::generate::PlacedCopies;
 use stamp::StampFlags;
 
 /// How a target is validated.
@@ -17,10 +18,21 @@ pub struct TargetRules {
     pub block_bytes: u64,
     /// Ratio by which its data are to compress.
     pub compress_ratio: f64,
+    /// Blocks that are equal to others; `None`: all are different.
+    pub copies: Option<TargetCopies>,
     /// What is in the stamps of all its writes.
     pub flags: StampFlags,
     /// Trimmed blocks read as zeroes; otherwise anything may be found there.
     pub trims_read_zero: bool,
     /// Blocks of which nothing is known must be what their stamps say; otherwise they are only counted.
     pub checks_unknown: bool,
+}
+
+/// The copies of a target.
+#[derive(Clone, Debug)]
+pub struct TargetCopies {
+    /// Which blocks are copies.
+    pub placed: PlacedCopies,
+    /// In place of the target in the stamps of copies; targets that share their sets have the same.
+    pub domain: u64,
 }

@@ -198,6 +198,13 @@ impl TargetValidation {
         self.writer.fill(buffer, (offset, block_bytes), &write, |address| {
             self.states.get(address / block_bytes).next(sequence)
         });
+        if let Some(copies) = &self.rules.copies {
+            let blocks = buffer.chunks_exact_mut(usize::try_from(block_bytes).unwrap_or(usize::MAX));
+            for (block, address) in blocks.zip((offset..).step_by(usize::try_from(block_bytes).unwrap_or(1))) {
+                let version = self.states.get(address / block_bytes).next(sequence);
+                copies.fill(&self.writer, block, (address, version), &self.rules);
+            }
+        }
         WriteHold { sequence }
     }
 
@@ -280,7 +287,7 @@ impl TargetValidation {
                 None => unknown += block.len() as u64,
                 Some(expected) => {
                     checked += block.len() as u64;
-                    if !is_right(block, &self.of(address, expected)) {
+                    if !self.holds(block, &self.of(address, expected)) {
                         outcome = ReadOutcome::Suspect;
                     }
                 }
@@ -304,7 +311,7 @@ impl TargetValidation {
             let expected = self.of(address, version);
             let is_right = |block: &[u8]| match floor {
                 Some((floors, floor)) => floors.is_right(block, address, floor, self.states.get(at), &self.rules),
-                None => is_right(block, &expected),
+                None => self.holds(block, &expected),
             };
             if is_right(block) {
                 continue;
@@ -312,7 +319,11 @@ impl TargetValidation {
             damaged += 1;
             let within = usize::try_from(address - offset).unwrap_or(usize::MAX);
             let again = again.and_then(|again| again.get(within..within + block.len()));
-            let mut finding = examine(&Reading { first: block, again }, &expected);
+            let reading = Reading { first: block, again };
+            let mut finding = match &self.rules.copies {
+                Some(copies) => copies.examine(&reading, &expected, &self.rules),
+                None => examine(&reading, &expected),
+            };
             if let Some((floors, floor)) = floor {
                 finding.is_transient = again.is_some_and(is_right);
                 floors.refine(&mut finding, floor);
@@ -334,6 +345,15 @@ impl TargetValidation {
         let block_bytes = self.rules.block_bytes;
         let whole = usize::try_from(block_bytes).unwrap_or(usize::MAX);
         buffer.chunks(whole).enumerate().map(move |(at, block)| (offset + at as u64 * block_bytes, block))
+    }
+
+    /// May this block be there?
+    #[inline]
+    fn holds(&self, block: &[u8], expected: &Expected<'_>) -> bool {
+        match &self.rules.copies {
+            Some(copies) => copies.is_right(block, expected, &self.rules),
+            None => is_right(block, expected),
+        }
     }
 
     fn of(&self, address: u64, version: Version) -> Expected<'_> {

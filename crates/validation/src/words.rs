@@ -1,6 +1,6 @@
 //! What was found and what had to be there, in words.
 
-use stamp::{BlockFinding, SectorFault, SectorFinding, SectorStamp, Version};
+use stamp::{BlockFinding, SectorFault, SectorFinding, SectorStamp, StampFlags, Version};
 use std::fmt::Write as _;
 
 /// Of at most so many parts of a block it is said what they are.
@@ -11,6 +11,9 @@ const BYTES_MAX: usize = 4;
 /// Which write a stamp is of: `write 4711 of run 3f0c8a1b5d6e7f01, version 17, written 2026-11-28 12:03:11 UTC`.
 #[must_use]
 pub fn write_words(stamp: &SectorStamp) -> String {
+    if stamp.flags.has(StampFlags::COPY) {
+        return format!("one of the equal blocks ({:#x} among those of run {:016x})", stamp.address, stamp.run);
+    }
     let written = quantity::text::format_wall(i64::from(stamp.written_s) * 1_000_000_000);
     format!("write {} of run {:016x}, version {}, written {written}", stamp.sequence, stamp.run, stamp.version)
 }
@@ -81,6 +84,7 @@ fn is_same_part(one: &SectorFinding, other: &SectorFinding) -> bool {
 
 fn part_words(sector: &SectorFinding, shift: Option<i64>) -> String {
     let write = sector.origin.as_ref().map(write_words).unwrap_or_default();
+    let is_copy = sector.origin.is_some_and(|stamp| stamp.flags.has(StampFlags::COPY));
     let origin_address = sector.origin.map_or(0, |stamp| stamp.address);
     let mut text = match sector.fault {
         None if sector.is_zero => "zeroes, as they must be".to_owned(),
@@ -89,6 +93,7 @@ fn part_words(sector: &SectorFinding, shift: Option<i64>) -> String {
         Some(SectorFault::Zeroes) => "zeroes".to_owned(),
         Some(SectorFault::Bits) if sector.origin.is_none() => "zeroes".to_owned(),
         Some(SectorFault::Bits | SectorFault::Version) => write,
+        Some(SectorFault::Address | SectorFault::Device) if is_copy => write,
         Some(SectorFault::Run) if origin_address == sector.address => format!("another execution's data: {write}"),
         Some(SectorFault::Run) => format!("another execution's data for {origin_address:#x}: {write}"),
         Some(SectorFault::Cut) => format!("only a part of it is of {write}"),

@@ -199,7 +199,6 @@ fn read_plan(
     let validated = Validated {
         span: general.validation_span,
         pattern_span: general.pattern_span,
-        dedup: &general.dedup,
         storages: &storages,
         systems: &systems,
         definitions: &definitions,

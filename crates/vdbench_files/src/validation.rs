@@ -3,7 +3,6 @@
 use crate::file_systems::FileSystem;
 use crate::param::Param;
 use crate::run::Definition;
-use crate::shared::DedupParams;
 use crate::storage::Storage;
 use crate::value::{self, Unit};
 use parameter_text::{Diagnostic, ReadingContext};
@@ -122,7 +121,7 @@ pub(crate) fn validate(context: &mut ReadingContext, asked: &mut Asked<'_>, para
                 continue;
             }
             "ignore_zero_reads" => "a run that checks nothing is no error here",
-            "reportdedupsets" => "it is about duplicates, which are not validated",
+            "reportdedupsets" => "duplicates are told of like every other block",
             _ => continue,
         };
         let found = Diagnostic::note("no-effect", span, format!("validate={word} has no effect here"));
@@ -194,7 +193,6 @@ pub(crate) struct Validated<'a> {
     /// Where validation was asked for; `None`: by a flag.
     pub(crate) span: Option<TextSpan>,
     pub(crate) pattern_span: Option<TextSpan>,
-    pub(crate) dedup: &'a DedupParams,
     pub(crate) storages: &'a [Storage],
     pub(crate) systems: &'a [FileSystem],
     pub(crate) definitions: &'a [Definition],
@@ -212,11 +210,6 @@ pub(crate) fn finish(context: &mut ReadingContext, settings: &mut Option<Validat
     if let Some(one) = varies {
         let found = Diagnostic::error("conflict", one.span, "forcompratio= and data validation exclude each other");
         context.push(found.help("as in Vdbench: compratio= among the general parameters holds for all runs"));
-    }
-    let of_storages = all.storages.iter().map(|storage| &storage.dedup);
-    let doubles = |dedup: &DedupParams| dedup.span.filter(|_| dedup.ratio.is_some_and(|ratio| ratio > 1.0));
-    if let Some(span) = of_storages.chain([all.dedup]).find_map(doubles) {
-        context.unsupported(span, "data validation of duplicates (dedupratio=) is not built yet");
     }
     if let Some(system) = all.systems.first() {
         let span = all.span.unwrap_or(system.span);

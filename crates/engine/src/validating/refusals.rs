@@ -56,9 +56,6 @@ fn of_workload(workload: &Workload) -> Option<&'static str> {
     if writes && (content.pattern.is_some() || !content.literal.is_empty()) {
         return Some("validated data has stamps, and a pattern of your own has none: leave the pattern out");
     }
-    if writes && content.dedup.is_some_and(|dedup| dedup.ratio > 1.0) {
-        return Some("validated blocks are all different (dedupratio): leave deduplication out");
-    }
     None
 }
 

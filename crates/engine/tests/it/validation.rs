@@ -25,6 +25,7 @@ fn proof(targets: &[TargetSpec], block_bytes: u64, settings: ValidationSettings)
         size_bytes: spec.size_bytes.unwrap(),
         block_bytes,
         compress_ratio: 1.0,
+        copies: None,
         flags: StampFlags::default(),
         trims_read_zero: true,
         checks_unknown: settings.checks_unknown,

@@ -235,7 +235,7 @@ fn a_file_system_without_figures_is_written() {
 #[test]
 fn what_is_not_built_yet_is_refused_in_one_sentence() {
     let scratch = Scratch::new();
-    let text = "validate=yes\ndedupratio=2,dedupunit=4k\nsd=sd1,lun=img,size=1m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=100,elapsed=3,interval=1\n";
+    let text = "data_errors=remove_device\nsd=sd1,lun=img,size=1m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=100,elapsed=3,interval=1\n";
     let output = scratch.run("out", text, &[]).expect_code(2);
     assert!(output.stderr.contains("not built yet"), "{}", output.stderr);
 }

@@ -138,6 +138,53 @@ fn lost_writes_are_found_by_the_reading_at_the_end() {
 }
 
 #[test]
+fn equal_blocks_stay_equal_and_are_checked() {
+    let scratch = Scratch::new();
+    let file = scratch.path("data");
+    let text = |command: &str| {
+        format!(
+            "dedupratio=2,dedupunit=4k,dedupsets=64\nsd=sd1,lun={},size=8m\nwd=wd1,sd=sd1,xfersize=8k,rdpct=50\n\
+             wd=wd2,sd=sd1,xfersize=8k,rdpct=100\n\
+             rd=rd1,wd=wd1,iorate=1000,elapsed=2,interval=1\nrd=rd2,wd=wd2,iorate=10,elapsed=2,interval=1{command}\n",
+            file.display()
+        )
+    };
+    let output = run(&scratch, "out", &text(""), &["--verify"]).expect_code(0);
+    assert!(verdict(&output).ends_with("coverage 100 %: no byte was lost"), "{}", output.stderr);
+    let data = std::fs::read(&file).unwrap();
+    let unique = data.chunks(4096).collect::<std::collections::HashSet<_>>().len();
+    // 2,048 blocks, half of them unique; σ = 23.
+    assert!((1024 - 115..1024 + 115).contains(&unique), "{unique} of 2048");
+    let told = scratch.iodyno(&["verify", file.to_str().unwrap()]).run().unwrap().expect_code(0);
+    assert!(told.stdout.contains("equal to others"), "{}", told.stdout);
+
+    // Two neighbours change places, equal or not.
+    let dd = |from: u32, to: u32, name: &str| {
+        format!(
+            "dd if={} of={} bs=4k count=1 conv=notrunc skip={from} seek={to}",
+            file.display(),
+            scratch.path(name).display()
+        )
+    };
+    let swap = format!("{}; {}", dd(0, 0, "kept"), dd(1, 0, "data"));
+    let command = format!(
+        ",startcmd=\"{swap}; dd if={} of={} bs=4k seek=1 conv=notrunc\"",
+        scratch.path("kept").display(),
+        file.display()
+    );
+    let output = run(&scratch, "out2", &text(&command), &["--verify"]);
+    let damaged = scratch.table("out2", "data_error");
+    let is_equal = damaged.is_empty();
+    output.expect_code(if is_equal { 0 } else { 4 });
+    let data = std::fs::read(&file).unwrap();
+    assert_eq!(is_equal, data[..4096] == data[4096..8192]);
+
+    let output =
+        run(&scratch, "out3", &text(""), &["--verify", "--journal", "journal", "--journal-same-device"]).expect_code(2);
+    assert!(output.stderr.contains("does not know of duplicates"), "{}", output.stderr);
+}
+
+#[test]
 fn more_damage_than_is_allowed_ends_the_run_and_calls_the_command() {
     let scratch = Scratch::new();
     let (data, told) = (scratch.path("data"), scratch.path("told"));
@@ -189,7 +236,6 @@ fn what_cannot_be_validated_is_refused_before_any_io() {
     };
     let cases = [
         (format!("pattern={pattern}\n{}", base("")), "no room for the stamps"),
-        (format!("dedupratio=2,dedupunit=8k\n{}", base("")), "cannot be duplicates"),
         (format!("[a]\nfilename={file}\nsize=4m\nrw=randwrite\nbs=1000\n"), "multiples of 512"),
         (format!("[a]\nfilename={file}\nsize=4m\nrw=randwrite\nbs=4k\noffset=100\n"), "multiples of 512"),
         (base(&format!("\nsd=sd2,lun={file},size=4m")).replace("sd=sd1,xfersize", "sd=sd*,xfersize"), "are the same"),

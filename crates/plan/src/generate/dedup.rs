@@ -32,6 +32,44 @@ enum Source {
     WorkingSet(WorkingSet),
 }
 
+fn wrong(what: &'static str, value: f64, allowed: &'static str) -> GenerateError {
+    GenerateError::Value { of: "content".to_string(), what, value, allowed }
+}
+
+fn check(dedup: &DedupContent) -> Result<(), GenerateError> {
+    if !(dedup.ratio.is_finite() && dedup.ratio >= 1.0) {
+        return Err(wrong("the ratio of duplication", dedup.ratio, "1 or more"));
+    }
+    if dedup.unit_bytes == 0 || !dedup.unit_bytes.is_multiple_of(SECTOR_BYTES as u64) {
+        let what = "the size of duplicate blocks in bytes";
+        return Err(wrong(what, dedup.unit_bytes as f64, "a multiple of 512"));
+    }
+    Ok(())
+}
+
+/// How many sets of copies there are, and the share of all blocks that are copies of one of them. What is no set is made of as many as
+/// the ratio allows, at most one in [`UNITS_PER_SET`] blocks.
+pub(crate) fn sets_of(dedup: &DedupContent, volume: &WriteVolume) -> Result<(u64, f64), GenerateError> {
+    check(dedup)?;
+    let bytes = if dedup.across { volume.all_bytes } else { volume.bytes };
+    let units = (bytes / dedup.unit_bytes).max(1);
+    let count = match dedup.sets {
+        DedupSets::Count(count) => count,
+        DedupSets::Fraction(fraction) => floor_u64((units as f64 * fraction).round()),
+        DedupSets::Previous => floor_u64(units as f64 / UNITS_PER_SET.max(2.0 * dedup.ratio)),
+        DedupSets::WorkingSet { pages, .. } => pages.min(floor_u64(units as f64 / dedup.ratio / 2.0)),
+    };
+    let count = count.max(1);
+    let copied = copied_share(dedup.ratio, count as f64 / units as f64).ok_or_else(|| {
+        let allowed = "fewer for this ratio: they are unique blocks too (all blocks ÷ ratio is how many there are)";
+        wrong("the number of sets of duplicate blocks", count as f64, allowed)
+    })?;
+    Ok((count, copied))
+}
+
+/// See [`sets_of`].
+const UNITS_PER_SET: f64 = 20.0;
+
 /// Blocks of which others are copies: page after page of each writer's, in the order in which it writes them.
 #[derive(Clone, Debug)]
 struct WorkingSet {
@@ -65,26 +103,16 @@ impl WorkingSet {
 
 impl Copies {
     pub(crate) fn new(dedup: &DedupContent, volume: &WriteVolume) -> Result<Self, GenerateError> {
-        let of = || "content".to_string();
-        let wrong = |what, value, allowed| Err(GenerateError::Value { of: of(), what, value, allowed });
-        if !(dedup.ratio.is_finite() && dedup.ratio >= 1.0) {
-            return wrong("the ratio of duplication", dedup.ratio, "1 or more");
-        }
-        if dedup.unit_bytes == 0 || !dedup.unit_bytes.is_multiple_of(SECTOR_BYTES as u64) {
-            let what = "the size of duplicate blocks in bytes";
-            return wrong(what, dedup.unit_bytes as f64, "a multiple of 512");
-        }
+        check(dedup)?;
         let own = derive(derive(volume.seed, 0x6f77_6e00), volume.writer);
         let choice = derive(volume.seed, 0x6368_6f69);
         let splits_blocks = volume.splits_blocks;
         let unit_sectors = dedup.unit_bytes / SECTOR_BYTES as u64;
-        let bytes = if dedup.across { volume.all_bytes } else { volume.bytes };
-        let units = (bytes / dedup.unit_bytes).max(1);
         let by_share = |source| {
             let copied = threshold(1.0 - 1.0 / dedup.ratio);
             Ok(Self { unit_sectors, own, choice, copied, source, splits_blocks })
         };
-        let count = match dedup.sets {
+        match dedup.sets {
             DedupSets::Previous => return by_share(Source::Previous(None)),
             DedupSets::WorkingSet { pages, job, jobs } => {
                 let (pages, jobs) = (pages.max(1), u64::from(jobs.max(1)));
@@ -99,13 +127,9 @@ impl Copies {
                     made: 0,
                 }));
             }
-            DedupSets::Count(count) => count.max(1),
-            DedupSets::Fraction(fraction) => floor_u64((units as f64 * fraction).round()).max(1),
-        };
-        let Some(copied) = copied_share(dedup.ratio, count as f64 / units as f64) else {
-            let allowed = "fewer for this ratio: they are unique blocks too (all blocks ÷ ratio is how many there are)";
-            return wrong("the number of sets of duplicate blocks", count as f64, allowed);
-        };
+            DedupSets::Count(_) | DedupSets::Fraction(_) => {}
+        }
+        let (count, copied) = sets_of(dedup, volume)?;
         let seed = derive(if dedup.across { volume.all_seed } else { volume.seed }, 0x7365_7473);
         Ok(Self {
             unit_sectors,

@@ -36,6 +36,7 @@ mod mix;
 mod operation;
 pub mod operations;
 mod permutation;
+mod placed_copies;
 mod rng;
 mod sequential;
 mod skew;
@@ -57,6 +58,7 @@ pub use content::ContentGenerator;
 pub use joined::JoinedStream;
 pub use operation::Operation;
 pub use operations::Operations;
+pub use placed_copies::PlacedCopies;
 pub use turns::TargetTurns;
 pub use volume::{SECTOR_BYTES, SECTOR_MAGIC, WriteVolume, data_seed_of, writer_of};
 

@@ -177,6 +177,12 @@ impl VerifyOutcome {
                 count(survey.units_of_runs)
             ));
         }
+        if survey.copied_sectors > 0 {
+            notes.push(format!(
+                "{} of blocks that are equal to others (dedup): intact, but where each belongs is known to its load alone",
+                format_bytes(survey.copied_sectors * 512)
+            ));
+        }
         if survey.zeroes_in_writes > 0 {
             notes.push(format!(
                 "{} of zeroes in the middle of what one write wrote: trimmed, or lost",

@@ -57,6 +57,8 @@ fn measures(workload: &Workload, spec: &TargetSpec, size_bytes: Option<u64>) -> 
     let mut all = vec![spec.offset_bytes, spec.grain_bytes.unwrap_or(0), spec.align_bytes.unwrap_or(0)];
     let address = &workload.address;
     all.extend([address.base_bytes, address.align_bytes.unwrap_or(0)]);
+    // A block is equal to others as a whole or not at all.
+    all.extend(workload.content.dedup.filter(|dedup| dedup.ratio > 1.0).map(|dedup| dedup.unit_bytes));
     let used = [workload.mix.read > 0.0, workload.mix.write > 0.0, workload.mix.trim > 0.0];
     for (size, _) in workload.transfers().into_iter().zip(used).filter(|(_, is_used)| *is_used) {
         match size {

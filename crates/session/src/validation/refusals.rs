@@ -28,7 +28,36 @@ pub(super) fn mistakes(plan: &Plan) -> Vec<String> {
             add(no_block(&spec.name));
         }
     }
+    duplicates(plan).into_iter().for_each(&mut add);
     same_places(plan).into_iter().for_each(add);
+    found
+}
+
+/// What must be in a block that may be equal to others has to follow from its place and its version alone.
+fn duplicates(plan: &Plan) -> Vec<String> {
+    let of = |workload: &Workload| workload.content.dedup.filter(|dedup| dedup.ratio > 1.0);
+    let writing = || {
+        let all = plan.runs.iter().flat_map(|run| &run.workloads);
+        all.filter(|workload| workload.load.is_blocks() && workload.mix.changes_data())
+    };
+    let mut found = Vec::new();
+    let is_journaled = plan.settings.validation.as_ref().is_some_and(|settings| settings.journal.is_some());
+    if let Some(workload) = writing().find(|workload| is_journaled && of(workload).is_some()) {
+        found.push(format!(
+            "{}: the journal does not know of duplicates yet: leave dedup out, or the journal",
+            workload.name
+        ));
+    }
+    for (index, spec) in plan.targets.iter().enumerate() {
+        let mut uses = writing().filter(|workload| workload.targets.contains(&index));
+        let Some(first) = uses.next() else { continue };
+        if let Some(other) = uses.find(|other| of(other) != of(first)) {
+            found.push(format!(
+                "{}: {} and {} write to it with different duplicates, so that it is not known what must be read: give both the same",
+                spec.name, first.name, other.name
+            ));
+        }
+    }
     found
 }
 
@@ -58,11 +87,6 @@ fn of_workload(workload: &Workload) -> Option<String> {
     }
     if content.pattern.is_some() || !content.literal.is_empty() {
         return Some(format!("{name}: a pattern has no room for the stamps of data validation: leave the pattern out"));
-    }
-    if content.dedup.is_some_and(|dedup| dedup.ratio > 1.0) {
-        return Some(format!(
-            "{name}: stamped blocks are all different, so they cannot be duplicates: leave dedup out"
-        ));
     }
     None
 }

@@ -209,6 +209,8 @@ pub struct PieceSurvey {
     pub sectors_of_others: u64,
     /// By device: intact sectors that are where their stamps say.
     pub devices: BTreeMap<u64, u64>,
+    /// Sectors that are right, of sets of equal blocks: where each belongs is not known.
+    pub copied_sectors: u64,
     /// Units whose sectors belong to several writes.
     pub mixed_units: u64,
     /// … of which some are of different runs.
@@ -223,6 +225,8 @@ pub struct PieceSurvey {
 #[derive(Clone, Copy, Debug)]
 enum Sight {
     Right(SectorStamp),
+    /// One of a set of equal blocks: where it belongs is not known without the load.
+    Copy(SectorStamp),
     /// It has, or had, a stamp, and may not be here.
     Wrong,
     Plain,
@@ -280,7 +284,7 @@ pub(super) fn push(areas: &mut Vec<TargetArea>, area: TargetArea) {
 
 fn kind_of(sight: &Sight) -> AreaKind {
     match sight {
-        Sight::Right(_) => AreaKind::Stamped,
+        Sight::Right(_) | Sight::Copy(_) => AreaKind::Stamped,
         Sight::Wrong => AreaKind::Damaged,
         Sight::Plain => AreaKind::Unstamped,
         Sight::OfFiles => AreaKind::OfFiles,
@@ -294,6 +298,11 @@ fn sight(sector: &[u8; SECTOR_BYTES], address: u64, rules: &SurveyRules) -> Sigh
     if let Some(stamp) = SectorStamp::read(sector) {
         if rules.is_device && stamp.flags.has(StampFlags::FILE) {
             return Sight::OfFiles;
+        }
+        if stamp.flags.has(StampFlags::COPY) {
+            let (device, address) = (stamp.device, stamp.address);
+            let expected = Expected { device, runs: &[], address, version: Version::Any };
+            return if is_right(sector, &expected) { Sight::Copy(stamp) } else { Sight::Wrong };
         }
         let device = rules.device.unwrap_or(stamp.device);
         let expected = Expected { device, runs: &[], address, version: Version::Any };
@@ -325,13 +334,18 @@ fn had_a_stamp(sector: &[u8; SECTOR_BYTES], address: u64, rules: &SurveyRules) -
 fn tally(piece: &mut PieceSurvey, sectors: &[[u8; SECTOR_BYTES]], sights: &[Sight]) {
     for (sector, sight) in sectors.iter().zip(sights) {
         let stamp = match sight {
-            Sight::Right(stamp) => *stamp,
+            Sight::Right(stamp) | Sight::Copy(stamp) => *stamp,
             Sight::Wrong => match SectorStamp::read(sector) {
                 Some(stamp) if is_intact(sector) => stamp,
                 _ => continue,
             },
             _ => continue,
         };
+        let is_copy = matches!(sight, Sight::Copy(_));
+        if is_copy {
+            piece.copied_sectors += 1;
+            continue;
+        }
         if piece.devices.len() < NAMES_KEPT || piece.devices.contains_key(&stamp.device) {
             *piece.devices.entry(stamp.device).or_default() += 1;
         }
@@ -433,7 +447,8 @@ impl Unit<'_> {
 
     /// Adds what is damaged: parts of the unit without anything that may be there without a stamp.
     fn damages(&self, suspects: &[bool], piece: &mut PieceSurvey, kinds: &mut [AreaKind]) {
-        let belongs = |at: usize| matches!(self.sights[at], Sight::Right(_)) || suspects[at - self.range.start];
+        let belongs =
+            |at: usize| matches!(self.sights[at], Sight::Right(_) | Sight::Copy(_)) || suspects[at - self.range.start];
         let mut at = self.range.start;
         while at < self.range.end {
             let end = (at..self.range.end).find(|at| !belongs(*at)).unwrap_or(self.range.end);

@@ -30,6 +30,8 @@ pub struct TargetSurvey {
     pub sectors_of_others: u64,
     /// By device: intact sectors.
     pub devices: BTreeMap<u64, u64>,
+    /// Sectors that are right, of sets of equal blocks: where each belongs is not known.
+    pub copied_sectors: u64,
     /// Units whose sectors belong to several writes.
     pub mixed_units: u64,
     /// … of which some are of different runs.
@@ -66,6 +68,7 @@ impl TargetSurvey {
                 *self.devices.entry(device).or_default() += sectors;
             }
         }
+        self.copied_sectors += piece.copied_sectors;
         self.mixed_units += piece.mixed_units;
         self.units_of_runs += piece.units_of_runs;
         self.first_mixed = self.first_mixed.or(piece.first_mixed);

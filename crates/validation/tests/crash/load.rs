@@ -68,6 +68,7 @@ impl Shape {
             size_bytes: self.blocks * self.block_bytes,
             block_bytes: self.block_bytes,
             compress_ratio: 1.0,
+            copies: None,
             flags: StampFlags::default(),
             trims_read_zero: true,
             checks_unknown: false,

@@ -3,12 +3,14 @@
 use crate::arbitrary::Random;
 use crate::oracle::{Oracle, Tally};
 use faultfs::{DiskConfig, DiskHandle, Faultfs};
+use plan::generate::{PlacedCopies, WriteVolume};
+use plan::{DedupContent, DedupSets};
 use stamp::DamageClass;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use tempfile::TempDir;
-use validation::{BlockState, FoundBy, ReadOutcome, Reports, TargetRules, TargetValidation};
+use validation::{BlockState, FoundBy, ReadOutcome, Reports, TargetCopies, TargetRules, TargetValidation};
 
 pub const RUN: u64 = 0x2026_1128_0000_0001;
 pub const OLD_RUN: u64 = 0x2025_0101_0000_0007;
@@ -20,6 +22,15 @@ pub struct Shape {
     pub block_bytes: usize,
     pub blocks: usize,
     pub ratio: f64,
+    /// Some of its blocks are equal to others.
+    pub copies: bool,
+}
+
+fn copies(shape: Shape, device: u64) -> TargetCopies {
+    let sets = DedupSets::Fraction(0.3);
+    let dedup = DedupContent { ratio: 2.0, unit_bytes: shape.block_bytes.max(4096) as u64, sets, across: false };
+    let volume = WriteVolume::alone(DEVICE, (shape.block_bytes * shape.blocks) as u64);
+    TargetCopies { placed: PlacedCopies::new(&dedup, &volume).unwrap(), domain: device + 0xc0 }
 }
 
 pub fn validation(shape: Shape, run: u64, device: u64, reports: &Arc<Reports>) -> TargetValidation {
@@ -30,6 +41,7 @@ pub fn validation(shape: Shape, run: u64, device: u64, reports: &Arc<Reports>) -
         size_bytes: (shape.block_bytes * shape.blocks) as u64,
         block_bytes: shape.block_bytes as u64,
         compress_ratio: shape.ratio,
+        copies: shape.copies.then(|| copies(shape, device)),
         flags: stamp::StampFlags::default(),
         trims_read_zero: true,
         checks_unknown: false,

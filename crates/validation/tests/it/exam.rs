@@ -33,7 +33,8 @@ const HARMLESS: &str = "eio read write trim rate 0.02\nshort 512 write rate 0.02
 fn shape(random: &mut Random) -> Shape {
     let block_bytes = [512, 1024, 4096, 4096, 8192, 16_384][random.below(6) as usize];
     let ratio = [1.0, 1.0, 2.0, 4.0][random.below(4) as usize];
-    Shape { block_bytes, blocks: 96 + random.below(96) as usize, ratio }
+    let blocks = 96 + random.below(96) as usize;
+    Shape { block_bytes, blocks, ratio, copies: random.below(3) == 0 }
 }
 
 /// An image of a disk's size: chance, another device's data, or an older run's.
@@ -87,7 +88,8 @@ fn one(seed: u64, is_faulty: bool) -> Option<Tally> {
         disk.sweep(&mut random);
     }
     disk.judge_end();
-    Some(std::mem::take(&mut disk.tally))
+    let tally = std::mem::take(&mut disk.tally);
+    Some(if disk.shape.copies { tally.of_copies() } else { tally })
 }
 
 fn load(disk: &mut Disk, random: &mut Random, trims: u64, lies: bool) {
@@ -131,6 +133,8 @@ fn has_passed(tally: &Tally) {
     assert!(tally.alarms.is_empty(), "false alarms:\n{}", first(&tally.alarms));
     let (damaged, named) = (tally.all_damaged(), tally.all_named());
     assert!(named * 100 >= damaged * 99, "{named} of {damaged}:\n{}\n{}", first(&tally.misnamed), tally.lines());
+    let (copies, right) = tally.copies;
+    assert!(right * 10 >= copies * 8, "copies: {right} of {copies}");
     assert!(tally.judged.1 * 100 >= tally.judged.0 * 99, "{}\n{}", first(&tally.misnamed), tally.lines());
 }
 
@@ -152,6 +156,6 @@ fn soak_a_thousand_disks_that_go_wrong() {
 fn nothing_is_reported_of_a_disk_that_only_fails() {
     let Some(tally) = all(false, 10) else { return };
     has_passed(&tally);
-    assert_eq!(tally.all_damaged() + tally.several.0, 0, "{}", tally.lines());
+    assert_eq!(tally.all_damaged() + tally.several.0 + tally.copies.0, 0, "{}", tally.lines());
     assert!(tally.blocks > 2000);
 }

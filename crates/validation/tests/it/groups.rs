@@ -6,7 +6,7 @@ use std::sync::Arc;
 use validation::{DamageCause, DamageRange, FoundBy, RANGES_MAX, Reports, TargetValidation};
 
 const BLOCK: u64 = 4096;
-const SHAPE: Shape = Shape { block_bytes: 4096, blocks: 4096, ratio: 1.0 };
+const SHAPE: Shape = Shape { block_bytes: 4096, blocks: 4096, ratio: 1.0, copies: false };
 
 /// A target of which each block was written `times` times, with what the last writes carried.
 fn written(reports: &Arc<Reports>, run: u64, times: usize) -> (TargetValidation, Vec<Vec<Vec<u8>>>) {
@@ -78,7 +78,7 @@ fn both_ends_of_a_write_are_linked() {
 #[test]
 fn memory_of_reports_has_a_bound() {
     let reports = Arc::new(Reports::default());
-    let shape = Shape { block_bytes: 1 << 20, blocks: 4096, ratio: 1.0 };
+    let shape = Shape { block_bytes: 1 << 20, blocks: 4096, ratio: 1.0, copies: false };
     let target = validation(shape, RUN, DEVICE, &reports);
     let mut block = vec![0; 1 << 20];
     for at in 0..80_u64 {

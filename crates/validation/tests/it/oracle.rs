@@ -2,7 +2,7 @@
 
 use crate::disk::Disk;
 use faultfs::{Fault, InjectedFault};
-use stamp::{BlockFinding, DamageClass as Class};
+use stamp::{BlockFinding, DamageClass as Class, SectorStamp, StampFlags};
 use std::collections::{BTreeMap, BTreeSet};
 use validation::{BlockState, Damage};
 
@@ -15,6 +15,8 @@ pub struct Tally {
     pub named: BTreeMap<&'static str, u64>,
     /// Blocks to which several things happened, and those that were given one of their names.
     pub several: (u64, u64),
+    /// Of disks with blocks that are equal to others: damaged blocks, and those of the right class.
+    pub copies: (u64, u64),
     /// Damages that were judged at the end, and those judged right.
     pub judged: (u64, u64),
     /// Blocks that were read.
@@ -32,11 +34,23 @@ impl Tally {
         other.damaged.iter().for_each(|(kind, count)| *self.damaged.entry(kind).or_default() += count);
         other.named.iter().for_each(|(kind, count)| *self.named.entry(kind).or_default() += count);
         self.several = (self.several.0 + other.several.0, self.several.1 + other.several.1);
+        self.copies = (self.copies.0 + other.copies.0, self.copies.1 + other.copies.1);
         self.judged = (self.judged.0 + other.judged.0, self.judged.1 + other.judged.1);
         self.blocks += other.blocks;
         self.missed.extend(other.missed);
         self.alarms.extend(other.alarms);
         self.misnamed.extend(other.misnamed);
+    }
+
+    /// Of a disk with few sets of equal blocks, whose data say little of where they belong: every damage must be found there, too,
+    /// and names are counted apart.
+    pub fn of_copies(mut self) -> Self {
+        self.copies = (self.all_damaged() + self.several.0, self.all_named() + self.several.1);
+        self.damaged.clear();
+        self.named.clear();
+        self.misnamed.clear();
+        self.several = (0, 0);
+        self
     }
 
     pub fn all_damaged(&self) -> u64 {
@@ -54,6 +68,7 @@ impl Tally {
             .map(|(kind, count)| format!("{kind:>16} {count:>7} {:>7}", self.named.get(kind).unwrap_or(&0)))
             .collect();
         lines.push(format!("{:>16} {:>7} {:>7}", "several at once", self.several.0, self.several.1));
+        lines.push(format!("{:>16} {:>7} {:>7}", "of equal blocks", self.copies.0, self.copies.1));
         lines.push(format!("{:>16} {:>7} {:>7}", "judged", self.judged.0, self.judged.1));
         lines.push(format!(
             "{} blocks read, {} missed, {} false alarms",
@@ -261,6 +276,14 @@ impl Disk {
             let (Some((class, other)), Some(bytes)) = (last.get(&block), self.oracle.lasting.get(&block)) else {
                 continue;
             };
+            // Of copies it does not show where they belong.
+            let is_copy = |block: &[u8]| {
+                let stamp = block.first_chunk().and_then(SectorStamp::read);
+                stamp.is_some_and(|stamp| stamp.flags.has(StampFlags::COPY))
+            };
+            if is_copy(bytes) || is_copy(&self.truth[block * length..][..length]) {
+                continue;
+            }
             let home = (0..self.shape.blocks).find(|home| self.truth[home * length..][..length] == bytes[..]);
             let truth = &self.truth[block * length..][..length];
             let victim = self.oracle.lasting.iter().find(|(at, seen)| **at != block && seen.as_slice() == truth);
