@@ -1,10 +1,13 @@
 //! Writes a journal.
 
+mod files;
+
 use crate::error::JournalError;
-use crate::header::{Crash, SegmentHeader, SessionHeader};
+use crate::header::{Crash, JournalTarget, SegmentHeader, SessionHeader};
 use crate::reader::{segment_name, segments};
 use crate::record::{Kind, RECORD_BYTES, Record, crc};
 use crate::recovered::Recovered;
+pub use files::{FileIntent, FileSource, FileThere};
 use output::{FileAccess, Folder, OutputError, ReplacePolicy};
 use quantity::clock;
 use rustix::fs::{FlockOperation, flock};
@@ -89,6 +92,8 @@ struct Shared {
     durable: Condvar,
     waited_ns: AtomicU64,
     syncs: AtomicU64,
+    /// By target: how far apart the first blocks of its files are numbered; 0: it is no tree.
+    file_blocks: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -117,6 +122,8 @@ struct Inner {
     since_checkpoint: u64,
     /// Trims that were announced and did not come back.
     trims: Vec<(u16, u64, u64)>,
+    /// What was announced of files and did not come back.
+    announced: Vec<Record>,
     checkpoint: Option<Checkpoint>,
 }
 
@@ -174,6 +181,8 @@ impl Journal {
 
     fn begin(folder: Folder, header: SegmentHeader, options: JournalOptions) -> Result<Self, JournalError> {
         let (file, bytes) = make_segment(&folder, &header)?;
+        let of_tree = |target: &JournalTarget| target.tree.as_ref().map_or(0, |tree| tree.file_blocks);
+        let file_blocks = header.session.targets.iter().map(of_tree).collect();
         let inner = Inner {
             directory: folder.path().to_path_buf(),
             file: Arc::new(file),
@@ -192,6 +201,7 @@ impl Journal {
             failure: None,
             since_checkpoint: 0,
             trims: Vec::new(),
+            announced: Vec::new(),
             checkpoint: None,
         };
         let shared = Arc::new(Shared {
@@ -202,6 +212,7 @@ impl Journal {
             durable: Condvar::new(),
             waited_ns: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
+            file_blocks,
         });
         let of_thread = Arc::clone(&shared);
         let path = shared.folder.path().to_path_buf();
@@ -315,6 +326,14 @@ impl Journal {
     /// # Errors
     /// The new segment cannot be made. The journal goes on in the old one.
     pub fn checkpoint(&self, sources: &[&dyn StateSource]) -> Result<(), JournalError> {
+        self.checkpoint_of(sources, &[])
+    }
+
+    /// The same, of trees of files too.
+    ///
+    /// # Errors
+    /// The new segment cannot be made. The journal goes on in the old one.
+    pub fn checkpoint_of(&self, sources: &[&dyn StateSource], trees: &[&dyn FileSource]) -> Result<(), JournalError> {
         let Ok(_only) = self.checkpointing.try_lock() else { return Ok(()) };
         let mut header = {
             let inner = self.shared.lock();
@@ -345,10 +364,16 @@ impl Journal {
         for source in sources {
             self.dump(*source);
         }
+        for source in trees {
+            self.dump_files(*source);
+        }
         let mut inner = self.shared.lock();
         // What is under way may still take effect: the states say nothing of it.
         for (target, first, count) in inner.trims.clone() {
             inner.append_range(Kind::TrimBegun, target, (first, count), 0, true);
+        }
+        for record in inner.announced.clone() {
+            inner.append(&record);
         }
         inner.append(&Record::of(Kind::CheckpointEnd, 0));
         inner.write();

@@ -5,6 +5,7 @@
 //! operation, stamp what they write, check what they read, and release the blocks; a block has one operation at a time. What is
 //! wrong goes to the [`Reports`], which keep the first so many and count all.
 
+mod files;
 mod groups;
 mod held;
 mod injection;
@@ -18,6 +19,7 @@ mod survey;
 mod target;
 mod words;
 
+pub use files::{FileDamage, FileFinding, check_file};
 pub use groups::{DamageCause, DamageGroup, DamageOverview, DamageRange, JudgedDamage, RANGES_MAX};
 pub use injection::{InjectedDamage, InjectionChance, damaged};
 pub use journal::{RecoveredStates, TargetJournal};

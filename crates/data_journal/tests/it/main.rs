@@ -39,6 +39,7 @@ pub(crate) fn target(device: u64) -> JournalTarget {
         runs: vec![1],
         is_synchronous: false,
         is_trimmed: true,
+        tree: None,
     }
 }
 
