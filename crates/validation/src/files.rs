@@ -1,7 +1,7 @@
 //! Files after a crash: are they there, and how long are they?
 
 use data_journal::{Crash, Existence, RecoveredFile};
-use std::fmt;
+use stamp::DamageClass;
 
 /// What is wrong with a file as such, whatever its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,15 +15,13 @@ pub enum FileDamage {
 }
 
 impl FileDamage {
-    /// The name in recordings: it says what kept the promise, which is a sync where power was cut.
+    /// The class under which it is reported.
     #[must_use]
-    pub fn name(self, crash: Crash) -> &'static str {
-        match (self, crash) {
-            (Self::Missing, Crash::PowerCut) => "missing_after_sync",
-            (Self::Missing, Crash::ProcessDied) => "missing_file",
-            (Self::Back, _) => "back_after_unlink",
-            (Self::Short, Crash::PowerCut) => "shorter_than_synced",
-            (Self::Short, Crash::ProcessDied) => "shorter_than_written",
+    pub fn class(self) -> DamageClass {
+        match self {
+            Self::Missing => DamageClass::MissingFile,
+            Self::Back => DamageClass::DeletedFile,
+            Self::Short => DamageClass::WrongSize,
         }
     }
 }
@@ -41,23 +39,20 @@ pub struct FileFinding {
     pub crash: Crash,
 }
 
-impl fmt::Display for FileFinding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { damage, found, bytes_min, crash } = *self;
-        let by = if crash == Crash::PowerCut { "a sync has made durable" } else { "was written before the program died" };
-        match damage {
-            FileDamage::Missing => write!(f, "the file is not there; {by} that it is there, with at least {bytes_min} bytes"),
-            FileDamage::Back => {
-                let bytes = found.unwrap_or(0);
-                let gone = if crash == Crash::PowerCut { ", and a sync has made that durable" } else { "" };
-                write!(f, "the file is there, with {bytes} bytes; it was removed, or got another name{gone}")
-            }
-            FileDamage::Short => {
-                let bytes = found.unwrap_or(0);
-                let lost = bytes_min - bytes;
-                write!(f, "the file has {bytes} bytes; {by} that it has at least {bytes_min}: {lost} are missing")
-            }
-        }
+impl FileFinding {
+    /// What must be there, and what was found, in words.
+    #[must_use]
+    pub fn words(&self) -> [String; 2] {
+        let is_power_cut = self.crash == Crash::PowerCut;
+        let made = if is_power_cut { "made durable by a sync" } else { "written before the program died" };
+        let must = match self.damage {
+            FileDamage::Missing => format!("a file of at least {} bytes, {made}", self.bytes_min),
+            FileDamage::Short => format!("at least {} bytes, {made}", self.bytes_min),
+            FileDamage::Back if is_power_cut => "no file: it was removed or renamed, and a sync made that durable".to_string(),
+            FileDamage::Back => "no file: it was removed or renamed before the program died".to_string(),
+        };
+        let found = self.found.map_or("no file".to_string(), |bytes| format!("a file of {bytes} bytes"));
+        [must, found]
     }
 }
 
