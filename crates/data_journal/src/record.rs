@@ -55,7 +55,7 @@ pub(crate) enum Kind {
     FileRemoved = 15,
     /// It got another name: its own, in the directory `count`, is gone. The next record says the new one.
     FileRenamedFrom = 16,
-    /// … and it has that one now, in the directory `count`.
+    /// … and it has that one now, in the directory `count`; its stamps have this device (`sequence`).
     FileRenamedTo = 17,
     /// A write has made it this long (`sequence`).
     FileGrown = 18,
@@ -79,10 +79,12 @@ pub(crate) enum Kind {
     FileIs = 27,
     /// The file was looked at behind a crash: the same.
     FileFound = 28,
+    /// A part of a checkpoint: its stamps have this device (`sequence`), not that of its own name.
+    FileDevice = 29,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 28] = [
+    pub(crate) const ALL: [Self; 29] = [
         Self::Done,
         Self::Failed,
         Self::TrimBegun,
@@ -111,6 +113,7 @@ impl Kind {
         Self::DirectoryRemoved,
         Self::FileIs,
         Self::FileFound,
+        Self::FileDevice,
     ];
 }
 
@@ -197,7 +200,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_come_back_and_no_flipped_bit_passes(at in 0usize..28, salt: u64, place in 0u64..1 << 40, target: u16, count: u32, first in 0..BLOCKS_MAX, version: u16, sequence: u64, is_ok: bool, bit in 0usize..256) {
+        fn records_come_back_and_no_flipped_bit_passes(at in 0usize..29, salt: u64, place in 0u64..1 << 40, target: u16, count: u32, first in 0..BLOCKS_MAX, version: u16, sequence: u64, is_ok: bool, bit in 0usize..256) {
             let record = Record { kind: Kind::ALL[at], is_ok, target, count, first, version, sequence };
             let mut bytes = record.encode(salt, place);
             prop_assert_eq!(Record::decode(&bytes, salt, place), Some(record));

@@ -12,7 +12,7 @@ use crate::header::{Crash, JournalTarget, NameRule, SegmentHeader, SessionHeader
 use crate::record::{Kind, Record};
 use content::{Change, Content, Inode, Place};
 use entry::{Entry, Occupant};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The anchor among the numbers of directories.
 pub const ANCHOR: u32 = u32::MAX;
@@ -32,6 +32,8 @@ pub(crate) struct Trees {
     made: u64,
     place: Place,
     session: u16,
+    /// Power was cut before this session.
+    is_after_power_cut: bool,
     /// A file that gets another name, of which the next record says the new one: the tree and file, what it was, and whether it is
     /// done.
     renaming: Option<(u64, u32, Vec<Occupant>, bool)>,
@@ -101,7 +103,20 @@ impl TreeReplay {
         self.target.tree.as_ref().map_or(NameRule::Directory, |tree| tree.names)
     }
 
-    /// The directories above a file, from its own up to the anchor, which is not among them; `None`: one of them is not known.
+    /// Are all directories above a file there for certain?
+    fn is_directory_sure(&self, file: u32, is_power_cut: bool) -> bool {
+        let is_older = !is_power_cut || self.is_whole_synced;
+        self.above(file).iter().all(|directory| match self.directories.get(directory) {
+            None => is_older,
+            Some(entry) => entry.possible(is_power_cut).iter().all(|one| match one {
+                Occupant::Is(_) => true,
+                Occupant::Absent => false,
+                Occupant::Unknown => is_older,
+            }),
+        })
+    }
+
+    /// The directories above a file, from its own up to the anchor, which is not among them.
     fn above(&self, file: u32) -> Vec<u32> {
         let mut all = Vec::new();
         let mut next = self.slots.get(&file).map_or(NOWHERE, |entry| entry.parent);
@@ -119,20 +134,8 @@ impl Trees {
         self.session = number;
         self.place += 1;
         self.renaming = None;
-        let is_power_cut = header.after == Some(Crash::PowerCut);
-        if is_power_cut {
-            let lengths: Vec<u64> = self.trees.values().map(|tree| tree.target.block_bytes).collect();
-            // All trees of a session have blocks of their own length; a file that went from one to another is cut by the shortest.
-            let block_bytes = lengths.into_iter().min().unwrap_or(1).max(1);
-            self.inodes.values_mut().for_each(|inode| inode.power_cut(block_bytes));
-        }
-        for tree in self.trees.values_mut() {
-            tree.under_way.clear();
-            tree.acknowledged = None;
-            for entry in tree.slots.values_mut().chain(tree.directories.values_mut()) {
-                entry.crashed(self.place, is_power_cut);
-            }
-        }
+        self.is_after_power_cut = header.after == Some(Crash::PowerCut);
+        self.crashed(self.is_after_power_cut);
         for target in header.targets.iter().filter(|target| target.tree.is_some()) {
             let tree = self.trees.entry(target.device).or_insert_with(|| TreeReplay::new(target));
             let is_same = |of: &JournalTarget| of.tree.as_ref().map(|tree| (tree.files, tree.layout.clone()));
@@ -150,6 +153,54 @@ impl Trees {
                 }
             }
             tree.target = target.clone();
+        }
+    }
+
+    /// The session before ended like this.
+    fn crashed(&mut self, is_power_cut: bool) {
+        if is_power_cut {
+            let lengths: Vec<u64> = self.trees.values().map(|tree| tree.target.block_bytes).collect();
+            // All trees of a session have blocks of their own length; a file that went from one to another is cut by the shortest.
+            let block_bytes = lengths.into_iter().min().unwrap_or(1).max(1);
+            self.inodes.values_mut().for_each(|inode| inode.power_cut(block_bytes));
+        }
+        for tree in self.trees.values_mut() {
+            tree.under_way.clear();
+            tree.acknowledged = None;
+            let files = tree.slots.keys().copied().filter(|_| is_power_cut);
+            let unsure: Vec<u32> = files.filter(|file| !tree.is_directory_sure(*file, true)).collect();
+            for entry in tree.slots.values_mut().chain(tree.directories.values_mut()) {
+                entry.crashed(self.place, is_power_cut);
+            }
+            for (file, entry) in &mut tree.slots {
+                let is_synced = |one: &Occupant| match one {
+                    Occupant::Is(inode) => self.inodes.get(inode).is_some_and(|inode| inode.is_synced),
+                    Occupant::Absent | Occupant::Unknown => true,
+                };
+                if is_power_cut && (unsure.binary_search(file).is_ok() || !entry.now().iter().all(is_synced)) {
+                    entry.may_be_gone();
+                }
+            }
+        }
+        if is_power_cut {
+            self.part();
+        }
+    }
+
+    /// A file that got another name may be there under both, and from now on these are two.
+    fn part(&mut self) {
+        let mut seen = HashSet::new();
+        for entry in self.trees.values_mut().flat_map(|tree| tree.slots.values_mut()) {
+            for one in entry.now().to_vec() {
+                let Occupant::Is(old) = one else { continue };
+                if !seen.insert(old)
+                    && let Some(copy) = self.inodes.get(&old).cloned()
+                {
+                    self.made += 1;
+                    self.inodes.insert(self.made, copy);
+                    entry.replace(old, self.made);
+                }
+            }
         }
     }
 
@@ -183,14 +234,32 @@ impl Trees {
         self.made
     }
 
+    /// The device in the stamps of files, which is the same for all of them; `None`: it is not.
+    fn device(&self, set: &[Occupant]) -> Option<Option<u64>> {
+        let mut devices = set.iter().filter_map(|one| match one {
+            Occupant::Is(inode) => self.inodes.get(inode).map(|inode| inode.device),
+            Occupant::Absent | Occupant::Unknown => None,
+        });
+        let first = devices.next().unwrap_or(None);
+        devices.all(|other| other == first).then_some(first)
+    }
+
     /// The file that has this name for certain: something was done to it.
     fn inode_at(&mut self, device: u64, file: u32) -> Option<u64> {
-        if let Some(inode) = self.trees.get_mut(&device)?.slot(file).inode() {
-            return Some(inode);
+        match self.trees.get_mut(&device)?.slot(file).inode() {
+            Some(inode) => Some(inode),
+            None => self.unknown_inode(device, file),
         }
-        let inode = self.new_inode(Inode::default());
+    }
+
+    /// A file of which nothing is known but that it has this name.
+    fn unknown_inode(&mut self, device: u64, file: u32) -> Option<u64> {
+        let now = self.trees.get_mut(&device)?.slot(file).now().to_vec();
+        // As a session goes on with it.
+        let of_stamps = self.device(&now).flatten();
+        let inode = self.new_inode(Inode::unknown(of_stamps));
         let place = self.place;
-        self.trees.get_mut(&device)?.slot(file).become_one_of(place, vec![Occupant::Is(inode)]);
+        self.trees.get_mut(&device)?.slot(file).turned_out(place, Occupant::Is(inode));
         Some(inode)
     }
 
@@ -238,6 +307,13 @@ impl Trees {
             Kind::FlushEnded | Kind::FileSyncEnded | Kind::DirectorySyncEnded => self.sync_ended(device, record),
             Kind::FileGrown | Kind::FileResizing | Kind::FileResized => self.length(device, record),
             Kind::FileIs | Kind::FileFound => self.looked_at(device, record),
+            Kind::FileDevice => {
+                let slot = self.trees.get(&device).and_then(|tree| tree.slots.get(&number(record.first)));
+                let inode = slot.and_then(Entry::inode);
+                if let Some(inode) = inode.and_then(|inode| self.inodes.get_mut(&inode)) {
+                    inode.device = Some(record.sequence);
+                }
+            }
             _ => self.name(device, record),
         }
     }
@@ -325,6 +401,9 @@ impl Trees {
                 let entry = tree.directory(first);
                 entry.parent = parent;
                 let is = if record.kind == Kind::DirectoryMade { Occupant::Is(DIRECTORY) } else { Occupant::Absent };
+                if record.kind == Kind::DirectoryMade {
+                    entry.was_not_there();
+                }
                 match record.is_ok {
                     true => entry.become_one_of(place, vec![is]),
                     false => entry.may_be(place, Occupant::Unknown),
@@ -337,6 +416,11 @@ impl Trees {
     /// Both names of a file that got another one.
     fn renamed(&mut self, device: u64, record: &Record) {
         let Some((from_device, from, what, is_ok)) = self.renaming.take() else { return };
+        if let [Occupant::Is(inode)] = what.as_slice()
+            && let Some(inode) = self.inodes.get_mut(inode)
+        {
+            inode.device = Some(record.sequence);
+        }
         let (place, to) = (self.place, number(record.first));
         if let Some(tree) = self.trees.get_mut(&from_device) {
             match is_ok {
@@ -358,34 +442,34 @@ impl Trees {
     /// A file as it is in a checkpoint, or was found.
     fn looked_at(&mut self, device: u64, record: &Record) {
         let (place, file, bytes) = (self.place, number(record.first), record.sequence);
+        let is_on_device = record.kind == Kind::FileFound && self.is_after_power_cut;
         let Some(tree) = self.trees.get_mut(&device) else { return };
         let slot = tree.slot(file);
         slot.parent = record.count;
+        let turns_out = |slot: &mut Entry, what: Occupant| {
+            match is_on_device {
+                true => slot.is_on_device(what),
+                false if slot.now() != [what] => slot.turned_out(place, what),
+                false => {}
+            };
+        };
         if record.version == 0 {
-            if slot.now() != [Occupant::Absent] {
-                slot.become_one_of(place, vec![Occupant::Absent]);
-            }
+            turns_out(slot, Occupant::Absent);
             return;
         }
         let of_files: Vec<Occupant> = slot.now().iter().filter(|one| **one != Occupant::Absent).copied().collect();
-        match of_files.as_slice() {
-            [Occupant::Is(inode)] => {
-                let inode = *inode;
-                if slot.now().len() > 1 {
-                    slot.become_one_of(place, vec![Occupant::Is(inode)]);
-                }
-                // It was reported when it was found, and is as it is from here on.
-                if self.inodes.get(&inode).is_some_and(|inode| bytes < inode.now.bytes_min) {
-                    let floor = Floor::trim(self.session, self.next_sequence(device, file));
-                    self.change(device, file, Change::Resized { bytes, floor });
-                }
-            }
-            _ => {
-                let inode = self.new_inode(Inode::default());
-                if let Some(tree) = self.trees.get_mut(&device) {
-                    tree.slot(file).become_one_of(place, vec![Occupant::Is(inode)]);
-                }
-            }
+        let known = match of_files.as_slice() {
+            [Occupant::Is(inode)] => Some(*inode),
+            _ => self.unknown_inode(device, file),
+        };
+        let Some(inode) = known else { return };
+        if let Some(tree) = self.trees.get_mut(&device) {
+            turns_out(tree.slot(file), Occupant::Is(inode));
+        }
+        // It was reported when it was found, and is as it is from here on.
+        if self.inodes.get(&inode).is_some_and(|inode| bytes < inode.now.bytes_min) {
+            let floor = Floor::trim(self.session, self.next_sequence(device, file));
+            self.change(device, file, Change::Resized { bytes, floor });
         }
         self.change(device, file, Change::Grown(bytes));
     }
@@ -486,6 +570,8 @@ pub struct RecoveredFile {
     pub bytes_min: u64,
     /// What it may be; nothing where one of these is not known.
     contents: Vec<(Content, bool)>,
+    /// The device in its stamps; `None`: that of its own name. A session that goes on with it writes with this one.
+    pub device: Option<u64>,
     is_power_cut: bool,
 }
 
@@ -521,7 +607,7 @@ impl Trees {
     /// What must be found of a file after a crash of this kind.
     pub(crate) fn file(&self, device: u64, file: u32, crash: Crash) -> RecoveredFile {
         let is_power_cut = crash == Crash::PowerCut;
-        let nothing = RecoveredFile { existence: Existence::May, bytes_min: 0, contents: Vec::new(), is_power_cut };
+        let nothing = RecoveredFile { existence: Existence::May, bytes_min: 0, contents: Vec::new(), device: None, is_power_cut };
         let Some(tree) = self.trees.get(&device) else { return nothing };
         let Some(entry) = tree.slots.get(&file) else { return nothing };
         let possible = entry.possible(is_power_cut);
@@ -543,15 +629,8 @@ impl Trees {
                 },
             }
         }
-        let is_directory_there = tree.above(file).iter().all(|directory| match tree.directories.get(directory) {
-            None => !is_power_cut || tree.is_whole_synced,
-            Some(entry) => entry.possible(is_power_cut).iter().all(|one| match one {
-                Occupant::Is(_) => true,
-                Occupant::Absent => false,
-                Occupant::Unknown => !is_power_cut || tree.is_whole_synced,
-            }),
-        });
-        let is_there = is_known && is_directory_there && (is_synced || !is_power_cut) && !possible.contains(&Occupant::Absent);
+        let is_sure = tree.is_directory_sure(file, is_power_cut) && (is_synced || !is_power_cut);
+        let is_there = is_known && is_sure && !possible.contains(&Occupant::Absent);
         let existence = match possible.as_slice() {
             [Occupant::Absent] => Existence::MustNot,
             _ if is_there => Existence::Must,
@@ -560,8 +639,13 @@ impl Trees {
         if !is_known {
             contents.clear();
         }
+        let device = self.device(&possible);
         let bytes_min = contents.iter().map(|(content, _)| content.bytes_min).min().unwrap_or(0);
-        RecoveredFile { existence, bytes_min, contents, is_power_cut }
+        if device.is_none() {
+            // Files with different stamps: whose they are is not known.
+            contents.clear();
+        }
+        RecoveredFile { existence, bytes_min, contents, device: device.flatten(), is_power_cut }
     }
 }
 

@@ -116,6 +116,8 @@ pub(crate) struct Inode {
     pub(crate) is_synced: bool,
     /// One more than the highest number of a write to it.
     pub(crate) next_sequence: u64,
+    /// The device in its stamps; `None`: that of the name under which it was made or found.
+    pub(crate) device: Option<u64>,
 }
 
 impl Inode {
@@ -123,6 +125,11 @@ impl Inode {
     pub(crate) fn made(floor: Floor) -> Self {
         let next_sequence = floor.sequence();
         Self { durable: Content::made(floor), now: Content::made(floor), next_sequence, ..Self::default() }
+    }
+
+    /// Of a file of which nothing is known but its stamps.
+    pub(crate) fn unknown(device: Option<u64>) -> Self {
+        Self { device, ..Self::default() }
     }
 
     pub(crate) fn change(&mut self, place: Place, change: Change, block_bytes: u64, is_durable: bool) {

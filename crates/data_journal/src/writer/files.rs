@@ -26,6 +26,8 @@ pub struct FileThere {
     pub bytes: Option<u64>,
     /// So many of its blocks have states.
     pub blocks: u64,
+    /// The device in its stamps, where it is not that of its own name.
+    pub device: Option<u64>,
 }
 
 /// The files of a tree, for a checkpoint.
@@ -92,10 +94,11 @@ impl Journal {
         self.result(&[Kind::FileRemoving], &of_name(Kind::FileRemoved, target, name, is_done));
     }
 
-    /// A file got another name, each with its tree, number and directory. What had the new name before has none now.
-    pub fn file_renamed(&self, from: (u16, u32, u32), to: (u16, u32, u32), is_done: bool) {
+    /// A file got another name, each with its tree, number and directory. What had the new name before has none now. `device`: the one in
+    /// its stamps.
+    pub fn file_renamed(&self, from: (u16, u32, u32), to: (u16, u32, u32), device: u64, is_done: bool) {
         let from = of_name(Kind::FileRenamedFrom, from.0, (from.1, from.2), is_done);
-        let to = of_name(Kind::FileRenamedTo, to.0, (to.1, to.2), is_done);
+        let to = Record { sequence: device, ..of_name(Kind::FileRenamedTo, to.0, (to.1, to.2), is_done) };
         let mut inner = self.shared.lock();
         inner.came_back(&[Kind::FileRemoving], &from);
         inner.came_back(&[Kind::FileMaking], &to);
@@ -196,6 +199,10 @@ impl Journal {
             let mut inner = self.shared.lock();
             let Some(there) = source.file(file) else { continue };
             inner.append(&looked_at(Kind::FileIs, target, (file, there.directory), there.bytes));
+            if let Some(device) = there.device.filter(|_| there.bytes.is_some()) {
+                let first = u64::from(file);
+                inner.append(&Record { first, sequence: device, ..Record::of(Kind::FileDevice, target) });
+            }
             let mut first = 0;
             while there.bytes.is_some() && first < there.blocks {
                 states.clear();

@@ -24,7 +24,7 @@ pub(super) fn parent_of(directory: u32) -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Zero,
-    Write { session: usize, sequence: u64, version: u16 },
+    Write { session: usize, sequence: u64, version: u16, inode: usize, device: u64 },
     /// Parts of it were cut off.
     Mixed,
 }
@@ -69,6 +69,8 @@ pub(super) struct Inode {
     pub(super) durable: Data,
     pub(super) pending: Vec<(u64, Change)>,
     pub(super) is_synced: bool,
+    /// Session, and number of the next write then.
+    pub(super) made: (usize, u64),
 }
 
 /// A name: of a file, or of a directory, whose inode is 0.
@@ -144,9 +146,9 @@ impl Fs {
         self.files[file as usize].now
     }
 
-    pub(super) fn make(&mut self, file: u32) {
+    pub(super) fn make(&mut self, file: u32, made: (usize, u64)) {
         let at = self.mark();
-        self.inodes.push(Inode::default());
+        self.inodes.push(Inode { made, ..Inode::default() });
         self.files[file as usize].set(at, Some(self.inodes.len() - 1));
     }
 
@@ -250,6 +252,14 @@ impl Fs {
             inode.durable = some_of(inode, random, keep);
             inode.now = inode.durable.clone();
             inode.pending.clear();
+        }
+        // A rename of which both ends were kept: the file is there twice.
+        let mut seen = std::collections::BTreeSet::new();
+        for name in &mut self.files {
+            if let Some(inode) = name.now.filter(|inode| !seen.insert(*inode)) {
+                self.inodes.push(self.inodes[inode].clone());
+                (name.now, name.durable) = (Some(self.inodes.len() - 1), Some(self.inodes.len() - 1));
+            }
         }
         // What a directory held is gone with it.
         for directory in 0..DIRECTORIES {
