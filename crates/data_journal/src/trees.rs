@@ -273,7 +273,7 @@ impl Trees {
         let place = self.place;
         if let Some(inode) = self.inodes.get_mut(&inode) {
             if let Change::Wrote { floor, .. } = change {
-                inode.next_sequence = inode.next_sequence.max(floor.sequence() + 1);
+                inode.wrote(floor);
             }
             inode.change(place, change, block_bytes, is_durable);
         }
@@ -281,7 +281,7 @@ impl Trees {
 
     fn next_sequence(&mut self, device: u64, file: u32) -> u64 {
         let inode = self.inode_at(device, file);
-        inode.and_then(|inode| self.inodes.get(&inode)).map_or(0, |inode| inode.next_sequence)
+        inode.and_then(|inode| self.inodes.get(&inode)).map_or(0, |inode| inode.next_sequence(usize::from(self.session)))
     }
 
     pub(crate) fn record(&mut self, header: &SegmentHeader, record: &Record, states: &[u8]) {

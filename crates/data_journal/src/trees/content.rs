@@ -114,8 +114,8 @@ pub(crate) struct Inode {
     pending: Vec<(Place, Change)>,
     /// The file itself was synced since it was made.
     pub(crate) is_synced: bool,
-    /// One more than the highest number of a write to it.
-    pub(crate) next_sequence: u64,
+    /// A session, and one more than the highest number of its writes to the file.
+    next_sequence: (usize, u64),
     /// The device in its stamps; `None`: that of the name under which it was made or found.
     pub(crate) device: Option<u64>,
 }
@@ -123,13 +123,24 @@ pub(crate) struct Inode {
 impl Inode {
     /// Of a file that was just made.
     pub(crate) fn made(floor: Floor) -> Self {
-        let next_sequence = floor.sequence();
+        let next_sequence = (floor.session(), floor.sequence());
         Self { durable: Content::made(floor), now: Content::made(floor), next_sequence, ..Self::default() }
     }
 
     /// Of a file of which nothing is known but its stamps.
     pub(crate) fn unknown(device: Option<u64>) -> Self {
         Self { device, ..Self::default() }
+    }
+
+    /// A write was done to it.
+    pub(crate) fn wrote(&mut self, floor: Floor) {
+        let next = (floor.session(), floor.sequence() + 1);
+        self.next_sequence = self.next_sequence.max(next);
+    }
+
+    /// The number that the next write of a session to it has at least.
+    pub(crate) fn next_sequence(&self, session: usize) -> u64 {
+        if self.next_sequence.0 == session { self.next_sequence.1 } else { 0 }
     }
 
     pub(crate) fn change(&mut self, place: Place, change: Change, block_bytes: u64, is_durable: bool) {

@@ -98,13 +98,15 @@ pub(super) fn expected(honest: &Fs, found: &Fs) -> (Alarms, Alarms) {
                 continue;
             }
             may.insert(alarm);
-            let oldest = inodes.iter().map(|inode| honest.inodes[*inode].made).min().unwrap();
+            // Where the name may stand for several files, whose stamps may differ, less is promised.
+            let is_one = inodes.iter().all(|inode| *inode == inodes[0]);
             let is_old = match value {
-                // Older than what is there now: of the only file that it can be, or from before all of these.
-                Value::Write { session, sequence, inode: of, .. } => inodes == [of] || (session, sequence) < oldest,
+                Value::Write { session, sequence, inode: of, .. } => {
+                    of == inodes[0] || (session, sequence) < honest.inodes[inodes[0]].made
+                }
                 _ => true,
             };
-            if is_old {
+            if is_one && is_old {
                 must.insert(alarm);
             }
         }
