@@ -234,8 +234,12 @@ impl Trees {
         self.made
     }
 
-    /// The device in the stamps of files, which is the same for all of them; `None`: it is not.
+    /// The device in the stamps of files, which is the same for all of them; `None`: it is not. Where one of them is not known, that of
+    /// their own name.
     fn device(&self, set: &[Occupant]) -> Option<Option<u64>> {
+        if set.contains(&Occupant::Unknown) {
+            return Some(None);
+        }
         let mut devices = set.iter().filter_map(|one| match one {
             Occupant::Is(inode) => self.inodes.get(inode).map(|inode| inode.device),
             Occupant::Absent | Occupant::Unknown => None,
@@ -431,10 +435,9 @@ impl Trees {
         if let Some(tree) = self.trees.get_mut(&device) {
             let slot = tree.slot(to);
             slot.parent = record.count;
-            match (is_ok, what.as_slice()) {
-                (true, _) => slot.become_one_of(place, what),
-                (false, [one]) => slot.may_be(place, *one),
-                _ => slot.may_be(place, Occupant::Unknown),
+            match is_ok {
+                true => slot.become_one_of(place, what),
+                false => slot.may_be(place, Occupant::Unknown),
             }
         }
     }
