@@ -124,6 +124,8 @@ struct Inner {
     trims: Vec<(u16, u64, u64)>,
     /// What was announced of files and did not come back.
     announced: Vec<Record>,
+    /// A flush failed: states do not say what it may have lost, so no checkpoint is made in this session.
+    has_failed_flush: bool,
     checkpoint: Option<Checkpoint>,
 }
 
@@ -202,6 +204,7 @@ impl Journal {
             since_checkpoint: 0,
             trims: Vec::new(),
             announced: Vec::new(),
+            has_failed_flush: false,
             checkpoint: None,
         };
         let shared = Arc::new(Shared {
@@ -303,6 +306,7 @@ impl Journal {
         inner.append(&record);
         inner.write();
         inner.wants_sync = true;
+        inner.has_failed_flush |= !is_done;
         inner.note_flush(usize::from(target), u64::from(epoch), is_done);
         self.shared.wake.notify_one();
     }
@@ -311,7 +315,8 @@ impl Journal {
     #[must_use]
     pub fn wants_checkpoint(&self) -> bool {
         let inner = self.shared.lock();
-        inner.checkpoint.is_none() && inner.since_checkpoint >= self.shared.options.checkpoint_bytes
+        let is_due = inner.since_checkpoint >= self.shared.options.checkpoint_bytes;
+        is_due && inner.checkpoint.is_none() && !inner.has_failed_flush
     }
 
     /// A checkpoint was made, and waits for flushes of all its targets.
@@ -321,7 +326,8 @@ impl Journal {
     }
 
     /// Writes the states of all targets into a new segment. Segments before it are removed when a flush of each target that was submitted
-    /// behind this call was acknowledged. Does nothing while an earlier checkpoint is made or waits for its flushes.
+    /// behind this call was acknowledged. Does nothing while an earlier checkpoint is made or waits for its flushes, and once a flush
+    /// has failed.
     ///
     /// # Errors
     /// The new segment cannot be made. The journal goes on in the old one.
@@ -337,7 +343,8 @@ impl Journal {
         let Ok(_only) = self.checkpointing.try_lock() else { return Ok(()) };
         let mut header = {
             let inner = self.shared.lock();
-            if inner.checkpoint.is_some() || inner.failure.is_some() || inner.is_closed {
+            let is_in_the_way = inner.checkpoint.is_some() || inner.has_failed_flush;
+            if is_in_the_way || inner.failure.is_some() || inner.is_closed {
                 return Ok(());
             }
             inner.header.clone()
