@@ -147,8 +147,7 @@ impl Trees {
                     if let Occupant::Is(inode) = inode
                         && let Some(inode) = self.inodes.get_mut(inode)
                     {
-                        inode.now.forget_blocks();
-                        inode.durable.forget_blocks();
+                        inode.forget_blocks();
                     }
                 }
             }
@@ -256,12 +255,27 @@ impl Trees {
         }
     }
 
-    /// A file of which nothing is known but that it has this name.
+    /// A name that may stand for several files, or none, and stands for one: which it is, if only one can be it, or one of which nothing
+    /// is known but that it has this name.
     fn unknown_inode(&mut self, device: u64, file: u32) -> Option<u64> {
         let now = self.trees.get_mut(&device)?.slot(file).now().to_vec();
-        // As a session goes on with it.
-        let of_stamps = self.device(&now).flatten();
-        let inode = self.new_inode(Inode::unknown(of_stamps));
+        let mut of_files = now.iter().copied().filter(|one| *one != Occupant::Absent);
+        let inode = match (of_files.next(), of_files.next()) {
+            (Some(Occupant::Is(inode)), None) => inode,
+            _ => {
+                // What is done to it is done to one of these.
+                for one in &now {
+                    if let Occupant::Is(inode) = one
+                        && let Some(inode) = self.inodes.get_mut(inode)
+                    {
+                        inode.forget();
+                    }
+                }
+                // As a session goes on with it.
+                let of_stamps = self.device(&now).flatten();
+                self.new_inode(Inode::unknown(of_stamps))
+            }
+        };
         let place = self.place;
         self.trees.get_mut(&device)?.slot(file).turned_out(place, Occupant::Is(inode));
         Some(inode)
@@ -460,12 +474,7 @@ impl Trees {
             turns_out(slot, Occupant::Absent);
             return;
         }
-        let of_files: Vec<Occupant> = slot.now().iter().filter(|one| **one != Occupant::Absent).copied().collect();
-        let known = match of_files.as_slice() {
-            [Occupant::Is(inode)] => Some(*inode),
-            _ => self.unknown_inode(device, file),
-        };
-        let Some(inode) = known else { return };
+        let Some(inode) = self.inode_at(device, file) else { return };
         if let Some(tree) = self.trees.get_mut(&device) {
             turns_out(tree.slot(file), Occupant::Is(inode));
         }

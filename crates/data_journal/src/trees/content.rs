@@ -96,11 +96,6 @@ impl Content {
         }
     }
 
-    /// Blocks have another length from now on.
-    pub(crate) fn forget_blocks(&mut self) {
-        self.rest = None;
-        self.cells.clear();
-    }
 }
 
 /// A file, whatever its names.
@@ -130,6 +125,20 @@ impl Inode {
     /// Of a file of which nothing is known but its stamps.
     pub(crate) fn unknown(device: Option<u64>) -> Self {
         Self { device, ..Self::default() }
+    }
+
+    /// Nothing is known of it any more.
+    pub(crate) fn forget(&mut self) {
+        (self.durable, self.now) = (Content::default(), Content::default());
+        self.pending.clear();
+    }
+
+    /// Its blocks have another length from now on.
+    pub(crate) fn forget_blocks(&mut self) {
+        for content in [&mut self.durable, &mut self.now] {
+            *content = Content { bytes_min: content.bytes_min, ..Content::default() };
+        }
+        self.pending.retain(|(_, change)| !matches!(change, Change::Wrote { .. } | Change::Failed { .. }));
     }
 
     /// A write was done to it.
