@@ -437,7 +437,11 @@ impl Trees {
         if let [Occupant::Is(inode)] = what.as_slice()
             && let Some(inode) = self.inodes.get_mut(inode)
         {
-            inode.device = Some(record.sequence);
+            match is_ok {
+                true => inode.device = Some(record.sequence),
+                // What is done under the new name may be done to it.
+                false => inode.forget(),
+            }
         }
         let (place, to) = (self.place, number(record.first));
         if let Some(tree) = self.trees.get_mut(&from_device) {
