@@ -62,7 +62,7 @@ impl Floor {
 
     /// What holds of a block that is one of two, of which each has this floor: the older one, and anything behind it. `None`: nothing.
     pub(crate) fn either(one: (Self, u16), other: (Self, u16)) -> Option<(Self, u16)> {
-        if one.0.is_same_operation(other.0) {
+        if one.0.is_same_operation(other.0) && one.1 == other.1 {
             let flushed = one.0.0 & other.0.0 & FLUSHED;
             return Some((Self(flushed | ((one.0.0 | other.0.0) & !FLUSHED)), one.1));
         }
