@@ -516,8 +516,13 @@ impl Trees {
     fn sync_ended(&mut self, device: u64, record: &Record) {
         let Some(tree) = self.trees.get_mut(&device) else { return };
         let is_it = |sync: &Sync| (sync.kind, sync.first, sync.epoch) == (record.kind, record.first, record.sequence);
-        let Some(at) = tree.under_way.iter().position(is_it) else { return };
-        let sync = tree.under_way.swap_remove(at);
+        let known = tree.under_way.iter().position(is_it).map(|at| tree.under_way.swap_remove(at));
+        let sync = match known {
+            Some(sync) => sync,
+            None if record.is_ok => return,
+            // Its beginning is not in the journal any more, so nothing says what it was to keep.
+            None => Sync { kind: record.kind, first: 0, epoch: 0, scope: Scope::All, submitted: 0 },
+        };
         if record.is_ok {
             let epoch = u32::try_from(record.sequence).unwrap_or(u32::MAX);
             tree.acknowledged = tree.acknowledged.max(Some(epoch));
