@@ -104,7 +104,7 @@ impl Firsts {
 /// [`written`](Self::written) or [`release`](Self::release). What happens to a whole file happens in one thread at a time.
 #[derive(Debug)]
 pub struct TreeValidation {
-    cells: TargetValidation,
+    cells: Arc<TargetValidation>,
     names: Box<dyn FileNames>,
     firsts: Firsts,
     /// By file: the device in the stamps of its data; 0: that of its own path, which was not asked for yet.
@@ -126,12 +126,13 @@ impl TreeValidation {
         let rules = TargetRules { size_bytes: (last + blocks).saturating_mul(rules.block_bytes), ..rules };
         let zeroes = || (0..names.files()).map(|_| AtomicU64::new(0)).collect();
         let (devices, files) = (zeroes(), zeroes());
-        Self { cells: TargetValidation::new(rules, reports), firsts, devices, files, names, swept_files: AtomicU64::new(0) }
+        let cells = Arc::new(TargetValidation::new(rules, reports));
+        Self { cells, firsts, devices, files, names, swept_files: AtomicU64::new(0) }
     }
 
     /// All its blocks, file behind file.
     #[must_use]
-    pub fn cells(&self) -> &TargetValidation {
+    pub fn cells(&self) -> &Arc<TargetValidation> {
         &self.cells
     }
 
