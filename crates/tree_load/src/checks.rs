@@ -156,15 +156,18 @@ impl TreeThread<'_> {
         let Some(checks) = &lane.checks else { return };
         checks.tree.cells().note_extra_read();
         stamp::poison(self.buffer(place.1));
-        match self.read_at(fd, place) {
-            Ok(_) => {
-                let damaged = checks.check((file, place.0), (fd, &lane.is_buffered), self.buffer(place.1), found_by);
-                self.damaged(damaged);
+        let block_bytes = checks.tree.cells().rules().block_bytes;
+        let whole = match self.read_at(fd, place) {
+            Ok(_) => place.1,
+            // The file ends there, and a write makes it longer.
+            Err(Failure { result: 0.., .. }) if found_by == FoundBy::BeforeWrite => {
+                let left = checks.tree.must_end(file).saturating_sub(place.0).min(u64::from(place.1));
+                u32::try_from(left - left % block_bytes).unwrap_or(0)
             }
-            Err(failure) => {
-                self.note_failure(failure.of_step(OperationKind::Read));
-            }
-        }
+            Err(failure) => return self.note_failure(failure.of_step(OperationKind::Read)),
+        };
+        let damaged = checks.check((file, place.0), (fd, &lane.is_buffered), self.buffer(whole), found_by);
+        self.damaged(damaged);
     }
 
     /// Behind a transfer's own time: what it read is checked, what it wrote is known, and its blocks are free again. `memory`: what it

@@ -276,6 +276,15 @@ impl TreeValidation {
         self.files.get(file as usize).map_or(FileMust::Unknown, |word| FileMust::of(word.load(Ordering::Acquire)))
     }
 
+    /// Where a file must end; 0 where that is not known.
+    #[must_use]
+    pub fn must_end(&self, file: u32) -> u64 {
+        match self.must(file) {
+            FileMust::There(Some(bytes)) => bytes,
+            _ => 0,
+        }
+    }
+
     fn set_must(&self, file: u32, must: FileMust) {
         if let Some(word) = self.files.get(file as usize) {
             word.store(must.word(), Ordering::Release);

@@ -257,7 +257,9 @@ impl Verdict {
             0 if is_nothing => "nothing was proved".to_string(),
             0 if is_whole => "no byte was lost".to_string(),
             0 => "what was read was right".to_string(),
-            damaged => format!("{} damaged: {}", words::are(damaged), counted(&judgement)),
+            damaged => {
+                format!("{} damaged: {}", words::are_of(damaged, damaged_files(&judgement)), counted(&judgement))
+            }
         };
         let mut files = FoundFiles::default();
         let mut sentences: Vec<String> = judgement
@@ -269,6 +271,13 @@ impl Verdict {
         sentences.push(format!("validation: {figures}{coverage}: {found}"));
         Self { sentences, is_wrong: damaged > 0 }
     }
+}
+
+/// Whole files that are not what they must be.
+fn damaged_files(judgement: &DamageOverview) -> u64 {
+    let kept = judgement.groups.iter().filter(|group| words::is_of_file(group.class)).map(|group| group.blocks);
+    let beyond = judgement.beyond.iter().filter(|(class, _)| words::is_of_file(**class)).map(|(_, count)| count);
+    kept.sum::<u64>() + beyond.sum::<u64>()
 }
 
 /// How many blocks of which class.

@@ -77,3 +77,14 @@ pub(super) fn blocks(count: u64) -> String {
 pub(super) fn are(count: u64) -> String {
     format!("{} {}", blocks(count), if count == 1 { "is" } else { "are" })
 }
+
+/// The same of blocks and whole files: `2 blocks and 1 file are`.
+pub(super) fn are_of(count: u64, files: u64) -> String {
+    let of_blocks = count.saturating_sub(files);
+    let of_files = counted(files, DamageClass::MissingFile);
+    match (of_blocks, files) {
+        (_, 0) => are(count),
+        (0, files) => format!("{of_files} {}", if files == 1 { "is" } else { "are" }),
+        _ => format!("{} and {of_files} are", blocks(of_blocks)),
+    }
+}
