@@ -238,7 +238,11 @@ impl TreeThread<'_> {
 
     /// A file was opened: is it as large as it must be?
     pub(crate) fn note_opened(&self, tree: &Tree, file: u32, fd: BorrowedFd<'_>) {
-        let Some(proved) = self.proved(tree).filter(|_| self.lane.shared.is_none()) else { return };
+        let Some(proved) = self.proved(tree) else { return };
+        if self.lane.shared.is_some() {
+            // Other threads may be making it longer.
+            return proved.exists(file);
+        }
         if let Ok(stat) = rustix::fs::fstat(fd) {
             self.damaged(proved.found(file, u64::try_from(stat.st_size).unwrap_or(0), FoundBy::Read));
         }

@@ -207,6 +207,14 @@ impl TreeValidation {
         {
             self.gap(&extent, bytes, place.0);
         }
+        let block_bytes = self.cells.rules().block_bytes;
+        if !end.is_multiple_of(block_bytes)
+            && self.must_end(file) != end
+            && let Some(block) = extent.block(end / block_bytes)
+        {
+            // The file may go on behind it, with what is not known.
+            self.cells.states().set(block, BlockState::Unknown);
+        }
     }
 
     /// What lies between the end of a file and a write behind it reads as zeroes.
@@ -314,6 +322,14 @@ impl TreeValidation {
         self.forget_from(file, 0);
         self.own_device(file);
         self.set_must(file, if is_done { FileMust::There(Some(0)) } else { FileMust::Unknown });
+    }
+
+    /// A file was found to be there; its size is not known where nothing was.
+    pub fn exists(&self, file: u32) {
+        let there = FileMust::There(None).word();
+        if let Some(word) = self.files.get(file as usize) {
+            let _ = word.compare_exchange(FileMust::Unknown.word(), there, Ordering::AcqRel, Ordering::Acquire);
+        }
     }
 
     /// A file is about to be removed.
