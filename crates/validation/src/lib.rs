@@ -69,13 +69,13 @@ impl Validation {
     /// What is known of the blocks of a target or tree, by its number among both.
     #[must_use]
     pub fn cells(&self, place: usize) -> Option<&TargetValidation> {
-        self.target(place).map(|target| &**target).or_else(|| self.tree_at(place).map(|tree| tree.cells()))
+        self.target(place).map(|target| &**target).or_else(|| self.tree_at(place).map(|tree| &**tree.cells()))
     }
 
     /// The blocks of all targets and trees.
     pub fn all_cells(&self) -> impl Iterator<Item = &TargetValidation> {
         let targets = self.targets.iter().flatten().map(|target| &**target);
-        targets.chain(self.trees.iter().flatten().map(|tree| tree.cells()))
+        targets.chain(self.trees.iter().flatten().map(|tree| &**tree.cells()))
     }
 }
 

@@ -81,6 +81,13 @@ impl Damage {
         words::found_words(&self.finding)
     }
 
+    /// The device in the stamps of data that were written to another one.
+    #[must_use]
+    pub fn found_device(&self) -> Option<u64> {
+        let is_other = |sector: &&stamp::SectorFinding| sector.fault == Some(stamp::SectorFault::Device);
+        Some(self.finding.sectors.iter().find(is_other)?.origin?.device)
+    }
+
     /// The first bytes that differ, below them what they must be: at most [`stamp::VIEW_LINES`] lines.
     #[must_use]
     pub fn hex_view(&self) -> String {

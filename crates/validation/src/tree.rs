@@ -104,7 +104,7 @@ impl Firsts {
 /// [`written`](Self::written) or [`release`](Self::release). What happens to a whole file happens in one thread at a time.
 #[derive(Debug)]
 pub struct TreeValidation {
-    cells: TargetValidation,
+    cells: Arc<TargetValidation>,
     names: Box<dyn FileNames>,
     firsts: Firsts,
     /// By file: the device in the stamps of its data; 0: that of its own path, which was not asked for yet.
@@ -126,12 +126,13 @@ impl TreeValidation {
         let rules = TargetRules { size_bytes: (last + blocks).saturating_mul(rules.block_bytes), ..rules };
         let zeroes = || (0..names.files()).map(|_| AtomicU64::new(0)).collect();
         let (devices, files) = (zeroes(), zeroes());
-        Self { cells: TargetValidation::new(rules, reports), firsts, devices, files, names, swept_files: AtomicU64::new(0) }
+        let cells = Arc::new(TargetValidation::new(rules, reports));
+        Self { cells, firsts, devices, files, names, swept_files: AtomicU64::new(0) }
     }
 
     /// All its blocks, file behind file.
     #[must_use]
-    pub fn cells(&self) -> &TargetValidation {
+    pub fn cells(&self) -> &Arc<TargetValidation> {
         &self.cells
     }
 
@@ -206,6 +207,14 @@ impl TreeValidation {
         {
             self.gap(&extent, bytes, place.0);
         }
+        let block_bytes = self.cells.rules().block_bytes;
+        if !end.is_multiple_of(block_bytes)
+            && self.must_end(file) != end
+            && let Some(block) = extent.block(end / block_bytes)
+        {
+            // The file may go on behind it, with what is not known.
+            self.cells.states().set(block, BlockState::Unknown);
+        }
     }
 
     /// What lies between the end of a file and a write behind it reads as zeroes.
@@ -275,6 +284,15 @@ impl TreeValidation {
         self.files.get(file as usize).map_or(FileMust::Unknown, |word| FileMust::of(word.load(Ordering::Acquire)))
     }
 
+    /// Where a file must end; 0 where that is not known.
+    #[must_use]
+    pub fn must_end(&self, file: u32) -> u64 {
+        match self.must(file) {
+            FileMust::There(Some(bytes)) => bytes,
+            _ => 0,
+        }
+    }
+
     fn set_must(&self, file: u32, must: FileMust) {
         if let Some(word) = self.files.get(file as usize) {
             word.store(must.word(), Ordering::Release);
@@ -304,6 +322,14 @@ impl TreeValidation {
         self.forget_from(file, 0);
         self.own_device(file);
         self.set_must(file, if is_done { FileMust::There(Some(0)) } else { FileMust::Unknown });
+    }
+
+    /// A file was found to be there; its size is not known where nothing was.
+    pub fn exists(&self, file: u32) {
+        let there = FileMust::There(None).word();
+        if let Some(word) = self.files.get(file as usize) {
+            let _ = word.compare_exchange(FileMust::Unknown.word(), there, Ordering::AcqRel, Ordering::Acquire);
+        }
     }
 
     /// A file is about to be removed.

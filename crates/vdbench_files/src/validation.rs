@@ -218,9 +218,9 @@ pub(crate) fn finish(context: &mut ReadingContext, settings: &mut Option<Validat
     if let Some(span) = of_storages.chain([all.dedup]).find_map(doubles) {
         context.unsupported(span, "data validation of duplicates (dedupratio=) is not built yet");
     }
-    if let Some(system) = all.systems.first() {
+    if let Some(system) = all.systems.first().filter(|_| settings.journal.is_some()) {
         let span = all.span.unwrap_or(system.span);
-        context.unsupported(span, "data validation of files in trees (fsd=) is not built yet");
+        context.unsupported(span, "a journal of files in trees (fsd=) is not built yet");
     }
     if let Some(run) = all.runs.iter().find(|run| run.workloads.iter().any(|one| one.replay.is_some())) {
         context.unsupported(run.span, "data validation of a replay is not built yet");

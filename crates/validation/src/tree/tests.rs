@@ -72,6 +72,19 @@ fn what_was_never_written_reads_as_zeroes() {
 }
 
 #[test]
+fn what_may_go_on_behind_a_write_is_not_known() {
+    let (tree, _) = tree([10 << 10, 4096]);
+    // It was there, and longer.
+    tree.found(0, 64 << 10, FoundBy::Read);
+    let data = write(&tree, 0, (8192, 2048));
+    assert_eq!(tree.cells().states().written(), 0, "the end of the block is another program's");
+    assert_eq!(tree.check(0, 8192, &[&data[..], &[7; 2048]].concat()), ReadOutcome::Right);
+    tree.exists(1);
+    assert_eq!((tree.must(0), tree.must(1)), (FileMust::There(Some(64 << 10)), FileMust::There(None)));
+    assert_eq!(tree.lacking(1, FoundBy::Sweep), 1);
+}
+
+#[test]
 fn a_moved_file_keeps_its_data() {
     let ((from, _), (to, reports)) = (tree([8192; 2]), tree([8192; 2]));
     from.made(1, true);
