@@ -34,6 +34,8 @@ pub struct Recovered {
     session_runs: Vec<u64>,
     /// The first session from which on all ended by themselves: what was done from there on is exactly known.
     exact_from: usize,
+    /// A flush failed since the machine was started, or power was last cut: what it was to keep may be read and not be durable.
+    has_failed_flush: bool,
     trees: Trees,
 }
 
@@ -123,6 +125,10 @@ impl Recovered {
 
     pub(crate) fn journal(&self) -> u64 {
         self.journal
+    }
+
+    pub(crate) fn has_failed_flush(&self) -> bool {
+        self.has_failed_flush
     }
 
     pub(crate) fn last_segment(&self) -> u64 {
@@ -233,6 +239,7 @@ struct Pass {
     /// The segment before, and how it ended.
     before: Option<(u64, SegmentEnd)>,
     has_checkpoint: bool,
+    has_failed_flush: bool,
 }
 
 /// What lies between a segment and the one before.
@@ -261,6 +268,7 @@ impl Pass {
         }
         let is_same = header.of_session > 0 && self.sessions.last().is_some_and(|last| last.run == header.session.run);
         if !is_same {
+            self.has_failed_flush &= header.session.after != Some(Crash::PowerCut);
             self.sessions.push(header.session.clone());
             self.ends.push(false);
             return Between::Session;
@@ -295,13 +303,16 @@ impl Pass {
             Between::Gap => coverage.gap(),
             Between::Session => coverage.session(&segment.header.session),
         }
-        let (mut records, mut is_checkpoint) = (0, false);
+        let (mut records, mut is_checkpoint, mut has_failed) = (0, false, false);
         let end = segment.read(|record, _| {
             records += 1;
             is_checkpoint |= record.kind == Kind::CheckpointEnd;
+            let is_flush = matches!(record.kind, Kind::FlushEnded | Kind::FileSyncEnded | Kind::DirectorySyncEnded);
+            has_failed |= is_flush && !record.is_ok;
             coverage.record(&segment.header, record);
         })?;
         self.records += records;
+        self.has_failed_flush |= has_failed;
         if is_checkpoint {
             // What came before is superfluous.
             self.has_checkpoint = true;
@@ -387,6 +398,7 @@ impl Pass {
             records: self.records,
             session_runs,
             exact_from,
+            has_failed_flush: self.has_failed_flush,
             trees: replay.trees,
         }
     }

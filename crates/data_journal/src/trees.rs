@@ -487,7 +487,10 @@ impl Trees {
             let floor = Floor::trim(self.session, self.next_sequence(device, file));
             self.change(device, file, Change::Resized { bytes, floor });
         }
-        self.change(device, file, Change::Grown(bytes));
+        let block_bytes = self.trees.get(&device).map_or(1, |tree| tree.target.block_bytes.max(1));
+        if let Some(inode) = self.inodes.get_mut(&inode) {
+            inode.found(place, bytes, block_bytes, is_on_device);
+        }
     }
 
     fn sync_begun(&mut self, device: u64, record: &Record) {
@@ -533,7 +536,7 @@ impl Trees {
             let Some(inode) = inodes.get_mut(&inode) else { return };
             match record.is_ok {
                 true => inode.cover(sync.submitted, block_bytes),
-                false => inode.loosen(block_bytes),
+                false => inode.sync_failed(block_bytes),
             }
         };
         let name = |entry: &mut Entry| match record.is_ok {

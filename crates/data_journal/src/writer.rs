@@ -178,7 +178,9 @@ impl Journal {
             of_session: 0,
             session,
         };
-        Self::begin(folder, header, options)
+        let journal = Self::begin(folder, header, options)?;
+        journal.shared.lock().has_failed_flush = crash == Crash::ProcessDied && recovered.has_failed_flush();
+        Ok(journal)
     }
 
     fn begin(folder: Folder, header: SegmentHeader, options: JournalOptions) -> Result<Self, JournalError> {

@@ -113,6 +113,8 @@ pub(crate) struct Inode {
     next_sequence: (usize, u64),
     /// The device in its stamps; `None`: that of the name under which it was made or found.
     pub(crate) device: Option<u64>,
+    /// A sync of it failed: what is found of it while its machine runs may not be on the device, and no sync brings it there.
+    has_lost: bool,
 }
 
 impl Inode {
@@ -169,8 +171,22 @@ impl Inode {
         self.is_synced = true;
     }
 
-    /// No later sync speaks for what was done up to now.
-    pub(crate) fn loosen(&mut self, block_bytes: u64) {
+    /// It was found so long; `is_on_device`: behind a power cut.
+    pub(crate) fn found(&mut self, place: Place, bytes: u64, block_bytes: u64, is_on_device: bool) {
+        self.has_lost &= !is_on_device;
+        match self.has_lost {
+            true => self.now.apply(Change::Grown(bytes), block_bytes),
+            false => self.change(place, Change::Grown(bytes), block_bytes, is_on_device),
+        }
+    }
+
+    /// A sync failed: no later one speaks for what was done up to now.
+    pub(crate) fn sync_failed(&mut self, block_bytes: u64) {
+        self.has_lost = true;
+        self.loosen(block_bytes);
+    }
+
+    fn loosen(&mut self, block_bytes: u64) {
         for (_, change) in std::mem::take(&mut self.pending) {
             self.durable.loosen(change, block_bytes);
         }
