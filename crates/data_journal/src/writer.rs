@@ -532,14 +532,17 @@ impl Shared {
     fn remove_old<'a>(&'a self, mut inner: MutexGuard<'a, Inner>) -> MutexGuard<'a, Inner> {
         let is_due = |checkpoint: &Checkpoint, synced| checkpoint.durable_at.is_some_and(|at| at <= synced);
         let synced = inner.synced;
-        let Some(checkpoint) = inner.checkpoint.take_if(|checkpoint| is_due(checkpoint, synced)) else { return inner };
+        let due = inner.checkpoint.as_ref().filter(|checkpoint| is_due(checkpoint, synced));
+        let Some(old) = due.map(|checkpoint| checkpoint.old.clone()) else { return inner };
         drop(inner);
         // The oldest goes first, and each before the next one.
-        let removed = checkpoint.old.iter().try_for_each(|old| {
+        let removed = old.iter().try_for_each(|old| {
             self.folder.remove_file(segment_name(*old))?;
             self.folder.sync()
         });
         let mut inner = self.lock();
+        // Only now: the next one must not find what is being removed.
+        inner.checkpoint = None;
         if let Err(error) = removed {
             inner.failure.get_or_insert(Arc::new(JournalError::Output(error)));
         }

@@ -388,6 +388,7 @@ fn case(seed: u64, crash_of: impl Fn(&mut Random) -> Crash, tally: &mut Tally) {
         }
         writes = world.writes;
         let World { journal, honest, mut real, durable, .. } = world;
+        assert!(journal.failure().is_none(), "seed {seed}: {:?}", journal.failure());
         drop(journal);
         if let Some((path, length)) = &durable {
             tear(path, *length, random);
