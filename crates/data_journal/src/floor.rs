@@ -55,6 +55,33 @@ impl Floor {
         }
     }
 
+    /// Number of the write; of a trim, of the next one.
+    pub(crate) fn sequence(self) -> u64 {
+        self.0 % SEQUENCES
+    }
+
+    /// What holds of a block that is one of two, of which each has this floor: the older one, and anything behind it. `None`: nothing.
+    pub(crate) fn either(one: (Self, u16), other: (Self, u16)) -> Option<(Self, u16)> {
+        if one.0.is_same_operation(other.0) && one.1 == other.1 {
+            let flushed = one.0.0 & other.0.0 & FLUSHED;
+            return Some((Self(flushed | ((one.0.0 | other.0.0) & !FLUSHED)), one.1));
+        }
+        // Those of a checkpoint know a version and no number.
+        if one.0.is_of_checkpoint() || other.0.is_of_checkpoint() {
+            return None;
+        }
+        let age = |floor: Self| floor.0 % FOLLOWED;
+        let (mut older, newer) = if age(one.0) <= age(other.0) { (one, other.0) } else { (other, one.0) };
+        older.0.is_followed();
+        if older.0.allows_zeroes() || newer.allows_zeroes() {
+            older.0.may_be_zero();
+        }
+        if !newer.is_flushed() {
+            older.0.0 &= !FLUSHED;
+        }
+        Some(older)
+    }
+
     pub(crate) fn is_followed(&mut self) {
         if self.is_some() {
             self.0 |= FOLLOWED;

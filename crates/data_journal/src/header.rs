@@ -4,8 +4,10 @@ use crate::error::JournalError;
 use crate::record::{BLOCKS_MAX, crc};
 use serde::{Deserialize, Serialize};
 
-/// First bytes of a segment; the last one is the version of this layout.
+/// First bytes of a segment; the last one is the version of this layout: 2 where there are trees, so that programs that know nothing
+/// of them do not read it.
 const MAGIC: [u8; 8] = *b"iodynoj\x01";
+const MAGIC_OF_TREES: [u8; 8] = *b"iodynoj\x02";
 /// Magic, length and checksum of the text, and zeroes.
 const FRAME_BYTES: usize = 32;
 /// A header takes whole pages of this, so that its copy is found.
@@ -39,6 +41,32 @@ pub struct JournalTarget {
     pub is_synchronous: bool,
     /// It may be trimmed.
     pub is_trimmed: bool,
+    /// It is a tree of files, not one range of blocks; its name is the path of its anchor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<JournalTree>,
+}
+
+/// When the name of a file is durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NameRule {
+    /// POSIX: when its directory was synced behind it.
+    #[default]
+    Directory,
+    /// Also when the file itself was synced, which makes the directories above it durable too: ext4, xfs and btrfs.
+    File,
+}
+
+/// A tree of files, which are known by their numbers in its layout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalTree {
+    /// So many files; their numbers are below this.
+    pub files: u32,
+    /// Block `b` of file `f` is block `f * file_blocks + b` of the tree; none is as long as this.
+    pub file_blocks: u64,
+    /// What makes a name durable.
+    pub names: NameRule,
+    /// The layout, in words: for readers only.
+    pub layout: String,
 }
 
 /// A session.
@@ -102,6 +130,13 @@ impl SegmentHeader {
             if target.size_bytes / target.block_bytes.max(1) >= BLOCKS_MAX {
                 return Err(JournalError::Limit(format!("{} has more than 2^48 blocks; none has", target.name)));
             }
+            let blocks = |tree: &JournalTree| u64::from(tree.files).checked_mul(tree.file_blocks);
+            if target.tree.as_ref().is_some_and(|tree| blocks(tree).is_none_or(|blocks| blocks >= BLOCKS_MAX)) {
+                return Err(JournalError::Limit(format!(
+                    "{}: its files times the blocks of its longest file are more than 2^48; a journal needs fewer or shorter files",
+                    target.name
+                )));
+            }
         }
         let text = serde_json::to_vec(self).unwrap_or_default();
         let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
@@ -110,8 +145,9 @@ impl SegmentHeader {
             return Err(JournalError::Limit(format!("{targets} targets are too many for a journal; validate fewer")));
         }
         let mut bytes = Vec::with_capacity(2 * (FRAME_BYTES + text.len() + PAGE));
+        let has_trees = self.session.targets.iter().any(|target| target.tree.is_some());
         for _ in 0..2 {
-            bytes.extend_from_slice(&MAGIC);
+            bytes.extend_from_slice(if has_trees { &MAGIC_OF_TREES } else { &MAGIC });
             bytes.extend_from_slice(&length.to_le_bytes());
             bytes.extend_from_slice(&crc(&text).to_le_bytes());
             bytes.resize(bytes.len() + FRAME_BYTES - 16, 0);
@@ -145,7 +181,7 @@ impl SegmentHeader {
 
     /// One copy, and the bytes of its pages.
     fn one(bytes: &[u8]) -> Option<(Self, usize)> {
-        if bytes.get(..8)? != MAGIC {
+        if !bytes.starts_with(&MAGIC) && !bytes.starts_with(&MAGIC_OF_TREES) {
             return None;
         }
         let four = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));

@@ -16,12 +16,14 @@ mod reader;
 mod record;
 mod recovered;
 mod replay;
+mod trees;
 mod writer;
 
 pub use error::JournalError;
 pub use floor::Floor;
-pub use header::{Crash, JournalTarget, SessionHeader, boot_id};
+pub use header::{Crash, JournalTarget, JournalTree, NameRule, SessionHeader, boot_id};
 pub use place::common_device;
 pub use reader::JournalDamage;
-pub use recovered::{Recovered, RecoveredTarget, recover};
-pub use writer::{Journal, JournalCounts, JournalOptions, StateSource};
+pub use recovered::{Recovered, RecoveredTarget, RecoveredTree, recover};
+pub use trees::{ANCHOR, Existence, RecoveredFile};
+pub use writer::{FileIntent, FileSource, FileThere, Journal, JournalCounts, JournalOptions, StateSource};

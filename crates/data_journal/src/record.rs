@@ -45,10 +45,46 @@ pub(crate) enum Kind {
     Next = 10,
     /// The session is over, with nothing under way.
     End = 11,
+    /// Of trees, from here on; `first` is the number of the file. One is about to be made.
+    FileMaking = 12,
+    /// It was made, in the directory `count`.
+    FileMade = 13,
+    /// It is about to be removed, or to get another name.
+    FileRemoving = 14,
+    /// It was removed.
+    FileRemoved = 15,
+    /// It got another name: its own, in the directory `count`, is gone. The next record says the new one.
+    FileRenamedFrom = 16,
+    /// … and it has that one now, in the directory `count`; its stamps have this device (`sequence`).
+    FileRenamedTo = 17,
+    /// A write has made it this long (`sequence`).
+    FileGrown = 18,
+    /// It is about to be cut or extended to this length.
+    FileResizing = 19,
+    /// It has this length.
+    FileResized = 20,
+    /// A sync of it is about to be submitted; `version` 1: of its contents alone (`fdatasync`).
+    FileSyncBegun = 21,
+    /// It came back.
+    FileSyncEnded = 22,
+    /// The same of a directory (`first`).
+    DirectorySyncBegun = 23,
+    /// It came back.
+    DirectorySyncEnded = 24,
+    /// A directory (`first`) was made in another one (`count`).
+    DirectoryMade = 25,
+    /// It was removed.
+    DirectoryRemoved = 26,
+    /// A part of a checkpoint: the file is there (`version` 1), in the directory `count`, with this length, or it is not.
+    FileIs = 27,
+    /// The file was looked at behind a crash: the same.
+    FileFound = 28,
+    /// A part of a checkpoint: its stamps have this device (`sequence`), not that of its own name.
+    FileDevice = 29,
 }
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 29] = [
         Self::Done,
         Self::Failed,
         Self::TrimBegun,
@@ -60,6 +96,24 @@ impl Kind {
         Self::CheckpointEnd,
         Self::Next,
         Self::End,
+        Self::FileMaking,
+        Self::FileMade,
+        Self::FileRemoving,
+        Self::FileRemoved,
+        Self::FileRenamedFrom,
+        Self::FileRenamedTo,
+        Self::FileGrown,
+        Self::FileResizing,
+        Self::FileResized,
+        Self::FileSyncBegun,
+        Self::FileSyncEnded,
+        Self::DirectorySyncBegun,
+        Self::DirectorySyncEnded,
+        Self::DirectoryMade,
+        Self::DirectoryRemoved,
+        Self::FileIs,
+        Self::FileFound,
+        Self::FileDevice,
     ];
 }
 
@@ -146,7 +200,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_come_back_and_no_flipped_bit_passes(at in 0usize..11, salt: u64, place in 0u64..1 << 40, target: u16, count: u32, first in 0..BLOCKS_MAX, version: u16, sequence: u64, is_ok: bool, bit in 0usize..256) {
+        fn records_come_back_and_no_flipped_bit_passes(at in 0usize..29, salt: u64, place in 0u64..1 << 40, target: u16, count: u32, first in 0..BLOCKS_MAX, version: u16, sequence: u64, is_ok: bool, bit in 0usize..256) {
             let record = Record { kind: Kind::ALL[at], is_ok, target, count, first, version, sequence };
             let mut bytes = record.encode(salt, place);
             prop_assert_eq!(Record::decode(&bytes, salt, place), Some(record));

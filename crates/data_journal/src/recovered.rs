@@ -2,10 +2,11 @@
 
 use crate::error::JournalError;
 use crate::floor::{Floor, SESSIONS_MAX};
-use crate::header::{Crash, SessionHeader, boot_id};
+use crate::header::{Crash, JournalTarget, SessionHeader, boot_id};
 use crate::reader::{JournalDamage, Segment, SegmentEnd, headless, is_held, segments};
 use crate::record::{Kind, Record};
 use crate::replay::{Coverage, Replay, TargetReplay};
+use crate::trees::{RecoveredFile, Trees};
 use output::Folder;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +30,48 @@ pub struct Recovered {
     pub is_clean: bool,
     /// The machine has not been started again since the last session began.
     pub is_same_boot: bool,
+    /// By session, its run.
+    session_runs: Vec<u64>,
+    /// The first session from which on all ended by themselves: what was done from there on is exactly known.
+    exact_from: usize,
+    /// A flush failed since the machine was started, or power was last cut: what it was to keep may be read and not be durable.
+    has_failed_flush: bool,
+    trees: Trees,
+}
+
+/// One tree of files of a journal.
+#[derive(Clone, Copy, Debug)]
+pub struct RecoveredTree<'a> {
+    /// As the last session named it, with its lengths.
+    pub target: &'a JournalTarget,
+    /// The epoch of the last sync of any of its files that was acknowledged in the last session.
+    pub acknowledged_epoch: Option<u32>,
+    recovered: &'a Recovered,
+}
+
+impl RecoveredTree<'_> {
+    /// By number of the session: its run.
+    #[must_use]
+    pub fn session_runs(&self) -> &[u64] {
+        &self.recovered.session_runs
+    }
+
+    /// The files of which something was written down, in order of their numbers.
+    pub fn files(&self) -> impl Iterator<Item = u32> {
+        self.recovered.trees.files(self.target.device)
+    }
+
+    /// What must be found of a file after a crash of this kind.
+    #[must_use]
+    pub fn file(&self, file: u32, crash: Crash) -> RecoveredFile {
+        self.recovered.trees.file(self.target.device, file, crash)
+    }
+
+    /// Must a block with this floor have exactly its version, because nothing newer was ever submitted?
+    #[must_use]
+    pub fn is_exact(&self, floor: Floor) -> bool {
+        floor.session() >= self.recovered.exact_from && !floor.may_be_newer()
+    }
 }
 
 /// One target of a journal.
@@ -84,6 +127,10 @@ impl Recovered {
         self.journal
     }
 
+    pub(crate) fn has_failed_flush(&self) -> bool {
+        self.has_failed_flush
+    }
+
     pub(crate) fn last_segment(&self) -> u64 {
         self.last_segment
     }
@@ -92,6 +139,18 @@ impl Recovered {
     #[must_use]
     pub fn target(&self, device: u64) -> Option<&RecoveredTarget> {
         self.targets.iter().find(|target| target.device == device)
+    }
+
+    /// A tree of files by the number in its header.
+    #[must_use]
+    pub fn tree(&self, device: u64) -> Option<RecoveredTree<'_>> {
+        let tree = self.trees.tree(device)?;
+        Some(RecoveredTree { target: &tree.target, acknowledged_epoch: tree.acknowledged, recovered: self })
+    }
+
+    /// All trees of files.
+    pub fn trees(&self) -> impl Iterator<Item = RecoveredTree<'_>> {
+        self.trees.devices().filter_map(|device| self.tree(device))
     }
 
     /// How the last session ended: by its own word, or its program died, or, after another start of the machine, power may have been cut.
@@ -180,6 +239,7 @@ struct Pass {
     /// The segment before, and how it ended.
     before: Option<(u64, SegmentEnd)>,
     has_checkpoint: bool,
+    has_failed_flush: bool,
 }
 
 /// What lies between a segment and the one before.
@@ -208,6 +268,7 @@ impl Pass {
         }
         let is_same = header.of_session > 0 && self.sessions.last().is_some_and(|last| last.run == header.session.run);
         if !is_same {
+            self.has_failed_flush &= header.session.after != Some(Crash::PowerCut);
             self.sessions.push(header.session.clone());
             self.ends.push(false);
             return Between::Session;
@@ -242,13 +303,16 @@ impl Pass {
             Between::Gap => coverage.gap(),
             Between::Session => coverage.session(&segment.header.session),
         }
-        let (mut records, mut is_checkpoint) = (0, false);
+        let (mut records, mut is_checkpoint, mut has_failed) = (0, false, false);
         let end = segment.read(|record, _| {
             records += 1;
             is_checkpoint |= record.kind == Kind::CheckpointEnd;
+            let is_flush = matches!(record.kind, Kind::FlushEnded | Kind::FileSyncEnded | Kind::DirectorySyncEnded);
+            has_failed |= is_flush && !record.is_ok;
             coverage.record(&segment.header, record);
         })?;
         self.records += records;
+        self.has_failed_flush |= has_failed;
         if is_checkpoint {
             // What came before is superfluous.
             self.has_checkpoint = true;
@@ -332,6 +396,10 @@ impl Pass {
             damage: self.damage,
             notes: self.notes,
             records: self.records,
+            session_runs,
+            exact_from,
+            has_failed_flush: self.has_failed_flush,
+            trees: replay.trees,
         }
     }
 }

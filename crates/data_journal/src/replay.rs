@@ -3,6 +3,7 @@
 use crate::floor::Floor;
 use crate::header::{Crash, SegmentHeader, SessionHeader};
 use crate::record::{Kind, Record};
+use crate::trees::Trees;
 use std::collections::{BTreeMap, HashMap};
 
 /// Blocks whose floors lie side by side.
@@ -90,6 +91,7 @@ impl Coverage {
 pub(crate) struct Replay {
     coverage: Coverage,
     pub(crate) targets: BTreeMap<u64, TargetReplay>,
+    pub(crate) trees: Trees,
     place: Place,
     /// Number of the session among those of the journal.
     session: u16,
@@ -142,7 +144,7 @@ impl TargetReplay {
 
 impl Replay {
     pub(crate) fn new(coverage: Coverage) -> Self {
-        Self { coverage, targets: BTreeMap::new(), place: 0, session: 0 }
+        Self { coverage, targets: BTreeMap::new(), trees: Trees::default(), place: 0, session: 0 }
     }
 
     /// Another session begins, after the ones before ended as its header says.
@@ -151,7 +153,8 @@ impl Replay {
             self.power_cut();
         }
         self.session = number;
-        for target in &header.targets {
+        self.trees.session(number, header);
+        for target in header.targets.iter().filter(|target| target.tree.is_none()) {
             let new = || TargetReplay {
                 name: target.name.clone(),
                 size_bytes: target.size_bytes,
@@ -186,11 +189,13 @@ impl Replay {
 
     /// Nothing is known any more: a session wrote of which nothing is known.
     pub(crate) fn forget(&mut self) {
+        self.trees.forget();
         self.targets.values_mut().for_each(|target| target.cells.clear());
     }
 
     /// Records are missing: blocks may have been trimmed in between.
     pub(crate) fn gap(&mut self, header: &SessionHeader) {
+        self.trees.gap(header);
         for target in header.targets.iter().filter(|target| target.is_trimmed) {
             let Some(known) = self.targets.get_mut(&target.device) else { continue };
             for cell in known.cells.values_mut().flatten() {
@@ -204,6 +209,10 @@ impl Replay {
         self.place += 1;
         let (place, session) = (self.place, self.session);
         let Some(of_header) = header.session.targets.get(usize::from(record.target)) else { return };
+        if of_header.tree.is_some() {
+            self.trees.record(header, record, states);
+            return;
+        }
         let coverage = self.coverage.targets.get(&of_header.device);
         let Some(target) = self.targets.get_mut(&of_header.device) else { return };
         let covered = coverage.map_or(&[][..], |coverage| &coverage.covered);
@@ -253,7 +262,7 @@ impl Replay {
                     }
                 });
             }
-            Kind::Trimmed | Kind::FlushBegun | Kind::FlushEnded | Kind::CheckpointEnd | Kind::Next | Kind::End => {}
+            _ => {}
         }
     }
 

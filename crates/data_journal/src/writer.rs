@@ -1,10 +1,13 @@
 //! Writes a journal.
 
+mod files;
+
 use crate::error::JournalError;
-use crate::header::{Crash, SegmentHeader, SessionHeader};
+use crate::header::{Crash, JournalTarget, SegmentHeader, SessionHeader};
 use crate::reader::{segment_name, segments};
 use crate::record::{Kind, RECORD_BYTES, Record, crc};
 use crate::recovered::Recovered;
+pub use files::{FileIntent, FileSource, FileThere};
 use output::{FileAccess, Folder, OutputError, ReplacePolicy};
 use quantity::clock;
 use rustix::fs::{FlockOperation, flock};
@@ -89,6 +92,8 @@ struct Shared {
     durable: Condvar,
     waited_ns: AtomicU64,
     syncs: AtomicU64,
+    /// By target: how far apart the first blocks of its files are numbered; 0: it is no tree.
+    file_blocks: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -117,6 +122,10 @@ struct Inner {
     since_checkpoint: u64,
     /// Trims that were announced and did not come back.
     trims: Vec<(u16, u64, u64)>,
+    /// What was announced of files and did not come back.
+    announced: Vec<Record>,
+    /// A flush failed: states do not say what it may have lost, so no checkpoint is made in this session.
+    has_failed_flush: bool,
     checkpoint: Option<Checkpoint>,
 }
 
@@ -169,11 +178,15 @@ impl Journal {
             of_session: 0,
             session,
         };
-        Self::begin(folder, header, options)
+        let journal = Self::begin(folder, header, options)?;
+        journal.shared.lock().has_failed_flush = crash == Crash::ProcessDied && recovered.has_failed_flush();
+        Ok(journal)
     }
 
     fn begin(folder: Folder, header: SegmentHeader, options: JournalOptions) -> Result<Self, JournalError> {
         let (file, bytes) = make_segment(&folder, &header)?;
+        let of_tree = |target: &JournalTarget| target.tree.as_ref().map_or(0, |tree| tree.file_blocks);
+        let file_blocks = header.session.targets.iter().map(of_tree).collect();
         let inner = Inner {
             directory: folder.path().to_path_buf(),
             file: Arc::new(file),
@@ -192,6 +205,8 @@ impl Journal {
             failure: None,
             since_checkpoint: 0,
             trims: Vec::new(),
+            announced: Vec::new(),
+            has_failed_flush: false,
             checkpoint: None,
         };
         let shared = Arc::new(Shared {
@@ -202,6 +217,7 @@ impl Journal {
             durable: Condvar::new(),
             waited_ns: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
+            file_blocks,
         });
         let of_thread = Arc::clone(&shared);
         let path = shared.folder.path().to_path_buf();
@@ -292,6 +308,7 @@ impl Journal {
         inner.append(&record);
         inner.write();
         inner.wants_sync = true;
+        inner.has_failed_flush |= !is_done;
         inner.note_flush(usize::from(target), u64::from(epoch), is_done);
         self.shared.wake.notify_one();
     }
@@ -300,7 +317,8 @@ impl Journal {
     #[must_use]
     pub fn wants_checkpoint(&self) -> bool {
         let inner = self.shared.lock();
-        inner.checkpoint.is_none() && inner.since_checkpoint >= self.shared.options.checkpoint_bytes
+        let is_due = inner.since_checkpoint >= self.shared.options.checkpoint_bytes;
+        is_due && inner.checkpoint.is_none() && !inner.has_failed_flush
     }
 
     /// A checkpoint was made, and waits for flushes of all its targets.
@@ -310,15 +328,25 @@ impl Journal {
     }
 
     /// Writes the states of all targets into a new segment. Segments before it are removed when a flush of each target that was submitted
-    /// behind this call was acknowledged. Does nothing while an earlier checkpoint is made or waits for its flushes.
+    /// behind this call was acknowledged. Does nothing while an earlier checkpoint is made or waits for its flushes, and once a flush
+    /// has failed.
     ///
     /// # Errors
     /// The new segment cannot be made. The journal goes on in the old one.
     pub fn checkpoint(&self, sources: &[&dyn StateSource]) -> Result<(), JournalError> {
+        self.checkpoint_of(sources, &[])
+    }
+
+    /// The same, of trees of files too.
+    ///
+    /// # Errors
+    /// The new segment cannot be made. The journal goes on in the old one.
+    pub fn checkpoint_of(&self, sources: &[&dyn StateSource], trees: &[&dyn FileSource]) -> Result<(), JournalError> {
         let Ok(_only) = self.checkpointing.try_lock() else { return Ok(()) };
         let mut header = {
             let inner = self.shared.lock();
-            if inner.checkpoint.is_some() || inner.failure.is_some() || inner.is_closed {
+            let is_in_the_way = inner.checkpoint.is_some() || inner.has_failed_flush;
+            if is_in_the_way || inner.failure.is_some() || inner.is_closed {
                 return Ok(());
             }
             inner.header.clone()
@@ -345,10 +373,16 @@ impl Journal {
         for source in sources {
             self.dump(*source);
         }
+        for source in trees {
+            self.dump_files(*source);
+        }
         let mut inner = self.shared.lock();
         // What is under way may still take effect: the states say nothing of it.
         for (target, first, count) in inner.trims.clone() {
             inner.append_range(Kind::TrimBegun, target, (first, count), 0, true);
+        }
+        for record in inner.announced.clone() {
+            inner.append(&record);
         }
         inner.append(&Record::of(Kind::CheckpointEnd, 0));
         inner.write();
@@ -498,14 +532,17 @@ impl Shared {
     fn remove_old<'a>(&'a self, mut inner: MutexGuard<'a, Inner>) -> MutexGuard<'a, Inner> {
         let is_due = |checkpoint: &Checkpoint, synced| checkpoint.durable_at.is_some_and(|at| at <= synced);
         let synced = inner.synced;
-        let Some(checkpoint) = inner.checkpoint.take_if(|checkpoint| is_due(checkpoint, synced)) else { return inner };
+        let due = inner.checkpoint.as_ref().filter(|checkpoint| is_due(checkpoint, synced));
+        let Some(old) = due.map(|checkpoint| checkpoint.old.clone()) else { return inner };
         drop(inner);
         // The oldest goes first, and each before the next one.
-        let removed = checkpoint.old.iter().try_for_each(|old| {
+        let removed = old.iter().try_for_each(|old| {
             self.folder.remove_file(segment_name(*old))?;
             self.folder.sync()
         });
         let mut inner = self.lock();
+        // Only now: the next one must not find what is being removed.
+        inner.checkpoint = None;
         if let Err(error) = removed {
             inner.failure.get_or_insert(Arc::new(JournalError::Output(error)));
         }

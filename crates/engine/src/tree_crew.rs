@@ -67,6 +67,10 @@ impl TreeRun for Limits {
         self.control.stopped_at_ns()
     }
 
+    fn damaged(&self, count: u64) {
+        self.control.damaged(count);
+    }
+
     fn last_call_ns(&self) -> u64 {
         LAST_CALL_NS
     }
@@ -108,7 +112,15 @@ fn tree_input<'a>(input: &RunInput<'a>) -> TreeInput<'a> {
         ResolvedRate::PerSecond(rate) => Some(rate),
         ResolvedRate::Max => None,
     };
-    TreeInput { plan: input.plan, run: input.run, rate, trees: input.trees, seed: input.seed }
+    TreeInput {
+        plan: input.plan,
+        run: input.run,
+        rate,
+        trees: input.trees,
+        seed: input.seed,
+        validation: input.validation,
+        sweeps: input.sweeps,
+    }
 }
 
 /// What the threads of a run's trees have in common.
@@ -277,7 +289,7 @@ impl Common<'_> {
 
 /// What a thread writes; `None` where it writes nothing of ours. What a format writes depends on the file and the place in it alone.
 fn content_of(input: &RunInput<'_>, lane: &TreeLane, thread: usize) -> Result<Option<ContentGenerator>, EngineError> {
-    if !lane.writes_data() {
+    if !lane.writes_data() || lane.is_proved() {
         return Ok(None);
     }
     let (workload, place) = lane.place();

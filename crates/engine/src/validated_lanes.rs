@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use validation::{FoundBy, TargetValidation};
 
-/// Has the lanes of these groups checked whose targets are; gives those targets.
+/// Has the lanes of these groups checked whose targets are; gives those targets, and the trees of the run that are.
 pub(crate) fn attach(
     input: &RunInput<'_>,
     groups: &mut [Group<Blocks>],
@@ -49,7 +49,9 @@ pub(crate) fn attach(
             work.checks = Some(Box::new(Checks::new(checked, spec.depth(), Arc::clone(control))));
         }
     }
-    targets.into_values().collect()
+    let trees = input.run.tree_uses();
+    let trees = trees.iter().filter_map(|used| validation.trees.get(used.tree)?.as_ref());
+    targets.into_values().chain(trees.map(|tree| Arc::clone(tree.cells()))).collect()
 }
 
 /// Are all of these lanes checked?

@@ -12,13 +12,14 @@ use validation::InjectedDamage;
 #[command(after_help = "Examples:\n  \
       iodyno verify /dev/sdb                          all of it: who wrote what, when, with which run; what is damaged\n  \
       iodyno verify /dev/mirror-leg --as /dev/md0     one leg of a broken mirror, under the volume's name\n  \
+      iodyno verify /data/tree                        all files of a directory and those below it, each by its own stamps\n  \
       iodyno verify /data/test --block 8k             the load wrote blocks of 8 KiB: one of two writes is torn\n  \
       iodyno verify /dev/sdb --json | jq '.damages[].address'    for programs\n\n\
     Only reads. Every sector says who wrote it, where and when, so no parameter file and no recording is needed. What only a\n\
     load can know (an older write in the place of the last one) is found by the load (docs/verify.md). Exit code 0: no\n\
     damage, 2: nothing there has a stamp, 3: a part cannot be read, 4: damage.")]
 pub(crate) struct VerifyArgs {
-    /// Device or file.
+    /// Device, file, or directory: then all regular files in it and below, no links followed.
     #[arg(value_name = "TARGET")]
     pub(crate) target: PathBuf,
     /// The name under which it was written, a path or any text. Default: the one that most of its sectors have.

@@ -7,7 +7,7 @@ use monitor::StopFlag;
 use quantity::clock;
 use quantity::output::{LinePart, stderr};
 use quantity::text::{format_bytes, format_ns, format_throughput};
-use session::VerifyRequest;
+use session::{TreeVerifyRequest, VerifyRequest};
 
 /// The line of progress changes so often, ns.
 const PROGRESS_NS: u64 = 250_000_000;
@@ -17,6 +17,9 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<u8, Failure> {
     let block_bytes = args.block.as_deref().map(|text| byte_count(text, "--block")).transpose()?;
     let stop = StopFlag::default();
     watch_signals(&stop)?;
+    if args.target.is_dir() {
+        return of_tree(args, block_bytes, stop);
+    }
     let request = VerifyRequest {
         path: args.target.clone(),
         written_as: args.written_as.clone(),
@@ -52,6 +55,38 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<u8, Failure> {
             PARAMETERS
         }
         (0, true, 0) => 0,
+    })
+}
+
+/// Reads all files of a directory and those below it; gives the exit code.
+fn of_tree(args: &VerifyArgs, block_bytes: Option<u64>, stop: StopFlag) -> Result<u8, Failure> {
+    let path = args.target.display();
+    if args.written_as.is_some() {
+        let message =
+            format!("--as names one file or device, and {path} is a directory: its files have their own names");
+        return Err(Failure::new(PARAMETERS, message));
+    }
+    let request = TreeVerifyRequest { path: args.target.clone(), block_bytes, stop };
+    let mut shown = ProgressShown::new();
+    let outcome = session::verify_tree(&request, &mut |done, all| shown.tell(done, all));
+    shown.end();
+    let outcome = outcome?;
+    if args.json {
+        crate::out::json(outcome.json());
+    } else {
+        outcome.lines().iter().for_each(|line| outln!("{line}"));
+    }
+    Ok(match outcome.damaged_files {
+        1.. => DATA,
+        0 if !outcome.is_complete => INTERRUPTED,
+        0 if outcome.unreadable_bytes > 0 || outcome.failed > 0 => TARGET,
+        0 if outcome.stamped_files == 0 => {
+            say!(
+                "iodyno: nothing in {path} has a stamp of iodyno's, so nothing was verified: a validated load writes them"
+            );
+            PARAMETERS
+        }
+        0 => 0,
     })
 }
 

@@ -531,7 +531,10 @@ impl Life<'_, '_> {
         let stop = self.stop;
         let remarks = self.trees.lay_out(plan, run, &|| !stop.is_requested())?;
         self.of_trees(run, title, remarks)?;
-        let (trees, remarks) = self.trees.begin(plan, run)?;
+        let (trees, remarks) = match self.is_sweeping {
+            true => (self.trees.begin_reading(plan, run)?, Vec::new()),
+            false => self.trees.begin(plan, run)?,
+        };
         self.of_trees(run, title, remarks)?;
         // Runs differ in their random choices, and are the same in every execution of the plan.
         let of_run = |seed: u64| seed.wrapping_add(u64::from(run_index.unsigned_abs()).wrapping_mul(0x9e37_79b9));
@@ -555,7 +558,7 @@ impl Life<'_, '_> {
             errors_before: self.errors + self.validation.as_ref().map_or(0, |validation| validation.reports.count()),
             logs: (&self.request.jobs, self.request.status_ns),
         };
-        if (!run.format && !self.is_sweeping) || run.is_of_trees() {
+        if !self.is_sweeping && (!run.format || run.is_of_trees()) {
             self.progress.begin(title, &loops_text(run));
         }
         let result = execute_run(&context, &mut self.spine, &mut self.counters)?;
@@ -689,7 +692,11 @@ impl Life<'_, '_> {
             let sentence = format!("{title}: {}", waiting(result.waiting, result.ends_in_a_pause));
             say(EventSeverity::Warning, EventKind::Backlog, sentence)?;
         }
-        if run.is_of_trees() && !run.format && result.cause == Cause::Done && result.all.ops + result.all.errors == 0 {
+        if run.is_of_trees()
+            && !(run.format || self.is_sweeping)
+            && result.cause == Cause::Done
+            && result.all.ops + result.all.errors == 0
+        {
             say(EventSeverity::Error, EventKind::Trouble, format!("{title}: no operation was done"))?;
             self.ending = self.ending.max(CommandEnding::TargetFailed);
         } else if let Some(elapsed_ns) = run.elapsed_ns.filter(|_| ends_with_its_work(run, result)) {

@@ -53,7 +53,8 @@ pub use show::{
 };
 pub use stamped::{
     IdentitySource, InjectPlaces, InjectRequest, InjectedBlock, InspectRequest, InspectedPlace, StampedDataError,
-    TargetIdentity, VerifyOutcome, VerifyRequest, inject, inspect_place, verify,
+    TargetIdentity, TreeVerifyOutcome, TreeVerifyRequest, VerifyOutcome, VerifyRequest, inject, inspect_place, verify,
+    verify_tree,
 };
 pub use trees::{TreeUseError, TreeUseErrorKind};
 pub use tui::{PaintedLine, TerminalLook};

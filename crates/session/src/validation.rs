@@ -5,10 +5,12 @@
 
 mod blocks;
 mod copies;
+mod found;
 mod journal;
 mod refusals;
 mod sweep;
 mod tally;
+mod trees;
 mod words;
 
 pub(crate) use journal::{FoundJournal, end as end_journal, keep as keep_journal};
@@ -114,7 +116,8 @@ pub(crate) fn of_plan(
     }
     let found = journal::attach(plan, (run, recording), found, targets, journal)?;
     let targets = found.into_iter().map(|target| target.map(Arc::new)).collect();
-    Ok(Some(Validation { settings: settings.clone(), run, targets, reports }))
+    let trees = trees::of_plan(plan, settings, run, &reports).map_err(SessionError::Validation)?;
+    Ok(Some(Validation { settings: settings.clone(), run, targets, trees, reports }))
 }
 
 /// Is anything of this target known in the end, or checked without being known?
@@ -134,12 +137,12 @@ fn is_zero_after_trim(target: &OpenTarget) -> bool {
 
 /// What the manifest keeps of a validation: the execution's number, and numbers and blocks of the targets.
 pub(crate) fn for_manifest(plan: &Plan, validation: &Validation) -> [(String, serde_json::Value); 2] {
-    let of = |target: &Arc<TargetValidation>| {
+    let of = |target: &TargetValidation| {
         let rules = target.rules();
         let name = plan.place_name(rules.target).to_string();
         (name, serde_json::json!({ "device": format!("{:016x}", rules.device), "block_bytes": rules.block_bytes }))
     };
-    let targets: BTreeMap<String, serde_json::Value> = validation.targets.iter().flatten().map(of).collect();
+    let targets: BTreeMap<String, serde_json::Value> = validation.all_cells().map(of).collect();
     [
         (VALIDATION_RUN.to_string(), format!("{:016x}", validation.run).into()),
         (VALIDATION_TARGETS.to_string(), serde_json::json!(targets)),
@@ -173,6 +176,7 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
         });
         lines.push(format!("  {}: blocks of {}{states}", spec.name, format_bytes(block)));
     }
+    lines.extend(trees::described(plan));
     lines
 }
 

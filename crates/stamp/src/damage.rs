@@ -42,6 +42,12 @@ pub enum DamageClass {
     LostAfterFlush,
     /// A write from behind a flush is there after a crash, and one from before it is not.
     ReorderedAcrossFlush,
+    /// A file that must be there is not.
+    MissingFile,
+    /// A file is shorter or longer than it must be.
+    WrongSize,
+    /// A file that was deleted is there.
+    DeletedFile,
 }
 
 impl DamageClass {
@@ -65,6 +71,9 @@ impl DamageClass {
         Self::Corrupt,
         Self::LostAfterFlush,
         Self::ReorderedAcrossFlush,
+        Self::MissingFile,
+        Self::WrongSize,
+        Self::DeletedFile,
     ];
 
     /// The name in recordings, `inject --kind` and reports.
@@ -89,6 +98,9 @@ impl DamageClass {
             Self::Corrupt => "corrupt",
             Self::LostAfterFlush => "lost_after_flush",
             Self::ReorderedAcrossFlush => "reordered_across_flush",
+            Self::MissingFile => "missing_file",
+            Self::WrongSize => "wrong_size",
+            Self::DeletedFile => "deleted_file",
         }
     }
 
@@ -114,6 +126,9 @@ impl DamageClass {
             Self::Corrupt => "data of iodyno are there, damaged beyond single bits",
             Self::LostAfterFlush => "a write is gone although a flush behind it was acknowledged",
             Self::ReorderedAcrossFlush => "a write before a flush is gone, and one behind it is there",
+            Self::MissingFile => "a file that must be there is not",
+            Self::WrongSize => "a file is shorter or longer than it must be",
+            Self::DeletedFile => "a file that was deleted is there",
         }
     }
 }
@@ -158,6 +173,12 @@ pub struct BlockFinding {
 }
 
 impl BlockFinding {
+    /// Of something that is no matter of blocks.
+    #[must_use]
+    pub fn of_file(class: DamageClass, must: MustBe) -> Self {
+        Self { class, sectors: Vec::new(), is_transient: false, is_of_again: false, shift: None, must }
+    }
+
     /// The first sector that is wrong.
     #[must_use]
     pub fn first_wrong(&self) -> Option<&SectorFinding> {

@@ -124,7 +124,11 @@ impl TreeThread<'_> {
         match removed {
             None => return false,
             Some(Err(failure)) if !failure.is(Errno::NOENT) => {}
-            Some(_) => drop(forget(self.tree(), path)),
+            Some(_) => {
+                if let Some(file) = forget(self.tree(), path) {
+                    self.note_removed(&self.lane.tree, file, None);
+                }
+            }
         }
         true
     }
@@ -149,19 +153,19 @@ fn each_entry(directory: &OwnedFd, kinds: &[NameKind], mut visit: impl FnMut(&[u
     }
 }
 
-/// What was at this path is gone: it is known by its number if it is of this shape.
-fn forget(tree: &tree::Tree, path: &[u8]) -> Option<()> {
+/// What was at this path is gone: it is known by its number if it is of this shape. Gives that of a file.
+fn forget(tree: &tree::Tree, path: &[u8]) -> Option<u32> {
     let (state, layout) = (tree.state(), tree.layout());
     let mut directory = None;
     for name in std::str::from_utf8(path).ok()?.split('/') {
         if let Some(number) = name.strip_prefix("vdb_f").and_then(|rest| rest.strip_suffix(".file")) {
             let file = layout.file_at(directory?, number.parse().ok()?)?;
             state.set_file(layout, file, FileState { exists: false, bytes: 0 });
-            return Some(());
+            return Some(file);
         }
         let (level, number) = name.strip_prefix("vdb.")?.strip_suffix(".dir")?.split_once('_')?;
         directory = Some(layout.child(directory, level.parse().ok()?, number.parse().ok()?)?);
     }
     state.set_directory(layout, directory?, false);
-    Some(())
+    None
 }

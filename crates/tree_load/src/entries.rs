@@ -96,7 +96,10 @@ impl TreeThread<'_> {
                 self.changed();
             }
             OperationKind::Create => {
-                let fd = self.step_at_once(OperationKind::Open, |this| Ok((this.open_now(tree, How::Make)?, 0)))?;
+                self.proved(tree).iter().for_each(|proved| proved.making(found.at));
+                let made = self.step_at_once(OperationKind::Open, |this| Ok((this.open_now(tree, How::Make)?, 0)));
+                self.note_made(tree, found.at, made.as_ref().err().copied());
+                let fd = made?;
                 tree.state().set_file(tree.layout(), found.at, FileState { exists: true, bytes: 0 });
                 self.changed();
                 self.step_at_once(OperationKind::Close, |_| {
@@ -105,7 +108,10 @@ impl TreeThread<'_> {
                 })?;
             }
             OperationKind::Delete => {
-                self.in_directory(tree, |at, name| rustix::fs::unlinkat(at, name, AtFlags::empty()))?;
+                self.proved(tree).iter().for_each(|proved| proved.removing(found.at));
+                let removed = self.in_directory(tree, |at, name| rustix::fs::unlinkat(at, name, AtFlags::empty()));
+                self.note_removed(tree, found.at, removed.err().map(Failure::from));
+                removed?;
                 tree.state().set_file(tree.layout(), found.at, FileState { exists: false, bytes: 0 });
                 self.changed();
             }
@@ -196,17 +202,19 @@ impl TreeThread<'_> {
                 let moved = this.read_at(std::os::fd::AsFd::as_fd(&from), place)?;
                 Ok(((), moved))
             });
+            self.copied(file, place, std::os::fd::AsFd::as_fd(&from), read.is_ok());
             outcome = read.and_then(|()| {
                 let to = std::os::fd::AsFd::as_fd(&to);
                 let written = self.step(OperationKind::Write, |this| Ok(((), this.write_at(to, place)?)));
                 written.map_err(Failure::elsewhere)
             });
+            self.copy_written(file, place, outcome.is_ok());
             if outcome.is_ok() {
                 copied += u64::from(size);
             }
         }
         let closed = self.close_step(from, false);
-        let closed = closed.and(self.close_step(to, true).map_err(Failure::elsewhere));
+        let closed = closed.and(self.close_written(target, file, to, true).map_err(Failure::elsewhere));
         target.state().set_file(target.layout(), file, FileState { exists: true, bytes: copied });
         outcome.and(closed).map(|()| copied)
     }
@@ -218,7 +226,13 @@ impl TreeThread<'_> {
         let above = self.path.iter().rposition(|byte| *byte == b'/').map_or(&b"."[..], |at| &self.path[..at]);
         let to = open_below(target.anchor(), above, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())
             .map_err(|errno| Failure::from(errno).elsewhere())?;
+        let proved = lane.checks.as_ref().and_then(|checks| Some((&checks.tree, checks.destination.as_ref()?)));
+        proved.iter().for_each(|(from, to)| from.renaming(file, to));
         let renamed = self.in_directory(source, |at, name| rustix::fs::renameat(at, name, &to, name));
+        match renamed {
+            Err(Errno::XDEV | Errno::NOENT) => {}
+            _ => proved.iter().for_each(|(from, to)| from.renamed(file, to, renamed.is_ok())),
+        }
         if renamed == Err(Errno::XDEV) {
             // On another file system it is what Vdbench makes of it: a copy, and the source is deleted.
             self.copy(file)?;
@@ -252,22 +266,25 @@ impl TreeThread<'_> {
     pub(crate) fn correct(&mut self, file: u32, failure: Failure) {
         let lane = self.lane;
         self.tree_path(file);
-        look_again(&lane.tree, file, &self.path);
+        let found = look_again(&lane.tree, file, &self.path);
+        found.iter().for_each(|found| self.note_looked(&lane.tree, file, *found));
         if let Some(target) = lane.destination.as_deref().filter(|_| failure.is_elsewhere) {
-            look_again(target, file, &self.path);
+            let found = look_again(target, file, &self.path);
+            found.iter().for_each(|found| self.note_looked(target, file, *found));
         }
         self.changed();
     }
 }
 
-/// Asks the system what a file is, and whether its directory is there.
-fn look_again(tree: &Tree, file: u32, path: &[u8]) {
+/// Asks the system what a file is, and whether its directory is there. Gives its size, or that it is not there, where that is known.
+fn look_again(tree: &Tree, file: u32, path: &[u8]) -> Option<Option<u64>> {
     let (state, layout) = (tree.state(), tree.layout());
     let found = rustix::fs::statat(tree.anchor(), path, AtFlags::SYMLINK_NOFOLLOW);
     match found {
         Ok(stat) => {
             let bytes = u64::try_from(stat.st_size).unwrap_or(0);
             state.set_file(layout, file, FileState { exists: true, bytes });
+            Some(Some(bytes))
         }
         Err(Errno::NOENT) => {
             state.set_file(layout, file, FileState { exists: false, bytes: 0 });
@@ -276,7 +293,8 @@ fn look_again(tree: &Tree, file: u32, path: &[u8]) {
             if above.err() == Some(Errno::NOENT) {
                 state.set_directory(layout, layout.directory_of(file), false);
             }
+            Some(None)
         }
-        Err(_) => {}
+        Err(_) => None,
     }
 }

@@ -247,7 +247,7 @@ impl TreeThread<'_> {
         let slot = file.slot_mut();
         let mut unsynced = slot.unsynced;
         if let Some(fd) = &slot.fd {
-            self.sync_after_write(std::os::fd::AsFd::as_fd(fd), (&mut unsynced, writes));
+            self.sync_after_write(None, std::os::fd::AsFd::as_fd(fd), (&mut unsynced, writes));
         }
         slot.unsynced = unsynced;
     }

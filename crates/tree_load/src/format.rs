@@ -100,7 +100,10 @@ impl TreeThread<'_> {
                 opened = Some(this.open_step_alone(How::Make)?);
                 Ok(0)
             });
-            made.map(|made| made.and_then(|_| opened.ok_or(Errno::BADF.into())))
+            made.map(|made| {
+                self.note_made(&lane.tree, file, made.as_ref().err().copied());
+                made.and_then(|_| opened.ok_or(Errno::BADF.into()))
+            })
         };
         let fd: OwnedFd = match opened {
             None => return false,
@@ -119,9 +122,18 @@ impl TreeThread<'_> {
             self.transfers += 1;
             let length = u32::try_from(self.transfer_size().min(asked - next)).unwrap_or(u32::MAX);
             self.content.iter_mut().for_each(plan::generate::ContentGenerator::begin_anew);
-            self.fill(file, (next, length));
-            let written = self
-                .format_step(OperationKind::Write, (next, length), |this| this.write_at(fd.as_fd(), (next, length)));
+            let place = (next, length);
+            let of = (OperationKind::Write, file, place);
+            if lane.checks.as_ref().is_some_and(|checks| !checks.tree.take(file, (next, u64::from(length)))) {
+                // It is this thread's file.
+                break;
+            }
+            self.ready(of, fd.as_fd());
+            let written = self.format_step(OperationKind::Write, place, |this| this.write_at(fd.as_fd(), place));
+            match &written {
+                Some(written) => self.settle(of, fd.as_fd(), None, written.is_ok()),
+                None => self.give_back(file, place),
+            }
             match written {
                 None => goes_on = false,
                 Some(Ok(moved)) => {
@@ -135,7 +147,7 @@ impl TreeThread<'_> {
                 }
             }
         }
-        if let Err(failure) = self.close_step(fd, true) {
+        if let Err(failure) = self.close_written(&lane.tree, file, fd, true) {
             self.note_failure(failure);
         }
         lane.tree.state().set_file(lane.tree.layout(), file, FileState { exists: true, bytes });

@@ -1,5 +1,6 @@
 //! A workload in one tree: what its threads share.
 
+use super::checks::TreeChecks;
 use super::flow_kinds::FlowMemory;
 use super::need::Need;
 use super::phases::Phases;
@@ -58,6 +59,8 @@ pub struct TreeLane {
     /// What flows remember of each file.
     pub(crate) flow: FlowMemory,
     pub(crate) shared: Option<SharedFiles>,
+    /// Its data is proved.
+    pub(crate) checks: Option<TreeChecks>,
     /// Directories may be removed meanwhile: they are taken where something is made in them.
     pub(crate) guards: [bool; 2],
     /// Only one thread works in its tree.
@@ -100,6 +103,12 @@ impl TreeLane {
         }
     }
 
+    /// Does what it writes carry stamps?
+    #[must_use]
+    pub fn is_proved(&self) -> bool {
+        self.checks.is_some()
+    }
+
     /// Does it make the tree?
     #[must_use]
     pub fn is_format(&self) -> bool {
@@ -114,6 +123,11 @@ impl TreeLane {
             TreeTask::Mixed { .. } | TreeTask::Format(_) => true,
             TreeTask::Flow(steps) => steps.iter().any(|step| step.op.moves_data()),
         }
+    }
+
+    /// Is all read that must be there, in place of its task?
+    pub(crate) fn sweep(&self) -> Option<&TreeChecks> {
+        self.checks.as_ref().filter(|checks| checks.sweeps)
     }
 
     /// What it has to say to its user, once.

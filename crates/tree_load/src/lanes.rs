@@ -1,5 +1,6 @@
 //! A run's lanes in trees, made of its plan, and their threads.
 
+use super::checks::TreeChecks;
 use super::flow_kinds::{self, FlowMemory};
 use super::format;
 use super::lane::{SharedFiles, TreeLane, TreeLanes};
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tree::Tree;
+use validation::Validation;
 
 /// What a run's lanes in trees are made of.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +33,10 @@ pub struct TreeInput<'a> {
     pub trees: &'a [Option<Arc<Tree>>],
     /// Seed of its random choices.
     pub seed: u64,
+    /// What is proved of the data; `None`: nothing.
+    pub validation: Option<&'a Validation>,
+    /// All that must be there is read, in place of what the workloads do.
+    pub sweeps: bool,
 }
 
 impl TreeLanes {
@@ -105,6 +111,9 @@ fn run_thread(all: &TreeLanes, number: usize, place: ThreadPlace<'_>, content: O
     let mut this = TreeThread::new(all, lane, place, content);
     if let (TreeTask::One(kind), Some(job)) = (&lane.load.task, &lane.load.entries) {
         return this.run_numbered(*kind, job);
+    }
+    if let Some(checks) = lane.sweep() {
+        return this.run_sweep(checks);
     }
     match &lane.load.task {
         TreeTask::Format(task) => this.run_format(*task),
@@ -246,6 +255,10 @@ fn make_lane(
         flow: FlowMemory::new(load, layout.files()),
         shared: (load.access == FileOrder::RandomShared && flow_kinds::may_share(&load.task))
             .then(|| Arc::clone(shared.entry(used.tree).or_default())),
+        checks: input.validation.and_then(|validation| {
+            let destination = load.destination.as_ref().map(|used| input.plan.place_of_tree(used.tree));
+            TreeChecks::new(validation, (place, destination), workload, input.sweeps)
+        }),
         guards: [false; 2],
         is_alone: false,
         phases: Phases::new(threads),

@@ -13,6 +13,7 @@
 
 mod arrivals;
 mod below;
+mod checks;
 mod clean;
 mod entries;
 mod error;
@@ -32,6 +33,7 @@ mod phases;
 mod queue;
 mod queued;
 mod run;
+mod sweep;
 mod thread;
 mod tickets;
 mod transfers;

@@ -55,6 +55,10 @@ impl TreeLane {
         };
         match () {
             () if !reads_or_writes || load.entries.is_some() => Some("only reads and writes go through a queue"),
+            () if self.sweep().is_some() => Some("what was written is read again by threads"),
+            () if self.checks.as_ref().is_some_and(|checks| checks.before || checks.after) => {
+                Some("reads before and behind writes are calls")
+            }
             () if self.turns.is_some() => Some("shares at full speed are kept by threads that wait for their turn"),
             () if self.is_once() => Some("with fileselect=once a thread waits for a file that another one has"),
             () if load.sync_every.is_some() || (load.open.fsync_at_end && self.writes_data()) => {

@@ -46,6 +46,8 @@ struct Queued<'a> {
     state: State,
     /// It found nothing that it could use.
     is_stuck: bool,
+    /// Blocks of a file that it has.
+    taken: Option<(u32, (u64, u32))>,
 }
 
 impl TreeLanes {
@@ -64,7 +66,7 @@ impl TreeLanes {
             let mut this = TreeThread::new(self, &self.lanes[lane], place, content);
             // The queue has it.
             this.memory = Vec::new();
-            Queued { this, open: None, state: State::Next, is_stuck: false }
+            Queued { this, open: None, state: State::Next, is_stuck: false, taken: None }
         };
         let mut crew = Crew { idle: (0..threads.len()).collect(), under_way: 0, threads: Vec::new() };
         crew.threads = threads.into_iter().map(of).collect();
@@ -177,9 +179,17 @@ impl Queued<'_> {
             self.close();
             return self.open_next();
         };
+        let Some(place) = self.this.own_place_now(file, place) else { return self.pause() };
         let file = file.found.at;
+        self.taken = self.this.lane.checks.is_some().then_some((file, place));
         let Some(ticket) = self.this.ticket_now() else { return self.no_ticket() };
-        if ticket.kind == OperationKind::Write
+        if let Some(checks) = &self.this.lane.checks {
+            let memory = queue.memory(at, place.1);
+            match ticket.kind {
+                OperationKind::Write => self.this.hold = Some(checks.stamp(&checks.tree, file, place.0, memory)),
+                _ => stamp::poison(memory),
+            }
+        } else if ticket.kind == OperationKind::Write
             && let Some(mut content) = self.this.content.take()
         {
             content.fill(queue.memory(at, place.1), self.this.address(file, place.0));
@@ -287,6 +297,11 @@ impl Queued<'_> {
             Err(_) => Err(failed(result)),
         };
         let performed = self.this.ended(begun, place, t_ns, outcome);
+        if let Some((number, place)) = self.taken.take() {
+            let memory = queue.memory(at, place.1);
+            let is_done = matches!(performed, Performed::Done(_));
+            self.this.settle((begun.op, number, place), file.fd.as_fd(), Some(memory), is_done);
+        }
         self.this.transferred(file, begun.op, place, performed);
         self.state = match self.this.failures_in_a_row > FAILURES_IN_A_ROW {
             true => self.pause(),
@@ -295,6 +310,9 @@ impl Queued<'_> {
     }
 
     fn close(&mut self) {
+        if let Some((file, place)) = self.taken.take() {
+            self.this.give_back(file, place);
+        }
         self.open.take().into_iter().for_each(|file| self.this.close(file));
     }
 }

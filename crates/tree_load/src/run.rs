@@ -14,6 +14,8 @@ pub trait TreeRun: Debug + Send + Sync {
     fn is_limited(&self) -> bool;
     /// Was it told to end, or to end at once? Threads look at it before each operation.
     fn is_ending(&self) -> &AtomicBool;
+    /// So many blocks or files are not what they must be: each is one more error.
+    fn damaged(&self, count: u64);
     /// Was it told neither to end nor to end at once?
     fn goes_on(&self) -> bool {
         !self.is_ending().load(Ordering::Relaxed)

@@ -16,6 +16,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tree::Tree;
+use validation::WriteHold;
 
 /// Longest sleep before a due time: how late a thread may notice that it is to stop.
 pub(crate) const NAP_NS: u64 = 20_000_000;
@@ -103,6 +104,8 @@ pub(crate) struct TreeThread<'a> {
     /// Its place among the operations under way of its statistics.
     pub(crate) slot: usize,
     pub(crate) started_ns: u64,
+    /// A stamped write that is prepared or under way.
+    pub(crate) hold: Option<WriteHold>,
     /// When it became free, time of the run, ns.
     pub(crate) free_ns: u64,
     /// Aligned memory for the largest transfer.
@@ -160,6 +163,7 @@ impl<'a> TreeThread<'a> {
             stats,
             slot,
             started_ns,
+            hold: None,
             free_ns,
             memory,
             shift,

@@ -47,12 +47,15 @@ impl TreeThread<'_> {
                 }
                 continue;
             };
-            let Some(ticket) = self.ticket() else { break };
+            let Some(mut ticket) = self.ticket() else { break };
             let Some(file) = open.as_mut() else { break };
-            if ticket.kind == OperationKind::Write {
-                self.fill(file.found.at, place);
+            let Some(place) = self.own_place(file, place) else { break };
+            if self.ready((ticket.kind, file.found.at, place), file.fd.as_fd()) && self.lane.is_closed() {
+                // There was a read before it.
+                ticket.due_ns = self.now_ns();
             }
             if !self.wait_until(ticket.due_ns) {
+                self.give_back(file.found.at, place);
                 break;
             }
             if !self.transfer(file, ticket, place) {
@@ -70,6 +73,11 @@ impl TreeThread<'_> {
             OperationKind::Read => self.perform(ticket, place, |this| this.read_at(fd, place)),
             _ => self.perform(ticket, place, |this| this.write_at(fd, place)),
         };
+        let of = (ticket.kind, file.found.at, place);
+        match performed {
+            Performed::Refused => self.give_back(file.found.at, place),
+            _ => self.settle(of, fd, None, matches!(performed, Performed::Done(_))),
+        }
         self.transferred(file, ticket.kind, place, performed)
     }
 
@@ -88,7 +96,7 @@ impl TreeThread<'_> {
         let is_write = kind == OperationKind::Write;
         file.has_written |= is_write;
         if is_write && matches!(performed, Performed::Done(_)) {
-            self.sync_after_write(file.fd.as_fd(), (&mut file.unsynced, 1));
+            self.sync_after_write(Some(file.found.at), file.fd.as_fd(), (&mut file.unsynced, 1));
         }
         match performed {
             Performed::Refused => return false,
@@ -192,7 +200,7 @@ impl TreeThread<'_> {
         let next = lane.left_at.as_ref().map_or(0, |left| {
             let left = left.get(at as usize).map_or(0, |left| left.load(Ordering::Relaxed));
             match known.bytes < asked && !is_read {
-                true => known.bytes,
+                true => self.block_before(known.bytes),
                 false if left >= limit => 0,
                 false => left,
             }
@@ -224,7 +232,8 @@ impl TreeThread<'_> {
     /// Closes a file and gives it back.
     pub(crate) fn close(&mut self, file: OpenFile) {
         let OpenFile { found, fd, next, bytes, has_written, .. } = file;
-        if let Err(failure) = self.close_step(fd, has_written) {
+        let lane = self.lane;
+        if let Err(failure) = self.close_written(&lane.tree, found.at, fd, has_written) {
             self.note_failure(failure);
         }
         if let Some(left) = self.lane.left_at.as_ref().and_then(|left| left.get(found.at as usize)) {
@@ -280,7 +289,15 @@ impl TreeThread<'_> {
     /// Opens a file whose path is known, as a step.
     pub(crate) fn open_step(&mut self, tree: &Tree, file: u32, how: How) -> Result<OwnedFd, Failure> {
         let begun_ns = self.now_ns();
+        if how == How::Make {
+            self.proved(tree).iter().for_each(|proved| proved.making(file));
+        }
         let opened = self.step(OperationKind::Open, |this| Ok((this.open_now(tree, how)?, 0)));
+        match (&opened, how) {
+            (_, How::Make) => self.note_made(tree, file, opened.as_ref().err().copied()),
+            (Ok(fd), _) => self.note_opened(tree, file, fd.as_fd()),
+            (Err(_), _) => {}
+        }
         if how == How::Make && opened.is_ok() {
             // As Vdbench: it was also a create, where that is not what was asked for.
             if self.lane.load.task != TreeTask::One(OperationKind::Create) {
@@ -328,18 +345,54 @@ impl TreeThread<'_> {
         })
     }
 
+    /// The same, of a file of a tree that may have been written.
+    pub(crate) fn close_written(
+        &mut self,
+        tree: &Tree,
+        file: u32,
+        fd: OwnedFd,
+        has_written: bool,
+    ) -> Result<(), Failure> {
+        let is_synced = has_written && self.lane.load.open.fsync_at_end;
+        let epoch = self.proved(tree).filter(|_| is_synced).map(|proved| proved.syncing(file));
+        let closed = self.close_step(fd, has_written);
+        if let Some((proved, epoch)) = self.proved(tree).zip(epoch) {
+            proved.synced(file, epoch, closed.is_ok());
+        }
+        closed
+    }
+
+    /// Where data is proved, transfers begin between two blocks.
+    fn block_before(&self, offset: u64) -> u64 {
+        match &self.lane.checks {
+            Some(checks) => offset - offset % checks.tree.cells().rules().block_bytes,
+            None => offset,
+        }
+    }
+
     /// After every so many writes, makes them durable, as a step (`fsync=`, `fdatasync=`).
-    pub(crate) fn sync_after_write(&mut self, fd: BorrowedFd<'_>, (unsynced, writes): (&mut u64, u64)) {
+    pub(crate) fn sync_after_write(
+        &mut self,
+        file: Option<u32>,
+        fd: BorrowedFd<'_>,
+        (unsynced, writes): (&mut u64, u64),
+    ) {
         let Some(every) = self.lane.load.sync_every else { return };
         *unsynced += writes;
         if *unsynced < every.writes {
             return;
         }
         *unsynced = 0;
+        let lane = self.lane;
+        let proved = lane.checks.as_ref().zip(file).map(|(checks, file)| (&checks.tree, file));
+        let epoch = proved.map(|(tree, file)| tree.syncing(file));
         let synced = match every.data_only {
             true => self.step(OperationKind::Fdatasync, |_| Ok(((), rustix::fs::fdatasync(fd).map(|()| 0)?))),
             false => self.step(OperationKind::Fsync, |_| Ok(((), rustix::fs::fsync(fd).map(|()| 0)?))),
         };
+        if let Some(((tree, file), epoch)) = proved.zip(epoch) {
+            tree.synced(file, epoch, synced.is_ok());
+        }
         if let Err(failure) = synced {
             self.note_failure(failure);
         }
@@ -347,10 +400,12 @@ impl TreeThread<'_> {
 
     /// Removes a file whose path is known, as a step.
     pub(crate) fn delete_step(&mut self, tree: &Tree, file: u32) -> Result<(), Failure> {
+        self.proved(tree).iter().for_each(|proved| proved.removing(file));
         let deleted = self.step(OperationKind::Delete, |this| {
             this.in_directory(tree, |at, name| rustix::fs::unlinkat(at, name, AtFlags::empty()))?;
             Ok(((), 0))
         });
+        self.note_removed(tree, file, deleted.as_ref().err().copied());
         if deleted.is_ok() {
             tree.state().set_file(tree.layout(), file, FileState { exists: false, bytes: 0 });
             self.changed();

@@ -8,10 +8,13 @@ pub const RANGES_MAX: usize = 16;
 /// So many causes are told apart, of one class on one target.
 const CAUSES_MAX: usize = 64;
 
+/// A target (by its index in the plan), and the number of the file where that is a tree.
+pub type DamagePlace = (usize, Option<u32>);
+
 /// A damaged block without what was read of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Indexed {
-    target: usize,
+    place: DamagePlace,
     address: u64,
     bytes: u64,
     class: DamageClass,
@@ -36,6 +39,8 @@ pub enum DamageCause {
 pub struct JudgedDamage {
     /// Index of the target in the plan.
     pub target: usize,
+    /// Number of the file, where that is a tree.
+    pub file: Option<u32>,
     /// Where, bytes.
     pub address: u64,
     /// Length of the block.
@@ -52,6 +57,8 @@ pub struct JudgedDamage {
 /// Blocks in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DamageRange {
+    /// Number of the file, where the target is a tree.
+    pub file: Option<u32>,
     /// Of the first, bytes.
     pub address: u64,
     /// Of all.
@@ -91,9 +98,9 @@ pub struct DamageOverview {
 }
 
 impl Indexed {
-    pub(crate) fn of(target: usize, bytes: usize, finding: &BlockFinding) -> Self {
+    pub(crate) fn of(place: DamagePlace, bytes: usize, finding: &BlockFinding) -> Self {
         Self {
-            target,
+            place,
             address: finding.must.address,
             bytes: bytes as u64,
             class: finding.class,
@@ -124,17 +131,17 @@ fn place_of(finding: &BlockFinding) -> Option<(u64, u16)> {
 }
 
 /// Judges all damages together. `held` says of a block that was read and right which version it has.
-pub(crate) fn judge(index: &[Indexed], held: impl Fn(usize, u64) -> Option<u16>) -> Vec<JudgedDamage> {
-    let mut by_place: BTreeMap<(usize, u64), Vec<usize>> = BTreeMap::new();
+pub(crate) fn judge(index: &[Indexed], held: impl Fn(DamagePlace, u64) -> Option<u16>) -> Vec<JudgedDamage> {
+    let mut by_place: BTreeMap<(DamagePlace, u64), Vec<usize>> = BTreeMap::new();
     for (at, damage) in index.iter().enumerate() {
-        by_place.entry((damage.target, damage.address)).or_default().push(at);
+        by_place.entry((damage.place, damage.address)).or_default().push(at);
     }
     let mut judged: Vec<JudgedDamage> = index.iter().map(JudgedDamage::alone).collect();
     for (at, victim) in index.iter().enumerate() {
         let Some((home, version)) = victim.belongs.filter(|_| victim.class == DamageClass::MisdirectedWrite) else {
             continue;
         };
-        let at_home = by_place.get(&(victim.target, home)).map(Vec::as_slice).unwrap_or_default();
+        let at_home = by_place.get(&(victim.place, home)).map(Vec::as_slice).unwrap_or_default();
         let of_version = |wanted: fn(DamageClass) -> bool| {
             let is_it = |at: &&usize| {
                 index
@@ -146,11 +153,11 @@ pub(crate) fn judge(index: &[Indexed], held: impl Fn(usize, u64) -> Option<u16>)
         if let Some(lost) = of_version(lacks_its_write) {
             note(&mut judged, lost, DamageClass::WriteWentAstray, victim.address);
             note(&mut judged, at, DamageClass::MisdirectedWrite, home);
-        } else if held(victim.target, home) == Some(version) || of_version(has_its_write).is_some() {
+        } else if held(victim.place, home) == Some(version) || of_version(has_its_write).is_some() {
             note(&mut judged, at, DamageClass::DuplicatedWrite, home);
         }
     }
-    judged.sort_by_key(|damage| (damage.target, damage.address));
+    judged.sort_by_key(|damage| (damage.target, damage.file, damage.address));
     judged
 }
 
@@ -174,7 +181,8 @@ fn has_its_write(class: DamageClass) -> bool {
 impl JudgedDamage {
     fn alone(damage: &Indexed) -> Self {
         Self {
-            target: damage.target,
+            target: damage.place.0,
+            file: damage.place.1,
             address: damage.address,
             bytes: damage.bytes,
             class: damage.class,
@@ -190,7 +198,7 @@ pub(crate) fn group(judged: &[JudgedDamage]) -> Vec<DamageGroup> {
     let mut groups: BTreeMap<(usize, DamageClass, Option<DamageCause>), DamageGroup> = BTreeMap::new();
     let mut causes: BTreeMap<(usize, DamageClass), usize> = BTreeMap::new();
     // Where the last range of a group ends.
-    let mut ends: BTreeMap<(usize, DamageClass, Option<DamageCause>), u64> = BTreeMap::new();
+    let mut ends: BTreeMap<(usize, DamageClass, Option<DamageCause>), (Option<u32>, u64)> = BTreeMap::new();
     for damage in judged {
         let (target, class) = (damage.target, damage.class);
         let mut key = (target, class, damage.cause);
@@ -216,10 +224,10 @@ pub(crate) fn group(judged: &[JudgedDamage]) -> Vec<DamageGroup> {
         group.bytes += damage.bytes;
         group.transient += u64::from(damage.is_transient);
         let after = damage.address.saturating_add(damage.bytes);
-        let end = ends.insert(key, after);
+        let end = ends.insert(key, (damage.file, after));
         match end {
             // The same block again, or the one behind it.
-            Some(end) if damage.address <= end => {
+            Some((file, end)) if file == damage.file && damage.address <= end => {
                 if group.range_count == group.ranges.len() as u64
                     && let Some(last) = group.ranges.last_mut()
                 {
@@ -229,7 +237,7 @@ pub(crate) fn group(judged: &[JudgedDamage]) -> Vec<DamageGroup> {
             _ => {
                 group.range_count += 1;
                 if group.ranges.len() < RANGES_MAX {
-                    group.ranges.push(DamageRange { address: damage.address, bytes: damage.bytes });
+                    group.ranges.push(DamageRange { file: damage.file, address: damage.address, bytes: damage.bytes });
                 }
             }
         }

@@ -19,6 +19,7 @@ impl TargetValidation {
             runs: rules.runs.iter().skip(1).copied().collect(),
             is_synchronous,
             is_trimmed,
+            tree: None,
         }
     }
 }

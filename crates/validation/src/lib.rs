@@ -6,6 +6,8 @@
 //! wrong goes to the [`Reports`], which keep the first so many and count all.
 
 mod copies;
+mod extent;
+mod files;
 mod groups;
 mod held;
 mod injection;
@@ -17,9 +19,11 @@ mod rules;
 mod states;
 mod survey;
 mod target;
+mod tree;
 mod words;
 
-pub use groups::{DamageCause, DamageGroup, DamageOverview, DamageRange, JudgedDamage, RANGES_MAX};
+pub use files::{FileDamage, FileFinding, check_file};
+pub use groups::{DamageCause, DamageGroup, DamageOverview, DamagePlace, DamageRange, JudgedDamage, RANGES_MAX};
 pub use injection::{InjectedDamage, InjectionChance, damaged};
 pub use journal::{RecoveredStates, TargetJournal};
 pub use reports::{Damage, FoundBy, Reports};
@@ -30,6 +34,7 @@ pub use survey::{
     look,
 };
 pub use target::{CheckCounts, ReadOutcome, TargetValidation, WriteHold, device_id};
+pub use tree::{FILE_STATE_BYTES, FileMust, FileNames, TreeValidation};
 pub use words::{expected_words, found_words, write_words};
 
 use std::sync::Arc;
@@ -43,6 +48,8 @@ pub struct Validation {
     pub run: u64,
     /// By index in the plan; `None`: nothing of this target is validated.
     pub targets: Vec<Option<Arc<TargetValidation>>>,
+    /// The same of trees, by index in the plan.
+    pub trees: Vec<Option<Arc<TreeValidation>>>,
     /// What was found wrong.
     pub reports: Arc<Reports>,
 }
@@ -52,6 +59,24 @@ impl Validation {
     #[must_use]
     pub fn target(&self, at: usize) -> Option<&Arc<TargetValidation>> {
         self.targets.get(at)?.as_ref()
+    }
+
+    /// A tree's, by its number among targets and trees.
+    #[must_use]
+    pub fn tree_at(&self, place: usize) -> Option<&Arc<TreeValidation>> {
+        self.trees.get(place.checked_sub(self.targets.len())?)?.as_ref()
+    }
+
+    /// What is known of the blocks of a target or tree, by its number among both.
+    #[must_use]
+    pub fn cells(&self, place: usize) -> Option<&TargetValidation> {
+        self.target(place).map(|target| &**target).or_else(|| self.tree_at(place).map(|tree| &**tree.cells()))
+    }
+
+    /// The blocks of all targets and trees.
+    pub fn all_cells(&self) -> impl Iterator<Item = &TargetValidation> {
+        let targets = self.targets.iter().flatten().map(|target| &**target);
+        targets.chain(self.trees.iter().flatten().map(|tree| &**tree.cells()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What was found wrong.
 
-use crate::groups::{DamageOverview, Indexed, group, judge};
+use crate::groups::{DamageOverview, DamagePlace, Indexed, group, judge};
 use crate::words;
 use stamp::{BlockFinding, DamageClass, hex_view};
 use std::collections::BTreeMap;
@@ -46,7 +46,9 @@ pub struct Damage {
     pub t_ns: u64,
     /// Index of the target in the plan.
     pub target: usize,
-    /// Where, bytes.
+    /// Number of the file, where the target is a tree.
+    pub file: Option<u32>,
+    /// Where on the target or in the file, bytes.
     pub address: u64,
     /// Which read found it.
     pub found_by: FoundBy,
@@ -56,19 +58,34 @@ pub struct Damage {
     pub finding: BlockFinding,
     /// What was read, the whole block; where the finding is about the second reading, that.
     pub read: Vec<u8>,
+    /// Of a whole file that is not what it must be: what had to be there, and what was found.
+    pub words: Option<Box<[String; 2]>>,
 }
 
 impl Damage {
     /// What had to be there, in words.
     #[must_use]
     pub fn expected_words(&self) -> String {
+        if let Some(words) = &self.words {
+            return words[0].clone();
+        }
         words::expected_words(&self.finding)
     }
 
     /// What was found, in words.
     #[must_use]
     pub fn found_words(&self) -> String {
+        if let Some(words) = &self.words {
+            return words[1].clone();
+        }
         words::found_words(&self.finding)
+    }
+
+    /// The device in the stamps of data that were written to another one.
+    #[must_use]
+    pub fn found_device(&self) -> Option<u64> {
+        let is_other = |sector: &&stamp::SectorFinding| sector.fault == Some(stamp::SectorFault::Device);
+        Some(self.finding.sectors.iter().find(is_other)?.origin?.device)
     }
 
     /// The first bytes that differ, below them what they must be: at most [`stamp::VIEW_LINES`] lines.
@@ -107,7 +124,7 @@ impl Reports {
         let mut state = self.lock();
         *state.counts.entry(damage.finding.class).or_default() += 1;
         if state.index.len() < INDEX_MAX {
-            state.index.push(Indexed::of(damage.target, damage.read.len(), &damage.finding));
+            state.index.push(Indexed::of((damage.target, damage.file), damage.read.len(), &damage.finding));
         } else {
             *state.beyond.entry(damage.finding.class).or_default() += 1;
         }
@@ -126,9 +143,9 @@ impl Reports {
     }
 
     /// Judges all that was found together, once everything was read: links the two ends of writes that went astray, and groups what
-    /// happened to many blocks. `held` says of a block of a target, by its address, which version it has, where it was read and right
-    /// ([`crate::TargetValidation::right_version`]).
-    pub fn judge(&self, held: impl Fn(usize, u64) -> Option<u16>) -> DamageOverview {
+    /// happened to many blocks. `held` says of a block of a target, or of a file of a tree, by its address, which version it has, where it was
+    /// read and right ([`crate::Validation::right_version`]).
+    pub fn judge(&self, held: impl Fn(DamagePlace, u64) -> Option<u16>) -> DamageOverview {
         let (index, beyond) = {
             let state = self.lock();
             (state.index.clone(), state.beyond.clone())

@@ -144,6 +144,13 @@ impl BlockStates {
         }
     }
 
+    /// Changes the state of a block of which nothing is known and that no operation has.
+    pub(crate) fn set_if_unknown(&self, block: u64, state: BlockState) {
+        if let Some(cell) = self.cell(block) {
+            let _ = cell.compare_exchange(UNKNOWN, state.bits(), Ordering::AcqRel, Ordering::Acquire);
+        }
+    }
+
     /// Adds the states of `count` blocks from `first` on to `codes`, as numbers of two bytes that do not change from version to version:
     /// 0 unknown, 1 trimmed, 2 damaged, otherwise a version, with bit 14 where newer ones may be there too: an operation that has the
     /// block may be a write. Nothing where all are unknown.

@@ -1,5 +1,6 @@
 //! One target: its blocks, the numbers of its writes, what its reads must find.
 
+use crate::extent::Extent;
 use crate::journal::{RecoveredStates, TargetJournal};
 use crate::recovered::Floors;
 use crate::reports::{Damage, FoundBy, Reports};
@@ -158,50 +159,74 @@ impl TargetValidation {
         &self.counts
     }
 
+    /// All of it.
+    fn whole(&self) -> Extent {
+        Extent::of_target(self.rules.device)
+    }
+
     /// First block and number of blocks of a range.
     fn blocks_of(&self, offset: u64, bytes: u64) -> (u64, u64) {
-        let block_bytes = self.rules.block_bytes;
-        let first = offset / block_bytes;
-        (first, offset.saturating_add(bytes).div_ceil(block_bytes) - first)
+        self.whole().blocks_of(self.rules.block_bytes, offset, bytes)
     }
 
     /// Takes the blocks of an operation; false: one of them is another operation's.
     #[must_use]
     #[inline]
     pub fn take(&self, offset: u64, bytes: u64) -> bool {
-        let (first, count) = self.blocks_of(offset, bytes);
+        self.take_in(&self.whole(), offset, bytes)
+    }
+
+    #[must_use]
+    #[inline]
+    pub(crate) fn take_in(&self, extent: &Extent, offset: u64, bytes: u64) -> bool {
+        let (first, count) = extent.blocks_of(self.rules.block_bytes, offset, bytes);
         self.states.take(first, count)
     }
 
     /// Gives the blocks of a read, or of an operation that was not submitted, back.
     #[inline]
     pub fn release(&self, offset: u64, bytes: u64) {
-        let (first, count) = self.blocks_of(offset, bytes);
+        self.release_in(&self.whole(), offset, bytes);
+    }
+
+    #[inline]
+    pub(crate) fn release_in(&self, extent: &Extent, offset: u64, bytes: u64) {
+        let (first, count) = extent.blocks_of(self.rules.block_bytes, offset, bytes);
         self.states.release(first, count);
+    }
+
+    /// What is known of the block with this address.
+    #[inline]
+    fn state_in(&self, extent: &Extent, address: u64) -> BlockState {
+        extent.block(address / self.rules.block_bytes).map_or(BlockState::Unknown, |block| self.states.get(block))
     }
 
     /// Fills the buffer of a write to taken blocks.
     #[inline]
     pub fn stamp(&self, offset: u64, buffer: &mut [u8], writer: u16) -> WriteHold {
+        self.stamp_in(&self.whole(), offset, buffer, writer)
+    }
+
+    #[inline]
+    pub(crate) fn stamp_in(&self, extent: &Extent, offset: u64, buffer: &mut [u8], writer: u16) -> WriteHold {
         let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
         let seconds = self.wall_base_s + clock::now_ns() / 1_000_000_000;
         let write = WriteStamp {
             flags: self.rules.flags,
             run: self.rules.runs.first().copied().unwrap_or(0),
-            device: self.rules.device,
+            device: extent.device,
             sequence,
             writer,
             epoch: self.epoch.load(Ordering::Acquire),
             written_s: u32::try_from(seconds).unwrap_or(u32::MAX),
         };
         let block_bytes = self.rules.block_bytes;
-        self.writer.fill(buffer, (offset, block_bytes), &write, |address| {
-            self.states.get(address / block_bytes).next(sequence)
-        });
+        self.writer
+            .fill(buffer, (offset, block_bytes), &write, |address| self.state_in(extent, address).next(sequence));
         if let Some(copies) = &self.rules.copies {
             let blocks = buffer.chunks_exact_mut(usize::try_from(block_bytes).unwrap_or(usize::MAX));
             for (block, address) in blocks.zip((offset..).step_by(usize::try_from(block_bytes).unwrap_or(1))) {
-                let version = self.states.get(address / block_bytes).next(sequence);
+                let version = self.state_in(extent, address).next(sequence);
                 copies.fill(&self.writer, block, (address, version), &self.rules);
             }
         }
@@ -218,7 +243,12 @@ impl TargetValidation {
     /// The same, and its blocks stay taken: they are read before they are released.
     #[inline]
     pub fn wrote(&self, offset: u64, bytes: u64, hold: WriteHold, is_done: bool) {
-        let (first, count) = self.blocks_of(offset, bytes);
+        self.wrote_in(&self.whole(), (offset, bytes), hold, is_done);
+    }
+
+    #[inline]
+    pub(crate) fn wrote_in(&self, extent: &Extent, (offset, bytes): (u64, u64), hold: WriteHold, is_done: bool) {
+        let (first, count) = extent.blocks_of(self.rules.block_bytes, offset, bytes);
         if is_done {
             self.counts.written_bytes.fetch_add(bytes, Ordering::Relaxed);
         }
@@ -260,6 +290,10 @@ impl TargetValidation {
     #[inline]
     pub fn note_swept(&self, offset: u64, bytes: u64) {
         let (_, count) = self.blocks_of(offset, bytes);
+        self.note_swept_blocks(count);
+    }
+
+    pub(crate) fn note_swept_blocks(&self, count: u64) {
         self.counts.swept_blocks.fetch_add(count, Ordering::Relaxed);
     }
 
@@ -267,10 +301,14 @@ impl TargetValidation {
     #[inline]
     #[must_use]
     pub fn check(&self, offset: u64, buffer: &[u8]) -> ReadOutcome {
+        self.check_in(&self.whole(), offset, buffer)
+    }
+
+    #[inline]
+    pub(crate) fn check_in(&self, extent: &Extent, offset: u64, buffer: &[u8]) -> ReadOutcome {
         let (mut checked, mut unknown, mut outcome) = (0, 0, ReadOutcome::Right);
         for (address, block) in self.each(offset, buffer) {
-            if let Some(floors) = &self.floors {
-                let at = address / self.rules.block_bytes;
+            if let Some((floors, at)) = self.floors.as_ref().zip(extent.block(address / self.rules.block_bytes)) {
                 if let Some(floor) = floors.get(at) {
                     checked += block.len() as u64;
                     if !floors.is_right(block, address, floor, self.states.get(at), &self.rules) {
@@ -283,11 +321,11 @@ impl TargetValidation {
                 }
                 floors.note_unknown(block, address, &self.rules);
             }
-            match self.expected(address) {
+            match self.expected(self.state_in(extent, address)) {
                 None => unknown += block.len() as u64,
                 Some(expected) => {
                     checked += block.len() as u64;
-                    if !self.holds(block, &self.of(address, expected)) {
+                    if !self.holds(block, &self.of(extent, address, expected)) {
                         outcome = ReadOutcome::Suspect;
                     }
                 }
@@ -302,13 +340,24 @@ impl TargetValidation {
     /// there are. A block that was right when it was read again stays known.
     #[cold]
     pub fn report(&self, offset: u64, first: &[u8], again: Option<&[u8]>, found_by: FoundBy) -> u64 {
+        self.report_in(&self.whole(), offset, (first, again), found_by)
+    }
+
+    #[cold]
+    pub(crate) fn report_in(
+        &self,
+        extent: &Extent,
+        offset: u64,
+        (first, again): (&[u8], Option<&[u8]>),
+        found_by: FoundBy,
+    ) -> u64 {
         let mut damaged = 0;
         for (address, block) in self.each(offset, first) {
-            let at = address / self.rules.block_bytes;
+            let Some(at) = extent.block(address / self.rules.block_bytes) else { continue };
             let floor = self.floors.as_ref().zip(self.floor(at));
             let version = floor.map(|(_, floor)| Floors::version(floor, self.states.get(at)));
-            let Some(version) = version.or_else(|| self.expected(address)) else { continue };
-            let expected = self.of(address, version);
+            let Some(version) = version.or_else(|| self.expected(self.states.get(at))) else { continue };
+            let expected = self.of(extent, address, version);
             let is_right = |block: &[u8]| match floor {
                 Some((floors, floor)) => floors.is_right(block, address, floor, self.states.get(at), &self.rules),
                 None => self.holds(block, &expected),
@@ -330,14 +379,33 @@ impl TargetValidation {
             }
             if !finding.is_transient {
                 self.forget((at, 1), true);
-                self.states.set(address / self.rules.block_bytes, BlockState::Damaged);
+                self.states.set(at, BlockState::Damaged);
             }
             let judged = again.filter(|_| finding.is_of_again).unwrap_or(block);
             let (t_ns, target, read) = (clock::now_ns(), self.rules.target, judged.to_vec());
-            self.reports.add(Damage { t_ns, target, address, found_by, expected: version, finding, read });
+            let file = extent.file;
+            self.reports.add(Damage {
+                t_ns,
+                target,
+                file,
+                address,
+                found_by,
+                expected: version,
+                finding,
+                read,
+                words: None,
+            });
         }
-        self.counts.damaged_blocks.fetch_add(damaged, Ordering::Relaxed);
+        self.note_damaged(damaged);
         damaged
+    }
+
+    pub(crate) fn note_damaged(&self, blocks: u64) {
+        self.counts.damaged_blocks.fetch_add(blocks, Ordering::Relaxed);
+    }
+
+    pub(crate) fn reports(&self) -> &Reports {
+        &self.reports
     }
 
     /// The blocks of a buffer with their addresses.
@@ -356,15 +424,15 @@ impl TargetValidation {
         }
     }
 
-    fn of(&self, address: u64, version: Version) -> Expected<'_> {
+    fn of(&self, extent: &Extent, address: u64, version: Version) -> Expected<'_> {
         let runs = if version == Version::Any { &[][..] } else { &self.rules.runs };
-        Expected { device: self.rules.device, runs, address, version }
+        Expected { device: extent.device, runs, address, version }
     }
 
     /// What a block must be; `None`: that is not known.
     #[inline]
-    fn expected(&self, address: u64) -> Option<Version> {
-        match self.states.get(address / self.rules.block_bytes) {
+    fn expected(&self, state: BlockState) -> Option<Version> {
+        match state {
             BlockState::Known(version) => Some(Version::Is(version)),
             BlockState::AtLeast(version) => Some(Version::AtLeast(version)),
             BlockState::Trimmed => self.rules.trims_read_zero.then_some(Version::Zeroes),

@@ -52,7 +52,7 @@ const SOLARIS: &str = "it belongs to Solaris";
 const WINDOWS: &str = "it belongs to Windows";
 const REPORTS: &str = "the recording holds all of it, and the report shows it";
 const HOSTS: &str = "there is one host, this one";
-const JOURNAL: &str = "it belongs to data validation of files in trees, which is not built yet";
+const JOURNAL: &str = "it belongs to a journal of files in trees, which is not built yet";
 const DEDUP: &str = "Vdbench refuses it as well; it is a general parameter: put it before the first fsd=";
 
 /// Sections in the order in which they must come.

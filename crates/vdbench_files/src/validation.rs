@@ -211,9 +211,9 @@ pub(crate) fn finish(context: &mut ReadingContext, settings: &mut Option<Validat
         let found = Diagnostic::error("conflict", one.span, "forcompratio= and data validation exclude each other");
         context.push(found.help("as in Vdbench: compratio= among the general parameters holds for all runs"));
     }
-    if let Some(system) = all.systems.first() {
+    if let Some(system) = all.systems.first().filter(|_| settings.journal.is_some()) {
         let span = all.span.unwrap_or(system.span);
-        context.unsupported(span, "data validation of files in trees (fsd=) is not built yet");
+        context.unsupported(span, "a journal of files in trees (fsd=) is not built yet");
     }
     if let Some(run) = all.runs.iter().find(|run| run.workloads.iter().any(|one| one.replay.is_some())) {
         context.unsupported(run.span, "data validation of a replay is not built yet");

@@ -104,7 +104,7 @@ pub fn damage(data: &ValidatedData) -> ViewTable {
     let address = |of: fn(&Group<'_>) -> Option<i64>| {
         text(&|_, group| of(group).map_or(String::new(), |address| format!("{address:#x}")))
     };
-    ViewTable {
+    let mut table = ViewTable {
         columns: vec![
             TableColumn::text("target", text(&|key, _| key.0.to_string())),
             TableColumn::text("class", text(&|key, _| key.1.replace('_', " "))),
@@ -124,7 +124,12 @@ pub fn damage(data: &ValidatedData) -> ViewTable {
             TableColumn::text("found", text(&|_, group| group.first.map_or(String::new(), |row| row.found.clone()))),
         ],
         omitted: 0,
+    };
+    if data.errors.iter().any(|row| row.file.is_some()) {
+        let file = |group: &Group<'_>| group.first.and_then(|row| row.file.clone()).unwrap_or_default();
+        table.columns.insert(7, TableColumn::text("the first: file", text(&|_, group| file(group))));
     }
+    table
 }
 
 /// The figure of a report: value, detail, tone; `None` of a recording without validation.

@@ -10,6 +10,7 @@
 mod damage;
 mod model;
 mod places;
+mod trees;
 
 use data_journal::{JournalTarget, SessionHeader, StateSource};
 use std::path::{Path, PathBuf};
@@ -39,6 +40,7 @@ pub(crate) fn target(device: u64) -> JournalTarget {
         runs: vec![1],
         is_synchronous: false,
         is_trimmed: true,
+        tree: None,
     }
 }
 

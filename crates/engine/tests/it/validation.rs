@@ -31,7 +31,13 @@ fn proof(targets: &[TargetSpec], block_bytes: u64, settings: ValidationSettings)
         checks_unknown: settings.checks_unknown,
     };
     let of = |one: (usize, &TargetSpec)| Some(Arc::new(TargetValidation::new(rules(one), Arc::clone(&reports))));
-    Validation { run: 0x5eed, targets: targets.iter().enumerate().map(of).collect(), reports, settings }
+    Validation {
+        run: 0x5eed,
+        targets: targets.iter().enumerate().map(of).collect(),
+        trees: Vec::new(),
+        reports,
+        settings,
+    }
 }
 
 /// What a run came to.

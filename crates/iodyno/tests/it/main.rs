@@ -83,6 +83,7 @@ mod trees_safety;
 mod trouble;
 mod unfinished;
 mod validation;
+mod validation_trees;
 mod validation_words;
 mod verdicts;
 mod witness;

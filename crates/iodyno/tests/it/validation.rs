@@ -241,7 +241,7 @@ fn what_cannot_be_validated_is_refused_before_any_io() {
         (base(&format!("\nsd=sd2,lun={file},size=4m")).replace("sd=sd1,xfersize", "sd=sd*,xfersize"), "are the same"),
         (
             format!(
-                "fsd=f1,anchor={file}.d,depth=1,width=1,files=1,size=4k\nfwd=w1,fsd=f1,operation=read\nrd=rd1,fwd=w1,fwdrate=1,elapsed=2\n"
+                "fsd=f1,anchor={file}.d,depth=1,width=1,files=1,size=4k\nfwd=w1,fsd=f1,operation=append\nrd=rd1,fwd=w1,fwdrate=1,elapsed=2\n"
             ),
             "cannot be validated yet",
         ),

@@ -188,9 +188,10 @@ fn what_is_not_built_has_a_sentence() {
     let tree = "fsd=fsd1,anchor=/tmp/t,depth=1,width=1,files=2,size=8k\nfwd=fwd1,fsd=fsd1,operation=read,xfersize=4k\n\
                 rd=rd1,fwd=fwd1,fwdrate=10,format=yes\n";
     assert_eq!(
-        sentences(vdbench(&format!("validate=yes\n{tree}"))),
-        ["data validation of files in trees (fsd=) is not built yet"]
+        sentences(vdbench(&format!("journal=yes\n{tree}"))),
+        ["a journal of files in trees (fsd=) is not built yet"]
     );
+    assert_eq!(sentences(vdbench(&format!("validate=yes\n{tree}"))), Vec::<String>::new());
 }
 
 #[test]

@@ -16,9 +16,11 @@ tables! {
         run_index: i32, "", Gauge;
         /// Target.
         target: Label, "", Name;
-        /// Where on the target the block begins.
+        /// Path of the file in a tree of directories; null where the target is no tree.
+        file: Option<String>, "", Name;
+        /// Where on the target, or in the file, the block begins.
         address: i64, "bytes", Gauge;
-        /// Length of the block.
+        /// Length of the block; 0 where it is about a whole file.
         bytes: i64, "bytes", Gauge;
         /// What happened: `bit_rot`, `torn_write`, `lost_write`, `stale_read`, `misdirected_write`, … (docs/validation.md).
         class: Label, "", Name;

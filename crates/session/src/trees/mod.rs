@@ -13,7 +13,9 @@ mod shapes;
 mod usage;
 
 pub use error::{TreeUseError, TreeUseErrorKind};
+pub(crate) use places::resolved_anchor;
 pub(crate) use shapes::shape_sources;
+pub(crate) use usage::is_same_tree;
 
 use output::FileAccess;
 use output::Folder;
@@ -186,6 +188,27 @@ impl Trees {
             }
         }
         Ok((opened, remarks))
+    }
+
+    /// Opens the trees of a run that reads what must be there, whatever is: nothing is looked at before.
+    ///
+    /// # Errors
+    /// An anchor cannot be opened.
+    pub(crate) fn begin_reading(&self, plan: &Plan, run: &Run) -> Result<RunTrees, TreeUseError> {
+        let mut opened = vec![None; plan.trees.len()];
+        for one in run.tree_uses() {
+            let (Some(spec), Some(Some(path))) = (plan.trees.get(one.tree), self.paths.get(one.tree)) else {
+                continue;
+            };
+            let Some(anchor) = self.places.get(path).and_then(|place| place.anchor.as_ref()) else { continue };
+            let fd = anchor.descriptor().map_err(|error| fails(spec, error))?;
+            let tree =
+                Tree::in_anchor(&spec.anchor, fd, &one.shape, Opening::Empty).map_err(|error| fails(spec, error))?;
+            if let Some(slot) = opened.get_mut(one.tree) {
+                *slot = Some(Arc::new(tree));
+            }
+        }
+        Ok(opened)
     }
 
     /// Writes down what a run left of its trees; says what a format made. What is not certain is

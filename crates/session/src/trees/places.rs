@@ -10,6 +10,11 @@ pub(super) fn fails(spec: &TreeSpec, kind: impl Into<TreeUseErrorKind>) -> TreeU
     TreeUseError { name: spec.name.clone(), kind: kind.into() }
 }
 
+/// Where an anchor is, by the name that it has in stamps; `None`: that cannot be found out.
+pub(crate) fn resolved_anchor(path: &Path) -> Option<PathBuf> {
+    resolved(path).ok()
+}
+
 /// Without links and `..`, also where the last directories are missing.
 pub(super) fn resolved(path: &Path) -> Result<PathBuf, TreeUseErrorKind> {
     let action = |source| tree::TreeError::System { action: "find the anchor", path: path.to_owned(), source };

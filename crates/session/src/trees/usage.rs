@@ -156,7 +156,7 @@ pub(super) fn takes_away_of(run: &Run, tree: usize) -> bool {
 }
 
 /// Do two shapes have the same directories and files, of the same sizes?
-pub(super) fn is_same_tree(one: &TreeShape, other: &TreeShape) -> bool {
+pub(crate) fn is_same_tree(one: &TreeShape, other: &TreeShape) -> bool {
     (one.depth, one.width, one.files, one.place, &one.sizes)
         == (other.depth, other.width, other.files, other.place, &other.sizes)
 }

@@ -4,9 +4,9 @@ use plan::{AddressOrder, OpMix, Plan, RangeBound, TargetOrder, TargetSpec, Trans
 use std::ops::Range;
 
 /// No block is larger: what is said of a damaged one is said of so many bytes at most.
-const BLOCK_MAX: u64 = 1 << 20;
+pub(super) const BLOCK_MAX: u64 = 1 << 20;
 
-fn common(a: u64, b: u64) -> u64 {
+pub(super) fn common(a: u64, b: u64) -> u64 {
     let (mut a, mut b) = (a, b);
     while b != 0 {
         (a, b) = (b, a % b);
@@ -15,7 +15,7 @@ fn common(a: u64, b: u64) -> u64 {
 }
 
 /// Bytes of a sector, of which blocks are made.
-const SECTOR: u64 = stamp::SECTOR_BYTES as u64;
+pub(super) const SECTOR: u64 = stamp::SECTOR_BYTES as u64;
 
 /// The largest number of bytes, at most 1 MiB, of which all addresses and lengths on a target are multiples: those of the plan's
 /// workloads there, and of the run that fills `fill` of it. `size_bytes`: of the target, as far as it is known. `None`: they are no

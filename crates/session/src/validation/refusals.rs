@@ -8,19 +8,14 @@ use std::path::{Path, PathBuf};
 
 /// What stands in the way of the validation that a plan asks for; nothing of a plan without it.
 pub(super) fn mistakes(plan: &Plan) -> Vec<String> {
-    if plan.settings.validation.is_none() {
-        return Vec::new();
-    }
+    let Some(settings) = &plan.settings.validation else { return Vec::new() };
     let mut found: Vec<String> = Vec::new();
     let mut add = |sentence: String| {
         if !found.contains(&sentence) {
             found.push(sentence);
         }
     };
-    if !plan.trees.is_empty() {
-        let name = plan.trees.first().map_or("", |tree| tree.name.as_str());
-        add(format!("files in directories cannot be validated yet ({name}): devices and single files can"));
-    }
+    super::trees::mistakes(plan, settings).into_iter().for_each(&mut add);
     let workloads = plan.runs.iter().flat_map(|run| &run.workloads).filter(|workload| workload.load.is_blocks());
     workloads.filter_map(of_workload).for_each(&mut add);
     for (index, spec) in plan.targets.iter().enumerate() {
@@ -41,6 +36,11 @@ fn duplicates(plan: &Plan) -> Vec<String> {
         all.filter(|workload| workload.load.is_blocks() && workload.mix.changes_data())
     };
     let mut found = Vec::new();
+    let mut all = plan.runs.iter().flat_map(|run| &run.workloads);
+    if let Some(workload) = all.find(|workload| !workload.load.is_blocks() && of(workload).is_some()) {
+        let name = &workload.name;
+        found.push(format!("{name}: files of trees cannot be validated where blocks are equal to others: leave dedup out"));
+    }
     let is_journaled = plan.settings.validation.as_ref().is_some_and(|settings| settings.journal.is_some());
     if let Some(workload) = writing().find(|workload| is_journaled && of(workload).is_some()) {
         found.push(format!(

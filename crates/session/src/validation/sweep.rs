@@ -1,5 +1,6 @@
 //! The last run: it reads everything that was written once, past the page cache where that can be had.
 
+use super::trees;
 use plan::{AddressOrder, AddressPattern, OpMix, OpenFlags, Plan, Run, TextSpan, TransferSize, Workload};
 use target::{OpenTarget, TargetKind};
 use validation::{BlockState, TargetValidation, Validation};
@@ -7,7 +8,7 @@ use validation::{BlockState, TargetValidation, Validation};
 /// Its title.
 pub(super) const TITLE: &str = "verify";
 /// The largest transfer, and how many are under way on a target.
-const TRANSFER_MAX: u64 = 1 << 20;
+pub(super) const TRANSFER_MAX: u64 = 1 << 20;
 const DEPTH: u32 = 32;
 
 /// How a target is opened to be read past the page cache.
@@ -22,8 +23,9 @@ fn transfer_bytes(block_bytes: u64, size_bytes: u64) -> u64 {
 pub(crate) fn sweep_run(plan: &Plan, validation: &Validation, targets: &[Option<OpenTarget>]) -> Option<Run> {
     let written = validation.targets.iter().flatten().filter(|target| target.states().written() > 0);
     let written: Vec<&TargetValidation> = written.map(|target| &**target).collect();
-    let share = 1.0 / written.len().max(1) as f64;
-    let workloads: Vec<Workload> = written
+    let of_trees = trees::sweeps(plan, validation);
+    let share = 1.0 / (written.len() + of_trees.len()).max(1) as f64;
+    let mut workloads: Vec<Workload> = written
         .iter()
         .map(|target| {
             let rules = target.rules();
@@ -45,6 +47,7 @@ pub(crate) fn sweep_run(plan: &Plan, validation: &Validation, targets: &[Option<
             }
         })
         .collect();
+    workloads.extend(of_trees.into_iter().map(|workload| Workload { share, ..workload }));
     let template = plan.runs.first()?;
     let run = Run { depth: Some(DEPTH), ..Run::new(TITLE, workloads, template.interval_ns) };
     (!run.workloads.is_empty()).then_some(run)

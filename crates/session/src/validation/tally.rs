@@ -1,5 +1,6 @@
 //! What was found wrong: rows while a run lasts, sentences at its end, a verdict behind the last.
 
+use super::found::FoundFiles;
 use super::words;
 use crate::SessionError;
 use crate::batch_sink::Spine;
@@ -14,8 +15,8 @@ use stamp::DamageClass;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use validation::{
-    BlockState, CheckCounts, Damage, DamageCause, DamageGroup, DamageOverview, DamageRange, TargetValidation,
-    Validation,
+    BlockState, CheckCounts, Damage, DamageCause, DamageGroup, DamageOverview, DamagePlace, DamageRange,
+    TargetValidation, Validation,
 };
 
 /// Damaged blocks of a run that are told in full while it lasts.
@@ -28,7 +29,7 @@ const ADDRESSES: usize = 3;
 struct ClassTally {
     blocks: u64,
     transient: u64,
-    first: Vec<u64>,
+    first: Vec<String>,
 }
 
 /// What a run found wrong.
@@ -36,6 +37,7 @@ struct ClassTally {
 pub(crate) struct DataTally {
     classes: BTreeMap<(usize, DamageClass), ClassTally>,
     shown: usize,
+    files: FoundFiles,
     /// All damaged blocks when it began.
     damaged_before: u64,
 }
@@ -53,21 +55,26 @@ impl DataTally {
         if found.is_empty() {
             return Ok(());
         }
-        let row = |damage: &Damage| Some(row_of(spine, context, damage, validation.target(damage.target)?));
+        let row =
+            |damage: &Damage| Some(row_of(spine, context, damage, (validation, validation.cells(damage.target)?)));
         let rows: Vec<DataError> = found.iter().filter_map(row).collect();
         spine.rows(&rows)?;
         for damage in &found {
-            let Some(target) = validation.target(damage.target) else { continue };
+            let Some(cells) = validation.cells(damage.target) else { continue };
             let name = context.plan.place_name(damage.target);
+            let path = path_of(validation, damage.target, damage.file);
             let tally = self.classes.entry((damage.target, damage.finding.class)).or_default();
             tally.blocks += 1;
             tally.transient += u64::from(damage.finding.is_transient);
             if tally.first.len() < ADDRESSES {
-                tally.first.push(damage.address);
+                tally.first.push(place_text(path.as_deref(), damage.finding.class, damage.address));
             }
             if self.shown < SHOWN {
                 self.shown += 1;
-                let sentence = words::sentence(damage, target.rules().block_bytes, name);
+                let device = damage.found_device();
+                let found = device.and_then(|device| self.files.name(context.plan, validation, device));
+                let of = (path.as_deref().unwrap_or(name), path.is_some());
+                let sentence = words::sentence(damage, cells.rules().block_bytes, of, found.as_deref());
                 let sentence = format!("{}: {sentence}", context.title);
                 spine.say(EventSeverity::Error, EventKind::Data, Some(context.title), Some(name), &sentence)?;
             }
@@ -80,22 +87,21 @@ impl DataTally {
     pub(crate) fn conclude(&mut self, spine: &mut Spine<'_>, context: &RunContext<'_>) -> Result<(), SessionError> {
         let Some(validation) = context.validation else { return Ok(()) };
         self.take(spine, context)?;
-        let checks = validation.targets.iter().flatten().map(|target| Self::check_of(spine, context, target));
+        let checks = validation.all_cells().map(|target| Self::check_of(spine, context, target));
         let checks: Vec<DataCheck> = checks.collect();
         if !checks.is_empty() {
             spine.rows(&checks)?;
         }
         for ((target, class), tally) in &self.classes {
             let name = context.plan.place_name(*target);
-            let addresses: Vec<String> = tally.first.iter().map(|address| format!("{address:#x}")).collect();
             let more = if tally.blocks > tally.first.len() as u64 { ", …" } else { "" };
             let sentence = format!(
                 "{}: {name}: {} {}: {}; at {}{more}",
                 context.title,
-                words::blocks(tally.blocks),
+                words::counted(tally.blocks, *class),
                 class.name(),
-                words::class_words(*class),
-                addresses.join(", ")
+                words::class_words(*class, is_tree(validation, *target)),
+                tally.first.join(", ")
             );
             spine.say(EventSeverity::Info, EventKind::Data, Some(context.title), Some(name), &sentence)?;
         }
@@ -150,6 +156,11 @@ impl Coverage {
             coverage.swept += target.counts().swept_blocks.load(Ordering::Relaxed);
             coverage.known += target.states().written() - untold(target);
         }
+        for tree in validation.trees.iter().flatten() {
+            let cells = tree.cells();
+            coverage.swept += cells.counts().swept_blocks.load(Ordering::Relaxed) + tree.swept_files();
+            coverage.known += cells.states().written() + tree.known_files();
+        }
         coverage
     }
 
@@ -177,7 +188,12 @@ fn untold(target: &TargetValidation) -> u64 {
     count
 }
 
-fn row_of(spine: &Spine<'_>, context: &RunContext<'_>, damage: &Damage, target: &TargetValidation) -> DataError {
+fn row_of(
+    spine: &Spine<'_>,
+    context: &RunContext<'_>,
+    damage: &Damage,
+    (validation, target): (&Validation, &TargetValidation),
+) -> DataError {
     let rules = target.rules();
     let first = damage.finding.first_wrong();
     let stamp = first.and_then(|sector| sector.stamp);
@@ -187,8 +203,9 @@ fn row_of(spine: &Spine<'_>, context: &RunContext<'_>, damage: &Damage, target: 
         run: context.title.to_string(),
         run_index: context.run_index,
         target: context.plan.place_name(damage.target).into(),
+        file: path_of(validation, damage.target, damage.file),
         address: signed(damage.address),
-        bytes: signed(rules.block_bytes),
+        bytes: if damage.words.is_some() { 0 } else { signed(rules.block_bytes) },
         class: Label::from(damage.finding.class.name()),
         found_by: Label::from(damage.found_by.name()),
         transient: damage.finding.is_transient,
@@ -222,7 +239,7 @@ impl Verdict {
     /// Of an execution behind its last run; `swept`: what the sweep read, or why there was none.
     pub(crate) fn of(plan: &Plan, validation: &Validation, swept: Result<Coverage, &'static str>) -> Self {
         let sum = |of: fn(&CheckCounts) -> &AtomicU64| {
-            validation.targets.iter().flatten().map(|target| of(target.counts()).load(Ordering::Relaxed)).sum::<u64>()
+            validation.all_cells().map(|target| of(target.counts()).load(Ordering::Relaxed)).sum::<u64>()
         };
         let (written, checked) = (sum(|counts| &counts.written_bytes), sum(|counts| &counts.checked_bytes));
         let damaged = validation.reports.count();
@@ -234,19 +251,33 @@ impl Verdict {
             Err(why) => format!(", {why}"),
         };
         let is_whole = swept.is_ok_and(|coverage| coverage.swept >= coverage.known);
-        let held = |target: usize, address: u64| validation.target(target)?.right_version(address);
+        let held = |place: DamagePlace, address: u64| validation.right_version(place, address);
         let judgement = if damaged > 0 { validation.reports.judge(held) } else { DamageOverview::default() };
         let found = match damaged {
             0 if is_nothing => "nothing was proved".to_string(),
             0 if is_whole => "no byte was lost".to_string(),
             0 => "what was read was right".to_string(),
-            damaged => format!("{} damaged: {}", words::are(damaged), counted(&judgement)),
+            damaged => {
+                format!("{} damaged: {}", words::are_of(damaged, damaged_files(&judgement)), counted(&judgement))
+            }
         };
-        let mut sentences: Vec<String> =
-            judgement.groups.iter().take(GROUPS).map(|group| group_sentence(plan, group)).collect();
+        let mut files = FoundFiles::default();
+        let mut sentences: Vec<String> = judgement
+            .groups
+            .iter()
+            .take(GROUPS)
+            .map(|group| group_sentence((plan, validation), &mut files, group))
+            .collect();
         sentences.push(format!("validation: {figures}{coverage}: {found}"));
         Self { sentences, is_wrong: damaged > 0 }
     }
+}
+
+/// Whole files that are not what they must be.
+fn damaged_files(judgement: &DamageOverview) -> u64 {
+    let kept = judgement.groups.iter().filter(|group| words::is_of_file(group.class)).map(|group| group.blocks);
+    let beyond = judgement.beyond.iter().filter(|(class, _)| words::is_of_file(**class)).map(|(_, count)| count);
+    kept.sum::<u64>() + beyond.sum::<u64>()
 }
 
 /// How many blocks of which class.
@@ -260,13 +291,17 @@ fn counted(judgement: &DamageOverview) -> String {
 }
 
 /// Where it happened, and whose data was there.
-fn group_sentence(plan: &Plan, group: &DamageGroup) -> String {
+fn group_sentence((plan, validation): (&Plan, &Validation), files: &mut FoundFiles, group: &DamageGroup) -> String {
     let cause = match group.cause {
         Some(DamageCause::Run(run)) => format!(" (run {run:016x})"),
-        Some(DamageCause::Device(device)) => format!(" (target {device:016x})"),
+        Some(DamageCause::Device(device)) => match files.name(plan, validation, device) {
+            Some(name) => format!(" ({name})"),
+            None => format!(" (target {device:016x})"),
+        },
         None => String::new(),
     };
-    let places: Vec<String> = group.ranges.iter().take(ADDRESSES).map(range_text).collect();
+    let places: Vec<String> =
+        group.ranges.iter().take(ADDRESSES).map(|range| range_text(validation, group, range)).collect();
     let more = group.range_count.saturating_sub(places.len() as u64);
     let more = if more == 0 { String::new() } else { format!(" and {more} other places") };
     let again = match group.transient {
@@ -276,13 +311,33 @@ fn group_sentence(plan: &Plan, group: &DamageGroup) -> String {
     format!(
         "{}: {} {}: {}{cause}; at {}{more}{again}",
         plan.place_name(group.target),
-        words::blocks(group.blocks),
+        words::counted(group.blocks, group.class),
         group.class.name(),
-        words::class_words(group.class),
+        words::class_words(group.class, is_tree(validation, group.target)),
         places.join(", ")
     )
 }
 
-fn range_text(range: &DamageRange) -> String {
-    format!("{:#x} ({})", range.address, format_bytes(range.bytes))
+fn range_text(validation: &Validation, group: &DamageGroup, range: &DamageRange) -> String {
+    let path = path_of(validation, group.target, range.file);
+    let place = place_text(path.as_deref(), group.class, range.address);
+    if words::is_of_file(group.class) { place } else { format!("{place} ({})", format_bytes(range.bytes)) }
+}
+
+/// The path of a file of a tree.
+fn path_of(validation: &Validation, place: usize, file: Option<u32>) -> Option<String> {
+    Some(validation.tree_at(place)?.path(file?))
+}
+
+fn is_tree(validation: &Validation, place: usize) -> bool {
+    validation.tree_at(place).is_some()
+}
+
+/// Where something was found: an address, with the file where it is one of a tree.
+fn place_text(path: Option<&str>, class: DamageClass, address: u64) -> String {
+    match path {
+        None => format!("{address:#x}"),
+        Some(path) if words::is_of_file(class) => path.to_string(),
+        Some(path) => format!("{path} {address:#x}"),
+    }
 }

@@ -5,8 +5,10 @@ use stamp::DamageClass;
 use validation::Damage;
 
 /// What happened to a block of this class.
-pub(super) fn class_words(class: DamageClass) -> &'static str {
+pub(super) fn class_words(class: DamageClass, is_of_tree: bool) -> &'static str {
     match class {
+        DamageClass::OtherDevice if is_of_tree => "it was written to another file",
+        DamageClass::MissingFile | DamageClass::WrongSize | DamageClass::DeletedFile => class.meaning(),
         DamageClass::BitRot => "bits differ from what was written",
         DamageClass::TornWrite => "parts of it are the last write, others are older",
         DamageClass::LostWrite => "it is an earlier write, and stays so",
@@ -29,17 +31,41 @@ pub(super) fn class_words(class: DamageClass) -> &'static str {
 }
 
 /// One damaged block in a sentence.
-pub(super) fn sentence(damage: &Damage, block_bytes: u64, target: &str) -> String {
+pub(super) fn sentence(
+    damage: &Damage,
+    block_bytes: u64,
+    (target, is_of_tree): (&str, bool),
+    found_file: Option<&str>,
+) -> String {
     let class = damage.finding.class;
+    let whose = found_file.map_or(String::new(), |name| format!(" (data of {name})"));
+    if is_of_file(class) {
+        let (expected, found) = (damage.expected_words(), damage.found_words());
+        return format!("{target}: {}: {}; expected {expected}; found {found}", class.name(), class_words(class, true));
+    }
     format!(
-        "{target} at {:#x} ({}): {}: {}; expected {}; found {}",
+        "{target} at {:#x} ({}): {}: {}; expected {}; found {}{whose}",
         damage.address,
         format_bytes(block_bytes),
         class.name(),
-        class_words(class),
+        class_words(class, is_of_tree),
         damage.expected_words(),
         damage.found_words()
     )
+}
+
+/// Is it about whole files, and not about blocks?
+pub(super) fn is_of_file(class: DamageClass) -> bool {
+    matches!(class, DamageClass::MissingFile | DamageClass::WrongSize | DamageClass::DeletedFile)
+}
+
+/// How many blocks, or files, are of a class.
+pub(super) fn counted(count: u64, class: DamageClass) -> String {
+    match (is_of_file(class), count) {
+        (true, 1) => "1 file".to_string(),
+        (true, count) => format!("{count} files"),
+        (false, count) => blocks(count),
+    }
 }
 
 /// Counts with the right form of the noun.
@@ -50,4 +76,15 @@ pub(super) fn blocks(count: u64) -> String {
 /// `1 block is`, `2 blocks are`.
 pub(super) fn are(count: u64) -> String {
     format!("{} {}", blocks(count), if count == 1 { "is" } else { "are" })
+}
+
+/// The same of blocks and whole files: `2 blocks and 1 file are`.
+pub(super) fn are_of(count: u64, files: u64) -> String {
+    let of_blocks = count.saturating_sub(files);
+    let of_files = counted(files, DamageClass::MissingFile);
+    match (of_blocks, files) {
+        (_, 0) => are(count),
+        (0, files) => format!("{of_files} {}", if files == 1 { "is" } else { "are" }),
+        _ => format!("{} and {of_files} are", blocks(of_blocks)),
+    }
 }

@@ -102,7 +102,7 @@ impl Session {
         let journal = TargetJournal { journal: Arc::new(journal.unwrap()), target: 0 };
         let target = Arc::new(target.with_journal(journal));
         let settings = plan::ValidationSettings::default();
-        let validation = Validation { settings, run, targets: vec![Some(target.clone())], reports };
+        let validation = Validation { settings, run, targets: vec![Some(target.clone())], trees: Vec::new(), reports };
         Self { shape, validation, target }
     }
 

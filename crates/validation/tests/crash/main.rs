@@ -8,6 +8,7 @@
     reason = "helpers of tests"
 )]
 
+mod files;
 mod kill;
 mod load;
 mod power;

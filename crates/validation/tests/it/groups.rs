@@ -43,7 +43,7 @@ fn neighbours_with_the_same_damage_are_one_range() {
     let judgement = reports.judge(|_, address| target.right_version(address));
     let [lost, older] = judgement.groups.as_slice() else { panic!("{:?}", judgement.groups) };
     assert_eq!((lost.class, lost.blocks, lost.range_count), (Class::LostWrite, 1000, 1));
-    assert_eq!(lost.ranges, [DamageRange { address: 100 * BLOCK, bytes: 1000 * BLOCK }]);
+    assert_eq!(lost.ranges, [DamageRange { file: None, address: 100 * BLOCK, bytes: 1000 * BLOCK }]);
     assert_eq!((older.class, older.cause, older.range_count), (Class::OlderRun, Some(DamageCause::Run(OLD_RUN)), 20));
     assert_eq!(older.ranges.len(), RANGES_MAX);
     assert_eq!(reports.take().len(), 1020);

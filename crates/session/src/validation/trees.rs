@@ -1,0 +1,239 @@
+//! Trees of directories and files whose data is proved.
+
+use super::blocks::{BLOCK_MAX, SECTOR, common};
+use super::{STATE_BYTES, sweep};
+use crate::trees::{is_same_tree, resolved_anchor};
+use plan::generate::OperationKind;
+use plan::{
+    FileOrder, FileSelect, OpenFlags, Plan, TextSpan, TransferSize, TreeLoad, TreeShape, TreeTask, TreeUse,
+    ValidationSettings, Workload,
+};
+use quantity::text::format_bytes;
+use stamp::StampFlags;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tree::{Tree, TreeLayout};
+use validation::{FILE_STATE_BYTES, FileNames, Reports, TargetRules, TreeValidation, Validation};
+
+/// Transfers past the page cache are multiples of this.
+const DIRECT_BYTES: u64 = 4096;
+/// Threads that read a tree at the end.
+const THREADS: u32 = 8;
+
+/// The files of a tree by their paths.
+#[derive(Debug)]
+struct Names {
+    anchor: String,
+    layout: TreeLayout,
+}
+
+impl FileNames for Names {
+    fn files(&self) -> u32 {
+        self.layout.files()
+    }
+
+    fn bytes(&self, file: u32) -> u64 {
+        self.layout.asked_bytes(file)
+    }
+
+    fn path(&self, file: u32) -> String {
+        let mut path = Vec::new();
+        self.layout.file_path(file, &mut path);
+        format!("{}/{}", self.anchor, String::from_utf8_lossy(&path))
+    }
+}
+
+/// What runs do in the plan's trees, with the name of each workload.
+fn loads(plan: &Plan) -> impl Iterator<Item = (&Workload, &TreeLoad)> {
+    let workloads = plan.runs.iter().flat_map(|run| &run.workloads);
+    workloads.filter_map(|workload| Some((workload, workload.load.tree()?)))
+}
+
+/// Each use of a tree.
+fn uses(plan: &Plan) -> impl Iterator<Item = &TreeUse> {
+    loads(plan).flat_map(|(_, load)| load.uses.iter().chain(&load.destination))
+}
+
+/// The largest number of bytes, at most 1 MiB, of which all transfers in trees are multiples; `None`: they are no multiples of sectors.
+fn block_bytes(plan: &Plan) -> Option<u64> {
+    let lengths = |transfer: &TransferSize| match transfer {
+        TransferSize::Fixed(bytes) => vec![*bytes],
+        TransferSize::Mix(mix) => mix.iter().map(|(bytes, _)| *bytes).collect(),
+        TransferSize::Uniform { min, align, .. } => vec![*min, *align],
+    };
+    let block = loads(plan).flat_map(|(_, load)| lengths(&load.transfer)).fold(BLOCK_MAX, common);
+    (block > 0 && block.is_multiple_of(SECTOR)).then_some(block)
+}
+
+/// Why data in trees cannot be proved, sentences.
+pub(super) fn mistakes(plan: &Plan, settings: &ValidationSettings) -> Vec<String> {
+    let mut found = Vec::new();
+    if plan.trees.is_empty() {
+        return found;
+    }
+    let name = plan.trees.first().map_or("", |tree| tree.name.as_str());
+    if settings.journal.is_some() {
+        found.push(format!("files in directories ({name}) have no journal yet: leave the journal out"));
+    }
+    if block_bytes(plan).is_none() {
+        found.push(format!(
+            "{name}: data is validated by sectors of 512 bytes: use transfers (xfersize=) that are multiples of 512"
+        ));
+    }
+    for (workload, load) in loads(plan) {
+        found.extend(of_load(workload, load));
+    }
+    found.extend(of_shapes(plan));
+    found
+}
+
+fn of_load(workload: &Workload, load: &TreeLoad) -> Option<String> {
+    let (name, content) = (&workload.name, &workload.content);
+    if load.entries.is_some() {
+        return Some(format!("{name}: numbered files of a job in a directory cannot be validated: give it a filename"));
+    }
+    if let TreeTask::Flow(steps) = &load.task {
+        let step = steps.first().map_or("flow", |step| step.op.name());
+        return Some(format!(
+            "{name}: operations that Vdbench does not have, and flows of them ({step} …), cannot be validated yet: use reads, writes, \
+             creates, deletes, copies and moves"
+        ));
+    }
+    if !load.changes() {
+        return None;
+    }
+    if content.pattern.is_some() || !content.literal.is_empty() {
+        return Some(format!("{name}: a pattern has no room for the stamps of data validation: leave the pattern out"));
+    }
+    if content.dedup.is_some_and(|dedup| dedup.ratio > 1.0) {
+        return Some(format!(
+            "{name}: stamped blocks are all different, so they cannot be duplicates: leave dedup out"
+        ));
+    }
+    None
+}
+
+/// A tree has one shape and one anchor as long as what is known of it counts, and files of whole sectors.
+fn of_shapes(plan: &Plan) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut shapes: BTreeMap<usize, &TreeShape> = BTreeMap::new();
+    let mut anchors: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for one in uses(plan) {
+        let Some(spec) = plan.trees.get(one.tree) else { continue };
+        let name = &spec.name;
+        if let Some(other) = shapes.get(&one.tree) {
+            if !is_same_tree(other, &one.shape) {
+                found.push(format!("{name}: it has several shapes in this plan, and only one can be validated"));
+            }
+            continue;
+        }
+        shapes.insert(one.tree, &one.shape);
+        let anchor = resolved_anchor(&spec.anchor).unwrap_or_else(|| spec.anchor.clone());
+        if let Some(other) = anchors.insert(anchor, one.tree).and_then(|other| plan.trees.get(other)) {
+            found.push(format!(
+                "{} and {name} have the same anchor, and neither would know what is written through the other: use one for both",
+                other.name
+            ));
+        }
+        if one.shape.shared {
+            found
+                .push(format!("{name}: what other processes write (shared=yes) cannot be validated: leave shared out"));
+        }
+        // What stands in the way of the tree itself is said elsewhere.
+        let layout = Tree::check(&one.shape).ok().map(|(layout, _, _)| layout);
+        let is_odd = |layout: &TreeLayout| (0..layout.files()).any(|file| layout.asked_bytes(file) % SECTOR != 0);
+        if layout.is_some_and(|layout| is_odd(&layout)) {
+            found.push(format!(
+                "{name}: files are validated by sectors of 512 bytes: use sizes= that are multiples of 512"
+            ));
+        }
+    }
+    found
+}
+
+/// The validation of the plan's trees by index; `None`: no run uses it.
+///
+/// # Errors
+/// A tree cannot be, which is said.
+pub(super) fn of_plan(
+    plan: &Plan,
+    settings: &ValidationSettings,
+    run: u64,
+    reports: &Arc<Reports>,
+) -> Result<Vec<Option<Arc<TreeValidation>>>, Vec<String>> {
+    let mut found = vec![None; plan.trees.len()];
+    let Some(block_bytes) = block_bytes(plan) else { return Ok(found) };
+    for one in uses(plan) {
+        let (Some(spec), Some(slot)) = (plan.trees.get(one.tree), found.get_mut(one.tree)) else { continue };
+        if slot.is_some() {
+            continue;
+        }
+        let (layout, _, _) = Tree::check(&one.shape).map_err(|error| vec![format!("{}: {error}", spec.name)])?;
+        let anchor = resolved_anchor(&spec.anchor).unwrap_or_else(|| spec.anchor.clone());
+        let content =
+            loads(plan).find(|(_, load)| load.changes() && load.uses.iter().any(|used| used.tree == one.tree));
+        let rules = TargetRules {
+            target: plan.place_of_tree(one.tree),
+            device: 0,
+            runs: vec![run],
+            size_bytes: 0,
+            block_bytes,
+            compress_ratio: content.map_or(1.0, |(workload, _)| workload.content.compress_ratio),
+            copies: None,
+            flags: StampFlags::FILE,
+            trims_read_zero: true,
+            checks_unknown: settings.checks_unknown,
+        };
+        let names = Names { anchor: anchor.to_string_lossy().into_owned(), layout };
+        *slot = Some(Arc::new(TreeValidation::new(rules, Box::new(names), reports.clone())));
+    }
+    Ok(found)
+}
+
+/// The workloads that read all that must be there of the trees.
+pub(super) fn sweeps(plan: &Plan, validation: &Validation) -> Vec<Workload> {
+    let mut found = Vec::new();
+    for (at, tree) in validation.trees.iter().enumerate() {
+        let Some(tree) = tree.as_ref().filter(|tree| tree.known_files() > 0) else { continue };
+        let Some(one) = uses(plan).find(|one| one.tree == at) else { continue };
+        let block_bytes = tree.cells().rules().block_bytes;
+        let unit =
+            if block_bytes.is_multiple_of(DIRECT_BYTES) { block_bytes } else { block_bytes * (DIRECT_BYTES / SECTOR) };
+        let load = TreeLoad {
+            uses: vec![TreeUse { is_taken_whole: true, ..one.clone() }],
+            task: TreeTask::One(OperationKind::Read),
+            threads: THREADS.min(tree.file_count()).max(1),
+            select: FileSelect::Once,
+            access: FileOrder::Sequential,
+            stop_after: None,
+            transfer: TransferSize::Fixed((sweep::TRANSFER_MAX / unit).max(1) * unit),
+            open: OpenFlags { direct: true, sync: false, dsync: false, fsync_at_end: false, extra: 0 },
+            destination: None,
+            sync_every: None,
+            entries: None,
+        };
+        found.push(Workload::of_tree(sweep::TITLE.to_string(), load, TextSpan::default()));
+    }
+    found
+}
+
+/// How trees are proved, in lines for people.
+pub(super) fn described(plan: &Plan) -> Vec<String> {
+    let Some(block_bytes) = block_bytes(plan) else { return Vec::new() };
+    let mut lines: BTreeMap<usize, String> = BTreeMap::new();
+    for one in uses(plan) {
+        let (Some(spec), Ok((layout, _, _))) = (plan.trees.get(one.tree), Tree::check(&one.shape)) else { continue };
+        let states = (layout.total_bytes() / block_bytes).saturating_mul(STATE_BYTES);
+        let bytes = states.saturating_add(u64::from(layout.files()).saturating_mul(FILE_STATE_BYTES));
+        lines.entry(one.tree).or_insert_with(|| {
+            format!(
+                "  {}: blocks of {}, {} of memory for their states and those of the files when all are written",
+                spec.name,
+                format_bytes(block_bytes),
+                format_bytes(bytes)
+            )
+        });
+    }
+    lines.into_values().collect()
+}
