@@ -221,9 +221,8 @@ impl TargetValidation {
             written_s: u32::try_from(seconds).unwrap_or(u32::MAX),
         };
         let block_bytes = self.rules.block_bytes;
-        self.writer.fill(buffer, (offset, block_bytes), &write, |address| {
-            self.state_in(extent, address).next(sequence)
-        });
+        self.writer
+            .fill(buffer, (offset, block_bytes), &write, |address| self.state_in(extent, address).next(sequence));
         WriteHold { sequence }
     }
 
@@ -374,7 +373,17 @@ impl TargetValidation {
             let judged = again.filter(|_| finding.is_of_again).unwrap_or(block);
             let (t_ns, target, read) = (clock::now_ns(), self.rules.target, judged.to_vec());
             let file = extent.file;
-            self.reports.add(Damage { t_ns, target, file, address, found_by, expected: version, finding, read, words: None });
+            self.reports.add(Damage {
+                t_ns,
+                target,
+                file,
+                address,
+                found_by,
+                expected: version,
+                finding,
+                read,
+                words: None,
+            });
         }
         self.note_damaged(damaged);
         damaged

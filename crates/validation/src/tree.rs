@@ -126,7 +126,14 @@ impl TreeValidation {
         let rules = TargetRules { size_bytes: (last + blocks).saturating_mul(rules.block_bytes), ..rules };
         let zeroes = || (0..names.files()).map(|_| AtomicU64::new(0)).collect();
         let (devices, files) = (zeroes(), zeroes());
-        Self { cells: TargetValidation::new(rules, reports), firsts, devices, files, names, swept_files: AtomicU64::new(0) }
+        Self {
+            cells: TargetValidation::new(rules, reports),
+            firsts,
+            devices,
+            files,
+            names,
+            swept_files: AtomicU64::new(0),
+        }
     }
 
     /// All its blocks, file behind file.

@@ -10,6 +10,7 @@
 mod damage;
 mod model;
 mod places;
+mod sessions;
 
 use data_journal::{JournalTarget, SessionHeader, StateSource};
 use std::path::{Path, PathBuf};
