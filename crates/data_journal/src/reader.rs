@@ -17,6 +17,8 @@ const HELD_LOOKS: u32 = 40;
 const HELD_LOOK: Duration = Duration::from_millis(5);
 /// What the names of segments end with.
 const SUFFIX: &str = ".journal";
+/// Why the rest of a segment is not used whose bytes are others than were written.
+pub(crate) const DAMAGED: &str = "is damaged";
 /// Longest list of states behind a record, units of 32 bytes.
 const PACKED_MAX: u32 = 1 << 12;
 
@@ -141,7 +143,7 @@ impl Segment {
             reader.read_exact(&mut bytes)?;
             let place = (at - self.records_at) / RECORD_BYTES as u64;
             let Some(record) = Record::decode(&bytes, salt, place) else {
-                let reason = if bytes == [0; RECORD_BYTES] { "has zeroes" } else { "is damaged" };
+                let reason = if bytes == [0; RECORD_BYTES] { "has zeroes" } else { DAMAGED };
                 return self.damaged(at, reason);
             };
             states.clear();

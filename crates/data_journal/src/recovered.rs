@@ -3,7 +3,7 @@
 use crate::error::JournalError;
 use crate::floor::{Floor, SESSIONS_MAX};
 use crate::header::{Crash, JournalTarget, SessionHeader, boot_id};
-use crate::reader::{JournalDamage, Segment, SegmentEnd, headless, is_held, segments};
+use crate::reader::{DAMAGED, JournalDamage, Segment, SegmentEnd, headless, is_held, segments};
 use crate::record::{Kind, Record};
 use crate::replay::{Coverage, Replay, TargetReplay};
 use crate::trees::{RecoveredFile, Trees};
@@ -135,6 +135,20 @@ impl Recovered {
         self.last_segment
     }
 
+    /// Does it know of blocks or files that a session does not have? A checkpoint of that session would forget them.
+    pub(crate) fn knows_more_than(&self, session: &SessionHeader) -> bool {
+        let of = |device: u64| session.targets.iter().find(|target| target.device == device);
+        let has_blocks = |known: &RecoveredTarget| {
+            let blocks = of(known.device).map_or(0, |target| target.size_bytes / target.block_bytes.max(1));
+            known.replay.end() <= blocks
+        };
+        let has_files = |known: RecoveredTree<'_>| {
+            let files = of(known.target.device).and_then(|target| target.tree.as_ref()).map_or(0, |tree| tree.files);
+            known.files().all(|file| file < files)
+        };
+        !(self.targets.iter().all(has_blocks) && self.trees().all(has_files))
+    }
+
     /// A target by the number in its stamps.
     #[must_use]
     pub fn target(&self, device: u64) -> Option<&RecoveredTarget> {
@@ -220,6 +234,13 @@ pub fn recover(path: &Path) -> Result<Recovered, JournalError> {
     let mut second = Pass::default();
     for (number, segment) in &opened {
         second.second(segment, &mut replay).map_err(failed(*number))?;
+        if replay.is_too_large {
+            return Err(JournalError::Limit(format!(
+                "journal {} tells of more blocks than half of this machine's memory has room for: read it on a larger one, or give \
+                 it up (delete its directory) and begin a new one",
+                path.display()
+            )));
+        }
     }
     replay.finish();
     Ok(read.into_recovered(path, (journal, last_segment), replay))
@@ -345,7 +366,8 @@ impl Pass {
             }
         }
         let end = segment.read(|record: &Record, states| replay.record(&segment.header, record, states))?;
-        if matches!(&end, SegmentEnd::Damaged(damage) if damage.intact_records > 0) {
+        // What merely ends early was never finished; what is damaged hides what was.
+        if matches!(&end, SegmentEnd::Damaged(damage) if damage.intact_records > 0 || damage.reason == DAMAGED) {
             replay.gap(&segment.header.session);
         }
         self.end(segment.number, end);

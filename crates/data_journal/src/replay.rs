@@ -4,6 +4,7 @@ use crate::floor::Floor;
 use crate::header::{Crash, SegmentHeader, SessionHeader};
 use crate::record::{Kind, Record};
 use crate::trees::Trees;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 /// Blocks whose floors lie side by side.
@@ -16,6 +17,13 @@ struct Cell {
     flushed: Floor,
     done_version: u16,
     flushed_version: u16,
+}
+
+/// How many chunks of cells take half of this machine's memory: a journal may say anything.
+fn chunks_max() -> usize {
+    let info = rustix::system::sysinfo();
+    let bytes = u64::from(info.mem_unit).saturating_mul(info.totalram) / 2;
+    usize::try_from(bytes).unwrap_or(usize::MAX) / (CHUNK as usize * size_of::<Cell>())
 }
 
 /// Places in the order of all records of a journal.
@@ -95,6 +103,10 @@ pub(crate) struct Replay {
     place: Place,
     /// Number of the session among those of the journal.
     session: u16,
+    /// So many chunks more fit into memory.
+    room: usize,
+    /// There were more than fit.
+    pub(crate) is_too_large: bool,
 }
 
 /// One target, known by its device.
@@ -119,32 +131,63 @@ impl TargetReplay {
         self.size_bytes / self.block_bytes.max(1)
     }
 
-    /// Changes the cells of blocks that the target has; those that are not there yet are only made where `makes` is true.
-    fn each(&mut self, first: u64, count: u64, makes: bool, mut change: impl FnMut(u64, &mut Cell)) {
+    /// Changes the cells of blocks that are there.
+    fn known(&mut self, first: u64, count: u64, mut change: impl FnMut(&mut Cell)) {
         let end = first.saturating_add(count).min(self.blocks());
+        if first >= end {
+            return;
+        }
+        for (chunk, cells) in self.cells.range_mut(first / CHUNK..=(end - 1) / CHUNK) {
+            let blocks = *chunk * CHUNK..;
+            blocks
+                .zip(cells.iter_mut())
+                .filter(|(block, _)| (first..end).contains(block))
+                .for_each(|(_, cell)| change(cell));
+        }
+    }
+
+    /// Changes the cells of blocks that the target has; those that are not there yet are made where there is `room` for chunks of them.
+    /// False: there is not enough.
+    fn each(&mut self, first: u64, count: u64, room: &mut usize, mut change: impl FnMut(u64, &mut Cell)) -> bool {
+        let end = first.saturating_add(count).min(self.blocks());
+        if end.saturating_sub(first) / CHUNK > *room as u64 {
+            return false;
+        }
         let mut block = first;
         while block < end {
             let chunk = block / CHUNK;
             let of_chunk = end.min((chunk + 1) * CHUNK);
-            let new = || vec![Cell::default(); 256].into_boxed_slice();
-            let cells =
-                if makes { Some(self.cells.entry(chunk).or_insert_with(new)) } else { self.cells.get_mut(&chunk) };
-            if let Some(cells) = cells {
-                for block in block..of_chunk {
-                    let within = usize::try_from(block % CHUNK).unwrap_or(usize::MAX);
-                    if let Some(cell) = cells.get_mut(within) {
-                        change(block, cell);
-                    }
+            let cells = match self.cells.entry(chunk) {
+                Entry::Occupied(cells) => cells.into_mut(),
+                Entry::Vacant(_) if *room == 0 => return false,
+                Entry::Vacant(place) => {
+                    *room -= 1;
+                    place.insert(vec![Cell::default(); 256].into_boxed_slice())
+                }
+            };
+            for block in block..of_chunk {
+                let within = usize::try_from(block % CHUNK).unwrap_or(usize::MAX);
+                if let Some(cell) = cells.get_mut(within) {
+                    change(block, cell);
                 }
             }
             block = of_chunk;
         }
+        true
     }
 }
 
 impl Replay {
     pub(crate) fn new(coverage: Coverage) -> Self {
-        Self { coverage, targets: BTreeMap::new(), trees: Trees::default(), place: 0, session: 0 }
+        Self {
+            coverage,
+            targets: BTreeMap::new(),
+            trees: Trees::default(),
+            place: 0,
+            session: 0,
+            room: chunks_max(),
+            is_too_large: false,
+        }
     }
 
     /// Another session begins, after the ones before ended as its header says.
@@ -228,42 +271,49 @@ impl Replay {
                 (cell.flushed, cell.flushed_version) = (floor, version);
             }
         };
-        match record.kind {
+        let room = &mut self.room;
+        let fits = match record.kind {
             Kind::Done => {
                 let floor = Floor::write(session, record.sequence);
-                target.each(first, count, true, |_, cell| set(cell, floor, record.version));
+                target.each(first, count, room, |_, cell| set(cell, floor, record.version))
             }
-            Kind::Failed => target.each(first, count, false, |_, cell| {
-                cell.done.is_followed();
-                cell.flushed.is_followed();
-            }),
-            Kind::TrimBegun => target.each(first, count, false, |_, cell| {
-                cell.done.may_be_zero();
-                cell.flushed.may_be_zero();
-            }),
+            Kind::Failed => {
+                target.known(first, count, |cell| {
+                    cell.done.is_followed();
+                    cell.flushed.is_followed();
+                });
+                true
+            }
+            Kind::TrimBegun => {
+                target.known(first, count, |cell| {
+                    cell.done.may_be_zero();
+                    cell.flushed.may_be_zero();
+                });
+                true
+            }
             Kind::Trimmed if record.is_ok => {
                 let floor = Floor::trim(session, record.sequence);
-                target.each(first, count, true, |_, cell| set(cell, floor, 0));
+                target.each(first, count, room, |_, cell| set(cell, floor, 0))
             }
             Kind::Same => {
                 target.dump_sequence = record.sequence;
-                if let Some((floor, version)) = Floor::of_state(record.version, session, record.sequence) {
-                    target.each(first, count, true, |_, cell| set(cell, floor, version));
-                }
+                Floor::of_state(record.version, session, record.sequence)
+                    .is_none_or(|(floor, version)| target.each(first, count, room, |_, cell| set(cell, floor, version)))
             }
             Kind::Packed => {
                 let (states, _) = states.as_chunks::<2>();
                 let sequence = target.dump_sequence;
-                target.each(first, count, true, |block, cell| {
+                target.each(first, count, room, |block, cell| {
                     let at = usize::try_from(block - first).unwrap_or(usize::MAX);
                     let state = states.get(at).map_or(0, |state| u16::from_le_bytes(*state));
                     if let Some((floor, version)) = Floor::of_state(state, session, sequence) {
                         set(cell, floor, version);
                     }
-                });
+                })
             }
-            _ => {}
-        }
+            _ => true,
+        };
+        self.is_too_large |= !fits;
     }
 
     /// All is read.
@@ -275,6 +325,17 @@ impl Replay {
 }
 
 impl TargetReplay {
+    /// One behind the last block of which something is known.
+    pub(crate) fn end(&self) -> u64 {
+        let is_known = |cell: &Cell| cell.done.is_some() || cell.flushed.is_some();
+        let last = self
+            .cells
+            .iter()
+            .rev()
+            .find_map(|(chunk, cells)| Some(chunk * CHUNK + cells.iter().rposition(is_known)? as u64 + 1));
+        last.unwrap_or(0)
+    }
+
     /// Every block of which something is known after a crash of this kind, with what must be found there.
     pub(crate) fn floors(&self, crash: Crash) -> impl Iterator<Item = (u64, Floor, u16)> {
         let cells = self.cells.iter().flat_map(|(chunk, cells)| (*chunk * CHUNK..).zip(cells.iter().copied()));

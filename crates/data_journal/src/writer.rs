@@ -124,8 +124,9 @@ struct Inner {
     trims: Vec<(u16, u64, u64)>,
     /// What was announced of files and did not come back.
     announced: Vec<Record>,
-    /// A flush failed: states do not say what it may have lost, so no checkpoint is made in this session.
-    has_failed_flush: bool,
+    /// No checkpoint is made in this session: a flush failed, and states do not say what it may have lost; or the journal knows of blocks
+    /// that this session does not have, and a checkpoint would forget them.
+    keeps_all: bool,
     checkpoint: Option<Checkpoint>,
 }
 
@@ -154,7 +155,7 @@ impl Journal {
         }
         let journal = RandomState::new().hash_one((std::process::id(), session.run));
         let header = SegmentHeader { journal, segment: 1, previous: None, of_session: 0, session };
-        Self::begin(folder, header, options)
+        Self::begin(folder, header, options, false)
     }
 
     /// Goes on with a journal that was read by [`recover`](crate::recover). `crash`: how its last session is taken to have ended, the same
@@ -170,6 +171,7 @@ impl Journal {
     ) -> Result<Self, JournalError> {
         let folder = Folder::open(recovered.path())?.with_access(FileAccess::of_recordings());
         session.after = Some(crash);
+        let keeps_all = recovered.knows_more_than(&session);
         let last = recovered.last_segment();
         let header = SegmentHeader {
             journal: recovered.journal(),
@@ -178,12 +180,16 @@ impl Journal {
             of_session: 0,
             session,
         };
-        let journal = Self::begin(folder, header, options)?;
-        journal.shared.lock().has_failed_flush = crash == Crash::ProcessDied && recovered.has_failed_flush();
-        Ok(journal)
+        let has_failed = crash == Crash::ProcessDied && recovered.has_failed_flush();
+        Self::begin(folder, header, options, keeps_all || has_failed)
     }
 
-    fn begin(folder: Folder, header: SegmentHeader, options: JournalOptions) -> Result<Self, JournalError> {
+    fn begin(
+        folder: Folder,
+        header: SegmentHeader,
+        options: JournalOptions,
+        keeps_all: bool,
+    ) -> Result<Self, JournalError> {
         let (file, bytes) = make_segment(&folder, &header)?;
         let of_tree = |target: &JournalTarget| target.tree.as_ref().map_or(0, |tree| tree.file_blocks);
         let file_blocks = header.session.targets.iter().map(of_tree).collect();
@@ -206,7 +212,7 @@ impl Journal {
             since_checkpoint: 0,
             trims: Vec::new(),
             announced: Vec::new(),
-            has_failed_flush: false,
+            keeps_all,
             checkpoint: None,
         };
         let shared = Arc::new(Shared {
@@ -308,7 +314,7 @@ impl Journal {
         inner.append(&record);
         inner.write();
         inner.wants_sync = true;
-        inner.has_failed_flush |= !is_done;
+        inner.keeps_all |= !is_done;
         inner.note_flush(usize::from(target), u64::from(epoch), is_done);
         self.shared.wake.notify_one();
     }
@@ -318,7 +324,7 @@ impl Journal {
     pub fn wants_checkpoint(&self) -> bool {
         let inner = self.shared.lock();
         let is_due = inner.since_checkpoint >= self.shared.options.checkpoint_bytes;
-        is_due && inner.checkpoint.is_none() && !inner.has_failed_flush
+        is_due && inner.checkpoint.is_none() && !inner.keeps_all
     }
 
     /// A checkpoint was made, and waits for flushes of all its targets.
@@ -345,7 +351,7 @@ impl Journal {
         let Ok(_only) = self.checkpointing.try_lock() else { return Ok(()) };
         let mut header = {
             let inner = self.shared.lock();
-            let is_in_the_way = inner.checkpoint.is_some() || inner.has_failed_flush;
+            let is_in_the_way = inner.checkpoint.is_some() || inner.keeps_all;
             if is_in_the_way || inner.failure.is_some() || inner.is_closed {
                 return Ok(());
             }

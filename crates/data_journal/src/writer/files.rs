@@ -171,7 +171,7 @@ impl Journal {
         inner.append(&Record { first, sequence, is_ok: is_done, ..Record::of(kind, target) });
         inner.write();
         inner.wants_sync = true;
-        inner.has_failed_flush |= !is_done;
+        inner.keeps_all |= !is_done;
         self.shared.wake.notify_one();
     }
 

@@ -10,6 +10,7 @@
 mod damage;
 mod model;
 mod places;
+mod sessions;
 mod trees;
 
 use data_journal::{JournalTarget, SessionHeader, StateSource};

@@ -201,7 +201,8 @@ fn journals_of_trees_are_of_a_version_of_their_own_and_too_many_blocks_are_refus
     assert_eq!(magic(&files(&directory)[0]), b"iodynoj\x01");
     let huge = JournalTree { files: 1 << 24, file_blocks: 1 << 24, names: NameRule::File, layout: String::new() };
     let huge = JournalTarget { tree: Some(huge), ..target(9) };
-    let refused = Journal::create(&place.path().join("k"), SessionHeader::new(1, vec![huge]), JournalOptions::default());
+    let refused =
+        Journal::create(&place.path().join("k"), SessionHeader::new(1, vec![huge]), JournalOptions::default());
     let Err(JournalError::Limit(said)) = refused else { panic!("it was made") };
     assert!(said.contains("its files times the blocks of its longest file are more than 2^48"), "{said}");
 }
