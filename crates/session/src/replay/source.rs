@@ -85,12 +85,12 @@ pub fn rehearse(
 }
 
 /// Refuses a plan with a replay of nothing. Sizes of targets are those that were found; where they are not known, or where
-/// devices lie one after the other, everything has its place.
+/// devices lie one after the other, everything has its place. Gives the sizes, as far as they were found.
 ///
 /// # Errors
 /// There is no trace, or nothing of it would be played.
-pub(crate) fn preflight(plan: &Plan, policy: &WritePolicy) -> Result<(), SessionError> {
-    let mut found = None;
+pub(super) fn preflight(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<u64>>, SessionError> {
+    let mut found: Option<Vec<_>> = None;
     for replay in plan.runs.iter().flat_map(|run| &run.workloads).filter_map(|workload| workload.replay.as_deref()) {
         let tape = Tape::open(replay)?;
         let found = found.get_or_insert_with(|| inspect_all(plan, policy).0);
@@ -107,7 +107,7 @@ pub(crate) fn preflight(plan: &Plan, policy: &WritePolicy) -> Result<(), Session
             return Err(nothing(replay, &changes));
         }
     }
-    Ok(())
+    Ok(found.into_iter().flatten().map(|found| found.size_bytes).collect())
 }
 
 /// Nothing of a trace is played, and why.
