@@ -296,16 +296,15 @@ impl Player {
         if self.checks.is_some() {
             return self.prepare_checked(slot);
         }
-        self.queue(slot);
+        self.queue(slot, lane, &io);
     }
 
     /// Queues the operation of a slot.
     #[inline]
-    fn queue(&mut self, slot: u32) {
-        let InFlight { lane, io, .. } = self.slots[slot as usize];
+    fn queue(&mut self, slot: u32, lane: usize, io: &ReplayIo) {
         let stage = &mut self.stages[lane];
         self.batch.push(slot);
-        if self.discards.is_some() && goes_aside(stage, &io) {
+        if self.discards.is_some() && goes_aside(stage, io) {
             // Handed over when its time has come.
             return;
         }
@@ -319,7 +318,7 @@ impl Player {
             }
             _ => memory.read_place(slot as usize),
         };
-        let entry = entry((lane, stage), &io, (address, memory.is_registered()));
+        let entry = entry((lane, stage), io, (address, memory.is_registered()));
         self.ring.push(u64::from(slot), &entry);
     }
 
@@ -328,7 +327,7 @@ impl Player {
     fn prepare_checked(&mut self, slot: u32) {
         let InFlight { lane, io, due_ns, .. } = self.slots[slot as usize];
         match self.checks.as_deref_mut().filter(|checks| checks.has(lane)) {
-            None => self.queue(slot),
+            None => self.queue(slot, lane, &io),
             Some(checks) => {
                 if checks.admits((slot, lane), due_ns, operation_of(&io)) {
                     self.begin_checked(slot);
