@@ -24,7 +24,8 @@ pub(crate) fn read_only(context: &mut ReadingContext, jobs: &mut [JobSection]) {
             let found = Diagnostic::error("verify", span, "`verify_only` needs a `verify`");
             context.push(found.help("add verify=crc32c, or leave it out"));
         } else if job.options.replay.iolog.is_some() {
-            let found = Diagnostic::error("verify", span, "`verify_only` does not go with `read_iolog`: a trace writes");
+            let found =
+                Diagnostic::error("verify", span, "`verify_only` does not go with `read_iolog`: a trace writes");
             context.push(found.help("read with rw=read and verify=crc32c what the trace wrote, or leave it out"));
         } else if job.options.time_based {
             let found = Diagnostic::error("verify", span, "`verify_only` does not go with `time_based`, as in fio");

@@ -23,6 +23,8 @@ pub(super) struct PlayedChecks {
     checks: Checks,
     /// In the order in which they come.
     waiting: Vec<Waiting>,
+    /// Of those, how many are not counted yet.
+    uncounted: usize,
     /// Lanes and places of operations that ended since those that wait were looked at.
     freed: Vec<(usize, Operation)>,
     /// Slots whose operations go on, with what comes next, and whether their own time begins with it.
@@ -38,6 +40,7 @@ impl PlayedChecks {
             Box::new(Self {
                 checks: Checks::new(lanes, depth, Arc::clone(control)),
                 waiting: Vec::new(),
+                uncounted: 0,
                 freed: Vec::new(),
                 going_on: Vec::new(),
                 over_ns: vec![0; depth.max(1) as usize],
@@ -61,6 +64,7 @@ impl PlayedChecks {
         let is_taken = !is_behind && self.lane(lane).is_none_or(|checked| checked.take(&operation));
         if !is_taken {
             self.waiting.push(Waiting { slot, lane, operation, due_ns, is_counted: false });
+            self.uncounted += 1;
         }
         is_taken
     }
@@ -69,7 +73,8 @@ impl PlayedChecks {
     #[inline]
     pub(super) fn has_more(&self, now_ns: u64) -> bool {
         let is_due = |one: &Waiting| one.due_ns <= now_ns && (!self.freed.is_empty() || !one.is_counted);
-        !self.going_on.is_empty() || self.waiting.iter().any(is_due)
+        let may_be = !self.freed.is_empty() || self.uncounted > 0;
+        !self.going_on.is_empty() || (may_be && self.waiting.iter().any(is_due))
     }
 
     /// Does any operation wait for its blocks?
@@ -88,19 +93,23 @@ impl PlayedChecks {
         let freed = std::mem::take(&mut self.freed);
         let (mut ready, mut deferred, mut at) = (Vec::new(), 0, 0);
         while let Some(one) = self.waiting.get(at).copied() {
-            let is_free = |(lane, operation): &(usize, Operation)| *lane == one.lane && overlap(operation, &one.operation);
+            let is_free =
+                |(lane, operation): &(usize, Operation)| *lane == one.lane && overlap(operation, &one.operation);
             let is_looked_at = one.due_ns <= now_ns && (!one.is_counted || freed.iter().any(is_free));
             let before = |before: &Waiting| before.lane == one.lane && overlap(&before.operation, &one.operation);
             let checked = self.lane(one.lane).filter(|_| is_looked_at);
             // Those of the same blocks keep their order.
-            if checked.is_some_and(|checked| !self.waiting.iter().take(at).any(before) && checked.take(&one.operation)) {
+            if checked.is_some_and(|checked| !self.waiting.iter().take(at).any(before) && checked.take(&one.operation))
+            {
                 self.waiting.remove(at);
+                self.uncounted -= usize::from(!one.is_counted);
                 ready.push(one.slot);
                 continue;
             }
             if let Some(checked) = checked.filter(|_| !one.is_counted) {
                 checked.target.note_deferred();
                 deferred += 1;
+                self.uncounted -= 1;
                 self.waiting[at].is_counted = true;
             }
             at += 1;
@@ -111,6 +120,7 @@ impl PlayedChecks {
     /// Gives up all that waits: their slots.
     #[cold]
     pub(super) fn give_up_waiting(&mut self) -> Vec<u32> {
+        self.uncounted = 0;
         self.waiting.drain(..).map(|one| one.slot).collect()
     }
 

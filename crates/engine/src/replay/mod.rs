@@ -146,9 +146,9 @@ pub fn replay(
         // A ring belongs to the thread that made it.
         let placement = JobPlacement { cpus: feed.cpus.clone(), ..JobPlacement::default() };
         let placed = placement::apply(&placement);
-        let player = match placed
-            .and_then(|()| Player::new((stages, discards, checks), feed, tell_chunks, (stats, control, status, hindrances)))
-        {
+        let player = match placed.and_then(|()| {
+            Player::new((stages, discards, checks), feed, tell_chunks, (stats, control, status, hindrances))
+        }) {
             Ok(player) => player,
             Err(error) => {
                 let _ = ready_sender.send(Err(error));
@@ -214,14 +214,7 @@ fn stages(input: &RunInput<'_>) -> Result<Vec<Stage>, EngineError> {
             None => group::content(input, *plan_index, opened, 0, GeneratorPart::WHOLE)?,
         };
         let nothing = opened.kind == TargetKind::Nothing;
-        Ok(Stage {
-            plan_index: *plan_index,
-            fd: descriptor(opened, flags)?,
-            content,
-            discards,
-            nothing,
-            checked,
-        })
+        Ok(Stage { plan_index: *plan_index, fd: descriptor(opened, flags)?, content, discards, nothing, checked })
     };
     workload.targets.iter().map(stage).collect()
 }

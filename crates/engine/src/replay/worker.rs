@@ -21,9 +21,9 @@ use plan::generate::{Operation, OperationKind};
 use plan::replay::{ReplayIo, ReplayPacing};
 use quantity::clock;
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::{Arc, MutexGuard};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, MutexGuard};
 
 /// The last so many nanoseconds before a due time are spent looking at the clock: a thread with real-time priority is
 /// woken less late than that 99 times in 100 on a busy machine.

@@ -90,7 +90,9 @@ pub(crate) fn refuse_replay(input: &RunInput<'_>) -> Result<(), EngineError> {
         };
         let why = match of_workload(workload).filter(|_| checked.clone().next().is_some()) {
             Some(why) => why,
-            None if checked.any(|checked| is_odd(checked)) => "its transfers and addresses are no multiples of 512 bytes",
+            None if checked.any(|checked| is_odd(checked)) => {
+                "its transfers and addresses are no multiples of 512 bytes"
+            }
             None => continue,
         };
         return Err(EngineError::NotValidated { what: workload.name.clone(), why: why.to_string() });

@@ -24,11 +24,17 @@ fn io(due_ns: u64, op: OperationKind, offset: u64, bytes: u64) -> ReplayIo {
 /// Plays on a target.
 fn bench(spec: &TargetSpec) -> Bench {
     let mix = OpMix::read_write(0.5);
-    let workload = Workload { targets: vec![0], mix, ..Workload::replaying(Replay::new("t".into()), TextSpan::default()) };
+    let workload =
+        Workload { targets: vec![0], mix, ..Workload::replaying(Replay::new("t".into()), TextSpan::default()) };
     Bench::new(vec![spec.clone()], Run::of_replay("replay", workload))
 }
 
-fn begin(bench: &Bench, validation: Option<&Validation>, pacing: ReplayPacing, ios: &[ReplayIo]) -> (RunningRun, Arc<ReplayHindrances>) {
+fn begin(
+    bench: &Bench,
+    validation: Option<&Validation>,
+    pacing: ReplayPacing,
+    ios: &[ReplayIo],
+) -> (RunningRun, Arc<ReplayHindrances>) {
     let (send, chunks) = channel();
     for chunk in ios.chunks(100) {
         send.send(chunk.into()).unwrap();
@@ -103,7 +109,10 @@ fn wild(seed: u64, count: u64, bytes: u64, step_ns: u64) -> Vec<ReplayIo> {
         let offset = chance.below((bytes - length) / SECTOR + 1) * SECTOR;
         match op {
             OperationKind::Flush => io(at * step_ns, op, 0, 0),
-            _ => ReplayIo { durable: op == OperationKind::Write && chance.below(10) == 0, ..io(at * step_ns, op, offset, length) },
+            _ => ReplayIo {
+                durable: op == OperationKind::Write && chance.below(10) == 0,
+                ..io(at * step_ns, op, offset, length)
+            },
         }
     };
     (0..count).map(&mut one).collect()
@@ -212,12 +221,19 @@ fn what_a_disk_does_wrong_in_a_replay_is_found_and_nothing_else() {
             disk.visible().unwrap().into_iter().map(|(offset, fault)| (offset / block, fault)).collect();
         // Its own reads find all of it, and the reading at the end nothing more.
         let played = play(&bench, Some(&validation), ReplayPacing::OnTime, &pass(OperationKind::Read));
-        assert_eq!((played.count(OperationKind::Read), played.errors()), (512, 0), "damage is no error of an operation");
+        assert_eq!(
+            (played.count(OperationKind::Read), played.errors()),
+            (512, 0),
+            "damage is no error of an operation"
+        );
         sweep(&bench, &validation);
         let reported = validation.reports.take();
         let mut blocks: Vec<u64> = reported.iter().map(|damage| damage.address / block).collect();
         blocks.sort_unstable();
-        assert!(!blocks.is_empty() && blocks == wrong.keys().copied().collect::<Vec<_>>(), "{fault}: {blocks:?} {wrong:?}");
+        assert!(
+            !blocks.is_empty() && blocks == wrong.keys().copied().collect::<Vec<_>>(),
+            "{fault}: {blocks:?} {wrong:?}"
+        );
         let classes: Vec<DamageClass> = reported.iter().map(|damage| damage.finding.class).collect();
         let named = match fault {
             "lost-write" => classes.iter().all(|class| *class == DamageClass::LostWrite),

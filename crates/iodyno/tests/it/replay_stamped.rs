@@ -11,7 +11,7 @@ const BLOCK: u64 = 4096;
 fn trace(ios: impl IntoIterator<Item = (u64, &'static str, u64, u64)>) -> String {
     let mut text = "fio version 3 iolog\n0 /dev/sda add\n0 /dev/sda open\n".to_string();
     for (ms, kind, offset, bytes) in ios {
-        writeln!(text, "{ms} /dev/sda {kind} {offset} {bytes}").unwrap();
+        writeln!(text, "{} /dev/sda {kind} {offset} {bytes}", ms * 1000).unwrap();
     }
     text
 }
@@ -19,7 +19,8 @@ fn trace(ios: impl IntoIterator<Item = (u64, &'static str, u64, u64)>) -> String
 /// Writes, reads, trims and flushes of several sizes on 2 MiB; of those of a millisecond many overlap.
 fn mixed(count: u64) -> Vec<(u64, &'static str, u64, u64)> {
     let one = |at: u64| {
-        let kind = ["write", "read", "write", "read", "trim", "write", "sync", "read"][usize::try_from(at % 8).unwrap()];
+        let kind =
+            ["write", "read", "write", "read", "trim", "write", "sync", "read"][usize::try_from(at % 8).unwrap()];
         let bytes = BLOCK << (at * 7 % 5);
         let place = at * 7919 % 500 * BLOCK;
         if kind == "sync" { (at / 20, kind, 0, 0) } else { (at / 20, kind, place.min((2 << 20) - bytes), bytes) }
@@ -55,7 +56,8 @@ fn a_trace_is_proved_on_a_file_and_all_of_it_is_played() {
     let count = |kind: &str| i64::try_from(ios.iter().filter(|io| io.1 == kind).count()).unwrap();
     for (name, more) in [("asap", &["--asap"][..]), ("time", &[]), ("twice", &["--repeat", "2", "--asap"])] {
         let to = format!("*={name}.img");
-        let output = play(&scratch, name, &[&["--map", &to, "--size", "2m", "--stamp"][..], more].concat()).expect_code(0);
+        let output =
+            play(&scratch, name, &[&["--map", &to, "--size", "2m", "--stamp"][..], more].concat()).expect_code(0);
         assert!(verdict(&output).ends_with("coverage 100 %: no byte was lost"), "{}", output.stderr);
         let times = if name == "twice" { 2 } else { 1 };
         for (kind, op) in [("write", "write"), ("read", "read"), ("trim", "trim"), ("sync", "flush")] {
@@ -83,11 +85,14 @@ fn what_is_proved_is_chosen_said_and_refused_before_any_io() {
     let to = ["--map", "*=img", "--size", "1m"];
     let dry = play(&scratch, "dry", &[&to[..], &["--stamp", "--dry-run"]].concat()).expect_code(0);
     let said = dry.stdout.replace("\n    ", " ");
-    for words in ["every sector that is written is stamped", "everything that was written is read once", "img: blocks of 8 KiB"] {
+    for words in
+        ["every sector that is written is stamped", "everything that was written is read once", "img: blocks of 8 KiB"]
+    {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert!(!scratch.path("img").exists());
-    let reads = play(&scratch, "reads", &[&to[..], &["--stamp=reads", "--verify-before-write"]].concat()).expect_code(0);
+    let reads =
+        play(&scratch, "reads", &[&to[..], &["--stamp=reads", "--verify-before-write"]].concat()).expect_code(0);
     assert!(verdict(&reads).ends_with("not read again at the end: what was read was right"), "{}", reads.stderr);
     assert_eq!(check(&scratch, "reads")["extra_reads"], 2);
     let wrong = play(&scratch, "wrong", &[&to[..], &["--stamp=all"]].concat()).expect_code(2);
@@ -147,13 +152,19 @@ fn a_device_is_proved_and_the_replay_is_compared_all_the_same() {
     let output = play(&scratch, "out", &["--map", &to, "--stamp"]).expect_code(0);
     assert!(verdict(&output).ends_with("coverage 100 %: no byte was lost"), "{}", output.stderr);
     let rows = scratch.table("out", "fidelity");
-    let measure = |name: &str| rows.iter().find(|row| row["measure"] == name).unwrap_or_else(|| panic!("{name}: {rows:?}"));
+    let measure =
+        |name: &str| rows.iter().find(|row| row["measure"] == name).unwrap_or_else(|| panic!("{name}: {rows:?}"));
     for name in ["reads", "writes", "discards", "bytes", "missing in the replay", "only in the replay"] {
         assert_eq!(measure(name)["error"], 0.0, "{name}: {}", output.stderr);
     }
     let waited = measure("waited for others on their blocks")["error"].as_f64().unwrap();
     assert_eq!(Some(waited), check(&scratch, "out")["deferred"].as_f64());
-    assert_eq!(output.stderr.contains("waited for another one's end on the same block"), waited > 0.0, "{}", output.stderr);
+    assert_eq!(
+        output.stderr.contains("waited for another one's end on the same block"),
+        waited > 0.0,
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]

@@ -25,8 +25,8 @@ use target::{TargetKind, WritePolicy};
 use trace::BlockDevice;
 use trace::block::{BlockTrace, ProbeStatistics, TraceFilter, TraceNames, TraceOptions};
 
-use source::Tape;
 pub(crate) use grains::{expected_sizes, grains, mistakes};
+use source::Tape;
 pub(crate) use source::sizes;
 pub use source::{LostIos, TraceSurvey, lost, rehearse, survey};
 
@@ -145,7 +145,9 @@ fn read(
     let mut odd = None;
     let changes = tape.play(mapper, &mut |io, _| {
         let block = blocks.get(io.target as usize).copied().unwrap_or(1);
-        if io.op != OperationKind::Flush && !(io.offset.is_multiple_of(block) && u64::from(io.bytes).is_multiple_of(block)) {
+        if io.op != OperationKind::Flush
+            && !(io.offset.is_multiple_of(block) && u64::from(io.bytes).is_multiple_of(block))
+        {
             odd = Some((io.offset, io.bytes));
             return ControlFlow::Break(());
         }
@@ -274,7 +276,8 @@ impl Playback {
         }
         let deferred = self.hindrances.deferred();
         if deferred > 0 {
-            let words = "I/Os waited for others that had their blocks: where data is validated, a block has one I/O at a time";
+            let words =
+                "I/Os waited for others that had their blocks: where data is validated, a block has one I/O at a time";
             spine.note(EventKind::Replay, &format!("{deferred} {words}"))?;
         }
         let around = fidelity::Around { changes, losses, is_cut };
