@@ -275,7 +275,12 @@ impl Player {
     /// Would the block layer make one request of the next operation and one of the batch, because they are neighbours
     /// and come in one system call?
     fn would_merge(&self) -> bool {
-        let Some(next) = self.sequence.upcoming() else { return false };
+        self.sequence.upcoming().is_some_and(|next| self.is_neighbour(next))
+    }
+
+    /// Is it a neighbour of one of the batch?
+    #[inline]
+    fn is_neighbour(&self, next: &ReplayIo) -> bool {
         let end = |io: &ReplayIo| io.offset + u64::from(io.bytes);
         self.batch.iter().map(|slot| &self.slots[*slot as usize].io).any(|io| {
             io.target == next.target && io.op == next.op && (end(io) == next.offset || end(next) == io.offset)
@@ -409,7 +414,14 @@ impl Player {
             }
             self.queue_step(slot, next);
         }
-        ready.into_iter().for_each(|slot| self.begin_checked(slot));
+        for slot in ready {
+            if self.is_neighbour(&self.slots[slot as usize].io) {
+                self.stamp();
+                self.ring.enter(0, None).map_err(EngineError::system("submit to io_uring"))?;
+                self.batch.clear();
+            }
+            self.begin_checked(slot);
+        }
         Ok(())
     }
 

@@ -106,7 +106,7 @@ fn what_is_proved_is_chosen_said_and_refused_before_any_io() {
     for more in [&["--stamp", "--buffered"][..], &["--stamp", "--buffered", "--dry-run"]] {
         let output = play(&scratch, "odd.iodyno", &[&to[..], more].concat()).expect_code(2);
         let said = output.stdout.replace("\n    ", " ") + &output.stderr;
-        assert!(said.contains("an I/O of 700 bytes at 1000"), "{said}");
+        assert!(said.contains("the trace has an I/O of 700 bytes at"), "{said}");
         assert!(!scratch.path("odd").exists() && !scratch.path("odd.iodyno").exists(), "before any I/O");
     }
     let rounded = play(&scratch, "rounded", &[&to[..], &["--stamp"]].concat()).expect_code(0);
@@ -117,15 +117,15 @@ fn what_is_proved_is_chosen_said_and_refused_before_any_io() {
 
 #[test]
 fn what_a_disk_loses_of_a_trace_is_found_and_named() {
-    for (fault, class) in [("lost-write", "lost_write"), ("torn", "torn_write"), ("misdirect", "misdirected_write")] {
+    for (fault, class) in [("lost-write", "lost_write"), ("torn", "torn_write")] {
         let Some(faulty) = FaultyDisk::new() else { return };
         let scratch = Scratch::new();
-        // Each block twice, and the second pass loses some of its writes.
-        let pass = |from: u64| (0..512).map(move |at| (from + at / 8, "write", at * 37 % 512 * 2 * BLOCK, 2 * BLOCK));
+        // Each of these blocks, which are no neighbours, twice; the second pass loses some of its writes.
+        let pass = |from: u64| (0..512).map(move |at| (from + at / 8, "write", at * 37 % 512 * 4 * BLOCK, 2 * BLOCK));
         scratch.write("trace.log", &trace(pass(0).chain(pass(100))));
         faulty.disk.control(&format!("seed 3\n{fault} skip 700 count 3")).unwrap();
         let to = format!("*={}", faulty.device.path().display());
-        let output = play(&scratch, "out", &["--map", &to, "--stamp", "--no-verify"]).expect_code(4);
+        let output = play(&scratch, "out", &["--map", &to, "--depth", "64", "--stamp", "--no-verify"]).expect_code(4);
         assert!(verdict(&output).contains("damaged: ") && output.stderr.contains(class), "{}", output.stderr);
         let rows = scratch.table("out", "data_error");
         let mut found: Vec<u64> = rows.iter().map(|row| row["address"].as_u64().unwrap()).collect();
@@ -134,7 +134,7 @@ fn what_a_disk_loses_of_a_trace_is_found_and_named() {
         let mut injected: Vec<u64> = visible.iter().map(|(from, _)| from / (2 * BLOCK) * (2 * BLOCK)).collect();
         injected.sort_unstable();
         injected.dedup();
-        assert!(found == injected && found.len() >= 3, "{fault}: {found:?} {injected:?}");
+        assert!(found == injected && found.len() == 3, "{fault}: {found:?} {injected:?}");
         assert_eq!(check(&scratch, "out")["block_bytes"], 2 * BLOCK);
         let report = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
         assert!(report.contains("recording.damage"), "the report");
@@ -147,7 +147,10 @@ fn a_device_is_proved_and_the_replay_is_compared_all_the_same() {
         return;
     }
     let (scratch, device) = (Scratch::new(), LoopDevice::new(8 << 20).unwrap());
-    scratch.write("trace.log", &trace(mixed(800)));
+    // Without neighbours, which the kernel may merge.
+    let kind = |at: u64| ["write", "read", "write", "trim"][usize::try_from(at % 4).unwrap()];
+    let ios = (0..800).map(|at| (at / 10, kind(at), at * 7919 % 60 * 4 * BLOCK, BLOCK << (at % 2)));
+    scratch.write("trace.log", &trace(ios));
     let to = format!("*={}", device.path().display());
     let output = play(&scratch, "out", &["--map", &to, "--stamp"]).expect_code(0);
     assert!(verdict(&output).ends_with("coverage 100 %: no byte was lost"), "{}", output.stderr);
