@@ -88,7 +88,8 @@ fn the_cap_is_the_reason_and_not_its_effects() {
 fn ios_that_waited_for_others_are_the_reason_where_data_is_proved() {
     let mut around = on_time();
     let of = |around: &ReplayCircumstances| FidelityVerdict::of(Some(&pair(|_| 0)), around);
-    let has_line = |verdict: &FidelityVerdict| verdict.measures.iter().any(|one| one.name.starts_with("waited for others"));
+    let has_line =
+        |verdict: &FidelityVerdict| verdict.measures.iter().any(|one| one.name.starts_with("waited for others"));
     assert!(!has_line(&of(&around)), "nothing is proved");
     around.deferred = Some(0);
     assert!(has_line(&of(&around)) && of(&around).is_faithful);
