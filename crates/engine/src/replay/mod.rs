@@ -134,11 +134,7 @@ pub fn replay(
     let validated = stages.iter().filter_map(|stage| Some(Arc::clone(&stage.checked.as_ref()?.target))).collect();
     let checks = PlayedChecks::of(stages.iter().map(|stage| stage.checked.clone()).collect(), feed.depth, &control);
     let shared = (Arc::clone(&stats), Arc::clone(&control), Arc::clone(&status), Arc::clone(&hindrances));
-    let place = match feed.cpus.as_slice() {
-        [] => String::new(),
-        [cpu] => format!(", on CPU {cpu}"),
-        cpus => format!(", on CPUs {}", cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
-    };
+    let place = place_of(&feed.cpus);
     let waiting = Arc::clone(&gate);
     let work = move || {
         let (stats, control, status, hindrances) = shared;
@@ -189,6 +185,15 @@ pub fn replay(
         description,
     };
     Ok((RunningRun::of(parts), hindrances))
+}
+
+/// Where it plays, in words.
+fn place_of(cpus: &[u32]) -> String {
+    match cpus {
+        [] => String::new(),
+        [cpu] => format!(", on CPU {cpu}"),
+        cpus => format!(", on CPUs {}", cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
+    }
 }
 
 /// The targets of the run's workload.

@@ -198,7 +198,7 @@ fn a_replay_that_is_stopped_leaves_no_block_taken() {
     let done: u64 = harvest.lanes.iter().map(|lane| lane.ops).sum();
     let waiting: u64 = open.iter().map(|lane| lane.waiting_age.count()).sum();
     assert_eq!(open.iter().map(|lane| lane.in_flight_age.count()).sum::<u64>(), 0);
-    assert!(done >= 1 && done < 40 && done + waiting == 40, "{done} {waiting}");
+    assert!((1..40).contains(&done) && done + waiting == 40, "{done} {waiting}");
     all_are_free(&validation);
     disk.control("quiet\ndelay 0ms").unwrap();
     sweep(&bench, &validation);
