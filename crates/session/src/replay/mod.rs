@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use target::{TargetKind, WritePolicy};
+use target::TargetKind;
 use trace::BlockDevice;
 use trace::block::{BlockTrace, ProbeStatistics, TraceFilter, TraceNames, TraceOptions};
 
@@ -48,12 +48,12 @@ struct Watched {
     interval_ns: u64,
 }
 
-/// Refuses a plan with a replay of nothing, and one whose data is to be validated and cannot be.
+/// Refuses a plan with a replay of nothing, and one whose data is to be validated and cannot be. `sizes` finds those of the targets.
 ///
 /// # Errors
 /// There is no trace, nothing of it would be played, or its I/Os do not begin and end between sectors.
-pub(crate) fn preflight(plan: &Plan, policy: &WritePolicy) -> Result<(), SessionError> {
-    let sizes = source::preflight(plan, policy)?;
+pub(crate) fn preflight(plan: &Plan, sizes: impl Fn() -> Vec<Option<u64>>) -> Result<(), SessionError> {
+    let sizes = source::preflight(plan, sizes)?;
     match grains::mistakes(plan, |target| sizes.get(target).copied().flatten())? {
         mistakes if mistakes.is_empty() => Ok(()),
         mistakes => Err(SessionError::Validation(mistakes)),
