@@ -738,7 +738,7 @@ impl Options {
 
     /// Does it check what another execution wrote? Then nothing may be written over it before, not even into holes.
     fn is_of_earlier(&self) -> bool {
-        self.pattern == Pattern::Read && self.is_checked()
+        self.pattern == Pattern::Read && self.replay.iolog.is_none() && self.is_checked()
     }
 
     /// How a file is extended that is shorter than the job needs: what is read, or written over, is written before.

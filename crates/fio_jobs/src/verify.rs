@@ -23,6 +23,10 @@ pub(crate) fn read_only(context: &mut ReadingContext, jobs: &mut [JobSection]) {
         if !is_checked(job) {
             let found = Diagnostic::error("verify", span, "`verify_only` needs a `verify`");
             context.push(found.help("add verify=crc32c, or leave it out"));
+        } else if job.options.replay.iolog.is_some() {
+            let found =
+                Diagnostic::error("verify", span, "`verify_only` does not go with `read_iolog`: a trace writes");
+            context.push(found.help("read with rw=read and verify=crc32c what the trace wrote, or leave it out"));
         } else if job.options.time_based {
             let found = Diagnostic::error("verify", span, "`verify_only` does not go with `time_based`, as in fio");
             context.push(found.help("leave time_based out: what was written is read once"));
@@ -92,9 +96,13 @@ fn alone(context: &mut ReadingContext, jobs: &[JobSection]) {
 
 /// Settings are those of the plan: what one job asks for holds for all, as long as that raises no false alarm.
 fn of_jobs(context: &mut ReadingContext, jobs: &[JobSection], checked: &[&JobSection]) -> ValidationSettings {
-    let writes = |job: &JobSection| job.options.pattern.ops()[1];
-    let reads = |job: &JobSection| job.options.pattern.ops()[0] && !job.options.null && job.options.entries.is_none();
-    let is_later = |job: &JobSection| job.options.pattern == Pattern::Read;
+    // A trace has what it has, whatever `rw` says.
+    let plays = |job: &JobSection| job.options.replay.iolog.is_some();
+    let writes = |job: &JobSection| plays(job) || job.options.pattern.ops()[1];
+    let reads = |job: &JobSection| {
+        (plays(job) || job.options.pattern.ops()[0]) && !job.options.null && job.options.entries.is_none()
+    };
+    let is_later = |job: &JobSection| !plays(job) && job.options.pattern == Pattern::Read;
     let later = checked.iter().find(|job| is_later(job));
     // Others read places of which nothing is known, and expect nothing there.
     let other = jobs.iter().find(|job| reads(job) && !(is_later(job) && is_checked(job)));
@@ -154,9 +162,6 @@ fn conflicts(context: &mut ReadingContext, job: &JobSection) {
     }
     if options.mapped {
         error("ioengine", "files that are memory cannot be checked".to_string(), "use ioengine=psync or io_uring");
-    }
-    if options.replay.iolog.is_some() {
-        context.unsupported(span("read_iolog"), "data validation of a replay is not built yet");
     }
     if options.spans.contains_key("verify_pattern") && !checks.is_bare && is_checked(job) {
         let message = "`verify_pattern`: between the stamps are data that follow from them, and not this pattern";

@@ -27,7 +27,8 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
     let survey = session::survey(&replay)?;
     let damaged = say_incomplete(&args.trace)?;
     check(args, &replay, &survey)?;
-    let plan = plan(args, &replay, &targets, &survey, command_line)?;
+    let mut plan = plan(args, &replay, &targets, &survey, command_line)?;
+    args.stamp.apply(&mut plan)?;
     let policy = WritePolicy { destroy: args.destroy.clone(), ..WritePolicy::default() };
     check_destroy(&plan, &policy)?;
     if args.dry_run {

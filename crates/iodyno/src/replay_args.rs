@@ -1,7 +1,10 @@
 //! Arguments of `iodyno replay`.
 
+use crate::exit::Failure;
 use crate::output_args::AccessArgs;
+use crate::validation_args::ValidationArgs;
 use clap::Args;
+use plan::Plan;
 use std::path::PathBuf;
 
 /// Arguments of `iodyno replay`.
@@ -13,7 +16,8 @@ use std::path::PathBuf;
       iodyno replay prod.iodyno --map '*=/data/img' --speed 2 --fold       twice as fast, onto a smaller target\n  \
       iodyno replay trace.csv --format msr --map 0=/dev/sdb --from 10m --for 5m\n  \
       iodyno replay prod.iodyno --map sda,sdb=/dev/x,/dev/y                two devices, one after the other, on two\n  \
-      iodyno replay prod.iodyno --map '*=/dev/sdb' --only reads --dry-run  show the plan; no I/O\n\n\
+      iodyno replay prod.iodyno --map '*=/dev/sdb' --only reads --dry-run  show the plan; no I/O\n  \
+      iodyno replay prod.iodyno --map nvme0n1=/dev/sdb --stamp             prove that what is written comes back\n\n\
     replay issues every I/O at its traced time, whatever the others do. The recording and its report say how late I/Os were\n\
     and how close the replay is to the trace (docs/replay.md). Best as root: it takes real-time priority and traces the targets."
 )]
@@ -98,6 +102,8 @@ pub(crate) struct ReplayArgs {
     /// All blocks ÷ unique blocks of the data that is written, 1 or more.
     #[arg(long, value_name = "RATIO", default_value_t = 1.0)]
     pub(crate) dedup_ratio: f64,
+    #[command(flatten)]
+    pub(crate) stamp: StampArgs,
     /// Use the page cache.
     #[arg(long)]
     pub(crate) buffered: bool,
@@ -130,4 +136,54 @@ pub(crate) struct ReplayArgs {
     /// Do not write report.html at the end.
     #[arg(long)]
     pub(crate) no_report: bool,
+}
+
+/// What is to be proved of the data: the flags of `iodyno run`. Its `--verify` is `--stamp` here, because `--no-verify` is about times.
+#[derive(Debug, Args)]
+pub(crate) struct StampArgs {
+    /// Prove that what is written comes back (docs/validation.md): it is stamped, what is read of it is checked, and everything
+    /// written is read once more at the end (sweep, the default), or not (reads). Exit code 4: data is wrong.
+    #[arg(long, value_name = "sweep|reads", num_args = 0..=1, require_equals = true, default_missing_value = "sweep", value_parser = ["sweep", "reads"])]
+    pub(crate) stamp: Option<String>,
+    /// The same, and each block is read and checked before it is written.
+    #[arg(long)]
+    pub(crate) verify_before_write: bool,
+    /// The same, and each block is read and checked right behind its write.
+    #[arg(long)]
+    pub(crate) verify_after_write: bool,
+    /// With --stamp: keep a journal of what is written in DIR, on another device, which survives a crash (docs/journal.md).
+    #[arg(long, value_name = "DIR", requires = "stamp")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Go on with the journal that is there: what it says must be there is read first, then the trace is played.
+    #[arg(long, requires = "journal")]
+    pub(crate) recover: bool,
+    /// Only read what the journal says must be there, and play nothing.
+    #[arg(long, requires = "journal")]
+    pub(crate) recover_only: bool,
+    /// Power was cut, although this machine was not started again: what was not flushed may be lost.
+    #[arg(long, requires = "journal")]
+    pub(crate) after_crash: bool,
+    /// The journal may lie on the device that it is about.
+    #[arg(long, requires = "journal")]
+    pub(crate) journal_same_device: bool,
+}
+
+impl StampArgs {
+    /// Puts what was asked for into the plan.
+    ///
+    /// # Errors
+    /// See [`ValidationArgs::apply`].
+    pub(crate) fn apply(&self, plan: &mut Plan) -> Result<(), Failure> {
+        let asked = ValidationArgs {
+            verify: self.stamp.iter().cloned().collect(),
+            verify_before_write: self.verify_before_write,
+            verify_after_write: self.verify_after_write,
+            data_journal: self.journal.clone(),
+            recover: self.recover,
+            recover_only: self.recover_only,
+            after_crash: self.after_crash,
+            journal_same_device: self.journal_same_device,
+        };
+        asked.apply(plan)
+    }
 }

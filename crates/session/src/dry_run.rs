@@ -152,6 +152,7 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     obstacles.extend(obstacle);
     obstacles.extend(crate::rates::check(&plan.runs).err().map(|error| error.to_string()));
     obstacles.extend(crate::validation::mistakes(plan));
+    obstacles.extend(crate::replay::mistakes(plan, |target| findings.get(target)?.size_bytes).unwrap_or_default());
     obstacles.extend(engine::check_placement(plan).err().map(|error| error.to_string()));
     let sizes: Vec<Option<u64>> = findings.iter().map(|finding| finding.size_bytes).collect();
     obstacles.extend(engine::check(plan, &sizes).iter().map(ToString::to_string));

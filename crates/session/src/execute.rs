@@ -4,6 +4,7 @@ mod rounds;
 mod verify;
 
 use crate::batch_sink::{Spine, loops_text};
+use crate::dry_run::inspect_all;
 use crate::format::Fill;
 use crate::half_round::HalfRound;
 use crate::objectives::{Objectives, objective_mistakes};
@@ -198,7 +199,8 @@ fn check(plan: &Plan, policy: &WritePolicy) -> Result<(Objectives, Vec<Condition
         mistakes if mistakes.is_empty() => {}
         mistakes => return Err(SessionError::Validation(mistakes)),
     }
-    crate::replay::preflight(plan, policy)?;
+    let sizes = || inspect_all(plan, policy).0.iter().map(|found| found.size_bytes).collect();
+    crate::replay::preflight(plan, sizes)?;
     Ok(objectives)
 }
 

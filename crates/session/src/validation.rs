@@ -19,6 +19,7 @@ pub(crate) use tally::{Coverage, DataTally, Verdict};
 
 use crate::SessionError;
 use crate::format::{self, Fill};
+use crate::replay;
 use crate::sync::access_of;
 use blocks::block_bytes;
 use plan::{Plan, ValidationSettings};
@@ -66,6 +67,7 @@ pub(crate) fn of_plan(
     // Keys of the system's random source; 0 is no execution.
     let run = RandomState::new().hash_one(std::process::id()).max(1);
     let reports = Arc::new(Reports::default());
+    let traced = replay::grains(plan, &replay::sizes(plan, targets))?;
     let mut wrong = Vec::new();
     let mut found = Vec::with_capacity(targets.len());
     for (index, target) in targets.iter().enumerate() {
@@ -74,8 +76,9 @@ pub(crate) fn of_plan(
             continue;
         };
         let fill = Fill::of(plan, index, target, plan.settings.format == Some(true)).map(|fill| fill.range);
-        let Some(block_bytes) = block_bytes(plan, index, Some(target.size_bytes), fill.as_ref()) else {
-            wrong.push(refusals::no_block(&target.name));
+        let traced = traced.get(&index).copied().unwrap_or_default();
+        let Some(block_bytes) = block_bytes(plan, index, (Some(target.size_bytes), traced.bytes), fill.as_ref()) else {
+            wrong.push(traced.mistake(&target.name).unwrap_or_else(|| refusals::no_block(&target.name)));
             continue;
         };
         let device = device_id(&known_name(&target.path));
@@ -161,6 +164,8 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
     });
     what.extend(settings.journal.is_some().then_some("what is written is kept in a journal that outlives a crash"));
     what.extend(settings.checks_unknown.then_some("blocks of which no write is known must be what their stamps say"));
+    let traced = replay::grains(plan, &replay::expected_sizes(plan, |target| sizes.get(target).copied().flatten()));
+    let traced = traced.unwrap_or_default();
     let mut lines = crate::dry_run_text::folded(&format!("validation: {}", what.join("; ")));
     for (index, (spec, size_bytes)) in plan.targets.iter().zip(sizes).enumerate() {
         if access_of(plan, index) == TargetAccess::Read {
@@ -169,7 +174,8 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
         // A file that is not there yet, or not as long, is filled first.
         let is_filled = plan.settings.format != Some(false) && !refusals::is_device(&spec.path);
         let fill = spec.size_bytes.map(|bytes| 0..bytes).filter(|_| is_filled);
-        let Some(block) = block_bytes(plan, index, *size_bytes, fill.as_ref()) else { continue };
+        let traced = traced.get(&index).copied().unwrap_or_default();
+        let Some(block) = block_bytes(plan, index, (*size_bytes, traced.bytes), fill.as_ref()) else { continue };
         let states = size_bytes.map(|bytes| (bytes / block).saturating_mul(STATE_BYTES));
         let states = states.map_or(String::new(), |bytes| {
             format!(", {} of memory for their states when all are written", format_bytes(bytes))

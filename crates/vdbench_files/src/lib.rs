@@ -202,7 +202,6 @@ fn read_plan(
         storages: &storages,
         systems: &systems,
         definitions: &definitions,
-        runs: &runs,
     };
     validation::finish(context, &mut general.settings.validation, &validated);
     let trees = systems.iter().map(|system| tree(system, general.makes_parents)).collect();

@@ -6,7 +6,7 @@ use crate::run::Definition;
 use crate::storage::Storage;
 use crate::value::{self, Unit};
 use parameter_text::{Diagnostic, ReadingContext};
-use plan::{JournalSettings, Run, TextSpan, ValidationSettings};
+use plan::{JournalSettings, TextSpan, ValidationSettings};
 use std::path::PathBuf;
 
 /// As Vdbench validates by default: what is known of a block is read and checked before it is written.
@@ -196,7 +196,6 @@ pub(crate) struct Validated<'a> {
     pub(crate) storages: &'a [Storage],
     pub(crate) systems: &'a [FileSystem],
     pub(crate) definitions: &'a [Definition],
-    pub(crate) runs: &'a [Run],
 }
 
 /// Says what does not go together with validation, and takes the place of the journal from `sd=`.
@@ -214,9 +213,6 @@ pub(crate) fn finish(context: &mut ReadingContext, settings: &mut Option<Validat
     if let Some(system) = all.systems.first().filter(|_| settings.journal.is_some()) {
         let span = all.span.unwrap_or(system.span);
         context.unsupported(span, "a journal of files in trees (fsd=) is not built yet");
-    }
-    if let Some(run) = all.runs.iter().find(|run| run.workloads.iter().any(|one| one.replay.is_some())) {
-        context.unsupported(run.span, "data validation of a replay is not built yet");
     }
     if let Some(journal) = &mut settings.journal {
         place_of_journal(context, journal, all.storages);

@@ -4,6 +4,7 @@
 //! the clock for the rest; absolute times, so that no error adds up. What it reads comes in chunks from another thread,
 //! so that reading and decoding a trace never makes an operation late.
 
+mod checked;
 mod discards;
 mod sequence;
 mod share;
@@ -17,7 +18,9 @@ use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot};
 use crate::teams::{WorkerSet, WorkerThread};
 use crate::tree_crew::TreeCrew;
+use crate::validating::Checked;
 use crate::{EngineError, RunInput, discard, group, validating};
+use checked::PlayedChecks;
 use discards::Discards;
 use plan::JobPlacement;
 use plan::generate::{ContentGenerator, GeneratorPart, OperationKind};
@@ -28,7 +31,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use target::TargetKind;
+use validation::FoundBy;
 use worker::Player;
+
+/// Most operations in flight.
+const DEPTH_MAX: u32 = 16_384;
 
 /// What a replay plays.
 #[derive(Debug)]
@@ -50,6 +57,7 @@ pub struct ReplayHindrances {
     starved: AtomicU64,
     ordinary: AtomicU64,
     handed_over: AtomicU64,
+    deferred: AtomicU64,
 }
 
 impl ReplayHindrances {
@@ -71,6 +79,12 @@ impl ReplayHindrances {
         self.handed_over.load(Ordering::Relaxed)
     }
 
+    /// Operations that were due and had to wait because another one had some of their blocks, where data is proved.
+    #[must_use]
+    pub fn deferred(&self) -> u64 {
+        self.deferred.load(Ordering::Relaxed)
+    }
+
     /// Did the system refuse real-time priority?
     #[must_use]
     pub fn is_ordinary(&self) -> bool {
@@ -85,6 +99,8 @@ pub(crate) struct Stage {
     pub(crate) content: Option<ContentGenerator>,
     pub(crate) discards: bool,
     pub(crate) nothing: bool,
+    /// Where its data is proved.
+    pub(crate) checked: Option<Checked>,
 }
 
 /// Starts a replay of the run's only workload.
@@ -105,6 +121,7 @@ pub fn replay(
     let (control, gate, status) =
         (Arc::new(Control::new(errors_max)), Arc::new(Gate::default()), Arc::new(Status::default()));
     let stats = Arc::new(Slot::new(stages.len(), &OperationKind::BLOCKS));
+    let feed = ReplayFeed { depth: feed.depth.clamp(1, DEPTH_MAX), ..feed };
     let (tell_chunks, chunks) = channel();
     let (ready_sender, ready) = channel();
     let is_open = feed.pacing == ReplayPacing::OnTime;
@@ -114,12 +131,10 @@ pub fn replay(
         ReplayPacing::Asap => "as fast as it goes",
         ReplayPacing::Dependencies => "at traced times, in the order of each thread",
     };
+    let validated = stages.iter().filter_map(|stage| Some(Arc::clone(&stage.checked.as_ref()?.target))).collect();
+    let checks = PlayedChecks::of(stages.iter().map(|stage| stage.checked.clone()).collect(), feed.depth, &control);
     let shared = (Arc::clone(&stats), Arc::clone(&control), Arc::clone(&status), Arc::clone(&hindrances));
-    let place = match feed.cpus.as_slice() {
-        [] => String::new(),
-        [cpu] => format!(", on CPU {cpu}"),
-        cpus => format!(", on CPUs {}", cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
-    };
+    let place = place_of(&feed.cpus);
     let waiting = Arc::clone(&gate);
     let work = move || {
         let (stats, control, status, hindrances) = shared;
@@ -127,9 +142,9 @@ pub fn replay(
         // A ring belongs to the thread that made it.
         let placement = JobPlacement { cpus: feed.cpus.clone(), ..JobPlacement::default() };
         let placed = placement::apply(&placement);
-        let player = match placed
-            .and_then(|()| Player::new((stages, discards), feed, tell_chunks, (stats, control, status, hindrances)))
-        {
+        let player = match placed.and_then(|()| {
+            Player::new((stages, discards, checks), feed, tell_chunks, (stats, control, status, hindrances))
+        }) {
             Ok(player) => player,
             Err(error) => {
                 let _ = ready_sender.send(Err(error));
@@ -149,6 +164,7 @@ pub fn replay(
     let mut team = WorkerSet::new(stats, spare, status, vec![thread], lanes);
     team.tell(&control);
     let started_ns = clock::now_ns() + 2_000_000;
+    control.begin(started_ns);
     gate.open(Some(started_ns));
     let priority = if is_real_time { "real-time priority" } else { "ordinary priority: times are less exact" };
     let description = format!("io_uring, {} target(s), {how}, {priority}{place}", team.lanes.len());
@@ -158,7 +174,7 @@ pub fn replay(
     let parts = Parts {
         teams: vec![team],
         trees: TreeCrew::default(),
-        validated: Vec::new(),
+        validated,
         commands,
         control,
         statuses,
@@ -171,6 +187,15 @@ pub fn replay(
     Ok((RunningRun::of(parts), hindrances))
 }
 
+/// Where it plays, in words.
+fn place_of(cpus: &[u32]) -> String {
+    match cpus {
+        [] => String::new(),
+        [cpu] => format!(", on CPU {cpu}"),
+        cpus => format!(", on CPUs {}", cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
+    }
+}
+
 /// The targets of the run's workload.
 fn stages(input: &RunInput<'_>) -> Result<Vec<Stage>, EngineError> {
     validating::refuse_replay(input)?;
@@ -179,15 +204,22 @@ fn stages(input: &RunInput<'_>) -> Result<Vec<Stage>, EngineError> {
         let opened = input.targets.get(*plan_index).and_then(Option::as_ref);
         let opened = opened.ok_or(EngineError::NotOpen(*plan_index))?;
         let discards = discard::is_device(opened);
-        let content = group::content(input, *plan_index, opened, 0, GeneratorPart::WHOLE)?;
+        let flags = flags_of(input, 0, *plan_index);
+        let checked = input.validation.and_then(|validation| Some((validation, validation.target(*plan_index)?)));
+        let checked = checked.map(|(validation, target)| Checked {
+            target: Arc::clone(target),
+            writer: 0,
+            reads: FoundBy::Read,
+            before: validation.settings.reads_before_write,
+            after: validation.settings.reads_after_write,
+            is_buffered: !flags.direct,
+        });
+        let content = match checked {
+            Some(_) => None,
+            None => group::content(input, *plan_index, opened, 0, GeneratorPart::WHOLE)?,
+        };
         let nothing = opened.kind == TargetKind::Nothing;
-        Ok(Stage {
-            plan_index: *plan_index,
-            fd: descriptor(opened, flags_of(input, 0, *plan_index))?,
-            content,
-            discards,
-            nothing,
-        })
+        Ok(Stage { plan_index: *plan_index, fd: descriptor(opened, flags)?, content, discards, nothing, checked })
     };
     workload.targets.iter().map(stage).collect()
 }

@@ -1,5 +1,6 @@
 //! The thread that plays: sleeps, looks at the clock, submits, reaps.
 
+use super::checked::PlayedChecks;
 use super::discards::{Discards, Ended};
 use super::sequence::{Played, ReplayStep, Sequence};
 use super::share::Share;
@@ -13,15 +14,16 @@ use crate::pending::PendingOp;
 use crate::placement::real_time;
 use crate::replay_progress::ReplayChunk;
 use crate::shared::{Control, Status};
-use crate::stats::{Alike, Slot};
-use crate::uring_queue::Ring;
+use crate::stats::{Alike, Buffer, Slot};
+use crate::uring_queue::{Entry, Ring};
+use crate::validating::{AtSlot, NextStep};
 use plan::generate::{Operation, OperationKind};
 use plan::replay::{ReplayIo, ReplayPacing};
 use quantity::clock;
-use std::os::fd::AsRawFd;
-use std::sync::Arc;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, MutexGuard};
 
 /// The last so many nanoseconds before a due time are spent looking at the clock: a thread with real-time priority is
 /// woken less late than that 99 times in 100 on a busy machine.
@@ -76,6 +78,8 @@ pub(super) struct Player {
     stages: Vec<Stage>,
     /// Where io_uring takes no discards.
     discards: Option<Discards>,
+    /// Where data is proved.
+    checks: Option<Box<PlayedChecks>>,
     /// Plan's number of a target → place in `stages`.
     lanes: Vec<usize>,
     sequence: Sequence,
@@ -100,12 +104,12 @@ pub(super) struct Player {
 
 impl Player {
     pub(super) fn new(
-        (stages, discards): (Vec<Stage>, Option<Discards>),
+        (stages, discards, checks): (Vec<Stage>, Option<Discards>, Option<Box<PlayedChecks>>),
         feed: ReplayFeed,
         tell: Sender<ReplayChunk>,
         (stats, control, status, hindrances): Shared,
     ) -> Result<Self, EngineError> {
-        let depth = feed.depth.clamp(1, 16_384);
+        let depth = feed.depth;
         let mut ring = Ring::new(depth).map_err(EngineError::system("set up io_uring"))?;
         let mut small = IoBuffers::new(depth as usize, SMALL_BYTES)?;
         let memory = IoBuffers::new(depth as usize, PLACE_BYTES)?;
@@ -134,6 +138,7 @@ impl Player {
             memory,
             stages,
             discards,
+            checks,
             lanes,
             is_on_time: feed.pacing == ReplayPacing::OnTime,
             sequence: Sequence::new(feed.chunks, tell, feed.pacing),
@@ -183,6 +188,9 @@ impl Player {
         while !self.control.is_aborted() {
             let now_ns = self.now_ns();
             self.share.keep(now_ns, clock::thread_cpu_ns);
+            if self.checks.is_some() && self.goes_on(now_ns)? {
+                continue;
+            }
             let next = if self.control.is_stopped() { ReplayStep::Ended } else { self.sequence.next(now_ns) };
             match next {
                 ReplayStep::At(due_ns) if self.free.is_empty() => {
@@ -235,6 +243,9 @@ impl Player {
             std::hint::spin_loop();
             now_ns = self.now_ns();
         }
+        if self.checks.is_some() {
+            self.go_on(now_ns)?;
+        }
         while self.batch.len() < BATCH && !self.free.is_empty() {
             match self.sequence.next(now_ns) {
                 ReplayStep::At(due_ns) if due_ns <= now_ns + TOGETHER_NS && !self.would_merge() => self.prepare(now_ns),
@@ -245,6 +256,11 @@ impl Player {
         if self.may_defer(now_ns) {
             return self.ring.submit_nowait().map_err(EngineError::system("submit to io_uring"));
         }
+        self.hand_over()
+    }
+
+    /// Hands over what is queued, and takes what came back.
+    fn hand_over(&mut self) -> Result<(), EngineError> {
         self.ring.enter(0, None).map_err(EngineError::system("submit to io_uring"))?;
         self.reap(self.now_ns());
         Ok(())
@@ -259,7 +275,12 @@ impl Player {
     /// Would the block layer make one request of the next operation and one of the batch, because they are neighbours
     /// and come in one system call?
     fn would_merge(&self) -> bool {
-        let Some(next) = self.sequence.upcoming() else { return false };
+        self.sequence.upcoming().is_some_and(|next| self.is_neighbour(next))
+    }
+
+    /// Is it a neighbour of one of the batch?
+    #[inline]
+    fn is_neighbour(&self, next: &ReplayIo) -> bool {
         let end = |io: &ReplayIo| io.offset + u64::from(io.bytes);
         self.batch.iter().map(|slot| &self.slots[*slot as usize].io).any(|io| {
             io.target == next.target && io.op == next.op && (end(io) == next.offset || end(next) == io.offset)
@@ -275,39 +296,133 @@ impl Player {
         };
         self.capped = false;
         let lane = self.lanes.get(io.target as usize).copied().unwrap_or(0);
-        let stage = &mut self.stages[lane];
-        let ReplayIo { op, offset, bytes, .. } = io;
-        let operation = Operation { op, offset, bytes };
         self.slots[slot as usize] = InFlight { lane, io, due_ns, submitted_ns: 0, number };
         self.in_flight += 1;
+        if self.checks.is_some() {
+            return self.prepare_checked(slot);
+        }
+        self.queue(slot, lane, &io);
+    }
+
+    /// Queues the operation of a slot.
+    #[inline]
+    fn queue(&mut self, slot: u32, lane: usize, io: &ReplayIo) {
+        let stage = &mut self.stages[lane];
         self.batch.push(slot);
-        if self.discards.is_some() && goes_aside(stage, &io) {
+        if self.discards.is_some() && goes_aside(stage, io) {
             // Handed over when its time has come.
             return;
         }
-        let is_small = bytes as usize <= SMALL_BYTES;
+        let is_small = io.bytes as usize <= SMALL_BYTES;
         let memory = if is_small { &mut self.small } else { &mut self.memory };
-        let address = match (op, &mut stage.content) {
+        let address = match (io.op, &mut stage.content) {
             (OperationKind::Write, Some(content)) => {
-                let place = memory.write_place(slot as usize, bytes as usize);
-                content.fill(place, offset);
+                let place = memory.write_place(slot as usize, io.bytes as usize);
+                content.fill(place, io.offset);
                 place.as_mut_ptr()
             }
             _ => memory.read_place(slot as usize),
         };
-        let request = BlockRequest {
-            operation,
-            file: u32::try_from(lane).unwrap_or(0),
-            address,
-            is_registered: memory.is_registered(),
-            datasync: false,
-            durable: io.durable,
-            discards: stage.discards,
-            zeroes: io.zeroes,
-            nothing: stage.nothing,
-            io_priority: 0,
+        let entry = entry((lane, stage), io, (address, memory.is_registered()));
+        self.ring.push(u64::from(slot), &entry);
+    }
+
+    /// Queues the operation of a slot whose data is proved, or has it wait for its blocks.
+    #[inline(never)]
+    fn prepare_checked(&mut self, slot: u32) {
+        let InFlight { lane, io, due_ns, .. } = self.slots[slot as usize];
+        match self.checks.as_deref_mut().filter(|checks| checks.has(lane)) {
+            None => self.queue(slot, lane, &io),
+            Some(checks) => {
+                if checks.admits((slot, lane), due_ns, operation_of(&io)) {
+                    self.begin_checked(slot);
+                }
+            }
+        }
+    }
+
+    /// Queues the first step of the operation of a slot, which has its blocks.
+    fn begin_checked(&mut self, slot: u32) {
+        let next = self.step(slot, PlayedChecks::begin).unwrap_or(NextStep::Own);
+        self.batch.push(slot);
+        let InFlight { lane, io, .. } = self.slots[slot as usize];
+        if self.discards.is_none() || !goes_aside(&self.stages[lane], &io) {
+            self.queue_step(slot, next);
+        }
+    }
+
+    /// Queues a step of the operation of a slot.
+    fn queue_step(&mut self, slot: u32, next: NextStep) {
+        let InFlight { lane, io, .. } = self.slots[slot as usize];
+        let io = match next {
+            NextStep::Read => ReplayIo { op: OperationKind::Read, durable: false, ..io },
+            _ => io,
         };
-        self.ring.push(u64::from(slot), &request.entry());
+        let memory = if io.bytes as usize <= SMALL_BYTES { &mut self.small } else { &mut self.memory };
+        let address = (memory.read_place(slot as usize), memory.is_registered());
+        self.ring.push(u64::from(slot), &entry((lane, &self.stages[lane]), &io, address));
+    }
+
+    /// A step of the operation of a slot whose data is proved.
+    fn step<T>(&mut self, slot: u32, step: impl FnOnce(&mut PlayedChecks, &mut AtSlot<'_>) -> T) -> Option<T> {
+        let InFlight { lane, io, .. } = self.slots[slot as usize];
+        let (checks, file) = (self.checks.as_deref_mut()?, self.stages[lane].fd.as_ref()?);
+        // A trim has no data, and may be longer than a place.
+        let bytes = if io.op.moves_data() { io.bytes as usize } else { 0 };
+        let memory = if io.bytes as usize <= SMALL_BYTES { &mut self.small } else { &mut self.memory };
+        let buffer = memory.write_place(slot as usize, bytes);
+        let (operation, lane) = (operation_of(&io), u32::try_from(lane).unwrap_or(0));
+        Some(step(checks, &mut AtSlot { slot, lane, operation: &operation, file: file.as_fd(), buffer }))
+    }
+
+    /// Hands over, where data is proved, what goes on and what had waited for its blocks; false: there was none.
+    #[inline(never)]
+    fn goes_on(&mut self, now_ns: u64) -> Result<bool, EngineError> {
+        let Some(checks) = &mut self.checks else { return Ok(false) };
+        if self.control.is_stopped() {
+            for slot in checks.give_up_waiting() {
+                self.free.push(slot);
+                self.in_flight -= 1;
+            }
+        }
+        if !checks.has_more(now_ns) {
+            return Ok(false);
+        }
+        self.batch.clear();
+        self.go_on(now_ns)?;
+        self.stamp();
+        self.hand_over()?;
+        Ok(true)
+    }
+
+    /// Queues, where data is proved, what goes on and what had waited for its blocks.
+    #[inline(never)]
+    fn go_on(&mut self, now_ns: u64) -> Result<(), EngineError> {
+        let is_awaited = self.checks.as_ref().is_some_and(|checks| checks.has_waiting());
+        if is_awaited && self.ring.has_deferred() {
+            // Whoever has the blocks may have come back.
+            self.ring.run_deferred().map_err(EngineError::system("reap from io_uring"))?;
+            self.reap(now_ns);
+        }
+        let Some(checks) = &mut self.checks else { return Ok(()) };
+        let going_on = checks.take_going_on();
+        let (ready, deferred) = checks.take_ready(now_ns);
+        self.hindrances.deferred.fetch_add(deferred, Ordering::Relaxed);
+        for (slot, next, begins) in going_on {
+            if begins {
+                self.slots[slot as usize].submitted_ns = now_ns;
+            }
+            self.queue_step(slot, next);
+        }
+        for slot in ready {
+            if self.is_neighbour(&self.slots[slot as usize].io) {
+                self.stamp();
+                self.ring.enter(0, None).map_err(EngineError::system("submit to io_uring"))?;
+                self.batch.clear();
+            }
+            self.begin_checked(slot);
+        }
+        Ok(())
     }
 
     /// Notes the moment at which the batch is handed over.
@@ -328,7 +443,7 @@ impl Player {
         for slot in batch.iter() {
             let InFlight { lane, io, .. } = slots[*slot as usize];
             if let (true, Some(fd)) = (goes_aside(&stages[lane], &io), &stages[lane].fd) {
-                discards.push(*slot, fd, Operation { op: io.op, offset: io.offset, bytes: io.bytes });
+                discards.push(*slot, fd, operation_of(&io));
             }
         }
     }
@@ -336,36 +451,104 @@ impl Player {
     /// Records everything that came back.
     fn reap(&mut self, now_ns: u64) {
         self.reaped_ns = now_ns;
+        if self.checks.is_some() {
+            return self.reap_checked(now_ns);
+        }
         let Self { ring, discards, sequence, slots, free, stats, in_flight, stages, started_ns, .. } = self;
         let ended: &[Ended] = discards.as_mut().map_or(&[], Discards::take);
         if ring.is_quiet() && ended.is_empty() {
             return;
         }
-        let mut buffer = stats.lock();
-        let mut settle = |slot: u32, result: i32, now_ns: u64| {
-            let InFlight { lane, io, due_ns, submitted_ns, number } = slots[slot as usize];
-            buffer.pending.end(slot as usize);
-            let ReplayIo { op, offset, bytes, .. } = io;
-            let moves = op.moves_data() && !stages[lane].nothing;
-            if result < 0 || (moves && result.unsigned_abs() != bytes) {
-                buffer.returned_failed(
-                    RawFailure { t_ns: now_ns, lane, op, offset, bytes, result, at: None },
-                    Failed::GoesOn,
-                );
-            } else {
-                let bytes = u64::from(bytes);
-                buffer.completed_alike(&Alike { lane, op, due_ns, submitted_ns, count: 1, bytes }, now_ns);
-            }
-            sequence.completed(number, now_ns);
-            *in_flight -= 1;
-            free.push(slot);
-        };
+        let mut settling = Settling { buffer: stats.lock(), slots, stages, sequence, in_flight, free };
         for one in ended {
-            settle(one.slot, one.result, one.t_ns.saturating_sub(*started_ns));
+            settling.settle(one.slot, one.result, one.t_ns.saturating_sub(*started_ns));
         }
         #[expect(clippy::cast_possible_truncation, reason = "tags are slot numbers")]
-        ring.reap(|tag, result| settle(tag as u32, result, now_ns));
+        ring.reap(|tag, result| settling.settle(tag as u32, result, now_ns));
     }
+
+    /// The same where data is proved: what was read is checked, and an operation may go on.
+    #[inline(never)]
+    fn reap_checked(&mut self, now_ns: u64) {
+        if self.control.is_aborted() {
+            // What it had was given up, and may be another one's.
+            return;
+        }
+        let started_ns = self.started_ns;
+        let ended: &[Ended] = self.discards.as_mut().map_or(&[], Discards::take);
+        let of_threads = ended.iter().map(|one| (one.slot, one.result, one.t_ns.saturating_sub(started_ns)));
+        let mut back: Vec<(u32, i32, u64)> = of_threads.collect();
+        #[expect(clippy::cast_possible_truncation, reason = "tags are slot numbers")]
+        self.ring.reap(|tag, result| back.push((tag as u32, result, now_ns)));
+        if back.is_empty() {
+            return;
+        }
+        back.retain_mut(|(slot, result, t_ns)| {
+            let lane = self.slots[*slot as usize].lane;
+            if !self.checks.as_ref().is_some_and(|checks| checks.has(lane)) {
+                return true;
+            }
+            let (raw, raw_ns) = (*result, *t_ns);
+            let ended = self.step(*slot, |checks, at| checks.completed(at, raw, raw_ns)).flatten();
+            ended.map(|end| (*result, *t_ns) = end).is_some()
+        });
+        let Self { sequence, slots, free, stats, in_flight, stages, .. } = self;
+        let mut settling = Settling { buffer: stats.lock(), slots, stages, sequence, in_flight, free };
+        back.into_iter().for_each(|(slot, result, t_ns)| settling.settle(slot, result, t_ns));
+    }
+}
+
+/// What changes with an operation that has ended.
+struct Settling<'a> {
+    buffer: MutexGuard<'a, Buffer>,
+    slots: &'a [InFlight],
+    stages: &'a [Stage],
+    sequence: &'a mut Sequence,
+    in_flight: &'a mut u32,
+    free: &'a mut Vec<u32>,
+}
+
+impl Settling<'_> {
+    #[inline]
+    fn settle(&mut self, slot: u32, result: i32, now_ns: u64) {
+        let InFlight { lane, io, due_ns, submitted_ns, number } = self.slots[slot as usize];
+        self.buffer.pending.end(slot as usize);
+        let ReplayIo { op, offset, bytes, .. } = io;
+        let moves = op.moves_data() && !self.stages[lane].nothing;
+        if result < 0 || (moves && result.unsigned_abs() != bytes) {
+            let failure = RawFailure { t_ns: now_ns, lane, op, offset, bytes, result, at: None };
+            self.buffer.returned_failed(failure, Failed::GoesOn);
+        } else {
+            let bytes = u64::from(bytes);
+            self.buffer.completed_alike(&Alike { lane, op, due_ns, submitted_ns, count: 1, bytes }, now_ns);
+        }
+        self.sequence.completed(number, now_ns);
+        *self.in_flight -= 1;
+        self.free.push(slot);
+    }
+}
+
+/// What an I/O of a replay does.
+fn operation_of(io: &ReplayIo) -> Operation {
+    Operation { op: io.op, offset: io.offset, bytes: io.bytes }
+}
+
+/// The entry of an I/O on a stage, whose memory begins there and is registered, or is not.
+#[inline]
+fn entry((lane, stage): (usize, &Stage), io: &ReplayIo, (address, is_registered): (*mut u8, bool)) -> Entry {
+    let request = BlockRequest {
+        operation: operation_of(io),
+        file: u32::try_from(lane).unwrap_or(0),
+        address,
+        is_registered,
+        datasync: false,
+        durable: io.durable,
+        discards: stage.discards,
+        zeroes: io.zeroes,
+        nothing: stage.nothing,
+        io_priority: 0,
+    };
+    request.entry()
 }
 
 /// Is this operation for the threads that discard, where there are any?

@@ -119,7 +119,7 @@ impl Drop for LaneChecks {
 }
 
 /// Have two operations bytes in common?
-fn overlap(one: &Operation, other: &Operation) -> bool {
+pub(crate) fn overlap(one: &Operation, other: &Operation) -> bool {
     let end = |operation: &Operation| operation.offset.saturating_add(u64::from(operation.bytes));
     takes(one.op) & takes(other.op) != 0 && one.offset < end(other) && other.offset < end(one)
 }

@@ -11,7 +11,7 @@ mod refusals;
 mod ring;
 mod sweep;
 
-pub(crate) use lane::LaneChecks;
+pub(crate) use lane::{LaneChecks, overlap};
 pub(crate) use refusals::{refuse, refuse_replay, refuse_unopened};
 pub(crate) use ring::{AtSlot, NextStep};
 pub(crate) use sweep::Sweep;
@@ -70,7 +70,7 @@ impl Checks {
 impl Checked {
     /// Takes the blocks of an operation; false: another one has some of them.
     #[inline]
-    fn take(&self, operation: &Operation) -> bool {
+    pub(crate) fn take(&self, operation: &Operation) -> bool {
         takes(operation.op) == 0 || self.target.take(operation.offset, u64::from(operation.bytes))
     }
 

@@ -50,9 +50,6 @@ fn of_workload(workload: &Workload) -> Option<&'static str> {
     if workload.job.as_ref().is_some_and(|job| job.mapped) {
         return Some("memory mappings are not (ioengine=mmap): leave it out");
     }
-    if workload.replay.is_some() {
-        return Some("replays are not yet");
-    }
     if writes && (content.pattern.is_some() || !content.literal.is_empty()) {
         return Some("validated data has stamps, and a pattern of your own has none: leave the pattern out");
     }
@@ -78,16 +75,24 @@ fn of_sweep(workload: &Workload, checked: &TargetValidation) -> Option<String> {
     (block_bytes > transfer).then(|| format!("its reads of {transfer} bytes are less than a block of {block_bytes}"))
 }
 
-/// Refuses a replay whose targets are to be validated.
+/// Refuses a replay of which something that is to be validated cannot be. Whether its I/Os begin and end between blocks, only its
+/// trace says: who reads that has seen to it.
 pub(crate) fn refuse_replay(input: &RunInput<'_>) -> Result<(), EngineError> {
     let Some(validation) = input.validation else { return Ok(()) };
-    let workloads = &input.run.workloads;
-    let is_validated =
-        |workload: &&Workload| workload.targets.iter().any(|target| validation.target(*target).is_some());
-    match workloads.iter().find(is_validated) {
-        Some(workload) => {
-            Err(EngineError::NotValidated { what: workload.name.clone(), why: "replays are not yet".to_string() })
-        }
-        None => Ok(()),
+    for workload in &input.run.workloads {
+        let mut checked = workload.targets.iter().filter_map(|target| validation.target(*target));
+        let is_odd = |checked: &TargetValidation| {
+            let block_bytes = checked.rules().block_bytes;
+            block_bytes == 0 || !block_bytes.is_multiple_of(stamp::SECTOR_BYTES as u64)
+        };
+        let why = match of_workload(workload).filter(|_| checked.clone().next().is_some()) {
+            Some(why) => why,
+            None if checked.any(|checked| is_odd(checked)) => {
+                "its transfers and addresses are no multiples of 512 bytes"
+            }
+            None => continue,
+        };
+        return Err(EngineError::NotValidated { what: workload.name.clone(), why: why.to_string() });
     }
+    Ok(())
 }

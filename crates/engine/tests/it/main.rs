@@ -13,6 +13,7 @@ mod flows;
 mod jobs;
 mod limits;
 mod regressions;
+mod replays;
 mod support;
 mod trees;
 mod validation;

@@ -16,7 +16,7 @@ const BOTH: [EngineChoice; 2] = [EngineChoice::Uring, EngineChoice::Sync];
 const BLOCK: u64 = 4096;
 
 /// The validation of an execution on these targets, in blocks of so many bytes.
-fn proof(targets: &[TargetSpec], block_bytes: u64, settings: ValidationSettings) -> Validation {
+pub fn proof(targets: &[TargetSpec], block_bytes: u64, settings: ValidationSettings) -> Validation {
     let reports = Arc::new(Reports::default());
     let rules = |(target, spec): (usize, &TargetSpec)| TargetRules {
         target,
@@ -42,9 +42,9 @@ fn proof(targets: &[TargetSpec], block_bytes: u64, settings: ValidationSettings)
 
 /// What a run came to.
 #[derive(Debug, Default)]
-struct Sums {
+pub struct Sums {
     lanes: Vec<LaneInterval>,
-    errors: u64,
+    pub errors: u64,
     has_too_many_errors: bool,
 }
 
@@ -105,7 +105,7 @@ fn prove(bench: &Bench, validation: &Validation) -> Sums {
 }
 
 /// Reads all that was written.
-fn sweep(bench: &Bench, validation: &Validation) -> Sums {
+pub fn sweep(bench: &Bench, validation: &Validation) -> Sums {
     let mut all = workload("verify", &(0..bench.plan.targets.len()).collect::<Vec<_>>(), 1.0);
     all.transfer = TransferSize::Fixed(64 << 10);
     let specs = bench.plan.targets.clone();
@@ -113,16 +113,16 @@ fn sweep(bench: &Bench, validation: &Validation) -> Sums {
     go(&bench, validation, true, None)
 }
 
-fn counts(validation: &Validation, target: usize) -> &CheckCounts {
+pub fn counts(validation: &Validation, target: usize) -> &CheckCounts {
     validation.target(target).unwrap().counts()
 }
 
-fn get(count: &AtomicU64) -> u64 {
+pub fn get(count: &AtomicU64) -> u64 {
     count.load(Ordering::Relaxed)
 }
 
 /// No block is an operation's any more.
-fn all_are_free(validation: &Validation) {
+pub fn all_are_free(validation: &Validation) {
     for target in validation.targets.iter().flatten() {
         let blocks = target.states().blocks();
         assert!(target.states().take(0, blocks), "a block is still taken");
@@ -130,7 +130,7 @@ fn all_are_free(validation: &Validation) {
     }
 }
 
-fn found(validation: &Validation) -> BTreeMap<DamageClass, u64> {
+pub fn found(validation: &Validation) -> BTreeMap<DamageClass, u64> {
     validation.reports.counts()
 }
 
@@ -312,7 +312,7 @@ fn fill() -> Workload {
 }
 
 /// A disk that fails on command, and its target past the page cache; `None` where there can be none.
-fn faulty(blocks: u64, depth: u32) -> Option<(tempfile::TempDir, faultfs::DiskHandle, TargetSpec)> {
+pub fn faulty(blocks: u64, depth: u32) -> Option<(tempfile::TempDir, faultfs::DiskHandle, TargetSpec)> {
     if !testkit::require_root_or_skip() {
         return None;
     }

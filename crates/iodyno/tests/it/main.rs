@@ -62,6 +62,7 @@ mod refusals;
 mod repeat;
 mod replay;
 mod replay_limits;
+mod replay_stamped;
 mod run;
 mod scan;
 mod service_time;

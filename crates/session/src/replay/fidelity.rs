@@ -62,6 +62,8 @@ pub(super) fn report(
         // Without times to keep, as many in flight as the cap allows is what was asked for.
         capped: if playback.pacing == ReplayPacing::Asap { 0 } else { hindrances.capped() },
         starved: hindrances.starved(),
+        deferred: (context.validation.is_some() && playback.pacing != ReplayPacing::Asap)
+            .then(|| hindrances.deferred()),
         errors: playback.errors,
         left_out: around.changes.left_out(),
         source_losses: lost.ios,

@@ -1,6 +1,7 @@
 //! A replay under way: the thread that reads the trace, the tracing of the targets, and the comparison at the end.
 
 mod fidelity;
+mod grains;
 mod source;
 
 use crate::SessionError;
@@ -8,6 +9,8 @@ use crate::batch_sink::Spine;
 use crate::run_context::RunContext;
 use engine::{CpuReservation, ReplayChunk, ReplayFeed, ReplayHindrances, RunInput, RunningRun};
 use monitor::{CounterReaders, RecordingEnd, interval_row, signed};
+use plan::Plan;
+use plan::generate::OperationKind;
 use plan::replay::{ReplayChanges, ReplayMapper, ReplayPacing};
 use quantity::clock;
 use recording::{EventKind, RowBatch};
@@ -22,8 +25,9 @@ use target::TargetKind;
 use trace::BlockDevice;
 use trace::block::{BlockTrace, ProbeStatistics, TraceFilter, TraceNames, TraceOptions};
 
+pub(crate) use grains::{expected_sizes, grains, mistakes};
 use source::Tape;
-pub(crate) use source::preflight;
+pub(crate) use source::sizes;
 pub use source::{LostIos, TraceSurvey, lost, rehearse, survey};
 
 /// Operations of a chunk.
@@ -42,6 +46,18 @@ struct Watched {
     seen: ProbeStatistics,
     seen_cpu_ns: u64,
     interval_ns: u64,
+}
+
+/// Refuses a plan with a replay of nothing, and one whose data is to be validated and cannot be. `sizes` finds those of the targets.
+///
+/// # Errors
+/// There is no trace, nothing of it would be played, or its I/Os do not begin and end between sectors.
+pub(crate) fn preflight(plan: &Plan, sizes: impl Fn() -> Vec<Option<u64>>) -> Result<(), SessionError> {
+    let sizes = source::preflight(plan, sizes)?;
+    match grains::mistakes(plan, |target| sizes.get(target).copied().flatten())? {
+        mistakes if mistakes.is_empty() => Ok(()),
+        mistakes => Err(SessionError::Validation(mistakes)),
+    }
 }
 
 /// A replay under way.
@@ -82,8 +98,9 @@ pub(crate) fn start(
     let (send, chunks) = sync_channel::<ReplayChunk>(AHEAD);
     let (ready, is_ready) = sync_channel(1);
     let reader = tape.clone();
+    let blocks = blocks(context);
     let reading = std::thread::Builder::new().name("iodyno-trace".to_string()).spawn(move || {
-        let read = read(&reader, mapper, &send, &|is_any| {
+        let read = read((&reader, &blocks), mapper, &send, &|is_any| {
             let _ = ready.try_send(is_any);
         });
         drop((send, ready));
@@ -118,14 +135,22 @@ pub(crate) fn start(
 /// Reads the trace into chunks; tells `ready` when as many are there as may be read ahead, or
 /// all, and whether there are any.
 fn read(
-    tape: &Tape,
+    (tape, blocks): (&Tape, &[u64]),
     mapper: ReplayMapper,
     send: &std::sync::mpsc::SyncSender<ReplayChunk>,
     ready: &dyn Fn(bool),
 ) -> Result<ReplayChanges, SessionError> {
     let mut chunk = Vec::with_capacity(CHUNK);
     let mut chunks = 0;
+    let mut odd = None;
     let changes = tape.play(mapper, &mut |io, _| {
+        let block = blocks.get(io.target as usize).copied().unwrap_or(1);
+        if io.op != OperationKind::Flush
+            && !(io.offset.is_multiple_of(block) && u64::from(io.bytes).is_multiple_of(block))
+        {
+            odd = Some((io.offset, io.bytes));
+            return ControlFlow::Break(());
+        }
         chunk.push(io);
         if chunk.len() < CHUNK {
             return ControlFlow::Continue(());
@@ -142,7 +167,18 @@ fn read(
         let _ = send.send(chunk.into());
     }
     ready(changes.played > 0);
-    Ok(changes)
+    match odd {
+        None => Ok(changes),
+        Some((offset, bytes)) => Err(SessionError::Validation(vec![format!(
+            "the trace has changed since it was looked through: an I/O of {bytes} bytes at {offset} does not begin and end between blocks"
+        )])),
+    }
+}
+
+/// By target, of what all that is played there is a multiple: blocks where data is validated, else bytes.
+fn blocks(context: &RunContext<'_>) -> Vec<u64> {
+    let of = |target| context.validation.and_then(|validation| validation.target(target));
+    (0..context.plan.targets.len()).map(|target| of(target).map_or(1, |target| target.rules().block_bytes)).collect()
 }
 
 /// First byte of a partition in its device; 0 of a whole device.
@@ -237,6 +273,12 @@ impl Playback {
         };
         for words in changes.words() {
             spine.note(EventKind::Replay, &words)?;
+        }
+        let deferred = self.hindrances.deferred();
+        if deferred > 0 {
+            let words =
+                "I/Os waited for others that had their blocks: where data is validated, a block has one I/O at a time";
+            spine.note(EventKind::Replay, &format!("{deferred} {words}"))?;
         }
         let around = fidelity::Around { changes, losses, is_cut };
         fidelity::report(&self, context, spine, &around)

@@ -1,7 +1,6 @@
 //! Where the operations of a replay come from: a recording with a trace, or another tool's trace.
 
 use crate::SessionError;
-use crate::dry_run::inspect_all;
 use import::ImportOptions;
 use plan::replay::{
     LATE_NS, ReplayChanges, ReplayIo, ReplayMapper, ReplayPacing, TracePosition, TracedRequest, VolumeSize,
@@ -11,7 +10,7 @@ use recording::rows::Io;
 use recording::{LossName, Reader, Row as _};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::ControlFlow;
-use target::{OpenTarget, WritePolicy};
+use target::OpenTarget;
 
 /// Rows of other tools' traces that are sorted at a time.
 const BLOCK: usize = 32 * 1024;
@@ -84,18 +83,17 @@ pub fn rehearse(
     Ok((changes, last_ns))
 }
 
-/// Refuses a plan with a replay of nothing. Sizes of targets are those that were found; where they are not known, or where
-/// devices lie one after the other, everything has its place.
+/// Refuses a plan with a replay of nothing. `sizes` finds those of the targets, which is asked where there is a replay, and given
+/// back; where one is not known, or where devices lie one after the other, everything has its place.
 ///
 /// # Errors
 /// There is no trace, or nothing of it would be played.
-pub(crate) fn preflight(plan: &Plan, policy: &WritePolicy) -> Result<(), SessionError> {
-    let mut found = None;
+pub(super) fn preflight(plan: &Plan, sizes: impl Fn() -> Vec<Option<u64>>) -> Result<Vec<Option<u64>>, SessionError> {
+    let mut found: Option<Vec<Option<u64>>> = None;
     for replay in plan.runs.iter().flat_map(|run| &run.workloads).filter_map(|workload| workload.replay.as_deref()) {
         let tape = Tape::open(replay)?;
-        let found = found.get_or_insert_with(|| inspect_all(plan, policy).0);
-        let size = |target: usize| found.get(target)?.size_bytes;
-        let known = |target: usize| size(target).filter(|_| !tape.is_packed());
+        let found = found.get_or_insert_with(&sizes);
+        let known = |target: usize| found.get(target).copied().flatten().filter(|_| !tape.is_packed());
         let size = |target| VolumeSize { target, bytes: known(target).unwrap_or(1 << 62), block_bytes: 512 };
         let sizes: Vec<VolumeSize> = (0..plan.targets.len()).map(size).collect();
         let mut is_played = false;
@@ -107,7 +105,7 @@ pub(crate) fn preflight(plan: &Plan, policy: &WritePolicy) -> Result<(), Session
             return Err(nothing(replay, &changes));
         }
     }
-    Ok(())
+    Ok(found.unwrap_or_default())
 }
 
 /// Nothing of a trace is played, and why.

@@ -18,17 +18,23 @@ pub(super) fn common(a: u64, b: u64) -> u64 {
 pub(super) const SECTOR: u64 = stamp::SECTOR_BYTES as u64;
 
 /// The largest number of bytes, at most 1 MiB, of which all addresses and lengths on a target are multiples: those of the plan's
-/// workloads there, and of the run that fills `fill` of it. `size_bytes`: of the target, as far as it is known. `None`: they are no
-/// multiples of sectors, and cannot be validated.
+/// workloads there, and of the run that fills `fill` of it. `size_bytes`: of the target, as far as it is known; `traced_bytes`: of what
+/// all that traces do there is a multiple, 0 where there is nothing of them, or it is not known yet. `None`: they are no multiples of
+/// sectors, and cannot be validated.
 pub(super) fn block_bytes(
     plan: &Plan,
     target: usize,
-    size_bytes: Option<u64>,
+    (size_bytes, traced_bytes): (Option<u64>, u64),
     fill: Option<&Range<u64>>,
 ) -> Option<u64> {
     let spec = plan.targets.get(target)?;
-    let uses = || plan.runs.iter().flat_map(|run| &run.workloads).filter(|workload| workload.targets.contains(&target));
-    let mut block = uses().flat_map(|workload| measures(workload, spec, size_bytes)).fold(BLOCK_MAX, common);
+    // A replay does what its trace says.
+    let uses = || {
+        let workloads = plan.runs.iter().flat_map(|run| &run.workloads);
+        workloads.filter(|workload| workload.targets.contains(&target) && workload.replay.is_none())
+    };
+    let of_plan = uses().flat_map(|workload| measures(workload, spec, size_bytes));
+    let mut block = of_plan.chain([traced_bytes]).fold(BLOCK_MAX, common);
     if let Some(fill) = fill {
         let transfer = crate::format::transfer_bytes(plan.settings.format_transfer_bytes, fill);
         block = [fill.start, fill.end, transfer].into_iter().fold(block, common);
@@ -115,7 +121,7 @@ mod tests {
     #[test]
     fn a_block_divides_everything_that_is_done() {
         let fixed = |bytes| TransferSize::Fixed(bytes);
-        let block = |plan: &Plan, fill: Option<Range<u64>>| block_bytes(plan, 0, Some(10 << 20), fill.as_ref());
+        let block = |plan: &Plan, fill: Option<Range<u64>>| block_bytes(plan, 0, (Some(10 << 20), 0), fill.as_ref());
         assert_eq!(block(&plan_of(&[fixed(4096)]), None), Some(4096));
         assert_eq!(block(&plan_of(&[fixed(8192), fixed(12288)]), None), Some(4096));
         assert_eq!(block(&plan_of(&[TransferSize::Mix(vec![(512, 0.5), (65536, 0.5)])]), None), Some(512));
@@ -127,5 +133,12 @@ mod tests {
         let mut shifted = plan_of(&[fixed(65536)]);
         shifted.targets[0].offset_bytes = 8192;
         assert_eq!(block(&shifted, None), Some(8192));
+        // What a replay does, its trace says, and no workload.
+        let mut played = plan_of(&[fixed(65536)]);
+        let replay = plan::Replay::new("trace".into());
+        let workload = Workload { targets: vec![0], ..Workload::replaying(replay, TextSpan::default()) };
+        played.runs.push(Run::of_replay("replay", workload));
+        let block = |traced| block_bytes(&played, 0, (Some(10 << 20), traced), None);
+        assert_eq!([0, 12288, 512, 700].map(block), [Some(65536), Some(4096), Some(512), None]);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::SessionError;
 use data_journal::{Crash, Journal, JournalError, JournalOptions, Recovered, SessionHeader, common_device, recover};
+use plan::generate::OperationKind;
 use plan::{JournalSettings, Plan};
 use rustix::fs::fdatasync;
 use std::path::{Path, PathBuf};
@@ -105,7 +106,10 @@ pub(super) fn attach(
     };
     let of_target = |target: &TargetValidation| {
         let index = target.rules().target;
-        let is_trimmed = uses(index).any(|workload| workload.mix.trim > 0.0);
+        let is_trimmed = uses(index).any(|workload| {
+            let replay = workload.replay.as_deref();
+            workload.mix.trim > 0.0 || replay.is_some_and(|replay| replay.filter.takes_op(OperationKind::Trim))
+        });
         // Every way in which it is written must be synchronous; what fills it is not.
         let flags = plan.targets.get(index).map(|spec| spec.open).unwrap_or_default();
         let is_sync = |flags: plan::OpenFlags| flags.sync || flags.dsync;

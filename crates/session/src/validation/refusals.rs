@@ -19,7 +19,7 @@ pub(super) fn mistakes(plan: &Plan) -> Vec<String> {
     let workloads = plan.runs.iter().flat_map(|run| &run.workloads).filter(|workload| workload.load.is_blocks());
     workloads.filter_map(of_workload).for_each(&mut add);
     for (index, spec) in plan.targets.iter().enumerate() {
-        if block_bytes(plan, index, None, None).is_none() {
+        if block_bytes(plan, index, (None, 0), None).is_none() {
             add(no_block(&spec.name));
         }
     }
@@ -78,9 +78,6 @@ pub(super) fn is_device(path: &Path) -> bool {
 
 fn of_workload(workload: &Workload) -> Option<String> {
     let (name, content) = (&workload.name, &workload.content);
-    if workload.replay.is_some() {
-        return Some(format!("{name}: a replay cannot be validated yet: its trace alone says what is written"));
-    }
     if workload.job.as_ref().is_some_and(|job| job.mapped) {
         return Some(format!("{name}: files that are used as memory (mmap) cannot be validated: use another engine"));
     }

@@ -85,6 +85,22 @@ fn the_cap_is_the_reason_and_not_its_effects() {
 }
 
 #[test]
+fn ios_that_waited_for_others_are_the_reason_where_data_is_proved() {
+    let mut around = on_time();
+    let of = |around: &ReplayCircumstances| FidelityVerdict::of(Some(&pair(|_| 0)), around);
+    let has_line =
+        |verdict: &FidelityVerdict| verdict.measures.iter().any(|one| one.name.starts_with("waited for others"));
+    assert!(!has_line(&of(&around)), "nothing is proved");
+    around.deferred = Some(0);
+    assert!(has_line(&of(&around)) && of(&around).is_faithful);
+    around.deferred = Some(7);
+    (0..9000).for_each(|_| around.caused.record(900_000));
+    let verdict = of(&around);
+    assert!(!verdict.is_faithful && verdict.sentence.contains("7 I/Os ("), "{}", verdict.sentence);
+    assert!(!verdict.sentence.contains("core"), "that is why they came late: {}", verdict.sentence);
+}
+
+#[test]
 fn what_made_the_player_late_is_named() {
     let mut around = on_time();
     (0..9000).for_each(|_| around.caused.record(900_000));

@@ -24,6 +24,8 @@ pub struct ReplayCircumstances {
     pub capped: u64,
     /// Times that the trace could not be read fast enough.
     pub starved: u64,
+    /// Operations that waited for others that had their blocks, where data is proved and times are to be kept.
+    pub deferred: Option<u64>,
     /// Operations that failed.
     pub errors: u64,
     /// I/Os of the trace that could not be played.
@@ -191,7 +193,8 @@ fn player(lines: &mut Lines, around: &ReplayCircumstances) {
         ("lost by the trace", around.source_losses),
         ("lost by the tracing of the replay", around.losses),
     ];
-    for (name, count) in counts {
+    let deferred = around.deferred.map(|count| ("waited for others on their blocks", count));
+    for (name, count) in counts.into_iter().chain(deferred) {
         lines.judged(name, "I/Os", none, (Some(count as f64), 0.0));
     }
 }
@@ -243,6 +246,9 @@ fn reasons(
     };
     let slow = "the target was too slow, or the cap (--depth) too small";
     say(around.capped > 0, format!("{} waited for the cap on I/Os in flight: {slow}", share(around.capped)));
+    let deferred = around.deferred.unwrap_or(0);
+    let why = "which has one I/O at a time where data is validated, and had several in the trace";
+    say(deferred > 0, format!("{} waited for another one's end on the same block, {why}", share(deferred)));
     say(around.errors > 0, format!("{} failed", share(around.errors)));
     say(around.left_out > 0, format!("{} I/Os of the trace were left out", around.left_out));
     let lost = around.source_losses;
@@ -250,7 +256,7 @@ fn reasons(
     say(!around.is_source_damaged && lost > 0, format!("the trace itself has lost {lost} I/Os"));
     say(around.losses > 0, format!("the tracing of the replay has lost {} I/Os", around.losses));
     say(around.starved > 0, "the trace could not be read fast enough".to_string());
-    let late = broken("caused lateness") && around.capped == 0;
+    let late = broken("caused lateness") && around.capped == 0 && deferred == 0;
     let mut causes = Vec::new();
     if around.is_ordinary {
         causes.push("it had no real-time priority (CAP_SYS_NICE)".to_string());
@@ -275,7 +281,7 @@ fn reasons(
     );
     let by_target = (broken("issue-time error") || broken("I/Os per 100 ms") || broken("length")) && !late;
     let where_from = "they were handed over in time and came to the device late: the target has no free requests";
-    say(by_target && around.capped == 0 && !around.is_cut, where_from.to_string());
+    say(by_target && around.capped == 0 && deferred == 0 && !around.is_cut, where_from.to_string());
     say(broken("out of order"), format!("{} I/Os came out of order", comparison.inversions));
     reasons
 }
