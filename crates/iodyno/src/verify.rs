@@ -7,7 +7,7 @@ use monitor::StopFlag;
 use quantity::clock;
 use quantity::output::{LinePart, stderr};
 use quantity::text::{format_bytes, format_ns, format_throughput};
-use session::VerifyRequest;
+use session::{JournalRequest, VerifyRequest};
 
 /// The line of progress changes so often, ns.
 const PROGRESS_NS: u64 = 250_000_000;
@@ -21,6 +21,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<u8, Failure> {
         path: args.target.clone(),
         written_as: args.written_as.clone(),
         block_bytes,
+        journal: args.journal.clone().map(|directory| JournalRequest { directory, after_crash: args.after_crash }),
         stop: stop.clone(),
     };
     let mut shown = ProgressShown::new();
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<u8, Failure> {
         (1.., ..) => DATA,
         (0, false, _) => INTERRUPTED,
         (0, true, 1..) => TARGET,
-        (0, true, 0) if !outcome.has_stamps() => {
+        (0, true, 0) if !outcome.has_stamps() && outcome.known_blocks() == 0 => {
             say!(
                 "iodyno: nothing on {path} has a stamp of iodyno's, so nothing was verified: a validated load writes them"
             );

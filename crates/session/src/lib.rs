@@ -52,8 +52,9 @@ pub use show::{
     last_words, report_file, terminal_look,
 };
 pub use stamped::{
-    IdentitySource, InjectPlaces, InjectRequest, InjectedBlock, InspectRequest, InspectedPlace, StampedDataError,
-    TargetIdentity, VerifyOutcome, VerifyRequest, inject, inspect_place, verify,
+    IdentitySource, InjectPlaces, InjectRequest, InjectedBlock, InspectRequest, InspectedPlace, JournalRequest,
+    JournalVerdict, PromisedDamage, StampedDataError, TargetIdentity, VerifyOutcome, VerifyRequest, inject,
+    inspect_place, verify,
 };
 pub use trees::{TreeUseError, TreeUseErrorKind};
 pub use tui::{PaintedLine, TerminalLook};

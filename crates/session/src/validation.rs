@@ -12,7 +12,7 @@ mod words;
 
 pub(crate) use journal::{FoundJournal, end as end_journal, keep as keep_journal};
 pub(crate) use sweep::{further_flags, leave_caches, leave_out_ends, sweep_run};
-pub(crate) use tally::{Coverage, DataTally, Verdict};
+pub(crate) use tally::{Coverage, DataTally, Verdict, group_sentence};
 
 use crate::SessionError;
 use crate::format::{self, Fill};
@@ -115,7 +115,7 @@ fn is_validated(settings: &ValidationSettings, target: &OpenTarget) -> bool {
 }
 
 /// File systems promise that a hole reads as zeroes, and so do loop devices, whose trims make holes; of others it is not known.
-fn is_zero_after_trim(target: &OpenTarget) -> bool {
+pub(crate) fn is_zero_after_trim(target: &OpenTarget) -> bool {
     match target.kind {
         TargetKind::File { .. } => true,
         TargetKind::BlockDevice { major, .. } => major == LOOP,

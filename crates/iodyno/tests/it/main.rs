@@ -84,5 +84,6 @@ mod trouble;
 mod unfinished;
 mod validation;
 mod validation_words;
+mod verify_journal;
 mod verdicts;
 mod witness;

@@ -243,7 +243,7 @@ impl Verdict {
             damaged => format!("{} damaged: {}", words::are(damaged), counted(&judgement)),
         };
         let mut sentences: Vec<String> =
-            judgement.groups.iter().take(GROUPS).map(|group| group_sentence(plan, group)).collect();
+            judgement.groups.iter().take(GROUPS).map(|group| group_sentence(plan.place_name(group.target), group)).collect();
         sentences.push(format!("validation: {figures}{coverage}: {found}"));
         Self { sentences, is_wrong: damaged > 0 }
     }
@@ -259,8 +259,8 @@ fn counted(judgement: &DamageOverview) -> String {
     classes.join(", ")
 }
 
-/// Where it happened, and whose data was there.
-fn group_sentence(plan: &Plan, group: &DamageGroup) -> String {
+/// What happened to blocks of a target: where, and whose data was there.
+pub(crate) fn group_sentence(target: &str, group: &DamageGroup) -> String {
     let cause = match group.cause {
         Some(DamageCause::Run(run)) => format!(" (run {run:016x})"),
         Some(DamageCause::Device(device)) => format!(" (target {device:016x})"),
@@ -274,8 +274,7 @@ fn group_sentence(plan: &Plan, group: &DamageGroup) -> String {
         transient => format!("; {transient} right when read again"),
     };
     format!(
-        "{}: {} {}: {}{cause}; at {}{more}{again}",
-        plan.place_name(group.target),
+        "{target}: {} {}: {}{cause}; at {}{more}{again}",
         words::blocks(group.blocks),
         group.class.name(),
         words::class_words(group.class),
