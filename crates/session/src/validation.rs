@@ -41,8 +41,10 @@ pub(crate) fn mistakes(plan: &Plan) -> Vec<String> {
 
 /// Major number of loop devices.
 const LOOP: u32 = 7;
-/// Bytes that the state of a block takes.
+/// Bytes that the state of a block takes, …
 const STATE_BYTES: u64 = 2;
+/// … and its times, where they are kept.
+const TIMES_BYTES: u64 = 8;
 
 /// The name by which a target is known in stamps is where it is: its path without symbolic links.
 fn known_name(path: &std::path::Path) -> String {
@@ -91,6 +93,7 @@ pub(crate) fn of_plan(
             checks_unknown: settings.checks_unknown,
         };
         let validation = TargetValidation::new(rules, reports.clone());
+        let validation = if settings.keeps_times { validation.with_times() } else { validation };
         let validation = match journal {
             Some(journal) => journal.apply(validation),
             None => Ok(validation),
@@ -147,6 +150,7 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
         true => "at the end everything that was written is read once (in no time below)",
         false => "what was written is not read at the end",
     });
+    what.extend(settings.keeps_times.then_some("of each block it is kept when it was last written, and read and right"));
     what.extend(settings.journal.is_some().then_some("what is written is kept in a journal that outlives a crash"));
     what.extend(settings.checks_unknown.then_some("blocks of which no write is known must be what their stamps say"));
     let mut lines = crate::dry_run_text::folded(&format!("validation: {}", what.join("; ")));
@@ -158,7 +162,8 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
         let is_filled = plan.settings.format != Some(false) && !refusals::is_device(&spec.path);
         let fill = spec.size_bytes.map(|bytes| 0..bytes).filter(|_| is_filled);
         let Some(block) = block_bytes(plan, index, *size_bytes, fill.as_ref()) else { continue };
-        let states = size_bytes.map(|bytes| (bytes / block).saturating_mul(STATE_BYTES));
+        let of_block = STATE_BYTES + if settings.keeps_times { TIMES_BYTES } else { 0 };
+        let states = size_bytes.map(|bytes| (bytes / block).saturating_mul(of_block));
         let states = states.map_or(String::new(), |bytes| {
             format!(", {} of memory for their states when all are written", format_bytes(bytes))
         });

@@ -16,6 +16,7 @@ mod rules;
 mod states;
 mod survey;
 mod target;
+mod times;
 mod words;
 
 pub use groups::{DamageCause, DamageGroup, DamageOverview, DamageRange, JudgedDamage, RANGES_MAX};
@@ -29,6 +30,7 @@ pub use survey::{
     look,
 };
 pub use target::{CheckCounts, ReadOutcome, TargetValidation, WriteHold, device_id};
+pub use times::KnownTimes;
 pub use words::{expected_words, found_words, write_words};
 
 use std::sync::Arc;

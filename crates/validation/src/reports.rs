@@ -1,6 +1,7 @@
 //! What was found wrong.
 
 use crate::groups::{DamageOverview, Indexed, group, judge};
+use crate::times::KnownTimes;
 use crate::words;
 use stamp::{BlockFinding, DamageClass, hex_view};
 use std::collections::BTreeMap;
@@ -56,6 +57,8 @@ pub struct Damage {
     pub finding: BlockFinding,
     /// What was read, the whole block; where the finding is about the second reading, that.
     pub read: Vec<u8>,
+    /// When it was right, as far as that was kept.
+    pub known: KnownTimes,
 }
 
 impl Damage {
@@ -69,6 +72,22 @@ impl Damage {
     #[must_use]
     pub fn found_words(&self) -> String {
         words::found_words(&self.finding)
+    }
+
+    /// Since when it can be wrong, in words; `None`: that was not kept.
+    #[must_use]
+    pub fn since_words(&self) -> Option<String> {
+        let ago = |at: u64| quantity::text::format_ns(self.t_ns.saturating_sub(at));
+        let done = if self.expected == stamp::Version::Zeroes { "trimmed" } else { "written" };
+        match (self.known.good_ns, self.known.written_ns) {
+            (None, None) => None,
+            (Some(good), Some(written)) if good >= written => {
+                let (good, written) = (ago(good), ago(written));
+                Some(format!("it was read and right {good} before, and {done} {written} before"))
+            }
+            (Some(good), None) => Some(format!("it was read and right {} before", ago(good))),
+            (_, Some(written)) => Some(format!("it was {done} {} before, and not read since", ago(written))),
+        }
     }
 
     /// The first bytes that differ, below them what they must be: at most [`stamp::VIEW_LINES`] lines.

@@ -200,8 +200,8 @@ fn row_of(spine: &Spine<'_>, context: &RunContext<'_>, damage: &Damage, target: 
         found_address: stamp.map(|stamp| signed(stamp.address)),
         found_write: stamp.map(|stamp| signed(stamp.sequence)),
         found_written_s: stamp.map(|stamp| i64::from(stamp.written_s)),
-        last_good_ns: None,
-        last_write_ns: None,
+        last_good_ns: damage.known.good_ns.map(signed),
+        last_write_ns: damage.known.written_ns.map(signed),
         bytes_found: damage.hex_view(),
     }
 }

@@ -31,8 +31,9 @@ pub(super) fn class_words(class: DamageClass) -> &'static str {
 /// One damaged block in a sentence.
 pub(super) fn sentence(damage: &Damage, block_bytes: u64, target: &str) -> String {
     let class = damage.finding.class;
+    let since = damage.since_words().map_or_else(String::new, |since| format!("; {since}"));
     format!(
-        "{target} at {:#x} ({}): {}: {}; expected {}; found {}",
+        "{target} at {:#x} ({}): {}: {}; expected {}; found {}{since}",
         damage.address,
         format_bytes(block_bytes),
         class.name(),
