@@ -1,5 +1,6 @@
 //! Damaged blocks after the fact: the two ends of writes that went astray, and what happened to many blocks at once.
 
+use crate::reports::Damage;
 use stamp::{BlockFinding, DamageClass, SectorFault, Version};
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ const CAUSES_MAX: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Indexed {
     target: usize,
+    t_ns: u64,
     address: u64,
     bytes: u64,
     class: DamageClass,
@@ -36,6 +38,8 @@ pub enum DamageCause {
 pub struct JudgedDamage {
     /// Index of the target in the plan.
     pub target: usize,
+    /// When it was found, `CLOCK_MONOTONIC`, ns.
+    pub t_ns: u64,
     /// Where, bytes.
     pub address: u64,
     /// Length of the block.
@@ -91,11 +95,13 @@ pub struct DamageOverview {
 }
 
 impl Indexed {
-    pub(crate) fn of(target: usize, bytes: usize, finding: &BlockFinding) -> Self {
+    pub(crate) fn of(damage: &Damage) -> Self {
+        let finding = &damage.finding;
         Self {
-            target,
+            target: damage.target,
+            t_ns: damage.t_ns,
             address: finding.must.address,
-            bytes: bytes as u64,
+            bytes: damage.read.len() as u64,
             class: finding.class,
             is_transient: finding.is_transient,
             expected: finding.must.version,
@@ -174,6 +180,7 @@ impl JudgedDamage {
     fn alone(damage: &Indexed) -> Self {
         Self {
             target: damage.target,
+            t_ns: damage.t_ns,
             address: damage.address,
             bytes: damage.bytes,
             class: damage.class,

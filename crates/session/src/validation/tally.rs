@@ -8,14 +8,14 @@ use monitor::signed;
 use plan::Plan;
 use quantity::clock;
 use quantity::text::format_bytes;
-use recording::rows::{DataCheck, DataError};
+use recording::rows::{DataCheck, DataError, DataVerdict};
 use recording::{EventKind, EventSeverity, Label};
 use stamp::DamageClass;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use validation::{
-    BlockState, CheckCounts, Damage, DamageCause, DamageGroup, DamageOverview, DamageRange, TargetValidation,
-    Validation,
+    BlockState, CheckCounts, Damage, DamageCause, DamageGroup, DamageOverview, DamageRange, JudgedDamage,
+    TargetValidation, Validation,
 };
 
 /// Damaged blocks of a run that are told in full while it lasts.
@@ -213,6 +213,22 @@ pub(crate) struct Verdict {
     pub(crate) sentences: Vec<String>,
     /// Data that was read is not what was written.
     pub(crate) is_wrong: bool,
+    /// The damaged blocks, with their final classes.
+    pub(crate) damages: Vec<JudgedDamage>,
+}
+
+/// The row of a damaged block that was judged by all that was found.
+pub(crate) fn verdict_row(damage: &JudgedDamage, target: &str, t_s: f64) -> DataVerdict {
+    DataVerdict {
+        t_ns: signed(damage.t_ns),
+        t_s,
+        target: target.into(),
+        address: signed(damage.address),
+        bytes: signed(damage.bytes),
+        class: Label::from(damage.class.name()),
+        transient: damage.is_transient,
+        other: damage.other.map(signed),
+    }
 }
 
 /// Of so many groups of damaged blocks it is said where they are.
@@ -245,7 +261,7 @@ impl Verdict {
         let mut sentences: Vec<String> =
             judgement.groups.iter().take(GROUPS).map(|group| group_sentence(plan.place_name(group.target), group)).collect();
         sentences.push(format!("validation: {figures}{coverage}: {found}"));
-        Self { sentences, is_wrong: damaged > 0 }
+        Self { sentences, is_wrong: damaged > 0, damages: judgement.damages }
     }
 }
 
