@@ -36,6 +36,9 @@ pub(crate) struct VerifyArgs {
     /// Power was cut, although this machine was not started again: what was not flushed may be lost.
     #[arg(long, requires = "journal")]
     pub(crate) after_crash: bool,
+    /// Record what is found in DIR as well, for `report`, `export` and `query`.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
     /// Print one JSON object on standard output in place of the tables (docs/verify.md).
     #[arg(long)]
     pub(crate) json: bool,

@@ -7,13 +7,13 @@ use monitor::StopFlag;
 use quantity::clock;
 use quantity::output::{LinePart, stderr};
 use quantity::text::{format_bytes, format_ns, format_throughput};
-use session::{JournalRequest, VerifyRequest};
+use session::{JournalRequest, VerifyRecording, VerifyRequest};
 
 /// The line of progress changes so often, ns.
 const PROGRESS_NS: u64 = 250_000_000;
 
 /// Reads all of a target; gives the exit code.
-pub(crate) fn run(args: &VerifyArgs) -> Result<u8, Failure> {
+pub(crate) fn run(args: &VerifyArgs, command_line: &[String]) -> Result<u8, Failure> {
     let block_bytes = args.block.as_deref().map(|text| byte_count(text, "--block")).transpose()?;
     let stop = StopFlag::default();
     watch_signals(&stop)?;
@@ -22,6 +22,10 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<u8, Failure> {
         written_as: args.written_as.clone(),
         block_bytes,
         journal: args.journal.clone().map(|directory| JournalRequest { directory, after_crash: args.after_crash }),
+        recording: args.output.clone().map(|directory| VerifyRecording {
+            directory,
+            command_line: command_line.to_vec(),
+        }),
         stop: stop.clone(),
     };
     let mut shown = ProgressShown::new();
@@ -32,6 +36,9 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<u8, Failure> {
         crate::out::json(outcome.json());
     } else {
         outcome.lines().iter().for_each(|line| outln!("{line}"));
+    }
+    if let Some(directory) = &args.output {
+        say!("iodyno: recording {}: `iodyno report {0}` shows it", directory.display());
     }
     let path = args.target.display();
     if !outcome.is_complete {

@@ -53,7 +53,7 @@ pub use show::{
 };
 pub use stamped::{
     IdentitySource, InjectPlaces, InjectRequest, InjectedBlock, InspectRequest, InspectedPlace, JournalRequest,
-    JournalVerdict, PromisedDamage, StampedDataError, TargetIdentity, VerifyOutcome, VerifyRequest, inject,
+    JournalVerdict, PromisedDamage, StampedDataError, TargetIdentity, VerifyOutcome, VerifyRecording, VerifyRequest, inject,
     inspect_place, verify,
 };
 pub use trees::{TreeUseError, TreeUseErrorKind};

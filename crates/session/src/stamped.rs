@@ -7,6 +7,7 @@ mod inspect;
 mod promised;
 mod promised_text;
 mod reader;
+mod recorded;
 mod verify;
 mod verify_text;
 
@@ -15,4 +16,5 @@ pub use identity::{IdentitySource, TargetIdentity};
 pub use inject::{InjectPlaces, InjectRequest, InjectedBlock, inject};
 pub use inspect::{InspectRequest, InspectedPlace, inspect_place};
 pub use promised::{JournalRequest, JournalVerdict, PromisedDamage};
+pub use recorded::VerifyRecording;
 pub use verify::{VerifyOutcome, VerifyRequest, verify};

@@ -40,7 +40,15 @@ fn report(scratch: &Scratch, arguments: &[&str], code: i32) -> Value {
     serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", output.stdout))
 }
 
-/// Names, lengths and contents of the files of a journal.
+/// Flips a bit of the byte there.
+fn flip(path: &Path, at: u64) {
+    let file = File::options().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ 4], at).unwrap();
+}
+
+/// Names and contents of the files of a journal.
 fn contents(journal: &str) -> Vec<(std::ffi::OsString, Vec<u8>)> {
     let files = std::fs::read_dir(journal).unwrap().map(Result::unwrap);
     let mut all: Vec<_> = files.map(|file| (file.file_name(), std::fs::read(file.path()).unwrap())).collect();
@@ -116,7 +124,7 @@ fn what_the_journal_does_not_know_is_checked_by_its_stamps_and_counted_apart() {
     assert_eq!(found["runs"].as_array().unwrap().len(), 2, "who wrote it is told of all");
     // One of each kind.
     file.write_all_at(&[0; 512], 7 * BLOCK).unwrap();
-    file.write_all_at(&[0x55], 4 * MIB + 100).unwrap();
+    flip(&target, 4 * MIB + 100);
     let found = report(&scratch, &[path, "--journal", &journal], 4);
     assert_eq!((&found["damaged_blocks"], &found["journal"]["damaged_blocks"]), (&1.into(), &1.into()));
     assert_eq!(found["damages"][0]["address"], 4 * MIB);
@@ -165,6 +173,40 @@ fn a_journal_of_other_targets_is_refused_with_their_names() {
     for words in ["00000001.journal is damaged: 3200 bytes from byte", "it could be read in part, as said above"] {
         assert!(output.stdout.contains(words), "{words}: {}", output.stdout);
     }
+}
+
+#[test]
+fn what_is_found_becomes_a_recording() {
+    let scratch = Scratch::new();
+    let (_elsewhere, target, journal) = journaled(&scratch);
+    let path = target.to_str().unwrap();
+    let file = File::options().write(true).open(&target).unwrap();
+    file.write_all_at(&[0; 8192], 2 * BLOCK).unwrap();
+    verify(&scratch, &[path, "--journal", &journal, "-o", "found"]).expect_code(4);
+    let (errors, checks) = (scratch.table("found", "data_error"), scratch.table("found", "data_check"));
+    let ([error], [check]) = (&errors[..], &checks[..]) else { panic!("{errors:?} {checks:?}") };
+    assert_eq!((&error["class"], &error["address"]), (&"zeroes".into(), &(2 * BLOCK).into()));
+    assert!(!error["bytes_found"].as_str().unwrap().is_empty() && error["expected"].as_str().unwrap().contains("version"));
+    assert_eq!((&check["known_blocks"], &check["swept_blocks"]), (&512.into(), &512.into()));
+    assert_eq!((&check["damaged_blocks"], &check["block_bytes"]), (&1.into(), &BLOCK.into()));
+    assert_eq!(scratch.table("found", "data_verdict").len(), 1);
+    scratch.iodyno(&["check", "found"]).run().unwrap().expect_code(4);
+    scratch.iodyno(&["report", "found", "-o", "found.html"]).run().unwrap().expect_code(0);
+    let report = std::fs::read_to_string(scratch.path("found.html")).unwrap();
+    assert!(report.contains("recording.damage") && report.contains("recording.data_check"), "the report");
+    let manifest = std::fs::read_to_string(scratch.path("found/manifest.json")).unwrap();
+    assert!(manifest.contains("data wrong") && manifest.contains("\"known_blocks\""), "{manifest}");
+    // A name that is taken, and a target that is not there: nothing is made.
+    let output = verify(&scratch, &[path, "-o", "found"]);
+    assert!(output.stderr.contains("found") && output.code != Some(0), "{}", output.stderr);
+    let output = verify(&scratch, &["nowhere", "-o", "none"]).expect_code(3);
+    assert!(output.stderr.contains("nowhere does not exist: name the device or file"), "{}", output.stderr);
+    assert!(!scratch.path("none").exists());
+    // By its stamps alone.
+    flip(&target, 5 * BLOCK + 100);
+    verify(&scratch, &[path, "-o", "stamps"]).expect_code(4);
+    let errors = scratch.table("stamps", "data_error");
+    assert_eq!((errors.len(), &errors[0]["class"]), (1, &"bit_rot".into()));
 }
 
 #[test]

@@ -59,7 +59,16 @@ impl TargetReader {
         let opened = match open(flags) {
             Err(TargetError { kind: ErrorKind::NoDirect { .. }, .. }) => open(OpenFlags::default()),
             opened => opened,
-        }?;
+        };
+        let opened = opened.map_err(|error| match error.kind {
+            // A load could make it.
+            ErrorKind::NotFound => StampedDataError::Io(format!(
+                "{} does not exist: name the device or file that a load has written",
+                path.display()
+            )),
+            ErrorKind::Empty => StampedDataError::Io(format!("{} is empty: nothing was written there", path.display())),
+            _ => StampedDataError::Target(error),
+        })?;
         if matches!(opened.kind, TargetKind::Zeroes | TargetKind::Nothing) {
             let message = format!("{} holds nothing that could be stamped: name a device or a file", path.display());
             return Err(StampedDataError::Parameter(message));

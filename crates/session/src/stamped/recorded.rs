@@ -7,6 +7,7 @@ use monitor::{SUBJECTS, signed, subjects};
 use quantity::clock;
 use recording::rows::{DataCheck, DataError, DataVerdict, Event};
 use recording::{EventKind, EventSeverity, Label, Manifest, RecordingExit, Row, RowBatch, Sink as _, Writer};
+use serde_json::Value;
 use stamp::SectorFinding;
 use std::path::{Path, PathBuf};
 use validation::{AreaKind, SurveyDamage};
@@ -63,10 +64,7 @@ impl Recorder {
     /// # Errors
     /// It cannot be written.
     pub(super) fn end(mut self, outcome: &VerifyOutcome) -> Result<(), StampedDataError> {
-        let mut verified = outcome.json();
-        // Rows have them.
-        verified.as_object_mut().map(|object| object.remove("damages"));
-        verified["journal"].as_object_mut().map(|object| object.remove("damages"));
+        let verified = without_damages(outcome.json());
         self.writer.update_manifest(|manifest| _ = manifest.extra.insert(VERIFIED.into(), verified))?;
         let t_ns = clock::now_ns();
         let promised = outcome.journal.iter().flat_map(|journal| &journal.damages);
@@ -185,6 +183,17 @@ impl Recorder {
         };
         all.map(event).collect()
     }
+}
+
+/// Rows have the damaged blocks.
+fn without_damages(mut verified: Value) -> Value {
+    if let Some(object) = verified.as_object_mut() {
+        object.remove("damages");
+        if let Some(journal) = object.get_mut("journal").and_then(Value::as_object_mut) {
+            journal.remove("damages");
+        }
+    }
+    verified
 }
 
 /// What was found is judged already.

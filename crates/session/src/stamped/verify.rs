@@ -3,6 +3,7 @@
 use super::error::StampedDataError;
 use super::identity::{IdentitySource, TargetIdentity, sampled_devices};
 use super::promised::{JournalRequest, JournalVerdict, Promised, PromisedDamage, ReadPiece};
+use super::recorded::{Recorder, VerifyRecording};
 use super::reader::{AlignedBuffer, GRAIN, TargetReader};
 use monitor::StopFlag;
 use std::ops::Range;
@@ -33,6 +34,8 @@ pub struct VerifyRequest {
     pub block_bytes: Option<u64>,
     /// The journal that says what must be there.
     pub journal: Option<JournalRequest>,
+    /// Where what is found is recorded; `None`: nowhere.
+    pub recording: Option<VerifyRecording>,
     /// Ends it before its time.
     pub stop: StopFlag,
 }
@@ -118,6 +121,7 @@ pub fn verify(request: &VerifyRequest, progress: &mut dyn FnMut(u64, u64)) -> Re
         // Parts that the journal does not know begin and end with its blocks.
         unit = SurveyUnit::AtLeast(LEAST_UNIT.min(promised.block_bytes()));
     }
+    let recorder = request.recording.as_ref().map(|recording| Recorder::begin(recording, &request.path)).transpose()?;
     let mut may_repeat = true;
     loop {
         let rules = SurveyRules { device: identity.device, unit, is_device: reader.is_device() };
@@ -132,7 +136,7 @@ pub fn verify(request: &VerifyRequest, progress: &mut dyn FnMut(u64, u64)) -> Re
             (identity, may_repeat) = (found, false);
             continue;
         }
-        return Ok(VerifyOutcome {
+        let outcome = VerifyOutcome {
             path: request.path.clone(),
             size_bytes: reader.size(),
             identity,
@@ -143,7 +147,9 @@ pub fn verify(request: &VerifyRequest, progress: &mut dyn FnMut(u64, u64)) -> Re
             survey,
             unreadable,
             journal: promised.as_ref().map(|promised| promised.verdict(damages)),
-        });
+        };
+        recorder.map_or(Ok(()), |recorder| recorder.end(&outcome))?;
+        return Ok(outcome);
     }
 }
 
