@@ -7,8 +7,8 @@ use crate::open::{over, verified_in_words};
 use ::objectives::{Condition, ObjectiveVerdict};
 use output::OverwritePolicy;
 use plan::{Objective, TextSpan};
-use recording::{Reader, RecordingExit};
 use recording::rows::{CommandExecution, DataCheck, OpInterval, Phase, RunTotal};
+use recording::{Reader, RecordingExit};
 use session::{JunitCase, JunitSuite};
 use std::collections::BTreeMap;
 

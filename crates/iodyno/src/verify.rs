@@ -22,10 +22,10 @@ pub(crate) fn run(args: &VerifyArgs, command_line: &[String]) -> Result<u8, Fail
         written_as: args.written_as.clone(),
         block_bytes,
         journal: args.journal.clone().map(|directory| JournalRequest { directory, after_crash: args.after_crash }),
-        recording: args.output.clone().map(|directory| VerifyRecording {
-            directory,
-            command_line: command_line.to_vec(),
-        }),
+        recording: args
+            .output
+            .clone()
+            .map(|directory| VerifyRecording { directory, command_line: command_line.to_vec() }),
         stop: stop.clone(),
     };
     let mut shown = ProgressShown::new();

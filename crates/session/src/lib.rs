@@ -53,8 +53,8 @@ pub use show::{
 };
 pub use stamped::{
     IdentitySource, InjectPlaces, InjectRequest, InjectedBlock, InspectRequest, InspectedPlace, JournalRequest,
-    JournalVerdict, PromisedDamage, StampedDataError, TargetIdentity, VerifyOutcome, VerifyRecording, VerifyRequest, inject,
-    inspect_place, verify,
+    JournalVerdict, PromisedDamage, StampedDataError, TargetIdentity, VerifyOutcome, VerifyRecording, VerifyRequest,
+    inject, inspect_place, verify,
 };
 pub use trees::{TreeUseError, TreeUseErrorKind};
 pub use tui::{PaintedLine, TerminalLook};

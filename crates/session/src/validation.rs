@@ -150,7 +150,9 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
         true => "at the end everything that was written is read once (in no time below)",
         false => "what was written is not read at the end",
     });
-    what.extend(settings.keeps_times.then_some("of each block it is kept when it was last written, and read and right"));
+    what.extend(
+        settings.keeps_times.then_some("of each block it is kept when it was last written, and read and right"),
+    );
     what.extend(settings.journal.is_some().then_some("what is written is kept in a journal that outlives a crash"));
     what.extend(settings.checks_unknown.then_some("blocks of which no write is known must be what their stamps say"));
     let mut lines = crate::dry_run_text::folded(&format!("validation: {}", what.join("; ")));

@@ -50,7 +50,9 @@ fn since(row: &DataError) -> String {
         }
         (_, Some(written)) => format!("{at}, written {} before", before(written)),
         _ => match row.found_written_s {
-            Some(seconds) => format!("{at}; what is there was written {}", format_wall(seconds.saturating_mul(1_000_000_000))),
+            Some(seconds) => {
+                format!("{at}; what is there was written {}", format_wall(seconds.saturating_mul(1_000_000_000)))
+            }
             None => at,
         },
     }

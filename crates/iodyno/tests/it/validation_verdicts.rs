@@ -84,12 +84,12 @@ fn two_names_for_the_same_bytes_are_refused() {
         let output = scratch.run(name, &text, &["--no-counters", "--verify"]).expect_code(2);
         assert!(output.stderr.contains("share bytes") && !scratch.path(name).exists(), "{}", output.stderr);
     }
-    drop(above);
-    // Two halves of one device share none.
-    let half = ["--sizelimit", "4194304"];
-    let first = LoopDevice::with_options(below.path(), &half).unwrap();
-    let second = LoopDevice::with_options(below.path(), &["--offset", "4194304"]).unwrap();
-    let whole = LoopDevice::over(below.path()).unwrap();
+    // Two halves of one file share none.
+    let disk = scratch.path("disk");
+    std::fs::File::create(&disk).unwrap().set_len(8 << 20).unwrap();
+    let first = LoopDevice::with_options(&disk, &["--sizelimit", "4194304"]).unwrap();
+    let second = LoopDevice::with_options(&disk, &["--offset", "4194304"]).unwrap();
+    let whole = LoopDevice::with_options(&disk, &["--read-only"]).unwrap();
     for (other, code) in [(&second, 0), (&whole, 2)] {
         let file = scratch.write("halves.vdb", &text(first.path(), other.path()));
         let dry = ["run", file.to_str().unwrap(), "--verify", "--dry-run"];

@@ -84,9 +84,15 @@ fn a_target_is_held_against_its_journal_and_nothing_is_changed() {
     assert_eq!(report(&scratch, &[path], 0)["damaged_blocks"], 0);
     let found = report(&scratch, &[path, "--journal", &journal], 4);
     let of = &found["journal"];
-    assert_eq!((&of["known_blocks"], &of["right_blocks"], &of["damaged_blocks"]), (&512.into(), &510.into(), &2.into()));
+    assert_eq!(
+        (&of["known_blocks"], &of["right_blocks"], &of["damaged_blocks"]),
+        (&512.into(), &510.into(), &2.into())
+    );
     assert_eq!(of["classes"], serde_json::json!({"zeroes": 1, "lost_write": 1}));
-    assert_eq!((&of["target"], &of["taken_for"], &of["clean_end"]), (&"sd1".into(), &"process_died".into(), &true.into()));
+    assert_eq!(
+        (&of["target"], &of["taken_for"], &of["clean_end"]),
+        (&"sd1".into(), &"process_died".into(), &true.into())
+    );
     let places: Vec<_> = of["damages"].as_array().unwrap().iter().map(|damage| damage["address"].as_u64()).collect();
     assert_eq!(places, [Some(2 * BLOCK), Some(4 * BLOCK)]);
     assert_eq!((&found["damaged_blocks"], &found["device_from"]), (&0.into(), &"journal".into()));
@@ -130,7 +136,9 @@ fn what_the_journal_does_not_know_is_checked_by_its_stamps_and_counted_apart() {
     assert_eq!(found["damages"][0]["address"], 4 * MIB);
     assert_eq!(found["journal"]["damages"][0]["address"], 7 * BLOCK);
     let output = verify(&scratch, &[path, "--journal", &journal]).expect_code(4);
-    for words in ["DAMAGED: 1 of 512 blocks are not as the journal says; beyond it DAMAGED: 1 block", "Damage beyond what"] {
+    for words in
+        ["DAMAGED: 1 of 512 blocks are not as the journal says; beyond it DAMAGED: 1 block", "Damage beyond what"]
+    {
         assert!(output.stdout.contains(words), "{words}: {}", output.stdout);
     }
     // A file that ends before what it must hold.
@@ -186,7 +194,9 @@ fn what_is_found_becomes_a_recording() {
     let (errors, checks) = (scratch.table("found", "data_error"), scratch.table("found", "data_check"));
     let ([error], [check]) = (&errors[..], &checks[..]) else { panic!("{errors:?} {checks:?}") };
     assert_eq!((&error["class"], &error["address"]), (&"zeroes".into(), &(2 * BLOCK).into()));
-    assert!(!error["bytes_found"].as_str().unwrap().is_empty() && error["expected"].as_str().unwrap().contains("version"));
+    assert!(
+        !error["bytes_found"].as_str().unwrap().is_empty() && error["expected"].as_str().unwrap().contains("version")
+    );
     assert_eq!((&check["known_blocks"], &check["swept_blocks"]), (&512.into(), &512.into()));
     assert_eq!((&check["damaged_blocks"], &check["block_bytes"]), (&1.into(), &BLOCK.into()));
     assert_eq!(scratch.table("found", "data_verdict").len(), 1);

@@ -411,7 +411,9 @@ fn unknown(recovered: &Recovered, request: &VerifyRequest, reader: &TargetReader
     let name = request.written_as.as_deref().unwrap_or(&request.path).display();
     let targets: Vec<&str> = recovered.targets.iter().map(|target| target.name.as_str()).collect();
     if targets.is_empty() {
-        return StampedDataError::Parameter(format!("the journal {journal} knows no target: nothing of it can be read"));
+        return StampedDataError::Parameter(format!(
+            "the journal {journal} knows no target: nothing of it can be read"
+        ));
     }
     let devices = sampled_devices(reader, &reader.data_ranges(), &request.stop);
     let most = devices.iter().max_by_key(|(_, sectors)| **sectors).and_then(|(device, _)| recovered.target(*device));

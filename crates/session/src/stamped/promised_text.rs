@@ -21,7 +21,8 @@ impl JournalVerdict {
     }
 
     pub(super) fn lines(&self, lines: &mut Vec<String>) {
-        let title = format!("What the journal says of {}, in blocks of {}", self.target, format_bytes(self.block_bytes));
+        let title =
+            format!("What the journal says of {}, in blocks of {}", self.target, format_bytes(self.block_bytes));
         lines.extend([String::new(), title]);
         lines.extend(self.sentences.iter().map(|sentence| format!("  {sentence}")));
         let row = |what: &str, blocks: u64| vec![what.to_string(), count(blocks)];
@@ -34,7 +35,8 @@ impl JournalVerdict {
         }
         lines.extend([String::new(), "Damage by the journal".to_string()]);
         lines.extend(self.groups.iter().map(|group| format!("  {group}")));
-        lines.extend([String::new(), format!("Blocks that are not as it says ({})", first_of(self.damaged(), "block"))]);
+        lines
+            .extend([String::new(), format!("Blocks that are not as it says ({})", first_of(self.damaged(), "block"))]);
         for damage in self.damages.iter().take(SHOWN) {
             let (address, bytes) = (damage.address, format_bytes(damage.bytes));
             lines.push(format!("  {address:#x}  {bytes}  {}", damage.class.name()));

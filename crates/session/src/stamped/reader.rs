@@ -27,6 +27,18 @@ pub(super) fn spec_of(path: &Path, open: OpenFlags) -> TargetSpec {
     TargetSpec { open, ..TargetSpec::of_path(path) }
 }
 
+/// Without the advice to make the file, which only a load does.
+pub(super) fn not_there(error: TargetError) -> StampedDataError {
+    let path = error.path.display();
+    match error.kind {
+        ErrorKind::NotFound => {
+            StampedDataError::Io(format!("{path} does not exist: name the device or file that a load has written"))
+        }
+        ErrorKind::Empty => StampedDataError::Io(format!("{path} is empty: nothing was written there")),
+        _ => StampedDataError::Target(error),
+    }
+}
+
 /// A buffer for direct I/O.
 #[derive(Debug)]
 pub(super) struct AlignedBuffer {
@@ -60,15 +72,7 @@ impl TargetReader {
             Err(TargetError { kind: ErrorKind::NoDirect { .. }, .. }) => open(OpenFlags::default()),
             opened => opened,
         };
-        let opened = opened.map_err(|error| match error.kind {
-            // A load could make it.
-            ErrorKind::NotFound => StampedDataError::Io(format!(
-                "{} does not exist: name the device or file that a load has written",
-                path.display()
-            )),
-            ErrorKind::Empty => StampedDataError::Io(format!("{} is empty: nothing was written there", path.display())),
-            _ => StampedDataError::Target(error),
-        })?;
+        let opened = opened.map_err(not_there)?;
         if matches!(opened.kind, TargetKind::Zeroes | TargetKind::Nothing) {
             let message = format!("{} holds nothing that could be stamped: name a device or a file", path.display());
             return Err(StampedDataError::Parameter(message));

@@ -3,8 +3,8 @@
 use super::error::StampedDataError;
 use super::identity::{IdentitySource, TargetIdentity, sampled_devices};
 use super::promised::{JournalRequest, JournalVerdict, Promised, PromisedDamage, ReadPiece};
-use super::recorded::{Recorder, VerifyRecording};
 use super::reader::{AlignedBuffer, GRAIN, TargetReader};
+use super::recorded::{Recorder, VerifyRecording};
 use monitor::StopFlag;
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -79,7 +79,11 @@ impl VerifyOutcome {
                 (0, 0) => String::new(),
                 (0, right) => format!("; beyond it {} stamped and right", format_bytes(right)),
                 (blocks, right) => {
-                    format!("; beyond it DAMAGED: {}, {} stamped and right", counted(blocks, "block"), format_bytes(right))
+                    format!(
+                        "; beyond it DAMAGED: {}, {} stamped and right",
+                        counted(blocks, "block"),
+                        format_bytes(right)
+                    )
                 }
             };
             return format!("{}{beyond}{part}{unread}", journal.verdict(self.is_complete));

@@ -258,8 +258,12 @@ impl Verdict {
             0 => "what was read was right".to_string(),
             damaged => format!("{} damaged: {}", words::are(damaged), counted(&judgement)),
         };
-        let mut sentences: Vec<String> =
-            judgement.groups.iter().take(GROUPS).map(|group| group_sentence(plan.place_name(group.target), group)).collect();
+        let mut sentences: Vec<String> = judgement
+            .groups
+            .iter()
+            .take(GROUPS)
+            .map(|group| group_sentence(plan.place_name(group.target), group))
+            .collect();
         sentences.push(format!("validation: {figures}{coverage}: {found}"));
         Self { sentences, is_wrong: damaged > 0, damages: judgement.damages }
     }
