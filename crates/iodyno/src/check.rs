@@ -1,20 +1,21 @@
 //! `iodyno check`.
 
 use crate::args::CheckArgs;
-use crate::exit::{Failure, OBJECTIVE, PARAMETERS, RECORDING};
+use crate::exit::{DATA, Failure, OBJECTIVE, PARAMETERS, RECORDING};
 use crate::objectives;
 use crate::open::{over, verified_in_words};
 use ::objectives::{Condition, ObjectiveVerdict};
 use output::OverwritePolicy;
 use plan::{Objective, TextSpan};
-use recording::Reader;
-use recording::rows::{CommandExecution, OpInterval, Phase, RunTotal};
-use session::JunitSuite;
+use recording::rows::{CommandExecution, DataCheck, OpInterval, Phase, RunTotal};
+use recording::{Reader, RecordingExit};
+use session::{JunitCase, JunitSuite};
+use std::collections::BTreeMap;
 
 /// Judges recordings; gives the exit code.
 pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let conditions = args.fail_if.iter().map(|text| read(text)).collect::<Result<Vec<Condition>, Failure>>()?;
-    let (mut code, mut worst, mut suites) = (0, 0, Vec::new());
+    let (mut code, mut worst, mut suites, mut is_data_wrong) = (0, 0, Vec::new(), false);
     for path in &args.recordings {
         let prefix = if args.recordings.len() > 1 { format!("{}: ", path.display()) } else { String::new() };
         let (reader, lack) = verified_in_words(path)?;
@@ -25,7 +26,11 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
             suites.push(JunitSuite::not_judged(&path.display().to_string(), &all, &lack.why()));
             continue;
         }
-        let verdicts = verdicts(&reader, &conditions, &args.fail_if)?;
+        let damaged = damaged(&reader)?;
+        let verdicts = verdicts(&reader, &conditions, &args.fail_if, damaged.is_some())?;
+        if let Some(damaged) = damaged {
+            is_data_wrong |= tell_data(&prefix, damaged, verdicts.is_empty());
+        }
         if objectives::tell(&prefix, args.json, &verdicts) {
             code = OBJECTIVE;
         }
@@ -34,12 +39,38 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
             say!("iodyno: {prefix}{}", session::never_judged(condition));
             code = OBJECTIVE;
         }
-        suites.push(JunitSuite::new(&path.display().to_string(), &verdicts, &silent));
+        let mut suite = JunitSuite::new(&path.display().to_string(), &verdicts, &silent);
+        suite.cases.extend(damaged.map(JunitCase::data_validation));
+        suites.push(suite);
     }
     if let Some(path) = &args.junit {
         session::junit_file(&suites, path, OverwritePolicy::No)?;
     }
-    Ok(over(code, worst))
+    Ok(over(if is_data_wrong { DATA } else { code }, worst))
+}
+
+/// Damaged blocks that the data validation of a recording found; `None`: there was none, or it broke off before it found any.
+fn damaged(reader: &Reader) -> Result<Option<u64>, Failure> {
+    let rows = reader.table::<DataCheck>().map_err(session::SessionError::from)?;
+    // All figures count from the start, so the last row of a target has all.
+    let newest: BTreeMap<&str, i64> = rows.iter().map(|row| (&*row.target, row.damaged_blocks)).collect();
+    let sum: u64 = newest.values().map(|blocks| u64::try_from(*blocks).unwrap_or(0)).sum();
+    // What broke off could have found more.
+    let is_told = sum > 0 || (!newest.is_empty() && reader.manifest().exit == Some(RecordingExit::Complete));
+    Ok(is_told.then_some(sum))
+}
+
+/// Says what data validation found; true: data was wrong.
+fn tell_data(prefix: &str, damaged: u64, is_alone: bool) -> bool {
+    match damaged {
+        0 if is_alone => say!("iodyno: {prefix}no data was wrong, and it has no objectives of its own"),
+        0 => {}
+        damaged => {
+            let blocks = if damaged == 1 { "1 block is".to_string() } else { format!("{damaged} blocks are") };
+            say!("iodyno: {prefix}data was wrong: {blocks} damaged (table `data_error`, or `iodyno report`)");
+        }
+    }
+    damaged > 0
 }
 
 /// Reads a condition of the command line, or shows its mistake.
@@ -51,7 +82,13 @@ fn read(text: &str) -> Result<Condition, Failure> {
     })
 }
 
-fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Result<Vec<ObjectiveVerdict>, Failure> {
+/// The verdicts over a recording. `has_data`: its data is judged as well, and may be all that is.
+fn verdicts(
+    reader: &Reader,
+    conditions: &[Condition],
+    texts: &[String],
+    has_data: bool,
+) -> Result<Vec<ObjectiveVerdict>, Failure> {
     let unreadable = |error: view::TableReadError| Failure::from(session::SessionError::from(error));
     let path = reader.directory();
     if conditions.is_empty() {
@@ -61,7 +98,7 @@ fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Resu
             let help = "ended before any of its objectives could be judged";
             return Err(Failure::new(RECORDING, format!("{} {help}", path.display())));
         }
-        if verdicts.is_empty() {
+        if verdicts.is_empty() && !has_data {
             check_for_commands(reader)?;
             let help = "has no objectives of its own, and nothing was judged: name some, iodyno check";
             let condition = "--fail-if 'errors > 0'";

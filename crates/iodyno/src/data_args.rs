@@ -14,10 +14,11 @@ use validation::InjectedDamage;
       iodyno verify /dev/mirror-leg --as /dev/md0     one leg of a broken mirror, under the volume's name\n  \
       iodyno verify /data/tree                        all files of a directory and those below it, each by its own stamps\n  \
       iodyno verify /data/test --block 8k             the load wrote blocks of 8 KiB: one of two writes is torn\n  \
+      iodyno verify /dev/sdb --journal /ssd/j --after-crash    what the journal says must be there, after a power cut\n  \
       iodyno verify /dev/sdb --json | jq '.damages[].address'    for programs\n\n\
     Only reads. Every sector says who wrote it, where and when, so no parameter file and no recording is needed. What only a\n\
-    load can know (an older write in the place of the last one) is found by the load (docs/verify.md). Exit code 0: no\n\
-    damage, 2: nothing there has a stamp, 3: a part cannot be read, 4: damage.")]
+    load can know (an older write in the place of the last one) is found by the load, or with its journal\n\
+    (docs/verify.md). Exit code 0: no damage, 2: nothing there has a stamp, 3: a part cannot be read, 4: damage.")]
 pub(crate) struct VerifyArgs {
     /// Device, file, or directory: then all regular files in it and below, no links followed.
     #[arg(value_name = "TARGET")]
@@ -29,6 +30,16 @@ pub(crate) struct VerifyArgs {
     /// write.
     #[arg(long, value_name = "BYTES")]
     pub(crate) block: Option<String>,
+    /// The load kept a journal in DIR (`run --journal`): what it says of this target must be there. It is only read
+    /// (docs/journal.md).
+    #[arg(long, value_name = "DIR", conflicts_with = "block")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Power was cut, although this machine was not started again: what was not flushed may be lost.
+    #[arg(long, requires = "journal")]
+    pub(crate) after_crash: bool,
+    /// Record what is found in DIR as well, for `report`, `export` and `query`.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
     /// Print one JSON object on standard output in place of the tables (docs/verify.md).
     #[arg(long)]
     pub(crate) json: bool,

@@ -103,6 +103,7 @@ impl From<StampedDataError> for Failure {
             StampedDataError::Parameter(_) => PARAMETERS,
             StampedDataError::Refused(_) => REFUSED,
             StampedDataError::Io(_) => TARGET,
+            StampedDataError::Recording(error) => recording_code(error),
         };
         Self { message: error.to_string(), code }
     }

@@ -165,7 +165,7 @@ fn run_command(
         args::Command::Replay(replay) => replay::run(replay, arguments),
         args::Command::Report(report) => report::run(report),
         args::Command::Repair(repair) => repair::run(repair),
-        args::Command::Verify(verify) => verify::run(verify),
+        args::Command::Verify(verify) => verify::run(verify, arguments),
         args::Command::Inspect(inspect) => inspect::run(inspect),
         args::Command::Inject(inject) => inject::run(inject),
         args::Command::Compare(compare) => compare::run(compare),

@@ -18,6 +18,10 @@ pub(crate) struct ValidationArgs {
     /// The same, and each block is read and checked right behind its write.
     #[arg(long)]
     pub(crate) verify_after_write: bool,
+    /// The same, and of each block it is kept when it was last written, and read and right (8 bytes more): of what is
+    /// damaged it is then said since when. Vdbench's -vt.
+    #[arg(long)]
+    pub(crate) verify_times: bool,
     /// Keep a journal of what is written in DIR, on another device, which survives a crash (docs/journal.md).
     #[arg(long = "journal", value_name = "DIR")]
     pub(crate) data_journal: Option<PathBuf>,
@@ -96,7 +100,8 @@ impl ValidationArgs {
             journal.after_crash |= self.after_crash;
             journal.allows_same_device |= self.journal_same_device;
         }
-        let is_wanted = self.verify_before_write || self.verify_after_write || self.data_journal.is_some();
+        let is_wanted =
+            self.verify_before_write || self.verify_after_write || self.verify_times || self.data_journal.is_some();
         if mode.is_none() && !is_wanted {
             return Ok(());
         }
@@ -104,6 +109,7 @@ impl ValidationArgs {
         settings.sweeps = mode.map_or(settings.sweeps, |mode| mode == SWEEP);
         settings.reads_before_write |= self.verify_before_write;
         settings.reads_after_write |= self.verify_after_write;
+        settings.keeps_times |= self.verify_times;
         if let Some(directory) = &self.data_journal {
             let journal = settings.journal.get_or_insert_with(JournalSettings::default);
             journal.directory = Some(directory.clone());

@@ -7,13 +7,13 @@ use monitor::StopFlag;
 use quantity::clock;
 use quantity::output::{LinePart, stderr};
 use quantity::text::{format_bytes, format_ns, format_throughput};
-use session::{TreeVerifyRequest, VerifyRequest};
+use session::{JournalRequest, TreeVerifyRequest, VerifyRecording, VerifyRequest};
 
 /// The line of progress changes so often, ns.
 const PROGRESS_NS: u64 = 250_000_000;
 
 /// Reads all of a target; gives the exit code.
-pub(crate) fn run(args: &VerifyArgs) -> Result<u8, Failure> {
+pub(crate) fn run(args: &VerifyArgs, command_line: &[String]) -> Result<u8, Failure> {
     let block_bytes = args.block.as_deref().map(|text| byte_count(text, "--block")).transpose()?;
     let stop = StopFlag::default();
     watch_signals(&stop)?;
@@ -24,6 +24,11 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<u8, Failure> {
         path: args.target.clone(),
         written_as: args.written_as.clone(),
         block_bytes,
+        journal: args.journal.clone().map(|directory| JournalRequest { directory, after_crash: args.after_crash }),
+        recording: args
+            .output
+            .clone()
+            .map(|directory| VerifyRecording { directory, command_line: command_line.to_vec() }),
         stop: stop.clone(),
     };
     let mut shown = ProgressShown::new();
@@ -34,6 +39,9 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<u8, Failure> {
         crate::out::json(outcome.json());
     } else {
         outcome.lines().iter().for_each(|line| outln!("{line}"));
+    }
+    if let Some(directory) = &args.output {
+        say!("iodyno: recording {}: `iodyno report {0}` shows it", directory.display());
     }
     let path = args.target.display();
     if !outcome.is_complete {
@@ -48,7 +56,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<u8, Failure> {
         (1.., ..) => DATA,
         (0, false, _) => INTERRUPTED,
         (0, true, 1..) => TARGET,
-        (0, true, 0) if !outcome.has_stamps() => {
+        (0, true, 0) if !outcome.has_stamps() && outcome.known_blocks() == 0 => {
             say!(
                 "iodyno: nothing on {path} has a stamp of iodyno's, so nothing was verified: a validated load writes them"
             );

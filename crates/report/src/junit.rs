@@ -37,7 +37,7 @@ pub enum JunitOutcome {
     Passed(String),
     /// Missed or undecided.
     Failed {
-        /// `missed`, `undecided`, `never judged` or `error`.
+        /// `missed`, `undecided`, `never judged`, `data wrong` or `error`.
         kind: &'static str,
         /// What was measured.
         text: String,
@@ -52,6 +52,17 @@ impl JunitCase {
     pub fn command_ended(kind: &'static str, text: &str) -> Self {
         let outcome = JunitOutcome::Failed { kind, text: text.to_string() };
         Self { class: "iodyno".to_string(), name: "the command ended".to_string(), outcome }
+    }
+
+    /// What data validation found: so many damaged blocks.
+    #[must_use]
+    pub fn data_validation(damaged: u64) -> Self {
+        let text = format!("damaged blocks: {damaged}");
+        let outcome = match damaged {
+            0 => JunitOutcome::Passed(text),
+            _ => JunitOutcome::Failed { kind: "data wrong", text },
+        };
+        Self { class: "all runs".to_string(), name: "data validation".to_string(), outcome }
     }
 }
 

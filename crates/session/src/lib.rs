@@ -52,9 +52,9 @@ pub use show::{
     last_words, report_file, terminal_look,
 };
 pub use stamped::{
-    IdentitySource, InjectPlaces, InjectRequest, InjectedBlock, InspectRequest, InspectedPlace, StampedDataError,
-    TargetIdentity, TreeVerifyOutcome, TreeVerifyRequest, VerifyOutcome, VerifyRequest, inject, inspect_place, verify,
-    verify_tree,
+    IdentitySource, InjectPlaces, InjectRequest, InjectedBlock, InspectRequest, InspectedPlace, JournalRequest,
+    JournalVerdict, PromisedDamage, StampedDataError, TargetIdentity, TreeVerifyOutcome, TreeVerifyRequest,
+    VerifyOutcome, VerifyRecording, VerifyRequest, inject, inspect_place, verify, verify_tree,
 };
 pub use trees::{TreeUseError, TreeUseErrorKind};
 pub use tui::{PaintedLine, TerminalLook};

@@ -15,7 +15,7 @@ mod words;
 
 pub(crate) use journal::{FoundJournal, end as end_journal, keep as keep_journal};
 pub(crate) use sweep::{further_flags, leave_caches, leave_out_ends, sweep_run};
-pub(crate) use tally::{Coverage, DataTally, Verdict};
+pub(crate) use tally::{Coverage, DataTally, Verdict, group_sentence, verdict_row};
 
 use crate::SessionError;
 use crate::format::{self, Fill};
@@ -45,8 +45,10 @@ pub(crate) fn mistakes(plan: &Plan) -> Vec<String> {
 
 /// Major number of loop devices.
 const LOOP: u32 = 7;
-/// Bytes that the state of a block takes.
+/// Bytes that the state of a block takes, …
 const STATE_BYTES: u64 = 2;
+/// … and its times, where they are kept.
+const TIMES_BYTES: u64 = 8;
 
 /// The name by which a target is known in stamps is where it is: its path without symbolic links.
 fn known_name(path: &std::path::Path) -> String {
@@ -105,6 +107,7 @@ pub(crate) fn of_plan(
             checks_unknown: settings.checks_unknown,
         };
         let validation = TargetValidation::new(rules, reports.clone());
+        let validation = if settings.keeps_times { validation.with_times() } else { validation };
         let validation = match journal {
             Some(journal) => journal.apply(validation),
             None => Ok(validation),
@@ -130,7 +133,7 @@ fn is_validated(settings: &ValidationSettings, target: &OpenTarget) -> bool {
 }
 
 /// File systems promise that a hole reads as zeroes, and so do loop devices, whose trims make holes; of others it is not known.
-fn is_zero_after_trim(target: &OpenTarget) -> bool {
+pub(crate) fn is_zero_after_trim(target: &OpenTarget) -> bool {
     match target.kind {
         TargetKind::File { .. } => true,
         TargetKind::BlockDevice { major, .. } => major == LOOP,
@@ -162,6 +165,9 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
         true => "at the end everything that was written is read once (in no time below)",
         false => "what was written is not read at the end",
     });
+    what.extend(
+        settings.keeps_times.then_some("of each block it is kept when it was last written, and read and right"),
+    );
     what.extend(settings.journal.is_some().then_some("what is written is kept in a journal that outlives a crash"));
     what.extend(settings.checks_unknown.then_some("blocks of which no write is known must be what their stamps say"));
     let traced = replay::grains(plan, &replay::expected_sizes(plan, |target| sizes.get(target).copied().flatten()));
@@ -176,7 +182,8 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
         let fill = spec.size_bytes.map(|bytes| 0..bytes).filter(|_| is_filled);
         let traced = traced.get(&index).copied().unwrap_or_default();
         let Some(block) = block_bytes(plan, index, (*size_bytes, traced.bytes), fill.as_ref()) else { continue };
-        let states = size_bytes.map(|bytes| (bytes / block).saturating_mul(STATE_BYTES));
+        let of_block = STATE_BYTES + if settings.keeps_times { TIMES_BYTES } else { 0 };
+        let states = size_bytes.map(|bytes| (bytes / block).saturating_mul(of_block));
         let states = states.map_or(String::new(), |bytes| {
             format!(", {} of memory for their states when all are written", format_bytes(bytes))
         });

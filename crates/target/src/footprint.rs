@@ -7,8 +7,10 @@
 use crate::loop_devices;
 use crate::sysfs::{Number, directory, entries, node_name, number_of, partitions, value};
 use ::backing::{MapSection, MapperControl};
+use rustix::fs::{major, minor};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// Stacks that are higher than this are not followed; the device below counts then as a whole.
@@ -55,6 +57,27 @@ pub(crate) fn kernel_tables(root: &Path) -> impl Fn(Number) -> Option<Vec<MapSec
             control.get_or_init(|| is_real.then(|| MapperControl::open().ok()).flatten());
         control.as_ref()?.table(major, minor).ok()
     }
+}
+
+/// Do two devices or files share bytes without being the same, as far as that is certain: a disk and its partition, two loop
+/// devices over one file, a loop device and its file? Nothing is said of what cannot be asked.
+#[must_use]
+pub fn share_bytes(one: &Path, other: &Path) -> bool {
+    let root = Path::new("/");
+    let tables = kernel_tables(root);
+    let (one, other) = (extents_of(root, one, &tables), extents_of(root, other, &tables));
+    let is_certain = |one: &Extent, other: &Extent| one.is_exact && other.is_exact && overlap(one, other, false);
+    one.iter().any(|one| other.iter().any(|other| is_certain(one, other)))
+}
+
+/// What a device or a file stands on; nothing of what is neither.
+fn extents_of(root: &Path, path: &Path, tables: Tables<'_>) -> Vec<Extent> {
+    let Ok(facts) = std::fs::metadata(path) else { return Vec::new() };
+    if facts.file_type().is_block_device() {
+        return of(root, (major(facts.rdev()), minor(facts.rdev())), tables).0;
+    }
+    let ground = Ground::File(facts.dev(), facts.ino());
+    if facts.is_file() { vec![Extent { ground, bytes: 0..u64::MAX, is_exact: true }] } else { Vec::new() }
 }
 
 /// Other devices that stand on some of the bytes on which `number` stands, apart from those in `relatives`, which are

@@ -1,5 +1,6 @@
 //! Damaged blocks after the fact: the two ends of writes that went astray, and what happened to many blocks at once.
 
+use crate::reports::Damage;
 use stamp::{BlockFinding, DamageClass, SectorFault, StampFlags, Version};
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ pub type DamagePlace = (usize, Option<u32>);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Indexed {
     place: DamagePlace,
+    t_ns: u64,
     address: u64,
     bytes: u64,
     class: DamageClass,
@@ -41,6 +43,8 @@ pub struct JudgedDamage {
     pub target: usize,
     /// Number of the file, where that is a tree.
     pub file: Option<u32>,
+    /// When it was found, `CLOCK_MONOTONIC`, ns.
+    pub t_ns: u64,
     /// Where, bytes.
     pub address: u64,
     /// Length of the block.
@@ -98,11 +102,13 @@ pub struct DamageOverview {
 }
 
 impl Indexed {
-    pub(crate) fn of(place: DamagePlace, bytes: usize, finding: &BlockFinding) -> Self {
+    pub(crate) fn of(damage: &Damage) -> Self {
+        let finding = &damage.finding;
         Self {
-            place,
+            place: (damage.target, damage.file),
+            t_ns: damage.t_ns,
             address: finding.must.address,
-            bytes: bytes as u64,
+            bytes: damage.read.len() as u64,
             class: finding.class,
             is_transient: finding.is_transient,
             expected: finding.must.version,
@@ -183,6 +189,7 @@ impl JudgedDamage {
         Self {
             target: damage.place.0,
             file: damage.place.1,
+            t_ns: damage.t_ns,
             address: damage.address,
             bytes: damage.bytes,
             class: damage.class,

@@ -19,6 +19,7 @@ mod rules;
 mod states;
 mod survey;
 mod target;
+mod times;
 mod tree;
 mod words;
 
@@ -34,6 +35,7 @@ pub use survey::{
     look,
 };
 pub use target::{CheckCounts, ReadOutcome, TargetValidation, WriteHold, device_id};
+pub use times::KnownTimes;
 pub use tree::{FILE_STATE_BYTES, FileMust, FileNames, TreeValidation};
 pub use words::{expected_words, found_words, write_words};
 

@@ -1,6 +1,7 @@
 //! What was found wrong.
 
 use crate::groups::{DamageOverview, DamagePlace, Indexed, group, judge};
+use crate::times::KnownTimes;
 use crate::words;
 use stamp::{BlockFinding, DamageClass, hex_view};
 use std::collections::BTreeMap;
@@ -60,6 +61,8 @@ pub struct Damage {
     pub read: Vec<u8>,
     /// Of a whole file that is not what it must be: what had to be there, and what was found.
     pub words: Option<Box<[String; 2]>>,
+    /// When it was right, as far as that was kept.
+    pub known: KnownTimes,
 }
 
 impl Damage {
@@ -86,6 +89,22 @@ impl Damage {
     pub fn found_device(&self) -> Option<u64> {
         let is_other = |sector: &&stamp::SectorFinding| sector.fault == Some(stamp::SectorFault::Device);
         Some(self.finding.sectors.iter().find(is_other)?.origin?.device)
+    }
+
+    /// Since when it can be wrong, in words; `None`: that was not kept.
+    #[must_use]
+    pub fn since_words(&self) -> Option<String> {
+        let ago = |at: u64| quantity::text::format_ns(self.t_ns.saturating_sub(at));
+        let done = if self.expected == stamp::Version::Zeroes { "trimmed" } else { "written" };
+        match (self.known.good_ns, self.known.written_ns) {
+            (None, None) => None,
+            (Some(good), Some(written)) if good >= written => {
+                let (good, written) = (ago(good), ago(written));
+                Some(format!("it was read and right {good} before, and {done} {written} before"))
+            }
+            (Some(good), None) => Some(format!("it was read and right {} before", ago(good))),
+            (_, Some(written)) => Some(format!("it was {done} {} before, and not read since", ago(written))),
+        }
     }
 
     /// The first bytes that differ, below them what they must be: at most [`stamp::VIEW_LINES`] lines.
@@ -124,7 +143,7 @@ impl Reports {
         let mut state = self.lock();
         *state.counts.entry(damage.finding.class).or_default() += 1;
         if state.index.len() < INDEX_MAX {
-            state.index.push(Indexed::of((damage.target, damage.file), damage.read.len(), &damage.finding));
+            state.index.push(Indexed::of(&damage));
         } else {
             *state.beyond.entry(damage.finding.class).or_default() += 1;
         }

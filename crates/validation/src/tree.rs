@@ -8,6 +8,7 @@ use crate::reports::{Damage, FoundBy, Reports};
 use crate::rules::TargetRules;
 use crate::states::BlockState;
 use crate::target::{ReadOutcome, TargetValidation, WriteHold, device_id};
+use crate::times::KnownTimes;
 use quantity::clock;
 use stamp::{BlockFinding, DamageClass, MustBe, Version};
 use std::fmt::Debug;
@@ -438,6 +439,7 @@ impl TreeValidation {
             finding: BlockFinding::of_file(class, must),
             read: Vec::new(),
             words: Some(Box::new(words)),
+            known: KnownTimes::default(),
         });
         self.cells.note_damaged(1);
         1

@@ -1,7 +1,7 @@
 //! What was proved of a load's data, and which blocks are damaged: tables, and the figure of a report.
 
-use quantity::text::format_bytes;
-use recording::rows::{DataCheck, DataError};
+use quantity::text::{format_bytes, format_ns, format_wall};
+use recording::rows::{DataCheck, DataError, DataVerdict};
 use recording::{Reader, RecordingError};
 use std::collections::BTreeMap;
 use view::{TableColumn, Tone, Unit, ViewTable};
@@ -11,7 +11,7 @@ use view::{TableColumn, Tone, Unit, ViewTable};
 pub struct ValidatedData {
     /// What was proved of each target, at the end of each run.
     pub checks: Vec<DataCheck>,
-    /// Damaged blocks, in the order in which they were found.
+    /// Damaged blocks, in the order in which they were found, with the classes of the verdict where there is one.
     pub errors: Vec<DataError>,
 }
 
@@ -21,7 +21,40 @@ impl ValidatedData {
     /// # Errors
     /// A recording that cannot be read.
     pub fn read(reader: &Reader) -> Result<Self, RecordingError> {
-        Ok(Self { checks: reader.table::<DataCheck>()?, errors: reader.table::<DataError>()? })
+        let mut errors = reader.table::<DataError>()?;
+        if !errors.is_empty() {
+            judge(&mut errors, &reader.table::<DataVerdict>()?);
+        }
+        Ok(Self { checks: reader.table::<DataCheck>()?, errors })
+    }
+}
+
+/// Gives the blocks the classes that they have by all that was found.
+fn judge(errors: &mut [DataError], verdicts: &[DataVerdict]) {
+    let classes: BTreeMap<(i64, i64, &str), &DataVerdict> =
+        verdicts.iter().map(|row| ((row.t_ns, row.address, &*row.target), row)).collect();
+    for row in errors {
+        if let Some(verdict) = classes.get(&(row.t_ns, row.address, &*row.target)) {
+            row.class = verdict.class.clone();
+        }
+    }
+}
+
+/// Since when the block can be wrong, as far as it was recorded, in words.
+fn since(row: &DataError) -> String {
+    let before = |at: i64| format_ns(u64::try_from(row.t_ns.saturating_sub(at)).unwrap_or(0));
+    let at = format!("found at {:.1} s", row.t_s);
+    match (row.last_good_ns, row.last_write_ns) {
+        (Some(good), written) if written.is_none_or(|written| good >= written) => {
+            format!("{at}, read and right {} before", before(good))
+        }
+        (_, Some(written)) => format!("{at}, written {} before", before(written)),
+        _ => match row.found_written_s {
+            Some(seconds) => {
+                format!("{at}; what is there was written {}", format_wall(seconds.saturating_mul(1_000_000_000)))
+            }
+            None => at,
+        },
     }
 }
 
@@ -122,6 +155,7 @@ pub fn damage(data: &ValidatedData) -> ViewTable {
                 text(&|_, group| group.first.map_or(String::new(), |row| row.expected.clone())),
             ),
             TableColumn::text("found", text(&|_, group| group.first.map_or(String::new(), |row| row.found.clone()))),
+            TableColumn::text("since when", text(&|_, group| group.first.map_or(String::new(), since))),
         ],
         omitted: 0,
     };

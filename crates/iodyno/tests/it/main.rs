@@ -85,6 +85,8 @@ mod trouble;
 mod unfinished;
 mod validation;
 mod validation_trees;
+mod validation_verdicts;
 mod validation_words;
 mod verdicts;
+mod verify_journal;
 mod witness;

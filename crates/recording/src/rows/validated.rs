@@ -52,6 +52,26 @@ tables! {
         bytes_found: String, "", Text;
     }
 
+    /// What happened to a damaged block, by all that was found: written behind the last run, because only then both ends of a write that went astray are known. A row per row of `data_error` (same `t_ns`, `target` and `address`), and for the blocks beyond those too, up to 200,000. None when the command was killed.
+    DataVerdict = "data_verdict" from "data validation" since 1 rows Once {
+        /// When it was found: that of the row in `data_error`.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Target.
+        target: Label, "", Name;
+        /// Where on the target the block begins.
+        address: i64, "bytes", Gauge;
+        /// Length of the block.
+        bytes: i64, "bytes", Gauge;
+        /// What happened (docs/validation.md).
+        class: Label, "", Name;
+        /// It was right when it was read again.
+        transient: bool, "", Gauge;
+        /// Address of the block at the other end of a write that went astray, or was done twice; null otherwise.
+        other: Option<i64>, "bytes", Gauge;
+    }
+
     /// What was proved of a target's data until the end of a run. All figures count from the start of the execution.
     DataCheck = "data_check" from "data validation" since 1 rows Once {
         /// End of the run.

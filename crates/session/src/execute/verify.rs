@@ -7,7 +7,12 @@ use crate::run_loop::{Cause, RunResult};
 use crate::validation::{self as data, Coverage, Verdict};
 use engine::ResolvedRate;
 use plan::{ShellCommand, TextSpan};
+use recording::rows::DataVerdict;
 use recording::{EventKind, EventSeverity};
+use validation::JudgedDamage;
+
+/// Rows that go into the recording at once.
+const ROWS_AT_ONCE: usize = 4096;
 
 impl Life<'_, '_> {
     /// Reads what was written, where that is asked for and makes sense, and tells what was proved.
@@ -24,12 +29,26 @@ impl Life<'_, '_> {
         if verdict.is_wrong {
             self.ending = self.ending.max(CommandEnding::DataWrong);
         }
+        self.tell_damages(&verdict.damages)?;
         let severity = if verdict.is_wrong { EventSeverity::Error } else { EventSeverity::Info };
         for sentence in verdict.sentences {
             self.spine.event(severity.clone(), EventKind::Data, None, None, &sentence)?;
             self.spine.messages.push(sentence);
         }
         self.end_journal()
+    }
+
+    /// Records what happened to each damaged block, by all that was found.
+    fn tell_damages(&mut self, damages: &[JudgedDamage]) -> Result<(), SessionError> {
+        for some in damages.chunks(ROWS_AT_ONCE) {
+            let row = |damage: &JudgedDamage| {
+                let name = self.plan.place_name(damage.target);
+                data::verdict_row(damage, name, self.spine.seconds(damage.t_ns))
+            };
+            let rows: Vec<DataVerdict> = some.iter().map(row).collect();
+            self.spine.rows(&rows)?;
+        }
+        Ok(())
     }
 
     /// Is nothing done but reading what the journal says must be there?

@@ -15,4 +15,7 @@ pub enum StampedDataError {
     /// The target failed.
     #[error("{0}")]
     Io(String),
+    /// What was found could not be recorded.
+    #[error(transparent)]
+    Recording(#[from] recording::RecordingError),
 }

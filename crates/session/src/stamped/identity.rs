@@ -18,6 +18,8 @@ const SAMPLE_BYTES: usize = 64 << 10;
 pub enum IdentitySource {
     /// `--as` named it.
     Asked,
+    /// A journal knows it.
+    Journal,
     /// Most of what is there says so, and it is what this target is called.
     OwnName,
     /// Most of what is there says so, and it was written under another name.
@@ -38,7 +40,7 @@ pub struct TargetIdentity {
 }
 
 /// The names by which a target can be known in stamps: of what a path leads to, and as it is typed.
-fn names(path: &Path) -> Vec<String> {
+pub(super) fn names(path: &Path) -> Vec<String> {
     let resolved = std::fs::canonicalize(path).ok().map(|path| path.to_string_lossy().into_owned());
     let typed = path.to_string_lossy().into_owned();
     let mut names: Vec<String> = resolved.into_iter().chain([typed]).collect();
@@ -71,6 +73,7 @@ impl TargetIdentity {
         let name = self.name.as_deref().unwrap_or("?");
         match self.source {
             IdentitySource::Asked => format!("{number}, that of {name} (--as)"),
+            IdentitySource::Journal => format!("{number}, which the journal knows as {name}"),
             IdentitySource::OwnName => format!("{number}, that of {name}, by most of the sectors"),
             IdentitySource::Majority => {
                 format!(
@@ -85,6 +88,7 @@ impl TargetIdentity {
     pub(super) fn source_name(&self) -> &'static str {
         match self.source {
             IdentitySource::Asked => "asked",
+            IdentitySource::Journal => "journal",
             IdentitySource::OwnName => "own_name",
             IdentitySource::Majority => "majority",
             IdentitySource::Unknown => "unknown",

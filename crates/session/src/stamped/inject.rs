@@ -2,7 +2,7 @@
 
 use super::error::StampedDataError;
 use super::identity::{TargetIdentity, sampled_devices};
-use super::reader::{AlignedBuffer, TargetReader, spec_of};
+use super::reader::{AlignedBuffer, TargetReader, not_there, spec_of};
 use super::verify::{never_written, shown};
 use monitor::StopFlag;
 use plan::OpenFlags;
@@ -115,7 +115,7 @@ pub fn inject(request: &InjectRequest, done: &mut Vec<InjectedBlock>) -> Result<
         let message = format!("--destroy {}: names no target, which is {}", shown(other), shown(&request.path));
         return Err(StampedDataError::Parameter(message));
     }
-    inspect_with(&spec, &[flags], TargetAccess::Write, &request.policy)?;
+    inspect_with(&spec, &[flags], TargetAccess::Write, &request.policy).map_err(not_there)?;
     let mut chance = InjectionChance::new(request.seed);
     let (chosen, device) = {
         let reader = TargetReader::open(&request.path, TargetAccess::Read, &never_written())?;

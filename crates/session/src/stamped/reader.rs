@@ -27,6 +27,18 @@ pub(super) fn spec_of(path: &Path, open: OpenFlags) -> TargetSpec {
     TargetSpec { open, ..TargetSpec::of_path(path) }
 }
 
+/// Without the advice to make the file, which only a load does.
+pub(super) fn not_there(error: TargetError) -> StampedDataError {
+    let path = error.path.display();
+    match error.kind {
+        ErrorKind::NotFound => {
+            StampedDataError::Io(format!("{path} does not exist: name the device or file that a load has written"))
+        }
+        ErrorKind::Empty => StampedDataError::Io(format!("{path} is empty: nothing was written there")),
+        _ => StampedDataError::Target(error),
+    }
+}
+
 /// A buffer for direct I/O.
 #[derive(Debug)]
 pub(super) struct AlignedBuffer {
@@ -59,7 +71,8 @@ impl TargetReader {
         let opened = match open(flags) {
             Err(TargetError { kind: ErrorKind::NoDirect { .. }, .. }) => open(OpenFlags::default()),
             opened => opened,
-        }?;
+        };
+        let opened = opened.map_err(not_there)?;
         if matches!(opened.kind, TargetKind::Zeroes | TargetKind::Nothing) {
             let message = format!("{} holds nothing that could be stamped: name a device or a file", path.display());
             return Err(StampedDataError::Parameter(message));

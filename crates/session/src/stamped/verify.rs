@@ -2,7 +2,9 @@
 
 use super::error::StampedDataError;
 use super::identity::{IdentitySource, TargetIdentity, sampled_devices};
+use super::promised::{JournalRequest, JournalVerdict, Promised, PromisedDamage, ReadPiece};
 use super::reader::{AlignedBuffer, GRAIN, TargetReader};
+use super::recorded::{Recorder, VerifyRecording};
 use monitor::StopFlag;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -30,6 +32,10 @@ pub struct VerifyRequest {
     pub written_as: Option<PathBuf>,
     /// Bytes of the blocks that were written, where they are known.
     pub block_bytes: Option<u64>,
+    /// The journal that says what must be there.
+    pub journal: Option<JournalRequest>,
+    /// Where what is found is recorded; `None`: nowhere.
+    pub recording: Option<VerifyRecording>,
     /// Ends it before its time.
     pub stop: StopFlag,
 }
@@ -55,13 +61,21 @@ pub struct VerifyOutcome {
     pub survey: TargetSurvey,
     /// Parts that could not be read: the first thousand.
     pub unreadable: Vec<Range<u64>>,
+    /// What became of what the journal says; `survey` has the damage of all other blocks then.
+    pub journal: Option<JournalVerdict>,
 }
 
 impl VerifyOutcome {
-    /// Damaged blocks.
+    /// Damaged blocks: those that are not what the journal says, and all others.
     #[must_use]
     pub fn damaged(&self) -> u64 {
-        self.survey.damaged()
+        self.survey.damaged() + self.journal.as_ref().map_or(0, JournalVerdict::damaged)
+    }
+
+    /// Blocks of which the journal says what they must be.
+    #[must_use]
+    pub fn known_blocks(&self) -> u64 {
+        self.journal.as_ref().map_or(0, |journal| journal.known_blocks)
     }
 
     /// Bytes that could not be read.
@@ -93,25 +107,36 @@ fn unit_of(block_bytes: Option<u64>) -> Result<SurveyUnit, StampedDataError> {
 /// # Errors
 /// When the target cannot be opened. What cannot be read of it is part of the outcome.
 pub fn verify(request: &VerifyRequest, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyOutcome, StampedDataError> {
-    let unit = unit_of(request.block_bytes)?;
+    let mut unit = unit_of(request.block_bytes)?;
     let reader = TargetReader::open(&request.path, TargetAccess::Read, &never_written())?;
-    let ranges = reader.data_ranges();
+    let promised = request.journal.as_ref().map(|journal| Promised::read(request, journal, &reader)).transpose()?;
+    let mut ranges = reader.data_ranges();
     let asked = request.written_as.as_deref();
-    let mut identity = TargetIdentity::of(&request.path, asked, &sampled_devices(&reader, &ranges, &request.stop));
+    let mut identity = match &promised {
+        Some(promised) => promised.identity(),
+        None => TargetIdentity::of(&request.path, asked, &sampled_devices(&reader, &ranges, &request.stop)),
+    };
+    if let Some(promised) = &promised {
+        ranges = promised.ranges(ranges, reader.size());
+        // Parts that the journal does not know begin and end with its blocks.
+        unit = SurveyUnit::AtLeast(LEAST_UNIT.min(promised.block_bytes()));
+    }
+    let recorder = request.recording.as_ref().map(|recording| Recorder::begin(recording, &request.path)).transpose()?;
     let mut may_repeat = true;
     loop {
         let rules = SurveyRules { device: identity.device, unit, is_device: reader.is_device() };
-        let pass = Pass { reader: &reader, rules, stop: &request.stop };
-        let (survey, unreadable, done_bytes) = pass.over(&ranges, progress);
+        let pass = Pass { reader: &reader, rules, promised: promised.as_ref(), stop: &request.stop };
+        let Sum { survey, unreadable, done: done_bytes, damages, .. } = pass.over(&ranges, progress);
         let is_complete = done_bytes >= reader.size();
         // What was seen at some places may not be what most of it is.
         let found = TargetIdentity::of(&request.path, asked, &survey.devices);
-        let is_other = identity.source != IdentitySource::Asked && found.device != identity.device;
+        let is_certain = matches!(identity.source, IdentitySource::Asked | IdentitySource::Journal);
+        let is_other = !is_certain && found.device != identity.device;
         if is_other && is_complete && may_repeat && found.device.is_some() {
             (identity, may_repeat) = (found, false);
             continue;
         }
-        return Ok(VerifyOutcome {
+        let outcome = VerifyOutcome {
             path: request.path.clone(),
             size_bytes: reader.size(),
             identity,
@@ -121,7 +146,10 @@ pub fn verify(request: &VerifyRequest, progress: &mut dyn FnMut(u64, u64)) -> Re
             done_bytes,
             survey,
             unreadable,
-        });
+            journal: promised.as_ref().map(|promised| promised.verdict(damages)),
+        };
+        recorder.map_or(Ok(()), |recorder| recorder.end(&outcome))?;
+        return Ok(outcome);
     }
 }
 
@@ -134,20 +162,21 @@ pub(super) fn never_written() -> WritePolicy {
 struct Pass<'a> {
     reader: &'a TargetReader,
     rules: SurveyRules,
+    promised: Option<&'a Promised>,
     stop: &'a StopFlag,
 }
 
 /// What a thread made of a piece.
 struct JudgedPiece {
     range: Range<u64>,
-    piece: PieceSurvey,
+    parts: Vec<PieceSurvey>,
     unread: Vec<Range<u64>>,
 }
 
 impl Pass<'_> {
     /// Bytes of a piece: whole units.
     fn piece_bytes(&self) -> u64 {
-        let unit = self.rules.unit.bytes();
+        let unit = self.promised.map_or_else(|| self.rules.unit.bytes(), Promised::block_bytes);
         // Direct I/O begins at multiples of the device's block.
         let unit = if unit.is_multiple_of(4096) { unit } else { unit * 8 };
         GRAIN / unit.min(GRAIN) * unit
@@ -167,7 +196,7 @@ impl Pass<'_> {
 
     /// Threads read every so manieth piece each, and one after the other is asked for its next: so the pieces come in order, and
     /// none waits for long.
-    fn over(&self, ranges: &[Range<u64>], progress: &mut dyn FnMut(u64, u64)) -> (TargetSurvey, Vec<Range<u64>>, u64) {
+    fn over(&self, ranges: &[Range<u64>], progress: &mut dyn FnMut(u64, u64)) -> Sum {
         let mut total = Sum::default();
         std::thread::scope(|scope| {
             let (mut results, mut others) = (Vec::new(), Vec::new());
@@ -183,9 +212,13 @@ impl Pass<'_> {
         let size = self.reader.size();
         if !total.is_stopped {
             total.hole(size);
+            if let Some(promised) = self.promised {
+                promised.beyond(size);
+                total.damages.extend(promised.take());
+            }
         }
         progress(total.done, size);
-        (total.survey, total.unreadable, total.done)
+        total
     }
 
     fn work(&self, ranges: &[Range<u64>], thread: usize, sender: &SyncSender<JudgedPiece>) {
@@ -201,8 +234,15 @@ impl Pass<'_> {
         let bytes = buffer.bytes();
         let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX).min(bytes.len());
         let unread = self.reader.read(bytes, range.start, length);
-        let piece = look(&bytes[..length], range.start, &unread, &self.rules);
-        JudgedPiece { range, piece, unread }
+        let bytes = &bytes[..length];
+        let parts = match self.promised {
+            None => vec![look(bytes, range.start, &unread, &self.rules)],
+            Some(promised) => {
+                let (reader, rules, range) = (self.reader, &self.rules, range.clone());
+                promised.judge(&ReadPiece { reader, rules, bytes, range, unread: &unread })
+            }
+        };
+        JudgedPiece { range, parts, unread }
     }
 
     /// Adds the pieces up in order; those of a thread that the system did not give are judged here.
@@ -229,6 +269,9 @@ impl Pass<'_> {
                 return;
             };
             total.add(judged);
+            if let Some(promised) = self.promised {
+                total.damages.extend(promised.take());
+            }
             progress(total.done, self.reader.size());
         }
     }
@@ -241,6 +284,8 @@ struct Sum {
     unreadable: Vec<Range<u64>>,
     done: u64,
     is_stopped: bool,
+    /// Blocks that are not what the journal says.
+    damages: Vec<PromisedDamage>,
 }
 
 impl Sum {
@@ -253,7 +298,7 @@ impl Sum {
 
     fn add(&mut self, judged: JudgedPiece) {
         self.hole(judged.range.start);
-        self.survey.add(judged.piece);
+        judged.parts.into_iter().for_each(|part| self.survey.add(part));
         self.done = judged.range.end;
         for range in judged.unread {
             let has_room = self.unreadable.len() < UNREADABLE_KEPT;

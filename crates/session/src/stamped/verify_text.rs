@@ -8,24 +8,24 @@ use stamp::SectorStamp;
 use validation::{AreaKind, DAMAGES_KEPT, RunTally, SurveyDamage, SurveyUnit};
 
 /// Damaged blocks, areas and runs that lines show of each; all are counted.
-const SHOWN: usize = 20;
+pub(super) const SHOWN: usize = 20;
 
 /// Seconds since 1970 as date and time.
 pub(super) fn when(seconds: u32) -> String {
     format_wall(i64::from(seconds) * 1_000_000_000)
 }
 
-fn count(number: u64) -> String {
+pub(super) fn count(number: u64) -> String {
     grouped(number as f64)
 }
 
 /// `1 block`, `2 blocks`.
-fn counted(number: u64, what: &str) -> String {
+pub(super) fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// A table whose columns are as wide as what stands in them; the last one is not filled up.
-fn table(rows: &[Vec<String>]) -> Vec<String> {
+pub(super) fn table(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -54,6 +54,9 @@ impl VerifyOutcome {
             ("verdict", self.verdict()),
         ];
         lines.extend(head.iter().map(|(name, words)| format!("  {name:<11} {words}")));
+        if let Some(journal) = &self.journal {
+            journal.lines(&mut lines);
+        }
         self.area_lines(&mut lines);
         self.run_lines(&mut lines);
         self.damage_lines(&mut lines);
@@ -71,6 +74,20 @@ impl VerifyOutcome {
             0 => String::new(),
             bytes => format!("; {} cannot be read", format_bytes(bytes)),
         };
+        if let Some(journal) = &self.journal {
+            let beyond = match (self.survey.damaged(), right) {
+                (0, 0) => String::new(),
+                (0, right) => format!("; beyond it {} stamped and right", format_bytes(right)),
+                (blocks, right) => {
+                    format!(
+                        "; beyond it DAMAGED: {}, {} stamped and right",
+                        counted(blocks, "block"),
+                        format_bytes(right)
+                    )
+                }
+            };
+            return format!("{}{beyond}{part}{unread}", journal.verdict(self.is_complete));
+        }
         if !self.has_stamps() {
             return format!("nothing verified: nothing{part} has a stamp{unread}");
         }
@@ -137,12 +154,13 @@ impl VerifyOutcome {
     }
 
     fn damage_lines(&self, lines: &mut Vec<String>) {
-        if self.damaged() > 0 {
+        if self.survey.damaged() > 0 {
+            let what = if self.journal.is_some() { "Damage beyond what the journal knows" } else { "Damage" };
             let classes =
                 self.survey.counts.iter().map(|(class, blocks)| vec![class.name().to_string(), count(*blocks)]);
-            lines.extend([String::new(), "Damage".to_string()]);
+            lines.extend([String::new(), what.to_string()]);
             lines.extend(table(&classes.collect::<Vec<_>>()));
-            lines.extend([String::new(), format!("Damaged blocks ({})", first_of(self.damaged(), "block"))]);
+            lines.extend([String::new(), format!("Damaged blocks ({})", first_of(self.survey.damaged(), "block"))]);
             let row = |damage: &SurveyDamage| {
                 vec![
                     format!("{:#x}", damage.address),
@@ -221,18 +239,19 @@ impl VerifyOutcome {
             "complete": self.is_complete, "direct": self.is_direct,
             "device": self.identity.device.map(|device| format!("{device:016x}")),
             "device_from": self.identity.source_name(), "device_name": self.identity.name,
-            "bytes": bytes, "damaged_blocks": self.damaged(), "classes": counts,
+            "bytes": bytes, "damaged_blocks": survey.damaged(), "classes": counts,
             "damages": survey.damages.iter().take(DAMAGES_KEPT).map(damage_json).collect::<Vec<_>>(),
             "unreadable": self.unreadable.iter().map(|part| json!({"address": part.start, "bytes": part.end - part.start})).collect::<Vec<_>>(),
             "runs": runs, "areas": survey.areas.iter().map(area).collect::<Vec<_>>(), "area_count": survey.area_count,
             "block_bytes": self.unit.bytes(), "mixed_blocks": survey.mixed_units,
             "blocks_of_several_runs": survey.units_of_runs, "zero_bytes_in_writes": survey.zeroes_in_writes,
+            "journal": self.journal.as_ref().map(super::promised::JournalVerdict::json),
         })
     }
 }
 
 /// `the first 20 of 312 blocks`, `7 blocks`.
-fn first_of(all: u64, what: &str) -> String {
+pub(super) fn first_of(all: u64, what: &str) -> String {
     if all > SHOWN as u64 { format!("the first {SHOWN} of {}", counted(all, what)) } else { counted(all, what) }
 }
 

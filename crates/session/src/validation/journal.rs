@@ -43,9 +43,27 @@ impl FoundJournal {
                 directory.display()
             )]));
         }
-        let recovered = recover(&directory).map_err(|error| wrong(&error))?;
-        let crash = if settings.after_crash { Crash::PowerCut } else { recovered.crash() };
-        Ok(Some(Self { recovered, crash }))
+        Self::of(&directory, settings.after_crash).map(Some).map_err(|error| wrong(&error))
+    }
+
+    /// Reads the journal in a directory. `after_crash`: power was cut, whatever the journal knows.
+    ///
+    /// # Errors
+    /// There is none, it is in use, or it cannot be read.
+    pub(crate) fn of(directory: &Path, after_crash: bool) -> Result<Self, JournalError> {
+        let recovered = recover(directory)?;
+        let crash = if after_crash { Crash::PowerCut } else { recovered.crash() };
+        Ok(Self { recovered, crash })
+    }
+
+    /// What it says, of all targets.
+    pub(crate) fn recovered(&self) -> &Recovered {
+        &self.recovered
+    }
+
+    /// How the last session is taken to have ended.
+    pub(crate) fn crash(&self) -> Crash {
+        self.crash
     }
 
     /// Bytes of the blocks in which it knows a target.
@@ -57,7 +75,7 @@ impl FoundJournal {
     ///
     /// # Errors
     /// It knows the target in other blocks.
-    pub(super) fn apply(&self, target: TargetValidation) -> Result<TargetValidation, String> {
+    pub(crate) fn apply(&self, target: TargetValidation) -> Result<TargetValidation, String> {
         let rules = target.rules();
         let states = RecoveredStates::of(&self.recovered, self.crash, rules.device, rules.block_bytes);
         Ok(match states.map_err(|error| error.to_string())? {

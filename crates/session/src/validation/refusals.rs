@@ -121,10 +121,19 @@ fn same_places(plan: &Plan) -> Vec<String> {
     let mut found = Vec::new();
     for (_, spec) in plan.targets.iter().enumerate().filter(|(index, _)| is_used(*index)) {
         let Some(place) = place_of(&spec.path) else { continue };
+        let overlapping = || seen.values().copied().find(|other| target::share_bytes(&other.path, &spec.path));
         if let Some(other) = seen.get(&place) {
             found.push(format!(
                 "{} and {} are the same ({}), and neither would know what is written through the other: use one target for both",
                 other.name,
+                spec.name,
+                spec.path.display()
+            ));
+        } else if let Some(other) = overlapping() {
+            found.push(format!(
+                "{} ({}) and {} ({}) share bytes, and neither would know what is written through the other: validate one of them",
+                other.name,
+                other.path.display(),
                 spec.name,
                 spec.path.display()
             ));

@@ -9,13 +9,13 @@ use monitor::signed;
 use plan::Plan;
 use quantity::clock;
 use quantity::text::format_bytes;
-use recording::rows::{DataCheck, DataError};
+use recording::rows::{DataCheck, DataError, DataVerdict};
 use recording::{EventKind, EventSeverity, Label};
 use stamp::DamageClass;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use validation::{
-    BlockState, CheckCounts, Damage, DamageCause, DamageGroup, DamageOverview, DamagePlace, DamageRange,
+    BlockState, CheckCounts, Damage, DamageCause, DamageGroup, DamageOverview, DamagePlace, DamageRange, JudgedDamage,
     TargetValidation, Validation,
 };
 
@@ -217,8 +217,8 @@ fn row_of(
         found_address: stamp.map(|stamp| signed(stamp.address)),
         found_write: stamp.map(|stamp| signed(stamp.sequence)),
         found_written_s: stamp.map(|stamp| i64::from(stamp.written_s)),
-        last_good_ns: None,
-        last_write_ns: None,
+        last_good_ns: damage.known.good_ns.map(signed),
+        last_write_ns: damage.known.written_ns.map(signed),
         bytes_found: damage.hex_view(),
     }
 }
@@ -230,6 +230,22 @@ pub(crate) struct Verdict {
     pub(crate) sentences: Vec<String>,
     /// Data that was read is not what was written.
     pub(crate) is_wrong: bool,
+    /// The damaged blocks, with their final classes.
+    pub(crate) damages: Vec<JudgedDamage>,
+}
+
+/// The row of a damaged block that was judged by all that was found.
+pub(crate) fn verdict_row(damage: &JudgedDamage, target: &str, t_s: f64) -> DataVerdict {
+    DataVerdict {
+        t_ns: signed(damage.t_ns),
+        t_s,
+        target: target.into(),
+        address: signed(damage.address),
+        bytes: signed(damage.bytes),
+        class: Label::from(damage.class.name()),
+        transient: damage.is_transient,
+        other: damage.other.map(signed),
+    }
 }
 
 /// Of so many groups of damaged blocks it is said where they are.
@@ -266,10 +282,15 @@ impl Verdict {
             .groups
             .iter()
             .take(GROUPS)
-            .map(|group| group_sentence((plan, validation), &mut files, group))
+            .map(|group| {
+                let is_of_tree = is_tree(validation, group.target);
+                let place = |range: &DamageRange| range_text(validation, group, range);
+                let whose = |device: u64| files.name(plan, validation, device);
+                told(plan.place_name(group.target), group, is_of_tree, (&place, whose))
+            })
             .collect();
         sentences.push(format!("validation: {figures}{coverage}: {found}"));
-        Self { sentences, is_wrong: damaged > 0 }
+        Self { sentences, is_wrong: damaged > 0, damages: judgement.damages }
     }
 }
 
@@ -290,18 +311,28 @@ fn counted(judgement: &DamageOverview) -> String {
     classes.join(", ")
 }
 
-/// Where it happened, and whose data was there.
-fn group_sentence((plan, validation): (&Plan, &Validation), files: &mut FoundFiles, group: &DamageGroup) -> String {
+/// What happened to blocks of a target: where, and whose data was there.
+pub(crate) fn group_sentence(target: &str, group: &DamageGroup) -> String {
+    let place = |range: &DamageRange| format!("{:#x} ({})", range.address, format_bytes(range.bytes));
+    told(target, group, false, (&place, |_| None))
+}
+
+/// The same, by the words for places, and for whose the data is that has a device in its stamps.
+fn told(
+    target: &str,
+    group: &DamageGroup,
+    is_of_tree: bool,
+    (place, mut whose): (&dyn Fn(&DamageRange) -> String, impl FnMut(u64) -> Option<String>),
+) -> String {
     let cause = match group.cause {
         Some(DamageCause::Run(run)) => format!(" (run {run:016x})"),
-        Some(DamageCause::Device(device)) => match files.name(plan, validation, device) {
+        Some(DamageCause::Device(device)) => match whose(device) {
             Some(name) => format!(" ({name})"),
             None => format!(" (target {device:016x})"),
         },
         None => String::new(),
     };
-    let places: Vec<String> =
-        group.ranges.iter().take(ADDRESSES).map(|range| range_text(validation, group, range)).collect();
+    let places: Vec<String> = group.ranges.iter().take(ADDRESSES).map(place).collect();
     let more = group.range_count.saturating_sub(places.len() as u64);
     let more = if more == 0 { String::new() } else { format!(" and {more} other places") };
     let again = match group.transient {
@@ -309,11 +340,10 @@ fn group_sentence((plan, validation): (&Plan, &Validation), files: &mut FoundFil
         transient => format!("; {transient} right when read again"),
     };
     format!(
-        "{}: {} {}: {}{cause}; at {}{more}{again}",
-        plan.place_name(group.target),
+        "{target}: {} {}: {}{cause}; at {}{more}{again}",
         words::counted(group.blocks, group.class),
         group.class.name(),
-        words::class_words(group.class, is_tree(validation, group.target)),
+        words::class_words(group.class, is_of_tree),
         places.join(", ")
     )
 }

@@ -39,12 +39,13 @@ pub(super) fn sentence(
 ) -> String {
     let class = damage.finding.class;
     let whose = found_file.map_or(String::new(), |name| format!(" (data of {name})"));
+    let since = damage.since_words().map_or_else(String::new, |since| format!("; {since}"));
     if is_of_file(class) {
         let (expected, found) = (damage.expected_words(), damage.found_words());
         return format!("{target}: {}: {}; expected {expected}; found {found}", class.name(), class_words(class, true));
     }
     format!(
-        "{target} at {:#x} ({}): {}: {}; expected {}; found {}{whose}",
+        "{target} at {:#x} ({}): {}: {}; expected {}; found {}{whose}{since}",
         damage.address,
         format_bytes(block_bytes),
         class.name(),

@@ -51,6 +51,8 @@ pub struct SurveyRules {
 pub enum AreaKind {
     /// Stamped, and right as far as it shows.
     Stamped,
+    /// What a journal says must be there.
+    Promised,
     /// Damaged.
     Damaged,
     /// iodyno's, without a stamp.
@@ -71,8 +73,9 @@ pub enum AreaKind {
 
 impl AreaKind {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Stamped,
+        Self::Promised,
         Self::Damaged,
         Self::Unstamped,
         Self::OfFiles,
@@ -88,6 +91,7 @@ impl AreaKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Stamped => "stamped",
+            Self::Promised => "promised",
             Self::Damaged => "damaged",
             Self::Unstamped => "unstamped",
             Self::OfFiles => "of_files",
@@ -104,6 +108,7 @@ impl AreaKind {
     pub fn words(self) -> &'static str {
         match self {
             Self::Stamped => "stamped and right",
+            Self::Promised => "what the journal says",
             Self::Damaged => "DAMAGED",
             Self::Unstamped => "iodyno's, without stamps",
             Self::OfFiles => "stamped data of files",
@@ -219,6 +224,20 @@ pub struct PieceSurvey {
     pub first_mixed: Option<u64>,
     /// Bytes of zeroes in the middle of what one write wrote: trimmed, or lost.
     pub zeroes_in_writes: u64,
+}
+
+impl PieceSurvey {
+    /// Who wrote what is there, and nothing of whether it is right: that is judged by more than the stamps.
+    #[must_use]
+    pub fn names(self) -> Self {
+        let Self { runs, sectors_of_others, devices, .. } = self;
+        Self { runs, sectors_of_others, devices, ..Self::default() }
+    }
+
+    /// Adds an area behind the others.
+    pub fn add_area(&mut self, area: TargetArea) {
+        push(&mut self.areas, area);
+    }
 }
 
 /// A sector at first sight.

@@ -57,8 +57,18 @@ pub fn check(bytes: &[u8], choice: u64) {
     assert!(hex_view(bytes, &finding).lines().count() <= stamp::VIEW_LINES);
     let reports = Reports::default();
     let (t_ns, target, found_by) = (0, 0, FoundBy::Read);
-    let damage =
-        Damage { t_ns, target, file: None, address, found_by, expected: version, finding, read: block, words: None };
+    let damage = Damage {
+        t_ns,
+        target,
+        file: None,
+        address,
+        found_by,
+        expected: version,
+        finding,
+        read: block,
+        words: None,
+        known: validation::KnownTimes::default(),
+    };
     assert!(damage.expected_words().len() < 1000 && damage.found_words().len() < 2000);
     for address in [address, address.wrapping_add(4096), random.next()] {
         reports.add(Damage { address, ..damage.clone() });
