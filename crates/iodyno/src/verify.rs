@@ -74,6 +74,10 @@ fn of_tree(args: &VerifyArgs, block_bytes: Option<u64>, stop: StopFlag) -> Resul
             format!("--as names one file or device, and {path} is a directory: its files have their own names");
         return Err(Failure::new(PARAMETERS, message));
     }
+    if args.journal.is_some() || args.output.is_some() {
+        let message = format!("{path} is a directory: --journal and -o are for one file or device");
+        return Err(Failure::new(PARAMETERS, message));
+    }
     let request = TreeVerifyRequest { path: args.target.clone(), block_bytes, stop };
     let mut shown = ProgressShown::new();
     let outcome = session::verify_tree(&request, &mut |done, all| shown.tell(done, all));

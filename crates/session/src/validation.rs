@@ -15,7 +15,7 @@ mod words;
 
 pub(crate) use journal::{FoundJournal, end as end_journal, keep as keep_journal};
 pub(crate) use sweep::{further_flags, leave_caches, leave_out_ends, sweep_run};
-pub(crate) use tally::{Coverage, DataTally, Verdict, group_sentence, verdict_row};
+pub(crate) use tally::{Coverage, DataTally, Verdict, group_sentence, path_of, verdict_row};
 
 use crate::SessionError;
 use crate::format::{self, Fill};

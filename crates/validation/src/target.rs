@@ -345,7 +345,7 @@ impl TargetValidation {
             }
         }
         if let Some(times) = self.times.as_ref().filter(|_| outcome == ReadOutcome::Right && checked > 0) {
-            let (first, count) = self.blocks_of(offset, buffer.len() as u64);
+            let (first, count) = extent.blocks_of(self.rules.block_bytes, offset, buffer.len() as u64);
             times.good(first..first.saturating_add(count));
         }
         self.counts.checked_bytes.fetch_add(checked, Ordering::Relaxed);

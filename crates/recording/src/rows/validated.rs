@@ -52,7 +52,7 @@ tables! {
         bytes_found: String, "", Text;
     }
 
-    /// What happened to a damaged block, by all that was found: written behind the last run, because only then both ends of a write that went astray are known. A row per row of `data_error` (same `t_ns`, `target` and `address`), and for the blocks beyond those too, up to 200,000. None when the command was killed.
+    /// What happened to a damaged block, by all that was found: written behind the last run, because only then both ends of a write that went astray are known. A row per row of `data_error` (same `t_ns`, `target`, `file` and `address`), and for the blocks beyond those too, up to 200,000. None when the command was killed.
     DataVerdict = "data_verdict" from "data validation" since 1 rows Once {
         /// When it was found: that of the row in `data_error`.
         t_ns: i64, "ns", Time;
@@ -60,6 +60,8 @@ tables! {
         t_s: f64, "s", Time;
         /// Target.
         target: Label, "", Name;
+        /// Path of the file in a tree of directories; null where the target is no tree.
+        file: Option<String>, "", Name;
         /// Where on the target the block begins.
         address: i64, "bytes", Gauge;
         /// Length of the block.

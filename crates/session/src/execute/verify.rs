@@ -43,7 +43,9 @@ impl Life<'_, '_> {
         for some in damages.chunks(ROWS_AT_ONCE) {
             let row = |damage: &JudgedDamage| {
                 let name = self.plan.place_name(damage.target);
-                data::verdict_row(damage, name, self.spine.seconds(damage.t_ns))
+                let validation = self.validation.as_ref();
+                let file = validation.and_then(|validation| data::path_of(validation, damage.target, damage.file));
+                data::verdict_row(damage, (name, file), self.spine.seconds(damage.t_ns))
             };
             let rows: Vec<DataVerdict> = some.iter().map(row).collect();
             self.spine.rows(&rows)?;

@@ -165,6 +165,8 @@ impl Promised {
             size_bytes: target.size_bytes.min(SIZE_MAX).max(reader.size()),
             block_bytes,
             compress_ratio: 1.0,
+            // A journal does not know of duplicates.
+            copies: None,
             flags: stamp::StampFlags::default(),
             trims_read_zero: is_zero_after_trim(&reader.opened),
             checks_unknown: false,

@@ -123,6 +123,8 @@ fn of_file(
         path: path.to_owned(),
         written_as: written_as.map(Path::to_owned),
         block_bytes: request.block_bytes,
+        journal: None,
+        recording: None,
         stop: request.stop.clone(),
     };
     verify(&request, &mut |done, _| progress(done))

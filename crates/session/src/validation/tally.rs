@@ -235,11 +235,12 @@ pub(crate) struct Verdict {
 }
 
 /// The row of a damaged block that was judged by all that was found.
-pub(crate) fn verdict_row(damage: &JudgedDamage, target: &str, t_s: f64) -> DataVerdict {
+pub(crate) fn verdict_row(damage: &JudgedDamage, (target, file): (&str, Option<String>), t_s: f64) -> DataVerdict {
     DataVerdict {
         t_ns: signed(damage.t_ns),
         t_s,
         target: target.into(),
+        file,
         address: signed(damage.address),
         bytes: signed(damage.bytes),
         class: Label::from(damage.class.name()),
@@ -355,7 +356,7 @@ fn range_text(validation: &Validation, group: &DamageGroup, range: &DamageRange)
 }
 
 /// The path of a file of a tree.
-fn path_of(validation: &Validation, place: usize, file: Option<u32>) -> Option<String> {
+pub(crate) fn path_of(validation: &Validation, place: usize, file: Option<u32>) -> Option<String> {
     Some(validation.tree_at(place)?.path(file?))
 }
 
