@@ -21,7 +21,7 @@ use crate::SessionError;
 use crate::format::{self, Fill};
 use crate::replay;
 use crate::sync::access_of;
-use blocks::block_bytes;
+use blocks::{STATE_BYTES, block_bytes};
 use plan::{Plan, ValidationSettings};
 use quantity::text::format_bytes;
 use std::collections::BTreeMap;
@@ -45,9 +45,7 @@ pub(crate) fn mistakes(plan: &Plan) -> Vec<String> {
 
 /// Major number of loop devices.
 const LOOP: u32 = 7;
-/// Bytes that the state of a block takes, …
-const STATE_BYTES: u64 = 2;
-/// … and its times, where they are kept.
+/// Bytes that the times of a block take, where they are kept.
 const TIMES_BYTES: u64 = 8;
 
 /// The name by which a target is known in stamps is where it is: its path without symbolic links.
