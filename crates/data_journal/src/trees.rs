@@ -299,7 +299,9 @@ impl Trees {
 
     fn next_sequence(&mut self, device: u64, file: u32) -> u64 {
         let inode = self.inode_at(device, file);
-        inode.and_then(|inode| self.inodes.get(&inode)).map_or(0, |inode| inode.next_sequence(usize::from(self.session)))
+        inode
+            .and_then(|inode| self.inodes.get(&inode))
+            .map_or(0, |inode| inode.next_sequence(usize::from(self.session)))
     }
 
     pub(crate) fn record(&mut self, header: &SegmentHeader, record: &Record, states: &[u8]) {
@@ -631,7 +633,8 @@ impl Trees {
     /// What must be found of a file after a crash of this kind.
     pub(crate) fn file(&self, device: u64, file: u32, crash: Crash) -> RecoveredFile {
         let is_power_cut = crash == Crash::PowerCut;
-        let nothing = RecoveredFile { existence: Existence::May, bytes_min: 0, contents: Vec::new(), device: None, is_power_cut };
+        let nothing =
+            RecoveredFile { existence: Existence::May, bytes_min: 0, contents: Vec::new(), device: None, is_power_cut };
         let Some(tree) = self.trees.get(&device) else { return nothing };
         let Some(entry) = tree.slots.get(&file) else { return nothing };
         let possible = entry.possible(is_power_cut);

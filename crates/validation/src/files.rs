@@ -48,7 +48,9 @@ impl FileFinding {
         let must = match self.damage {
             FileDamage::Missing => format!("a file of at least {} bytes, {made}", self.bytes_min),
             FileDamage::Short => format!("at least {} bytes, {made}", self.bytes_min),
-            FileDamage::Back if is_power_cut => "no file: it was removed or renamed, and a sync made that durable".to_string(),
+            FileDamage::Back if is_power_cut => {
+                "no file: it was removed or renamed, and a sync made that durable".to_string()
+            }
             FileDamage::Back => "no file: it was removed or renamed before the program died".to_string(),
         };
         let found = self.found.map_or("no file".to_string(), |bytes| format!("a file of {bytes} bytes"));

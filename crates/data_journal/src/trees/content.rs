@@ -95,7 +95,6 @@ impl Content {
             self.cells.insert(bytes / block_bytes, (Floor::default(), 0));
         }
     }
-
 }
 
 /// A file, whatever its names.

@@ -137,7 +137,11 @@ impl World {
             14..21 => {
                 let Some(file) = self.any(random, true) else { return };
                 self.announce(&[(file, FileIntent::Remove)]);
-                self.both(|fs| if has_effect { fs.remove(file) });
+                self.both(|fs| {
+                    if has_effect {
+                        fs.remove(file)
+                    }
+                });
                 if let Some(is_done) = result {
                     self.journal.file_removed(0, (file, directory_of(file)), is_done);
                 }
@@ -148,7 +152,11 @@ impl World {
                 let Some(file) = self.any(random, true) else { return };
                 let bytes = random.below(FILE_BLOCKS * 2 + 1) * BLOCK / 2;
                 self.announce(&[(file, FileIntent::Resize(bytes))]);
-                self.both(|fs| if has_effect { fs.change(file, Change::Resize(bytes)) });
+                self.both(|fs| {
+                    if has_effect {
+                        fs.change(file, Change::Resize(bytes))
+                    }
+                });
                 if let Some(is_done) = result {
                     self.journal.file_resized((0, file), bytes, is_done);
                 }
@@ -168,7 +176,11 @@ impl World {
         let Some(file) = self.any(random, false) else { return };
         self.announce(&[(file, FileIntent::Make)]);
         let made = (self.session, self.sequence);
-        self.both(|fs| if has_effect { fs.make(file, made) });
+        self.both(|fs| {
+            if has_effect {
+                fs.make(file, made)
+            }
+        });
         self.devices[file as usize] = u64::from(file) + 1;
         if let Some(is_done) = result {
             self.journal.file_made(0, (file, directory_of(file)), made.1, is_done);
@@ -183,7 +195,11 @@ impl World {
         }
         self.announce(&[(from, FileIntent::Remove), (to, FileIntent::Make)]);
         let device = self.devices[from as usize];
-        self.both(|fs| if has_effect { fs.rename(from, to) });
+        self.both(|fs| {
+            if has_effect {
+                fs.rename(from, to)
+            }
+        });
         match result {
             Some(true) => self.devices[to as usize] = device,
             Some(false) => self.devices[to as usize] = u64::from(to) + 1,
@@ -208,7 +224,11 @@ impl World {
         let version = 4 + u16::try_from(self.writes).unwrap();
         let value = Value::Write { session, sequence, version, inode, device: self.devices[file as usize] };
         for block in first..first + count {
-            self.both(|fs| if has_effect { fs.change(file, Change::Write { block, value }) });
+            self.both(|fs| {
+                if has_effect {
+                    fs.change(file, Change::Write { block, value })
+                }
+            });
         }
         let end = (first + count) * BLOCK;
         match result {
@@ -359,12 +379,25 @@ fn case(seed: u64, crash_of: impl Fn(&mut Random) -> Crash, tally: &mut Tally) {
         let (honest, real) = (fs.clone(), fs.clone());
         let (place, sequence, epoch, under_way, durable) = (directory.clone(), 0, 0, Vec::new(), None);
         let device = |file: u32| {
-            let before = before.as_ref().and_then(|(recovered, crash)| Some(recovered.tree(DEVICE)?.file(file, *crash)));
+            let before =
+                before.as_ref().and_then(|(recovered, crash)| Some(recovered.tree(DEVICE)?.file(file, *crash)));
             before.and_then(|file| file.device).unwrap_or(u64::from(file) + 1)
         };
         let devices = (0..FILES).map(device).collect();
-        let mut world =
-            World { shape, devices, place, journal, honest, real, session, sequence, epoch, writes, under_way, durable };
+        let mut world = World {
+            shape,
+            devices,
+            place,
+            journal,
+            honest,
+            real,
+            session,
+            sequence,
+            epoch,
+            writes,
+            under_way,
+            durable,
+        };
         // Where it is judged to the last block, it is known what was there before.
         if session > 0 || kind == 0 {
             for file in 0..FILES {

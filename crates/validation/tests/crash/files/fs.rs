@@ -24,7 +24,13 @@ pub(super) fn parent_of(directory: u32) -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Zero,
-    Write { session: usize, sequence: u64, version: u16, inode: usize, device: u64 },
+    Write {
+        session: usize,
+        sequence: u64,
+        version: u16,
+        inode: usize,
+        device: u64,
+    },
     /// Parts of it were cut off.
     Mixed,
 }
@@ -183,7 +189,9 @@ impl Fs {
                 self.inodes.iter_mut().for_each(inode);
             }
             Scope::Directory(directory) => {
-                (0..FILES).filter(|at| directory_of(*at) == directory).for_each(|at| name(&mut self.files[at as usize]));
+                (0..FILES)
+                    .filter(|at| directory_of(*at) == directory)
+                    .for_each(|at| name(&mut self.files[at as usize]));
                 let inner = (0..DIRECTORIES).filter(|at| parent_of(*at) == directory);
                 inner.for_each(|at| name(&mut self.directories[at as usize]));
             }

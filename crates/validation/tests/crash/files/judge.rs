@@ -75,7 +75,8 @@ pub(super) fn expected(honest: &Fs, found: &Fs) -> (Alarms, Alarms) {
         let possible = honest.files[file as usize].possible();
         let inodes: Vec<usize> = possible.iter().flatten().copied().collect();
         let Some(inode) = found.inode(file) else {
-            let is_sure = inodes.iter().all(|inode| honest.inodes[*inode].is_synced) && is_in_sure_directory(honest, file);
+            let is_sure =
+                inodes.iter().all(|inode| honest.inodes[*inode].is_synced) && is_in_sure_directory(honest, file);
             if !possible.contains(&None) && is_sure {
                 must.insert((file, Alarm::Missing));
             }
