@@ -245,6 +245,11 @@ fn first_failure(run: &Run, result: &RunResult) -> String {
     first.map_or(String::new(), |first| format!("; the first: {first}"))
 }
 
+/// Was no operation done in a run in trees that was to do some?
+fn did_nothing(run: &Run, result: &RunResult) -> bool {
+    run.is_of_trees() && !run.format && result.cause == Cause::Done && result.all.ops + result.all.errors == 0
+}
+
 /// Did a run in trees end before its time by itself, without a limit that was asked for?
 fn ends_with_its_work(run: &Run, result: &RunResult) -> bool {
     let stop = &run.stop;
@@ -692,11 +697,7 @@ impl Life<'_, '_> {
             let sentence = format!("{title}: {}", waiting(result.waiting, result.ends_in_a_pause));
             say(EventSeverity::Warning, EventKind::Backlog, sentence)?;
         }
-        if run.is_of_trees()
-            && !(run.format || self.is_sweeping)
-            && result.cause == Cause::Done
-            && result.all.ops + result.all.errors == 0
-        {
+        if did_nothing(run, result) && !self.is_sweeping {
             say(EventSeverity::Error, EventKind::Trouble, format!("{title}: no operation was done"))?;
             self.ending = self.ending.max(CommandEnding::TargetFailed);
         } else if let Some(elapsed_ns) = run.elapsed_ns.filter(|_| ends_with_its_work(run, result)) {

@@ -19,7 +19,7 @@ pub(crate) use tally::{Coverage, DataTally, Verdict};
 use crate::SessionError;
 use crate::format::{self, Fill};
 use crate::sync::access_of;
-use blocks::block_bytes;
+use blocks::{STATE_BYTES, block_bytes};
 use plan::{Plan, ValidationSettings};
 use quantity::text::format_bytes;
 use std::collections::BTreeMap;
@@ -43,8 +43,6 @@ pub(crate) fn mistakes(plan: &Plan) -> Vec<String> {
 
 /// Major number of loop devices.
 const LOOP: u32 = 7;
-/// Bytes that the state of a block takes.
-const STATE_BYTES: u64 = 2;
 
 /// The name by which a target is known in stamps is where it is: its path without symbolic links.
 fn known_name(path: &std::path::Path) -> String {

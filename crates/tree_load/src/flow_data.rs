@@ -1,10 +1,10 @@
 //! What a flow does with the data of its file.
 
+use super::direct::through;
 use super::flow_file::FlowFile;
 use super::flow_kinds::is_at_next_place;
 use super::thread::{Failure, TreeThread};
 use super::tickets::{below, chance};
-use super::transfers::through;
 use mapping::Mapping;
 use plan::FlowStep;
 use plan::generate::OperationKind;

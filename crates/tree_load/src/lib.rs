@@ -13,8 +13,10 @@
 
 mod arrivals;
 mod below;
+mod checked;
 mod checks;
 mod clean;
+mod direct;
 mod entries;
 mod error;
 mod find;

@@ -4,12 +4,13 @@
 //! statistics, and the same steps by plain calls. Only what it would wait for, a transfer, a due time, a file that may become
 //! free, is a state here, in which the others go on.
 
+use super::direct::through;
 use super::find::Find;
 use super::lane::TreeLanes;
 use super::queue::{Transfer, TransferQueue, is_for_a_call, let_wait};
 use super::thread::{FAILURES_IN_A_ROW, Failure, NAP_NS, PAUSE, Performed, ThreadPlace, TreeThread};
 use super::tickets::Ticket;
-use super::transfers::{OpenFile, through, whole};
+use super::transfers::{OpenFile, whole};
 use crate::run::Begun;
 use plan::generate::{ContentGenerator, OperationKind};
 use std::io;

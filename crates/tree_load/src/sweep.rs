@@ -3,9 +3,10 @@
 
 use super::below::open_entry;
 use super::checks::TreeChecks;
+use super::direct::through;
 use super::thread::{Failure, Performed, TreeThread};
 use super::tickets::Ticket;
-use super::transfers::{flags_of, through, whole};
+use super::transfers::{flags_of, whole};
 use plan::generate::OperationKind;
 use rustix::fs::{Advice, AtFlags, Mode, OFlags, fadvise};
 use rustix::io::Errno;

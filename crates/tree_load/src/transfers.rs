@@ -1,6 +1,7 @@
 //! Reads and writes in files that are opened before and closed after them.
 
 use super::below::open_entry;
+use super::direct::through;
 use super::find::Found;
 use super::thread::{Failure, Performed, TreeThread};
 use super::tickets::{Ticket, below, chance, unit};
@@ -11,7 +12,7 @@ use rustix::io::Errno;
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use tree::{FileState, Tree};
 
 /// A file that is open.
@@ -435,28 +436,6 @@ pub(crate) fn is_alone(at: (BorrowedFd<'_>, &CStr), opened: &Stat, most: u32) ->
         return Err(Errno::AGAIN);
     }
     if now.stx_nlink > most { Err(Errno::MLINK) } else { Ok(()) }
-}
-
-/// Past the page cache, a transfer must be a multiple of the device's block. One that is not, as the last one of many files, goes
-/// through it.
-pub(crate) fn through<T>(
-    fd: BorrowedFd<'_>,
-    is_buffered: &AtomicBool,
-    mut call: impl FnMut(BorrowedFd<'_>) -> Result<T, Errno>,
-) -> Result<T, Errno> {
-    let first = call(fd);
-    if !matches!(first, Err(Errno::INVAL)) {
-        return first;
-    }
-    let flags = rustix::fs::fcntl_getfl(fd)?;
-    if !flags.contains(OFlags::DIRECT) {
-        return first;
-    }
-    is_buffered.store(true, Ordering::Relaxed);
-    rustix::fs::fcntl_setfl(fd, flags - OFlags::DIRECT)?;
-    let second = call(fd);
-    rustix::fs::fcntl_setfl(fd, flags)?;
-    second
 }
 
 /// A transfer that moved fewer bytes than it should has failed.

@@ -8,7 +8,7 @@ use validation::{BlockState, TargetValidation, Validation};
 /// Its title.
 pub(super) const TITLE: &str = "verify";
 /// The largest transfer, and how many are under way on a target.
-pub(super) const TRANSFER_MAX: u64 = 1 << 20;
+const TRANSFER_MAX: u64 = 1 << 20;
 const DEPTH: u32 = 32;
 
 /// How a target is opened to be read past the page cache.
@@ -23,7 +23,7 @@ fn transfer_bytes(block_bytes: u64, size_bytes: u64) -> u64 {
 pub(crate) fn sweep_run(plan: &Plan, validation: &Validation, targets: &[Option<OpenTarget>]) -> Option<Run> {
     let written = validation.targets.iter().flatten().filter(|target| target.states().written() > 0);
     let written: Vec<&TargetValidation> = written.map(|target| &**target).collect();
-    let of_trees = trees::sweeps(plan, validation);
+    let of_trees = trees::sweeps(plan, validation, (TITLE, TRANSFER_MAX));
     let share = 1.0 / (written.len() + of_trees.len()).max(1) as f64;
     let mut workloads: Vec<Workload> = written
         .iter()

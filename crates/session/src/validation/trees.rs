@@ -1,7 +1,6 @@
 //! Trees of directories and files whose data is proved.
 
-use super::blocks::{BLOCK_MAX, SECTOR, common};
-use super::{STATE_BYTES, sweep};
+use super::blocks::{BLOCK_MAX, SECTOR, STATE_BYTES, common};
 use crate::trees::{is_same_tree, resolved_anchor};
 use plan::generate::OperationKind;
 use plan::{
@@ -190,8 +189,8 @@ pub(super) fn of_plan(
     Ok(found)
 }
 
-/// The workloads that read all that must be there of the trees.
-pub(super) fn sweeps(plan: &Plan, validation: &Validation) -> Vec<Workload> {
+/// The workloads with this title that read all that must be there of the trees, at most so many bytes at a time.
+pub(super) fn sweeps(plan: &Plan, validation: &Validation, (title, transfer_max): (&str, u64)) -> Vec<Workload> {
     let mut found = Vec::new();
     for (at, tree) in validation.trees.iter().enumerate() {
         let Some(tree) = tree.as_ref().filter(|tree| tree.known_files() > 0) else { continue };
@@ -206,13 +205,13 @@ pub(super) fn sweeps(plan: &Plan, validation: &Validation) -> Vec<Workload> {
             select: FileSelect::Once,
             access: FileOrder::Sequential,
             stop_after: None,
-            transfer: TransferSize::Fixed((sweep::TRANSFER_MAX / unit).max(1) * unit),
+            transfer: TransferSize::Fixed((transfer_max / unit).max(1) * unit),
             open: OpenFlags { direct: true, sync: false, dsync: false, fsync_at_end: false, extra: 0 },
             destination: None,
             sync_every: None,
             entries: None,
         };
-        found.push(Workload::of_tree(sweep::TITLE.to_string(), load, TextSpan::default()));
+        found.push(Workload::of_tree(title.to_string(), load, TextSpan::default()));
     }
     found
 }
