@@ -47,6 +47,8 @@ pub(crate) struct TreeReplay {
     directories: BTreeMap<u32, Entry>,
     /// Everything was synced since the first session began: directories that were there before are durable.
     is_whole_synced: bool,
+    /// A sync of names failed: directories of which nothing is known may be among what it lost.
+    has_lost_names: bool,
     under_way: Vec<Sync>,
     /// Number of the next write when the checkpoint that is being read began.
     dump_sequence: u64,
@@ -77,6 +79,7 @@ impl TreeReplay {
             slots: BTreeMap::new(),
             directories: BTreeMap::new(),
             is_whole_synced: false,
+            has_lost_names: false,
             under_way: Vec::new(),
             dump_sequence: 0,
             acknowledged: None,
@@ -105,7 +108,7 @@ impl TreeReplay {
 
     /// Are all directories above a file there for certain?
     fn is_directory_sure(&self, file: u32, is_power_cut: bool) -> bool {
-        let is_older = !is_power_cut || self.is_whole_synced;
+        let is_older = !is_power_cut || (self.is_whole_synced && !self.has_lost_names);
         self.above(file).iter().all(|directory| match self.directories.get(directory) {
             None => is_older,
             Some(entry) => entry.possible(is_power_cut).iter().all(|one| match one {
@@ -532,6 +535,7 @@ impl Trees {
             let epoch = u32::try_from(record.sequence).unwrap_or(u32::MAX);
             tree.acknowledged = tree.acknowledged.max(Some(epoch));
         }
+        tree.has_lost_names |= !record.is_ok && !matches!(sync.scope, Scope::File { .. });
         let block_bytes = tree.target.block_bytes.max(1);
         let inodes = &mut self.inodes;
         let mut contents = |inode: u64| {
