@@ -3,11 +3,11 @@
 mod files;
 
 use crate::error::JournalError;
+use crate::file_source::FileSource;
 use crate::header::{Crash, JournalTarget, SegmentHeader, SessionHeader};
 use crate::reader::{segment_name, segments};
 use crate::record::{Kind, RECORD_BYTES, Record, crc};
 use crate::recovered::Recovered;
-pub use files::{FileIntent, FileSource, FileThere};
 use output::{FileAccess, Folder, OutputError, ReplacePolicy};
 use quantity::clock;
 use rustix::fs::{FlockOperation, flock};
