@@ -529,7 +529,7 @@ impl Shared {
     }
 
     /// Removes what a checkpoint has made superfluous.
-    fn remove_old<'a>(&'a self, mut inner: MutexGuard<'a, Inner>) -> MutexGuard<'a, Inner> {
+    fn remove_old<'a>(&'a self, inner: MutexGuard<'a, Inner>) -> MutexGuard<'a, Inner> {
         let is_due = |checkpoint: &Checkpoint, synced| checkpoint.durable_at.is_some_and(|at| at <= synced);
         let synced = inner.synced;
         let due = inner.checkpoint.as_ref().filter(|checkpoint| is_due(checkpoint, synced));
