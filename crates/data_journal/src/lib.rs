@@ -9,6 +9,7 @@
 //! there ([`Floor`]). What docs/journal.md promises, and what it cannot, is decided here.
 
 mod error;
+mod file_source;
 mod floor;
 mod header;
 mod place;
@@ -20,10 +21,12 @@ mod trees;
 mod writer;
 
 pub use error::JournalError;
+pub use file_source::{FileIntent, FileSource, FileThere};
 pub use floor::Floor;
 pub use header::{Crash, JournalTarget, JournalTree, NameRule, SessionHeader, boot_id};
 pub use place::common_device;
 pub use reader::JournalDamage;
 pub use recovered::{Recovered, RecoveredTarget, RecoveredTree, recover};
-pub use trees::{ANCHOR, Existence, RecoveredFile};
-pub use writer::{FileIntent, FileSource, FileThere, Journal, JournalCounts, JournalOptions, StateSource};
+pub use trees::ANCHOR;
+pub use trees::answers::{Existence, RecoveredFile};
+pub use writer::{Journal, JournalCounts, JournalOptions, StateSource};

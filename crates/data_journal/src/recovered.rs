@@ -6,7 +6,8 @@ use crate::header::{Crash, JournalTarget, SessionHeader, boot_id};
 use crate::reader::{DAMAGED, JournalDamage, Segment, SegmentEnd, headless, is_held, segments};
 use crate::record::{Kind, Record};
 use crate::replay::{Coverage, Replay, TargetReplay};
-use crate::trees::{RecoveredFile, Trees};
+use crate::trees::Trees;
+use crate::trees::answers::RecoveredFile;
 use output::Folder;
 use std::path::{Path, PathBuf};
 

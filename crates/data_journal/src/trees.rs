@@ -4,13 +4,14 @@
 //! an [`Inode`] what a file holds, whatever its names. Each has what a sync has left, what was done since, and what is there while the
 //! machine runs.
 
+pub(crate) mod answers;
 mod content;
 mod entry;
 
 use crate::floor::Floor;
 use crate::header::{Crash, JournalTarget, NameRule, SegmentHeader, SessionHeader};
 use crate::record::{Kind, Record};
-use content::{Change, Content, Inode, Place};
+use content::{Change, Inode, Place};
 use entry::{Entry, Occupant};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -47,6 +48,8 @@ pub(crate) struct TreeReplay {
     directories: BTreeMap<u32, Entry>,
     /// Everything was synced since the first session began: directories that were there before are durable.
     is_whole_synced: bool,
+    /// A sync of names failed: directories of which nothing is known may be among what it lost.
+    has_lost_names: bool,
     under_way: Vec<Sync>,
     /// Number of the next write when the checkpoint that is being read began.
     dump_sequence: u64,
@@ -77,6 +80,7 @@ impl TreeReplay {
             slots: BTreeMap::new(),
             directories: BTreeMap::new(),
             is_whole_synced: false,
+            has_lost_names: false,
             under_way: Vec::new(),
             dump_sequence: 0,
             acknowledged: None,
@@ -105,7 +109,7 @@ impl TreeReplay {
 
     /// Are all directories above a file there for certain?
     fn is_directory_sure(&self, file: u32, is_power_cut: bool) -> bool {
-        let is_older = !is_power_cut || self.is_whole_synced;
+        let is_older = !is_power_cut || (self.is_whole_synced && !self.has_lost_names);
         self.above(file).iter().all(|directory| match self.directories.get(directory) {
             None => is_older,
             Some(entry) => entry.possible(is_power_cut).iter().all(|one| match one {
@@ -532,6 +536,7 @@ impl Trees {
             let epoch = u32::try_from(record.sequence).unwrap_or(u32::MAX);
             tree.acknowledged = tree.acknowledged.max(Some(epoch));
         }
+        tree.has_lost_names |= !record.is_ok && !matches!(sync.scope, Scope::File { .. });
         let block_bytes = tree.target.block_bytes.max(1);
         let inodes = &mut self.inodes;
         let mut contents = |inode: u64| {
@@ -573,106 +578,6 @@ impl Trees {
                 }
             }
         }
-    }
-}
-
-/// What must be found of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existence {
-    /// It must be there.
-    Must,
-    /// It must not be there.
-    MustNot,
-    /// Nothing is promised.
-    May,
-}
-
-/// A file after a crash.
-#[derive(Clone, Debug)]
-pub struct RecoveredFile {
-    /// Is it there?
-    pub existence: Existence,
-    /// Where it is there, it has at least so many bytes.
-    pub bytes_min: u64,
-    /// What it may be; nothing where one of these is not known.
-    contents: Vec<(Content, bool)>,
-    /// The device in its stamps; `None`: that of its own name. A session that goes on with it writes with this one.
-    pub device: Option<u64>,
-    is_power_cut: bool,
-}
-
-impl RecoveredFile {
-    /// The oldest operation whose effect may be found in a block of it, with the version of that write; `None`: nothing is promised.
-    #[must_use]
-    pub fn floor(&self, block: u64) -> Option<(Floor, u16)> {
-        let mut merged: Option<(Floor, u16)> = None;
-        for (content, is_last) in &self.contents {
-            let (mut floor, version) = content.get(block)?;
-            if self.is_power_cut {
-                floor.set_flushed();
-                if !is_last {
-                    // What was done behind it may be there.
-                    floor.is_followed();
-                }
-            }
-            merged = Some(match merged {
-                None => (floor, version),
-                Some(other) => Floor::either(other, (floor, version))?,
-            });
-        }
-        merged
-    }
-}
-
-impl Trees {
-    /// The files of a tree of which something was written down.
-    pub(crate) fn files(&self, device: u64) -> impl Iterator<Item = u32> {
-        self.trees.get(&device).into_iter().flat_map(|tree| tree.slots.keys().copied())
-    }
-
-    /// What must be found of a file after a crash of this kind.
-    pub(crate) fn file(&self, device: u64, file: u32, crash: Crash) -> RecoveredFile {
-        let is_power_cut = crash == Crash::PowerCut;
-        let nothing =
-            RecoveredFile { existence: Existence::May, bytes_min: 0, contents: Vec::new(), device: None, is_power_cut };
-        let Some(tree) = self.trees.get(&device) else { return nothing };
-        let Some(entry) = tree.slots.get(&file) else { return nothing };
-        let possible = entry.possible(is_power_cut);
-        let block_bytes = tree.target.block_bytes.max(1);
-        let (mut contents, mut is_known, mut is_synced) = (Vec::new(), true, true);
-        for one in &possible {
-            match one {
-                Occupant::Absent => {}
-                Occupant::Unknown => is_known = false,
-                Occupant::Is(inode) => match self.inodes.get(inode) {
-                    None => is_known = false,
-                    Some(inode) => {
-                        is_synced &= inode.is_synced;
-                        contents.push(match is_power_cut {
-                            true => inode.after_power_cut(block_bytes),
-                            false => (inode.now.clone(), true),
-                        });
-                    }
-                },
-            }
-        }
-        let is_sure = tree.is_directory_sure(file, is_power_cut) && (is_synced || !is_power_cut);
-        let is_there = is_known && is_sure && !possible.contains(&Occupant::Absent);
-        let existence = match possible.as_slice() {
-            [Occupant::Absent] => Existence::MustNot,
-            _ if is_there => Existence::Must,
-            _ => Existence::May,
-        };
-        if !is_known {
-            contents.clear();
-        }
-        let device = self.device(&possible);
-        let bytes_min = contents.iter().map(|(content, _)| content.bytes_min).min().unwrap_or(0);
-        if device.is_none() {
-            // Files with different stamps: whose they are is not known.
-            contents.clear();
-        }
-        RecoveredFile { existence, bytes_min, contents, device: device.flatten(), is_power_cut }
     }
 }
 

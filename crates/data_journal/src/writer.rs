@@ -3,11 +3,11 @@
 mod files;
 
 use crate::error::JournalError;
+use crate::file_source::FileSource;
 use crate::header::{Crash, JournalTarget, SegmentHeader, SessionHeader};
 use crate::reader::{segment_name, segments};
 use crate::record::{Kind, RECORD_BYTES, Record, crc};
 use crate::recovered::Recovered;
-pub use files::{FileIntent, FileSource, FileThere};
 use output::{FileAccess, Folder, OutputError, ReplacePolicy};
 use quantity::clock;
 use rustix::fs::{FlockOperation, flock};
@@ -535,7 +535,7 @@ impl Shared {
     }
 
     /// Removes what a checkpoint has made superfluous.
-    fn remove_old<'a>(&'a self, mut inner: MutexGuard<'a, Inner>) -> MutexGuard<'a, Inner> {
+    fn remove_old<'a>(&'a self, inner: MutexGuard<'a, Inner>) -> MutexGuard<'a, Inner> {
         let is_due = |checkpoint: &Checkpoint, synced| checkpoint.durable_at.is_some_and(|at| at <= synced);
         let synced = inner.synced;
         let due = inner.checkpoint.as_ref().filter(|checkpoint| is_due(checkpoint, synced));

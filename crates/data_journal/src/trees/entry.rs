@@ -72,7 +72,6 @@ impl Entry {
     }
 
     fn push(&mut self, place: Place, set: Vec<Occupant>, is_certain: bool) {
-        self.announced.clear();
         self.pending.push(Became { place, set: set.clone(), is_certain });
         self.now = set;
     }
@@ -80,6 +79,7 @@ impl Entry {
     /// An operation came back: the name stands for one of these now.
     pub(crate) fn become_one_of(&mut self, place: Place, set: Vec<Occupant>) {
         self.has_lost = false;
+        self.announced.clear();
         self.push(place, set, true);
     }
 
@@ -98,6 +98,7 @@ impl Entry {
     pub(crate) fn may_be(&mut self, place: Place, what: Occupant) {
         let mut set = self.now.clone();
         add(&mut set, &[what]);
+        self.announced.clear();
         self.push(place, set, false);
     }
 
@@ -177,6 +178,7 @@ impl Entry {
             self.announced.clear();
             (self.durable, self.now) = (set.clone(), set);
         } else if !self.announced.is_empty() {
+            self.announced.clear();
             self.push(place, set, false);
         }
     }
