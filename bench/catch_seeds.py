@@ -141,7 +141,7 @@ class Model:
         self.block, self.size = wanted.block, wanted.size
         self.known, self.trimmed, self.causes, self.found = set(), set(), {}, []
         # Blocks that were trimmed before they were written last; that were wrong then; reads that are to be done again.
-        self.over_trim, self.over_wrong, self.written, self.rewritten, self.pending = set(), set(), set(), set(), set()
+        self.over_trim, self.over_wrong, self.written, self.rewritten, self.pending = set(), set(), set(), set(), {}
         self.checked = 0
         waiting = collections.defaultdict(collections.deque)
         for fault in faults:
@@ -187,7 +187,11 @@ class Model:
     def read(self, offset, length, fault, entries, at, note):
         # A block that is not right is read again with the whole operation, of which the other blocks were right.
         is_again = (offset, length) in self.pending
-        self.pending.discard((offset, length))
+        for block, causes in self.pending.pop((offset, length), []):
+            # What came between the two is what lasts.
+            if block in self.causes:
+                self.known.discard(block)
+                causes += [cause for cause in self.causes[block] if cause not in causes]
         for block in self.of(offset, length):
             if fault == "bitrot":
                 self.causes[block] = [*self.causes.get(block, []), ("bitrot", True)]
@@ -202,8 +206,9 @@ class Model:
                 self.checked += 1
                 if causes:
                     again = self.again(block, entries, at)
-                    self.found.append((block, causes + again, block in self.over_trim))
-                    self.pending.add((offset, length))
+                    causes = causes + again
+                    self.found.append((block, causes, block in self.over_trim or block in self.trimmed))
+                    self.pending.setdefault((offset, length), []).append((block, causes))
                     # Nothing is known of a block that is still not right when it is read again, until it is written.
                     if again or block in self.causes:
                         self.known.discard(block)
@@ -241,8 +246,8 @@ def judge(wanted, model, rows, reads, truth):
         for (causes, over_trim), row in zip(must[at], are[at]):
             if len(causes) == 1:
                 one += 1
-                # What was there before may have been a trimmed block.
-                if row["class"] in NAMES.get(causes[0], ()) or over_trim and row["class"] in ("zeroes", "torn_write"):
+                # What was there before may have been a trimmed block, and what is read of one be what was there before.
+                if row["class"] in NAMES.get(causes[0], ()) or over_trim and row["class"] in ("zeroes", "torn_write", "trimmed_data"):
                     named += 1
                 else:
                     wrong.append(f"named: block {at}: {causes} is {row['class']}: {row['found']}")

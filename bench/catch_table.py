@@ -56,7 +56,7 @@ class Disk:
 
     def close(self):
         subprocess.run(["losetup", "-d", self.loop], check=False)
-        subprocess.run(["umount", "-f", self.place], check=False)
+        subprocess.run(["umount", "-f", self.place], check=False, stderr=subprocess.DEVNULL)
         self.process.terminate()
         self.process.wait()
         os.rmdir(self.place)
