@@ -157,7 +157,7 @@ class Model:
                     self.known.add(block)
                     before = self.causes.pop(block, [])
                     if fault == "trim-kept" and (before or block not in self.trimmed):
-                        self.causes[block] = [("trim-kept", True)]
+                        self.causes[block] = [*before, ("trim-kept", True)]
                     self.trimmed.add(block)
             elif op == "read":
                 self.read(offset, length, fault, entries, at, note)

@@ -260,6 +260,13 @@ impl TargetValidation {
     #[inline]
     #[must_use]
     pub fn check(&self, offset: u64, buffer: &[u8]) -> ReadOutcome {
+        self.check_as(offset, buffer, true)
+    }
+
+    /// The same of a reader who may expect nothing of blocks of which nothing is known (`expects_unknown`), whatever the rules say.
+    #[inline]
+    #[must_use]
+    pub fn check_as(&self, offset: u64, buffer: &[u8], expects_unknown: bool) -> ReadOutcome {
         let (mut checked, mut unknown, mut outcome) = (0, 0, ReadOutcome::Right);
         for (address, block) in self.each(offset, buffer) {
             if let Some(floors) = &self.floors {
@@ -276,7 +283,7 @@ impl TargetValidation {
                 }
                 floors.note_unknown(block, address, &self.rules);
             }
-            match self.expected(address) {
+            match self.expected(address, expects_unknown) {
                 None => unknown += block.len() as u64,
                 Some(expected) => {
                     checked += block.len() as u64;
@@ -295,12 +302,24 @@ impl TargetValidation {
     /// there are. A block that was right when it was read again stays known.
     #[cold]
     pub fn report(&self, offset: u64, first: &[u8], again: Option<&[u8]>, found_by: FoundBy) -> u64 {
+        self.report_as(offset, (first, again), found_by, true)
+    }
+
+    /// The same of a reader as in [`Self::check_as`].
+    #[cold]
+    pub fn report_as(
+        &self,
+        offset: u64,
+        (first, again): (&[u8], Option<&[u8]>),
+        found_by: FoundBy,
+        expects_unknown: bool,
+    ) -> u64 {
         let mut damaged = 0;
         for (address, block) in self.each(offset, first) {
             let at = address / self.rules.block_bytes;
             let floor = self.floors.as_ref().zip(self.floor(at));
             let version = floor.map(|(_, floor)| Floors::version(floor, self.states.get(at)));
-            let Some(version) = version.or_else(|| self.expected(address)) else { continue };
+            let Some(version) = version.or_else(|| self.expected(address, expects_unknown)) else { continue };
             let expected = self.of(address, version);
             let is_right = |block: &[u8]| match floor {
                 Some((floors, floor)) => floors.is_right(block, address, floor, self.states.get(at), &self.rules),
@@ -343,13 +362,13 @@ impl TargetValidation {
 
     /// What a block must be; `None`: that is not known.
     #[inline]
-    fn expected(&self, address: u64) -> Option<Version> {
+    fn expected(&self, address: u64, expects_unknown: bool) -> Option<Version> {
         match self.states.get(address / self.rules.block_bytes) {
             BlockState::Known(version) => Some(Version::Is(version)),
             BlockState::AtLeast(version) => Some(Version::AtLeast(version)),
             BlockState::Trimmed => self.rules.trims_read_zero.then_some(Version::Zeroes),
             BlockState::Damaged => None,
-            BlockState::Unknown => self.rules.checks_unknown.then_some(Version::Any),
+            BlockState::Unknown => (self.rules.checks_unknown && expects_unknown).then_some(Version::Any),
         }
     }
 

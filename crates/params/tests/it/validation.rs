@@ -294,10 +294,14 @@ fn settings_of_several_jobs_of_fio_are_those_of_the_plan() {
     // Written without being read, and read by another job.
     let (settings, warnings) = read("[w]\nrw=write\nverify=md5\ndo_verify=0\n[r]\nstonewall\nrw=read\nverify=md5\n");
     assert_eq!((settings.sweeps, settings.checks_unknown, warnings), (false, true, 0));
-    // A job that reads blocks without a stamp raises no alarm.
+    // Each job expects for itself: one that reads blocks without a stamp raises no alarm.
     for other in ["rw=read", "rw=randrw\nverify=md5", "rw=randrw"] {
-        let (settings, warnings) = read(&format!("[r]\nrw=read\nverify=md5\n[other]\n{other}\n"));
-        assert_eq!((settings.checks_unknown, warnings), (false, 1), "{other}");
+        let text = format!("[global]\nfilename=/tmp/x\nsize=1m\n[r]\nrw=read\nverify=md5\n[other]\n{other}\n");
+        let plan = plan_of(fio(&text));
+        assert!(plan.settings.validation.unwrap().checks_unknown, "{other}");
+        let expects = |at: usize| plan.runs[0].workloads[at].job.as_ref().unwrap().checks_unknown;
+        assert_eq!((expects(0), expects(1)), (true, false), "{other}");
+        assert_eq!(read(text.trim_start_matches("[global]\nfilename=/tmp/x\nsize=1m\n")).1, 0, "{other}: no warning");
     }
     // Where nothing is done, nothing is checked.
     let plan = plan_of(fio("[n]\nioengine=null\nsize=1m\nrw=randwrite\nverify=crc32c\nverify_backlog=1m\n"));
