@@ -200,7 +200,10 @@ class Model:
             if fault == "misdirect-read" or fault == "stale-read" and block in self.rewritten:
                 causes.append((fault, True))
                 there = (int(note[4]) + block * self.block - offset) // self.block if fault == "misdirect-read" else None
-                if block in self.over_wrong if there is None else there in self.causes or there in self.trimmed:
+                if block in self.trimmed and there in self.trimmed and there not in self.causes:
+                    # Zeroes, as there should be.
+                    causes = []
+                elif block in self.over_wrong if there is None else there in self.causes or there in self.trimmed:
                     causes.append(("what was wrong there", True))
             if block in self.known and not is_again:
                 self.checked += 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What proving data costs: operations of 4 KiB per second of processor time, beside the same load without a proof.
 
-    bench/validation.py IODYNO [--where DIR] [--journal DIR] [--size-mib N] [--seconds S] [--rounds N] [--tools iodyno,fio,Vdbench]
+    bench/validation.py IODYNO [--where DIR] [--journal DIR] [--size-mib N] [--seconds S] [--rounds N] [--tools iodyno,fio,Vdbench] [--loads writes,reads]
 
 The target is a file in memory (--where, /dev/shm), so that the processor is the limit; all take turns. Of each tool its own load
 without a proof is 100 %: iodyno beside `--verify=reads` and `--journal`, fio beside `--verify=crc32c`, and, where VDBENCH names its
@@ -91,6 +91,7 @@ def main():
     parser.add_argument("--size-mib", type=int, default=256)
     parser.add_argument("--seconds", type=int, default=9)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--loads", default="writes,reads")
     parser.add_argument("--tools", default="iodyno,fio,Vdbench")
     options = parser.parse_args()
     tools = [("iodyno", by_iodyno, ["proof", "journal"]), ("fio", by_fio, ["proof"])]
@@ -99,6 +100,8 @@ def main():
     tools = [tool for tool in tools if tool[0] in options.tools.split(",")]
     print("| load | tool | plain, op per CPU second | with a proof | with a journal, too |\n|---|---|---|---|---|", flush=True)
     for load, read_percent in [("writes", 0), ("reads", 100)]:
+        if load not in options.loads.split(","):
+            continue
         for name, run, proofs in tools:
             # A job of fio's that only reads verifies what it reads once, and ends: there is no rate of it.
             found = {proof: [] for proof in ["plain", *proofs] if not (name == "fio" and read_percent == 100 and proof == "proof")}

@@ -401,6 +401,7 @@ fn settings_of_fio_come_back() {
         "[a]\nrw=randtrim\nverify=md5\ntrim_verify_zero=1\n[b]\nrw=write\n",
         "[a]\nrw=write\nverify=md5\nverify_only\n",
         "[a]\nrw=read\nverify=md5\n[b]\nrw=randrw\nverify=md5\n",
+        "[a]\nrw=read\nverify=md5\n[b]\nrw=read\n",
     ] {
         let text = format!("[global]\nfilename=/tmp/x\nsize=1m\n{jobs}");
         let plan = plan_of(fio(&text));
@@ -428,8 +429,8 @@ fn what_the_other_language_cannot_say_is_listed() {
     let again = plan_of(vdbench(&printed.text)).settings.validation.unwrap();
     assert_eq!((again.reads_before_write, again.reads_after_write), (false, true), "{}", printed.text);
 
-    // Nothing is said of the job that would hold the option.
-    let only =
-        plan_of(fio("[a]\nfilename=/tmp/x\nsize=1m\nrw=read\nverify=md5\n[b]\nfilename=/tmp/x\nsize=1m\nrw=read\n"));
+    // No job would hold the option.
+    let reads = "sd=sd1,lun=/tmp/x,size=1m\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100\nrd=rd1,wd=wd1,iorate=max,elapsed=5,interval=1\n";
+    let only = plan_of(vdbench(&format!("validate=yes\n{reads}")));
     assert!(print_fio(&only).unsaid.iter().any(|one| one.contains("data validation (verify)")));
 }
