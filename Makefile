@@ -9,7 +9,7 @@ OUT := $(or $(CARGO_TARGET_DIR),target)
 BIN := $(OUT)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo demo-amber-road demo-self-heal build query test test-released test-build check fmt bench bench-trace bench-replay bench-record bench-top bench-honest bench-compare bench-files bench-stamping bench-validation bench-catch exam exam-quick soak fuzz web docs deps-build deps-test clean
+.PHONY: demo demo-amber-road demo-self-heal build query test test-released test-build check fmt bench bench-trace bench-replay bench-record bench-top bench-honest bench-compare bench-files bench-stamping bench-validation bench-catch soak-catch exam exam-quick soak fuzz web docs deps-build deps-test clean
 
 # Installs the packages of $(1) that are not there yet; silent when all are. What was removed and not purged is known to dpkg, and not there.
 define apt
@@ -117,6 +117,11 @@ bench-validation: build deps-test
 bench-catch: build deps-test
 	cargo build --release --locked -p faultfs
 	bench/catch_table.py "$(BIN)" "$(OUT)/release/faultfs" $(FLAGS)
+
+# A thousand disks that go wrong, each its own way: all that shows is reported, block by block, and nothing else (as root; half an hour).
+soak-catch: build deps-test
+	cargo build --release --locked -p faultfs
+	bench/catch_seeds.py "$(BIN)" "$(OUT)/release/faultfs" $(FLAGS)
 
 # How often `compare` calls equal loads different, and finds a change of 5 %: the tables of docs/compare.md. Simulated (ten minutes;
 # FLAGS=--quick: two), then real pairs on a quiet machine, as root (six minutes; FLAGS='--real N': N of each kind, '--real-only': these only).

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What proving data costs: operations of 4 KiB per second of processor time, beside the same load without a proof.
 
-    bench/validation.py IODYNO [--where DIR] [--journal DIR] [--size-mib N] [--seconds S] [--rounds N]
+    bench/validation.py IODYNO [--where DIR] [--journal DIR] [--size-mib N] [--seconds S] [--rounds N] [--tools iodyno,fio,Vdbench] [--loads writes,reads]
 
 The target is a file in memory (--where, /dev/shm), so that the processor is the limit; all take turns. Of each tool its own load
 without a proof is 100 %: iodyno beside `--verify=reads` and `--journal`, fio beside `--verify=crc32c`, and, where VDBENCH names its
@@ -20,10 +20,10 @@ import sys
 import tempfile
 
 
-def cpu_of(command):
+def cpu_of(command, folder=None):
     """Output and processor seconds of a command and all its children."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ended = subprocess.run(command, capture_output=True, text=True)
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if ended.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}: {ended.returncode}\n{ended.stdout[-1000:]}{ended.stderr[-2000:]}")
@@ -60,12 +60,19 @@ def by_fio(options, proof, read_percent, seconds):
 
 
 def by_vdbench(options, proof, read_percent, seconds):
-    with tempfile.TemporaryDirectory(dir=options.where) as work:
-        with open(f"{work}/a.vdb", "w") as file:
-            file.write(vdb(f"{work}/target", options, read_percent, seconds))
+    with tempfile.TemporaryDirectory(dir=options.where) as work, tempfile.TemporaryDirectory(dir=options.journal) as out:
+        # What is below /dev is a device to Vdbench; and a file that is not there yet would be formatted in transfers of 128 KiB.
+        os.symlink(work, f"{out}/where")
+        with open(f"{work}/target", "wb") as file:
+            file.truncate(options.size_mib << 20)
+        with open(f"{out}/a.vdb", "w") as file:
+            # Without it Vdbench refuses runs that read nothing.
+            file.write("" if proof == "plain" else "validate=ignore_zero_reads\n")
+            file.write(vdb(f"{out}/where/target", options, read_percent, seconds))
         flags = {"plain": [], "proof": ["-vw"], "journal": ["-vw", "-jn"]}[proof]
-        _, cpu = cpu_of([os.environ["VDBENCH"], "-f", f"{work}/a.vdb", "-o", f"{work}/out", *flags])
-        with open(f"{work}/out/load.html") as file:
+        # It writes its journal where it was started.
+        _, cpu = cpu_of([os.environ["VDBENCH"], "-f", f"{out}/a.vdb", "-o", f"{out}/out", *flags], out)
+        with open(f"{out}/out/load.html") as file:
             rates = [float(found) for found in re.findall(r"avg_\S+\s+([0-9.]+)", file.read())]
         return (rates[-1] if rates else 0) * seconds, cpu
 
@@ -84,12 +91,17 @@ def main():
     parser.add_argument("--size-mib", type=int, default=256)
     parser.add_argument("--seconds", type=int, default=9)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--loads", default="writes,reads")
+    parser.add_argument("--tools", default="iodyno,fio,Vdbench")
     options = parser.parse_args()
     tools = [("iodyno", by_iodyno, ["proof", "journal"]), ("fio", by_fio, ["proof"])]
     if "VDBENCH" in os.environ:
         tools.append(("Vdbench", by_vdbench, ["proof", "journal"]))
+    tools = [tool for tool in tools if tool[0] in options.tools.split(",")]
     print("| load | tool | plain, op per CPU second | with a proof | with a journal, too |\n|---|---|---|---|---|", flush=True)
     for load, read_percent in [("writes", 0), ("reads", 100)]:
+        if load not in options.loads.split(","):
+            continue
         for name, run, proofs in tools:
             # A job of fio's that only reads verifies what it reads once, and ends: there is no rate of it.
             found = {proof: [] for proof in ["plain", *proofs] if not (name == "fio" and read_percent == 100 and proof == "proof")}

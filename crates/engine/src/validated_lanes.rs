@@ -26,7 +26,8 @@ pub(crate) fn attach(
                 continue;
             };
             targets.insert(spec.target, Arc::clone(target));
-            let transfer = input.run.workloads[spec.workload].transfer_max_bytes();
+            let workload = &input.run.workloads[spec.workload];
+            let transfer = workload.transfer_max_bytes();
             let sweep =
                 || Arc::clone(sweeps.entry(spec.target).or_insert_with(|| Arc::new(Sweep::new(target, transfer))));
             let sweep = input.sweeps.then(sweep);
@@ -37,6 +38,7 @@ pub(crate) fn attach(
                 reads: if sweep.is_some() { FoundBy::Sweep } else { FoundBy::Read },
                 before: validation.settings.reads_before_write,
                 after: validation.settings.reads_after_write,
+                expects_unknown: sweep.is_none() && workload.job.as_ref().is_none_or(|job| job.checks_unknown),
                 is_buffered: !is_direct,
             };
             lane.content = None;

@@ -736,8 +736,9 @@ impl Options {
         (self.verify.is_on || by_pattern) && !self.null && self.entries.is_none()
     }
 
-    /// Does it check what another execution wrote? Then nothing may be written over it before, not even into holes.
-    fn is_of_earlier(&self) -> bool {
+    /// Does it check what another execution wrote? Then nothing may be written over it before, not even into holes. (Jobs that write as
+    /// well read places of which nothing is known, and expect nothing there; so do those that play a trace.)
+    pub(crate) fn is_of_earlier(&self) -> bool {
         self.pattern == Pattern::Read && self.replay.iolog.is_none() && self.is_checked()
     }
 

@@ -2,7 +2,7 @@
 
 use crate::verify::UNENDING;
 use crate::words_out::Lines;
-use plan::{EILSEQ, LayoutKind, Plan, Workload};
+use plan::{EILSEQ, Plan, Workload};
 
 /// The options of a job whose other lines are there already. A job that only reads has them where what earlier runs wrote is checked.
 pub(crate) fn section(plan: &Plan, workload: &Workload, lines: &mut Lines) {
@@ -10,8 +10,8 @@ pub(crate) fn section(plan: &Plan, workload: &Workload, lines: &mut Lines) {
     let pattern = lines.value("rw").unwrap_or_default().split(':').next().unwrap_or_default();
     let reads_only = matches!(pattern, "read" | "randread");
     let writes = !reads_only && !matches!(pattern, "trim" | "randtrim");
-    // What earlier runs wrote is not filled before it is read; where other jobs read as well, that is all it says.
-    if reads_only && !settings.checks_unknown && !(is_left(plan, workload) && has_mixed(plan)) {
+    let expects_unknown = workload.job.as_ref().is_none_or(|job| job.checks_unknown);
+    if reads_only && !(settings.checks_unknown && expects_unknown) {
         return;
     }
     lines.add("verify", "crc32c");
@@ -25,34 +25,6 @@ pub(crate) fn section(plan: &Plan, workload: &Workload, lines: &mut Lines) {
 fn is_checked(plan: &Plan, workload: &Workload) -> bool {
     let is_nothing = |at: &usize| plan.targets.get(*at).is_some_and(|spec| spec.path.as_os_str() == "/dev/null");
     workload.load.is_blocks() && !workload.targets.is_empty() && !workload.targets.iter().all(is_nothing)
-}
-
-/// Only what is there is read: nothing is written before, not even into holes.
-fn is_left(plan: &Plan, workload: &Workload) -> bool {
-    let is_sparse = |at: &usize| {
-        let layout = plan.targets.get(*at).and_then(|spec| spec.layout);
-        layout.is_some_and(|layout| layout.how == LayoutKind::Sparse)
-    };
-    workload.targets.iter().any(is_sparse)
-}
-
-/// Is there a job that reads and writes?
-fn has_mixed(plan: &Plan) -> bool {
-    let is_mixed = |one: &Workload| {
-        let mix = &one.mix;
-        is_checked(plan, one) && !mix.trim_then_write && (one.address.per_op || mix.read > 0.0 && mix.write > 0.0)
-    };
-    plan.runs.iter().flat_map(|run| &run.workloads).any(is_mixed)
-}
-
-/// A job reads what no job writes, and finds it as it is: it has `verify`, and others that do not have it read, too.
-fn is_alone(plan: &Plan) -> bool {
-    let all = || plan.runs.iter().flat_map(|run| &run.workloads);
-    let writes = |at: &usize| all().any(|other| other.targets.contains(at) && other.mix.changes_data());
-    let reads_what_is_left = |one: &Workload| {
-        is_checked(plan, one) && is_left(plan, one) && !one.mix.changes_data() && !one.targets.iter().any(writes)
-    };
-    all().any(reads_what_is_left)
 }
 
 /// What no option says; `is_printed`: a job has its options ([`section`]).
@@ -73,11 +45,6 @@ pub(crate) fn unsaid(plan: &Plan, is_printed: bool, unsaid: &mut Vec<String>) {
     };
     if !is_said {
         unsaid.push("the number of errors that ends a run (data_errors)".to_string());
-    }
-    if !settings.checks_unknown && !has_mixed(plan) && is_alone(plan) {
-        unsaid.push(
-            "that files are read as they are, and never filled before (verify of some jobs that read)".to_string(),
-        );
     }
     if !is_printed {
         unsaid.push("data validation (verify): no job writes, or reads what an earlier run wrote".to_string());

@@ -660,6 +660,7 @@ fn job(section: &JobSection, copy: u32, depth: u32, (warmup_ns, size_bytes): (u6
         priorities: priorities(options),
         // One at a time cannot overlap, nor do reads that do.
         keeps_apart: options.ends.keeps_apart && changes && depth > 1,
+        checks_unknown: options.is_of_earlier(),
         end: Some(options.ends.job_end(section.group, section.exits_all)),
         ..Job::new(depth)
     }

@@ -52,7 +52,7 @@ pub(crate) fn settings(
     if checked.is_empty() {
         settings.validation = flags.cloned();
     } else {
-        let mut asked = of_jobs(context, jobs, &checked);
+        let mut asked = of_jobs(&checked);
         if let Some(flags) = flags {
             asked.reads_before_write |= flags.reads_before_write;
             asked.reads_after_write |= flags.reads_after_write;
@@ -95,31 +95,15 @@ fn alone(context: &mut ReadingContext, jobs: &[JobSection]) {
 }
 
 /// Settings are those of the plan: what one job asks for holds for all, as long as that raises no false alarm.
-fn of_jobs(context: &mut ReadingContext, jobs: &[JobSection], checked: &[&JobSection]) -> ValidationSettings {
+fn of_jobs(checked: &[&JobSection]) -> ValidationSettings {
     // A trace has what it has, whatever `rw` says.
     let plays = |job: &JobSection| job.options.replay.iolog.is_some();
     let writes = |job: &JobSection| plays(job) || job.options.pattern.ops()[1];
-    let reads = |job: &JobSection| {
-        (plays(job) || job.options.pattern.ops()[0]) && !job.options.null && job.options.entries.is_none()
-    };
-    let is_later = |job: &JobSection| !plays(job) && job.options.pattern == Pattern::Read;
-    let later = checked.iter().find(|job| is_later(job));
-    // Others read places of which nothing is known, and expect nothing there.
-    let other = jobs.iter().find(|job| reads(job) && !(is_later(job) && is_checked(job)));
-    if let (Some(later), Some(other)) = (later, other) {
-        let span = later.options.spans.get("verify").copied().unwrap_or(later.span);
-        let message = format!(
-            "what `{}` reads is checked only where this run wrote it: `{}` reads, too, and expects nothing there",
-            later.name, other.name
-        );
-        let found = Diagnostic::warning("verify", span, message);
-        context.push(found.help("to check what an earlier run wrote, read it with a job file of its own"));
-    }
     ValidationSettings {
         reads_before_write: false,
         reads_after_write: checked.iter().any(|job| writes(job) && job.options.verify.backlog > 0),
         sweeps: checked.iter().any(|job| writes(job) && job.options.verify.at_end),
-        checks_unknown: later.is_some() && other.is_none(),
+        checks_unknown: checked.iter().any(|job| job.options.is_of_earlier()),
         trims_read_zero: checked.iter().any(|job| job.options.verify.trims_read_zero).then_some(true),
         ..ValidationSettings::default()
     }

@@ -314,11 +314,18 @@ impl TargetValidation {
     #[inline]
     #[must_use]
     pub fn check(&self, offset: u64, buffer: &[u8]) -> ReadOutcome {
-        self.check_in(&self.whole(), offset, buffer)
+        self.check_as(offset, buffer, true)
+    }
+
+    /// The same of a reader who may expect nothing of blocks of which nothing is known (`expects_unknown`), whatever the rules say.
+    #[inline]
+    #[must_use]
+    pub fn check_as(&self, offset: u64, buffer: &[u8], expects_unknown: bool) -> ReadOutcome {
+        self.check_in(&self.whole(), offset, buffer, expects_unknown)
     }
 
     #[inline]
-    pub(crate) fn check_in(&self, extent: &Extent, offset: u64, buffer: &[u8]) -> ReadOutcome {
+    pub(crate) fn check_in(&self, extent: &Extent, offset: u64, buffer: &[u8], expects_unknown: bool) -> ReadOutcome {
         let (mut checked, mut unknown, mut outcome) = (0, 0, ReadOutcome::Right);
         for (address, block) in self.each(offset, buffer) {
             if let Some((floors, at)) = self.floors.as_ref().zip(extent.block(address / self.rules.block_bytes)) {
@@ -334,7 +341,7 @@ impl TargetValidation {
                 }
                 floors.note_unknown(block, address, &self.rules);
             }
-            match self.expected(self.state_in(extent, address)) {
+            match self.expected(self.state_in(extent, address), expects_unknown) {
                 None => unknown += block.len() as u64,
                 Some(expected) => {
                     checked += block.len() as u64;
@@ -357,7 +364,19 @@ impl TargetValidation {
     /// there are. A block that was right when it was read again stays known.
     #[cold]
     pub fn report(&self, offset: u64, first: &[u8], again: Option<&[u8]>, found_by: FoundBy) -> u64 {
-        self.report_in(&self.whole(), offset, (first, again), found_by)
+        self.report_as(offset, (first, again), found_by, true)
+    }
+
+    /// The same of a reader as in [`Self::check_as`].
+    #[cold]
+    pub fn report_as(
+        &self,
+        offset: u64,
+        readings: (&[u8], Option<&[u8]>),
+        found_by: FoundBy,
+        expects_unknown: bool,
+    ) -> u64 {
+        self.report_in(&self.whole(), offset, readings, (found_by, expects_unknown))
     }
 
     #[cold]
@@ -366,14 +385,16 @@ impl TargetValidation {
         extent: &Extent,
         offset: u64,
         (first, again): (&[u8], Option<&[u8]>),
-        found_by: FoundBy,
+        (found_by, expects_unknown): (FoundBy, bool),
     ) -> u64 {
         let mut damaged = 0;
         for (address, block) in self.each(offset, first) {
             let Some(at) = extent.block(address / self.rules.block_bytes) else { continue };
             let floor = self.floors.as_ref().zip(self.floor(at));
             let version = floor.map(|(_, floor)| Floors::version(floor, self.states.get(at)));
-            let Some(version) = version.or_else(|| self.expected(self.states.get(at))) else { continue };
+            let Some(version) = version.or_else(|| self.expected(self.states.get(at), expects_unknown)) else {
+                continue;
+            };
             let expected = self.of(extent, address, version);
             let is_right = |block: &[u8]| match floor {
                 Some((floors, floor)) => floors.is_right(block, address, floor, self.states.get(at), &self.rules),
@@ -451,13 +472,13 @@ impl TargetValidation {
 
     /// What a block must be; `None`: that is not known.
     #[inline]
-    fn expected(&self, state: BlockState) -> Option<Version> {
+    fn expected(&self, state: BlockState, expects_unknown: bool) -> Option<Version> {
         match state {
             BlockState::Known(version) => Some(Version::Is(version)),
             BlockState::AtLeast(version) => Some(Version::AtLeast(version)),
             BlockState::Trimmed => self.rules.trims_read_zero.then_some(Version::Zeroes),
             BlockState::Damaged => None,
-            BlockState::Unknown => self.rules.checks_unknown.then_some(Version::Any),
+            BlockState::Unknown => (self.rules.checks_unknown && expects_unknown).then_some(Version::Any),
         }
     }
 

@@ -253,14 +253,14 @@ impl TreeValidation {
     #[must_use]
     #[inline]
     pub fn check(&self, file: u32, offset: u64, buffer: &[u8]) -> ReadOutcome {
-        self.cells.check_in(&self.extent(file), offset, buffer)
+        self.cells.check_in(&self.extent(file), offset, buffer, true)
     }
 
     /// Reports every damaged block of taken ones, of which `first` was read first and `again` when they were read again. Gives how many
     /// there are.
     #[cold]
     pub fn report(&self, file: u32, offset: u64, (first, again): (&[u8], Option<&[u8]>), found_by: FoundBy) -> u64 {
-        self.cells.report_in(&self.extent(file), offset, (first, again), found_by)
+        self.cells.report_in(&self.extent(file), offset, (first, again), (found_by, true))
     }
 
     /// Blocks were read in the pass over everything that was written.

@@ -113,7 +113,7 @@ impl Checks {
         buffer: &mut [u8],
         found_by: FoundBy,
     ) -> bool {
-        if checked.target.check(operation.offset, buffer) == ReadOutcome::Right {
+        if checked.target.check_as(operation.offset, buffer, checked.expects_unknown) == ReadOutcome::Right {
             return false;
         }
         let first = buffer.to_vec();
@@ -121,7 +121,8 @@ impl Checks {
         stamp::poison(buffer);
         let again = read(file, operation, buffer);
         let again = again.is_ok().then_some(&*buffer);
-        self.damaged(checked.target.report(operation.offset, &first, again, found_by));
+        let read = (&first[..], again);
+        self.damaged(checked.target.report_as(operation.offset, read, found_by, checked.expects_unknown));
         true
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Checked {
     pub(crate) before: bool,
     /// … and right behind it.
     pub(crate) after: bool,
+    /// What the lane reads without anything being known of it was written before.
+    pub(crate) expects_unknown: bool,
     /// Reads may come from the page cache.
     pub(crate) is_buffered: bool,
 }

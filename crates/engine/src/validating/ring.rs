@@ -92,7 +92,8 @@ impl Checks {
             Step::Again(found_by) => {
                 let is_read = matches!(outcome(at, result), Outcome::Done(_));
                 let again = is_read.then_some(&*at.buffer);
-                let damaged = checked.target.report(at.operation.offset, &slot.first, again, found_by);
+                let read = (&slot.first[..], again);
+                let damaged = checked.target.report_as(at.operation.offset, read, found_by, checked.expects_unknown);
                 slot.first = Vec::new();
                 let next = slot.go_on(checked, at, found_by);
                 self.control.damaged(damaged);
@@ -179,7 +180,7 @@ impl SlotCheck {
     /// Checks what was read; `None`: it is right.
     #[inline]
     fn check(&mut self, checked: &Checked, at: &mut AtSlot<'_>, found_by: FoundBy) -> Option<NextStep> {
-        if checked.target.check(at.operation.offset, at.buffer) == ReadOutcome::Right {
+        if checked.target.check_as(at.operation.offset, at.buffer, checked.expects_unknown) == ReadOutcome::Right {
             return None;
         }
         self.first = at.buffer.to_vec();

@@ -253,6 +253,31 @@ fn what_fio_validates_itself_by_runs_with_its_meaning() {
     }
 }
 
+/// A job that reads what an earlier run wrote expects it there, and one beside it that also writes does not, in the same file.
+#[test]
+fn each_job_expects_for_itself_what_nobody_in_this_run_wrote() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "write.fio",
+        "[a]\nfilename=d\nsize=1m\nrw=write\nbs=4k\nverify=md5\ndo_verify=0\n[b]\nfilename=d\noffset=1m\nsize=1m\nrw=write\nbs=4k\n",
+    );
+    let reading = "[later]\nfilename=d\nsize=1m\nrw=read\nbs=4k\nverify=md5\n\
+                   [mixed]\nfilename=d\noffset=1m\nsize=1m\nrw=randrw\nbs=4k\nverify=md5\nrandseed=3\n";
+    scratch.write("read.fio", reading);
+    run(&scratch, "write", "write.fio", &[]).expect_code(0);
+    // A bit of what the one reads, and data of other places all over what the other one reads.
+    let data = std::fs::File::options().read(true).write(true).open(scratch.path("d")).unwrap();
+    let mut half = vec![0; 1 << 20];
+    data.read_exact_at(&mut half, 0).unwrap();
+    data.write_all_at(&half, 1 << 20).unwrap();
+    data.write_all_at(&[half[(7 << 12) + 300] ^ 4], (7 << 12) + 300).unwrap();
+    let output = run(&scratch, "read", "read.fio", &["--destroy", "d"]).expect_code(4);
+    assert!(!output.stderr.contains("warning[verify]"), "{}", output.stderr);
+    let found = scratch.table("read", "data_error");
+    let places: Vec<_> = found.iter().map(|row| (row["address"].as_u64(), row["class"].as_str())).collect();
+    assert_eq!(places, [(Some(7 << 12), Some("bit_rot"))], "{}", output.stderr);
+}
+
 /// A file that ends before what was trimmed of it has nothing there to be read.
 #[test]
 fn trims_behind_the_end_of_a_file_leave_nothing_to_be_read() {

@@ -282,10 +282,14 @@ fn settings_of_several_jobs_of_fio_are_those_of_the_plan() {
     // Written without being read, and read by another job.
     let (settings, warnings) = read("[w]\nrw=write\nverify=md5\ndo_verify=0\n[r]\nstonewall\nrw=read\nverify=md5\n");
     assert_eq!((settings.sweeps, settings.checks_unknown, warnings), (false, true, 0));
-    // A job that reads blocks without a stamp raises no alarm.
+    // Each job expects for itself: one that reads blocks without a stamp raises no alarm.
     for other in ["rw=read", "rw=randrw\nverify=md5", "rw=randrw"] {
-        let (settings, warnings) = read(&format!("[r]\nrw=read\nverify=md5\n[other]\n{other}\n"));
-        assert_eq!((settings.checks_unknown, warnings), (false, 1), "{other}");
+        let text = format!("[global]\nfilename=/tmp/x\nsize=1m\n[r]\nrw=read\nverify=md5\n[other]\n{other}\n");
+        let plan = plan_of(fio(&text));
+        assert!(plan.settings.validation.unwrap().checks_unknown, "{other}");
+        let expects = |at: usize| plan.runs[0].workloads[at].job.as_ref().unwrap().checks_unknown;
+        assert_eq!((expects(0), expects(1)), (true, false), "{other}");
+        assert_eq!(read(text.trim_start_matches("[global]\nfilename=/tmp/x\nsize=1m\n")).1, 0, "{other}: no warning");
     }
     // Where nothing is done, nothing is checked.
     let plan = plan_of(fio("[n]\nioengine=null\nsize=1m\nrw=randwrite\nverify=crc32c\nverify_backlog=1m\n"));
@@ -385,6 +389,7 @@ fn settings_of_fio_come_back() {
         "[a]\nrw=randtrim\nverify=md5\ntrim_verify_zero=1\n[b]\nrw=write\n",
         "[a]\nrw=write\nverify=md5\nverify_only\n",
         "[a]\nrw=read\nverify=md5\n[b]\nrw=randrw\nverify=md5\n",
+        "[a]\nrw=read\nverify=md5\n[b]\nrw=read\n",
     ] {
         let text = format!("[global]\nfilename=/tmp/x\nsize=1m\n{jobs}");
         let plan = plan_of(fio(&text));
@@ -412,8 +417,8 @@ fn what_the_other_language_cannot_say_is_listed() {
     let again = plan_of(vdbench(&printed.text)).settings.validation.unwrap();
     assert_eq!((again.reads_before_write, again.reads_after_write), (false, true), "{}", printed.text);
 
-    // Nothing is said of the job that would hold the option.
-    let only =
-        plan_of(fio("[a]\nfilename=/tmp/x\nsize=1m\nrw=read\nverify=md5\n[b]\nfilename=/tmp/x\nsize=1m\nrw=read\n"));
+    // No job would hold the option.
+    let reads = "sd=sd1,lun=/tmp/x,size=1m\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100\nrd=rd1,wd=wd1,iorate=max,elapsed=5,interval=1\n";
+    let only = plan_of(vdbench(&format!("validate=yes\n{reads}")));
     assert!(print_fio(&only).unsaid.iter().any(|one| one.contains("data validation (verify)")));
 }

@@ -57,6 +57,10 @@ pub struct Job {
     /// No operation begins while one in flight overlaps it.
     #[serde(default)]
     pub keeps_apart: bool,
+    /// With data validation: what it reads was written by an earlier execution where this one has not written it, and must be what
+    /// its stamps say (fio's jobs that only read, with `verify=`).
+    #[serde(default)]
+    pub checks_unknown: bool,
     /// What ends it besides, by fio's rules; `None`: only the limits of the run and the plan do.
     #[serde(default)]
     pub end: Option<JobEnd>,
@@ -105,6 +109,7 @@ impl Job {
             mapped: false,
             priorities: None,
             keeps_apart: false,
+            checks_unknown: false,
             end: None,
         }
     }

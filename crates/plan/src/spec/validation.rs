@@ -14,7 +14,8 @@ pub struct ValidationSettings {
     pub sweeps: bool,
     /// Times of the last write and the last good read of each block are kept (`-vt`): 8 bytes more per block.
     pub keeps_times: bool,
-    /// Blocks of which nothing is known must be what their stamps say (fio's reads with `verify=`).
+    /// Blocks of which nothing is known must be what their stamps say (fio's reads with `verify=`): those that jobs with
+    /// [`crate::Job::checks_unknown`] read, and workloads that are no jobs.
     pub checks_unknown: bool,
     /// Trimmed blocks read as zeroes; `None`: of files and loop devices, as their file systems promise, and of no others.
     pub trims_read_zero: Option<bool>,
