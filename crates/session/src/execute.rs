@@ -100,12 +100,12 @@ pub fn execute(
     stop: &StopFlag,
 ) -> Result<CommandOutcome, SessionError> {
     let plan = &request.plan;
-    let (objectives, conditions) = check(plan, &request.policy)?;
+    let policy = &crate::validation::policy_for(plan, &request.policy);
+    let (objectives, conditions) = check(plan, policy)?;
     let mut trees = Trees::inspect(plan, Some(&request.directory))?;
-    trees.check(plan, &request.policy)?;
-    let journal = plan.settings.validation.as_ref().and_then(|settings| settings.journal.as_ref());
-    let found_journal = FoundJournal::read(journal, &request.directory)?;
-    let targets = open_targets(plan, &request.policy)?;
+    trees.check(plan, policy)?;
+    let found_journal = FoundJournal::read(plan, &request.directory)?;
+    let targets = open_targets(plan, policy)?;
     let validation = crate::validation::of_plan(plan, &targets, &request.directory, found_journal.as_ref())?;
     let mut made = trees.create_anchors()?;
     made.extend(crate::dry_run_trees::many_threads(plan));
@@ -115,9 +115,15 @@ pub fn execute(
     manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
     let writer = Writer::create(&request.directory, manifest)?;
     let origin_ns = writer.started_t_ns();
-    let runs_at_most = rounds::runs_at_most(plan)
-        + usize::from(crate::validation::sweeps(validation.as_ref()))
-        + usize::from(found_journal.is_some());
+    let runs_at_most = match crate::validation::only_recovers(plan) {
+        true => 1,
+        false => {
+            rounds::runs_at_most(plan)
+                + usize::from(crate::validation::sweeps(validation.as_ref()))
+                + usize::from(found_journal.is_some())
+                + usize::from(fills_of(plan, &targets).next().is_some())
+        }
+    };
     let mut life = Life {
         request,
         plan,
@@ -127,7 +133,7 @@ pub fn execute(
         spine: Spine::new(writer, face, origin_ns, runs_at_most, conditions),
         objectives,
         counters: CounterReaders::new(&plan_paths(plan), request.counters),
-        options: EngineOptions { choice: request.engine, workers: request.workers, errors_max: None },
+        options: EngineOptions { choice: request.engine, workers: request.workers, errors_max: None, damage_max: None },
         stop,
         achieved: Achieved::default(),
         cached: BTreeMap::new(),
@@ -329,6 +335,13 @@ fn open_targets(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<OpenTarg
     Ok(opened)
 }
 
+/// What has to be filled before the first run.
+fn fills_of<'a>(plan: &'a Plan, targets: &'a [Option<OpenTarget>]) -> impl Iterator<Item = Fill> + 'a {
+    let all = plan.settings.format == Some(true);
+    let of = move |(index, target): (usize, &Option<OpenTarget>)| Fill::of(plan, index, target.as_ref()?, all);
+    targets.iter().enumerate().filter_map(of)
+}
+
 struct Life<'a, 'b> {
     request: &'a RunRequest,
     plan: &'a Plan,
@@ -444,10 +457,7 @@ impl Life<'_, '_> {
 
     /// Fills what was created or extended, or everything that is written with `formatsds=yes`.
     fn format(&mut self) -> Result<(), SessionError> {
-        let all = self.plan.settings.format == Some(true);
-        let targets = self.targets.iter().enumerate();
-        let fills: Vec<Fill> =
-            targets.filter_map(|(index, target)| Fill::of(self.plan, index, target.as_ref()?, all)).collect();
+        let fills: Vec<Fill> = fills_of(self.plan, &self.targets).collect();
         let Some((plan, run)) = format::format_run(self.plan, &fills) else { return Ok(()) };
         let result = self.run(&plan, &run, "format", ResolvedRate::Max)?;
         if result.all.errors > 0 || result.unfinished > 0 {

@@ -244,7 +244,11 @@ pub(crate) fn execute(
         None => {
             is_read_before = pre_read(context, &input, spine)?;
             baseline = counters.baseline(clock::now_ns(), spine.origin_ns());
-            let options = EngineOptions { errors_max: context.errors_max(), ..*context.options };
+            let options = EngineOptions {
+                errors_max: context.errors_max(),
+                damage_max: context.damage_max(),
+                ..*context.options
+            };
             (engine::start_keeping(input, &options, &each)?, None)
         }
     };
@@ -563,9 +567,8 @@ impl Under<'_, '_> {
 
     /// More blocks are damaged than the plan allows, what failed before counted in. A sweep changes nothing, and goes on.
     fn has_too_much_damage(&self) -> bool {
-        let RunContext { validation, sweeps, .. } = *self.context;
-        let found = self.data.found(validation);
-        found > 0 && !sweeps && self.context.damage_max().is_some_and(|most| found > most)
+        let found = self.data.found(self.context.validation);
+        found > 0 && self.context.damage_max().is_some_and(|most| found > most)
     }
 
     /// Errors and the monitor file, looked at once per interval.

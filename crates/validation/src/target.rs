@@ -7,7 +7,9 @@ use crate::rules::TargetRules;
 use crate::states::{BlockState, BlockStates};
 use data_journal::Floor;
 use quantity::clock;
-use stamp::{BlockWriter, Expected, Reading, Version, WriteStamp, examine, is_right};
+use stamp::{
+    BlockFinding, BlockWriter, DamageClass, Expected, Reading, SectorFault, SectorFinding, Version, WriteStamp, examine, is_right,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -64,6 +66,8 @@ pub struct TargetValidation {
     epoch: AtomicU32,
     /// Seconds since 1970 at 0 of the clock.
     wall_base_s: u64,
+    /// What an unknown execution wrote later than this second since 1970 is of no earlier one.
+    known_since_s: u64,
     reports: Arc<Reports>,
     counts: CheckCounts,
     journal: Option<TargetJournal>,
@@ -85,6 +89,7 @@ impl TargetValidation {
             sequence: AtomicU64::new(0),
             epoch: AtomicU32::new(0),
             wall_base_s,
+            known_since_s: u64::MAX,
             reports,
             counts: CheckCounts::default(),
             journal: None,
@@ -100,6 +105,13 @@ impl TargetValidation {
         Self { journal: Some(journal), ..self }
     }
 
+    /// The same; what an execution that it does not know wrote later than this (ns since 1970) is of no earlier execution.
+    #[must_use]
+    pub fn known_since(self, wall_ns: i64) -> Self {
+        let known_since_s = u64::try_from(wall_ns / 1_000_000_000).unwrap_or(0);
+        Self { known_since_s, ..self }
+    }
+
     /// The same, after a crash: its blocks have to be what the journal says. The executions whose data may be there are added to
     /// the rules.
     #[must_use]
@@ -109,7 +121,7 @@ impl TargetValidation {
         self.rules.runs.extend(new);
         let blocks = &self.states;
         let floors = Floors::new(states.target, states.crash, &self.rules, |block, state| blocks.set(block, state));
-        Self { floors: Some(floors), ..self }
+        Self { floors: Some(floors), ..self }.known_since(states.target.last_session_ns)
     }
 
     /// Where its operations are written down.
@@ -313,6 +325,7 @@ impl TargetValidation {
             let within = usize::try_from(address - offset).unwrap_or(usize::MAX);
             let again = again.and_then(|again| again.get(within..within + block.len()));
             let mut finding = examine(&Reading { first: block, again }, &expected);
+            self.name_later(&mut finding);
             if let Some((floors, floor)) = floor {
                 finding.is_transient = again.is_some_and(is_right);
                 floors.refine(&mut finding, floor);
@@ -327,6 +340,17 @@ impl TargetValidation {
         }
         self.counts.damaged_blocks.fetch_add(damaged, Ordering::Relaxed);
         damaged
+    }
+
+    /// Tells what a later execution wrote from what an earlier one left there.
+    fn name_later(&self, finding: &mut BlockFinding) {
+        let is_of_other = |sector: &&SectorFinding| sector.fault == Some(SectorFault::Run);
+        let mut others = finding.sectors.iter().filter(is_of_other).filter_map(|sector| sector.origin);
+        if finding.class == DamageClass::OlderRun
+            && others.any(|stamp| u64::from(stamp.written_s) > self.known_since_s)
+        {
+            finding.class = DamageClass::OtherRun;
+        }
     }
 
     /// The blocks of a buffer with their addresses.

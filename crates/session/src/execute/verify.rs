@@ -34,15 +34,15 @@ impl Life<'_, '_> {
 
     /// Is nothing done but reading what the journal says must be there?
     pub(super) fn only_recovers(&self) -> bool {
-        let settings = self.plan.settings.validation.as_ref().and_then(|settings| settings.journal.as_ref());
-        settings.is_some_and(|settings| settings.recovers_only)
+        data::only_recovers(self.plan)
     }
 
     /// Tells what the journal of an earlier session says, and reads what must be there before anything is written.
     pub(super) fn recovered(&mut self) -> Result<(), SessionError> {
         let Some(found) = &self.found_journal else { return Ok(()) };
+        // Said once, at the end: there the verdict stands, which is about it.
         for sentence in found.sentences() {
-            self.spine.note(EventKind::Data, &sentence)?;
+            self.spine.event(EventSeverity::Info, EventKind::Data, None, None, &sentence)?;
             self.spine.messages.push(sentence);
         }
         if !self.only_recovers() && !self.is_over() {
@@ -50,10 +50,13 @@ impl Life<'_, '_> {
             let Some(validation) = &self.validation else { return Ok(()) };
             let sentence = match (swept, validation.reports.count()) {
                 (Err(why), _) => format!("what the journal says must be there: {why}"),
+                (Ok(coverage), 0) if coverage.known == 0 => {
+                    "the journal says of no block what must be there: nothing of what lay there was proved".to_string()
+                }
                 (Ok(_), 0) => "all that the journal says must be there is there".to_string(),
                 (Ok(_), count) => format!("blocks that are not what the journal says: {count}"),
             };
-            self.spine.note(EventKind::Data, &sentence)?;
+            self.spine.event(EventSeverity::Info, EventKind::Data, None, None, &sentence)?;
             self.spine.messages.push(sentence);
         }
         Ok(())

@@ -227,9 +227,10 @@ impl Verdict {
         let (written, checked) = (sum(|counts| &counts.written_bytes), sum(|counts| &counts.checked_bytes));
         let damaged = validation.reports.count();
         let figures = format!("{} written, {} checked", format_bytes(written), format_bytes(checked));
-        let is_nothing = written + checked == 0;
+        // What was written and never read proves nothing.
+        let is_nothing = checked == 0;
         let coverage = match swept {
-            _ if is_nothing => String::new(),
+            _ if written + checked == 0 => String::new(),
             Ok(coverage) => format!(", coverage {}", coverage.percent()),
             Err(why) => format!(", {why}"),
         };

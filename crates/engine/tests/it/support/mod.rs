@@ -107,7 +107,7 @@ impl Bench {
             validation: None,
             sweeps: false,
         };
-        start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None })
+        start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None, damage_max: None })
             .err()
             .unwrap()
             .to_string()
@@ -128,7 +128,7 @@ impl Bench {
             sweeps: false,
         };
         let running =
-            start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None }).unwrap();
+            start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None, damage_max: None }).unwrap();
         let description = running.describe();
         assert_eq!(running.finish(Duration::from_secs(5)).unwrap().unfinished(), 0);
         description
@@ -149,7 +149,7 @@ impl Bench {
             sweeps: false,
         };
         let mut running =
-            start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None }).unwrap();
+            start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None, damage_max: None }).unwrap();
         let mut sums: Vec<LaneInterval> = Vec::new();
         let begin = running.started_ns();
         let mut last = 0;
