@@ -61,7 +61,8 @@ impl Control {
     }
 
     pub(crate) fn has_too_many_errors(&self) -> bool {
-        let is_above = |most: Option<u64>, count: &AtomicU64| most.is_some_and(|most| count.load(Ordering::Acquire) > most);
+        let is_above =
+            |most: Option<u64>, count: &AtomicU64| most.is_some_and(|most| count.load(Ordering::Acquire) > most);
         is_above(self.errors_max, &self.errors) || is_above(self.damage_max, &self.damaged)
     }
 

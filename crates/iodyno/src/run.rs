@@ -355,7 +355,8 @@ fn dry_run(
         return Ok(code);
     }
     let only_recovers = |journal: &plan::JournalSettings| journal.recovers_only;
-    let is_load = plan.settings.validation.as_ref().and_then(|one| one.journal.as_ref()).is_none_or(|one| !only_recovers(one));
+    let is_load =
+        plan.settings.validation.as_ref().and_then(|one| one.journal.as_ref()).is_none_or(|one| !only_recovers(one));
     for line in params::simulate(plan).into_iter().filter(|_| is_load) {
         outln!("{line}");
     }

@@ -198,7 +198,8 @@ pub(crate) fn too_much_damage(title: &str, plan: &Plan, validation: Option<&Vali
     let damaged = validation.map_or(0, |validation| validation.reports.count());
     let limit = plan.settings.errors_max;
     // Reads in flight when the first one too many was found have found the others.
-    let beyond = if damaged > limit.saturating_add(1) { "; reads that were in flight then found some of them" } else { "" };
+    let beyond =
+        if damaged > limit.saturating_add(1) { "; reads that were in flight then found some of them" } else { "" };
     format!("{title}: stopped, {} damaged (data_errors={limit}){beyond}", words::are(damaged))
 }
 

@@ -8,7 +8,8 @@ use crate::states::{BlockState, BlockStates};
 use data_journal::Floor;
 use quantity::clock;
 use stamp::{
-    BlockFinding, BlockWriter, DamageClass, Expected, Reading, SectorFault, SectorFinding, Version, WriteStamp, examine, is_right,
+    BlockFinding, BlockWriter, DamageClass, Expected, Reading, SectorFault, SectorFinding, Version, WriteStamp,
+    examine, is_right,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -346,8 +347,7 @@ impl TargetValidation {
     fn name_later(&self, finding: &mut BlockFinding) {
         let is_of_other = |sector: &&SectorFinding| sector.fault == Some(SectorFault::Run);
         let mut others = finding.sectors.iter().filter(is_of_other).filter_map(|sector| sector.origin);
-        if finding.class == DamageClass::OlderRun
-            && others.any(|stamp| u64::from(stamp.written_s) > self.known_since_s)
+        if finding.class == DamageClass::OlderRun && others.any(|stamp| u64::from(stamp.written_s) > self.known_since_s)
         {
             finding.class = DamageClass::OtherRun;
         }

@@ -118,7 +118,8 @@ impl FoundJournal {
     fn refusal(&self, asked: &[AskedTarget]) -> Option<String> {
         let journal = self.recovered.path().display();
         let damage: Vec<String> = self.recovered.damage.iter().map(ToString::to_string).collect();
-        let anew = "to begin anew without what it says, leave out --recover (-jr) and name another directory (--journal)";
+        let anew =
+            "to begin anew without what it says, leave out --recover (-jr) and name another directory (--journal)";
         if self.recovered.sessions.is_empty() {
             return Some(format!(
                 "journal {journal}: nothing of it can be read ({}), so what must be on the targets is not known, and {UNTOUCHED}; {anew}",
