@@ -20,7 +20,7 @@ use engine::{EngineChoice, EngineOptions, ResolvedRate};
 use monitor::{CounterReaders, SUBJECTS, StopFlag, subjects};
 use objectives::{Condition, Judgement, ObjectiveVerdict, PlanProgress, RunHalt};
 use output::{Folder, OverwritePolicy};
-use plan::{ErrorRule, JobTexts, OpenFlags, Plan, Run, RunRepeat, ShellCommand, WriteContent};
+use plan::{ErrorRule, JobTexts, OpenFlags, Plan, Run, RunRepeat, ShellCommand, TargetSpec, WriteContent};
 use quantity::clock;
 use quantity::text::format_ns;
 use recording::{EventKind, EventSeverity, Manifest, Reader, RecordingExit, Writer};
@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
-use target::{InspectionFinding, OpenTarget, TargetError, TargetKind, WritePolicy};
+use target::{InspectionFinding, OpenTarget, TargetAccess, TargetError, TargetKind, WritePolicy};
 use validation::Validation;
 
 /// Everything that a `run` command needs to know.
@@ -105,7 +105,7 @@ pub fn execute(
     let mut trees = Trees::inspect(plan, Some(&request.directory))?;
     trees.check(plan, policy)?;
     let found_journal = FoundJournal::read(plan, &request.directory)?;
-    let targets = open_targets(plan, policy)?;
+    let targets = open_targets(plan, policy, found_journal.as_ref())?;
     let validation = crate::validation::of_plan(plan, &targets, &request.directory, found_journal.as_ref())?;
     let mut made = trees.create_anchors()?;
     made.extend(crate::dry_run_trees::many_threads(plan));
@@ -316,8 +316,13 @@ fn inspect(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<InspectionFin
     }
 }
 
-/// Opens every target that a run uses; nothing has been written when one is refused.
-fn open_targets(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<OpenTarget>>, SessionError> {
+/// Opens every target that a run uses, and for reading those of which a journal knows something; nothing has been written when one is
+/// refused.
+fn open_targets(
+    plan: &Plan,
+    policy: &WritePolicy,
+    journal: Option<&FoundJournal>,
+) -> Result<Vec<Option<OpenTarget>>, SessionError> {
     // All are inspected before the first is opened: opening may create or extend a file.
     let used: Vec<bool> = inspect(plan, policy)?.iter().map(Option::is_some).collect();
     let mut opened = Vec::with_capacity(plan.targets.len());
@@ -329,10 +334,22 @@ fn open_targets(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<OpenTarg
             let with_more = crate::validation::further_flags(plan, &sets).and_then(|more| open(&more).ok());
             Some(with_more.map_or_else(|| open(&sets), Ok)?)
         } else {
-            None
+            let known = journal.filter(|one| one.knows(&spec.path) && !crate::validation::has_twin(plan, index));
+            known.and_then(|_| open_known(plan, spec, policy))
         });
     }
     Ok(opened)
+}
+
+/// Opens a target that no run uses, so that what a journal says of it can be read. Where that fails, it is left out, and that is said.
+fn open_known(plan: &Plan, spec: &TargetSpec, policy: &WritePolicy) -> Option<OpenTarget> {
+    let sets = [OpenFlags { fsync_at_end: false, ..spec.open }];
+    let policy = WritePolicy { never_create: true, ..policy.clone() };
+    let open = |sets: &[OpenFlags]| {
+        target::inspect_with(spec, sets, TargetAccess::Read, &policy).ok()?;
+        target::open_with(spec, sets, TargetAccess::Read, &policy).ok()
+    };
+    crate::validation::further_flags(plan, &sets).and_then(|more| open(&more)).or_else(|| open(&sets))
 }
 
 /// What has to be filled before the first run.
@@ -394,9 +411,8 @@ impl Life<'_, '_> {
             self.spine.note(EventKind::Seed, &note)?;
         }
         self.targets()?;
-        self.recovered()?;
-        if self.only_recovers() {
-            return self.verify();
+        if self.recovered()? {
+            return Ok(());
         }
         self.commands(&self.plan.settings.start_commands.clone(), None)?;
         self.format()?;

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod journal;
+mod left_out;
 mod recovery;
 mod refusals;
 mod sweep;
@@ -13,14 +14,14 @@ mod words;
 
 pub(crate) use journal::{end as end_journal, keep as keep_journal};
 pub(crate) use recovery::{FoundJournal, foreseen, only_recovers, policy_for};
-pub(crate) use sweep::{further_flags, leave_caches, leave_out_ends, sweep_run};
+pub(crate) use sweep::{begin_sweep, further_flags, leave_caches, leave_out_ends, sweep_run};
 pub(crate) use tally::{Coverage, DataTally, Verdict};
 
 use crate::SessionError;
 use crate::format::{self, Fill};
 use crate::sync::access_of;
 use blocks::block_bytes;
-use plan::{Plan, ValidationSettings};
+use plan::{Plan, PlanSettings, ValidationSettings};
 use quantity::text::format_bytes;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -86,7 +87,7 @@ pub(crate) fn of_plan(
         let device = device_id(&known_name(&target.path));
         // What was known before is known in its own blocks, which may be a part of those of this load, if there is to be one.
         let known = journal.and_then(|journal| journal.block_bytes(device));
-        let fits = |known: &u64| only_recovers(plan) || of_load.is_multiple_of(*known);
+        let fits = |known: &u64| only_recovers(plan) || !is_used(plan, index) || of_load.is_multiple_of(*known);
         let block_bytes = known.filter(fits).unwrap_or(of_load);
         let rules = TargetRules {
             target: index,
@@ -112,8 +113,12 @@ pub(crate) fn of_plan(
     if !wrong.is_empty() {
         return Err(SessionError::Validation(wrong));
     }
-    let promises = |target: &TargetValidation| target.states().written() > 0;
-    if let Some(journal) = journal.filter(|_| only_recovers(plan) && !found.iter().flatten().any(promises)) {
+    let promises = |journal: &FoundJournal, target: &TargetValidation| {
+        let states = target.states();
+        states.written() > 0 || journal.promises_behind(target.rules().device, states.blocks())
+    };
+    let is_vain = |journal: &&FoundJournal| !found.iter().flatten().any(|target| promises(journal, target));
+    if let Some(journal) = journal.filter(|_| only_recovers(plan)).filter(is_vain) {
         return Err(SessionError::Validation(vec![journal.nothing_to_prove()]));
     }
     let found = journal::attach(plan, (run, recording), found, targets, journal)?;
@@ -121,10 +126,23 @@ pub(crate) fn of_plan(
     Ok(Some(Validation { settings: settings.clone(), run, targets, reports }))
 }
 
+/// Is another target of the plan the same, that a run uses or that stands before it?
+pub(crate) fn has_twin(plan: &Plan, index: usize) -> bool {
+    let name = |spec: &plan::TargetSpec| known_name(&spec.path);
+    let Some(own) = plan.targets.get(index).map(name) else { return false };
+    let is_before = |other: usize| other < index || (other > index && is_used(plan, other));
+    plan.targets.iter().enumerate().any(|(other, spec)| is_before(other) && name(spec) == own)
+}
+
+/// Does a run use the target with this index?
+fn is_used(plan: &Plan, index: usize) -> bool {
+    plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.targets.contains(&index))
+}
+
 /// Is anything of this target known in the end or from before, or checked without being known?
 fn is_validated(settings: &ValidationSettings, target: &OpenTarget, journal: Option<&FoundJournal>) -> bool {
     let keeps_data = matches!(target.kind, TargetKind::BlockDevice { .. } | TargetKind::File { .. });
-    let is_known = || journal.is_some_and(|one| one.block_bytes(device_id(&known_name(&target.path))).is_some());
+    let is_known = || journal.is_some_and(|one| one.knows(&target.path));
     keeps_data && (target.writable || settings.checks_unknown || is_known())
 }
 
@@ -161,6 +179,8 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
     let mut what = vec!["every sector that is written is stamped", "every block that is read is checked"];
     what.extend(settings.reads_before_write.then_some("blocks are read and checked before they are written"));
     what.extend(settings.reads_after_write.then_some("blocks are read and checked behind their write"));
+    let recovers = settings.journal.as_ref().is_some_and(|journal| journal.recovers);
+    what.extend(recovers.then_some("what the journal says must be there is read before the load, which damage prevents"));
     what.push(match settings.sweeps {
         true => "at the end everything that was written is read once (in no time below)",
         false => "what was written is not read at the end",
@@ -191,6 +211,21 @@ pub(crate) fn journal_trouble(title: &str, validation: Option<&Validation>) -> S
         Some(failure) => format!("{title}: stopped: {failure}"),
         None => format!("{title}: stopped: its journal cannot go on"),
     }
+}
+
+/// Why no load follows a recovery that found so many damaged blocks; `None`: it does. A plan with a larger `data_errors=` than the usual one
+/// says how many it bears.
+pub(crate) fn load_prevented(plan: &Plan, damaged: u64) -> Option<String> {
+    let (limit, usual) = (plan.settings.errors_max, PlanSettings::default().errors_max);
+    let is_borne = damaged == 0 || (limit > usual && damaged <= limit);
+    (!is_borne).then(|| {
+        format!(
+            "{} damaged: the load did not begin, and nothing was written over what is there; see what it is (iodyno verify, iodyno \
+             inspect), and keep a copy; to write over it all the same, give the load data_errors={} (fio: continue_on_error=verify)",
+            words::are(damaged),
+            damaged.max(usual.saturating_add(1))
+        )
+    })
 }
 
 /// Why a run was ended whose plan allows fewer damaged blocks.

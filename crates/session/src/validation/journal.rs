@@ -57,7 +57,9 @@ pub(super) fn attach(
         let flags = plan.targets.get(index).map(|spec| spec.open).unwrap_or_default();
         let is_sync = |flags: plan::OpenFlags| flags.sync || flags.dsync;
         let is_filled = opened.get(index).and_then(Option::as_ref).is_none_or(|opened| opened.fill.is_some());
-        let is_synchronous = !is_filled
+        // What is only read is flushed by nothing but the flushes of a checkpoint.
+        let is_synchronous = crate::sync::changes(plan, index)
+            && !is_filled
             && plan.settings.format != Some(true)
             && uses(index).all(|workload| is_sync(workload.open.unwrap_or(flags)));
         target.journal_target(&name_and_path(plan, index), is_synchronous, is_trimmed)

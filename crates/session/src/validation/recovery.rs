@@ -1,16 +1,17 @@
 //! The journal of an earlier session: where it lies, whether it is about the targets of this load, and what it says of them.
 
 use super::journal::{directory, name_and_path, wrong};
+use super::left_out::LeftOut;
 use super::known_name;
 use crate::SessionError;
 use crate::sync::changes;
-use data_journal::{Crash, Journal, JournalError, JournalOptions, Recovered, SessionHeader, recover};
+use data_journal::{Crash, Journal, JournalError, JournalOptions, Recovered, RecoveredTarget, SessionHeader, recover};
 use plan::{JournalSettings, Plan};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-use target::WritePolicy;
-use validation::{RecoveredStates, TargetValidation, device_id};
+use target::{OpenTarget, WritePolicy};
+use validation::{RecoveredStates, TargetValidation, Validation, device_id};
 
 /// Names of journals, or targets of one, that a sentence has.
 const NAMED: usize = 8;
@@ -22,6 +23,8 @@ const UNTOUCHED: &str = "nothing was read or written";
 pub(crate) struct FoundJournal {
     recovered: Recovered,
     crash: Crash,
+    /// What it knows and no run reads; see [`Self::compare`].
+    left_out: LeftOut,
 }
 
 /// A target of this load, as journals know it.
@@ -81,7 +84,7 @@ impl FoundJournal {
     fn of(directory: &Path, settings: &JournalSettings) -> Result<Self, JournalError> {
         let recovered = recover(directory)?;
         let crash = if settings.after_crash { Crash::PowerCut } else { recovered.crash() };
-        Ok(Self { recovered, crash })
+        Ok(Self { recovered, crash, left_out: LeftOut::default() })
     }
 
     /// Where no directory is named: the newest journal beside the recording, `expected`, that knows a target of this load. Journals have
@@ -151,6 +154,39 @@ impl FoundJournal {
         })
     }
 
+    /// Finds out what it knows and no run reads: what is lost is reported, what is left out is kept ([`Self::left_out`]).
+    pub(crate) fn compare(&mut self, plan: &Plan, validation: &Validation, opened: &[Option<OpenTarget>]) {
+        self.left_out = LeftOut::of(self, plan, validation, opened);
+    }
+
+    /// What it knows and no run reads.
+    pub(crate) fn left_out(&self) -> &LeftOut {
+        &self.left_out
+    }
+
+    /// Its targets.
+    pub(super) fn targets(&self) -> &[RecoveredTarget] {
+        &self.recovered.targets
+    }
+
+    /// How the session before is taken to have ended.
+    pub(super) fn crash(&self) -> Crash {
+        self.crash
+    }
+
+    /// Does it know a target at this path?
+    pub(crate) fn knows(&self, path: &Path) -> bool {
+        self.block_bytes(device_id(&known_name(path))).is_some()
+    }
+
+    /// Must anything be there of a target behind its first so many blocks?
+    pub(super) fn promises_behind(&self, device: u64, blocks: u64) -> bool {
+        let is_behind = |target: &RecoveredTarget| {
+            target.floors(self.crash).any(|(block, floor, _)| block >= blocks && !floor.allows_zeroes())
+        };
+        self.recovered.target(device).is_some_and(is_behind)
+    }
+
     /// Bytes of the blocks in which it knows a target; `None`: it does not know it.
     pub(super) fn block_bytes(&self, device: u64) -> Option<u64> {
         Some(self.recovered.target(device)?.block_bytes)
@@ -192,6 +228,7 @@ impl FoundJournal {
     /// What the user has to know of it.
     pub(crate) fn sentences(&self) -> Vec<String> {
         let mut all = self.recovered.sentences();
+        all.extend(self.left_out.lost.iter().cloned());
         all.push(match self.crash {
             Crash::ProcessDied => "every write that the journal has must be there, or a newer one".to_string(),
             Crash::PowerCut => {

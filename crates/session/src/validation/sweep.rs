@@ -1,6 +1,7 @@
 //! The last run: it reads everything that was written once, past the page cache where that can be had.
 
 use plan::{AddressOrder, AddressPattern, OpMix, OpenFlags, Plan, Run, TextSpan, TransferSize, Workload};
+use std::sync::atomic::Ordering;
 use target::{OpenTarget, TargetKind};
 use validation::{BlockState, TargetValidation, Validation};
 
@@ -48,6 +49,11 @@ pub(crate) fn sweep_run(plan: &Plan, validation: &Validation, targets: &[Option<
     let template = plan.runs.first()?;
     let run = Run { depth: Some(DEPTH), ..Run::new(TITLE, workloads, template.interval_ns) };
     (!run.workloads.is_empty()).then_some(run)
+}
+
+/// What sweeps before have read is not counted again.
+pub(crate) fn begin_sweep(validation: &Validation) {
+    validation.targets.iter().flatten().for_each(|target| target.counts().swept_blocks.store(0, Ordering::Relaxed));
 }
 
 /// Nothing is known of blocks behind the end of a file: a trim there leaves nothing that could be read.

@@ -1,5 +1,6 @@
 //! What was found wrong: rows while a run lasts, sentences at its end, a verdict behind the last.
 
+use super::left_out::LeftOut;
 use super::words;
 use crate::SessionError;
 use crate::batch_sink::Spine;
@@ -143,7 +144,7 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
-    /// Of what was read in sweeps so far.
+    /// Of what was read in the last sweep.
     pub(crate) fn of(validation: &Validation) -> Self {
         let mut coverage = Self::default();
         for target in validation.targets.iter().flatten() {
@@ -219,8 +220,15 @@ pub(crate) struct Verdict {
 const GROUPS: usize = 20;
 
 impl Verdict {
-    /// Of an execution behind its last run; `swept`: what the sweep read, or why there was none.
-    pub(crate) fn of(plan: &Plan, validation: &Validation, swept: Result<Coverage, &'static str>) -> Self {
+    /// Of an execution behind its last run; `swept`: what the sweep read, or why there was none; `left_out`: what a journal knows besides.
+    pub(crate) fn of(
+        plan: &Plan,
+        validation: &Validation,
+        swept: Result<Coverage, &'static str>,
+        left_out: &LeftOut,
+    ) -> Self {
+        let with_rest = |coverage: Coverage| Coverage { known: coverage.known.saturating_add(left_out.blocks), ..coverage };
+        let (swept, rest) = (swept.map(with_rest), left_out.words());
         let sum = |of: fn(&CheckCounts) -> &AtomicU64| {
             validation.targets.iter().flatten().map(|target| of(target.counts()).load(Ordering::Relaxed)).sum::<u64>()
         };
@@ -245,7 +253,7 @@ impl Verdict {
         };
         let mut sentences: Vec<String> =
             judgement.groups.iter().take(GROUPS).map(|group| group_sentence(plan, group)).collect();
-        sentences.push(format!("validation: {figures}{coverage}: {found}"));
+        sentences.push(format!("validation: {figures}{coverage}: {found}{rest}"));
         Self { sentences, is_wrong: damaged > 0 }
     }
 }
