@@ -12,7 +12,7 @@ use crate::steady::Watch;
 use crate::sync;
 use crate::sync::Syncing;
 use crate::validation::DataTally;
-use engine::{EngineOptions, IntervalHarvest, JobStatus, JobStatuses, LaneEnd, RunInput, RunningRun};
+use engine::{IntervalHarvest, JobStatus, JobStatuses, LaneEnd, RunInput, RunningRun};
 use monitor::CounterReaders;
 use objectives::RunHalt;
 use plan::Plan;
@@ -244,12 +244,7 @@ pub(crate) fn execute(
         None => {
             is_read_before = pre_read(context, &input, spine)?;
             baseline = counters.baseline(clock::now_ns(), spine.origin_ns());
-            let options = EngineOptions {
-                errors_max: context.errors_max(),
-                damage_max: context.damage_max(),
-                ..*context.options
-            };
-            (engine::start_keeping(input, &options, &each)?, None)
+            (engine::start_keeping(input, &context.engine_options(), &each)?, None)
         }
     };
     spine.run_started(context, &running.describe(), clock::now_ns())?;
