@@ -180,7 +180,9 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
     what.extend(settings.reads_before_write.then_some("blocks are read and checked before they are written"));
     what.extend(settings.reads_after_write.then_some("blocks are read and checked behind their write"));
     let recovers = settings.journal.as_ref().is_some_and(|journal| journal.recovers);
-    what.extend(recovers.then_some("what the journal says must be there is read before the load, which damage prevents"));
+    what.extend(
+        recovers.then_some("what the journal says must be there is read before the load, which damage prevents"),
+    );
     what.push(match settings.sweeps {
         true => "at the end everything that was written is read once (in no time below)",
         false => "what was written is not read at the end",

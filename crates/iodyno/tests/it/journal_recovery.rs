@@ -127,7 +127,8 @@ fn targets_of_the_journal_are_checked_or_named() {
             assert_eq!(place.addresses(&name), [9 * BLOCK], "{}", output.stderr);
         }
     }
-    let left = format!("not checked, although the journal says what must be there: 1 MiB of sd2 ({}), which", two.display());
+    let left =
+        format!("not checked, although the journal says what must be there: 1 MiB of sd2 ({}), which", two.display());
     for flag in ["--recover", "--recover-only"] {
         let output = place.run(&format!("without{flag}"), &load(&[(&one, Some(50))]), &[flag]).expect_code(0);
         never_says(&output, &ALL_RIGHT);

@@ -71,7 +71,11 @@ impl LeftOut {
                 report(validation, target, block, version);
             }
         }
-        self.add(known, unchecked, &format!("of {} behind the {} that this load uses", known.name, format_bytes(rules.size_bytes)));
+        self.add(
+            known,
+            unchecked,
+            &format!("of {} behind the {} that this load uses", known.name, format_bytes(rules.size_bytes)),
+        );
         if lost > 0 {
             self.lost.push(format!(
                 "{} ends at {}, and the journal knows {} of it behind that: they are lost",
@@ -93,7 +97,9 @@ impl LeftOut {
     pub(crate) fn words(&self) -> String {
         match self.unchecked.is_empty() {
             true => String::new(),
-            false => format!("; not checked, although the journal says what must be there: {}", self.unchecked.join("; ")),
+            false => {
+                format!("; not checked, although the journal says what must be there: {}", self.unchecked.join("; "))
+            }
         }
     }
 }

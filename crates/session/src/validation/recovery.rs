@@ -1,8 +1,8 @@
 //! The journal of an earlier session: where it lies, whether it is about the targets of this load, and what it says of them.
 
 use super::journal::{directory, name_and_path, wrong};
-use super::left_out::LeftOut;
 use super::known_name;
+use super::left_out::LeftOut;
 use crate::SessionError;
 use crate::sync::changes;
 use data_journal::{Crash, Journal, JournalError, JournalOptions, Recovered, RecoveredTarget, SessionHeader, recover};

@@ -227,7 +227,8 @@ impl Verdict {
         swept: Result<Coverage, &'static str>,
         left_out: &LeftOut,
     ) -> Self {
-        let with_rest = |coverage: Coverage| Coverage { known: coverage.known.saturating_add(left_out.blocks), ..coverage };
+        let with_rest =
+            |coverage: Coverage| Coverage { known: coverage.known.saturating_add(left_out.blocks), ..coverage };
         let (swept, rest) = (swept.map(with_rest), left_out.words());
         let sum = |of: fn(&CheckCounts) -> &AtomicU64| {
             validation.targets.iter().flatten().map(|target| of(target.counts()).load(Ordering::Relaxed)).sum::<u64>()
