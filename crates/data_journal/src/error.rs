@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// There is one already.
-    #[error("{0} has a journal; check what it says before anything is written (recover it), or name another directory")]
+    #[error(
+        "{0} has a journal; check what it says before anything is written (--recover, or -jr), or name another directory (--journal)"
+    )]
     Exists(PathBuf),
     /// There is none.
     #[error("{0} has no journal: no file of a name like 00000001.journal is there")]

@@ -57,7 +57,7 @@ fn follow(device: u64, levels: usize, found: &mut BTreeSet<String>) {
             Some(source) if levels > 0 && source.file_type().is_block_device() && source.rdev() != device => {
                 follow(source.rdev(), levels - 1, found);
             }
-            _ => _ = found.insert(format!("{major}:{minor}")),
+            _ => _ = found.insert(file_system(major, minor).unwrap_or_else(|| format!("device {major}:{minor}"))),
         }
         return;
     };
@@ -86,11 +86,21 @@ fn follow(device: u64, levels: usize, found: &mut BTreeSet<String>) {
     slaves.into_iter().for_each(|slave| follow(slave, below, found));
 }
 
-/// The source of a mounted file system.
-fn source(major: u32, minor: u32) -> Option<String> {
+/// What the kernel says of a mounted file system, before and behind the sign that parts both.
+fn mount(major: u32, minor: u32) -> Option<(String, String)> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let number = format!("{major}:{minor}");
     let line = mounts.lines().find(|line| line.split(' ').nth(2) == Some(&number))?;
-    let (_, behind) = line.split_once(" - ")?;
-    behind.split(' ').nth(1).map(str::to_string)
+    line.split_once(" - ").map(|(before, behind)| (before.to_string(), behind.to_string()))
+}
+
+/// The source of a mounted file system.
+fn source(major: u32, minor: u32) -> Option<String> {
+    mount(major, minor)?.1.split(' ').nth(1).map(str::to_string)
+}
+
+/// A file system that stands on no disk, as a user knows it: `the tmpfs at /dev/shm`.
+fn file_system(major: u32, minor: u32) -> Option<String> {
+    let (before, behind) = mount(major, minor)?;
+    Some(format!("the {} at {}", behind.split(' ').next()?, before.split(' ').nth(4)?))
 }

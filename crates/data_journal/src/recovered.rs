@@ -90,6 +90,8 @@ pub struct RecoveredTarget {
     pub runs: Vec<u64>,
     /// By number of the session: its run.
     pub session_runs: Vec<u64>,
+    /// When the last session began, ns since 1970: an execution that wrote there later and is none of the runs is not in the journal.
+    pub last_session_ns: i64,
     /// The epoch of the last flush that was acknowledged in the last session.
     pub acknowledged_epoch: Option<u32>,
     /// The first session from which on all ended by themselves: what was done from there on is exactly known.
@@ -184,11 +186,16 @@ impl Recovered {
             (false, Crash::ProcessDied) => "the last one died, and the machine runs since",
             (false, Crash::PowerCut) => "the last one did not end, and the machine was started again since",
         };
-        let mut all = vec![format!(
-            "journal {}: {records} records of {sessions} session{}; {end}",
-            self.path.display(),
-            if sessions == 1 { "" } else { "s" }
-        )];
+        let first = match sessions {
+            // Nothing tells in which boot it was written.
+            0 => format!("journal {}: nothing of it can be read", self.path.display()),
+            _ => format!(
+                "journal {}: {records} records of {sessions} session{}; {end}",
+                self.path.display(),
+                if sessions == 1 { "" } else { "s" }
+            ),
+        };
+        let mut all = vec![first];
         all.extend(self.damage.iter().map(|damage| format!("journal {}: {damage}", self.path.display())));
         all.extend(self.notes.iter().map(|note| format!("journal {}: {note}", self.path.display())));
         all
@@ -402,6 +409,7 @@ impl Pass {
                 block_bytes: replay.block_bytes,
                 runs,
                 session_runs: session_runs.clone(),
+                last_session_ns: self.sessions.last().map_or(i64::MAX, |session| session.wall_ns),
                 acknowledged_epoch: replay.acknowledged,
                 exact_from,
                 replay,

@@ -103,6 +103,8 @@ pub struct EngineOptions {
     /// The run ends with the first operation that fails behind so many; what is in flight then may still fail. `None`: it
     /// does not end by itself.
     pub errors_max: Option<u64>,
+    /// The same of damaged blocks alone (`validation`), whatever is done about operations that fail; a read in flight may find more.
+    pub damage_max: Option<u64>,
 }
 
 /// The resolved rate of a run.

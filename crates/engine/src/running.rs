@@ -147,7 +147,7 @@ pub fn start_keeping(input: RunInput<'_>, options: &EngineOptions, each: &[bool]
     let statuses = Arc::new(JobStatuses::new(&input));
     let mut groups: Vec<Group<Blocks>> = divide(&input, chosen.groups, chosen.is_uring, &statuses)?;
     let mut arrived = Arrived::new(&groups, Budget::new(&input));
-    let control = Arc::new(Control::new(options.errors_max));
+    let control = Arc::new(Control::new(options.errors_max, options.damage_max));
     let validated = validated_lanes::attach(&input, &mut groups, &control);
     let budget = Arc::new(Budget::new(&input));
     let gate = Arc::new(Gate::default());

@@ -25,12 +25,16 @@ pub(crate) struct Control {
     errors: AtomicU64,
     /// Most of them before the run ends; `None`: it does not end by them.
     errors_max: Option<u64>,
+    /// Blocks that were not what they must be.
+    damaged: AtomicU64,
+    /// Most of them; as above.
+    damage_max: Option<u64>,
 }
 
 impl Control {
-    /// Of a run that ends with the first error behind so many.
-    pub(crate) fn new(errors_max: Option<u64>) -> Self {
-        Self { errors_max, ..Self::default() }
+    /// Of a run that ends with the first error, or the first damaged block, behind so many.
+    pub(crate) fn new(errors_max: Option<u64>, damage_max: Option<u64>) -> Self {
+        Self { errors_max, damage_max, ..Self::default() }
     }
 
     /// An operation failed at this time of the run: nothing is issued any more where it was one too many. What is in flight
@@ -52,11 +56,14 @@ impl Control {
     #[cold]
     pub(crate) fn damaged(&self, blocks: u64) {
         let now_ns = clock::now_ns().saturating_sub(self.started_ns.load(Ordering::Acquire));
+        self.damaged.fetch_add(blocks, Ordering::AcqRel);
         (0..blocks).for_each(|_| self.failed(now_ns));
     }
 
     pub(crate) fn has_too_many_errors(&self) -> bool {
-        self.errors_max.is_some_and(|most| self.errors.load(Ordering::Acquire) > most)
+        let is_above =
+            |most: Option<u64>, count: &AtomicU64| most.is_some_and(|most| count.load(Ordering::Acquire) > most);
+        is_above(self.errors_max, &self.errors) || is_above(self.damage_max, &self.damaged)
     }
 
     /// Is nothing submitted any more at this time of the run, not even what was due before the stop?

@@ -119,6 +119,10 @@ fn check_for_commands(args: &RunArgs, is_fio: bool, plan: &Plan) -> Result<(), F
     let given = [
         (!objectives::texts(plan).is_empty(), objectives::OF_COMMANDS),
         (
+            plan.settings.validation.is_some(),
+            "--verify, --journal, -v and -j are of I/O, and there are commands only: what a command writes has no stamps",
+        ),
+        (
             is_fio,
             "fio's outputs (--output-format, --minimal, --output) are of I/O, and there are commands only: see --json",
         ),
@@ -350,7 +354,10 @@ fn dry_run(
         crate::out::json(line);
         return Ok(code);
     }
-    for line in params::simulate(plan) {
+    let only_recovers = |journal: &plan::JournalSettings| journal.recovers_only;
+    let is_load =
+        plan.settings.validation.as_ref().and_then(|one| one.journal.as_ref()).is_none_or(|one| !only_recovers(one));
+    for line in params::simulate(plan).into_iter().filter(|_| is_load) {
         outln!("{line}");
     }
     let is_test = is_test(args);

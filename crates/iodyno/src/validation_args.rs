@@ -84,6 +84,26 @@ pub(crate) fn is_mode(value: &str) -> bool {
 }
 
 impl ValidationArgs {
+    /// Refuses what is said of a journal where there is none: it would change nothing, and nobody would know.
+    fn check_journal_flags(&self, plan: &Plan) -> Result<(), Failure> {
+        let of_plan = plan.settings.validation.as_ref().and_then(|settings| settings.journal.as_ref());
+        let has_journal = self.data_journal.is_some() || of_plan.is_some();
+        let recovers = self.recover || self.recover_only || of_plan.is_some_and(|journal| journal.recovers);
+        let message = match () {
+            () if self.journal_same_device && !has_journal => {
+                "--journal-same-device is about a journal, and there is none: name its directory (--journal DIR)"
+            }
+            () if self.after_crash && !has_journal => {
+                "--after-crash is about the journal of the session before, and there is none: --journal DIR --recover reads it"
+            }
+            () if self.after_crash && !recovers => {
+                "--after-crash is about the journal of the session before, and this begins one: add --recover, or leave it out"
+            }
+            () => return Ok(()),
+        };
+        Err(Failure::new(PARAMETERS, message))
+    }
+
     /// Puts what was asked for into the plan, beside what its files ask for.
     ///
     /// # Errors
@@ -96,6 +116,7 @@ impl ValidationArgs {
             return Err(Failure::new(PARAMETERS, message));
         }
         let mode = self.verify.iter().rfind(|word| is_mode(word));
+        self.check_journal_flags(plan)?;
         if let Some(journal) = plan.settings.validation.as_mut().and_then(|settings| settings.journal.as_mut()) {
             journal.after_crash |= self.after_crash;
             journal.allows_same_device |= self.journal_same_device;

@@ -5,6 +5,7 @@
 use crate::fio_flags::{in_full, is_switch};
 use crate::validation_args::is_value;
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 /// Rewrites the arguments of `iodyno run`; others pass unchanged. The first element is the program's name.
 pub(crate) fn normalise(arguments: Vec<OsString>) -> Vec<OsString> {
@@ -42,6 +43,11 @@ pub(crate) fn normalise(arguments: Vec<OsString>) -> Vec<OsString> {
             "-l" | "--loop" => match rest.next_if(|next| next.to_str().is_some_and(is_loop_amount)) {
                 Some(amount) => out.push(with_value("--loop", &amount)),
                 None => out.push("--loop".into()),
+            },
+            // Vdbench takes the letters as a word of their own, too.
+            "-v" | "-j" => match rest.next_if(|next| is_letters(word, next)) {
+                Some(letters) => out.push(with_value(word, &letters)),
+                None => out.push(argument),
             },
             "--verify" => match rest.next_if(|next| next.to_str().is_some_and(is_value)) {
                 Some(value) => out.push(with_value("--verify", &value)),
@@ -91,6 +97,13 @@ fn attached_value(argument: &str) -> Option<String> {
     }
 }
 
+/// Are these letters of `-v` or `-j`, and no file?
+fn is_letters(flag: &str, word: &OsStr) -> bool {
+    let known = if flag == "-v" { "rw2tqc" } else { "ro2tnmis" };
+    let is_known = |text: &str| !text.is_empty() && text.chars().all(|letter| known.contains(letter));
+    word.to_str().is_some_and(is_known) && !Path::new(word).exists()
+}
+
 /// A count, or a count with a unit of time.
 fn is_loop_amount(text: &str) -> bool {
     let digits = text.trim_end_matches(['s', 'm', 'h']);
@@ -116,6 +129,8 @@ mod tests {
         check("iodyno run -l a.vdb", "iodyno run --loop a.vdb");
         check("iodyno run a.vdb -l30m", "iodyno run a.vdb --loop=30m");
         check("iodyno run a.vdb -vr", "iodyno run a.vdb -v=r");
+        check("iodyno run -f a.vdb -v rt -j ro", "iodyno run -f a.vdb -v=rt -j=ro");
+        check("iodyno run -v a.vdb -j ./r", "iodyno run -v a.vdb -j ./r");
         check("iodyno run a.vdb -mb -m 2 -cy -r rd5", "iodyno run a.vdb --decimal -m 2 -c=y -r rd5");
         check("iodyno report -t1", "iodyno report -t1");
         check("iodyno run --verify reads a.vdb --verify", "iodyno run --verify=reads a.vdb --verify");

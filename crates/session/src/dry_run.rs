@@ -96,6 +96,8 @@ const WORKLOAD_SAID: &[&str] = &["name", "targets", "share"];
 
 /// Inspects every target and lists every run; changes nothing.
 pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
+    let policy = &crate::validation::policy_for(plan, policy);
+    let only_recovers = crate::validation::only_recovers(plan);
     let (findings, mut refused) = inspect_all(plan, policy);
     let TreeFinding { mut lines, is_refused, obstacle } = dry_run_trees::inspect(plan, policy);
     refused |= is_refused;
@@ -116,6 +118,28 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
         plan,
         &findings.iter().map(|finding| finding.size_bytes).collect::<Vec<_>>(),
     ));
+    let duration_ns = duration_at_most(plan, 0..plan.runs.len()).filter(|_| !only_recovers);
+    if only_recovers {
+        lines.push("runs: none but the reading of what the journal says (recovery)".to_string());
+    } else {
+        lines.extend(describe_runs(plan, &findings, duration_ns));
+    }
+    let mut obstacles: Vec<String> = plan.unsupported.iter().map(|what| what.sentence.clone()).collect();
+    obstacles.extend(obstacle);
+    obstacles.extend(crate::rates::check(&plan.runs).err().map(|error| error.to_string()));
+    obstacles.extend(crate::validation::mistakes(plan));
+    obstacles.extend(crate::validation::foreseen(plan));
+    obstacles.extend(crate::replay::mistakes(plan, |target| findings.get(target)?.size_bytes).unwrap_or_default());
+    obstacles.extend(engine::check_placement(plan).err().map(|error| error.to_string()));
+    let sizes: Vec<Option<u64>> = findings.iter().map(|finding| finding.size_bytes).collect();
+    obstacles.extend(engine::check(plan, &sizes).iter().map(ToString::to_string));
+    lines.extend(obstacles.iter().map(|why| format!("cannot run: {why}")));
+    DryRun { lines, refused, obstacles, duration_ns, targets: findings }
+}
+
+/// The runs with their commands and objectives, and how long they take.
+fn describe_runs(plan: &Plan, findings: &[TargetFinding], duration_ns: Option<u64>) -> Vec<String> {
+    let mut lines = Vec::new();
     for (label, commands) in [("before", &plan.settings.start_commands), ("after", &plan.settings.end_commands)] {
         for command in commands {
             lines.push(format!("command {label} all runs, with your rights: {}", command.line));
@@ -123,7 +147,7 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     }
     lines.push(format!("runs ({}):", plan.runs.len()));
     for run in &plan.runs {
-        lines.extend(folded(&format!("  {}", describe_run(run, size_of(run, &findings)))));
+        lines.extend(folded(&format!("  {}", describe_run(run, size_of(run, findings)))));
         let said = Some(departures(run, RUN_SAID)).filter(|said| !said.is_empty());
         lines.extend(said.iter().flat_map(|said| folded(&format!("    {said}"))));
         for workload in &run.workloads {
@@ -143,21 +167,11 @@ pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
         lines.extend(run.objectives.iter().map(|objective| format!("    fails if: {}", objective.text)));
     }
     lines.extend(plan.rounds.iter().flat_map(|rule| describe_rounds(plan, rule)));
-    let duration_ns = duration_at_most(plan, 0..plan.runs.len());
     for objective in &plan.objectives {
         lines.push(format!("every run fails if: {}", objective.text));
     }
     lines.extend(folded(&describe_time(plan, duration_ns)));
-    let mut obstacles: Vec<String> = plan.unsupported.iter().map(|what| what.sentence.clone()).collect();
-    obstacles.extend(obstacle);
-    obstacles.extend(crate::rates::check(&plan.runs).err().map(|error| error.to_string()));
-    obstacles.extend(crate::validation::mistakes(plan));
-    obstacles.extend(crate::replay::mistakes(plan, |target| findings.get(target)?.size_bytes).unwrap_or_default());
-    obstacles.extend(engine::check_placement(plan).err().map(|error| error.to_string()));
-    let sizes: Vec<Option<u64>> = findings.iter().map(|finding| finding.size_bytes).collect();
-    obstacles.extend(engine::check(plan, &sizes).iter().map(ToString::to_string));
-    lines.extend(obstacles.iter().map(|why| format!("cannot run: {why}")));
-    DryRun { lines, refused, obstacles, duration_ns, targets: findings }
+    lines
 }
 
 /// Settings of the whole plan that are not the defaults.

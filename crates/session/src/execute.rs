@@ -21,7 +21,7 @@ use engine::{EngineChoice, EngineOptions, ResolvedRate};
 use monitor::{CounterReaders, SUBJECTS, StopFlag, subjects};
 use objectives::{Condition, Judgement, ObjectiveVerdict, PlanProgress, RunHalt};
 use output::{Folder, OverwritePolicy};
-use plan::{ErrorRule, JobTexts, OpenFlags, Plan, Run, RunRepeat, ShellCommand, WriteContent};
+use plan::{ErrorRule, JobTexts, OpenFlags, Plan, Run, RunRepeat, ShellCommand, TargetSpec, WriteContent};
 use quantity::clock;
 use quantity::text::format_ns;
 use recording::{EventKind, EventSeverity, Manifest, Reader, RecordingExit, Writer};
@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
-use target::{InspectionFinding, OpenTarget, TargetError, TargetKind, WritePolicy};
+use target::{InspectionFinding, OpenTarget, TargetAccess, TargetError, TargetKind, WritePolicy};
 use validation::Validation;
 
 /// Everything that a `run` command needs to know.
@@ -101,12 +101,12 @@ pub fn execute(
     stop: &StopFlag,
 ) -> Result<CommandOutcome, SessionError> {
     let plan = &request.plan;
-    let (objectives, conditions) = check(plan, &request.policy)?;
+    let policy = &crate::validation::policy_for(plan, &request.policy);
+    let (objectives, conditions) = check(plan, policy)?;
     let mut trees = Trees::inspect(plan, Some(&request.directory))?;
-    trees.check(plan, &request.policy)?;
-    let journal = plan.settings.validation.as_ref().and_then(|settings| settings.journal.as_ref());
-    let found_journal = FoundJournal::read(journal, &request.directory)?;
-    let targets = open_targets(plan, &request.policy)?;
+    trees.check(plan, policy)?;
+    let found_journal = FoundJournal::read(plan, &request.directory)?;
+    let targets = open_targets(plan, policy, found_journal.as_ref())?;
     let validation = crate::validation::of_plan(plan, &targets, &request.directory, found_journal.as_ref())?;
     let mut made = trees.create_anchors()?;
     made.extend(crate::dry_run_trees::many_threads(plan));
@@ -116,9 +116,15 @@ pub fn execute(
     manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
     let writer = Writer::create(&request.directory, manifest)?;
     let origin_ns = writer.started_t_ns();
-    let runs_at_most = rounds::runs_at_most(plan)
-        + usize::from(crate::validation::sweeps(validation.as_ref()))
-        + usize::from(found_journal.is_some());
+    let runs_at_most = match crate::validation::only_recovers(plan) {
+        true => 1,
+        false => {
+            rounds::runs_at_most(plan)
+                + usize::from(crate::validation::sweeps(validation.as_ref()))
+                + usize::from(found_journal.is_some())
+                + usize::from(fills_of(plan, &targets).next().is_some())
+        }
+    };
     let mut life = Life {
         request,
         plan,
@@ -128,7 +134,7 @@ pub fn execute(
         spine: Spine::new(writer, face, origin_ns, runs_at_most, conditions),
         objectives,
         counters: CounterReaders::new(&plan_paths(plan), request.counters),
-        options: EngineOptions { choice: request.engine, workers: request.workers, errors_max: None },
+        options: EngineOptions { choice: request.engine, workers: request.workers, errors_max: None, damage_max: None },
         stop,
         achieved: Achieved::default(),
         cached: BTreeMap::new(),
@@ -317,8 +323,13 @@ fn inspect(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<InspectionFin
     }
 }
 
-/// Opens every target that a run uses; nothing has been written when one is refused.
-fn open_targets(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<OpenTarget>>, SessionError> {
+/// Opens every target that a run uses, and for reading those of which a journal knows something; nothing has been written when one is
+/// refused.
+fn open_targets(
+    plan: &Plan,
+    policy: &WritePolicy,
+    journal: Option<&FoundJournal>,
+) -> Result<Vec<Option<OpenTarget>>, SessionError> {
     // All are inspected before the first is opened: opening may create or extend a file.
     let used: Vec<bool> = inspect(plan, policy)?.iter().map(Option::is_some).collect();
     let mut opened = Vec::with_capacity(plan.targets.len());
@@ -330,10 +341,29 @@ fn open_targets(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<OpenTarg
             let with_more = crate::validation::further_flags(plan, &sets).and_then(|more| open(&more).ok());
             Some(with_more.map_or_else(|| open(&sets), Ok)?)
         } else {
-            None
+            let known = journal.filter(|one| one.knows(&spec.path) && !crate::validation::has_twin(plan, index));
+            known.and_then(|_| open_known(plan, spec, policy))
         });
     }
     Ok(opened)
+}
+
+/// Opens a target that no run uses, so that what a journal says of it can be read. Where that fails, it is left out, and that is said.
+fn open_known(plan: &Plan, spec: &TargetSpec, policy: &WritePolicy) -> Option<OpenTarget> {
+    let sets = [OpenFlags { fsync_at_end: false, ..spec.open }];
+    let policy = WritePolicy { never_create: true, ..policy.clone() };
+    let open = |sets: &[OpenFlags]| {
+        target::inspect_with(spec, sets, TargetAccess::Read, &policy).ok()?;
+        target::open_with(spec, sets, TargetAccess::Read, &policy).ok()
+    };
+    crate::validation::further_flags(plan, &sets).and_then(|more| open(&more)).or_else(|| open(&sets))
+}
+
+/// What has to be filled before the first run.
+fn fills_of<'a>(plan: &'a Plan, targets: &'a [Option<OpenTarget>]) -> impl Iterator<Item = Fill> + 'a {
+    let all = plan.settings.format == Some(true);
+    let of = move |(index, target): (usize, &Option<OpenTarget>)| Fill::of(plan, index, target.as_ref()?, all);
+    targets.iter().enumerate().filter_map(of)
 }
 
 struct Life<'a, 'b> {
@@ -388,9 +418,8 @@ impl Life<'_, '_> {
             self.spine.note(EventKind::Seed, &note)?;
         }
         self.targets()?;
-        self.recovered()?;
-        if self.only_recovers() {
-            return self.verify();
+        if self.recovered()? {
+            return Ok(());
         }
         self.commands(&self.plan.settings.start_commands.clone(), None)?;
         self.format()?;
@@ -451,10 +480,7 @@ impl Life<'_, '_> {
 
     /// Fills what was created or extended, or everything that is written with `formatsds=yes`.
     fn format(&mut self) -> Result<(), SessionError> {
-        let all = self.plan.settings.format == Some(true);
-        let targets = self.targets.iter().enumerate();
-        let fills: Vec<Fill> =
-            targets.filter_map(|(index, target)| Fill::of(self.plan, index, target.as_ref()?, all)).collect();
+        let fills: Vec<Fill> = fills_of(self.plan, &self.targets).collect();
         let Some((plan, run)) = format::format_run(self.plan, &fills) else { return Ok(()) };
         let result = self.run(&plan, &run, "format", ResolvedRate::Max)?;
         if result.all.errors > 0 || result.unfinished > 0 {

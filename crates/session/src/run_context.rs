@@ -48,9 +48,14 @@ impl RunContext<'_> {
         }
     }
 
+    /// How the engine executes it.
+    pub(crate) fn engine_options(&self) -> EngineOptions {
+        EngineOptions { errors_max: self.errors_max(), damage_max: self.damage_max(), ..*self.options }
+    }
+
     /// The run ends with the first damaged block behind so many; `None`: by none. Jobs of fio's have rules of their own for
     /// operations that fail, and the plan's for data (`verify_fatal`).
     pub(crate) fn damage_max(&self) -> Option<u64> {
-        self.errors_max().or(Some(self.plan.settings.errors_max))
+        self.errors_max().or(Some(self.plan.settings.errors_max)).filter(|_| !self.sweeps)
     }
 }

@@ -12,7 +12,7 @@ use crate::steady::Watch;
 use crate::sync;
 use crate::sync::Syncing;
 use crate::validation::DataTally;
-use engine::{EngineOptions, IntervalHarvest, JobStatus, JobStatuses, LaneEnd, RunInput, RunningRun};
+use engine::{IntervalHarvest, JobStatus, JobStatuses, LaneEnd, RunInput, RunningRun};
 use monitor::CounterReaders;
 use objectives::RunHalt;
 use plan::Plan;
@@ -244,8 +244,7 @@ pub(crate) fn execute(
         None => {
             is_read_before = pre_read(context, &input, spine)?;
             baseline = counters.baseline(clock::now_ns(), spine.origin_ns());
-            let options = EngineOptions { errors_max: context.errors_max(), ..*context.options };
-            (engine::start_keeping(input, &options, &each)?, None)
+            (engine::start_keeping(input, &context.engine_options(), &each)?, None)
         }
     };
     spine.run_started(context, &running.describe(), clock::now_ns())?;
@@ -563,9 +562,8 @@ impl Under<'_, '_> {
 
     /// More blocks are damaged than the plan allows, what failed before counted in. A sweep changes nothing, and goes on.
     fn has_too_much_damage(&self) -> bool {
-        let RunContext { validation, sweeps, .. } = *self.context;
-        let found = self.data.found(validation);
-        found > 0 && !sweeps && self.context.damage_max().is_some_and(|most| found > most)
+        let found = self.data.found(self.context.validation);
+        found > 0 && self.context.damage_max().is_some_and(|most| found > most)
     }
 
     /// Errors and the monitor file, looked at once per interval.

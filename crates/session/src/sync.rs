@@ -35,13 +35,20 @@ pub(crate) fn all_flags_of(plan: &Plan, index: usize) -> Vec<OpenFlags> {
     all
 }
 
-/// Must the target with this index be opened for writing?
+/// Do the plan's runs change what the target with this index holds?
+pub(crate) fn changes(plan: &Plan, index: usize) -> bool {
+    plan.settings.format == Some(true)
+        || plan
+            .runs
+            .iter()
+            .flat_map(|run| run.workloads.iter().map(move |workload| (run, workload)))
+            .any(|(run, workload)| workload.targets.contains(&index) && (run.format || workload.mix.changes_data()))
+}
+
+/// Must the target with this index be opened for writing? Not where only a journal's promises are read: what is to be proved may be
+/// on a device that nobody may write any more.
 pub(crate) fn access_of(plan: &Plan, index: usize) -> TargetAccess {
-    let writes =
-        plan.settings.format == Some(true)
-            || plan.runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload))).any(
-                |(run, workload)| workload.targets.contains(&index) && (run.format || workload.mix.changes_data()),
-            );
+    let writes = changes(plan, index) && !crate::validation::only_recovers(plan);
     if writes { TargetAccess::Write } else { TargetAccess::Read }
 }
 

@@ -7,14 +7,17 @@ mod blocks;
 mod copies;
 mod found;
 mod journal;
+mod left_out;
+mod recovery;
 mod refusals;
 mod sweep;
 mod tally;
 mod trees;
 mod words;
 
-pub(crate) use journal::{FoundJournal, end as end_journal, keep as keep_journal};
-pub(crate) use sweep::{further_flags, leave_caches, leave_out_ends, sweep_run};
+pub(crate) use journal::{end as end_journal, keep as keep_journal};
+pub(crate) use recovery::{FoundJournal, foreseen, only_recovers, policy_for};
+pub(crate) use sweep::{begin_sweep, further_flags, leave_caches, leave_out_ends, sweep_run};
 pub(crate) use tally::{Coverage, DataTally, Verdict, group_sentence, path_of, verdict_row};
 
 use crate::SessionError;
@@ -22,7 +25,7 @@ use crate::format::{self, Fill};
 use crate::replay;
 use crate::sync::access_of;
 use blocks::{STATE_BYTES, block_bytes};
-use plan::{Plan, ValidationSettings};
+use plan::{Plan, PlanSettings, ValidationSettings};
 use quantity::text::format_bytes;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -40,6 +43,7 @@ pub(crate) const VALIDATION_TARGETS: &str = "validation_targets";
 pub(crate) fn mistakes(plan: &Plan) -> Vec<String> {
     let mut all = refusals::mistakes(plan);
     all.extend(journal::mistakes(plan));
+    all.extend(recovery::exists(plan));
     all
 }
 
@@ -49,8 +53,13 @@ const LOOP: u32 = 7;
 const TIMES_BYTES: u64 = 8;
 
 /// The name by which a target is known in stamps is where it is: its path without symbolic links.
-fn known_name(path: &std::path::Path) -> String {
-    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf()).to_string_lossy().into_owned()
+fn known_name(path: &Path) -> String {
+    let of_new = || {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(std::fs::canonicalize(folder).ok()?.join(path.file_name()?))
+    };
+    let found = std::fs::canonicalize(path).ok().or_else(of_new);
+    found.unwrap_or_else(|| path.to_path_buf()).to_string_lossy().into_owned()
 }
 
 /// The validation that the plan asks for, of its open targets; `None`: none.
@@ -71,20 +80,21 @@ pub(crate) fn of_plan(
     let mut wrong = Vec::new();
     let mut found = Vec::with_capacity(targets.len());
     for (index, target) in targets.iter().enumerate() {
-        let Some(target) = target.as_ref().filter(|target| is_validated(settings, target)) else {
+        let Some(target) = target.as_ref().filter(|target| is_validated(settings, target, journal)) else {
             found.push(None);
             continue;
         };
         let fill = Fill::of(plan, index, target, plan.settings.format == Some(true)).map(|fill| fill.range);
         let traced = traced.get(&index).copied().unwrap_or_default();
-        let Some(block_bytes) = block_bytes(plan, index, (Some(target.size_bytes), traced.bytes), fill.as_ref()) else {
+        let Some(of_load) = block_bytes(plan, index, (Some(target.size_bytes), traced.bytes), fill.as_ref()) else {
             wrong.push(traced.mistake(&target.name).unwrap_or_else(|| refusals::no_block(&target.name)));
             continue;
         };
         let device = device_id(&known_name(&target.path));
-        // What was known before is known in its own blocks, which may be a part of those of this load.
+        // What was known before is known in its own blocks, which may be a part of those of this load, if there is to be one.
         let known = journal.and_then(|journal| journal.block_bytes(device));
-        let block_bytes = known.filter(|known| block_bytes.is_multiple_of(*known)).unwrap_or(block_bytes);
+        let fits = |known: &u64| only_recovers(plan) || !is_used(plan, index) || of_load.is_multiple_of(*known);
+        let block_bytes = known.filter(fits).unwrap_or(of_load);
         let copies = match copies::of_target(plan, index, targets, device) {
             Ok(copies) => copies,
             Err(sentence) => {
@@ -104,7 +114,7 @@ pub(crate) fn of_plan(
             trims_read_zero: settings.trims_read_zero.unwrap_or_else(|| is_zero_after_trim(target)),
             checks_unknown: settings.checks_unknown,
         };
-        let validation = TargetValidation::new(rules, reports.clone());
+        let validation = TargetValidation::new(rules, reports.clone()).known_since(quantity::clock::wall_ns());
         let validation = if settings.keeps_times { validation.with_times() } else { validation };
         let validation = match journal {
             Some(journal) => journal.apply(validation),
@@ -118,16 +128,38 @@ pub(crate) fn of_plan(
     if !wrong.is_empty() {
         return Err(SessionError::Validation(wrong));
     }
+    let promises = |journal: &FoundJournal, target: &TargetValidation| {
+        let states = target.states();
+        states.written() > 0 || journal.promises_behind(target.rules().device, states.blocks())
+    };
+    let is_vain = |journal: &&FoundJournal| !found.iter().flatten().any(|target| promises(journal, target));
+    if let Some(journal) = journal.filter(|_| only_recovers(plan)).filter(is_vain) {
+        return Err(SessionError::Validation(vec![journal.nothing_to_prove()]));
+    }
     let found = journal::attach(plan, (run, recording), found, targets, journal)?;
     let targets = found.into_iter().map(|target| target.map(Arc::new)).collect();
     let trees = trees::of_plan(plan, settings, run, &reports).map_err(SessionError::Validation)?;
     Ok(Some(Validation { settings: settings.clone(), run, targets, trees, reports }))
 }
 
-/// Is anything of this target known in the end, or checked without being known?
-fn is_validated(settings: &ValidationSettings, target: &OpenTarget) -> bool {
+/// Is another target of the plan the same, that a run uses or that stands before it?
+pub(crate) fn has_twin(plan: &Plan, index: usize) -> bool {
+    let name = |spec: &plan::TargetSpec| known_name(&spec.path);
+    let Some(own) = plan.targets.get(index).map(name) else { return false };
+    let is_before = |other: usize| other < index || (other > index && is_used(plan, other));
+    plan.targets.iter().enumerate().any(|(other, spec)| is_before(other) && name(spec) == own)
+}
+
+/// Does a run use the target with this index?
+fn is_used(plan: &Plan, index: usize) -> bool {
+    plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.targets.contains(&index))
+}
+
+/// Is anything of this target known in the end or from before, or checked without being known?
+fn is_validated(settings: &ValidationSettings, target: &OpenTarget, journal: Option<&FoundJournal>) -> bool {
     let keeps_data = matches!(target.kind, TargetKind::BlockDevice { .. } | TargetKind::File { .. });
-    keeps_data && (target.writable || settings.checks_unknown)
+    let is_known = || journal.is_some_and(|one| one.knows(&target.path));
+    keeps_data && (target.writable || settings.checks_unknown || is_known())
 }
 
 /// File systems promise that a hole reads as zeroes, and so do loop devices, whose trims make holes; of others it is not known.
@@ -156,9 +188,17 @@ pub(crate) fn for_manifest(plan: &Plan, validation: &Validation) -> [(String, se
 /// What would be proved, in lines for people; none without validation. `sizes`: of the targets, where they are known.
 pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
     let Some(settings) = &plan.settings.validation else { return Vec::new() };
+    if only_recovers(plan) {
+        let what = "validation: only what the journal says must be there is read, once; nothing is written, and no run takes place";
+        return crate::dry_run_text::folded(what);
+    }
     let mut what = vec!["every sector that is written is stamped", "every block that is read is checked"];
     what.extend(settings.reads_before_write.then_some("blocks are read and checked before they are written"));
     what.extend(settings.reads_after_write.then_some("blocks are read and checked behind their write"));
+    let recovers = settings.journal.as_ref().is_some_and(|journal| journal.recovers);
+    what.extend(
+        recovers.then_some("what the journal says must be there is read before the load, which damage prevents"),
+    );
     what.push(match settings.sweeps {
         true => "at the end everything that was written is read once (in no time below)",
         false => "what was written is not read at the end",
@@ -199,11 +239,29 @@ pub(crate) fn journal_trouble(title: &str, validation: Option<&Validation>) -> S
     }
 }
 
+/// Why no load follows a recovery that found so many damaged blocks; `None`: it does. A plan with a larger `data_errors=` than the usual one
+/// says how many it bears.
+pub(crate) fn load_prevented(plan: &Plan, damaged: u64) -> Option<String> {
+    let (limit, usual) = (plan.settings.errors_max, PlanSettings::default().errors_max);
+    let is_borne = damaged == 0 || (limit > usual && damaged <= limit);
+    (!is_borne).then(|| {
+        format!(
+            "{} damaged: the load did not begin, and nothing was written over what is there; see what it is (iodyno verify, iodyno \
+             inspect), and keep a copy; to write over it all the same, give the load data_errors={} (fio: continue_on_error=verify)",
+            words::are(damaged),
+            damaged.max(usual.saturating_add(1))
+        )
+    })
+}
+
 /// Why a run was ended whose plan allows fewer damaged blocks.
 pub(crate) fn too_much_damage(title: &str, plan: &Plan, validation: Option<&Validation>) -> String {
     let damaged = validation.map_or(0, |validation| validation.reports.count());
     let limit = plan.settings.errors_max;
-    format!("{title}: stopped, {} damaged (data_errors={limit})", words::are(damaged))
+    // Reads in flight when the first one too many was found have found the others.
+    let beyond =
+        if damaged > limit.saturating_add(1) { "; reads that were in flight then found some of them" } else { "" };
+    format!("{title}: stopped, {} damaged (data_errors={limit}){beyond}", words::are(damaged))
 }
 
 /// Is everything that was written to be read behind the last run?

@@ -28,6 +28,9 @@ pub enum DamageClass {
     OtherDevice,
     /// An earlier execution wrote it.
     OlderRun,
+    /// An execution wrote it that began later, and is not known here. Who knows when the known ones began says so: a sector alone
+    /// shows only that it is of another one.
+    OtherRun,
     /// Nothing that iodyno wrote.
     Foreign,
     /// Zeroes.
@@ -64,6 +67,7 @@ impl DamageClass {
         Self::SwappedSectors,
         Self::OtherDevice,
         Self::OlderRun,
+        Self::OtherRun,
         Self::Foreign,
         Self::Zeroes,
         Self::TrimmedData,
@@ -91,6 +95,7 @@ impl DamageClass {
             Self::SwappedSectors => "swapped_sectors",
             Self::OtherDevice => "other_device",
             Self::OlderRun => "older_run",
+            Self::OtherRun => "other_run",
             Self::Foreign => "foreign",
             Self::Zeroes => "zeroes",
             Self::TrimmedData => "trimmed_data",
@@ -119,6 +124,7 @@ impl DamageClass {
             Self::SwappedSectors => "sectors of the last write are at each other's places",
             Self::OtherDevice => "data of another target are there",
             Self::OlderRun => "data of an earlier execution are there",
+            Self::OtherRun => "data of a later execution are there, of which nothing is known",
             Self::Foreign => "nothing that iodyno has stamped is there",
             Self::Zeroes => "zeroes are there",
             Self::TrimmedData => "trimmed data came back",

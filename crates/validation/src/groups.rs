@@ -122,7 +122,9 @@ fn cause_of(finding: &BlockFinding) -> Option<DamageCause> {
     let with = |fault: SectorFault| finding.sectors.iter().find(|sector| sector.fault == Some(fault))?.origin;
     match finding.class {
         DamageClass::OtherDevice => with(SectorFault::Device).map(|stamp| DamageCause::Device(stamp.device)),
-        DamageClass::OlderRun => with(SectorFault::Run).map(|stamp| DamageCause::Run(stamp.run)),
+        DamageClass::OlderRun | DamageClass::OtherRun => {
+            with(SectorFault::Run).map(|stamp| DamageCause::Run(stamp.run))
+        }
         _ => None,
     }
 }

@@ -9,7 +9,10 @@ use crate::states::{BlockState, BlockStates};
 use crate::times::{BlockTimes, KnownTimes};
 use data_journal::Floor;
 use quantity::clock;
-use stamp::{BlockWriter, Expected, Reading, Version, WriteStamp, examine, is_right};
+use stamp::{
+    BlockFinding, BlockWriter, DamageClass, Expected, Reading, SectorFault, SectorFinding, Version, WriteStamp,
+    examine, is_right,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -66,6 +69,8 @@ pub struct TargetValidation {
     epoch: AtomicU32,
     /// Seconds since 1970 at 0 of the clock.
     wall_base_s: u64,
+    /// What an unknown execution wrote later than this second since 1970 is of no earlier one.
+    known_since_s: u64,
     reports: Arc<Reports>,
     counts: CheckCounts,
     journal: Option<TargetJournal>,
@@ -89,6 +94,7 @@ impl TargetValidation {
             sequence: AtomicU64::new(0),
             epoch: AtomicU32::new(0),
             wall_base_s,
+            known_since_s: u64::MAX,
             reports,
             counts: CheckCounts::default(),
             journal: None,
@@ -105,6 +111,13 @@ impl TargetValidation {
         Self { journal: Some(journal), ..self }
     }
 
+    /// The same; what an execution that it does not know wrote later than this (ns since 1970) is of no earlier execution.
+    #[must_use]
+    pub fn known_since(self, wall_ns: i64) -> Self {
+        let known_since_s = u64::try_from(wall_ns / 1_000_000_000).unwrap_or(0);
+        Self { known_since_s, ..self }
+    }
+
     /// The same, after a crash: its blocks have to be what the journal says. The executions whose data may be there are added to
     /// the rules.
     #[must_use]
@@ -114,7 +127,7 @@ impl TargetValidation {
         self.rules.runs.extend(new);
         let blocks = &self.states;
         let floors = Floors::new(states.target, states.crash, &self.rules, |block, state| blocks.set(block, state));
-        Self { floors: Some(floors), ..self }
+        Self { floors: Some(floors), ..self }.known_since(states.target.last_session_ns)
     }
 
     /// The same, which keeps when each block was written last, and read and right: 8 bytes more per block.
@@ -412,6 +425,7 @@ impl TargetValidation {
                 Some(copies) => copies.examine(&reading, &expected, &self.rules),
                 None => examine(&reading, &expected),
             };
+            self.name_later(&mut finding);
             if let Some((floors, floor)) = floor {
                 finding.is_transient = again.is_some_and(is_right);
                 floors.refine(&mut finding, floor);
@@ -447,6 +461,16 @@ impl TargetValidation {
 
     pub(crate) fn reports(&self) -> &Reports {
         &self.reports
+    }
+
+    /// Tells what a later execution wrote from what an earlier one left there.
+    fn name_later(&self, finding: &mut BlockFinding) {
+        let is_of_other = |sector: &&SectorFinding| sector.fault == Some(SectorFault::Run);
+        let mut others = finding.sectors.iter().filter(is_of_other).filter_map(|sector| sector.origin);
+        if finding.class == DamageClass::OlderRun && others.any(|stamp| u64::from(stamp.written_s) > self.known_since_s)
+        {
+            finding.class = DamageClass::OtherRun;
+        }
     }
 
     /// The blocks of a buffer with their addresses.

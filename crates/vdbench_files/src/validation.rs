@@ -101,7 +101,13 @@ pub(crate) fn validate(context: &mut ReadingContext, asked: &mut Asked<'_>, para
         return;
     }
     // Wherever it stands, it wins.
-    if words.iter().any(|(word, _)| *word == "no") {
+    if let Some((_, span)) = words.iter().find(|(word, _)| *word == "no") {
+        // What the file asked for itself it may take back without a word.
+        if asked.settings.is_some() && asked.span.is_none() {
+            let message = "validate=no wins over -v and -j: nothing is validated";
+            let found = Diagnostic::note("no-effect", *span, message);
+            context.note_once("validate no", found.help("take it out, or give --verify, which wins over the file"));
+        }
         *asked.settings = None;
         return;
     }

@@ -119,7 +119,7 @@ pub fn replay(
     let lanes: Vec<(usize, usize)> = stages.iter().map(|stage| (0, stage.plan_index)).collect();
     let hindrances = Arc::new(ReplayHindrances::default());
     let (control, gate, status) =
-        (Arc::new(Control::new(errors_max)), Arc::new(Gate::default()), Arc::new(Status::default()));
+        (Arc::new(Control::new(errors_max, None)), Arc::new(Gate::default()), Arc::new(Status::default()));
     let stats = Arc::new(Slot::new(stages.len(), &OperationKind::BLOCKS));
     let feed = ReplayFeed { depth: feed.depth.clamp(1, DEPTH_MAX), ..feed };
     let (tell_chunks, chunks) = channel();

@@ -19,8 +19,11 @@ fn harvests(bench: &Bench, time: Duration, every: Duration) -> Vec<IntervalHarve
         validation: None,
         sweeps: false,
     };
-    let mut running =
-        start(input, &EngineOptions { choice: bench.choice, workers: bench.workers, errors_max: None }).unwrap();
+    let mut running = start(
+        input,
+        &EngineOptions { choice: bench.choice, workers: bench.workers, errors_max: None, damage_max: None },
+    )
+    .unwrap();
     let end = running.started_ns() + u64::try_from(time.as_nanos()).unwrap();
     let mut all = Vec::new();
     while quantity::clock::now_ns() < end {
@@ -134,8 +137,11 @@ fn waiting_after_intervals() -> u64 {
         validation: None,
         sweeps: false,
     };
-    let mut running =
-        start(input, &EngineOptions { choice: bench.choice, workers: bench.workers, errors_max: None }).unwrap();
+    let mut running = start(
+        input,
+        &EngineOptions { choice: bench.choice, workers: bench.workers, errors_max: None, damage_max: None },
+    )
+    .unwrap();
     let (started_ns, mut before_ns, mut arrivals, mut in_time) = (running.started_ns(), running.started_ns(), 0, 0);
     let arrivals_of = |harvest: &IntervalHarvest| harvest.lanes.iter().map(|lane| lane.arrivals).sum::<u64>();
     for tick in 1..=100 {

@@ -76,7 +76,7 @@ fn go(bench: &Bench, validation: &Validation, sweeps: bool, errors_max: Option<u
         validation: Some(validation),
         sweeps,
     };
-    let options = EngineOptions { choice: bench.choice, workers: bench.workers, errors_max };
+    let options = EngineOptions { choice: bench.choice, workers: bench.workers, errors_max, damage_max: None };
     let mut running = start(input, &options).unwrap();
     let mut sums = Sums::default();
     let mut last_ns = quantity::clock::now_ns();
@@ -578,7 +578,7 @@ fn what_a_proof_costs() {
                 validation,
                 sweeps: false,
             };
-            let options = EngineOptions { choice, workers: Some(1), errors_max: None };
+            let options = EngineOptions { choice, workers: Some(1), errors_max: None, damage_max: None };
             let running = start(input, &options).unwrap();
             while !running.finished() {
                 std::thread::sleep(Duration::from_millis(2));

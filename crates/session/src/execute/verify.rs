@@ -24,8 +24,14 @@ impl Life<'_, '_> {
             true if self.is_over() => Err("not read again at the end, because the runs were stopped"),
             true => self.sweep(None)?,
         };
+        self.conclude(swept)
+    }
+
+    /// Tells what was proved. `swept`: what was read of all that is known, or why nothing was.
+    fn conclude(&mut self, swept: Result<Coverage, &'static str>) -> Result<(), SessionError> {
         let Some(validation) = &self.validation else { return Ok(()) };
-        let verdict = Verdict::of(self.plan, validation, swept);
+        let left_out = self.found_journal.as_ref().map(|found| found.left_out().clone()).unwrap_or_default();
+        let verdict = Verdict::of(self.plan, validation, swept, &left_out);
         if verdict.is_wrong {
             self.ending = self.ending.max(CommandEnding::DataWrong);
         }
@@ -55,28 +61,54 @@ impl Life<'_, '_> {
 
     /// Is nothing done but reading what the journal says must be there?
     pub(super) fn only_recovers(&self) -> bool {
-        let settings = self.plan.settings.validation.as_ref().and_then(|settings| settings.journal.as_ref());
-        settings.is_some_and(|settings| settings.recovers_only)
+        data::only_recovers(self.plan)
     }
 
-    /// Tells what the journal of an earlier session says, and reads what must be there before anything is written.
-    pub(super) fn recovered(&mut self) -> Result<(), SessionError> {
-        let Some(found) = &self.found_journal else { return Ok(()) };
-        for sentence in found.sentences() {
-            self.spine.note(EventKind::Data, &sentence)?;
-            self.spine.messages.push(sentence);
+    /// Tells what the journal of an earlier session says, and reads what must be there before anything is written. True: nothing else is
+    /// done, and the verdict is told.
+    pub(super) fn recovered(&mut self) -> Result<bool, SessionError> {
+        let (Some(found), Some(validation)) = (&mut self.found_journal, &self.validation) else { return Ok(false) };
+        found.compare(self.plan, validation, &self.targets);
+        let (sentences, rest) = (found.sentences(), found.left_out().words());
+        // Said once, at the end: there the verdict stands, which is about it.
+        for sentence in sentences {
+            self.tell_of_data(EventSeverity::Info, sentence)?;
         }
-        if !self.only_recovers() && !self.is_over() {
-            let swept = self.sweep(Some("recovery"))?;
-            let Some(validation) = &self.validation else { return Ok(()) };
-            let sentence = match (swept, validation.reports.count()) {
-                (Err(why), _) => format!("what the journal says must be there: {why}"),
-                (Ok(_), 0) => "all that the journal says must be there is there".to_string(),
-                (Ok(_), count) => format!("blocks that are not what the journal says: {count}"),
-            };
-            self.spine.note(EventKind::Data, &sentence)?;
-            self.spine.messages.push(sentence);
+        if self.only_recovers() {
+            self.verify()?;
+            return Ok(true);
         }
+        let swept = match self.is_over() {
+            true => Err("not read, because the command was interrupted"),
+            false => self.sweep(Some("recovery"))?,
+        };
+        let Some(validation) = &self.validation else { return Ok(false) };
+        let damaged = validation.reports.count();
+        let sentence = match (swept, damaged) {
+            (Err(why), _) => format!("what the journal says must be there: {why}"),
+            (Ok(coverage), 0) if coverage.known == 0 => {
+                format!("the journal says of no block what must be there: nothing of what lay there was proved{rest}")
+            }
+            (Ok(_), 0) if rest.is_empty() => "all that the journal says must be there is there".to_string(),
+            (Ok(_), 0) => format!("what was read of what the journal says must be there is there{rest}"),
+            (Ok(_), count) => format!("blocks that are not what the journal says: {count}{rest}"),
+        };
+        self.tell_of_data(EventSeverity::Info, sentence)?;
+        let prevented = data::load_prevented(self.plan, damaged);
+        let ends = prevented.is_some() || self.is_over();
+        if let Some(sentence) = prevented {
+            self.tell_of_data(EventSeverity::Error, format!("recovery: {sentence}"))?;
+        }
+        if ends {
+            self.conclude(swept)?;
+        }
+        Ok(ends)
+    }
+
+    /// A sentence about the data, which stands at the end, too.
+    fn tell_of_data(&mut self, severity: EventSeverity, sentence: String) -> Result<(), SessionError> {
+        self.spine.event(severity, EventKind::Data, None, None, &sentence)?;
+        self.spine.messages.push(sentence);
         Ok(())
     }
 
@@ -100,6 +132,7 @@ impl Life<'_, '_> {
     /// The run that reads everything once; how much it was, or why nothing was read.
     fn sweep(&mut self, title: Option<&str>) -> Result<Result<Coverage, &'static str>, SessionError> {
         let Some(validation) = &self.validation else { return Ok(Err("not validated")) };
+        data::begin_sweep(validation);
         data::leave_out_ends(validation, &self.targets);
         let Some(mut run) = data::sweep_run(self.plan, validation, &self.targets) else {
             return Ok(Ok(Coverage::default()));

@@ -1,7 +1,8 @@
 //! The journal of what was written: begun before the first write, or recovered; kept while the runs last; ended behind them.
 
+use super::recovery::FoundJournal;
 use crate::SessionError;
-use data_journal::{Crash, Journal, JournalError, JournalOptions, Recovered, SessionHeader, common_device, recover};
+use data_journal::{Journal, JournalError, JournalOptions, SessionHeader, common_device};
 use plan::generate::OperationKind;
 use plan::{JournalSettings, Plan};
 use rustix::fs::fdatasync;
@@ -9,93 +10,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use target::OpenTarget;
-use validation::{RecoveredStates, TargetJournal, TargetValidation, Validation};
-
-/// What the journal of an earlier session said.
-#[derive(Debug)]
-pub(crate) struct FoundJournal {
-    recovered: Recovered,
-    crash: Crash,
-}
+use validation::{TargetJournal, TargetValidation, Validation};
 
 /// Of a recording at this path: a directory beside it.
-fn directory(settings: &JournalSettings, recording: &Path) -> PathBuf {
+pub(super) fn directory(settings: &JournalSettings, recording: &Path) -> PathBuf {
     settings.directory.clone().unwrap_or_else(|| recording.with_extension("journal"))
 }
 
-fn wrong(error: &JournalError) -> SessionError {
+pub(super) fn wrong(error: &JournalError) -> SessionError {
     SessionError::Validation(vec![error.to_string()])
 }
 
-impl FoundJournal {
-    /// Reads the journal that the settings say is there; `None`: there is to be none yet.
-    ///
-    /// # Errors
-    /// There is none, it is in use, or it cannot be read.
-    pub(crate) fn read(settings: Option<&JournalSettings>, recording: &Path) -> Result<Option<Self>, SessionError> {
-        let Some(settings) = settings.filter(|settings| settings.recovers || settings.recovers_only) else {
-            return Ok(None);
-        };
-        let directory = directory(settings, recording);
-        if !directory.exists() {
-            return Err(SessionError::Validation(vec![format!(
-                "there is no journal at {}: name the directory in which it lies (--journal), or leave out --recover to begin one",
-                directory.display()
-            )]));
-        }
-        Self::of(&directory, settings.after_crash).map(Some).map_err(|error| wrong(&error))
-    }
-
-    /// Reads the journal in a directory. `after_crash`: power was cut, whatever the journal knows.
-    ///
-    /// # Errors
-    /// There is none, it is in use, or it cannot be read.
-    pub(crate) fn of(directory: &Path, after_crash: bool) -> Result<Self, JournalError> {
-        let recovered = recover(directory)?;
-        let crash = if after_crash { Crash::PowerCut } else { recovered.crash() };
-        Ok(Self { recovered, crash })
-    }
-
-    /// What it says, of all targets.
-    pub(crate) fn recovered(&self) -> &Recovered {
-        &self.recovered
-    }
-
-    /// How the last session is taken to have ended.
-    pub(crate) fn crash(&self) -> Crash {
-        self.crash
-    }
-
-    /// Bytes of the blocks in which it knows a target.
-    pub(super) fn block_bytes(&self, device: u64) -> Option<u64> {
-        Some(self.recovered.target(device)?.block_bytes)
-    }
-
-    /// A target whose blocks must be what the journal says.
-    ///
-    /// # Errors
-    /// It knows the target in other blocks.
-    pub(crate) fn apply(&self, target: TargetValidation) -> Result<TargetValidation, String> {
-        let rules = target.rules();
-        let states = RecoveredStates::of(&self.recovered, self.crash, rules.device, rules.block_bytes);
-        Ok(match states.map_err(|error| error.to_string())? {
-            Some(states) => target.with_recovered(&states),
-            None => target,
-        })
-    }
-
-    /// What the user has to know of it.
-    pub(crate) fn sentences(&self) -> Vec<String> {
-        let mut all = self.recovered.sentences();
-        all.push(match self.crash {
-            Crash::ProcessDied => "every write that the journal has must be there, or a newer one".to_string(),
-            Crash::PowerCut => {
-                "every write that came back before an acknowledged flush was submitted must be there, or a newer one"
-                    .to_string()
-            }
-        });
-        all
-    }
+/// What a journal calls a target: its name, and by which path it is known.
+pub(super) fn name_and_path(plan: &Plan, index: usize) -> String {
+    let (name, path) = (plan.place_name(index), super::known_name(plan.place_path(index)));
+    if name == path { path } else { format!("{name} ({path})") }
 }
 
 /// Begins the journal that the settings ask for, or goes on with the one that was found, and hands it to the targets.
@@ -132,17 +61,19 @@ pub(super) fn attach(
         let flags = plan.targets.get(index).map(|spec| spec.open).unwrap_or_default();
         let is_sync = |flags: plan::OpenFlags| flags.sync || flags.dsync;
         let is_filled = opened.get(index).and_then(Option::as_ref).is_none_or(|opened| opened.fill.is_some());
-        let is_synchronous = !is_filled
+        // What is only read is flushed by nothing but the flushes of a checkpoint.
+        let is_synchronous = crate::sync::changes(plan, index)
+            && !is_filled
             && plan.settings.format != Some(true)
             && uses(index).all(|workload| is_sync(workload.open.unwrap_or(flags)));
-        target.journal_target(plan.place_name(index), is_synchronous, is_trimmed)
+        target.journal_target(&name_and_path(plan, index), is_synchronous, is_trimmed)
     };
     let header = SessionHeader::new(run, targets.iter().flatten().map(of_target).collect());
     let default = JournalOptions::default();
     let options =
         JournalOptions { checkpoint_bytes: settings.checkpoint_bytes.unwrap_or(default.checkpoint_bytes).max(4096) };
     let journal = match found {
-        Some(found) => Journal::resume(&found.recovered, found.crash, header, options),
+        Some(found) => found.resume(header, options),
         None => Journal::create(&directory, header, options),
     };
     let journal = Arc::new(journal.map_err(|error| wrong(&error))?);

@@ -2,6 +2,7 @@
 
 use super::trees;
 use plan::{AddressOrder, AddressPattern, OpMix, OpenFlags, Plan, Run, TextSpan, TransferSize, Workload};
+use std::sync::atomic::Ordering;
 use target::{OpenTarget, TargetKind};
 use validation::{BlockState, TargetValidation, Validation};
 
@@ -53,6 +54,11 @@ pub(crate) fn sweep_run(plan: &Plan, validation: &Validation, targets: &[Option<
     (!run.workloads.is_empty()).then_some(run)
 }
 
+/// What sweeps before have read is not counted again.
+pub(crate) fn begin_sweep(validation: &Validation) {
+    validation.targets.iter().flatten().for_each(|target| target.counts().swept_blocks.store(0, Ordering::Relaxed));
+}
+
 /// Nothing is known of blocks behind the end of a file: a trim there leaves nothing that could be read.
 pub(crate) fn leave_out_ends(validation: &Validation, targets: &[Option<OpenTarget>]) {
     for target in validation.targets.iter().flatten() {
@@ -84,6 +90,7 @@ pub(crate) fn leave_caches(validation: &Validation, targets: &[Option<OpenTarget
 
 /// With how a sweep opens a target; `None`: nothing more, or there is no sweep.
 pub(crate) fn further_flags(plan: &Plan, sets: &[OpenFlags]) -> Option<Vec<OpenFlags>> {
-    let is_wanted = plan.settings.validation.as_ref().is_some_and(|settings| settings.sweeps);
+    let is_wanted = plan.settings.validation.as_ref().is_some_and(|settings| settings.sweeps)
+        || super::recovery::settings(plan).is_some();
     (is_wanted && !sets.contains(&DIRECT)).then(|| sets.iter().copied().chain([DIRECT]).collect())
 }

@@ -1,6 +1,7 @@
 //! What was found wrong: rows while a run lasts, sentences at its end, a verdict behind the last.
 
 use super::found::FoundFiles;
+use super::left_out::LeftOut;
 use super::words;
 use crate::SessionError;
 use crate::batch_sink::Spine;
@@ -149,7 +150,7 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
-    /// Of what was read in sweeps so far.
+    /// Of what was read in the last sweep.
     pub(crate) fn of(validation: &Validation) -> Self {
         let mut coverage = Self::default();
         for target in validation.targets.iter().flatten() {
@@ -253,17 +254,26 @@ pub(crate) fn verdict_row(damage: &JudgedDamage, (target, file): (&str, Option<S
 const GROUPS: usize = 20;
 
 impl Verdict {
-    /// Of an execution behind its last run; `swept`: what the sweep read, or why there was none.
-    pub(crate) fn of(plan: &Plan, validation: &Validation, swept: Result<Coverage, &'static str>) -> Self {
+    /// Of an execution behind its last run; `swept`: what the sweep read, or why there was none; `left_out`: what a journal knows besides.
+    pub(crate) fn of(
+        plan: &Plan,
+        validation: &Validation,
+        swept: Result<Coverage, &'static str>,
+        left_out: &LeftOut,
+    ) -> Self {
+        let with_rest =
+            |coverage: Coverage| Coverage { known: coverage.known.saturating_add(left_out.blocks), ..coverage };
+        let (swept, rest) = (swept.map(with_rest), left_out.words());
         let sum = |of: fn(&CheckCounts) -> &AtomicU64| {
             validation.all_cells().map(|target| of(target.counts()).load(Ordering::Relaxed)).sum::<u64>()
         };
         let (written, checked) = (sum(|counts| &counts.written_bytes), sum(|counts| &counts.checked_bytes));
         let damaged = validation.reports.count();
         let figures = format!("{} written, {} checked", format_bytes(written), format_bytes(checked));
-        let is_nothing = written + checked == 0;
+        // What was written and never read proves nothing.
+        let is_nothing = checked == 0;
         let coverage = match swept {
-            _ if is_nothing => String::new(),
+            _ if written + checked == 0 => String::new(),
             Ok(coverage) => format!(", coverage {}", coverage.percent()),
             Err(why) => format!(", {why}"),
         };
@@ -290,7 +300,7 @@ impl Verdict {
                 told(plan.place_name(group.target), group, is_of_tree, (&place, whose))
             })
             .collect();
-        sentences.push(format!("validation: {figures}{coverage}: {found}"));
+        sentences.push(format!("validation: {figures}{coverage}: {found}{rest}"));
         Self { sentences, is_wrong: damaged > 0, damages: judgement.damages }
     }
 }

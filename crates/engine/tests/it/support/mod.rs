@@ -107,7 +107,7 @@ impl Bench {
             validation: None,
             sweeps: false,
         };
-        start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None })
+        start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None, damage_max: None })
             .err()
             .unwrap()
             .to_string()
@@ -127,8 +127,11 @@ impl Bench {
             validation: None,
             sweeps: false,
         };
-        let running =
-            start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None }).unwrap();
+        let running = start(
+            input,
+            &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None, damage_max: None },
+        )
+        .unwrap();
         let description = running.describe();
         assert_eq!(running.finish(Duration::from_secs(5)).unwrap().unfinished(), 0);
         description
@@ -148,8 +151,11 @@ impl Bench {
             validation: None,
             sweeps: false,
         };
-        let mut running =
-            start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None }).unwrap();
+        let mut running = start(
+            input,
+            &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None, damage_max: None },
+        )
+        .unwrap();
         let mut sums: Vec<LaneInterval> = Vec::new();
         let begin = running.started_ns();
         let mut last = 0;

@@ -1,0 +1,168 @@
+//! What a recovery finds, and what it cannot see, has consequences: damage prevents the load, and nothing is called right unread.
+
+use crate::support::Scratch;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use testkit::CommandOutput;
+
+/// Bytes of a transfer.
+const BLOCK: u64 = 8192;
+
+/// Storages of 1 MiB each at these paths, each used by a workload with so many per cent of reads; `None`: by none.
+fn load(storages: &[(&Path, Option<u32>)]) -> String {
+    let mut text = String::new();
+    for (number, (lun, _)) in (1..).zip(storages) {
+        text += &format!("sd=sd{number},lun={},size=1m\n", lun.display());
+    }
+    for (number, (_, reads)) in (1..).zip(storages) {
+        if let Some(reads) = reads {
+            text += &format!("wd=wd{number},sd=sd{number},xfersize=8k,rdpct={reads}\n");
+        }
+    }
+    text + "rd=rd1,wd=wd*,iorate=300,elapsed=2,interval=1\n"
+}
+
+struct Place {
+    scratch: Scratch,
+    /// On another device.
+    memory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { scratch: Scratch::new(), memory: tempfile::tempdir_in("/dev/shm").unwrap() }
+    }
+
+    fn data(&self, name: &str) -> PathBuf {
+        self.scratch.path(name)
+    }
+
+    fn run(&self, name: &str, text: &str, more: &[&str]) -> CommandOutput {
+        let journal = self.memory.path().join("j");
+        let fixed = ["--no-counters", "--no-report", "--verify", "--journal", journal.to_str().unwrap()];
+        self.scratch.run(name, text, &[&fixed[..], more].concat())
+    }
+
+    fn writes(&self, name: &str) -> bool {
+        self.scratch.table(name, "run_total").iter().any(|row| row["op"] == "write")
+    }
+
+    fn addresses(&self, name: &str) -> Vec<u64> {
+        self.scratch.table(name, "data_error").iter().map(|row| row["address"].as_u64().unwrap()).collect()
+    }
+}
+
+fn says(output: &CommandOutput, words: &str) {
+    assert!(output.stderr.contains(words), "{words}: {}", output.stderr);
+}
+
+fn never_says(output: &CommandOutput, words: &[&str]) {
+    assert!(words.iter().all(|words| !output.stderr.contains(words)), "{words:?}: {}", output.stderr);
+}
+
+/// Empties a block, and leaves the file iodyno's own as far as its time of change says.
+fn empty(path: &Path, address: u64) {
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    let modified = file.metadata().unwrap().modified().unwrap();
+    file.write_all_at(&[0; BLOCK as usize], address).unwrap();
+    file.set_modified(modified).unwrap();
+}
+
+const ALL_RIGHT: [&str; 2] = ["all that the journal says must be there is there", "no byte was lost"];
+
+#[test]
+fn damage_that_a_recovery_finds_prevents_the_load() {
+    let place = Place::new();
+    let data = place.data("data");
+    let text = load(&[(&data, Some(50))]);
+    place.run("first", &text, &[]).expect_code(0);
+    for block in [3, 70, 71] {
+        empty(&data, block * BLOCK);
+    }
+    let before = std::fs::read(&data).unwrap();
+    // The second time, too: what was found once is not forgotten.
+    for name in ["second", "third"] {
+        let output = place.run(name, &text, &["--recover"]).expect_code(4);
+        says(&output, "3 blocks are damaged: the load did not begin");
+        says(&output, "data_errors=51");
+        says(&output, "coverage 100 %: 3 blocks are damaged: 3 zeroes");
+        assert_eq!(place.addresses(name), [3 * BLOCK, 70 * BLOCK, 71 * BLOCK]);
+        assert!(!place.writes(name) && std::fs::read(&data).unwrap() == before, "{}", output.stderr);
+    }
+    // Who says how many are borne goes on.
+    let output = place.run("fourth", &format!("data_errors=60\n{text}"), &["--recover"]).expect_code(4);
+    never_says(&output, &["did not begin"]);
+    assert!(place.writes("fourth") && std::fs::read(&data).unwrap() != before);
+}
+
+#[test]
+fn a_plan_that_only_reads_checks_what_the_journal_knows() {
+    let place = Place::new();
+    let data = place.data("data");
+    place.run("first", &load(&[(&data, Some(0))]), &[]).expect_code(0);
+    let reading = load(&[(&data, Some(100))]);
+    let output = place.run("right", &reading, &["--recover"]).expect_code(0);
+    ALL_RIGHT.iter().for_each(|words| says(&output, words));
+    let runs = place.scratch.table("right", "data_check");
+    // Of each pass over everything, and not of all passes.
+    let swept: Vec<i64> = runs.iter().filter_map(|row| row["swept_blocks"].as_i64()).collect();
+    assert!(swept.iter().all(|blocks| *blocks == 128) && swept.len() == 2, "{swept:?}");
+    empty(&data, 5 * BLOCK);
+    let output = place.run("wrong", &reading, &["--recover"]).expect_code(4);
+    says(&output, "1 block is damaged: the load did not begin");
+    assert_eq!(place.addresses("wrong"), [5 * BLOCK]);
+}
+
+#[test]
+fn targets_of_the_journal_are_checked_or_named() {
+    let place = Place::new();
+    let (one, two) = (place.data("one"), place.data("two"));
+    place.run("first", &load(&[(&one, Some(50)), (&two, Some(50))]), &[]).expect_code(0);
+    empty(&two, 9 * BLOCK);
+    for (name, reads) in [("unused", None), ("read", Some(100))] {
+        for flag in ["--recover", "--recover-only"] {
+            let name = format!("{name}{flag}");
+            let output = place.run(&name, &load(&[(&one, Some(50)), (&two, reads)]), &[flag]).expect_code(4);
+            says(&output, "2 MiB checked, coverage 100 %: 1 block is damaged: 1 zeroes");
+            assert_eq!(place.addresses(&name), [9 * BLOCK], "{}", output.stderr);
+        }
+    }
+    let left =
+        format!("not checked, although the journal says what must be there: 1 MiB of sd2 ({}), which", two.display());
+    for flag in ["--recover", "--recover-only"] {
+        let output = place.run(&format!("without{flag}"), &load(&[(&one, Some(50))]), &[flag]).expect_code(0);
+        never_says(&output, &ALL_RIGHT);
+        never_says(&output, &["coverage 100 %"]);
+        says(&output, &format!("coverage 50.00 %: what was read was right; {left} this load does not have"));
+        assert_eq!(output.stderr.matches(&left).count(), if flag == "--recover" { 2 } else { 1 }, "{}", output.stderr);
+    }
+    std::fs::remove_file(&two).unwrap();
+    let output = place.run("gone", &load(&[(&one, Some(50)), (&two, None)]), &["--recover"]).expect_code(0);
+    says(&output, &format!("{left} cannot be read here"));
+    never_says(&output, &ALL_RIGHT);
+    assert!(!two.exists());
+}
+
+#[test]
+fn blocks_behind_the_end_are_lost_or_named() {
+    let place = Place::new();
+    let data = place.data("data");
+    let text = load(&[(&data, Some(50))]);
+    place.run("first", &text, &[]).expect_code(0);
+    empty(&data, 100 * BLOCK);
+    let half = text.replace("size=1m", "size=512k");
+    for flag in ["--recover", "--recover-only"] {
+        let output = place.run(&format!("half{flag}"), &half, &[flag]).expect_code(0);
+        never_says(&output, &ALL_RIGHT);
+        says(&output, "512 KiB of sd1 (");
+        says(&output, "behind the 512 KiB that this load uses");
+        says(&output, "coverage 50.00 %: what was read was right");
+    }
+    // Half of it is gone.
+    std::fs::File::options().write(true).open(&data).unwrap().set_len(512 << 10).unwrap();
+    let output = place.run("shrunk", &text.replace(",size=1m", ""), &["--recover-only"]).expect_code(4);
+    says(&output, "ends at 512 KiB, and the journal knows 512 KiB of it behind that: they are lost");
+    says(&output, "64 blocks are damaged: 64 short_read");
+    let lost: Vec<u64> = (64..128).map(|block| block * BLOCK).collect();
+    assert_eq!(place.addresses("shrunk"), lost);
+}
