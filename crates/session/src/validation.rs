@@ -8,6 +8,7 @@ mod copies;
 mod found;
 mod journal;
 mod left_out;
+mod place;
 mod recovery;
 mod refusals;
 mod sweep;
@@ -16,12 +17,13 @@ mod trees;
 mod words;
 
 pub(crate) use journal::{end as end_journal, keep as keep_journal};
-pub(crate) use recovery::{FoundJournal, foreseen, only_recovers, policy_for};
+pub(crate) use recovery::{FoundJournal, foreseen, policy_for};
 pub(crate) use sweep::{begin_sweep, further_flags, leave_caches, leave_out_ends, sweep_run};
 pub(crate) use tally::{Coverage, DataTally, Verdict, group_sentence, path_of, verdict_row};
 
 use crate::SessionError;
 use crate::format::{self, Fill};
+use crate::recovering::only_recovers;
 use crate::replay;
 use crate::sync::access_of;
 use blocks::{STATE_BYTES, block_bytes};
