@@ -93,6 +93,7 @@ fn alone(context: &mut ReadingContext, jobs: &[JobSection]) {
 /// Settings are those of the plan: what one job asks for holds for all, as long as that raises no false alarm.
 fn of_jobs(context: &mut ReadingContext, jobs: &[JobSection], checked: &[&JobSection]) -> ValidationSettings {
     let writes = |job: &JobSection| job.options.pattern.ops()[1];
+    let trims = |job: &JobSection| job.options.pattern.ops()[2];
     let reads = |job: &JobSection| job.options.pattern.ops()[0] && !job.options.null && job.options.entries.is_none();
     let is_later = |job: &JobSection| job.options.pattern == Pattern::Read;
     let later = checked.iter().find(|job| is_later(job));
@@ -110,7 +111,7 @@ fn of_jobs(context: &mut ReadingContext, jobs: &[JobSection], checked: &[&JobSec
     ValidationSettings {
         reads_before_write: false,
         reads_after_write: checked.iter().any(|job| writes(job) && job.options.verify.backlog > 0),
-        sweeps: checked.iter().any(|job| writes(job) && job.options.verify.at_end),
+        sweeps: checked.iter().any(|job| (writes(job) || trims(job)) && job.options.verify.at_end),
         checks_unknown: later.is_some() && other.is_none(),
         trims_read_zero: checked.iter().any(|job| job.options.verify.trims_read_zero).then_some(true),
         ..ValidationSettings::default()
