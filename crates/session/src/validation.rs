@@ -6,6 +6,7 @@
 mod blocks;
 mod journal;
 mod refusals;
+mod shared;
 mod sweep;
 mod tally;
 mod words;
@@ -15,11 +16,12 @@ pub(crate) use sweep::{further_flags, leave_caches, leave_out_ends, sweep_run};
 pub(crate) use tally::{Coverage, DataTally, Verdict};
 
 use crate::SessionError;
-use crate::format::{self, Fill};
+use crate::format;
 use crate::sync::access_of;
 use blocks::block_bytes;
 use plan::{Plan, ValidationSettings};
 use quantity::text::format_bytes;
+use shared::SharedPlaces;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
@@ -65,13 +67,15 @@ pub(crate) fn of_plan(
     let reports = Arc::new(Reports::default());
     let mut wrong = Vec::new();
     let mut found = Vec::with_capacity(targets.len());
+    let places = SharedPlaces::of(plan);
+    let opened = |index: usize| targets.get(index).and_then(Option::as_ref);
     for (index, target) in targets.iter().enumerate() {
-        let Some(target) = target.as_ref().filter(|target| is_validated(settings, target)) else {
+        let is_any = || places.members(index).filter_map(opened).any(|target| is_validated(settings, target));
+        let Some(target) = target.as_ref().filter(|_| places.is_first(index) && is_any()) else {
             found.push(None);
             continue;
         };
-        let fill = Fill::of(plan, index, target, plan.settings.format == Some(true)).map(|fill| fill.range);
-        let Some(block_bytes) = block_bytes(plan, index, Some(target.size_bytes), fill.as_ref()) else {
+        let Some(block_bytes) = places.block_bytes(plan, index, targets) else {
             wrong.push(refusals::no_block(&target.name));
             continue;
         };
@@ -104,7 +108,7 @@ pub(crate) fn of_plan(
         return Err(SessionError::Validation(wrong));
     }
     let found = journal::attach(plan, (run, recording), found, targets, journal)?;
-    let targets = found.into_iter().map(|target| target.map(Arc::new)).collect();
+    let targets = places.spread(found);
     Ok(Some(Validation { settings: settings.clone(), run, targets, reports }))
 }
 
@@ -130,7 +134,7 @@ pub(crate) fn for_manifest(plan: &Plan, validation: &Validation) -> [(String, se
         let name = plan.place_name(rules.target).to_string();
         (name, serde_json::json!({ "device": format!("{:016x}", rules.device), "block_bytes": rules.block_bytes }))
     };
-    let targets: BTreeMap<String, serde_json::Value> = validation.targets.iter().flatten().map(of).collect();
+    let targets: BTreeMap<String, serde_json::Value> = validation.each().map(of).collect();
     [
         (VALIDATION_RUN.to_string(), format!("{:016x}", validation.run).into()),
         (VALIDATION_TARGETS.to_string(), serde_json::json!(targets)),
@@ -150,14 +154,18 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
     what.extend(settings.journal.is_some().then_some("what is written is kept in a journal that outlives a crash"));
     what.extend(settings.checks_unknown.then_some("blocks of which no write is known must be what their stamps say"));
     let mut lines = crate::dry_run_text::folded(&format!("validation: {}", what.join("; ")));
+    let places = SharedPlaces::of(plan);
     for (index, (spec, size_bytes)) in plan.targets.iter().zip(sizes).enumerate() {
-        if access_of(plan, index) == TargetAccess::Read {
+        let is_changed = || places.members(index).any(|index| access_of(plan, index) != TargetAccess::Read);
+        if !places.is_first(index) || !is_changed() {
             continue;
         }
         // A file that is not there yet, or not as long, is filled first.
         let is_filled = plan.settings.format != Some(false) && !refusals::is_device(&spec.path);
         let fill = spec.size_bytes.map(|bytes| 0..bytes).filter(|_| is_filled);
-        let Some(block) = block_bytes(plan, index, *size_bytes, fill.as_ref()) else { continue };
+        let of = |index: usize| block_bytes(plan, index, *size_bytes, fill.as_ref());
+        let block = places.members(index).map(of).reduce(|one, other| Some(blocks::common(one?, other?))).flatten();
+        let Some(block) = block else { continue };
         let states = size_bytes.map(|bytes| (bytes / block).saturating_mul(STATE_BYTES));
         let states = states.map_or(String::new(), |bytes| {
             format!(", {} of memory for their states when all are written", format_bytes(bytes))

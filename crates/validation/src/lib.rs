@@ -52,6 +52,12 @@ impl Validation {
     pub fn target(&self, at: usize) -> Option<&Arc<TargetValidation>> {
         self.targets.get(at)?.as_ref()
     }
+
+    /// Each once: targets of the plan that are one file or device share theirs, which has the index of the first of them.
+    pub fn each(&self) -> impl Iterator<Item = &Arc<TargetValidation>> {
+        let targets = self.targets.iter().enumerate();
+        targets.filter_map(|(at, target)| target.as_ref().filter(|target| target.rules().target == at))
+    }
 }
 
 #[cfg(test)]

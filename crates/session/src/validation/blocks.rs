@@ -6,7 +6,8 @@ use std::ops::Range;
 /// No block is larger: what is said of a damaged one is said of so many bytes at most.
 const BLOCK_MAX: u64 = 1 << 20;
 
-fn common(a: u64, b: u64) -> u64 {
+/// The largest number of which both are multiples.
+pub(super) fn common(a: u64, b: u64) -> u64 {
     let (mut a, mut b) = (a, b);
     while b != 0 {
         (a, b) = (b, a % b);

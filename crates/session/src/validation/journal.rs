@@ -1,5 +1,6 @@
 //! The journal of what was written: begun before the first write, or recovered; kept while the runs last; ended behind them.
 
+use super::shared::SharedPlaces;
 use crate::SessionError;
 use data_journal::{Crash, Journal, JournalError, JournalOptions, Recovered, SessionHeader, common_device, recover};
 use plan::{JournalSettings, Plan};
@@ -69,6 +70,13 @@ impl FoundJournal {
     pub(crate) fn sentences(&self) -> Vec<String> {
         let mut all = self.recovered.sentences();
         all.push(match self.crash {
+            Crash::ProcessDied if self.recovered.is_clean => {
+                let of_others = match self.recovered.sessions.len() {
+                    1 => "",
+                    _ => ", and of sessions before it that died that or a newer one",
+                };
+                format!("the last write to every block that the journal has must be there{of_others}")
+            }
             Crash::ProcessDied => "every write that the journal has must be there, or a newer one".to_string(),
             Crash::PowerCut => {
                 "every write that came back before an acknowledged flush was submitted must be there, or a newer one"
@@ -99,20 +107,24 @@ pub(super) fn attach(
     if !mistakes.is_empty() {
         return Err(SessionError::Validation(mistakes));
     }
+    // With the flags of the target that it uses.
+    let places = SharedPlaces::of(plan);
     let uses = |index: usize| {
+        let flags = plan.targets.get(index).map(|spec| spec.open).unwrap_or_default();
         let workloads = plan.runs.iter().flat_map(|run| &run.workloads);
-        workloads.filter(move |workload| workload.targets.contains(&index))
+        workloads.filter(move |workload| workload.targets.contains(&index)).map(move |workload| (workload, flags))
     };
     let of_target = |target: &TargetValidation| {
         let index = target.rules().target;
-        let is_trimmed = uses(index).any(|workload| workload.mix.trim > 0.0);
+        let is_trimmed = places.members(index).flat_map(uses).any(|(workload, _)| workload.mix.trim > 0.0);
         // Every way in which it is written must be synchronous; what fills it is not.
-        let flags = plan.targets.get(index).map(|spec| spec.open).unwrap_or_default();
         let is_sync = |flags: plan::OpenFlags| flags.sync || flags.dsync;
-        let is_filled = opened.get(index).and_then(Option::as_ref).is_none_or(|opened| opened.fill.is_some());
+        let fills =
+            |index: usize| opened.get(index).and_then(Option::as_ref).is_none_or(|opened| opened.fill.is_some());
+        let is_filled = places.members(index).any(fills);
         let is_synchronous = !is_filled
             && plan.settings.format != Some(true)
-            && uses(index).all(|workload| is_sync(workload.open.unwrap_or(flags)));
+            && places.members(index).flat_map(uses).all(|(workload, flags)| is_sync(workload.open.unwrap_or(flags)));
         target.journal_target(plan.place_name(index), is_synchronous, is_trimmed)
     };
     let header = SessionHeader::new(run, targets.iter().flatten().map(of_target).collect());

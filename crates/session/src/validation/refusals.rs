@@ -1,6 +1,7 @@
 //! What cannot be validated, in sentences: before anything is opened.
 
 use super::blocks::block_bytes;
+use super::shared::differ_in_flags;
 use plan::{Plan, TargetSpec, Workload};
 use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -69,13 +70,14 @@ fn of_workload(workload: &Workload) -> Option<String> {
 
 /// Where a target is: two that are the same have the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+pub(super) enum Place {
     Device(u64),
     File(u64, u64),
     Missing(PathBuf),
 }
 
-fn place_of(path: &Path) -> Option<Place> {
+/// Where a path leads; `None`: to something else than a file or block device.
+pub(super) fn place_of(path: &Path) -> Option<Place> {
     match std::fs::metadata(path) {
         Ok(facts) if facts.file_type().is_block_device() => Some(Place::Device(facts.rdev())),
         Ok(facts) if facts.is_file() => Some(Place::File(facts.dev(), facts.ino())),
@@ -89,7 +91,8 @@ fn place_of(path: &Path) -> Option<Place> {
     }
 }
 
-/// Each target keeps what is known of its own blocks: two that are one thing would not know of each other's writes.
+/// Each target keeps what is known of its own blocks: two that are one thing would not know of each other's writes, unless they
+/// are used alike.
 fn same_places(plan: &Plan) -> Vec<String> {
     let is_used = |index: usize| {
         plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.targets.contains(&index))
@@ -98,6 +101,9 @@ fn same_places(plan: &Plan) -> Vec<String> {
     let mut found = Vec::new();
     for (_, spec) in plan.targets.iter().enumerate().filter(|(index, _)| is_used(*index)) {
         let Some(place) = place_of(&spec.path) else { continue };
+        if seen.get(&place).is_some_and(|other| differ_in_flags(other, spec)) {
+            continue;
+        }
         if let Some(other) = seen.get(&place) {
             found.push(format!(
                 "{} and {} are the same ({}), and neither would know what is written through the other: use one target for both",
