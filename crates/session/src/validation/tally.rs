@@ -80,7 +80,7 @@ impl DataTally {
     pub(crate) fn conclude(&mut self, spine: &mut Spine<'_>, context: &RunContext<'_>) -> Result<(), SessionError> {
         let Some(validation) = context.validation else { return Ok(()) };
         self.take(spine, context)?;
-        let checks = validation.targets.iter().flatten().map(|target| Self::check_of(spine, context, target));
+        let checks = validation.each().map(|target| Self::check_of(spine, context, target));
         let checks: Vec<DataCheck> = checks.collect();
         if !checks.is_empty() {
             spine.rows(&checks)?;
@@ -146,7 +146,7 @@ impl Coverage {
     /// Of what was read in sweeps so far.
     pub(crate) fn of(validation: &Validation) -> Self {
         let mut coverage = Self::default();
-        for target in validation.targets.iter().flatten() {
+        for target in validation.each() {
             coverage.swept += target.counts().swept_blocks.load(Ordering::Relaxed);
             coverage.known += target.states().written() - untold(target);
         }
@@ -222,14 +222,13 @@ impl Verdict {
     /// Of an execution behind its last run; `swept`: what the sweep read, or why there was none.
     pub(crate) fn of(plan: &Plan, validation: &Validation, swept: Result<Coverage, &'static str>) -> Self {
         let sum = |of: fn(&CheckCounts) -> &AtomicU64| {
-            validation.targets.iter().flatten().map(|target| of(target.counts()).load(Ordering::Relaxed)).sum::<u64>()
+            validation.each().map(|target| of(target.counts()).load(Ordering::Relaxed)).sum::<u64>()
         };
         let (written, checked) = (sum(|counts| &counts.written_bytes), sum(|counts| &counts.checked_bytes));
         let damaged = validation.reports.count();
         let figures = format!("{} written, {} checked", format_bytes(written), format_bytes(checked));
-        let is_nothing = written + checked == 0;
         let coverage = match swept {
-            _ if is_nothing => String::new(),
+            Ok(coverage) if coverage.known == 0 => String::new(),
             Ok(coverage) => format!(", coverage {}", coverage.percent()),
             Err(why) => format!(", {why}"),
         };
@@ -237,13 +236,14 @@ impl Verdict {
         let held = |target: usize, address: u64| validation.target(target)?.right_version(address);
         let judgement = if damaged > 0 { validation.reports.judge(held) } else { DamageOverview::default() };
         let found = match damaged {
-            0 if is_nothing => "nothing was proved".to_string(),
+            0 if checked == 0 => "nothing was proved".to_string(),
             0 if is_whole => "no byte was lost".to_string(),
-            0 => "what was read was right".to_string(),
+            0 => "what was read was right; the rest is not proved".to_string(),
             damaged => format!("{} damaged: {}", words::are(damaged), counted(&judgement)),
         };
         let mut sentences: Vec<String> =
             judgement.groups.iter().take(GROUPS).map(|group| group_sentence(plan, group)).collect();
+        sentences.extend(beyond_sentence(&judgement));
         sentences.push(format!("validation: {figures}{coverage}: {found}"));
         Self { sentences, is_wrong: damaged > 0 }
     }
@@ -257,6 +257,12 @@ fn counted(judgement: &DamageOverview) -> String {
     }
     let classes: Vec<String> = counts.iter().map(|(class, count)| format!("{count} {}", class.name())).collect();
     classes.join(", ")
+}
+
+/// Those of which it is not kept where they are, and which are in no group; `None`: of all it is.
+fn beyond_sentence(judgement: &DamageOverview) -> Option<String> {
+    let count: u64 = judgement.beyond.values().sum();
+    (count > 0).then(|| format!("{} damaged besides, and only counted: where they are is not kept", words::are(count)))
 }
 
 /// Where it happened, and whose data was there.
@@ -285,4 +291,20 @@ fn group_sentence(plan: &Plan, group: &DamageGroup) -> String {
 
 fn range_text(range: &DamageRange) -> String {
     format!("{:#x} ({})", range.address, format_bytes(range.bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_blocks_that_no_group_has_are_counted_in_a_sentence() {
+        let of = |beyond: &[(DamageClass, u64)]| {
+            beyond_sentence(&DamageOverview { beyond: beyond.iter().copied().collect(), ..DamageOverview::default() })
+        };
+        assert_eq!(of(&[]), None);
+        let said = of(&[(DamageClass::Zeroes, 125_632), (DamageClass::BitRot, 1)]);
+        let expected = "125633 blocks are damaged besides, and only counted: where they are is not kept";
+        assert_eq!(said.as_deref(), Some(expected));
+    }
 }

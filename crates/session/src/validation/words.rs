@@ -18,7 +18,7 @@ pub(super) fn class_words(class: DamageClass) -> &'static str {
         DamageClass::SwappedSectors => "its sectors are right, but in another order",
         DamageClass::OtherDevice => "it was written to another device",
         DamageClass::OlderRun => "an earlier execution wrote it",
-        DamageClass::Foreign => "it is nothing that iodyno wrote",
+        DamageClass::Foreign => "it has no stamp of iodyno's",
         DamageClass::Zeroes => "it is zeroes",
         DamageClass::TrimmedData => "it was trimmed, and is no zeroes",
         DamageClass::ShortRead => "fewer bytes came back than were asked for",
