@@ -1,11 +1,11 @@
 //! What cannot be validated, in sentences: before anything is opened.
 
 use super::blocks::block_bytes;
-use super::shared::differ_in_flags;
+use super::shared::{Place, differ_in_flags, place_of};
 use plan::{Plan, TargetSpec, Workload};
 use std::collections::BTreeMap;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
 
 /// What stands in the way of the validation that a plan asks for; nothing of a plan without it.
 pub(super) fn mistakes(plan: &Plan) -> Vec<String> {
@@ -66,29 +66,6 @@ fn of_workload(workload: &Workload) -> Option<String> {
         ));
     }
     None
-}
-
-/// Where a target is: two that are the same have the same.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
-    Device(u64),
-    File(u64, u64),
-    Missing(PathBuf),
-}
-
-/// Where a path leads; `None`: to something else than a file or block device.
-pub(super) fn place_of(path: &Path) -> Option<Place> {
-    match std::fs::metadata(path) {
-        Ok(facts) if facts.file_type().is_block_device() => Some(Place::Device(facts.rdev())),
-        Ok(facts) if facts.is_file() => Some(Place::File(facts.dev(), facts.ino())),
-        Ok(_) => None,
-        Err(_) => {
-            let (folder, name) = (path.parent()?, path.file_name()?);
-            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
-            Some(Place::Missing(folder.join(name)))
-        }
-    }
 }
 
 /// Each target keeps what is known of its own blocks: two that are one thing would not know of each other's writes, unless they

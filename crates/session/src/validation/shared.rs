@@ -1,13 +1,37 @@
 //! Targets of a plan that are one file or device, opened in different ways: they share what is known of its blocks.
 
 use super::blocks;
-use super::refusals::{Place, place_of};
 use crate::format::Fill;
 use plan::{Plan, TargetSpec};
 use std::collections::BTreeMap;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use target::OpenTarget;
 use validation::TargetValidation;
+
+/// Where a target is: two that are the same have the same.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    Device(u64),
+    File(u64, u64),
+    Missing(PathBuf),
+}
+
+/// Where a path leads; `None`: to something else than a file or block device.
+pub(super) fn place_of(path: &Path) -> Option<Place> {
+    match std::fs::metadata(path) {
+        Ok(facts) if facts.file_type().is_block_device() => Some(Place::Device(facts.rdev())),
+        Ok(facts) if facts.is_file() => Some(Place::File(facts.dev(), facts.ino())),
+        Ok(_) => None,
+        Err(_) => {
+            let (folder, name) = (path.parent()?, path.file_name()?);
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+            Some(Place::Missing(folder.join(name)))
+        }
+    }
+}
 
 /// Are two targets of one place used alike, but for how it is opened, and how many operations are under way?
 pub(super) fn differ_in_flags(one: &TargetSpec, other: &TargetSpec) -> bool {
