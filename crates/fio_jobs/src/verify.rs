@@ -99,10 +99,11 @@ fn of_jobs(checked: &[&JobSection]) -> ValidationSettings {
     // A trace has what it has, whatever `rw` says.
     let plays = |job: &JobSection| job.options.replay.iolog.is_some();
     let writes = |job: &JobSection| plays(job) || job.options.pattern.ops()[1];
+    let trims = |job: &JobSection| job.options.pattern.ops()[2];
     ValidationSettings {
         reads_before_write: false,
         reads_after_write: checked.iter().any(|job| writes(job) && job.options.verify.backlog > 0),
-        sweeps: checked.iter().any(|job| writes(job) && job.options.verify.at_end),
+        sweeps: checked.iter().any(|job| (writes(job) || trims(job)) && job.options.verify.at_end),
         checks_unknown: checked.iter().any(|job| job.options.is_of_earlier()),
         trims_read_zero: checked.iter().any(|job| job.options.verify.trims_read_zero).then_some(true),
         ..ValidationSettings::default()

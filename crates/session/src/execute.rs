@@ -1,6 +1,7 @@
 //! One `run` command's life: targets, format, all runs in order, a clean end.
 
 mod rounds;
+mod stopping;
 mod verify;
 
 use crate::batch_sink::{Spine, loops_text};
@@ -21,7 +22,7 @@ use engine::{EngineChoice, EngineOptions, ResolvedRate};
 use monitor::{CounterReaders, SUBJECTS, StopFlag, subjects};
 use objectives::{Condition, Judgement, ObjectiveVerdict, PlanProgress, RunHalt};
 use output::{Folder, OverwritePolicy};
-use plan::{ErrorRule, JobTexts, OpenFlags, Plan, Run, RunRepeat, ShellCommand, TargetSpec, WriteContent};
+use plan::{JobTexts, OpenFlags, Plan, Run, RunRepeat, ShellCommand, TargetSpec, WriteContent};
 use quantity::clock;
 use quantity::text::format_ns;
 use recording::{EventKind, EventSeverity, Manifest, Reader, RecordingExit, Writer};
@@ -556,8 +557,25 @@ impl Life<'_, '_> {
         Ok(Some(result))
     }
 
-    /// Executes a run and judges its end; `plan` is what the run's targets are numbered by.
+    /// Executes a run, judges its end, and decides whether another one may begin.
     fn run(&mut self, plan: &Plan, run: &Run, title: &str, pace: ResolvedRate) -> Result<RunResult, SessionError> {
+        let before = std::mem::replace(&mut self.ending, CommandEnding::Fine);
+        let result = self.run_judged(plan, run, title, pace);
+        let own = self.ending;
+        self.ending = self.ending.max(before);
+        let result = result?;
+        self.is_stopped |= stopping::ends_the_command(run, &result, own, self.is_sweeping);
+        Ok(result)
+    }
+
+    /// Executes a run and judges its end; `plan` is what the run's targets are numbered by.
+    fn run_judged(
+        &mut self,
+        plan: &Plan,
+        run: &Run,
+        title: &str,
+        pace: ResolvedRate,
+    ) -> Result<RunResult, SessionError> {
         let run_index = self.next_index;
         self.next_index += 1;
         self.change_cache(plan, run, title)?;
@@ -606,11 +624,6 @@ impl Life<'_, '_> {
         self.judge(run, title, &result)?;
         self.errors_command(title, &result)?;
         self.jobs(plan, run, (title, run_index), &result)?;
-        // Where each job has its own rule for errors, those behind it run all the same.
-        let has_failed = run.stop.errors != Some(ErrorRule::Never) || result.unfinished > 0;
-        let is_stopped =
-            result.cause == Cause::Interrupted || (has_failed && self.ending >= CommandEnding::Interrupted);
-        self.is_stopped |= is_stopped || result.ends_all || matches!(result.cause, Cause::Damage | Cause::Journal);
         self.objectives(run, run_index)?;
         Ok(result)
     }

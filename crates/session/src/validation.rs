@@ -11,6 +11,7 @@ mod left_out;
 mod place;
 mod recovery;
 mod refusals;
+mod shared;
 mod sweep;
 mod tally;
 mod trees;
@@ -22,13 +23,14 @@ pub(crate) use sweep::{begin_sweep, further_flags, leave_caches, leave_out_ends,
 pub(crate) use tally::{Coverage, DataTally, Verdict, group_sentence, path_of, verdict_row};
 
 use crate::SessionError;
-use crate::format::{self, Fill};
+use crate::format;
 use crate::recovering::only_recovers;
 use crate::replay;
 use crate::sync::access_of;
 use blocks::{STATE_BYTES, block_bytes};
 use plan::{Plan, PlanSettings, ValidationSettings};
 use quantity::text::format_bytes;
+use shared::SharedPlaces;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
@@ -81,15 +83,17 @@ pub(crate) fn of_plan(
     let traced = replay::grains(plan, &replay::sizes(plan, targets))?;
     let mut wrong = Vec::new();
     let mut found = Vec::with_capacity(targets.len());
+    let places = SharedPlaces::of(plan);
+    let opened = |index: usize| targets.get(index).and_then(Option::as_ref);
     for (index, target) in targets.iter().enumerate() {
-        let Some(target) = target.as_ref().filter(|target| is_validated(settings, target, journal)) else {
+        let is_any = || places.members(index).filter_map(opened).any(|target| is_validated(settings, target, journal));
+        let Some(target) = target.as_ref().filter(|_| places.is_first(index) && is_any()) else {
             found.push(None);
             continue;
         };
-        let fill = Fill::of(plan, index, target, plan.settings.format == Some(true)).map(|fill| fill.range);
-        let traced = traced.get(&index).copied().unwrap_or_default();
-        let Some(of_load) = block_bytes(plan, index, (Some(target.size_bytes), traced.bytes), fill.as_ref()) else {
-            wrong.push(traced.mistake(&target.name).unwrap_or_else(|| refusals::no_block(&target.name)));
+        let Some(of_load) = places.block_bytes(plan, index, targets, &traced) else {
+            let odd = places.members(index).find_map(|index| traced.get(&index)?.mistake(&target.name));
+            wrong.push(odd.unwrap_or_else(|| refusals::no_block(&target.name)));
             continue;
         };
         let device = device_id(&known_name(&target.path));
@@ -139,7 +143,7 @@ pub(crate) fn of_plan(
         return Err(SessionError::Validation(vec![journal.nothing_to_prove()]));
     }
     let found = journal::attach(plan, (run, recording), found, targets, journal)?;
-    let targets = found.into_iter().map(|target| target.map(Arc::new)).collect();
+    let targets = places.spread(found);
     let trees = trees::of_plan(plan, settings, run, &reports).map_err(SessionError::Validation)?;
     Ok(Some(Validation { settings: settings.clone(), run, targets, trees, reports }))
 }
@@ -213,15 +217,21 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
     let traced = replay::grains(plan, &replay::expected_sizes(plan, |target| sizes.get(target).copied().flatten()));
     let traced = traced.unwrap_or_default();
     let mut lines = crate::dry_run_text::folded(&format!("validation: {}", what.join("; ")));
+    let places = SharedPlaces::of(plan);
     for (index, (spec, size_bytes)) in plan.targets.iter().zip(sizes).enumerate() {
-        if access_of(plan, index) == TargetAccess::Read {
+        let is_changed = || places.members(index).any(|index| access_of(plan, index) != TargetAccess::Read);
+        if !places.is_first(index) || !is_changed() {
             continue;
         }
         // A file that is not there yet, or not as long, is filled first.
         let is_filled = plan.settings.format != Some(false) && !refusals::is_device(&spec.path);
         let fill = spec.size_bytes.map(|bytes| 0..bytes).filter(|_| is_filled);
-        let traced = traced.get(&index).copied().unwrap_or_default();
-        let Some(block) = block_bytes(plan, index, (*size_bytes, traced.bytes), fill.as_ref()) else { continue };
+        let of = |index: usize| {
+            let traced = traced.get(&index).copied().unwrap_or_default();
+            block_bytes(plan, index, (*size_bytes, traced.bytes), fill.as_ref())
+        };
+        let block = places.members(index).map(of).reduce(|one, other| Some(blocks::common(one?, other?))).flatten();
+        let Some(block) = block else { continue };
         let of_block = STATE_BYTES + if settings.keeps_times { TIMES_BYTES } else { 0 };
         let states = size_bytes.map(|bytes| (bytes / block).saturating_mul(of_block));
         let states = states.map_or(String::new(), |bytes| {

@@ -57,7 +57,7 @@ impl StateSource for Source<'_> {
 
 impl Validation {
     fn journals(&self) -> impl Iterator<Item = (&TargetJournal, &Arc<TargetValidation>)> {
-        self.targets.iter().flatten().filter_map(|target| Some((target.journal()?, target)))
+        self.each().filter_map(|target| Some((target.journal()?, target)))
     }
 
     /// The journal, where there is one.
@@ -86,8 +86,8 @@ impl Validation {
             let sources: Vec<&dyn StateSource> = sources.iter().map(|source| source as &dyn StateSource).collect();
             journal.checkpoint(&sources)?;
         }
-        let waiting = if journal.awaits_flush() { self.targets.as_slice() } else { &[] };
-        Ok(waiting.iter().flatten().map(|target| target.rules().target).collect())
+        let is_waiting = journal.awaits_flush();
+        Ok(self.each().filter(|_| is_waiting).map(|target| target.rules().target).collect())
     }
 
     /// The execution is over, and nothing is under way. Where operations were given up, the journal says that it just stops.

@@ -75,10 +75,15 @@ impl Validation {
         self.target(place).map(|target| &**target).or_else(|| self.tree_at(place).map(|tree| &**tree.cells()))
     }
 
-    /// The blocks of all targets and trees.
+    /// The blocks of all targets and trees, each once.
     pub fn all_cells(&self) -> impl Iterator<Item = &TargetValidation> {
-        let targets = self.targets.iter().flatten().map(|target| &**target);
-        targets.chain(self.trees.iter().flatten().map(|tree| &**tree.cells()))
+        self.each().map(|target| &**target).chain(self.trees.iter().flatten().map(|tree| &**tree.cells()))
+    }
+
+    /// Each target once: those of the plan that are one file or device share theirs, which has the index of the first of them.
+    pub fn each(&self) -> impl Iterator<Item = &Arc<TargetValidation>> {
+        let targets = self.targets.iter().enumerate();
+        targets.filter_map(|(at, target)| target.as_ref().filter(|target| target.rules().target == at))
     }
 }
 

@@ -39,7 +39,7 @@ pub enum ReadOutcome {
     Suspect,
 }
 
-/// What was checked of a target; all of these only grow.
+/// What was checked of a target; all of these only grow, but for what is of a single pass.
 #[derive(Debug, Default)]
 pub struct CheckCounts {
     /// Bytes that were read and had to be something.
@@ -54,7 +54,7 @@ pub struct CheckCounts {
     pub extra_reads: AtomicU64,
     /// Operations that waited for a busy block.
     pub deferred: AtomicU64,
-    /// Blocks that were read in passes over everything that was written.
+    /// Blocks that were read in the last pass over everything that was written.
     pub swept_blocks: AtomicU64,
 }
 
@@ -310,6 +310,11 @@ impl TargetValidation {
     pub fn knows(&self, offset: u64, bytes: u64) -> bool {
         let (first, count) = self.blocks_of(offset, bytes);
         (first..first.saturating_add(count)).any(|block| self.states.get(block) != BlockState::Unknown)
+    }
+
+    /// A pass over everything that was written is about to begin.
+    pub fn begin_sweep(&self) {
+        self.counts.swept_blocks.store(0, Ordering::Relaxed);
     }
 
     /// Blocks were read in the pass over everything that was written.

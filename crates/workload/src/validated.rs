@@ -186,7 +186,7 @@ pub fn figure(data: &ValidatedData) -> Option<(String, String, Tone)> {
     let detail =
         format!("{} written, {} checked{covered}", bytes(|row| row.stamped_bytes), bytes(|row| row.checked_bytes));
     let (value, tone) = match damaged {
-        0 if known == 0 => ("unproved".to_string(), Tone::Warning),
+        0 if known == 0 || sum(|row| row.checked_bytes) == 0 => ("unproved".to_string(), Tone::Warning),
         0 => ("right".to_string(), Tone::Plain),
         damaged => (format!("{damaged} wrong"), Tone::Error),
     };

@@ -94,7 +94,7 @@ fn what_another_program_writes_between_two_runs_is_named() {
     let output = run(&scratch, "out", &text, &["--verify"]).expect_code(4);
     assert!(verdict(&output).ends_with("1 block is damaged: 1 foreign"), "{}", output.stderr);
     assert!(
-        output.stderr.contains("sd1: 1 block foreign: it is nothing that iodyno wrote; at 0xc000 (8 KiB)"),
+        output.stderr.contains("sd1: 1 block foreign: it has no stamp of iodyno's; at 0xc000 (8 KiB)"),
         "{}",
         output.stderr
     );
@@ -238,7 +238,7 @@ fn what_cannot_be_validated_is_refused_before_any_io() {
         (format!("pattern={pattern}\n{}", base("")), "no room for the stamps"),
         (format!("[a]\nfilename={file}\nsize=4m\nrw=randwrite\nbs=1000\n"), "multiples of 512"),
         (format!("[a]\nfilename={file}\nsize=4m\nrw=randwrite\nbs=4k\noffset=100\n"), "multiples of 512"),
-        (base(&format!("\nsd=sd2,lun={file},size=4m")).replace("sd=sd1,xfersize", "sd=sd*,xfersize"), "are the same"),
+        (base(&format!("\nsd=sd2,lun={file},size=8m")).replace("sd=sd1,xfersize", "sd=sd*,xfersize"), "are the same"),
         (
             format!(
                 "fsd=f1,anchor={file}.d,depth=1,width=1,files=1,size=4k\nfwd=w1,fsd=f1,operation=append\nrd=rd1,fwd=w1,fwdrate=1,elapsed=2\n"
@@ -273,7 +273,11 @@ fn what_is_proved_is_chosen_by_flags() {
         assert!(said.contains(words), "{words}: {said}");
     }
     let reads = run(&scratch, "reads", &text, &["--verify=reads"]).expect_code(0);
-    assert!(verdict(&reads).ends_with("not read again at the end: what was read was right"), "{}", reads.stderr);
+    assert!(
+        verdict(&reads).ends_with("not read again at the end: what was read was right; the rest is not proved"),
+        "{}",
+        reads.stderr
+    );
     assert_eq!(check(&scratch, "reads")["swept_blocks"], Value::Null);
     let both = run(&scratch, "both", &text, &["--verify-before-write", "--verify-after-write"]).expect_code(0);
     let last = check(&scratch, "both");
@@ -292,4 +296,82 @@ fn what_is_proved_is_chosen_by_flags() {
     let null = parameters(Path::new("/dev/null"), ",size=1m");
     let output = run(&scratch, "null", &null, &["--verify"]).expect_code(0);
     assert!(verdict(&output).ends_with("nothing was proved"), "{}", output.stderr);
+}
+
+#[test]
+fn operations_that_fail_leave_the_reading_at_the_end_and_the_runs_behind() {
+    let Some(faulty) = FaultyDisk::new() else { return };
+    let scratch = Scratch::new();
+    // One write fails, and 20 others are lost; then a second run.
+    faulty.disk.control("eio write count 1").unwrap();
+    faulty.disk.control("lost-write skip 600 count 3").unwrap();
+    let text = format!(
+        "sd=sd1,lun={},openflags=o_direct,range=(0,4m),threads=1\nwd=wd1,sd=sd1,xfersize=8k,rdpct=0,seekpct=0\n\
+         wd=wd2,sd=sd1,xfersize=8k,rdpct=100\nrd=rd1,wd=wd1,iorate=max,elapsed=60,interval=1,maxdata=8m\n\
+         rd=rd2,wd=wd2,iorate=max,elapsed=60,interval=1,maxdata=64k\n",
+        faulty.device.path().display()
+    );
+    let output = run(&scratch, "out", &text, &["--verify", "--engine", "sync"]).expect_code(4);
+    assert!(output.stderr.contains("rd1: 1 operation failed"), "{}", output.stderr);
+    assert!(verdict(&output).contains("3 blocks are damaged: 3 lost_write"), "{}", output.stderr);
+    let totals = scratch.table("out", "run_total");
+    for run in ["rd2", "verify"] {
+        assert!(totals.iter().any(|row| row["run"] == run), "{run} took place: {totals:?}");
+    }
+    // More than are allowed end the runs: then nothing is read, and nothing is claimed.
+    faulty.disk.control("eio write").unwrap();
+    let stopped = run(&scratch, "stopped", &text, &["--verify", "--engine", "sync"]).expect_code(3);
+    faulty.disk.control("quiet").unwrap();
+    assert!(
+        verdict(&stopped).ends_with("not read again at the end, because the runs were stopped: nothing was proved"),
+        "{}",
+        stopped.stderr
+    );
+    assert!(scratch.table("stopped", "run_total").iter().all(|row| row["run"] == "rd1"));
+}
+
+#[test]
+fn blocks_that_were_only_trimmed_are_read_at_the_end() {
+    let Some(faulty) = FaultyDisk::new() else { return };
+    let scratch = Scratch::new();
+    let lun = faulty.device.path().display().to_string();
+    let job = |name: &str, rw: &str| {
+        let text = format!("[a]\nfilename={lun}\nrw={rw}\nsize=1m\nbs=4k\nioengine=psync\ndirect=1\nverify=crc32c\n");
+        let file = scratch.write(&format!("{name}.fio"), &text);
+        scratch.iodyno(&["run", file.to_str().unwrap(), "-o", name, "--no-counters"]).run().unwrap()
+    };
+    job("write", "write").expect_code(0);
+    faulty.disk.control("trim-kept").unwrap();
+    let output = job("trim", "trim").expect_code(4);
+    faulty.disk.control("quiet").unwrap();
+    assert!(verdict(&output).contains("256 blocks are damaged: 256 trimmed_data"), "{}", output.stderr);
+}
+
+#[test]
+fn jobs_that_open_one_file_in_several_ways_know_of_each_others_writes() {
+    let scratch = Scratch::new();
+    let text = "[global]\nfilename=data\nverify=crc32c\nbs=4k\nsize=1m\nrw=randwrite\n[a]\n[b]\nstonewall\nsync=1\n\
+                [c]\nstonewall\nend_fsync=1\nrw=randrw\n";
+    let file = scratch.write("a.fio", text);
+    let output =
+        scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--no-counters"]).run().unwrap().expect_code(0);
+    assert!(verdict(&output).ends_with("coverage 100 %: no byte was lost"), "{}", output.stderr);
+    let rows = scratch.table("out", "data_check");
+    let last: Vec<&Value> = rows.iter().filter(|row| row["run"] == "verify").collect();
+    let [last] = last[..] else { panic!("one place has one row: {rows:?}") };
+    assert_eq!((last["known_blocks"].as_i64(), last["swept_blocks"].as_i64()), (Some(256), Some(256)));
+    let totals = scratch.table("out", "run_total");
+    assert_eq!(last["stamped_bytes"].as_i64(), Some(sum(&totals, "bytes", |row| row["op"] == "write")));
+    assert_eq!(sum(&totals, "bytes", |row| row["phase"] == "verify"), 1 << 20, "each block once: {totals:?}");
+}
+
+#[test]
+fn a_load_that_reads_nothing_proves_nothing() {
+    let scratch = Scratch::new();
+    let flags = ["--name", "a", "--filename", "data", "--size", "1m", "--rw", "write", "--bs", "4k"];
+    let all = [&["run", "-o", "out", "--no-counters", "--verify=reads"][..], &flags].concat();
+    let output = scratch.iodyno(&all).run().unwrap().expect_code(0);
+    assert!(verdict(&output).ends_with("not read again at the end: nothing was proved"), "{}", output.stderr);
+    let report = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
+    assert!(report.contains("unproved"), "the report");
 }

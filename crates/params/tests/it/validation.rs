@@ -234,8 +234,10 @@ fn options_of_fio_are_settings() {
         ("rw=write\nverify_pattern=0xaa", &at_end),
         (
             "rw=randtrim\nverify=md5\ntrim_verify_zero=1",
-            &ValidationSettings { trims_read_zero: Some(true), ..written.clone() },
+            &ValidationSettings { trims_read_zero: Some(true), ..at_end.clone() },
         ),
+        ("rw=trim\nverify=md5", &at_end),
+        ("rw=trim\nverify=md5\ndo_verify=0", &written),
         (
             "rw=write\nverify=md5\nverify_backlog=1024",
             &ValidationSettings { reads_after_write: true, ..at_end.clone() },

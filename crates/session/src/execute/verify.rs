@@ -142,6 +142,8 @@ impl Life<'_, '_> {
             self.spine.event(EventSeverity::Warning, EventKind::Cache, Some(&run.title), None, &sentence)?;
             self.spine.messages.push(sentence);
         }
+        // What the passes before have read is in their own rows.
+        validation.each().for_each(|target| target.begin_sweep());
         self.is_sweeping = true;
         self.spine.set_remaining_ns(None);
         let result = self.run(self.plan, &run, &run.title, ResolvedRate::Max);

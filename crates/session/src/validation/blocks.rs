@@ -9,6 +9,7 @@ pub(super) const BLOCK_MAX: u64 = 1 << 20;
 /// Bytes that the state of a block takes.
 pub(super) const STATE_BYTES: u64 = 2;
 
+/// The largest number of which both are multiples.
 pub(super) fn common(a: u64, b: u64) -> u64 {
     let (mut a, mut b) = (a, b);
     while b != 0 {

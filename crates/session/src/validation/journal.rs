@@ -2,6 +2,7 @@
 
 use super::place::{directory, name_and_path, wrong};
 use super::recovery::FoundJournal;
+use super::shared::SharedPlaces;
 use crate::SessionError;
 use data_journal::{Journal, JournalOptions, SessionHeader, common_device};
 use plan::generate::OperationKind;
@@ -33,25 +34,30 @@ pub(super) fn attach(
     if !mistakes.is_empty() {
         return Err(SessionError::Validation(mistakes));
     }
+    // With the flags of the target that it uses.
+    let places = SharedPlaces::of(plan);
     let uses = |index: usize| {
+        let flags = plan.targets.get(index).map(|spec| spec.open).unwrap_or_default();
         let workloads = plan.runs.iter().flat_map(|run| &run.workloads);
-        workloads.filter(move |workload| workload.targets.contains(&index))
+        workloads.filter(move |workload| workload.targets.contains(&index)).map(move |workload| (workload, flags))
     };
     let of_target = |target: &TargetValidation| {
         let index = target.rules().target;
-        let is_trimmed = uses(index).any(|workload| {
+        let is_trimmed = places.members(index).flat_map(uses).any(|(workload, _)| {
             let replay = workload.replay.as_deref();
             workload.mix.trim > 0.0 || replay.is_some_and(|replay| replay.filter.takes_op(OperationKind::Trim))
         });
         // Every way in which it is written must be synchronous; what fills it is not.
-        let flags = plan.targets.get(index).map(|spec| spec.open).unwrap_or_default();
         let is_sync = |flags: plan::OpenFlags| flags.sync || flags.dsync;
-        let is_filled = opened.get(index).and_then(Option::as_ref).is_none_or(|opened| opened.fill.is_some());
+        let fills =
+            |index: usize| opened.get(index).and_then(Option::as_ref).is_none_or(|opened| opened.fill.is_some());
+        let is_filled = places.members(index).any(fills);
         // What is only read is flushed by nothing but the flushes of a checkpoint.
-        let is_synchronous = crate::sync::changes(plan, index)
+        let is_changed = places.members(index).any(|index| crate::sync::changes(plan, index));
+        let is_synchronous = is_changed
             && !is_filled
             && plan.settings.format != Some(true)
-            && uses(index).all(|workload| is_sync(workload.open.unwrap_or(flags)));
+            && places.members(index).flat_map(uses).all(|(workload, flags)| is_sync(workload.open.unwrap_or(flags)));
         target.journal_target(&name_and_path(plan, index), is_synchronous, is_trimmed)
     };
     let header = SessionHeader::new(run, targets.iter().flatten().map(of_target).collect());

@@ -229,6 +229,13 @@ impl FoundJournal {
         let mut all = self.recovered.sentences();
         all.extend(self.left_out.lost.iter().cloned());
         all.push(match self.crash {
+            Crash::ProcessDied if self.recovered.is_clean => {
+                let of_others = match self.recovered.sessions.len() {
+                    1 => "",
+                    _ => ", and of sessions before it that died that or a newer one",
+                };
+                format!("the last write to every block that the journal has must be there{of_others}")
+            }
             Crash::ProcessDied => "every write that the journal has must be there, or a newer one".to_string(),
             Crash::PowerCut => {
                 "every write that came back before an acknowledged flush was submitted must be there, or a newer one"

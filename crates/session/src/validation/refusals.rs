@@ -1,10 +1,11 @@
 //! What cannot be validated, in sentences: before anything is opened.
 
 use super::blocks::block_bytes;
+use super::shared::{Place, differ_in_flags, place_of};
 use plan::{Plan, TargetSpec, Workload};
 use std::collections::BTreeMap;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
 
 /// What stands in the way of the validation that a plan asks for; nothing of a plan without it.
 pub(super) fn mistakes(plan: &Plan) -> Vec<String> {
@@ -90,29 +91,8 @@ fn of_workload(workload: &Workload) -> Option<String> {
     None
 }
 
-/// Where a target is: two that are the same have the same.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    Device(u64),
-    File(u64, u64),
-    Missing(PathBuf),
-}
-
-fn place_of(path: &Path) -> Option<Place> {
-    match std::fs::metadata(path) {
-        Ok(facts) if facts.file_type().is_block_device() => Some(Place::Device(facts.rdev())),
-        Ok(facts) if facts.is_file() => Some(Place::File(facts.dev(), facts.ino())),
-        Ok(_) => None,
-        Err(_) => {
-            let (folder, name) = (path.parent()?, path.file_name()?);
-            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
-            Some(Place::Missing(folder.join(name)))
-        }
-    }
-}
-
-/// Each target keeps what is known of its own blocks: two that are one thing would not know of each other's writes.
+/// Each target keeps what is known of its own blocks: two that are one thing would not know of each other's writes, unless they
+/// are used alike.
 fn same_places(plan: &Plan) -> Vec<String> {
     let is_used = |index: usize| {
         plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.targets.contains(&index))
@@ -121,6 +101,9 @@ fn same_places(plan: &Plan) -> Vec<String> {
     let mut found = Vec::new();
     for (_, spec) in plan.targets.iter().enumerate().filter(|(index, _)| is_used(*index)) {
         let Some(place) = place_of(&spec.path) else { continue };
+        if seen.get(&place).is_some_and(|other| differ_in_flags(other, spec)) {
+            continue;
+        }
         let overlapping = || seen.values().copied().find(|other| target::share_bytes(&other.path, &spec.path));
         if let Some(other) = seen.get(&place) {
             found.push(format!(

@@ -22,7 +22,7 @@ fn transfer_bytes(block_bytes: u64, size_bytes: u64) -> u64 {
 
 /// The run that reads what was written to each validated target; `None`: nothing was written.
 pub(crate) fn sweep_run(plan: &Plan, validation: &Validation, targets: &[Option<OpenTarget>]) -> Option<Run> {
-    let written = validation.targets.iter().flatten().filter(|target| target.states().written() > 0);
+    let written = validation.each().filter(|target| target.states().written() > 0);
     let written: Vec<&TargetValidation> = written.map(|target| &**target).collect();
     let of_trees = trees::sweeps(plan, validation, (TITLE, TRANSFER_MAX));
     let share = 1.0 / (written.len() + of_trees.len()).max(1) as f64;
@@ -61,7 +61,7 @@ pub(crate) fn begin_sweep(validation: &Validation) {
 
 /// Nothing is known of blocks behind the end of a file: a trim there leaves nothing that could be read.
 pub(crate) fn leave_out_ends(validation: &Validation, targets: &[Option<OpenTarget>]) {
-    for target in validation.targets.iter().flatten() {
+    for target in validation.each() {
         let rules = target.rules();
         let opened = targets.get(rules.target).and_then(Option::as_ref);
         let file = opened.filter(|opened| matches!(opened.kind, TargetKind::File { .. }));
@@ -79,7 +79,7 @@ pub(crate) fn leave_out_ends(validation: &Validation, targets: &[Option<OpenTarg
 /// Writes out what the page cache holds of the validated targets and drops it, so that the sweep reads what the targets have. Gives
 /// what went wrong, in sentences.
 pub(crate) fn leave_caches(validation: &Validation, targets: &[Option<OpenTarget>]) -> Vec<String> {
-    let opened = validation.targets.iter().flatten().filter_map(|target| targets.get(target.rules().target)?.as_ref());
+    let opened = validation.each().filter_map(|target| targets.get(target.rules().target)?.as_ref());
     let left = opened.map(|target| (target, OpenTarget::leave_cache(rustix::fd::AsFd::as_fd(target))));
     left.filter_map(|(target, result)| {
         let error = result.err()?;

@@ -153,7 +153,7 @@ impl Coverage {
     /// Of what was read in the last sweep.
     pub(crate) fn of(validation: &Validation) -> Self {
         let mut coverage = Self::default();
-        for target in validation.targets.iter().flatten() {
+        for target in validation.each() {
             coverage.swept += target.counts().swept_blocks.load(Ordering::Relaxed);
             coverage.known += target.states().written() - untold(target);
         }
@@ -270,10 +270,8 @@ impl Verdict {
         let (written, checked) = (sum(|counts| &counts.written_bytes), sum(|counts| &counts.checked_bytes));
         let damaged = validation.reports.count();
         let figures = format!("{} written, {} checked", format_bytes(written), format_bytes(checked));
-        // What was written and never read proves nothing.
-        let is_nothing = checked == 0;
         let coverage = match swept {
-            _ if written + checked == 0 => String::new(),
+            Ok(coverage) if coverage.known == 0 => String::new(),
             Ok(coverage) => format!(", coverage {}", coverage.percent()),
             Err(why) => format!(", {why}"),
         };
@@ -281,9 +279,9 @@ impl Verdict {
         let held = |place: DamagePlace, address: u64| validation.right_version(place, address);
         let judgement = if damaged > 0 { validation.reports.judge(held) } else { DamageOverview::default() };
         let found = match damaged {
-            0 if is_nothing => "nothing was proved".to_string(),
+            0 if checked == 0 => "nothing was proved".to_string(),
             0 if is_whole => "no byte was lost".to_string(),
-            0 => "what was read was right".to_string(),
+            0 => "what was read was right; the rest is not proved".to_string(),
             damaged => {
                 format!("{} damaged: {}", words::are_of(damaged, damaged_files(&judgement)), counted(&judgement))
             }
@@ -300,6 +298,7 @@ impl Verdict {
                 told(plan.place_name(group.target), group, is_of_tree, (&place, whose))
             })
             .collect();
+        sentences.extend(beyond_sentence(&judgement));
         sentences.push(format!("validation: {figures}{coverage}: {found}{rest}"));
         Self { sentences, is_wrong: damaged > 0, damages: judgement.damages }
     }
@@ -320,6 +319,12 @@ fn counted(judgement: &DamageOverview) -> String {
     }
     let classes: Vec<String> = counts.iter().map(|(class, count)| format!("{count} {}", class.name())).collect();
     classes.join(", ")
+}
+
+/// Those of which it is not kept where they are, and which are in no group; `None`: of all it is.
+fn beyond_sentence(judgement: &DamageOverview) -> Option<String> {
+    let count: u64 = judgement.beyond.values().sum();
+    (count > 0).then(|| format!("{} damaged besides, and only counted: where they are is not kept", words::are(count)))
 }
 
 /// What happened to blocks of a target: where, and whose data was there.
@@ -380,5 +385,21 @@ fn place_text(path: Option<&str>, class: DamageClass, address: u64) -> String {
         None => format!("{address:#x}"),
         Some(path) if words::is_of_file(class) => path.to_string(),
         Some(path) => format!("{path} {address:#x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_blocks_that_no_group_has_are_counted_in_a_sentence() {
+        let of = |beyond: &[(DamageClass, u64)]| {
+            beyond_sentence(&DamageOverview { beyond: beyond.iter().copied().collect(), ..DamageOverview::default() })
+        };
+        assert_eq!(of(&[]), None);
+        let said = of(&[(DamageClass::Zeroes, 125_632), (DamageClass::BitRot, 1)]);
+        let expected = "125633 blocks are damaged besides, and only counted: where they are is not kept";
+        assert_eq!(said.as_deref(), Some(expected));
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn class_words(class: DamageClass, is_of_tree: bool) -> &'static str 
         DamageClass::OtherDevice => "it was written to another device",
         DamageClass::OlderRun => "an earlier execution wrote it, and the write that must be there is not",
         DamageClass::OtherRun => "a later execution wrote it, of which this one and its journal know nothing",
-        DamageClass::Foreign => "it is nothing that iodyno wrote",
+        DamageClass::Foreign => "it has no stamp of iodyno's",
         DamageClass::Zeroes => "it is zeroes",
         DamageClass::TrimmedData => "it was trimmed, and is no zeroes",
         DamageClass::ShortRead => "fewer bytes came back than were asked for",
