@@ -213,6 +213,7 @@ fn stages(input: &RunInput<'_>) -> Result<Vec<Stage>, EngineError> {
             before: validation.settings.reads_before_write,
             after: validation.settings.reads_after_write,
             is_buffered: !flags.direct,
+            expects_unknown: workload.job.as_ref().is_none_or(|job| job.checks_unknown),
         });
         let content = match checked {
             Some(_) => None,

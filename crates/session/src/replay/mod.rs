@@ -25,7 +25,7 @@ use target::TargetKind;
 use trace::BlockDevice;
 use trace::block::{BlockTrace, ProbeStatistics, TraceFilter, TraceNames, TraceOptions};
 
-pub(crate) use grains::{expected_sizes, grains, mistakes};
+pub(crate) use grains::{TracedGrain, expected_sizes, grains, mistakes};
 use source::Tape;
 pub(crate) use source::sizes;
 pub use source::{LostIos, TraceSurvey, lost, rehearse, survey};

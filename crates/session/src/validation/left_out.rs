@@ -11,7 +11,7 @@ use rustix::fs::{SeekFrom, fstat, seek};
 use stamp::{Expected, Reading, Version, examine};
 use std::sync::atomic::Ordering;
 use target::{OpenTarget, TargetKind};
-use validation::{Damage, FoundBy, TargetValidation, Validation, device_id};
+use validation::{Damage, FoundBy, KnownTimes, TargetValidation, Validation, device_id};
 
 /// What a journal knows and no run reads.
 #[derive(Clone, Debug, Default)]
@@ -122,6 +122,17 @@ fn report(validation: &Validation, target: &TargetValidation, block: u64, versio
     // As long as the block, for those who count bytes.
     let read = vec![0; usize::try_from(rules.block_bytes).unwrap_or(0)];
     let (t_ns, index) = (clock::now_ns(), rules.target);
-    validation.reports.add(Damage { t_ns, target: index, address, found_by: FoundBy::Sweep, expected, finding, read });
+    validation.reports.add(Damage {
+        t_ns,
+        target: index,
+        file: None,
+        address,
+        found_by: FoundBy::Sweep,
+        expected,
+        finding,
+        read,
+        words: None,
+        known: KnownTimes::default(),
+    });
     target.counts().damaged_blocks.fetch_add(1, Ordering::Relaxed);
 }
