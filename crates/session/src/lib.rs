@@ -53,8 +53,7 @@ pub use show::{
 };
 pub use stamped::{
     IdentitySource, InjectPlaces, InjectRequest, InjectedBlock, InspectRequest, InspectedPlace, StampedDataError,
-    TargetIdentity, TreeVerifyOutcome, TreeVerifyRequest, VerifyOutcome, VerifyRequest, inject, inspect_place, verify,
-    verify_tree,
+    TargetIdentity, VerifyOutcome, VerifyRequest, inject, inspect_place, verify,
 };
 pub use trees::{TreeUseError, TreeUseErrorKind};
 pub use tui::{PaintedLine, TerminalLook};

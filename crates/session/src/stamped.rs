@@ -7,11 +7,9 @@ mod inspect;
 mod reader;
 mod verify;
 mod verify_text;
-mod verify_tree;
 
 pub use error::StampedDataError;
 pub use identity::{IdentitySource, TargetIdentity};
 pub use inject::{InjectPlaces, InjectRequest, InjectedBlock, inject};
 pub use inspect::{InspectRequest, InspectedPlace, inspect_place};
 pub use verify::{VerifyOutcome, VerifyRequest, verify};
-pub use verify_tree::{TreeVerifyOutcome, TreeVerifyRequest, verify_tree};

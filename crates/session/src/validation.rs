@@ -4,7 +4,6 @@
 //! reads everything that was written once more ([`sweep_run`]).
 
 mod blocks;
-mod found;
 mod journal;
 mod refusals;
 mod sweep;

@@ -6,6 +6,7 @@
 //! wrong goes to the [`Reports`], which keep the first so many and count all.
 
 mod extent;
+mod found;
 mod groups;
 mod held;
 mod injection;
@@ -18,8 +19,10 @@ mod states;
 mod survey;
 mod target;
 mod tree;
+mod tree_loads;
 mod words;
 
+pub use found::FoundFiles;
 pub use groups::{DamageCause, DamageGroup, DamageOverview, DamagePlace, DamageRange, JudgedDamage, RANGES_MAX};
 pub use injection::{InjectedDamage, InjectionChance, damaged};
 pub use journal::{RecoveredStates, TargetJournal};
@@ -32,6 +35,7 @@ pub use survey::{
 };
 pub use target::{CheckCounts, ReadOutcome, TargetValidation, WriteHold, device_id};
 pub use tree::{FILE_STATE_BYTES, FileMust, FileNames, TreeValidation};
+pub use tree_loads::{tree_block_bytes, tree_loads, tree_uses};
 pub use words::{expected_words, found_words, write_words};
 
 use std::sync::Arc;

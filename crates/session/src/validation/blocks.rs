@@ -4,12 +4,12 @@ use plan::{AddressOrder, OpMix, Plan, RangeBound, TargetOrder, TargetSpec, Trans
 use std::ops::Range;
 
 /// No block is larger: what is said of a damaged one is said of so many bytes at most.
-pub(super) const BLOCK_MAX: u64 = 1 << 20;
+const BLOCK_MAX: u64 = 1 << 20;
 
 /// Bytes that the state of a block takes.
 pub(super) const STATE_BYTES: u64 = 2;
 
-pub(super) fn common(a: u64, b: u64) -> u64 {
+fn common(a: u64, b: u64) -> u64 {
     let (mut a, mut b) = (a, b);
     while b != 0 {
         (a, b) = (b, a % b);

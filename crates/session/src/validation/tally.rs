@@ -1,6 +1,5 @@
 //! What was found wrong: rows while a run lasts, sentences at its end, a verdict behind the last.
 
-use super::found::FoundFiles;
 use super::words;
 use crate::SessionError;
 use crate::batch_sink::Spine;
@@ -15,7 +14,7 @@ use stamp::DamageClass;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use validation::{
-    BlockState, CheckCounts, Damage, DamageCause, DamageGroup, DamageOverview, DamagePlace, DamageRange,
+    BlockState, CheckCounts, Damage, DamageCause, DamageGroup, DamageOverview, DamagePlace, DamageRange, FoundFiles,
     TargetValidation, Validation,
 };
 
