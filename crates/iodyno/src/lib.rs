@@ -81,6 +81,7 @@ mod utilities;
 mod validation_args;
 mod vdbench_args;
 mod verify;
+mod verify_tree;
 mod view_args;
 
 use clap::error::ErrorKind;

@@ -3,11 +3,12 @@
 use crate::data_args::{VerifyArgs, byte_count};
 use crate::exit::{DATA, Failure, INTERRUPTED, PARAMETERS, TARGET};
 use crate::signals::watch_signals;
+use crate::verify_tree::{TreeVerifyRequest, verify_tree};
 use monitor::StopFlag;
 use quantity::clock;
 use quantity::output::{LinePart, stderr};
 use quantity::text::{format_bytes, format_ns, format_throughput};
-use session::{JournalRequest, TreeVerifyRequest, VerifyRecording, VerifyRequest};
+use session::{JournalRequest, VerifyRecording, VerifyRequest};
 
 /// The line of progress changes so often, ns.
 const PROGRESS_NS: u64 = 250_000_000;
@@ -80,7 +81,7 @@ fn of_tree(args: &VerifyArgs, block_bytes: Option<u64>, stop: StopFlag) -> Resul
     }
     let request = TreeVerifyRequest { path: args.target.clone(), block_bytes, stop };
     let mut shown = ProgressShown::new();
-    let outcome = session::verify_tree(&request, &mut |done, all| shown.tell(done, all));
+    let outcome = verify_tree(&request, &mut |done, all| shown.tell(done, all));
     shown.end();
     let outcome = outcome?;
     if args.json {

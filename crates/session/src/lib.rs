@@ -54,8 +54,8 @@ pub use show::{
 };
 pub use stamped::{
     IdentitySource, InjectPlaces, InjectRequest, InjectedBlock, InspectRequest, InspectedPlace, JournalRequest,
-    JournalVerdict, PromisedDamage, StampedDataError, TargetIdentity, TreeVerifyOutcome, TreeVerifyRequest,
-    VerifyOutcome, VerifyRecording, VerifyRequest, inject, inspect_place, verify, verify_tree,
+    JournalVerdict, PromisedDamage, StampedDataError, TargetIdentity, VerifyOutcome, VerifyRecording, VerifyRequest,
+    inject, inspect_place, verify,
 };
 pub use trees::{TreeUseError, TreeUseErrorKind};
 pub use tui::{PaintedLine, TerminalLook};

@@ -10,7 +10,6 @@ mod reader;
 mod recorded;
 mod verify;
 mod verify_text;
-mod verify_tree;
 
 pub use error::StampedDataError;
 pub use identity::{IdentitySource, TargetIdentity};
@@ -19,4 +18,3 @@ pub use inspect::{InspectRequest, InspectedPlace, inspect_place};
 pub use promised::{JournalRequest, JournalVerdict, PromisedDamage};
 pub use recorded::VerifyRecording;
 pub use verify::{VerifyOutcome, VerifyRequest, verify};
-pub use verify_tree::{TreeVerifyOutcome, TreeVerifyRequest, verify_tree};

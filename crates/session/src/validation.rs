@@ -5,7 +5,6 @@
 
 mod blocks;
 mod copies;
-mod found;
 mod journal;
 mod left_out;
 mod place;

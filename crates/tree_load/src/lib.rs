@@ -19,6 +19,7 @@ mod clean;
 mod direct;
 mod entries;
 mod error;
+mod file_names;
 mod find;
 mod flow;
 mod flow_data;
@@ -43,6 +44,7 @@ mod xattrs;
 
 pub use arrivals::TreeArrivals;
 pub use error::{TreeLoadError, describe};
+pub use file_names::TreeFileNames;
 pub use lane::{TreeLane, TreeLanes};
 pub use lanes::TreeInput;
 pub use log::{Logged, ThreadLog};

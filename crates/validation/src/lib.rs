@@ -8,6 +8,7 @@
 mod copies;
 mod extent;
 mod files;
+mod found;
 mod groups;
 mod held;
 mod injection;
@@ -21,9 +22,11 @@ mod survey;
 mod target;
 mod times;
 mod tree;
+mod tree_loads;
 mod words;
 
 pub use files::{FileDamage, FileFinding, check_file};
+pub use found::FoundFiles;
 pub use groups::{DamageCause, DamageGroup, DamageOverview, DamagePlace, DamageRange, JudgedDamage, RANGES_MAX};
 pub use injection::{InjectedDamage, InjectionChance, damaged};
 pub use journal::{RecoveredStates, TargetJournal};
@@ -37,6 +40,7 @@ pub use survey::{
 pub use target::{CheckCounts, ReadOutcome, TargetValidation, WriteHold, device_id};
 pub use times::KnownTimes;
 pub use tree::{FILE_STATE_BYTES, FileMust, FileNames, TreeValidation};
+pub use tree_loads::{tree_block_bytes, tree_loads, tree_uses};
 pub use words::{expected_words, found_words, write_words};
 
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use plan::{AddressOrder, OpMix, Plan, RangeBound, TargetOrder, TargetSpec, Trans
 use std::ops::Range;
 
 /// No block is larger: what is said of a damaged one is said of so many bytes at most.
-pub(super) const BLOCK_MAX: u64 = 1 << 20;
+const BLOCK_MAX: u64 = 1 << 20;
 
 /// Bytes that the state of a block takes.
 pub(super) const STATE_BYTES: u64 = 2;

@@ -1,6 +1,5 @@
 //! What was found wrong: rows while a run lasts, sentences at its end, a verdict behind the last.
 
-use super::found::FoundFiles;
 use super::left_out::LeftOut;
 use super::words;
 use crate::SessionError;
@@ -16,8 +15,8 @@ use stamp::DamageClass;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use validation::{
-    BlockState, CheckCounts, Damage, DamageCause, DamageGroup, DamageOverview, DamagePlace, DamageRange, JudgedDamage,
-    TargetValidation, Validation,
+    BlockState, CheckCounts, Damage, DamageCause, DamageGroup, DamageOverview, DamagePlace, DamageRange, FoundFiles,
+    JudgedDamage, TargetValidation, Validation,
 };
 
 /// Damaged blocks of a run that are told in full while it lasts.

@@ -1,6 +1,6 @@
 //! Trees of directories and files whose data is proved.
 
-use super::blocks::{BLOCK_MAX, SECTOR, STATE_BYTES, common};
+use super::blocks::{SECTOR, STATE_BYTES};
 use crate::trees::{is_same_tree, resolved_anchor};
 use plan::generate::OperationKind;
 use plan::{
@@ -13,57 +13,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tree::{Tree, TreeLayout};
-use validation::{FILE_STATE_BYTES, FileNames, Reports, TargetRules, TreeValidation, Validation};
+use tree_load::TreeFileNames;
+use validation::{
+    FILE_STATE_BYTES, Reports, TargetRules, TreeValidation, Validation, tree_block_bytes, tree_loads, tree_uses,
+};
 
 /// Transfers past the page cache are multiples of this.
 const DIRECT_BYTES: u64 = 4096;
 /// Threads that read a tree at the end.
 const THREADS: u32 = 8;
-
-/// The files of a tree by their paths.
-#[derive(Debug)]
-struct Names {
-    anchor: String,
-    layout: TreeLayout,
-}
-
-impl FileNames for Names {
-    fn files(&self) -> u32 {
-        self.layout.files()
-    }
-
-    fn bytes(&self, file: u32) -> u64 {
-        self.layout.asked_bytes(file)
-    }
-
-    fn path(&self, file: u32) -> String {
-        let mut path = Vec::new();
-        self.layout.file_path(file, &mut path);
-        format!("{}/{}", self.anchor, String::from_utf8_lossy(&path))
-    }
-}
-
-/// What runs do in the plan's trees, with the name of each workload.
-fn loads(plan: &Plan) -> impl Iterator<Item = (&Workload, &TreeLoad)> {
-    let workloads = plan.runs.iter().flat_map(|run| &run.workloads);
-    workloads.filter_map(|workload| Some((workload, workload.load.tree()?)))
-}
-
-/// Each use of a tree.
-fn uses(plan: &Plan) -> impl Iterator<Item = &TreeUse> {
-    loads(plan).flat_map(|(_, load)| load.uses.iter().chain(&load.destination))
-}
-
-/// The largest number of bytes, at most 1 MiB, of which all transfers in trees are multiples; `None`: they are no multiples of sectors.
-fn block_bytes(plan: &Plan) -> Option<u64> {
-    let lengths = |transfer: &TransferSize| match transfer {
-        TransferSize::Fixed(bytes) => vec![*bytes],
-        TransferSize::Mix(mix) => mix.iter().map(|(bytes, _)| *bytes).collect(),
-        TransferSize::Uniform { min, align, .. } => vec![*min, *align],
-    };
-    let block = loads(plan).flat_map(|(_, load)| lengths(&load.transfer)).fold(BLOCK_MAX, common);
-    (block > 0 && block.is_multiple_of(SECTOR)).then_some(block)
-}
 
 /// Why data in trees cannot be proved, sentences.
 pub(super) fn mistakes(plan: &Plan, settings: &ValidationSettings) -> Vec<String> {
@@ -75,12 +33,12 @@ pub(super) fn mistakes(plan: &Plan, settings: &ValidationSettings) -> Vec<String
     if settings.journal.is_some() {
         found.push(format!("files in directories ({name}) have no journal yet: leave the journal out"));
     }
-    if block_bytes(plan).is_none() {
+    if tree_block_bytes(plan).is_none() {
         found.push(format!(
             "{name}: data is validated by sectors of 512 bytes: use transfers (xfersize=) that are multiples of 512"
         ));
     }
-    for (workload, load) in loads(plan) {
+    for (workload, load) in tree_loads(plan) {
         found.extend(of_load(workload, load));
     }
     found.extend(of_shapes(plan));
@@ -118,7 +76,7 @@ fn of_shapes(plan: &Plan) -> Vec<String> {
     let mut found = Vec::new();
     let mut shapes: BTreeMap<usize, &TreeShape> = BTreeMap::new();
     let mut anchors: BTreeMap<PathBuf, usize> = BTreeMap::new();
-    for one in uses(plan) {
+    for one in tree_uses(plan) {
         let Some(spec) = plan.trees.get(one.tree) else { continue };
         let name = &spec.name;
         if let Some(other) = shapes.get(&one.tree) {
@@ -162,8 +120,8 @@ pub(super) fn of_plan(
     reports: &Arc<Reports>,
 ) -> Result<Vec<Option<Arc<TreeValidation>>>, Vec<String>> {
     let mut found = vec![None; plan.trees.len()];
-    let Some(block_bytes) = block_bytes(plan) else { return Ok(found) };
-    for one in uses(plan) {
+    let Some(block_bytes) = tree_block_bytes(plan) else { return Ok(found) };
+    for one in tree_uses(plan) {
         let (Some(spec), Some(slot)) = (plan.trees.get(one.tree), found.get_mut(one.tree)) else { continue };
         if slot.is_some() {
             continue;
@@ -171,7 +129,7 @@ pub(super) fn of_plan(
         let (layout, _, _) = Tree::check(&one.shape).map_err(|error| vec![format!("{}: {error}", spec.name)])?;
         let anchor = resolved_anchor(&spec.anchor).unwrap_or_else(|| spec.anchor.clone());
         let content =
-            loads(plan).find(|(_, load)| load.changes() && load.uses.iter().any(|used| used.tree == one.tree));
+            tree_loads(plan).find(|(_, load)| load.changes() && load.uses.iter().any(|used| used.tree == one.tree));
         let rules = TargetRules {
             target: plan.place_of_tree(one.tree),
             device: 0,
@@ -184,7 +142,7 @@ pub(super) fn of_plan(
             trims_read_zero: true,
             checks_unknown: settings.checks_unknown,
         };
-        let names = Names { anchor: anchor.to_string_lossy().into_owned(), layout };
+        let names = TreeFileNames::new(anchor.to_string_lossy().into_owned(), layout);
         *slot = Some(Arc::new(TreeValidation::new(rules, Box::new(names), reports.clone())));
     }
     Ok(found)
@@ -195,7 +153,7 @@ pub(super) fn sweeps(plan: &Plan, validation: &Validation, (title, transfer_max)
     let mut found = Vec::new();
     for (at, tree) in validation.trees.iter().enumerate() {
         let Some(tree) = tree.as_ref().filter(|tree| tree.known_files() > 0) else { continue };
-        let Some(one) = uses(plan).find(|one| one.tree == at) else { continue };
+        let Some(one) = tree_uses(plan).find(|one| one.tree == at) else { continue };
         let block_bytes = tree.cells().rules().block_bytes;
         let unit =
             if block_bytes.is_multiple_of(DIRECT_BYTES) { block_bytes } else { block_bytes * (DIRECT_BYTES / SECTOR) };
@@ -219,9 +177,9 @@ pub(super) fn sweeps(plan: &Plan, validation: &Validation, (title, transfer_max)
 
 /// How trees are proved, in lines for people.
 pub(super) fn described(plan: &Plan) -> Vec<String> {
-    let Some(block_bytes) = block_bytes(plan) else { return Vec::new() };
+    let Some(block_bytes) = tree_block_bytes(plan) else { return Vec::new() };
     let mut lines: BTreeMap<usize, String> = BTreeMap::new();
-    for one in uses(plan) {
+    for one in tree_uses(plan) {
         let (Some(spec), Ok((layout, _, _))) = (plan.trees.get(one.tree), Tree::check(&one.shape)) else { continue };
         let states = (layout.total_bytes() / block_bytes).saturating_mul(STATE_BYTES);
         let bytes = states.saturating_add(u64::from(layout.files()).saturating_mul(FILE_STATE_BYTES));

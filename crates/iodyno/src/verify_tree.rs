@@ -1,13 +1,10 @@
 //! `iodyno verify DIRECTORY`: every file below it, each by its own stamps.
 
-use super::error::StampedDataError;
-use super::identity::IdentitySource;
-use super::verify::{VerifyOutcome, VerifyRequest, verify};
 use monitor::StopFlag;
 use quantity::figures::grouped;
 use quantity::text::format_bytes;
 use serde_json::{Value, json};
-use stamp::DamageClass;
+use session::{IdentitySource, StampedDataError, VerifyOutcome, VerifyRequest, verify};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -20,48 +17,48 @@ const SHOWN: usize = 20;
 
 /// What is to be verified.
 #[derive(Clone, Debug)]
-pub struct TreeVerifyRequest {
+pub(crate) struct TreeVerifyRequest {
     /// A directory.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Bytes of the blocks that were written, where they are known.
-    pub block_bytes: Option<u64>,
+    pub(crate) block_bytes: Option<u64>,
     /// Ends it before its time.
-    pub stop: StopFlag,
+    pub(crate) stop: StopFlag,
 }
 
 /// What was found in the files of a directory and those below it.
 #[derive(Clone, Debug, Default)]
-pub struct TreeVerifyOutcome {
+pub(crate) struct TreeVerifyOutcome {
     /// The directory, as it was given.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Regular files.
-    pub files: u64,
+    pub(crate) files: u64,
     /// Of those, files with data of a validated load.
-    pub stamped_files: u64,
+    pub(crate) stamped_files: u64,
     /// Bytes of all files.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Bytes that were looked at.
-    pub done_bytes: u64,
+    pub(crate) done_bytes: u64,
     /// Bytes with a stamp that are right.
-    pub right_bytes: u64,
+    pub(crate) right_bytes: u64,
     /// Bytes that could not be read.
-    pub unreadable_bytes: u64,
+    pub(crate) unreadable_bytes: u64,
     /// Damaged files: the first thousand.
-    pub damaged: Vec<VerifyOutcome>,
+    pub(crate) damaged: Vec<VerifyOutcome>,
     /// Number of damaged files.
-    pub damaged_files: u64,
+    pub(crate) damaged_files: u64,
     /// Damaged blocks by class.
-    pub classes: BTreeMap<DamageClass, u64>,
+    pub(crate) classes: BTreeMap<&'static str, u64>,
     /// Files whose data was written under another name: they were moved, or have another file's data. The first thousand.
-    pub moved: Vec<PathBuf>,
+    pub(crate) moved: Vec<PathBuf>,
     /// How many these are.
-    pub moved_files: u64,
+    pub(crate) moved_files: u64,
     /// Directories and files that could not be looked at, and why: the first thousand.
-    pub failures: Vec<String>,
+    pub(crate) failures: Vec<String>,
     /// How many these are.
-    pub failed: u64,
+    pub(crate) failed: u64,
     /// All of it was looked at.
-    pub is_complete: bool,
+    pub(crate) is_complete: bool,
 }
 
 /// Reads all regular files of a directory and those below it on the same file system; links are not followed, and nothing is changed.
@@ -69,7 +66,7 @@ pub struct TreeVerifyOutcome {
 ///
 /// # Errors
 /// When the directory cannot be listed at all, or the request makes no sense. What cannot be read of it is part of the outcome.
-pub fn verify_tree(
+pub(crate) fn verify_tree(
     request: &TreeVerifyRequest,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<TreeVerifyOutcome, StampedDataError> {
@@ -177,7 +174,7 @@ impl TreeVerifyOutcome {
             }
         }
         for (class, blocks) in &found.survey.counts {
-            *self.classes.entry(*class).or_default() += blocks;
+            *self.classes.entry(class.name()).or_default() += blocks;
         }
         if found.damaged() > 0 {
             self.damaged_files += 1;
@@ -189,13 +186,13 @@ impl TreeVerifyOutcome {
 
     /// Damaged blocks.
     #[must_use]
-    pub fn damaged_blocks(&self) -> u64 {
+    pub(crate) fn damaged_blocks(&self) -> u64 {
         self.classes.values().sum()
     }
 
     /// One sentence.
     #[must_use]
-    pub fn verdict(&self) -> String {
+    pub(crate) fn verdict(&self) -> String {
         let right = format_bytes(self.right_bytes);
         let (files, stamped) = (grouped(self.files as f64), grouped(self.stamped_files as f64));
         let rest = if self.is_complete { "" } else { "; NOT ALL: ended before its end" };
@@ -220,12 +217,12 @@ impl TreeVerifyOutcome {
 
     /// What was found, for people.
     #[must_use]
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let (path, files, bytes) = (self.path.display(), grouped(self.files as f64), format_bytes(self.bytes));
         let mut lines = vec![format!("{path}, {files} files, {bytes}"), format!("  {}", self.verdict())];
         if self.damaged_files > 0 {
             lines.extend([String::new(), "Damage".to_string()]);
-            lines.extend(self.classes.iter().map(|(class, blocks)| format!("  {}  {blocks}", class.name())));
+            lines.extend(self.classes.iter().map(|(class, blocks)| format!("  {class}  {blocks}")));
             lines.extend([String::new(), format!("Damaged files{}", first_of(self.damaged_files))]);
             for found in self.damaged.iter().take(SHOWN) {
                 let first = found.survey.damages.first();
@@ -255,9 +252,9 @@ impl TreeVerifyOutcome {
 
     /// What was found, for programs.
     #[must_use]
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let classes: serde_json::Map<String, Value> =
-            self.classes.iter().map(|(class, blocks)| (class.name().to_string(), (*blocks).into())).collect();
+            self.classes.iter().map(|(class, blocks)| ((*class).to_string(), (*blocks).into())).collect();
         json!({
             "target": self.path.to_string_lossy(), "files": self.files, "stamped_files": self.stamped_files,
             "size_bytes": self.bytes, "done_bytes": self.done_bytes, "right_bytes": self.right_bytes,
