@@ -144,7 +144,8 @@ impl Inode {
 
     /// A write was done to it.
     pub(crate) fn wrote(&mut self, floor: Floor) {
-        let next = (floor.session(), floor.sequence() + 1);
+        // That of a checkpoint is the number of the next one.
+        let next = (floor.session(), floor.sequence() + u64::from(!floor.is_of_checkpoint()));
         self.next_sequence = self.next_sequence.max(next);
     }
 
