@@ -6,7 +6,10 @@ use plan::{EILSEQ, Plan, Workload};
 
 /// The options of a job whose other lines are there already. A job that only reads has them where what earlier runs wrote is checked.
 pub(crate) fn section(plan: &Plan, workload: &Workload, lines: &mut Lines) {
-    let Some(settings) = plan.settings.validation.as_ref().filter(|_| is_checked(plan, workload)) else { return };
+    // Also of a job on what has no data: it expects some.
+    let is_later = workload.job.as_ref().is_some_and(|job| job.checks_unknown);
+    let settings = plan.settings.validation.as_ref().filter(|_| is_later || is_checked(plan, workload));
+    let Some(settings) = settings else { return };
     let pattern = lines.value("rw").unwrap_or_default().split(':').next().unwrap_or_default();
     let reads_only = matches!(pattern, "read" | "randread");
     let writes = !reads_only && !matches!(pattern, "trim" | "randtrim");
