@@ -97,7 +97,7 @@ const WORKLOAD_SAID: &[&str] = &["name", "targets", "share"];
 /// Inspects every target and lists every run; changes nothing.
 pub fn dry_run(plan: &Plan, policy: &WritePolicy) -> DryRun {
     let policy = &crate::validation::policy_for(plan, policy);
-    let only_recovers = crate::validation::only_recovers(plan);
+    let only_recovers = crate::recovering::only_recovers(plan);
     let (findings, mut refused) = inspect_all(plan, policy);
     let TreeFinding { mut lines, is_refused, obstacle } = dry_run_trees::inspect(plan, policy);
     refused |= is_refused;

@@ -115,7 +115,7 @@ pub fn execute(
     manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
     let writer = Writer::create(&request.directory, manifest)?;
     let origin_ns = writer.started_t_ns();
-    let runs_at_most = match crate::validation::only_recovers(plan) {
+    let runs_at_most = match crate::recovering::only_recovers(plan) {
         true => 1,
         false => {
             rounds::runs_at_most(plan)

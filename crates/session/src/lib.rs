@@ -22,6 +22,7 @@ mod objectives;
 mod outcome;
 mod pause;
 mod rates;
+mod recovering;
 mod replay;
 mod requested;
 mod rows;

@@ -48,7 +48,7 @@ pub(crate) fn changes(plan: &Plan, index: usize) -> bool {
 /// Must the target with this index be opened for writing? Not where only a journal's promises are read: what is to be proved may be
 /// on a device that nobody may write any more.
 pub(crate) fn access_of(plan: &Plan, index: usize) -> TargetAccess {
-    let writes = changes(plan, index) && !crate::validation::only_recovers(plan);
+    let writes = changes(plan, index) && !crate::recovering::only_recovers(plan);
     if writes { TargetAccess::Write } else { TargetAccess::Read }
 }
 

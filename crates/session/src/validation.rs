@@ -6,6 +6,7 @@
 mod blocks;
 mod journal;
 mod left_out;
+mod place;
 mod recovery;
 mod refusals;
 mod sweep;
@@ -13,12 +14,13 @@ mod tally;
 mod words;
 
 pub(crate) use journal::{end as end_journal, keep as keep_journal};
-pub(crate) use recovery::{FoundJournal, foreseen, only_recovers, policy_for};
+pub(crate) use recovery::{FoundJournal, foreseen, policy_for};
 pub(crate) use sweep::{begin_sweep, further_flags, leave_caches, leave_out_ends, sweep_run};
 pub(crate) use tally::{Coverage, DataTally, Verdict};
 
 use crate::SessionError;
 use crate::format::{self, Fill};
+use crate::recovering::only_recovers;
 use crate::sync::access_of;
 use blocks::block_bytes;
 use plan::{Plan, PlanSettings, ValidationSettings};

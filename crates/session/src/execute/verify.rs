@@ -40,7 +40,7 @@ impl Life<'_, '_> {
 
     /// Is nothing done but reading what the journal says must be there?
     pub(super) fn only_recovers(&self) -> bool {
-        data::only_recovers(self.plan)
+        crate::recovering::only_recovers(self.plan)
     }
 
     /// Tells what the journal of an earlier session says, and reads what must be there before anything is written. True: nothing else is

@@ -1,30 +1,16 @@
 //! The journal of what was written: begun before the first write, or recovered; kept while the runs last; ended behind them.
 
+use super::place::{directory, name_and_path, wrong};
 use super::recovery::FoundJournal;
 use crate::SessionError;
-use data_journal::{Journal, JournalError, JournalOptions, SessionHeader, common_device};
+use data_journal::{Journal, JournalOptions, SessionHeader, common_device};
 use plan::{JournalSettings, Plan};
 use rustix::fs::fdatasync;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use target::OpenTarget;
 use validation::{TargetJournal, TargetValidation, Validation};
-
-/// Of a recording at this path: a directory beside it.
-pub(super) fn directory(settings: &JournalSettings, recording: &Path) -> PathBuf {
-    settings.directory.clone().unwrap_or_else(|| recording.with_extension("journal"))
-}
-
-pub(super) fn wrong(error: &JournalError) -> SessionError {
-    SessionError::Validation(vec![error.to_string()])
-}
-
-/// What a journal calls a target: its name, and by which path it is known.
-pub(super) fn name_and_path(plan: &Plan, index: usize) -> String {
-    let (name, path) = (plan.place_name(index), super::known_name(plan.place_path(index)));
-    if name == path { path } else { format!("{name} ({path})") }
-}
 
 /// Begins the journal that the settings ask for, or goes on with the one that was found, and hands it to the targets.
 ///

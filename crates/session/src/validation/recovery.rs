@@ -1,9 +1,10 @@
 //! The journal of an earlier session: where it lies, whether it is about the targets of this load, and what it says of them.
 
-use super::journal::{directory, name_and_path, wrong};
 use super::known_name;
 use super::left_out::LeftOut;
+use super::place::{directory, name_and_path, wrong};
 use crate::SessionError;
+use crate::recovering::{only_recovers, settings};
 use crate::sync::changes;
 use data_journal::{Crash, Journal, JournalError, JournalOptions, Recovered, RecoveredTarget, SessionHeader, recover};
 use plan::{JournalSettings, Plan};
@@ -34,17 +35,6 @@ struct AskedTarget {
     device: u64,
     /// The load validates it, whether a journal knows it or not.
     is_validated: bool,
-}
-
-/// The settings of a plan that goes on with a journal; `None`: it does not.
-pub(crate) fn settings(plan: &Plan) -> Option<&JournalSettings> {
-    let settings = plan.settings.validation.as_ref()?.journal.as_ref()?;
-    (settings.recovers || settings.recovers_only).then_some(settings)
-}
-
-/// Is nothing done but reading what the journal says must be there?
-pub(crate) fn only_recovers(plan: &Plan) -> bool {
-    settings(plan).is_some_and(|settings| settings.recovers_only)
 }
 
 /// What may be done to the targets: nothing is made or extended where they are only read.
@@ -156,22 +146,12 @@ impl FoundJournal {
 
     /// Finds out what it knows and no run reads: what is lost is reported, what is left out is kept ([`Self::left_out`]).
     pub(crate) fn compare(&mut self, plan: &Plan, validation: &Validation, opened: &[Option<OpenTarget>]) {
-        self.left_out = LeftOut::of(self, plan, validation, opened);
+        self.left_out = LeftOut::of((&self.recovered.targets, self.crash), plan, validation, opened);
     }
 
     /// What it knows and no run reads.
     pub(crate) fn left_out(&self) -> &LeftOut {
         &self.left_out
-    }
-
-    /// Its targets.
-    pub(super) fn targets(&self) -> &[RecoveredTarget] {
-        &self.recovered.targets
-    }
-
-    /// How the session before is taken to have ended.
-    pub(super) fn crash(&self) -> Crash {
-        self.crash
     }
 
     /// Does it know a target at this path?

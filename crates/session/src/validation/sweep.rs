@@ -88,6 +88,6 @@ pub(crate) fn leave_caches(validation: &Validation, targets: &[Option<OpenTarget
 /// With how a sweep opens a target; `None`: nothing more, or there is no sweep.
 pub(crate) fn further_flags(plan: &Plan, sets: &[OpenFlags]) -> Option<Vec<OpenFlags>> {
     let is_wanted = plan.settings.validation.as_ref().is_some_and(|settings| settings.sweeps)
-        || super::recovery::settings(plan).is_some();
+        || crate::recovering::settings(plan).is_some();
     (is_wanted && !sets.contains(&DIRECT)).then(|| sets.iter().copied().chain([DIRECT]).collect())
 }
