@@ -1,8 +1,7 @@
 //! What a journal knows and no run reads: targets that the load does not have, and blocks behind the end of those that it has.
 
 use super::known_name;
-use super::recovery::FoundJournal;
-use data_journal::RecoveredTarget;
+use data_journal::{Crash, RecoveredTarget};
 use plan::Plan;
 use quantity::clock;
 use quantity::text::format_bytes;
@@ -27,21 +26,21 @@ pub(crate) struct LeftOut {
 impl LeftOut {
     /// Of a journal and the targets of a load. Blocks behind the end of a target are reported as damaged.
     pub(super) fn of(
-        found: &FoundJournal,
+        (targets, crash): (&[RecoveredTarget], Crash),
         plan: &Plan,
         validation: &Validation,
         opened: &[Option<OpenTarget>],
     ) -> Self {
         let mut left = Self::default();
-        for known in found.targets() {
+        for known in targets {
             match validation.targets.iter().flatten().find(|target| target.rules().device == known.device) {
-                Some(target) => left.behind(found, known, validation, (target, opened)),
+                Some(target) => left.behind((known, crash), validation, (target, opened)),
                 None => {
                     let why = match plan.targets.iter().any(|spec| device_id(&known_name(&spec.path)) == known.device) {
                         true => "which cannot be read here",
                         false => "which this load does not have",
                     };
-                    let blocks = known.floors(found.crash()).count() as u64;
+                    let blocks = known.floors(crash).count() as u64;
                     left.add(known, blocks, &format!("of {}, {why}", known.name));
                 }
             }
@@ -52,8 +51,7 @@ impl LeftOut {
     /// Of a target that the load has: what is behind the end that the load gives it, or behind its own.
     fn behind(
         &mut self,
-        found: &FoundJournal,
-        known: &RecoveredTarget,
+        (known, crash): (&RecoveredTarget, Crash),
         validation: &Validation,
         (target, opened): (&TargetValidation, &[Option<OpenTarget>]),
     ) {
@@ -62,7 +60,7 @@ impl LeftOut {
         let end_bytes = opened.and_then(end_of).unwrap_or(rules.size_bytes).max(rules.size_bytes);
         let end = end_bytes / rules.block_bytes.max(1);
         let (mut unchecked, mut lost) = (0, 0);
-        for (block, floor, version) in known.floors(found.crash()).filter(|(block, ..)| *block >= blocks) {
+        for (block, floor, version) in known.floors(crash).filter(|(block, ..)| *block >= blocks) {
             if block < end {
                 unchecked += 1;
             } else if !floor.allows_zeroes() {

@@ -150,17 +150,12 @@ impl FoundJournal {
 
     /// Finds out what it knows and no run reads: what is lost is reported, what is left out is kept ([`Self::left_out`]).
     pub(crate) fn compare(&mut self, plan: &Plan, validation: &Validation, opened: &[Option<OpenTarget>]) {
-        self.left_out = LeftOut::of(self, plan, validation, opened);
+        self.left_out = LeftOut::of((&self.recovered.targets, self.crash), plan, validation, opened);
     }
 
     /// What it knows and no run reads.
     pub(crate) fn left_out(&self) -> &LeftOut {
         &self.left_out
-    }
-
-    /// Its targets.
-    pub(super) fn targets(&self) -> &[RecoveredTarget] {
-        &self.recovered.targets
     }
 
     /// What it says, of all targets.
