@@ -44,7 +44,7 @@ pub(super) fn differ_in_flags(one: &TargetSpec, other: &TargetSpec) -> bool {
         depth: one.depth,
         span: one.span,
         unlink: one.unlink,
-        layout: one.layout.clone(),
+        layout: one.layout,
         ..other.clone()
     };
     *one == alike && length(one) == length(other)
