@@ -5,7 +5,7 @@ use crate::exit::{Failure, INTERRUPTED};
 use crate::signals::watch_signals;
 use monitor::StopFlag;
 use output::OutputFile;
-use session::{InjectPlaces, InjectRequest, InjectedBlock};
+use stamped_data::{InjectPlaces, InjectRequest, InjectedBlock};
 use target::WritePolicy;
 
 /// Damages blocks of a target; gives the exit code.
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &InjectArgs) -> Result<u8, Failure> {
         stop: stop.clone(),
     };
     let mut done = Vec::new();
-    let result = session::inject(&request, &mut done);
+    let result = stamped_data::inject(&request, &mut done);
     // What was done is told also where it ended early.
     let listed = tell(args, &done);
     result?;

@@ -2,7 +2,7 @@
 
 use crate::data_args::{InspectArgs, byte_count};
 use crate::exit::{DATA, Failure, TARGET};
-use session::{InspectRequest, inspect_place};
+use stamped_data::{InspectRequest, inspect_place};
 
 /// Shows one place of a target; gives the exit code.
 pub(crate) fn run(args: &InspectArgs) -> Result<u8, Failure> {

@@ -8,7 +8,7 @@ use monitor::StopFlag;
 use quantity::clock;
 use quantity::output::{LinePart, stderr};
 use quantity::text::{format_bytes, format_ns, format_throughput};
-use session::{JournalRequest, VerifyRecording, VerifyRequest};
+use stamped_data::{JournalRequest, VerifyRecording, VerifyRequest};
 
 /// The line of progress changes so often, ns.
 const PROGRESS_NS: u64 = 250_000_000;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &VerifyArgs, command_line: &[String]) -> Result<u8, Fail
         stop: stop.clone(),
     };
     let mut shown = ProgressShown::new();
-    let outcome = session::verify(&request, &mut |done, all| shown.tell(done, all));
+    let outcome = stamped_data::verify(&request, &mut |done, all| shown.tell(done, all));
     shown.end();
     let outcome = outcome?;
     if args.json {

@@ -4,7 +4,7 @@ use monitor::StopFlag;
 use quantity::figures::grouped;
 use quantity::text::format_bytes;
 use serde_json::{Value, json};
-use session::{IdentitySource, StampedDataError, VerifyOutcome, VerifyRequest, verify};
+use stamped_data::{IdentitySource, StampedDataError, VerifyOutcome, VerifyRequest, verify};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

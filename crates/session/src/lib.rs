@@ -30,7 +30,6 @@ mod run_context;
 mod run_loop;
 mod run_observer;
 mod show;
-mod stamped;
 mod steady;
 mod sync;
 mod trees;
@@ -52,11 +51,7 @@ pub use show::{
     begin_junit_file, check_junit_file, comparison, comparison_file, comparison_lines, end_junit_file, junit_file,
     last_words, report_file, terminal_look,
 };
-pub use stamped::{
-    IdentitySource, InjectPlaces, InjectRequest, InjectedBlock, InspectRequest, InspectedPlace, JournalRequest,
-    JournalVerdict, PromisedDamage, StampedDataError, TargetIdentity, VerifyOutcome, VerifyRecording, VerifyRequest,
-    inject, inspect_place, verify,
-};
 pub use trees::{TreeUseError, TreeUseErrorKind};
 pub use tui::{PaintedLine, TerminalLook};
 pub use tui::{json_difference, json_verdict};
+pub use validation::{FoundJournal, group_sentence, is_zero_after_trim};

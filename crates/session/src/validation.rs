@@ -17,9 +17,11 @@ mod trees;
 mod words;
 
 pub(crate) use journal::{end as end_journal, keep as keep_journal};
-pub(crate) use recovery::{FoundJournal, foreseen, policy_for};
+pub use recovery::FoundJournal;
+pub(crate) use recovery::{foreseen, policy_for};
 pub(crate) use sweep::{begin_sweep, further_flags, leave_caches, leave_out_ends, sweep_run};
-pub(crate) use tally::{Coverage, DataTally, Verdict, group_sentence, path_of, verdict_row};
+pub use tally::group_sentence;
+pub(crate) use tally::{Coverage, DataTally, Verdict, path_of, verdict_row};
 
 use crate::SessionError;
 use crate::format;
@@ -168,7 +170,7 @@ fn is_validated(settings: &ValidationSettings, target: &OpenTarget, journal: Opt
 }
 
 /// File systems promise that a hole reads as zeroes, and so do loop devices, whose trims make holes; of others it is not known.
-pub(crate) fn is_zero_after_trim(target: &OpenTarget) -> bool {
+pub fn is_zero_after_trim(target: &OpenTarget) -> bool {
     match target.kind {
         TargetKind::File { .. } => true,
         TargetKind::BlockDevice { major, .. } => major == LOOP,

@@ -21,7 +21,7 @@ const UNTOUCHED: &str = "nothing was read or written";
 
 /// What the journal of an earlier session said.
 #[derive(Debug)]
-pub(crate) struct FoundJournal {
+pub struct FoundJournal {
     recovered: Recovered,
     crash: Crash,
     /// What it knows and no run reads; see [`Self::compare`].
@@ -75,7 +75,7 @@ impl FoundJournal {
     ///
     /// # Errors
     /// There is none, it is in use, or it cannot be read.
-    pub(crate) fn of(directory: &Path, after_crash: bool) -> Result<Self, JournalError> {
+    pub fn of(directory: &Path, after_crash: bool) -> Result<Self, JournalError> {
         let recovered = recover(directory)?;
         let crash = if after_crash { Crash::PowerCut } else { recovered.crash() };
         Ok(Self { recovered, crash, left_out: LeftOut::default() })
@@ -159,12 +159,14 @@ impl FoundJournal {
     }
 
     /// What it says, of all targets.
-    pub(crate) fn recovered(&self) -> &Recovered {
+    #[must_use]
+    pub fn recovered(&self) -> &Recovered {
         &self.recovered
     }
 
     /// How the session before is taken to have ended.
-    pub(crate) fn crash(&self) -> Crash {
+    #[must_use]
+    pub fn crash(&self) -> Crash {
         self.crash
     }
 
@@ -190,7 +192,7 @@ impl FoundJournal {
     ///
     /// # Errors
     /// It knows the target in other blocks.
-    pub(crate) fn apply(&self, target: TargetValidation) -> Result<TargetValidation, String> {
+    pub fn apply(&self, target: TargetValidation) -> Result<TargetValidation, String> {
         let rules = target.rules();
         let states = RecoveredStates::of(&self.recovered, self.crash, rules.device, rules.block_bytes);
         Ok(match states.map_err(|error| error.to_string())? {
@@ -220,7 +222,8 @@ impl FoundJournal {
     }
 
     /// What the user has to know of it.
-    pub(crate) fn sentences(&self) -> Vec<String> {
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
         let mut all = self.recovered.sentences();
         all.extend(self.left_out.lost.iter().cloned());
         all.push(match self.crash {

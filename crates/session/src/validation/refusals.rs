@@ -37,13 +37,6 @@ fn duplicates(plan: &Plan) -> Vec<String> {
         all.filter(|workload| workload.load.is_blocks() && workload.mix.changes_data())
     };
     let mut found = Vec::new();
-    let mut all = plan.runs.iter().flat_map(|run| &run.workloads);
-    if let Some(workload) = all.find(|workload| !workload.load.is_blocks() && of(workload).is_some()) {
-        let name = &workload.name;
-        found.push(format!(
-            "{name}: files of trees cannot be validated where blocks are equal to others: leave dedup out"
-        ));
-    }
     let is_journaled = plan.settings.validation.as_ref().is_some_and(|settings| settings.journal.is_some());
     if let Some(workload) = writing().find(|workload| is_journaled && of(workload).is_some()) {
         found.push(format!(

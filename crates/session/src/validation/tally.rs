@@ -327,7 +327,8 @@ fn beyond_sentence(judgement: &DamageOverview) -> Option<String> {
 }
 
 /// What happened to blocks of a target: where, and whose data was there.
-pub(crate) fn group_sentence(target: &str, group: &DamageGroup) -> String {
+#[must_use]
+pub fn group_sentence(target: &str, group: &DamageGroup) -> String {
     let place = |range: &DamageRange| format!("{:#x} ({})", range.address, format_bytes(range.bytes));
     told(target, group, false, (&place, |_| None))
 }
