@@ -1,6 +1,5 @@
 //! Damaged blocks after the fact: the two ends of writes that went astray, and what happened to many blocks at once.
 
-use crate::reports::Damage;
 use stamp::{BlockFinding, DamageClass, SectorFault, Version};
 use std::collections::BTreeMap;
 
@@ -95,13 +94,12 @@ pub struct DamageOverview {
 }
 
 impl Indexed {
-    pub(crate) fn of(damage: &Damage) -> Self {
-        let finding = &damage.finding;
+    pub(crate) fn of((target, t_ns): (usize, u64), bytes: usize, finding: &BlockFinding) -> Self {
         Self {
-            target: damage.target,
-            t_ns: damage.t_ns,
+            target,
+            t_ns,
             address: finding.must.address,
-            bytes: damage.read.len() as u64,
+            bytes: bytes as u64,
             class: finding.class,
             is_transient: finding.is_transient,
             expected: finding.must.version,
