@@ -8,6 +8,7 @@ mod promised;
 mod promised_text;
 mod reader;
 mod recorded;
+mod verified;
 mod verify;
 mod verify_text;
 
@@ -15,6 +16,5 @@ pub use error::StampedDataError;
 pub use identity::{IdentitySource, TargetIdentity};
 pub use inject::{InjectPlaces, InjectRequest, InjectedBlock, inject};
 pub use inspect::{InspectRequest, InspectedPlace, inspect_place};
-pub use promised::{JournalRequest, JournalVerdict, PromisedDamage};
-pub use recorded::VerifyRecording;
-pub use verify::{VerifyOutcome, VerifyRequest, verify};
+pub use verified::{JournalRequest, JournalVerdict, PromisedDamage, VerifyOutcome, VerifyRecording, VerifyRequest};
+pub use verify::verify;

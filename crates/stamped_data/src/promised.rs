@@ -3,11 +3,11 @@
 use super::error::StampedDataError;
 use super::identity::{IdentitySource, TargetIdentity, names, sampled_devices};
 use super::reader::{AlignedBuffer, GRAIN, TargetReader};
-use super::verify::VerifyRequest;
+use super::verified::{JournalRequest, JournalVerdict, PromisedDamage, VerifyRequest};
 use data_journal::{Crash, JournalError, Recovered, RecoveredTarget};
 use quantity::text::format_wall;
 use session::{FoundJournal, group_sentence, is_zero_after_trim};
-use stamp::{DamageClass, SectorFinding};
+use stamp::DamageClass;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -26,77 +26,6 @@ const BLOCK_MAX: u64 = 64 << 20;
 const SIZE_MAX: u64 = 1 << 50;
 /// Groups of damaged blocks that are told.
 const GROUPS: usize = 20;
-
-/// Where the journal of a target lies.
-#[derive(Clone, Debug)]
-pub struct JournalRequest {
-    /// Its directory.
-    pub directory: PathBuf,
-    /// Power was cut, although this machine was not started again.
-    pub after_crash: bool,
-}
-
-/// A damaged block of which the journal knows what it had to be.
-#[derive(Clone, Debug)]
-pub struct PromisedDamage {
-    /// When it was found, `CLOCK_MONOTONIC`, ns.
-    pub t_ns: u64,
-    /// Where it begins, bytes.
-    pub address: u64,
-    /// Its length.
-    pub bytes: u64,
-    /// What happened, by all that was found.
-    pub class: DamageClass,
-    /// It was right when it was read again.
-    pub is_transient: bool,
-    /// Sectors of it that are wrong.
-    pub wrong_sectors: u64,
-    /// The first of them.
-    pub first_wrong: Option<SectorFinding>,
-    /// What had to be there, in words.
-    pub expected: String,
-    /// What is there, in words.
-    pub found: String,
-    /// The first bytes that differ.
-    pub view: String,
-}
-
-/// What became of what a journal says of a target.
-#[derive(Clone, Debug)]
-pub struct JournalVerdict {
-    /// Its directory.
-    pub directory: PathBuf,
-    /// The target, as the journal names it.
-    pub target: String,
-    /// Bytes of its blocks.
-    pub block_bytes: u64,
-    /// How it ended, up to where it could be read, and what it promises.
-    pub sentences: Vec<String>,
-    /// Power was cut.
-    pub is_power_cut: bool,
-    /// Its last session ended by itself.
-    pub is_clean: bool,
-    /// Blocks of which it says something.
-    pub known_blocks: u64,
-    /// … that are so.
-    pub right_blocks: u64,
-    /// … that cannot be read.
-    pub unreadable_blocks: u64,
-    /// … that are not what it says, by what happened to them.
-    pub counts: BTreeMap<DamageClass, u64>,
-    /// … of those the first ten thousand, in order.
-    pub damages: Vec<PromisedDamage>,
-    /// What happened to which of them, in sentences.
-    pub groups: Vec<String>,
-}
-
-impl JournalVerdict {
-    /// Blocks that are not what the journal says.
-    #[must_use]
-    pub fn damaged(&self) -> u64 {
-        self.counts.values().sum()
-    }
-}
 
 /// What a journal says of a target.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! What became of what a journal says, as lines for people and as a part of the object for programs.
 
-use super::promised::{JournalVerdict, PromisedDamage};
+use super::verified::{JournalVerdict, PromisedDamage};
 use super::verify_text::{SHOWN, count, counted, first_of, stamp_json, table};
 use quantity::text::format_bytes;
 use serde_json::{Map, Value, json};

@@ -1,15 +1,14 @@
 //! `iodyno verify -o`: what was found as a recording.
 
 use super::error::StampedDataError;
-use super::promised::PromisedDamage;
-use super::verify::VerifyOutcome;
+use super::verified::{PromisedDamage, VerifyOutcome, VerifyRecording};
 use monitor::{SUBJECTS, signed, subjects};
 use quantity::clock;
 use recording::rows::{DataCheck, DataError, DataVerdict, Event};
 use recording::{EventKind, EventSeverity, Label, Manifest, RecordingExit, Row, RowBatch, Sink as _, Writer};
 use serde_json::Value;
 use stamp::SectorFinding;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use validation::{AreaKind, SurveyDamage};
 
 /// Title of the run in all rows, and how its damaged blocks are found.
@@ -17,15 +16,6 @@ const RUN: &str = "verify";
 const FOUND_BY: &str = "sweep";
 /// In the manifest: what stands in all tables of it, as `verify --json` prints it.
 const VERIFIED: &str = "verified";
-
-/// Where a recording of what is found is to be made.
-#[derive(Clone, Debug)]
-pub struct VerifyRecording {
-    /// Its directory.
-    pub directory: PathBuf,
-    /// The command line, for the manifest.
-    pub command_line: Vec<String>,
-}
 
 /// A recording of a look at a target, under way.
 #[derive(Debug)]

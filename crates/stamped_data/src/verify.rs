@@ -2,12 +2,13 @@
 
 use super::error::StampedDataError;
 use super::identity::{IdentitySource, TargetIdentity, sampled_devices};
-use super::promised::{JournalRequest, JournalVerdict, Promised, PromisedDamage, ReadPiece};
+use super::promised::{Promised, ReadPiece};
 use super::reader::{AlignedBuffer, GRAIN, TargetReader};
-use super::recorded::{Recorder, VerifyRecording};
+use super::recorded::Recorder;
+use super::verified::{PromisedDamage, VerifyOutcome, VerifyRequest};
 use monitor::StopFlag;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use target::{TargetAccess, WritePolicy};
 use validation::{AreaKind, PieceSurvey, SurveyRules, SurveyUnit, TargetArea, TargetSurvey, look};
@@ -22,74 +23,6 @@ const LEAST_UNIT: u64 = 4096;
 const UNIT_MAX: u64 = 64 << 20;
 /// Unreadable parts that are kept; all are counted.
 const UNREADABLE_KEPT: usize = 1000;
-
-/// What is to be verified.
-#[derive(Clone, Debug)]
-pub struct VerifyRequest {
-    /// Device or file.
-    pub path: PathBuf,
-    /// Name under which it was written, where it is another one.
-    pub written_as: Option<PathBuf>,
-    /// Bytes of the blocks that were written, where they are known.
-    pub block_bytes: Option<u64>,
-    /// The journal that says what must be there.
-    pub journal: Option<JournalRequest>,
-    /// Where what is found is recorded; `None`: nowhere.
-    pub recording: Option<VerifyRecording>,
-    /// Ends it before its time.
-    pub stop: StopFlag,
-}
-
-/// What was found.
-#[derive(Clone, Debug)]
-pub struct VerifyOutcome {
-    /// Device or file.
-    pub path: PathBuf,
-    /// Its size, bytes.
-    pub size_bytes: u64,
-    /// Whose data it should hold.
-    pub identity: TargetIdentity,
-    /// Bytes that were judged together.
-    pub unit: SurveyUnit,
-    /// Reads bypassed the page cache.
-    pub is_direct: bool,
-    /// All of it was looked at.
-    pub is_complete: bool,
-    /// Bytes that were looked at, holes among them.
-    pub done_bytes: u64,
-    /// What is where.
-    pub survey: TargetSurvey,
-    /// Parts that could not be read: the first thousand.
-    pub unreadable: Vec<Range<u64>>,
-    /// What became of what the journal says; `survey` has the damage of all other blocks then.
-    pub journal: Option<JournalVerdict>,
-}
-
-impl VerifyOutcome {
-    /// Damaged blocks: those that are not what the journal says, and all others.
-    #[must_use]
-    pub fn damaged(&self) -> u64 {
-        self.survey.damaged() + self.journal.as_ref().map_or(0, JournalVerdict::damaged)
-    }
-
-    /// Blocks of which the journal says what they must be.
-    #[must_use]
-    pub fn known_blocks(&self) -> u64 {
-        self.journal.as_ref().map_or(0, |journal| journal.known_blocks)
-    }
-
-    /// Bytes that could not be read.
-    #[must_use]
-    pub fn unreadable_bytes(&self) -> u64 {
-        self.survey.bytes_of(AreaKind::Unreadable)
-    }
-
-    /// Did anything there have a stamp?
-    #[must_use]
-    pub fn has_stamps(&self) -> bool {
-        self.survey.has_stamps()
-    }
-}
 
 /// The unit of a request.
 fn unit_of(block_bytes: Option<u64>) -> Result<SurveyUnit, StampedDataError> {

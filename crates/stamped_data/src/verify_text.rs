@@ -1,6 +1,6 @@
 //! What was found, as lines for people and as one object for programs.
 
-use super::verify::VerifyOutcome;
+use super::verified::{JournalVerdict, VerifyOutcome};
 use quantity::figures::grouped;
 use quantity::text::{format_bytes, format_wall};
 use serde_json::{Value, json};
@@ -245,7 +245,7 @@ impl VerifyOutcome {
             "runs": runs, "areas": survey.areas.iter().map(area).collect::<Vec<_>>(), "area_count": survey.area_count,
             "block_bytes": self.unit.bytes(), "mixed_blocks": survey.mixed_units,
             "blocks_of_several_runs": survey.units_of_runs, "zero_bytes_in_writes": survey.zeroes_in_writes,
-            "journal": self.journal.as_ref().map(super::promised::JournalVerdict::json),
+            "journal": self.journal.as_ref().map(JournalVerdict::json),
         })
     }
 }

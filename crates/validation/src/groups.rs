@@ -1,6 +1,5 @@
 //! Damaged blocks after the fact: the two ends of writes that went astray, and what happened to many blocks at once.
 
-use crate::reports::Damage;
 use stamp::{BlockFinding, DamageClass, SectorFault, StampFlags, Version};
 use std::collections::BTreeMap;
 
@@ -102,13 +101,12 @@ pub struct DamageOverview {
 }
 
 impl Indexed {
-    pub(crate) fn of(damage: &Damage) -> Self {
-        let finding = &damage.finding;
+    pub(crate) fn of((place, t_ns): (DamagePlace, u64), bytes: usize, finding: &BlockFinding) -> Self {
         Self {
-            place: (damage.target, damage.file),
-            t_ns: damage.t_ns,
+            place,
+            t_ns,
             address: finding.must.address,
-            bytes: damage.read.len() as u64,
+            bytes: bytes as u64,
             class: finding.class,
             is_transient: finding.is_transient,
             expected: finding.must.version,

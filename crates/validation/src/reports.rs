@@ -143,7 +143,11 @@ impl Reports {
         let mut state = self.lock();
         *state.counts.entry(damage.finding.class).or_default() += 1;
         if state.index.len() < INDEX_MAX {
-            state.index.push(Indexed::of(&damage));
+            state.index.push(Indexed::of(
+                ((damage.target, damage.file), damage.t_ns),
+                damage.read.len(),
+                &damage.finding,
+            ));
         } else {
             *state.beyond.entry(damage.finding.class).or_default() += 1;
         }
