@@ -178,6 +178,7 @@ impl StampArgs {
             verify: self.stamp.iter().cloned().collect(),
             verify_before_write: self.verify_before_write,
             verify_after_write: self.verify_after_write,
+            verify_times: false,
             data_journal: self.journal.clone(),
             recover: self.recover,
             recover_only: self.recover_only,
