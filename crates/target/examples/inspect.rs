@@ -1,28 +1,13 @@
 //! `cargo run -p target --example inspect DEVICE...`: what an inspection says of devices, and how long it took.
 #![expect(clippy::print_stdout, reason = "it is for people")]
 
-use plan::{OpenFlags, TargetSpec, TextSpan};
+use plan::TargetSpec;
 use std::path::PathBuf;
 use target::{TargetAccess, WritePolicy, inspect};
 
 fn main() {
     for path in std::env::args_os().skip(1).map(PathBuf::from) {
-        let spec = TargetSpec {
-            name: "device".to_string(),
-            path: path.clone(),
-            size_bytes: None,
-            layout: None,
-            depth: 1,
-            open: OpenFlags::default(),
-            range: None,
-            hit_area_bytes: 1 << 20,
-            offset_bytes: 0,
-            align_bytes: None,
-            skip_first_block: false,
-            grain_bytes: None,
-            unlink: false,
-            span: TextSpan::default(),
-        };
+        let spec = TargetSpec::whole("device".to_string(), path.clone());
         let begin_ns = quantity::clock::now_ns();
         let found = inspect(&spec, TargetAccess::Write, &WritePolicy::default());
         let took_ms = (quantity::clock::now_ns() - begin_ns) / 1_000_000;

@@ -8,7 +8,7 @@ use crate::rules::{TargetCopies, TargetRules};
 use crate::states::BlockState;
 use stamp::{
     BlockFinding, BlockWriter, DamageClass, Expected, MustBe, Reading, SECTOR_BYTES, SectorFault, SectorFinding,
-    SectorStamp, StampFlags, Version, WriteStamp, examine, is_right,
+    SectorStamp, StampFlags, Version, WriteStamp, examine, is_intact, is_right,
 };
 
 /// The version in the stamp of every copy.
@@ -65,14 +65,8 @@ impl TargetCopies {
                 None => is_right(block, alone),
             },
             // Which versions there may be is not known, and so are the copies: it must be one of them, at its place.
-            Version::AtLeast(_) | Version::Any => {
-                let (sectors, rest) = block.as_chunks::<SECTOR_BYTES>();
-                let all = sectors.iter().enumerate().all(|(place, sector)| {
-                    let address = alone.address + (place * SECTOR_BYTES) as u64;
-                    is_right(sector, &Expected { address, ..*alone }) || self.is_copy(sector, address, rules)
-                });
-                all && rest.is_empty()
-            }
+            Version::AtLeast(_) => each_is(block, alone, |sector, address| self.is_copy(sector, address, rules)),
+            Version::Any => is_of_any(block, alone),
         }
     }
 
@@ -197,4 +191,22 @@ impl TargetCopies {
         let is_copy = origin.device == self.domain && homes.any(|home| home.wrapping_add(within) == origin.address);
         (is_own || is_copy) && rules.runs.contains(&origin.run)
     }
+}
+
+/// May a block be there of which only its stamps say what it is? Copies, which may be of an earlier execution with other settings, are
+/// right anywhere.
+pub(crate) fn is_of_any(block: &[u8], alone: &Expected<'_>) -> bool {
+    each_is(block, alone, |sector, _| {
+        SectorStamp::read(sector).is_some_and(|stamp| stamp.flags.has(StampFlags::COPY)) && is_intact(sector)
+    })
+}
+
+/// Is each sector right as one that is alone, or by `is_copy`, which gets its address, too?
+fn each_is(block: &[u8], alone: &Expected<'_>, is_copy: impl Fn(&[u8; SECTOR_BYTES], u64) -> bool) -> bool {
+    let (sectors, rest) = block.as_chunks::<SECTOR_BYTES>();
+    let all = sectors.iter().enumerate().all(|(place, sector)| {
+        let address = alone.address + (place * SECTOR_BYTES) as u64;
+        is_right(sector, &Expected { address, ..*alone }) || is_copy(sector, address)
+    });
+    all && rest.is_empty()
 }

@@ -158,6 +158,18 @@ fn equal_blocks_stay_equal_and_are_checked() {
     let told = scratch.iodyno(&["verify", file.to_str().unwrap()]).run().unwrap().expect_code(0);
     assert!(told.stdout.contains("equal to others"), "{}", told.stdout);
 
+    // What an earlier execution wrote is no damage, whether its settings are known or not.
+    for more in ["", "dedupe_percentage=50\n"] {
+        let job = format!("[j]\nfilename={}\nsize=8m\nrw=read\nbs=8k\nverify=crc32c\n{more}", file.display());
+        let later = scratch.write("later.fio", &job);
+        let output = scratch.iodyno(&["run", later.to_str().unwrap(), "--no-counters"]).run().unwrap().expect_code(0);
+        assert!(
+            verdict(&output).ends_with("8 MiB checked, not read again at the end: what was read was right"),
+            "{}",
+            output.stderr
+        );
+    }
+
     // Two neighbours change places, equal or not.
     let dd = |from: u32, to: u32, name: &str| {
         format!(

@@ -7,22 +7,7 @@ use proptest::prelude::*;
 use std::collections::HashSet;
 
 pub(super) fn target() -> TargetSpec {
-    TargetSpec {
-        name: "sd1".into(),
-        path: "/nowhere".into(),
-        size_bytes: None,
-        layout: None,
-        depth: 1,
-        open: OpenFlags::default(),
-        range: None,
-        hit_area_bytes: 1 << 20,
-        offset_bytes: 0,
-        align_bytes: None,
-        skip_first_block: false,
-        grain_bytes: None,
-        unlink: false,
-        span: TextSpan::default(),
-    }
+    TargetSpec { hit_area_bytes: 1 << 20, ..TargetSpec::whole("sd1".into(), "/nowhere".into()) }
 }
 
 pub(super) fn workload() -> Workload {

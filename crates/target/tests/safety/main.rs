@@ -8,7 +8,7 @@ mod loops;
 mod rescue;
 mod signatures;
 
-use plan::{OpenFlags, TargetSpec, TextSpan};
+use plan::{OpenFlags, TargetSpec};
 use std::path::{Path, PathBuf};
 use target::{OpenTarget, TargetAccess, TargetError, WritePolicy, inspect, open};
 
@@ -20,22 +20,7 @@ pub(crate) enum Flag {
 }
 
 pub(crate) fn spec(path: &Path, size_bytes: Option<u64>) -> TargetSpec {
-    TargetSpec {
-        name: "sd1".to_string(),
-        path: path.to_owned(),
-        size_bytes,
-        layout: None,
-        depth: 1,
-        open: OpenFlags::default(),
-        range: None,
-        hit_area_bytes: 1 << 20,
-        offset_bytes: 0,
-        align_bytes: None,
-        skip_first_block: false,
-        grain_bytes: None,
-        unlink: false,
-        span: TextSpan::default(),
-    }
+    TargetSpec { size_bytes, ..TargetSpec::whole("sd1".to_string(), path.to_owned()) }
 }
 
 pub(crate) fn open_for(path: &Path, size_bytes: Option<u64>, access: TargetAccess) -> Result<OpenTarget, TargetError> {

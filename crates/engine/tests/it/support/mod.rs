@@ -10,8 +10,7 @@
 
 use engine::{EngineChoice, EngineOptions, IntervalHarvest, LaneInterval, ResolvedRate, RunInput, start};
 use plan::{
-    AddressOrder, AddressPattern, OpMix, OpenFlags, Plan, Run, TargetSpec, TextSpan, TransferSize, Workload,
-    WriteContent,
+    AddressOrder, AddressPattern, OpMix, Plan, Run, TargetSpec, TextSpan, TransferSize, Workload, WriteContent,
 };
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,20 +19,10 @@ use target::{OpenTarget, TargetAccess, WritePolicy};
 /// A target of a size and depth.
 pub fn target(name: &str, path: &Path, size_bytes: u64, depth: u32) -> TargetSpec {
     TargetSpec {
-        name: name.to_string(),
-        path: path.to_path_buf(),
         size_bytes: Some(size_bytes),
-        layout: None,
         depth,
-        open: OpenFlags::default(),
-        range: None,
         hit_area_bytes: 1 << 20,
-        offset_bytes: 0,
-        align_bytes: None,
-        skip_first_block: false,
-        grain_bytes: None,
-        unlink: false,
-        span: TextSpan::default(),
+        ..TargetSpec::whole(name.to_string(), path.to_path_buf())
     }
 }
 
