@@ -23,7 +23,8 @@ struct Cell {
 fn chunks_max() -> usize {
     let info = rustix::system::sysinfo();
     let bytes = u64::from(info.mem_unit).saturating_mul(info.totalram) / 2;
-    usize::try_from(bytes).unwrap_or(usize::MAX) / (CHUNK as usize * size_of::<Cell>())
+    let chunks = bytes / (CHUNK * size_of::<Cell>() as u64);
+    usize::try_from(chunks).unwrap_or(usize::MAX)
 }
 
 /// Places in the order of all records of a journal.

@@ -200,12 +200,15 @@ impl JudgedDamage {
     }
 }
 
+/// Target, class and cause: what is the same in a group.
+type GroupKey = (usize, DamageClass, Option<DamageCause>);
+
 /// Groups what was judged, in order of targets and addresses.
 pub(crate) fn group(judged: &[JudgedDamage]) -> Vec<DamageGroup> {
-    let mut groups: BTreeMap<(usize, DamageClass, Option<DamageCause>), DamageGroup> = BTreeMap::new();
+    let mut groups: BTreeMap<GroupKey, DamageGroup> = BTreeMap::new();
     let mut causes: BTreeMap<(usize, DamageClass), usize> = BTreeMap::new();
     // Where the last range of a group ends.
-    let mut ends: BTreeMap<(usize, DamageClass, Option<DamageCause>), (Option<u32>, u64)> = BTreeMap::new();
+    let mut ends: BTreeMap<GroupKey, (Option<u32>, u64)> = BTreeMap::new();
     for damage in judged {
         let (target, class) = (damage.target, damage.class);
         let mut key = (target, class, damage.cause);

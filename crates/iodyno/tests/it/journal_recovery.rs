@@ -64,7 +64,7 @@ fn never_says(output: &CommandOutput, words: &[&str]) {
 fn empty(path: &Path, address: u64) {
     let file = std::fs::File::options().write(true).open(path).unwrap();
     let modified = file.metadata().unwrap().modified().unwrap();
-    file.write_all_at(&[0; BLOCK as usize], address).unwrap();
+    file.write_all_at(&vec![0; usize::try_from(BLOCK).unwrap()], address).unwrap();
     file.set_modified(modified).unwrap();
 }
 

@@ -99,7 +99,8 @@ fn of_shapes(plan: &Plan) -> Vec<String> {
         }
         // What stands in the way of the tree itself is said elsewhere.
         let layout = Tree::check(&one.shape).ok().map(|(layout, _, _)| layout);
-        let is_odd = |layout: &TreeLayout| (0..layout.files()).any(|file| layout.asked_bytes(file) % SECTOR != 0);
+        let is_odd =
+            |layout: &TreeLayout| (0..layout.files()).any(|file| !layout.asked_bytes(file).is_multiple_of(SECTOR));
         if layout.is_some_and(|layout| is_odd(&layout)) {
             found.push(format!(
                 "{name}: files are validated by sectors of 512 bytes: use sizes= that are multiples of 512"

@@ -36,7 +36,7 @@ fn tree(sizes: [u64; 2]) -> (TreeValidation, Arc<Reports>) {
 }
 
 fn write(tree: &TreeValidation, file: u32, (offset, bytes): (u64, u64)) -> Vec<u8> {
-    let mut buffer = vec![0; bytes as usize];
+    let mut buffer = vec![0; usize::try_from(bytes).unwrap()];
     assert!(tree.take(file, (offset, bytes)));
     let hold = tree.stamp(file, offset, &mut buffer, 0);
     tree.written(file, (offset, bytes), hold, true);

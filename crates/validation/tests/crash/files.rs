@@ -355,6 +355,63 @@ impl Tally {
     }
 }
 
+/// How the session before ended.
+type Before = Option<(Recovered, Crash)>;
+
+/// Begins a session behind `before`, on files that are as they are in `fs`.
+fn begin(directory: &Path, shape: Shape, fs: &Fs, before: &Before, (session, writes): (usize, u64)) -> World {
+    let (header, options) = (header(session as u64 + 1, shape), JournalOptions::default());
+    let journal = match before {
+        None => Journal::create(directory, header, options).unwrap(),
+        Some((recovered, crash)) => Journal::resume(recovered, *crash, header, options).unwrap(),
+    };
+    let device = |file: u32| {
+        let before = before.as_ref().and_then(|(recovered, crash)| Some(recovered.tree(DEVICE)?.file(file, *crash)));
+        before.and_then(|file| file.device).unwrap_or(u64::from(file) + 1)
+    };
+    World {
+        shape,
+        devices: (0..FILES).map(device).collect(),
+        place: directory.to_owned(),
+        journal,
+        honest: fs.clone(),
+        real: fs.clone(),
+        session,
+        sequence: 0,
+        epoch: 0,
+        writes,
+        under_way: Vec::new(),
+        durable: None,
+    }
+}
+
+impl World {
+    /// Tells the journal of the files that are there at the start: of all, or of some.
+    fn find_files(&mut self, random: &mut Random, is_all: bool) {
+        for file in 0..FILES {
+            if is_all || random.below(4) > 0 {
+                let found = self.honest.inode(file).map(|inode| self.honest.inodes[inode].now.bytes);
+                self.journal.file_found(0, (file, directory_of(file)), found);
+            }
+        }
+        self.journal.flush_begun(0, 0);
+        self.journal.flush_ended(0, 0, true);
+        let mark = self.honest.mark();
+        self.real.mark();
+        self.both(|fs| fs.synced(Scope::All, mark));
+    }
+}
+
+/// Damages what a right disk has, and demands that all of it is found.
+fn inject(seed: u64, real: &Fs, (recovered, crash): (&Recovered, Crash), random: &mut Random, tally: &mut Tally) {
+    let mut wrong = real.clone();
+    let injected = judge::inject(&mut wrong, recovered, crash, random);
+    let found = alarms(recovered, crash, &wrong, &mut Tally::default());
+    assert!(injected.is_subset(&found), "seed {seed}, {crash:?}: {injected:?} injected, {found:?} found");
+    tally.injected += injected.len() as u64;
+    tally.count(&injected);
+}
+
 /// One journal with its sessions, each of which ends in a crash.
 fn case(seed: u64, crash_of: impl Fn(&mut Random) -> Crash, tally: &mut Tally) {
     let random = &mut Random::new(seed);
@@ -368,49 +425,13 @@ fn case(seed: u64, crash_of: impl Fn(&mut Random) -> Crash, tally: &mut Tally) {
         checkpoints: if kind == 0 { 0 } else { random.one(&[0, 50]) },
     };
     let mut fs = Fs::new(shape.rule);
-    let mut before: Option<(Recovered, Crash)> = None;
+    let mut before: Before = None;
     let (sessions, mut writes) = (if kind == 0 { 1 } else { 1 + random.below(3) }, 0);
     for session in 0..usize::try_from(sessions).unwrap() {
-        let (header, options) = (header(session as u64 + 1, shape), JournalOptions::default());
-        let journal = match &before {
-            None => Journal::create(&directory, header, options).unwrap(),
-            Some((recovered, crash)) => Journal::resume(recovered, *crash, header, options).unwrap(),
-        };
-        let (honest, real) = (fs.clone(), fs.clone());
-        let (place, sequence, epoch, under_way, durable) = (directory.clone(), 0, 0, Vec::new(), None);
-        let device = |file: u32| {
-            let before =
-                before.as_ref().and_then(|(recovered, crash)| Some(recovered.tree(DEVICE)?.file(file, *crash)));
-            before.and_then(|file| file.device).unwrap_or(u64::from(file) + 1)
-        };
-        let devices = (0..FILES).map(device).collect();
-        let mut world = World {
-            shape,
-            devices,
-            place,
-            journal,
-            honest,
-            real,
-            session,
-            sequence,
-            epoch,
-            writes,
-            under_way,
-            durable,
-        };
+        let mut world = begin(&directory, shape, &fs, &before, (session, writes));
         // Where it is judged to the last block, it is known what was there before.
         if session > 0 || kind == 0 {
-            for file in 0..FILES {
-                if kind == 0 || random.below(4) > 0 {
-                    let found = world.honest.inode(file).map(|inode| world.honest.inodes[inode].now.bytes);
-                    world.journal.file_found(0, (file, directory_of(file)), found);
-                }
-            }
-            world.journal.flush_begun(0, 0);
-            world.journal.flush_ended(0, 0, true);
-            let mark = world.honest.mark();
-            world.real.mark();
-            world.both(|fs| fs.synced(Scope::All, mark));
+            world.find_files(random, kind == 0);
         }
         world.note_durable();
         for _ in 0..random.below(120) {
@@ -444,12 +465,7 @@ fn case(seed: u64, crash_of: impl Fn(&mut Random) -> Crash, tally: &mut Tally) {
         }
         assert!(found.is_empty(), "seed {seed}, session {session}, {crash:?}, {shape:?}: {found:?}");
         if random.below(3) == 0 {
-            let mut wrong = real.clone();
-            let injected = judge::inject(&mut wrong, &recovered, crash, random);
-            let found = alarms(&recovered, crash, &wrong, &mut Tally::default());
-            assert!(injected.is_subset(&found), "seed {seed}, {crash:?}: {injected:?} injected, {found:?} found");
-            tally.injected += injected.len() as u64;
-            tally.count(&injected);
+            inject(seed, &real, (&recovered, crash), random, tally);
         }
         fs = real;
         before = Some((recovered, crash));
