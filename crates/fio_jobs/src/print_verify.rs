@@ -18,7 +18,7 @@ pub(crate) fn section(plan: &Plan, workload: &Workload, lines: &mut Lines) {
         return;
     }
     lines.add("verify", "crc32c");
-    lines.add_if(writes && !settings.sweeps, "do_verify", || "0".to_string());
+    lines.add_if(!reads_only && !settings.sweeps, "do_verify", || "0".to_string());
     lines.add_if(writes && settings.reads_after_write, "verify_backlog", || "1".to_string());
     lines.add_if(settings.trims_read_zero == Some(true), "trim_verify_zero", || "1".to_string());
     lines.add_if(plan.settings.errors_max == 0, "verify_fatal", || "1".to_string());

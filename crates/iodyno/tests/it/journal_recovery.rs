@@ -133,7 +133,12 @@ fn targets_of_the_journal_are_checked_or_named() {
         let output = place.run(&format!("without{flag}"), &load(&[(&one, Some(50))]), &[flag]).expect_code(0);
         never_says(&output, &ALL_RIGHT);
         never_says(&output, &["coverage 100 %"]);
-        says(&output, &format!("coverage 50.00 %: what was read was right; {left} this load does not have"));
+        says(
+            &output,
+            &format!(
+                "coverage 50.00 %: what was read was right; the rest is not proved; {left} this load does not have"
+            ),
+        );
         assert_eq!(output.stderr.matches(&left).count(), if flag == "--recover" { 2 } else { 1 }, "{}", output.stderr);
     }
     std::fs::remove_file(&two).unwrap();
