@@ -104,7 +104,7 @@ impl Promised {
         let validation = validation.map_err(StampedDataError::Parameter)?;
         Ok(Self {
             directory: directory.clone(),
-            target: target.name.clone(),
+            target: name_alone(target).to_string(),
             sentences: sentences(&found),
             crash: found.crash(),
             is_clean: recovered.is_clean,
@@ -333,7 +333,16 @@ fn sentences(found: &FoundJournal) -> Vec<String> {
 fn known_as<'a>(recovered: &'a Recovered, request: &VerifyRequest) -> Option<&'a RecoveredTarget> {
     let name = request.written_as.as_deref().unwrap_or(&request.path);
     let by_number = names(name).into_iter().find_map(|name| recovered.target(device_id(&name)));
-    by_number.or_else(|| recovered.targets.iter().find(|target| Path::new(&target.name) == name))
+    by_number.or_else(|| recovered.targets.iter().find(|target| Path::new(name_alone(target)) == name))
+}
+
+/// A target's name without the path that a journal has behind it, from which its number follows.
+fn name_alone(target: &RecoveredTarget) -> &str {
+    let Some(all) = target.name.strip_suffix(')') else { return &target.name };
+    let mut parts =
+        all.match_indices(" (").filter_map(|(at, open)| Some((all.get(..at)?, all.get(at + open.len()..)?)));
+    let named = parts.find(|(_, path)| device_id(path) == target.device);
+    named.map_or(&target.name, |(name, _)| name)
 }
 
 /// Why a journal is of no use for a target, and what to do.
@@ -349,7 +358,9 @@ fn unknown(recovered: &Recovered, request: &VerifyRequest, reader: &TargetReader
     let devices = sampled_devices(reader, &reader.data_ranges(), &request.stop);
     let most = devices.iter().max_by_key(|(_, sectors)| **sectors).and_then(|(device, _)| recovered.target(*device));
     let hint = match most {
-        Some(target) => format!("; what stands on {} is of {}: say --as {1}", request.path.display(), target.name),
+        Some(target) => {
+            format!("; what stands on {} is of {}: say --as {1}", request.path.display(), name_alone(target))
+        }
         None => "; say under which of these names it was written (--as NAME)".to_string(),
     };
     let targets = targets.join(", ");

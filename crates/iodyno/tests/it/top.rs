@@ -183,7 +183,8 @@ fn the_page_of_a_disk_shows_sizes_and_addresses() {
     // Beside the label.
     let marked: Vec<&str> = rows.iter().map(|row| row.trim()).filter(|row| row.contains(' ')).collect();
     assert!(marked.iter().any(|row| row.starts_with("47M") && row.contains('@')), "{text}");
-    let writes: Vec<&str> = text.lines().find(|line| line.starts_with(" write")).unwrap().split_whitespace().collect();
+    let writes = text.lines().find(|line| line.starts_with(" write")).unwrap_or_else(|| panic!("no writes: {text}"));
+    let writes: Vec<&str> = writes.split_whitespace().collect();
     assert_eq!((writes[3], writes[4], *writes.last().unwrap()), ("64Ki", "64Ki", "0%"), "no process waits: {text}");
     let recording = the_one(folder.path(), ".iodyno");
     let path = recording.to_str().unwrap();

@@ -66,8 +66,7 @@ fn a_target_is_held_against_its_journal_and_nothing_is_changed() {
     for words in [
         "which the journal knows as sd1",
         "no damage; all 512 blocks are as the journal says",
-        "What the journal says of sd1 (",
-        "), in blocks of 8 KiB",
+        "What the journal says of sd1, in blocks of 8 KiB",
         "the last one ended by itself",
         "it could be read up to its end; its last session began",
         "the last write to every block that the journal has must be there",
@@ -165,7 +164,7 @@ fn a_journal_of_other_targets_is_refused_with_their_names() {
         assert!(output.stderr.contains(words) && output.stdout.is_empty(), "{words}: {}", output.stderr);
     };
     says(&["other", "--journal", &journal], "does not know other: it knows sd1 (");
-    says(&["leg", "--journal", &journal], "it knows sd1; what stands on leg is of sd1: say --as sd1");
+    says(&["leg", "--journal", &journal], "; what stands on leg is of sd1: say --as sd1\n");
     says(&["leg", "--journal", &journal, "--as", "sd2"], "does not know sd2: it knows sd1");
     says(&["leg", "--journal", "nowhere"], "there is no journal at nowhere");
     says(&["leg", "--journal", "."], "has no journal");
