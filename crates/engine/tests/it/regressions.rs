@@ -1,24 +1,13 @@
 //! Defects that a review found, each as a test.
 
 use crate::support::{Bench, filled, run, scratch, workload};
-use engine::{EngineChoice, EngineOptions, IntervalHarvest, ResolvedRate, RunInput, start};
+use engine::{EngineChoice, EngineOptions, IntervalHarvest, ResolvedRate, start};
 use plan::{Arrivals, GapDistribution, Run};
 use std::time::Duration;
 
 /// Harvests every `every` for `time`; the last harvest after everything came back.
 fn harvests(bench: &Bench, time: Duration, every: Duration) -> Vec<IntervalHarvest> {
-    let input = RunInput {
-        plan: &bench.plan,
-        run: &bench.plan.runs[0],
-        rate: bench.pace,
-        targets: &bench.targets,
-        trees: &[],
-        seed: 7,
-        varying_seed: 7,
-        data_seed: 7,
-        validation: None,
-        sweeps: false,
-    };
+    let input = bench.input();
     let mut running = start(
         input,
         &EngineOptions { choice: bench.choice, workers: bench.workers, errors_max: None, damage_max: None },
@@ -125,18 +114,7 @@ fn waiting_after_intervals() -> u64 {
     let even = Arrivals { gaps: GapDistribution::Deterministic, burst: None };
     let run = Run { arrivals: even, ..run(vec![workload("even", &[0], 1.0)]) };
     let bench = Bench { pace: ResolvedRate::PerSecond(100.0), ..Bench::new(vec![spec], run) };
-    let input = RunInput {
-        plan: &bench.plan,
-        run: &bench.plan.runs[0],
-        rate: bench.pace,
-        targets: &bench.targets,
-        trees: &[],
-        seed: 7,
-        varying_seed: 7,
-        data_seed: 7,
-        validation: None,
-        sweeps: false,
-    };
+    let input = bench.input();
     let mut running = start(
         input,
         &EngineOptions { choice: bench.choice, workers: bench.workers, errors_max: None, damage_max: None },

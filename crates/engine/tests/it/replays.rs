@@ -39,18 +39,7 @@ fn begin(
     for chunk in ios.chunks(100) {
         send.send(chunk.into()).unwrap();
     }
-    let input = RunInput {
-        plan: &bench.plan,
-        run: &bench.plan.runs[0],
-        rate: bench.pace,
-        targets: &bench.targets,
-        trees: &[],
-        seed: 7,
-        varying_seed: 7,
-        data_seed: 7,
-        validation,
-        sweeps: false,
-    };
+    let input = RunInput { validation, ..bench.input() };
     let depth = bench.plan.targets[0].depth;
     replay(input, ReplayFeed { chunks, pacing, depth, cpus: Vec::new() }, None).unwrap()
 }

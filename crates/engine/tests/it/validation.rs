@@ -566,18 +566,7 @@ fn what_a_proof_costs() {
         run.stop.operations = Some(if bytes > 8192 { 100_000 } else { 600_000 });
         let bench = Bench { choice, workers: Some(1), ..Bench::new(vec![spec], run) };
         let per_core = |validation: Option<&Validation>| {
-            let input = RunInput {
-                plan: &bench.plan,
-                run: &bench.plan.runs[0],
-                rate: bench.pace,
-                targets: &bench.targets,
-                trees: &[],
-                seed: 7,
-                varying_seed: 7,
-                data_seed: 7,
-                validation,
-                sweeps: false,
-            };
+            let input = RunInput { validation, ..bench.input() };
             let options = EngineOptions { choice, workers: Some(1), errors_max: None, damage_max: None };
             let running = start(input, &options).unwrap();
             while !running.finished() {

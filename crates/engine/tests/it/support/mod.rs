@@ -82,9 +82,9 @@ impl Bench {
         Self { plan, targets: opened, choice: EngineChoice::Auto, workers: None, pace: ResolvedRate::Max }
     }
 
-    /// What the engine says when it refuses to start.
-    pub fn refusal(&self) -> String {
-        let input = RunInput {
+    /// The run, with seeds 7, and nothing that proves its data.
+    pub fn input(&self) -> RunInput<'_> {
+        RunInput {
             plan: &self.plan,
             run: &self.plan.runs[0],
             rate: self.pace,
@@ -95,7 +95,12 @@ impl Bench {
             data_seed: 7,
             validation: None,
             sweeps: false,
-        };
+        }
+    }
+
+    /// What the engine says when it refuses to start.
+    pub fn refusal(&self) -> String {
+        let input = self.input();
         start(input, &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None, damage_max: None })
             .err()
             .unwrap()
@@ -104,18 +109,7 @@ impl Bench {
 
     /// What the engine says of how it issues I/O, and why.
     pub fn description(&self) -> String {
-        let input = RunInput {
-            plan: &self.plan,
-            run: &self.plan.runs[0],
-            rate: self.pace,
-            targets: &self.targets,
-            trees: &[],
-            seed: 7,
-            varying_seed: 7,
-            data_seed: 7,
-            validation: None,
-            sweeps: false,
-        };
+        let input = self.input();
         let running = start(
             input,
             &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None, damage_max: None },
@@ -128,18 +122,7 @@ impl Bench {
 
     /// Runs for `time`, or until it ends by itself when `None`; gives the sums of all intervals.
     pub fn go(&self, time: Option<Duration>) -> Vec<LaneInterval> {
-        let input = RunInput {
-            plan: &self.plan,
-            run: &self.plan.runs[0],
-            rate: self.pace,
-            targets: &self.targets,
-            trees: &[],
-            seed: 7,
-            varying_seed: 7,
-            data_seed: 7,
-            validation: None,
-            sweeps: false,
-        };
+        let input = self.input();
         let mut running = start(
             input,
             &EngineOptions { choice: self.choice, workers: self.workers, errors_max: None, damage_max: None },
