@@ -91,7 +91,9 @@ impl TreeThread<'_> {
         match kind {
             OperationKind::Mkdir => self.make_directory(found.at)?,
             OperationKind::Rmdir => {
-                self.in_directory(tree, |at, name| rustix::fs::unlinkat(at, name, AtFlags::REMOVEDIR))?;
+                let removed = self.in_directory(tree, |at, name| rustix::fs::unlinkat(at, name, AtFlags::REMOVEDIR));
+                self.note_directory(tree, found.at, false, removed.err());
+                removed?;
                 tree.state().set_directory(tree.layout(), found.at, false);
                 self.changed();
             }
@@ -136,7 +138,9 @@ impl TreeThread<'_> {
     pub(crate) fn make_directory(&mut self, directory: u32) -> Result<(), Failure> {
         let lane = self.lane;
         let tree = &*lane.tree;
-        self.in_directory(tree, |at, name| rustix::fs::mkdirat(at, name, Mode::from_raw_mode(0o777)))?;
+        let made = self.in_directory(tree, |at, name| rustix::fs::mkdirat(at, name, Mode::from_raw_mode(0o777)));
+        self.note_directory(tree, directory, true, made.err());
+        made?;
         tree.state().set_directory(tree.layout(), directory, true);
         self.changed();
         Ok(())
@@ -230,7 +234,7 @@ impl TreeThread<'_> {
         proved.iter().for_each(|(from, to)| from.renaming(file, to));
         let renamed = self.in_directory(source, |at, name| rustix::fs::renameat(at, name, &to, name));
         match renamed {
-            Err(Errno::XDEV | Errno::NOENT) => {}
+            Err(Errno::XDEV | Errno::NOENT) => proved.iter().for_each(|(from, to)| from.not_renamed(file, to)),
             _ => proved.iter().for_each(|(from, to)| from.renamed(file, to, renamed.is_ok())),
         }
         if renamed == Err(Errno::XDEV) {
