@@ -17,6 +17,9 @@ const BTRFS: u64 = 0x9123_683e;
 /// … of ext2, ext3 and ext4.
 const EXT: u64 = 0xef53;
 
+/// File systems whose servers do not hear of `syncfs`: FUSE, 9p, SMB.
+const DEAF: [u64; 4] = [0x6573_5546, 0x0102_1997, 0xfe53_4d42, 0xff53_4d42];
+
 /// The files of a tree by their paths.
 #[derive(Debug)]
 pub struct TreeFileNames {
@@ -103,7 +106,12 @@ impl FileNames for TreeFileNames {
     }
 
     fn sync_all(&self) -> std::io::Result<()> {
-        Ok(rustix::fs::syncfs(self.anchor()?)?)
+        let anchor = self.anchor()?;
+        rustix::fs::syncfs(anchor)?;
+        match DEAF.contains(&kind(&rustix::fs::fstatfs(anchor)?)) {
+            true => Err(ErrorKind::Unsupported.into()),
+            false => Ok(()),
+        }
     }
 
     fn syncs_names(&self) -> bool {
@@ -111,13 +119,18 @@ impl FileNames for TreeFileNames {
         let mut places = Path::new(&self.anchor).ancestors();
         let Some(place) = places.find(|place| place.exists()) else { return false };
         let Ok(facts) = rustix::fs::statfs(place) else { return false };
-        #[expect(clippy::cast_sign_loss, clippy::unnecessary_cast, reason = "its type differs from machine to machine")]
-        match facts.f_type as u64 & 0xffff_ffff {
+        match kind(&facts) {
             XFS | BTRFS => true,
             EXT => is_ext4(place),
             _ => false,
         }
     }
+}
+
+/// The number of its kind.
+#[expect(clippy::cast_sign_loss, clippy::unnecessary_cast, reason = "its type differs from machine to machine")]
+fn kind(facts: &rustix::fs::StatFs) -> u64 {
+    facts.f_type as u64 & 0xffff_ffff
 }
 
 /// Is it ext4? Older drivers of its family have the same number.

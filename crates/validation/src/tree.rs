@@ -13,8 +13,8 @@ use crate::target::{ReadOutcome, TargetValidation, WriteHold, device_id};
 use data_journal::Crash;
 use std::collections::HashMap;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// The files of a tree.
 pub trait FileNames: Debug + Send + Sync {
@@ -36,7 +36,7 @@ pub trait FileNames: Debug + Send + Sync {
     /// Makes everything durable that the file system has of the tree.
     ///
     /// # Errors
-    /// Something may not be.
+    /// Something may not be; `Unsupported`: the system cannot tell whether it is.
     fn sync_all(&self) -> std::io::Result<()>;
     /// Is it a file system that makes the name of a file durable, and the directories above it, when the file is synced?
     fn syncs_names(&self) -> bool;

@@ -76,8 +76,11 @@ pub fn tree_sweeps(plan: &Plan, validation: &Validation, (title, transfer_max): 
         let Some(tree) = tree.as_ref().filter(|tree| tree.known_files() > 0) else { continue };
         let Some(one) = tree_uses(plan).find(|one| one.tree == at) else { continue };
         let block_bytes = tree.cells().rules().block_bytes;
-        let unit =
-            if block_bytes.is_multiple_of(DIRECT_BYTES) { block_bytes } else { block_bytes * (DIRECT_BYTES / stamp::SECTOR_BYTES as u64) };
+        let unit = if block_bytes.is_multiple_of(DIRECT_BYTES) {
+            block_bytes
+        } else {
+            block_bytes * (DIRECT_BYTES / stamp::SECTOR_BYTES as u64)
+        };
         let load = TreeLoad {
             uses: vec![TreeUse { is_taken_whole: true, ..one.clone() }],
             task: TreeTask::One(OperationKind::Read),

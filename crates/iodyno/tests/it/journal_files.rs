@@ -105,7 +105,7 @@ fn busy(place: &Place, seconds: u32, format: &str) -> String {
          fwd=fdelete,fsd=fsd1,operation=delete\nfwd=fwrite,fsd=fsd1,operation=write,fileio=sequential,openflags=fsync\n\
          fwd=fmove,fsd=fsd1,target=fsd2,operation=move\nfwd=fcopy,fsd=fsd1,target=fsd2,operation=copy\n\
          fwd=both,fsd=fsd2,rdpct=50,fileio=random\nfwd=format,threads=2\n\
-         rd=rd1,fwd=(fcreate,fwrite,both),format={format},fwdrate=300,elapsed=1,interval=1\n\
+         rd=rd1,fwd=(fcreate,fwrite,both),format={format},fwdrate=300,elapsed=2,interval=1\n\
          rd=rd2,fwd=(fcreate,fdelete,fwrite,fmove,fcopy,both),format=no,fwdrate=400,elapsed={seconds},interval=1\n",
         anchor("first"),
         anchor("second")
@@ -129,12 +129,12 @@ fn killed_loads_of_files_are_recovered_and_go_on() {
         place.kill(&name, &busy(&place, 600, if kill % 2 == 0 { "yes" } else { "restart" }), bytes, recover);
         let only = ["--recover-only", if kill % 2 == 0 { "--recover-only" } else { "--after-crash" }];
         let only = if kill % 2 == 0 { &only[..1] } else { &only[..] };
-        let output = place.run(&format!("only{kill}"), &busy(&place, 1, "yes"), only);
+        let output = place.run(&format!("only{kill}"), &busy(&place, 2, "yes"), only);
         assert!(place.found(&format!("only{kill}")).is_empty(), "kill {kill}: {}", output.stderr);
         // Of a load that was killed early, nothing may be known.
         assert!(matches!(output.code, Some(0 | 2)), "kill {kill}: {}", output.stderr);
     }
-    let output = place.run("last", &busy(&place, 1, "restart"), &["--recover"]);
+    let output = place.run("last", &busy(&place, 2, "restart"), &["--recover"]);
     assert!(place.found("last").is_empty(), "{}", output.stderr);
     says(&output, "the last one died, and the machine runs since");
     says(&output, "all that the journal says must be there is there");
@@ -146,13 +146,13 @@ fn killed_loads_of_files_are_recovered_and_go_on() {
 fn what_is_done_to_files_behind_a_kill_is_found_and_named() {
     let place = Place::new();
     let load = "operation=write,fileio=sequential,fileselect=sequential,threads=2";
-    place.run("first", &place.text(load, "format=yes,fwdrate=max,elapsed=1"), &[]).expect_code(0);
+    place.run("first", &place.text(load, "format=yes,fwdrate=max,elapsed=2"), &[]).expect_code(0);
     let old = place.contents();
     assert_eq!((old.len(), old.values().map(Vec::len).sum::<usize>()), (6, 6 * FILE));
     // Every block is written many times.
     place.kill("killed", &place.text(load, "format=no,fwdrate=4000,elapsed=600"), 100_000, &["--recover"]);
     let new = place.contents();
-    let output = place.run("right", &place.text(load, "format=no,fwdrate=10,elapsed=1"), &["--recover-only"]);
+    let output = place.run("right", &place.text(load, "format=no,fwdrate=10,elapsed=2"), &["--recover-only"]);
     says(&output, "no byte was lost");
     output.expect_code(0);
     let [gone, short, stale] = [1, 3, 4].map(|at| old.keys().nth(at).unwrap().clone());
@@ -160,11 +160,13 @@ fn what_is_done_to_files_behind_a_kill_is_found_and_named() {
     change(&place.tree().join(&short), |file| file.set_len(3 * BLOCK as u64).unwrap());
     let block = 5 * BLOCK..6 * BLOCK;
     assert_ne!(old[&stale][block.clone()], new[&stale][block.clone()]);
-    change(&place.tree().join(&stale), |file| file.write_all_at(&old[&stale][block.clone()], 5 * BLOCK as u64).unwrap());
+    change(&place.tree().join(&stale), |file| {
+        file.write_all_at(&old[&stale][block.clone()], 5 * BLOCK as u64).unwrap()
+    });
     let before = place.contents();
     // What was found once is found again.
     for (name, flag) in [("second", "--recover"), ("third", "--recover-only"), ("fourth", "--recover")] {
-        let output = place.run(name, &place.text(load, "format=no,fwdrate=10,elapsed=1"), &[flag]).expect_code(4);
+        let output = place.run(name, &place.text(load, "format=no,fwdrate=10,elapsed=2"), &[flag]).expect_code(4);
         let path = |path: &Path| path.to_str().unwrap().to_string();
         let expected = [
             ("lost_write".to_string(), path(&stale), 5 * BLOCK as u64),
@@ -184,7 +186,7 @@ fn a_deleted_file_that_is_back_is_found() {
     let place = Place::new();
     let all = "operation=delete,fileselect=sequential,threads=2";
     let text = place.text(all, "format=yes,fwdrate=max,elapsed=5");
-    place.run("first", &place.text("operation=read,threads=2", "format=yes,fwdrate=100,elapsed=1"), &[]).expect_code(0);
+    place.run("first", &place.text("operation=read,threads=2", "format=yes,fwdrate=100,elapsed=2"), &[]).expect_code(0);
     let old = place.contents();
     // All of them go, and with them the load's work.
     place.run("deleted", &place.text(all, "format=no,fwdrate=max,elapsed=5"), &["--recover"]);
@@ -204,7 +206,7 @@ fn a_deleted_file_that_is_back_is_found() {
 fn a_journal_of_files_is_about_one_tree() {
     let place = Place::new();
     let load = "operation=write,fileio=random,threads=2";
-    let text = place.text(load, "format=yes,fwdrate=200,elapsed=1");
+    let text = place.text(load, "format=yes,fwdrate=200,elapsed=2");
     place.run("first", &text, &[]).expect_code(0);
     let before = place.contents();
     let refused = |name: &str, text: &str, words: &str| {
@@ -213,7 +215,11 @@ fn a_journal_of_files_is_about_one_tree() {
         assert!(place.contents() == before, "{}", output.stderr);
     };
     refused("size", &text.replace("size=64k", "size=128k"), "with other directories, files or sizes");
-    refused("blocks", &text.replace("xfersize=8k", "xfersize=4k"), "in blocks of 8192 bytes, and this load needs blocks of 4096");
+    refused(
+        "blocks",
+        &text.replace("xfersize=8k", "xfersize=4k"),
+        "in blocks of 8192 bytes, and this load needs blocks of 4096",
+    );
     let other = text.replace("tree,depth", "elsewhere,depth");
     refused("other", &other, "knows nothing of fsd1");
     assert!(!place.scratch.path("elsewhere").exists());

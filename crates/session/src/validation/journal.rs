@@ -94,7 +94,9 @@ pub(crate) fn begin_files(validation: Option<&Validation>) -> Vec<String> {
     for tree in trees.filter(|tree| tree.journal().is_some()) {
         tree.look();
         troubles.extend(tree.begin_session().err().map(|error| {
-            format!("what is there may not be durable, and the journal promises nothing of it after a power cut: {error}")
+            format!(
+                "what is there may not be durable, and the journal promises nothing of it after a power cut: {error}"
+            )
         }));
     }
     troubles

@@ -32,7 +32,8 @@ impl LeftOut {
         opened: &[Option<OpenTarget>],
     ) -> Self {
         let mut left = Self::default();
-        let is_there = |device: u64| validation.trees.iter().flatten().any(|tree| tree.cells().rules().device == device);
+        let is_there =
+            |device: u64| validation.trees.iter().flatten().any(|tree| tree.cells().rules().device == device);
         for tree in recovered.trees().filter(|tree| !is_there(tree.target.device)) {
             let files = tree.files().filter(|file| tree.file(*file, crash).existence != Existence::May).count();
             left.blocks = left.blocks.saturating_add(files as u64);

@@ -36,7 +36,7 @@ impl TreeValidation {
             device: rules.device,
             size_bytes: rules.size_bytes,
             block_bytes: rules.block_bytes,
-            runs: Vec::new(),
+            runs: rules.runs.iter().skip(1).copied().collect(),
             is_synchronous: false,
             is_trimmed: false,
             tree: Some(JournalTree {
@@ -164,9 +164,14 @@ impl TreeValidation {
         let epoch = self.cells.next_epoch();
         let Some(TargetJournal { journal, target }) = &self.journal else { return self.names.sync_all() };
         journal.flush_begun(*target, epoch);
-        let synced = self.names.sync_all();
-        journal.flush_ended(*target, epoch, synced.is_ok());
-        synced
+        match self.names.sync_all() {
+            // It did what it could, which promises nothing.
+            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(()),
+            synced => {
+                journal.flush_ended(*target, epoch, synced.is_ok());
+                synced
+            }
+        }
     }
 
     /// A file and its directory.
