@@ -199,6 +199,20 @@ impl TreeThread<'_> {
         }
     }
 
+    /// Says in the journal what is about to be done to the name of a file. True: that may have taken time.
+    pub(crate) fn announce(&self, kind: OperationKind, file: u32) -> bool {
+        let Some(checks) = self.lane.checks.as_ref().filter(|checks| checks.tree.journal().is_some()) else {
+            return false;
+        };
+        match kind {
+            OperationKind::Create => checks.tree.making(file),
+            OperationKind::Delete => checks.tree.removing(file),
+            OperationKind::Move => checks.destination.iter().for_each(|to| checks.tree.renaming(file, to)),
+            _ => return false,
+        }
+        true
+    }
+
     /// A directory was made (`is_made`), or removed; or that failed.
     pub(crate) fn note_directory(&self, tree: &Tree, directory: u32, is_made: bool, failure: Option<Errno>) {
         if failure.is_none_or(|failure| !matches!(failure, Errno::EXIST | Errno::NOENT | Errno::NOTEMPTY))

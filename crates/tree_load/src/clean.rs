@@ -116,8 +116,10 @@ impl TreeThread<'_> {
     fn remove(&mut self, path: &[u8], kind: OperationKind) -> bool {
         self.set_path(path);
         let entry = entry_at(self.tree(), path);
-        if let Some(Entry::File(file)) = entry {
-            self.proved(self.tree()).iter().for_each(|proved| proved.removing(file));
+        if let Some(Entry::File(file)) = entry
+            && self.announce(OperationKind::Delete, file)
+        {
+            self.free_ns = self.now_ns();
         }
         let flags = if kind == OperationKind::Rmdir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         let removed = self.format_step(kind, (0, 0), |this| {

@@ -96,7 +96,9 @@ impl TreeThread<'_> {
             Some(self.open_step(&lane.tree, file, How::Write))
         } else {
             let mut opened = None;
-            self.proved(&lane.tree).iter().for_each(|proved| proved.making(file));
+            if self.announce(OperationKind::Create, file) {
+                self.free_ns = self.now_ns();
+            }
             let made = self.format_step(OperationKind::Create, (0, 0), |this| {
                 opened = Some(this.open_step_alone(How::Make)?);
                 Ok(0)

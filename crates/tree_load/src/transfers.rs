@@ -289,10 +289,10 @@ impl TreeThread<'_> {
 
     /// Opens a file whose path is known, as a step.
     pub(crate) fn open_step(&mut self, tree: &Tree, file: u32, how: How) -> Result<OwnedFd, Failure> {
-        let begun_ns = self.now_ns();
         if how == How::Make {
             self.proved(tree).iter().for_each(|proved| proved.making(file));
         }
+        let begun_ns = self.now_ns();
         let opened = self.step(OperationKind::Open, |this| Ok((this.open_now(tree, how)?, 0)));
         match (&opened, how) {
             (_, How::Make) => self.note_made(tree, file, opened.as_ref().err().copied()),

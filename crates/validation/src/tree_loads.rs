@@ -1,8 +1,10 @@
 //! What the runs of a plan do in directory trees, as far as validation is concerned.
 
 use crate::Validation;
+use crate::tree::TreeValidation;
 use plan::generate::OperationKind;
 use plan::{FileOrder, FileSelect, OpenFlags, Plan, TextSpan, TransferSize, TreeLoad, TreeTask, TreeUse, Workload};
+use std::sync::Arc;
 
 /// No block is larger: what is said of a damaged one is said of so many bytes at most.
 const BLOCK_MAX: u64 = 1 << 20;
@@ -72,8 +74,12 @@ pub fn tree_load_mistake(workload: &Workload, load: &TreeLoad) -> Option<String>
 #[must_use]
 pub fn tree_sweeps(plan: &Plan, validation: &Validation, (title, transfer_max): (&str, u64)) -> Vec<Workload> {
     let mut found = Vec::new();
+    // Where nothing is made there may be no anchor either, and all files were looked at.
+    let journal = plan.settings.validation.as_ref().and_then(|settings| settings.journal.as_ref());
+    let only_recovers = journal.is_some_and(|journal| journal.recovers_only);
+    let is_one = |tree: &&Arc<TreeValidation>| tree.known_files() > 0 && (!only_recovers || tree.has_files());
     for (at, tree) in validation.trees.iter().enumerate() {
-        let Some(tree) = tree.as_ref().filter(|tree| tree.known_files() > 0) else { continue };
+        let Some(tree) = tree.as_ref().filter(is_one) else { continue };
         let Some(one) = tree_uses(plan).find(|one| one.tree == at) else { continue };
         let block_bytes = tree.cells().rules().block_bytes;
         let unit = if block_bytes.is_multiple_of(DIRECT_BYTES) {

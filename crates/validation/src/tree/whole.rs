@@ -295,6 +295,13 @@ impl TreeValidation {
         self.files.iter().filter(is_known).count() as u64
     }
 
+    /// Is one of them there, as far as is known?
+    #[must_use]
+    pub fn has_files(&self) -> bool {
+        let is_there = |word: &AtomicU64| matches!(FileMust::of(word.load(Ordering::Relaxed)), FileMust::There(_));
+        self.files.iter().any(is_there)
+    }
+
     /// A pass over everything that was written is about to begin.
     pub fn begin_sweep(&self) {
         self.cells.begin_sweep();
