@@ -196,8 +196,6 @@ impl Asked<'_> {
 
 /// What there is to be validated.
 pub(crate) struct Validated<'a> {
-    /// Where validation was asked for; `None`: by a flag.
-    pub(crate) span: Option<TextSpan>,
     pub(crate) pattern_span: Option<TextSpan>,
     pub(crate) storages: &'a [Storage],
     pub(crate) systems: &'a [FileSystem],
