@@ -135,15 +135,9 @@ pub(crate) fn of_plan(
     if !wrong.is_empty() {
         return Err(SessionError::Validation(wrong));
     }
-    let promises = |journal: &FoundJournal, target: &TargetValidation| {
-        let states = target.states();
-        states.written() > 0 || journal.promises_behind(target.rules().device, states.blocks())
-    };
     let trees = trees::of_plan(plan, settings, run, &reports, journal).map_err(SessionError::Validation)?;
-    let is_vain = |journal: &&FoundJournal| {
-        let of_targets = found.iter().flatten().any(|target| promises(journal, target));
-        !of_targets && !trees.iter().flatten().any(validation::TreeValidation::has_promises)
-    };
+    let of_trees = trees.iter().flatten().any(validation::TreeValidation::has_promises);
+    let is_vain = |journal: &&FoundJournal| !of_trees && !found.iter().flatten().any(|target| journal.promises(target));
     if let Some(journal) = journal.filter(|_| only_recovers(plan)).filter(is_vain) {
         return Err(SessionError::Validation(vec![journal.nothing_to_prove()]));
     }

@@ -184,12 +184,14 @@ impl FoundJournal {
         self.block_bytes(device_id(&known_name(path))).is_some()
     }
 
-    /// Must anything be there of a target behind its first so many blocks?
-    pub(super) fn promises_behind(&self, device: u64, blocks: u64) -> bool {
-        let is_behind = |target: &RecoveredTarget| {
-            target.floors(self.crash).any(|(block, floor, _)| block >= blocks && !floor.allows_zeroes())
+    /// Must anything be there of a target, be it behind its end?
+    pub(super) fn promises(&self, target: &TargetValidation) -> bool {
+        let states = target.states();
+        let is_behind = |known: &RecoveredTarget| {
+            let mut floors = known.floors(self.crash);
+            floors.any(|(block, floor, _)| block >= states.blocks() && !floor.allows_zeroes())
         };
-        self.recovered.target(device).is_some_and(is_behind)
+        states.written() > 0 || self.recovered.target(target.rules().device).is_some_and(is_behind)
     }
 
     /// Bytes of the blocks in which it knows a target; `None`: it does not know it.
