@@ -195,7 +195,7 @@ fn a_deleted_file_that_is_back_is_found() {
     assert!(place.contents().is_empty());
     let (path, data) = old.iter().nth(2).unwrap();
     std::fs::write(place.tree().join(path), data).unwrap();
-    let output = place.run("back", &text, &["--recover-only"]).expect_code(4);
+    place.run("back", &text, &["--recover-only"]).expect_code(4);
     assert_eq!(place.found("back"), [("deleted_file".to_string(), path.to_str().unwrap().to_string(), 0)]);
     let row = place.scratch.table("back", "data_error").pop().unwrap();
     assert_eq!(row["expected"], "no file: it was removed or renamed before the program died");
