@@ -57,6 +57,12 @@ impl RecoveredTree<'_> {
         &self.recovered.session_runs
     }
 
+    /// When the last session began, ns since 1970.
+    #[must_use]
+    pub fn last_session_ns(&self) -> i64 {
+        self.recovered.sessions.last().map_or(i64::MAX, |session| session.wall_ns)
+    }
+
     /// The files of which something was written down, in order of their numbers.
     pub fn files(&self) -> impl Iterator<Item = u32> {
         self.recovered.trees.files(self.target.device)

@@ -109,7 +109,7 @@ pub fn execute(
     let found_journal = FoundJournal::read(plan, &request.directory)?;
     let targets = open_targets(plan, policy, found_journal.as_ref())?;
     let validation = crate::validation::of_plan(plan, &targets, &request.directory, found_journal.as_ref())?;
-    let mut made = trees.create_anchors()?;
+    let mut made = if crate::recovering::only_recovers(plan) { Vec::new() } else { trees.create_anchors()? };
     made.extend(crate::dry_run_trees::many_threads(plan));
     let own_cost = engine::own_cost();
     let (data_seed, varying_seed) = (data_seed(plan), varying_seed(plan));
@@ -423,6 +423,9 @@ impl Life<'_, '_> {
             return Ok(());
         }
         self.commands(&self.plan.settings.start_commands.clone(), None)?;
+        for trouble in crate::validation::begin_files(self.validation.as_ref()) {
+            self.spine.note(EventKind::Data, &trouble)?;
+        }
         self.format()?;
         if self.request.half_round.as_ref().is_some_and(HalfRound::is_fill) {
             return self.commands(&self.plan.settings.end_commands.clone(), None);

@@ -16,7 +16,7 @@ mod tally;
 mod trees;
 mod words;
 
-pub(crate) use journal::{end as end_journal, keep as keep_journal};
+pub(crate) use journal::{begin_files, end as end_journal, keep as keep_journal};
 pub use recovery::FoundJournal;
 pub(crate) use recovery::{foreseen, policy_for};
 pub(crate) use sweep::{begin_sweep, further_flags, leave_caches, leave_out_ends, sweep_run};
@@ -135,17 +135,15 @@ pub(crate) fn of_plan(
     if !wrong.is_empty() {
         return Err(SessionError::Validation(wrong));
     }
-    let promises = |journal: &FoundJournal, target: &TargetValidation| {
-        let states = target.states();
-        states.written() > 0 || journal.promises_behind(target.rules().device, states.blocks())
-    };
-    let is_vain = |journal: &&FoundJournal| !found.iter().flatten().any(|target| promises(journal, target));
+    let trees = trees::of_plan(plan, settings, run, &reports, journal).map_err(SessionError::Validation)?;
+    let of_trees = trees.iter().flatten().any(validation::TreeValidation::has_promises);
+    let is_vain = |journal: &&FoundJournal| !of_trees && !found.iter().flatten().any(|target| journal.promises(target));
     if let Some(journal) = journal.filter(|_| only_recovers(plan)).filter(is_vain) {
         return Err(SessionError::Validation(vec![journal.nothing_to_prove()]));
     }
-    let found = journal::attach(plan, (run, recording), found, targets, journal)?;
+    let (found, trees) = journal::attach(plan, (run, recording), (found, trees), targets, journal)?;
     let targets = places.spread(found);
-    let trees = trees::of_plan(plan, settings, run, &reports).map_err(SessionError::Validation)?;
+    let trees = trees.into_iter().map(|tree| tree.map(Arc::new)).collect();
     Ok(Some(Validation { settings: settings.clone(), run, targets, trees, reports }))
 }
 

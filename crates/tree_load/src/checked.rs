@@ -183,19 +183,43 @@ impl TreeThread<'_> {
 
     /// A file was made, or was not.
     pub(crate) fn note_made(&self, tree: &Tree, file: u32, failure: Option<Failure>) {
-        if failure.is_none_or(|failure| !failure.is(Errno::EXIST))
-            && let Some(proved) = self.proved(tree)
-        {
-            proved.made(file, failure.is_none());
+        let Some(proved) = self.proved(tree) else { return };
+        match failure.is_none_or(|failure| !failure.is(Errno::EXIST)) {
+            true => proved.made(file, failure.is_none()),
+            false => proved.not_made(file),
         }
     }
 
     /// A file was removed, or was not.
     pub(crate) fn note_removed(&self, tree: &Tree, file: u32, failure: Option<Failure>) {
-        if failure.is_none_or(|failure| !failure.is(Errno::NOENT))
+        let Some(proved) = self.proved(tree) else { return };
+        match failure.is_none_or(|failure| !failure.is(Errno::NOENT)) {
+            true => proved.removed(file, failure.is_none()),
+            false => proved.not_removed(file),
+        }
+    }
+
+    /// Says in the journal what is about to be done to the name of a file. True: that may have taken time.
+    pub(crate) fn announce(&self, kind: OperationKind, file: u32) -> bool {
+        let Some(checks) = self.lane.checks.as_ref().filter(|checks| checks.tree.journal().is_some()) else {
+            return false;
+        };
+        match kind {
+            OperationKind::Create => checks.tree.making(file),
+            OperationKind::Delete => checks.tree.removing(file),
+            OperationKind::Move => checks.destination.iter().for_each(|to| checks.tree.renaming(file, to)),
+            _ => return false,
+        }
+        true
+    }
+
+    /// A directory was made (`is_made`), or removed; or that failed.
+    pub(crate) fn note_directory(&self, tree: &Tree, directory: u32, is_made: bool, failure: Option<Errno>) {
+        if failure.is_none_or(|failure| !matches!(failure, Errno::EXIST | Errno::NOENT | Errno::NOTEMPTY))
             && let Some(proved) = self.proved(tree)
         {
-            proved.removed(file, failure.is_none());
+            let place = (directory, tree.layout().parent(directory));
+            proved.directory_changed(place, is_made, failure.is_none());
         }
     }
 

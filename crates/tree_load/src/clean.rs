@@ -115,22 +115,37 @@ impl TreeThread<'_> {
     /// Removes a file or directory. False: the run is over.
     fn remove(&mut self, path: &[u8], kind: OperationKind) -> bool {
         self.set_path(path);
+        let entry = entry_at(self.tree(), path);
+        if let Some(Entry::File(file)) = entry
+            && self.announce(OperationKind::Delete, file)
+        {
+            self.free_ns = self.now_ns();
+        }
         let flags = if kind == OperationKind::Rmdir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         let removed = self.format_step(kind, (0, 0), |this| {
             let lane = this.lane;
             this.in_directory(&lane.tree, |at, name| rustix::fs::unlinkat(at, name, flags)).map_err(Failure::from)?;
             Ok(0)
         });
-        match removed {
-            None => return false,
-            Some(Err(failure)) if !failure.is(Errno::NOENT) => {}
-            Some(_) => {
-                if let Some(file) = forget(self.tree(), path) {
-                    self.note_removed(&self.lane.tree, file, None);
-                }
+        let failure = removed.and_then(|removed| removed.err().filter(|failure| !failure.is(Errno::NOENT)));
+        let (state, layout) = (self.tree().state(), self.tree().layout());
+        match entry {
+            Some(Entry::File(file)) if removed.is_none() => {
+                self.proved(self.tree()).iter().for_each(|proved| proved.not_removed(file));
             }
+            Some(Entry::File(file)) => {
+                if failure.is_none() {
+                    state.set_file(layout, file, FileState { exists: false, bytes: 0 });
+                }
+                self.note_removed(self.tree(), file, failure);
+            }
+            Some(Entry::Directory(directory)) if removed.is_some() && failure.is_none() => {
+                state.set_directory(layout, directory, false);
+                self.note_directory(self.tree(), directory, false, None);
+            }
+            Some(Entry::Directory(_)) | None => {}
         }
-        true
+        removed.is_some()
     }
 }
 
@@ -153,19 +168,23 @@ fn each_entry(directory: &OwnedFd, kinds: &[NameKind], mut visit: impl FnMut(&[u
     }
 }
 
-/// What was at this path is gone: it is known by its number if it is of this shape. Gives that of a file.
-fn forget(tree: &tree::Tree, path: &[u8]) -> Option<u32> {
-    let (state, layout) = (tree.state(), tree.layout());
+/// What of a tree has a path.
+#[derive(Clone, Copy, Debug)]
+enum Entry {
+    File(u32),
+    Directory(u32),
+}
+
+/// What has this path, by its number, if it is of the tree's shape.
+fn entry_at(tree: &tree::Tree, path: &[u8]) -> Option<Entry> {
+    let layout = tree.layout();
     let mut directory = None;
     for name in std::str::from_utf8(path).ok()?.split('/') {
         if let Some(number) = name.strip_prefix("vdb_f").and_then(|rest| rest.strip_suffix(".file")) {
-            let file = layout.file_at(directory?, number.parse().ok()?)?;
-            state.set_file(layout, file, FileState { exists: false, bytes: 0 });
-            return Some(file);
+            return Some(Entry::File(layout.file_at(directory?, number.parse().ok()?)?));
         }
         let (level, number) = name.strip_prefix("vdb.")?.strip_suffix(".dir")?.split_once('_')?;
         directory = Some(layout.child(directory, level.parse().ok()?, number.parse().ok()?)?);
     }
-    state.set_directory(layout, directory?, false);
-    None
+    Some(Entry::Directory(directory?))
 }

@@ -39,6 +39,10 @@ impl TreeThread<'_> {
                 // There was a step before it.
                 ticket.due_ns = self.free_ns;
             }
+            if is_ready && self.announce(kind, found.at) && self.lane.is_closed() {
+                // What the journal took is no part of it.
+                ticket.due_ns = self.now_ns();
+            }
             let mut opened = None;
             let performed = self.perform_granted(ticket, (0, 0), |this| match (is_ready, kind) {
                 (false, _) => Err(Failure::from(Errno::EXIST).of_step(OperationKind::Delete).elsewhere()),
@@ -91,12 +95,13 @@ impl TreeThread<'_> {
         match kind {
             OperationKind::Mkdir => self.make_directory(found.at)?,
             OperationKind::Rmdir => {
-                self.in_directory(tree, |at, name| rustix::fs::unlinkat(at, name, AtFlags::REMOVEDIR))?;
+                let removed = self.in_directory(tree, |at, name| rustix::fs::unlinkat(at, name, AtFlags::REMOVEDIR));
+                self.note_directory(tree, found.at, false, removed.err());
+                removed?;
                 tree.state().set_directory(tree.layout(), found.at, false);
                 self.changed();
             }
             OperationKind::Create => {
-                self.proved(tree).iter().for_each(|proved| proved.making(found.at));
                 let made = self.step_at_once(OperationKind::Open, |this| Ok((this.open_now(tree, How::Make)?, 0)));
                 self.note_made(tree, found.at, made.as_ref().err().copied());
                 let fd = made?;
@@ -108,7 +113,6 @@ impl TreeThread<'_> {
                 })?;
             }
             OperationKind::Delete => {
-                self.proved(tree).iter().for_each(|proved| proved.removing(found.at));
                 let removed = self.in_directory(tree, |at, name| rustix::fs::unlinkat(at, name, AtFlags::empty()));
                 self.note_removed(tree, found.at, removed.err().map(Failure::from));
                 removed?;
@@ -136,7 +140,9 @@ impl TreeThread<'_> {
     pub(crate) fn make_directory(&mut self, directory: u32) -> Result<(), Failure> {
         let lane = self.lane;
         let tree = &*lane.tree;
-        self.in_directory(tree, |at, name| rustix::fs::mkdirat(at, name, Mode::from_raw_mode(0o777)))?;
+        let made = self.in_directory(tree, |at, name| rustix::fs::mkdirat(at, name, Mode::from_raw_mode(0o777)));
+        self.note_directory(tree, directory, true, made.err());
+        made?;
         tree.state().set_directory(tree.layout(), directory, true);
         self.changed();
         Ok(())
@@ -224,13 +230,15 @@ impl TreeThread<'_> {
         let source = &*lane.tree;
         let Some(target) = lane.destination.as_deref() else { return Err(Errno::INVAL.into()) };
         let above = self.path.iter().rposition(|byte| *byte == b'/').map_or(&b"."[..], |at| &self.path[..at]);
-        let to = open_below(target.anchor(), above, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())
-            .map_err(|errno| Failure::from(errno).elsewhere())?;
         let proved = lane.checks.as_ref().and_then(|checks| Some((&checks.tree, checks.destination.as_ref()?)));
-        proved.iter().for_each(|(from, to)| from.renaming(file, to));
+        let to = open_below(target.anchor(), above, OFlags::PATH | OFlags::DIRECTORY, Mode::empty());
+        let to = to.map_err(|errno| {
+            proved.iter().for_each(|(from, to)| from.not_renamed(file, to));
+            Failure::from(errno).elsewhere()
+        })?;
         let renamed = self.in_directory(source, |at, name| rustix::fs::renameat(at, name, &to, name));
         match renamed {
-            Err(Errno::XDEV | Errno::NOENT) => {}
+            Err(Errno::XDEV | Errno::NOENT) => proved.iter().for_each(|(from, to)| from.not_renamed(file, to)),
             _ => proved.iter().for_each(|(from, to)| from.renamed(file, to, renamed.is_ok())),
         }
         if renamed == Err(Errno::XDEV) {

@@ -96,10 +96,16 @@ impl TreeThread<'_> {
             Some(self.open_step(&lane.tree, file, How::Write))
         } else {
             let mut opened = None;
+            if self.announce(OperationKind::Create, file) {
+                self.free_ns = self.now_ns();
+            }
             let made = self.format_step(OperationKind::Create, (0, 0), |this| {
                 opened = Some(this.open_step_alone(How::Make)?);
                 Ok(0)
             });
+            if made.is_none() {
+                self.proved(&lane.tree).iter().for_each(|proved| proved.not_made(file));
+            }
             made.map(|made| {
                 self.note_made(&lane.tree, file, made.as_ref().err().copied());
                 made.and_then(|_| opened.ok_or(Errno::BADF.into()))

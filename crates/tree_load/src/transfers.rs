@@ -289,10 +289,10 @@ impl TreeThread<'_> {
 
     /// Opens a file whose path is known, as a step.
     pub(crate) fn open_step(&mut self, tree: &Tree, file: u32, how: How) -> Result<OwnedFd, Failure> {
-        let begun_ns = self.now_ns();
         if how == How::Make {
             self.proved(tree).iter().for_each(|proved| proved.making(file));
         }
+        let begun_ns = self.now_ns();
         let opened = self.step(OperationKind::Open, |this| Ok((this.open_now(tree, how)?, 0)));
         match (&opened, how) {
             (_, How::Make) => self.note_made(tree, file, opened.as_ref().err().copied()),
@@ -355,7 +355,7 @@ impl TreeThread<'_> {
         has_written: bool,
     ) -> Result<(), Failure> {
         let is_synced = has_written && self.lane.load.open.fsync_at_end;
-        let epoch = self.proved(tree).filter(|_| is_synced).map(|proved| proved.syncing(file));
+        let epoch = self.proved(tree).filter(|_| is_synced).map(|proved| proved.syncing(file, false));
         let closed = self.close_step(fd, has_written);
         if let Some((proved, epoch)) = self.proved(tree).zip(epoch) {
             proved.synced(file, epoch, closed.is_ok());
@@ -386,7 +386,7 @@ impl TreeThread<'_> {
         *unsynced = 0;
         let lane = self.lane;
         let proved = lane.checks.as_ref().zip(file).map(|(checks, file)| (&checks.tree, file));
-        let epoch = proved.map(|(tree, file)| tree.syncing(file));
+        let epoch = proved.map(|(tree, file)| tree.syncing(file, every.data_only));
         let synced = match every.data_only {
             true => self.step(OperationKind::Fdatasync, |_| Ok(((), rustix::fs::fdatasync(fd).map(|()| 0)?))),
             false => self.step(OperationKind::Fsync, |_| Ok(((), rustix::fs::fsync(fd).map(|()| 0)?))),

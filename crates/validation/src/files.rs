@@ -62,11 +62,28 @@ impl FileFinding {
 /// right, or nothing is promised.
 #[must_use]
 pub fn check_file(must: &RecoveredFile, crash: Crash, found: Option<u64>) -> Option<FileFinding> {
-    let damage = match (found, must.existence) {
-        (None, Existence::Must) => FileDamage::Missing,
-        (Some(_), Existence::MustNot) => FileDamage::Back,
-        (Some(bytes), _) if bytes < must.bytes_min => FileDamage::Short,
-        _ => return None,
-    };
-    Some(FileFinding { damage, found, bytes_min: must.bytes_min, crash })
+    FilePromise::of(must).check(crash, found)
+}
+
+/// What a journal promises of a file as such.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FilePromise {
+    pub(crate) existence: Existence,
+    bytes_min: u64,
+}
+
+impl FilePromise {
+    pub(crate) fn of(file: &RecoveredFile) -> Self {
+        Self { existence: file.existence, bytes_min: file.bytes_min }
+    }
+
+    pub(crate) fn check(self, crash: Crash, found: Option<u64>) -> Option<FileFinding> {
+        let damage = match (found, self.existence) {
+            (None, Existence::Must) => FileDamage::Missing,
+            (Some(_), Existence::MustNot) => FileDamage::Back,
+            (Some(bytes), _) if bytes < self.bytes_min => FileDamage::Short,
+            _ => return None,
+        };
+        Some(FileFinding { damage, found, bytes_min: self.bytes_min, crash })
+    }
 }

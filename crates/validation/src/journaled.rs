@@ -3,7 +3,8 @@
 use crate::Validation;
 use crate::journal::TargetJournal;
 use crate::target::TargetValidation;
-use data_journal::{Journal, JournalError, JournalTarget, StateSource};
+use crate::tree::{TreeSource, TreeValidation};
+use data_journal::{FileSource, Journal, JournalError, JournalTarget, StateSource};
 use std::sync::Arc;
 
 impl TargetValidation {
@@ -60,10 +61,16 @@ impl Validation {
         self.each().filter_map(|target| Some((target.journal()?, target)))
     }
 
+    /// Of trees.
+    fn tree_journals(&self) -> impl Iterator<Item = (&TargetJournal, &Arc<TreeValidation>)> {
+        self.trees.iter().flatten().filter_map(|tree| Some((tree.journal()?, tree)))
+    }
+
     /// The journal, where there is one.
     #[must_use]
     pub fn journal(&self) -> Option<&Arc<Journal>> {
-        self.journals().next().map(|(journal, _)| &journal.journal)
+        let of_targets = self.journals().map(|(journal, _)| &journal.journal);
+        of_targets.chain(self.tree_journals().map(|(journal, _)| &journal.journal)).next()
     }
 
     /// Why the journal stopped; `None`: it did not, or there is none.
@@ -72,9 +79,9 @@ impl Validation {
         self.journal()?.failure()
     }
 
-    /// Makes a checkpoint of the journal where it has grown enough, or where `is_due`. Gives the targets (by index in the plan) that
-    /// have to be flushed now, so that what came before it can be removed: of each, [`TargetValidation::flushing`], the flush,
-    /// [`TargetValidation::flushed`].
+    /// Makes a checkpoint of the journal where it has grown enough, or where `is_due`. Gives the targets and trees (by number among both)
+    /// that have to be flushed now, so that what came before it can be removed: of each target, [`TargetValidation::flushing`], the flush,
+    /// [`TargetValidation::flushed`], of each tree [`TreeValidation::flush_all`].
     ///
     /// # Errors
     /// Its new segment cannot be made.
@@ -84,10 +91,13 @@ impl Validation {
             let sources: Vec<Source<'_>> =
                 self.journals().map(|(of, validation)| Source { target: of.target, validation }).collect();
             let sources: Vec<&dyn StateSource> = sources.iter().map(|source| source as &dyn StateSource).collect();
-            journal.checkpoint(&sources)?;
+            let trees = self.tree_journals().map(|(of, tree)| TreeSource { target: of.target, tree });
+            let trees: Vec<TreeSource<'_>> = trees.collect();
+            let trees: Vec<&dyn FileSource> = trees.iter().map(|source| source as &dyn FileSource).collect();
+            journal.checkpoint_of(&sources, &trees)?;
         }
         let is_waiting = journal.awaits_flush();
-        Ok(self.each().filter(|_| is_waiting).map(|target| target.rules().target).collect())
+        Ok(self.all_cells().filter(|_| is_waiting).map(|target| target.rules().target).collect())
     }
 
     /// The execution is over, and nothing is under way. Where operations were given up, the journal says that it just stops.
@@ -99,6 +109,7 @@ impl Validation {
         for (of, target) in self.journals() {
             target.states().each_unsure(|block| journal.failed(of.target, (block, 1)));
         }
-        if self.targets.iter().flatten().any(|target| target.gave_up()) { journal.sync() } else { journal.end() }
+        self.tree_journals().for_each(|(_, tree)| tree.tell_unsure());
+        if self.all_cells().any(TargetValidation::gave_up) { journal.sync() } else { journal.end() }
     }
 }

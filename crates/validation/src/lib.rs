@@ -40,7 +40,7 @@ pub use survey::{
 pub use target::{CheckCounts, ReadOutcome, TargetValidation, WriteHold, device_id};
 pub use times::KnownTimes;
 pub use tree::{FILE_STATE_BYTES, FileMust, FileNames, TreeValidation};
-pub use tree_loads::{tree_block_bytes, tree_loads, tree_uses};
+pub use tree_loads::{tree_block_bytes, tree_load_mistake, tree_loads, tree_sweeps, tree_uses};
 pub use words::{expected_words, found_words, write_words};
 
 use std::sync::Arc;

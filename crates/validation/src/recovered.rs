@@ -2,7 +2,7 @@
 
 use crate::rules::TargetRules;
 use crate::states::BlockState;
-use data_journal::{Crash, Floor, RecoveredTarget};
+use data_journal::{Crash, Floor, RecoveredTarget, RecoveredTree};
 use stamp::{BlockFinding, DamageClass, SECTOR_BYTES, SectorStamp, Version, is_intact};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,37 +29,33 @@ impl Floors {
         recovered: &RecoveredTarget,
         crash: Crash,
         rules: &TargetRules,
-        mut set: impl FnMut(u64, BlockState),
+        set: impl FnMut(u64, BlockState),
     ) -> Self {
-        let mut chunks: HashMap<u64, Box<[AtomicU64]>> = HashMap::new();
-        for (block, floor, version) in recovered.floors(crash) {
-            // Where a trim leaves anything, nothing can be said of what it may have touched.
-            if floor.allows_zeroes() && !rules.trims_read_zero {
-                continue;
-            }
-            let is_exact = recovered.is_exact(floor);
-            set(
-                block,
-                match (floor.is_trim(), is_exact) {
-                    (true, _) => BlockState::Trimmed,
-                    (false, true) => BlockState::Known(version),
-                    (false, false) => BlockState::AtLeast(version),
-                },
-            );
-            if !is_exact {
-                let new = || (0..CHUNK).map(|_| AtomicU64::new(0)).collect();
-                let chunk = chunks.entry(block / CHUNK).or_insert_with(new);
-                let within = usize::try_from(block % CHUNK).unwrap_or(usize::MAX);
-                if let Some(cell) = chunk.get(within) {
-                    cell.store(floor.0, Ordering::Relaxed);
-                }
-            }
-        }
+        // Where a trim leaves anything, nothing can be said of what it may have touched.
+        let may_tell = |floor: Floor| rules.trims_read_zero || !floor.allows_zeroes();
+        let floors = recovered.floors(crash).filter(|(_, floor, _)| may_tell(*floor));
         Self {
             crash,
-            chunks,
+            chunks: chunks(floors, |floor| recovered.is_exact(floor), set),
             sessions: recovered.session_runs.clone(),
             acknowledged: recovered.acknowledged_epoch,
+            newest_epoch: AtomicU64::new(0),
+        }
+    }
+
+    /// Those of a tree of files, with their numbers among its blocks. A sync is one of a file, and says nothing of the order in which others
+    /// were written.
+    pub(crate) fn of_files(
+        recovered: RecoveredTree<'_>,
+        crash: Crash,
+        floors: impl Iterator<Item = (u64, Floor, u16)>,
+        set: impl FnMut(u64, BlockState),
+    ) -> Self {
+        Self {
+            crash,
+            chunks: chunks(floors, |floor| recovered.is_exact(floor), set),
+            sessions: recovered.session_runs().to_vec(),
+            acknowledged: Some(u32::MAX),
             newest_epoch: AtomicU64::new(0),
         }
     }
@@ -97,7 +93,7 @@ impl Floors {
         address: u64,
         floor: Floor,
         state: BlockState,
-        rules: &TargetRules,
+        (device, rules): (u64, &TargetRules),
     ) -> bool {
         let (sectors, rest) = block.as_chunks::<SECTOR_BYTES>();
         let all = sectors.iter().enumerate().all(|(place, sector)| {
@@ -105,7 +101,7 @@ impl Floors {
                 return true;
             }
             let address = address.wrapping_add((place * SECTOR_BYTES) as u64);
-            let Some(stamp) = stamp_here(sector, address, rules) else { return false };
+            let Some(stamp) = stamp_here(sector, address, device) else { return false };
             let is_allowed = self.allows(&stamp, floor, state, rules);
             if is_allowed {
                 self.note(&stamp);
@@ -158,8 +154,8 @@ impl Floors {
     }
 
     /// A block of which nothing is known: what it says tells which writes have reached the device.
-    pub(crate) fn note_unknown(&self, block: &[u8], address: u64, rules: &TargetRules) {
-        if let Some(stamp) = block.first_chunk().and_then(|sector| stamp_here(sector, address, rules)) {
+    pub(crate) fn note_unknown(&self, block: &[u8], address: u64, device: u64) {
+        if let Some(stamp) = block.first_chunk().and_then(|sector| stamp_here(sector, address, device)) {
             self.note(&stamp);
         }
     }
@@ -181,8 +177,37 @@ impl Floors {
     }
 }
 
+/// The floors that do not say all by the states of their blocks, which `set` gets.
+fn chunks(
+    floors: impl Iterator<Item = (u64, Floor, u16)>,
+    is_exact: impl Fn(Floor) -> bool,
+    mut set: impl FnMut(u64, BlockState),
+) -> HashMap<u64, Box<[AtomicU64]>> {
+    let mut chunks: HashMap<u64, Box<[AtomicU64]>> = HashMap::new();
+    for (block, floor, version) in floors {
+        let is_exact = is_exact(floor);
+        set(
+            block,
+            match (floor.is_trim(), is_exact) {
+                (true, _) => BlockState::Trimmed,
+                (false, true) => BlockState::Known(version),
+                (false, false) => BlockState::AtLeast(version),
+            },
+        );
+        if !is_exact {
+            let new = || (0..CHUNK).map(|_| AtomicU64::new(0)).collect();
+            let chunk = chunks.entry(block / CHUNK).or_insert_with(new);
+            let within = usize::try_from(block % CHUNK).unwrap_or(usize::MAX);
+            if let Some(cell) = chunk.get(within) {
+                cell.store(floor.0, Ordering::Relaxed);
+            }
+        }
+    }
+    chunks
+}
+
 /// The stamp of an intact sector that was written for this place.
-fn stamp_here(sector: &[u8; SECTOR_BYTES], address: u64, rules: &TargetRules) -> Option<SectorStamp> {
+fn stamp_here(sector: &[u8; SECTOR_BYTES], address: u64, device: u64) -> Option<SectorStamp> {
     let stamp = SectorStamp::read(sector)?;
-    (stamp.device == rules.device && stamp.address == address && is_intact(sector)).then_some(stamp)
+    (stamp.device == device && stamp.address == address && is_intact(sector)).then_some(stamp)
 }

@@ -8,7 +8,7 @@ use crate::reports::{Damage, FoundBy, Reports};
 use crate::rules::TargetRules;
 use crate::states::{BlockState, BlockStates};
 use crate::times::{BlockTimes, KnownTimes};
-use data_journal::Floor;
+use data_journal::{Crash, Floor, RecoveredTree};
 use quantity::clock;
 use stamp::{
     BlockFinding, BlockWriter, DamageClass, Expected, Reading, SectorFault, SectorFinding, Version, WriteStamp,
@@ -123,12 +123,32 @@ impl TargetValidation {
     /// the rules.
     #[must_use]
     pub fn with_recovered(mut self, states: &RecoveredStates<'_>) -> Self {
-        let more = states.target.runs.iter().copied();
-        let new: Vec<u64> = more.filter(|run| !self.rules.runs.contains(run)).collect();
-        self.rules.runs.extend(new);
+        self.accept(states.target.runs.iter().copied());
         let blocks = &self.states;
         let floors = Floors::new(states.target, states.crash, &self.rules, |block, state| blocks.set(block, state));
         Self { floors: Some(floors), ..self }.known_since(states.target.last_session_ns)
+    }
+
+    /// The same of a tree: of these blocks.
+    pub(crate) fn recover_files(
+        &mut self,
+        tree: RecoveredTree<'_>,
+        crash: Crash,
+        floors: impl Iterator<Item = (u64, Floor, u16)>,
+    ) {
+        self.accept(tree.session_runs().iter().rev().chain(&tree.target.runs).copied());
+        let blocks = &self.states;
+        self.floors = Some(Floors::of_files(tree, crash, floors, |block, state| blocks.set(block, state)));
+        self.known_since_s = u64::try_from(tree.last_session_ns() / 1_000_000_000).unwrap_or(0);
+    }
+
+    /// Executions whose data may be there, too.
+    fn accept(&mut self, runs: impl Iterator<Item = u64>) {
+        for run in runs {
+            if !self.rules.runs.contains(&run) {
+                self.rules.runs.push(run);
+            }
+        }
     }
 
     /// The same, which keeps when each block was written last, and read and right: 8 bytes more per block.
@@ -300,7 +320,7 @@ impl TargetValidation {
 
     /// What a session before has left of blocks is over when they are written or trimmed.
     #[inline]
-    fn forget(&self, (first, count): (u64, u64), is_done: bool) {
+    pub(crate) fn forget(&self, (first, count): (u64, u64), is_done: bool) {
         if let Some(floors) = self.floors.as_ref().filter(|_| is_done) {
             (first..first.saturating_add(count)).for_each(|block| floors.forget(block));
         }
@@ -350,7 +370,7 @@ impl TargetValidation {
             if let Some((floors, at)) = self.floors.as_ref().zip(extent.block(address / self.rules.block_bytes)) {
                 if let Some(floor) = floors.get(at) {
                     checked += block.len() as u64;
-                    if !floors.is_right(block, address, floor, self.states.get(at), &self.rules) {
+                    if !floors.is_right(block, address, floor, self.states.get(at), (extent.device, &self.rules)) {
                         outcome = ReadOutcome::Suspect;
                     } else if let Some(learned) = Floors::learned(block) {
                         self.states.set(at, learned);
@@ -358,7 +378,7 @@ impl TargetValidation {
                     }
                     continue;
                 }
-                floors.note_unknown(block, address, &self.rules);
+                floors.note_unknown(block, address, extent.device);
             }
             match self.expected(self.state_in(extent, address), expects_unknown) {
                 None => unknown += block.len() as u64,
@@ -416,7 +436,9 @@ impl TargetValidation {
             };
             let expected = self.of(extent, address, version);
             let is_right = |block: &[u8]| match floor {
-                Some((floors, floor)) => floors.is_right(block, address, floor, self.states.get(at), &self.rules),
+                Some((floors, floor)) => {
+                    floors.is_right(block, address, floor, self.states.get(at), (extent.device, &self.rules))
+                }
                 None => self.holds(block, &expected),
             };
             if is_right(block) {
@@ -537,11 +559,16 @@ impl TargetValidation {
 
     /// A flush is about to be submitted: what is written from here on belongs to the next epoch.
     pub fn flushing(&self) -> u32 {
-        let epoch = self.epoch.fetch_add(1, Ordering::AcqRel);
+        let epoch = self.next_epoch();
         if let Some(journal) = &self.journal {
             journal.journal.flush_begun(journal.target, epoch);
         }
         epoch
+    }
+
+    /// What is written from here on belongs to the next epoch; gives the one that ends.
+    pub(crate) fn next_epoch(&self) -> u32 {
+        self.epoch.fetch_add(1, Ordering::AcqRel)
     }
 
     /// It came back.

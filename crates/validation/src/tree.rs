@@ -4,16 +4,17 @@
 //! whose data it holds. A file that is moved keeps its data, and with it the name in its stamps.
 
 use crate::extent::Extent;
-use crate::reports::{Damage, FoundBy, Reports};
+use crate::files::FilePromise;
+use crate::journal::TargetJournal;
+use crate::reports::{FoundBy, Reports};
 use crate::rules::TargetRules;
 use crate::states::BlockState;
 use crate::target::{ReadOutcome, TargetValidation, WriteHold, device_id};
-use crate::times::KnownTimes;
-use quantity::clock;
-use stamp::{BlockFinding, DamageClass, MustBe, Version};
+use data_journal::Crash;
+use std::collections::HashMap;
 use std::fmt::Debug;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// The files of a tree.
 pub trait FileNames: Debug + Send + Sync {
@@ -23,6 +24,22 @@ pub trait FileNames: Debug + Send + Sync {
     fn bytes(&self, file: u32) -> u64;
     /// The path by which a file is known, from the root, without links above it.
     fn path(&self, file: u32) -> String;
+    /// The number of the directory in which it is, or would be.
+    fn directory(&self, file: u32) -> u32;
+    /// What its files and directories are, so that two trees that are alike have the same.
+    fn layout(&self) -> String;
+    /// Looks at a file: its length; `None`: it is not there.
+    ///
+    /// # Errors
+    /// That cannot be found out, or no regular file stands there.
+    fn look(&self, file: u32) -> std::io::Result<Option<u64>>;
+    /// Makes everything durable that the file system has of the tree.
+    ///
+    /// # Errors
+    /// Something may not be; `Unsupported`: the system cannot tell whether it is.
+    fn sync_all(&self) -> std::io::Result<()>;
+    /// Is it a file system that makes the name of a file durable, and the directories above it, when the file is synced?
+    fn syncs_names(&self) -> bool;
 }
 
 /// What must be there of a file.
@@ -39,6 +56,10 @@ pub enum FileMust {
 const GONE: u64 = 1 << 62;
 const THERE: u64 = 1 << 63;
 const SIZED: u64 = 1 << 61;
+/// A journal has something of its name.
+const USED: u64 = 1 << 60;
+/// Something is about to be done to its name or length.
+const PENDING: u64 = 1 << 59;
 const BYTES: u64 = (1 << 48) - 1;
 
 impl FileMust {
@@ -101,6 +122,26 @@ impl Firsts {
     }
 }
 
+impl Firsts {
+    /// Blocks of the longest file.
+    fn longest(&self) -> u64 {
+        match self {
+            Self::Alike(each) => *each,
+            Self::Each(starts) => starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0),
+        }
+    }
+
+    /// The file that has a block, and the block's number in it.
+    fn place(&self, block: u64) -> (u32, u64) {
+        let file = match self {
+            Self::Alike(each) => block / (*each).max(1),
+            Self::Each(starts) => starts.partition_point(|start| *start <= block).saturating_sub(1) as u64,
+        };
+        let file = u32::try_from(file).unwrap_or(u32::MAX);
+        (file, block.saturating_sub(self.of(file).0))
+    }
+}
+
 /// The validation of a tree; files are known by their numbers. The blocks of an operation are its caller's from [`take`](Self::take) to
 /// [`written`](Self::written) or [`release`](Self::release). What happens to a whole file happens in one thread at a time.
 #[derive(Debug)]
@@ -113,6 +154,10 @@ pub struct TreeValidation {
     /// By file: what must be there.
     files: Box<[AtomicU64]>,
     swept_files: AtomicU64,
+    /// Where what is done is written down.
+    journal: Option<TargetJournal>,
+    /// What a journal says of an earlier session, until it was looked at.
+    promises: Mutex<Option<(Crash, HashMap<u32, FilePromise>)>>,
 }
 
 /// Bytes that a file needs besides those of its blocks.
@@ -128,7 +173,8 @@ impl TreeValidation {
         let zeroes = || (0..names.files()).map(|_| AtomicU64::new(0)).collect();
         let (devices, files) = (zeroes(), zeroes());
         let cells = Arc::new(TargetValidation::new(rules, reports));
-        Self { cells, firsts, devices, files, names, swept_files: AtomicU64::new(0) }
+        let swept_files = AtomicU64::new(0);
+        Self { cells, firsts, devices, files, names, swept_files, journal: None, promises: Mutex::new(None) }
     }
 
     /// All its blocks, file behind file.
@@ -201,6 +247,7 @@ impl TreeValidation {
             FileMust::There(Some(bytes)) => (end > bytes).then(|| FileMust::There(None).word()),
             _ => None,
         };
+        let longer = |word: u64| longer(word).map(|longer| longer | (word & (USED | PENDING)));
         let before = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, longer);
         if let Ok(before) = before.map(FileMust::of)
             && let FileMust::There(Some(bytes)) = before
@@ -208,6 +255,8 @@ impl TreeValidation {
         {
             self.gap(&extent, bytes, place.0);
         }
+        let (Ok(before) | Err(before)) = before;
+        let is_grown = is_done && !matches!(FileMust::of(before), FileMust::There(Some(bytes)) if bytes >= end);
         let block_bytes = self.cells.rules().block_bytes;
         if !end.is_multiple_of(block_bytes)
             && self.must_end(file) != end
@@ -216,6 +265,8 @@ impl TreeValidation {
             // The file may go on behind it, with what is not known.
             self.cells.states().set(block, BlockState::Unknown);
         }
+        // Before the blocks are released, so that records of one block have the order of its writes.
+        self.write_down((file, &extent), place, hold, (is_done, is_grown.then_some(end)));
     }
 
     /// What lies between the end of a file and a write behind it reads as zeroes.
@@ -225,6 +276,7 @@ impl TreeValidation {
             // The end of a block that was written as far as the file went.
             if let Some(block) = extent.block(from / block_bytes) {
                 self.cells.states().set(block, BlockState::Unknown);
+                self.cells.forget((block, 1), true);
             }
         }
         let first = from.div_ceil(block_bytes);
@@ -277,191 +329,8 @@ impl TreeValidation {
     }
 }
 
-/// What happens to whole files.
-impl TreeValidation {
-    /// What must be there of a file.
-    #[must_use]
-    pub fn must(&self, file: u32) -> FileMust {
-        self.files.get(file as usize).map_or(FileMust::Unknown, |word| FileMust::of(word.load(Ordering::Acquire)))
-    }
-
-    /// Where a file must end; 0 where that is not known.
-    #[must_use]
-    pub fn must_end(&self, file: u32) -> u64 {
-        match self.must(file) {
-            FileMust::There(Some(bytes)) => bytes,
-            _ => 0,
-        }
-    }
-
-    fn set_must(&self, file: u32, must: FileMust) {
-        if let Some(word) = self.files.get(file as usize) {
-            word.store(must.word(), Ordering::Release);
-        }
-    }
-
-    /// Nothing of a file's data is known from this byte on.
-    fn forget_from(&self, file: u32, bytes: u64) {
-        let extent = self.extent(file);
-        let first = bytes.div_ceil(self.cells.rules().block_bytes);
-        let blocks = (first..extent.blocks).filter_map(|at| extent.block(at));
-        blocks.for_each(|block| self.cells.states().set(block, BlockState::Unknown));
-    }
-
-    /// Its data are of its own name from now on.
-    fn own_device(&self, file: u32) {
-        if let Some(device) = self.devices.get(file as usize) {
-            device.store(0, Ordering::Release);
-        }
-    }
-
-    /// A file is about to be made.
-    pub fn making(&self, _file: u32) {}
-
-    /// It was made, and is empty; or that failed, and nothing is known of it.
-    pub fn made(&self, file: u32, is_done: bool) {
-        self.forget_from(file, 0);
-        self.own_device(file);
-        self.set_must(file, if is_done { FileMust::There(Some(0)) } else { FileMust::Unknown });
-    }
-
-    /// A file was found to be there; its size is not known where nothing was.
-    pub fn exists(&self, file: u32) {
-        let there = FileMust::There(None).word();
-        if let Some(word) = self.files.get(file as usize) {
-            let _ = word.compare_exchange(FileMust::Unknown.word(), there, Ordering::AcqRel, Ordering::Acquire);
-        }
-    }
-
-    /// A file is about to be removed.
-    pub fn removing(&self, _file: u32) {}
-
-    /// It was removed; or that failed, and nothing is known of it.
-    pub fn removed(&self, file: u32, is_done: bool) {
-        self.forget_from(file, 0);
-        self.own_device(file);
-        self.set_must(file, if is_done { FileMust::Gone } else { FileMust::Unknown });
-    }
-
-    /// A file is about to be moved to the same place of another tree, where none is.
-    pub fn renaming(&self, _file: u32, _to: &Self) {}
-
-    /// It was moved, with its data; or that failed, and nothing is known of both.
-    pub fn renamed(&self, file: u32, to: &Self, is_done: bool) {
-        let (from, into) = (self.extent(file), to.extent(file));
-        to.forget_from(file, 0);
-        if is_done {
-            let block_bytes = (self.cells.rules().block_bytes, to.cells.rules().block_bytes);
-            let is_alike = block_bytes.0 == block_bytes.1;
-            for at in 0..if is_alike { from.blocks.min(into.blocks) } else { 0 } {
-                if let (Some(old), Some(new)) = (from.block(at), into.block(at)) {
-                    to.cells.states().set(new, self.cells.states().get(old));
-                }
-            }
-            if let Some(device) = to.devices.get(file as usize) {
-                device.store(from.device, Ordering::Release);
-            }
-            to.set_must(file, self.must(file));
-        } else {
-            to.own_device(file);
-            to.set_must(file, FileMust::Unknown);
-        }
-        self.removed(file, is_done);
-    }
-
-    /// A file's size was set; what was added reads as zeroes.
-    pub fn resized(&self, file: u32, bytes: u64, is_done: bool) {
-        let before = self.must(file);
-        if !is_done {
-            self.set_must(file, FileMust::There(None));
-            return;
-        }
-        let block_bytes = self.cells.rules().block_bytes;
-        if let FileMust::There(Some(old)) = before
-            && old < bytes
-        {
-            self.gap(&self.extent(file), old, bytes.next_multiple_of(block_bytes));
-        } else {
-            self.forget_from(file, bytes);
-        }
-        self.set_must(file, FileMust::There(Some(bytes)));
-    }
-
-    /// A file is about to be made durable.
-    pub fn syncing(&self, _file: u32) -> u32 {
-        0
-    }
-
-    /// It is durable, or that failed.
-    pub fn synced(&self, _file: u32, _epoch: u32, _is_done: bool) {}
-
-    /// A file was found with this size. Where it has to have another one, that is reported, and the size is taken for what it has to be
-    /// from now on. Gives the number of reports.
-    pub fn found(&self, file: u32, bytes: u64, found_by: FoundBy) -> u64 {
-        let said = format!("{bytes} bytes");
-        let count = match self.must(file) {
-            FileMust::There(Some(must)) if must == bytes => return 0,
-            FileMust::There(Some(must)) => {
-                let must = format!("{must} bytes");
-                self.add(file, DamageClass::WrongSize, [must, said], found_by)
-            }
-            FileMust::Gone => {
-                let words = ["no file: it was deleted".to_string(), format!("a file of {said}")];
-                self.add(file, DamageClass::DeletedFile, words, found_by)
-            }
-            FileMust::Unknown | FileMust::There(None) => 0,
-        };
-        self.forget_from(file, bytes);
-        self.set_must(file, FileMust::There(Some(bytes)));
-        count
-    }
-
-    /// A file was not found. Where it has to be there, that is reported; from now on it does not have to be. Gives the number of reports.
-    pub fn lacking(&self, file: u32, found_by: FoundBy) -> u64 {
-        let must = self.must(file);
-        self.forget_from(file, 0);
-        self.set_must(file, FileMust::Gone);
-        let FileMust::There(bytes) = must else { return 0 };
-        let must = bytes.map_or("a file".to_string(), |bytes| format!("a file of {bytes} bytes"));
-        self.add(file, DamageClass::MissingFile, [must, "no file".to_string()], found_by)
-    }
-
-    fn add(&self, file: u32, class: DamageClass, words: [String; 2], found_by: FoundBy) -> u64 {
-        let (rules, version) = (self.cells.rules(), Version::Any);
-        let must = MustBe { device: self.device(file), run: rules.runs.first().copied(), address: 0, version };
-        self.cells.reports().add(Damage {
-            t_ns: clock::now_ns(),
-            target: rules.target,
-            file: Some(file),
-            address: 0,
-            found_by,
-            expected: version,
-            finding: BlockFinding::of_file(class, must),
-            read: Vec::new(),
-            words: Some(Box::new(words)),
-            known: KnownTimes::default(),
-        });
-        self.cells.note_damaged(1);
-        1
-    }
-
-    /// A file was looked at in the pass over everything that was written.
-    pub fn note_swept_file(&self) {
-        self.swept_files.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Files that were looked at in such passes.
-    #[must_use]
-    pub fn swept_files(&self) -> u64 {
-        self.swept_files.load(Ordering::Relaxed)
-    }
-
-    /// Files of which something is known.
-    #[must_use]
-    pub fn known_files(&self) -> u64 {
-        self.files.iter().filter(|word| word.load(Ordering::Relaxed) != 0).count() as u64
-    }
-}
-
+mod journaled;
+mod whole;
+pub(crate) use journaled::TreeSource;
 #[cfg(test)]
 mod tests;

@@ -25,6 +25,8 @@ const FILES_MAX: u32 = 10_000_000;
 pub(crate) struct FileSystem {
     pub(crate) name: String,
     anchor: Option<Text>,
+    /// Where the journal is, should there be one.
+    pub(crate) journal: Option<Text>,
     /// `shape=FILE`, a parameter of our own.
     listed: Option<Text>,
     /// A parameter of this definition that says which directories and files there are.
@@ -41,6 +43,7 @@ impl Default for FileSystem {
         Self {
             name: String::new(),
             anchor: None,
+            journal: None,
             listed: None,
             form: None,
             shape: TreeShape::regular(1, 1, 10, 4096),
@@ -132,6 +135,7 @@ fn set(context: &mut ReadingContext, system: &mut FileSystem, name: &'static str
     let shape = &mut system.shape;
     match name {
         "anchor" => system.anchor = shared::path_text(context, name, param).or(system.anchor.take()),
+        "journal" => system.journal = shared::path_text(context, name, param).or(system.journal.take()),
         "shape" => system.listed = shared::path_text(context, name, param).or(system.listed.take()),
         "depth" => shape.depth = value::count(context, name, param, 1..=DEPTH_MAX).unwrap_or(shape.depth),
         "width" => shape.width = value::count(context, name, param, 1..=u32::MAX).unwrap_or(shape.width),

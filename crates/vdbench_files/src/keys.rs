@@ -52,7 +52,6 @@ const SOLARIS: &str = "it belongs to Solaris";
 const WINDOWS: &str = "it belongs to Windows";
 const REPORTS: &str = "the recording holds all of it, and the report shows it";
 const HOSTS: &str = "there is one host, this one";
-const JOURNAL: &str = "it belongs to a journal of files in trees, which is not built yet";
 const DEDUP: &str = "Vdbench refuses it as well; it is a general parameter: put it before the first fsd=";
 
 /// Sections in the order in which they must come.
@@ -326,7 +325,7 @@ static RUN: &[Key] = &[
 
 static FILE_SYSTEM: &[Key] = &[
     key("anchor"),
-    with("journal", Effect::None(JOURNAL)),
+    key("journal"),
     with("host", Effect::Refused("Vdbench refuses it as well; host= belongs to fwd=")),
     key("width"),
     key("depth"),
@@ -340,7 +339,7 @@ static FILE_SYSTEM: &[Key] = &[
     key("distribution"),
     with("cleanup", Effect::Refused("Vdbench refuses it as well; take it out, and format=yes deletes what is there")),
     key("openflags"),
-    only("log", Effect::None(JOURNAL)),
+    only("log", Effect::None("the journal of data validation says what was done")),
     key("count"),
     only("dedupratio", Effect::Refused(DEDUP)),
     only("dedupunit", Effect::Refused(DEDUP)),

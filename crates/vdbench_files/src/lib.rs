@@ -197,7 +197,6 @@ fn read_plan(
         restart(context, name, &mut runs);
     }
     let validated = Validated {
-        span: general.validation_span,
         pattern_span: general.pattern_span,
         storages: &storages,
         systems: &systems,

@@ -208,6 +208,11 @@ pub(crate) fn systems(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
         if let Some(open) = opens.get(&at).filter(|open| **open != OpenFlags::default()) {
             add("openflags", open_flags(*open));
         }
+        // Otherwise an `sd=` says it.
+        let journal = crate::print_validation::place_of_journal(plan.settings.validation.as_ref());
+        if let Some(directory) = journal.filter(|_| plan.targets.is_empty()) {
+            let _ = write!(line, ",journal={directory}");
+        }
         out.push_str(&line);
         out.push('\n');
     }

@@ -22,7 +22,7 @@ pub(crate) fn parameters(plan: &Plan, line: &mut impl FnMut(&str, String), unsai
         if journal.allows_same_device {
             unsaid.push("the journal may lie on the device of the data".to_string());
         }
-        if journal.directory.is_some() && plan.targets.is_empty() {
+        if journal.directory.is_some() && plan.targets.is_empty() && plan.trees.is_empty() {
             unsaid.push("the directory of the journal".to_string());
         }
     }
@@ -37,7 +37,7 @@ pub(crate) fn parameters(plan: &Plan, line: &mut impl FnMut(&str, String), unsai
     }
 }
 
-/// `journal=` of an `sd=`: where the journal is.
+/// `journal=` of an `sd=` or `fsd=`: where the journal is.
 pub(crate) fn place_of_journal(settings: Option<&ValidationSettings>) -> Option<String> {
     let directory = settings?.journal.as_ref()?.directory.as_ref()?;
     Some(quoted(&directory.display().to_string()))

@@ -196,15 +196,13 @@ impl Asked<'_> {
 
 /// What there is to be validated.
 pub(crate) struct Validated<'a> {
-    /// Where validation was asked for; `None`: by a flag.
-    pub(crate) span: Option<TextSpan>,
     pub(crate) pattern_span: Option<TextSpan>,
     pub(crate) storages: &'a [Storage],
     pub(crate) systems: &'a [FileSystem],
     pub(crate) definitions: &'a [Definition],
 }
 
-/// Says what does not go together with validation, and takes the place of the journal from `sd=`.
+/// Says what does not go together with validation, and takes the place of the journal from `sd=` or `fsd=`.
 pub(crate) fn finish(context: &mut ReadingContext, settings: &mut Option<ValidationSettings>, all: &Validated<'_>) {
     let Some(settings) = settings else { return };
     if let Some(span) = all.pattern_span {
@@ -216,21 +214,18 @@ pub(crate) fn finish(context: &mut ReadingContext, settings: &mut Option<Validat
         let found = Diagnostic::error("conflict", one.span, "forcompratio= and data validation exclude each other");
         context.push(found.help("as in Vdbench: compratio= among the general parameters holds for all runs"));
     }
-    if let Some(system) = all.systems.first().filter(|_| settings.journal.is_some()) {
-        let span = all.span.unwrap_or(system.span);
-        context.unsupported(span, "a journal of files in trees (fsd=) is not built yet");
-    }
     if let Some(journal) = &mut settings.journal {
-        place_of_journal(context, journal, all.storages);
+        place_of_journal(context, journal, all);
     }
 }
 
 /// Vdbench has a journal for each target, here there is one.
-fn place_of_journal(context: &mut ReadingContext, journal: &mut JournalSettings, storages: &[Storage]) {
-    let mut places = storages.iter().filter_map(|storage| storage.journal.as_ref());
+fn place_of_journal(context: &mut ReadingContext, journal: &mut JournalSettings, all: &Validated<'_>) {
+    let of_systems = all.systems.iter().filter_map(|system| system.journal.as_ref());
+    let mut places = all.storages.iter().filter_map(|storage| storage.journal.as_ref()).chain(of_systems);
     let Some(first) = places.next() else { return };
     if let Some(other) = places.find(|other| other.text != first.text) {
-        let message = format!("journal={} here, and journal={} of another sd=", other.text, first.text);
+        let message = format!("journal={} here, and journal={} of another sd= or fsd=", other.text, first.text);
         let found = Diagnostic::error("journal", other.span, message);
         context.push(found.help("all targets have one journal: name the same directory, or only one"));
     }

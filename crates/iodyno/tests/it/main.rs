@@ -42,6 +42,7 @@ mod hostile_names;
 mod import_fio;
 mod import_text;
 mod import_traces;
+mod journal_files;
 mod journal_recovery;
 mod journal_targets;
 mod known_workload;

@@ -187,10 +187,10 @@ fn what_is_not_built_has_a_sentence() {
     assert_eq!(sentences(vdbench(&format!("validate=yes\n{SD}{RUN}"))), Vec::<String>::new());
     let tree = "fsd=fsd1,anchor=/tmp/t,depth=1,width=1,files=2,size=8k\nfwd=fwd1,fsd=fsd1,operation=read,xfersize=4k\n\
                 rd=rd1,fwd=fwd1,fwdrate=10,format=yes\n";
-    assert_eq!(
-        sentences(vdbench(&format!("journal=yes\n{tree}"))),
-        ["a journal of files in trees (fsd=) is not built yet"]
-    );
+    let journaled = vdbench(&format!("journal=yes\n{}", tree.replace("size=8k", "size=8k,journal=/ssd/j")));
+    let journal = plan_of(journaled).settings.validation.and_then(|settings| settings.journal).unwrap();
+    assert_eq!(journal.directory.as_deref(), Some(std::path::Path::new("/ssd/j")));
+    assert_eq!(sentences(vdbench(&format!("journal=yes\n{tree}"))), Vec::<String>::new());
     assert_eq!(sentences(vdbench(&format!("validate=yes\n{tree}"))), Vec::<String>::new());
 }
 

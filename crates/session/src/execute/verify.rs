@@ -69,6 +69,7 @@ impl Life<'_, '_> {
     pub(super) fn recovered(&mut self) -> Result<bool, SessionError> {
         let (Some(found), Some(validation)) = (&mut self.found_journal, &self.validation) else { return Ok(false) };
         found.compare(self.plan, validation, &self.targets);
+        validation.trees.iter().flatten().for_each(|tree| tree.look());
         let (sentences, rest) = (found.sentences(), found.left_out().words());
         // Said once, at the end: there the verdict stands, which is about it.
         for sentence in sentences {
@@ -142,8 +143,6 @@ impl Life<'_, '_> {
             self.spine.event(EventSeverity::Warning, EventKind::Cache, Some(&run.title), None, &sentence)?;
             self.spine.messages.push(sentence);
         }
-        // What the passes before have read is in their own rows.
-        validation.each().for_each(|target| target.begin_sweep());
         self.is_sweeping = true;
         self.spine.set_remaining_ns(None);
         let result = self.run(self.plan, &run, &run.title, ResolvedRate::Max);

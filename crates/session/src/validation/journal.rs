@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use target::OpenTarget;
-use validation::{TargetJournal, TargetValidation, Validation};
+use validation::{TargetJournal, TargetValidation, TreeValidation, Validation, tree_uses};
 
 /// Begins the journal that the settings ask for, or goes on with the one that was found, and hands it to the targets.
 ///
@@ -21,16 +21,17 @@ use validation::{TargetJournal, TargetValidation, Validation};
 pub(super) fn attach(
     plan: &Plan,
     (run, recording): (u64, &Path),
-    targets: Vec<Option<TargetValidation>>,
+    (targets, trees): ValidatedPlaces,
     opened: &[Option<OpenTarget>],
     found: Option<&FoundJournal>,
-) -> Result<Vec<Option<TargetValidation>>, SessionError> {
+) -> Result<ValidatedPlaces, SessionError> {
     let settings = plan.settings.validation.as_ref().and_then(|settings| settings.journal.as_ref());
-    let Some(settings) = settings.filter(|settings| !settings.recovers_only) else { return Ok(targets) };
+    let Some(settings) = settings.filter(|settings| !settings.recovers_only) else { return Ok((targets, trees)) };
     let directory = directory(settings, recording);
     let used =
         targets.iter().zip(opened).filter(|(target, _)| target.is_some()).filter_map(|(_, opened)| opened.as_ref());
-    let mistakes = same_device(settings, &directory, used.map(|opened| (opened.name.as_str(), opened.path.as_path())));
+    let used = used.map(|opened| (opened.name.as_str(), opened.path.as_path())).chain(anchors(plan));
+    let mistakes = same_device(settings, &directory, used);
     if !mistakes.is_empty() {
         return Err(SessionError::Validation(mistakes));
     }
@@ -60,7 +61,9 @@ pub(super) fn attach(
             && places.members(index).flat_map(uses).all(|(workload, flags)| is_sync(workload.open.unwrap_or(flags)));
         target.journal_target(&name_and_path(plan, index), is_synchronous, is_trimmed)
     };
-    let header = SessionHeader::new(run, targets.iter().flatten().map(of_target).collect());
+    let of_tree = |tree: &TreeValidation| tree.journal_target(&name_and_path(plan, tree.cells().rules().target));
+    let all = targets.iter().flatten().map(of_target).chain(trees.iter().flatten().map(of_tree));
+    let header = SessionHeader::new(run, all.collect());
     let default = JournalOptions::default();
     let options =
         JournalOptions { checkpoint_bytes: settings.checkpoint_bytes.unwrap_or(default.checkpoint_bytes).max(4096) };
@@ -69,12 +72,34 @@ pub(super) fn attach(
         None => Journal::create(&directory, header, options),
     };
     let journal = Arc::new(journal.map_err(|error| wrong(&error))?);
-    let mut next = 0..=u16::MAX;
-    let mut with = |target: TargetValidation| {
-        let of = TargetJournal { journal: journal.clone(), target: next.next().unwrap_or(u16::MAX) };
-        target.with_journal(of)
-    };
-    Ok(targets.into_iter().map(|target| target.map(&mut with)).collect())
+    let mut all = (0..=u16::MAX).map(|target| TargetJournal { journal: journal.clone(), target });
+    let targets = targets.into_iter().map(|target| Some(target?.with_journal(all.next()?))).collect();
+    Ok((targets, trees.into_iter().map(|tree| Some(tree?.with_journal(all.next()?))).collect()))
+}
+
+/// Targets and trees that are validated, by index.
+type ValidatedPlaces = (Vec<Option<TargetValidation>>, Vec<Option<TreeValidation>>);
+
+/// Names and anchors of the trees that runs use.
+fn anchors(plan: &Plan) -> impl Iterator<Item = (&str, &Path)> {
+    let is_used = |at: usize| tree_uses(plan).any(|one| one.tree == at);
+    let used = plan.trees.iter().enumerate().filter(move |(at, _)| is_used(*at));
+    used.map(|(_, spec)| (spec.name.as_str(), spec.anchor.as_path()))
+}
+
+/// Nothing has been done to files yet: the journal is told which there are.
+pub(crate) fn begin_files(validation: Option<&Validation>) -> Vec<String> {
+    let trees = validation.into_iter().flat_map(|validation| validation.trees.iter().flatten());
+    let mut troubles = Vec::new();
+    for tree in trees.filter(|tree| tree.journal().is_some()) {
+        tree.look();
+        troubles.extend(tree.begin_session().err().map(|error| {
+            format!(
+                "what is there may not be durable, and the journal promises nothing of it after a power cut: {error}"
+            )
+        }));
+    }
+    troubles
 }
 
 /// Sentences about targets, by name and path, that lie on a disk on which the journal would lie, unless it may.
@@ -110,7 +135,8 @@ pub(super) fn mistakes(plan: &Plan) -> Vec<String> {
     let uses = |index: usize| plan.runs.iter().flat_map(|run| &run.workloads).any(|load| load.targets.contains(&index));
     let targets =
         plan.targets.iter().enumerate().filter(|(index, spec)| uses(*index) && !spec.path.as_os_str().is_empty());
-    same_device(settings, directory, targets.map(|(_, spec)| (spec.name.as_str(), spec.path.as_path())))
+    let targets = targets.map(|(_, spec)| (spec.name.as_str(), spec.path.as_path()));
+    same_device(settings, directory, targets.chain(anchors(plan)))
 }
 
 /// Looks after the journal, once in a while: makes a checkpoint where it has grown enough, and flushes targets for it.
@@ -126,8 +152,9 @@ pub(crate) fn keep(validation: Option<&Validation>, opened: &[Option<OpenTarget>
     if waiting.is_empty() || FLUSHES.swap(true, Ordering::AcqRel) {
         return Ok(());
     }
-    let mut flushes = Vec::new();
+    let (mut flushes, mut trees) = (Vec::new(), Vec::new());
     for index in waiting {
+        trees.extend(validation.tree_at(index).cloned());
         let opened = opened.get(index).and_then(Option::as_ref);
         let Some((target, opened)) = validation.target(index).cloned().zip(opened) else { continue };
         let Ok(file) = rustix::fd::AsFd::as_fd(opened).try_clone_to_owned() else { continue };
@@ -139,6 +166,7 @@ pub(crate) fn keep(validation: Option<&Validation>, opened: &[Option<OpenTarget>
             let epoch = target.flushing();
             target.flushed(epoch, fdatasync(file).is_ok());
         }
+        trees.iter().for_each(|tree| _ = tree.flush_all());
         FLUSHES.store(false, Ordering::Release);
     };
     if std::thread::Builder::new().name("journal-flush".to_string()).spawn(flush).is_err() {

@@ -1,7 +1,7 @@
 //! What a journal knows and no run reads: targets that the load does not have, and blocks behind the end of those that it has.
 
 use super::known_name;
-use data_journal::{Crash, RecoveredTarget};
+use data_journal::{Crash, Existence, Recovered, RecoveredTarget};
 use plan::Plan;
 use quantity::clock;
 use quantity::text::format_bytes;
@@ -26,13 +26,20 @@ pub(crate) struct LeftOut {
 impl LeftOut {
     /// Of a journal and the targets of a load. Blocks behind the end of a target are reported as damaged.
     pub(super) fn of(
-        (targets, crash): (&[RecoveredTarget], Crash),
+        (recovered, crash): (&Recovered, Crash),
         plan: &Plan,
         validation: &Validation,
         opened: &[Option<OpenTarget>],
     ) -> Self {
         let mut left = Self::default();
-        for known in targets {
+        let is_there =
+            |device: u64| validation.trees.iter().flatten().any(|tree| tree.cells().rules().device == device);
+        for tree in recovered.trees().filter(|tree| !is_there(tree.target.device)) {
+            let files = tree.files().filter(|file| tree.file(*file, crash).existence != Existence::May).count();
+            left.blocks = left.blocks.saturating_add(files as u64);
+            left.unchecked.push(format!("{files} files of {}, which this load does not have", tree.target.name));
+        }
+        for known in &recovered.targets {
             match validation.targets.iter().flatten().find(|target| target.rules().device == known.device) {
                 Some(target) => left.behind((known, crash), validation, (target, opened)),
                 None => {

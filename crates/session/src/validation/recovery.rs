@@ -6,13 +6,14 @@ use super::place::{directory, name_and_path, wrong};
 use crate::SessionError;
 use crate::recovering::{only_recovers, settings};
 use crate::sync::changes;
+use crate::trees::resolved_anchor;
 use data_journal::{Crash, Journal, JournalError, JournalOptions, Recovered, RecoveredTarget, SessionHeader, recover};
 use plan::{JournalSettings, Plan};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use target::{OpenTarget, WritePolicy};
-use validation::{RecoveredStates, TargetValidation, Validation, device_id};
+use validation::{RecoveredStates, TargetValidation, Validation, device_id, tree_uses};
 
 /// Names of journals, or targets of one, that a sentence has.
 const NAMED: usize = 8;
@@ -88,7 +89,7 @@ impl FoundJournal {
         let all = journals_in(parent);
         for directory in &all {
             match Self::of(directory, settings.after_crash) {
-                Ok(found) if asked.iter().any(|asked| found.recovered.target(asked.device).is_some()) => {
+                Ok(found) if asked.iter().any(|asked| found.knows_device(asked.device)) => {
                     return Ok(found);
                 }
                 Err(error @ JournalError::InUse { .. }) => return Err(wrong(&error)),
@@ -123,12 +124,14 @@ impl FoundJournal {
                 damage.join("; ")
             ));
         }
-        let is_known = |asked: &&AskedTarget| self.recovered.target(asked.device).is_some();
+        let is_known = |asked: &&AskedTarget| self.knows_device(asked.device);
         let known: Vec<&AskedTarget> = asked.iter().filter(is_known).collect();
         let unknown = asked.iter().filter(|asked| (asked.is_validated || known.is_empty()) && !is_known(asked));
         let unknown: Vec<&str> = unknown.map(|asked| asked.name.as_str()).collect();
         if !unknown.is_empty() || known.is_empty() {
-            let about = listed(self.recovered.targets.iter().map(|target| target.name.as_str()));
+            let names = self.recovered.targets.iter().map(|target| target.name.clone());
+            let names: Vec<String> = names.chain(self.recovered.trees().map(|tree| tree.target.name.clone())).collect();
+            let about = listed(names.iter().map(String::as_str));
             return Some(format!(
                 "journal {journal} knows nothing of {}; it is about {about}: {UNTOUCHED}; a target is known by its path, links resolved: \
                  give it the path that it had, or take it out of the load; {anew}",
@@ -138,7 +141,9 @@ impl FoundJournal {
         // Records behind damage are not used, and may be all that there was.
         let is_hidden = self.recovered.damage.iter().any(|damage| damage.from == 0 || damage.intact_records > 0);
         let of = |asked: &AskedTarget| self.recovered.target(asked.device);
-        let is_empty = known.iter().filter_map(|asked| of(asked)).all(|one| one.floors(self.crash).next().is_none());
+        let mut trees = known.iter().filter_map(|asked| self.recovered.tree(asked.device));
+        let is_empty = known.iter().filter_map(|asked| of(asked)).all(|one| one.floors(self.crash).next().is_none())
+            && trees.all(|tree| tree.files().next().is_none());
         (is_hidden && is_empty).then(|| {
             format!(
                 "journal {journal}: what it says of {} cannot be read ({}), and {UNTOUCHED}; {anew}",
@@ -150,7 +155,7 @@ impl FoundJournal {
 
     /// Finds out what it knows and no run reads: what is lost is reported, what is left out is kept ([`Self::left_out`]).
     pub(crate) fn compare(&mut self, plan: &Plan, validation: &Validation, opened: &[Option<OpenTarget>]) {
-        self.left_out = LeftOut::of((&self.recovered.targets, self.crash), plan, validation, opened);
+        self.left_out = LeftOut::of((&self.recovered, self.crash), plan, validation, opened);
     }
 
     /// What it knows and no run reads.
@@ -170,17 +175,23 @@ impl FoundJournal {
         self.crash
     }
 
+    fn knows_device(&self, device: u64) -> bool {
+        self.recovered.target(device).is_some() || self.recovered.tree(device).is_some()
+    }
+
     /// Does it know a target at this path?
     pub(crate) fn knows(&self, path: &Path) -> bool {
         self.block_bytes(device_id(&known_name(path))).is_some()
     }
 
-    /// Must anything be there of a target behind its first so many blocks?
-    pub(super) fn promises_behind(&self, device: u64, blocks: u64) -> bool {
-        let is_behind = |target: &RecoveredTarget| {
-            target.floors(self.crash).any(|(block, floor, _)| block >= blocks && !floor.allows_zeroes())
+    /// Must anything be there of a target, be it behind its end?
+    pub(super) fn promises(&self, target: &TargetValidation) -> bool {
+        let states = target.states();
+        let is_behind = |known: &RecoveredTarget| {
+            let mut floors = known.floors(self.crash);
+            floors.any(|(block, floor, _)| block >= states.blocks() && !floor.allows_zeroes())
         };
-        self.recovered.target(device).is_some_and(is_behind)
+        states.written() > 0 || self.recovered.target(target.rules().device).is_some_and(is_behind)
     }
 
     /// Bytes of the blocks in which it knows a target; `None`: it does not know it.
@@ -276,7 +287,14 @@ fn asked_targets(plan: &Plan) -> Vec<AskedTarget> {
             is_validated: changes(plan, index) || checks_unknown,
         })
     };
-    plan.targets.iter().enumerate().filter_map(of).collect()
+    let of_tree = |at: usize| {
+        let (place, anchor) = (plan.place_of_tree(at), &plan.trees.get(at)?.anchor);
+        let known = resolved_anchor(anchor).unwrap_or_else(|| anchor.clone());
+        let device = device_id(&known.to_string_lossy());
+        Some(AskedTarget { name: name_and_path(plan, place), device, is_validated: true })
+    };
+    let trees = (0..plan.trees.len()).filter(|at| tree_uses(plan).any(|one| one.tree == *at)).filter_map(of_tree);
+    plan.targets.iter().enumerate().filter_map(of).chain(trees).collect()
 }
 
 /// Segments of the journal in a directory, with when they were written last.

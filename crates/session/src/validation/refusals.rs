@@ -9,14 +9,16 @@ use std::path::Path;
 
 /// What stands in the way of the validation that a plan asks for; nothing of a plan without it.
 pub(super) fn mistakes(plan: &Plan) -> Vec<String> {
-    let Some(settings) = &plan.settings.validation else { return Vec::new() };
+    if plan.settings.validation.is_none() {
+        return Vec::new();
+    }
     let mut found: Vec<String> = Vec::new();
     let mut add = |sentence: String| {
         if !found.contains(&sentence) {
             found.push(sentence);
         }
     };
-    super::trees::mistakes(plan, settings).into_iter().for_each(&mut add);
+    super::trees::mistakes(plan).into_iter().for_each(&mut add);
     let workloads = plan.runs.iter().flat_map(|run| &run.workloads).filter(|workload| workload.load.is_blocks());
     workloads.filter_map(of_workload).for_each(&mut add);
     for (index, spec) in plan.targets.iter().enumerate() {

@@ -1,10 +1,8 @@
 //! The last run: it reads everything that was written once, past the page cache where that can be had.
 
-use super::trees;
 use plan::{AddressOrder, AddressPattern, OpMix, OpenFlags, Plan, Run, TextSpan, TransferSize, Workload};
-use std::sync::atomic::Ordering;
 use target::{OpenTarget, TargetKind};
-use validation::{BlockState, TargetValidation, Validation};
+use validation::{BlockState, TargetValidation, Validation, tree_sweeps};
 
 /// Its title.
 pub(super) const TITLE: &str = "verify";
@@ -24,7 +22,7 @@ fn transfer_bytes(block_bytes: u64, size_bytes: u64) -> u64 {
 pub(crate) fn sweep_run(plan: &Plan, validation: &Validation, targets: &[Option<OpenTarget>]) -> Option<Run> {
     let written = validation.each().filter(|target| target.states().written() > 0);
     let written: Vec<&TargetValidation> = written.map(|target| &**target).collect();
-    let of_trees = trees::sweeps(plan, validation, (TITLE, TRANSFER_MAX));
+    let of_trees = tree_sweeps(plan, validation, (TITLE, TRANSFER_MAX));
     let share = 1.0 / (written.len() + of_trees.len()).max(1) as f64;
     let mut workloads: Vec<Workload> = written
         .iter()
@@ -56,7 +54,8 @@ pub(crate) fn sweep_run(plan: &Plan, validation: &Validation, targets: &[Option<
 
 /// What sweeps before have read is not counted again.
 pub(crate) fn begin_sweep(validation: &Validation) {
-    validation.targets.iter().flatten().for_each(|target| target.counts().swept_blocks.store(0, Ordering::Relaxed));
+    validation.each().for_each(|target| target.begin_sweep());
+    validation.trees.iter().flatten().for_each(|tree| tree.begin_sweep());
 }
 
 /// Nothing is known of blocks behind the end of a file: a trim there leaves nothing that could be read.

@@ -1,12 +1,9 @@
 //! Trees of directories and files whose data is proved.
 
+use super::FoundJournal;
 use super::blocks::{SECTOR, STATE_BYTES};
 use crate::trees::{is_same_tree, resolved_anchor};
-use plan::generate::OperationKind;
-use plan::{
-    FileOrder, FileSelect, OpenFlags, Plan, TextSpan, TransferSize, TreeLoad, TreeShape, TreeTask, TreeUse,
-    ValidationSettings, Workload,
-};
+use plan::{Plan, TreeShape, ValidationSettings};
 use quantity::text::format_bytes;
 use stamp::StampFlags;
 use std::collections::BTreeMap;
@@ -15,60 +12,27 @@ use std::sync::Arc;
 use tree::{Tree, TreeLayout};
 use tree_load::TreeFileNames;
 use validation::{
-    FILE_STATE_BYTES, Reports, TargetRules, TreeValidation, Validation, tree_block_bytes, tree_loads, tree_uses,
+    FILE_STATE_BYTES, Reports, TargetRules, TreeValidation, device_id, tree_block_bytes, tree_load_mistake, tree_loads,
+    tree_uses,
 };
 
-/// Transfers past the page cache are multiples of this.
-const DIRECT_BYTES: u64 = 4096;
-/// Threads that read a tree at the end.
-const THREADS: u32 = 8;
-
 /// Why data in trees cannot be proved, sentences.
-pub(super) fn mistakes(plan: &Plan, settings: &ValidationSettings) -> Vec<String> {
+pub(super) fn mistakes(plan: &Plan) -> Vec<String> {
     let mut found = Vec::new();
     if plan.trees.is_empty() {
         return found;
     }
     let name = plan.trees.first().map_or("", |tree| tree.name.as_str());
-    if settings.journal.is_some() {
-        found.push(format!("files in directories ({name}) have no journal yet: leave the journal out"));
-    }
     if tree_block_bytes(plan).is_none() {
         found.push(format!(
             "{name}: data is validated by sectors of 512 bytes: use transfers (xfersize=) that are multiples of 512"
         ));
     }
     for (workload, load) in tree_loads(plan) {
-        found.extend(of_load(workload, load));
+        found.extend(tree_load_mistake(workload, load));
     }
     found.extend(of_shapes(plan));
     found
-}
-
-fn of_load(workload: &Workload, load: &TreeLoad) -> Option<String> {
-    let (name, content) = (&workload.name, &workload.content);
-    if load.entries.is_some() {
-        return Some(format!("{name}: numbered files of a job in a directory cannot be validated: give it a filename"));
-    }
-    if let TreeTask::Flow(steps) = &load.task {
-        let step = steps.first().map_or("flow", |step| step.op.name());
-        return Some(format!(
-            "{name}: operations that Vdbench does not have, and flows of them ({step} …), cannot be validated yet: use reads, writes, \
-             creates, deletes, copies and moves"
-        ));
-    }
-    if !load.changes() {
-        return None;
-    }
-    if content.pattern.is_some() || !content.literal.is_empty() {
-        return Some(format!("{name}: a pattern has no room for the stamps of data validation: leave the pattern out"));
-    }
-    if content.dedup.is_some_and(|dedup| dedup.ratio > 1.0) {
-        return Some(format!(
-            "{name}: stamped blocks are all different, so they cannot be duplicates: leave dedup out"
-        ));
-    }
-    None
 }
 
 /// A tree has one shape and one anchor as long as what is known of it counts, and files of whole sectors.
@@ -119,8 +83,9 @@ pub(super) fn of_plan(
     settings: &ValidationSettings,
     run: u64,
     reports: &Arc<Reports>,
-) -> Result<Vec<Option<Arc<TreeValidation>>>, Vec<String>> {
-    let mut found = vec![None; plan.trees.len()];
+    journal: Option<&FoundJournal>,
+) -> Result<Vec<Option<TreeValidation>>, Vec<String>> {
+    let mut found: Vec<Option<TreeValidation>> = plan.trees.iter().map(|_| None).collect();
     let Some(block_bytes) = tree_block_bytes(plan) else { return Ok(found) };
     for one in tree_uses(plan) {
         let (Some(spec), Some(slot)) = (plan.trees.get(one.tree), found.get_mut(one.tree)) else { continue };
@@ -133,7 +98,7 @@ pub(super) fn of_plan(
             tree_loads(plan).find(|(_, load)| load.changes() && load.uses.iter().any(|used| used.tree == one.tree));
         let rules = TargetRules {
             target: plan.place_of_tree(one.tree),
-            device: 0,
+            device: device_id(&anchor.to_string_lossy()),
             runs: vec![run],
             size_bytes: 0,
             block_bytes,
@@ -144,36 +109,13 @@ pub(super) fn of_plan(
             checks_unknown: settings.checks_unknown,
         };
         let names = TreeFileNames::new(anchor.to_string_lossy().into_owned(), layout);
-        *slot = Some(Arc::new(TreeValidation::new(rules, Box::new(names), reports.clone())));
+        let tree = TreeValidation::new(rules, Box::new(names), reports.clone());
+        *slot = Some(match journal {
+            Some(journal) => tree.with_recovered(journal.recovered(), journal.crash()).map_err(|why| vec![why])?,
+            None => tree,
+        });
     }
     Ok(found)
-}
-
-/// The workloads with this title that read all that must be there of the trees, at most so many bytes at a time.
-pub(super) fn sweeps(plan: &Plan, validation: &Validation, (title, transfer_max): (&str, u64)) -> Vec<Workload> {
-    let mut found = Vec::new();
-    for (at, tree) in validation.trees.iter().enumerate() {
-        let Some(tree) = tree.as_ref().filter(|tree| tree.known_files() > 0) else { continue };
-        let Some(one) = tree_uses(plan).find(|one| one.tree == at) else { continue };
-        let block_bytes = tree.cells().rules().block_bytes;
-        let unit =
-            if block_bytes.is_multiple_of(DIRECT_BYTES) { block_bytes } else { block_bytes * (DIRECT_BYTES / SECTOR) };
-        let load = TreeLoad {
-            uses: vec![TreeUse { is_taken_whole: true, ..one.clone() }],
-            task: TreeTask::One(OperationKind::Read),
-            threads: THREADS.min(tree.file_count()).max(1),
-            select: FileSelect::Once,
-            access: FileOrder::Sequential,
-            stop_after: None,
-            transfer: TransferSize::Fixed((transfer_max / unit).max(1) * unit),
-            open: OpenFlags { direct: true, sync: false, dsync: false, fsync_at_end: false, extra: 0 },
-            destination: None,
-            sync_every: None,
-            entries: None,
-        };
-        found.push(Workload::of_tree(title.to_string(), load, TextSpan::default()));
-    }
-    found
 }
 
 /// How trees are proved, in lines for people.

@@ -1,5 +1,5 @@
 use super::*;
-use stamp::StampFlags;
+use stamp::{DamageClass, StampFlags};
 
 #[derive(Debug)]
 struct Two([u64; 2]);
@@ -15,6 +15,26 @@ impl FileNames for Two {
 
     fn path(&self, file: u32) -> String {
         format!("/anchor/{file}")
+    }
+
+    fn directory(&self, _file: u32) -> u32 {
+        0
+    }
+
+    fn layout(&self) -> String {
+        "two files".to_string()
+    }
+
+    fn look(&self, _file: u32) -> std::io::Result<Option<u64>> {
+        Ok(None)
+    }
+
+    fn sync_all(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn syncs_names(&self) -> bool {
+        false
     }
 }
 
