@@ -14,12 +14,14 @@ mod shared;
 mod sweep;
 mod tally;
 mod trees;
+mod what_next;
 mod words;
 
 pub(crate) use journal::{end as end_journal, keep as keep_journal};
 pub use recovery::FoundJournal;
 pub(crate) use recovery::{foreseen, policy_for};
 pub(crate) use sweep::{begin_sweep, further_flags, leave_caches, leave_out_ends, sweep_run};
+pub(crate) use what_next::what_next;
 pub use tally::group_sentence;
 pub(crate) use tally::{Coverage, DataTally, Verdict, path_of, verdict_row};
 

@@ -186,6 +186,9 @@ fn warnings(comparison: &Comparison) -> Vec<ReportWarning> {
                 say(Tone::Warning, format!("{}: {}: {words}: figures with ≥ are lower bounds.", side.label, run.title));
             }
         }
+        if let Some(words) = side.facts.data.damage_words() {
+            say(Tone::Error, format!("{}: data was wrong: {words}.", side.label));
+        }
         for event in side.facts.events.iter().filter(|event| event.kind == EventKind::Paused) {
             say(Tone::Warning, format!("{}: {}.", side.label, event.message));
         }

@@ -14,7 +14,7 @@ use crate::{RecordingFacts, RequestFacts, RunFacts, TracedFacts, View, tables, t
 use objectives::Judgement;
 use quantity::text::{format_bytes, format_wall};
 use rates::Availability;
-use recording::{EventKind, LoadPhase, Reader, rows};
+use recording::{EventKind, LoadPhase, Reader, RecordingExit, rows};
 use serde_json::Value;
 use view::Tone;
 use view::thin::thinned;
@@ -39,7 +39,7 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
     let mut facts = RecordingFacts::read(reader, &Selection::default())?;
     let mut runs: Vec<RunModel> = facts.runs.iter().map(|run| run_model(&facts, run)).collect();
     let shown = |view: &&View| {
-        ["recording.objectives", "recording.data_check", "recording.damage"].contains(&view.id)
+        ["recording.objectives", "recording.data_check", "recording.damage", "recording.damage_places"].contains(&view.id)
             || ["pts.", "sweep.", "command."].iter().any(|family| view.id.starts_with(family))
     };
     let mut of_all: Vec<&View> = views().iter().filter(|view| !view.is_of_a_run()).filter(shown).collect();
@@ -369,7 +369,7 @@ fn fastest<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> Option<&'a Ru
 fn sentence(facts: &RecordingFacts, runs: &[RunModel]) -> String {
     let count = measured(facts, runs).count();
     let Some(best) = fastest(facts, runs) else {
-        return format!("Nothing was measured on {}.", place(facts));
+        return format!("Nothing was measured on {}{}.", place(facts), validated::words(&facts.data));
     };
     let rate = Unit::OpsPerSecond.format(best.summary.iops);
     let throughput = Unit::BytesPerSecond.format(best.summary.bytes_per_s);
@@ -525,13 +525,18 @@ fn all_operations(runs: &[RunModel]) -> f64 {
 
 pub(crate) fn recording_info(facts: &RecordingFacts) -> RecordingInfo {
     let manifest = &facts.manifest;
+    let is_unproved = facts.data.figures().is_some_and(|all| all.is_unproved());
+    let exit = manifest.exit.clone().unwrap_or_default();
     RecordingInfo {
         id: manifest.id.clone(),
         host: manifest.host.clone(),
         kernel: format!("Linux {}", manifest.kernel.split_whitespace().next().unwrap_or("?")),
         started: format_wall(manifest.started_wall_ns),
         state: facts.state.words().to_string(),
-        exit: manifest.exit.clone().unwrap_or_default().to_string(),
+        exit: match exit {
+            RecordingExit::Complete if is_unproved => "no data was proved".to_string(),
+            exit => exit.to_string(),
+        },
         command_line: manifest.command_line.join(" "),
         losses: manifest
             .losses

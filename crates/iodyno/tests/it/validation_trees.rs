@@ -19,7 +19,7 @@ fn run(scratch: &Scratch, name: &str, text: &str, more: &[&str]) -> CommandOutpu
 fn verdict(output: &CommandOutput) -> &str {
     let mut lines = output.stderr.lines();
     lines
-        .find(|line| line.starts_with("iodyno: validation: "))
+        .find(|line| line.starts_with("validation: "))
         .unwrap_or_else(|| panic!("no verdict: {}", output.stderr))
 }
 
