@@ -11,7 +11,8 @@ use validation::{AreaKind, DAMAGES_KEPT, RunTally, SurveyDamage, SurveyUnit};
 pub(super) const SHOWN: usize = 20;
 
 /// What stamps alone cannot show.
-pub const LOST_WRITES: &str = "lost writes: an older block is whole, too; the run that wrote it tells (`--verify`), or its journal";
+pub const LOST_WRITES: &str =
+    "lost writes: an older block is whole, too; the run that wrote it tells (`--verify`), or its journal";
 
 /// Seconds since 1970 as date and time.
 pub(super) fn when(seconds: u32) -> String {

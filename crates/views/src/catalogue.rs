@@ -500,7 +500,7 @@ static VIEWS: [View; 42] = [
         "Damaged blocks",
         ViewKind::Table,
         |facts| tables::drawing(validated::places(&facts.data)?),
-        "The first damaged blocks in the order in which they were found, each with what had to be there and what was there. `iodyno inspect` shows one, and docs/validation.md says what to do.",
+        "The first damaged blocks in the order in which they were found, each with what had to be there and what was there. iodyno inspect shows one; docs/validation.md says what to do.",
     ),
     View {
         id: "recording.findings",

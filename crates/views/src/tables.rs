@@ -222,7 +222,8 @@ pub(crate) fn runs(facts: &RecordingFacts) -> Option<Drawing> {
     ]);
     if rows.iter().any(|(run, _)| run.damaged.is_some()) {
         let damaged = rows.iter().map(|(run, _)| run.damaged.map(|blocks| blocks as f64));
-        columns.push(TableColumn::numbers("damaged blocks", Unit::Count, damaged));
+        let place = columns.iter().position(|column| column.name == "achieved").unwrap_or(0);
+        columns.insert(place, TableColumn::numbers("damaged blocks", Unit::Count, damaged));
     }
     drawing(ViewTable { columns, omitted: 0 })
 }

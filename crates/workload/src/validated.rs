@@ -51,7 +51,8 @@ impl ValidatedData {
     #[must_use]
     pub fn proved_words(&self) -> [String; 2] {
         let Some(all) = self.figures() else { return ["not validated".to_string(), "–".to_string()] };
-        let damaged = if all.is_unproved() { "nothing was compared".to_string() } else { all.damaged_blocks.to_string() };
+        let damaged =
+            if all.is_unproved() { "nothing was compared".to_string() } else { all.damaged_blocks.to_string() };
         let covered = match (all.swept_blocks, all.coverage_percent()) {
             (None, _) => "no".to_string(),
             (Some(_), None) => "–".to_string(),
@@ -145,7 +146,11 @@ pub fn checks(data: &ValidatedData) -> ViewTable {
             bytes("read, nothing known", |row| row.unknown_bytes),
             counts("known blocks", |row| Some(row.known_blocks)),
             counts("read at the end", |row| row.swept_blocks),
-            TableColumn::numbers("coverage", Unit::Percent, rows.iter().map(|row| DataFigures::of([*row])?.coverage_percent())),
+            TableColumn::numbers(
+                "coverage",
+                Unit::Percent,
+                rows.iter().map(|row| DataFigures::of([*row])?.coverage_percent()),
+            ),
             counts("damaged blocks", |row| Some(row.damaged_blocks)),
             counts("extra reads", |row| Some(row.extra_reads)),
             counts("waited for a block", |row| Some(row.deferred)),

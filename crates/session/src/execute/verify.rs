@@ -37,9 +37,10 @@ impl Life<'_, '_> {
         }
         self.tell_damages(&verdict.damages)?;
         let severity = if verdict.is_wrong { EventSeverity::Error } else { EventSeverity::Info };
-        let what_next = self.validation.as_ref().and_then(|validation| {
-            data::what_next(self.plan, validation, &verdict.damages, &self.request.directory)
-        });
+        let what_next = self
+            .validation
+            .as_ref()
+            .and_then(|validation| data::what_next(self.plan, validation, &verdict.damages, &self.request.directory));
         for sentence in &verdict.sentences {
             self.spine.event(severity.clone(), EventKind::Data, None, None, sentence)?;
         }

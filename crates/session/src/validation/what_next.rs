@@ -24,7 +24,8 @@ pub(crate) fn what_next(
     // Of a whole file that is gone there is nothing to be seen.
     let place = damages.iter().find(|damage| !words::is_of_file(damage.class));
     let first = place.or(damages.first())?;
-    let looked_at = place.map(|damage| format!("`iodyno inspect {} --at {:#x}`", quoted(&path(damage)), damage.address));
+    let looked_at =
+        place.map(|damage| format!("`iodyno inspect {} --at {:#x}`", quoted(&path(damage)), damage.address));
     let target = quoted(plan.place_path(first.target));
     let known = plan.settings.validation.as_ref().and_then(|settings| settings.journal.as_ref()?.directory.as_ref());
     let journal = known.filter(|_| first.file.is_none()).map(|journal| format!(" --journal {}", quoted(journal)));

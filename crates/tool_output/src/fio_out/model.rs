@@ -5,6 +5,7 @@ mod grouped;
 
 use super::figures::{Classes, Counts, PERCENTILES, Times, by_batch, by_depth, shares};
 use crate::ToolOutputError;
+pub use damaged::VALIDATION_TARGETS;
 use damaged::{DamagedTargets, EILSEQ};
 use plan::generate::OperationKind;
 use plan::{CountedAs, JobLogs, JobText, JobTexts};
