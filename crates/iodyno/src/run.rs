@@ -241,17 +241,9 @@ fn tell_verdict(outcome: &CommandOutcome, shown: Shown, face: &mut dyn RunObserv
         let lines: Vec<String> = std::iter::once(String::new()).chain(outcome.verdict.iter().cloned()).collect();
         let _ = face.finish(&lines);
     }
-    if !(is_shown && is_one_output()) {
+    if !(is_shown && quantity::output::is_one()) {
         outcome.verdict.iter().for_each(|sentence| say!("{sentence}"));
     }
-}
-
-/// Do standard output and standard error go to the same place?
-fn is_one_output() -> bool {
-    let place = |found: rustix::fs::Stat| (found.st_dev, found.st_ino, found.st_rdev);
-    let of = |descriptor| rustix::fs::fstat(descriptor).ok().map(place);
-    let out = of(rustix::stdio::stdout());
-    out.is_some() && out == of(rustix::stdio::stderr())
 }
 
 fn face_of(shown: Shown) -> Box<dyn RunObserver> {
