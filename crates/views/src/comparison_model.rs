@@ -60,7 +60,7 @@ pub fn comparison_model(comparison: &Comparison) -> ReportModel {
         sentence: commands::headline(comparison),
         figures: figures(comparison, usual),
         recording: information(sides),
-        warnings: warnings(comparison),
+        warnings: wrong_data(sides).chain(warnings(comparison)).collect(),
         overview: overview.flat_map(|view| view.draw_comparison(comparison, usual)).collect(),
         runs: runs.collect(),
         appendix: appendix(sides),
@@ -152,6 +152,14 @@ fn information(sides: &[Side]) -> RecordingInfo {
     }
 }
 
+/// Recordings whose data was not what had been written.
+fn wrong_data(sides: &[Side]) -> impl Iterator<Item = ReportWarning> {
+    sides.iter().filter_map(|side| {
+        let text = format!("{}: data was wrong: {}.", side.label, side.facts.data.damage_words()?);
+        Some(ReportWarning { tone: Tone::Error, text, run: None })
+    })
+}
+
 fn warnings(comparison: &Comparison) -> Vec<ReportWarning> {
     let sides = &comparison.sides;
     let mut warnings = Vec::new();
@@ -185,9 +193,6 @@ fn warnings(comparison: &Comparison) -> Vec<ReportWarning> {
             if let Some(words) = run.unfinished.and_then(|unfinished| unfinished.words()) {
                 say(Tone::Warning, format!("{}: {}: {words}: figures with ≥ are lower bounds.", side.label, run.title));
             }
-        }
-        if let Some(words) = side.facts.data.damage_words() {
-            say(Tone::Error, format!("{}: data was wrong: {words}.", side.label));
         }
         for event in side.facts.events.iter().filter(|event| event.kind == EventKind::Paused) {
             say(Tone::Warning, format!("{}: {}.", side.label, event.message));

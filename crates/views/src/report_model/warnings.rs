@@ -233,12 +233,13 @@ fn events(facts: &RecordingFacts, found: &mut Vec<ReportWarning>) {
             && !facts.data.errors.is_empty()
             && (event.run.is_some() || event.message.starts_with(VERDICT))
     };
-    let shown = facts.events.iter().filter(|event| {
-        matches!(event.severity, EventSeverity::Warning | EventSeverity::Error)
-            && !matches!(event.kind, EventKind::IoError | EventKind::IoErrors)
-            && !is_told(event)
-            && !(is_end_known && matches!(event.kind, EventKind::Unfinished | EventKind::Backlog))
-    });
+    let is_elsewhere = |event: &Event| {
+        matches!(event.kind, EventKind::IoError | EventKind::IoErrors)
+            || is_told(event)
+            || (is_end_known && matches!(event.kind, EventKind::Unfinished | EventKind::Backlog))
+    };
+    let is_trouble = |event: &&Event| matches!(event.severity, EventSeverity::Warning | EventSeverity::Error);
+    let shown = facts.events.iter().filter(is_trouble).filter(|event| !is_elsewhere(event));
     for event in shown.take(EVENTS) {
         let tone = if event.severity == EventSeverity::Error { Tone::Error } else { Tone::Warning };
         let run = event.run.as_ref().and_then(|title| facts.runs.iter().position(|run| run.title == *title));
