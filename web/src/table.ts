@@ -4,6 +4,8 @@ import type { TableColumn, TableBody } from "./model";
 import { formatCell, headingUnit } from "./format";
 
 const TALL = 25;
+/** Sentences have several lines: a page is not as wide as they are. */
+const LONG = 60;
 
 interface Prepared { column: TableColumn; text: string[]; numbers: Float64Array | null }
 
@@ -112,6 +114,7 @@ export function table(host: HTMLElement, body: TableBody, pick: ((row: number) =
         const cell = document.createElement(c === 0 ? "th" : "td");
         if (c === 0) cell.scope = "row";
         if (numbers) cell.className = "number";
+        else if ((text[index] as string).length > LONG) cell.className = "long";
         const tone = column.tones?.[index] ?? "plain";
         if (tone !== "plain") cell.classList.add(`tone-${tone}`);
         if (pick && c === 0) {

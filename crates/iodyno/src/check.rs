@@ -7,10 +7,10 @@ use crate::open::{over, verified_in_words};
 use ::objectives::{Condition, ObjectiveVerdict};
 use output::OverwritePolicy;
 use plan::{Objective, TextSpan};
+use rates::DataFigures;
 use recording::rows::{CommandExecution, DataCheck, OpInterval, Phase, RunTotal};
 use recording::{Reader, RecordingExit};
 use session::{JunitCase, JunitSuite};
-use std::collections::BTreeMap;
 
 /// Judges recordings; gives the exit code.
 pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
@@ -28,9 +28,6 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         }
         let damaged = damaged(&reader)?;
         let verdicts = verdicts(&reader, &conditions, &args.fail_if, damaged.is_some())?;
-        if let Some(damaged) = damaged {
-            is_data_wrong |= tell_data(&prefix, damaged, verdicts.is_empty());
-        }
         if objectives::tell(&prefix, args.json, &verdicts) {
             code = OBJECTIVE;
         }
@@ -38,6 +35,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         for condition in &silent {
             say!("iodyno: {prefix}{}", session::never_judged(condition));
             code = OBJECTIVE;
+        }
+        // Behind the objectives, which may all be met beside it.
+        if let Some(damaged) = damaged {
+            is_data_wrong |= tell_data(&prefix, damaged, verdicts.is_empty());
         }
         let mut suite = JunitSuite::new(&path.display().to_string(), &verdicts, &silent);
         suite.cases.extend(damaged.map(JunitCase::data_validation));
@@ -52,12 +53,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
 /// Damaged blocks that the data validation of a recording found; `None`: there was none, or it broke off before it found any.
 fn damaged(reader: &Reader) -> Result<Option<u64>, Failure> {
     let rows = reader.table::<DataCheck>().map_err(session::SessionError::from)?;
-    // All figures count from the start, so the last row of a target has all.
-    let newest: BTreeMap<&str, i64> = rows.iter().map(|row| (&*row.target, row.damaged_blocks)).collect();
-    let sum: u64 = newest.values().map(|blocks| u64::try_from(*blocks).unwrap_or(0)).sum();
+    let Some(all) = DataFigures::of(&rows).filter(|all| !all.is_unproved()) else { return Ok(None) };
     // What broke off could have found more.
-    let is_told = sum > 0 || (!newest.is_empty() && reader.manifest().exit == Some(RecordingExit::Complete));
-    Ok(is_told.then_some(sum))
+    let is_told = all.damaged_blocks > 0 || reader.manifest().exit == Some(RecordingExit::Complete);
+    Ok(is_told.then(|| u64::try_from(all.damaged_blocks).unwrap_or(0)))
 }
 
 /// Says what data validation found; true: data was wrong.

@@ -169,6 +169,10 @@ impl RunObserver for Watching {
         self.face.verdicts(verdicts)
     }
 
+    fn damaged_blocks(&mut self, count: u64) {
+        self.face.damaged_blocks(count);
+    }
+
     fn note(&mut self, sentence: &str) -> Result<(), RecordingError> {
         self.face.note(sentence)
     }

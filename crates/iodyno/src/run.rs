@@ -95,11 +95,12 @@ fn execute(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Result<u8,
     if let Some(outputs) = &outputs {
         face = outputs.watching(face, &request.directory);
     }
-    let outcome = show_run_on(&request, shown, face)?;
+    let (outcome, mut face) = show_run_on(&request, shown, face)?;
     let logs = if logs.is_empty() { Ok(()) } else { crate::fio_logs::write(&request.directory) };
     let written = outputs.map_or(Ok(()), |outputs| outputs.write(&request.directory)).and(logs);
     let junit = args.junit.as_deref().map_or(Ok(()), |path| write_junit(path, &request));
     let written = written.and(junit);
+    tell_verdict(&outcome, shown, face.as_mut());
     // How the run itself went wrong comes first.
     match outcome.ending.exit_code() {
         0 => written.map(|()| 0),
@@ -225,9 +226,24 @@ pub(crate) enum Shown {
     Json,
 }
 
-/// Executes, with a line per interval; gives the exit code and what was said at the end.
+/// Executes, with a line per interval, and says how it went; gives the exit code and what was said at the end.
 pub(crate) fn show_run(request: &RunRequest, shown: Shown) -> Result<CommandOutcome, Failure> {
-    show_run_on(request, shown, face_of(shown))
+    let (outcome, mut face) = show_run_on(request, shown, face_of(shown))?;
+    tell_verdict(&outcome, shown, face.as_mut());
+    Ok(outcome)
+}
+
+/// What came of the data is the last that is said: on standard error, and on standard output where the closing tables are, once where
+/// both are the same.
+fn tell_verdict(outcome: &CommandOutcome, shown: Shown, face: &mut dyn RunObserver) {
+    let is_shown = shown == Shown::Lines && !outcome.verdict.is_empty();
+    if is_shown {
+        let lines: Vec<String> = std::iter::once(String::new()).chain(outcome.verdict.iter().cloned()).collect();
+        let _ = face.finish(&lines);
+    }
+    if !(is_shown && quantity::output::is_one()) {
+        outcome.verdict.iter().for_each(|sentence| say!("{sentence}"));
+    }
 }
 
 fn face_of(shown: Shown) -> Box<dyn RunObserver> {
@@ -238,7 +254,11 @@ fn face_of(shown: Shown) -> Box<dyn RunObserver> {
     }
 }
 
-fn show_run_on(request: &RunRequest, shown: Shown, mut face: Box<dyn RunObserver>) -> Result<CommandOutcome, Failure> {
+fn show_run_on(
+    request: &RunRequest,
+    shown: Shown,
+    mut face: Box<dyn RunObserver>,
+) -> Result<(CommandOutcome, Box<dyn RunObserver>), Failure> {
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     let outcome = session::execute(request, face.as_mut(), &stop)?;
@@ -250,7 +270,7 @@ fn show_run_on(request: &RunRequest, shown: Shown, mut face: Box<dyn RunObserver
     if shown != Shown::Json {
         let _ = face.finish(&session::last_words(&outcome)?);
     }
-    Ok(outcome)
+    Ok((outcome, face))
 }
 
 /// Flags of Vdbench's that mean nothing here, each in one sentence.

@@ -4,7 +4,7 @@ use monitor::StopFlag;
 use quantity::figures::grouped;
 use quantity::text::format_bytes;
 use serde_json::{Value, json};
-use stamped_data::{IdentitySource, StampedDataError, VerifyOutcome, VerifyRequest, verify};
+use stamped_data::{IdentitySource, LOST_WRITES, StampedDataError, VerifyOutcome, VerifyRequest, verify};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -221,6 +221,9 @@ impl TreeVerifyOutcome {
     pub(crate) fn lines(&self) -> Vec<String> {
         let (path, files, bytes) = (self.path.display(), grouped(self.files as f64), format_bytes(self.bytes));
         let mut lines = vec![format!("{path}, {files} files, {bytes}"), format!("  {}", self.verdict())];
+        if self.damaged_files == 0 && self.stamped_files > 0 {
+            lines.push(format!("  not shown: {LOST_WRITES}"));
+        }
         if self.damaged_files > 0 {
             lines.extend([String::new(), "Damage".to_string()]);
             lines.extend(self.classes.iter().map(|(class, blocks)| format!("  {class}  {blocks}")));

@@ -9,9 +9,9 @@ use super::{Condition, Judgement, ObjectiveVerdict, SelectableNames, recorded};
 use quantity::histogram::Histogram;
 use rates::base_title;
 use rates::open_times;
-use rates::{CpuPoint, OpCount, Stall, UnfinishedOperations};
+use rates::{CpuPoint, DamageFound, OpCount, Stall, UnfinishedOperations};
 use rates::{FigureBounds, OperationTimes};
-use recording::rows::{Cpu, EngineInterval, Objective, OpInterval, Phase, RunEnd, RunTotal};
+use recording::rows::{Cpu, DataCheck, EngineInterval, Objective, OpInterval, Phase, RunEnd, RunTotal};
 use recording::{LoadPhase, Manifest, PhaseEdge, Reader, RecordingError, RowBatch};
 use std::collections::{BTreeMap, BTreeSet};
 use view::{TableReadError, Unit};
@@ -31,6 +31,7 @@ pub struct ConditionJudge {
     runs: BTreeMap<i32, Record>,
     cpu: Vec<CpuPoint>,
     last_cpu: Option<Cpu>,
+    damage: DamageFound,
 }
 
 /// What is known of one run.
@@ -53,6 +54,8 @@ struct Record {
     totals: Vec<Sample>,
     wait: Histogram,
     end: End,
+    /// Damaged blocks that it found; `None`: it compared nothing.
+    damaged: Option<i64>,
     /// What is written when a run has ended is there.
     is_over: bool,
     /// It ended before its time.
@@ -107,7 +110,8 @@ impl ConditionJudge {
         }
         // Of everything together, to tell a stall from silence.
         selectors.push(Selector::default());
-        Self { conditions, bases, selectors, asked, runs: BTreeMap::new(), cpu: Vec::new(), last_cpu: None }
+        let (runs, cpu, damage) = (BTreeMap::new(), Vec::new(), DamageFound::default());
+        Self { conditions, bases, selectors, asked, runs, cpu, last_cpu: None, damage }
     }
 
     /// Adds a batch; tables that say nothing about a run are passed over.
@@ -124,6 +128,7 @@ impl ConditionJudge {
             EngineInterval::NAME => batch.to_rows::<EngineInterval>()?.iter().for_each(|row| self.engine(row)),
             RunTotal::NAME => batch.to_rows::<RunTotal>()?.iter().for_each(|row| self.total(row)),
             RunEnd::NAME => batch.to_rows::<RunEnd>()?.iter().for_each(|row| self.end(row)),
+            DataCheck::NAME => batch.to_rows::<DataCheck>()?.iter().for_each(|row| self.data(row)),
             Cpu::NAME => batch.to_rows::<Cpu>()?.into_iter().for_each(|row| self.cpu(row)),
             _ => {}
         }
@@ -247,6 +252,12 @@ impl ConditionJudge {
         }
     }
 
+    fn data(&mut self, row: &DataCheck) {
+        let found = self.damage.since(row);
+        let record = self.record(row.run_index, &row.run);
+        record.damaged = found.map(|found| record.damaged.unwrap_or(0).saturating_add(found)).or(record.damaged);
+    }
+
     fn cpu(&mut self, row: Cpu) {
         if row.cpu == "all" {
             self.cpu.extend(self.last_cpu.as_ref().and_then(|before| rates::cpu_shares(&row, before)));
@@ -309,7 +320,10 @@ impl ConditionJudge {
 
     fn verdict(&self, condition: &Condition, index: usize, run_index: i32, record: &Record) -> ObjectiveVerdict {
         let base = self.bases[index];
-        let whole = |measured: &Measured| record.sums.get(base + measured.selector)?.sample.value(measured.quantity);
+        let whole = |measured: &Measured| match measured.quantity {
+            Quantity::DamagedBlocks => record.damaged.map(|blocks| FigureBounds::exact(blocks as f64)),
+            quantity => record.sums.get(base + measured.selector)?.sample.value(quantity),
+        };
         let longest = |truth: &Truth| record.longest(truth, base, &self.asked);
         let start_ns = record.start_ns.or(record.intervals.keys().next().copied()).unwrap_or(0);
         let world = World { whole: &whole, longest: &longest, start_ns };
@@ -346,13 +360,18 @@ impl ConditionJudge {
 
 /// Why a condition could not be judged.
 fn unknown(measures: &[&Measured], record: &Record, whole: &dyn Fn(&Measured) -> Option<FigureBounds>) -> String {
-    if record.intervals.is_empty() {
+    let is_of_data = |measured: &&Measured| measured.quantity == Quantity::DamagedBlocks;
+    if record.intervals.is_empty() && !measures.iter().any(is_of_data) {
         return "nothing was measured".to_string();
     }
+    let why = |measured: &&Measured| match is_of_data(measured) {
+        true => "no data was compared in it (docs/validation.md)",
+        false => "no such operation completed",
+    };
     let missing: Vec<String> = measures
         .iter()
         .filter(|measured| whole(measured).is_none())
-        .map(|measured| format!("{} was not measured: no such operation completed", measured.text))
+        .map(|measured| format!("{} was not measured: {}", measured.text, why(measured)))
         .collect();
     if missing.is_empty() { "a divisor was 0".to_string() } else { missing.join("; ") }
 }
@@ -635,8 +654,9 @@ fn judged(
 ) -> Result<Vec<ObjectiveVerdict>, TableReadError> {
     let mut judge = ConditionJudge::new(conditions);
     let phases = reader.table::<Phase>()?;
-    let is_beside = |row: &&Phase| matches!(row.phase, LoadPhase::Format | LoadPhase::Verify);
-    let fillings: BTreeSet<i32> = phases.iter().filter(is_beside).map(|row| row.run_index).collect();
+    let of = |phase: LoadPhase| phases.iter().filter(move |row| row.phase == phase).map(|row| row.run_index);
+    let fillings: BTreeSet<i32> = of(LoadPhase::Format).collect();
+    let readings: BTreeSet<i32> = of(LoadPhase::Verify).collect();
     phases.iter().for_each(|row| judge.phase(row));
     for row in reader.rows::<OpInterval>()? {
         judge.operation(&row?);
@@ -650,9 +670,19 @@ fn judged(
     for row in reader.rows::<RunEnd>()? {
         judge.end(&row?);
     }
+    for row in reader.rows::<DataCheck>()? {
+        judge.data(&row?);
+    }
     for row in reader.rows::<Cpu>()? {
         judge.cpu(row?);
     }
+    // Of the reading at the end only what it found is judged.
+    let of_data: Vec<bool> = judge.conditions.iter().map(Condition::asks_of_data).collect();
+    let which = |run: i32, title: &str| -> Vec<usize> {
+        let is_reading = readings.contains(&run);
+        let wanted = which(run, title).into_iter();
+        wanted.filter(|index| !is_reading || of_data.get(*index).is_some_and(|is| *is)).collect()
+    };
     let runs: Vec<i32> = judge.runs.keys().copied().filter(|run| !fillings.contains(run)).collect();
     let titles: BTreeMap<i32, &Phase> = phases.iter().map(|row| (row.run_index, row)).collect();
     let plan_end = PlanEnd::of(reader);

@@ -189,6 +189,12 @@ impl Condition {
         })
     }
 
+    /// Does it ask for what data validation found? Then the reading at the end is judged by it, too.
+    #[must_use]
+    pub fn asks_of_data(&self) -> bool {
+        self.measures().iter().any(|measured| measured.quantity == names::Quantity::DamagedBlocks)
+    }
+
     /// Looks for labels that name nothing.
     ///
     /// # Errors

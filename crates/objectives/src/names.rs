@@ -9,6 +9,7 @@ pub(super) enum Quantity {
     Operations,
     Bytes,
     Errors,
+    DamagedBlocks,
     Offered,
     Achieved,
     Throughput,
@@ -64,7 +65,7 @@ const fn measure(
 }
 
 /// All measures that are no statistic of a time; names are those of the tables and of the JSON lines.
-pub(super) static MEASURES: [Measure; 12] = [
+pub(super) static MEASURES: [Measure; 13] = [
     measure(
         "achieved",
         &["iops", "achieved_per_s"],
@@ -84,6 +85,16 @@ pub(super) static MEASURES: [Measure; 12] = [
     measure("arrivals", &[], Quantity::Arrivals, Dimension::OPERATIONS, "Operations that became due."),
     measure("bytes", &[], Quantity::Bytes, Dimension::BYTES, "Bytes moved."),
     measure("errors", &[], Quantity::Errors, Dimension::OPERATIONS, "Operations that failed."),
+    Measure {
+        by_lane: false,
+        ..measure(
+            "damaged_blocks",
+            &[],
+            Quantity::DamagedBlocks,
+            Dimension::NUMBER,
+            "Blocks that data validation found damaged in the run; the reading at the end is a run of its own, `verify`. Not known of a run that compared nothing.",
+        )
+    },
     measure(
         "read_percent",
         &[],
@@ -179,7 +190,12 @@ pub(super) fn find_traced(name: &str) -> Result<Option<Found>, ()> {
     match find(name) {
         Some(Found {
             quantity:
-                Quantity::Arrivals | Quantity::Offered | Quantity::Backlog | Quantity::LongestStall | Quantity::Cpu,
+                Quantity::Arrivals
+                | Quantity::Offered
+                | Quantity::Backlog
+                | Quantity::LongestStall
+                | Quantity::DamagedBlocks
+                | Quantity::Cpu,
             ..
         }) => Err(()),
         found => Ok(found.map(|found| Found { by_lane: true, ..found })),

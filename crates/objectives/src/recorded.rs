@@ -7,8 +7,8 @@ use super::syntax::{Measured, Truth};
 use super::{Condition, Judgement, ObjectiveVerdict, SelectableNames};
 use rates::column_texts;
 use rates::io_errors::is_lacking;
-use rates::{Availability, FigureBounds};
-use recording::rows::{self, Event, IoError, OpInterval, Phase, RunTotal};
+use rates::{Availability, DataFigures, FigureBounds};
+use recording::rows::{self, DataCheck, Event, IoError, OpInterval, Phase, RunTotal};
 use recording::{EventClass, Label, Reader};
 use std::collections::{BTreeMap, BTreeSet};
 use view::TableReadError;
@@ -17,6 +17,8 @@ use view::TableReadError;
 const FAILURES: &str = IoError::NAME;
 /// What stands in the place of a run's title.
 const SUBJECT: &str = "the machine";
+/// The same where stamped data was read without a load (`iodyno verify -o`).
+const READING: &str = "verify";
 
 /// How many I/Os failed by device and operation.
 struct Failures {
@@ -63,7 +65,8 @@ pub(super) fn names(reader: &Reader) -> Result<SelectableNames, TableReadError> 
 pub(super) fn verdicts(reader: &Reader, conditions: &[Condition]) -> Result<Vec<ObjectiveVerdict>, TableReadError> {
     let failures = Failures::of(reader)?;
     let why = Availability::of(reader.manifest()).of_table(FAILURES).map(str::to_string);
-    Ok(conditions.iter().map(|condition| verdict(condition, failures.as_ref(), why.as_deref())).collect())
+    let data = DataFigures::of(&reader.table::<DataCheck>()?);
+    Ok(conditions.iter().map(|condition| verdict(condition, (failures.as_ref(), data), why.as_deref())).collect())
 }
 
 impl Failures {
@@ -97,11 +100,17 @@ impl Failures {
     }
 }
 
-fn verdict(condition: &Condition, failures: Option<&Failures>, why: Option<&str>) -> ObjectiveVerdict {
+fn verdict(
+    condition: &Condition,
+    (failures, data): (Option<&Failures>, Option<DataFigures>),
+    why: Option<&str>,
+) -> ObjectiveVerdict {
     let measures = condition.measures();
-    let whole = |measured: &Measured| {
-        let known = failures.filter(|_| measured.quantity == Quantity::Errors)?;
-        known.count(condition, measured)
+    let data = data.filter(|data| !data.is_unproved());
+    let whole = |measured: &Measured| match measured.quantity {
+        Quantity::Errors => failures?.count(condition, measured),
+        Quantity::DamagedBlocks => data.map(|data| FigureBounds::exact(data.damaged_blocks as f64)),
+        _ => None,
     };
     let world = World { whole: &whole, longest: &|_: &Truth| None, start_ns: 0 };
     let judgement = world.judgement(&condition.truth);
@@ -113,7 +122,7 @@ fn verdict(condition: &Condition, failures: Option<&Failures>, why: Option<&str>
     }
     ObjectiveVerdict {
         condition: condition.text.clone(),
-        run: SUBJECT.to_string(),
+        run: data.map_or(SUBJECT, |_| READING).to_string(),
         run_index: 0,
         detail: String::new(),
         judgement,
@@ -126,6 +135,10 @@ fn verdict(condition: &Condition, failures: Option<&Failures>, why: Option<&str>
 
 /// Why a condition could not be judged, and what to use.
 fn unknown(condition: &Condition, measures: &[&Measured], is_counted: bool, why: Option<&str>) -> String {
+    let is_of_data = |measured: &&&Measured| measured.quantity == Quantity::DamagedBlocks;
+    if let Some(measured) = measures.iter().find(is_of_data) {
+        return format!("{} was not measured: no data was compared in this recording", measured.text);
+    }
     let other = measures.iter().find(|measured| measured.quantity != Quantity::Errors);
     match other {
         Some(measured) => format!(

@@ -101,7 +101,8 @@ impl Sample {
                 let oldest = Some(self.oldest_ns).filter(|ns| *ns > 0);
                 self.response.ended.max().max(oldest).map(|ns| ns as f64)
             }
-            Quantity::Time(..) => None,
+            // Of a whole run only, see its record.
+            Quantity::DamagedBlocks | Quantity::Time(..) => None,
         }
     }
 }

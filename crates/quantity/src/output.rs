@@ -52,6 +52,14 @@ pub fn stderr() -> VisibleOutput<io::Stderr> {
     VisibleOutput::new(io::stderr())
 }
 
+/// Do standard output and standard error go to the same place, as to one terminal?
+#[must_use]
+pub fn is_one() -> bool {
+    let place = |found: rustix::fs::Stat| (found.st_dev, found.st_ino, found.st_rdev);
+    let (out, error) = (rustix::fs::fstat(io::stdout()), rustix::fs::fstat(io::stderr()));
+    out.map(place).is_ok_and(|out| error.map(place).is_ok_and(|error| out == error))
+}
+
 /// A line to standard error. Where that is closed it is lost, and nothing else is: `eprintln!` would end the command, and what
 /// it records.
 pub fn say(words: Arguments<'_>) {

@@ -25,6 +25,7 @@ pub mod stat;
 pub mod steady;
 pub mod student;
 mod times;
+mod validated;
 pub mod variables;
 pub mod zfs;
 
@@ -43,3 +44,4 @@ pub use op_count::{
 pub use part::{LoadPart, LoadSlice};
 pub use stall::{Stall, is_stalled};
 pub use times::{FigureBounds, OperationTimes};
+pub use validated::{DamageFound, DataFigures};

@@ -276,7 +276,8 @@ impl Life<'_> {
             status_ns: None,
         };
         let outcome = execute(&request, self.face, self.stop)?;
-        self.outcome.messages.extend(outcome.messages.into_iter().map(|message| format!("{name}: {message}")));
+        let said = outcome.messages.into_iter().chain(outcome.verdict);
+        self.outcome.messages.extend(said.map(|message| format!("{name}: {message}")));
         Ok(outcome.ending)
     }
 

@@ -58,6 +58,8 @@ pub(crate) struct Spine<'a> {
     judge: ConditionJudge,
     /// Sentences for the end of the command.
     pub(crate) messages: Vec<String>,
+    /// What came of the data, the verdict last.
+    pub(crate) verdict: Vec<String>,
     /// Has every replay so far been like its trace?
     pub(crate) is_faithful: bool,
 }
@@ -78,6 +80,7 @@ impl<'a> Spine<'a> {
             remaining_ns: None,
             judge: ConditionJudge::new(conditions),
             messages: Vec::new(),
+            verdict: Vec::new(),
             is_faithful: true,
         }
     }
@@ -233,6 +236,14 @@ impl<'a> Spine<'a> {
         Ok(())
     }
 
+    /// So many blocks were found damaged until now.
+    pub(crate) fn damaged_blocks(&mut self, count: u64) {
+        self.face(|face| {
+            face.damaged_blocks(count);
+            Ok(())
+        });
+    }
+
     /// A sentence for the user now, and for the recording.
     pub(crate) fn note(&mut self, kind: EventKind, sentence: &str) -> Result<(), SessionError> {
         self.event(EventSeverity::Info, kind, None, None, sentence)?;
@@ -260,6 +271,7 @@ impl<'a> Spine<'a> {
             engine: engine.to_string(),
             start_s: self.seconds(started_ns),
             data_seed: format!("{:016x}", context.data_seed),
+            is_validated: context.validation.is_some(),
             commands: context.run.workloads.iter().filter_map(command_header).collect(),
             making: making(context),
             is_of_commands: context.run.workloads.iter().all(|workload| workload.load.command().is_some()),

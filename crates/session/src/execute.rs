@@ -670,7 +670,11 @@ impl Life<'_, '_> {
 
     /// Did the run achieve what it had to? Filling the targets has no objectives.
     fn objectives(&mut self, run: &Run, run_index: i32) -> Result<(), SessionError> {
-        let which = if run.format || self.is_sweeping { Vec::new() } else { self.objectives.of_run(self.plan, run) };
+        let which = match (run.format, self.is_sweeping) {
+            (_, true) => self.objectives.of_reading(self.plan, run),
+            (true, false) => Vec::new(),
+            (false, false) => self.objectives.of_run(self.plan, run),
+        };
         let verdicts = self.spine.judge(run_index, &which)?;
         self.objectives.learn(&verdicts);
         for verdict in verdicts.iter().filter(|verdict| verdict.judgement != Judgement::Met) {
@@ -847,7 +851,7 @@ impl Life<'_, '_> {
     }
 
     /// Seals what there is, writes the report, and tells how it went.
-    fn finish(self, lived: Result<(), SessionError>) -> Result<CommandOutcome, SessionError> {
+    fn finish(mut self, lived: Result<(), SessionError>) -> Result<CommandOutcome, SessionError> {
         let mut ending =
             if self.stop.is_requested() { self.ending.max(CommandEnding::Interrupted) } else { self.ending };
         if self.has_failed_commands && ending != CommandEnding::Interrupted {
@@ -869,7 +873,7 @@ impl Life<'_, '_> {
         let settling = self.targets.iter().flatten().filter(|_| self.unfinished == 0);
         let unsettled = target::settle(settling);
         let unlinked = unlink(self.plan, self.targets);
-        let is_faithful = self.spine.is_faithful;
+        let (is_faithful, verdict) = (self.spine.is_faithful, std::mem::take(&mut self.spine.verdict));
         let (sealed, mut messages) = self.spine.close(ending.exit(), broken.is_none());
         messages.extend(unsettled.into_iter().chain(unlinked));
         if let Err(error) = &sealed {
@@ -912,6 +916,6 @@ impl Life<'_, '_> {
         } else {
             None
         };
-        Ok(CommandOutcome { ending, directory, report, messages, is_faithful })
+        Ok(CommandOutcome { ending, directory, report, messages, verdict, is_faithful })
     }
 }

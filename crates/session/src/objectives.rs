@@ -7,6 +7,8 @@ use plan::{Objective, Plan, Run};
 #[derive(Debug, Default)]
 pub(crate) struct Objectives {
     texts: Vec<String>,
+    /// Does it ask for what data validation found?
+    of_data: Vec<bool>,
     /// Was it judged in any run?
     judged: Vec<bool>,
 }
@@ -62,13 +64,20 @@ impl Objectives {
         }
         let conditions = texts.iter().map(|text| Condition::parse(text)).collect::<Result<Vec<_>, _>>()?;
         let judged = vec![false; texts.len()];
-        Ok((Self { texts, judged }, conditions))
+        let of_data = conditions.iter().map(Condition::asks_of_data).collect();
+        Ok((Self { texts, of_data, judged }, conditions))
     }
 
     /// Those that a run has to meet.
     pub(crate) fn of_run(&self, plan: &Plan, run: &Run) -> Vec<usize> {
         let wanted = || plan.objectives.iter().chain(&run.objectives);
         (0..self.texts.len()).filter(|index| wanted().any(|objective| objective.text == self.texts[*index])).collect()
+    }
+
+    /// Those that the reading at the end has to meet: it has no load, and finds damage.
+    pub(crate) fn of_reading(&self, plan: &Plan, run: &Run) -> Vec<usize> {
+        let is_of_data = |index: &usize| self.of_data.get(*index).is_some_and(|is_of_data| *is_of_data);
+        self.of_run(plan, run).into_iter().filter(is_of_data).collect()
     }
 
     /// Remembers what was judged.

@@ -57,6 +57,8 @@ pub struct CommandOutcome {
     pub report: Option<PathBuf>,
     /// Sentences for the user, in order of importance.
     pub messages: Vec<String>,
+    /// What came of the data where it was validated: said behind everything else, the verdict as the very last.
+    pub verdict: Vec<String>,
     /// False when a replay was not like its trace.
     pub is_faithful: bool,
 }

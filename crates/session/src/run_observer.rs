@@ -26,6 +26,9 @@ pub trait RunObserver: Sink {
     /// The reader has closed the output.
     fn verdicts(&mut self, verdicts: &[ObjectiveVerdict]) -> Result<(), RecordingError>;
 
+    /// Data validation has found so many damaged blocks since the command began.
+    fn damaged_blocks(&mut self, _count: u64) {}
+
     /// A sentence for the user.
     ///
     /// # Errors
@@ -61,7 +64,7 @@ impl<W: Write> RunObserver for Terminal<W> {
     }
 }
 
-/// JSON lines say intervals and verdicts, and nothing else.
+/// JSON lines say intervals, verdicts and what was proved of the data, and nothing else.
 impl<W: Write> RunObserver for JsonLines<W> {
     fn run_started(&mut self, header: RunHeader) -> Result<(), RecordingError> {
         Self::run_started(self, header);
@@ -76,12 +79,16 @@ impl<W: Write> RunObserver for JsonLines<W> {
         Self::verdicts(self, verdicts)
     }
 
+    fn damaged_blocks(&mut self, count: u64) {
+        Self::damaged_blocks(self, count);
+    }
+
     fn note(&mut self, _sentence: &str) -> Result<(), RecordingError> {
         Ok(())
     }
 
     fn finish(&mut self, _lines: &[String]) -> Result<(), RecordingError> {
-        Ok(())
+        Self::finish(self)
     }
 }
 

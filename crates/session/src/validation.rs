@@ -14,6 +14,7 @@ mod shared;
 mod sweep;
 mod tally;
 mod trees;
+mod what_next;
 mod words;
 
 pub(crate) use journal::{begin_files, end as end_journal, keep as keep_journal};
@@ -22,6 +23,7 @@ pub(crate) use recovery::{foreseen, policy_for};
 pub(crate) use sweep::{begin_sweep, further_flags, leave_caches, leave_out_ends, sweep_run};
 pub use tally::group_sentence;
 pub(crate) use tally::{Coverage, DataTally, Verdict, path_of, verdict_row};
+pub(crate) use what_next::what_next;
 
 use crate::SessionError;
 use crate::format;
@@ -37,12 +39,11 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 use target::{OpenTarget, TargetAccess, TargetKind};
+use tool_output::fio_out::VALIDATION_TARGETS;
 use validation::{Reports, TargetRules, TargetValidation, Validation, device_id};
 
 /// In the manifest: the number of the execution in the stamps of all that it wrote, 16 hexadecimal digits.
 pub(crate) const VALIDATION_RUN: &str = "validation_run";
-/// In the manifest: of each validated target by its name, the number by which it is known in stamps, and the bytes of a block.
-pub(crate) const VALIDATION_TARGETS: &str = "validation_targets";
 
 /// What stands in the way of the validation that a plan asks for; nothing of a plan without it.
 pub(crate) fn mistakes(plan: &Plan) -> Vec<String> {
@@ -178,12 +179,16 @@ pub fn is_zero_after_trim(target: &OpenTarget) -> bool {
 
 /// What the manifest keeps of a validation: the execution's number, and numbers and blocks of the targets.
 pub(crate) fn for_manifest(plan: &Plan, validation: &Validation) -> [(String, serde_json::Value); 2] {
-    let of = |target: &TargetValidation| {
+    let of = |place: usize, target: &TargetValidation| {
         let rules = target.rules();
-        let name = plan.place_name(rules.target).to_string();
-        (name, serde_json::json!({ "device": format!("{:016x}", rules.device), "block_bytes": rules.block_bytes }))
+        let known = serde_json::json!({ "device": format!("{:016x}", rules.device), "block_bytes": rules.block_bytes });
+        (plan.place_name(place).to_string(), known)
     };
-    let targets: BTreeMap<String, serde_json::Value> = validation.all_cells().map(of).collect();
+    let mut targets: BTreeMap<String, serde_json::Value> =
+        validation.all_cells().map(|target| of(target.rules().target, target)).collect();
+    // Those that are the same file or device have the number of the first, whose name stands in all rows.
+    let all = validation.targets.iter().enumerate();
+    targets.extend(all.filter_map(|(place, target)| Some(of(place, target.as_ref()?))));
     [
         (VALIDATION_RUN.to_string(), format!("{:016x}", validation.run).into()),
         (VALIDATION_TARGETS.to_string(), serde_json::json!(targets)),

@@ -18,3 +18,4 @@ pub use inject::{InjectPlaces, InjectRequest, InjectedBlock, inject};
 pub use inspect::{InspectRequest, InspectedPlace, inspect_place};
 pub use verified::{JournalRequest, JournalVerdict, PromisedDamage, VerifyOutcome, VerifyRecording, VerifyRequest};
 pub use verify::verify;
+pub use verify_text::LOST_WRITES;

@@ -10,6 +10,10 @@ use validation::{AreaKind, DAMAGES_KEPT, RunTally, SurveyDamage, SurveyUnit};
 /// Damaged blocks, areas and runs that lines show of each; all are counted.
 pub(super) const SHOWN: usize = 20;
 
+/// What stamps alone cannot show.
+pub const LOST_WRITES: &str =
+    "lost writes: an older block is whole, too; the run that wrote it tells (`--verify`), or its journal";
+
 /// Seconds since 1970 as date and time.
 pub(super) fn when(seconds: u32) -> String {
     format_wall(i64::from(seconds) * 1_000_000_000)
@@ -54,6 +58,9 @@ impl VerifyOutcome {
             ("verdict", self.verdict()),
         ];
         lines.extend(head.iter().map(|(name, words)| format!("  {name:<11} {words}")));
+        if self.has_stamps() && self.damaged() == 0 && self.journal.is_none() {
+            lines.push(format!("  {:<11} {LOST_WRITES}", "not shown"));
+        }
         if let Some(journal) = &self.journal {
             journal.lines(&mut lines);
         }

@@ -13,7 +13,7 @@ mod normal;
 mod terse;
 
 pub use logs::{LogsWritten, log_names, replaces_log, write_logs};
-pub use model::{FIO_JOBS, JOB_ERRORS, JobErrors, STEADY_STATES, SteadyState};
+pub use model::{FIO_JOBS, JOB_ERRORS, JobErrors, STEADY_STATES, SteadyState, VALIDATION_TARGETS};
 
 use crate::ToolOutputError;
 use model::Document;

@@ -3,10 +3,11 @@
 use crate::{RunHeader, output_error};
 use objectives::ObjectiveVerdict;
 use quantity::output::{OutputForm, VisibleOutput};
-use rates::{OpCount, UnfinishedOperations};
-use recording::rows::{CommandExecution, RunEnd};
+use rates::{DataFigures, OpCount, UnfinishedOperations};
+use recording::rows::{CommandExecution, DataCheck, DataVerdict, RunEnd};
 use recording::{RecordingError, RowBatch, Sink};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::Write;
 use views::{Conclusion, FigureDifference, HistogramSummary, IntervalLine, JudgingMethod, LineFold};
 
@@ -21,6 +22,9 @@ const COMMAND_SCHEMA: &str = "iodyno.command/1";
 
 /// Name and version of a verdict's shape.
 const OBJECTIVE_SCHEMA: &str = "iodyno.objective/1";
+
+/// Name and version of the shape of what was proved of the data.
+const VALIDATION_SCHEMA: &str = "iodyno.validation/1";
 /// Schema of the objects of a comparison.
 const DIFFERENCE_SCHEMA: &str = "iodyno.difference/1";
 
@@ -38,8 +42,9 @@ fn whole(value: f64) -> i64 {
     value as i64
 }
 
-/// The object of one interval, without a line break; `data_seed` is that of the data that is written, where it is known.
-pub fn json_line(line: &IntervalLine, data_seed: Option<&str>) -> String {
+/// The object of one interval, without a line break; `data_seed` is that of the data that is written, where it is known, and
+/// `damaged_blocks` how many were found until then, where data is validated.
+pub fn json_line(line: &IntervalLine, data_seed: Option<&str>, damaged_blocks: Option<u64>) -> String {
     let ops: serde_json::Map<String, Value> = line
         .by_op
         .named()
@@ -63,6 +68,7 @@ pub fn json_line(line: &IntervalLine, data_seed: Option<&str>) -> String {
         "ops": line.ops,
         "bytes": line.bytes,
         "errors": line.errors.known(),
+        "damaged_blocks": damaged_blocks,
         "offered_per_s": line.offered(),
         "achieved_per_s": line.achieved(),
         "bytes_per_s": line.bytes_per_s(),
@@ -203,7 +209,26 @@ pub fn json_command(row: &CommandExecution, variables: &[(String, String)]) -> S
     .to_string()
 }
 
-/// Writes one object per interval, one per execution of a command, one per verdict, one per run that left operations without an end, and nothing else.
+/// The object of what was proved of the data of a command, without a line break; `classes` has the damaged blocks by what happened to
+/// them, as far as that is kept.
+pub fn json_validation(figures: &DataFigures, classes: &BTreeMap<String, u64>) -> String {
+    json!({
+        "schema": VALIDATION_SCHEMA,
+        "verdict": figures.word(),
+        "damaged_blocks": figures.damaged_blocks,
+        "by_class": classes,
+        "stamped_bytes": figures.stamped_bytes,
+        "checked_bytes": figures.checked_bytes,
+        "unknown_bytes": figures.unknown_bytes,
+        "known_blocks": figures.known_blocks,
+        "swept_blocks": figures.swept_blocks,
+        "coverage_percent": figures.coverage_percent(),
+    })
+    .to_string()
+}
+
+/// Writes one object per interval, one per execution of a command, one per verdict, one per run that left operations without an end, one of what was proved of
+/// the data, and nothing else.
 #[derive(Debug)]
 pub struct JsonLines<W: Write> {
     out: VisibleOutput<W>,
@@ -213,6 +238,10 @@ pub struct JsonLines<W: Write> {
     is_of_commands: bool,
     variables: Vec<(String, String)>,
     data_seed: Option<String>,
+    /// Damaged blocks that were found until now; `None`: data is not validated.
+    damaged: Option<u64>,
+    checks: Vec<DataCheck>,
+    classes: BTreeMap<String, u64>,
 }
 
 impl<W: Write> JsonLines<W> {
@@ -220,7 +249,19 @@ impl<W: Write> JsonLines<W> {
     pub fn new(out: VisibleOutput<W>) -> Self {
         let (fold, ends, executions) = (LineFold::default(), Vec::new(), Vec::new());
         let out = out.with_form(OutputForm::Json);
-        Self { out, fold, ends, executions, is_of_commands: false, variables: Vec::new(), data_seed: None }
+        let (variables, checks, classes) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Self {
+            out,
+            fold,
+            ends,
+            executions,
+            is_of_commands: false,
+            variables,
+            data_seed: None,
+            damaged: None,
+            checks,
+            classes,
+        }
     }
 }
 
@@ -228,8 +269,28 @@ impl<W: Write> JsonLines<W> {
     /// A run begins.
     pub fn run_started(&mut self, header: RunHeader) {
         self.data_seed = Some(header.data_seed);
+        if header.is_validated {
+            self.damaged.get_or_insert(0);
+        }
         self.is_of_commands = header.is_of_commands;
         self.variables = header.variables;
+    }
+
+    /// Data validation has found so many damaged blocks since the command began.
+    pub fn damaged_blocks(&mut self, count: u64) {
+        self.damaged = Some(count);
+    }
+
+    /// The command is over: the object of what was proved of its data, where that was validated.
+    ///
+    /// # Errors
+    /// The output cannot be written; see [`crate::is_closed`].
+    pub fn finish(&mut self) -> Result<(), RecordingError> {
+        if let Some(figures) = DataFigures::of(&std::mem::take(&mut self.checks)) {
+            let line = json_validation(&figures, &self.classes);
+            self.out.write_all(format!("{line}\n").as_bytes()).map_err(output_error)?;
+        }
+        self.out.flush().map_err(output_error)
     }
 
     /// One object per verdict.
@@ -252,6 +313,14 @@ impl<W: Write> Sink for JsonLines<W> {
         if batch.table.name == CommandExecution::NAME {
             self.executions.extend(batch.to_rows::<CommandExecution>()?);
         }
+        if batch.table.name == DataCheck::NAME {
+            self.checks.extend(batch.to_rows::<DataCheck>()?);
+        }
+        if batch.table.name == DataVerdict::NAME {
+            for row in batch.to_rows::<DataVerdict>()? {
+                *self.classes.entry(row.class.to_string()).or_default() += 1;
+            }
+        }
         self.fold.accept(batch)
     }
 
@@ -265,7 +334,7 @@ impl<W: Write> Sink for JsonLines<W> {
         for line in self.fold.commit().into_iter().filter(|_| !self.is_of_commands) {
             // One write per line: a reader never sees half of one.
             self.out
-                .write_all(format!("{}\n", json_line(&line, self.data_seed.as_deref())).as_bytes())
+                .write_all(format!("{}\n", json_line(&line, self.data_seed.as_deref(), self.damaged)).as_bytes())
                 .map_err(output_error)?;
         }
         if let Some(line) = json_end(&std::mem::take(&mut self.ends)) {

@@ -17,7 +17,7 @@ mod terminal;
 pub mod top;
 mod trace_lines;
 
-pub use json::{JsonLines, json_command, json_difference, json_end, json_line, json_verdict};
+pub use json::{JsonLines, json_command, json_difference, json_end, json_line, json_validation, json_verdict};
 pub use lines::{average_line, header_lines, interval_line};
 pub use probe::{FileLines, IoLines, ProbeLook};
 pub use probe_cpu::CpuLines;

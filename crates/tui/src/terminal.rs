@@ -86,6 +86,8 @@ pub struct RunHeader {
     pub start_s: f64,
     /// Seed of the data that is written, 16 hexadecimal digits.
     pub data_seed: String,
+    /// Is its data validated?
+    pub is_validated: bool,
     /// The commands that it executes.
     pub commands: Vec<CommandHeader>,
     /// Does it execute commands, and no I/O of its own? Then it has no lines of intervals.

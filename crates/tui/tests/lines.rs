@@ -109,8 +109,8 @@ fn progress_fits_its_width() {
 fn json_objects_carry_units_and_null_for_what_is_missing() {
     insta::assert_snapshot!(format!(
         "{}\n{}",
-        json_line(&line("measure", 20_100), Some("0123456789abcdef")),
-        json_line(&line("measure", 0), None)
+        json_line(&line("measure", 20_100), Some("0123456789abcdef"), Some(3)),
+        json_line(&line("measure", 0), None, None)
     ));
 }
 

@@ -233,7 +233,7 @@ const fn all(
     View { id, title, explanation, kind, compute: Compute::All(compute) }
 }
 
-static VIEWS: [View; 41] = [
+static VIEWS: [View; 42] = [
     all(
         "sweep.load_response",
         "Load and response time",
@@ -494,6 +494,13 @@ static VIEWS: [View; 41] = [
         ViewKind::Table,
         |facts| tables::drawing(validated::damage(&facts.data)),
         "Blocks that were not what was written, by what happened to them (docs/validation.md).",
+    ),
+    all(
+        "recording.damage_places",
+        "Damaged blocks",
+        ViewKind::Table,
+        |facts| tables::drawing(validated::places(&facts.data)?),
+        "The first damaged blocks in the order in which they were found, each with what had to be there and what was there. iodyno inspect shows one; docs/validation.md says what to do.",
     ),
     View {
         id: "recording.findings",

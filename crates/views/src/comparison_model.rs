@@ -60,7 +60,7 @@ pub fn comparison_model(comparison: &Comparison) -> ReportModel {
         sentence: commands::headline(comparison),
         figures: figures(comparison, usual),
         recording: information(sides),
-        warnings: warnings(comparison),
+        warnings: wrong_data(sides).chain(warnings(comparison)).collect(),
         overview: overview.flat_map(|view| view.draw_comparison(comparison, usual)).collect(),
         runs: runs.collect(),
         appendix: appendix(sides),
@@ -150,6 +150,14 @@ fn information(sides: &[Side]) -> RecordingInfo {
             .join("\n"),
         losses: sides.iter().flat_map(losses).collect(),
     }
+}
+
+/// Recordings whose data was not what had been written.
+fn wrong_data(sides: &[Side]) -> impl Iterator<Item = ReportWarning> {
+    sides.iter().filter_map(|side| {
+        let text = format!("{}: data was wrong: {}.", side.label, side.facts.data.damage_words()?);
+        Some(ReportWarning { tone: Tone::Error, text, run: None })
+    })
 }
 
 fn warnings(comparison: &Comparison) -> Vec<ReportWarning> {

@@ -91,6 +91,8 @@ pub struct RunFacts {
     pub(crate) began_ns: i64,
     /// What other programs did while it was measured; `None` where nothing asked for it.
     pub(crate) others: Option<crate::other_load::Others>,
+    /// Damaged blocks that it found; `None`: no data was validated, or it compared none.
+    pub damaged: Option<i64>,
     /// Executions of its commands, which are in none of its intervals and totals.
     pub commands: Vec<rows::CommandExecution>,
     /// Its totals were written at its end; otherwise they are added up from its intervals.
@@ -113,8 +115,11 @@ impl RecordingFacts {
         fold::fidelity(reader, &mut runs)?;
         let mut commands = fold::commands(reader, selection, &mut runs)?;
         let mut runs: Vec<RunFacts> = runs.into_values().collect();
+        let data = ValidatedData::read(reader)?;
+        let damaged = data.damaged_by_run();
         for run in &mut runs {
             run.finish();
+            run.damaged = damaged.get(&run.index).copied();
         }
         if let Some(wanted) = &selection.run {
             let known: Vec<String> = runs.iter().map(RunFacts::full_title).collect();
@@ -154,7 +159,7 @@ impl RecordingFacts {
             pressure: with_rows(reader, |rows| rates::pressure(rows))?,
             events: reader.table::<rows::Event>()?,
             objectives: objectives::objectives(reader)?,
-            data: ValidatedData::read(reader)?,
+            data,
             commands,
             controllers: None,
             is_without_runs: false,

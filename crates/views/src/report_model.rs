@@ -14,7 +14,7 @@ use crate::{RecordingFacts, RequestFacts, RunFacts, TracedFacts, View, tables, t
 use objectives::Judgement;
 use quantity::text::{format_bytes, format_wall};
 use rates::Availability;
-use recording::{EventKind, LoadPhase, Reader, rows};
+use recording::{EventKind, LoadPhase, Reader, RecordingExit, rows};
 use serde_json::Value;
 use view::Tone;
 use view::thin::thinned;
@@ -39,7 +39,8 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
     let mut facts = RecordingFacts::read(reader, &Selection::default())?;
     let mut runs: Vec<RunModel> = facts.runs.iter().map(|run| run_model(&facts, run)).collect();
     let shown = |view: &&View| {
-        ["recording.objectives", "recording.data_check", "recording.damage"].contains(&view.id)
+        ["recording.objectives", "recording.data_check", "recording.damage", "recording.damage_places"]
+            .contains(&view.id)
             || ["pts.", "sweep.", "command."].iter().any(|family| view.id.starts_with(family))
     };
     let mut of_all: Vec<&View> = views().iter().filter(|view| !view.is_of_a_run()).filter(shown).collect();
@@ -69,6 +70,7 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, TableReadError> {
         (_, Some(requests), _) => (requests.sentence(), Vec::new()),
         (_, _, Some(files)) => (files.sentence() + ".", Vec::new()),
         _ if is_watched => (machine::sentence(&facts), machine::figures(&facts)),
+        _ if !facts.data.checks.is_empty() => (read_data(&facts), data_figure(&facts).into_iter().collect()),
         _ => (nothing_shown(&reader.tables()?), Vec::new()),
     };
     Ok(ReportModel {
@@ -369,7 +371,7 @@ fn fastest<'a>(facts: &'a RecordingFacts, runs: &'a [RunModel]) -> Option<&'a Ru
 fn sentence(facts: &RecordingFacts, runs: &[RunModel]) -> String {
     let count = measured(facts, runs).count();
     let Some(best) = fastest(facts, runs) else {
-        return format!("Nothing was measured on {}.", place(facts));
+        return format!("Nothing was measured on {}{}.", place(facts), validated::words(&facts.data));
     };
     let rate = Unit::OpsPerSecond.format(best.summary.iops);
     let throughput = Unit::BytesPerSecond.format(best.summary.bytes_per_s);
@@ -445,15 +447,22 @@ fn head(facts: &RecordingFacts, runs: &[RunModel]) -> (String, Vec<ReportFigure>
     let steady = crate::pts::steady_state(facts);
     let words = steady.as_ref().map_or(String::new(), |(words, _)| format!("{words} "));
     let figures = steady.map(|(_, figure)| figure).into_iter().chain(headline(facts, runs));
-    let figures = figures.chain(objectives_figure(facts)).chain(
-        validated::figure(&facts.data).map(|(value, detail, tone)| ReportFigure {
-            label: "Data".to_string(),
-            value,
-            detail,
-            tone,
-        }),
-    );
+    let figures = figures.chain(objectives_figure(facts)).chain(data_figure(facts));
     (words + &sentence(facts, runs), figures.collect())
+}
+
+/// What came of the data.
+fn data_figure(facts: &RecordingFacts) -> Option<ReportFigure> {
+    let (value, detail, tone) = validated::figure(&facts.data)?;
+    Some(ReportFigure { label: "Data".to_string(), value, detail, tone })
+}
+
+/// Of a recording of stamped data that was read without a load (`iodyno verify -o`).
+fn read_data(facts: &RecordingFacts) -> String {
+    let targets: Vec<&str> = facts.data.checks.iter().map(|row| &*row.target).collect();
+    let verdict = facts.events.iter().rfind(|event| event.kind == EventKind::Data);
+    let verdict = verdict.map_or(String::new(), |event| format!(": {}", event.message));
+    format!("{} was read{verdict}.", targets.join(", "))
 }
 
 /// Figures of the whole recording: those of the only run, or of the fastest.
@@ -525,13 +534,18 @@ fn all_operations(runs: &[RunModel]) -> f64 {
 
 pub(crate) fn recording_info(facts: &RecordingFacts) -> RecordingInfo {
     let manifest = &facts.manifest;
+    let is_unproved = facts.data.figures().is_some_and(|all| all.is_unproved());
+    let exit = manifest.exit.clone().unwrap_or_default();
     RecordingInfo {
         id: manifest.id.clone(),
         host: manifest.host.clone(),
         kernel: format!("Linux {}", manifest.kernel.split_whitespace().next().unwrap_or("?")),
         started: format_wall(manifest.started_wall_ns),
         state: facts.state.words().to_string(),
-        exit: manifest.exit.clone().unwrap_or_default().to_string(),
+        exit: match exit {
+            RecordingExit::Complete if is_unproved => "no data was proved".to_string(),
+            exit => exit.to_string(),
+        },
         command_line: manifest.command_line.join(" "),
         losses: manifest
             .losses

@@ -154,7 +154,15 @@ pub fn totals_table(run: &RunFacts) -> ViewTable {
         let (count, service) = (step.count, OperationTimes::ended(step.service.clone()));
         (format!("step: {}", step.op), Sum { count, service, is_step: true, ..Sum::default() })
     }));
-    sums_table(run, "operation", &rows, false)
+    let mut table = sums_table(run, "operation", &rows, false);
+    // What is known of the whole run stands in the line of all.
+    if let Some((damaged, last)) = run.damaged.zip(rows.iter().rposition(|(_, sum)| !sum.is_step)) {
+        let cell = |row| if row == last { damaged.to_string() } else { "–".to_string() };
+        let column = TableColumn::text("damaged blocks", (0..rows.len()).map(cell).collect());
+        let place = table.columns.iter().position(|column| column.name == "errors").map_or(0, |errors| errors + 1);
+        table.columns.insert(place, column);
+    }
+    table
 }
 
 pub(crate) fn operations(_: &RecordingFacts, run: &RunFacts) -> Option<Drawing> {
@@ -212,6 +220,11 @@ pub(crate) fn runs(facts: &RecordingFacts) -> Option<Drawing> {
         }),
         numbers("errors", Unit::Count, &|summary| summary.errors),
     ]);
+    if rows.iter().any(|(run, _)| run.damaged.is_some()) {
+        let damaged = rows.iter().map(|(run, _)| run.damaged.map(|blocks| blocks as f64));
+        let place = columns.iter().position(|column| column.name == "achieved").unwrap_or(0);
+        columns.insert(place, TableColumn::numbers("damaged blocks", Unit::Count, damaged));
+    }
     drawing(ViewTable { columns, omitted: 0 })
 }
 

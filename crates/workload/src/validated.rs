@@ -1,6 +1,7 @@
 //! What was proved of a load's data, and which blocks are damaged: tables, and the figure of a report.
 
 use quantity::text::{format_bytes, format_ns, format_wall};
+use rates::{DamageFound, DataFigures};
 use recording::rows::{DataCheck, DataError, DataVerdict};
 use recording::{Reader, RecordingError};
 use std::collections::BTreeMap;
@@ -27,6 +28,59 @@ impl ValidatedData {
         }
         Ok(Self { checks: reader.table::<DataCheck>()?, errors })
     }
+
+    /// What was proved of all targets; `None` of a recording without validation.
+    #[must_use]
+    pub fn figures(&self) -> Option<DataFigures> {
+        DataFigures::of(&self.checks)
+    }
+
+    /// Damaged blocks that each run found, by its place; without those that compared nothing.
+    #[must_use]
+    pub fn damaged_by_run(&self) -> BTreeMap<i32, i64> {
+        let (mut found, mut runs) = (DamageFound::default(), BTreeMap::new());
+        for row in &self.checks {
+            if let Some(damaged) = found.since(row) {
+                *runs.entry(row.run_index).or_default() += damaged;
+            }
+        }
+        runs
+    }
+
+    /// Damaged blocks and how much of what is known was read at the end, each as a cell of a table.
+    #[must_use]
+    pub fn proved_words(&self) -> [String; 2] {
+        let Some(all) = self.figures() else { return ["not validated".to_string(), "–".to_string()] };
+        let damaged =
+            if all.is_unproved() { "nothing was compared".to_string() } else { all.damaged_blocks.to_string() };
+        let covered = match (all.swept_blocks, all.coverage_percent()) {
+            (None, _) => "no".to_string(),
+            (Some(_), None) => "–".to_string(),
+            (Some(_), Some(percent)) => covered(percent),
+        };
+        [damaged, covered]
+    }
+
+    /// How many blocks are damaged, by what happened to them, as far as that was recorded; `None`: no block is.
+    #[must_use]
+    pub fn damage_words(&self) -> Option<String> {
+        let damaged = self.figures()?.damaged_blocks;
+        if damaged == 0 {
+            return None;
+        }
+        let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
+        for row in &self.errors {
+            *classes.entry(&row.class).or_default() += 1;
+        }
+        let classes: Vec<String> = classes.iter().map(|(class, count)| format!("{count} {class}")).collect();
+        let are = if damaged == 1 { "1 block is damaged".to_string() } else { format!("{damaged} blocks are damaged") };
+        Some(if classes.is_empty() { are } else { format!("{are}: {}", classes.join(", ")) })
+    }
+}
+
+/// 100 only where nothing is missing.
+fn covered(percent: f64) -> String {
+    if percent >= 100.0 { "100 %".to_string() } else { format!("{percent:.2} %") }
 }
 
 /// Gives the blocks the classes that they have by all that was found.
@@ -74,12 +128,6 @@ fn newest(data: &ValidatedData) -> Vec<&DataCheck> {
     found
 }
 
-/// How much of what is known was read at the end, per cent; `None` without such a reading.
-fn coverage(row: &DataCheck) -> Option<f64> {
-    let swept = row.swept_blocks?;
-    (row.known_blocks > 0).then(|| (100.0 * swept as f64 / row.known_blocks as f64).min(100.0))
-}
-
 /// What was proved of each target.
 #[must_use]
 pub fn checks(data: &ValidatedData) -> ViewTable {
@@ -98,7 +146,11 @@ pub fn checks(data: &ValidatedData) -> ViewTable {
             bytes("read, nothing known", |row| row.unknown_bytes),
             counts("known blocks", |row| Some(row.known_blocks)),
             counts("read at the end", |row| row.swept_blocks),
-            TableColumn::numbers("coverage", Unit::Percent, rows.iter().map(|row| coverage(row))),
+            TableColumn::numbers(
+                "coverage",
+                Unit::Percent,
+                rows.iter().map(|row| DataFigures::of([*row])?.coverage_percent()),
+            ),
             counts("damaged blocks", |row| Some(row.damaged_blocks)),
             counts("extra reads", |row| Some(row.extra_reads)),
             counts("waited for a block", |row| Some(row.deferred)),
@@ -166,38 +218,56 @@ pub fn damage(data: &ValidatedData) -> ViewTable {
     table
 }
 
+/// Places of damaged blocks that are listed one by one.
+const PLACES: usize = 20;
+
+/// The first damaged blocks, in the order in which they were found; `None` where there are none.
+#[must_use]
+pub fn places(data: &ValidatedData) -> Option<ViewTable> {
+    let rows = &data.errors[..data.errors.len().min(PLACES)];
+    let damaged = data.figures().map_or(0, |all| usize::try_from(all.damaged_blocks).unwrap_or(0));
+    let text = |name: &str, of: &dyn Fn(&DataError) -> String| {
+        TableColumn::text(name, rows.iter().map(of).collect::<Vec<String>>())
+    };
+    let mut columns = vec![
+        text("target", &|row| row.target.to_string()),
+        text("address", &|row| format!("{:#x}", row.address)),
+        text("length", &|row| size(row.bytes)),
+        text("class", &|row| row.class.replace('_', " ")),
+        text("found in", &|row| format!("{} ({})", row.run, row.found_by.replace('_', " "))),
+        text("right when read again", &|row| if row.transient { "yes" } else { "no" }.to_string()),
+        text("expected", &|row| row.expected.clone()),
+        text("found", &|row| row.found.clone()),
+        text("since when", &since),
+    ];
+    if rows.iter().any(|row| row.file.is_some()) {
+        columns.insert(1, text("file", &|row| row.file.clone().unwrap_or_default()));
+    }
+    (!rows.is_empty()).then(|| ViewTable { columns, omitted: damaged.max(data.errors.len()) - rows.len() })
+}
+
 /// The figure of a report: value, detail, tone; `None` of a recording without validation.
 #[must_use]
 pub fn figure(data: &ValidatedData) -> Option<(String, String, Tone)> {
-    let rows = newest(data);
-    if rows.is_empty() {
-        return None;
-    }
-    let sum = |of: fn(&DataCheck) -> i64| rows.iter().map(|row| of(row)).sum::<i64>();
-    let bytes = |of: fn(&DataCheck) -> i64| size(sum(of));
-    let (known, damaged) = (sum(|row| row.known_blocks), sum(|row| row.damaged_blocks));
-    let swept: Option<i64> = rows.iter().map(|row| row.swept_blocks).sum();
-    let covered = match swept {
-        Some(swept) if known > 0 && swept >= known => ", coverage 100 %".to_string(),
-        Some(swept) if known > 0 => format!(", coverage {:.2} %", (100.0 * swept as f64 / known as f64).min(99.99)),
-        Some(_) => String::new(),
-        None => ", not read again at the end".to_string(),
+    let all = data.figures()?;
+    let coverage = match (all.swept_blocks, all.coverage_percent()) {
+        (None, _) => ", not read again at the end".to_string(),
+        (Some(_), percent) => percent.map_or(String::new(), |percent| format!(", coverage {}", covered(percent))),
     };
-    let detail =
-        format!("{} written, {} checked{covered}", bytes(|row| row.stamped_bytes), bytes(|row| row.checked_bytes));
-    let (value, tone) = match damaged {
-        0 if known == 0 || sum(|row| row.checked_bytes) == 0 => ("unproved".to_string(), Tone::Warning),
+    let detail = format!("{} written, {} checked{coverage}", size(all.stamped_bytes), size(all.checked_bytes));
+    let (value, tone) = match all.damaged_blocks {
+        0 if all.known_blocks == 0 || all.is_unproved() => ("unproved".to_string(), Tone::Warning),
         0 => ("right".to_string(), Tone::Plain),
         damaged => (format!("{damaged} wrong"), Tone::Error),
     };
-    let counted = if damaged > 0 { "blocks; " } else { "" };
+    let counted = if all.damaged_blocks > 0 { "blocks; " } else { "" };
     Some((value, format!("{counted}{detail}"), tone))
 }
 
 /// What a sentence about the runs says of damaged blocks, behind a comma; nothing where there are none.
 #[must_use]
 pub fn words(data: &ValidatedData) -> String {
-    match newest(data).iter().map(|row| row.damaged_blocks).sum::<i64>() {
+    match data.figures().map_or(0, |all| all.damaged_blocks) {
         0 => String::new(),
         1 => ", 1 damaged block".to_string(),
         damaged => format!(", {damaged} damaged blocks"),

@@ -87,6 +87,7 @@ mod trees_safety;
 mod trouble;
 mod unfinished;
 mod validation;
+mod validation_faces;
 mod validation_trees;
 mod validation_verdicts;
 mod validation_words;

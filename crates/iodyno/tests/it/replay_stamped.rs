@@ -40,7 +40,7 @@ fn check(scratch: &Scratch, name: &str) -> Value {
 
 fn verdict(output: &CommandOutput) -> &str {
     let mut lines = output.stderr.lines();
-    lines.find(|line| line.starts_with("iodyno: validation: ")).unwrap_or_else(|| panic!("none: {}", output.stderr))
+    lines.find(|line| line.starts_with("validation: ")).unwrap_or_else(|| panic!("none: {}", output.stderr))
 }
 
 /// Operations of a kind of the replay itself.

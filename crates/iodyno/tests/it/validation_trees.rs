@@ -18,9 +18,7 @@ fn run(scratch: &Scratch, name: &str, text: &str, more: &[&str]) -> CommandOutpu
 
 fn verdict(output: &CommandOutput) -> &str {
     let mut lines = output.stderr.lines();
-    lines
-        .find(|line| line.starts_with("iodyno: validation: "))
-        .unwrap_or_else(|| panic!("no verdict: {}", output.stderr))
+    lines.find(|line| line.starts_with("validation: ")).unwrap_or_else(|| panic!("no verdict: {}", output.stderr))
 }
 
 fn check(scratch: &Scratch, name: &str) -> Value {

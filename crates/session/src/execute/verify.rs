@@ -37,10 +37,17 @@ impl Life<'_, '_> {
         }
         self.tell_damages(&verdict.damages)?;
         let severity = if verdict.is_wrong { EventSeverity::Error } else { EventSeverity::Info };
-        for sentence in verdict.sentences {
-            self.spine.event(severity.clone(), EventKind::Data, None, None, &sentence)?;
-            self.spine.messages.push(sentence);
+        let what_next = self
+            .validation
+            .as_ref()
+            .and_then(|validation| data::what_next(self.plan, validation, &verdict.damages, &self.request.directory));
+        for sentence in &verdict.sentences {
+            self.spine.event(severity.clone(), EventKind::Data, None, None, sentence)?;
         }
+        // The verdict itself is the last word.
+        self.spine.verdict = verdict.sentences;
+        let before_last = self.spine.verdict.len().saturating_sub(1);
+        self.spine.verdict.splice(before_last..before_last, what_next);
         self.end_journal()
     }
 

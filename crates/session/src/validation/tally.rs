@@ -58,6 +58,7 @@ impl DataTally {
         let row =
             |damage: &Damage| Some(row_of(spine, context, damage, (validation, validation.cells(damage.target)?)));
         let rows: Vec<DataError> = found.iter().filter_map(row).collect();
+        spine.damaged_blocks(validation.reports.count());
         spine.rows(&rows)?;
         for damage in &found {
             let Some(cells) = validation.cells(damage.target) else { continue };

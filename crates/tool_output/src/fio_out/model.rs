@@ -1,9 +1,12 @@
 //! What fio's outputs say, read from a recording once.
 
+mod damaged;
 mod grouped;
 
 use super::figures::{Classes, Counts, PERCENTILES, Times, by_batch, by_depth, shares};
 use crate::ToolOutputError;
+pub use damaged::VALIDATION_TARGETS;
+use damaged::{DamagedTargets, EILSEQ};
 use plan::generate::OperationKind;
 use plan::{CountedAs, JobLogs, JobText, JobTexts};
 use quantity::histogram::Histogram;
@@ -233,6 +236,7 @@ pub(super) struct DiskUse {
 struct Lane {
     start_ns: i64,
     end_ns: i64,
+    targets: BTreeSet<String>,
     /// End of the last flush that came back behind the load.
     flushed_ns: i64,
     /// Flushes that came back before the load's end, and behind it: when, and how long they took.
@@ -288,6 +292,7 @@ impl Document {
         let extra = manifest.extra.get(JOB_ERRORS);
         let met: Option<Vec<JobErrors>> = extra.and_then(|value| serde_json::from_value(value.clone()).ok());
         let found = Lanes::read(reader, &texts)?;
+        let damaged = DamagedTargets::read(reader)?;
         // Logs have no lines of jobs that did nothing.
         let extra = manifest.extra.get(STEADY_STATES);
         let steady: Option<Vec<SteadyState>> = extra.and_then(|value| serde_json::from_value(value.clone()).ok());
@@ -319,7 +324,8 @@ impl Document {
             let logs = text.map(|text| texts.logs(text));
             let is_asked = text.is_some_and(|text| texts.option(text, "steadystate").is_some());
             let steady = steady.iter().flatten().find(|found| is_asked && found.run_index == key.0).cloned();
-            Some(Job { group, cost, number, logs, steady, ..lane.job(key, text, &texts, met) })
+            let job = Job { group, cost, number, logs, steady, ..lane.job(key, text, &texts, met) };
+            Some(job.with_damage(damaged.of_job(key.0, &lane.targets, lane.sides[1].ops > 0)))
         });
         let jobs = jobs.collect();
         Ok(Self {
@@ -511,6 +517,9 @@ fn costs(reader: &Reader, lanes: &BTreeMap<Key, Lane>) -> Result<BTreeMap<i32, C
 impl Lane {
     fn add(&mut self, row: &RunTotal) {
         let Some(side) = self.side_of(&row.op) else { return };
+        if !self.targets.contains(&row.target) {
+            self.targets.insert(row.target.clone());
+        }
         self.start_ns = self.start_ns.min(row.start_t_ns);
         self.end_ns = self.end_ns.max(row.t_ns);
         if row.op == "flush" && row.phase == LoadPhase::Drain {
@@ -684,6 +693,19 @@ impl Lane {
             continues: goes_on("continue_on_error") || goes_on("ignore_error"),
             ..Job::default()
         }
+    }
+}
+
+impl Job {
+    /// With so many damaged blocks: an error of the job, and where it goes on after errors one for each.
+    fn with_damage(mut self, blocks: u64) -> Self {
+        if blocks > 0 {
+            self.errors = self.errors.saturating_add(blocks);
+            for error in [&mut self.error, &mut self.first_error] {
+                *error = if *error == 0 { EILSEQ } else { *error };
+            }
+        }
+        self
     }
 }
 

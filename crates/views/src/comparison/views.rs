@@ -47,13 +47,20 @@ pub(crate) fn figures(comparison: &Comparison, pair: usize) -> Option<Drawing> {
     };
     let mut names: Vec<String> = present.iter().map(name).collect();
     names.extend(["errors".to_string(), "measured time".to_string()]);
+    // Of the whole recording: the reading at the end, which no pair has, finds most.
+    let proved: Vec<[String; 2]> = loads.iter().map(|(_, side, _)| side.facts.data.proved_words()).collect();
+    let has_data = loads.iter().any(|(_, side, _)| !side.facts.data.checks.is_empty());
+    if has_data {
+        names.extend(["damaged blocks, all runs".to_string(), "data read at the end".to_string()]);
+    }
     let mut columns = vec![TableColumn::text("figure", names)];
     let seconds = |load: &Load| load.slices.iter().map(|slice| slice.length_s).sum::<f64>();
-    for (_, side, load) in &loads {
+    for ((_, side, load), proved) in loads.iter().zip(proved) {
         let part = load.whole();
         let mut cells: Vec<String> =
             present.iter().map(|measure| shown(measure.unit, (measure.value)(&part))).collect();
         cells.extend([Unit::Operations.format(load.errors), Unit::Seconds.format(Some(seconds(load)))]);
+        cells.extend(proved.into_iter().filter(|_| has_data));
         columns.push(TableColumn::text(&side.label, cells));
     }
     let several = loads.len() > 2;
@@ -63,6 +70,7 @@ pub(crate) fn figures(comparison: &Comparison, pair: usize) -> Option<Drawing> {
             present.iter().map(|measure| comparison.judged(*at, pair, measure)).collect();
         let time = JudgedFigure::plain(seconds(load) / measured);
         judged.extend([None, (measured > 0.0).then_some(&time)]);
+        judged.extend(std::iter::repeat_n(None, if has_data { 2 } else { 0 }));
         let under = if several { side.label.as_str() } else { "" };
         columns.extend([
             TableColumn::numbers("ratio", Unit::None, judged.iter().map(|judged| judged.map(|judged| judged.ratio)))

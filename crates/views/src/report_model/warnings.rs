@@ -5,6 +5,7 @@ use crate::model::{ReportWarning, RunModel};
 use crate::{RecordingFacts, RunFacts};
 use objectives::Judgement;
 use rates::Availability;
+use recording::rows::Event;
 use recording::{EventKind, EventSeverity, Manifest, RecordingState};
 use view::Tone;
 use view::Unit;
@@ -17,7 +18,8 @@ const SHORTFALL: f64 = 0.01;
 const EVENTS: usize = 20;
 
 pub(super) fn warnings(facts: &RecordingFacts, runs: &[RunModel]) -> Vec<ReportWarning> {
-    let mut found = recording(facts);
+    let mut found: Vec<ReportWarning> = data(facts).into_iter().collect();
+    found.extend(recording(facts));
     found.extend(super::commands::warnings(facts));
     for (position, (run, model)) in facts.runs.iter().zip(runs).enumerate() {
         let mut say = |tone, text| found.push(ReportWarning { tone, text, run: Some(position) });
@@ -44,6 +46,24 @@ pub fn unended(state: RecordingState, is_damaged: bool) -> Option<&'static str> 
             Some("was cut short: the program that wrote it was killed. Everything up to the last interval is here.")
         }
     }
+}
+
+/// With this the verdict of data validation begins.
+const VERDICT: &str = "validation: ";
+
+/// What came of the data, where that is no good news.
+fn data(facts: &RecordingFacts) -> Option<ReportWarning> {
+    let verdict = facts.events.iter().rfind(|event| event.message.starts_with(VERDICT));
+    let verdict = verdict.map(|event| event.message.strip_prefix(VERDICT).unwrap_or_default().to_string());
+    let (tone, text) = match facts.data.damage_words() {
+        Some(words) => (Tone::Error, format!("Data was wrong: {}.", verdict.unwrap_or(words))),
+        None if facts.data.figures()?.is_unproved() => {
+            let text = "No data was compared with what was written: nothing was proved of it.";
+            (Tone::Warning, text.to_string())
+        }
+        None => return None,
+    };
+    Some(ReportWarning { tone, text, run: None })
 }
 
 fn recording(facts: &RecordingFacts) -> Vec<ReportWarning> {
@@ -207,11 +227,19 @@ fn objectives(facts: &RecordingFacts, found: &mut Vec<ReportWarning>) {
 fn events(facts: &RecordingFacts, found: &mut Vec<ReportWarning>) {
     // Where the end is known, the run's figures have it.
     let is_end_known = facts.runs.iter().all(|run| run.unfinished.is_some());
-    let shown = facts.events.iter().filter(|event| {
-        matches!(event.severity, EventSeverity::Warning | EventSeverity::Error)
-            && !matches!(event.kind, EventKind::IoError | EventKind::IoErrors)
-            && !(is_end_known && matches!(event.kind, EventKind::Unfinished | EventKind::Backlog))
-    });
+    // The verdict stands first, and a table has the blocks one by one.
+    let is_told = |event: &Event| {
+        event.kind == EventKind::Data
+            && !facts.data.errors.is_empty()
+            && (event.run.is_some() || event.message.starts_with(VERDICT))
+    };
+    let is_elsewhere = |event: &Event| {
+        matches!(event.kind, EventKind::IoError | EventKind::IoErrors)
+            || is_told(event)
+            || (is_end_known && matches!(event.kind, EventKind::Unfinished | EventKind::Backlog))
+    };
+    let is_trouble = |event: &&Event| matches!(event.severity, EventSeverity::Warning | EventSeverity::Error);
+    let shown = facts.events.iter().filter(is_trouble).filter(|event| !is_elsewhere(event));
     for event in shown.take(EVENTS) {
         let tone = if event.severity == EventSeverity::Error { Tone::Error } else { Tone::Warning };
         let run = event.run.as_ref().and_then(|title| facts.runs.iter().position(|run| run.title == *title));

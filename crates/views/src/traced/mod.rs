@@ -5,7 +5,6 @@
 mod groups;
 mod order;
 mod pictures;
-mod reuse;
 mod sampling;
 mod tables;
 mod timeline;
@@ -22,9 +21,9 @@ use groups::{Groups, Total};
 use order::{Order, Slow, Windows};
 use quantity::histogram::{Histogram, HistogramMerger};
 use recording::Reader;
-use reuse::Region;
 use timeline::{Addresses, Bin, Timeline, Times};
 use view::TableReadError;
+use workload::traced::reuse::{BlockReuse, UsedRegion};
 use workload::traced::{ends, rows, sample};
 
 /// Sub-buckets per octave of the distributions of the whole trace, as a power of two.
@@ -63,7 +62,7 @@ pub struct TracedFacts {
     gap_squares: f64,
     windows: [Windows; 3],
     slowest: Vec<(Slow, [String; 5])>,
-    regions: Vec<(String, i64, Region)>,
+    regions: Vec<(String, i64, UsedRegion)>,
     region_bytes: i64,
     /// Times between two uses of a block, by octave: estimated count.
     reuse: Vec<f64>,
@@ -81,7 +80,7 @@ pub struct TracedFacts {
 struct Fold {
     timeline: Timeline,
     order: Order,
-    reuse: reuse::Reuse,
+    reuse: BlockReuse,
     ios: [u64; 3],
     response: [HistogramMerger; 3],
     wait: HistogramMerger,
@@ -104,7 +103,7 @@ impl Fold {
         Self {
             timeline: Timeline::new(span_ns, ended_ns),
             order: Order::new(span_ns, ended_ns),
-            reuse: reuse::Reuse::default(),
+            reuse: BlockReuse::default(),
             ios: [0; 3],
             response: [fine(), fine(), fine()],
             wait: fine(),

@@ -2,7 +2,6 @@
 
 use super::TracedFacts;
 use super::groups::Total;
-use super::reuse::Region;
 use super::timeline::Bin;
 
 impl Total {
@@ -31,14 +30,6 @@ impl Bin {
         counts.for_each(|count| *count = count.saturating_mul(by));
         self.in_flight_ns *= by as f64;
         self.at_device_ns *= by as f64;
-    }
-}
-
-impl Region {
-    fn scale(&mut self, by: u64) {
-        [&mut self.reads, &mut self.writes, &mut self.bytes]
-            .into_iter()
-            .for_each(|count| *count = count.saturating_mul(by));
     }
 }
 

@@ -228,7 +228,7 @@ pub(crate) fn figures(facts: &Facts) -> Vec<ReportFigure> {
     let failed: u64 = facts.devices.iter().map(|device| device.1.failed).sum();
     let mean_bytes = bytes.checked_div(reads + writes).unwrap_or(0);
     let all_seen = !facts.is_sample();
-    let first = all_seen.then_some(facts.first_uses * super::reuse::BLOCK_BYTES as f64);
+    let first = all_seen.then_some(facts.first_uses * workload::traced::reuse::BLOCK_BYTES as f64);
     let met = facts.depth.percentile(0.99).filter(|_| all_seen);
     vec![
         figure(

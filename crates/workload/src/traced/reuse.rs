@@ -1,10 +1,10 @@
 //! Which places are used how often, and how soon again: by a sample of blocks, chosen by a hash of their address.
 
+use super::rows::NumberedIo;
 use std::collections::HashMap;
-use workload::traced::rows::NumberedIo;
 
 /// Size of a block, bytes.
-pub(super) const BLOCK_BYTES: i64 = 4096;
+pub const BLOCK_BYTES: i64 = 4096;
 /// Most blocks that are followed; when there are more, half of them are let go.
 const BLOCKS: usize = 1 << 18;
 /// Blocks of an I/O that are looked at: those of 4 GiB, more than the kernel's records hold.
@@ -16,40 +16,54 @@ const REGIONS: usize = 1 << 18;
 
 /// The fold.
 #[derive(Debug)]
-pub(super) struct Reuse {
+pub struct BlockReuse {
     blocks: HashMap<(u32, i64), i64, Plain>,
     /// A block is followed when its hash has so many zeros at the end.
     zeros: u32,
-    /// Uses of blocks, blocks used for the first time: estimates.
-    pub(super) uses: f64,
-    pub(super) first_uses: f64,
+    /// Uses of blocks: an estimate.
+    pub uses: f64,
+    /// Blocks used for the first time: an estimate.
+    pub first_uses: f64,
     /// Times between two uses of a block, by octave of ns: estimated count and sum.
-    pub(super) gaps: [(f64, f64); 64],
-    regions: HashMap<(u32, i64), Region, Plain>,
-    pub(super) region_bytes: i64,
+    pub gaps: [(f64, f64); 64],
+    regions: HashMap<(u32, i64), UsedRegion, Plain>,
+    /// Size of a region, bytes.
+    pub region_bytes: i64,
 }
 
 /// I/Os that began in a region.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Region {
-    pub(super) reads: u64,
-    pub(super) writes: u64,
-    pub(super) bytes: u64,
+pub struct UsedRegion {
+    /// I/Os that read.
+    pub reads: u64,
+    /// I/Os that wrote.
+    pub writes: u64,
+    /// Bytes of both.
+    pub bytes: u64,
 }
 
-impl Region {
-    pub(super) fn ios(&self) -> u64 {
+impl UsedRegion {
+    /// All of them.
+    #[must_use]
+    pub fn ios(&self) -> u64 {
         self.reads + self.writes
+    }
+
+    /// As if there had been `by` times as many.
+    pub fn scale(&mut self, by: u64) {
+        [&mut self.reads, &mut self.writes, &mut self.bytes]
+            .into_iter()
+            .for_each(|count| *count = count.saturating_mul(by));
     }
 }
 
 /// Keys are mixed well enough by one multiplication.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Plain;
+struct Plain;
 
 /// The multiplication.
 #[derive(Debug, Default)]
-pub(super) struct Mixer(u64);
+struct Mixer(u64);
 
 impl std::hash::Hasher for Mixer {
     fn finish(&self) -> u64 {
@@ -83,7 +97,7 @@ fn mixed(value: u64) -> u64 {
     value ^ value >> 33
 }
 
-impl Default for Reuse {
+impl Default for BlockReuse {
     fn default() -> Self {
         Self {
             blocks: HashMap::default(),
@@ -97,8 +111,9 @@ impl Default for Reuse {
     }
 }
 
-impl Reuse {
-    pub(super) fn add(&mut self, row: &NumberedIo) {
+impl BlockReuse {
+    /// Adds the next I/O.
+    pub fn add(&mut self, row: &NumberedIo) {
         if row.class == 2 || row.bytes <= 0 {
             return;
         }
@@ -156,13 +171,15 @@ impl Reuse {
     }
 
     /// Only one block in so many was followed.
-    pub(super) fn sampling(&self) -> f64 {
+    #[must_use]
+    pub fn sampling(&self) -> f64 {
         2_f64.powi(i32::try_from(self.zeros).unwrap_or(0))
     }
 
     /// Mean number of bytes used within a window, by its length in ns (Denning and Schwartz 1972: a use fills the window
     /// from its time until the next use of its block, or for the window's length). `end_ns`: of the trace.
-    pub(super) fn working_set(&self, origin_ns: i64, end_ns: i64) -> Vec<(f64, f64)> {
+    #[must_use]
+    pub fn working_set(&self, origin_ns: i64, end_ns: i64) -> Vec<(f64, f64)> {
         let length = end_ns.saturating_sub(origin_ns) as f64;
         if length <= 0.0 || self.blocks.is_empty() {
             return Vec::new();
@@ -187,8 +204,9 @@ impl Reuse {
     }
 
     /// All regions, most I/Os first: device, first byte, counts.
-    pub(super) fn hottest(&self) -> Vec<(usize, i64, Region)> {
-        let mut regions: Vec<(usize, i64, Region)> =
+    #[must_use]
+    pub fn hottest(&self) -> Vec<(usize, i64, UsedRegion)> {
+        let mut regions: Vec<(usize, i64, UsedRegion)> =
             self.regions.iter().map(|((dev, at), region)| (*dev as usize, at * self.region_bytes, *region)).collect();
         regions.sort_by_key(|(dev, at, region)| (std::cmp::Reverse(region.ios()), *dev, *at));
         regions
