@@ -57,11 +57,14 @@ pub(crate) struct InspectArgs {
     #[arg(value_name = "TARGET")]
     pub(crate) target: PathBuf,
     /// Where: a number of bytes, decimal, hexadecimal (0x…) or with a unit (8k, 1g).
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
     pub(crate) at: String,
-    /// How much; default: one sector.
-    #[arg(long, value_name = "N", default_value = "512")]
-    pub(crate) bytes: String,
+    /// How much: every sector of which a byte is in it. Default: the sector there.
+    #[arg(long, value_name = "N")]
+    pub(crate) bytes: Option<String>,
+    /// Bytes of the blocks that the load wrote, as for `verify`.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) block: Option<String>,
     /// Show all bytes too; below those of a damaged sector, what was written.
     #[arg(long)]
     pub(crate) hex: bool,
@@ -91,7 +94,13 @@ pub(crate) struct InjectArgs {
     #[arg(value_name = "TARGET")]
     pub(crate) target: PathBuf,
     /// Where a block begins: bytes, decimal, hexadecimal (0x…) or with a unit (8k, 1g). May be given several times.
-    #[arg(long, value_name = "ADDRESS", required_unless_present = "random", conflicts_with = "random")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        required_unless_present = "random",
+        conflicts_with = "random",
+        allow_hyphen_values = true
+    )]
     pub(crate) at: Vec<String>,
     /// Damage so many blocks, chosen at random.
     #[arg(long, value_name = "N")]

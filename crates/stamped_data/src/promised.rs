@@ -1,7 +1,7 @@
 //! What a journal says must be on a target, held against what is there.
 
 use super::error::StampedDataError;
-use super::identity::{IdentitySource, TargetIdentity, names, sampled_devices};
+use super::identity::{IdentitySource, SampledStamps, TargetIdentity, names};
 use super::reader::{AlignedBuffer, GRAIN, TargetReader};
 use super::verified::{JournalRequest, JournalVerdict, PromisedDamage, VerifyRequest};
 use data_journal::{Crash, JournalError, Recovered, RecoveredTarget};
@@ -127,6 +127,7 @@ impl Promised {
             device: Some(self.validation.rules().device),
             source: IdentitySource::Journal,
             name: Some(self.target.clone()),
+            misnamed: None,
         }
     }
 
@@ -346,7 +347,7 @@ fn unknown(recovered: &Recovered, request: &VerifyRequest, reader: &TargetReader
             "the journal {journal} knows no target: nothing of it can be read"
         ));
     }
-    let devices = sampled_devices(reader, &reader.data_ranges(), &request.stop);
+    let SampledStamps { devices, .. } = SampledStamps::of(reader, &reader.data_ranges(), &request.stop);
     let most = devices.iter().max_by_key(|(_, sectors)| **sectors).and_then(|(device, _)| recovered.target(*device));
     let hint = match most {
         Some(target) => format!("; what stands on {} is of {}: say --as {1}", request.path.display(), target.name),

@@ -34,6 +34,8 @@ pub struct VerifyOutcome {
     pub size_bytes: u64,
     /// Whose data it should hold.
     pub identity: TargetIdentity,
+    /// A partition table, a file system or the like that is known by its signature, and where that stands.
+    pub signature: Option<(String, u64)>,
     /// Bytes that were judged together.
     pub unit: SurveyUnit,
     /// Reads bypassed the page cache.
