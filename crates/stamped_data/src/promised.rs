@@ -270,6 +270,7 @@ impl Promised {
             is_power_cut: self.crash == Crash::PowerCut,
             is_clean: self.is_clean,
             known_blocks: self.known,
+            unpromised_blocks: self.validation.unpromised().unwrap_or(0),
             right_blocks: self.right.load(Ordering::Relaxed),
             unreadable_blocks: self.unreadable.load(Ordering::Relaxed),
             counts,

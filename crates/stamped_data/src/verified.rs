@@ -129,7 +129,9 @@ pub struct JournalVerdict {
     pub is_clean: bool,
     /// Blocks of which it says something.
     pub known_blocks: u64,
-    /// … that are so.
+    /// Blocks that it knows to be written, and of which it promises nothing: no flush covered them before a power cut.
+    pub unpromised_blocks: u64,
+    /// Of the blocks of which it says something, those that are so.
     pub right_blocks: u64,
     /// … that cannot be read.
     pub unreadable_blocks: u64,

@@ -99,6 +99,7 @@ pub fn checks(data: &ValidatedData) -> ViewTable {
             counts("known blocks", |row| Some(row.known_blocks)),
             counts("read at the end", |row| row.swept_blocks),
             TableColumn::numbers("coverage", Unit::Percent, rows.iter().map(|row| coverage(row))),
+            counts("nothing promised", |row| row.unpromised_blocks),
             counts("damaged blocks", |row| Some(row.damaged_blocks)),
             counts("extra reads", |row| Some(row.extra_reads)),
             counts("waited for a block", |row| Some(row.deferred)),
