@@ -45,7 +45,10 @@ mod tests {
         let expected = ["  verdict     no damage;", "      3.99 MiB stamped and", "      right"];
         assert_eq!(folded(line, 26), expected);
         assert_eq!(folded(line, 80), [line]);
-        assert_eq!(folded("  a_word_without_an_end and more", 10), ["  a_word_without_an_end", "      and", "      more"]);
+        assert_eq!(
+            folded("  a_word_without_an_end and more", 10),
+            ["  a_word_without_an_end", "      and", "      more"]
+        );
         assert_eq!(folded("  1234567890", 4), ["  1234567890"]);
         for width in 1..60 {
             let together = folded(line, width).join(" ").split_whitespace().collect::<Vec<_>>().join(" ");

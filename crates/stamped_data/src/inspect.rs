@@ -15,9 +15,7 @@ use stamp::{
 use std::ops::Range;
 use std::path::PathBuf;
 use target::TargetAccess;
-use validation::{
-    AreaKind, SurveyDamage, SurveyRules, examine_of_file, found_words, look, write_words,
-};
+use validation::{AreaKind, SurveyDamage, SurveyRules, examine_of_file, found_words, look, write_words};
 
 /// At most so many bytes are shown.
 const SHOWN_MAX: u64 = 1 << 20;

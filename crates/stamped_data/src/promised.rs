@@ -262,6 +262,12 @@ impl Promised {
             damage.class = classes.get(&damage.address).copied().unwrap_or(damage.class);
         }
         damages.sort_by_key(|damage| damage.address);
+        let told = overview.groups.iter().take(GROUPS).map(|group| group_sentence(&self.target, group));
+        let mut groups: Vec<String> = told.collect();
+        let beyond: u64 = overview.beyond.values().sum();
+        if beyond > 0 {
+            groups.push(format!("{beyond} blocks are damaged besides, and only counted: where they are is not kept"));
+        }
         JournalVerdict {
             directory: self.directory.clone(),
             target: self.target.clone(),
@@ -275,7 +281,7 @@ impl Promised {
             unreadable_blocks: self.unreadable.load(Ordering::Relaxed),
             counts,
             damages,
-            groups: overview.groups.iter().take(GROUPS).map(|group| group_sentence(&self.target, group)).collect(),
+            groups,
         }
     }
 }

@@ -59,7 +59,7 @@ fn data_of_files_below_a_file_system_are_no_damage_until_they_are_damaged() {
         let device = LoopDevice::new(file_system.min_bytes().max(64 * MIB)).unwrap();
         let path = device.path().to_str().unwrap();
         let mount = MountedFileSystem::make(file_system, device.path()).unwrap();
-        load(&scratch, "load", &mount.path().join("f"), ("4m", "64k"));
+        load(&scratch, "loaded", &mount.path().join("f"), ("4m", "64k"));
         // A file that ends within a sector.
         let cut = mount.path().join("g");
         load(&scratch, "cut", &cut, ("64k", "64k"));
@@ -139,7 +139,7 @@ fn agree(scratch: &Scratch, path: &str, more: &[&str]) -> u64 {
 fn inspect_says_of_every_place_what_verify_says() {
     let scratch = Scratch::new();
     let target = scratch.path("data");
-    load(&scratch, "load", &target, ("2m", "64k"));
+    load(&scratch, "loaded", &target, ("2m", "64k"));
     let path = target.to_str().unwrap();
     assert_eq!(agree(&scratch, path, &[]), 0);
     let kinds = ["foreign", "zeroes", "torn", "swapped", "bit_rot", "misdirected", "other_device"];
@@ -166,7 +166,7 @@ fn inspect_says_of_every_place_what_verify_says() {
 fn a_name_that_nothing_has_is_told_from_damage() {
     let scratch = Scratch::new();
     let target = scratch.path("data");
-    load(&scratch, "load", &target, ("1m", "4k"));
+    load(&scratch, "loaded", &target, ("1m", "4k"));
     let path = target.to_str().unwrap();
     let output = run(&scratch, &["verify", path, "--as", "/dev/iodyno-mistyped"]).expect_code(2);
     for words in ["nothing here was written as /dev/iodyno-mistyped; no damage", ": leave out --as"] {
@@ -181,8 +181,8 @@ fn a_name_that_nothing_has_is_told_from_damage() {
 fn damage_under_a_wrong_name_and_a_name_that_little_has_are_damage() {
     let scratch = Scratch::new();
     let (target, other) = (scratch.path("data"), scratch.path("other"));
-    load(&scratch, "load", &target, ("1m", "4k"));
-    load(&scratch, "other", &other, ("64k", "4k"));
+    load(&scratch, "loaded", &target, ("1m", "4k"));
+    load(&scratch, "loaded2", &other, ("64k", "4k"));
     let (path, other_path) = (target.to_str().unwrap(), other.to_str().unwrap());
     // Some of what stands there is of the other one, which is the lesser part.
     let bytes = std::fs::read(&other).unwrap();
@@ -193,7 +193,8 @@ fn damage_under_a_wrong_name_and_a_name_that_little_has_are_damage() {
     assert!(output.stdout.contains(&format!("--as {other_path}")), "{}", output.stdout);
     // Real damage is not hidden by a mistyped name.
     run(&scratch, &["verify", path, "--as", "/dev/iodyno-mistyped"]).expect_code(4);
-    let refused = run(&scratch, &["inject", "--kind", "zeroes", path, "--as", "/dev/x", "--random", "1"]).expect_code(7);
+    let refused =
+        run(&scratch, &["inject", "--kind", "zeroes", path, "--as", "/dev/x", "--random", "1"]).expect_code(7);
     assert!(refused.stderr.contains("none was written as /dev/x"), "{}", refused.stderr);
 }
 
@@ -201,7 +202,7 @@ fn damage_under_a_wrong_name_and_a_name_that_little_has_are_damage() {
 fn a_place_within_a_sector_is_that_sector() {
     let scratch = Scratch::new();
     let target = scratch.path("data");
-    load(&scratch, "load", &target, ("64k", "4k"));
+    load(&scratch, "loaded", &target, ("64k", "4k"));
     let path = target.to_str().unwrap();
     let asked = |more: &[&str]| {
         let seen = report(&scratch, &[&["inspect", path], more].concat(), 0);
@@ -220,7 +221,7 @@ fn a_place_within_a_sector_is_that_sector() {
 fn a_fragmented_target_is_told_by_kinds_and_fits_a_terminal() {
     let scratch = Scratch::new();
     let target = scratch.path("data");
-    load(&scratch, "load", &target, ("1m", "4k"));
+    load(&scratch, "loaded", &target, ("1m", "4k"));
     let file = OpenOptions::new().write(true).open(&target).unwrap();
     (0..64).for_each(|block| file.write_all_at(&[0; 4096], block * 8192).unwrap());
     file.write_all_at(&[1; 512], MIB - 512).unwrap();
@@ -262,7 +263,8 @@ fn the_page_about_stamps_reads_what_a_load_wrote() {
     // Its payload, its padding, a field, the checksum.
     let places = [(3, 100), (9, 511), (20, 33), (40, 61)];
     places.iter().for_each(|(sector, byte)| flip(&target, sector * 512 + byte));
-    let wrong: String = places.iter().map(|(sector, _)| format!("{:#x}: not what its head says\n", sector * 512)).collect();
+    let wrong: String =
+        places.iter().map(|(sector, _)| format!("{:#x}: not what its head says\n", sector * 512)).collect();
     assert_eq!(read(), format!("{wrong}1024 stamped, 4 wrong\n"));
     let table = File::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("../stamp/src/sector.rs"));
     let source = std::io::read_to_string(table.unwrap()).unwrap();

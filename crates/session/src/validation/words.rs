@@ -74,7 +74,9 @@ pub(super) fn counted(count: u64, class: DamageClass) -> String {
 pub(super) fn unpromised(count: u64) -> String {
     match count {
         0 => String::new(),
-        count => format!("; {} that no flush covered before the power cut may hold anything: only counted", blocks(count)),
+        count => {
+            format!("; {} that no flush covered before the power cut may hold anything: only counted", blocks(count))
+        }
     }
 }
 

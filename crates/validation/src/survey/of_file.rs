@@ -19,11 +19,7 @@ fn is_end(sector: &[u8; SECTOR_BYTES], stamp: &SectorStamp) -> bool {
 }
 
 /// What is wrong with sectors of a file that are side by side on the device; `stamp`: what the first one says of itself.
-pub(super) fn damage(
-    sectors: &[[u8; SECTOR_BYTES]],
-    address: u64,
-    stamp: &SectorStamp,
-) -> Option<SurveyDamage> {
+pub(super) fn damage(sectors: &[[u8; SECTOR_BYTES]], address: u64, stamp: &SectorStamp) -> Option<SurveyDamage> {
     let finding = examine_of_file(sectors.first()?, stamp);
     let mut first_wrong = finding.sectors.first()?.clone();
     first_wrong.address = address;
