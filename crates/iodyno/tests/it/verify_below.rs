@@ -193,8 +193,8 @@ fn damage_under_a_wrong_name_and_a_name_that_little_has_are_damage() {
     assert!(output.stdout.contains(&format!("--as {other_path}")), "{}", output.stdout);
     // Real damage is not hidden by a mistyped name.
     run(&scratch, &["verify", path, "--as", "/dev/iodyno-mistyped"]).expect_code(4);
-    let refused =
-        run(&scratch, &["inject", "--kind", "zeroes", path, "--as", "/dev/x", "--random", "1"]).expect_code(7);
+    let inject = ["inject", "--kind", "zeroes", path, "--as", "/dev/x", "--random", "1", "--destroy", path];
+    let refused = run(&scratch, &inject).expect_code(7);
     assert!(refused.stderr.contains("none was written as /dev/x"), "{}", refused.stderr);
 }
 
