@@ -83,8 +83,7 @@ pub(crate) struct InspectArgs {
       iodyno inject --kind bit_rot /dev/loop0 --at 0x200000         one bit of the block there\n  \
       iodyno inject --kind torn /dev/loop0 --random 20 --seed 7     twenty blocks, the same ones with the same seed\n  \
       iodyno inject --kind misdirected /data/test --random 1 --list damage.json    a list in a file\n  \
-      iodyno inject --kind bit_rot /dev/loop1 --as /mnt/file --copies --random 9 --destroy /dev/loop1\n  \
-                                                                    copies on a leg of a mirror\n\n\
+      iodyno inject --kind bit_rot /dev/loop1 --as /mnt/file --copies --random 9 --destroy /dev/loop1\n\n\
     Only blocks are damaged that iodyno stamped, that are intact, of this target and at their place; each is \
     read again right before it is written. What is mounted, in use or not iodyno's is refused as by `run` \
     (docs/safety.md). Damage stays until the blocks are written again. Exit code 0: done, 7: refused \

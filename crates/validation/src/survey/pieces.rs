@@ -1,6 +1,6 @@
 //! One piece of a target.
 
-use super::of_file;
+use super::of_file::{examine_of_file, is_whole};
 use crate::words::{found_words, write_words};
 use stamp::{
     BlockFinding, DamageClass, Expected, Reading, SECTOR_BYTES, SECTOR_MAGIC, STAMP_MARK, SectorFinding, SectorStamp,
@@ -243,7 +243,7 @@ impl PieceSurvey {
 
 /// A sector at first sight.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Sight {
+enum Sight {
     Right(SectorStamp),
     /// One of a set of equal blocks: where it belongs is not known without the load.
     Copy(SectorStamp),
@@ -319,7 +319,7 @@ fn kind_of(sight: &Sight) -> AreaKind {
 fn sight(sector: &[u8; SECTOR_BYTES], address: u64, rules: &SurveyRules) -> Sight {
     if let Some(stamp) = SectorStamp::read(sector) {
         if rules.holds_files && stamp.flags.has(StampFlags::FILE) {
-            return of_file::sight(sector, &stamp);
+            return if is_whole(sector, &stamp) { Sight::OfFiles } else { Sight::WrongOfFile };
         }
         if stamp.flags.has(StampFlags::COPY) {
             let (device, address) = (stamp.device, stamp.address);
@@ -493,11 +493,24 @@ impl Unit<'_> {
         let mut at = self.range.start;
         while let Some(first) = (at..self.range.end).find(is_wrong) {
             let end = (first..self.range.end).find(|at| !is_wrong(at)).unwrap_or(self.range.end);
-            let damage = SectorStamp::read(&self.sectors[first])
-                .and_then(|stamp| of_file::damage(&self.sectors[first..end], self.place(first), &stamp));
-            piece.damages.extend(damage);
+            piece.damages.extend(self.damage_of_file(first..end));
             at = end;
         }
+    }
+
+    /// What is wrong with sectors of a file, as the first of them has it.
+    fn damage_of_file(&self, range: Range<usize>) -> Option<SurveyDamage> {
+        let sector = &self.sectors[range.start];
+        let finding = examine_of_file(sector, &SectorStamp::read(sector)?);
+        let address = self.place(range.start);
+        Some(SurveyDamage {
+            address,
+            bytes: (range.len() * SECTOR_BYTES) as u64,
+            class: finding.class,
+            wrong_sectors: range.len() as u64,
+            first_wrong: SectorFinding { address, ..finding.sectors.first()?.clone() },
+            found: format!("in a file, there at {:#x}: {}", finding.must.address, found_words(&finding)),
+        })
     }
 
     fn examine(&self, range: Range<usize>) -> BlockFinding {
