@@ -112,6 +112,12 @@ impl RecoveredTarget {
         self.replay.floors(crash)
     }
 
+    /// Blocks that were written and of which nothing must be there after a crash of this kind: no flush covered them.
+    #[must_use]
+    pub fn unpromised(&self, crash: Crash) -> u64 {
+        self.replay.unpromised(crash)
+    }
+
     /// Must a block with this floor have exactly its version, because nothing newer was ever submitted?
     #[must_use]
     pub fn is_exact(&self, floor: Floor) -> bool {

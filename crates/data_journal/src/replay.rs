@@ -337,6 +337,13 @@ impl TargetReplay {
         last.unwrap_or(0)
     }
 
+    /// Blocks that were written and of which nothing must be there after a crash of this kind: no flush covered them.
+    pub(crate) fn unpromised(&self, crash: Crash) -> u64 {
+        let is_lost = |cell: &&Cell| cell.done.is_some() && !cell.flushed.is_some();
+        let cells = || self.cells.values().flat_map(|cells| cells.iter());
+        if crash == Crash::PowerCut { cells().filter(is_lost).count() as u64 } else { 0 }
+    }
+
     /// Every block of which something is known after a crash of this kind, with what must be found there.
     pub(crate) fn floors(&self, crash: Crash) -> impl Iterator<Item = (u64, Floor, u16)> {
         let cells = self.cells.iter().flat_map(|(chunk, cells)| (*chunk * CHUNK..).zip(cells.iter().copied()));

@@ -10,15 +10,16 @@ use validation::InjectedDamage;
 /// Arguments of `iodyno verify`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-      iodyno verify /dev/sdb                          all of it: who wrote what, when, with which run; what is damaged\n  \
-      iodyno verify /dev/mirror-leg --as /dev/md0     one leg of a broken mirror, under the volume's name\n  \
-      iodyno verify /data/tree                        all files of a directory and those below it, each by its own stamps\n  \
-      iodyno verify /data/test --block 8k             the load wrote blocks of 8 KiB: one of two writes is torn\n  \
-      iodyno verify /dev/sdb --journal /ssd/j --after-crash    what the journal says must be there, after a power cut\n  \
-      iodyno verify /dev/sdb --json | jq '.damages[].address'    for programs\n\n\
-    Only reads. Every sector says who wrote it, where and when, so no parameter file and no recording is needed. What only a\n\
-    load can know (an older write in the place of the last one) is found by the load, or with its journal\n\
-    (docs/verify.md). Exit code 0: no damage, 2: nothing there has a stamp, 3: a part cannot be read, 4: damage.")]
+      iodyno verify /dev/sdb                         all of it: who wrote what and when; what is damaged\n  \
+      iodyno verify /dev/mirror-leg --as /dev/md0    one leg of a broken mirror, under the volume's name\n  \
+      iodyno verify /data/tree                       all files in it and below, each by its own stamps\n  \
+      iodyno verify /data/test --block 8k            blocks of 8 KiB: one of two writes is torn\n  \
+      iodyno verify /dev/sdb --journal /ssd/j --after-crash    by the journal, after a power cut\n  \
+      iodyno verify /dev/sdb --json | jq '.damages[].address'  for programs\n\n\
+    Only reads. Every sector says who wrote it, where and when, so no parameter file and no recording is \
+    needed. What only a load can know (an older write in the place of the last one) is found by the load, or \
+    with its journal (docs/verify.md). Exit code 0: no damage, 2: nothing there has a stamp, or the name of \
+    --as, 3: a part cannot be read, 4: damage.")]
 pub(crate) struct VerifyArgs {
     /// Device, file, or directory: then all regular files in it and below, no links followed.
     #[arg(value_name = "TARGET")]
@@ -57,11 +58,14 @@ pub(crate) struct InspectArgs {
     #[arg(value_name = "TARGET")]
     pub(crate) target: PathBuf,
     /// Where: a number of bytes, decimal, hexadecimal (0x…) or with a unit (8k, 1g).
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
     pub(crate) at: String,
-    /// How much; default: one sector.
-    #[arg(long, value_name = "N", default_value = "512")]
-    pub(crate) bytes: String,
+    /// How much: every sector of which a byte is in it. Default: the sector there.
+    #[arg(long, value_name = "N")]
+    pub(crate) bytes: Option<String>,
+    /// Bytes of the blocks that the load wrote, as for `verify`.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) block: Option<String>,
     /// Show all bytes too; below those of a damaged sector, what was written.
     #[arg(long)]
     pub(crate) hex: bool,
@@ -78,11 +82,12 @@ pub(crate) struct InspectArgs {
 #[command(after_help = "Examples:\n  \
       iodyno inject --kind bit_rot /dev/loop0 --at 0x200000         one bit of the block there\n  \
       iodyno inject --kind torn /dev/loop0 --random 20 --seed 7     twenty blocks, the same ones with the same seed\n  \
-      iodyno inject --kind misdirected /data/test --random 1 --list damage.json    with the list in a file, too\n  \
-      iodyno inject --kind bit_rot /dev/loop1 --as /mnt/file --copies --random 9 --destroy /dev/loop1    a leg of a mirror\n\n\
-    Only blocks are damaged that iodyno stamped, that are intact, of this target and at their place; each is read again right\n\
-    before it is written. What is mounted, in use or not iodyno's is refused as by `run` (docs/safety.md). Damage stays until the\n\
-    blocks are written again. Exit code 0: done, 7: refused (docs/verify.md).")]
+      iodyno inject --kind misdirected /data/test --random 1 --list damage.json    a list in a file\n  \
+      iodyno inject --kind bit_rot /dev/loop1 --as /mnt/file --copies --random 9 --destroy /dev/loop1\n\n\
+    Only blocks are damaged that iodyno stamped, that are intact, of this target and at their place; each is \
+    read again right before it is written. What is mounted, in use or not iodyno's is refused as by `run` \
+    (docs/safety.md). Damage stays until the blocks are written again. Exit code 0: done, 7: refused \
+    (docs/verify.md).")]
 pub(crate) struct InjectArgs {
     /// What happens to a block.
     #[arg(long, value_enum, value_name = "KIND")]
@@ -91,7 +96,13 @@ pub(crate) struct InjectArgs {
     #[arg(value_name = "TARGET")]
     pub(crate) target: PathBuf,
     /// Where a block begins: bytes, decimal, hexadecimal (0x…) or with a unit (8k, 1g). May be given several times.
-    #[arg(long, value_name = "ADDRESS", required_unless_present = "random", conflicts_with = "random")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        required_unless_present = "random",
+        conflicts_with = "random",
+        allow_hyphen_values = true
+    )]
     pub(crate) at: Vec<String>,
     /// Damage so many blocks, chosen at random.
     #[arg(long, value_name = "N")]

@@ -36,6 +36,7 @@ mod export;
 mod fio_flags;
 mod fio_logs;
 mod fio_output;
+mod folded;
 mod foreign_commands;
 mod growth;
 mod import;

@@ -2,6 +2,7 @@
 
 use crate::data_args::{VerifyArgs, byte_count};
 use crate::exit::{DATA, Failure, INTERRUPTED, PARAMETERS, TARGET};
+use crate::folded;
 use crate::signals::watch_signals;
 use crate::verify_tree::{TreeVerifyRequest, verify_tree};
 use monitor::StopFlag;
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &VerifyArgs, command_line: &[String]) -> Result<u8, Fail
     if args.json {
         crate::out::json(outcome.json());
     } else {
-        outcome.lines().iter().for_each(|line| outln!("{line}"));
+        outcome.lines().iter().for_each(|line| folded::print(line));
     }
     if let Some(directory) = &args.output {
         say!("iodyno: recording {}: `iodyno report {0}` shows it", directory.display());
@@ -61,6 +62,10 @@ pub(crate) fn run(args: &VerifyArgs, command_line: &[String]) -> Result<u8, Fail
             say!(
                 "iodyno: nothing on {path} has a stamp of iodyno's, so nothing was verified: a validated load writes them"
             );
+            PARAMETERS
+        }
+        (0, true, 0) if outcome.identity.misnamed.is_some() => {
+            say!("iodyno: {path}: its name was not the one that was given{}", outcome.identity.misnamed_words());
             PARAMETERS
         }
         (0, true, 0) => 0,
@@ -87,7 +92,7 @@ fn of_tree(args: &VerifyArgs, block_bytes: Option<u64>, stop: StopFlag) -> Resul
     if args.json {
         crate::out::json(outcome.json());
     } else {
-        outcome.lines().iter().for_each(|line| outln!("{line}"));
+        outcome.lines().iter().for_each(|line| folded::print(line));
     }
     Ok(match outcome.damaged_files {
         1.. => DATA,

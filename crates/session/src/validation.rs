@@ -34,6 +34,7 @@ use blocks::{STATE_BYTES, block_bytes};
 use plan::{Plan, PlanSettings, ValidationSettings};
 use quantity::text::format_bytes;
 use shared::SharedPlaces;
+use stamp::StampFlags;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
@@ -118,7 +119,7 @@ pub(crate) fn of_plan(
             block_bytes,
             compress_ratio: format::content_for(plan, index).compress_ratio,
             copies,
-            flags: Default::default(),
+            flags: stamp_flags(target),
             trims_read_zero: settings.trims_read_zero.unwrap_or_else(|| is_zero_after_trim(target)),
             checks_unknown: settings.checks_unknown,
         };
@@ -166,6 +167,11 @@ fn is_validated(settings: &ValidationSettings, target: &OpenTarget, journal: Opt
     let keeps_data = matches!(target.kind, TargetKind::BlockDevice { .. } | TargetKind::File { .. });
     let is_known = || journal.is_some_and(|one| one.knows(&target.path));
     keeps_data && (target.writable || settings.checks_unknown || is_known())
+}
+
+/// The device below a file's file system has its sectors somewhere else.
+fn stamp_flags(target: &OpenTarget) -> StampFlags {
+    if matches!(target.kind, TargetKind::File { .. }) { StampFlags::FILE } else { StampFlags::default() }
 }
 
 /// File systems promise that a hole reads as zeroes, and so do loop devices, whose trims make holes; of others it is not known.

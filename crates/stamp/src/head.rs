@@ -31,7 +31,7 @@ pub struct StampFlags(pub u8);
 impl StampFlags {
     /// One of a set of equal blocks: the head has the set in place of address, version and write.
     pub const COPY: Self = Self(1);
-    /// In a file of a tree: the device is a hash of the file's name.
+    /// In a file: the device is a hash of the file's name, and the address is the one in the file.
     pub const FILE: Self = Self(2);
     /// Written by a replay.
     pub const REPLAY: Self = Self(4);

@@ -1,7 +1,7 @@
 //! `iodyno inject`: damages stamped blocks on purpose, and nothing else.
 
 use super::error::StampedDataError;
-use super::identity::{TargetIdentity, sampled_devices};
+use super::identity::{IdentitySource, SampledStamps, TargetIdentity};
 use super::reader::{AlignedBuffer, TargetReader, not_there, spec_of};
 use super::verify::{never_written, shown};
 use monitor::StopFlag;
@@ -11,7 +11,7 @@ use rustix::fs::fdatasync;
 use rustix::io::{Errno, pwrite};
 use serde_json::{Value, json};
 use stamp::{DamageClass, Expected, SECTOR_BYTES, SectorStamp, Version, is_right};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 use target::{OpenTarget, TargetAccess, WritePolicy, inspect_with, settle};
@@ -178,8 +178,17 @@ impl<'a> Injection<'a> {
             return Err(StampedDataError::Parameter(message));
         }
         let ranges = reader.data_ranges();
-        let devices = sampled_devices(reader, &ranges, &request.stop);
-        let identity = TargetIdentity::of(&request.path, request.written_as.as_deref(), &devices);
+        let sampled = SampledStamps::of(reader, &ranges, &request.stop);
+        let asked = request.written_as.as_deref();
+        let identity = match asked.filter(|_| request.copies) {
+            // Its data are anywhere.
+            Some(_) => TargetIdentity::of(&request.path, asked, &BTreeMap::new()),
+            None => TargetIdentity::of(&request.path, asked, &sampled.devices),
+        };
+        if identity.source == IdentitySource::Misnamed {
+            let why = identity.misnamed_words();
+            return Err(StampedDataError::Refused(format!("refused to damage {path}: it has stamped sectors{why}")));
+        }
         let device = match identity.device {
             Some(device) => device,
             None => Self::device_of_all(reader, &ranges).ok_or_else(|| {
@@ -194,7 +203,7 @@ impl<'a> Injection<'a> {
         let rules = validation::SurveyRules {
             device: None,
             unit: validation::SurveyUnit::Exactly(SECTOR_BYTES as u64),
-            is_device: reader.is_device(),
+            holds_files: reader.is_device(),
         };
         let mut buffer = AlignedBuffer::new(usize::try_from(SWEEP_BYTES).unwrap_or(usize::MAX));
         pieces(ranges).find_map(|(at, length)| {

@@ -1,20 +1,21 @@
 //! `iodyno inspect`: one place of a target, field by field.
 
 use super::error::StampedDataError;
-use super::identity::{TargetIdentity, sampled_devices};
+use super::identity::{IdentitySource, SampledStamps, TargetIdentity};
 use super::reader::{AlignedBuffer, TargetReader};
-use super::verify::never_written;
+use super::verify::{never_written, piece_bytes, unit_of};
 use super::verify_text::{stamp_json, when};
 use monitor::StopFlag;
 use quantity::figures::grouped;
+use quantity::text::format_bytes;
 use serde_json::{Value, json};
 use stamp::{
-    BlockFinding, Expected, Reading, SECTOR_BYTES, SectorStamp, StampFlags, Version, examine, is_intact, is_right,
+    BlockFinding, DamageClass, Expected, Reading, SECTOR_BYTES, SectorStamp, StampFlags, Version, examine, is_intact,
 };
 use std::ops::Range;
 use std::path::PathBuf;
 use target::TargetAccess;
-use validation::{found_words, write_words};
+use validation::{AreaKind, SurveyDamage, SurveyRules, examine_of_file, found_words, look, write_words};
 
 /// At most so many bytes are shown.
 const SHOWN_MAX: u64 = 1 << 20;
@@ -28,8 +29,10 @@ pub struct InspectRequest {
     pub written_as: Option<PathBuf>,
     /// Where, bytes.
     pub address: u64,
-    /// How much: all sectors of which a byte is in it.
-    pub bytes: u64,
+    /// How much: all sectors of which a byte is in it; `None`: the sector there.
+    pub bytes: Option<u64>,
+    /// Bytes of the blocks that were written, where they are known.
+    pub block_bytes: Option<u64>,
 }
 
 /// What is there.
@@ -37,7 +40,7 @@ pub struct InspectRequest {
 pub struct InspectedPlace {
     path: PathBuf,
     identity: TargetIdentity,
-    is_device: bool,
+    holds_files: bool,
     size: u64,
     /// Sectors that were asked for, and one before and one behind.
     sectors: Vec<InspectedSector>,
@@ -51,6 +54,17 @@ struct InspectedSector {
     address: u64,
     /// `None`: it could not be read.
     bytes: Option<Vec<u8>>,
+    /// What it is among its neighbours: only they show that a sector without a stamp had one.
+    kind: AreaKind,
+    /// The damaged block in which it is.
+    block: Option<DamagedBlock>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct DamagedBlock {
+    address: u64,
+    bytes: u64,
+    class: DamageClass,
 }
 
 /// Reads a place of a target; nothing on it is changed.
@@ -65,38 +79,62 @@ pub fn inspect_place(request: &InspectRequest) -> Result<InspectedPlace, Stamped
         let message = format!("--at {:#x}: {place} ends at {size:#x} ({size} bytes)", request.address);
         return Err(StampedDataError::Parameter(message));
     }
-    if request.bytes == 0 || request.bytes > SHOWN_MAX {
-        let message = format!("--bytes {}: at least 1 and at most {SHOWN_MAX} are shown at once", request.bytes);
+    let bytes = request.bytes.unwrap_or(sector - request.address % sector);
+    if bytes == 0 || bytes > SHOWN_MAX {
+        let message = format!("--bytes {bytes}: at least 1 and at most {SHOWN_MAX} are shown at once");
         return Err(StampedDataError::Parameter(message));
     }
+    let unit = unit_of(request.block_bytes)?;
     let first = request.address / sector * sector;
-    let end = request.address.saturating_add(request.bytes).next_multiple_of(sector).min(size);
-    let devices = sampled_devices(&reader, &reader.data_ranges(), &StopFlag::default());
-    let identity = TargetIdentity::of(&request.path, request.written_as.as_deref(), &devices);
-    let block = reader.block().max(4096);
-    let window = first.saturating_sub(sector) / block * block..end.saturating_add(sector).min(size);
-    let length = usize::try_from(window.end - window.start).unwrap_or(usize::MAX);
-    let mut buffer = AlignedBuffer::new(length);
-    let unread = reader.read(buffer.bytes(), window.start, length);
-    let is_unread = |from: u64, to: u64| unread.iter().any(|range| range.start < to && from < range.end);
-    let sectors = buffer.bytes()[..length].chunks(SECTOR_BYTES).zip((window.start..).step_by(SECTOR_BYTES));
-    let sectors =
-        sectors.filter(|(_, address)| address + sector >= first && *address <= end).map(|(bytes, address)| {
-            InspectedSector {
-                address,
-                bytes: (!is_unread(address, address + bytes.len() as u64)).then(|| bytes.to_vec()),
-            }
-        });
+    let end = request.address.saturating_add(bytes).next_multiple_of(sector).min(size);
+    let sampled = SampledStamps::of(&reader, &reader.data_ranges(), &StopFlag::default());
+    let identity = TargetIdentity::of(&request.path, request.written_as.as_deref(), &sampled.devices);
+    let holds_files = sampled.holds_files(reader.is_device(), identity.device);
+    let rules = SurveyRules { device: identity.device, unit, holds_files };
+    let window = first.saturating_sub(sector)..end.saturating_add(sector).min(size);
     let signature = reader.opened.signature().filter(|(_, at)| (first..end).contains(at));
     Ok(InspectedPlace {
         path: request.path.clone(),
         identity,
-        is_device: reader.is_device(),
+        holds_files,
         size,
-        sectors: sectors.collect(),
+        sectors: judged(&reader, &rules, window),
         asked: first..end,
         signature,
     })
+}
+
+/// The sectors of a part of a target, as `verify` judges them: in the same pieces.
+fn judged(reader: &TargetReader, rules: &SurveyRules, window: Range<u64>) -> Vec<InspectedSector> {
+    let piece = piece_bytes(rules.unit.bytes());
+    let mut buffer = AlignedBuffer::new(usize::try_from(piece).unwrap_or(usize::MAX));
+    let mut sectors = Vec::new();
+    let mut start = window.start / piece * piece;
+    while start < window.end {
+        let end = start.saturating_add(piece).min(reader.size());
+        let length = usize::try_from(end - start).unwrap_or(usize::MAX).min(buffer.bytes().len());
+        let unread = reader.read(buffer.bytes(), start, length);
+        let bytes = &buffer.bytes()[..length];
+        let survey = look(bytes, start, &unread, rules);
+        let mut areas = survey.areas.iter().peekable();
+        for (bytes, address) in bytes.chunks(SECTOR_BYTES).zip((start..).step_by(SECTOR_BYTES)) {
+            while areas.next_if(|area| area.address + area.bytes <= address).is_some() {}
+            if address + SECTOR_BYTES as u64 <= window.start || address >= window.end {
+                continue;
+            }
+            let kind = areas.peek().map_or(AreaKind::Unreadable, |area| area.kind);
+            let is_in = |damage: &&SurveyDamage| (damage.address..damage.address + damage.bytes).contains(&address);
+            let block = survey.damages.iter().find(is_in).filter(|_| kind == AreaKind::Damaged);
+            sectors.push(InspectedSector {
+                address,
+                bytes: (kind != AreaKind::Unreadable).then(|| bytes.to_vec()),
+                kind,
+                block: block.map(|one| DamagedBlock { address: one.address, bytes: one.bytes, class: one.class }),
+            });
+        }
+        start = end;
+    }
+    sectors
 }
 
 /// What a sector is.
@@ -119,29 +157,29 @@ impl InspectedPlace {
             return SectorNature::Tail(bytes.len());
         };
         let stamp = SectorStamp::read(whole);
-        let rules = validation::SurveyRules {
-            device: self.identity.device,
-            unit: validation::SurveyUnit::Exactly(SECTOR_BYTES as u64),
-            is_device: self.is_device,
-        };
+        match (sector.kind, stamp) {
+            (AreaKind::Zeroes | AreaKind::Hole, _) => SectorNature::Zeroes,
+            (AreaKind::Unstamped, _) => SectorNature::Plain,
+            (AreaKind::OfFiles, Some(stamp)) => SectorNature::OfFile(stamp),
+            (AreaKind::Damaged, stamp) => SectorNature::Damaged(stamp, Box::new(self.examined(whole, sector, stamp))),
+            (_, Some(stamp)) => SectorNature::Right(stamp),
+            (_, None) => SectorNature::Foreign,
+        }
+    }
+
+    /// What is wrong with a damaged sector, as far as it says so itself.
+    fn examined(
+        &self,
+        bytes: &[u8; SECTOR_BYTES],
+        sector: &InspectedSector,
+        stamp: Option<SectorStamp>,
+    ) -> BlockFinding {
+        if let Some(stamp) = stamp.filter(|stamp| self.holds_files && stamp.flags.has(StampFlags::FILE)) {
+            return examine_of_file(bytes, &stamp);
+        }
         let device = self.identity.device.or(stamp.map(|stamp| stamp.device)).unwrap_or(0);
         let expected = Expected { device, runs: &[], address: sector.address, version: Version::Any };
-        let piece = validation::look(bytes, sector.address, &[], &rules);
-        let kind = piece.areas.first().map(|area| area.kind);
-        let is_of_file = kind == Some(validation::AreaKind::OfFiles);
-        match kind {
-            Some(validation::AreaKind::Zeroes) => SectorNature::Zeroes,
-            Some(validation::AreaKind::Unstamped) => SectorNature::Plain,
-            Some(validation::AreaKind::Foreign) => SectorNature::Foreign,
-            _ => match stamp {
-                Some(stamp) if is_of_file => SectorNature::OfFile(stamp),
-                Some(stamp) if is_right(bytes, &expected) => SectorNature::Right(stamp),
-                stamp => {
-                    let finding = examine(&Reading { first: bytes, again: None }, &expected);
-                    SectorNature::Damaged(stamp, Box::new(finding))
-                }
-            },
-        }
+        examine(&Reading { first: bytes, again: None }, &expected)
     }
 
     /// Sectors that were asked for and are damaged.
@@ -164,7 +202,12 @@ impl InspectedPlace {
     /// What is there, for people; with the bytes.
     #[must_use]
     pub fn lines(&self, hex: bool) -> Vec<String> {
-        let mut lines = vec![format!("{}, written as {}", self.path.display(), self.identity.words())];
+        let is_of_file = |sector: &InspectedSector| matches!(self.nature(sector), SectorNature::OfFile(_));
+        let name = match self.identity.source {
+            IdentitySource::Unknown if self.sectors.iter().any(is_of_file) => "data of files".to_string(),
+            _ => format!("written as {}", self.identity.words()),
+        };
+        let mut lines = vec![format!("{}, {name}", self.path.display())];
         for sector in &self.sectors {
             let neighbour = match sector.address {
                 address if address < self.asked.start => "before",
@@ -192,18 +235,35 @@ impl InspectedPlace {
             SectorNature::Unreadable => "cannot be read".to_string(),
             SectorNature::Tail(bytes) => format!("{bytes} bytes, less than a sector"),
             SectorNature::Right(stamp) => format!("right, {}", write_words(&stamp)),
-            SectorNature::Damaged(_, finding) => format!("{}: {}", finding.class.name(), found_words(&finding)),
+            SectorNature::Damaged(_, finding) => self.damaged_line(sector, &finding),
             SectorNature::OfFile(stamp) => format!("data of a file, {}", write_words(&stamp)),
             SectorNature::Plain => "written by iodyno, without a stamp".to_string(),
             SectorNature::Zeroes => "zeroes".to_string(),
-            SectorNature::Foreign => {
-                let named = self.signature.as_ref().filter(|(_, at)| at / 512 == sector.address / 512);
-                named.map_or_else(
-                    || "nothing that iodyno wrote".to_string(),
-                    |(what, at)| format!("nothing that iodyno wrote: {what} at {at:#x}"),
-                )
+            SectorNature::Foreign => format!("nothing that iodyno wrote{}", self.signed(sector)),
+        }
+    }
+
+    fn damaged_line(&self, sector: &InspectedSector, finding: &BlockFinding) -> String {
+        let class = sector_class(sector, finding);
+        let of_file = if self.holds_files && is_of_file(finding) {
+            format!("in a file, there at {:#x}: ", finding.must.address)
+        } else {
+            String::new()
+        };
+        let line = format!("{}: {of_file}{}{}", class.name(), found_words(finding), self.signed(sector));
+        match sector.block.filter(|block| block.bytes > SECTOR_BYTES as u64) {
+            None => line,
+            Some(DamagedBlock { address, bytes, class: whole }) => {
+                let what = if whole == class { String::new() } else { format!(": {}", whole.name()) };
+                format!("{line}; its block, {} from {address:#x} on, is damaged{what}", format_bytes(bytes))
             }
         }
+    }
+
+    /// What is known by its signature in a sector.
+    fn signed(&self, sector: &InspectedSector) -> String {
+        let here = self.signature.as_ref().filter(|(_, at)| at / 512 == sector.address / 512);
+        here.map_or_else(String::new, |(what, at)| format!(": {what} at {at:#x}"))
     }
 
     fn sector_lines(&self, sector: &InspectedSector, hex: bool, lines: &mut Vec<String>) {
@@ -230,8 +290,14 @@ impl InspectedPlace {
 
     fn fields(&self, stamp: &SectorStamp, sector: &InspectedSector, lines: &mut Vec<String>) {
         let is_device = self.identity.device == Some(stamp.device);
-        let device = if is_device { "this target's" } else { "ANOTHER TARGET'S" };
-        let place = if stamp.address == sector.address { "here" } else { "NOT HERE" };
+        let is_of_file = self.holds_files && stamp.flags.has(StampFlags::FILE) && !is_device;
+        let (device, place) = match (is_of_file, is_device, stamp.address == sector.address) {
+            (true, ..) => ("a file's", "in the file"),
+            (_, true, true) => ("this target's", "here"),
+            (_, true, false) => ("this target's", "NOT HERE"),
+            (_, false, true) => ("ANOTHER TARGET'S", "here"),
+            (_, false, false) => ("ANOTHER TARGET'S", "NOT HERE"),
+        };
         let start = stamp.address.saturating_sub(u64::from(stamp.place) * 512);
         let end = start.saturating_add(u64::from(stamp.write_sectors) * 512);
         let whole = sector.bytes.as_ref().and_then(|bytes| bytes.first_chunk::<SECTOR_BYTES>());
@@ -276,7 +342,11 @@ impl InspectedPlace {
             };
             let bits = class.as_ref().and_then(|finding| finding.sectors.first()).map(|first| first.bits.clone());
             json!({
-                "address": sector.address, "what": what, "class": class.map(|finding| finding.class.name()), "bits": bits,
+                "address": sector.address, "what": what, "bits": bits,
+                "class": class.map(|finding| sector_class(sector, &finding).name()),
+                "block": sector.block.map(|block| json!({
+                    "address": block.address, "bytes": block.bytes, "class": block.class.name(),
+                })),
                 "stamp": stamp.as_ref().map(stamp_json),
                 "asked": self.asked.contains(&sector.address), "words": self.one_line(sector),
             })
@@ -290,10 +360,21 @@ impl InspectedPlace {
     }
 }
 
+/// What is wrong with a sector; where that does not show in itself, what is wrong with its block.
+fn sector_class(sector: &InspectedSector, finding: &BlockFinding) -> DamageClass {
+    let is_right = finding.sectors.iter().all(|sector| sector.is_right);
+    sector.block.filter(|_| is_right).map_or(finding.class, |block| block.class)
+}
+
+fn is_of_file(finding: &BlockFinding) -> bool {
+    let mut stamps = finding.sectors.iter().filter_map(|sector| sector.origin.or(sector.stamp));
+    stamps.any(|stamp| stamp.flags.has(StampFlags::FILE))
+}
+
 fn flag_words(flags: StampFlags) -> String {
     let all = [
         (StampFlags::COPY, "one of a set of equal blocks"),
-        (StampFlags::FILE, "in a file of a tree"),
+        (StampFlags::FILE, "in a file"),
         (StampFlags::REPLAY, "written by a replay"),
     ];
     let set: Vec<&str> = all.iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, words)| *words).collect();

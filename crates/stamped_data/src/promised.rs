@@ -1,7 +1,7 @@
 //! What a journal says must be on a target, held against what is there.
 
 use super::error::StampedDataError;
-use super::identity::{IdentitySource, TargetIdentity, names, sampled_devices};
+use super::identity::{IdentitySource, SampledStamps, TargetIdentity, names};
 use super::reader::{AlignedBuffer, GRAIN, TargetReader};
 use super::verified::{JournalRequest, JournalVerdict, PromisedDamage, VerifyRequest};
 use data_journal::{Crash, JournalError, Recovered, RecoveredTarget};
@@ -127,6 +127,7 @@ impl Promised {
             device: Some(self.validation.rules().device),
             source: IdentitySource::Journal,
             name: Some(self.target.clone()),
+            misnamed: None,
         }
     }
 
@@ -261,6 +262,12 @@ impl Promised {
             damage.class = classes.get(&damage.address).copied().unwrap_or(damage.class);
         }
         damages.sort_by_key(|damage| damage.address);
+        let told = overview.groups.iter().take(GROUPS).map(|group| group_sentence(&self.target, group));
+        let mut groups: Vec<String> = told.collect();
+        let beyond: u64 = overview.beyond.values().sum();
+        if beyond > 0 {
+            groups.push(format!("{beyond} blocks are damaged besides, and only counted: where they are is not kept"));
+        }
         JournalVerdict {
             directory: self.directory.clone(),
             target: self.target.clone(),
@@ -269,11 +276,12 @@ impl Promised {
             is_power_cut: self.crash == Crash::PowerCut,
             is_clean: self.is_clean,
             known_blocks: self.known,
+            unpromised_blocks: self.validation.unpromised().unwrap_or(0),
             right_blocks: self.right.load(Ordering::Relaxed),
             unreadable_blocks: self.unreadable.load(Ordering::Relaxed),
             counts,
             damages,
-            groups: overview.groups.iter().take(GROUPS).map(|group| group_sentence(&self.target, group)).collect(),
+            groups,
         }
     }
 }
@@ -355,7 +363,7 @@ fn unknown(recovered: &Recovered, request: &VerifyRequest, reader: &TargetReader
             "the journal {journal} knows no target: nothing of it can be read"
         ));
     }
-    let devices = sampled_devices(reader, &reader.data_ranges(), &request.stop);
+    let SampledStamps { devices, .. } = SampledStamps::of(reader, &reader.data_ranges(), &request.stop);
     let most = devices.iter().max_by_key(|(_, sectors)| **sectors).and_then(|(device, _)| recovered.target(*device));
     let hint = match most {
         Some(target) => {

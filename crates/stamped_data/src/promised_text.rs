@@ -28,6 +28,8 @@ impl JournalVerdict {
         let row = |what: &str, blocks: u64| vec![what.to_string(), count(blocks)];
         let mut rows = vec![row("blocks that it knows", self.known_blocks), row("as it says", self.right_blocks)];
         rows.push(row("NOT as it says", self.damaged()));
+        let unpromised = "written and not covered by a flush: may be anything";
+        rows.extend((self.unpromised_blocks > 0).then(|| row(unpromised, self.unpromised_blocks)));
         rows.extend((self.unreadable_blocks > 0).then(|| row("NOT READABLE", self.unreadable_blocks)));
         lines.extend(table(&rows));
         if self.damaged() == 0 {
@@ -51,7 +53,7 @@ impl JournalVerdict {
             "directory": self.directory.to_string_lossy(), "target": self.target, "block_bytes": self.block_bytes,
             "says": self.sentences, "clean_end": self.is_clean,
             "taken_for": if self.is_power_cut { "power_cut" } else { "process_died" },
-            "known_blocks": self.known_blocks, "right_blocks": self.right_blocks,
+            "known_blocks": self.known_blocks, "unpromised_blocks": self.unpromised_blocks, "right_blocks": self.right_blocks,
             "unreadable_blocks": self.unreadable_blocks, "damaged_blocks": self.damaged(),
             "classes": counts.collect::<Map<String, Value>>(), "groups": self.groups,
             "damages": self.damages.iter().map(damage_json).collect::<Vec<_>>(),

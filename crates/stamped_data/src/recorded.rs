@@ -150,6 +150,7 @@ impl Recorder {
             unknown_bytes: signed(unknown),
             known_blocks: signed(known),
             swept_blocks: Some(signed(swept)),
+            unpromised_blocks: outcome.journal.as_ref().map(|journal| signed(journal.unpromised_blocks)),
             damaged_blocks: signed(outcome.damaged()),
             extra_reads: 0,
             deferred: 0,

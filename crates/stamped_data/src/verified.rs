@@ -34,6 +34,8 @@ pub struct VerifyOutcome {
     pub size_bytes: u64,
     /// Whose data it should hold.
     pub identity: TargetIdentity,
+    /// A partition table, a file system or the like that is known by its signature, and where that stands.
+    pub signature: Option<(String, u64)>,
     /// Bytes that were judged together.
     pub unit: SurveyUnit,
     /// Reads bypassed the page cache.
@@ -127,7 +129,9 @@ pub struct JournalVerdict {
     pub is_clean: bool,
     /// Blocks of which it says something.
     pub known_blocks: u64,
-    /// … that are so.
+    /// Blocks that it knows to be written, and of which it promises nothing: no flush covered them before a power cut.
+    pub unpromised_blocks: u64,
+    /// Of the blocks of which it says something, those that are so.
     pub right_blocks: u64,
     /// … that cannot be read.
     pub unreadable_blocks: u64,

@@ -1,7 +1,7 @@
 //! `iodyno verify`: reads a whole target and says who wrote what, and what is damaged.
 
 use super::error::StampedDataError;
-use super::identity::{IdentitySource, TargetIdentity, sampled_devices};
+use super::identity::{IdentitySource, SampledStamps, TargetIdentity};
 use super::promised::{Promised, ReadPiece};
 use super::reader::{AlignedBuffer, GRAIN, TargetReader};
 use super::recorded::Recorder;
@@ -24,8 +24,15 @@ const UNIT_MAX: u64 = 64 << 20;
 /// Unreadable parts that are kept; all are counted.
 const UNREADABLE_KEPT: usize = 1000;
 
+/// Bytes that are read and judged in one piece: whole units of so many bytes.
+pub(super) fn piece_bytes(unit: u64) -> u64 {
+    // Direct I/O begins at multiples of the device's block.
+    let unit = if unit.is_multiple_of(4096) { unit } else { unit * 8 };
+    GRAIN / unit.min(GRAIN) * unit
+}
+
 /// The unit of a request.
-fn unit_of(block_bytes: Option<u64>) -> Result<SurveyUnit, StampedDataError> {
+pub(super) fn unit_of(block_bytes: Option<u64>) -> Result<SurveyUnit, StampedDataError> {
     match block_bytes {
         None => Ok(SurveyUnit::AtLeast(LEAST_UNIT)),
         Some(bytes) if bytes.is_multiple_of(512) && (512..=UNIT_MAX).contains(&bytes) => Ok(SurveyUnit::Exactly(bytes)),
@@ -45,9 +52,10 @@ pub fn verify(request: &VerifyRequest, progress: &mut dyn FnMut(u64, u64)) -> Re
     let promised = request.journal.as_ref().map(|journal| Promised::read(request, journal, &reader)).transpose()?;
     let mut ranges = reader.data_ranges();
     let asked = request.written_as.as_deref();
+    let sampled = SampledStamps::of(&reader, &ranges, &request.stop);
     let mut identity = match &promised {
         Some(promised) => promised.identity(),
-        None => TargetIdentity::of(&request.path, asked, &sampled_devices(&reader, &ranges, &request.stop)),
+        None => TargetIdentity::of(&request.path, asked, &sampled.devices),
     };
     if let Some(promised) = &promised {
         ranges = promised.ranges(ranges, reader.size());
@@ -57,14 +65,14 @@ pub fn verify(request: &VerifyRequest, progress: &mut dyn FnMut(u64, u64)) -> Re
     let recorder = request.recording.as_ref().map(|recording| Recorder::begin(recording, &request.path)).transpose()?;
     let mut may_repeat = true;
     loop {
-        let rules = SurveyRules { device: identity.device, unit, is_device: reader.is_device() };
+        let holds_files = sampled.holds_files(reader.is_device(), identity.device);
+        let rules = SurveyRules { device: identity.device, unit, holds_files };
         let pass = Pass { reader: &reader, rules, promised: promised.as_ref(), stop: &request.stop };
         let Sum { survey, unreadable, done: done_bytes, damages, .. } = pass.over(&ranges, progress);
         let is_complete = done_bytes >= reader.size();
         // What was seen at some places may not be what most of it is.
         let found = TargetIdentity::of(&request.path, asked, &survey.devices);
-        let is_certain = matches!(identity.source, IdentitySource::Asked | IdentitySource::Journal);
-        let is_other = !is_certain && found.device != identity.device;
+        let is_other = identity.source != IdentitySource::Journal && found.device != identity.device;
         if is_other && is_complete && may_repeat && found.device.is_some() {
             (identity, may_repeat) = (found, false);
             continue;
@@ -73,6 +81,7 @@ pub fn verify(request: &VerifyRequest, progress: &mut dyn FnMut(u64, u64)) -> Re
             path: request.path.clone(),
             size_bytes: reader.size(),
             identity,
+            signature: reader.opened.signature(),
             unit,
             is_direct: reader.is_direct(),
             is_complete,
@@ -109,10 +118,7 @@ struct JudgedPiece {
 impl Pass<'_> {
     /// Bytes of a piece: whole units.
     fn piece_bytes(&self) -> u64 {
-        let unit = self.promised.map_or_else(|| self.rules.unit.bytes(), Promised::block_bytes);
-        // Direct I/O begins at multiples of the device's block.
-        let unit = if unit.is_multiple_of(4096) { unit } else { unit * 8 };
-        GRAIN / unit.min(GRAIN) * unit
+        piece_bytes(self.promised.map_or_else(|| self.rules.unit.bytes(), Promised::block_bytes))
     }
 
     /// The pieces of the parts with data, in order. They begin at multiples of their length, so that units are whole.

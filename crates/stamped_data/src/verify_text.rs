@@ -1,11 +1,12 @@
 //! What was found, as lines for people and as one object for programs.
 
+use super::identity::{IdentitySource, TargetIdentity};
 use super::verified::{JournalVerdict, VerifyOutcome};
 use quantity::figures::grouped;
 use quantity::text::{format_bytes, format_wall};
 use serde_json::{Value, json};
 use stamp::SectorStamp;
-use validation::{AreaKind, DAMAGES_KEPT, RunTally, SurveyDamage, SurveyUnit};
+use validation::{AreaKind, AreaSpan, DAMAGES_KEPT, RunTally, SurveyDamage, SurveyUnit};
 
 /// Damaged blocks, areas and runs that lines show of each; all are counted.
 pub(super) const SHOWN: usize = 20;
@@ -52,12 +53,19 @@ impl VerifyOutcome {
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("{}, {}", self.path.display(), format_bytes(self.size_bytes))];
         let how = if self.is_direct { "past the page cache" } else { "with the page cache emptied before" };
+        let has_files = self.survey.bytes_of(AreaKind::OfFiles) > 0;
+        let of_files = "files, each under its own name, whose sectors say so (iodyno verify FILE)";
+        let name = match self.identity.source {
+            IdentitySource::Unknown if has_files => of_files.to_string(),
+            _ => self.identity.words(),
+        };
+        let signature = self.signature.iter().map(|(what, at)| ("holds", format!("{what} at {at:#x}")));
         let head = [
-            ("written as", self.identity.words()),
+            ("written as", name),
             ("read", format!("{how}{}", if self.is_complete { "" } else { ", NOT ALL: ended before its end" })),
             ("verdict", self.verdict()),
         ];
-        lines.extend(head.iter().map(|(name, words)| format!("  {name:<11} {words}")));
+        lines.extend(signature.chain(head).map(|(name, words)| format!("  {name:<11} {words}")));
         if self.has_stamps() && self.damaged() == 0 && self.journal.is_none() {
             lines.push(format!("  {:<11} {LOST_WRITES}", "not shown"));
         }
@@ -102,7 +110,17 @@ impl VerifyOutcome {
             0 => "no damage".to_string(),
             blocks => format!("DAMAGED: {}", counted(blocks, "block")),
         };
-        format!("{damage}{part}; {} stamped and right{unread}", format_bytes(right))
+        let stamped = match (right, self.survey.bytes_of(AreaKind::OfFiles)) {
+            (right, 0) => format!("{} stamped and right", format_bytes(right)),
+            (0, of_files) => format!("{} of files, as their stamps say", format_bytes(of_files)),
+            (right, of_files) => {
+                let (right, of_files) = (format_bytes(right), format_bytes(of_files));
+                format!("{right} stamped and right, {of_files} of files, as their stamps say")
+            }
+        };
+        let misnamed = self.identity.misnamed.as_ref();
+        let named = misnamed.map_or_else(String::new, |name| format!("nothing here was written as {name}; "));
+        format!("{named}{damage}{part}; {stamped}{unread}")
     }
 
     fn area_lines(&self, lines: &mut Vec<String>) {
@@ -117,11 +135,19 @@ impl VerifyOutcome {
         if areas < 2 {
             return;
         }
-        lines.extend([String::new(), format!("Where ({})", first_of(areas, "area"))]);
+        lines.extend([String::new(), format!("Where ({})", counted(areas, "area"))]);
+        if areas > SHOWN as u64 {
+            let row = |(kind, span): (&AreaKind, &AreaSpan)| {
+                let place = format!("{:#x} … {:#x}", span.start, span.end);
+                vec![kind.words().to_string(), counted(span.areas, "area"), place]
+            };
+            lines.extend(table(&self.survey.spans.iter().map(row).collect::<Vec<_>>()));
+            return;
+        }
         let row = |area: &validation::TargetArea| {
             vec![format!("{:#x}", area.address), format_bytes(area.bytes), area.kind.words().to_string()]
         };
-        lines.extend(table(&self.survey.areas.iter().take(SHOWN).map(row).collect::<Vec<_>>()));
+        lines.extend(table(&self.survey.areas.iter().map(row).collect::<Vec<_>>()));
     }
 
     /// Runs, the newest first.
@@ -179,7 +205,11 @@ impl VerifyOutcome {
             };
             lines.extend(table(&self.survey.damages.iter().take(SHOWN).map(row).collect::<Vec<_>>()));
             let first = self.survey.damages.first().map_or(0, |damage| damage.first_wrong.address);
-            lines.push(format!("  one place, field by field: iodyno inspect {} --at {first:#x}", self.path.display()));
+            lines.push(format!(
+                "  one place, field by field: iodyno inspect {} --at {first:#x}{}",
+                self.path.display(),
+                self.inspect_flags()
+            ));
         }
         if !self.unreadable.is_empty() {
             lines.extend([String::new(), format!("Not readable ({})", first_of(self.unreadable.len() as u64, "part"))]);
@@ -189,9 +219,39 @@ impl VerifyOutcome {
         }
     }
 
+    /// With which `inspect` judges as this.
+    fn inspect_flags(&self) -> String {
+        let mut flags = String::new();
+        if let (IdentitySource::Asked, Some(name)) = (self.identity.source, &self.identity.name) {
+            flags.push_str(&format!(" --as {name}"));
+        }
+        if let SurveyUnit::Exactly(bytes) = self.unit {
+            flags.push_str(&format!(" --block {bytes}"));
+        }
+        flags
+    }
+
+    /// Most of what was written under a certain name was not.
+    fn other_name(&self) -> Option<String> {
+        if self.identity.source != IdentitySource::Asked {
+            return None;
+        }
+        let most = TargetIdentity::of(&self.path, None, &self.survey.devices);
+        let device = most.device.filter(|device| Some(*device) != self.identity.device)?;
+        let sectors = |device: u64| self.survey.devices.get(&device).copied().unwrap_or(0);
+        let name = most.name.unwrap_or_else(|| format!("another target, {device:016x}"));
+        let (of_other, asked) = (sectors(device), self.identity.device.map_or(0, sectors));
+        Some(format!(
+            "most of the sectors were written as {name}: {}; as {}: {}. If the name (--as) is right, they are data of another target",
+            format_bytes(of_other * 512),
+            self.identity.name.as_deref().unwrap_or("?"),
+            format_bytes(asked * 512)
+        ))
+    }
+
     fn note_lines(&self, lines: &mut Vec<String>) {
         let survey = &self.survey;
-        let mut notes = Vec::new();
+        let mut notes = Vec::from_iter(self.other_name());
         if survey.mixed_units > 0 && matches!(self.unit, SurveyUnit::AtLeast(_)) {
             let first = survey.first_mixed.map_or_else(String::new, |at| format!(", the first at {at:#x}"));
             notes.push(format!(
@@ -244,6 +304,7 @@ impl VerifyOutcome {
         json!({
             "target": self.path.to_string_lossy(), "size_bytes": self.size_bytes, "done_bytes": self.done_bytes,
             "complete": self.is_complete, "direct": self.is_direct,
+            "signature": self.signature.as_ref().map(|(what, at)| json!({"address": at, "what": what})),
             "device": self.identity.device.map(|device| format!("{device:016x}")),
             "device_from": self.identity.source_name(), "device_name": self.identity.name,
             "bytes": bytes, "damaged_blocks": survey.damaged(), "classes": counts,

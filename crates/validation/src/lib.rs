@@ -34,8 +34,8 @@ pub use reports::{Damage, FoundBy, Reports};
 pub use rules::{TargetCopies, TargetRules};
 pub use states::{BlockState, BlockStates};
 pub use survey::{
-    AreaKind, DAMAGES_KEPT, PieceSurvey, RunTally, SurveyDamage, SurveyRules, SurveyUnit, TargetArea, TargetSurvey,
-    look,
+    AreaKind, AreaSpan, DAMAGES_KEPT, PieceSurvey, RunTally, SurveyDamage, SurveyRules, SurveyUnit, TargetArea,
+    TargetSurvey, examine_of_file, look,
 };
 pub use target::{CheckCounts, ReadOutcome, TargetValidation, WriteHold, device_id};
 pub use times::KnownTimes;

@@ -77,6 +77,8 @@ pub struct TargetValidation {
     journal: Option<TargetJournal>,
     /// What a journal says of an earlier session.
     floors: Option<Floors>,
+    /// Blocks that an earlier session wrote, and of which its journal promises nothing.
+    unpromised: Option<u64>,
     /// When blocks were right, where that is asked for.
     times: Option<BlockTimes>,
     gave_up: AtomicBool,
@@ -100,6 +102,7 @@ impl TargetValidation {
             counts: CheckCounts::default(),
             journal: None,
             floors: None,
+            unpromised: None,
             times: None,
             gave_up: AtomicBool::new(false),
             rules,
@@ -126,7 +129,8 @@ impl TargetValidation {
         self.accept(states.target.runs.iter().copied());
         let blocks = &self.states;
         let floors = Floors::new(states.target, states.crash, &self.rules, |block, state| blocks.set(block, state));
-        Self { floors: Some(floors), ..self }.known_since(states.target.last_session_ns)
+        let unpromised = Some(states.target.unpromised(states.crash));
+        Self { floors: Some(floors), unpromised, ..self }.known_since(states.target.last_session_ns)
     }
 
     /// The same of a tree: of these blocks.
@@ -155,6 +159,13 @@ impl TargetValidation {
     #[must_use]
     pub fn with_times(self) -> Self {
         Self { times: Some(BlockTimes::new(self.states.blocks())), ..self }
+    }
+
+    /// Blocks that an earlier session wrote, and of which its journal promises nothing, because no flush covered them before a power
+    /// cut; `None`: there is no such journal.
+    #[must_use]
+    pub fn unpromised(&self) -> Option<u64> {
+        self.unpromised
     }
 
     /// Where its operations are written down.

@@ -151,6 +151,7 @@ pub fn checks(data: &ValidatedData) -> ViewTable {
                 Unit::Percent,
                 rows.iter().map(|row| DataFigures::of([*row])?.coverage_percent()),
             ),
+            counts("nothing promised", |row| row.unpromised_blocks),
             counts("damaged blocks", |row| Some(row.damaged_blocks)),
             counts("extra reads", |row| Some(row.extra_reads)),
             counts("waited for a block", |row| Some(row.deferred)),

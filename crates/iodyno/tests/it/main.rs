@@ -92,5 +92,6 @@ mod validation_trees;
 mod validation_verdicts;
 mod validation_words;
 mod verdicts;
+mod verify_below;
 mod verify_journal;
 mod witness;

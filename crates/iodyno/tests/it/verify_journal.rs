@@ -246,7 +246,22 @@ fn a_journal_in_use_is_refused_and_a_crashed_one_is_read() {
     // Nothing was flushed: a power cut may have taken all of it.
     let output = verify(&scratch, &[path, "--journal", journal_text, "--after-crash"]).expect_code(0);
     assert!(output.stdout.contains("the journal promises nothing of this target"), "{}", output.stdout);
+    assert!(output.stdout.contains("written and not covered by a flush: may be anything"), "{}", output.stdout);
+    let cut = report(&scratch, &[path, "--journal", journal_text, "--after-crash"], 0);
+    assert_eq!((&cut["journal"]["unpromised_blocks"], &cut["journal"]["known_blocks"]), (&known.into(), &0.into()));
+    assert_eq!(found["journal"]["unpromised_blocks"], 0);
     scratch.iodyno(&["inject", "--kind", "foreign", path, "--random", "3", "--block", "8k"]).run().unwrap();
     let found = report(&scratch, &[path, "--journal", journal_text], 4);
     assert_eq!(found["journal"]["classes"], serde_json::json!({"foreign": 3}));
+    // A load that goes on says of how many blocks nothing is known.
+    let text = text.replace("elapsed=60", "elapsed=2");
+    let recover = ["--no-counters", "--verify", "--journal", journal_text, "--recover", "--after-crash"];
+    let output = scratch.run("again", &text, &[&recover[..], &["--destroy", path]].concat()).expect_code(0);
+    let words = format!("; {known} blocks that no flush covered before the power cut may hold anything: only counted");
+    assert!(output.stderr.contains(&words), "{words}: {}", output.stderr);
+    let checks = scratch.table("again", "data_check");
+    assert!(!checks.is_empty() && checks.iter().all(|row| row["unpromised_blocks"] == known), "{checks:?}");
+    let load = ["--no-counters", "--verify"];
+    scratch.run("plain", &text, &[&load[..], &["--destroy", path]].concat()).expect_code(0);
+    assert_eq!(scratch.table("plain", "data_check")[0]["unpromised_blocks"], Value::Null);
 }

@@ -98,6 +98,8 @@ tables! {
         known_blocks: i64, "", Gauge;
         /// Of those, blocks that were read at the end (the sweep); null without one.
         swept_blocks: Option<i64>, "", Gauge;
+        /// Blocks that an earlier session of the journal wrote and that no flush covered before a power cut: they may hold anything, and are only counted. Null where no journal was recovered.
+        unpromised_blocks: Option<i64>, "", Gauge;
         /// Damaged blocks, each counted once until it is written again.
         damaged_blocks: i64, "", Gauge;
         /// Reads before and behind writes.

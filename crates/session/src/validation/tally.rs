@@ -135,6 +135,7 @@ impl DataTally {
             unknown_bytes: count(&counts.unknown_bytes),
             known_blocks: signed(target.states().written()),
             swept_blocks: context.sweeps.then(|| count(&counts.swept_blocks)),
+            unpromised_blocks: target.unpromised().map(signed),
             damaged_blocks: count(&counts.damaged_blocks),
             extra_reads: count(&counts.extra_reads),
             deferred: count(&counts.deferred),
@@ -299,7 +300,8 @@ impl Verdict {
             })
             .collect();
         sentences.extend(beyond_sentence(&judgement));
-        sentences.push(format!("validation: {figures}{coverage}: {found}{rest}"));
+        let unpromised = words::unpromised(validation.each().filter_map(|target| target.unpromised()).sum());
+        sentences.push(format!("validation: {figures}{coverage}: {found}{rest}{unpromised}"));
         Self { sentences, is_wrong: damaged > 0, damages: judgement.damages }
     }
 }
@@ -351,7 +353,11 @@ fn told(
     };
     let places: Vec<String> = group.ranges.iter().take(ADDRESSES).map(place).collect();
     let more = group.range_count.saturating_sub(places.len() as u64);
-    let more = if more == 0 { String::new() } else { format!(" and {more} other places") };
+    let more = match more {
+        0 => String::new(),
+        1 => " and 1 other place".to_string(),
+        more => format!(" and {more} other places"),
+    };
     let again = match group.transient {
         0 => String::new(),
         transient => format!("; {transient} right when read again"),

@@ -70,6 +70,16 @@ pub(super) fn counted(count: u64, class: DamageClass) -> String {
     }
 }
 
+/// What the verdict says of blocks that no flush covered before a power cut.
+pub(super) fn unpromised(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        count => {
+            format!("; {} that no flush covered before the power cut may hold anything: only counted", blocks(count))
+        }
+    }
+}
+
 /// Counts with the right form of the noun.
 pub(super) fn blocks(count: u64) -> String {
     if count == 1 { "1 block".to_string() } else { format!("{count} blocks") }

@@ -1,5 +1,6 @@
 //! One piece of a target.
 
+use super::of_file::{examine_of_file, is_whole};
 use crate::words::{found_words, write_words};
 use stamp::{
     BlockFinding, DamageClass, Expected, Reading, SECTOR_BYTES, SECTOR_MAGIC, STAMP_MARK, SectorFinding, SectorStamp,
@@ -42,8 +43,8 @@ pub struct SurveyRules {
     pub device: Option<u64>,
     /// What was written together.
     pub unit: SurveyUnit,
-    /// It is a block device: sectors of files on it are the business of these files.
-    pub is_device: bool,
+    /// It has a file system, which decides where sectors of files are: that these are whole is all that shows.
+    pub holds_files: bool,
 }
 
 /// What stands in a part of a target.
@@ -250,6 +251,8 @@ enum Sight {
     Wrong,
     Plain,
     OfFiles,
+    /// A file's, and damaged.
+    WrongOfFile,
     Zero,
     Foreign,
     Unread,
@@ -304,7 +307,7 @@ pub(super) fn push(areas: &mut Vec<TargetArea>, area: TargetArea) {
 fn kind_of(sight: &Sight) -> AreaKind {
     match sight {
         Sight::Right(_) | Sight::Copy(_) => AreaKind::Stamped,
-        Sight::Wrong => AreaKind::Damaged,
+        Sight::Wrong | Sight::WrongOfFile => AreaKind::Damaged,
         Sight::Plain => AreaKind::Unstamped,
         Sight::OfFiles => AreaKind::OfFiles,
         Sight::Zero => AreaKind::Zeroes,
@@ -315,8 +318,8 @@ fn kind_of(sight: &Sight) -> AreaKind {
 
 fn sight(sector: &[u8; SECTOR_BYTES], address: u64, rules: &SurveyRules) -> Sight {
     if let Some(stamp) = SectorStamp::read(sector) {
-        if rules.is_device && stamp.flags.has(StampFlags::FILE) {
-            return Sight::OfFiles;
+        if rules.holds_files && stamp.flags.has(StampFlags::FILE) {
+            return if is_whole(sector, &stamp) { Sight::OfFiles } else { Sight::WrongOfFile };
         }
         if stamp.flags.has(StampFlags::COPY) {
             let (device, address) = (stamp.device, stamp.address);
@@ -450,6 +453,7 @@ impl Unit<'_> {
         if suspects.contains(&true) {
             self.damages(&suspects, piece, kinds);
         }
+        self.damages_of_files(piece);
         let writes: BTreeSet<(u64, u64)> = rights().map(|stamp| (stamp.run, stamp.sequence)).collect();
         if writes.len() < 2 {
             return;
@@ -481,6 +485,32 @@ impl Unit<'_> {
             }
             at = end.max(at) + 1;
         }
+    }
+
+    /// Adds damaged sectors of files, those in a row as one.
+    fn damages_of_files(&self, piece: &mut PieceSurvey) {
+        let is_wrong = |at: &usize| matches!(self.sights[*at], Sight::WrongOfFile);
+        let mut at = self.range.start;
+        while let Some(first) = (at..self.range.end).find(is_wrong) {
+            let end = (first..self.range.end).find(|at| !is_wrong(at)).unwrap_or(self.range.end);
+            piece.damages.extend(self.damage_of_file(first..end));
+            at = end;
+        }
+    }
+
+    /// What is wrong with sectors of a file, as the first of them has it.
+    fn damage_of_file(&self, range: Range<usize>) -> Option<SurveyDamage> {
+        let sector = &self.sectors[range.start];
+        let finding = examine_of_file(sector, &SectorStamp::read(sector)?);
+        let address = self.place(range.start);
+        Some(SurveyDamage {
+            address,
+            bytes: (range.len() * SECTOR_BYTES) as u64,
+            class: finding.class,
+            wrong_sectors: range.len() as u64,
+            first_wrong: SectorFinding { address, ..finding.sectors.first()?.clone() },
+            found: format!("in a file, there at {:#x}: {}", finding.must.address, found_words(&finding)),
+        })
     }
 
     fn examine(&self, range: Range<usize>) -> BlockFinding {

@@ -32,7 +32,7 @@ fn whole() -> Vec<u8> {
 }
 
 fn rules(unit: SurveyUnit) -> SurveyRules {
-    SurveyRules { device: Some(DEVICE), unit, is_device: true }
+    SurveyRules { device: Some(DEVICE), unit, holds_files: true }
 }
 
 fn survey(piece: &[u8], unit: SurveyUnit) -> TargetSurvey {
@@ -134,7 +134,7 @@ fn sectors_of_files_on_a_device_are_left_to_the_files() {
     BlockWriter::new(1.0).fill(&mut piece, (0, 4096), &stamp, |_| 9);
     let found = look(&piece, BASE, &[], &rules(SurveyUnit::AtLeast(4096)));
     assert_eq!((found.damages.len(), found.areas[0].kind), (0, AreaKind::OfFiles));
-    let in_a_file = SurveyRules { device: Some(5), is_device: false, ..rules(SurveyUnit::AtLeast(4096)) };
+    let in_a_file = SurveyRules { device: Some(5), holds_files: false, ..rules(SurveyUnit::AtLeast(4096)) };
     assert!(look(&piece, 0, &[], &in_a_file).damages.is_empty());
 }
 
@@ -183,7 +183,7 @@ proptest! {
         piece in hostile(), address in prop_oneof![Just(BASE), Just(0), Just(u64::MAX - 4095), any::<u64>()],
         unit in prop_oneof![Just(SurveyUnit::AtLeast(4096)), any::<u64>().prop_map(SurveyUnit::Exactly), any::<u16>().prop_map(|unit| SurveyUnit::AtLeast(unit.into()))],
         device in prop_oneof![Just(None), Just(Some(DEVICE)), any::<u64>().prop_map(Some)],
-        unread in prop::collection::vec((0_u64..20_000, 0_u64..2000), 0..3), is_device: bool,
+        unread in prop::collection::vec((0_u64..20_000, 0_u64..2000), 0..3), holds_files: bool,
     ) {
         let unit = match unit {
             SurveyUnit::Exactly(unit) => SurveyUnit::Exactly(unit >> 1),
@@ -193,7 +193,7 @@ proptest! {
             let start = address.saturating_add(at);
             start..start.saturating_add(bytes)
         }).collect();
-        let found = look(&piece, address, &unread, &SurveyRules { device, unit, is_device });
+        let found = look(&piece, address, &unread, &SurveyRules { device, unit, holds_files });
         prop_assert_eq!(found.areas.iter().map(|area| area.bytes).sum::<u64>(), piece.len() as u64);
         let sectors: u64 = found.runs.values().map(|run| run.sectors).sum::<u64>() + found.sectors_of_others;
         prop_assert!(sectors * 512 <= piece.len() as u64);

@@ -11,6 +11,17 @@ const AREAS_KEPT: usize = 1000;
 /// Runs and devices that are told apart.
 const NAMES_KEPT: usize = 10_000;
 
+/// The areas of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AreaSpan {
+    /// How many there are.
+    pub areas: u64,
+    /// Where the first begins, bytes.
+    pub start: u64,
+    /// Where the last ends, bytes.
+    pub end: u64,
+}
+
 /// What a target says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetSurvey {
@@ -20,6 +31,8 @@ pub struct TargetSurvey {
     pub area_count: u64,
     /// Bytes of each kind.
     pub bytes: BTreeMap<AreaKind, u64>,
+    /// Areas of each kind.
+    pub spans: BTreeMap<AreaKind, AreaSpan>,
     /// Damaged blocks: the first ten thousand, in order.
     pub damages: Vec<SurveyDamage>,
     /// Damaged blocks of each class.
@@ -81,12 +94,16 @@ impl TargetSurvey {
             return;
         }
         *self.bytes.entry(area.kind).or_default() += area.bytes;
+        let end = area.address.saturating_add(area.bytes);
+        let span = self.spans.entry(area.kind).or_insert(AreaSpan { start: area.address, ..AreaSpan::default() });
+        span.end = end;
         match &mut self.open {
             Some(open) if open.kind == area.kind && open.address.saturating_add(open.bytes) == area.address => {
                 open.bytes += area.bytes;
             }
             open => {
                 self.area_count += 1;
+                span.areas += 1;
                 *open = Some(area);
             }
         }
