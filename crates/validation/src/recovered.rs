@@ -5,6 +5,7 @@ use crate::states::BlockState;
 use data_journal::{Crash, Floor, RecoveredTarget};
 use stamp::{BlockFinding, DamageClass, SECTOR_BYTES, SectorStamp, Version, is_intact};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Blocks whose floors lie side by side.
@@ -16,7 +17,7 @@ pub(crate) struct Floors {
     crash: Crash,
     chunks: HashMap<u64, Box<[AtomicU64]>>,
     /// Runs of the sessions, by their number.
-    sessions: Vec<u64>,
+    sessions: Arc<[u64]>,
     /// Epoch of the last flush that was acknowledged to the last session.
     acknowledged: Option<u32>,
     /// One more than the newest epoch of a write of the last session that was found; 0: none.
