@@ -31,7 +31,7 @@ impl Cells {
     /// One for each block.
     fn split(&mut self) -> &mut [Cell] {
         if let Self::Same(cell) = self {
-            *self = Self::Each([*cell; CHUNK as usize].into());
+            *self = Self::Each([*cell; 256].into());
         }
         self.distinct()
     }
