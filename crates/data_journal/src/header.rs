@@ -1,19 +1,7 @@
-//! What stands at the beginning of each segment, twice.
+//! What a segment says of itself, its session and its targets; `header_text` has how that is written.
 
-use crate::error::JournalError;
-use crate::record::{BLOCKS_MAX, crc};
 use serde::{Deserialize, Serialize};
-
-/// First bytes of a segment; the last one is the version of this layout: 2 where there are trees, so that programs that know nothing
-/// of them do not read it.
-const MAGIC: [u8; 8] = *b"iodynoj\x01";
-const MAGIC_OF_TREES: [u8; 8] = *b"iodynoj\x02";
-/// Magic, length and checksum of the text, and zeroes.
-const FRAME_BYTES: usize = 32;
-/// A header takes whole pages of this, so that its copy is found.
-const PAGE: usize = 4096;
-/// Longest text of a header, bytes: some thousand targets.
-pub(crate) const HEADER_MAX: usize = 1 << 20;
+use std::sync::Arc;
 
 /// How a session ended, as far as what it wrote is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +13,7 @@ pub enum Crash {
 }
 
 /// A target of a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalTarget {
     /// As the user named it.
     pub name: String,
@@ -35,14 +23,13 @@ pub struct JournalTarget {
     pub size_bytes: u64,
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// Executions before the first one of the journal whose data may be there too.
-    pub runs: Vec<u64>,
+    /// Executions before this session whose data may be there too.
+    pub runs: Arc<[u64]>,
     /// A write that comes back is durable (`O_SYNC`, `O_DSYNC`).
     pub is_synchronous: bool,
     /// It may be trimmed.
     pub is_trimmed: bool,
     /// It is a tree of files, not one range of blocks; its name is the path of its anchor.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<JournalTree>,
 }
 
@@ -70,7 +57,7 @@ pub struct JournalTree {
 }
 
 /// A session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionHeader {
     /// Its number in stamps.
     pub run: u64,
@@ -102,7 +89,7 @@ pub fn boot_id() -> String {
 }
 
 /// What a segment says of itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
     /// The journal: a random number.
     pub(crate) journal: u64,
@@ -112,85 +99,12 @@ pub(crate) struct SegmentHeader {
     pub(crate) previous: Option<u64>,
     /// Which of its session's.
     pub(crate) of_session: u64,
-    pub(crate) session: SessionHeader,
+    pub(crate) session: Arc<SessionHeader>,
 }
 
 impl SegmentHeader {
     /// What the checksums of its records begin with, so that no record of another segment is taken for one of it.
     pub(crate) fn salt(&self) -> u64 {
         self.journal ^ self.segment.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    }
-
-    /// The header and its copy, in whole pages.
-    ///
-    /// # Errors
-    /// It has too many targets, or one is too large.
-    pub(crate) fn encode(&self) -> Result<Vec<u8>, JournalError> {
-        for target in &self.session.targets {
-            if target.size_bytes / target.block_bytes.max(1) >= BLOCKS_MAX {
-                return Err(JournalError::Limit(format!("{} has more than 2^48 blocks; none has", target.name)));
-            }
-            let blocks = |tree: &JournalTree| u64::from(tree.files).checked_mul(tree.file_blocks);
-            if target.tree.as_ref().is_some_and(|tree| blocks(tree).is_none_or(|blocks| blocks >= BLOCKS_MAX)) {
-                return Err(JournalError::Limit(format!(
-                    "{}: its files times the blocks of its longest file are more than 2^48; a journal needs fewer or shorter files",
-                    target.name
-                )));
-            }
-        }
-        let text = serde_json::to_vec(self).unwrap_or_default();
-        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        if text.is_empty() || text.len() > HEADER_MAX || self.session.targets.len() > usize::from(u16::MAX) {
-            let targets = self.session.targets.len();
-            return Err(JournalError::Limit(format!("{targets} targets are too many for a journal; validate fewer")));
-        }
-        let mut bytes = Vec::with_capacity(2 * (FRAME_BYTES + text.len() + PAGE));
-        let has_trees = self.session.targets.iter().any(|target| target.tree.is_some());
-        for _ in 0..2 {
-            bytes.extend_from_slice(if has_trees { &MAGIC_OF_TREES } else { &MAGIC });
-            bytes.extend_from_slice(&length.to_le_bytes());
-            bytes.extend_from_slice(&crc(&text).to_le_bytes());
-            bytes.resize(bytes.len() + FRAME_BYTES - 16, 0);
-            bytes.extend_from_slice(&text);
-            bytes.resize(bytes.len().next_multiple_of(PAGE), 0);
-        }
-        Ok(bytes)
-    }
-
-    /// Reads the first bytes of a segment, at least all of both copies. Gives the header, where its records begin, and whether a copy is
-    /// damaged.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, u64, bool)> {
-        let at = |from: usize| Self::one(bytes.get(from..)?);
-        let first = at(0);
-        let found = match &first {
-            Some(found) => Some((found.1, 0)),
-            None => (PAGE..=(HEADER_MAX + FRAME_BYTES).next_multiple_of(PAGE))
-                .step_by(PAGE)
-                .find_map(|from| at(from).map(|copy| (copy.1, from))),
-        };
-        let (pages, from) = found?;
-        // Where the first is damaged, the one that was found stands behind it.
-        if from != 0 && from != pages {
-            return None;
-        }
-        let second = at(pages);
-        let is_damaged = first != second;
-        let header = first.or(second)?.0;
-        Some((header, 2 * pages as u64, is_damaged))
-    }
-
-    /// One copy, and the bytes of its pages.
-    fn one(bytes: &[u8]) -> Option<(Self, usize)> {
-        if !bytes.starts_with(&MAGIC) && !bytes.starts_with(&MAGIC_OF_TREES) {
-            return None;
-        }
-        let four = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        let length = usize::try_from(four(8)?).ok()?;
-        let text = bytes.get(FRAME_BYTES..FRAME_BYTES.checked_add(length)?)?;
-        if length > HEADER_MAX || crc(text) != four(12)? {
-            return None;
-        }
-        let header = serde_json::from_slice(text).ok()?;
-        Some((header, (FRAME_BYTES + length).next_multiple_of(PAGE)))
     }
 }

@@ -12,11 +12,13 @@ mod error;
 mod file_source;
 mod floor;
 mod header;
+mod header_text;
 mod place;
 mod reader;
 mod record;
 mod recovered;
 mod replay;
+mod runs;
 mod trees;
 mod writer;
 

@@ -1,7 +1,8 @@
 //! Reads segments: every record up to the first damage.
 
 use crate::error::JournalError;
-use crate::header::{HEADER_MAX, SegmentHeader};
+use crate::header::SegmentHeader;
+use crate::header_text::{HEADERS_MAX, HEADLESS};
 use crate::record::{Kind, RECORD_BYTES, Record, crc};
 use output::Folder;
 use rustix::fs::{FlockOperation, flock};
@@ -88,8 +89,7 @@ pub(crate) enum SegmentEnd {
 }
 
 /// What stands where no segment can be read.
-pub(crate) fn headless(number: u64, bytes: u64) -> JournalDamage {
-    let reason = "has no intact header, so that nothing is known of its session";
+fn headless(number: u64, bytes: u64, reason: &'static str) -> JournalDamage {
     JournalDamage { segment: number, from: 0, bytes, intact_records: 0, reason }
 }
 
@@ -105,17 +105,16 @@ impl Segment {
         let read = || -> std::io::Result<(Vec<u8>, u64)> {
             let length = file.metadata()?.len();
             let mut bytes = Vec::new();
-            let most = 2 * (HEADER_MAX as u64 + 8192);
-            (&file).take(most).read_to_end(&mut bytes)?;
+            (&file).take(HEADERS_MAX as u64).read_to_end(&mut bytes)?;
             Ok((bytes, length))
         };
         let (bytes, length) = read().map_err(failed)?;
-        let header = SegmentHeader::decode(&bytes).filter(|(header, _, _)| header.segment == number);
-        Ok(match header {
-            Some((header, records_at, is_copy_damaged)) => {
+        Ok(match SegmentHeader::decode(&bytes) {
+            Ok((header, records_at, is_copy_damaged)) if header.segment == number => {
                 Ok(Self { number, header, is_copy_damaged, records_at: records_at.min(length), file, length })
             }
-            None => Err(headless(number, length)),
+            Ok(_) => Err(headless(number, length, HEADLESS)),
+            Err(reason) => Err(headless(number, length, reason)),
         })
     }
 

@@ -3,13 +3,15 @@
 use crate::error::JournalError;
 use crate::floor::{Floor, SESSIONS_MAX};
 use crate::header::{Crash, JournalTarget, SessionHeader, boot_id};
-use crate::reader::{DAMAGED, JournalDamage, Segment, SegmentEnd, headless, is_held, segments};
+use crate::reader::{DAMAGED, JournalDamage, Segment, SegmentEnd, is_held, segments};
 use crate::record::{Kind, Record};
 use crate::replay::{Coverage, Replay, TargetReplay};
+use crate::runs::AllRuns;
 use crate::trees::Trees;
 use crate::trees::answers::RecoveredFile;
 use output::Folder;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What a journal says.
 #[derive(Debug)]
@@ -18,8 +20,8 @@ pub struct Recovered {
     journal: u64,
     last_segment: u64,
     /// The sessions, the first one first.
-    pub sessions: Vec<SessionHeader>,
-    /// The targets.
+    pub sessions: Vec<Arc<SessionHeader>>,
+    /// The targets, in the order of their devices.
     pub targets: Vec<RecoveredTarget>,
     /// Parts that could not be used.
     pub damage: Vec<JournalDamage>,
@@ -32,7 +34,7 @@ pub struct Recovered {
     /// The machine has not been started again since the last session began.
     pub is_same_boot: bool,
     /// By session, its run.
-    session_runs: Vec<u64>,
+    session_runs: Arc<[u64]>,
     /// The first session from which on all ended by themselves: what was done from there on is exactly known.
     exact_from: usize,
     /// A flush failed since the machine was started, or power was last cut: what it was to keep may be read and not be durable.
@@ -93,9 +95,9 @@ pub struct RecoveredTarget {
     /// Bytes of a block.
     pub block_bytes: u64,
     /// Executions whose data may be there, the newest first: those of the sessions, and those that they accepted.
-    pub runs: Vec<u64>,
+    pub runs: Arc<[u64]>,
     /// By number of the session: its run.
-    pub session_runs: Vec<u64>,
+    pub session_runs: Arc<[u64]>,
     /// When the last session began, ns since 1970: an execution that wrote there later and is none of the runs is not in the journal.
     pub last_session_ns: i64,
     /// The epoch of the last flush that was acknowledged in the last session.
@@ -167,7 +169,8 @@ impl Recovered {
     /// A target by the number in its stamps.
     #[must_use]
     pub fn target(&self, device: u64) -> Option<&RecoveredTarget> {
-        self.targets.iter().find(|target| target.device == device)
+        let at = self.targets.binary_search_by_key(&device, |target| target.device).ok()?;
+        self.targets.get(at)
     }
 
     /// A tree of files by the number in its header.
@@ -234,7 +237,8 @@ pub fn recover(path: &Path) -> Result<Recovered, JournalError> {
     let journal = opened.iter().find_map(|(_, segment)| Some(segment.as_ref().ok()?.header.journal)).unwrap_or(0);
     for (number, segment) in &mut opened {
         if segment.as_ref().is_ok_and(|segment| segment.header.journal != journal) {
-            *segment = Err(JournalDamage { reason: "belongs to another journal", ..headless(*number, 0) });
+            let reason = "belongs to another journal";
+            *segment = Err(JournalDamage { segment: *number, from: 0, bytes: 0, intact_records: 0, reason });
         }
     }
     let failed = |number: u64| JournalError::io("read", &path.join(crate::reader::segment_name(number)));
@@ -269,7 +273,7 @@ pub fn recover(path: &Path) -> Result<Recovered, JournalError> {
 /// What is found on the way through the segments.
 #[derive(Debug, Default)]
 struct Pass {
-    sessions: Vec<SessionHeader>,
+    sessions: Vec<Arc<SessionHeader>>,
     /// By session: it ended by itself.
     ends: Vec<bool>,
     damage: Vec<JournalDamage>,
@@ -395,10 +399,11 @@ impl Pass {
     }
 
     fn into_recovered(mut self, path: &Path, (journal, last_segment): (u64, u64), replay: Replay) -> Recovered {
-        let session_runs: Vec<u64> = self.sessions.iter().map(|session| session.run).collect();
+        let session_runs: Arc<[u64]> = self.sessions.iter().map(|session| session.run).collect();
         let exact_from = self.ends.iter().rposition(|is_over| !is_over).map_or(0, |at| at + 1);
         self.notes.extend(self.missing.iter().map(|number| format!("segment {number} is not there")));
         let mut targets = Vec::new();
+        let mut runs = AllRuns::new(&self.sessions);
         for (device, replay) in replay.targets {
             if let Some(other) = replay.other_blocks {
                 let (name, now) = (&replay.name, replay.block_bytes);
@@ -406,20 +411,12 @@ impl Pass {
                     "blocks of {name} had {other} bytes in an earlier session, and {now} later: what the earlier one says is not used"
                 ));
             }
-            let older = self.sessions.iter().rev().flat_map(|session| &session.targets);
-            let older = older.filter(|target| target.device == device).flat_map(|target| target.runs.iter().copied());
-            let mut runs: Vec<u64> = Vec::new();
-            for run in session_runs.iter().rev().copied().chain(older) {
-                if !runs.contains(&run) {
-                    runs.push(run);
-                }
-            }
             targets.push(RecoveredTarget {
                 device,
                 name: replay.name.clone(),
                 size_bytes: replay.size_bytes,
                 block_bytes: replay.block_bytes,
-                runs,
+                runs: runs.of(device),
                 session_runs: session_runs.clone(),
                 last_session_ns: self.sessions.last().map_or(i64::MAX, |session| session.wall_ns),
                 acknowledged_epoch: replay.acknowledged,

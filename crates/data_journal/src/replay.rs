@@ -4,11 +4,12 @@ use crate::floor::Floor;
 use crate::header::{Crash, SegmentHeader, SessionHeader};
 use crate::record::{Kind, Record};
 use crate::trees::Trees;
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 /// Blocks whose floors lie side by side.
 const CHUNK: u64 = 256;
+/// So many chunks of which all blocks are alike take the room of one whose are not.
+const SAME_CHUNKS: u64 = 64;
 
 /// What is known of a block: its last operation that was done, and the last one that is durable.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,6 +18,38 @@ struct Cell {
     flushed: Floor,
     done_version: u16,
     flushed_version: u16,
+}
+
+/// What is known of the blocks of a chunk: mostly nothing else of one than of the others where large parts were trimmed, or all was written.
+#[derive(Clone, Debug)]
+enum Cells {
+    Same(Cell),
+    Each(Box<[Cell]>),
+}
+
+impl Cells {
+    /// One for each block.
+    fn split(&mut self) -> &mut [Cell] {
+        if let Self::Same(cell) = self {
+            *self = Self::Each([*cell; 256].into());
+        }
+        self.distinct()
+    }
+
+    /// One for each block, or one for all.
+    fn distinct(&mut self) -> &mut [Cell] {
+        match self {
+            Self::Same(cell) => std::slice::from_mut(cell),
+            Self::Each(cells) => cells,
+        }
+    }
+
+    fn at(&self, within: u64) -> Cell {
+        match self {
+            Self::Same(cell) => *cell,
+            Self::Each(cells) => usize::try_from(within).ok().and_then(|at| cells.get(at)).copied().unwrap_or_default(),
+        }
+    }
 }
 
 /// How many chunks of cells take half of this machine's memory: a journal may say anything.
@@ -119,7 +152,7 @@ pub(crate) struct TargetReplay {
     /// Sessions that knew it had other blocks; what they say is not used.
     pub(crate) other_blocks: Option<u64>,
     pub(crate) is_synchronous: bool,
-    cells: BTreeMap<u64, Box<[Cell]>>,
+    cells: BTreeMap<u64, Cells>,
     /// Number of the next write when the checkpoint that is being read began.
     dump_sequence: u64,
     /// How many covered parts are over.
@@ -132,23 +165,49 @@ impl TargetReplay {
         self.size_bytes / self.block_bytes.max(1)
     }
 
-    /// Changes the cells of blocks that are there.
-    fn known(&mut self, first: u64, count: u64, mut change: impl FnMut(&mut Cell)) {
+    /// Changes the cells of blocks of which something is known, all alike. False: there is not enough room for cells of their own.
+    fn known(&mut self, first: u64, count: u64, room: &mut usize, mut change: impl FnMut(&mut Cell)) -> bool {
         let end = first.saturating_add(count).min(self.blocks());
         if first >= end {
-            return;
+            return true;
         }
         for (chunk, cells) in self.cells.range_mut(first / CHUNK..=(end - 1) / CHUNK) {
-            let blocks = *chunk * CHUNK..;
-            blocks
-                .zip(cells.iter_mut())
-                .filter(|(block, _)| (first..end).contains(block))
-                .for_each(|(_, cell)| change(cell));
+            let start = *chunk * CHUNK;
+            if first <= start && start + CHUNK <= end {
+                cells.distinct().iter_mut().for_each(&mut change);
+                continue;
+            }
+            if !take_room(cells, room) {
+                return false;
+            }
+            let blocks = (start..).zip(cells.split().iter_mut());
+            blocks.filter(|(block, _)| (first..end).contains(block)).for_each(|(_, cell)| change(cell));
         }
+        true
     }
 
-    /// Changes the cells of blocks that the target has; those that are not there yet are made where there is `room` for chunks of them.
-    /// False: there is not enough.
+    /// Changes the cells of blocks that the target has, all alike; those that are not there yet are made where there is `room` for chunks of
+    /// them. False: there is not enough.
+    fn all(&mut self, first: u64, count: u64, room: &mut usize, mut change: impl FnMut(&mut Cell)) -> bool {
+        let end = first.saturating_add(count).min(self.blocks());
+        let (whole_first, whole_end) = (first.next_multiple_of(CHUNK), end / CHUNK * CHUNK);
+        if whole_first >= whole_end {
+            return self.each(first, count, room, |_, cell| change(cell));
+        }
+        let chunks = (whole_end - whole_first) / CHUNK;
+        if chunks > *room as u64 {
+            return false;
+        }
+        for chunk in whole_first / CHUNK..whole_end / CHUNK {
+            let cells = self.cells.entry(chunk).or_insert(Cells::Same(Cell::default()));
+            cells.distinct().iter_mut().for_each(&mut change);
+        }
+        *room -= usize::try_from(chunks / SAME_CHUNKS).unwrap_or(usize::MAX).min(*room);
+        self.each(first, whole_first - first, room, |_, cell| change(cell))
+            && self.each(whole_end, end - whole_end, room, |_, cell| change(cell))
+    }
+
+    /// Changes the cells of blocks that the target has, each in its own way, as [`Self::all`].
     fn each(&mut self, first: u64, count: u64, room: &mut usize, mut change: impl FnMut(u64, &mut Cell)) -> bool {
         let end = first.saturating_add(count).min(self.blocks());
         if end.saturating_sub(first) / CHUNK > *room as u64 {
@@ -158,14 +217,11 @@ impl TargetReplay {
         while block < end {
             let chunk = block / CHUNK;
             let of_chunk = end.min((chunk + 1) * CHUNK);
-            let cells = match self.cells.entry(chunk) {
-                Entry::Occupied(cells) => cells.into_mut(),
-                Entry::Vacant(_) if *room == 0 => return false,
-                Entry::Vacant(place) => {
-                    *room -= 1;
-                    place.insert(vec![Cell::default(); 256].into_boxed_slice())
-                }
-            };
+            let cells = self.cells.entry(chunk).or_insert(Cells::Same(Cell::default()));
+            if !take_room(cells, room) {
+                return false;
+            }
+            let cells = cells.split();
             for block in block..of_chunk {
                 let within = usize::try_from(block % CHUNK).unwrap_or(usize::MAX);
                 if let Some(cell) = cells.get_mut(within) {
@@ -176,6 +232,14 @@ impl TargetReplay {
         }
         true
     }
+}
+
+/// Takes the room that cells of their own need; false: there is none.
+fn take_room(cells: &Cells, room: &mut usize) -> bool {
+    let needs = usize::from(matches!(cells, Cells::Same(_)));
+    let is_there = *room >= needs;
+    *room -= needs.min(*room);
+    is_there
 }
 
 impl Replay {
@@ -224,7 +288,7 @@ impl Replay {
     /// What was not flushed is not promised any more.
     fn power_cut(&mut self) {
         for target in self.targets.values_mut() {
-            for cell in target.cells.values_mut().flatten() {
+            for cell in target.cells.values_mut().flat_map(Cells::distinct) {
                 cell.done = cell.flushed;
                 cell.done_version = cell.flushed_version;
             }
@@ -242,7 +306,7 @@ impl Replay {
         self.trees.gap(header);
         for target in header.targets.iter().filter(|target| target.is_trimmed) {
             let Some(known) = self.targets.get_mut(&target.device) else { continue };
-            for cell in known.cells.values_mut().flatten() {
+            for cell in known.cells.values_mut().flat_map(Cells::distinct) {
                 cell.done.may_be_zero();
                 cell.flushed.may_be_zero();
             }
@@ -276,30 +340,24 @@ impl Replay {
         let fits = match record.kind {
             Kind::Done => {
                 let floor = Floor::write(session, record.sequence);
-                target.each(first, count, room, |_, cell| set(cell, floor, record.version))
+                target.all(first, count, room, |cell| set(cell, floor, record.version))
             }
-            Kind::Failed => {
-                target.known(first, count, |cell| {
-                    cell.done.is_followed();
-                    cell.flushed.is_followed();
-                });
-                true
-            }
-            Kind::TrimBegun => {
-                target.known(first, count, |cell| {
-                    cell.done.may_be_zero();
-                    cell.flushed.may_be_zero();
-                });
-                true
-            }
+            Kind::Failed => target.known(first, count, room, |cell| {
+                cell.done.is_followed();
+                cell.flushed.is_followed();
+            }),
+            Kind::TrimBegun => target.known(first, count, room, |cell| {
+                cell.done.may_be_zero();
+                cell.flushed.may_be_zero();
+            }),
             Kind::Trimmed if record.is_ok => {
                 let floor = Floor::trim(session, record.sequence);
-                target.each(first, count, room, |_, cell| set(cell, floor, 0))
+                target.all(first, count, room, |cell| set(cell, floor, 0))
             }
             Kind::Same => {
                 target.dump_sequence = record.sequence;
                 Floor::of_state(record.version, session, record.sequence)
-                    .is_none_or(|(floor, version)| target.each(first, count, room, |_, cell| set(cell, floor, version)))
+                    .is_none_or(|(floor, version)| target.all(first, count, room, |cell| set(cell, floor, version)))
             }
             Kind::Packed => {
                 let (states, _) = states.as_chunks::<2>();
@@ -329,24 +387,27 @@ impl TargetReplay {
     /// One behind the last block of which something is known.
     pub(crate) fn end(&self) -> u64 {
         let is_known = |cell: &Cell| cell.done.is_some() || cell.flushed.is_some();
-        let last = self
-            .cells
-            .iter()
-            .rev()
-            .find_map(|(chunk, cells)| Some(chunk * CHUNK + cells.iter().rposition(is_known)? as u64 + 1));
+        let within = |cells: &Cells| (0..CHUNK).rev().find(|within| is_known(&cells.at(*within)));
+        let last = self.cells.iter().rev().find_map(|(chunk, cells)| Some(chunk * CHUNK + within(cells)? + 1));
         last.unwrap_or(0)
     }
 
     /// Blocks that were written and of which nothing must be there after a crash of this kind: no flush covered them.
     pub(crate) fn unpromised(&self, crash: Crash) -> u64 {
-        let is_lost = |cell: &&Cell| cell.done.is_some() && !cell.flushed.is_some();
-        let cells = || self.cells.values().flat_map(|cells| cells.iter());
-        if crash == Crash::PowerCut { cells().filter(is_lost).count() as u64 } else { 0 }
+        if crash != Crash::PowerCut {
+            return 0;
+        }
+        let is_lost = |cell: &Cell| cell.done.is_some() && !cell.flushed.is_some();
+        let lost = |cells: &Cells| (0..CHUNK).filter(|within| is_lost(&cells.at(*within))).count() as u64;
+        self.cells.values().map(lost).sum()
     }
 
     /// Every block of which something is known after a crash of this kind, with what must be found there.
     pub(crate) fn floors(&self, crash: Crash) -> impl Iterator<Item = (u64, Floor, u16)> {
-        let cells = self.cells.iter().flat_map(|(chunk, cells)| (*chunk * CHUNK..).zip(cells.iter().copied()));
+        let cells = self.cells.iter().flat_map(|(chunk, cells)| {
+            let start = chunk * CHUNK;
+            (0..CHUNK).map(move |within| (start + within, cells.at(within)))
+        });
         cells.filter_map(move |(block, cell)| {
             let is_flushed = cell.done.is_same_operation(cell.flushed);
             let (mut floor, version) = match crash {

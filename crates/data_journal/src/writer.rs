@@ -154,6 +154,7 @@ impl Journal {
             return Err(JournalError::Exists(path.to_path_buf()));
         }
         let journal = RandomState::new().hash_one((std::process::id(), session.run));
+        let session = Arc::new(session);
         let header = SegmentHeader { journal, segment: 1, previous: None, of_session: 0, session };
         Self::begin(folder, header, options, false)
     }
@@ -178,7 +179,7 @@ impl Journal {
             segment: last + 1,
             previous: Some(last),
             of_session: 0,
-            session,
+            session: Arc::new(session),
         };
         let has_failed = crash == Crash::ProcessDied && recovered.has_failed_flush();
         Self::begin(folder, header, options, keeps_all || has_failed)

@@ -33,6 +33,7 @@ impl DataFigures {
             unknown_bytes: sum(|row| row.unknown_bytes),
             known_blocks: sum(|row| row.known_blocks),
             swept_blocks: swept,
+            unpromised_blocks: None,
             damaged_blocks: sum(|row| row.damaged_blocks),
         })
     }
@@ -97,6 +98,7 @@ mod tests {
             unknown_bytes: 0,
             known_blocks: known,
             swept_blocks: swept,
+            unpromised_blocks: None,
             damaged_blocks: damaged,
             extra_reads: 0,
             deferred: 0,

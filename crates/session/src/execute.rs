@@ -1,36 +1,39 @@
 //! One `run` command's life: targets, format, all runs in order, a clean end.
 
+mod judging;
+mod opening;
 mod rounds;
 mod stopping;
 mod verify;
 
+pub(crate) use opening::preflight;
+
+use self::opening::{check, contents_of, fills_of, open_targets, splits_sectors, unlink};
 use crate::batch_sink::{Spine, loops_text};
-use crate::dry_run::inspect_all;
 use crate::format::Fill;
 use crate::half_round::HalfRound;
-use crate::objectives::{Objectives, objective_mistakes};
+use crate::objectives::Objectives;
 use crate::outcome::{CommandEnding, CommandOutcome};
 use crate::rates::{Achieved, Decision};
 use crate::run_context::RunContext;
 use crate::run_loop::{Cause, RunResult, execute as execute_run};
 use crate::run_observer::RunObserver;
-use crate::sync::{access_of, all_flags_of, flags_of};
-use crate::trees::{TreeCertainty, TreeRemark, Trees};
+use crate::sync::flags_of;
+use crate::trees::{TreeCertainty, Trees};
 use crate::validation::FoundJournal;
-use crate::{SessionError, commands, format, half_round, job_ends};
+use crate::{SessionError, commands, format, half_round};
 use engine::{EngineChoice, EngineOptions, ResolvedRate};
 use monitor::{CounterReaders, SUBJECTS, StopFlag, subjects};
-use objectives::{Condition, Judgement, ObjectiveVerdict, PlanProgress, RunHalt};
+use objectives::{ObjectiveVerdict, PlanProgress, RunHalt};
 use output::{Folder, OverwritePolicy};
-use plan::{JobTexts, OpenFlags, Plan, Run, RunRepeat, ShellCommand, TargetSpec, WriteContent};
+use plan::{JobTexts, Plan, Run, RunRepeat, ShellCommand};
 use quantity::clock;
-use quantity::text::format_ns;
 use recording::{EventKind, EventSeverity, Manifest, Reader, RecordingExit, Writer};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
-use target::{InspectionFinding, OpenTarget, TargetAccess, TargetError, TargetKind, WritePolicy};
+use target::{OpenTarget, TargetKind, WritePolicy};
 use validation::Validation;
 
 /// Everything that a `run` command needs to know.
@@ -191,98 +194,6 @@ fn manifest_of(
     manifest
 }
 
-/// What is wrong with a plan before any of its targets is looked at; what its runs must achieve.
-fn check(plan: &Plan, policy: &WritePolicy) -> Result<(Objectives, Vec<Condition>), SessionError> {
-    if !plan.unsupported.is_empty() {
-        return Err(SessionError::Unsupported(plan.unsupported.iter().map(|what| what.sentence.clone()).collect()));
-    }
-    let objectives = match objective_mistakes(plan).into_iter().next() {
-        Some((objective, source)) => return Err(SessionError::Objective { text: objective.text, source }),
-        None => Objectives::of(plan).map_err(|source| SessionError::Objective { text: String::new(), source })?,
-    };
-    crate::rates::check(&plan.runs)?;
-    engine::check_placement(plan)?;
-    match crate::validation::mistakes(plan) {
-        mistakes if mistakes.is_empty() => {}
-        mistakes => return Err(SessionError::Validation(mistakes)),
-    }
-    let sizes = || inspect_all(plan, policy).0.iter().map(|found| found.size_bytes).collect();
-    crate::replay::preflight(plan, sizes)?;
-    Ok(objectives)
-}
-
-/// Checks a plan and inspects its targets, as [`execute`] does before the first of them is opened; what would be done with each
-/// that a run uses.
-///
-/// # Errors
-/// Whatever prevents the plan from being executed.
-pub(crate) fn preflight(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<InspectionFinding>>, SessionError> {
-    check(plan, policy)?;
-    let trees = Trees::inspect(plan, None)?;
-    trees.check(plan, policy)?;
-    inspect(plan, policy)
-}
-
-/// Removes the files that were only made for this run (`unlink=1`), and closes all targets; gives what went wrong.
-fn unlink(plan: &Plan, targets: Vec<Option<OpenTarget>>) -> Vec<String> {
-    let both = plan.targets.iter().zip(&targets);
-    let ours = both.filter_map(|(spec, target)| target.as_ref().filter(|target| spec.unlink && target.created));
-    let failures = ours.filter_map(|target| target.remove().err().map(|error| (&target.path, error)));
-    failures.map(|(path, error)| format!("failed to remove {} (unlink=1): {error}", path.display())).collect()
-}
-
-/// The kinds of data that the runs write to a target, each once.
-fn contents_of(plan: &Plan, target: usize) -> Vec<&WriteContent> {
-    let mut found: Vec<&WriteContent> = Vec::new();
-    for workload in plan.runs.iter().flat_map(|run| &run.workloads) {
-        if workload.targets.contains(&target) && !found.contains(&&workload.content) {
-            found.push(&workload.content);
-        }
-    }
-    found
-}
-
-/// May the runs write parts of a target's sectors?
-fn splits_sectors(plan: &Plan, target: usize) -> bool {
-    let mut workloads = plan.runs.iter().flat_map(|run| &run.workloads).filter(|one| one.targets.contains(&target));
-    plan.targets.get(target).is_some_and(|spec| workloads.any(|workload| workload.splits_sectors(spec)))
-}
-
-/// The first failure of a run in trees, behind a sentence that counts them.
-fn first_failure(run: &Run, result: &RunResult) -> String {
-    let first = result.first_failure.as_ref().filter(|_| run.is_of_trees());
-    first.map_or(String::new(), |first| format!("; the first: {first}"))
-}
-
-/// Was no operation done in a run in trees that was to do some?
-fn did_nothing(run: &Run, result: &RunResult) -> bool {
-    run.is_of_trees() && !run.format && result.cause == Cause::Done && result.all.ops + result.all.errors == 0
-}
-
-/// Did a run in trees end before its time by itself, without a limit that was asked for?
-fn ends_with_its_work(run: &Run, result: &RunResult) -> bool {
-    let stop = &run.stop;
-    let is_limited = [stop.total, stop.read, stop.written].iter().any(Option::is_some) || stop.operations.is_some();
-    // A pause is in no figure, and yet the run lasted through it.
-    let lasted_ns = result.measured_ns.saturating_add(result.paused_ns);
-    let is_short = run.elapsed_ns.is_some_and(|elapsed_ns| lasted_ns.saturating_add(run.interval_ns) < elapsed_ns);
-    run.is_of_trees() && !run.format && result.cause == Cause::Done && !is_limited && is_short
-}
-
-/// What became due and was not submitted.
-fn waiting(count: u64, ends_in_a_pause: bool) -> String {
-    let (were, pronoun, counts) = if count == 1 { ("was", "it", "counts") } else { ("were", "they", "count") };
-    let counted = match ends_in_a_pause {
-        true => format!("{pronoun} {counts} in no figure, because iodyno itself had not run just before"),
-        false => format!("{pronoun} {counts} with the time that {pronoun} had waited"),
-    };
-    format!("{} {were} due and still waiting for submission at the end; {counted}", operations(count))
-}
-
-fn operations(count: u64) -> String {
-    if count == 1 { "1 operation".to_string() } else { format!("{count} operations") }
-}
-
 /// How often all runs are done, as far as it is known before.
 fn rounds_of(plan: &Plan) -> usize {
     match plan.settings.repeat {
@@ -295,76 +206,6 @@ fn rounds_of(plan: &Plan) -> usize {
 fn plan_paths(plan: &Plan) -> Vec<(String, PathBuf)> {
     let places = 0..plan.targets.len() + plan.trees.len();
     places.map(|place| (plan.place_name(place).to_string(), plan.place_path(place).to_owned())).collect()
-}
-
-/// Inspects every target that a run uses; opens and changes none.
-fn inspect(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<InspectionFinding>>, SessionError> {
-    let is_used = |index: usize| {
-        plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.targets.contains(&index))
-    };
-    let mut findings: Vec<Option<InspectionFinding>> = vec![None; plan.targets.len()];
-    let mut refused: Vec<TargetError> = Vec::new();
-    for (index, spec) in plan.targets.iter().enumerate().filter(|(index, _)| is_used(*index)) {
-        match target::inspect_with(spec, &all_flags_of(plan, index), access_of(plan, index), policy) {
-            Ok(finding) => findings[index] = Some(finding),
-            Err(error) => refused.push(error),
-        }
-    }
-    match refused.len() {
-        0 => {}
-        1 => return Err(refused.remove(0).into()),
-        _ => return Err(SessionError::Targets(refused)),
-    }
-    // Nor is one run begun when a later one cannot be.
-    let sizes: Vec<Option<u64>> =
-        findings.iter().map(|finding| finding.as_ref().map(InspectionFinding::size_bytes)).collect();
-    match engine::check(plan, &sizes).into_iter().next() {
-        Some(error) => Err(error.into()),
-        None => Ok(findings),
-    }
-}
-
-/// Opens every target that a run uses, and for reading those of which a journal knows something; nothing has been written when one is
-/// refused.
-fn open_targets(
-    plan: &Plan,
-    policy: &WritePolicy,
-    journal: Option<&FoundJournal>,
-) -> Result<Vec<Option<OpenTarget>>, SessionError> {
-    // All are inspected before the first is opened: opening may create or extend a file.
-    let used: Vec<bool> = inspect(plan, policy)?.iter().map(Option::is_some).collect();
-    let mut opened = Vec::with_capacity(plan.targets.len());
-    for (index, spec) in plan.targets.iter().enumerate() {
-        opened.push(if used[index] {
-            let open = |sets: &[OpenFlags]| target::open_with(spec, sets, access_of(plan, index), policy);
-            let sets = all_flags_of(plan, index);
-            // Reading past the page cache in the end is worth having, where it can be had.
-            let with_more = crate::validation::further_flags(plan, &sets).and_then(|more| open(&more).ok());
-            Some(with_more.map_or_else(|| open(&sets), Ok)?)
-        } else {
-            let known = journal.filter(|one| one.knows(&spec.path) && !crate::validation::has_twin(plan, index));
-            known.and_then(|_| open_known(plan, spec, policy))
-        });
-    }
-    Ok(opened)
-}
-
-/// Opens a target that no run uses, so that what a journal says of it can be read. Where that fails, it is left out, and that is said.
-fn open_known(plan: &Plan, spec: &TargetSpec, policy: &WritePolicy) -> Option<OpenTarget> {
-    let sets = [OpenFlags { fsync_at_end: false, ..spec.open }];
-    let policy = WritePolicy { never_create: true, ..policy.clone() };
-    let open = |sets: &[OpenFlags]| {
-        target::inspect_with(spec, sets, TargetAccess::Read, &policy).ok()?;
-        target::open_with(spec, sets, TargetAccess::Read, &policy).ok()
-    };
-    crate::validation::further_flags(plan, &sets).and_then(|more| open(&more)).or_else(|| open(&sets))
-}
-
-/// What has to be filled before the first run.
-fn fills_of<'a>(plan: &'a Plan, targets: &'a [Option<OpenTarget>]) -> impl Iterator<Item = Fill> + 'a {
-    let all = plan.settings.format == Some(true);
-    let of = move |(index, target): (usize, &Option<OpenTarget>)| Fill::of(plan, index, target.as_ref()?, all);
-    targets.iter().enumerate().filter_map(of)
 }
 
 struct Life<'a, 'b> {
@@ -631,20 +472,6 @@ impl Life<'_, '_> {
         Ok(result)
     }
 
-    /// Says what became of the trees of a run. A format that did not make all has failed.
-    fn of_trees(&mut self, run: &Run, title: &str, remarks: Vec<TreeRemark>) -> Result<(), SessionError> {
-        for TreeRemark { name, sentence, is_trouble } in remarks {
-            let sentence = format!("{title}: {sentence}");
-            let severity = if is_trouble { EventSeverity::Warning } else { EventSeverity::Info };
-            self.spine.event(severity, EventKind::Format, Some(title), Some(&name), &sentence)?;
-            self.spine.messages.push(sentence);
-            if is_trouble && run.format && !self.stop.is_requested() {
-                self.ending = self.ending.max(CommandEnding::TargetFailed);
-            }
-        }
-        Ok(())
-    }
-
     /// Where a target was used through the page cache and is now used past it, or the other way round: nothing that the run
     /// before left there is part of this one.
     fn change_cache(&mut self, plan: &Plan, run: &Run, title: &str) -> Result<(), SessionError> {
@@ -663,154 +490,6 @@ impl Life<'_, '_> {
                     format!("{title}: what the page cache held of {} could not be written: {error}", spec.name);
                 self.spine.event(EventSeverity::Warning, EventKind::Cache, Some(title), Some(&spec.name), &sentence)?;
                 self.spine.messages.push(sentence);
-            }
-        }
-        Ok(())
-    }
-
-    /// Did the run achieve what it had to? Filling the targets has no objectives.
-    fn objectives(&mut self, run: &Run, run_index: i32) -> Result<(), SessionError> {
-        let which = match (run.format, self.is_sweeping) {
-            (_, true) => self.objectives.of_reading(self.plan, run),
-            (true, false) => Vec::new(),
-            (false, false) => self.objectives.of_run(self.plan, run),
-        };
-        let verdicts = self.spine.judge(run_index, &which)?;
-        self.objectives.learn(&verdicts);
-        for verdict in verdicts.iter().filter(|verdict| verdict.judgement != Judgement::Met) {
-            self.spine.messages.push(verdict.summary());
-            if verdict.judgement.fails() {
-                self.ending = self.ending.max(CommandEnding::ObjectiveMissed);
-            }
-        }
-        Ok(())
-    }
-
-    /// Says how the run's jobs ended where that was not at their limits.
-    fn jobs(
-        &mut self,
-        plan: &Plan,
-        run: &Run,
-        (title, run_index): (&str, i32),
-        result: &RunResult,
-    ) -> Result<(), SessionError> {
-        let met = job_ends::errors(run, run_index, &result.statuses);
-        if !met.is_empty() {
-            self.job_errors.extend(met);
-            let all = serde_json::json!(self.job_errors);
-            self.spine.manifest(|manifest| {
-                manifest.extra.insert(tool_output::fio_out::JOB_ERRORS.into(), all);
-            })?;
-        }
-        if let Some(found) = &result.steady {
-            self.steady_states.push(found.clone());
-            let all = serde_json::json!(self.steady_states);
-            self.spine.manifest(|manifest| {
-                manifest.extra.insert(tool_output::fio_out::STEADY_STATES.into(), all);
-            })?;
-        }
-        if !result.is_read_before {
-            self.ending = self.ending.max(CommandEnding::TargetFailed);
-        }
-        for said in job_ends::said(plan, run, title, &result.statuses) {
-            self.spine.event(said.severity, said.kind, Some(title), None, &said.sentence)?;
-            self.spine.messages.push(said.sentence);
-            self.ending = self.ending.max(said.ending);
-        }
-        Ok(())
-    }
-
-    /// Says what went wrong in a run.
-    fn judge(&mut self, run: &Run, title: &str, result: &RunResult) -> Result<(), SessionError> {
-        let mut is_silent = false;
-        let mut say = |severity: EventSeverity, kind: EventKind, sentence: String| {
-            let noted = self.spine.event(severity, kind, Some(title), None, &sentence);
-            self.spine.messages.push(sentence);
-            noted
-        };
-        if result.unfinished > 0 {
-            say(
-                EventSeverity::Error,
-                EventKind::Unfinished,
-                format!(
-                    "{title}: {} had not come back when the run was given up; the oldest had been due for {}, and all percentiles \
-                     of the run count it so",
-                    operations(result.unfinished),
-                    format_ns(result.oldest_ns.unwrap_or(0))
-                ),
-            )?;
-            is_silent = true;
-        }
-        if result.waiting > 0 {
-            let sentence = format!("{title}: {}", waiting(result.waiting, result.ends_in_a_pause));
-            say(EventSeverity::Warning, EventKind::Backlog, sentence)?;
-        }
-        if did_nothing(run, result) && !self.is_sweeping {
-            say(EventSeverity::Error, EventKind::Trouble, format!("{title}: no operation was done"))?;
-            self.ending = self.ending.max(CommandEnding::TargetFailed);
-        } else if let Some(elapsed_ns) = run.elapsed_ns.filter(|_| ends_with_its_work(run, result)) {
-            let (lasted, elapsed) =
-                (format_ns(result.measured_ns.saturating_add(result.paused_ns)), format_ns(elapsed_ns));
-            let sentence = format!("{title}: ended after {lasted} of {elapsed}, because there was nothing left to do");
-            say(EventSeverity::Warning, EventKind::Trouble, sentence)?;
-        }
-        match result.cause {
-            Cause::Done | Cause::Monitor => {
-                // Who asks twice to stop gives up waiting: that is not the target's doing.
-                if is_silent {
-                    self.ending = self.ending.max(CommandEnding::TargetFailed);
-                }
-                // Failures that a job was to go on after are its own business, and said with it.
-                let passed_over: u64 = result.statuses.iter().map(|status| status.passed_over).sum();
-                if result.all.errors > passed_over {
-                    let first = first_failure(run, result);
-                    let sentence = format!("{title}: {} failed{first}", operations(result.all.errors));
-                    say(EventSeverity::Error, EventKind::IoErrors, sentence)?;
-                    self.ending = self.ending.max(CommandEnding::TargetFailed);
-                }
-            }
-            Cause::Interrupted => self.ending = self.ending.max(CommandEnding::Interrupted),
-            Cause::Damage => {
-                let sentence = crate::validation::too_much_damage(title, self.plan, self.validation.as_ref());
-                say(EventSeverity::Error, EventKind::ErrorsMax, sentence)?;
-            }
-            Cause::Journal => {
-                let sentence = crate::validation::journal_trouble(title, self.validation.as_ref());
-                say(EventSeverity::Error, EventKind::Data, sentence)?;
-                self.ending = self.ending.max(CommandEnding::TargetFailed);
-            }
-            Cause::Errors => {
-                let sentence = match run.stop.errors {
-                    Some(_) => format!("{title}: stopped at its first error (continue_on_error=none)"),
-                    None => {
-                        let (limit, first) = (self.plan.settings.errors_max, first_failure(run, result));
-                        format!("{title}: stopped, {} operations failed (data_errors={limit}){first}", self.errors)
-                    }
-                };
-                say(EventSeverity::Error, EventKind::ErrorsMax, sentence)?;
-                self.ending = self.ending.max(CommandEnding::TargetFailed);
-            }
-        }
-        Ok(())
-    }
-
-    /// `abort_failed_skew`: did the workloads get the shares that were asked for?
-    fn check_shares(&mut self, run: &Run, title: &str, result: &RunResult) -> Result<(), SessionError> {
-        let Some(tolerance) = self.plan.settings.skew_tolerance else { return Ok(()) };
-        let total: u64 = result.ops_by_workload.iter().sum();
-        for (workload, ops) in run.workloads.iter().zip(&result.ops_by_workload) {
-            let achieved = if total == 0 { 0.0 } else { *ops as f64 / total as f64 };
-            if (achieved - workload.share).abs() > tolerance {
-                let sentence = format!(
-                    "{title}: workload {} did {:.2} % of the operations, asked were {:.2} % (abort_failed_skew={:.2})",
-                    workload.name,
-                    achieved * 100.0,
-                    workload.share * 100.0,
-                    tolerance * 100.0
-                );
-                self.spine.event(EventSeverity::Error, EventKind::Skew, Some(title), None, &sentence)?;
-                self.spine.messages.push(sentence);
-                self.ending = self.ending.max(CommandEnding::ObjectiveMissed);
             }
         }
         Ok(())

@@ -247,7 +247,8 @@ pub(crate) fn described(plan: &Plan, sizes: &[Option<u64>]) -> Vec<String> {
         let states = states.map_or(String::new(), |bytes| {
             format!(", {} of memory for their states when all are written", format_bytes(bytes))
         });
-        lines.push(format!("  {}: blocks of {}{states}", spec.name, format_bytes(block)));
+        let copies = copies::described(plan, index);
+        lines.push(format!("  {}: blocks of {}{states}{copies}", spec.name, format_bytes(block)));
     }
     lines.extend(trees::described(plan));
     lines

@@ -5,6 +5,7 @@ use crate::states::BlockState;
 use data_journal::{Crash, Floor, RecoveredTarget, RecoveredTree};
 use stamp::{BlockFinding, DamageClass, SECTOR_BYTES, SectorStamp, Version, is_intact};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Blocks whose floors lie side by side.
@@ -16,7 +17,7 @@ pub(crate) struct Floors {
     crash: Crash,
     chunks: HashMap<u64, Box<[AtomicU64]>>,
     /// Runs of the sessions, by their number.
-    sessions: Vec<u64>,
+    sessions: Arc<[u64]>,
     /// Epoch of the last flush that was acknowledged to the last session.
     acknowledged: Option<u32>,
     /// One more than the newest epoch of a write of the last session that was found; 0: none.
@@ -31,9 +32,12 @@ impl Floors {
         rules: &TargetRules,
         set: impl FnMut(u64, BlockState),
     ) -> Self {
+        let blocks = rules.size_bytes / rules.block_bytes.max(1);
         // Where a trim leaves anything, nothing can be said of what it may have touched.
         let may_tell = |floor: Floor| rules.trims_read_zero || !floor.allows_zeroes();
-        let floors = recovered.floors(crash).filter(|(_, floor, _)| may_tell(*floor));
+        // What is behind the end is never read.
+        let floors = recovered.floors(crash).take_while(|(block, ..)| *block < blocks);
+        let floors = floors.filter(|(_, floor, _)| may_tell(*floor));
         Self {
             crash,
             chunks: chunks(floors, |floor| recovered.is_exact(floor), set),
@@ -54,7 +58,7 @@ impl Floors {
         Self {
             crash,
             chunks: chunks(floors, |floor| recovered.is_exact(floor), set),
-            sessions: recovered.session_runs().to_vec(),
+            sessions: recovered.session_runs().into(),
             acknowledged: Some(u32::MAX),
             newest_epoch: AtomicU64::new(0),
         }

@@ -158,6 +158,18 @@ impl Reports {
         }
     }
 
+    /// Counts damaged blocks of which nothing more is kept, because more were found than are judged.
+    pub fn count_beyond(&self, class: DamageClass, count: u64) {
+        let mut state = self.lock();
+        *state.counts.entry(class).or_default() += count;
+        *state.beyond.entry(class).or_default() += count;
+    }
+
+    /// Is so much known already that further damage is only counted?
+    pub fn is_full(&self) -> bool {
+        self.lock().index.len() >= INDEX_MAX
+    }
+
     /// What was added since this was last asked, in the order in which it was found.
     pub fn take(&self) -> Vec<Damage> {
         let mut state = self.lock();

@@ -140,7 +140,7 @@ impl TargetValidation {
         crash: Crash,
         floors: impl Iterator<Item = (u64, Floor, u16)>,
     ) {
-        self.accept(tree.session_runs().iter().rev().chain(&tree.target.runs).copied());
+        self.accept(tree.session_runs().iter().rev().chain(tree.target.runs.iter()).copied());
         let blocks = &self.states;
         self.floors = Some(Floors::of_files(tree, crash, floors, |block, state| blocks.set(block, state)));
         self.known_since_s = u64::try_from(tree.last_session_ns() / 1_000_000_000).unwrap_or(0);

@@ -8,6 +8,7 @@
 )]
 
 mod damage;
+mod many_targets;
 mod model;
 mod places;
 mod sessions;
@@ -38,7 +39,7 @@ pub(crate) fn target(device: u64) -> JournalTarget {
         device,
         size_bytes: 1000 * 4096,
         block_bytes: 4096,
-        runs: vec![1],
+        runs: [1].into(),
         is_synchronous: false,
         is_trimmed: true,
         tree: None,

@@ -154,7 +154,7 @@ fn a_clean_end_says_exactly_what_is_there() {
     };
     assert_eq!(exact(Crash::ProcessDied), [(3, 9, true), (4, 10, true), (8, 11, false)]);
     assert_eq!(exact(Crash::PowerCut), [(3, 9, true), (4, 9, false)]);
-    assert_eq!((target.runs.as_slice(), target.acknowledged_epoch), (&[5, 1][..], Some(0)));
+    assert_eq!((&*target.runs, target.acknowledged_epoch), (&[5, 1][..], Some(0)));
 }
 
 #[test]

@@ -86,3 +86,30 @@ fn a_journal_that_tells_of_more_than_fits_into_memory_is_refused() {
     let refused = recover(&directory).unwrap_err();
     assert!(matches!(refused, JournalError::Limit(_)) && refused.to_string().contains("memory"), "{refused}");
 }
+
+#[test]
+fn a_record_of_very_many_blocks_takes_little_memory_and_time() {
+    const BLOCKS: u64 = 1 << 24;
+    let place = tempfile::tempdir_in("/dev/shm").unwrap();
+    let directory = place.path().join("j");
+    let large = JournalTarget { size_bytes: BLOCKS * 4096, ..target(7) };
+    let journal = Journal::create(&directory, SessionHeader::new(5, vec![large]), JournalOptions::default()).unwrap();
+    // All but the first and the last ones, so that chunks at both ends are not whole.
+    journal.done(0, (3, BLOCKS - 5), 0, |_| Some(9));
+    journal.done(0, (1000, 1), 1, |_| Some(10));
+    journal.failed(0, (2000, 1));
+    journal.trim_begun(0, (BLOCKS - 1000, 1000), 2);
+    journal.end().unwrap();
+    drop(journal);
+    let recovered = recover(&directory).unwrap();
+    let known = recovered.target(7).unwrap();
+    let different: Vec<(u64, bool, bool, u16)> = known
+        .floors(Crash::ProcessDied)
+        .filter(|(_, floor, version)| *version != 9 || floor.may_be_newer() || floor.allows_zeroes())
+        .map(|(block, floor, version)| (block, floor.may_be_newer(), floor.allows_zeroes(), version))
+        .collect();
+    assert_eq!(different[..2], [(1000, false, false, 10), (2000, true, false, 9)]);
+    let trimmed: Vec<u64> = different[2..].iter().map(|(block, ..)| *block).collect();
+    assert_eq!(trimmed, (BLOCKS - 1000..BLOCKS - 2).collect::<Vec<_>>());
+    assert_eq!(known.floors(Crash::ProcessDied).next().unwrap().0, 3);
+}

@@ -193,13 +193,14 @@ fn what_was_cut_off_is_empty_and_other_targets_are_as_before() {
 #[test]
 fn journals_of_trees_are_of_a_version_of_their_own_and_too_many_blocks_are_refused() {
     let magic = |path: &Path| std::fs::read(path).unwrap()[..8].to_vec();
-    let mut case = Case::new(NameRule::File);
-    assert_eq!(magic(&files(&case.directory)[0]), b"iodynoj\x02");
-    drop(case.recovered());
     let place = tempfile::tempdir_in("/dev/shm").unwrap();
-    let directory = place.path().join("j");
-    drop(Journal::create(&directory, crate::session(1), JournalOptions::default()).unwrap());
-    assert_eq!(magic(&files(&directory)[0]), b"iodynoj\x01");
+    let first = |target: JournalTarget| JournalTarget { runs: [].into(), ..target };
+    for (of, version) in [(tree(NameRule::File), b"iodynoj\x02"), (target(7), b"iodynoj\x01")] {
+        let directory = place.path().join(&of.name);
+        let header = SessionHeader::new(1, vec![first(target(8)), first(of)]);
+        drop(Journal::create(&directory, header, JournalOptions::default()).unwrap());
+        assert_eq!(magic(&files(&directory)[0]), version);
+    }
     let huge = JournalTree { files: 1 << 24, file_blocks: 1 << 24, names: NameRule::File, layout: String::new() };
     let huge = JournalTarget { tree: Some(huge), ..target(9) };
     let refused =

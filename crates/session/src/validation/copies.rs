@@ -3,6 +3,7 @@
 use crate::format::content_for;
 use plan::generate::{PlacedCopies, WriteVolume};
 use plan::{DedupContent, Plan};
+use quantity::text::format_bytes;
 use target::OpenTarget;
 use validation::{TargetCopies, device_id};
 
@@ -24,6 +25,18 @@ pub(super) fn of_target(
     let volume = WriteVolume { all_bytes, ..WriteVolume::alone(device, size(index)) };
     let placed = PlacedCopies::new(&dedup, &volume).map_err(|error| format!("{}: {error}", plan.place_name(index)))?;
     Ok(Some(TargetCopies { placed, domain: domain(&dedup, device) }))
+}
+
+/// What a dry run says of the duplicates on a target; the end of a sentence, empty where there are none.
+pub(super) fn described(plan: &Plan, index: usize) -> String {
+    match content_for(plan, index).dedup.filter(|dedup| dedup.ratio > 1.0) {
+        None => String::new(),
+        Some(dedup) => {
+            let others = if dedup.across { " (of all targets with the same duplicates)" } else { "" };
+            let (ratio, unit) = (dedup.ratio, format_bytes(dedup.unit_bytes));
+            format!("; duplicates 1:{ratio} of {unit}{others}, checked byte for byte")
+        }
+    }
 }
 
 /// Whose the copies are: the target's, or those of all targets with the same settings.

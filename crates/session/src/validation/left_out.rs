@@ -7,7 +7,7 @@ use quantity::clock;
 use quantity::text::format_bytes;
 use rustix::fd::AsFd as _;
 use rustix::fs::{SeekFrom, fstat, seek};
-use stamp::{Expected, Reading, Version, examine};
+use stamp::{DamageClass, Expected, Reading, Version, examine};
 use std::sync::atomic::Ordering;
 use target::{OpenTarget, TargetKind};
 use validation::{Damage, FoundBy, KnownTimes, TargetValidation, Validation, device_id};
@@ -66,15 +66,22 @@ impl LeftOut {
         let opened = opened.get(rules.target).and_then(Option::as_ref);
         let end_bytes = opened.and_then(end_of).unwrap_or(rules.size_bytes).max(rules.size_bytes);
         let end = end_bytes / rules.block_bytes.max(1);
-        let (mut unchecked, mut lost) = (0, 0);
+        let (mut unchecked, mut lost, mut beyond) = (0, 0, 0);
         for (block, floor, version) in known.floors(crash).filter(|(block, ..)| *block >= blocks) {
             if block < end {
                 unchecked += 1;
             } else if !floor.allows_zeroes() {
                 // What was trimmed, or may have been, left nothing that could be missing.
                 lost += 1;
-                report(validation, target, block, version);
+                match validation.reports.is_full() {
+                    true => beyond += 1,
+                    false => report(validation, target, block, version),
+                }
             }
+        }
+        if beyond > 0 {
+            validation.reports.count_beyond(DamageClass::ShortRead, beyond);
+            target.counts().damaged_blocks.fetch_add(beyond, Ordering::Relaxed);
         }
         self.add(
             known,

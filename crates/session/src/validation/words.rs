@@ -8,26 +8,7 @@ use validation::Damage;
 pub(super) fn class_words(class: DamageClass, is_of_tree: bool) -> &'static str {
     match class {
         DamageClass::OtherDevice if is_of_tree => "it was written to another file",
-        DamageClass::MissingFile | DamageClass::WrongSize | DamageClass::DeletedFile => class.meaning(),
-        DamageClass::BitRot => "bits differ from what was written",
-        DamageClass::TornWrite => "parts of it are the last write, others are older",
-        DamageClass::LostWrite => "it is an earlier write, and stays so",
-        DamageClass::StaleRead => "it was an earlier write, and the last one when it was read again",
-        DamageClass::MisdirectedWrite => "it was written for another address",
-        DamageClass::WriteWentAstray => "its last write is not here but at another address",
-        DamageClass::DuplicatedWrite => "a write for another address is also here",
-        DamageClass::MisdirectedRead => "it was the data of another address, and right when it was read again",
-        DamageClass::SwappedSectors => "its sectors are right, but in another order",
-        DamageClass::OtherDevice => "it was written to another device",
-        DamageClass::OlderRun => "an earlier execution wrote it, and the write that must be there is not",
-        DamageClass::OtherRun => "a later execution wrote it, of which this one and its journal know nothing",
-        DamageClass::Foreign => "it has no stamp of iodyno's",
-        DamageClass::Zeroes => "it is zeroes",
-        DamageClass::TrimmedData => "it was trimmed, and is no zeroes",
-        DamageClass::ShortRead => "fewer bytes came back than were asked for",
-        DamageClass::Corrupt => "its bytes differ so much that no single bits can be named",
-        DamageClass::LostAfterFlush => "a flush behind its last write was acknowledged, and the write is not there",
-        DamageClass::ReorderedAcrossFlush => "a write from behind a flush is there, and one from before it is not",
+        _ => class.meaning(),
     }
 }
 

@@ -35,7 +35,7 @@ fn header(run: u64, shape: Shape) -> SessionHeader {
         device: DEVICE,
         size_bytes: u64::from(FILES) * FILE_BLOCKS * BLOCK,
         block_bytes: BLOCK,
-        runs: Vec::new(),
+        runs: [].into(),
         is_synchronous: false,
         is_trimmed: false,
         tree: Some(tree),
