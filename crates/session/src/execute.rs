@@ -107,6 +107,9 @@ pub fn execute(
     let mut trees = Trees::inspect(plan, Some(&request.directory))?;
     trees.check(plan, policy)?;
     let found_journal = FoundJournal::read(plan, &request.directory)?;
+    let as_found = crate::validation::as_found(plan, found_journal.as_ref());
+    let plan = as_found.as_ref().unwrap_or(plan);
+    let policy = &crate::validation::policy_for(plan, policy);
     let targets = open_targets(plan, policy, found_journal.as_ref())?;
     let validation = crate::validation::of_plan(plan, &targets, &request.directory, found_journal.as_ref())?;
     let mut made = trees.create_anchors()?;
@@ -304,7 +307,12 @@ fn inspect(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<InspectionFin
     };
     let mut findings: Vec<Option<InspectionFinding>> = vec![None; plan.targets.len()];
     let mut refused: Vec<TargetError> = Vec::new();
+    let is_as_found = crate::recovering::only_recovers(plan);
     for (index, spec) in plan.targets.iter().enumerate().filter(|(index, _)| is_used(*index)) {
+        if is_as_found && target::file_bytes(&spec.path) == Some(0) {
+            continue;
+        }
+        let spec = &if is_as_found { target::as_found(spec) } else { spec.clone() };
         match target::inspect_with(spec, &all_flags_of(plan, index), access_of(plan, index), policy) {
             Ok(finding) => findings[index] = Some(finding),
             Err(error) => refused.push(error),
@@ -314,6 +322,9 @@ fn inspect(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<InspectionFin
         0 => {}
         1 => return Err(refused.remove(0).into()),
         _ => return Err(SessionError::Targets(refused)),
+    }
+    if is_as_found {
+        return Ok(findings);
     }
     // Nor is one run begun when a later one cannot be.
     let sizes: Vec<Option<u64>> =

@@ -10,9 +10,10 @@ use data_journal::{Crash, Journal, JournalError, JournalOptions, Recovered, Reco
 use plan::{JournalSettings, Plan};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 use target::{OpenTarget, WritePolicy};
-use validation::{RecoveredStates, TargetValidation, Validation, device_id};
+use validation::{RecoveredStates, Reports, TargetRules, TargetValidation, Validation, device_id};
 
 /// Names of journals, or targets of one, that a sentence has.
 const NAMED: usize = 8;
@@ -177,9 +178,8 @@ impl FoundJournal {
 
     /// Must anything be there of a target behind its first so many blocks?
     pub(super) fn promises_behind(&self, device: u64, blocks: u64) -> bool {
-        let is_behind = |target: &RecoveredTarget| {
-            target.floors(self.crash).any(|(block, floor, _)| block >= blocks && !floor.allows_zeroes())
-        };
+        let is_behind =
+            |of: &RecoveredTarget| of.promised_behind(self.crash, blocks.saturating_mul(of.block_bytes)) > 0;
         self.recovered.target(device).is_some_and(is_behind)
     }
 
@@ -199,6 +199,30 @@ impl FoundJournal {
             Some(states) => target.with_recovered(&states),
             None => target,
         })
+    }
+
+    /// A file that is not there, of which it says what must be in it: all of that is lost.
+    pub(super) fn of_gone(
+        &self,
+        plan: &Plan,
+        (target, run): (usize, u64),
+        reports: &Arc<Reports>,
+    ) -> Option<TargetValidation> {
+        let device = device_id(&known_name(&plan.targets.get(target)?.path));
+        let block_bytes = self.block_bytes(device)?;
+        let rules = TargetRules {
+            target,
+            device,
+            runs: vec![run],
+            size_bytes: 0,
+            block_bytes,
+            compress_ratio: 1.0,
+            copies: None,
+            flags: Default::default(),
+            trims_read_zero: true,
+            checks_unknown: false,
+        };
+        self.apply(TargetValidation::new(rules, reports.clone())).ok()
     }
 
     /// Begins the next session in its directory.
@@ -242,6 +266,21 @@ impl FoundJournal {
         });
         all
     }
+}
+
+/// The plan whose targets stay as they are, of which only what the journal says is read: where nothing else is asked for, and where files
+/// lack so much that no load follows, which making or extending them would hide. `None`: the plan itself.
+pub(crate) fn as_found(plan: &Plan, found: Option<&FoundJournal>) -> Option<Plan> {
+    let found = found?;
+    let lacks = |spec: &plan::TargetSpec| {
+        let (bytes, known) = (target::file_bytes(&spec.path)?, device_id(&known_name(&spec.path)));
+        Some(found.recovered.target(known)?.promised_behind(found.crash, bytes))
+    };
+    let lost = plan.targets.iter().filter_map(lacks).sum();
+    let mut plan = (only_recovers(plan) || super::load_prevented(plan, lost).is_some()).then(|| plan.clone())?;
+    plan.targets.iter_mut().for_each(|spec| *spec = target::as_found(spec));
+    plan.settings.validation.as_mut()?.journal.as_mut()?.recovers_only = true;
+    Some(plan)
 }
 
 /// Why a plan cannot go on with the journal that it names; sentences.
