@@ -120,6 +120,13 @@ impl RecoveredTarget {
         self.replay.unpromised(crash)
     }
 
+    /// Blocks in which something must be there after a crash of this kind, of those that do not end within the first so many bytes.
+    #[must_use]
+    pub fn promised_behind(&self, crash: Crash, bytes: u64) -> u64 {
+        let blocks = bytes / self.block_bytes.max(1);
+        self.floors(crash).filter(|(block, floor, _)| *block >= blocks && !floor.allows_zeroes()).count() as u64
+    }
+
     /// Must a block with this floor have exactly its version, because nothing newer was ever submitted?
     #[must_use]
     pub fn is_exact(&self, floor: Floor) -> bool {

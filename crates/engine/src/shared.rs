@@ -61,9 +61,14 @@ impl Control {
     }
 
     pub(crate) fn has_too_many_errors(&self) -> bool {
-        let is_above =
-            |most: Option<u64>, count: &AtomicU64| most.is_some_and(|most| count.load(Ordering::Acquire) > most);
-        is_above(self.errors_max, &self.errors) || is_above(self.damage_max, &self.damaged)
+        let is_above = |most: Option<u64>, count: u64| most.is_some_and(|most| count > most);
+        let errors = self.errors.load(Ordering::Acquire);
+        // Behind the errors, of which it is a part that is counted here first.
+        let damaged = self.damaged.load(Ordering::Acquire);
+        // Where more damage is borne than errors, each has its own limit.
+        let is_apart = self.damage_max > self.errors_max && self.errors_max.is_some();
+        let apart = if is_apart { damaged } else { 0 };
+        is_above(self.damage_max, damaged) || is_above(self.errors_max, errors.saturating_sub(apart))
     }
 
     /// Is nothing submitted any more at this time of the run, not even what was due before the stop?

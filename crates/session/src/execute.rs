@@ -110,6 +110,9 @@ pub fn execute(
     let mut trees = Trees::inspect(plan, Some(&request.directory))?;
     trees.check(plan, policy)?;
     let found_journal = FoundJournal::read(plan, &request.directory)?;
+    let as_found = crate::validation::as_found(plan, found_journal.as_ref());
+    let plan = as_found.as_ref().unwrap_or(plan);
+    let policy = &crate::validation::policy_for(plan, policy);
     let targets = open_targets(plan, policy, found_journal.as_ref())?;
     let validation = crate::validation::of_plan(plan, &targets, &request.directory, found_journal.as_ref())?;
     let mut made = if crate::recovering::only_recovers(plan) { Vec::new() } else { trees.create_anchors()? };

@@ -56,6 +56,7 @@ impl RunContext<'_> {
     /// The run ends with the first damaged block behind so many; `None`: by none. Jobs of fio's have rules of their own for
     /// operations that fail, and the plan's for data (`verify_fatal`).
     pub(crate) fn damage_max(&self) -> Option<u64> {
-        self.errors_max().or(Some(self.plan.settings.errors_max)).filter(|_| !self.sweeps)
+        let own = self.run.stop.errors.map(|_| self.plan.settings.errors_max.saturating_sub(self.errors_before));
+        own.or_else(|| self.errors_max()).filter(|_| !self.sweeps)
     }
 }

@@ -19,7 +19,7 @@ mod words;
 
 pub(crate) use journal::{begin_files, end as end_journal, keep as keep_journal};
 pub use recovery::FoundJournal;
-pub(crate) use recovery::{foreseen, policy_for};
+pub(crate) use recovery::{as_found, foreseen, policy_for};
 pub(crate) use sweep::{begin_sweep, further_flags, leave_caches, leave_out_ends, sweep_run};
 pub use tally::group_sentence;
 pub(crate) use tally::{Coverage, DataTally, Verdict, path_of, verdict_row};
@@ -91,7 +91,8 @@ pub(crate) fn of_plan(
     for (index, target) in targets.iter().enumerate() {
         let is_any = || places.members(index).filter_map(opened).any(|target| is_validated(settings, target, journal));
         let Some(target) = target.as_ref().filter(|_| places.is_first(index) && is_any()) else {
-            found.push(None);
+            let is_gone = target.is_none() && places.is_first(index) && is_used(plan, index);
+            found.push(journal.filter(|_| is_gone).and_then(|journal| journal.of_gone(plan, (index, run), &reports)));
             continue;
         };
         let Some(of_load) = places.block_bytes(plan, index, targets, &traced) else {
@@ -284,7 +285,15 @@ pub(crate) fn too_much_damage(title: &str, plan: &Plan, validation: Option<&Vali
     // Reads in flight when the first one too many was found have found the others.
     let beyond =
         if damaged > limit.saturating_add(1) { "; reads that were in flight then found some of them" } else { "" };
-    format!("{title}: stopped, {} damaged (data_errors={limit}){beyond}", words::are(damaged))
+    let limit = if limit == 0 {
+        "data_errors=0, as verify_fatal=1 and data_errors=COMMAND say, too".to_string()
+    } else {
+        format!("data_errors={limit}")
+    };
+    format!(
+        "{title}: stopped, {} damaged ({limit}){beyond}; the runs behind it, and the reading at the end, do not take place",
+        words::are(damaged)
+    )
 }
 
 /// Is everything that was written to be read behind the last run?

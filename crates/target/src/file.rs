@@ -45,6 +45,29 @@ pub(crate) fn wanted_bytes(spec: &TargetSpec) -> Option<u64> {
     spec.size_bytes.max(spec.layout.map(|layout| layout.at_least_bytes))
 }
 
+/// Bytes of the file at a path, 0 where there is none; `None`: a device, or the place of one.
+#[must_use]
+pub fn file_bytes(path: &Path) -> Option<u64> {
+    match std::fs::metadata(path) {
+        Ok(facts) => facts.is_file().then_some(facts.len()),
+        Err(error) => {
+            let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
+            (error.kind() == std::io::ErrorKind::NotFound && !is_device).then_some(0)
+        }
+    }
+}
+
+/// The target as it is there: where it is a file, no longer than that, so that it is neither made nor extended.
+#[must_use]
+pub fn as_found(spec: &TargetSpec) -> TargetSpec {
+    match file_bytes(&spec.path).filter(|bytes| wanted_bytes(spec).is_some_and(|wanted| wanted > *bytes)) {
+        Some(bytes) => {
+            TargetSpec { size_bytes: spec.size_bytes.map(|asked| asked.min(bytes)), layout: None, ..spec.clone() }
+        }
+        None => spec.clone(),
+    }
+}
+
 /// The part of a target that a run uses.
 pub(crate) fn used(spec: &TargetSpec, size_bytes: u64) -> u64 {
     spec.size_bytes.unwrap_or(size_bytes).min(size_bytes)

@@ -46,6 +46,7 @@ mod sysfs;
 mod verify_own_file;
 
 pub use error::{ErrorKind, TargetError};
+pub use file::{as_found, file_bytes};
 pub use footprint::share_bytes;
 pub use open_flags::{TargetView, block_bytes_at_least};
 pub use opened::{OpenTarget, TargetKind, open, open_with, settle};

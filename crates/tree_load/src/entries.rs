@@ -6,7 +6,7 @@ use super::need::Need;
 use super::thread::{Failure, Performed, TreeThread};
 use super::transfers::{How, flags_of};
 use plan::generate::OperationKind;
-use rustix::fs::{Access, AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_NOW};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use tree::{FileState, Tree};
@@ -292,7 +292,8 @@ fn look_again(tree: &Tree, file: u32, path: &[u8]) -> Option<Option<u64>> {
         Ok(stat) => {
             let bytes = u64::try_from(stat.st_size).unwrap_or(0);
             state.set_file(layout, file, FileState { exists: true, bytes });
-            Some(Some(bytes))
+            // Something else that has its name is not the file.
+            Some(FileType::from_raw_mode(stat.st_mode).is_file().then_some(bytes))
         }
         Err(Errno::NOENT) => {
             state.set_file(layout, file, FileState { exists: false, bytes: 0 });

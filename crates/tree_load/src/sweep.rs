@@ -8,7 +8,7 @@ use super::thread::{Failure, Performed, TreeThread};
 use super::tickets::Ticket;
 use super::transfers::{flags_of, whole};
 use plan::generate::OperationKind;
-use rustix::fs::{Advice, AtFlags, Mode, OFlags, fadvise};
+use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, fadvise};
 use rustix::io::Errno;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use validation::{FileMust, FoundBy};
@@ -41,7 +41,11 @@ impl TreeThread<'_> {
         let mut there = None;
         let looked = self.format_step(OperationKind::Getattr, (0, 0), |this| {
             match this.in_directory(tree, |at, name| rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)) {
-                Ok(stat) => there = Some(u64::try_from(stat.st_size).unwrap_or(0)),
+                // Something else that has its name is not the file.
+                Ok(stat) if FileType::from_raw_mode(stat.st_mode).is_file() => {
+                    there = Some(u64::try_from(stat.st_size).unwrap_or(0));
+                }
+                Ok(_) => {}
                 Err(Errno::NOENT) => {}
                 Err(errno) => return Err(errno.into()),
             }
@@ -56,22 +60,35 @@ impl TreeThread<'_> {
         looked.is_some()
     }
 
+    /// Of a file that must be there and is not, or something else is. The run goes on.
+    fn sweep_lacking(&self, checks: &TreeChecks, file: u32) -> bool {
+        self.damaged(checks.tree.lacking(file, FoundBy::Sweep));
+        checks.tree.note_swept_file();
+        true
+    }
+
     /// Of a file that must be there. False: the run is over.
     fn sweep_file(&mut self, checks: &TreeChecks, file: u32) -> bool {
         self.tree_path(file);
         let fd = match self.step(OperationKind::Open, |this| Ok((this.open_to_sweep()?, 0))) {
             Ok(fd) => fd,
-            Err(failure) if failure.is(Errno::NOENT) => {
-                self.damaged(checks.tree.lacking(file, FoundBy::Sweep));
-                checks.tree.note_swept_file();
-                return true;
+            // A link, a socket or a part of the path that is no directory: what is there is not the file.
+            Err(failure)
+                if [Errno::NOENT, Errno::LOOP, Errno::NOTDIR, Errno::NXIO].iter().any(|one| failure.is(*one)) =>
+            {
+                return self.sweep_lacking(checks, file);
             }
             Err(failure) => {
                 let ticket = Ticket { kind: OperationKind::Read, due_ns: self.free_ns };
                 return !matches!(self.perform(ticket, (0, 0), |_| Err(failure)), Performed::Refused);
             }
         };
-        let bytes = rustix::fs::fstat(&fd).map(|stat| u64::try_from(stat.st_size).unwrap_or(0));
+        let stat = rustix::fs::fstat(&fd);
+        if stat.is_ok_and(|stat| !FileType::from_raw_mode(stat.st_mode).is_file()) {
+            let _ = self.close_step(fd, false);
+            return self.sweep_lacking(checks, file);
+        }
+        let bytes = stat.map(|stat| u64::try_from(stat.st_size).unwrap_or(0));
         if let Ok(bytes) = bytes {
             self.damaged(checks.tree.found(file, bytes, FoundBy::Sweep));
             checks.tree.note_swept_file();
@@ -121,6 +138,7 @@ impl TreeThread<'_> {
             |flags: OFlags| move |at: BorrowedFd<'_>, name: &std::ffi::CStr| open_entry(at, name, flags, Mode::empty());
         let direct = flags | flags_of(lane.load.open);
         match self.in_directory(&lane.tree, open(direct)) {
+            // Some cannot be opened past the page cache, and directories never.
             Err(Errno::INVAL) => {}
             opened => return Ok(opened?),
         }

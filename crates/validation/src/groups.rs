@@ -77,7 +77,7 @@ pub struct DamageGroup {
     pub target: usize,
     /// Whose data were found, where they are another execution's or device's.
     pub cause: Option<DamageCause>,
-    /// How many, each as often as it was found.
+    /// How many; one that went wrong several times is one.
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -92,7 +92,7 @@ pub struct DamageGroup {
 /// All damages of an execution, judged together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DamageOverview {
-    /// Each, by target and address.
+    /// Each place once, by target and address.
     pub damages: Vec<JudgedDamage>,
     /// By what happened: the largest first.
     pub groups: Vec<DamageGroup>,
@@ -163,7 +163,16 @@ pub(crate) fn judge(index: &[Indexed], held: impl Fn(DamagePlace, u64) -> Option
             note(&mut judged, at, DamageClass::DuplicatedWrite, home);
         }
     }
-    judged.sort_by_key(|damage| (damage.target, damage.file, damage.address));
+    // A place that goes wrong in two runs is one.
+    judged.sort_by_key(JudgedDamage::place);
+    judged.dedup_by(|later, kept| {
+        let is_same = later.place() == kept.place();
+        // What lasted says more, and of two alike the later.
+        if is_same && (kept.is_transient || !later.is_transient) {
+            *kept = *later;
+        }
+        is_same
+    });
     judged
 }
 
@@ -185,6 +194,11 @@ fn has_its_write(class: DamageClass) -> bool {
 }
 
 impl JudgedDamage {
+    /// Which block, or which whole file.
+    fn place(&self) -> (usize, Option<u32>, u64, bool) {
+        (self.target, self.file, self.address, self.bytes > 0)
+    }
+
     fn alone(damage: &Indexed) -> Self {
         Self {
             target: damage.place.0,

@@ -103,7 +103,7 @@ pub(crate) struct Stage {
     pub(crate) checked: Option<Checked>,
 }
 
-/// Starts a replay of the run's only workload.
+/// Starts a replay of the run's only workload. It ends with the first failed operation, and with the first damaged block, behind so many.
 ///
 /// # Errors
 /// io_uring is not there, a target is not open, or the system has no memory or threads left.
@@ -111,7 +111,7 @@ pub(crate) struct Stage {
 pub fn replay(
     input: RunInput<'_>,
     feed: ReplayFeed,
-    errors_max: Option<u64>,
+    (errors_max, damage_max): (Option<u64>, Option<u64>),
 ) -> Result<(RunningRun, Arc<ReplayHindrances>), EngineError> {
     let stages = stages(&input)?;
     // Before the thread that plays has its priority and its CPU: those it starts would have them too.
@@ -119,7 +119,7 @@ pub fn replay(
     let lanes: Vec<(usize, usize)> = stages.iter().map(|stage| (0, stage.plan_index)).collect();
     let hindrances = Arc::new(ReplayHindrances::default());
     let (control, gate, status) =
-        (Arc::new(Control::new(errors_max, None)), Arc::new(Gate::default()), Arc::new(Status::default()));
+        (Arc::new(Control::new(errors_max, damage_max)), Arc::new(Gate::default()), Arc::new(Status::default()));
     let stats = Arc::new(Slot::new(stages.len(), &OperationKind::BLOCKS));
     let feed = ReplayFeed { depth: feed.depth.clamp(1, DEPTH_MAX), ..feed };
     let (tell_chunks, chunks) = channel();

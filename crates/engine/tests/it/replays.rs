@@ -41,7 +41,7 @@ fn begin(
     }
     let input = RunInput { validation, ..bench.input() };
     let depth = bench.plan.targets[0].depth;
-    replay(input, ReplayFeed { chunks, pacing, depth, cpus: Vec::new() }, None).unwrap()
+    replay(input, ReplayFeed { chunks, pacing, depth, cpus: Vec::new() }, (None, None)).unwrap()
 }
 
 /// What came of a replay, and how many of its operations waited for others.

@@ -171,3 +171,29 @@ fn blocks_behind_the_end_are_lost_or_named() {
     let lost: Vec<u64> = (64..128).map(|block| block * BLOCK).collect();
     assert_eq!(place.addresses("shrunk"), lost);
 }
+
+#[test]
+fn a_file_that_lacks_what_was_written_is_neither_made_nor_extended() {
+    let place = Place::new();
+    let data = place.data("data");
+    let text = load(&[(&data, Some(0))]);
+    place.run("first", &text, &[]).expect_code(0);
+    let open = || std::fs::File::options().write(true).open(&data).unwrap();
+    // A half, nothing in it, no file.
+    for (name, left, lost) in [("half", Some(512 << 10), 64), ("empty", Some(0), 128), ("gone", None, 128)] {
+        match left {
+            Some(bytes) => open().set_len(bytes).unwrap(),
+            None => std::fs::remove_file(&data).unwrap(),
+        }
+        for flag in ["--recover", "--recover-only", "--recover"] {
+            let path = format!("{name}{flag}{}", place.memory.path().join("j").read_dir().unwrap().count());
+            let _ = std::fs::remove_dir_all(place.data(&path));
+            let output = place.run(&path, &text, &[flag]).expect_code(4);
+            says(&output, &format!("{lost} blocks are damaged: {lost} short_read"));
+            assert_eq!(output.stderr.contains("the load did not begin"), flag == "--recover", "{}", output.stderr);
+            let verdicts = place.scratch.table(&path, "data_verdict");
+            assert!(verdicts.len() == lost && verdicts.iter().all(|row| row["class"] == "short_read"));
+            assert_eq!(std::fs::metadata(&data).ok().map(|facts| facts.len()), left, "{}", output.stderr);
+        }
+    }
+}

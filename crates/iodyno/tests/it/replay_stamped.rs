@@ -215,3 +215,39 @@ fn the_journal_of_a_replay_outlives_its_command() {
     assert!(output.stderr.contains("no byte was lost"), "{}", output.stderr);
     assert!(scratch.table("three", "run_total").iter().all(|row| row["op"] != "write"), "nothing is played");
 }
+
+#[test]
+fn damage_ends_a_job_that_plays_a_trace_as_it_ends_others() {
+    // Written once, in blocks of which some are lost, and read twice before the end.
+    let passes =
+        (0..256).flat_map(|at| [(at, "write", at * 2 * BLOCK, BLOCK), (at + 300, "read", at * 2 * BLOCK, BLOCK)]);
+    let mut ios: Vec<(u64, &str, u64, u64)> = passes.collect();
+    ios.sort_unstable();
+    for (name, more, count, is_whole) in [
+        ("few", "", 3, true),
+        ("many", "", 200, false),
+        ("borne", "continue_on_error=verify\n", 200, true),
+        ("fatal", "verify_fatal=1\n", 3, false),
+    ] {
+        let Some(faulty) = FaultyDisk::new() else { return };
+        let scratch = Scratch::new();
+        scratch.write("trace.log", &trace(ios.clone()));
+        let job = format!(
+            "[a]\nread_iolog=trace.log\nfilename={}\ndirect=1\nioengine=libaio\nverify=crc32c\n{more}",
+            faulty.device.path().display()
+        );
+        let file = scratch.write("a.fio", &job);
+        faulty.disk.control(&format!("seed 3\nlost-write skip 5 count {count}")).unwrap();
+        let arguments = ["run", file.to_str().unwrap(), "-o", "out", "--no-counters"];
+        let output = scratch.iodyno(&arguments).run().unwrap().expect_code(4);
+        assert_eq!(verdict(&output).contains("coverage 100 %"), is_whole, "{name}: {}", output.stderr);
+        assert_eq!(verdict(&output).contains("at least "), !is_whole, "{name}: {}", output.stderr);
+        let said = |words: &str| output.stderr.contains(words);
+        assert_eq!(said("the reading at the end, do not take place"), !is_whole, "{name}: {}", output.stderr);
+        assert_eq!(said("(data_errors=0, as verify_fatal=1"), name == "fatal", "{name}: {}", output.stderr);
+        if is_whole {
+            // Of neighbours no two are lost: what was found is what was lost.
+            assert!(verdict(&output).contains(&format!(": {count} blocks are damaged")), "{name}: {}", output.stderr);
+        }
+    }
+}

@@ -208,7 +208,13 @@ fn more_damage_than_is_allowed_ends_the_run_and_calls_the_command() {
     );
     let output = run(&scratch, "out", &text, &["--verify"]).expect_code(4);
     assert!(output.stderr.contains("rd2: stopped, ") && output.stderr.contains("(data_errors="), "{}", output.stderr);
-    assert!(verdict(&output).contains("not read again at the end, because the runs were stopped"), "{}", output.stderr);
+    assert!(
+        verdict(&output).contains("not read again at the end, because the runs were stopped: at least ")
+            && verdict(&output).ends_with(" zeroes; the rest is not proved"),
+        "{}",
+        output.stderr
+    );
+    assert!(output.stderr.contains("the runs behind it, and the reading at the end, do not take place"));
     assert!(told.exists(), "the command was executed");
     let runs: Vec<Value> = scratch.table("out", "run_total");
     assert!(runs.iter().all(|row| row["run"] != "rd3" && row["run"] != "verify"), "{runs:?}");

@@ -228,3 +228,22 @@ fn what_cannot_be_proved_in_trees_is_refused() {
     let fine = dry(&load(&plain, "xfersize=4k,operation=write"), &[]);
     assert!(fine.contains("\"obstacles\":[]"), "{fine}");
 }
+
+#[test]
+fn what_is_there_in_place_of_a_file_is_no_file() {
+    let scratch = Scratch::new();
+    let anchor = scratch.path("tree");
+    let (a, b) = (anchor.join(A), anchor.join(B));
+    let text = format!(
+        "{}fwd=fwd1,fsd=fsd1,xfersize=4k,operation=write,fileio=sequential,fileselect=sequential,threads=1\n\
+         rd=rd1,fwd=fwd1,format=yes,fwdrate=1000,elapsed=2,interval=1\n\
+         rd=rd2,fwd=fwd1,format=no,fwdrate=1000,elapsed=2,interval=1,\
+         endcmd=\"rm {a} {b}; mkdir {a}; ln -s /etc/hostname {b}\"\n",
+        tree(&anchor),
+        a = a.display(),
+        b = b.display()
+    );
+    let output = run(&scratch, "out", &text, &[]).expect_code(4);
+    assert!(verdict(&output).ends_with("coverage 100 %: 2 files are damaged: 2 missing_file"), "{}", output.stderr);
+    assert!(!output.stderr.contains("failed"), "{}", output.stderr);
+}

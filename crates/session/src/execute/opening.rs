@@ -75,7 +75,12 @@ fn inspect(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<InspectionFin
     };
     let mut findings: Vec<Option<InspectionFinding>> = vec![None; plan.targets.len()];
     let mut refused: Vec<TargetError> = Vec::new();
+    let is_as_found = crate::recovering::only_recovers(plan);
     for (index, spec) in plan.targets.iter().enumerate().filter(|(index, _)| is_used(*index)) {
+        if is_as_found && target::file_bytes(&spec.path) == Some(0) {
+            continue;
+        }
+        let spec = &if is_as_found { target::as_found(spec) } else { spec.clone() };
         match target::inspect_with(spec, &all_flags_of(plan, index), access_of(plan, index), policy) {
             Ok(finding) => findings[index] = Some(finding),
             Err(error) => refused.push(error),
@@ -85,6 +90,9 @@ fn inspect(plan: &Plan, policy: &WritePolicy) -> Result<Vec<Option<InspectionFin
         0 => {}
         1 => return Err(refused.remove(0).into()),
         _ => return Err(SessionError::Targets(refused)),
+    }
+    if is_as_found {
+        return Ok(findings);
     }
     // Nor is one run begun when a later one cannot be.
     let sizes: Vec<Option<u64>> =

@@ -83,6 +83,11 @@ impl Life<'_, '_> {
             self.tell_of_data(EventSeverity::Info, sentence)?;
         }
         if self.only_recovers() {
+            let lost = self.validation.as_ref().map_or(0, |validation| validation.reports.count());
+            let prevented = data::load_prevented(self.plan, lost);
+            if let Some(sentence) = prevented.filter(|_| !crate::recovering::only_recovers(&self.request.plan)) {
+                self.tell_of_data(EventSeverity::Error, format!("recovery: {sentence}"))?;
+            }
             self.verify()?;
             return Ok(true);
         }

@@ -114,7 +114,7 @@ pub(crate) fn start(
     }
     let feed = ReplayFeed { chunks, pacing: replay.pacing, depth: replay.depth, cpus: aside.cpus().to_vec() };
     let baseline = counters.baseline(clock::now_ns(), spine.origin_ns());
-    let (running, hindrances) = engine::replay(input, feed, context.errors_max())?;
+    let (running, hindrances) = engine::replay(input, feed, (context.errors_max(), context.damage_max()))?;
     let started_ns = running.started_ns();
     let playback = Playback {
         tape,

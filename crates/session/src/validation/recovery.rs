@@ -11,9 +11,10 @@ use data_journal::{Crash, Journal, JournalError, JournalOptions, Recovered, Reco
 use plan::{JournalSettings, Plan};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 use target::{OpenTarget, WritePolicy};
-use validation::{RecoveredStates, TargetValidation, Validation, device_id, tree_uses};
+use validation::{RecoveredStates, Reports, TargetRules, TargetValidation, Validation, device_id, tree_uses};
 
 /// Names of journals, or targets of one, that a sentence has.
 const NAMED: usize = 8;
@@ -186,12 +187,10 @@ impl FoundJournal {
 
     /// Must anything be there of a target, be it behind its end?
     pub(super) fn promises(&self, target: &TargetValidation) -> bool {
-        let states = target.states();
-        let is_behind = |known: &RecoveredTarget| {
-            let mut floors = known.floors(self.crash);
-            floors.any(|(block, floor, _)| block >= states.blocks() && !floor.allows_zeroes())
-        };
-        states.written() > 0 || self.recovered.target(target.rules().device).is_some_and(is_behind)
+        let (states, rules) = (target.states(), target.rules());
+        let end = states.blocks().saturating_mul(rules.block_bytes);
+        let is_behind = |known: &RecoveredTarget| known.promised_behind(self.crash, end) > 0;
+        states.written() > 0 || self.recovered.target(rules.device).is_some_and(is_behind)
     }
 
     /// Bytes of the blocks in which it knows a target; `None`: it does not know it.
@@ -210,6 +209,30 @@ impl FoundJournal {
             Some(states) => target.with_recovered(&states),
             None => target,
         })
+    }
+
+    /// A file that is not there, of which it says what must be in it: all of that is lost.
+    pub(super) fn of_gone(
+        &self,
+        plan: &Plan,
+        (target, run): (usize, u64),
+        reports: &Arc<Reports>,
+    ) -> Option<TargetValidation> {
+        let device = device_id(&known_name(&plan.targets.get(target)?.path));
+        let block_bytes = self.block_bytes(device)?;
+        let rules = TargetRules {
+            target,
+            device,
+            runs: vec![run],
+            size_bytes: 0,
+            block_bytes,
+            compress_ratio: 1.0,
+            copies: None,
+            flags: Default::default(),
+            trims_read_zero: true,
+            checks_unknown: false,
+        };
+        self.apply(TargetValidation::new(rules, reports.clone())).ok()
     }
 
     /// Begins the next session in its directory.
@@ -253,6 +276,21 @@ impl FoundJournal {
         });
         all
     }
+}
+
+/// The plan whose targets stay as they are, of which only what the journal says is read: where nothing else is asked for, and where files
+/// lack so much that no load follows, which making or extending them would hide. `None`: the plan itself.
+pub(crate) fn as_found(plan: &Plan, found: Option<&FoundJournal>) -> Option<Plan> {
+    let found = found?;
+    let lacks = |spec: &plan::TargetSpec| {
+        let (bytes, known) = (target::file_bytes(&spec.path)?, device_id(&known_name(&spec.path)));
+        Some(found.recovered.target(known)?.promised_behind(found.crash, bytes))
+    };
+    let lost = plan.targets.iter().filter_map(lacks).sum();
+    let mut plan = (only_recovers(plan) || super::load_prevented(plan, lost).is_some()).then(|| plan.clone())?;
+    plan.targets.iter_mut().for_each(|spec| *spec = target::as_found(spec));
+    plan.settings.validation.as_mut()?.journal.as_mut()?.recovers_only = true;
+    Some(plan)
 }
 
 /// Why a plan cannot go on with the journal that it names; sentences.

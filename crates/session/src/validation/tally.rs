@@ -279,12 +279,16 @@ impl Verdict {
         let is_whole = swept.is_ok_and(|coverage| coverage.swept >= coverage.known);
         let held = |place: DamagePlace, address: u64| validation.right_version(place, address);
         let judgement = if damaged > 0 { validation.reports.judge(held) } else { DamageOverview::default() };
-        let found = match damaged {
+        let found = match places(&judgement) {
             0 if checked == 0 => "nothing was proved".to_string(),
             0 if is_whole => "no byte was lost".to_string(),
             0 => "what was read was right; the rest is not proved".to_string(),
-            damaged => {
-                format!("{} damaged: {}", words::are_of(damaged, damaged_files(&judgement)), counted(&judgement))
+            count => {
+                let what =
+                    format!("{} damaged: {}", words::are_of(count, damaged_files(&judgement)), counted(&judgement));
+                // Where the reading at the end was asked for and did not come to its end.
+                let is_cut = validation.settings.sweeps && swept.is_err();
+                if is_cut { format!("at least {what}; the rest is not proved") } else { what }
             }
         };
         let mut files = FoundFiles::default();
@@ -304,6 +308,11 @@ impl Verdict {
         sentences.push(format!("validation: {figures}{coverage}: {found}{rest}{unpromised}"));
         Self { sentences, is_wrong: damaged > 0, damages: judgement.damages }
     }
+}
+
+/// Places that are not what they must be, blocks and whole files.
+fn places(judgement: &DamageOverview) -> u64 {
+    judgement.groups.iter().map(|group| group.blocks).chain(judgement.beyond.values().copied()).sum()
 }
 
 /// Whole files that are not what they must be.

@@ -92,3 +92,18 @@ fn memory_of_reports_has_a_bound() {
     let [zeroes] = judgement.groups.as_slice() else { panic!("{:?}", judgement.groups) };
     assert_eq!((zeroes.class, zeroes.blocks, zeroes.bytes, zeroes.range_count), (Class::Zeroes, 80, 80 << 20, 1));
 }
+
+#[test]
+fn a_block_that_goes_wrong_twice_is_one() {
+    let reports = Arc::new(Reports::default());
+    let (target, writes) = written(&reports, RUN, 2);
+    // As if it had been written again in between.
+    let (again, same) = written(&reports, RUN, 2);
+    report(&target, 7, &writes[7][0]);
+    report(&again, 7, &same[7][0]);
+    report(&target, 9, &writes[9][0]);
+    let judgement = reports.judge(|_, address| target.right_version(address));
+    let [lost] = judgement.groups.as_slice() else { panic!("{:?}", judgement.groups) };
+    assert_eq!((lost.class, lost.blocks, lost.range_count), (Class::LostWrite, 2, 2));
+    assert_eq!((judgement.damages.len(), reports.count()), (2, 3));
+}
