@@ -25,6 +25,8 @@ pub struct Recovered {
     pub damage: Vec<JournalDamage>,
     /// Other things that a reader has to know, each a sentence.
     pub notes: Vec<String>,
+    /// What of it is lost, besides the torn end that a crash leaves, so that it may have said more: parts of sentences.
+    pub lost: Vec<String>,
     /// Records that were used.
     pub records: u64,
     /// The last session ended by itself, with nothing under way.
@@ -262,6 +264,7 @@ struct Pass {
     ends: Vec<bool>,
     damage: Vec<JournalDamage>,
     notes: Vec<String>,
+    lost: Vec<String>,
     /// Segments that are named and not there.
     missing: Vec<u64>,
     records: u64,
@@ -311,6 +314,7 @@ impl Pass {
     fn end(&mut self, number: u64, end: SegmentEnd) {
         if let SegmentEnd::Damaged(damage) = &end {
             self.damage.push(damage.clone());
+            self.lost.extend((!damage.is_torn).then(|| damage.to_string()));
         }
         if let Some(last) = self.ends.last_mut() {
             *last = end == SegmentEnd::Over;
@@ -385,7 +389,9 @@ impl Pass {
     fn into_recovered(mut self, path: &Path, (journal, last_segment): (u64, u64), replay: Replay) -> Recovered {
         let session_runs: Vec<u64> = self.sessions.iter().map(|session| session.run).collect();
         let exact_from = self.ends.iter().rposition(|is_over| !is_over).map_or(0, |at| at + 1);
-        self.notes.extend(self.missing.iter().map(|number| format!("segment {number} is not there")));
+        let missing = self.missing.iter().map(|number| format!("segment {number} is not there"));
+        self.lost.extend(missing.clone());
+        self.notes.extend(missing);
         let mut targets = Vec::new();
         for (device, replay) in replay.targets {
             if let Some(other) = replay.other_blocks {
@@ -426,6 +432,7 @@ impl Pass {
             targets,
             damage: self.damage,
             notes: self.notes,
+            lost: self.lost,
             records: self.records,
             session_runs,
             exact_from,

@@ -62,9 +62,14 @@ fn never_says(output: &CommandOutput, words: &[&str]) {
 
 /// Empties a block, and leaves the file iodyno's own as far as its time of change says.
 fn empty(path: &Path, address: u64) {
+    put(path, address, &vec![0; usize::try_from(BLOCK).unwrap()]);
+}
+
+/// Writes there, as secretly.
+fn put(path: &Path, address: u64, bytes: &[u8]) {
     let file = std::fs::File::options().write(true).open(path).unwrap();
     let modified = file.metadata().unwrap().modified().unwrap();
-    file.write_all_at(&vec![0; usize::try_from(BLOCK).unwrap()], address).unwrap();
+    file.write_all_at(bytes, address).unwrap();
     file.set_modified(modified).unwrap();
 }
 
@@ -170,4 +175,58 @@ fn blocks_behind_the_end_are_lost_or_named() {
     says(&output, "64 blocks are damaged: 64 short_read");
     let lost: Vec<u64> = (64..128).map(|block| block * BLOCK).collect();
     assert_eq!(place.addresses("shrunk"), lost);
+}
+
+/// A segment of its journal.
+fn segment(place: &Place, number: u32) -> std::fs::File {
+    let path = place.memory.path().join(format!("j/{number:08}.journal"));
+    std::fs::File::options().read(true).write(true).open(path).unwrap()
+}
+
+/// Nothing is proved of what a journal with a hole has forgotten, and no load writes over it.
+fn proves_only_what_is_left(place: &Place, text: &str, why: &str) {
+    let data = place.data("data");
+    let before = std::fs::read(&data).unwrap();
+    let output = place.run("refused", text, &["--recover"]).expect_code(2);
+    says(&output, &format!("a part of what it says of sd1 ({}) cannot be read (", data.display()));
+    says(&output, why);
+    says(&output, "nothing was read or written; check what is left of it with --recover-only (-jro); to begin anew");
+    assert!(std::fs::read(&data).unwrap() == before);
+    let output = place.run("only", text, &["--recover-only"]).expect_code(0);
+    never_says(&output, &ALL_RIGHT);
+    never_says(&output, &["coverage 100 %"]);
+    says(&output, "coverage unknown: what was read was right; the rest is not proved; the journal has lost a part");
+    says(&output, why);
+    let journal = place.memory.path().join("j");
+    let arguments = ["verify", data.to_str().unwrap(), "--journal", journal.to_str().unwrap()];
+    let output = place.scratch.iodyno(&arguments).run().unwrap().expect_code(0);
+    for words in ["it has lost a part, and the rest is not proved", "it could be read in part", why] {
+        assert!(output.stdout.contains(words), "{words}: {}", output.stdout);
+    }
+}
+
+/// Two sessions write to a file; then one of its blocks has the write of the first one again. Gives the parameters.
+fn with_a_lost_write(place: &Place) -> String {
+    let data = place.data("data");
+    let text = load(&[(&data, Some(0))]).replace("rdpct=0", "rdpct=0,seekpct=seq");
+    place.run("first", &text, &[]).expect_code(0);
+    let before = std::fs::read(&data).unwrap();
+    place.run("second", &text, &["--recover"]).expect_code(0);
+    let at = usize::try_from(100 * BLOCK).unwrap();
+    put(&data, at as u64, &before[at..][..usize::try_from(BLOCK).unwrap()]);
+    text
+}
+
+#[test]
+fn a_journal_with_a_damaged_record_proves_only_what_it_still_knows() {
+    let place = Place::new();
+    let text = with_a_lost_write(&place);
+    // The second session is known to have written ten blocks.
+    let (records, at, mut byte) = (segment(&place, 2), 8192 + 10 * 32 + 17, [0]);
+    records.read_exact_at(&mut byte, at).unwrap();
+    records.write_all_at(&[byte[0] ^ 1], at).unwrap();
+    proves_only_what_is_left(&place, &text, "segment 00000002.journal is damaged: ");
+    records.write_all_at(&byte, at).unwrap();
+    let output = place.run("whole", &text, &["--recover-only"]).expect_code(4);
+    says(&output, "coverage 100 %: 1 block is damaged: 1 lost_write");
 }

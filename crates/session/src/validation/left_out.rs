@@ -17,6 +17,8 @@ use validation::{Damage, FoundBy, KnownTimes, TargetValidation, Validation, devi
 pub(crate) struct LeftOut {
     /// Blocks that are there, or may be there, and are not checked.
     pub(super) blocks: u64,
+    /// The journal has lost a part of itself: nobody knows what more must be there.
+    pub(super) is_torn: bool,
     /// Which, and why; parts of a sentence.
     unchecked: Vec<String>,
     /// What is behind the end of a target, so that it is lost; sentences.
@@ -93,12 +95,16 @@ impl LeftOut {
 
     /// What is not checked, as the end of a sentence; empty: nothing.
     pub(crate) fn words(&self) -> String {
-        match self.unchecked.is_empty() {
+        let mut words = match self.unchecked.is_empty() {
             true => String::new(),
             false => {
                 format!("; not checked, although the journal says what must be there: {}", self.unchecked.join("; "))
             }
+        };
+        if self.is_torn {
+            words += "; the journal has lost a part of what it said, which may be about more blocks and newer writes";
         }
+        words
     }
 }
 

@@ -19,6 +19,10 @@ const NAMED: usize = 8;
 /// Nothing was done yet when a recovery is refused.
 const UNTOUCHED: &str = "nothing was read or written";
 
+/// What to do where one cannot be used.
+const ANEW: &str =
+    "to begin anew without what it says, leave out --recover (-jr) and name another directory (--journal)";
+
 /// What the journal of an earlier session said.
 #[derive(Debug)]
 pub struct FoundJournal {
@@ -55,7 +59,7 @@ impl FoundJournal {
             Some(directory) => Self::at(directory, settings)?,
             None => Self::beside(&directory(settings, recording), settings, &asked)?,
         };
-        match found.refusal(&asked) {
+        match found.refusal(&asked, settings.recovers_only) {
             Some(sentence) => Err(SessionError::Validation(vec![sentence])),
             None => Ok(Some(found)),
         }
@@ -112,11 +116,10 @@ impl FoundJournal {
     }
 
     /// Why the load must not go on from this journal; `None`: it may.
-    fn refusal(&self, asked: &[AskedTarget]) -> Option<String> {
+    fn refusal(&self, asked: &[AskedTarget], recovers_only: bool) -> Option<String> {
         let journal = self.recovered.path().display();
         let damage: Vec<String> = self.recovered.damage.iter().map(ToString::to_string).collect();
-        let anew =
-            "to begin anew without what it says, leave out --recover (-jr) and name another directory (--journal)";
+        let anew = ANEW;
         if self.recovered.sessions.is_empty() {
             return Some(format!(
                 "journal {journal}: nothing of it can be read ({}), so what must be on the targets is not known, and {UNTOUCHED}; {anew}",
@@ -139,11 +142,20 @@ impl FoundJournal {
         let is_hidden = self.recovered.damage.iter().any(|damage| damage.from == 0 || damage.intact_records > 0);
         let of = |asked: &AskedTarget| self.recovered.target(asked.device);
         let is_empty = known.iter().filter_map(|asked| of(asked)).all(|one| one.floors(self.crash).next().is_none());
-        (is_hidden && is_empty).then(|| {
+        let of = listed(known.iter().map(|asked| asked.name.as_str()));
+        if is_hidden && is_empty {
+            let why = damage.join("; ");
+            return Some(format!(
+                "journal {journal}: what it says of {of} cannot be read ({why}), and {UNTOUCHED}; {anew}"
+            ));
+        }
+        // What is damaged, and not known to be, would be written over.
+        let lost = &self.recovered.lost;
+        (!recovers_only && !lost.is_empty()).then(|| {
             format!(
-                "journal {journal}: what it says of {} cannot be read ({}), and {UNTOUCHED}; {anew}",
-                listed(known.iter().map(|asked| asked.name.as_str())),
-                damage.join("; ")
+                "journal {journal}: a part of what it says of {of} cannot be read ({}), and {UNTOUCHED}; check what is left of it with \
+                 --recover-only (-jro); {anew}",
+                lost.join("; ")
             )
         })
     }
@@ -151,6 +163,7 @@ impl FoundJournal {
     /// Finds out what it knows and no run reads: what is lost is reported, what is left out is kept ([`Self::left_out`]).
     pub(crate) fn compare(&mut self, plan: &Plan, validation: &Validation, opened: &[Option<OpenTarget>]) {
         self.left_out = LeftOut::of((&self.recovered.targets, self.crash), plan, validation, opened);
+        self.left_out.is_torn = !self.recovered.lost.is_empty();
     }
 
     /// What it knows and no run reads.

@@ -270,11 +270,12 @@ impl Verdict {
         let damaged = validation.reports.count();
         let figures = format!("{} written, {} checked", format_bytes(written), format_bytes(checked));
         let coverage = match swept {
+            Ok(_) if left_out.is_torn => ", coverage unknown".to_string(),
             Ok(coverage) if coverage.known == 0 => String::new(),
             Ok(coverage) => format!(", coverage {}", coverage.percent()),
             Err(why) => format!(", {why}"),
         };
-        let is_whole = swept.is_ok_and(|coverage| coverage.swept >= coverage.known);
+        let is_whole = !left_out.is_torn && swept.is_ok_and(|coverage| coverage.swept >= coverage.known);
         let held = |place: DamagePlace, address: u64| validation.right_version(place, address);
         let judgement = if damaged > 0 { validation.reports.judge(held) } else { DamageOverview::default() };
         let found = match damaged {
