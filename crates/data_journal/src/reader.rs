@@ -179,6 +179,14 @@ impl Segment {
         Ok(SegmentEnd::Open)
     }
 
+    /// So many of its bytes were used.
+    pub(crate) fn used(&self, end: &SegmentEnd) -> u64 {
+        match end {
+            SegmentEnd::Damaged(damage) => damage.from,
+            _ => self.length,
+        }
+    }
+
     /// The rest from `from` on is not used.
     fn damaged(&self, from: u64, reason: &'static str) -> std::io::Result<SegmentEnd> {
         let bytes = self.length - from;

@@ -2,8 +2,8 @@
 
 use crate::error::JournalError;
 use crate::floor::{Floor, SESSIONS_MAX};
-use crate::header::{Crash, JournalTarget, SessionHeader, boot_id};
-use crate::reader::{DAMAGED, JournalDamage, Segment, SegmentEnd, headless, is_held, segments};
+use crate::header::{Crash, JournalTarget, SegmentHeader, SessionHeader, boot_id};
+use crate::reader::{DAMAGED, JournalDamage, Segment, SegmentEnd, headless, is_held, segment_name, segments};
 use crate::record::{Kind, Record};
 use crate::replay::{Coverage, Replay, TargetReplay};
 use crate::trees::Trees;
@@ -11,12 +11,17 @@ use crate::trees::answers::RecoveredFile;
 use output::Folder;
 use std::path::{Path, PathBuf};
 
+/// Bytes of the largest block of a load.
+const BLOCK_MAX: u64 = 1 << 20;
+
 /// What a journal says.
 #[derive(Debug)]
 pub struct Recovered {
     path: PathBuf,
     journal: u64,
     last_segment: u64,
+    /// So many bytes of it were used.
+    last_bytes: u64,
     /// The sessions, the first one first.
     pub sessions: Vec<SessionHeader>,
     /// The targets.
@@ -92,8 +97,9 @@ pub struct RecoveredTarget {
     pub runs: Vec<u64>,
     /// By number of the session: its run.
     pub session_runs: Vec<u64>,
-    /// When the last session began, ns since 1970: an execution that wrote there later and is none of the runs is not in the journal.
-    pub last_session_ns: i64,
+    /// When the last session that changed it began, or the first one of the journal, ns since 1970: an execution that wrote there later
+    /// and is none of the runs is not in the journal. One that only looked, as a recovery that found damage, changes nothing of that.
+    pub last_change_ns: i64,
     /// The epoch of the last flush that was acknowledged in the last session.
     pub acknowledged_epoch: Option<u32>,
     /// The first session from which on all ended by themselves: what was done from there on is exactly known.
@@ -112,6 +118,12 @@ impl RecoveredTarget {
     #[must_use]
     pub fn is_exact(&self, floor: Floor) -> bool {
         floor.session() >= self.exact_from && !floor.may_be_newer()
+    }
+
+    /// Has it blocks as no load has them, so that another program wrote the journal? They are whole sectors, and at most 1 MiB.
+    #[must_use]
+    pub fn has_odd_blocks(&self) -> bool {
+        !self.block_bytes.is_multiple_of(512) || !(512..=BLOCK_MAX).contains(&self.block_bytes)
     }
 
     /// Number of a session of this run.
@@ -138,6 +150,10 @@ impl Recovered {
 
     pub(crate) fn last_segment(&self) -> u64 {
         self.last_segment
+    }
+
+    pub(crate) fn last_bytes(&self) -> u64 {
+        self.last_bytes
     }
 
     /// Does it know of blocks or files that a session does not have? A checkpoint of that session would forget them.
@@ -227,7 +243,7 @@ pub fn recover(path: &Path) -> Result<Recovered, JournalError> {
             *segment = Err(JournalDamage { reason: "belongs to another journal", ..headless(*number, 0) });
         }
     }
-    let failed = |number: u64| JournalError::io("read", &path.join(crate::reader::segment_name(number)));
+    let failed = |number: u64| JournalError::io("read", &path.join(segment_name(number)));
     let mut read = Pass::default();
     let mut coverage = Coverage::default();
     for (number, segment) in &opened {
@@ -268,8 +284,8 @@ struct Pass {
     /// Segments that are named and not there.
     missing: Vec<u64>,
     records: u64,
-    /// The segment before, and how it ended.
-    before: Option<(u64, SegmentEnd)>,
+    /// The segment before, how it ended, and how many bytes of it were used.
+    before: Option<(u64, SegmentEnd, u64)>,
     has_checkpoint: bool,
     has_failed_flush: bool,
 }
@@ -283,6 +299,8 @@ enum Between {
     Gap,
     /// Another session.
     Session,
+    /// Another session; records of the one before are missing at its end.
+    SessionBehindGap,
 }
 
 impl Pass {
@@ -294,24 +312,45 @@ impl Pass {
             self.notes
                 .push(format!("one of two copies of the header of segment {number} is damaged; the other is used"));
         }
-        let follows = self.before.as_ref().is_some_and(|(number, _)| Some(*number) == header.previous);
+        let follows = self.before.as_ref().is_some_and(|(number, ..)| Some(*number) == header.previous);
         if !follows && let Some(previous) = header.previous {
             self.missing.push(previous);
         }
         let is_same = header.of_session > 0 && self.sessions.last().is_some_and(|last| last.run == header.session.run);
+        let is_cut = self.note_cut(header, follows, is_same);
         if !is_same {
             self.has_failed_flush &= header.session.after != Some(Crash::PowerCut);
             self.sessions.push(header.session.clone());
             self.ends.push(false);
-            return Between::Session;
+            return if is_cut { Between::SessionBehindGap } else { Between::Session };
         }
         match &self.before {
-            Some((_, SegmentEnd::Next)) if follows => Between::Nothing,
+            Some((_, SegmentEnd::Next, _)) if follows => Between::Nothing,
             _ => Between::Gap,
         }
     }
 
-    fn end(&mut self, number: u64, end: SegmentEnd) {
+    /// Notes that the segment before has lost its end, where it has: a segment follows it, and it neither ended nor goes on, and is
+    /// shorter than when this session began, if that is another one. A session that died leaves such an end, too.
+    fn note_cut(&mut self, header: &SegmentHeader, follows: bool, is_same: bool) -> bool {
+        let Some((number, end, bytes)) = self.before.as_ref().filter(|_| follows) else { return false };
+        let is_known = match end {
+            SegmentEnd::Next | SegmentEnd::Over => true,
+            // Said already.
+            SegmentEnd::Damaged(damage) if !damage.is_torn => return true,
+            SegmentEnd::Open | SegmentEnd::Damaged(_) => false,
+        };
+        if is_known || (!is_same && header.previous_bytes.is_some_and(|used| *bytes >= used)) {
+            return false;
+        }
+        let length = header.previous_bytes.map_or_else(String::new, |used| format!(", and had {used}"));
+        let note = format!("segment {} has lost its end: it ends behind {bytes} bytes{length}", segment_name(*number));
+        self.lost.push(note.clone());
+        self.notes.push(note);
+        true
+    }
+
+    fn end(&mut self, (number, bytes): (u64, u64), end: SegmentEnd) {
         if let SegmentEnd::Damaged(damage) = &end {
             self.damage.push(damage.clone());
             self.lost.extend((!damage.is_torn).then(|| damage.to_string()));
@@ -319,7 +358,7 @@ impl Pass {
         if let Some(last) = self.ends.last_mut() {
             *last = end == SegmentEnd::Over;
         }
-        self.before = Some((number, end));
+        self.before = Some((number, end, bytes));
     }
 
     fn first(&mut self, segment: &Result<Segment, JournalDamage>, coverage: &mut Coverage) -> std::io::Result<()> {
@@ -327,7 +366,7 @@ impl Pass {
             Ok(segment) => segment,
             Err(damage) => {
                 coverage.gap();
-                self.end(damage.segment, SegmentEnd::Damaged(damage.clone()));
+                self.end((damage.segment, 0), SegmentEnd::Damaged(damage.clone()));
                 return Ok(());
             }
         };
@@ -335,6 +374,10 @@ impl Pass {
             Between::Nothing => {}
             Between::Gap => coverage.gap(),
             Between::Session => coverage.session(&segment.header.session),
+            Between::SessionBehindGap => {
+                coverage.gap();
+                coverage.session(&segment.header.session);
+            }
         }
         let (mut records, mut is_checkpoint, mut has_failed) = (0, false, false);
         let end = segment.read(|record, _| {
@@ -351,7 +394,7 @@ impl Pass {
             self.has_checkpoint = true;
             self.missing.clear();
         }
-        self.end(segment.number, end);
+        self.end((segment.number, segment.used(&end)), end);
         Ok(())
     }
 
@@ -360,17 +403,18 @@ impl Pass {
             Ok(segment) => segment,
             Err(damage) => {
                 replay.forget();
-                self.end(damage.segment, SegmentEnd::Damaged(damage.clone()));
+                self.end((damage.segment, 0), SegmentEnd::Damaged(damage.clone()));
                 return Ok(());
             }
         };
-        let was_damaged = matches!(self.before, Some((_, SegmentEnd::Damaged(_))));
+        let was_damaged = matches!(self.before, Some((_, SegmentEnd::Damaged(_), _)));
         let last = self.sessions.last().cloned();
         match self.begin(segment) {
             Between::Nothing => {}
             Between::Gap => replay.gap(&segment.header.session),
-            Between::Session => {
-                if let Some(last) = last.filter(|_| was_damaged) {
+            between @ (Between::Session | Between::SessionBehindGap) => {
+                let has_gap = was_damaged || between == Between::SessionBehindGap;
+                if let Some(last) = last.filter(|_| has_gap) {
                     replay.gap(&last);
                 }
                 let number = u16::try_from(self.sessions.len() - 1).unwrap_or(u16::MAX);
@@ -382,7 +426,7 @@ impl Pass {
         if matches!(&end, SegmentEnd::Damaged(damage) if damage.intact_records > 0 || damage.reason == DAMAGED) {
             replay.gap(&segment.header.session);
         }
-        self.end(segment.number, end);
+        self.end((segment.number, segment.used(&end)), end);
         Ok(())
     }
 
@@ -408,6 +452,7 @@ impl Pass {
                     runs.push(run);
                 }
             }
+            let changed = replay.changed_in.and_then(|session| self.sessions.get(usize::from(session)));
             targets.push(RecoveredTarget {
                 device,
                 name: replay.name.clone(),
@@ -415,7 +460,7 @@ impl Pass {
                 block_bytes: replay.block_bytes,
                 runs,
                 session_runs: session_runs.clone(),
-                last_session_ns: self.sessions.last().map_or(i64::MAX, |session| session.wall_ns),
+                last_change_ns: changed.or(self.sessions.first()).map_or(i64::MAX, |session| session.wall_ns),
                 acknowledged_epoch: replay.acknowledged,
                 exact_from,
                 replay,
@@ -426,6 +471,7 @@ impl Pass {
             path: path.to_path_buf(),
             journal,
             last_segment,
+            last_bytes: self.before.as_ref().map_or(0, |(.., bytes)| *bytes),
             is_clean: self.ends.last().copied().unwrap_or(false),
             is_same_boot: !boot.is_empty() && boot == boot_id(),
             sessions: self.sessions,

@@ -20,8 +20,6 @@ use validation::{
 
 /// Blocks that are looked at in one go.
 const STRIDE: u64 = 1 << 20;
-/// Longer blocks than any load has.
-const BLOCK_MAX: u64 = 64 << 20;
 /// A target is no larger, whatever a journal says.
 const SIZE_MAX: u64 = 1 << 50;
 /// Groups of damaged blocks that are told.
@@ -80,7 +78,7 @@ impl Promised {
         let recovered = found.recovered();
         let target = known_as(recovered, request).ok_or_else(|| unknown(recovered, request, reader))?;
         let block_bytes = target.block_bytes;
-        if !block_bytes.is_multiple_of(512) || !(512..=BLOCK_MAX).contains(&block_bytes) {
+        if target.has_odd_blocks() {
             return Err(StampedDataError::Parameter(format!(
                 "the journal {} knows {} in blocks of {block_bytes} bytes, and no load has such blocks: it is of another program",
                 directory.display(),

@@ -128,7 +128,7 @@ impl TargetValidation {
         self.rules.runs.extend(new);
         let blocks = &self.states;
         let floors = Floors::new(states.target, states.crash, &self.rules, |block, state| blocks.set(block, state));
-        Self { floors: Some(floors), ..self }.known_since(states.target.last_session_ns)
+        Self { floors: Some(floors), ..self }.known_since(states.target.last_change_ns)
     }
 
     /// The same, which keeps when each block was written last, and read and right: 8 bytes more per block.

@@ -230,3 +230,82 @@ fn a_journal_with_a_damaged_record_proves_only_what_it_still_knows() {
     let output = place.run("whole", &text, &["--recover-only"]).expect_code(4);
     says(&output, "coverage 100 %: 1 block is damaged: 1 lost_write");
 }
+
+#[test]
+fn a_segment_that_lost_its_end_is_no_session_that_died() {
+    let place = Place::new();
+    let text = with_a_lost_write(&place);
+    let reading = text.replace("rdpct=0", "rdpct=100");
+    let output = place.run("third", &reading, &["--recover"]).expect_code(4);
+    says(&output, "1 block is damaged: 1 lost_write");
+    // Between two records: nothing else tells.
+    let cut = segment(&place, 2);
+    cut.set_len(8192 + 10 * 32).unwrap();
+    proves_only_what_is_left(
+        &place,
+        &text,
+        "segment 00000002.journal has lost its end: it ends behind 8512 bytes, and had ",
+    );
+    // The last segment may end anywhere, as when its command was killed.
+    segment(&place, 3).set_len(8192).unwrap();
+    std::fs::remove_file(place.memory.path().join("j/00000003.journal")).unwrap();
+    let output = place.run("last", &text, &["--recover"]).expect_code(0);
+    says(&output, "the last one died, and the machine runs since");
+    ALL_RIGHT.iter().for_each(|words| says(&output, words));
+    // That it died is known for good.
+    let output = place.run("behind", &reading, &["--recover-only"]).expect_code(0);
+    says(&output, "coverage 100 %: no byte was lost");
+}
+
+#[test]
+fn what_a_later_execution_wrote_is_called_so_each_time() {
+    let place = Place::new();
+    let data = place.data("data");
+    let text = load(&[(&data, Some(0))]).replace("rdpct=0", "rdpct=0,seekpct=seq");
+    place.run("first", &text, &[]).expect_code(0);
+    // Stamps have seconds.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let output = place.scratch.run("beside", &text, &["--no-counters", "--no-report", "--verify"]).expect_code(0);
+    never_says(&output, &["journal"]);
+    for (name, flag) in [("one", "--recover"), ("two", "--recover"), ("three", "--recover-only")] {
+        let output = place.run(name, &text, &[flag]).expect_code(4);
+        says(&output, "128 blocks are damaged: 128 other_run");
+        never_says(&output, &["older_run"]);
+    }
+}
+
+#[test]
+fn blocks_as_no_load_has_them_are_of_another_program() {
+    let place = Place::new();
+    let data = place.data("data");
+    std::fs::write(&data, vec![0; 4 << 20]).unwrap();
+    let text = load(&[(&data, Some(50))]);
+    let journal = place.memory.path().join("j");
+    for block_bytes in [0, 1, 3, 1 << 21] {
+        let target = data_journal::JournalTarget {
+            name: "sd1".to_string(),
+            device: validation::device_id(std::fs::canonicalize(&data).unwrap().to_str().unwrap()),
+            size_bytes: 4 << 20,
+            block_bytes,
+            runs: vec![1],
+            is_synchronous: false,
+            is_trimmed: false,
+            tree: None,
+        };
+        let header = data_journal::SessionHeader::new(5, vec![target]);
+        let written = data_journal::Journal::create(&journal, header, data_journal::JournalOptions::default()).unwrap();
+        written.done(0, (0, 1), 0, |_| Some(4));
+        written.end().unwrap();
+        drop(written);
+        let words =
+            format!("knows sd1 in blocks of {block_bytes} bytes, and no load has such blocks: it is of another");
+        for flag in ["--recover", "--recover-only"] {
+            let output = place.run(&format!("run{block_bytes}{flag}"), &text, &[flag]).expect_code(2);
+            says(&output, &words);
+        }
+        let arguments = ["verify", data.to_str().unwrap(), "--journal", journal.to_str().unwrap()];
+        let output = place.scratch.iodyno(&arguments).run().unwrap().expect_code(2);
+        says(&output, &words);
+        std::fs::remove_dir_all(&journal).unwrap();
+    }
+}

@@ -126,6 +126,13 @@ impl FoundJournal {
                 damage.join("; ")
             ));
         }
+        if let Some(odd) = self.recovered.targets.iter().find(|target| target.has_odd_blocks()) {
+            let (name, bytes) = (&odd.name, odd.block_bytes);
+            return Some(format!(
+                "journal {journal} knows {name} in blocks of {bytes} bytes, and no load has such blocks: it is of another program, and \
+                 {UNTOUCHED}; {anew}"
+            ));
+        }
         let is_known = |asked: &&AskedTarget| self.recovered.target(asked.device).is_some();
         let known: Vec<&AskedTarget> = asked.iter().filter(is_known).collect();
         let unknown = asked.iter().filter(|asked| (asked.is_validated || known.is_empty()) && !is_known(asked));
